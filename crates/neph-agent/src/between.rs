@@ -33,7 +33,7 @@ pub(crate) fn ping(order: &PingOrder, site: Option<&Placement>, context: &OrderC
             specs.push(spec);
         }
     }
-    let mut found: BTreeMap<usize, Vec<Message>> = BTreeMap::new();
+    let mut by_flow: BTreeMap<usize, Vec<Message>> = BTreeMap::new();
     let mut last_flush = neph_probe::now();
     while running.iter().any(Option::is_some) {
         neph_probe::nap(TICK);
@@ -42,7 +42,7 @@ pub(crate) fn ping(order: &PingOrder, site: Option<&Placement>, context: &OrderC
         }
         for (index, slot) in running.iter_mut().enumerate() {
             let Some(flow) = slot else { continue };
-            let messages = found.entry(index).or_default();
+            let messages = by_flow.entry(index).or_default();
             for report in flow.reports().try_iter() {
                 match report {
                     Report::Message(message) => messages.push(message),
@@ -57,14 +57,14 @@ pub(crate) fn ping(order: &PingOrder, site: Option<&Placement>, context: &OrderC
         let is_over = running.iter().all(Option::is_none);
         if is_over || neph_probe::now() - last_flush >= KEEP_EVERY {
             last_flush = neph_probe::now();
-            let pings = found.iter().flat_map(|(index, messages)| {
+            let pings = by_flow.iter().flat_map(|(index, messages)| {
                 let spec = &specs[*index];
                 messages
                     .iter()
                     .map(move |message| ping_between(order, spec, message, origin))
             });
             let pings: Vec<PingBetween> = pings.collect();
-            found.clear();
+            by_flow.clear();
             context.report(Update::Pinged(pings));
         }
     }

@@ -17,10 +17,10 @@ pub(crate) struct EarlierRefusals {
 
 impl EarlierRefusals {
     /// Nothing of a third-party server, which reports no counts.
-    pub(crate) fn of(found: &Discovery, fleet: &FleetSpec) -> Option<Self> {
+    pub(crate) fn of(discovery: &Discovery, fleet: &FleetSpec) -> Option<Self> {
         Some(Self {
             endpoint: fleet.fleet.endpoints.first()?.clone(),
-            refused: found.refused?,
+            refused: discovery.refused?,
             site: fleet.site.clone(),
         })
     }
@@ -56,8 +56,8 @@ pub(crate) fn refused(before: &[Option<EarlierRefusals>]) -> Vec<Vec<Warning>> {
             site_refusals.find(|(endpoint, _)| endpoint.address == caps.endpoint.address)?;
         Some(refusal_warnings(refused).collect())
     };
-    let each = before.iter();
-    each.map(|before| before.as_ref().and_then(of).unwrap_or_default())
+    let refusals = before.iter();
+    refusals.map(|before| before.as_ref().and_then(of).unwrap_or_default())
         .collect()
 }
 

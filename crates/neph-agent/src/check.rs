@@ -53,8 +53,8 @@ fn transfer(
         permit: context.permit().clone(),
         ..Resolving::here(None)
     };
-    let found = target.find(&how);
-    let address = found
+    let resolved = target.find(&how);
+    let address = resolved
         .map_err(|error| not_found(operation(), &error))?
         .address;
     match order.tool {

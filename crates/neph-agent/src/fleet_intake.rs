@@ -197,7 +197,7 @@ mod tests {
             records
                 .fleet
                 .iter()
-                .all(|one| one.sent.nanos() == 5_000_000)
+                .all(|message| message.sent.nanos() == 5_000_000)
         );
         assert!(intake.records().fleet.is_empty());
     }
@@ -228,7 +228,7 @@ mod tests {
     fn a_scenario_names_its_targets_with_the_scheme() {
         let scenario = scenario_of(&spec());
         let targets = scenario.target.as_slice();
-        assert!(targets.iter().all(|one| one.kind() == ProbeKind::Udp));
+        assert!(targets.iter().all(|target| target.kind() == ProbeKind::Udp));
         let hosts: Vec<&str> = targets.iter().map(Target::host).collect();
         assert_eq!(hosts, ["a", "b"]);
         assert_eq!(scenario.messages, 2);

@@ -83,10 +83,10 @@ pub(crate) fn ready(
         patience: start::patience(order, PATIENCE.max(order.timeout.min(MAX_PATIENCE))),
         site: site.clone(),
     };
-    let found = discover(&main.target, main.address, &options)
+    let discovery = discover(&main.target, main.address, &options)
         .map_err(|error| failed("ask who answers", error))?;
-    let (found, redirects) = followed(&mut main, found, &order.scenario, &options)?;
-    main.reflector = found.reflector;
+    let (discovery, redirects) = followed(&mut main, discovery, &order.scenario, &options)?;
+    main.reflector = discovery.reflector;
     let fleet = fleet(order, &main);
     let mut specs = vec![main];
     let missing = alongside(order, &mut specs);
@@ -95,11 +95,11 @@ pub(crate) fn ready(
         specs,
         refusals: fleet
             .as_ref()
-            .and_then(|fleet| caps::EarlierRefusals::of(&found, fleet)),
+            .and_then(|fleet| caps::EarlierRefusals::of(&discovery, fleet)),
         fleet,
         transfer: None,
         missing,
-        found,
+        found: discovery,
         redirects,
         site,
         host,
@@ -235,14 +235,14 @@ fn flow_context(
         ..Resolving::here(scenario.parameters.ip_version().copied())
     };
     let operation = || format!("find endpoint '{}'", scenario.endpoint);
-    let found = target
+    let resolved = target
         .find(&how)
         .map_err(|error| not_found(operation(), &error))?;
-    if found.answered == Some(false) {
-        let silent = found.remark(&target).unwrap_or_default();
+    if resolved.answered == Some(false) {
+        let silent = resolved.remark(&target).unwrap_or_default();
         return Err(failed(operation(), silent));
     }
-    Ok((target, found.address))
+    Ok((target, resolved.address))
 }
 
 fn fit(size: u64) -> usize {

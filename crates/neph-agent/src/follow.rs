@@ -8,12 +8,12 @@ use crate::failure::{failed, not_found};
 /// With `follow`, leads the flow to the target that does not redirect.
 pub(crate) fn followed(
     main: &mut FlowSpec,
-    found: Discovery,
+    discovery: Discovery,
     scenario: &Scenario,
     options: &DiscoveryOptions,
 ) -> Result<(Discovery, Vec<String>), OrderFailed> {
     if scenario.parameters.follow() != Some(&true) {
-        return Ok((found, Vec::new()));
+        return Ok((discovery, Vec::new()));
     }
     let how = Resolving {
         site: main.site.clone(),
@@ -21,7 +21,7 @@ pub(crate) fn followed(
         ..Resolving::here(scenario.parameters.ip_version().copied())
     };
     let operation = || format!("follow '{}'", scenario.endpoint);
-    let reached = follow(main.target.clone(), main.address, found, &how, options);
+    let reached = follow(main.target.clone(), main.address, discovery, &how, options);
     let reached = reached.map_err(|error| match error {
         FollowError::Target(error) => not_found(operation(), &error),
         error => failed(operation(), error),

@@ -144,8 +144,8 @@ mod tests {
         );
         let value = |name: &str| {
             let mut samples = samples_value.iter();
-            let found = samples.find(|(series, _)| series.to_string() == name);
-            found.expect(name).1
+            let sample = samples.find(|(series, _)| series.to_string() == name);
+            sample.expect(name).1
         };
         // What was stolen was of no use to this host either.
         let expected = vec![
@@ -159,11 +159,11 @@ mod tests {
             ("net_sent_bytes_per_second", 50.0),
             ("net_sent_drops_per_second", 0.0),
         ];
-        let found: Vec<(&str, f64)> = expected
+        let shares: Vec<(&str, f64)> = expected
             .iter()
             .map(|(name, _)| (*name, value(name)))
             .collect();
-        assert_eq!(found, expected);
+        assert_eq!(shares, expected);
         assert_eq!(samples_value.len(), 3 * 3 + 6);
     }
 

@@ -210,11 +210,11 @@ mod tests {
         let path = journal_path(folder.path(), id);
         let contents = Contents::of(&path, id).expect("readable").expect("there");
         let mut stored_messages = Vec::new();
-        let each = contents.each_message(|message| {
+        let visited = contents.each_message(|message| {
             stored_messages.push(message);
             Ok::<(), neph_journal::JournalError>(())
         });
-        each.expect("readable");
+        visited.expect("readable");
         messages.sort_by_key(|message| (message.flow, message.seq));
         assert!(!stored_messages.is_empty());
         assert_eq!(stored_messages, messages);

@@ -261,8 +261,8 @@ fn subject(
 
 /// A size that no reflector refuses.
 fn fit(size: ByteSize) -> Result<usize, LoadRefused> {
-    let (size, most) = (size.bytes(), TurnSizes::LARGEST.bytes());
-    no_more(size, most, "bytes in a request or reply")?;
+    let (size, maximum) = (size.bytes(), TurnSizes::LARGEST.bytes());
+    no_more(size, maximum, "bytes in a request or reply")?;
     Ok(usize::try_from(size).unwrap_or(usize::MAX))
 }
 
@@ -277,12 +277,12 @@ fn no_more(requested: u64, most: u64, unit: &'static str) -> Result<(), LoadRefu
 /// Where `host[:port]` is; the reflector's port unless one is named.
 fn find(to: &str, permit: &Permit, remark: &mut Option<String>) -> Result<SocketAddr, TargetError> {
     let target = Target::with_port("tcp", to, REFLECT_PORT)?;
-    let found = target.find(&Resolving {
+    let resolved = target.find(&Resolving {
         permit: permit.clone(),
         ..Resolving::here(None)
     })?;
-    *remark = found.remark(&target);
-    Ok(found.address)
+    *remark = resolved.remark(&target);
+    Ok(resolved.address)
 }
 
 #[cfg(test)]

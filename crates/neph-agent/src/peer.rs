@@ -9,15 +9,15 @@ use crate::failure::failed;
 
 /// Whether the flow can run as what was found. `expected`: it must be a reflector.
 pub(crate) fn check_reflector(
-    found: &Discovery,
+    discovery: &Discovery,
     main: &FlowSpec,
     expected: bool,
 ) -> Result<(), OrderFailed> {
-    let reason = match &found.silence {
-        Some(reason) if expected || must_answer(main.target.kind(), found.accepted) => {
+    let reason = match &discovery.silence {
+        Some(reason) if expected || must_answer(main.target.kind(), discovery.accepted) => {
             reason.as_str()
         }
-        None if expected && main.target.kind().is_identified() && !found.reflector => {
+        None if expected && main.target.kind().is_identified() && !discovery.reflector => {
             "a third-party server answers where a reflector of this campaign should be"
         }
         _ => return Ok(()),

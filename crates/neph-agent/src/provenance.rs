@@ -77,7 +77,7 @@ fn cpu(text: &str) -> (String, u32) {
 }
 
 fn sysctls(root: &Path) -> BTreeMap<String, String> {
-    let mut found = BTreeMap::new();
+    let mut sysctls = BTreeMap::new();
     for (folder, names) in SETTINGS {
         let Ok(entries) = fs::read_dir(root.join(folder)) else {
             continue;
@@ -94,11 +94,11 @@ fn sysctls(root: &Path) -> BTreeMap<String, String> {
             }
             if let Ok(text) = fs::read_to_string(entry.path()) {
                 let value = text.split_whitespace().collect::<Vec<_>>().join(" ");
-                found.insert(format!("{}.{name}", folder.replace('/', ".")), value);
+                sysctls.insert(format!("{}.{name}", folder.replace('/', ".")), value);
             }
         }
     }
-    found
+    sysctls
 }
 
 /// The shares that a core's time had, by what it went into.

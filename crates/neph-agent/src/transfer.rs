@@ -49,14 +49,14 @@ pub(crate) fn transfer(
         permit: permit.clone(),
         ..Resolving::here(scenario.parameters.ip_version().copied())
     };
-    let found = target.find(&how);
-    let found = found.map_err(|error| not_found(operation(), &error))?;
+    let resolved = target.find(&how);
+    let resolved = resolved.map_err(|error| not_found(operation(), &error))?;
     let terms = TransferTerms {
         duration: Measure::SECOND.times(i64::try_from(scenario.messages).unwrap_or(i64::MAX)),
         congestion: scenario.parameters.congestion().cloned(),
         timeout: order.timeout,
     };
-    let transfer = PlannedTransfer::of(&measure, &terms, found.address, permit.clone());
+    let transfer = PlannedTransfer::of(&measure, &terms, resolved.address, permit.clone());
     let site = site.cloned();
     Ok(transfer.map(|transfer| TransferSpec { transfer, site }))
 }

@@ -108,8 +108,8 @@ impl<'a> AlarmParser<'a> {
             name = name + " " + word;
         }
         let is_it = |known: &str| known.split_whitespace().eq(name.split(' '));
-        let found = subjects.iter().find(|(known, _)| is_it(known));
-        found.map_or_else(
+        let known_subject = subjects.iter().find(|(known, _)| is_it(known));
+        known_subject.map_or_else(
             || {
                 let names: Vec<&str> = subjects.iter().map(|(name, _)| *name).collect();
                 let message = format!("'{name}' is not {WHAT}");

@@ -103,8 +103,8 @@ impl AlarmEvaluator {
 
     /// No message comes any more.
     pub(crate) fn finish(&mut self) {
-        let found = self.alarms.iter_mut().filter_map(Paced::finish);
-        self.found.extend(found);
+        let changes = self.alarms.iter_mut().filter_map(Paced::finish);
+        self.found.extend(changes);
     }
 
     /// What was found since the last call, to be recorded.

@@ -68,7 +68,7 @@ pub(crate) fn matches_any(plan: &Plan, skip: &Skip) -> bool {
 fn combinations(plan: &Plan) -> impl Iterator<Item = Combination<'_>> {
     plan.endpoints.iter().flat_map(|endpoint| {
         let axes = &endpoint.axes;
-        let mut found = Vec::new();
+        let mut combinations = Vec::new();
         for &interval in &axes.intervals {
             for &request_size in &axes.request_sizes {
                 // Where the transport decides, the reply is as long as the request.
@@ -83,7 +83,7 @@ fn combinations(plan: &Plan) -> impl Iterator<Item = Combination<'_>> {
                         if is_transfer(&parameters) {
                             continue;
                         }
-                        found.push(Combination {
+                        combinations.push(Combination {
                             endpoint,
                             interval,
                             request_size,
@@ -94,8 +94,8 @@ fn combinations(plan: &Plan) -> impl Iterator<Item = Combination<'_>> {
                 }
             }
         }
-        found.extend(transfers(endpoint));
-        found
+        combinations.extend(transfers(endpoint));
+        combinations
     })
 }
 

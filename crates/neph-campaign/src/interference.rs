@@ -136,7 +136,7 @@ pub fn design(plan: &Plan, request: &DesignRequest) -> Result<Design, NoDesign> 
         .blocks
         .unwrap_or_else(|| u32::try_from(min).unwrap_or(u32::MAX));
     let bytes = bytes(request, Runs::of(&pairs, blocks))?;
-    let mut found = Design {
+    let mut design = Design {
         circuits: planned,
         pairs,
         apart,
@@ -144,8 +144,8 @@ pub fn design(plan: &Plan, request: &DesignRequest) -> Result<Design, NoDesign> 
         bytes,
         text: String::new(),
     };
-    found.text = design_text::text(plan, &found, request)?;
-    Ok(found)
+    design.text = design_text::text(plan, &design, request)?;
+    Ok(design)
 }
 
 /// How many transfers there are.
@@ -155,16 +155,16 @@ struct Runs(u64);
 impl Runs {
     fn of(pairs: &[(usize, usize)], blocks: u32) -> Self {
         let measured: BTreeSet<usize> = pairs.iter().flat_map(|(a, b)| [*a, *b]).collect();
-        let each = measured.len() + 2 * pairs.len();
-        Self(u64::from(blocks) * each as u64)
+        let runs_per_block = measured.len() + 2 * pairs.len();
+        Self(u64::from(blocks) * runs_per_block as u64)
     }
 }
 
 /// The payload of all transfers, unless it is more than is allowed.
 fn bytes(request: &DesignRequest, Runs(runs): Runs) -> Result<ByteSize, NoDesign> {
     let millis = u64::try_from(request.duration.nanos() / 1_000_000).unwrap_or(0);
-    let each = u128::from(request.rate.bits_per_second()) * u128::from(millis) / 8000;
-    let bytes = u64::try_from(each * u128::from(runs)).unwrap_or(u64::MAX);
+    let bytes_per_run = u128::from(request.rate.bits_per_second()) * u128::from(millis) / 8000;
+    let bytes = u64::try_from(bytes_per_run * u128::from(runs)).unwrap_or(u64::MAX);
     if bytes > request.bytes.0 {
         return Err(NoDesign::TooManyBytes {
             runs,
@@ -179,18 +179,18 @@ fn bytes(request: &DesignRequest, Runs(runs): Runs) -> Result<ByteSize, NoDesign
 
 /// The circuits of a plan, each once.
 fn circuits(plan: &Plan) -> Vec<PlannedCircuit> {
-    let mut found: Vec<PlannedCircuit> = Vec::new();
+    let mut circuits: Vec<PlannedCircuit> = Vec::new();
     for scenario in scenarios(plan) {
         let Some(site) = site_of(plan, &scenario) else {
             continue;
         };
         let endpoint = scenario.endpoint;
         let circuit = PlannedCircuit { site, endpoint };
-        if !found.contains(&circuit) {
-            found.push(circuit);
+        if !circuits.contains(&circuit) {
+            circuits.push(circuit);
         }
     }
-    found
+    circuits
 }
 
 /// What a circuit uses, by the plan.

@@ -23,7 +23,7 @@ pub(crate) fn payloads(scenario: &Scenario) -> (u64, u64) {
         }
         Measure::Messages => {
             let reply = reply_size(scenario.probe(), scenario.response_size);
-            let bytes = |each: u64| messages.saturating_mul(each);
+            let bytes = |size: u64| messages.saturating_mul(size);
             return (bytes(scenario.request_size.bytes()), bytes(reply.bytes()));
         }
     };
@@ -56,9 +56,9 @@ pub fn trace_time(plan: &Plan, scenario: &Scenario) -> TraceTime {
         return TraceTime::default();
     };
     let probes = i64::from(trace.flows.min(flows)) * i64::from(trace.limits.queries);
-    let each = Span::from_nanos(1_000_000_000 / TRACED_A_SECOND);
+    let probe_time = Span::from_nanos(1_000_000_000 / TRACED_A_SECOND);
     TraceTime {
-        usual: each.times(probes) + PATIENCE,
+        usual: probe_time.times(probes) + PATIENCE,
         slow: Span::from_secs(1).times(probes) + PATIENCE,
     }
 }

@@ -295,8 +295,8 @@ impl MeteredRecorder {
 
     /// Alarms that were raised or have ended are stored with the messages that caused them.
     fn alarms(&mut self) -> Result<(), RecordError> {
-        let found = lock(&self.meter).evaluator.unrecorded();
-        for change in found {
+        let changes = lock(&self.meter).evaluator.unrecorded();
+        for change in changes {
             self.inner.event(&Event {
                 flow: FlowIndex(0),
                 at: change.at.nanos(),

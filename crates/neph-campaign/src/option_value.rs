@@ -92,8 +92,8 @@ pub fn listening(text: &str) -> Result<SocketAddr, String> {
         let _: Ipv6Addr = ip.parse().ok()?;
         let host = neph_model::ascii_host(host)?;
         // The resolver knows interfaces by their names.
-        let found = (host.as_str(), port.parse::<u16>().ok()?).to_socket_addrs();
-        found.ok()?.next()
+        let addresses = (host.as_str(), port.parse::<u16>().ok()?).to_socket_addrs();
+        addresses.ok()?.next()
     };
     let parsed: Option<SocketAddr> = text.parse().ok().or_else(zoned);
     parsed.ok_or_else(|| remedy.to_owned())

@@ -36,11 +36,11 @@ pub(crate) fn sites_to_server(
         .map(|endpoint| endpoint.name.as_str())
         .collect();
     let to_host = |scenario: &Scenario| endpoint_names.contains(&scenario.endpoint.as_str());
-    let found = sites(plan, matrix, to_host);
-    if found.is_empty() {
+    let measured_sites = sites(plan, matrix, to_host);
+    if measured_sites.is_empty() {
         return sites(plan, matrix, |_| true);
     }
-    found
+    measured_sites
 }
 
 fn sites(
@@ -48,14 +48,14 @@ fn sites(
     matrix: &[Scenario],
     counts: impl Fn(&Scenario) -> bool,
 ) -> Vec<Option<String>> {
-    let mut found = Vec::new();
+    let mut sites = Vec::new();
     for scenario in matrix.iter().filter(|scenario| counts(scenario)) {
         let site = site_of(plan, scenario);
-        if !found.contains(&site) {
-            found.push(site);
+        if !sites.contains(&site) {
+            sites.push(site);
         }
     }
-    found
+    sites
 }
 
 #[cfg(test)]

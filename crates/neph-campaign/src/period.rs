@@ -26,19 +26,19 @@ pub fn check(plan: &Plan, problems: &Problems<'_>) {
     if cost.block <= every.value {
         return;
     }
-    let found = rounds(plan, &matrix);
+    let plan_rounds = rounds(plan, &matrix);
     let message = format!(
         "a block takes {} ({} of experiments{}), which does not fit into every = {}",
         span_text(cost.block),
-        counted(found.table.rounds.len() as u64, "round"),
+        counted(plan_rounds.table.rounds.len() as u64, "round"),
         checks(&cost),
         span_text(every.value)
     );
-    let mut remedy = remedy(every.value, &cost, &found, &matrix);
+    let mut remedy = remedy(every.value, &cost, &plan_rounds, &matrix);
     if plan.agents.is_empty() {
         remedy += "; on one host experiments run one after the other";
-    } else if found.table.bound.span > every.value - cost.checks {
-        let reason = &found.table.bound.reason;
+    } else if plan_rounds.table.bound.span > every.value - cost.checks {
+        let reason = &plan_rounds.table.bound.reason;
         remedy += &format!("; no other order helps, since {reason}");
     }
     problems.add(every.span.clone(), Fault::new(message, remedy));
@@ -61,10 +61,10 @@ fn checks(cost: &Estimate) -> String {
 }
 
 /// What would fit: a longer period, shorter experiments, fewer of them.
-fn remedy(every: Span, cost: &Estimate, found: &PlanRounds, matrix: &[Scenario]) -> String {
+fn remedy(every: Span, cost: &Estimate, plan_rounds: &PlanRounds, matrix: &[Scenario]) -> String {
     let mut remedies = vec![format!("write every = \"{}\"", long_enough(cost.block))];
     let room = every - cost.checks;
-    let lengths: Vec<Span> = found
+    let lengths: Vec<Span> = plan_rounds
         .table
         .rounds
         .iter()
@@ -75,11 +75,11 @@ fn remedy(every: Span, cost: &Estimate, found: &PlanRounds, matrix: &[Scenario])
     if matrix.iter().all(|scenario| length(scenario) == longest) {
         // What a block takes besides: pauses and traces of flows.
         let besides = cost.block - cost.checks - longest.times(count);
-        let each = (room - besides).nanos() / count.max(1) / SECOND;
-        if each > 0 {
+        let seconds_each = (room - besides).nanos() / count.max(1) / SECOND;
+        if seconds_each > 0 {
             remedies.push(format!(
                 "experiments of at most {} instead of {}",
-                span_text(Span::from_secs(each)),
+                span_text(Span::from_secs(seconds_each)),
                 span_text(longest)
             ));
         }
@@ -154,9 +154,9 @@ mod tests {
     #[test]
     fn a_mesh_that_takes_72_minutes_in_turn_fits_into_36() {
         assert_eq!(mistakes(&mesh("36min")).len(), 0);
-        let found = mistakes(&mesh("30min"));
-        assert_eq!(found.len(), 1);
-        let text = found[0].to_string();
+        let problems = mistakes(&mesh("30min"));
+        assert_eq!(problems.len(), 1);
+        let text = problems[0].to_string();
         for part in [
             "p.toml:3:9",
             "a block takes 36 min 0 s (18 rounds of experiments)",
@@ -176,8 +176,8 @@ mod tests {
             request_size = [64, 128]\nresponse_size = [64, 128, 256, 512, 1024, 2048]\n\
             [[endpoint]]\nname = \"a\"\nurl = \"ws://a\"\n[[endpoint]]\nname = \"b\"\nurl = \"ws://b\"\n\
             [[endpoint]]\nname = \"c\"\nurl = \"ws://c\"\n";
-        let found = mistakes(text);
-        let text = found.first().expect("72 minutes do not fit").to_string();
+        let problems = mistakes(text);
+        let text = problems.first().expect("72 minutes do not fit").to_string();
         assert!(
             text.contains("a block takes 1 h 12 min (36 rounds"),
             "{text}"

@@ -33,7 +33,7 @@ pub fn resolve(
         let answer = answers
             .entry(host.to_owned())
             .or_insert_with(|| match resolver(host) {
-                Ok(found) if found.is_empty() => Err("it has no address".to_owned()),
+                Ok(addresses) if addresses.is_empty() => Err("it has no address".to_owned()),
                 answer => answer,
             });
         if let Err(reason) = answer {
@@ -46,11 +46,11 @@ pub fn resolve(
             problems.add(address_span, fault);
         }
     }
-    let found = answers
+    let resolved = answers
         .into_iter()
         .filter_map(|(host, answer)| Some((host, answer.ok()?)))
         .collect();
-    problems.verdict(Some(found))
+    problems.verdict(Some(resolved))
 }
 
 /// Every host that a plan names, and where it is written, in bytes of the plan's text.

@@ -45,9 +45,9 @@ impl PlanRounds {
     pub fn scenarios(&self) -> impl Iterator<Item = Vec<u32>> {
         self.table.rounds.iter().map(|round| {
             let tasks = round.tasks.iter();
-            let mut found: Vec<u32> = tasks.flat_map(|task| self.tasks[*task].clone()).collect();
-            found.sort_unstable();
-            found
+            let mut scenarios: Vec<u32> = tasks.flat_map(|task| self.tasks[*task].clone()).collect();
+            scenarios.sort_unstable();
+            scenarios
         })
     }
 }
@@ -163,12 +163,12 @@ fn claims(plan: &Plan, scenario: &Scenario) -> Vec<Claim> {
 /// What a circuit from `site` to `endpoint` uses: the hosts of both ends, and links and overlays that the
 /// plan declares.
 pub(crate) fn resources(plan: &Plan, site: Option<&str>, endpoint: &str) -> Vec<Resource> {
-    let found = plan
+    let planned_endpoint = plan
         .endpoints
         .iter()
         .find(|candidate| candidate.name == endpoint);
-    let at = found.and_then(|endpoint| endpoint.site.as_deref());
-    let host = at.or_else(|| found.map(|endpoint| endpoint.target.host()));
+    let at = planned_endpoint.and_then(|endpoint| endpoint.site.as_deref());
+    let host = at.or_else(|| planned_endpoint.map(|endpoint| endpoint.target.host()));
     let shared = plan.shared.iter();
     let shared = shared.filter(|shared| shared.carries(site, endpoint, at));
     let shared = shared.map(|shared| shared.resource.clone());
@@ -179,12 +179,12 @@ pub(crate) fn resources(plan: &Plan, site: Option<&str>, endpoint: &str) -> Vec<
 
 /// What each resource has to carry in a block.
 fn usage(plan: &Plan, scenarios: &[Scenario]) -> Vec<Usage> {
-    let mut found: BTreeMap<Resource, Usage> = BTreeMap::new();
+    let mut usages: BTreeMap<Resource, Usage> = BTreeMap::new();
     for scenario in scenarios {
         let (request_bytes, response_bytes) = payloads(scenario);
         // Both ends may be one host, which has the bytes once.
         for claim in Task::new(Span::ZERO, claims(plan, scenario)).claims() {
-            let usage = found.entry(claim.resource.clone());
+            let usage = usages.entry(claim.resource.clone());
             let usage = usage.or_insert_with(|| Usage {
                 resource: claim.resource.clone(),
                 busy: Span::ZERO,
@@ -197,7 +197,7 @@ fn usage(plan: &Plan, scenarios: &[Scenario]) -> Vec<Usage> {
             add(&mut usage.response_bytes, response_bytes);
         }
     }
-    found.into_values().collect()
+    usages.into_values().collect()
 }
 
 #[cfg(test)]

@@ -71,8 +71,8 @@ const NAMED: &str = "write \"vm1 80%\", or { name = \"busy\", load = \"vm1 80%\"
 /// A name stands for one load only, and a load has one name: else two labels would be one, or one load two
 /// scenarios.
 pub(crate) fn check_names(requested: &[Spanned<Stress>], problems: &Problems<'_>) {
-    for (index, one) in requested.iter().enumerate() {
-        let current = &one.value;
+    for (index, requested_load) in requested.iter().enumerate() {
+        let current = &requested_load.value;
         let clash = requested[..index]
             .iter()
             .map(|other| &other.value)
@@ -101,7 +101,7 @@ pub(crate) fn check_names(requested: &[Spanned<Stress>], problems: &Problems<'_>
                 format!("{} names \"{other}\" and \"{load}\"", of(current))
             };
             let remedy = "give each load one name, and each name one load";
-            problems.add(one.span.clone(), Fault::new(message, remedy));
+            problems.add(requested_load.span.clone(), Fault::new(message, remedy));
         }
     }
 }

@@ -51,16 +51,16 @@ fn flow_set(scenario: &Scenario) -> String {
 /// The same places, those that run at the same time together, each group where its first stands.
 pub fn in_groups(order: &[u32], groups: &[u32]) -> Vec<Vec<u32>> {
     let mut positions: BTreeMap<u32, usize> = BTreeMap::new();
-    let mut found: Vec<Vec<u32>> = Vec::new();
+    let mut grouped: Vec<Vec<u32>> = Vec::new();
     for &scenario in order {
         let group = groups[scenario as usize];
-        let index = *positions.entry(group).or_insert(found.len());
-        if index == found.len() {
-            found.push(Vec::new());
+        let index = *positions.entry(group).or_insert(grouped.len());
+        if index == grouped.len() {
+            grouped.push(Vec::new());
         }
-        found[index].push(scenario);
+        grouped[index].push(scenario);
     }
-    found
+    grouped
 }
 
 /// The most messages a second that run at the same time.
@@ -124,12 +124,12 @@ url = "udp://10.0.0.2"
         let text = PLAN.to_owned() + "[trace]\nflows = 10\nqueries = 5\n";
         let (plan, matrix, groups) = read(&text);
         // 8 of 8 flows and 10 of 512, each asked 5 times at each distance, 50 times a second.
-        let each = [1_800, 2_000, 1_800, 2_000].map(Span::from_millis);
+        let expected = [1_800, 2_000, 1_800, 2_000].map(Span::from_millis);
         let trace_times: Vec<Span> = matrix
             .iter()
             .map(|scenario| trace_time(&plan, scenario).usual)
             .collect();
-        assert_eq!(trace_times, each);
+        assert_eq!(trace_times, expected);
         let slots = (0..4).map(|scenario| (0, scenario));
         let time = time_of(slots, &plan, &matrix, &groups);
         assert_eq!(time, Span::from_millis(2 * 61_000 + 7_600));

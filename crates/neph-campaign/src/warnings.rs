@@ -44,11 +44,11 @@ pub(crate) fn warnings(meter: &Meter, load: &Load, limits: &Limits) -> Vec<Warni
 fn unexpected_answers(meter: &Meter) -> Option<Warning> {
     let tally = meter.tally();
     let errors = |answer: Answer| answer.is_error().then_some(answer);
-    let most = meter.answers().most(errors);
+    let most_frequent = meter.answers().most(errors);
     (tally.errors > 0).then_some(Warning::UnexpectedAnswers {
         messages: tally.errors,
         of: tally.messages,
-        most_frequent: most.map(|(answer, _)| answer),
+        most_frequent: most_frequent.map(|(answer, _)| answer),
     })
 }
 

@@ -39,11 +39,11 @@ impl WatchedHosts {
     /// Warnings about this host, which had this load, and the reflectors, by the usual limits. The numbers of
     /// messages and of messages without timestamps are reported as numbers.
     pub fn warnings(&self, load: &Load) -> Vec<Warning> {
-        let found = warnings(&self.meter, load, &Limits::default()).into_iter();
+        let warnings = warnings(&self.meter, load, &Limits::default()).into_iter();
         let of_hosts = |warning: &Warning| {
             warning.is_of_a_busy_host() || matches!(warning, Warning::ReflectorSlow { .. })
         };
-        found.filter(of_hosts).collect()
+        warnings.filter(of_hosts).collect()
     }
 }
 
@@ -76,7 +76,7 @@ mod tests {
             let few = warnings.iter();
             assert!(
                 !few.clone()
-                    .any(|one| matches!(one, Warning::FewMessages { .. }))
+                    .any(|warning| matches!(warning, Warning::FewMessages { .. }))
             );
             few.clone()
                 .any(|warning| matches!(warning, Warning::SenderLate { .. }))

@@ -54,7 +54,7 @@ fn the_idle_slow_start_compares_two_senders_at_four_intervals() {
     assert!(
         scenarios
             .iter()
-            .all(|s| s.parameters.congestion().is_some_and(|one| one == "cubic"))
+            .all(|s| s.parameters.congestion().is_some_and(|congestion| congestion == "cubic"))
     );
     let topology = plan.lab.expect("a lab").topology.value;
     assert!(folder().join(topology).exists());
@@ -172,8 +172,8 @@ fn a_host_without_an_address_is_reported_at_its_position() {
         Ok(address) => Ok(vec![address]),
         Err(_) => Err("no such name".to_owned()),
     };
-    let found = resolve(&plan, &source, &resolver).expect_err("one host is a name");
-    let messages: Vec<String> = found.iter().map(ToString::to_string).collect();
+    let problems = resolve(&plan, &source, &resolver).expect_err("one host is a name");
+    let messages: Vec<String> = problems.iter().map(ToString::to_string).collect();
     let expected = "latency-tester.yaml:27:16: host 'latency-tester.example.com' cannot be \
                     resolved: no such name; check the name, or write an address";
     assert_eq!(messages, [expected]);
@@ -241,9 +241,9 @@ fn the_page_of_plans_has_a_row_for_each_parameter() {
     for parameter in plan::PARAMETERS {
         let start = format!("| `{}` *list* |", parameter.name);
         let row = format!("{start} {} | {} |", parameter.about, parameter.default);
-        let found = page.lines().find(|line| line.starts_with(&start));
-        let found = found.unwrap_or_else(|| panic!("plans/README.md has no row {start}"));
-        right = right.replace(found, &row);
+        let old_row = page.lines().find(|line| line.starts_with(&start));
+        let old_row = old_row.unwrap_or_else(|| panic!("plans/README.md has no row {start}"));
+        right = right.replace(old_row, &row);
     }
     if std::env::var_os("NEPH_BLESS").is_some() {
         fs::write(&path, right).expect("writable");

@@ -309,7 +309,7 @@ fn ended(order: &Order) -> OrderState {
     let Order::Traceroute(order) = order else {
         return OrderState::Unknown;
     };
-    let found = Traceroute {
+    let traceroute = Traceroute {
         block: order.block,
         endpoint: order.endpoint.clone(),
         site: None,
@@ -321,7 +321,7 @@ fn ended(order: &Order) -> OrderState {
     };
     OrderState::Ended(Box::new(Ended {
         prepared: None,
-        result: Ok(OrderResult::Traceroute(found)),
+        result: Ok(OrderResult::Traceroute(traceroute)),
         files: Vec::new(),
     }))
 }

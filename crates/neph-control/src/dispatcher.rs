@@ -56,13 +56,13 @@ impl Dispatcher {
     /// Opens the orders that an earlier process left in `folder`; `signer` signs new ones.
     pub(crate) fn open(folder: &Path, signer: Signer) -> Result<Self, InboxError> {
         let (inbox, orders) = Inbox::open(folder)?;
-        let out = orders.into_iter().map(|found| {
-            let stage = if found.is_stored {
+        let out = orders.into_iter().map(|order| {
+            let stage = if order.is_stored {
                 Stage::Stored
             } else {
                 Stage::Sent
             };
-            (found.id, Out::new(found.sent, stage))
+            (order.id, Out::new(order.sent, stage))
         });
         Ok(Self {
             out: out.collect(),
@@ -239,9 +239,9 @@ impl Dispatcher {
 
     /// The order, if it is this agent's.
     fn of(&mut self, agent: &AgentName, id: OrderId) -> Option<&mut Out> {
-        let found = self.out.get_mut(&id).filter(|out| out.agent == *agent);
-        self.rejected += u64::from(found.is_none());
-        found
+        let out = self.out.get_mut(&id).filter(|out| out.agent == *agent);
+        self.rejected += u64::from(out.is_none());
+        out
     }
 
     /// The update, if the order is this agent's and runs.

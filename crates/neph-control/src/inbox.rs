@@ -81,10 +81,10 @@ impl Inbox {
         };
         // Files are not synced: after a power failure one may have the right length but wrong
         // contents. The agent has its files until their order is stored.
-        let wanted = left.orders.iter().filter(|found| !found.is_stored);
+        let wanted = left.orders.iter().filter(|order| !order.is_stored);
         let wanted: BTreeSet<OrderId> = wanted
             .filter(|_| left.is_same_boot)
-            .map(|found| found.id)
+            .map(|order| order.id)
             .collect();
         for entry in fs::read_dir(folder).map_err(DiskError::of("list", folder))? {
             let entry = entry.map_err(DiskError::of("list", folder))?;
@@ -126,7 +126,7 @@ impl Inbox {
     pub(crate) fn length_of(&self, id: OrderId, file: ResultFile) -> Result<u64, InboxError> {
         let path = self.path_of(id, file);
         match fs::metadata(&path) {
-            Ok(found) => Ok(found.len()),
+            Ok(metadata) => Ok(metadata.len()),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(0),
             Err(error) => Err(DiskError::of("look at", &path)(error).into()),
         }

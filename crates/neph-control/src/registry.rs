@@ -289,7 +289,7 @@ impl Registry {
     /// enrolled.
     pub(crate) fn is_enrolled(&self, name: &AgentName) -> bool {
         let path = self.path_of(&Holder::agent(name.clone()));
-        read_json::<EnrolledAgent>(&path).map_or(true, |found| found.is_some())
+        read_json::<EnrolledAgent>(&path).map_or(true, |enrolled| enrolled.is_some())
     }
 
     /// Whether the holder was revoked after it authenticated with this certificate (DER). A file

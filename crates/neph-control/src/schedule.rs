@@ -77,11 +77,11 @@ impl Schedule {
         let Some(first) = self.next(decided).filter(|next| *next <= now) else {
             return Due::default();
         };
-        let each = self.every.nanos().max(1);
+        let period = self.every.nanos().max(1);
         let end = self.until.map_or(i64::MAX, Wall::unix_nanos);
         let latest = now.unix_nanos().min(end.saturating_sub(1));
-        let steps = latest.saturating_sub(first.unix_nanos()) / each;
-        let at = |step: i64| first + Span::from_nanos(each.saturating_mul(step));
+        let steps = latest.saturating_sub(first.unix_nanos()) / period;
+        let at = |step: i64| first + Span::from_nanos(period.saturating_mul(step));
         let last = at(steps);
         let late = now.unix_nanos().saturating_sub(last.unix_nanos());
         let is_on_time = late <= ON_TIME.nanos();

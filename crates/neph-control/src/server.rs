@@ -219,8 +219,8 @@ async fn connection(
         .map(|certificate_der| Arc::from(certificate_der.as_ref()));
     let proved = match certificate {
         Some(certificate) => {
-            let found = shared.registry.holder_of(&certificate)?;
-            found.map(|holder| Proved {
+            let certificate_holder = shared.registry.holder_of(&certificate)?;
+            certificate_holder.map(|holder| Proved {
                 holder,
                 certificate,
             })

@@ -36,9 +36,9 @@ crate::rows! {
         clock_bound_ns: Option<Span>,
         /// Number of orders and targets that its policy refused since its start, by reason.
         refusals: BTreeMap<String, u64> => left "REFUSED" by |row| {
-            let each = row.refusals.iter().map(|(reason, count)| format!("{reason}: {count}"));
-            let each: Vec<_> = each.collect();
-            if each.is_empty() { "-".to_owned() } else { each.join(", ") }
+            let refusals = row.refusals.iter().map(|(reason, count)| format!("{reason}: {count}"));
+            let refusals: Vec<_> = refusals.collect();
+            if refusals.is_empty() { "-".to_owned() } else { refusals.join(", ") }
         },
         /// When its last message arrived; null if not known.
         last_seen_unix_ns: Option<Wall> => left "LAST SEEN" by |row| {

@@ -124,10 +124,10 @@ impl<W> AlarmDocument<W> {
 
 /// One line of text; `noun` is what was counted.
 pub fn sentence(at: Wall, change: &Change, noun: &str) -> String {
-    let what = if change.is_raised {
+    let state = if change.is_raised {
         "ALARM"
     } else {
         "the alarm is over"
     };
-    format!("{}  {what}: {}", when::utc(at), change.to_text(noun))
+    format!("{}  {state}: {}", when::utc(at), change.to_text(noun))
 }

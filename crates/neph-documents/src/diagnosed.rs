@@ -28,15 +28,15 @@ pub struct DiagnosesDocument {
 
 impl DiagnosesDocument {
     /// The document of these results.
-    pub fn of(campaign: &Campaign, found: Diagnoses) -> Self {
+    pub fn of(campaign: &Campaign, diagnoses: Diagnoses) -> Self {
         Self {
             schema: Version,
             campaign: campaign.id,
             name: campaign.name.clone(),
-            diagnoses: found.causes,
-            notes: found.notes,
-            not_evaluated: found.not_evaluated,
-            fleets_only: found.fleets_only,
+            diagnoses: diagnoses.causes,
+            notes: diagnoses.notes,
+            not_evaluated: diagnoses.not_evaluated,
+            fleets_only: diagnoses.fleets_only,
         }
     }
 }

@@ -110,7 +110,7 @@ impl TransferRow {
     /// The row of a transfer of an experiment that began at this wall time.
     pub fn of(experiment: &Experiment, made: &ClassTransfer, at: Wall) -> Self {
         let endpoints = experiment.fleet.as_ref().map(|fleet| &fleet.endpoints);
-        let endpoint = endpoints.and_then(|all| all.get(made.endpoint));
+        let endpoint = endpoints.and_then(|fleet_endpoints| fleet_endpoints.get(made.endpoint));
         let transfer = &made.transfer;
         Self {
             endpoint: endpoint.map(|endpoint| endpoint.name.clone()),
@@ -177,14 +177,14 @@ pub struct Change<'c> {
 impl ChangeRow {
     /// The row of a path change; `wall` converts to wall time.
     pub fn of(
-        found: Change<'_>,
+        flow_change: Change<'_>,
         traced: TracedPaths,
         wall: impl Fn(Instant<neph_model::Local>) -> Wall,
     ) -> Self {
-        let Change { fleet, change, .. } = found;
+        let Change { fleet, change, .. } = flow_change;
         let endpoint = fleet.endpoints.get(fleet.endpoint_of(change.slot));
         Self {
-            detector: found.detector.to_owned(),
+            detector: flow_change.detector.to_owned(),
             endpoint: endpoint.map(|endpoint| endpoint.name.clone()),
             slot: change.slot.0,
             source_port: change.source_port,

@@ -30,12 +30,12 @@ impl CpuRow {
     /// A row for each thread.
     #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
     pub fn all(done: &CpuDone) -> Vec<Self> {
-        let rows = done.threads.iter().map(|one| Self {
-            cpu: one.cpu,
+        let rows = done.threads.iter().map(|thread| Self {
+            cpu: thread.cpu,
             target_percent: done.share.in_percent(),
-            achieved_percent: one.percent(),
-            lasted_ns: one.lasted,
-            hashes_per_second: one.hashes as f64 * 1e9 / one.lasted.nanos().max(1) as f64,
+            achieved_percent: thread.percent(),
+            lasted_ns: thread.lasted,
+            hashes_per_second: thread.hashes as f64 * 1e9 / thread.lasted.nanos().max(1) as f64,
         });
         rows.collect()
     }
@@ -54,10 +54,10 @@ pub struct LoadSecondRow {
 
 impl LoadSecondRow {
     fn all(seconds: &[LoadSecond]) -> Vec<Self> {
-        let rows = seconds.iter().map(|one| Self {
-            at_ns: one.at,
-            sent_bit_s: one.sent,
-            received_bit_s: one.received,
+        let rows = seconds.iter().map(|second| Self {
+            at_ns: second.at,
+            sent_bit_s: second.sent,
+            received_bit_s: second.received,
         });
         rows.collect()
     }
@@ -100,10 +100,10 @@ crate::rows! {
 impl FlowRow {
     /// A row for each connection; `limit` is that of all together.
     pub fn all(carried: &[Carried], limit: Option<BitRate>) -> Vec<Self> {
-        let each = limit.map(|limit| BitRate(limit.bits_per_second() / carried.len() as u64));
+        let flow_limit = limit.map(|limit| BitRate(limit.bits_per_second() / carried.len() as u64));
         let rows = (1..).zip(carried).map(|(number, flow)| Self {
             flow: number,
-            limit_bit_s: each,
+            limit_bit_s: flow_limit,
             sent_bytes: ByteSize(flow.sent),
             received_bytes: ByteSize(flow.received),
             reverse_bytes: ByteSize(flow.back),

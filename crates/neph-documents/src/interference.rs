@@ -102,7 +102,7 @@ impl CircuitPair {
     }
 
     fn sentence(&self, margin: f64) -> String {
-        let [a, b] = self.circuits.each_ref().map(|one| one.circuit.as_str());
+        let [a, b] = self.circuits.each_ref().map(|circuit| circuit.circuit.as_str());
         match self.verdict {
             "interfere" => format!("Circuits '{a}' and '{b}' interfere."),
             "independent" => {
@@ -147,8 +147,8 @@ impl InterferenceDocument {
         let mut text = String::new();
         for pair in &self.pairs {
             let _ = writeln!(text, "{}", pair.sentence(self.margin_percent));
-            for one in &pair.circuits {
-                let _ = writeln!(text, "  {}: {}", one.circuit, one.to_text());
+            for circuit in &pair.circuits {
+                let _ = writeln!(text, "  {}: {}", circuit.circuit, circuit.to_text());
             }
         }
         let _ = writeln!(
@@ -161,7 +161,7 @@ impl InterferenceDocument {
         }
         let _ = writeln!(text, "Add to the plan:");
         for (index, circuits) in self.shared_links.iter().enumerate() {
-            let names: Vec<String> = circuits.iter().map(|one| quoted(one)).collect();
+            let names: Vec<String> = circuits.iter().map(|circuit| quoted(circuit)).collect();
             let _ = writeln!(
                 text,
                 "\n[[shared_link]]\nname = \"found by interference {}\"\ncircuits = [{}]",

@@ -277,7 +277,7 @@ mod tests {
     }
 
     fn two() -> [FlowRow; 2] {
-        let one = FlowRow {
+        let row = FlowRow {
             name: "b, \"c\"".to_owned(),
             p50_ns: Some(Span::from_nanos(26_830)),
             all: vec![1, 2],
@@ -291,7 +291,7 @@ mod tests {
             share: -3.5,
             width: 0,
         };
-        [one, other]
+        [row, other]
     }
 
     #[test]

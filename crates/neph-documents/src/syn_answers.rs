@@ -14,10 +14,10 @@ pub const fn word(answer: SynAnswer) -> &'static str {
 pub fn sentence(accepted: u64, refused: u64) -> String {
     match (refused, accepted) {
         (0, 1) => "the answer was a SYN-ACK: the port is open".to_owned(),
-        (0, all) => format!("all {all} answers were SYN-ACK: the port is open"),
+        (0, count) => format!("all {count} answers were SYN-ACK: the port is open"),
         (1, 0) => "the answer was a RST: the port is closed, or a firewall answers".to_owned(),
-        (all, 0) => {
-            format!("all {all} answers were RST: the port is closed, or a firewall answers")
+        (count, 0) => {
+            format!("all {count} answers were RST: the port is closed, or a firewall answers")
         }
         (refused, accepted) => format!(
             "of the answers {accepted} were SYN-ACK (open) and {refused} RST (closed, or a firewall answers)"

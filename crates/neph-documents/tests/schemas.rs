@@ -77,31 +77,31 @@ fn docs_have_no_other_schema() {
 }
 
 /// Keys without a description, with their place.
-fn undescribed(value: &Value, path: &str, found: &mut Vec<String>) {
+fn undescribed(value: &Value, path: &str, missing: &mut Vec<String>) {
     match value {
         Value::Object(object) => {
             if let Some(Value::Object(properties)) = object.get("properties") {
                 for (key, schema) in properties {
                     let is_tag = schema.get("const").is_some();
                     if !is_tag && schema.get("description").is_none() {
-                        found.push(format!("{path}/{key}"));
+                        missing.push(format!("{path}/{key}"));
                     }
                 }
             }
             for (key, value) in object {
-                undescribed(value, &format!("{path}/{key}"), found);
+                undescribed(value, &format!("{path}/{key}"), missing);
             }
         }
-        Value::Array(all) => all.iter().for_each(|one| undescribed(one, path, found)),
+        Value::Array(elements) => elements.iter().for_each(|element| undescribed(element, path, missing)),
         _ => {}
     }
 }
 
 #[test]
 fn every_key_has_a_description() {
-    let mut found = Vec::new();
+    let mut missing = Vec::new();
     for kind in KINDS {
-        undescribed(kind.schema().as_value(), kind.name, &mut found);
+        undescribed(kind.schema().as_value(), kind.name, &mut missing);
     }
-    assert!(found.is_empty(), "{}", found.join("\n"));
+    assert!(missing.is_empty(), "{}", missing.join("\n"));
 }

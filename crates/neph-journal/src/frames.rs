@@ -279,9 +279,9 @@ mod tests {
                 bit => bytes[at] ^= 1 << bit,
             }
             fs::write(&path, &bytes).expect("writable");
-            let found = read(&path, HEADER);
-            prop_assert!(found.len() < payloads.len());
-            prop_assert_eq!(&payloads[..found.len()], &found[..]);
+            let prefix = read(&path, HEADER);
+            prop_assert!(prefix.len() < payloads.len());
+            prop_assert_eq!(&payloads[..prefix.len()], &prefix[..]);
         }
     }
 

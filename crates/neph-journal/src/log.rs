@@ -53,14 +53,14 @@ impl LogWriter {
 pub fn read_log(
     path: &Path,
     header: &[u8],
-    each: &mut dyn FnMut(&[u8]),
+    visit: &mut dyn FnMut(&[u8]),
 ) -> Result<bool, JournalError> {
     let Some(mut reader) = FrameReader::open(path, header)? else {
         return Ok(false);
     };
     let mut next = || {
         reader.next(|record| {
-            each(record);
+            visit(record);
             Some(())
         })
     };
@@ -73,9 +73,9 @@ mod tests {
     use super::*;
 
     fn read(path: &Path, header: &[u8]) -> Option<Vec<Vec<u8>>> {
-        let mut found = Vec::new();
-        let read = read_log(path, header, &mut |record| found.push(record.to_vec()));
-        read.expect("readable").then_some(found)
+        let mut records = Vec::new();
+        let read = read_log(path, header, &mut |record| records.push(record.to_vec()));
+        read.expect("readable").then_some(records)
     }
 
     #[test]

@@ -115,11 +115,11 @@ mod tests {
         let contents = Contents::of(&journal_path(folder.path(), id), id);
         let contents = contents.expect("readable").expect("there");
         let mut messages = Vec::new();
-        let each = contents.each_message(|message| {
+        let visited = contents.each_message(|message| {
             messages.push(message);
             Ok::<(), JournalError>(())
         });
-        each.expect("readable");
+        visited.expect("readable");
         assert_eq!(messages, [message(0, 0), message(0, 1)]);
         assert_eq!(
             (contents.events, contents.samples),

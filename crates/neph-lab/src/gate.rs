@@ -198,7 +198,7 @@ impl Gate {
 
     /// When it must be advanced at the latest, so that no packet departs late.
     pub fn next_turn(&self) -> Option<Moment> {
-        let least = || {
+        let min_delay = || {
             self.paths
                 .iter()
                 .map(PathState::least)
@@ -206,7 +206,7 @@ impl Gate {
                 .unwrap_or_default()
         };
         let start = self.transmitter.next_start();
-        let start = start.map(|start| start + least());
+        let start = start.map(|start| start + min_delay());
         match (start, self.timetable.next()) {
             (Some(start), Some(turn)) => Some(start.min(turn)),
             (start, turn) => start.or(turn),

@@ -54,7 +54,7 @@ fn among(
     named_namespaces: &BTreeSet<String>,
 ) -> Result<String, String> {
     let KnownLabs { labs, is_all } = known_labs;
-    let all = labs.iter().flat_map(|(lab, namespaces)| {
+    let named = labs.iter().flat_map(|(lab, namespaces)| {
         let prefix = format!("neph-{lab}-");
         namespaces.iter().filter_map(move |namespace| {
             Some((
@@ -63,7 +63,7 @@ fn among(
             ))
         })
     });
-    let candidates: Vec<(&str, String)> = all.collect();
+    let candidates: Vec<(&str, String)> = named.collect();
     let meant = candidates.iter().filter(|(_, site)| site == text);
     let meant: Vec<&str> = meant.map(|(namespace, _)| *namespace).collect();
     if let Some((lab, site)) = text.split_once('/') {

@@ -106,8 +106,8 @@ fn equal_hops(topology: &Topology, start: usize) -> Vec<BTreeSet<Hop>> {
                     link: index,
                     via: neighbour,
                 });
-                let found: Vec<Hop> = hops[site].iter().copied().map(first).collect();
-                hops[neighbour].extend(found.into_iter().chain(own_hop));
+                let next_hops: Vec<Hop> = hops[site].iter().copied().map(first).collect();
+                hops[neighbour].extend(next_hops.into_iter().chain(own_hop));
             }
         }
         front = next.into_iter().collect();

@@ -18,7 +18,7 @@ pub(crate) struct Neighbour {
 /// Every neighbour behind the link with index `link`, seen from `from`: the site at its other
 /// end, or all sites that the switch there leads to. In the order in which they are found.
 pub(crate) fn behind(topology: &Topology, from: usize, link: usize) -> Vec<Neighbour> {
-    let mut found = Vec::new();
+    let mut neighbours = Vec::new();
     let mut open = vec![(from, link)];
     let mut passed = vec![false; topology.links.len()];
     while let Some((from, link)) = open.pop() {
@@ -32,11 +32,11 @@ pub(crate) fn behind(topology: &Topology, from: usize, link: usize) -> Vec<Neigh
             let others = links_of(topology, site).filter(|other| *other != link);
             open.extend(others.map(|other| (site, other)));
         } else {
-            found.push(Neighbour { site, link, end });
+            neighbours.push(Neighbour { site, link, end });
         }
     }
-    found.sort_unstable();
-    found
+    neighbours.sort_unstable();
+    neighbours
 }
 
 /// The links from `from` over the link with index `link` to the site `to`, which is behind it: each

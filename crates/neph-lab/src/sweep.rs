@@ -93,16 +93,16 @@ fn is_inside(pid: u32, wanted: &BTreeSet<(u64, u64)>) -> bool {
 /// The processes inside, apart from the calling one and from those that have ended.
 fn inside(wanted: &BTreeSet<(u64, u64)>) -> io::Result<Vec<u32>> {
     let own = std::process::id();
-    let mut found = Vec::new();
+    let mut pids = Vec::new();
     for entry in fs::read_dir("/proc")?.flatten() {
         let Some(pid) = entry.file_name().to_str().and_then(|n| n.parse().ok()) else {
             continue;
         };
         if pid != own && is_inside(pid, wanted) {
-            found.push(pid);
+            pids.push(pid);
         }
     }
-    Ok(found)
+    Ok(pids)
 }
 
 fn identity(path: &Path) -> Option<(u64, u64)> {

@@ -113,20 +113,20 @@ impl PlannedTransfer {
                     ask,
                     permit,
                 };
-                let mut each = |second: &throughput::Second| on_second(second.quantities());
-                let measured = throughput::measure(request, stop, &mut each)?;
+                let mut report_second = |second: &throughput::Second| on_second(second.quantities());
+                let measured = throughput::measure(request, stop, &mut report_second)?;
                 Ok(Transferred {
                     quantities: measured.quantities(),
                     fault: measured.fault,
                 })
             }
             Engine::Media(ask) => {
-                let mut each = |second: &media::MediaSecond| {
+                let mut report_second = |second: &media::MediaSecond| {
                     let bytes = usize::try_from(second.sum(|stream_second| stream_second.bytes));
                     permit.spend(bytes.unwrap_or(usize::MAX), clock::raw().0);
                     on_second(second.quantities());
                 };
-                let measured = media::measure(server, ask, stop, &mut each)?;
+                let measured = media::measure(server, ask, stop, &mut report_second)?;
                 Ok(Transferred {
                     quantities: measured.quantities(),
                     fault: measured.fault(),
@@ -138,8 +138,8 @@ impl PlannedTransfer {
                     spec,
                     permit,
                 };
-                let mut each = |second: &rr::RrSecond| on_second(second.quantities());
-                let measured = rr::measure(request, stop, &mut each)?;
+                let mut report_second = |second: &rr::RrSecond| on_second(second.quantities());
+                let measured = rr::measure(request, stop, &mut report_second)?;
                 Ok(Transferred {
                     quantities: measured.quantities(),
                     fault: measured.fault,

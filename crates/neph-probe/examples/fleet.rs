@@ -158,8 +158,8 @@ fn cost() -> Result<(), Box<dyn Error>> {
         println!("{name} {}.{:02}", ticks / 100, ticks % 100);
     }
     for line in fs::read_to_string("/proc/self/status")?.lines() {
-        if let Some(most) = line.strip_prefix("VmHWM:") {
-            println!("max_rss {}", most.trim());
+        if let Some(max_rss) = line.strip_prefix("VmHWM:") {
+            println!("max_rss {}", max_rss.trim());
         }
     }
     Ok(())

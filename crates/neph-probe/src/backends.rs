@@ -77,17 +77,17 @@ impl Clock {
 impl Backends {
     /// Adds a message.
     pub fn add(&mut self, message: &Message) {
-        let Some(found) = Clock::of(message) else {
+        let Some(message_clock) = Clock::of(message) else {
             return;
         };
-        if found.low > 0 || found.high < 0 {
+        if message_clock.low > 0 || message_clock.high < 0 {
             self.not_ours += 1;
         }
-        let fits = |clock: &Clock| clock.drifted(found.at).and(found);
+        let fits = |clock: &Clock| clock.drifted(message_clock.at).and(message_clock);
         let index = match self.known.iter().position(|clock| fits(clock).is_some()) {
             Some(index) => index,
             None if self.known.len() < MAXIMUM => {
-                self.known.push(found);
+                self.known.push(message_clock);
                 self.known.len() - 1
             }
             None => return,

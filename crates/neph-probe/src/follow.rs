@@ -187,8 +187,8 @@ mod tests {
             site: None,
         };
         let target = Target::parse(&format!("http://{address}")).expect("a target");
-        let found = discover(&target, address, &options).expect("no namespace to enter");
-        follow(target, address, found, &Resolving::here(None), &options)
+        let discovery = discover(&target, address, &options).expect("no namespace to enter");
+        follow(target, address, discovery, &Resolving::here(None), &options)
     }
 
     #[test]

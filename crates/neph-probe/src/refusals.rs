@@ -64,8 +64,8 @@ impl RefusalWatch {
             &[]
         };
         let mut addresses = BTreeSet::new();
-        let each = endpoints.iter();
-        let endpoints = each.filter(|endpoint| addresses.insert(endpoint.address));
+        let candidates = endpoints.iter();
+        let endpoints = candidates.filter(|endpoint| addresses.insert(endpoint.address));
         let (site, endpoints) = (spec.site.clone(), endpoints.cloned().collect::<Vec<_>>());
         let (teller, receiver) = mpsc::channel();
         let stop = Stop::new();
@@ -98,9 +98,9 @@ impl RefusalWatch {
         site: Option<Placement>,
     ) -> Self {
         let mut addresses = BTreeSet::new();
-        let each = known.into_iter();
-        let each = each.filter(|(endpoint, _)| addresses.insert(endpoint.address));
-        let (endpoints, before) = each
+        let candidates = known.into_iter();
+        let candidates = candidates.filter(|(endpoint, _)| addresses.insert(endpoint.address));
+        let (endpoints, before) = candidates
             .map(|(endpoint, refused)| (endpoint, Some(refused)))
             .unzip();
         Self {

@@ -130,11 +130,11 @@ impl Resolve for Target {
             },
             reason,
         };
-        let found = (self.host(), self.port())
+        let resolved = (self.host(), self.port())
             .to_socket_addrs()
             .map_err(|error| unresolved(error.to_string()))?;
         let mut wanted: Vec<SocketAddr> = Vec::new();
-        for address in found {
+        for address in resolved {
             let fits = match version {
                 None => true,
                 Some(IpVersion::V4) => address.is_ipv4(),

@@ -121,8 +121,8 @@ impl Silence {
 }
 
 /// The finding and its remedy.
-fn sentence(endpoint: &FleetEndpoint, found: EndpointState) -> String {
-    let EndpointState { probe, .. } = found;
+fn sentence(endpoint: &FleetEndpoint, state: EndpointState) -> String {
+    let EndpointState { probe, .. } = state;
     let (ip, port) = (endpoint.address.ip(), endpoint.address.port());
     let host = bracketed(&ip.to_string());
     let layer = probe.protocol();
@@ -132,16 +132,16 @@ fn sentence(endpoint: &FleetEndpoint, found: EndpointState) -> String {
             "{at} answers no SYN, neither with SYN-ACK nor with RST: a firewall drops them, or the host does not exist"
         );
     }
-    if found.remote {
-        let silent = if found.is_free {
+    if state.remote {
+        let silent = if state.is_free {
             format!("nothing listens at {at}")
         } else {
             format!("no answer from {at}")
         };
         return format!("{silent}; neph reflect answers at {PORT}: write {probe}://{host}:{PORT}");
     }
-    if found.is_reflector {
-        let secret = stamp_suspicion(found.has_key);
+    if state.is_reflector {
+        let secret = stamp_suspicion(state.has_key);
         return format!(
             "neph reflect is at port {port} of {ip} and takes connections, but nothing comes back over {layer}: a firewall drops it, or {secret}"
         );
@@ -156,7 +156,7 @@ fn sentence(endpoint: &FleetEndpoint, found: EndpointState) -> String {
     } else {
         ""
     };
-    if found.is_free {
+    if state.is_free {
         // By default it listens on IPv4 only.
         let how = if ip.is_ipv6() {
             format!(" --listen '[::]:{PORT}'")
@@ -175,13 +175,13 @@ fn sentence(endpoint: &FleetEndpoint, found: EndpointState) -> String {
 mod tests {
     use super::*;
 
-    fn sentence_about(target: (&str, ProbeKind), found: EndpointState) -> String {
+    fn sentence_about(target: (&str, ProbeKind), state: EndpointState) -> String {
         let endpoint = FleetEndpoint {
             name: "x".to_owned(),
             address: target.0.parse().expect("an address"),
         };
         let probe = target.1;
-        sentence(&endpoint, EndpointState { probe, ..found })
+        sentence(&endpoint, EndpointState { probe, ..state })
     }
 
     #[test]

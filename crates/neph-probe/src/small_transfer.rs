@@ -40,11 +40,11 @@ impl SmallTransfer {
             let reason = "only http:// and tcp:// make transfers".to_owned();
             return Err(cannot(reason, false));
         }
-        let found = discover(target, address, options)?;
-        if let Some(silence) = found.silence {
-            return Err(cannot(silence, found.closed));
+        let discovery = discover(target, address, options)?;
+        if let Some(silence) = discovery.silence {
+            return Err(cannot(silence, discovery.closed));
         }
-        if target.kind() == ProbeKind::Tcp && !found.reflector {
+        if target.kind() == ProbeKind::Tcp && !discovery.reflector {
             let reason =
                 "no neph reflector answers there; name an http:// server instead".to_owned();
             return Err(cannot(reason, false));
@@ -53,7 +53,7 @@ impl SmallTransfer {
             response_size: size,
             timeout: options.patience,
             connection_use: ConnectionUse::PerMessage,
-            reflector: found.reflector,
+            reflector: discovery.reflector,
             ..FlowSpec::plain(target.clone(), address)
         };
         Ok(Self { flow })

@@ -42,7 +42,7 @@ impl SynSchedule {
     /// One sentence with the number of SYNs and how to allow them.
     pub fn check(&self, allowed: Option<u32>) -> Result<u32, TooManySyns> {
         let cap = allowed.unwrap_or(SYNS_A_SECOND);
-        let each = allowed.unwrap_or(SYNS_A_SECOND_EACH);
+        let max_to_one = allowed.unwrap_or(SYNS_A_SECOND_EACH);
         let total_rate = self.rate(self.flows);
         let to_one = self.rate(self.flows.div_ceil(self.targets.max(1)));
         let fault = |rate, to, cap| TooManySyns {
@@ -51,8 +51,8 @@ impl SynSchedule {
             cap,
             allow: total_rate,
         };
-        if to_one > u64::from(each) {
-            return Err(fault(to_one, "to each target", each));
+        if to_one > u64::from(max_to_one) {
+            return Err(fault(to_one, "to each target", max_to_one));
         }
         if total_rate > u64::from(cap) {
             return Err(fault(total_rate, "in all", cap));

@@ -238,11 +238,11 @@ fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>, TlsError> {
 
 /// The certificates in PEM, at least one.
 fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, rustls_pki_types::pem::Error> {
-    let found: Vec<_> = CertificateDer::pem_slice_iter(pem).collect::<Result<_, _>>()?;
-    if found.is_empty() {
+    let certificates: Vec<_> = CertificateDer::pem_slice_iter(pem).collect::<Result<_, _>>()?;
+    if certificates.is_empty() {
         return Err(rustls_pki_types::pem::Error::NoItemsFound);
     }
-    Ok(found)
+    Ok(certificates)
 }
 
 /// The content of a PEM file.

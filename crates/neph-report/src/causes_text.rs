@@ -10,8 +10,8 @@ const INDENT: usize = 2;
 /// which rules were not evaluated.
 pub fn diagnoses_in_brief(diagnoses: &Diagnoses, width: usize) -> String {
     let mut out = verdict(diagnoses, width);
-    for (index, one) in diagnoses.causes.iter().enumerate() {
-        out.push_str(&head(index, one, width));
+    for (index, diagnosis) in diagnoses.causes.iter().enumerate() {
+        out.push_str(&head(index, diagnosis, width));
     }
     if diagnoses.causes.is_empty() {
         out.push_str(&not_evaluated(diagnoses, width));
@@ -25,19 +25,19 @@ pub fn diagnoses_in_full(diagnoses: &Diagnoses, width: usize) -> String {
         return diagnoses_in_brief(diagnoses, width);
     }
     let mut out = String::new();
-    for (index, one) in diagnoses.causes.iter().enumerate() {
-        out.push_str(&head(index, one, width));
-        let numbers: Vec<String> = one
+    for (index, diagnosis) in diagnoses.causes.iter().enumerate() {
+        out.push_str(&head(index, diagnosis, width));
+        let numbers: Vec<String> = diagnosis
             .evidence
             .iter()
             .map(|number| format!("{} {}", number.name, number.to_text()))
             .collect();
-        let observations: Vec<String> = one.observations.iter().map(Observation::to_text).collect();
+        let observations: Vec<String> = diagnosis.observations.iter().map(Observation::to_text).collect();
         for (title, text) in [
-            ("confidence", one.confidence.why.clone()),
+            ("confidence", diagnosis.confidence.why.clone()),
             ("numbers", numbers.join(", ")),
             ("seen in", observations.join("; ")),
-            ("limits", one.limits.to_owned()),
+            ("limits", diagnosis.limits.to_owned()),
         ] {
             out.push_str(&indented(&format!("{title}: {text}"), 2 * INDENT, width));
         }
@@ -69,9 +69,9 @@ fn notes(diagnoses: &Diagnoses, width: usize) -> String {
         .collect()
 }
 
-fn head(index: usize, one: &Diagnosis, width: usize) -> String {
-    let level = one.confidence.level.name();
-    let cause = format!("{}. {} ({level}). {}", index + 1, one.title, one.cause);
-    let remedy = format!("remedy: {}", one.remedy);
+fn head(index: usize, diagnosis: &Diagnosis, width: usize) -> String {
+    let level = diagnosis.confidence.level.name();
+    let cause = format!("{}. {} ({level}). {}", index + 1, diagnosis.title, diagnosis.cause);
+    let remedy = format!("remedy: {}", diagnosis.remedy);
     indented(&cause, INDENT, width) + &indented(&remedy, 2 * INDENT, width)
 }

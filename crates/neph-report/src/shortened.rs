@@ -23,14 +23,14 @@ pub(crate) fn shortened_among(text: &str, among: &[String], fits: impl Fn(&str) 
     let others = among.iter().map(String::as_str);
     let cut_too: Vec<&str> = others.filter(|other| !fits(other)).collect();
     let apart = |text: &str| {
-        let others: Vec<&str> = cut_too.iter().copied().filter(|one| *one != text).collect();
+        let others: Vec<&str> = cut_too.iter().copied().filter(|other| *other != text).collect();
         let is_clear = |pieces: &[&str]| !others.iter().any(|other| is_left_of(pieces, other));
-        let all: Vec<&str> = among
+        let other_texts: Vec<&str> = among
             .iter()
             .map(String::as_str)
-            .filter(|one| *one != text)
+            .filter(|other| *other != text)
             .collect();
-        let distinguished = distinguishing::cut(text, &all, &fits, &is_clear);
+        let distinguished = distinguishing::cut(text, &other_texts, &fits, &is_clear);
         distinguished.or_else(|| clear(text, &fits, &is_clear))
     };
     if let Some(cut) = apart(text) {
@@ -111,23 +111,23 @@ fn is_left_of(pieces: &[&str], text: &str) -> bool {
         return false;
     };
     between.iter().all(|piece| {
-        let found = inner.find(piece);
-        inner = found.map_or("", |at| &inner[at + piece.len()..]);
-        found.is_some()
+        let position = inner.find(piece);
+        inner = position.map_or("", |at| &inner[at + piece.len()..]);
+        position.is_some()
     })
 }
 
 /// Where words begin.
 fn starts(text: &str) -> Vec<usize> {
     let mut before = true;
-    let mut found = Vec::new();
-    for (at, one) in text.char_indices() {
-        if before && !one.is_whitespace() {
-            found.push(at);
+    let mut starts = Vec::new();
+    for (at, character) in text.char_indices() {
+        if before && !character.is_whitespace() {
+            starts.push(at);
         }
-        before = one.is_whitespace();
+        before = character.is_whitespace();
     }
-    found
+    starts
 }
 
 /// Both ends, cut anywhere.
@@ -138,13 +138,13 @@ fn anywhere(text: &str) -> Vec<Vec<&str>> {
 
 /// What is left of a text without what lies between two of the places.
 fn gaps<'t>(text: &'t str, word_starts: &[usize]) -> Vec<Vec<&'t str>> {
-    let mut found = Vec::new();
+    let mut cuts = Vec::new();
     for (index, from) in word_starts.iter().enumerate() {
         for to in &word_starts[index + 1..] {
-            found.push(vec![text[..*from].trim_end(), text[*to..].trim_start()]);
+            cuts.push(vec![text[..*from].trim_end(), text[*to..].trim_start()]);
         }
     }
-    found
+    cuts
 }
 
 /// The first word, some that follow each other, and the last one.
@@ -152,14 +152,14 @@ fn thirds<'t>(text: &'t str, word_starts: &[usize]) -> Vec<Vec<&'t str>> {
     let [_, second, inner @ .., last] = word_starts else {
         return Vec::new();
     };
-    let mut found = Vec::new();
+    let mut cuts = Vec::new();
     for (index, from) in inner.iter().enumerate() {
         for to in &inner[index + 1..] {
             let (first, middle) = (&text[..*second], &text[*from..*to]);
-            found.push(vec![first.trim_end(), middle.trim(), &text[*last..]]);
+            cuts.push(vec![first.trim_end(), middle.trim(), &text[*last..]]);
         }
     }
-    found
+    cuts
 }
 
 fn numbered(text: &str, number: usize, fits: &impl Fn(&str) -> bool) -> String {
@@ -216,7 +216,7 @@ mod tests {
                 let cut = together(labels, columns);
                 let kinds: std::collections::BTreeSet<&String> = cut.iter().collect();
                 assert_eq!(kinds.len(), labels.len(), "{columns}: {cut:#?}");
-                let fit = cut.iter().all(|one| one.chars().count() <= columns);
+                let fit = cut.iter().all(|label| label.chars().count() <= columns);
                 assert!(fit, "{columns}: {cut:#?}");
             }
         }

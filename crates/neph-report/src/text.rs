@@ -62,7 +62,7 @@ pub fn conclusion(
     diagnoses: &Diagnoses,
 ) -> Vec<Finding> {
     let statements = Statements::of(data, settings);
-    let found = findings_of(data, settings, &diagnoses.causes, &statements);
+    let findings = findings_of(data, settings, &diagnoses.causes, &statements);
     [
         FindingKind::Measured,
         FindingKind::Notable,
@@ -70,7 +70,7 @@ pub fn conclusion(
     ]
     .into_iter()
     .flat_map(|kind| {
-        let mut of_kind = found.iter().filter(move |finding| finding.kind == kind);
+        let mut of_kind = findings.iter().filter(move |finding| finding.kind == kind);
         let first = of_kind.next();
         // A user with several rules wants the result of each.
         let is_alarm = first.is_some_and(|finding| finding.topic == ALARM);
@@ -189,9 +189,9 @@ fn table(data: &CampaignData, settings: &PlotSettings, width: usize) -> String {
         room,
     };
     let mut out = header(columns, scale.as_ref(), settings);
-    let all: Vec<String> = lines.iter().map(|line| line.label.clone()).collect();
+    let line_labels: Vec<String> = lines.iter().map(|line| line.label.clone()).collect();
     for line in &lines {
-        out.push_str(&row(line, &all, columns, scale.as_ref(), settings));
+        out.push_str(&row(line, &line_labels, columns, scale.as_ref(), settings));
     }
     out.extend(data.shared_label().map(|shared| wrapped(&shared, width)));
     let shown = legend::Shown {
@@ -246,22 +246,22 @@ fn header(columns: Columns, scale: Option<&Scale>, settings: &PlotSettings) -> S
 
 fn row(
     line: &ScenarioLine,
-    all: &[String],
+    line_labels: &[String],
     columns: Columns,
     scale: Option<&Scale>,
     settings: &PlotSettings,
 ) -> String {
     let latencies = &line.latencies;
     let at = |p: f64| {
-        let found = latencies.quantile(p);
-        found.map_or_else(
+        let quantile = latencies.quantile(p);
+        quantile.map_or_else(
             || "-".to_owned(),
-            |found| level(found, latencies.without_reply()),
+            |quantile| level(quantile, latencies.without_reply()),
         )
     };
     let mut out = match columns.labels {
-        0 => padded(&line.label, all, 40).trim_end().to_owned() + "\n",
-        labels => padded(&line.label, all, labels),
+        0 => padded(&line.label, line_labels, 40).trim_end().to_owned() + "\n",
+        labels => padded(&line.label, line_labels, labels),
     };
     out.push_str(&format!(
         "{:>11}{:>11}{:>9}{:>9}",
@@ -317,8 +317,8 @@ fn draw_boxplot(numbers: &BoxPlot, scale: &Scale, room: usize) -> String {
 }
 
 /// Cut or filled to so many columns, and different from the others.
-fn padded(text: &str, all: &[String], columns: usize) -> String {
-    let out = shortened_among(text, all, |short| short.width() <= columns);
+fn padded(text: &str, labels: &[String], columns: usize) -> String {
+    let out = shortened_among(text, labels, |short| short.width() <= columns);
     let missing = columns.saturating_sub(out.width());
     out + &" ".repeat(missing)
 }

@@ -37,7 +37,7 @@ pub fn write_report(
 ) -> Result<Vec<PathBuf>, ReportError> {
     check_folder(folder, Existing::Replace)?;
     let statements = Statements::of(data, settings);
-    let found = findings_of(data, settings, &diagnoses.causes, &statements);
+    let findings = findings_of(data, settings, &diagnoses.causes, &statements);
     let figures = draw(data, settings);
     let rows = summary(data, settings);
     let tables = tables_with(data, settings, &statements.fleets);
@@ -46,7 +46,7 @@ pub fn write_report(
         data,
         settings,
         diagnoses,
-        findings: &found,
+        findings: &findings,
         figures: &figures,
         summary: &rows,
         tables: &tables,
@@ -58,7 +58,7 @@ pub fn write_report(
         written.push(write_text(file("csv"), &table.csv())?);
         written.push(write_text(file("json"), &table.json())?);
     }
-    let json = serde_json::to_string_pretty(&found).map_err(ReportError::Findings)?;
+    let json = serde_json::to_string_pretty(&findings).map_err(ReportError::Findings)?;
     written.push(write_text(folder.join("findings.json"), &json)?);
     let json = serde_json::to_string_pretty(diagnoses).map_err(ReportError::Findings)?;
     written.push(write_text(folder.join("diagnosis.json"), &json)?);
@@ -112,7 +112,7 @@ pub fn check_folder(folder: &Path, existing: Existing) -> Result<(), ReportError
 fn is_page(path: &Path) -> io::Result<bool> {
     let mut beginning = Vec::new();
     // A pipe would be waited for.
-    if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+    if fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
         return Ok(false);
     }
     match File::open(path) {

@@ -127,26 +127,26 @@ fn is_within(path: &Path, more: &[&str]) -> bool {
 /// # Errors
 /// It cannot be opened, is no regular file, or is too large.
 pub fn open_file(kind: FileKind, path: &Path) -> Result<File, FileError> {
-    let found = fs::metadata(path)?;
-    let what = found.file_type();
-    if what.is_dir() {
+    let metadata = fs::metadata(path)?;
+    let file_type = metadata.file_type();
+    if file_type.is_dir() {
         return Err(FileError::Folder);
     }
-    if what.is_fifo() && is_input_handed_over(path) {
+    if file_type.is_fifo() && is_input_handed_over(path) {
         return Ok(File::open(path)?);
     }
-    if !what.is_file() {
-        return Err(FileError::NoFile(if what.is_fifo() {
+    if !file_type.is_file() {
+        return Err(FileError::NoFile(if file_type.is_fifo() {
             "a pipe"
-        } else if what.is_socket() {
+        } else if file_type.is_socket() {
             "a socket"
         } else {
             "a device"
         }));
     }
-    if found.len() > kind.largest() {
+    if metadata.len() > kind.largest() {
         return Err(FileError::TooLarge {
-            size: Some(found.len()),
+            size: Some(metadata.len()),
             largest: kind.largest(),
         });
     }

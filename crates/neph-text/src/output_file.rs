@@ -56,12 +56,12 @@ enum ExistingFile {
 }
 
 fn find(path: &Path, existing: Existing) -> io::Result<ExistingFile> {
-    let found = match fs::symlink_metadata(path) {
-        Ok(found) => found,
+    let metadata = match fs::symlink_metadata(path) {
+        Ok(metadata) => metadata,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(ExistingFile::Nothing),
         Err(error) => return Err(error),
     };
-    if found.is_symlink() {
+    if metadata.is_symlink() {
         return match fs::metadata(path) {
             Ok(to) if to.is_dir() => Err(ErrorKind::IsADirectory.into()),
             Ok(to) if is_output_handed_over(path) => Ok(ExistingFile::Through(to)),
@@ -69,9 +69,9 @@ fn find(path: &Path, existing: Existing) -> io::Result<ExistingFile> {
         };
     }
     match existing {
-        _ if found.is_dir() => Err(ErrorKind::IsADirectory.into()),
-        _ if !found.is_file() => Ok(ExistingFile::Through(found)),
-        _ if found.len() == 0 => Ok(ExistingFile::Empty(found)),
+        _ if metadata.is_dir() => Err(ErrorKind::IsADirectory.into()),
+        _ if !metadata.is_file() => Ok(ExistingFile::Through(metadata)),
+        _ if metadata.len() == 0 => Ok(ExistingFile::Empty(metadata)),
         Existing::Replace => Ok(ExistingFile::Old),
         Existing::Keep => Err(NotWritten::Exists.into()),
     }
@@ -100,11 +100,11 @@ pub fn check_output(path: &Path, existing: Existing) -> io::Result<()> {
 pub fn create_output(path: &Path, existing: Existing) -> io::Result<File> {
     match find(path, existing)? {
         ExistingFile::Nothing => File::create_new(path),
-        ExistingFile::Empty(found) => {
+        ExistingFile::Empty(metadata) => {
             let file = OpenOptions::new().write(true).open(path)?;
             let opened = file.metadata()?;
             // Another process may have replaced it by a link.
-            if (opened.dev(), opened.ino()) != (found.dev(), found.ino()) {
+            if (opened.dev(), opened.ino()) != (metadata.dev(), metadata.ino()) {
                 return Err(NotWritten::Link.into());
             }
             Ok(file)
@@ -364,7 +364,7 @@ mod tests {
         });
         // A replaced pipe would leave its reader waiting; opening it ends that.
         let written = write_whole(&pipe, b"through", Existing::Keep);
-        let is_pipe = fs::metadata(&pipe).is_ok_and(|found| found.file_type().is_fifo());
+        let is_pipe = fs::metadata(&pipe).is_ok_and(|metadata| metadata.file_type().is_fifo());
         assert!(is_pipe, "the pipe was replaced");
         written.expect("it is read");
         assert_eq!(reader.join().expect("it has read"), b"through");

@@ -77,8 +77,8 @@ impl PrintableText {
     /// From bytes that should be UTF-8; other bytes become U+FFFD.
     pub fn bytes(bytes: &[u8]) -> Self {
         // A character has at most four bytes: the rest is cut in any case.
-        let most = bytes.len().min(4 * LONGEST_VALUE + 4);
-        Self::text(&String::from_utf8_lossy(&bytes[..most]))
+        let limit = bytes.len().min(4 * LONGEST_VALUE + 4);
+        Self::text(&String::from_utf8_lossy(&bytes[..limit]))
     }
     /// From a path.
     pub fn path(path: &Path) -> Self {
@@ -114,13 +114,13 @@ pub fn visible_lines(text: &str) -> Cow<'_, str> {
 }
 
 /// `text` as from [`visible`], cut to `most` characters; a cut text ends in `...`.
-pub fn one_line(text: &str, most: usize) -> Cow<'_, str> {
-    bounded(text, most, |_| false)
+pub fn one_line(text: &str, limit: usize) -> Cow<'_, str> {
+    bounded(text, limit, |_| false)
 }
 
 /// `text` as from [`visible_lines`], cut to `most` characters; a cut text ends in `...`.
-pub fn several_lines(text: &str, most: usize) -> Cow<'_, str> {
-    bounded(text, most, |letter| matches!(letter, '\n' | '\t'))
+pub fn several_lines(text: &str, limit: usize) -> Cow<'_, str> {
+    bounded(text, limit, |letter| matches!(letter, '\n' | '\t'))
 }
 
 /// `text` as from [`visible_lines`], but with colours (SGR sequences, `ESC [ 1;31 m`). Only for
@@ -145,20 +145,20 @@ pub fn coloured(text: &str) -> String {
     shown
 }
 
-fn bounded(text: &str, most: usize, stays: impl Fn(char) -> bool) -> Cow<'_, str> {
-    let most = most.max(CUT.len());
+fn bounded(text: &str, limit: usize, stays: impl Fn(char) -> bool) -> Cow<'_, str> {
+    let limit = limit.max(CUT.len());
     let mut written = 0;
     let mut clean = true;
     // Where to cut if the text does not fit: the output up to here leaves room for the dots.
     let mut end = 0;
     for (at, letter) in text.char_indices() {
-        if written <= most - CUT.len() {
+        if written <= limit - CUT.len() {
             end = at;
         }
         let hidden = is_hidden(letter) && !stays(letter);
         clean &= !hidden;
         written += if hidden { 6 * letter.len_utf16() } else { 1 };
-        if written > most {
+        if written > limit {
             let mut cut = escaped(&text[..end], stays).into_owned();
             cut.push_str(CUT);
             return Cow::Owned(cut);

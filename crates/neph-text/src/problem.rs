@@ -140,24 +140,24 @@ impl<'s> Problems<'s> {
     /// All mistakes, by position: at most 100, and one with the number of further ones.
     pub fn verdict<T>(self, value: Option<T>) -> Result<T, Vec<Problem>> {
         let more = self.more.get();
-        let mut found = self.found.into_inner();
-        found.sort_by_key(|problem| problem.position.span.start);
+        let mut problems = self.found.into_inner();
+        problems.sort_by_key(|problem| problem.position.span.start);
         match value {
-            Some(value) if found.is_empty() => return Ok(value),
+            Some(value) if problems.is_empty() => return Ok(value),
             _ => {}
         }
-        let count = match (found.is_empty(), more) {
-            (false, 0) => return Err(found),
+        let count = match (problems.is_empty(), more) {
+            (false, 0) => return Err(problems),
             (false, more) => format!("{more} more mistakes"),
             (true, _) => "it cannot be read".to_owned(),
         };
         let end = self.source.text().len();
-        found.push(Problem {
+        problems.push(Problem {
             file: fit_to_show(self.source.name()),
             position: self.source.position(end..end),
             message: count,
             remedy: "correct the first ones and check again".to_owned(),
         });
-        Err(found)
+        Err(problems)
     }
 }

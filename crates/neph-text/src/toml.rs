@@ -90,9 +90,9 @@ mod tests {
         let source = Source::new("x", "a = \nb = 1\nc = [1,\nb = 2\n");
         let problems = Problems::new(&source);
         parse_toml(&problems);
-        let found = problems.verdict(Some(())).expect_err("three mistakes");
-        assert!(found.len() >= 2, "{found:?}");
-        assert_eq!(found[0].position.line, 1);
+        let mistakes = problems.verdict(Some(())).expect_err("three mistakes");
+        assert!(mistakes.len() >= 2, "{mistakes:?}");
+        assert_eq!(mistakes[0].position.line, 1);
     }
 
     proptest! {

@@ -135,9 +135,9 @@ fn head(magic: [u8; 4], seq: u64) -> [u8; REQUEST_MIN] {
 fn read_head(magic: [u8; 4], bytes: &[u8]) -> Result<(u64, Reader<'_>), EchoError> {
     let short = EchoError::Short(bytes.len());
     let mut reader = Reader::new(bytes);
-    let found: [u8; 4] = reader.array().ok_or(short)?;
-    if found != magic {
-        return Err(EchoError::Magic(found));
+    let first_bytes: [u8; 4] = reader.array().ok_or(short)?;
+    if first_bytes != magic {
+        return Err(EchoError::Magic(first_bytes));
     }
     let seq = reader.u64().ok_or(short)?;
     Ok((seq, reader))

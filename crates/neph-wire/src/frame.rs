@@ -232,9 +232,9 @@ fn encode(magic: [u8; 4], code: u8, fields: [u32; 2], out: &mut Vec<u8>) {
 fn decode(magic: [u8; 4], bytes: &[u8]) -> Result<(u8, [u32; 2]), FrameError> {
     let short = FrameError::Short(bytes.len());
     let mut reader = Reader::new(bytes);
-    let found: [u8; 4] = reader.array().ok_or(short)?;
-    if found != magic {
-        return Err(FrameError::Magic(found));
+    let first_bytes: [u8; 4] = reader.array().ok_or(short)?;
+    if first_bytes != magic {
+        return Err(FrameError::Magic(first_bytes));
     }
     let version = reader.u8().ok_or(short)?;
     if version != VERSION {

@@ -67,11 +67,11 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
             campaign.name
         )));
     }
-    let found = diagnose(&data, &settings);
+    let diagnoses = diagnose(&data, &settings);
     let mut out = output::data();
     match args.format {
-        Format::Json => rows::pretty(&DiagnosesDocument::of(&campaign, found), &mut out)?,
-        _ => write!(out, "{}", diagnoses_in_full(&found, output::width()))?,
+        Format::Json => rows::pretty(&DiagnosesDocument::of(&campaign, diagnoses), &mut out)?,
+        _ => write!(out, "{}", diagnoses_in_full(&diagnoses, output::width()))?,
     }
     out.flush()?;
     Ok(Outcome::Done)

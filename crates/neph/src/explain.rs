@@ -41,10 +41,10 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         }
         return Ok(Outcome::Done);
     };
-    let found = sections
+    let requested_section = sections
         .iter()
         .find(|section| section.code.eq_ignore_ascii_case(requested) || section.name == requested);
-    let Some(Section { code, name, text }) = found else {
+    let Some(Section { code, name, text }) = requested_section else {
         // W12 means W012. Other numbers are not near to each other.
         let number = requested.strip_prefix(['W', 'w']);
         let number = number.and_then(|number| number.parse::<u32>().ok());

@@ -47,9 +47,9 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
                 patience,
                 site: None,
             };
-            let found = discover(target, address, &options)?;
-            if is_healthy(&found) {
-                let name = if found.reflector {
+            let discovery = discover(target, address, &options)?;
+            if is_healthy(&discovery) {
+                let name = if discovery.reflector {
                     " (a reflector)"
                 } else {
                     ""
@@ -57,21 +57,21 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
                 output::line(&format!("{target} answers{name}"))?;
                 return Ok(Outcome::Done);
             }
-            why = reason(&found);
+            why = reason(&discovery);
         }
     }
     Err(Failure::refused(format!("{}: {why}", args.address)))
 }
 
-fn is_healthy(found: &Discovery) -> bool {
-    found
+fn is_healthy(discovery: &Discovery) -> bool {
+    discovery
         .http
         .is_some_and(|status| (200..300).contains(&status))
 }
 
 /// The reason why the server is not healthy.
-fn reason(found: &Discovery) -> String {
-    match (found.http, &found.silence) {
+fn reason(discovery: &Discovery) -> String {
+    match (discovery.http, &discovery.silence) {
         (Some(status), _) => format!("it answers with HTTP status {status}"),
         (None, Some(why)) => why.clone(),
         (None, None) => "what answers is no HTTP".to_owned(),

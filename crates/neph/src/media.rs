@@ -126,9 +126,9 @@ impl Args {
         let force = Needs::of(&Row::MEDIA).restrict(&self.user)?;
         drop(force);
         let stop = interrupt::stop_on_ctrl_c()?;
-        let found = resolving::find(&target, self.version.version(), None)?;
+        let resolved = resolving::find(&target, self.version.version(), None)?;
         let mut writer = Writer::begin(self.format)?;
-        let measured = measure(found.address, &ask, &stop, &mut |second| {
+        let measured = measure(resolved.address, &ask, &stop, &mut |second| {
             writer.second(second);
         });
         let measured = measured.map_err(failure)?;

@@ -27,11 +27,11 @@ pub(crate) fn find(
         site,
         ..Resolving::here(None)
     };
-    let found = target.find(&how).map_err(failure)?;
-    if let Some(remark) = found.remark(target) {
+    let resolved = target.find(&how).map_err(failure)?;
+    if let Some(remark) = resolved.remark(target) {
         output::say(&format!("neph: {remark}"));
     }
-    Ok(found)
+    Ok(resolved)
 }
 
 /// Exit 2 where the target cannot be meant, 1 where its name has no address.

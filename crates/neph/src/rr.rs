@@ -100,10 +100,10 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let target = Target::with_port("tcp", &args.target, THROUGHPUT_PORT).map_err(Failure::usage)?;
     drop(Needs::of(&Row::RR).restrict(&args.user)?);
     let stop = interrupt::stop_on_ctrl_c()?;
-    let found = resolving::find(&target, args.version.version(), None)?;
+    let resolved = resolving::find(&target, args.version.version(), None)?;
     let mut writer = Writer::begin(args.format)?;
     let request = RrRequest {
-        server: found.address,
+        server: resolved.address,
         spec: &spec,
         permit: &Permit::ANYTHING,
     };
@@ -125,16 +125,16 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
 impl Args {
     fn spec(&self) -> Result<RrSpec, Failure> {
         let kind = self.kind.kind();
-        let size = |name: &str, given: Option<ByteSize>, least: u32| {
-            let most = kind.most();
-            let Some(given) = given else { return Ok(least) };
+        let size = |name: &str, given: Option<ByteSize>, minimum: u32| {
+            let maximum = kind.most();
+            let Some(given) = given else { return Ok(minimum) };
             let bytes = u32::try_from(given.bytes()).unwrap_or(u32::MAX);
-            if (least..=most).contains(&bytes) {
+            if (minimum..=maximum).contains(&bytes) {
                 return Ok(bytes);
             }
             let given = given.exact();
             Err(Failure::usage(format!(
-                "{name} {given}: write {least} to {most} bytes"
+                "{name} {given}: write {minimum} to {maximum} bytes"
             )))
         };
         let ask = RrTestRequest {
@@ -152,8 +152,8 @@ impl Args {
                 "--duration {duration}: write 100ms to 24h"
             )));
         }
-        let (least, most) = (Span::from_millis(1), Span::from_secs(60));
-        if !(least..=most).contains(&self.timeout) {
+        let (minimum, maximum) = (Span::from_millis(1), Span::from_secs(60));
+        if !(minimum..=maximum).contains(&self.timeout) {
             let timeout = self.timeout;
             return Err(Failure::usage(format!(
                 "--timeout {timeout}: write 1ms to 60s"

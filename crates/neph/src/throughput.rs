@@ -115,7 +115,7 @@ impl Args {
         let datagram_bytes = u32::try_from(self.size.bytes()).unwrap_or(u32::MAX);
         // UDP has no congestion control and could flood a path: no limit must be requested explicitly.
         let default = self.udp.then_some(BitRate(1_000_000));
-        let rate = self.rate.map_or(default, |most| most.0);
+        let rate = self.rate.map_or(default, |max_rate| max_rate.0);
         let ask = TestRequest {
             version: VERSION,
             protocol: if self.udp {
@@ -136,13 +136,13 @@ impl Args {
             dscp: self.dscp,
         };
         if !(32..=TestRequest::LARGEST_DATAGRAM).contains(&datagram_bytes) {
-            let (size, most) = (self.size.exact(), TestRequest::LARGEST_DATAGRAM);
+            let (size, max_size) = (self.size.exact(), TestRequest::LARGEST_DATAGRAM);
             return Err(Failure::usage(format!(
-                "--size {size}: write 32 to {most} bytes"
+                "--size {size}: write 32 to {max_size} bytes"
             )));
         }
-        let (min, most) = (TestRequest::SHORTEST_NS, TestRequest::LONGEST_NS);
-        if !(min..=most).contains(&ask.duration_ns) {
+        let (min, max) = (TestRequest::SHORTEST_NS, TestRequest::LONGEST_NS);
+        if !(min..=max).contains(&ask.duration_ns) {
             let duration = self.duration;
             return Err(Failure::usage(format!(
                 "--duration {duration}: write 100ms to 24h"
@@ -171,10 +171,10 @@ impl Args {
         drop(force);
         let stop = interrupt::stop_on_ctrl_c()?;
         let version: Option<IpVersion> = self.version.version();
-        let found = resolving::find(&target, version, None)?;
+        let resolved = resolving::find(&target, version, None)?;
         let mut writer = Writer::begin(self.format, &ask)?;
         let request = ThroughputRequest {
-            server: found.address,
+            server: resolved.address,
             ask: &ask,
             permit: &Permit::ANYTHING,
         };

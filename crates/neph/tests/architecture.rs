@@ -307,8 +307,8 @@ fn every_file_can_be_read_in_one_sitting() {
     };
     let sources = sources();
     let lines = |path: &str| {
-        let found = sources.iter().find(|(known, _)| known == path);
-        found.map_or(0, |(_, text)| text.lines().count())
+        let source_file = sources.iter().find(|(known, _)| known == path);
+        source_file.map_or(0, |(_, text)| text.lines().count())
     };
     let long: Vec<String> = sources
         .iter()

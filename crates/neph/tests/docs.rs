@@ -52,14 +52,14 @@ fn lines(page: &str) -> impl Iterator<Item = (usize, &str)> {
 
 /// The destinations of the links of a line: `[text](destination)`. Code between backquotes has none.
 fn links(line: &str) -> Vec<&str> {
-    let mut found = Vec::new();
+    let mut links = Vec::new();
     for (number, part) in line.split('`').enumerate() {
         if number % 2 == 0 {
             let after = part.split("](").skip(1);
-            found.extend(after.filter_map(|rest| rest.split_once(')').map(|(to, _)| to)));
+            links.extend(after.filter_map(|rest| rest.split_once(')').map(|(to, _)| to)));
         }
     }
-    found
+    links
 }
 
 /// The anchors of a page's headings, as GitHub and mdBook make them.

@@ -28,13 +28,13 @@ struct Text {
 /// The faults of every page and source file, by its path from the root.
 fn all_faults() -> BTreeMap<String, Vec<(usize, Fault)>> {
     let root = root();
-    let mut found = ["README.md", "CHANGELOG.md", "plans/README.md"]
+    let mut paths = ["README.md", "CHANGELOG.md", "plans/README.md"]
         .map(|name| root.join(name))
         .to_vec();
-    found.extend(files(&root.join("docs")));
-    found.extend(files(&root.join("crates")));
+    paths.extend(files(&root.join("docs")));
+    paths.extend(files(&root.join("crates")));
     let mut faults_by_rule = BTreeMap::new();
-    for path in found {
+    for path in paths {
         let name = path.strip_prefix(&root).expect("below the root");
         let name = name.display().to_string();
         let is_test = name.contains("/tests")

@@ -69,10 +69,10 @@ fn a_syn_flow_runs_although_its_reflector_is_not_identified() {
 #[test]
 fn reflectors_and_third_party_servers_are_distinguished() {
     let ours = reflector();
-    let found = prepared(&order(&format!("ws://{}", ours.address()))).expect("it answers");
-    assert!(found.flows[0].reflector);
-    let found = prepared(&order(&format!("ws://{}", stranger(ANSWER)))).expect("it answers");
-    assert!(!found.flows[0].reflector);
+    let ready = prepared(&order(&format!("ws://{}", ours.address()))).expect("it answers");
+    assert!(ready.flows[0].reflector);
+    let ready = prepared(&order(&format!("ws://{}", stranger(ANSWER)))).expect("it answers");
+    assert!(!ready.flows[0].reflector);
 }
 
 #[test]
@@ -118,12 +118,12 @@ impl LabAccess for LocalReflectorLab {
 fn the_labs_own_reflector_must_answer() {
     let address = stranger(ANSWER);
     let mut executor = LocalExecutor::in_lab(Box::new(LocalReflectorLab(address)));
-    let found = prepared_by(&mut executor, &order(&format!("http://{address}")));
-    assert!(found.is_err(), "{found:?}");
+    let ready = prepared_by(&mut executor, &order(&format!("http://{address}")));
+    assert!(ready.is_err(), "{ready:?}");
     let address = stranger(ANSWER);
     let mut executor = LocalExecutor::in_lab(Box::new(LocalReflectorLab(nobody())));
-    let found = prepared_by(&mut executor, &order(&format!("http://{address}")));
-    found.expect("others may be strangers");
+    let ready = prepared_by(&mut executor, &order(&format!("http://{address}")));
+    ready.expect("others may be strangers");
 }
 
 /// The flow towards a third-party server.

@@ -103,37 +103,37 @@ impl Policy {
             bytes,
         } = order.traffic();
         let refused = |requested: String, most: String| Err(Refusal::Rate { requested, most });
-        if let Some(most) = self.budgets.messages
-            && messages > f64::from(most)
+        if let Some(budget) = self.budgets.messages
+            && messages > f64::from(budget)
         {
-            return refused(format!("{messages:.0} messages a second"), most.to_string());
+            return refused(format!("{messages:.0} messages a second"), budget.to_string());
         }
-        if let (Some(most), Order::Experiments(orders)) = (self.budgets.messages, order)
+        if let (Some(budget), Order::Experiments(orders)) = (self.budgets.messages, order)
             && orders.iter().any(asks_in_turn)
         {
             let requested = "requests as fast as replies come".to_owned();
-            return refused(requested, format!("{most} messages a second"));
+            return refused(requested, format!("{budget} messages a second"));
         }
-        if let Some(most) = self.budgets.rate {
+        if let Some(budget) = self.budgets.rate {
             #[expect(clippy::cast_precision_loss, reason = "compared with a rate of floats")]
-            if bits > most.bits_per_second() as f64 {
-                return refused(format!("{bits:.0} bit/s"), most.to_string());
+            if bits > budget.bits_per_second() as f64 {
+                return refused(format!("{bits:.0} bit/s"), budget.to_string());
             }
             match order {
                 // It would measure the budget and not the path.
                 Order::Throughput(_) => {
-                    return refused(UNLIMITED.to_owned(), most.to_string());
+                    return refused(UNLIMITED.to_owned(), budget.to_string());
                 }
                 Order::Experiments(orders) if orders.iter().any(is_without_rate) => {
-                    return refused(UNLIMITED.to_owned(), most.to_string());
+                    return refused(UNLIMITED.to_owned(), budget.to_string());
                 }
                 Order::Reflector(_) if is_unmetered(order) => return Err(Refusal::Unmetered),
                 Order::Load(order) => {
                     let requested = rate_of(&order.work);
-                    if requested.is_none_or(|requested| requested > most.bits_per_second()) {
+                    if requested.is_none_or(|requested| requested > budget.bits_per_second()) {
                         let requested = requested
                             .map_or_else(|| UNLIMITED.to_owned(), |rate| format!("{rate} bit/s"));
-                        return refused(requested, most.to_string());
+                        return refused(requested, budget.to_string());
                     }
                 }
                 _ => {}
@@ -142,7 +142,7 @@ impl Policy {
         let left = self
             .budgets
             .day_bytes
-            .map(|most| most.saturating_sub(permit.spent_today()));
+            .map(|budget| budget.saturating_sub(permit.spent_today()));
         if left.is_some() && is_unmetered(order) {
             return Err(Refusal::Unmetered);
         }

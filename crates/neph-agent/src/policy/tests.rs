@@ -63,9 +63,9 @@ fn a_policy_that_is_not_understood_is_none_and_each_mistake_has_its_place() {
         ("'kind'", "6:"),
         ("the network is 10.0.0.0/8", "8:"),
     ] {
-        let found = problems.iter().find(|text| text.contains(part));
-        let found = found.unwrap_or_else(|| panic!("{part}: {problems:#?}"));
-        assert!(found.contains(&format!("agent.toml:{line}")), "{found}");
+        let problem = problems.iter().find(|text| text.contains(part));
+        let problem = problem.unwrap_or_else(|| panic!("{part}: {problems:#?}"));
+        assert!(problem.contains(&format!("agent.toml:{line}")), "{problem}");
     }
     for missing in ["", "version = 1", "version = 2\nkinds = []\n[targets]\n"] {
         assert!(parse(missing).is_err(), "{missing:?}");
@@ -150,7 +150,7 @@ fn a_capture_is_limited_to_headers_and_bounded_in_time_and_size() {
         ),
     ];
     for (change, code, part) in refused {
-        let (found, reason) = check_capture(change).expect_err(part);
-        assert!(found == code && reason.contains(part), "{found}: {reason}");
+        let (actual_code, reason) = check_capture(change).expect_err(part);
+        assert!(actual_code == code && reason.contains(part), "{actual_code}: {reason}");
     }
 }

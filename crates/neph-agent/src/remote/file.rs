@@ -73,9 +73,9 @@ pub(super) fn files_of(
     let mut files = Vec::new();
     let mut add = |file: ResultFile| -> io::Result<()> {
         match fs::metadata(file.path(journals, folder)) {
-            Ok(found) => files.push(FileLength {
+            Ok(metadata) => files.push(FileLength {
                 file,
-                bytes: found.len(),
+                bytes: metadata.len(),
             }),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(error),

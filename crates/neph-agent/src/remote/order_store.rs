@@ -252,12 +252,12 @@ impl OrderStore {
         max: u32,
     ) -> Result<Option<Part>, OrderStoreError> {
         let ended = self.orders.get(&id).and_then(|order| order.ended.as_ref());
-        let Some(found) = ended.and_then(|ended| ended.files.get(file as usize)) else {
+        let Some(file_length) = ended.and_then(|ended| ended.files.get(file as usize)) else {
             return Ok(None);
         };
-        let path = found.file.path(&self.journals(), &self.folder_of(id));
+        let path = file_length.file.path(&self.journals(), &self.folder_of(id));
         let max = u64::from(max.min(PART_BYTES));
-        let left = found.bytes.saturating_sub(from).min(max);
+        let left = file_length.bytes.saturating_sub(from).min(max);
         let read = || -> io::Result<Vec<u8>> {
             let mut opened = File::open(&path)?;
             opened.seek(SeekFrom::Start(from))?;

@@ -340,7 +340,7 @@ fn cut_off(
     let reason = "the agent was ended while it carried this out";
     match (order, prepared) {
         (Order::Experiments(_), Some(prepared)) => {
-            let each = prepared.iter().map(|prepared| {
+            let results = prepared.iter().map(|prepared| {
                 let prepared = prepared.as_ref().map_err(Clone::clone)?;
                 let ending = Ending::Failed(reason.to_owned());
                 let ended = now.max(prepared.started);
@@ -350,7 +350,7 @@ fn cut_off(
                     prepared.flows.clone(),
                 ))
             });
-            Ok(OrderResult::Experiments(each.collect()))
+            Ok(OrderResult::Experiments(results.collect()))
         }
         (Order::Pings(_), _) => Ok(OrderResult::Pings),
         _ => Err(failed("carry an order out", reason)),

@@ -203,8 +203,8 @@ fn ambiguous_or_invalid_load_names_are_refused() {
         ("[{ name = \"a\", load = \"vm1\" }]", "is no load"),
         ("[\"a = vm1 8%\"]", "is no load"),
     ] {
-        let found = parse(&Source::new("p.toml", loaded(stress))).expect_err(stress);
-        let messages: Vec<String> = found.iter().map(ToString::to_string).collect();
+        let problems = parse(&Source::new("p.toml", loaded(stress))).expect_err(stress);
+        let messages: Vec<String> = problems.iter().map(ToString::to_string).collect();
         assert_eq!(messages.len(), 1, "{stress}: {messages:#?}");
         assert!(messages[0].contains(message), "{stress}: {messages:#?}");
     }

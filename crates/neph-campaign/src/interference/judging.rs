@@ -94,12 +94,12 @@ pub fn evaluate_pairs(readings: &[Reading], margin: f64) -> Vec<PairFinding> {
         let key = (reading.circuit.as_str(), reading.network.as_str());
         of.entry(key).or_default().insert(reading.block, reading);
     }
-    let least = -(1.0 - margin).ln();
+    let min_shift = -(1.0 - margin).ln();
     let sides: Vec<[Side; 2]> = pairs(readings)
         .into_iter()
         .map(|(a, b)| [side(&of, a, b), side(&of, b, a)])
         .collect();
-    let claims = sides.iter().flatten().filter_map(|side| claim(side, least));
+    let claims = sides.iter().flatten().filter_map(|side| claim(side, min_shift));
     let mut decisions = decide(&claims.collect::<Vec<_>>()).into_iter();
     let family = decisions.len();
     let mut finding = |sides: [Side; 2]| {
@@ -108,7 +108,7 @@ pub fn evaluate_pairs(readings: &[Reading], margin: f64) -> Vec<PairFinding> {
             Some((shift, decisions.next()?))
         });
         PairFinding {
-            answer: answer(&sides, &outcomes, least, family),
+            answer: answer(&sides, &outcomes, min_shift, family),
             shares: share_each(sides, outcomes),
         }
     };
@@ -163,11 +163,11 @@ fn are_together(reading: &Reading, other: &Reading) -> bool {
     overlap > 0.0 && overlap >= OVERLAP * longer
 }
 
-fn claim(side: &Side, least: f64) -> Option<Claim> {
+fn claim(side: &Side, min_shift: f64) -> Option<Claim> {
     let shift = PairedShift::of_differences(side.logs.clone()).ok()?;
     Some(Claim::Shift {
         shift,
-        margin: least,
+        margin: min_shift,
         wanted: Wanted::Higher,
     })
 }
@@ -194,7 +194,7 @@ fn share_each(sides: [Side; 2], decisions: [JudgedShift; 2]) -> [Share; 2] {
     })
 }
 
-fn answer(sides: &[Side; 2], decisions: &[JudgedShift; 2], least: f64, family: usize) -> Answer {
+fn answer(sides: &[Side; 2], decisions: &[JudgedShift; 2], min_shift: f64, family: usize) -> Answer {
     let verdicts = decisions
         .each_ref()
         .map(|entry| entry.as_ref().map(|(_, decision)| decision.verdict));
@@ -211,7 +211,7 @@ fn answer(sides: &[Side; 2], decisions: &[JudgedShift; 2], least: f64, family: u
     let wished: Vec<(bool, Option<usize>)> = open
         .map(|((side, decision), _)| {
             let estimate = decision.as_ref().map_or(0.0, |(shift, _)| shift.estimate());
-            (estimate < -least, more(side, estimate, least, family))
+            (estimate < -min_shift, more(side, estimate, min_shift, family))
         })
         .collect();
     let disturbed = wished.iter().filter(|(is_disturbed, _)| *is_disturbed);
@@ -223,23 +223,23 @@ fn answer(sides: &[Side; 2], decisions: &[JudgedShift; 2], least: f64, family: u
 }
 
 /// How many more blocks are likely to show on which side of the margin the share is.
-fn more(side: &Side, estimate: f64, least: f64, family: usize) -> Option<usize> {
-    let is_disturbed = estimate < -least;
+fn more(side: &Side, estimate: f64, min_shift: f64, family: usize) -> Option<usize> {
+    let is_disturbed = estimate < -min_shift;
     let is_shown = |log: &f64| {
         if is_disturbed {
-            *log < -least
+            *log < -min_shift
         } else {
-            log.abs() < least
+            log.abs() < min_shift
         }
     };
     if side.logs.iter().all(is_shown) {
         // The fewest that can decide, if what comes is as what was.
         return Some(blocks_needed(family).saturating_sub(side.logs.len()).max(1));
     }
-    let beyond = (estimate.abs() - least).abs();
+    let beyond = (estimate.abs() - min_shift).abs();
     let target = PowerTarget {
-        effect: least + beyond,
-        margin: least,
+        effect: min_shift + beyond,
+        margin: min_shift,
         spread: deviation(&side.logs) / f64::sqrt(2.0),
         family,
         power: POWER,
@@ -268,7 +268,7 @@ fn deviation(values: &[f64]) -> f64 {
 /// The circuits of each link that has to be declared: all that disturb each other, each with each, on one
 /// link; else a link for each pair.
 pub fn shared_links(findings: &[PairFinding]) -> Vec<Vec<String>> {
-    let found: Vec<[&str; 2]> = findings
+    let interfering: Vec<[&str; 2]> = findings
         .iter()
         .filter(|finding| finding.answer == Answer::Interferes)
         .map(|finding| {
@@ -279,7 +279,7 @@ pub fn shared_links(findings: &[PairFinding]) -> Vec<Vec<String>> {
         })
         .collect();
     let mut groups: Vec<BTreeSet<&str>> = Vec::new();
-    for pair in &found {
+    for pair in &interfering {
         let mut group: BTreeSet<&str> = pair.iter().copied().collect();
         groups.retain(|known| {
             let meets = !known.is_disjoint(&group);
@@ -292,7 +292,7 @@ pub fn shared_links(findings: &[PairFinding]) -> Vec<Vec<String>> {
     }
     let mut links = Vec::new();
     for group in groups {
-        let inside = found.iter().filter(|pair| group.contains(pair[0]));
+        let inside = interfering.iter().filter(|pair| group.contains(pair[0]));
         let inside: Vec<&[&str; 2]> = inside.collect();
         let pair_count = group.len() * (group.len() - 1) / 2;
         if inside.len() == pair_count {

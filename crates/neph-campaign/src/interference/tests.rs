@@ -74,7 +74,7 @@ fn circuits_without_a_common_host_are_measured_alone_and_at_the_same_time() {
         assert!(
             measures
                 .clone()
-                .all(|one| one == "tcp throughput 100Mbit/s")
+                .all(|measure| measure == "tcp throughput 100Mbit/s")
         );
         let circuits = of_round
             .iter()
@@ -141,7 +141,7 @@ fn circuits_kept_apart_are_left_out_and_oversized_designs_refused() {
 
 /// Readings of two circuits in each block: what each gets alone and while the other runs, Mbit/s.
 fn readings(blocks: &[([f64; 2], [f64; 2])]) -> Vec<Reading> {
-    let mut found = Vec::new();
+    let mut readings = Vec::new();
     for (block, (alone_rates, joint_rates)) in (0..).zip(blocks) {
         let reading = |circuit: &str, network: &str, from: i64, mbit: f64| Reading {
             circuit: circuit.to_owned(),
@@ -151,17 +151,17 @@ fn readings(blocks: &[([f64; 2], [f64; 2])]) -> Vec<Reading> {
             until: Wall::from_unix_nanos((from + 5) * 1_000_000_000),
             goodput: mbit * 1e6,
         };
-        found.push(reading("a", "alone", 0, alone_rates[0]));
-        found.push(reading("b", "alone", 10, alone_rates[1]));
-        found.push(reading("a", "with b", 20, joint_rates[0]));
-        found.push(reading("b", "with a", 20, joint_rates[1]));
+        readings.push(reading("a", "alone", 0, alone_rates[0]));
+        readings.push(reading("b", "alone", 10, alone_rates[1]));
+        readings.push(reading("a", "with b", 20, joint_rates[0]));
+        readings.push(reading("b", "with a", 20, joint_rates[1]));
     }
-    found
+    readings
 }
 
 fn only(readings: &[Reading]) -> PairFinding {
-    let found = evaluate_pairs(readings, 0.1);
-    let [finding] = <[PairFinding; 1]>::try_from(found).expect("one pair");
+    let findings = evaluate_pairs(readings, 0.1);
+    let [finding] = <[PairFinding; 1]>::try_from(findings).expect("one pair");
     finding
 }
 
@@ -169,18 +169,18 @@ fn only(readings: &[Reading]) -> PairFinding {
 #[test]
 fn circuits_that_halve_each_other_interfere_from_seven_blocks_on() {
     let halved = [([20.0, 20.0], [10.0, 10.0]); 7];
-    let found = only(&readings(&halved));
-    assert_eq!(found.answer, Interferes);
-    let share = &found.shares[0];
+    let finding = only(&readings(&halved));
+    assert_eq!(finding.answer, Interferes);
+    let share = &finding.shares[0];
     assert_eq!((share.circuit.as_str(), share.blocks), ("a", 7));
     assert!((share.estimate.expect("seven blocks") - 0.5).abs() < 1e-9);
     let interval = share.interval.expect("seven blocks");
     assert!((interval.low - 0.5).abs() < 1e-9 && (interval.high - 0.5).abs() < 1e-9);
     assert!((share.alone - 20e6).abs() < 1.0);
 
-    let found = only(&readings(&halved[..6]));
-    assert_eq!(found.answer, Answer::Unknown { more: Some(1) });
-    assert_eq!(found.shares[1].interval, None);
+    let finding = only(&readings(&halved[..6]));
+    assert_eq!(finding.answer, Answer::Unknown { more: Some(1) });
+    assert_eq!(finding.shares[1].interval, None);
 }
 
 #[test]
@@ -222,19 +222,19 @@ fn transfers_that_were_not_at_the_same_time_do_not_count() {
         reading.from = Wall::from_unix_nanos(22_000_000_000);
         reading.until = Wall::from_unix_nanos(27_000_000_000);
     }
-    let found = only(&shifted);
+    let finding = only(&shifted);
     assert_eq!(
-        (found.shares[0].blocks, found.answer),
+        (finding.shares[0].blocks, finding.answer),
         (6, Answer::Unknown { more: Some(1) })
     );
     // What was lost altogether is no share of nothing.
     shifted.retain(|reading| reading.network != "alone");
-    let found = only(&shifted);
+    let finding = only(&shifted);
     assert_eq!(
-        (found.shares[0].blocks, found.shares[0].estimate),
+        (finding.shares[0].blocks, finding.shares[0].estimate),
         (0, None)
     );
-    assert!(matches!(found.answer, Answer::Unknown { more: Some(_) }));
+    assert!(matches!(finding.answer, Answer::Unknown { more: Some(_) }));
     assert_eq!(evaluate_pairs(&[], 0.1), []);
 }
 

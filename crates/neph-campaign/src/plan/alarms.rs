@@ -54,10 +54,10 @@ pub(super) fn check(typed: &TypedPlan, endpoints: &[Endpoint], problems: &Proble
     }
     for endpoint in &typed.endpoints {
         let name = endpoint.name.as_ref().map(|name| &name.value);
-        let it = with_own.iter().copied();
-        let it: Vec<&Endpoint> = it.filter(|known| Some(&known.name) == name).collect();
+        let own = with_own.iter().copied();
+        let own: Vec<&Endpoint> = own.filter(|known| Some(&known.name) == name).collect();
         for rule in endpoint.axes.alarms.iter().flatten() {
-            check_one(rule, &it, problems);
+            check_one(rule, &own, problems);
         }
     }
 }
@@ -83,13 +83,13 @@ fn check_one(
 fn why_never(rule: &Rule<AlarmQuantity>, axes: &Axes) -> Option<Fault> {
     let flows = axes.values(Parameter::flows).max();
     let flows = flows.map_or(1, |flows| u64::from(flows.get()));
-    let most = |of: &dyn Fn(Span, u64) -> i64| {
-        let each = axes.intervals.iter();
-        let each = each.map(|interval| of(*interval, axes.length.messages(*interval)));
-        each.max().unwrap_or(0)
+    let maximum = |of: &dyn Fn(Span, u64) -> i64| {
+        let counts = axes.intervals.iter();
+        let counts = counts.map(|interval| of(*interval, axes.length.messages(*interval)));
+        counts.max().unwrap_or(0)
     };
     let count = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
-    let messages = most(&|_, messages| count(messages.saturating_mul(flows)));
+    let messages = maximum(&|_, messages| count(messages.saturating_mul(flows)));
     let needs = rule.quantile.needs;
     if messages < count(needs) {
         let (name, sum) = (rule.quantile.name, messages);
@@ -97,7 +97,7 @@ fn why_never(rule: &Rule<AlarmQuantity>, axes: &Axes) -> Option<Fault> {
         let remedy = "write a lower quantile, or measure for longer";
         return Some(Fault::new(message, remedy));
     }
-    let longest = most(&|interval, messages| interval.times(count(messages)).nanos());
+    let longest = maximum(&|interval, messages| interval.times(count(messages)).nanos());
     let longest = Span::from_nanos(longest);
     (longest < rule.length).then(|| {
         let message = format!(
@@ -126,7 +126,7 @@ mod tests {
              [[endpoint]]\nname = \"b\"\nurl = \"udp://10.0.0.2\"\n{other}\n"
         );
         let messages =
-            |found: Vec<neph_text::Problem>| found.iter().map(ToString::to_string).collect();
+            |problems: Vec<neph_text::Problem>| problems.iter().map(ToString::to_string).collect();
         parse(&Source::new("p.toml", text)).map_err(messages)
     }
 

@@ -156,10 +156,10 @@ url = "ws://10.0.0.2"
             with("other").expect("a good plan").baseline.as_deref(),
             Some("other")
         );
-        let found = with("othr").expect_err("a mistake")[0].to_string();
+        let message = with("othr").expect_err("a mistake")[0].to_string();
         assert!(
-            found.contains("there is no endpoint 'othr' to compare with"),
-            "{found}"
+            message.contains("there is no endpoint 'othr' to compare with"),
+            "{message}"
         );
     }
 
@@ -173,8 +173,8 @@ url = "ws://10.0.0.2"
         let twice =
             format!("{PLAN}[[compare]]\nendpoints = [\"one\", \"one\"]\nmargin = \"1ms\"\n");
         for text in [single_text, twice] {
-            let found = parse(&Source::new("p.toml", text)).expect_err("a mistake");
-            let message = found[0].to_string();
+            let problems = parse(&Source::new("p.toml", text)).expect_err("a mistake");
+            let message = problems[0].to_string();
             let refused = [
                 "no two endpoints to compare",
                 "one endpoint cannot be compared",
@@ -192,8 +192,8 @@ url = "ws://10.0.0.2"
             "{PLAN}[[compare]]\nendpoints = [\"one\", \"othr\"]\nmargin = \"1ms\"\n\
              [[compare]]\nendpoints = [\"one\"]\nmargin = \"0ms\"\nlayer = \"netwrk\"\n[[compare]]\n"
         );
-        let found = parse(&Source::new("p.toml", text)).expect_err("mistakes");
-        let messages: Vec<String> = found.iter().map(ToString::to_string).collect();
+        let problems = parse(&Source::new("p.toml", text)).expect_err("mistakes");
+        let messages: Vec<String> = problems.iter().map(ToString::to_string).collect();
         let message = messages.join("\n");
         for part in [
             "there is no endpoint 'othr' to compare",

@@ -111,17 +111,17 @@ impl Plan {
         let Some(lab) = &self.lab else {
             return Vec::new();
         };
-        let mut found = vec![&lab.topology];
+        let mut topologies = vec![&lab.topology];
         for topology in self
             .seasons
             .iter()
             .filter_map(|season| season.topology.as_ref())
         {
-            if found.iter().all(|other| other.value != topology.value) {
-                found.push(topology);
+            if topologies.iter().all(|other| other.value != topology.value) {
+                topologies.push(topology);
             }
         }
-        found
+        topologies
     }
 
     /// The topology that a lab has in a season.

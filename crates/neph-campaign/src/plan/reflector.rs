@@ -150,7 +150,7 @@ const FLAGS: &[(&str, Effect)] = &[
 /// The first mistake in them. No value of `--stamp-key` is repeated: it may be a secret.
 pub fn reflector<'a>(args: impl IntoIterator<Item = &'a str>) -> Result<ReflectorSpec, Fault> {
     let mut typed = Typed::default();
-    let mut found: Vec<&str> = Vec::new();
+    let mut names: Vec<&str> = Vec::new();
     let mut args = args.into_iter().peekable();
     while let Some(word) = args.next() {
         let (name, joined) = match word.split_once('=') {
@@ -161,10 +161,10 @@ pub fn reflector<'a>(args: impl IntoIterator<Item = &'a str>) -> Result<Reflecto
         let (name, effect) = known(name)?;
         match effect {
             Effect::Values(_) => (),
-            _ if found.contains(&name) => {
+            _ if names.contains(&name) => {
                 return Err(refused(&format!("{name} is given twice")));
             }
-            _ => found.push(name),
+            _ => names.push(name),
         }
         let apply = match (effect, joined) {
             (Effect::Switch(apply), None) => {

@@ -77,7 +77,7 @@ fn resource(table: &str, name: &str) -> Resource {
 
 /// Reads every shared link and overlay of a plan.
 pub(crate) fn read(fields: &mut Fields<'_>) -> Vec<SharedResource> {
-    let mut found: Vec<SharedResource> = Vec::new();
+    let mut resources: Vec<SharedResource> = Vec::new();
     for key in [LINK, OVERLAY] {
         for mut table in fields.tables(key) {
             let name = table.required_with("name", word);
@@ -98,14 +98,14 @@ pub(crate) fn read(fields: &mut Fields<'_>) -> Vec<SharedResource> {
                 table.fault(table.span(), message, remedy);
             }
             if let Some(name) = name {
-                if found.iter().any(|other| other.resource == shared.resource) {
+                if resources.iter().any(|other| other.resource == shared.resource) {
                     let message = format!("there are two [[{key}]] '{}'", name.value);
                     table.fault(name.span.clone(), message, "give each a name of its own");
                 }
-                found.push(shared);
+                resources.push(shared);
             }
             table.finish();
         }
     }
-    found
+    resources
 }

@@ -18,8 +18,8 @@ url = "ws://metro:8080"
 "#;
 
 fn problems_of(text: &str) -> Vec<String> {
-    let found = parse(&Source::new("p.toml", text)).expect_err("it has mistakes");
-    found.iter().map(ToString::to_string).collect()
+    let problems = parse(&Source::new("p.toml", text)).expect_err("it has mistakes");
+    problems.iter().map(ToString::to_string).collect()
 }
 
 /// The one mistake of [`SMALL`] with `extra` lines at its top and `own` lines in its endpoint.
@@ -30,9 +30,9 @@ fn only_problem(extra: &str, endpoint_lines: &str) -> String {
         format!("{extra}\n")
     };
     let text = SMALL.replacen("\n\n[[", &format!("\n{extra}\n[["), 1) + endpoint_lines;
-    let found = problems_of(&text);
-    assert_eq!(found.len(), 1, "{found:#?}");
-    found[0].clone()
+    let problems = problems_of(&text);
+    assert_eq!(problems.len(), 1, "{problems:#?}");
+    problems[0].clone()
 }
 
 #[test]
@@ -259,18 +259,18 @@ fn each_mistake_names_its_place_and_its_remedy() {
 
 #[test]
 fn lengths_that_cannot_be_counted_are_refused() {
-    let found = only_problem("", "messages = 9_000_000_000_000_000_000");
-    assert!(found.contains("take longer than can be counted"), "{found}");
-    let found = only_problem("", "duration = \"50ms\"");
+    let problem = only_problem("", "messages = 9_000_000_000_000_000_000");
+    assert!(problem.contains("take longer than can be counted"), "{problem}");
+    let problem = only_problem("", "duration = \"50ms\"");
     assert!(
-        found.contains("no message fits: the interval 100.00 ms is longer"),
-        "{found}"
+        problem.contains("no message fits: the interval 100.00 ms is longer"),
+        "{problem}"
     );
     let ports = (1..=4_096).fold(String::new(), |list, port| list + &format!("{port},"));
-    let found = only_problem("", &format!("source_port = [{ports}]"));
+    let problem = only_problem("", &format!("source_port = [{ports}]"));
     assert!(
-        found.contains("16384 scenarios in 1 blocks are too many"),
-        "{found}"
+        problem.contains("16384 scenarios in 1 blocks are too many"),
+        "{problem}"
     );
 }
 
@@ -300,8 +300,8 @@ fn an_oversized_payload_is_reported_once_per_kind_of_probe() {
 
 #[test]
 fn all_mistakes_in_a_plan_are_reported_at_once() {
-    let found = problems_of("version = 2\nblcks = 3\n[[endpoint]]\nurl = \"wx://a\"\n");
-    assert_eq!(found.len(), 5, "{found:#?}");
+    let problems = problems_of("version = 2\nblcks = 3\n[[endpoint]]\nurl = \"wx://a\"\n");
+    assert_eq!(problems.len(), 5, "{problems:#?}");
 }
 
 /// Found by fuzzing: a list of which no value could be read was taken for one with values.
@@ -315,20 +315,20 @@ fn a_list_of_invalid_values_is_the_only_mistake_reported() {
             "version = 1\nname = \"n\"\nmessages = 1\ninterval = \"1s\"\n{top}\
              [[endpoint]]\nname = \"a\"\nurl = \"ws://h:1\"\n{endpoint_lines}"
         );
-        let found = problems_of(&text);
+        let problems = problems_of(&text);
         assert!(
-            found.iter().all(|line| line.contains("no version of TLS")) && !found.is_empty(),
-            "{found:#?}"
+            problems.iter().all(|line| line.contains("no version of TLS")) && !problems.is_empty(),
+            "{problems:#?}"
         );
     }
 }
 
 #[test]
 fn mistakes_of_syntax_come_alone() {
-    let found = problems_of("version = \nname = 3\n");
+    let problems = problems_of("version = \nname = 3\n");
     assert!(
-        found.iter().all(|line| line.contains("toml.io")),
-        "{found:#?}"
+        problems.iter().all(|line| line.contains("toml.io")),
+        "{problems:#?}"
     );
 }
 
@@ -350,7 +350,7 @@ proptest! {
 
 #[test]
 fn an_empty_plan_reports_each_missing_key_with_what_to_add() {
-    let found = problems_of("");
+    let problems = problems_of("");
     let remedies = [
         "add version = 1",
         "add name = \"first\"",
@@ -358,9 +358,9 @@ fn an_empty_plan_reports_each_missing_key_with_what_to_add() {
         "add interval = \"100ms\"",
         "add duration = \"30s\"",
     ];
-    assert_eq!(found.len(), remedies.len(), "{found:#?}");
+    assert_eq!(problems.len(), remedies.len(), "{problems:#?}");
     for remedy in remedies {
-        assert!(found.iter().any(|one| one.contains(remedy)), "{found:#?}");
+        assert!(problems.iter().any(|problem| problem.contains(remedy)), "{problems:#?}");
     }
 }
 

@@ -134,11 +134,11 @@ fn quantiles_of_minutes_are_those_of_the_messages_and_loss_stays_loss() {
     // Of the population with its loss: ranks 750 and 1350 of 1500, of which 1350 have a time.
     for (permille, seq) in [(500, 833), (899, 1_498)] {
         let exact = f64::from(1_000_000 + seq * 1_000);
-        let found = merged.quantile(permille).expect("enough").nanos();
-        let found = f64::from(u32::try_from(found).expect("some ms"));
+        let quantile = merged.quantile(permille).expect("enough").nanos();
+        let quantile = f64::from(u32::try_from(quantile).expect("some ms"));
         assert!(
-            (found / exact - 1.0).abs() < 1.0 / 400.0,
-            "{permille}: {found} {exact}"
+            (quantile / exact - 1.0).abs() < 1.0 / 400.0,
+            "{permille}: {quantile} {exact}"
         );
     }
     assert_eq!(merged.quantile(990), None, "it lies among the lost");

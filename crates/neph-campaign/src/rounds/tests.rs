@@ -22,12 +22,12 @@ fn endpoint(name: &str, more: &str) -> String {
 
 fn rounds_of(top: &str, rest: &str) -> Vec<Vec<u32>> {
     let (plan, matrix) = plan(top, rest);
-    let found = rounds(&plan, &matrix);
+    let plan_rounds = rounds(&plan, &matrix);
     assert_eq!(
-        found.scenarios().map(|round| round.len()).sum::<usize>(),
+        plan_rounds.scenarios().map(|round| round.len()).sum::<usize>(),
         matrix.len()
     );
-    found.scenarios().collect()
+    plan_rounds.scenarios().collect()
 }
 
 #[test]
@@ -35,23 +35,23 @@ fn circuits_without_a_common_end_run_at_the_same_time() {
     let all_sites = "from = [\"ams\", \"lju\"]";
     let rest = endpoint("x", all_sites) + &endpoint("y", all_sites);
     // ams -> x, lju -> x, ams -> y, lju -> y.
-    let mut found = rounds_of("", &rest);
-    found.sort();
-    assert_eq!(found, [[0, 3], [1, 2]]);
+    let mut scenario_rounds = rounds_of("", &rest);
+    scenario_rounds.sort();
+    assert_eq!(scenario_rounds, [[0, 3], [1, 2]]);
     let (plan, matrix) = plan("", &rest);
-    let found = rounds(&plan, &matrix);
-    assert_eq!(found.table.makespan, Span::from_secs(122));
-    assert_eq!(found.in_turn, Span::from_secs(244));
-    let names: Vec<String> = found
+    let plan_rounds = rounds(&plan, &matrix);
+    assert_eq!(plan_rounds.table.makespan, Span::from_secs(122));
+    assert_eq!(plan_rounds.in_turn, Span::from_secs(244));
+    let names: Vec<String> = plan_rounds
         .usage
         .iter()
         .map(|usage| usage.resource.to_string())
         .collect();
     assert_eq!(names, ["host ams", "host lju", "host x", "host y"]);
-    let of_x = &found.usage[2];
+    let of_x = &plan_rounds.usage[2];
     assert_eq!(of_x.busy, Span::from_secs(120));
-    let each = matrix[0].request_size.bytes();
-    assert_eq!(of_x.request_bytes, ByteSize(2 * 60 * each));
+    let bytes = matrix[0].request_size.bytes();
+    assert_eq!(of_x.request_bytes, ByteSize(2 * 60 * bytes));
 }
 
 #[test]
@@ -86,8 +86,8 @@ fn background_pairs_share_a_round_at_one_site_but_fleets_do_not() {
 fn the_fleets_of_a_flow_set_stay_one_task() {
     let fleets = endpoint("x", "from = [\"ams\", \"lju\"]") + &endpoint("y", "from = \"mil\"");
     let (plan, matrix) = plan("flows = 8", &fleets);
-    let found = rounds(&plan, &matrix);
-    assert_eq!(found.tasks, [[0, 1, 2]]);
+    let plan_rounds = rounds(&plan, &matrix);
+    assert_eq!(plan_rounds.tasks, [[0, 1, 2]]);
     assert_eq!(groups(&plan, &matrix), [0, 0, 0]);
 }
 
@@ -97,17 +97,17 @@ fn scenarios_of_different_seasons_share_no_round() {
         [[season]]\nname = \"night\"\nhours = \"20:00-08:00\"\n";
     let rest = endpoint("x", "from = \"ams\"") + &endpoint("y", "from = \"lju\"") + seasons;
     let (plan, matrix) = plan("", &rest);
-    let found = rounds(&plan, &matrix);
-    assert_eq!(found.table.rounds.len(), 2);
-    for round in found.scenarios() {
+    let plan_rounds = rounds(&plan, &matrix);
+    assert_eq!(plan_rounds.table.rounds.len(), 2);
+    for round in plan_rounds.scenarios() {
         let seasons: std::collections::BTreeSet<_> = round
             .iter()
             .map(|index| matrix[*index as usize].season())
             .collect();
         assert_eq!(seasons.len(), 1);
     }
-    assert_eq!(found.table.makespan, Span::from_secs(122));
-    assert_eq!(found.table.bound.span, Span::from_secs(122));
+    assert_eq!(plan_rounds.table.makespan, Span::from_secs(122));
+    assert_eq!(plan_rounds.table.bound.span, Span::from_secs(122));
 }
 
 #[test]

@@ -123,8 +123,8 @@ impl Run<'_, '_> {
         orders: &[ExperimentOrder],
         prepared: Vec<Result<Prepared, OrderFailed>>,
     ) -> Result<Vec<ActiveRun>, RunError> {
-        let each = slots.iter().zip(orders).zip(prepared);
-        each.map(|((slot, order), prepared)| self.begin(*slot, order.clone(), prepared))
+        let requested = slots.iter().zip(orders).zip(prepared);
+        requested.map(|((slot, order), prepared)| self.begin(*slot, order.clone(), prepared))
             .collect()
     }
 

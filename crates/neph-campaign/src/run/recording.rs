@@ -77,12 +77,12 @@ impl Recording {
     pub(super) fn journals(
         &mut self,
         folder: PathBuf,
-        each: &mut dyn FnMut(&[Message], &[FleetMessage]),
+        visit: &mut dyn FnMut(&[Message], &[FleetMessage]),
     ) -> Result<(), RunError> {
         let Self::Whole(received) = self else {
             return Ok(());
         };
-        let read = received.read(&folder, each);
+        let read = received.read(&folder, visit);
         received.folder = Some(folder);
         read
     }
@@ -140,7 +140,7 @@ impl Received {
     fn read(
         &mut self,
         folder: &Path,
-        each: &mut dyn FnMut(&[Message], &[FleetMessage]),
+        visit: &mut dyn FnMut(&[Message], &[FleetMessage]),
     ) -> Result<(), RunError> {
         let id = self.metered.experiment();
         let path = journal_path(folder, id);
@@ -156,16 +156,16 @@ impl Received {
             batch.push(message);
             if batch.len() == BATCH {
                 self.count(&batch)?;
-                each(&batch, &[]);
+                visit(&batch, &[]);
                 batch.clear();
             }
             Ok::<(), RunError>(())
         })?;
         self.count(&batch)?;
-        each(&batch, &[]);
+        visit(&batch, &[]);
         let mut fleet = |batch: &[FleetMessage]| {
             storing("count what was measured", self.metered.fleet(batch))?;
-            each(&[], batch);
+            visit(&[], batch);
             Ok::<(), RunError>(())
         };
         visit_fleet(&fleet_folder(folder, id), id, &mut fleet)?;

@@ -41,11 +41,11 @@ impl Run<'_, '_> {
     /// is done, or the stop flag is set while waiting.
     pub(super) fn next_in_season(&mut self) -> Result<Option<Slot>, RunError> {
         loop {
-            let found = self
+            let next_slot = self
                 .agenda
                 .next_of(&|scenario| self.fits(scenario, self.plan.pause));
-            if found.is_some() || self.crew.stop.is_set() {
-                return Ok(found.filter(|_| !self.crew.stop.is_set()));
+            if next_slot.is_some() || self.crew.stop.is_set() {
+                return Ok(next_slot.filter(|_| !self.crew.stop.is_set()));
             }
             let Some((until, season)) = self.next_opening() else {
                 return Ok(None);

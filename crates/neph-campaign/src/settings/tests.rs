@@ -13,8 +13,8 @@ fn read(text: &str) -> Plan {
 }
 
 fn problems_of(text: &str) -> Vec<String> {
-    let found = parse(&Source::new("s.yaml", text)).expect_err("mistakes");
-    found.iter().map(ToString::to_string).collect()
+    let problems = parse(&Source::new("s.yaml", text)).expect_err("mistakes");
+    problems.iter().map(ToString::to_string).collect()
 }
 
 #[test]
@@ -89,9 +89,9 @@ fn the_time_that_is_missing_follows_from_the_other() {
         plan.endpoints[0].axes.length,
         ExperimentLength::Duration(Span::from_secs(15))
     );
-    let found = problems_of(&MINIMUM.replace("runs_step_duration: 25\n", ""));
+    let problems = problems_of(&MINIMUM.replace("runs_step_duration: 25\n", ""));
     assert_eq!(
-        found,
+        problems,
         [
             "s.yaml:1:1: neither runs_interval nor runs_step_duration is given; add runs_step_duration: 30"
         ]
@@ -127,8 +127,8 @@ fn mistakes_have_their_places() {
             "s.yaml:6:16: two endpoints are called 'a'; give each its own name",
         ),
     ] {
-        let found = problems_of(&MINIMUM.replace(from, to));
-        assert!(found.contains(&expected.to_owned()), "{found:#?}");
+        let problems = problems_of(&MINIMUM.replace(from, to));
+        assert!(problems.contains(&expected.to_owned()), "{problems:#?}");
     }
 }
 
@@ -153,8 +153,8 @@ fn a_key_without_a_value_equals_an_absent_key() {
     let plan = read(&text);
     assert_eq!((plan.throughput, plan.pings.len()), (None, 0));
     assert!(plan.plot.blocks.is_empty() && plan.endpoints[0].axes.parameters.is_empty());
-    let found = problems_of(&MINIMUM.replace("runs: 2", "runs:"));
-    assert_eq!(found, ["s.yaml:1:1: 'runs' is missing; add it"]);
+    let problems = problems_of(&MINIMUM.replace("runs: 2", "runs:"));
+    assert_eq!(problems, ["s.yaml:1:1: 'runs' is missing; add it"]);
 }
 
 /// The Latency Tester accepts any certificate, its server's self-signed one too.

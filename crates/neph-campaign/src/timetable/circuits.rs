@@ -70,12 +70,12 @@ impl<'c> Colouring<'c> {
             }
             waiting.extend(self.make_room(edge));
         }
-        let mut found = vec![Vec::new(); self.colours];
+        let mut by_colour = vec![Vec::new(); self.colours];
         for (edge, colour) in self.colour_of.iter().enumerate() {
-            found[(*colour)?].push(edge);
+            by_colour[(*colour)?].push(edge);
         }
-        found.retain(|round| !round.is_empty());
-        Some(found)
+        by_colour.retain(|round| !round.is_empty());
+        Some(by_colour)
     }
 
     fn paint(&mut self, edge: usize, colour: usize) {
@@ -132,14 +132,14 @@ impl<'c> Colouring<'c> {
 
     /// The edges of two colours that hang together from `end` on, which lacks `second`.
     fn path(&self, mut end: usize, first: usize, second: usize) -> Vec<usize> {
-        let mut found = Vec::new();
+        let mut edges = Vec::new();
         let mut colour = first;
         while let Some(edge) = self.at[end][colour] {
-            found.push(edge);
+            edges.push(edge);
             end = self.circuits[edge].other(end);
             colour = if colour == first { second } else { first };
         }
-        found
+        edges
     }
 
     fn exchange(&mut self, path: &[usize], first: usize, second: usize) {

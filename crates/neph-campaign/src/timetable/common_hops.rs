@@ -90,7 +90,7 @@ pub fn shared_hops(routes: &[CircuitRoute]) -> Vec<SharedHops> {
             users.entry(link).or_default().insert(circuit);
         }
     }
-    let mut found: Vec<SharedHops> = Vec::new();
+    let mut shared: Vec<SharedHops> = Vec::new();
     for route in routes {
         let mut before: Option<&BTreeSet<usize>> = None;
         let mut run: Vec<IpAddr> = Vec::new();
@@ -99,14 +99,14 @@ pub fn shared_hops(routes: &[CircuitRoute]) -> Vec<SharedHops> {
             if before == Some(of_link) && run.last() == Some(&address) {
                 run.push(other);
             } else {
-                note(&mut found, routes, &run, before);
+                note(&mut shared, routes, &run, before);
                 run = vec![address, other];
             }
             before = Some(of_link);
         }
-        note(&mut found, routes, &run, before);
+        note(&mut shared, routes, &run, before);
     }
-    found
+    shared
 }
 
 fn links(route: &CircuitRoute) -> impl Iterator<Item = (IpAddr, IpAddr)> {
@@ -118,7 +118,7 @@ fn links(route: &CircuitRoute) -> impl Iterator<Item = (IpAddr, IpAddr)> {
 
 /// Takes a run of links in, once, if circuits without a common end share it.
 fn note(
-    found: &mut Vec<SharedHops>,
+    shared: &mut Vec<SharedHops>,
     routes: &[CircuitRoute],
     run: &[IpAddr],
     circuits: Option<&BTreeSet<usize>>,
@@ -130,9 +130,9 @@ fn note(
         let mut others = circuits.iter();
         others.any(|other| circuit != other && !routes[*circuit].meets(&routes[*other]))
     });
-    let is_known = found.iter().any(|known| known.routers == run);
+    let is_known = shared.iter().any(|known| known.routers == run);
     if has_unmatched && !is_known {
-        found.push(SharedHops {
+        shared.push(SharedHops {
             routers: run.to_vec(),
             circuits: circuits.iter().copied().collect(),
             names: circuits

@@ -15,16 +15,16 @@ pub(super) fn rounds(circuits: &[Circuit], ends: usize) -> Option<Vec<Vec<usize>
         between.entry(circuit.ends()).or_default().push(index);
     }
     let times = between.values().next()?.len();
-    let is_even = between.values().all(|found| found.len() == times);
+    let is_even = between.values().all(|indices| indices.len() == times);
     if !is_even || ends < 2 || between.len() != ends * (ends - 1) / 2 {
         return None;
     }
-    let each = circle(ends);
-    let repeated = (0..times).flat_map(|time| each.iter().map(move |round| (time, round)));
+    let pairings = circle(ends);
+    let repeated = (0..times).flat_map(|time| pairings.iter().map(move |round| (time, round)));
     let rounds = repeated.map(|(time, round)| {
-        let mut found: Vec<usize> = round.iter().map(|pair| between[pair][time]).collect();
-        found.sort_unstable();
-        found
+        let mut indices: Vec<usize> = round.iter().map(|pair| between[pair][time]).collect();
+        indices.sort_unstable();
+        indices
     });
     Some(rounds.collect())
 }

@@ -41,8 +41,8 @@ pub(super) fn longest_first(demand: &Demand<'_>, mut tasks: Vec<usize>) -> Vec<V
             }
             first = first.max(*full);
         }
-        let found = (first..rounds.len()).find(|round| occupied[*round].fits(task, demand));
-        let index = found.unwrap_or(rounds.len());
+        let free_round = (first..rounds.len()).find(|round| occupied[*round].fits(task, demand));
+        let index = free_round.unwrap_or(rounds.len());
         if index == rounds.len() {
             rounds.push(Vec::new());
             occupied.push(Occupancy::free(demand.resources.len()));
@@ -70,10 +70,10 @@ pub(super) fn rounds(demand: &Demand<'_>, tasks: &[usize]) -> Vec<Vec<usize>> {
     let mut looks = LOOKS;
     while best.len() > min {
         let wanted = best.len() - 1;
-        let found = Search::new(&part, wanted).and_then(|search| search.run(&mut looks));
-        let Some(found) = found else { break };
+        let placement = Search::new(&part, wanted).and_then(|search| search.run(&mut looks));
+        let Some(placement) = placement else { break };
         best = vec![Vec::new(); wanted];
-        for (task, round) in tasks.iter().zip(found) {
+        for (task, round) in tasks.iter().zip(placement) {
             best[round].push(*task);
         }
     }
@@ -141,8 +141,8 @@ impl<'d> Search<'d> {
         for round in in_turn {
             let in_the_way = self.in_the_way(task, round);
             let is_barred = self.barred[task * self.rounds + round] > self.step;
-            let is_better = best.as_ref().is_none_or(|(barred, found, _)| {
-                (is_barred, in_the_way.len()) < (*barred, found.len())
+            let is_better = best.as_ref().is_none_or(|(barred, displaced, _)| {
+                (is_barred, in_the_way.len()) < (*barred, displaced.len())
             });
             if in_the_way.is_empty() {
                 return (round, in_the_way);
@@ -151,23 +151,23 @@ impl<'d> Search<'d> {
                 best = Some((is_barred, in_the_way, round));
             }
         }
-        best.map_or((0, Vec::new()), |(_, found, round)| (round, found))
+        best.map_or((0, Vec::new()), |(_, displaced, round)| (round, displaced))
     }
 
     fn in_the_way(&self, task: usize, round: usize) -> Vec<usize> {
-        let mut found = Vec::new();
+        let mut displaced = Vec::new();
         for need in &self.demand.needs[task] {
             for user in &self.users[round * self.demand.resources.len() + need.resource] {
                 let mut theirs = self.demand.needs[*user].iter();
                 let is_excluded = theirs.any(|their| {
                     their.resource == need.resource && self.demand.excludes(*need, their.mode)
                 });
-                if is_excluded && !found.contains(user) {
-                    found.push(*user);
+                if is_excluded && !displaced.contains(user) {
+                    displaced.push(*user);
                 }
             }
         }
-        found
+        displaced
     }
 
     fn put(&mut self, task: usize, round: usize) {

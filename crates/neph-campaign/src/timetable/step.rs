@@ -132,8 +132,8 @@ fn circuit_rounds(demand: &Demand<'_>, tasks: &[usize]) -> Option<Vec<Vec<usize>
     if ends > MAX_ENDS {
         return None;
     }
-    let least = least(&circuits, ends);
-    let rounds = circuits::rounds(&circuits, ends, least)?;
+    let minimum = least(&circuits, ends);
+    let rounds = circuits::rounds(&circuits, ends, minimum)?;
     let rounds = rounds.into_iter();
     let task = |circuit: usize| tasks[circuit];
     Some(

@@ -28,8 +28,8 @@ fn circuit(from: usize, to: usize, duration: Span) -> Task {
 /// Every pair of sites `times` times.
 fn mesh(sites: usize, times: usize) -> Vec<Task> {
     let pairs = (0..sites).flat_map(|from| (0..from).map(move |to| (from, to)));
-    let each = pairs.flat_map(|(from, to)| std::iter::repeat_n((from, to), times));
-    each.map(|(from, to)| circuit(from, to, MINUTE)).collect()
+    let ends = pairs.flat_map(|(from, to)| std::iter::repeat_n((from, to), times));
+    ends.map(|(from, to)| circuit(from, to, MINUTE)).collect()
 }
 
 /// Which modes exclude each other, written down once more: host, then link.

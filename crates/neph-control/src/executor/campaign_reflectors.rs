@@ -239,10 +239,10 @@ mod tests {
             let missing = reflectors.not_ready();
             missing.map(|lost| (lost.host, lost.port)).collect()
         };
-        let it = [("127.0.0.1".to_owned(), 8600)];
+        let expected = [("127.0.0.1".to_owned(), 8600)];
         let id = OrderId::new();
         reflectors.ordered(&agent, id);
-        assert_eq!(missing(&reflectors), it, "ordered");
+        assert_eq!(missing(&reflectors), expected, "ordered");
         let progress = Update::Progress(Progress {
             elapsed: Span::ZERO,
             due: 0,
@@ -251,6 +251,6 @@ mod tests {
         assert!(missing(&reflectors).is_empty(), "it answers");
         let ended = Update::Done(Err(OrderFailed::new("serve", "port taken")));
         reflectors.note(id, &ended, Span::ZERO);
-        assert_eq!(missing(&reflectors), it, "it has ended");
+        assert_eq!(missing(&reflectors), expected, "it has ended");
     }
 }

@@ -20,11 +20,11 @@ pub struct Sites {
 impl Sites {
     /// The agent at a site, or the default one.
     pub(super) fn agent_at(&self, site: Option<&str>) -> Result<AgentName, OrderFailed> {
-        let found = match site {
+        let agent = match site {
             Some(site) => self.agents.get(site),
             None => self.default.as_ref(),
         };
-        found.cloned().ok_or_else(|| {
+        agent.cloned().ok_or_else(|| {
             let reason = match site {
                 Some(site) => format!("site '{site}' has no agent"),
                 None => "it names no site, and no agent is the default".to_owned(),

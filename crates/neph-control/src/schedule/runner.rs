@@ -165,8 +165,8 @@ impl Runner {
         now: Wall,
         events: &mut Vec<String>,
     ) -> Result<(), BookError> {
-        let found = self.finder.find(&state.schedule, run.since);
-        let Some(found) = found.filter(|found| found.status != CampaignStatus::Complete) else {
+        let campaign = self.finder.find(&state.schedule, run.since);
+        let Some(campaign) = campaign.filter(|campaign| campaign.status != CampaignStatus::Complete) else {
             return Ok(());
         };
         if state
@@ -179,10 +179,10 @@ impl Runner {
         let begun = Entry::Begun {
             due: run.due,
             at: now,
-            resumes: Some(found.id),
+            resumes: Some(campaign.id),
         };
         self.book.note(&state.schedule.name, &begun)?;
-        self.start(state, run, Some(found.id), events)
+        self.start(state, run, Some(campaign.id), events)
     }
 
     /// Processes the end of a run.
@@ -227,8 +227,8 @@ impl Runner {
                 Ok(None) => self.removed.push(state),
                 Ok(Some(status)) => {
                     let end = RunEnd::Status(status);
-                    let found = self.finder.find(&state.schedule, run.since);
-                    let outcome = self.outcome(&state.schedule, end, found);
+                    let campaign = self.finder.find(&state.schedule, run.since);
+                    let outcome = self.outcome(&state.schedule, end, campaign);
                     let name = &state.schedule.name;
                     events.push(format!("schedule {name}, which was removed: {outcome}"));
                 }
@@ -237,8 +237,8 @@ impl Runner {
         }
     }
 
-    fn outcome(&self, schedule: &Schedule, end: RunEnd, found: Option<FoundCampaign>) -> Outcome {
-        let status = found.map(|found| found.status);
+    fn outcome(&self, schedule: &Schedule, end: RunEnd, campaign: Option<FoundCampaign>) -> Outcome {
+        let status = campaign.map(|campaign| campaign.status);
         end.outcome(status).unwrap_or_else(|| Outcome::Failed {
             reason: last_words(&self.book.folder_of(&schedule.name)),
         })
@@ -253,13 +253,13 @@ impl Runner {
         now: Wall,
     ) -> Result<Outcome, BookError> {
         let schedule = &state.schedule;
-        let found = self.finder.find(schedule, run.since);
-        let outcome = self.outcome(schedule, end, found);
+        let campaign = self.finder.find(schedule, run.since);
+        let outcome = self.outcome(schedule, end, campaign);
         let ended = Entry::Ended {
             due: run.due,
             at: now,
             outcome: outcome.clone(),
-            campaign: found.map(|found| found.id),
+            campaign: campaign.map(|campaign| campaign.id),
         };
         self.book.note(&schedule.name, &ended)?;
         Ok(outcome)

@@ -46,7 +46,7 @@ const QUESTIONS: [&str; 2] = ["requests_not_tracked", "responses_without_request
 
 /// The names of the columns.
 pub fn header() -> String {
-    let of = |round_trips: &&str| OF_TRIPS.map(|what| format!("{round_trips}_{what}"));
+    let of = |round_trips: &&str| OF_TRIPS.map(|statistic| format!("{round_trips}_{statistic}"));
     let round_trips = TRIPS.iter().flat_map(of);
     let names = FIRST
         .iter()
@@ -88,31 +88,31 @@ pub fn flow(flow: &Flow, method: Method) -> String {
 
 /// The exchanges of a pair of hosts, outside TCP, as a line.
 pub fn pair(pair: &HostPair) -> String {
-    let (key, all) = (pair.key(), pair.counted());
+    let (key, pair_counts) = (pair.key(), pair.counted());
     let [client, server] = exchanges::addresses(key);
     let mut cells = vec![
         csv_field(&exchanges::protocol_key(key.protocol)).into_owned(),
         csv_field(&client).into_owned(),
         csv_field(&server).into_owned(),
         csv_field(super::row::encapsulation_suffix(key.vlan, key.tunnel).trim_start()).into_owned(),
-        all.packets().to_string(),
+        pair_counts.packets().to_string(),
     ];
     cells.resize(FIRST.len() - 2, String::new());
     let counts = [
-        all.requests(),
-        all.answered(),
-        all.requests_not_tracked(),
-        all.responses_without_request(),
+        pair_counts.requests(),
+        pair_counts.answered(),
+        pair_counts.requests_not_tracked(),
+        pair_counts.responses_without_request(),
     ];
     cells.extend(counts.map(|count| match key.protocol {
         ExchangeProtocol::Quic => String::new(),
         ExchangeProtocol::Ping | ExchangeProtocol::Dns => count.to_string(),
     }));
     for of in [
-        all.round_trips(Half::Server),
+        pair_counts.round_trips(Half::Server),
         None,
         None,
-        all.round_trips(Half::Client),
+        pair_counts.round_trips(Half::Client),
     ] {
         cells.extend(quantiles(of));
     }

@@ -58,7 +58,7 @@ impl Metrics {
     }
 
     pub fn sample(&mut self, of: &Name, sample: &Sample) {
-        let what = match sample.answer {
+        let answer = match sample.answer {
             Answer::Handshake | Answer::Bare => "path",
             Answer::WithData => "with_data",
             Answer::Delayed => "delayed",
@@ -71,12 +71,12 @@ impl Metrics {
             trip: sample.round_trip,
             weight: u64::from(sample.weight),
         };
-        self.add(hosts, sample.half, what, of);
+        self.add(hosts, sample.half, answer, of);
     }
 
     /// A round trip outside of TCP.
     pub fn answered(&mut self, of: &ExchangeKey, answer: ExchangeRoundTrip) {
-        let what = match of.protocol {
+        let kind = match of.protocol {
             ExchangeProtocol::Ping => "ping",
             ExchangeProtocol::Dns => "dns",
             ExchangeProtocol::Quic => "quic_spin",
@@ -86,16 +86,16 @@ impl Metrics {
             trip: answer.round_trip,
             weight: 1,
         };
-        self.add(hosts, answer.half, what, once);
+        self.add(hosts, answer.half, kind, once);
     }
 
-    fn add(&mut self, hosts: (IpAddr, IpAddr), side: Half, what: &'static str, of: Weighed) {
+    fn add(&mut self, hosts: (IpAddr, IpAddr), side: Half, answer: &'static str, of: Weighed) {
         let side = match side {
             Half::Client => "client",
             Half::Server => "server",
         };
         let nanos = u64::try_from(of.trip.nanos()).unwrap_or(0);
-        self.histograms.add(hosts, (side, what), nanos, of.weight);
+        self.histograms.add(hosts, (side, answer), nanos, of.weight);
     }
 
     /// The page with the current values.
@@ -114,12 +114,12 @@ impl Metrics {
 
     fn round_trips(&self, page: &mut Page) {
         let name = (TRIPS, "Round trips by pair of hosts.");
-        self.histograms.write(page, name, |hosts, (side, what)| {
+        self.histograms.write(page, name, |hosts, (side, answer)| {
             vec![
                 ("client", hosts.map(|(client, _)| client.to_string())),
                 ("server", hosts.map(|(_, server)| server.to_string())),
                 ("half", Some((*side).to_owned())),
-                ("answer", Some((*what).to_owned())),
+                ("answer", Some((*answer).to_owned())),
             ]
         });
     }
@@ -164,16 +164,16 @@ impl Totals {
             ),
         ];
         let counters = counters
-            .map(|(name, what, value)| (format!("{name}_total"), Kind::Counter, what, value));
+            .map(|(name, help, value)| (format!("{name}_total"), Kind::Counter, help, value));
         let flows = (
             "flows".to_owned(),
             Kind::Gauge,
             "TCP flows at the moment.",
             *flows as u64,
         );
-        for (name, kind, what, value) in counters.into_iter().chain([flows]) {
+        for (name, kind, help, value) in counters.into_iter().chain([flows]) {
             let name = format!("neph_watch_{name}");
-            page.head(&name, kind, what);
+            page.head(&name, kind, help);
             page.value(&[], value);
         }
         page.head(OF_NONE, Kind::Counter, "Packets of no flow here.");

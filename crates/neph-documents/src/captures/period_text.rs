@@ -45,7 +45,7 @@ pub fn sentence(period: &RecentPeriod) -> String {
     ]
     .into_iter()
     .filter(|(count, _)| *count > 0)
-    .map(|(count, what)| format!("{} {what}", rate(count)))
+    .map(|(count, reason)| format!("{} {reason}", rate(count)))
     .collect();
     let left_out = if left_out.is_empty() {
         String::new()

@@ -91,14 +91,14 @@ impl Summary {
     pub fn add_exchange(&mut self, pair: &HostPair) {
         self.exchanges += 1;
         self.apart += u64::from(pair.other().is_some());
-        let all = pair.counted();
-        self.exchanged += all.packets();
-        self.backwards += all.backwards();
-        self.unasked += all.responses_without_request();
-        self.requests_not_tracked += all.requests_not_tracked();
+        let counts = pair.counted();
+        self.exchanged += counts.packets();
+        self.backwards += counts.backwards();
+        self.unasked += counts.responses_without_request();
+        self.requests_not_tracked += counts.requests_not_tracked();
         let is_quic = pair.key().protocol == ExchangeProtocol::Quic;
         self.pairs_one_direction += u64::from(!is_quic && pair.is_one_direction());
-        let is_without = is_quic && all.round_trips(Half::Server).is_none();
+        let is_without = is_quic && counts.round_trips(Half::Server).is_none();
         self.without_spin += u64::from(is_without);
         self.quic_one_direction += u64::from(is_without && pair.is_one_direction());
     }
@@ -310,7 +310,7 @@ fn left_out(conversations: &Conversations, files: &[File], out: &mut dyn Write) 
     ]
     .into_iter()
     .filter(|(count, _)| *count > 0)
-    .map(|(count, what)| format!("{count} {what}"))
+    .map(|(count, reason)| format!("{count} {reason}"))
     .collect();
     if !parts.is_empty() {
         writeln!(out, "Packets of no flow here: {}.", parts.join(", "))?;
@@ -371,7 +371,7 @@ fn quantiles_text(path: &Quantiles) -> String {
         .deviation
         .map(|deviation| format!(", deviation {deviation}"));
     let of = match path.estimated {
-        all if all > path.n => format!(" that represent {all}"),
+        estimate if estimate > path.n => format!(" that represent {estimate}"),
         _ => String::new(),
     };
     format!(

@@ -166,10 +166,10 @@ impl<W: Write> ConversationListener for CaptureWriter<W> {
     fn exchanged(&mut self, pair: &HostPair) {
         match self.shown.format {
             Format::Text => {
-                let all = pair.counted();
-                if exchanges::has_exchanges(&all) {
-                    let rank = exchanges::sort_key(pair, &all);
-                    let is_more = self.exchanges.keep(rank, || exchanges::row(pair, &all));
+                let counts = pair.counted();
+                if exchanges::has_exchanges(&counts) {
+                    let rank = exchanges::sort_key(pair, &counts);
+                    let is_more = self.exchanges.keep(rank, || exchanges::row(pair, &counts));
                     self.left_out[1] += u64::from(!is_more);
                 }
             }

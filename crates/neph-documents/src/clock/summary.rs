@@ -117,11 +117,11 @@ impl StepOf {
             Some(bound) => words::step(self.by, bound),
             None => words::value(self.by, 10_000),
         };
-        let what = match self.clock {
+        let event = match self.clock {
             "raw clocks" | "clocks" => "stepped against each other, or took another rate, by",
             _ => "was set by",
         };
-        format!("{} {what} {by}, between {after} and {before} s", self.clock)
+        format!("{} {event} {by}, between {after} and {before} s", self.clock)
     }
 }
 
@@ -215,9 +215,9 @@ impl Summary {
             (Some(_), None) => {
                 "not estimated: gaps in the data (needs messages every 100 s)".to_owned()
             }
-            (Some(_), Some((least, max_drift))) => format!(
+            (Some(_), Some((min_drift, max_drift))) => format!(
                 "the drift was {} to {} ppm",
-                signed(least * 1e6, 4),
+                signed(min_drift * 1e6, 4),
                 signed(max_drift * 1e6, 4)
             ),
         };

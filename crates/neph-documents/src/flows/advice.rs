@@ -66,9 +66,9 @@ fn ports_text(evidence: &AdviceEvidence, holds: Span, scope_text: &str) -> Strin
     let ports: Vec<String> = evidence
         .ports
         .iter()
-        .map(|one| one.port.to_string())
+        .map(|port| port.port.to_string())
         .collect();
-    let min_stay = evidence.ports.iter().map(|one| one.held).min();
+    let min_stay = evidence.ports.iter().map(|port| port.held).min();
     format!(
         "{scope_text}: use source port {}.\n\
          Each advised port was on the low path for at least {} and {}.\n{}\n",
@@ -83,10 +83,10 @@ fn ports_text(evidence: &AdviceEvidence, holds: Span, scope_text: &str) -> Strin
 fn lost(ports: &[AdvisedPort]) -> String {
     let lossy: Vec<String> = ports
         .iter()
-        .filter_map(|one| Some((one.port, one.loss.filter(|loss| loss.hits > 0)?)))
+        .filter_map(|port| Some((port.port, port.loss.filter(|loss| loss.hits > 0)?)))
         .map(|(port, loss)| format!("{port} {} of {}", loss.hits, loss.n))
         .collect();
-    let samples = ports.iter().filter_map(|one| one.loss).map(|loss| loss.n);
+    let samples = ports.iter().filter_map(|port| port.loss).map(|loss| loss.n);
     let rest = if lossy.len() < ports.len() {
         "; the others none"
     } else {
@@ -115,7 +115,7 @@ fn gains(evidence: &AdviceEvidence, holds: Span) -> String {
             alone.p99
         ));
     }
-    if let Some(tested) = evidence.horizons.iter().find(|one| one.after == holds) {
+    if let Some(tested) = evidence.horizons.iter().find(|horizon| horizon.after == holds) {
         text.push_str(&format!(
             ". In this measurement, {} after it was chosen, the port was still on the low path in {} of {} checks; a random port was on it in {}",
             lasting(holds),
@@ -157,7 +157,7 @@ fn all_tested(evidence: &AdviceEvidence) -> String {
     if evidence
         .horizons
         .iter()
-        .any(|one| one.p50.is_none() || one.p99.is_none())
+        .any(|horizon| horizon.p50.is_none() || horizon.p99.is_none())
     {
         text.push_str("-: too few checks; p50 needs 6, p99 needs 299\n");
     }

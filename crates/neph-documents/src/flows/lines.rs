@@ -186,13 +186,13 @@ pub fn lasting(span: Span) -> String {
 pub fn silence_reasons(
     silence: &Silence,
     view: &FleetView,
-    found: Option<Vec<String>>,
+    known_reasons: Option<Vec<String>>,
     clock: &WallCourse<Local>,
 ) -> Vec<String> {
     let pairs = view.pairs.iter().zip(&view.fleet.endpoints);
     let mute = pairs
         .filter(|(pair, _)| pair.tally.replies == 0 && pair.tally.lost + pair.tally.failed > 0);
-    let mut reasons = found.unwrap_or_else(|| silence.why(mute.map(|(_, endpoint)| endpoint)));
+    let mut reasons = known_reasons.unwrap_or_else(|| silence.why(mute.map(|(_, endpoint)| endpoint)));
     let fell = view.pairs.iter();
     reasons.extend(fell.filter_map(|pair| silent(pair, clock)));
     reasons

@@ -19,7 +19,7 @@ pub(super) fn text(
     let changes_of_endpoint = view.changes.iter();
     let changes_of_endpoint =
         changes_of_endpoint.filter(|change| view.fleet.endpoint_of(change.slot) == endpoint);
-    let comparison = ComparedRoutes::of(changes_of_endpoint.map(|one| one.evidence.trace));
+    let comparison = ComparedRoutes::of(changes_of_endpoint.map(|change| change.evidence.trace));
     text.push_str(&compared(
         comparison,
         uncompared.copied().unwrap_or_default(),
@@ -49,13 +49,13 @@ pub(super) fn text(
 
 /// The results of traces of the changes, and the number of traces without a result.
 fn compared(compared: ComparedRoutes, uncompared: Uncompared) -> String {
-    let all = compared.all();
-    if all + uncompared.all() == 0 {
+    let total = compared.all();
+    if total + uncompared.all() == 0 {
         return String::new();
     }
     let mut text = format!(
         "routes:        of {} compared: {} by other routers, {} by the same routers\n",
-        counted(all, "change"),
+        counted(total, "change"),
         compared.others,
         compared.same
     );
@@ -134,11 +134,11 @@ fn is_too_short(min_stay: Span, pair: &PairView) -> bool {
 /// `6 s of each of 200 flows`: the sum over all flows would be longer than the measurement.
 fn time_of_flows(pair: &PairView) -> String {
     let flows = pair.flows.max(1);
-    let each = pair.clear().nanos() / i64::try_from(flows).unwrap_or(i64::MAX);
-    let each = lines::lasting(Span::from_nanos(each));
+    let span_per_flow = pair.clear().nanos() / i64::try_from(flows).unwrap_or(i64::MAX);
+    let span_per_flow = lines::lasting(Span::from_nanos(span_per_flow));
     match flows {
-        1 => format!("{each} of one flow"),
-        count => format!("{each} of each of {count} flows"),
+        1 => format!("{span_per_flow} of one flow"),
+        count => format!("{span_per_flow} of each of {count} flows"),
     }
 }
 

@@ -50,8 +50,8 @@ pub fn text(watched: &FlowsResult) -> String {
             ));
         }
         text.push_str(&unequal(view, endpoint, pair));
-        if let Some(found) = watched.transfers.get(endpoint) {
-            text.push_str(&found.text());
+        if let Some(transfers) = watched.transfers.get(endpoint) {
+            text.push_str(&transfers.text());
         }
         if let Some(advice) = view.advice.get(endpoint) {
             text.push_str(&advice::text(advice, &view.fleet, endpoint));
@@ -169,8 +169,8 @@ fn classes(view: &FleetView, endpoint: usize) -> String {
 /// Why no flow has a base latency.
 fn no_base(view: &FleetView, endpoint: usize) -> String {
     let rule = view.settings.detection;
-    let each = view.flows_of(endpoint).map(|flow| flow.tally.replies);
-    let max = each.max().unwrap_or(0);
+    let reply_counts = view.flows_of(endpoint).map(|flow| flow.tally.replies);
+    let max = reply_counts.max().unwrap_or(0);
     if max < u64::from(rule.window) {
         return format!(
             "no flow had a base latency: each had {} at most, and it takes {}: measure longer, or ask more often\n",
@@ -239,7 +239,7 @@ fn host_effects(watched: &FlowsResult) -> String {
     let warnings = &watched.warnings;
     let is_slow = warnings
         .iter()
-        .any(|one| matches!(one, Warning::ReflectorSlow { .. }));
+        .any(|warning| matches!(warning, Warning::ReflectorSlow { .. }));
     let mut text = String::new();
     for (count, sentence) in [
         (
@@ -294,9 +294,9 @@ mod tests {
 
     #[test]
     fn a_reply_that_came_late_was_lost_on_neither_way() {
-        let lost = |late, [all, forward, reverse]: [u64; 3]| {
+        let lost = |late, [total, forward, reverse]: [u64; 3]| {
             let tally = FlowTally {
-                lost: all,
+                lost: total,
                 lost_forward: forward,
                 lost_reverse: reverse,
                 ..FlowTally::default()

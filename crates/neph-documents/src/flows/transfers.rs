@@ -75,18 +75,18 @@ impl TransfersFound {
         let mut text =
             "\ntransfer on class      median  95 % confidence interval   ratio     n  ports  failed\n"
                 .to_owned();
-        for one in &self.by_class {
-            let interval = one
+        for class_times in &self.by_class {
+            let interval = class_times
                 .interval
                 .or_dash(|(low, high)| format!("{low} to {high}"));
-            let ratio = one.ratio.or_dash(|ratio| format!("{ratio:.3}"));
+            let ratio = class_times.ratio.or_dash(|ratio| format!("{ratio:.3}"));
             text.push_str(&format!(
                 "{:>17}  {:>10}  {interval:<24}  {ratio:>6}  {:>4}  {:>5}  {:>6}\n",
-                one.class + 1,
-                one.median.cell(),
-                one.n,
-                one.ports,
-                one.failed
+                class_times.class + 1,
+                class_times.median.cell(),
+                class_times.n,
+                class_times.ports,
+                class_times.failed
             ));
         }
         text.push_str(&self.moved_text());

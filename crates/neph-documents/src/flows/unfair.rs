@@ -17,14 +17,14 @@ pub(super) fn text(bins: &[FlowLatencyBin], width: Span) -> String {
     let Some((_, first)) = medians.first() else {
         return String::new();
     };
-    let of = |one: &OverBins| counted(one.bins as u64, "bin");
-    let is_identical = medians.iter().all(|(_, one)| one.bins == first.bins);
-    let quantile = |(name, one): &(&str, OverBins)| {
-        let middle = latency(one.level);
+    let of = |over_bins: &OverBins| counted(over_bins.bins as u64, "bin");
+    let is_identical = medians.iter().all(|(_, over_bins)| over_bins.bins == first.bins);
+    let quantile = |(name, over_bins): &(&str, OverBins)| {
+        let middle = latency(over_bins.level);
         if is_identical {
             format!("{name} {middle}")
         } else {
-            format!("{name} {middle} of {}", of(one))
+            format!("{name} {middle} of {}", of(over_bins))
         }
     };
     let quantiles: Vec<String> = medians.iter().map(quantile).collect();
@@ -81,7 +81,7 @@ mod tests {
     }
 
     fn took(millis: [i64; 5]) -> [Latency; 5] {
-        millis.map(|one| Latency::Took(Span::from_millis(one)))
+        millis.map(|value| Latency::Took(Span::from_millis(value)))
     }
 
     #[test]

@@ -80,7 +80,7 @@ struct Kind {
 
 impl Unknown {
     pub(super) fn of(passages: &Passages) -> Self {
-        let mut all = Self::default();
+        let mut unknown = Self::default();
         // By point, direction and protocol: missing packets, and their hosts.
         let mut unseen: BTreeMap<(usize, Direction, usize), (u64, HashSet<Hosts>)> =
             BTreeMap::new();
@@ -89,23 +89,23 @@ impl Unknown {
                 continue;
             };
             match doubt {
-                Doubt::NeverPassed => all.never_passed += 1,
-                Doubt::Renamed => all.renamed += 1,
+                Doubt::NeverPassed => unknown.never_passed += 1,
+                Doubt::Renamed => unknown.renamed += 1,
                 Doubt::NotOfKind(point) => {
-                    all.never_passed += 1;
+                    unknown.never_passed += 1;
                     let of = (point, row.direction, protocol(row.passage.flow.protocol));
                     let (packets, between) = unseen.entry(of).or_default();
                     *packets += 1;
                     between.insert(hosts(&row.passage));
                 }
-                Doubt::NotBegun => all.not_begun += 1,
-                Doubt::Over => all.over += 1,
-                Doubt::Torn => all.torn += 1,
-                Doubt::Clocks => all.clocks += 1,
+                Doubt::NotBegun => unknown.not_begun += 1,
+                Doubt::Over => unknown.over += 1,
+                Doubt::Torn => unknown.torn += 1,
+                Doubt::Clocks => unknown.clocks += 1,
             }
         }
         let kinds = unseen.into_iter();
-        all.kinds.extend(
+        unknown.kinds.extend(
             kinds.map(|((point, direction, kind), (packets, between))| Kind {
                 point: passages.names[point].clone(),
                 protocol: PROTOCOLS[kind],
@@ -119,7 +119,7 @@ impl Unknown {
                 }),
             }),
         );
-        all
+        unknown
     }
 
     /// The numbers as a document.
@@ -213,8 +213,8 @@ pub(super) struct UnknownDirection {
 impl UnknownDirection {
     pub(super) fn of(passages: &Passages) -> Self {
         let without = || {
-            let all = passages.followed.passages();
-            all.filter(|passage| passage.direction.is_none())
+            let all_passages = passages.followed.passages();
+            all_passages.filter(|passage| passage.direction.is_none())
         };
         let between = |passage: &Passage| {
             let (source, destination) = hosts(passage);
@@ -230,17 +230,17 @@ impl UnknownDirection {
                 }
             }
         }
-        let mut all = Self::default();
+        let mut counts = Self::default();
         for passage in without() {
             *match passed.get(&between(&passage)) {
-                Some(true) if passages.followed.is_still(&passage) => &mut all.either,
-                Some(true) if passages.followed.is_compared(&passage) => &mut all.even,
-                Some(true) => &mut all.one_direction,
-                Some(false) => &mut all.timeless,
-                None => &mut all.alone,
+                Some(true) if passages.followed.is_still(&passage) => &mut counts.either,
+                Some(true) if passages.followed.is_compared(&passage) => &mut counts.even,
+                Some(true) => &mut counts.one_direction,
+                Some(false) => &mut counts.timeless,
+                None => &mut counts.alone,
             } += 1;
         }
-        all
+        counts
     }
 
     /// Number of these packets.

@@ -86,9 +86,9 @@ fn counts(passages: &Passages) -> impl Iterator<Item = String> {
         Unknown::of(passages).sentences(),
         UnknownDirection::of(passages).sentences(),
     ];
-    let all = unknown.into_iter().flatten().chain(known);
-    let all = all.chain(once((cut.sum(), too_short()))).chain(repeats);
-    let some: Vec<(u64, String)> = all.filter(|(count, _)| *count > 0).collect();
+    let counts = unknown.into_iter().flatten().chain(known);
+    let counts = counts.chain(once((cut.sum(), too_short()))).chain(repeats);
+    let some: Vec<(u64, String)> = counts.filter(|(count, _)| *count > 0).collect();
     let sentences = some.into_iter();
     sentences.map(|(count, reason)| format!("{} {reason}.", counted(count, "packet")))
 }

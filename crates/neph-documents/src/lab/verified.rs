@@ -186,7 +186,7 @@ fn verdict(check: &LinkCheck) -> String {
         ("queue", check.queue.is_none_or(|queue| queue.ok)),
     ];
     let wrong = parts.iter().filter(|(_, ok)| !ok);
-    let wrong: Vec<&str> = wrong.map(|(what, _)| *what).collect();
+    let wrong: Vec<&str> = wrong.map(|(part, _)| *part).collect();
     let verdict = match wrong.as_slice() {
         [] => "ok".to_owned(),
         wrong => format!("differs from the topology: {}", wrong.join(", ")),

@@ -35,9 +35,9 @@ pub fn second_line(second: &MediaSecond) -> String {
     );
     let (lost, reordered) = (
         second.sum(StreamSecond::lost),
-        second.sum(|one| one.reordered),
+        second.sum(|stream| stream.reordered),
     );
-    let (late, jitter) = (second.sum(|one| one.late), second.jitter().cell());
+    let (late, jitter) = (second.sum(|stream| stream.late), second.jitter().cell());
     format!(
         "{number:>8}{rate:>14}{min:>15}{max:>15}  {lost:>7}  {reordered:>9}  {late:>7}  {jitter:>14}"
     )
@@ -69,12 +69,12 @@ pub fn summary(measured: &MediaMeasured) -> String {
 fn together(measured: &MediaMeasured) -> String {
     let figures = measured.streams.iter().map(|stream| &stream.statistics);
     let sum = |of: fn(&StreamMeasured) -> u64| measured.streams.iter().map(of).sum::<u64>();
-    let rates = figures.clone().filter_map(|one| one.rate_mean);
-    let (count, all) = (
+    let rates = figures.clone().filter_map(|stream| stream.rate_mean);
+    let (count, total) = (
         rates.clone().count(),
         rates.map(BitRate::bits_per_second).sum::<u64>(),
     );
-    let mean = (count > 0).then(|| BitRate(all / count.max(1) as u64));
+    let mean = (count > 0).then(|| BitRate(total / count.max(1) as u64));
     let (lost, expected) = (
         sum(|stream| stream.statistics.lost),
         sum(|stream| stream.statistics.expected()),
@@ -85,11 +85,11 @@ fn together(measured: &MediaMeasured) -> String {
     );
     let stalled: Span = figures
         .clone()
-        .fold(Span::ZERO, |all, one| all + one.stalls.total);
+        .fold(Span::ZERO, |total, stream| total + stream.stalls.total);
     let stalls = counted(sum(|stream| stream.statistics.stalls.count), "stall");
-    let is_of_network = figures.clone().all(|one| one.network_jitter.is_some());
+    let is_of_network = figures.clone().all(|stream| stream.network_jitter.is_some());
     let jitter_name = jitter_name(is_of_network);
-    let jitters = figures.filter_map(|one| one.network_jitter.or(one.jitter));
+    let jitters = figures.filter_map(|stream| stream.network_jitter.or(stream.jitter));
     let jitter = jitters.map(|jitter| jitter.mean).max();
     let streams = counted(measured.streams.len() as u64, "stream");
     let buffer = measured.ask.buffer;

@@ -63,8 +63,8 @@ pub(super) fn answer_counts(watched: &FlowMeasured) -> BTreeMap<String, u64> {
 
 /// A line if several servers answer at one address.
 pub(super) fn backends(watched: &FlowMeasured) -> String {
-    let found = watched.backends.several().zip(watched.backends.apart());
-    found.map_or_else(String::new, |(machines, apart)| {
+    let several = watched.backends.several().zip(watched.backends.apart());
+    several.map_or_else(String::new, |(machines, apart)| {
         format!(
             "{machines} machines answer by turns at this address (their clocks are up to {apart} apart): \
              no clock offset and no one-way delay is estimated\n"

@@ -13,13 +13,13 @@ use super::{FlowMeasured, PingResult};
 use super::{Planned, PlannedFlows};
 
 /// The results of the rules for this measurement.
-pub fn causes(found: &PlannedFlows, watched: &PingResult) -> Diagnoses {
-    diagnose(&campaign(found, watched), &PlotSettings::default())
+pub fn causes(planned_flows: &PlannedFlows, watched: &PingResult) -> Diagnoses {
+    diagnose(&campaign(planned_flows, watched), &PlotSettings::default())
 }
 
 /// A scenario for each requested flow, with the echo alongside all of them.
-fn campaign(found: &PlannedFlows, watched: &PingResult) -> CampaignData {
-    let flows = || found.flows.iter().zip(&watched.flows);
+fn campaign(planned_flows: &PlannedFlows, watched: &PingResult) -> CampaignData {
+    let flows = || planned_flows.flows.iter().zip(&watched.flows);
     let echo = flows().find(|(planned, _)| !planned.is_asked_for());
     let asked_for = flows().filter(|(planned, _)| planned.is_asked_for());
     let id = CampaignId::new();

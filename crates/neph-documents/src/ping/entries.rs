@@ -74,7 +74,7 @@ impl Entries {
 )]
 pub(super) fn percents(shares: &[f64]) -> Vec<f64> {
     let tenths: Vec<f64> = shares.iter().map(|share| share * 1000.0).collect();
-    let mut floors: Vec<i64> = tenths.iter().map(|one| one.floor() as i64).collect();
+    let mut floors: Vec<i64> = tenths.iter().map(|tenth| tenth.floor() as i64).collect();
     let wanted = tenths.iter().sum::<f64>().round() as i64;
     let missing = usize::try_from(wanted - floors.iter().sum::<i64>()).unwrap_or(0);
     let mut indices: Vec<usize> = (0..shares.len()).collect();
@@ -83,7 +83,7 @@ pub(super) fn percents(shares: &[f64]) -> Vec<f64> {
         floors[index] += 1;
     }
     #[expect(clippy::cast_precision_loss, reason = "small numbers")]
-    floors.into_iter().map(|one| one as f64 / 10.0).collect()
+    floors.into_iter().map(|floor| floor as f64 / 10.0).collect()
 }
 
 #[cfg(test)]
@@ -116,19 +116,19 @@ mod tests {
         for number in 0..100 {
             entries.add(&ledger(number % 20 == 0, number % 3 == 0));
         }
-        let all: Vec<(String, f64)> = entries
+        let rows: Vec<(String, f64)> = entries
             .shares()
             .map(|(set, _, share)| (set.to_string(), share))
             .collect();
-        let of = |name: &str| all.iter().find(|one| one.0 == name).expect("a row").1;
+        let of = |name: &str| rows.iter().find(|row| row.0 == name).expect("a row").1;
         // 5 messages of 1000 us and 95 of 10: 5950 us, of which handshakes take 5 times 900.
-        assert!((of("handshake") - 4500.0 / 5950.0).abs() < 1e-12, "{all:?}");
-        let sum: f64 = all.iter().map(|one| one.1).sum();
-        assert!((sum - 1.0).abs() < 1e-12, "{all:?}");
+        assert!((of("handshake") - 4500.0 / 5950.0).abs() < 1e-12, "{rows:?}");
+        let sum: f64 = rows.iter().map(|row| row.1).sum();
+        assert!((sum - 1.0).abs() < 1e-12, "{rows:?}");
         // Those without the peer's timestamp have a row of their own.
         assert!(of("network") > 0.0 && of("network + peer kernel") > 0.0);
         assert_eq!(entries.merged().count(), 1);
-        let shown = percents(&all.iter().map(|one| one.1).collect::<Vec<_>>());
+        let shown = percents(&rows.iter().map(|row| row.1).collect::<Vec<_>>());
         let sum: f64 = shown.iter().sum();
         assert!((sum - 100.0).abs() < 1e-9, "{shown:?}");
     }

@@ -90,7 +90,7 @@ pub fn line(planned: &Planned, message: &Message, icmp: Option<Span>) -> String 
 /// The line of a message without a reply.
 fn unanswered(planned: &Planned, message: &Message) -> String {
     let seq = message.seq;
-    let what = match message.outcome {
+    let outcome = match message.outcome {
         Outcome::Lost => "no reply",
         Outcome::Error => "error",
         Outcome::Failed | Outcome::Reply
@@ -103,7 +103,7 @@ fn unanswered(planned: &Planned, message: &Message) -> String {
     let answer_text = message.answer.map_or_else(String::new, |answer| {
         format!(": {}", answer_text(planned, answer))
     });
-    format!("{seq:>6}  {what}{answer_text}")
+    format!("{seq:>6}  {outcome}{answer_text}")
 }
 
 /// The status or handshake answer of a reply.
@@ -144,7 +144,7 @@ fn column(ledger: &Ledger, stages: &[Stage]) -> String {
             .is_some_and(|first| stages.contains(&first))
     };
     let entries = || ledger.entries().iter().filter(begins);
-    let is_merged = entries().any(|entry| entry.stages.iter().any(|one| !stages.contains(&one)));
+    let is_merged = entries().any(|entry| entry.stages.iter().any(|stage| !stages.contains(&stage)));
     let time = entries()
         .next()
         .map(|_| entries().map(neph_model::Entry::time).sum());

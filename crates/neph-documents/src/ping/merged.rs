@@ -24,34 +24,34 @@ pub(super) fn lines(merged: impl IntoIterator<Item = StageSet>, spec: &FlowSpec)
 fn reasons(set: StageSet, spec: &FlowSpec) -> Vec<&'static str> {
     use Stage::{Network, OwnKernel, PeerApp, PeerKernel, PeerSend, SendQueue, SendWindow};
     let has = |stages: &[Stage]| stages.iter().all(|stage| set.contains(*stage));
-    let mut found = Vec::new();
+    let mut reasons = Vec::new();
     if has(&[SendWindow, SendQueue]) || has(&[SendQueue, Network]) {
-        found.push("this host's kernel gave no timestamp of the request's departure");
+        reasons.push("this host's kernel gave no timestamp of the request's departure");
     }
     if has(&[Network, PeerKernel, PeerApp, PeerSend]) {
-        found.push(no_peer_marks(spec));
+        reasons.push(no_peer_marks(spec));
     } else if has(&[PeerKernel, PeerApp]) || has(&[PeerApp, PeerSend]) {
-        found.push(part_of_peer_marks(spec));
+        reasons.push(part_of_peer_marks(spec));
     } else {
         if has(&[Network, PeerKernel]) {
-            found.push(
+            reasons.push(
                 "the peer's kernel gave no timestamp of the request's arrival, for example because it read \
                  several requests with one call",
             );
         }
         if has(&[Network, PeerSend]) {
-            found.push(no_peer_departure(spec));
+            reasons.push(no_peer_departure(spec));
         }
     }
     if has(&[Network, OwnKernel]) {
-        found.push(
+        reasons.push(
             "this host's kernel gave no timestamp of the reply's arrival, for example because one call read several replies",
         );
     }
-    if found.is_empty() {
-        found.push("a timestamp between them is missing");
+    if reasons.is_empty() {
+        reasons.push("a timestamp between them is missing");
     }
-    found
+    reasons
 }
 
 fn no_peer_marks(spec: &FlowSpec) -> &'static str {

@@ -42,7 +42,7 @@ mod tests {
 
     #[test]
     fn each_connection_counts_from_its_own_beginning() {
-        let mut found = Retransmissions::default();
+        let mut counted = Retransmissions::default();
         for (connection, retransmissions, dsack_duplicates) in
             [(0, 1, 0), (0, 3, 2), (1, 2, 0), (0, 3, 3), (1, 2, 1)]
         {
@@ -54,8 +54,8 @@ mod tests {
                 dsack_duplicates,
                 ..TcpState::default()
             });
-            found.add(&message);
+            counted.add(&message);
         }
-        assert_eq!((found.all, found.spurious), (5, 4));
+        assert_eq!((counted.all, counted.spurious), (5, 4));
     }
 }

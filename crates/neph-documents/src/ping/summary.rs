@@ -61,9 +61,9 @@ fn flow_text(planned: &Planned) -> String {
 }
 
 /// The summary as text.
-pub fn text(found: &PlannedFlows, watched: &PingResult) -> String {
+pub fn text(planned_flows: &PlannedFlows, watched: &PingResult) -> String {
     let mut text = String::new();
-    for (planned, watched) in found.flows.iter().zip(&watched.flows) {
+    for (planned, watched) in planned_flows.flows.iter().zip(&watched.flows) {
         text.push_str(&format!("\n--- {} ---\n", planned.spec.target));
         text.push_str(&counts(watched));
         text.push_str(&answers(planned, watched));

@@ -134,7 +134,7 @@ impl PingSummary {
     /// The summary of a measurement.
     pub fn of(origin: Origin, planned: &PlannedFlows, result: &PingResult) -> Self {
         let flows = planned.flows.iter().zip(&result.flows);
-        let found = causes(planned, result);
+        let diagnoses = causes(planned, result);
         Self {
             schema: Version,
             version: origin.version,
@@ -143,9 +143,9 @@ impl PingSummary {
             flows: flows
                 .map(|(planned, measured)| flow(planned, measured))
                 .collect(),
-            diagnoses: found.causes,
-            notes: found.notes,
-            not_evaluated: found.not_evaluated,
+            diagnoses: diagnoses.causes,
+            notes: diagnoses.notes,
+            not_evaluated: diagnoses.not_evaluated,
         }
     }
 }
@@ -231,15 +231,15 @@ mod tests {
             not_sent: 4,
             ..Unanswered::default()
         };
-        let found = numbers(&values, not_sent).expect("there are values");
-        assert_eq!(found.without_value, 4);
-        assert_eq!(found.without_value_outcome, Some("not sent"));
-        let p50 = found.p50.map(|quantile| quantile.value);
+        let summary = numbers(&values, not_sent).expect("there are values");
+        assert_eq!(summary.without_value, 4);
+        assert_eq!(summary.without_value_outcome, Some("not sent"));
+        let p50 = summary.p50.map(|quantile| quantile.value);
         assert!(
             p50.is_none_or(|value| value.is_none()),
             "it falls among them"
         );
-        let all = numbers(&values, Unanswered::default()).expect("there are values");
-        assert_eq!(all.without_value_outcome, None);
+        let answered = numbers(&values, Unanswered::default()).expect("there are values");
+        assert_eq!(answered.without_value_outcome, None);
     }
 }

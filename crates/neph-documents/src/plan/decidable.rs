@@ -10,7 +10,7 @@ use neph_text::counted::counted;
 /// comparison that was planned.
 pub(super) fn note(plan: &Plan) -> Option<String> {
     let scenarios = expand::scenarios(plan);
-    let has_fleet = scenarios.iter().any(|one| one.flows().is_some());
+    let has_fleet = scenarios.iter().any(|scenario| scenario.flows().is_some());
     if plan.blocks < 2 && !has_fleet {
         return None;
     }

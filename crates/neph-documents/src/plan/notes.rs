@@ -88,10 +88,10 @@ mod tests {
         assert_eq!(late("s.yaml", &once), None);
         let plan = "version = 1\nname = \"p\"\nblocks = 3\nblock_interval = \"10s\"\ninterval = \"1s\"\n\
             duration = \"20s\"\n[[endpoint]]\nname = \"a\"\nurl = \"ws://10.0.0.1:80\"\n";
-        let found = late("p.toml", plan).expect("20 s do not fit into 10 s");
+        let note = late("p.toml", plan).expect("20 s do not fit into 10 s");
         assert!(
-            found.starts_with("a block takes 20 s (experiments 20 s) and block_interval is 10 s"),
-            "{found}"
+            note.starts_with("a block takes 20 s (experiments 20 s) and block_interval is 10 s"),
+            "{note}"
         );
     }
 }

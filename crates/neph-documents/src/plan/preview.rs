@@ -43,14 +43,14 @@ pub fn preview(plan: &Plan, scenarios: &[Scenario], out: &mut impl Write) -> io:
         time(cost.total)
     )?;
     let goes_on =
-        |one: &Scenario| one.measure().is_transfer() && one.measure().target_rate().is_none();
+        |scenario: &Scenario| scenario.measure().is_transfer() && scenario.measure().target_rate().is_none();
     if scenarios.iter().any(goes_on) {
         writeln!(
             out,
             "transfers: what those without a rate send comes on top of that"
         )?;
     }
-    if scenarios.iter().any(|one| one.stress().is_some()) {
+    if scenarios.iter().any(|scenario| scenario.stress().is_some()) {
         writeln!(
             out,
             "loads: what stress sends, and the CPU time that it takes, come on top of that"
@@ -115,7 +115,7 @@ fn write_fleets(out: &mut impl Write, cost: &Estimate) -> io::Result<()> {
 
 /// The lifetime of flows, if all scenarios have the same: else labels contain it.
 fn write_lifetime(out: &mut impl Write, scenarios: &[Scenario]) -> io::Result<()> {
-    let lives = scenarios.iter().filter_map(|one| one.parameters.lifetime());
+    let lives = scenarios.iter().filter_map(|scenario| scenario.parameters.lifetime());
     let lives: BTreeSet<&Lifetime> = lives.collect();
     match (lives.first(), lives.len()) {
         (Some(life), 1) => writeln!(
@@ -148,7 +148,7 @@ fn write_alarms(out: &mut impl Write, plan: &Plan) -> io::Result<()> {
         let rules: Vec<&str> = endpoint
             .alarms
             .iter()
-            .map(|one| one.text.as_str())
+            .map(|alarm| alarm.text.as_str())
             .collect();
         match rules.as_slice() {
             [] => "none".to_owned(),

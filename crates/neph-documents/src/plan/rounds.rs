@@ -18,17 +18,17 @@ pub(super) fn are_shown(plan: &Plan) -> bool {
 
 /// Writes the rounds of a block, their least possible duration, and the traffic of each resource.
 pub(super) fn write(out: &mut impl Write, plan: &Plan, scenarios: &[Scenario]) -> io::Result<()> {
-    let found = rounds(plan, scenarios);
-    let table = &found.table;
+    let plan_rounds = rounds(plan, scenarios);
+    let table = &plan_rounds.table;
     let count = table.rounds.len();
     write!(out, "\nrounds: {count}, {} in all", time(table.makespan))?;
-    if found.in_turn > table.makespan {
-        let in_turn = time(found.in_turn);
+    if plan_rounds.in_turn > table.makespan {
+        let in_turn = time(plan_rounds.in_turn);
         write!(out, " ({in_turn} one experiment after the other)")?;
     }
     writeln!(out)?;
     if !plan.agents.is_empty() {
-        write_bound(out, &found)?;
+        write_bound(out, &plan_rounds)?;
     }
     if let Some(every) = &plan.strict_block_interval {
         writeln!(out, "every: a block begins every {}", time(every.value))?;
@@ -36,16 +36,16 @@ pub(super) fn write(out: &mut impl Write, plan: &Plan, scenarios: &[Scenario]) -
     if plan.agents.is_empty() {
         return Ok(());
     }
-    write_rounds(out, &found)?;
-    write_usage(out, &found.usage)
+    write_rounds(out, &plan_rounds)?;
+    write_usage(out, &plan_rounds.usage)
 }
 
-fn write_bound(out: &mut impl Write, found: &PlanRounds) -> io::Result<()> {
-    let (makespan, bound) = (found.table.makespan, &found.table.bound);
+fn write_bound(out: &mut impl Write, plan_rounds: &PlanRounds) -> io::Result<()> {
+    let (makespan, bound) = (plan_rounds.table.makespan, &plan_rounds.table.bound);
     if bound.span == Span::ZERO {
         return Ok(());
     }
-    let percent = (found.table.ratio() - 1.0) * 100.0;
+    let percent = (plan_rounds.table.ratio() - 1.0) * 100.0;
     let above = if makespan > bound.span {
         format!(", the rounds take {percent:.0} % more")
     } else {
@@ -55,14 +55,14 @@ fn write_bound(out: &mut impl Write, found: &PlanRounds) -> io::Result<()> {
     writeln!(out, "bound: {span}{above} ({reason})")
 }
 
-fn write_rounds(out: &mut impl Write, found: &PlanRounds) -> io::Result<()> {
+fn write_rounds(out: &mut impl Write, plan_rounds: &PlanRounds) -> io::Result<()> {
     writeln!(
         out,
         "\n{:>7}  {:>11}  scenarios at the same time",
         "round", "length"
     )?;
-    let scenarios = found.scenarios().take(MAX_ROUNDS);
-    for ((number, round), scenarios) in (1_usize..).zip(&found.table.rounds).zip(scenarios) {
+    let scenarios = plan_rounds.scenarios().take(MAX_ROUNDS);
+    for ((number, round), scenarios) in (1_usize..).zip(&plan_rounds.table.rounds).zip(scenarios) {
         let numbers: Vec<String> = scenarios
             .iter()
             .map(|index| (index + 1).to_string())
@@ -74,14 +74,14 @@ fn write_rounds(out: &mut impl Write, found: &PlanRounds) -> io::Result<()> {
             numbers.join(", ")
         )?;
     }
-    match found.table.rounds.len().saturating_sub(MAX_ROUNDS) {
+    match plan_rounds.table.rounds.len().saturating_sub(MAX_ROUNDS) {
         0 => Ok(()),
         more => writeln!(out, "         and {more} more"),
     }
 }
 
 fn write_usage(out: &mut impl Write, usage: &[Usage]) -> io::Result<()> {
-    let names: Vec<String> = usage.iter().map(|one| one.resource.to_string()).collect();
+    let names: Vec<String> = usage.iter().map(|claimed| claimed.resource.to_string()).collect();
     let wide = names
         .iter()
         .map(|name| name.chars().count())
@@ -91,13 +91,13 @@ fn write_usage(out: &mut impl Write, usage: &[Usage]) -> io::Result<()> {
         "\n{:<wide$}  {:>11}  {:>9}  {:>9}",
         "resource", "busy", "out", "back"
     )?;
-    for (one, name) in usage.iter().zip(&names) {
+    for (claimed, name) in usage.iter().zip(&names) {
         writeln!(
             out,
             "{name:<wide$}  {:>11}  {:>9}  {:>9}",
-            time(one.busy),
-            one.request_bytes.to_string(),
-            one.response_bytes.to_string()
+            time(claimed.busy),
+            claimed.request_bytes.to_string(),
+            claimed.response_bytes.to_string()
         )?;
     }
     Ok(())

@@ -43,8 +43,8 @@ pub fn shared_links(out: &mut impl Write, plan: &Plan, traces: &[Traceroute]) ->
             endpoint: name.to_owned(),
         });
     }
-    let found = shared_hops(&routes);
-    if found.is_empty() {
+    let links = shared_hops(&routes);
+    if links.is_empty() {
         return writeln!(
             out,
             "\nshared links: none in the traces of {} circuits",
@@ -56,11 +56,11 @@ pub fn shared_links(out: &mut impl Write, plan: &Plan, traces: &[Traceroute]) ->
         "\nshared links, in the traces of {} circuits:",
         circuits.len()
     )?;
-    for shared in found {
+    for shared in links {
         let name = shared.routers.first().zip(shared.routers.last());
         let name = name.map_or_else(String::new, |(from, to)| format!("{from} to {to}"));
         let circuits = shared.circuits.iter().map(|index| &circuits[*index]);
-        let circuits = circuits.map(|one| format!("\"{} -> {}\"", one.site, one.endpoint));
+        let circuits = circuits.map(|circuit| format!("\"{} -> {}\"", circuit.site, circuit.endpoint));
         let circuits: Vec<String> = circuits.collect();
         writeln!(out, "  {shared}")?;
         writeln!(out, "    [[shared_link]]")?;

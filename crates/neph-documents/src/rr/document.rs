@@ -175,9 +175,9 @@ impl RrDocument {
             server_end: end(&measured.server),
             seconds,
             histogram: buckets
-                .map(|one| BucketDocument {
-                    from_ns: one.from,
-                    count: one.count,
+                .map(|bucket| BucketDocument {
+                    from_ns: bucket.from,
+                    count: bucket.count,
                 })
                 .collect(),
         }
@@ -187,8 +187,8 @@ impl RrDocument {
 /// Lost transactions as a share of all, percent with three digits.
 #[expect(clippy::cast_precision_loss, reason = "a share for people")]
 pub(super) fn lost_percent(lost: u64, transactions: u64) -> f64 {
-    let all = lost.saturating_add(transactions).max(1);
-    (lost as f64 * 100_000.0 / all as f64).round() / 1_000.0
+    let total = lost.saturating_add(transactions).max(1);
+    (lost as f64 * 100_000.0 / total as f64).round() / 1_000.0
 }
 
 impl RttDocument {

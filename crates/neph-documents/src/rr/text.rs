@@ -92,9 +92,9 @@ fn times(measured: &RrMeasured) -> String {
     ];
     let mut refused = Vec::new();
     for (name, permille) in quantiles {
-        let found = rtts.quantile(permille, lost);
-        parts.push(format!("{name} {}", figure(found)));
-        if let RttFigure::Needs(needed) = found {
+        let quantile = rtts.quantile(permille, lost);
+        parts.push(format!("{name} {}", figure(quantile)));
+        if let RttFigure::Needs(needed) = quantile {
             refused.push(format!("{name} needs {needed}"));
         }
     }
@@ -126,10 +126,10 @@ fn losses(measured: &RrMeasured) -> String {
     }
     if counts.lost > 0 {
         let lost = i64::try_from(counts.lost).unwrap_or(i64::MAX);
-        let each = Span::from_nanos(counts.lost_wait.nanos() / lost);
-        let (all, timeout) = (counts.lost_wait, measured.spec.timeout);
+        let mean_wait = Span::from_nanos(counts.lost_wait.nanos() / lost);
+        let (total_wait, timeout) = (counts.lost_wait, measured.spec.timeout);
         text.push_str(&format!(
-            "; waited {each} for each, {all} together (timeout {timeout})"
+            "; waited {mean_wait} for each, {total_wait} together (timeout {timeout})"
         ));
     }
     if ask.kind == RrKind::UdpRr {
@@ -155,9 +155,9 @@ fn end(name: &str, usage: &Usage, transactions: u64) -> String {
         (Some(core), Some(busy)) => format!(", its core {core} {:.0} %", busy * 100.0),
         _ => String::new(),
     };
-    let each = per_transaction(usage, transactions).cell();
+    let cpu_time = per_transaction(usage, transactions).cell();
     let mut text = format!(
-        "  {name}: busiest thread {:.0} % of a core{core}; {each} CPU per transaction",
+        "  {name}: busiest thread {:.0} % of a core{core}; {cpu_time} CPU per transaction",
         usage.thread * 100.0,
     );
     if usage.rcvbuf_errors > 0 {

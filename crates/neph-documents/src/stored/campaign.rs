@@ -126,7 +126,7 @@ crate::rows! {
         /// Further parameters by name, as text.
         parameters: Parameters => left "FIXED" by |row| {
             let fixed = row.parameters.iter();
-            let fixed: Vec<String> = fixed.map(|one| format!("{}={}", one.name(), one.text())).collect();
+            let fixed: Vec<String> = fixed.map(|parameter| format!("{}={}", parameter.name(), parameter.text())).collect();
             fixed.join(" ")
         },
         ; shown
@@ -168,7 +168,7 @@ crate::rows! {
         spurious_retransmissions: Option<u64> => right "SPURIOUS",
         /// Results of each second.
         seconds: Vec<ThroughputSecond> => left "BY SECOND" by |row| {
-            let goodputs: Vec<String> = row.seconds.iter().map(|one| one.goodput.to_string()).collect();
+            let goodputs: Vec<String> = row.seconds.iter().map(|second| second.goodput.to_string()).collect();
             goodputs.join(", ")
         },
         /// Why it failed; null otherwise.
@@ -264,18 +264,18 @@ fn properties_of(parts: &CampaignParts<'_>) -> CampaignFacts {
 
 fn matrix(scenarios: &[Scenario]) -> Vec<ScenarioRow> {
     let rows = scenarios.iter().zip(Scenario::labels_apart(scenarios));
-    let rows = rows.map(|(one, label_shown)| ScenarioRow {
-        index: one.index,
-        label: one.label(),
-        target: one.target.to_string(),
-        probe: one.probe().name(),
-        interval_ns: one.interval,
-        request_bytes: one.request_size,
-        response_bytes: one.response_size,
-        messages: one.messages,
-        parameters: one.parameters.clone(),
+    let rows = rows.map(|(scenario, label_shown)| ScenarioRow {
+        index: scenario.index,
+        label: scenario.label(),
+        target: scenario.target.to_string(),
+        probe: scenario.probe().name(),
+        interval_ns: scenario.interval,
+        request_bytes: scenario.request_size,
+        response_bytes: scenario.response_size,
+        messages: scenario.messages,
+        parameters: scenario.parameters.clone(),
         label_shown,
-        reply_shown: reply_size_in_words(one.probe(), one.response_size),
+        reply_shown: reply_size_in_words(scenario.probe(), scenario.response_size),
     });
     rows.collect()
 }
@@ -283,14 +283,14 @@ fn matrix(scenarios: &[Scenario]) -> Vec<ScenarioRow> {
 /// Each kind of warning once, with the number of experiments and the remedy; by load if the plan
 /// generates one and the remedy depends on it.
 fn warnings(experiments: &[Experiment], scenarios: &[Scenario]) -> Vec<WarningKindRow> {
-    let load = |one: &Experiment| {
-        let scenario = scenarios.iter().find(|known| known.id == one.scenario);
+    let load = |experiment: &Experiment| {
+        let scenario = scenarios.iter().find(|known| known.id == experiment.scenario);
         scenario.and_then(Scenario::stress)
     };
     let mut rows: Vec<WarningKindRow> = Vec::new();
-    for one in experiments {
-        let made = one.load_made(load(one));
-        for warning in &one.warnings {
+    for experiment in experiments {
+        let made = experiment.load_made(load(experiment));
+        for warning in &experiment.warnings {
             let warning: &Warning = warning;
             let advice = warning.advice_under(made.as_deref().as_slice());
             match rows.iter_mut().find(|row| row.advice == advice) {
@@ -308,7 +308,7 @@ fn warnings(experiments: &[Experiment], scenarios: &[Scenario]) -> Vec<WarningKi
 
 fn throughput(check: &Throughput) -> ThroughputRow {
     let sum = |value: fn(&ThroughputSecond) -> u32| -> u64 {
-        check.seconds.iter().map(|one| u64::from(value(one))).sum()
+        check.seconds.iter().map(|second| u64::from(value(second))).sum()
     };
     // A failed check has no result, which differs from 0 bit/s.
     let is_known = check.failure.is_none();

@@ -118,7 +118,7 @@ impl ExperimentDocument {
         let (paths, routes) = parts
             .paths
             .clone()
-            .map(|found| (found.paths, found.incomplete))
+            .map(|paths| (paths.paths, paths.incomplete))
             .unzip();
         Self {
             schema: Version,
@@ -158,7 +158,7 @@ impl ExperimentDocument {
         }
         if let Some(fleet) = &self.fleet {
             let endpoints = fleet.endpoints.iter();
-            let pairs = endpoints.fold(Pairs::of(fleet), |pairs, one| pairs.and("endpoint", one));
+            let pairs = endpoints.fold(Pairs::of(fleet), |pairs, endpoint| pairs.and("endpoint", endpoint));
             sections.pairs("Fleet", &pairs);
         }
         sections.table("Flows", &self.flows);
@@ -219,24 +219,24 @@ const fn tally(tally: &Tally) -> TallyFacts {
 }
 
 fn quantities(experiment: &Experiment) -> Vec<QuantityRow> {
-    let all = experiment.quantities.iter().flat_map(|all| &all.values);
+    let quantities = experiment.quantities.iter().flat_map(|quantities| &quantities.values);
     let row = |(quantity, value): (&Quantity, &f64)| QuantityRow {
         quantity: *quantity,
         value: *value,
     };
-    all.map(row).collect()
+    quantities.map(row).collect()
 }
 
 fn limits(experiment: &Experiment) -> Vec<String> {
-    let all = experiment.quantities.as_ref();
-    all.map(|all| all.limits.clone()).unwrap_or_default()
+    let quantities = experiment.quantities.as_ref();
+    quantities.map(|quantities| quantities.limits.clone()).unwrap_or_default()
 }
 
 fn fleet(fleet: &Fleet) -> FleetFacts {
     let by = fleet.criteria.unwrap_or_default();
     let (quorum, window, tolerance) = (by.quorum, by.window, by.tolerance.exact());
     let endpoints = fleet.endpoints.iter();
-    let endpoints = endpoints.map(|one| format!("{} ({})", one.name, one.address));
+    let endpoints = endpoints.map(|endpoint| format!("{} ({})", endpoint.name, endpoint.address));
     FleetFacts {
         slots: fleet.slots,
         probe: fleet.probe.name(),
@@ -292,7 +292,7 @@ fn series(samples: &[Sample]) -> Vec<SeriesRow> {
             count: group.len() as u64,
             min: values().fold(f64::INFINITY, f64::min),
             max: values().fold(f64::NEG_INFINITY, f64::max),
-            values: group.iter().map(|one| (one.at, one.value)).collect(),
+            values: group.iter().map(|point| (point.at, point.value)).collect(),
         }
     });
     rows.collect()

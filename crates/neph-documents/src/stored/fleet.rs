@@ -39,19 +39,19 @@ impl ClassTransferRow {
     pub fn all(experiment: &Experiment, transfers: &[ClassTransfer]) -> Vec<Self> {
         let endpoints = experiment.fleet.iter().flat_map(|fleet| &fleet.endpoints);
         let rows = endpoints.enumerate().flat_map(|(index, endpoint)| {
-            let transfers_of_endpoint = transfers.iter().filter(move |one| one.endpoint == index);
+            let transfers_of_endpoint = transfers.iter().filter(move |transfer| transfer.endpoint == index);
             completions(transfers_of_endpoint)
                 .into_iter()
-                .map(move |one| Self {
+                .map(move |completion| Self {
                     endpoint: endpoint.name.clone(),
-                    class: one.class as u64 + 1,
-                    n: one.n,
-                    failed: one.failed,
-                    ports: one.ports,
-                    median_ns: one.median,
-                    low_ns: one.interval.map(|(low, _)| low),
-                    high_ns: one.interval.map(|(_, high)| high),
-                    ratio: one.ratio,
+                    class: completion.class as u64 + 1,
+                    n: completion.n,
+                    failed: completion.failed,
+                    ports: completion.ports,
+                    median_ns: completion.median,
+                    low_ns: completion.interval.map(|(low, _)| low),
+                    high_ns: completion.interval.map(|(_, high)| high),
+                    ratio: completion.ratio,
                 })
         });
         rows.collect()
@@ -114,7 +114,7 @@ impl RoutesFacts {
     /// The numbers of a trace; `None` if all routes are complete.
     pub fn of(trace: &FlowTrace) -> Option<Self> {
         let count = |is_so: fn(&FlowRoute) -> bool| {
-            let routes = trace.routes.iter().filter(|one| is_so(one));
+            let routes = trace.routes.iter().filter(|route| is_so(route));
             Some(routes.count()).filter(|count| *count > 0)
         };
         let facts = Self {

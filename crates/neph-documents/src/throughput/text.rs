@@ -116,16 +116,16 @@ fn udp_lines(udp: &UdpTotals) -> String {
         let span = nanos.map(|nanos| Span::from_nanos(i64::try_from(nanos).unwrap_or(i64::MAX)));
         span.cell()
     };
-    let one = &udp.variation;
+    let variation = &udp.variation;
     text.push_str(&format!(
         "  jitter {} (RFC 3550); PDV p50 {}, p95 {}, p99 {}, max {}; IPDV p50 {}, p99 {} (RFC 5481)\n",
         udp.jitter,
-        span(one.pdv_p50_ns),
-        span(one.pdv_p95_ns),
-        span(one.pdv_p99_ns),
-        span(one.pdv_max_ns),
-        span(one.ipdv_p50_ns),
-        span(one.ipdv_p99_ns),
+        span(variation.pdv_p50_ns),
+        span(variation.pdv_p95_ns),
+        span(variation.pdv_p99_ns),
+        span(variation.pdv_max_ns),
+        span(variation.ipdv_p50_ns),
+        span(variation.ipdv_p99_ns),
     ));
     text
 }

@@ -60,7 +60,7 @@ impl PathRow {
 /// `192.0.2.1 > * > 192.0.2.7`
 fn via(addresses: &[Option<IpAddr>]) -> String {
     let addresses = addresses.iter();
-    let shown = addresses.map(|one| one.map_or_else(|| "*".to_owned(), |one| one.to_string()));
+    let shown = addresses.map(|hop| hop.map_or_else(|| "*".to_owned(), |address| address.to_string()));
     shown.collect::<Vec<_>>().join(" > ")
 }
 

@@ -22,8 +22,8 @@ pub(super) fn three(replies: &[Span]) -> [Option<Span>; 3] {
 }
 
 /// `12  38 %`
-pub(super) fn share(flows: u32, all: u32) -> String {
-    let percent = 100.0 * f64::from(flows) / f64::from(all.max(1));
+pub(super) fn share(flows: u32, total: u32) -> String {
+    let percent = 100.0 * f64::from(flows) / f64::from(total.max(1));
     format!("{flows} {percent:>4.0} %")
 }
 

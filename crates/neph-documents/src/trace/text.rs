@@ -46,8 +46,8 @@ fn heading(trace: &FlowTrace, drawn: &Diamond) -> String {
     let ports: Vec<u16> = trace.routes.iter().map(|route| route.source_port).collect();
     let from = match (ports.as_slice(), trace.kind) {
         ([], _) => String::new(),
-        ([one], TraceKind::Icmp) => format!(" (identifier {one})"),
-        ([one], _) => format!(" (source port {one})"),
+        ([port], TraceKind::Icmp) => format!(" (identifier {port})"),
+        ([port], _) => format!(" (source port {port})"),
         ([first, .., last], TraceKind::Icmp) => format!(" (identifiers {first} to {last})"),
         ([first, .., last], _) => format!(" (source ports {first} to {last})"),
     };
@@ -110,7 +110,7 @@ const fn branch(hop: &DiamondHop, at: usize) -> &'static str {
 fn reached(node: &DiamondNode, flows: u32) -> Vec<String> {
     let address = node
         .address
-        .map_or_else(|| "*".to_owned(), |one| one.to_string());
+        .map_or_else(|| "*".to_owned(), |address| address.to_string());
     let replies = format!("{}/{}", node.round_trips.len(), node.probes);
     let mut cells = vec![address, share(node.flows, flows), replies];
     cells.extend(three(&node.round_trips).map(|time| time.cell()));
@@ -123,7 +123,7 @@ fn labels(trace: &FlowTrace, ttl: u8, address: Option<IpAddr>) -> String {
     let labels: BTreeSet<String> = here
         .filter(|hop| !hop.labels.is_empty())
         .map(|hop| {
-            let stack: Vec<String> = hop.labels.iter().map(|one| one.label.to_string()).collect();
+            let stack: Vec<String> = hop.labels.iter().map(|label| label.label.to_string()).collect();
             stack.join("/")
         })
         .collect();

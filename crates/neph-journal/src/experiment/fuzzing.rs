@@ -22,11 +22,11 @@ pub fn framed(path: &Path, payloads: &[&[u8]], tail: &[u8]) -> Vec<Message> {
     let (mut bytes, offsets) = encode_file(&header(experiment), payloads);
     bytes.extend_from_slice(tail);
     let records = read(path, experiment, &bytes);
-    let found: Vec<u64> = records.iter().map(|(begin, _)| *begin).collect();
-    let known = found.len().min(offsets.len());
-    assert_eq!(found[..known], offsets[..known], "no prefix");
+    let record_offsets: Vec<u64> = records.iter().map(|(begin, _)| *begin).collect();
+    let known = record_offsets.len().min(offsets.len());
+    assert_eq!(record_offsets[..known], offsets[..known], "no prefix");
     assert!(
-        found.len() == known || tail.len() > FRAME_HEADER_BYTES,
+        record_offsets.len() == known || tail.len() > FRAME_HEADER_BYTES,
         "records out of nothing"
     );
     records
@@ -48,9 +48,9 @@ pub fn check_complete(path: &Path, bytes: &[u8]) -> usize {
         .get(12..28)
         .and_then(|identity| identity.try_into().ok());
     let experiment = ExperimentId::from_bytes(identity.unwrap_or([7; 16]));
-    let found = read(path, experiment, bytes).len();
-    assert!(found <= bytes.len().saturating_sub(HEADER_BYTES) / FRAME_HEADER_BYTES);
-    found
+    let count = read(path, experiment, bytes).len();
+    assert!(count <= bytes.len().saturating_sub(HEADER_BYTES) / FRAME_HEADER_BYTES);
+    count
 }
 
 fn read(path: &Path, experiment: ExperimentId, bytes: &[u8]) -> Vec<(u64, Record)> {

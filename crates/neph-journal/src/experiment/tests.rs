@@ -82,9 +82,9 @@ proptest! {
         let bytes = fs::read(&path).expect("readable");
         let keep = cut.index(bytes.len());
         fs::write(&path, &bytes[..keep]).expect("writable");
-        let found = read(&path, id);
-        prop_assert!(found.len() < records.len());
-        prop_assert_eq!(&records[..found.len()], &found[..]);
+        let prefix = read(&path, id);
+        prop_assert!(prefix.len() < records.len());
+        prop_assert_eq!(&records[..prefix.len()], &prefix[..]);
     }
 
     #[test]
@@ -99,9 +99,9 @@ proptest! {
         let at = place_of.index(bytes.len());
         bytes[at] ^= 1 << bit;
         fs::write(&path, &bytes).expect("writable");
-        let found = read(&path, id);
-        prop_assert!(found.len() < records.len());
-        prop_assert_eq!(&records[..found.len()], &found[..]);
+        let prefix = read(&path, id);
+        prop_assert!(prefix.len() < records.len());
+        prop_assert_eq!(&records[..prefix.len()], &prefix[..]);
     }
 
     #[test]

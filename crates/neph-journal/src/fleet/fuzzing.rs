@@ -31,12 +31,12 @@ fn read(folder: &Path, bytes: &[u8]) -> Vec<FleetMessage> {
 /// # Panics
 /// When there are more messages than the bytes can contain.
 pub fn check_complete(folder: &Path, bytes: &[u8]) -> usize {
-    let found = read(folder, bytes).len();
+    let count = read(folder, bytes).len();
     assert!(
-        found <= bytes.len() / RECORD_BYTES,
+        count <= bytes.len() / RECORD_BYTES,
         "messages out of nothing"
     );
-    found
+    count
 }
 
 /// Writes a journal with frames of `payloads` with correct checksums, then the unchanged `tail`,
@@ -49,11 +49,11 @@ pub fn framed(folder: &Path, payloads: &[&[u8]], tail: &[u8]) {
     let (mut bytes, _) = encode_file(&header, payloads);
     let written = payloads.concat();
     bytes.extend_from_slice(tail);
-    let found = read(folder, &bytes);
+    let messages = read(folder, &bytes);
     let room = (written.len() + tail.len().saturating_sub(FRAME_HEADER_BYTES)) / RECORD_BYTES;
-    assert!(found.len() <= room, "messages out of nothing");
+    assert!(messages.len() <= room, "messages out of nothing");
     let (chunks, _) = written.as_chunks::<RECORD_BYTES>();
-    for (message, chunk) in found.iter().zip(chunks) {
+    for (message, chunk) in messages.iter().zip(chunks) {
         assert_eq!(decode(chunk).as_ref(), Some(message), "no prefix");
         let mut once = Vec::new();
         encode(message, &mut once);

@@ -83,11 +83,11 @@ impl SegmentReader {
     /// A file operation failed.
     pub fn next(&mut self, batch: &mut Vec<FleetMessage>) -> Result<bool, JournalError> {
         batch.clear();
-        let found = self.0.next(|records| decode_all(records, batch))?;
-        if found.is_none() {
+        let decoded = self.0.next(|records| decode_all(records, batch))?;
+        if decoded.is_none() {
             batch.clear();
         }
-        Ok(found.is_some())
+        Ok(decoded.is_some())
     }
 }
 

@@ -45,9 +45,9 @@ proptest! {
             bit => bytes[at] ^= 1 << bit,
         }
         fs::write(segment_path(&place, 1), &bytes).expect("writable");
-        let found = read(&place, id);
-        prop_assert!(found.len() < messages.len());
-        prop_assert_eq!(&messages[..found.len()], &found[..]);
+        let prefix = read(&place, id);
+        prop_assert!(prefix.len() < messages.len());
+        prop_assert_eq!(&messages[..prefix.len()], &prefix[..]);
     }
 
     #[test]

@@ -205,8 +205,8 @@ mod tests {
             }
             before = Some(taken);
         }
-        let each = [0, 1, 2, 3];
-        each.map(|path| f64::from(shed[path]) / f64::from(kept_counts[path]))
+        let paths = [0, 1, 2, 3];
+        paths.map(|path| f64::from(shed[path]) / f64::from(kept_counts[path]))
     }
 
     #[test]

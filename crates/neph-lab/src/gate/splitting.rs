@@ -39,11 +39,11 @@ impl Splitting {
         };
         let mut below = 0;
         let mut paths = paths;
-        let found = paths.find(|(_, weight)| {
+        let drawn_path = paths.find(|(_, weight)| {
             below += u128::from(*weight);
             drawn < below
         });
-        found.map(|(index, _)| index)
+        drawn_path.map(|(index, _)| index)
     }
 }
 

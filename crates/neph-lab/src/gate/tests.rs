@@ -290,7 +290,7 @@ fn codel_keeps_a_standing_queue_shorter_than_drop_tail() {
 }
 
 fn any_shape() -> impl Strategy<Value = Shape> {
-    let span = |most| (0_i64..most).prop_map(Span::from_nanos);
+    let span = |limit| (0_i64..limit).prop_map(Span::from_nanos);
     let jitter = prop_oneof![
         Just(Jitter::None),
         span(5_000_000).prop_map(Jitter::Uniform),

@@ -228,8 +228,8 @@ mod tests {
                     80-81 r--p 00001000 fe:00 12   /usr/lib/libc.so.6\n\
                     55-56 r-xp 00000000 fe:00 9    /usr/bin/neph\n\
                     7d-7e rw-p 00000000 00:00 0    [heap]\n";
-        let found: Vec<String> = libraries(maps).into_iter().collect();
-        assert_eq!(found, ["/usr/lib/libc.so.6"]);
+        let libraries: Vec<String> = libraries(maps).into_iter().collect();
+        assert_eq!(libraries, ["/usr/lib/libc.so.6"]);
     }
 
     #[test]

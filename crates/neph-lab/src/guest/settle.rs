@@ -56,9 +56,9 @@ pub(crate) fn settle(
         let hindrance = if let Some((_, known)) = known {
             known.clone()
         } else {
-            let found = hindrance(&trial, folder)?;
-            tried.push((trial.line.clone(), found.clone()));
-            found
+            let reason = hindrance(&trial, folder)?;
+            tried.push((trial.line.clone(), reason.clone()));
+            reason
         };
         let Some(why) = hindrance else {
             continue;
@@ -85,10 +85,10 @@ pub(crate) fn settle(
 fn hindrance(trial: &Trial, folder: Option<&Path>) -> Result<Option<String>, LabError> {
     let programs = trial.programs.iter().copied();
     let lone = trial.lone.iter().copied();
-    let mut found = programs
+    let mut checks = programs
         .map(program::must_have)
         .chain(lone.map(program::must_be_lone));
-    if let Some(missing) = found.find_map(Result::err) {
+    if let Some(missing) = checks.find_map(Result::err) {
         return Ok(Some(missing.to_string()));
     }
     let Some(folder) = folder else {

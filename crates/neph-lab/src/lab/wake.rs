@@ -39,9 +39,9 @@ pub(super) enum Waker {
 impl Waker {
     /// Keeps them awake from now on; `keeper`: whether this process exists for the lab only.
     pub(super) fn start(lab: &Lab, keeper: HasKeeper) -> Result<Self, LabError> {
-        let all = 0..lab.topology.links.len();
+        let link_numbers = 0..lab.topology.links.len();
         let links: Option<Vec<Arc<LinkCounters>>> =
-            all.map(|number| lab.counters(number).cloned()).collect();
+            link_numbers.map(|number| lab.counters(number).cloned()).collect();
         // The kernel's links have no counters here.
         let (HasKeeper::Yes, Some(links)) = (keeper, links) else {
             return Ok(Self::Always {

@@ -160,8 +160,8 @@ impl<M: Machine> Guests<M> {
     }
 
     fn all_mebibytes(&self) -> u64 {
-        let each = self.settings.memory >> 20;
-        each.saturating_mul(self.settings.sites.len() as u64)
+        let mebibytes = self.settings.memory >> 20;
+        mebibytes.saturating_mul(self.settings.sites.len() as u64)
     }
 
     fn service(&self, pods: Pods<'_>, guest: Pod) -> Service {

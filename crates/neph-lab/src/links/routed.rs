@@ -116,11 +116,11 @@ fn neighbours(pods: Pods<'_>, speaker: usize) -> Vec<(usize, Ipv4Addr)> {
     let topology = pods.context.topology;
     let links = segment::links_of(topology, speaker);
     let behind = links.flat_map(|link| segment::behind(topology, speaker, link));
-    let mut found: Vec<usize> = behind.map(|neighbour| neighbour.site).collect();
-    found.retain(|site| *site != speaker);
-    found.sort_unstable();
-    found.dedup();
-    found
+    let mut sites: Vec<usize> = behind.map(|neighbour| neighbour.site).collect();
+    sites.retain(|site| *site != speaker);
+    sites.sort_unstable();
+    sites.dedup();
+    sites
         .into_iter()
         .map(|site| (site, pods.address(site)))
         .collect()

@@ -92,11 +92,11 @@ fn leases(addresses: [&str; 3], keys: &str) -> Result<Topology, Vec<neph_text::P
 
 #[test]
 fn flannel_gets_the_subnet_of_each_host() {
-    let found = leases(
+    let topology = leases(
         ["10.30.1.2", "10.30.1.3", "10.30.2.2"],
         "network = \"10.30.0.0/16\"",
     );
-    let steps = Lab::plan(&found.expect("fine"), &UpOptions::with_name("x")).expect("a plan");
+    let steps = Lab::plan(&topology.expect("fine"), &UpOptions::with_name("x")).expect("a plan");
     let has = |part: &str| steps.iter().filter(|step| step.line.contains(part)).count();
     assert_eq!(has("FLANNEL_SUBNET=10.30.1.1/24"), 1);
     assert_eq!(has("FLANNEL_SUBNET=10.30.2.1/24"), 1);
@@ -136,8 +136,8 @@ fn invalid_flannel_topologies_are_refused() {
         ),
     ] {
         let mistakes = leases(addresses, keys).expect_err(part);
-        let found = format!("{mistakes:?}");
-        assert!(found.contains(part), "{part}: {found}");
+        let message = format!("{mistakes:?}");
+        assert!(message.contains(part), "{part}: {message}");
     }
 }
 
@@ -172,14 +172,14 @@ fn a_qemu_guest_uses_the_configured_kernel_and_accelerator() {
         plan(&format!("{MIDDLE}{table}{keys}"))
     };
     let has = |steps: &[String], part: &str| steps.iter().any(|line| line.contains(part));
-    let found = machines("");
-    assert!(has(&found, "ls /boot/vmlinuz-*") && has(&found, "then echo kvm; else echo tcg"));
-    assert!(has(&found, "ifname=tap_2,") && has(&found, "ifname=tap_3,"));
+    let steps = machines("");
+    assert!(has(&steps, "ls /boot/vmlinuz-*") && has(&steps, "then echo kvm; else echo tcg"));
+    assert!(has(&steps, "ifname=tap_2,") && has(&steps, "ifname=tap_3,"));
     let guests_found = machines("kernel = \"/srv/vmlinuz-6.1\"\naccel = \"kvm\"\n");
     assert!(
         has(&guests_found, "kernel=/srv/vmlinuz-6.1;") && has(&guests_found, "accel=$(echo kvm)")
     );
-    assert!(has(&found, "-smp 1 ") && has(&machines("vcpus = 4\n"), "-smp 4 "));
+    assert!(has(&steps, "-smp 1 ") && has(&machines("vcpus = 4\n"), "-smp 4 "));
 }
 
 #[test]

@@ -170,8 +170,8 @@ fn started(service: &Service) -> String {
     let variables = variables.map(|(name, value)| quoted(&format!("{name}={value}")));
     let env = (!service.environment.is_empty()).then(|| "env".to_owned());
     let arguments = service.command.iter().map(|word| quoted(word));
-    let all: Vec<String> = env.into_iter().chain(variables).chain(arguments).collect();
-    all.join(" ")
+    let words: Vec<String> = env.into_iter().chain(variables).chain(arguments).collect();
+    words.join(" ")
 }
 
 /// A word for a shell, quoted only if needed. The first word of a command may need quotes more often: it may

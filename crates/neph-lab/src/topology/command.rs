@@ -74,7 +74,7 @@ mod tests {
         let parse = |more: &str| {
             let text = format!("{sites}{more}");
             Topology::parse(&Source::new("x.toml", text))
-                .unwrap_or_else(|found| panic!("{found:?}"))
+                .unwrap_or_else(|problems| panic!("{problems:?}"))
         };
         assert_eq!(parse("").commands(), []);
         let service = "[[service]]\nname = \"web\"\nsite = \"b\"\ncommand = [\"sh\", \"-c\", \"a; b\"]\n\

@@ -167,7 +167,7 @@ impl Nodes<'_> {
     /// The index of the site or router with that name.
     pub(crate) fn placed(self, name: &Spanned<String>, table: &Fields<'_>) -> Option<usize> {
         match self.index(&name.value) {
-            Ok(found) => found,
+            Ok(index) => index,
             Err(fault) => {
                 table.problems().add(name.span.clone(), fault);
                 None
@@ -177,8 +177,8 @@ impl Nodes<'_> {
 
     /// The index of the site called `name`; `None` if it may be one that could not be read.
     fn index(self, name: &str) -> Result<Option<usize>, Fault> {
-        let found = self.sites.iter().position(|site| site.name == name);
-        match found {
+        let position = self.sites.iter().position(|site| site.name == name);
+        match position {
             Some(index) if self.sites[index].is_switch() => {
                 let message = format!("'{name}' is a switch");
                 Err(Fault::new(message, "name a site or a router"))
@@ -188,7 +188,7 @@ impl Nodes<'_> {
                 let message = format!("there is no site '{name}'");
                 Err(Fault::new(message, did_you_mean(name, &known)))
             }
-            found => Ok(found),
+            position => Ok(position),
         }
     }
 

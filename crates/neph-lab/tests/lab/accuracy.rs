@@ -39,7 +39,7 @@ fn compared(requested: &[&str]) -> Vec<Compared> {
     let folder = tempfile::tempdir().expect("a folder");
     let features: Vec<String> = requested
         .iter()
-        .map(|it| format!("delay = \"{it}\""))
+        .map(|delay| format!("delay = \"{delay}\""))
         .collect();
     let features: Vec<&str> = features.iter().map(String::as_str).collect();
     let truth = Some(Recording {

@@ -109,9 +109,9 @@ fn carried_out(test: &str, letter: char, family: fn(&IpAddr) -> bool) {
     let done = |entry: usize, times: u64, holds: bool| {
         let is_done = wait_until(Duration::from_secs(20), || {
             let status = Lab::status(&name).expect("it is up");
-            let it = &status.reroutes[entry];
-            assert_eq!(it.refused, 0, "{status:?}");
-            it.times == times && it.holds == holds && it.last_ns.is_some()
+            let reroute = &status.reroutes[entry];
+            assert_eq!(reroute.refused, 0, "{status:?}");
+            reroute.times == times && reroute.holds == holds && reroute.last_ns.is_some()
         });
         assert!(is_done, "{:?}", Lab::status(&name));
     };

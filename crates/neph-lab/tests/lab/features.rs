@@ -89,15 +89,15 @@ fn a_flipped_bit_makes_a_datagram_vanish_and_tcp_send_again() {
     assert!((5..=50).contains(&counted.corrupted), "{counted:?}");
     let left = usize::try_from(120 - counted.corrupted).expect("few");
     assert_eq!(arrived.len(), left, "none of those that were hit");
-    let found = kernel_count(&lab, "s1", ("Udp", "InCsumErrors"));
+    let checksum_errors = kernel_count(&lab, "s1", ("Udp", "InCsumErrors"));
     let in_header = kernel_count(&lab, "s1", ("Ip", "InHdrErrors"));
-    assert!(found > 0 && found + in_header <= counted.corrupted);
+    assert!(checksum_errors > 0 && checksum_errors + in_header <= counted.corrupted);
     transfer(&lab, 300_000);
     let retransmitted = kernel_count(&lab, "s0", ("Tcp", "RetransSegs"));
-    let found = kernel_count(&lab, "s1", ("Tcp", "InCsumErrors"));
+    let checksum_errors = kernel_count(&lab, "s1", ("Tcp", "InCsumErrors"));
     assert!(
-        retransmitted > 0 && found > 0,
-        "{retransmitted} sent again, {found} found"
+        retransmitted > 0 && checksum_errors > 0,
+        "{retransmitted} sent again, {checksum_errors} found"
     );
     let corrupted = count(&lab).corrupted;
     lab.down().expect("down");
@@ -183,7 +183,7 @@ fn kept_at_the_end(record: &Path) -> Duration {
     delays.sort_unstable();
     let mut last: Vec<i64> = delays[delays.len() * 7 / 10..]
         .iter()
-        .map(|it| it.1)
+        .map(|delay| delay.1)
         .collect();
     last.sort_unstable();
     let median = last[last.len() / 2].try_into().expect("it was kept");

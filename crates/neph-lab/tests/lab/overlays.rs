@@ -75,7 +75,7 @@ fn round_trip(lab: &Lab, from: &str, to: &str, bytes: usize) -> Option<Duration>
     };
     let (asker, answerer) = (bind(from, 0), bind(to, 7007));
     let target = answerer.local_addr().expect("bound");
-    let mut least = None;
+    let mut min_rtt = None;
     let mut buffer = vec![0; 2000];
     for _ in 0..MESSAGES {
         let begun = Stopwatch::start();
@@ -86,9 +86,9 @@ fn round_trip(lab: &Lab, from: &str, to: &str, bytes: usize) -> Option<Duration>
             .expect("an answer");
         assert_eq!(asker.recv_from(&mut buffer).ok()?.0, bytes);
         let took = begun.elapsed();
-        least = Some(least.map_or(took, |least: Duration| least.min(took)));
+        min_rtt = Some(min_rtt.map_or(took, |min_rtt: Duration| min_rtt.min(took)));
     }
-    least
+    min_rtt
 }
 
 /// Pods of different hosts are 10 ms apart, those of one host next to nothing; the links saw what
@@ -110,9 +110,9 @@ fn pods_reach_each_other(test: &str, (letter, overlay): (char, &str)) {
     );
     let passed = after.delivered - before.delivered;
     let (expected_count, seconds) = (u64::from(MESSAGES), begun.elapsed().as_secs());
-    let most = expected_count + TALK * (seconds + 1);
+    let max_count = expected_count + TALK * (seconds + 1);
     assert!(
-        (expected_count..most).contains(&passed),
+        (expected_count..max_count).contains(&passed),
         "{passed} in {seconds} s"
     );
     let near_rtt = round_trip(&lab, "pod-a", "pod-c", 1_300).expect("neighbours");

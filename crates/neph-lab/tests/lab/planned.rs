@@ -22,8 +22,8 @@ const TOPOLOGY: &str = "version = 1\nrouter = [{name = \"r\"}]\nswitch = [{name 
 
 /// What follows `mark` in the lines that begin with it.
 fn behind<'t>(lines: impl Iterator<Item = &'t str>, mark: &str) -> Vec<&'t str> {
-    let found = lines.filter_map(|line| line.strip_prefix(mark));
-    found.collect()
+    let after_mark = lines.filter_map(|line| line.strip_prefix(mark));
+    after_mark.collect()
 }
 
 #[test]

@@ -171,8 +171,8 @@ fn held_to_the_cue(records: impl Iterator<Item = Record>) {
             _ => {}
         }
     }
-    let each = [(Turn::Begins, 300), (Turn::Ends, 600)];
-    assert_eq!(steps, [each, each].concat());
+    let turns = [(Turn::Begins, 300), (Turn::Ends, 600)];
+    assert_eq!(steps, [turns, turns].concat());
     assert!(slowed >= 6, "{slowed} packets found the change");
 }
 

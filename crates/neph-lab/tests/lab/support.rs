@@ -50,7 +50,7 @@ pub(crate) fn can_have_groups() -> bool {
 
 /// Everything of the lab called `lab` that can be found on this machine.
 pub(crate) fn leftovers(lab: &str) -> BTreeSet<String> {
-    let mut found = BTreeSet::new();
+    let mut names = BTreeSet::new();
     let prefix = format!("neph-{lab}-");
     for entry in std::fs::read_dir("/run/netns")
         .into_iter()
@@ -59,7 +59,7 @@ pub(crate) fn leftovers(lab: &str) -> BTreeSet<String> {
     {
         let name = entry.file_name().to_string_lossy().into_owned();
         if name.starts_with(&prefix) {
-            found.insert(name);
+            names.insert(name);
         }
     }
     for controller in ["", "cpu", "cpuset"] {
@@ -67,16 +67,16 @@ pub(crate) fn leftovers(lab: &str) -> BTreeSet<String> {
         for entry in std::fs::read_dir(groups).into_iter().flatten().flatten() {
             let path = entry.path().display().to_string();
             if path.contains(&prefix) {
-                found.insert(path);
+                names.insert(path);
             }
         }
     }
     let folder = Path::new("/run/neph").join(lab);
     if folder.exists() {
-        found.insert(folder.display().to_string());
+        names.insert(folder.display().to_string());
     }
     let mounts = std::fs::read_to_string("/proc/self/mounts").expect("mounts");
-    found.extend(
+    names.extend(
         mounts
             .lines()
             .filter(|line| line.contains(&prefix))
@@ -86,10 +86,10 @@ pub(crate) fn leftovers(lab: &str) -> BTreeSet<String> {
     for entry in links.flatten() {
         let link = entry.file_name().to_string_lossy().into_owned();
         if link.starts_with("w0") || link.starts_with("path") {
-            found.insert(link);
+            names.insert(link);
         }
     }
-    found
+    names
 }
 
 /// Two sites, and a link between them that is described by `features`.

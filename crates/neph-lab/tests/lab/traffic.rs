@@ -20,7 +20,7 @@ fn topology(traffic: &str) -> Topology {
          link = [{{a = \"a\", b = \"b\", rate = \"8Mbit/s\", delay = \"2ms\"}}]\n\
          [[traffic]]\nname = \"bulk\"\nfrom = \"a\"\nto = \"b\"\n{traffic}\n"
     );
-    Topology::parse(&Source::new("traffic", text)).unwrap_or_else(|found| panic!("{found:?}"))
+    Topology::parse(&Source::new("traffic", text)).unwrap_or_else(|problems| panic!("{problems:?}"))
 }
 
 /// Looks at the lab until it is as wanted.

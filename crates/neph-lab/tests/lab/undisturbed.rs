@@ -33,9 +33,9 @@ const CALM: Duration = Duration::from_mins(3);
 /// Measures, and again where the machine was disturbed.
 pub(crate) fn undisturbed<T>(mut measure: impl FnMut() -> T) -> T {
     for _ in 1..TIMES {
-        let (found, disturbance) = watched(&mut measure);
+        let (measured, disturbance) = watched(&mut measure);
         match disturbance {
-            None => return found,
+            None => return measured,
             Some(message) => println!("measured once more: {message}"),
         }
         let mut before = CpuTime::now();
@@ -53,13 +53,13 @@ pub(crate) fn undisturbed<T>(mut measure: impl FnMut() -> T) -> T {
 fn watched<T>(measure: impl FnOnce() -> T) -> (T, Option<String>) {
     let is_over = AtomicBool::new(false);
     let before = CpuTime::now();
-    let (found, (woke, late)) = thread::scope(|scope| {
+    let (measured, (woke, late)) = thread::scope(|scope| {
         let watch = scope.spawn(|| wakes(&is_over));
         // Also when the measurement fails: the other thread would go on for ever.
         let over = SetAtEnd(&is_over);
-        let found = measure();
+        let measured = measure();
         drop(over);
-        (found, watch.join().expect("it only sleeps"))
+        (measured, watch.join().expect("it only sleeps"))
     });
     let spent = CpuTime::now().since(before);
     let (stolen, idle) = (spent.share(spent.stolen), spent.share(spent.idle));
@@ -67,7 +67,7 @@ fn watched<T>(measure: impl FnOnce() -> T) -> (T, Option<String>) {
     let reason = (stolen > STOLEN || idle < IDLE || is_late).then(|| {
         format!("CPUs {stolen:.3} stolen, {idle:.3} idle, {late} of {woke} wakes were late")
     });
-    (found, reason)
+    (measured, reason)
 }
 
 struct SetAtEnd<'a>(&'a AtomicBool);

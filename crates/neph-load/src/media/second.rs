@@ -82,7 +82,7 @@ impl MediaSecond {
     /// Whether [`jitter`](Self::jitter) is that of the network for every stream.
     pub fn has_network_jitter(&self) -> bool {
         let mut streams = self.streams.iter();
-        streams.all(|one| one.network_jitter_ns.is_some())
+        streams.all(|stream| stream.network_jitter_ns.is_some())
     }
 
     /// Largest jitter of a stream: that of the network if the server sends transmission times.

@@ -154,14 +154,14 @@ mod tests {
 
     #[test]
     fn a_core_is_busy_where_it_neither_idles_nor_waits() {
-        let found = shares(&times(BEFORE), &times(AFTER));
+        let core_shares = shares(&times(BEFORE), &times(AFTER));
         let share = |core, busy_permille, softirq_permille, steal_permille| CoreShare {
             core,
             busy_permille,
             softirq_permille,
             steal_permille,
         };
-        assert_eq!(found, [share(0, 900, 400, 0), share(1, 50, 0, 50)]);
+        assert_eq!(core_shares, [share(0, 900, 400, 0), share(1, 50, 0, 50)]);
         assert_eq!(shares(&times(BEFORE), &times(BEFORE)), []);
         assert_eq!(times("cpux 1 2\ncpu\nnonsense"), BTreeMap::new());
     }

@@ -91,12 +91,12 @@ pub(super) fn find_limit(totals: &Totals) -> Limit {
     if totals.sent_bytes == 0 {
         return limit(LimitKind::Unknown, "nothing was sent");
     }
-    let found = requested_limit(totals).or_else(|| match (&totals.tcp, &totals.udp) {
+    let known_limit = requested_limit(totals).or_else(|| match (&totals.tcp, &totals.udp) {
         (Some(tcp), _) => of_tcp(totals, tcp),
         (None, Some(udp)) => Some(of_udp(totals, udp)),
         (None, None) => None,
     });
-    found.unwrap_or_else(|| {
+    known_limit.unwrap_or_else(|| {
         let (sender, receiver) = (work(&totals.sender), work(&totals.receiver));
         let evidence = format!("the sender's {sender}; the receiver's {receiver}");
         limit(LimitKind::Unknown, &evidence)

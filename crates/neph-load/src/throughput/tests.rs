@@ -265,17 +265,17 @@ fn results_become_quantities_with_their_limit() {
     };
     let ask = super::ask(&test, Span::from_secs(2), None);
     let (measured, seconds) = measured(&ask, &spec(Span::ZERO));
-    let found = measured.quantities();
+    let quantities = measured.quantities();
     for (goodput, loss) in [
         (Quantity::UpGoodput, Quantity::UpLoss),
         (Quantity::DownGoodput, Quantity::DownLoss),
     ] {
-        let rate = found.values[&goodput];
+        let rate = quantities.values[&goodput];
         assert!((45e6..=51e6).contains(&rate), "{goodput}: {rate}");
-        assert!((0.0..=10.0).contains(&found.values[&loss]));
+        assert!((0.0..=10.0).contains(&quantities.values[&loss]));
     }
-    assert!(!found.values.contains_key(&Quantity::UpRetransmissions));
-    assert_eq!(found.limits.len(), 2);
+    assert!(!quantities.values.contains_key(&Quantity::UpRetransmissions));
+    assert_eq!(quantities.limits.len(), 2);
     let of_seconds = seconds.iter().flat_map(Second::quantities);
     let ups = of_seconds.filter(|(quantity, _)| *quantity == Quantity::UpGoodput);
     assert!(ups.count() >= 2);

@@ -55,8 +55,8 @@ impl Samples {
         }
     }
 
-    fn variation(&self, least: i64) -> Variation {
-        let over = |delay: i64| delay.abs_diff(least.min(delay));
+    fn variation(&self, min_delay: i64) -> Variation {
+        let over = |delay: i64| delay.abs_diff(min_delay.min(delay));
         let delays = self.delays.sorted();
         let differences = self.differences.sorted();
         let pdv = |percent| quantile(&delays, percent).map(over);
@@ -141,12 +141,12 @@ impl Delays {
 
 /// Nearest-rank percentile; absent if the sample is too small for a 95 % upper confidence bound.
 fn quantile<T: Copy>(sorted: &[T], percent: usize) -> Option<T> {
-    let least = match percent {
+    let min_count = match percent {
         99 => 299,
         95 => 59,
         _ => 1,
     };
-    if sorted.len() < least {
+    if sorted.len() < min_count {
         return None;
     }
     let rank = (sorted.len() * percent).div_ceil(100).max(1);

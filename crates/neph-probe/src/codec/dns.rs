@@ -177,8 +177,8 @@ mod tests {
     #[test]
     fn numbers_are_distinct_while_they_are_remembered_and_do_not_count_up() {
         let mut queries = queries();
-        let most = u64::try_from(Queries::MAXIMUM).expect("it fits");
-        let first = (0..most).map(|seq| queries.number(seq));
+        let maximum = u64::try_from(Queries::MAXIMUM).expect("it fits");
+        let first = (0..maximum).map(|seq| queries.number(seq));
         let numbers: Vec<u16> = first.collect();
         let distinct: BTreeSet<&u16> = numbers.iter().collect();
         assert_eq!(distinct.len(), numbers.len());
@@ -186,7 +186,7 @@ mod tests {
             .windows(2)
             .filter(|pair| pair[1] == pair[0].wrapping_add(1));
         assert!(successors.count() < 20, "one in 65,536 by chance");
-        queries.number(most);
+        queries.number(maximum);
         assert_eq!(queries.messages.len(), Queries::MAXIMUM);
         assert_ne!(
             queries.messages.get(&numbers[0]),

@@ -178,9 +178,9 @@ fn flow_to(address: SocketAddr, spec: &FleetSpec) -> Result<FlowSpec, ProbeError
         patience: PATIENCE.min(spec.timeout),
         site: None,
     };
-    let found = discover(&target, address, &options)?;
-    if !found.reflector {
-        let why = found.silence.unwrap_or_default();
+    let discovery = discover(&target, address, &options)?;
+    if !discovery.reflector {
+        let why = discovery.silence.unwrap_or_default();
         let why = if why.is_empty() {
             why
         } else {

@@ -51,7 +51,7 @@ pub(super) fn has_files(spec: &FleetSpec) -> Result<(), ProbeError> {
 /// # Errors
 /// [`ProbeError::Fleet`] where it may not, with the possible number of flows and a remedy.
 pub fn check_files(together: &[(&Fleet, Span)]) -> Result<(), ProbeError> {
-    let unshared = together.iter().filter(|one| !can_share(one.0)).copied();
+    let unshared = together.iter().filter(|fleet| !can_share(fleet.0)).copied();
     Demand::of(&unshared.collect::<Vec<_>>()).held_against(left())
 }
 

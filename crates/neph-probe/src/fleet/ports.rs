@@ -170,12 +170,12 @@ mod tests {
             address: ([127, 0, 0, 1], port).into(),
         };
         let mut ports = ports.answered_by(&[8080, 8081].map(endpoint));
-        let mut all = Vec::new();
+        let mut taken = Vec::new();
         while let Ok(Some((port, ()))) = ports.take(|_| Ok(())) {
-            all.push(port);
+            taken.push(port);
         }
         let left_out: Vec<u16> = (850..=u16::MAX)
-            .filter(|port| !all.contains(port))
+            .filter(|port| !taken.contains(port))
             .collect();
         assert_eq!(left_out, [862, 8080, 8081]);
     }
@@ -183,13 +183,13 @@ mod tests {
     #[test]
     fn the_kernels_own_ports_come_last_and_all_are_there() {
         let mut ports = Ports::in_order(None, &KERNELS, PortSeparation::Bound("test"));
-        let mut all = Vec::new();
+        let mut taken = Vec::new();
         while let Ok(Some((port, ()))) = ports.take(|_| Ok(())) {
-            all.push(port);
+            taken.push(port);
         }
-        assert_eq!(all.len(), 64_512);
-        assert_eq!((all[0], all[22_767], all[22_768]), (10_000, 32_767, 61_000));
-        let first_of_theirs = all.iter().position(|port| KERNELS.contains(port));
+        assert_eq!(taken.len(), 64_512);
+        assert_eq!((taken[0], taken[22_767], taken[22_768]), (10_000, 32_767, 61_000));
+        let first_of_theirs = taken.iter().position(|port| KERNELS.contains(port));
         assert_eq!(first_of_theirs, Some(36_280));
     }
 

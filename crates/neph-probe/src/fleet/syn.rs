@@ -289,9 +289,9 @@ impl Transport for Syns {
     }
 
     fn read(&mut self, clock: &StampClock, events: &mut Vec<Event>) {
-        let mut found = std::mem::take(&mut self.found);
-        if self.set.look(&mut found).is_ok() {
-            for happening in found.iter() {
+        let mut happenings = std::mem::take(&mut self.found);
+        if self.set.look(&mut happenings).is_ok() {
+            for happening in happenings.iter() {
                 if happening.token == RECEIVER {
                     self.listen(clock, events);
                 } else if let Ok(at) = usize::try_from(happening.token)
@@ -301,7 +301,7 @@ impl Transport for Syns {
                 }
             }
         }
-        self.found = found;
+        self.found = happenings;
     }
 
     fn wait(&self, patience: Duration) -> bool {

@@ -75,12 +75,12 @@ impl<T: AsFd> Watched<T> {
 
     /// Walks over the events, without waiting.
     pub(crate) fn walk(&mut self, mut step: impl FnMut(&mut Self, usize, Happening)) {
-        let mut found = std::mem::take(&mut self.found);
+        let mut happenings = std::mem::take(&mut self.found);
         for _ in 0..LOOKS {
-            let Ok(more) = self.set.look(&mut found) else {
+            let Ok(more) = self.set.look(&mut happenings) else {
                 break;
             };
-            for happening in found.iter() {
+            for happening in happenings.iter() {
                 let index = usize::try_from(happening.token).unwrap_or(usize::MAX);
                 step(self, index, happening);
             }
@@ -88,7 +88,7 @@ impl<T: AsFd> Watched<T> {
                 break;
             }
         }
-        self.found = found;
+        self.found = happenings;
     }
 }
 
@@ -115,9 +115,9 @@ mod tests {
         let first = watched.add(quiet, Interest::Read).expect("watched");
         let second = watched.add(busy, Interest::Read).expect("watched");
         writer.write_all(b"x").expect("it fits");
-        let mut found = Vec::new();
-        watched.walk(|_, index, happening| found.push((index, happening.is_readable)));
-        assert_eq!(found, [(second, true)]);
+        let mut events = Vec::new();
+        watched.walk(|_, index, happening| events.push((index, happening.is_readable)));
+        assert_eq!(events, [(second, true)]);
         drop(watched.take(second));
         watched.walk(|_, index, _| panic!("nothing is at {index}"));
         assert_eq!(watched.iter().count(), 1);

@@ -66,11 +66,11 @@ struct World {
 
 impl World {
     fn carry_out(&mut self, steps: &mut Steps<'_>) {
-        let most = usize::from(PORTS) * usize::from(self.spec.max_hops) * MAX_ASKED;
+        let max_probes = usize::from(PORTS) * usize::from(self.spec.max_hops) * MAX_ASKED;
         let mut idle = 0;
         loop {
             assert!(
-                self.requests.len() <= most,
+                self.requests.len() <= max_probes,
                 "{} probes",
                 self.requests.len()
             );

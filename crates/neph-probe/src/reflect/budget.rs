@@ -317,14 +317,14 @@ mod tests {
     fn a_flood_of_addresses_keeps_the_budget_of_a_connected_peer() {
         let budgets = Budgets::new(ReflectorCaps::default());
         let _connected = budgets.of(ip(0), at(0)).expect("room");
-        let most = ReflectorCaps::default().peers();
-        let twice = u32::try_from(2 * most).expect("not that many");
+        let max_peers = ReflectorCaps::default().peers();
+        let twice = u32::try_from(2 * max_peers).expect("not that many");
         for peer in 1..twice {
             let budget = budgets.of(ip(peer), at(0)).expect("room");
             assert!(budget.spend(1, at(0)));
         }
         let peers = budgets.peers.lock().expect("nobody panicked");
-        assert_eq!(peers.budgets.len(), most);
+        assert_eq!(peers.budgets.len(), max_peers);
         assert!(peers.budgets.contains_key(&ip(0)));
     }
 }

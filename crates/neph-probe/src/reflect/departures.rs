@@ -172,7 +172,7 @@ mod tests {
         }
         let count = departures.0.lock().expect("nobody panicked").count;
         assert!(count <= MAXIMUM, "{count}");
-        assert_eq!(departures.take(PEER, flow).map(|one| one.seq), Some(7));
+        assert_eq!(departures.take(PEER, flow).map(|departure| departure.seq), Some(7));
     }
 
     #[test]

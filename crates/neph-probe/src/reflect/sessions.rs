@@ -89,19 +89,19 @@ mod tests {
     fn a_full_table_forgets_an_idle_session_for_each_newcomer_and_never_all() {
         const MAXIMUM: usize = 1 << 12;
         let mut sessions = Sessions::new(MAXIMUM);
-        let most = u32::try_from(MAXIMUM).expect("small");
-        for number in 0..most {
+        let maximum = u32::try_from(MAXIMUM).expect("small");
+        for number in 0..maximum {
             sessions.of(peer(number), 0, at(0));
         }
         // Session 0 is busy, those that follow are not.
         let busy = sessions.of(peer(0), 1, at(100));
         assert!(busy.repeats.admit(1, at(100)));
-        sessions.of(peer(most), 0, at(100));
+        sessions.of(peer(maximum), 0, at(100));
         assert_eq!(sessions.known.len(), MAXIMUM);
         assert!(sessions.get_mut(&peer(0)).is_some());
         assert!(sessions.get_mut(&peer(1)).is_none());
         for number in 1..1_000 {
-            sessions.of(peer(most + number), 0, at(100));
+            sessions.of(peer(maximum + number), 0, at(100));
         }
         assert_eq!(sessions.known.len(), MAXIMUM);
         assert_eq!(sessions.order.len(), MAXIMUM);

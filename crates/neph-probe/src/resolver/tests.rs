@@ -42,7 +42,7 @@ fn the_next_address_is_tried_at_once_after_a_refusal() {
     let addresses = parsed(&["[::1]:9", "127.0.0.1:9", "127.0.0.2:9"]);
     let requested = Arc::new(AtomicUsize::new(0));
     let counting = Arc::clone(&requested);
-    let found = race(&addresses, &Resolving::here(None), move |at| {
+    let resolved = race(&addresses, &Resolving::here(None), move |at| {
         counting.fetch_add(1, Ordering::SeqCst);
         if at.is_ipv6() {
             refusing(io::ErrorKind::ConnectionRefused)
@@ -50,8 +50,8 @@ fn the_next_address_is_tried_at_once_after_a_refusal() {
             Ok(())
         }
     });
-    assert_eq!((found.address, found.answered), (addresses[1], Some(true)));
-    assert_eq!(found.silent.len(), 1);
+    assert_eq!((resolved.address, resolved.answered), (addresses[1], Some(true)));
+    assert_eq!(resolved.silent.len(), 1);
     assert_eq!(
         requested.load(Ordering::SeqCst),
         2,
@@ -65,7 +65,7 @@ fn a_dead_first_address_costs_a_quarter_of_a_second() {
     let begun = Stopwatch::start();
     let (release, waiting) = mpsc::channel::<()>();
     let waiting = Arc::new(std::sync::Mutex::new(waiting));
-    let found = race(&addresses, &Resolving::here(None), move |at| {
+    let resolved = race(&addresses, &Resolving::here(None), move |at| {
         if at.ip() == IpAddr::from([192, 0, 2, 1]) {
             // Until the test ends.
             let _ = waiting.lock().map(|waiting| waiting.recv());
@@ -73,7 +73,7 @@ fn a_dead_first_address_costs_a_quarter_of_a_second() {
         }
         Ok(())
     });
-    assert_eq!(found.address, addresses[1]);
+    assert_eq!(resolved.address, addresses[1]);
     assert!(begun.elapsed() >= Duration::from_millis(250));
     drop(release);
 }
@@ -81,12 +81,12 @@ fn a_dead_first_address_costs_a_quarter_of_a_second() {
 #[test]
 fn where_none_answers_all_are_named() {
     let addresses = parsed(&["[::1]:9", "127.0.0.1:9"]);
-    let found = race(&addresses, &Resolving::here(None), |_| {
+    let resolved = race(&addresses, &Resolving::here(None), |_| {
         refusing(io::ErrorKind::ConnectionRefused)
     });
-    assert_eq!((found.address, found.answered), (addresses[0], Some(false)));
+    assert_eq!((resolved.address, resolved.answered), (addresses[0], Some(false)));
     let target = Target::parse("tcp://h:9").expect("a target");
-    let remark = found.remark(&target).expect("a remark");
+    let remark = resolved.remark(&target).expect("a remark");
     assert_eq!(
         remark,
         "none of the addresses of h answers: ::1 (connection refused), 127.0.0.1 (connection refused)"

@@ -213,14 +213,14 @@ impl Session {
 
     fn connection_for_next(&self) -> Option<u32> {
         let mut candidates = self.connections.iter();
-        let found = match self.connection_use {
+        let candidate = match self.connection_use {
             Use::Fresh => None,
             Use::Idle => candidates.find(|(_, connection)| connection.is_idle()),
             Use::One => candidates.find(|(_, connection)| {
                 connection.phase == Phase::Ready && connection.outbox.len() < MAX_UNWRITTEN
             }),
         };
-        found.map(|(number, _)| *number)
+        candidate.map(|(number, _)| *number)
     }
 
     /// Puts a message into a connection's outbox, held back. A connection that cannot take it is dropped.

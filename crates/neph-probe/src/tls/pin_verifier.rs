@@ -53,11 +53,11 @@ impl ServerCertVerifier for PinVerifier {
         _ocsp_response: &[u8],
         _now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        let found = fingerprint_of(end_entity);
+        let fingerprint = fingerprint_of(end_entity);
         match &self.pinned {
-            Some(expected) if !expected.contains(&found) => {
+            Some(expected) if !expected.contains(&fingerprint) => {
                 let reason = NotPinned {
-                    found,
+                    found: fingerprint,
                     expected: expected.clone(),
                 };
                 Err(CertificateError::Other(OtherError(Arc::new(reason))).into())

@@ -218,7 +218,7 @@ fn silent_hops_are_holes_and_cost_little() {
             Some(addr(4)),
             Some(net::DESTINATION),
         ];
-        assert!(addresses(&run).iter().all(|one| *one == expected));
+        assert!(addresses(&run).iter().all(|address| *address == expected));
         let requested: u32 = run.routes.iter().map(|route| route.hops[1].probes).sum();
         assert!(
             requested <= 40,

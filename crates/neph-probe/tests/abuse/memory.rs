@@ -63,18 +63,18 @@ fn unfinished_requests_take_no_memory_or_time_from_others() {
         ..TIGHT
     };
     let (reflector, stop, behaving) = tight(caps);
-    let most = request(100, MEGABYTE);
+    let request_bytes = request(100, MEGABYTE);
     let refused = || counted(&reflector, Counted::RefusedMemory);
     let mut hoarders: Vec<TcpStream> = (0..4).map(|_| connect(&reflector, 104)).collect();
     for stream in &mut hoarders {
-        send_most(stream, &most);
+        send_most(stream, &request_bytes);
     }
     // There is room for one of them, or for two whose buffers happen to grow in small steps.
     eventually("one address gets its share", || refused() >= 2);
     let before = refused();
     for last in 105..112 {
         let mut stream = connect(&reflector, last);
-        send_most(&mut stream, &most);
+        send_most(&mut stream, &request_bytes);
         hoarders.push(stream);
     }
     eventually("all together get what there is", || refused() > before);
@@ -257,8 +257,8 @@ fn unfinished_and_unread_data_stays_within_the_memory_limit() {
         let client = ClientConnection::new(Arc::clone(&config), name).expect("a client");
         let mut stream = StreamOwned::new(client, stream);
         // What is refused ends in the middle of this.
-        let most = bytes.len() - usize::from(last % 4 >= 2);
-        for piece in bytes[..most].chunks(1 << 20) {
+        let length = bytes.len() - usize::from(last % 4 >= 2);
+        for piece in bytes[..length].chunks(1 << 20) {
             if stream.write_all(piece).is_err() {
                 break;
             }

@@ -86,8 +86,8 @@ fn reflector(identity: Option<ReflectorIdentity>, key: Option<&[u8]>) -> Reflect
 
 fn counted(reflector: &Reflector, counter: Counted) -> u64 {
     let counts = reflector.counted();
-    let found = counts.iter().find(|(name, _)| *name == counter);
-    found.expect("all are told").1
+    let count = counts.iter().find(|(name, _)| *name == counter);
+    count.expect("all are told").1
 }
 
 /// A connection from an address of its own: budgets are kept by address, and the flow that

@@ -179,9 +179,9 @@ fn a_server_that_sends_without_end_makes_no_client_grow() {
         ("a head", "http", false, 0, head),
         ("a reply that nobody asked for", "tcp", true, 0, large_reply),
     ];
-    for (name, scheme, reflector, least, make) in floods {
+    for (name, scheme, reflector, min_megabytes, make) in floods {
         let (sent, growth) = flooded(scheme, reflector, make);
-        assert!(sent >= least, "{name}: only {sent} MB were sent");
+        assert!(sent >= min_megabytes, "{name}: only {sent} MB were sent");
         assert!(growth < GROWTH, "{name}: {growth} MB more after {sent} MB");
     }
 }

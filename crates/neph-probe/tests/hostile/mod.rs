@@ -162,7 +162,7 @@ fn a_departure_after_the_replys_arrival_is_left_out() {
     };
     let (messages, tally, _) = measured(lie, |_| {});
     assert_eq!((tally.replies, believed(&messages)), (5, 5));
-    assert!(messages.iter().all(|one| one.marks.peer.nic_tx.is_none()));
+    assert!(messages.iter().all(|message| message.marks.peer.nic_tx.is_none()));
 }
 
 #[test]

@@ -30,7 +30,7 @@ pub(crate) fn flow(url: &str, count: u64) -> FlowSpec {
         patience: Span::from_secs(2),
         site: None,
     };
-    let found = discover(&target, address, &options).expect("no namespace to enter");
+    let discovery = discover(&target, address, &options).expect("no namespace to enter");
     FlowSpec {
         schedule: Schedule {
             interval: Span::from_millis(5),
@@ -43,7 +43,7 @@ pub(crate) fn flow(url: &str, count: u64) -> FlowSpec {
         trust: Trust::AnyCertificate,
         spin: FlowSpec::SPIN,
         priority: Priority::Normal,
-        reflector: found.reflector,
+        reflector: discovery.reflector,
         ..FlowSpec::plain(target, address)
     }
 }
@@ -145,9 +145,9 @@ fn the_servers_waiting_is_the_peer_applications() {
         let ledger = message.ledger().expect("replied to");
         ledger.stage(Stage::PeerApp).expect("told")
     });
-    let least = waits.min().expect("ten messages");
-    assert!(least >= think, "{least}");
-    assert!(least < think + Span::from_millis(5), "{least}");
+    let min_wait = waits.min().expect("ten messages");
+    assert!(min_wait >= think, "{min_wait}");
+    assert!(min_wait < think + Span::from_millis(5), "{min_wait}");
 }
 
 /// A schedule that no machine can keep falls behind for ever: replies are read and messages told

@@ -84,10 +84,10 @@ fn the_routers_of_a_chain_answer_in_order() {
     assert_eq!(hop_texts, ["[10.99.0.2]", "[10.99.1.2]", "[10.99.2.2]"]);
     for hop in &route.hops {
         assert_eq!(hop.round_trips.len(), 3, "{hop:?}");
-        let least = hop.round_trips.iter().min().expect("three");
+        let min_rtt = hop.round_trips.iter().min().expect("three");
         // The machine may stop for a while; not each time.
         assert!(
-            *least > Span::ZERO && *least < Span::from_millis(100),
+            *min_rtt > Span::ZERO && *min_rtt < Span::from_millis(100),
             "{hop:?}"
         );
     }

@@ -173,7 +173,7 @@ fn a_connection_that_breaks_is_made_anew_from_the_same_port() {
     let tally = run.tally;
     assert!(tally.failed > 0 && tally.replies > 160, "{tally:?}");
     let last = run.messages.iter().filter(|message| message.seq >= 70);
-    assert!(last.clone().count() == 40 && last.clone().all(|one| one.reply().is_some()));
+    assert!(last.clone().count() == 40 && last.clone().all(|message| message.reply().is_some()));
     let ports: BTreeSet<u16> = run
         .messages
         .iter()

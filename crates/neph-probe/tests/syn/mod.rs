@@ -49,13 +49,13 @@ fn run_watched(pair: &Pair, spec: FlowSpec) -> TargetState {
     let count = spec.schedule.count;
     let _listener = pair.listen(PORT);
     let before = pair.attempts_failed(Side::Theirs);
-    let most = AtomicUsize::new(0);
+    let max_half_open = AtomicUsize::new(0);
     let (messages, tally) = std::thread::scope(|scope| {
         let run = scope.spawn(|| measure(spec));
         let is_over = wait_until(std::time::Duration::from_mins(2), || {
             let (half_open, established) = pair.connections(PORT);
             assert_eq!(established, 0, "a handshake was completed");
-            most.fetch_max(half_open, Ordering::Relaxed);
+            max_half_open.fetch_max(half_open, Ordering::Relaxed);
             run.is_finished()
         });
         assert!(is_over, "the flow ends");
@@ -68,7 +68,7 @@ fn run_watched(pair: &Pair, spec: FlowSpec) -> TargetState {
     TargetState {
         messages,
         tally,
-        most_half_open: most.into_inner(),
+        most_half_open: max_half_open.into_inner(),
         broken_off: pair.attempts_failed(Side::Theirs) - before,
     }
 }

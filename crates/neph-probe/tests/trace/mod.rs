@@ -70,8 +70,8 @@ fn all_four_paths_are_found_and_each_flow_is_on_its_own() {
                 .expect("a trace")
                 .trace;
             let taken = branches(&flow_trace.routes, family, 4);
-            let found: BTreeSet<u8> = taken.values().copied().collect();
-            assert_eq!(found.len(), 4, "{family:?} {kind:?}: {taken:?}");
+            let paths: BTreeSet<u8> = taken.values().copied().collect();
+            assert_eq!(paths.len(), 4, "{family:?} {kind:?}: {taken:?}");
             assert_eq!(flow_trace.enough, Some(true));
             // 28 flows rule out a fifth path; 8 behind each of the four rule out further ones there.
             assert!((28..=96).contains(&taken.len()), "{} flows", taken.len());

@@ -71,7 +71,7 @@ fn truth(world: &World, lost: f64, p: f64) -> f64 {
         world.between_experiments,
         world.between_messages,
     ];
-    let spread = spreads.iter().map(|one| one * one).sum::<f64>().sqrt();
+    let spread = spreads.iter().map(|spread| spread * spread).sum::<f64>().sqrt();
     let of_replies = p / (1.0 - lost);
     if of_replies >= 1.0 {
         return f64::INFINITY;
@@ -102,22 +102,22 @@ fn rows(title: &str, world: &World, reports: u64) -> Vec<Row> {
             );
         }
         if let Some((bursts, loss)) = world.loss.zip(row.loss) {
-            losses.add(loss.interval.map(|one| (one.low, one.high)), bursts.share);
+            losses.add(loss.interval.map(|interval| (interval.low, interval.high)), bursts.share);
         }
     }
     let names = ["p50", "p90", "p99"];
-    let mut found: Vec<Row> = quantiles
+    let mut rows: Vec<Row> = quantiles
         .iter()
         .zip(names)
         .flat_map(|(count, name)| [Some(count.row(title, name)), count.closed_row(title, name)])
         .flatten()
         .collect();
-    found.extend(world.loss.map(|_| losses.row(title, "loss")));
-    found
+    rows.extend(world.loss.map(|_| losses.row(title, "loss")));
+    rows
 }
 
 pub(crate) fn of_intervals(reports: u64) -> Section {
-    let mut found = Vec::new();
+    let mut table_rows = Vec::new();
     for blocks in [1, 6, 12] {
         for autocorrelation in [0.0, 0.5, 0.8, 0.95] {
             for between_experiments in [0.0, 0.1] {
@@ -132,7 +132,7 @@ pub(crate) fn of_intervals(reports: u64) -> Section {
                     "{blocks} x 1,000 messages, autocorrelation {autocorrelation}, levels spread by {:.0} %",
                     100.0 * between_experiments
                 );
-                found.extend(rows(&title, &world, reports));
+                table_rows.extend(rows(&title, &world, reports));
             }
         }
         for length in [1.0, 20.0] {
@@ -142,7 +142,7 @@ pub(crate) fn of_intervals(reports: u64) -> Section {
                 length,
             });
             let title = format!("{blocks} x 1,000 messages, 2 % lost in bursts of {length}");
-            found.extend(rows(&title, &world, reports));
+            table_rows.extend(rows(&title, &world, reports));
         }
     }
     Section {
@@ -151,7 +151,7 @@ pub(crate) fn of_intervals(reports: u64) -> Section {
                 against its own process, with the losses that it had. Where an interval has no upper end \
                 it misses at its lower end alone, so more seldom than in 5 %; how many have one is in a \
                 row of its own.",
-        rows: found,
+        rows: table_rows,
     }
 }
 

@@ -81,9 +81,9 @@ fn counted(title: &str, score: &Score, target: Target) -> [Row; 2] {
         target,
     };
     let right = score.reported - score.wrong.len();
-    let found = score.wanted - score.missed;
+    let reported = score.wanted - score.missed;
     [
         row("reported changes that were there", right, score.reported),
-        row("changes that are reported", found, score.wanted),
+        row("changes that are reported", reported, score.wanted),
     ]
 }

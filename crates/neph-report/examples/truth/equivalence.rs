@@ -19,8 +19,8 @@ fn printed(world: &World, margin_ms: f64, reports: u64) -> usize {
         ..PlotSettings::default()
     };
     let is_reported = |seed: &u64| {
-        let found = findings(&world.campaign(*seed), &settings);
-        found.iter().any(|finding| finding.topic == "equivalence")
+        let findings = findings(&world.campaign(*seed), &settings);
+        findings.iter().any(|finding| finding.topic == "equivalence")
     };
     (0..reports).filter(is_reported).count()
 }

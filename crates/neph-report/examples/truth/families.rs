@@ -18,12 +18,12 @@ fn is_verdict(finding: &Finding) -> bool {
 /// The verdicts of one report on pairs that are equal (or not) in truth.
 fn verdicts(world: &World, seed: u64, equal: bool) -> usize {
     let data = world.campaign(seed);
-    let found = findings(&data, &PlotSettings::default());
+    let findings = findings(&data, &PlotSettings::default());
     let of_kind = |finding: &&Finding| match finding.about.as_slice() {
         [one, other, ..] => world.are_equal(one, other) == equal,
         _ => false,
     };
-    found
+    findings
         .iter()
         .filter(|finding| is_verdict(finding))
         .filter(of_kind)

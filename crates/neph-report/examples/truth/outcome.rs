@@ -28,7 +28,7 @@ pub(crate) struct Row {
 
 impl Row {
     fn share(&self) -> Option<f64> {
-        proportion(self.hits, self.of).ok().map(|one| one.share())
+        proportion(self.hits, self.of).ok().map(|proportion| proportion.share())
     }
 
     /// Whether the target is met; nothing without a target, or without a single case.
@@ -66,7 +66,7 @@ impl fmt::Display for Section {
         writeln!(f, "| world | what | found | cases | target | met |")?;
         writeln!(f, "|---|---|--:|--:|---|---|")?;
         for row in &self.rows {
-            let found = row.share().map_or_else(
+            let share = row.share().map_or_else(
                 || "no claim".to_owned(),
                 |share| format!("{:.1} %", 100.0 * share),
             );
@@ -78,7 +78,7 @@ impl fmt::Display for Section {
             let (world, what, of, target) = (&row.world, &row.what, row.of, row.target);
             writeln!(
                 f,
-                "| {world} | {what} | {found} | {of} | {target} | {met} |"
+                "| {world} | {what} | {share} | {of} | {target} | {met} |"
             )?;
         }
         Ok(())

@@ -96,8 +96,8 @@ impl Seasons {
         };
         let has_verdict = |seed: &u64| {
             let data = self.campaign((&template, &view), *seed);
-            let found = findings(&data, &PlotSettings::default());
-            found.iter().any(|one| is_verdict(&one.text))
+            let findings = findings(&data, &PlotSettings::default());
+            findings.iter().any(|finding| is_verdict(&finding.text))
         };
         (0..reports).filter(has_verdict).count()
     }
@@ -107,8 +107,8 @@ impl Seasons {
         let mut data = template.clone();
         let (scenario, experiment) = (data.scenarios.remove(0), data.experiments.remove(0));
         for (index, season) in [(0, "night"), (1, "evening")] {
-            let one = of_season(&scenario, index, season);
-            data.scenarios.push(one);
+            let seasonal = of_season(&scenario, index, season);
+            data.scenarios.push(seasonal);
         }
         let mut mood = normal(&mut random);
         let blocks = if self.is_in_turn {

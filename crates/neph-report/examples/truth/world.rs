@@ -75,8 +75,8 @@ impl World {
     /// Whether two names stand for equal things; names that are no endpoints are equal levels.
     pub(crate) fn are_equal(&self, first: &str, second: &str) -> bool {
         let median = |name: &str| {
-            let mut all = self.endpoints.iter();
-            all.find(|endpoint| endpoint.name == name)
+            let mut endpoints = self.endpoints.iter();
+            endpoints.find(|endpoint| endpoint.name == name)
                 .map(|endpoint| endpoint.median_ms)
         };
         median(first) == median(second)
@@ -108,15 +108,15 @@ impl World {
     }
 
     fn scenarios(&self) -> Vec<Scenario> {
-        let mut found = Vec::new();
+        let mut scenarios = Vec::new();
         for (endpoint_index, endpoint) in self.endpoints.iter().enumerate() {
             for interval in &self.intervals_ms {
-                let index = u32::try_from(found.len()).unwrap_or(u32::MAX);
+                let index = u32::try_from(scenarios.len()).unwrap_or(u32::MAX);
                 let nearer =
                     u32::try_from(self.endpoints.len() - endpoint_index).unwrap_or(u32::MAX);
                 let km = nearer * 100;
                 let distance = Kilometres::new(f64::from(km)).map(Parameter::Distance);
-                found.push(Scenario {
+                scenarios.push(Scenario {
                     id: ScenarioId(u64::from(index) + 1),
                     index,
                     endpoint: endpoint.name.clone(),
@@ -135,13 +135,13 @@ impl World {
                 });
             }
         }
-        found
+        scenarios
     }
 
     fn messages(&self, scenario: &Scenario, level: f64, random: &mut Random) -> Vec<Message> {
         let mut endpoints = self.endpoints.iter();
-        let endpoint = endpoints.find(|one| one.name == scenario.endpoint);
-        let median = endpoint.map_or(0.0, |one| one.median_ms);
+        let endpoint = endpoints.find(|endpoint| endpoint.name == scenario.endpoint);
+        let median = endpoint.map_or(0.0, |known| known.median_ms);
         let mut course = Course {
             autocorrelation: self.autocorrelation,
             at: normal(random),
@@ -233,7 +233,7 @@ fn experiment(
     let mut id = [0; 16];
     id[..4].copy_from_slice(&block.to_be_bytes());
     id[4..8].copy_from_slice(&scenario.index.to_be_bytes());
-    let lost = messages.iter().filter(|one| one.outcome == Outcome::Lost);
+    let lost = messages.iter().filter(|message| message.outcome == Outcome::Lost);
     let lost = lost.count() as u64;
     Experiment {
         id: ExperimentId::from_bytes(id),

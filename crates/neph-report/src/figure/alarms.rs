@@ -13,7 +13,7 @@ const BELOW: f64 = 10.0;
 pub(super) fn legend<'a>(
     mut experiments: impl Iterator<Item = &'a ExperimentData>,
 ) -> Option<(Swatch, String)> {
-    let is_there = experiments.any(|one| !one.alarms().is_empty());
+    let is_there = experiments.any(|experiment| !experiment.alarms().is_empty());
     is_there.then(|| (Swatch::Line(ALARM), "alarm, while raised".to_owned()))
 }
 

@@ -150,14 +150,14 @@ fn draw_panel(
 }
 
 fn beyond(panel: &Panel, scale: &Scale) -> String {
-    let mut all: Vec<f64> = panel
+    let mut values: Vec<f64> = panel
         .latencies
         .iter()
         .flat_map(|latencies| latencies.sorted().values())
         .copied()
         .collect();
-    all.sort_unstable_by(f64::total_cmp);
-    outside(&all, scale)
+    values.sort_unstable_by(f64::total_cmp);
+    outside(&values, scale)
 }
 
 /// The rarest share that a logarithmic axis shows: one message of the largest scenario.

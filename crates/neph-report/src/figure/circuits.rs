@@ -56,14 +56,14 @@ struct Matrix<'a> {
 
 /// Pages of matrices.
 pub(super) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> {
-    let found = circuits::of(data, settings);
-    let matrices = matrices(&found);
+    let circuits = circuits::of(data, settings);
+    let matrices = matrices(&circuits);
     let total = matrices.len().div_ceil(PER_PAGE);
     let mut scenarios: Vec<usize> = data.measured(settings);
     scenarios.extend(data.transfers(settings));
     let pages = matrices.chunks(PER_PAGE).enumerate().map(|(page, few)| {
         let title = page_title("Circuits over each network", page, total);
-        let first = found.networks.first().map_or("", String::as_str);
+        let first = circuits.networks.first().map_or("", String::as_str);
         let subtitle = "Medians over experiments, circuit by circuit";
         let mut sheet = Sheet::new(title, subtitle);
         sheet.legend(&[
@@ -75,7 +75,7 @@ pub(super) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> 
             let height = HEAD + ROW * count(rows) + 10.0;
             let frames = sheet.columns(2, height);
             for (matrix, frame) in pair.iter().zip(frames) {
-                sheet.draw(draw_panel(matrix, &found.networks, frame));
+                sheet.draw(draw_panel(matrix, &circuits.networks, frame));
             }
         }
         let caption = format!(
@@ -89,15 +89,15 @@ pub(super) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> 
     pages.collect()
 }
 
-fn matrices(found: &Circuits) -> Vec<Matrix<'_>> {
+fn matrices(circuits: &Circuits) -> Vec<Matrix<'_>> {
     let mut matrices: Vec<Matrix<'_>> = Vec::new();
-    for row in found
+    for row in circuits
         .rows
         .iter()
         .filter(|row| SHOWN.contains(&row.quantity))
     {
         let title = format!("{}: {}", row.what, row.quantity.properties().title);
-        match matrices.iter_mut().find(|one| one.title == title) {
+        match matrices.iter_mut().find(|matrix| matrix.title == title) {
             Some(matrix) => matrix.rows.push(row),
             None => matrices.push(Matrix {
                 title,
@@ -115,14 +115,14 @@ const fn count(rows: usize) -> f64 {
 }
 
 fn draw_panel(matrix: &Matrix<'_>, networks: &[String], frame: Rect) -> Vec<Mark> {
-    let each = (frame.width - NAMES) / count(networks.len().max(1));
+    let column_width = (frame.width - NAMES) / count(networks.len().max(1));
     let heading = Point::new(frame.x, frame.y + 14.0);
     let heading = Text::new(heading, Anchor::Start, Style::LABEL, matrix.title.clone()).semibold();
     let mut marks = vec![Mark::Text(heading)];
     for (column, network) in networks.iter().enumerate() {
-        let middle = frame.x + NAMES + each * (count(column) + 0.5);
+        let middle = frame.x + NAMES + column_width * (count(column) + 0.5);
         let name = shortened_among(network, networks, |short| {
-            crate::scene::width(short, Style::LABEL, crate::scene::Weight::Regular) <= each - 4.0
+            crate::scene::width(short, Style::LABEL, crate::scene::Weight::Regular) <= column_width - 4.0
         });
         let at = Point::new(middle, frame.y + HEAD - 6.0);
         let text = Text::new(at, Anchor::Middle, Style::LABEL, name).coloured(Colour::FAINT_INK);
@@ -144,8 +144,8 @@ fn draw_panel(matrix: &Matrix<'_>, networks: &[String], frame: Rect) -> Vec<Mark
             .map(|cell| Some(cell.as_ref()?.summary()?.median))
             .collect();
         for (column, median) in medians.iter().enumerate() {
-            let left = frame.x + NAMES + each * count(column);
-            let cell = Rect::new(left + 1.0, top + 1.0, each - 2.0, ROW - 2.0);
+            let left = frame.x + NAMES + column_width * count(column);
+            let cell = Rect::new(left + 1.0, top + 1.0, column_width - 2.0, ROW - 2.0);
             marks.push(Mark::Rect {
                 rect: cell,
                 fill: fill(matrix.quantity, *median, medians.first().copied().flatten()),
@@ -156,7 +156,7 @@ fn draw_panel(matrix: &Matrix<'_>, networks: &[String], frame: Rect) -> Vec<Mark
                 Some(Level::Censored) => "lost".to_owned(),
                 None => "–".to_owned(),
             };
-            let at = Point::new(left + each / 2.0, base);
+            let at = Point::new(left + column_width / 2.0, base);
             marks.push(Mark::Text(Text::new(at, Anchor::Middle, Style::NOTE, text)));
         }
     }

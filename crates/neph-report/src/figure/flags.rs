@@ -98,7 +98,7 @@ fn flag_note(line: &WarningLine, others: &[&WarningLine]) -> Note {
     let numbers: Vec<String> = line.blocks.iter().map(u32::to_string).collect();
     let blocks = match line.blocks.as_slice() {
         [] => String::new(),
-        [one] => format!(" (block {one})"),
+        [block] => format!(" (block {block})"),
         [first, ..] => format!(" (block {first}; likewise in {})", numbers[1..].join(", ")),
     };
     let mut text = format!("{}: {}{blocks}", line.label, line.warning);

@@ -47,7 +47,7 @@ fn panels(
     shown: &[usize],
     view: &Factor,
 ) -> Vec<Panel> {
-    let found: Vec<(Group, Vec<Latencies>)> = groups(&data.scenarios, shown, view)
+    let groups: Vec<(Group, Vec<Latencies>)> = groups(&data.scenarios, shown, view)
         .into_iter()
         .map(|group| {
             let plotted = |(index, _): &(usize, String)| Latencies::plotted(data, *index, settings);
@@ -55,13 +55,13 @@ fn panels(
             (group, latencies)
         })
         .collect();
-    let spreads: Vec<Vec<Spread>> = found
+    let spreads: Vec<Vec<Spread>> = groups
         .iter()
-        .map(|(_, all)| all.iter().filter_map(Spread::of_latencies).collect())
+        .map(|(_, latencies)| latencies.iter().filter_map(Spread::of_latencies).collect())
         .collect();
     shared(&spreads, settings)
         .into_iter()
-        .zip(found)
+        .zip(groups)
         .map(|(scale, (group, latencies))| Panel {
             group,
             latencies,

@@ -102,8 +102,8 @@ fn whisker(responses: &Latencies) -> Option<(f64, f64)> {
     let values = responses.sorted().values();
     let (first, last) = (*values.first()?, *values.last()?);
     let at = |p: f64, end: f64| {
-        let found = responses.quantile(p);
-        found.map_or(end, |level| level.number().unwrap_or(f64::INFINITY))
+        let quantile = responses.quantile(p);
+        quantile.map_or(end, |level| level.number().unwrap_or(f64::INFINITY))
     };
     let end = match responses.unanswered() {
         0 => last,

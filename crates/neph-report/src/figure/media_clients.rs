@@ -67,7 +67,7 @@ pub(super) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> 
             let mut lines = vec![Values::new(); names.len()];
             for (index, clients) in &scenarios {
                 let name = name(data, *index);
-                let line = names.iter().position(|one| *one == name).unwrap_or(0);
+                let line = names.iter().position(|known| *known == name).unwrap_or(0);
                 let levels = data.by_block(*index, settings, *quantity);
                 let values = lines[line].entry(*clients).or_default();
                 values.extend(levels.values().filter_map(|level| level.number()));

@@ -73,30 +73,30 @@ pub(crate) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> 
 }
 
 fn panels(data: &CampaignData, settings: &PlotSettings) -> Vec<Panel> {
-    let found: Vec<(usize, Vec<Block>)> = data
+    let by_scenario: Vec<(usize, Vec<Block>)> = data
         .determined_by_main(settings)
         .into_iter()
         .map(|scenario| {
             let blocks = data.experiments_of(scenario, settings).map(|experiment| {
-                let all = Latencies::of(experiment.main(), settings.basis);
+                let latencies = Latencies::of(experiment.main(), settings.basis);
                 Block {
                     number: experiment.block(),
                     started: experiment.experiment.started,
-                    latencies: all.trimmed(settings.percentiles_to_remove),
+                    latencies: latencies.trimmed(settings.percentiles_to_remove),
                 }
             });
             (scenario, blocks.collect())
         })
         .collect();
     let spreads = |blocks: &Vec<Block>| -> Vec<Spread> {
-        let all = blocks
+        let spreads = blocks
             .iter()
             .filter_map(|block| Spread::of_latencies(&block.latencies));
-        all.collect()
+        spreads.collect()
     };
-    let groups: Vec<Vec<Spread>> = found.iter().map(|(_, blocks)| spreads(blocks)).collect();
+    let groups: Vec<Vec<Spread>> = by_scenario.iter().map(|(_, blocks)| spreads(blocks)).collect();
     let scales = shared(&groups, settings);
-    found
+    by_scenario
         .into_iter()
         .zip(scales)
         .map(|((scenario, blocks), scale)| Panel {
@@ -172,12 +172,12 @@ fn draw_panel(
 /// What lies outside of the scale, over all blocks.
 fn beyond(panel: &Panel, scale: &Scale) -> String {
     let blocks = panel.blocks.iter();
-    let mut all: Vec<f64> = blocks
+    let mut values: Vec<f64> = blocks
         .flat_map(|block| block.latencies.sorted().values())
         .copied()
         .collect();
-    all.sort_unstable_by(f64::total_cmp);
-    boxplot::outside(&all, scale)
+    values.sort_unstable_by(f64::total_cmp);
+    boxplot::outside(&values, scale)
 }
 
 /// Whose scale a panel has.

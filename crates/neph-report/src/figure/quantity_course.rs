@@ -78,16 +78,16 @@ pub(super) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> 
 
 /// The blocks in which transfers were measured, from 1, each with its first start.
 fn blocks(data: &CampaignData, settings: &PlotSettings) -> Vec<(u32, Wall)> {
-    let mut found: Vec<(u32, Wall)> = Vec::new();
-    for one in data.shown(settings) {
-        if one.experiment.quantities.is_some()
-            && !found.iter().any(|(block, _)| *block == one.block())
+    let mut starts: Vec<(u32, Wall)> = Vec::new();
+    for experiment in data.shown(settings) {
+        if experiment.experiment.quantities.is_some()
+            && !starts.iter().any(|(block, _)| *block == experiment.block())
         {
-            found.push((one.block(), one.experiment.started));
+            starts.push((experiment.block(), experiment.experiment.started));
         }
     }
-    found.sort_by_key(|(block, _)| *block);
-    found
+    starts.sort_by_key(|(block, _)| *block);
+    starts
 }
 
 fn panels(data: &CampaignData, settings: &PlotSettings) -> Vec<Panel> {
@@ -98,14 +98,14 @@ fn panels(data: &CampaignData, settings: &PlotSettings) -> Vec<Panel> {
             .filter_map(|(block, level)| Some((*block, level.number()?)))
             .collect(),
     };
-    let found = circuits::of(data, settings);
-    if found.networks.is_empty() {
-        let each = data.transfers(settings).into_iter().flat_map(|scenario| {
+    let circuits = circuits::of(data, settings);
+    if circuits.networks.is_empty() {
+        let courses_shown = data.transfers(settings).into_iter().flat_map(|scenario| {
             let courses = data.courses(scenario, settings).into_iter();
             courses.map(move |course| (scenario, course))
         });
-        let each = each.filter(|(_, course)| SHOWN.contains(&course.quantity));
-        let panels = each.map(|(scenario, course)| Panel {
+        let courses_shown = courses_shown.filter(|(_, course)| SHOWN.contains(&course.quantity));
+        let panels = courses_shown.map(|(scenario, course)| Panel {
             title: format!(
                 "{}: {}",
                 data.label(scenario),
@@ -116,7 +116,7 @@ fn panels(data: &CampaignData, settings: &PlotSettings) -> Vec<Panel> {
         });
         return panels.collect();
     }
-    let rows = found.rows.iter();
+    let rows = circuits.rows.iter();
     let rows = rows.filter(|row| SHOWN.contains(&row.quantity));
     let panels = rows.map(|row| Panel {
         title: format!(
@@ -129,7 +129,7 @@ fn panels(data: &CampaignData, settings: &PlotSettings) -> Vec<Panel> {
         lines: row
             .cells
             .iter()
-            .zip(&found.networks)
+            .zip(&circuits.networks)
             .filter_map(|(cell, network)| Some(line(network, &cell.as_ref()?.by_block)))
             .collect(),
     });

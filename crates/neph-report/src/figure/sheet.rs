@@ -71,9 +71,9 @@ impl Sheet {
     pub(crate) fn columns(&mut self, count: u32, height: f64) -> Vec<Rect> {
         const GAP: f64 = 18.0;
         let row = self.take(height);
-        let each = (row.width - GAP * f64::from(count - 1)) / f64::from(count);
+        let column_width = (row.width - GAP * f64::from(count - 1)) / f64::from(count);
         (0..count)
-            .map(|i| Rect::new(row.x + f64::from(i) * (each + GAP), row.y, each, height))
+            .map(|i| Rect::new(row.x + f64::from(i) * (column_width + GAP), row.y, column_width, height))
             .collect()
     }
 

@@ -158,9 +158,9 @@ fn flow_skews(
         })
         .collect();
     let send_times: Vec<SendTime> = stamped.iter().map(|(_, stamp)| *stamp).collect();
-    let found: Vec<Skew> = skews(&send_times, interval).unwrap_or_default();
+    let skews: Vec<Skew> = skews(&send_times, interval).unwrap_or_default();
     // Each skew belongs to the message that ends its gap.
-    found
+    skews
         .iter()
         .zip(stamped.iter().skip(1))
         .map(|(skew, (exchange, _))| {

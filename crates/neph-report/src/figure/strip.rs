@@ -51,15 +51,15 @@ pub(crate) fn segments<'a>(
     experiments: impl Iterator<Item = &'a ExperimentData>,
     area: Rect,
 ) -> Vec<Segment<'a>> {
-    let found: Vec<(&ExperimentData, f64)> = experiments
+    let durations: Vec<(&ExperimentData, f64)> = experiments
         .map(|experiment| (experiment, duration(experiment)))
         .collect();
-    let total: f64 = found.iter().map(|(_, seconds)| seconds).sum();
+    let total: f64 = durations.iter().map(|(_, seconds)| seconds).sum();
     #[expect(clippy::cast_precision_loss, reason = "a campaign has few blocks")]
-    let gaps = found.len().saturating_sub(1) as f64 * GAP;
+    let gaps = durations.len().saturating_sub(1) as f64 * GAP;
     let room = (area.width - gaps).max(1.0);
     let mut x = area.x;
-    found
+    durations
         .into_iter()
         .map(|(experiment, seconds)| {
             let width = room * seconds / total;
@@ -150,9 +150,9 @@ fn tick(marks: &mut Vec<Mark>, x: f64, base: f64, label: String) {
 fn seconds_axis(marks: &mut Vec<Mark>, only: &Segment<'_>, base: f64) {
     let scale = Scale::linear(0.0, only.seconds);
     let extent = |label: &str| width(label, Style::TICK, Weight::Regular) + 12.0;
-    for found in ticks(&scale, only.width, &extent) {
-        let x = only.x + scale.share(found.value) * only.width;
-        tick(marks, x, base, format!("{} s", found.label));
+    for axis_tick in ticks(&scale, only.width, &extent) {
+        let x = only.x + scale.share(axis_tick.value) * only.width;
+        tick(marks, x, base, format!("{} s", axis_tick.label));
     }
 }
 
@@ -167,9 +167,9 @@ fn clock_axis(marks: &mut Vec<Mark>, only: &Segment<'_>, base: f64, settings: &P
     )]
     let max_ticks = (only.width / CLOCK_TICK).max(2.0) as usize;
     let started = only.experiment.experiment.started;
-    for found in clock_ticks(started, only.seconds, settings.utc_offset, max_ticks) {
-        let x = only.x + found.at / only.seconds * only.width;
-        tick(marks, x, base, found.label);
+    for axis_tick in clock_ticks(started, only.seconds, settings.utc_offset, max_ticks) {
+        let x = only.x + axis_tick.at / only.seconds * only.width;
+        tick(marks, x, base, axis_tick.label);
     }
 }
 
@@ -195,7 +195,7 @@ fn blocks_axis(
     let fits = |text: &str, segment: &Segment<'_>| {
         width(text, Style::TICK, Weight::Regular) <= segment.width - 4.0
     };
-    let is_room = |form: &usize| segments.iter().all(|one| fits(&labels(one)[*form], one));
+    let is_room = |form: &usize| segments.iter().all(|segment| fits(&labels(segment)[*form], segment));
     // The shortest one stands under as many blocks as have room.
     let form = (0..2).find(is_room).unwrap_or(2);
     let mut free_from = f64::NEG_INFINITY;

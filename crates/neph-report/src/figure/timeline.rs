@@ -157,17 +157,17 @@ struct Panel<'a> {
 }
 
 fn values(data: &CampaignData, settings: &PlotSettings, scenario: usize) -> Vec<f64> {
-    let mut all: Vec<f64> = Vec::new();
+    let mut values: Vec<f64> = Vec::new();
     for experiment in data.experiments_of(scenario, settings) {
         for series in Series::ALL {
             for flow in series.flows(experiment) {
                 let readings = series.readings(flow, settings.basis);
-                all.extend(readings.iter().filter_map(|(_, value)| *value));
+                values.extend(readings.iter().filter_map(|(_, value)| *value));
             }
         }
     }
-    all.sort_unstable_by(f64::total_cmp);
-    all
+    values.sort_unstable_by(f64::total_cmp);
+    values
 }
 
 fn legend(

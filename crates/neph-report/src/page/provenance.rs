@@ -75,14 +75,14 @@ pub(super) fn section(data: &CampaignData, settings: &PlotSettings) -> Markup {
 
 /// Different states of the host, with how many experiments each was found in.
 fn hosts<'a>(known: &[&'a Provenance]) -> Vec<(usize, &'a HostFacts)> {
-    let mut found: Vec<(usize, &HostFacts)> = Vec::new();
+    let mut hosts: Vec<(usize, &HostFacts)> = Vec::new();
     for provenance in known {
-        match found.iter_mut().find(|(_, host)| **host == provenance.host) {
+        match hosts.iter_mut().find(|(_, host)| **host == provenance.host) {
             Some((count, _)) => *count += 1,
-            None => found.push((1, &provenance.host)),
+            None => hosts.push((1, &provenance.host)),
         }
     }
-    found
+    hosts
 }
 
 fn host_rows(host: &HostFacts, experiments: usize) -> Markup {

@@ -102,8 +102,8 @@ impl Canvas {
         let mut path = PathBuilder::new();
         for rect in rects {
             let (x, y) = (rect.x as f32, rect.y as f32);
-            let found = tiny_skia::Rect::from_xywh(x, y, rect.width as f32, rect.height as f32);
-            if let Some(rect) = found {
+            let bounds = tiny_skia::Rect::from_xywh(x, y, rect.width as f32, rect.height as f32);
+            if let Some(rect) = bounds {
                 path.push_rect(rect);
             }
         }

@@ -25,23 +25,23 @@ struct Run<'t> {
 }
 
 fn runs<'t>(text: &'t str, others: &[&str]) -> Vec<Run<'t>> {
-    let mut found: Vec<(usize, usize, bool)> = Vec::new();
+    let mut runs: Vec<(usize, usize, bool)> = Vec::new();
     let mut from = 0;
     for word in text.split_whitespace() {
         let begin = from + text[from..].find(word).unwrap_or(0);
         from = begin + word.len();
-        let is_in = |other: &&str| other.split_whitespace().any(|one| one == word);
+        let is_in = |other: &&str| other.split_whitespace().any(|other_word| other_word == word);
         let is_shared = others.iter().all(is_in);
-        match found.last_mut() {
+        match runs.last_mut() {
             Some((_, end, before)) if *before == is_shared => *end = from,
-            _ => found.push((begin, from, is_shared)),
+            _ => runs.push((begin, from, is_shared)),
         }
     }
     let run = |(begin, end, is_shared): (usize, usize, bool)| Run {
         text: &text[begin..end],
         is_shared,
     };
-    found.into_iter().map(run).collect()
+    runs.into_iter().map(run).collect()
 }
 
 /// Leaves out whole runs of shared words: of what fits the longest.
@@ -115,8 +115,8 @@ fn ends(text: &str, others: &[&str], fits: &impl Fn(&str) -> bool) -> Option<Str
         out.push_str(&piece(characters.len() - after, characters.len()));
         out
     };
-    let all = begin + end;
-    (0..all).rev().find_map(|room| {
+    let total = begin + end;
+    (0..total).rev().find_map(|room| {
         let before = begin.min(room.div_ceil(2)).max(room.saturating_sub(end));
         let cut = with_ends(before, room - before);
         fits(&cut).then_some(cut)

@@ -14,15 +14,15 @@ const LONGEST: usize = 40;
 
 /// The table with its heading; nothing without a fleet.
 pub(super) fn table(data: &CampaignData, settings: &PlotSettings) -> String {
-    let found = pairs(data, settings);
-    let mut pooled = PooledPair::all(&found);
+    let pairs = pairs(data, settings);
+    let mut pooled = PooledPair::all(&pairs);
     pooled.sort_by(|a, b| a.effect().larger_first(&b.effect()));
     let Some(first) = pooled.first() else {
         return String::new();
     };
     let soon = format!("left in {} s", first.soon.secs_f64());
     let (shown, rest) = pooled.split_at(pooled.len().min(MAX_PAIRS));
-    let longest = shown.iter().map(|one| one.pair.name.width()).max();
+    let longest = shown.iter().map(|pair| pair.pair.name.width()).max();
     let names = longest.unwrap_or(0).clamp(8, LONGEST);
     let mut out = format!(
         "{}{:>8}{:>9}{:>11}{:>11}{:>11}{:>13}{soon:>14}\n",
@@ -34,8 +34,8 @@ pub(super) fn table(data: &CampaignData, settings: &PlotSettings) -> String {
         "inflation",
         "moves/flow/h",
     );
-    let all: Vec<String> = shown.iter().map(|one| one.pair.name.clone()).collect();
-    out.extend(shown.iter().map(|pair| row(pair, &all, names)));
+    let pair_names: Vec<String> = shown.iter().map(|pair| pair.pair.name.clone()).collect();
+    out.extend(shown.iter().map(|pair| row(pair, &pair_names, names)));
     if !rest.is_empty() {
         out.push_str(&format!(
             "{} more, with less inflation or fewer moves\n",
@@ -45,7 +45,7 @@ pub(super) fn table(data: &CampaignData, settings: &PlotSettings) -> String {
     out
 }
 
-fn row(pair: &PooledPair<'_>, all: &[String], names: usize) -> String {
+fn row(pair: &PooledPair<'_>, pair_names: &[String], names: usize) -> String {
     let or = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
     let classes = match pair.classes {
         (min, max) if min < max => format!("{min}-{max}"),
@@ -53,7 +53,7 @@ fn row(pair: &PooledPair<'_>, all: &[String], names: usize) -> String {
     };
     format!(
         "{}{:>8}{classes:>9}{:>11}{:>11}{:>11}{:>13}{:>14}\n",
-        padded(&pair.pair.name, all, names),
+        padded(&pair.pair.name, pair_names, names),
         count(pair.flows),
         or(pair.ends.map(|ends| millis(ends.0.millis_f64()))),
         or(pair.ends.map(|ends| millis(ends.1.millis_f64()))),

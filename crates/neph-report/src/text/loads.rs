@@ -15,7 +15,7 @@ pub(super) fn table(data: &CampaignData, settings: &PlotSettings) -> String {
     let mut lines = Vec::new();
     for (scenario, label) in labels.iter().enumerate() {
         let courses = data.load_courses(scenario, settings);
-        for courses_of_load in courses.chunk_by(|one, other| one.load == other.load) {
+        for courses_of_load in courses.chunk_by(|course, other| course.load == other.load) {
             lines.push((
                 format!("{label} · {}", courses_of_load[0].load),
                 rates(courses_of_load),

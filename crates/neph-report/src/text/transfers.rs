@@ -42,7 +42,7 @@ pub(super) fn table(data: &CampaignData, settings: &PlotSettings) -> String {
         return String::new();
     }
     let labels = data.labels();
-    let shown_labels: Vec<String> = shown.iter().map(|one| labels[*one].clone()).collect();
+    let shown_labels: Vec<String> = shown.iter().map(|index| labels[*index].clone()).collect();
     let longest = shown_labels.iter().map(|label| label.width()).max();
     let width = longest.unwrap_or(0).clamp(8, LONGEST);
     let mut out = padded("medians", &[], width);
@@ -68,9 +68,9 @@ fn cell(courses: &[QuantityCourse], quantities: &[Quantity]) -> String {
     let shown_labels = courses
         .iter()
         .filter(|course| quantities.contains(&course.quantity));
-    let found = shown_labels
+    let medians = shown_labels
         .filter_map(|course| Some((course.quantity, course.summary()?.median.number()?)));
-    let worst = found.max_by(|(_, a), (_, b)| a.total_cmp(b));
+    let worst = medians.max_by(|(_, a), (_, b)| a.total_cmp(b));
     worst.map_or_else(
         || "-".to_owned(),
         |(quantity, value)| quantity.to_text(value),

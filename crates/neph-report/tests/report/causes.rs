@@ -62,7 +62,7 @@ fn findings_include_the_part_that_a_root_cause_leaves() {
     });
     let settings = PlotSettings::default();
     let mut actual = diagnose(&data, &settings);
-    actual.causes.retain(|one| one.cause.starts_with("home"));
+    actual.causes.retain(|diagnosis| diagnosis.cause.starts_with("home"));
     assert_eq!(actual.causes.len(), 1, "{:#?}", actual.causes);
     let transmission = |data: &_, actual: &_| {
         let folder = tempfile::tempdir().unwrap();
@@ -109,7 +109,7 @@ fn causes_are_ordered_by_cost_and_limited_to_plotted_blocks() {
     let settings = PlotSettings::default();
     let rules = |data: &_, settings: &_| -> Vec<&'static str> {
         let actual = diagnose(data, settings).causes.into_iter();
-        actual.map(|one| one.rule).collect()
+        actual.map(|diagnosis| diagnosis.rule).collect()
     };
     assert_eq!(rules(&data, &settings), ["slow-server", "serialisation"]);
     let none = PlotSettings {

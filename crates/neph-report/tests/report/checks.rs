@@ -6,8 +6,8 @@ use neph_model::{BitRate, Instant, Span};
 use crate::synthetic;
 
 fn capacity_findings(data: &CampaignData) -> Vec<Finding> {
-    let found = findings(data, &PlotSettings::default()).into_iter();
-    found.filter(|one| one.topic == "throughput").collect()
+    let findings = findings(data, &PlotSettings::default()).into_iter();
+    findings.filter(|finding| finding.topic == "throughput").collect()
 }
 
 /// Replies to home come one behind the other, as fast as its uplink takes 100 KiB.
@@ -15,8 +15,8 @@ fn queued() -> CampaignData {
     const TAKES: Span = Span::from_millis(290);
     let mut data = synthetic::twelve();
     let scenarios = &data.scenarios;
-    let narrow = data.experiments.iter_mut().filter(|one| {
-        let scenario = &scenarios[one.scenario];
+    let narrow = data.experiments.iter_mut().filter(|experiment| {
+        let scenario = &scenarios[experiment.scenario];
         scenario.endpoint == "home" && scenario.request_size.bytes() == 102_400
     });
     for experiment in narrow {
@@ -31,19 +31,19 @@ fn queued() -> CampaignData {
 
 #[test]
 fn a_home_uplink_that_is_too_narrow_is_named() {
-    let found = capacity_findings(&queued());
+    let findings = capacity_findings(&queued());
     let words = "'home · every 100 ms · 100 KiB' needs 290 % of its link: 8.19 Mbit/s of the \
                  2.82 Mbit/s that the throughput checks found. Its messages wait for each other";
-    assert!(found[0].text.starts_with(words), "{found:?}");
+    assert!(findings[0].text.starts_with(words), "{findings:?}");
 }
 
 #[test]
 fn traffic_within_capacity_has_no_overload_finding() {
     // As before, but every message is answered as soon as if it were alone.
-    let found = capacity_findings(&synthetic::twelve());
+    let findings = capacity_findings(&synthetic::twelve());
     assert!(
-        found.iter().all(|one| !one.text.contains("home")),
-        "{found:?}"
+        findings.iter().all(|finding| !finding.text.contains("home")),
+        "{findings:?}"
     );
 }
 
@@ -63,11 +63,11 @@ fn ended_early() -> CampaignData {
 #[test]
 fn a_check_that_ended_early_reports_a_lower_bound() {
     let mut data = ended_early();
-    let found = capacity_findings(&data);
-    let others = |one: &Finding| one.evidence.contains_key("cross_flows");
-    assert!(!found.iter().any(others), "{found:?}");
-    let all = tables(&data, &PlotSettings::default());
-    let table = all.iter().find(|table| table.name == "throughput");
+    let findings = capacity_findings(&data);
+    let others = |finding: &Finding| finding.evidence.contains_key("cross_flows");
+    assert!(!findings.iter().any(others), "{findings:?}");
+    let tables = tables(&data, &PlotSettings::default());
+    let table = tables.iter().find(|table| table.name == "throughput");
     let notes = table.expect("there are checks").notes.join(" ");
     assert!(
         notes.contains("no queue): continent in block 6."),
@@ -76,10 +76,10 @@ fn a_check_that_ended_early_reports_a_lower_bound() {
     // Without the others it is all that is known.
     data.throughputs
         .retain(|check| check.block == 5 && check.endpoint == "continent");
-    let found = capacity_findings(&data);
+    let findings = capacity_findings(&data);
     let printed_text = "uses at most 17 % of its link: 8.19 Mbit/s of at least 47 Mbit/s. No other scenario \
                  uses a larger share of its link.";
-    assert!(found[0].text.contains(printed_text), "{found:?}");
+    assert!(findings[0].text.contains(printed_text), "{findings:?}");
 }
 
 #[test]
@@ -93,8 +93,8 @@ fn a_quarter_of_the_best_rate_is_reported_as_three_cross_flows() {
         if quarter {
             last.goodput = BitRate(last.goodput.bits_per_second() / 4);
         }
-        let found = findings(&data, &PlotSettings::default());
-        let others = found.iter().find_map(|f| f.evidence.get("cross_flows"));
+        let findings = findings(&data, &PlotSettings::default());
+        let others = findings.iter().find_map(|f| f.evidence.get("cross_flows"));
         others.copied()
     };
     assert_eq!((cross_flows(true), cross_flows(false)), (Some(3.0), None));

@@ -76,10 +76,10 @@ fn with_transfers() -> CampaignData {
 
 #[test]
 fn the_matrix_has_the_median_of_each_circuit_over_each_network() {
-    let found = circuits::of(&with_transfers(), &PlotSettings::default());
-    assert_eq!(found.networks, ["underlay", "docker"]);
-    assert_eq!(found.rows.len(), 2);
-    for (row, (circuit, underlay, overlay)) in found.rows.iter().zip(CARRIED) {
+    let circuits = circuits::of(&with_transfers(), &PlotSettings::default());
+    assert_eq!(circuits.networks, ["underlay", "docker"]);
+    assert_eq!(circuits.rows.len(), 2);
+    for (row, (circuit, underlay, overlay)) in circuits.rows.iter().zip(CARRIED) {
         assert_eq!(
             (row.circuit.as_str(), row.what.as_str()),
             (circuit, "tcp throughput")
@@ -95,33 +95,33 @@ fn the_matrix_has_the_median_of_each_circuit_over_each_network() {
 
 #[test]
 fn a_sentence_holds_the_network_against_the_first_with_a_verdict() {
-    let found = findings(&with_transfers(), &PlotSettings::default());
-    let of_network: Vec<_> = found.iter().filter(|one| one.topic == "network").collect();
-    let [one] = of_network.as_slice() else {
+    let findings = findings(&with_transfers(), &PlotSettings::default());
+    let of_network: Vec<_> = findings.iter().filter(|finding| finding.topic == "network").collect();
+    let [network_finding] = of_network.as_slice() else {
         panic!("{of_network:#?}")
     };
-    assert_eq!(one.about, ["docker", "underlay"]);
+    assert_eq!(network_finding.about, ["docker", "underlay"]);
     // 90 to 54 and 80 to 72 Mbit/s.
-    assert!((one.evidence["share_least"] + 0.4).abs() < 1e-9, "{one:?}");
-    assert!((one.evidence["share_most"] + 0.1).abs() < 1e-9, "{one:?}");
+    assert!((network_finding.evidence["share_least"] + 0.4).abs() < 1e-9, "{network_finding:?}");
+    assert!((network_finding.evidence["share_most"] + 0.1).abs() < 1e-9, "{network_finding:?}");
     assert!(
-        one.text.contains("worse in 2 of 2 combinations"),
+        network_finding.text.contains("worse in 2 of 2 combinations"),
         "{}",
-        one.text
+        network_finding.text
     );
     assert!(
-        one.text.contains("significant over 12 blocks in each"),
+        network_finding.text.contains("significant over 12 blocks in each"),
         "{}",
-        one.text
+        network_finding.text
     );
     // Places are not compared with each other, and transfers are no messages.
     assert!(
-        found.iter().all(|one| one.topic != "endpoint"),
-        "{found:#?}"
+        findings.iter().all(|finding| finding.topic != "endpoint"),
+        "{findings:#?}"
     );
     let counted = |topic: &str| {
-        let found = found.iter().find(|one| one.topic == topic);
-        found.expect(topic).text.clone()
+        let finding = findings.iter().find(|finding| finding.topic == topic);
+        finding.expect(topic).text.clone()
     };
     assert!(counted("transfers").contains("48 transfers"));
     assert!(counted("campaign").contains("24 experiments"));
@@ -132,7 +132,7 @@ fn tables_and_figures_have_the_circuits() {
     let data = with_transfers();
     let settings = PlotSettings::default();
     let tables = table::tables(&data, &settings);
-    let circuits = tables.iter().find(|one| one.name == "circuits");
+    let circuits = tables.iter().find(|table| table.name == "circuits");
     let csv = circuits.expect("a table").csv();
     let docker = "tcp throughput,goodput up,Mbit/s,ams-lju,docker,12,54,";
     assert!(csv.contains(docker), "{csv}");
@@ -150,7 +150,7 @@ fn tables_and_figures_have_the_circuits() {
 fn with_media() -> CampaignData {
     let mut data = with_transfers();
     data.scenarios.truncate(2);
-    data.experiments.retain(|one| one.scenario < 2);
+    data.experiments.retain(|experiment| experiment.scenario < 2);
     let first = data.scenarios[0].clone();
     for clients in [1_u16, 3, 9] {
         for network in ["underlay", "docker"] {
@@ -192,14 +192,14 @@ fn media_streams_have_a_figure_by_clients() {
     ] {
         assert!(svg.contains(part), "{part}");
     }
-    let found = findings(&data, &settings);
+    let findings = findings(&data, &settings);
     let same = "of docker against underlay: no difference anywhere";
-    let one = found.iter().filter(|one| one.text.contains("media"));
-    for one in one {
+    let of_media = findings.iter().filter(|finding| finding.text.contains("media"));
+    for finding in of_media {
         assert!(
-            one.text.contains(same) || one.text.contains("differ by 0 bit/s"),
+            finding.text.contains(same) || finding.text.contains("differ by 0 bit/s"),
             "{}",
-            one.text
+            finding.text
         );
     }
 }

@@ -14,9 +14,9 @@ const HOUR: i64 = 3600;
 /// Blocks that began every so many hours.
 fn every(hours: i64, blocks: u32) -> CampaignData {
     let mut data = synthetic::over(&[METRO], blocks);
-    for one in &mut data.experiments {
-        let at = MORNING + i64::from(one.experiment.block) * hours * HOUR;
-        one.experiment.started = Wall::from_unix_nanos(at * 1_000_000_000);
+    for experiment in &mut data.experiments {
+        let at = MORNING + i64::from(experiment.experiment.block) * hours * HOUR;
+        experiment.experiment.started = Wall::from_unix_nanos(at * 1_000_000_000);
     }
     data
 }
@@ -29,8 +29,8 @@ fn printed_text(data: &CampaignData, kind: &str, offset: &str) -> Vec<String> {
     let figures = draw(data, &settings);
     no_text_touches(&figures);
     let of_kind = figures.iter().filter(|figure| figure.kind == kind);
-    let found = of_kind.flat_map(|figure| texts(&figure.scene));
-    found.map(|(_, text)| text.text).collect()
+    let texts = of_kind.flat_map(|figure| texts(&figure.scene));
+    texts.map(|(_, text)| text.text).collect()
 }
 
 #[test]

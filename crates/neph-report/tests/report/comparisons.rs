@@ -12,8 +12,8 @@ fn an_endpoint_that_answers_fast_but_seldom_is_not_the_fastest() {
     // metro replies ten times faster than continent, to fewer than half of its messages.
     let mut data = synthetic::over(&[METRO, CONTINENT], 6);
     ending(&mut data, 0, 180, Outcome::Lost);
-    let found = findings(&data, &PlotSettings::default());
-    let endpoint = found.iter().find(|f| f.topic == "endpoint").unwrap();
+    let findings = findings(&data, &PlotSettings::default());
+    let endpoint = findings.iter().find(|f| f.topic == "endpoint").unwrap();
     assert_eq!(
         endpoint.text,
         "continent is an unknown amount faster than metro at the median; significant over 6 blocks (p 0.031). At least half of the messages of the slower side have no reply, so its median is unknown."
@@ -60,8 +60,8 @@ fn throughput_is_compared_with_checks_from_the_same_site_only() {
         check.site = Some("elsewhere".to_owned());
     }
     let compared = |data: &CampaignData| {
-        let found = findings(data, &PlotSettings::default());
-        found.iter().any(|f| f.topic == "throughput")
+        let findings = findings(data, &PlotSettings::default());
+        findings.iter().any(|f| f.topic == "throughput")
     };
     assert!(!compared(&data));
     for experiment in &mut data.experiments {
@@ -113,8 +113,8 @@ fn verdicts_on_several_endpoints_are_one_family() {
 fn the_baseline_is_the_plans_first_or_the_one_that_it_names() {
     let data = synthetic::over(&[CONTINENT, METRO], 6);
     let about = |settings: &PlotSettings| {
-        let found = findings(&data, settings);
-        let endpoint = found.into_iter().find(|f| f.topic == "endpoint");
+        let findings = findings(&data, settings);
+        let endpoint = findings.into_iter().find(|f| f.topic == "endpoint");
         endpoint.expect("a sentence").about
     };
     assert_eq!(about(&PlotSettings::default()), ["metro", "continent"]);

@@ -31,10 +31,10 @@ fn a_report_is_complete_and_needs_no_network() {
     );
     let page = std::fs::read_to_string(&written[0]).unwrap();
     for forbidden in ["http://", "https://", "<link", "<script src", "@import"] {
-        let found = page
+        let references = page
             .match_indices(forbidden)
             .filter(|(at, _)| !page[*at..].starts_with("http://www.w3.org/2000/svg"));
-        assert_eq!(found.count(), 0, "{forbidden}");
+        assert_eq!(references.count(), 0, "{forbidden}");
     }
     for wanted in [
         "What was measured",

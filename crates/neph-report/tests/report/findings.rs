@@ -14,8 +14,8 @@ pub(crate) fn shown(data: &CampaignData, width: usize) -> String {
 }
 
 pub(crate) fn sentences(data: &CampaignData) -> String {
-    let found = findings(data, &PlotSettings::default());
-    let lines: Vec<String> = found
+    let findings = findings(data, &PlotSettings::default());
+    let lines: Vec<String> = findings
         .iter()
         .map(|finding| format!("{:?} {}: {}", finding.kind, finding.topic, finding.text))
         .collect();
@@ -34,10 +34,10 @@ fn twelve_scenarios_in_words() {
 
 #[test]
 fn sixty_scenarios_stay_readable() {
-    let found = findings(&synthetic::sixty(), &PlotSettings::default());
-    assert!(found.len() < 20, "{} sentences", found.len());
-    assert!(found.iter().all(|finding| finding.text.len() < 600));
-    let merged = found.iter().any(|f| {
+    let findings = findings(&synthetic::sixty(), &PlotSettings::default());
+    assert!(findings.len() < 20, "{} sentences", findings.len());
+    assert!(findings.iter().all(|finding| finding.text.len() < 600));
+    let merged = findings.iter().any(|f| {
         f.text
             .contains("network + peer kernel + peer application + peer send")
     });
@@ -46,8 +46,8 @@ fn sixty_scenarios_stay_readable() {
 
 #[test]
 fn the_idle_slow_start_is_found_with_its_cause() {
-    let found = findings(&synthetic::twelve(), &PlotSettings::default());
-    let interval: Vec<_> = found.iter().filter(|f| f.topic == "interval").collect();
+    let findings = findings(&synthetic::twelve(), &PlotSettings::default());
+    let interval: Vec<_> = findings.iter().filter(|f| f.topic == "interval").collect();
     let first = interval.first().expect("the effect is there");
     // Three more round trips of 40 ms.
     assert!(
@@ -70,8 +70,8 @@ fn the_idle_slow_start_is_found_with_its_cause() {
 #[test]
 fn slow_start_after_idling_is_blamed_only_where_the_windows_show_it() {
     let of_interval = |data: &CampaignData| {
-        let found = findings(data, &PlotSettings::default());
-        let first = found.into_iter().find(|f| f.topic == "interval");
+        let findings = findings(data, &PlotSettings::default());
+        let first = findings.into_iter().find(|f| f.topic == "interval");
         first.expect("the effect is there").text
     };
     // Four messages whose window only ever grew: nothing was forgotten.
@@ -164,14 +164,14 @@ fn a_stage_that_is_the_whole_ledger_is_no_finding() {
     }
     let experiment = data.experiments[0].experiment.clone();
     data.experiments = vec![ExperimentData::new(experiment, 0, &messages)];
-    let found = findings(&data, &PlotSettings::default());
-    assert!(found.iter().all(|f| f.topic != "ledger"), "{found:?}");
+    let findings = findings(&data, &PlotSettings::default());
+    assert!(findings.iter().all(|f| f.topic != "ledger"), "{findings:?}");
 }
 
 #[test]
 fn a_network_far_beyond_the_echo_is_named() {
-    let found = findings(&synthetic::twelve(), &PlotSettings::default());
-    let far = found
+    let findings = findings(&synthetic::twelve(), &PlotSettings::default());
+    let far = findings
         .iter()
         .find(|f| f.topic == "transmission")
         .expect("network far beyond the echo");
@@ -195,8 +195,8 @@ fn the_largest_transmission_leads_and_the_path_is_the_quickest_echo() {
             echo.service = echo.service.map(|time| time + Span::from_millis(95));
         }
     }
-    let found = findings(&data, &PlotSettings::default());
-    let actual: Vec<_> = found.iter().filter(|f| f.topic == "transmission").collect();
+    let findings = findings(&data, &PlotSettings::default());
+    let actual: Vec<_> = findings.iter().filter(|f| f.topic == "transmission").collect();
     let [only] = actual.as_slice() else {
         panic!("one sentence: {actual:?}")
     };
@@ -251,8 +251,8 @@ fn a_servers_work_is_not_blamed_on_the_network() {
 fn a_campaign_without_warnings_reports_no_warnings() {
     let mut data = synthetic::one();
     data.experiments[0].experiment.warnings.clear();
-    let found = findings(&data, &PlotSettings::default());
-    let flagged: Vec<_> = found
+    let findings = findings(&data, &PlotSettings::default());
+    let flagged: Vec<_> = findings
         .iter()
         .filter(|f| f.kind == FindingKind::Flagged)
         .collect();
@@ -270,8 +270,8 @@ fn equal_warnings_are_merged_and_report_the_worst_scenario() {
         experiment.experiment.warnings = vec![late(micros)];
     }
     let worst = data.scenarios[data.experiments[1].scenario].label();
-    let found = findings(&data, &PlotSettings::default());
-    let actual = found
+    let findings = findings(&data, &PlotSettings::default());
+    let actual = findings
         .iter()
         .find(|finding| finding.text.contains("too late"));
     let actual = &actual.expect("it was flagged").text;

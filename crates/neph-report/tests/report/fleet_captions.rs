@@ -86,7 +86,7 @@ fn captions_describe_only_elements_that_are_drawn() {
     };
     for (world, actual) in [(SMALL, false), (larger, true)] {
         let figures = draw_figures(&world.campaign());
-        let changes = figures.iter().find(|one| one.kind == "flow-changes");
+        let changes = figures.iter().find(|figure| figure.kind == "flow-changes");
         assert_eq!(changes.unwrap().caption.contains("In colour"), actual);
     }
 }
@@ -96,13 +96,13 @@ fn in_two_seasons(world: World) -> CampaignData {
     let mut data = world.campaign();
     let (scenario, experiment) = (data.scenarios.remove(0), data.experiments.remove(0));
     for (index, season) in [(0, "low"), (1, "high")] {
-        let mut one = scenario.clone();
-        one.id.0 += u64::from(index == 1);
-        one.parameters.insert(Parameter::Season(season.to_owned()));
-        one.varied.push(ParameterName::Season);
+        let mut seasonal = scenario.clone();
+        seasonal.id.0 += u64::from(index == 1);
+        seasonal.parameters.insert(Parameter::Season(season.to_owned()));
+        seasonal.varied.push(ParameterName::Season);
         let mut measured = experiment.clone();
         measured.scenario = index;
-        data.scenarios.push(one);
+        data.scenarios.push(seasonal);
         data.experiments.push(measured);
     }
     data
@@ -111,7 +111,7 @@ fn in_two_seasons(world: World) -> CampaignData {
 #[test]
 fn a_pair_in_two_seasons_is_no_distribution_over_pairs() {
     let figures = draw_figures(&in_two_seasons(SMALL));
-    assert!(figures.iter().all(|one| one.kind != "flow-inflation"));
+    assert!(figures.iter().all(|figure| figure.kind != "flow-inflation"));
     assert!(printed(&figures, "flow-spectra").contains("8 flows, 1 pair, measured in 2 ways"));
     let four = World {
         flows: 64,
@@ -130,9 +130,9 @@ fn from_two_sites(mut data: CampaignData) -> CampaignData {
     for index in 0..scenarios {
         let mut west = data.scenarios[index].clone();
         west.id.0 += 2;
-        for (one, site) in [(&mut data.scenarios[index], "east"), (&mut west, "west")] {
-            one.parameters.insert(Parameter::Site(site.to_owned()));
-            one.varied.push(ParameterName::Site);
+        for (scenario, site) in [(&mut data.scenarios[index], "east"), (&mut west, "west")] {
+            scenario.parameters.insert(Parameter::Site(site.to_owned()));
+            scenario.varied.push(ParameterName::Site);
         }
         data.scenarios.push(west);
     }

@@ -42,7 +42,7 @@ fn figures_and_tables_without_discarded_data_have_a_note() {
     assert!(
         actual
             .iter()
-            .any(|one| one.text.contains("older ones were discarded"))
+            .any(|finding| finding.text.contains("older ones were discarded"))
     );
 }
 
@@ -74,7 +74,7 @@ struct Panel {
 impl Panel {
     /// Over time, then over bins.
     fn all(figures: &[Figure]) -> Vec<Self> {
-        let figure = figures.iter().find(|one| one.kind == "flow-fairness");
+        let figure = figures.iter().find(|figure| figure.kind == "flow-fairness");
         let marks = figure.expect("it is drawn").scene.marks.iter();
         let panel = |mark: &Mark| match mark {
             Mark::Clip { within, marks } => Some(Self::of(within, marks)),
@@ -85,9 +85,9 @@ impl Panel {
 
     fn of(within: &[Point], marks: &[Mark]) -> Self {
         let ends = |of: fn(&Point) -> f64| {
-            let all = || within.iter().map(of);
-            let low = all().fold(f64::INFINITY, f64::min);
-            (low, all().fold(f64::NEG_INFINITY, f64::max))
+            let values = || within.iter().map(of);
+            let low = values().fold(f64::INFINITY, f64::min);
+            (low, values().fold(f64::NEG_INFINITY, f64::max))
         };
         let ((_, right), (top, bottom)) = (ends(|point| point.x), ends(|point| point.y));
         let mut panel = Self {
@@ -178,8 +178,8 @@ fn bins_with_too_few_flows_for_a_quantile_are_in_neither_its_number_nor_its_line
 #[test]
 fn a_quantile_that_falls_on_lost_flows_is_lost_and_no_number() {
     let data = nine_lost();
-    let all = tables(&data, &PlotSettings::default());
-    let pairs = all.iter().find(|table| table.name == "flow-pairs").unwrap();
+    let tables = tables(&data, &PlotSettings::default());
+    let pairs = tables.iter().find(|table| table.name == "flow-pairs").unwrap();
     let actual = ["p95_ms", "most_lost_flows"].map(|name| {
         let index = pairs.columns.iter().position(|column| column.0 == name);
         pairs.rows[0][index.unwrap()].clone()
@@ -261,11 +261,11 @@ fn cells(figures: &[Figure], kind: &str) -> Vec<Rect> {
 fn bins_that_fall_on_lost_flows_are_marked_above_the_panel() {
     let mut data = nine_lost();
     let complete = draw_figures(&data);
-    let all = cells(&complete, "flow-fairness");
+    let lost_cells = cells(&complete, "flow-fairness");
     // The grey of the highest flow, and p95; p99 is not drawn of 128 flows, and p50 is not lost.
-    assert_eq!(all.len(), 2, "{all:?}");
+    assert_eq!(lost_cells.len(), 2, "{lost_cells:?}");
     let panel = &Panel::all(&complete)[0];
-    assert!(all.iter().all(|rect| rect.bottom() <= panel.top));
+    assert!(lost_cells.iter().all(|rect| rect.bottom() <= panel.top));
     assert!(printed_text(&complete, "flow-fairness").contains("lost"));
     // A stretch of its own for each time that it falls on lost flows.
     let fleet = data.experiments[0].fleet.as_mut().unwrap();
@@ -275,7 +275,7 @@ fn bins_that_fall_on_lost_flows_are_marked_above_the_panel() {
     let parted = draw_figures(&data);
     let parts = cells(&parted, "flow-fairness");
     assert_eq!(parts.len(), 4);
-    assert!(parts.iter().all(|part| part.width < all[0].width));
+    assert!(parts.iter().all(|part| part.width < lost_cells[0].width));
     // Where none is lost nothing is said of it.
     let figures = draw_figures(&SMALL.campaign());
     assert_eq!(cells(&figures, "flow-fairness"), []);

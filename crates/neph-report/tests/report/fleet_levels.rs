@@ -35,7 +35,7 @@ fn seasons(blocks: u32) -> CampaignData {
     let mut data = WORLD.campaign();
     let (scenario, experiment) = (data.scenarios.remove(0), data.experiments.remove(0));
     for (index, season) in [(0, "night"), (1, "evening")] {
-        let one = of_season(&scenario, index, season);
+        let seasonal = of_season(&scenario, index, season);
         for block in 0..blocks {
             let mut measured = experiment.clone();
             measured.scenario = index as usize;
@@ -44,24 +44,24 @@ fn seasons(blocks: u32) -> CampaignData {
             measured.fleet = Some(view(10 + u64::from(block) % 3 + more));
             data.experiments.push(measured);
         }
-        data.scenarios.push(one);
+        data.scenarios.push(seasonal);
     }
     data
 }
 
 fn only_finding(data: &CampaignData) -> Finding {
-    let found = findings(data, &PlotSettings::default());
-    let about = |one: &Finding| one.about.contains(&"season evening".to_owned());
-    let mut found = found.into_iter().filter(about);
-    let one = found.next().expect("a sentence about the evening");
-    assert_eq!(found.next(), None, "one sentence");
-    one
+    let findings = findings(data, &PlotSettings::default());
+    let about = |finding: &Finding| finding.about.contains(&"season evening".to_owned());
+    let mut findings = findings.into_iter().filter(about);
+    let finding = findings.next().expect("a sentence about the evening");
+    assert_eq!(findings.next(), None, "one sentence");
+    finding
 }
 
 /// What is compared, where anything is.
 fn found_table(data: &CampaignData) -> Option<Table> {
-    let all = tables(data, &PlotSettings::default());
-    all.into_iter()
+    let tables = tables(data, &PlotSettings::default());
+    tables.into_iter()
         .find(|table| table.name == "fleets-compared")
 }
 
@@ -78,25 +78,25 @@ fn cell(table: &Table, row: usize, name: &str) -> Cell {
 #[test]
 fn a_restless_season_is_worse_in_changes_and_equivalent_in_the_rest() {
     assert_eq!(Measure::Changes.of(&view(6), 0), Ok(Level::At(6.0)));
-    let found = only_finding(&seasons(10));
+    let finding = only_finding(&seasons(10));
     assert_eq!(
-        found.text,
+        finding.text,
         "overseas · every 100 ms · 1 KiB: season evening against season night: path changes per \
          flow and hour 6.00 higher (95 % confidence interval 6.00 to 6.00): worse; latency inflation no \
          different (95 % confidence interval 0.0 to 0.0): equivalent within a margin of 5.0 percentage points; \
          unfairness (p95 over p50) no different (95 % confidence interval 0.0 to 0.0): equivalent within a margin of 5.0 \
          percentage points. An experiment of each in 10 blocks."
     );
-    assert!((found.evidence["changes_per_flow_hour_shift"] - 6.0).abs() < 1e-9);
+    assert!((finding.evidence["changes_per_flow_hour_shift"] - 6.0).abs() < 1e-9);
     // Ten differences of one sign: twice 2 to the power of -10, with ties approximated.
-    assert!(found.evidence["changes_per_flow_hour_p"] < 0.01);
+    assert!(finding.evidence["changes_per_flow_hour_p"] < 0.01);
 }
 
 #[test]
 fn the_comparison_comes_before_the_seasons_and_has_a_table() {
     let data = seasons(10);
-    let found = findings(&data, &PlotSettings::default());
-    let index = |with: &str| found.iter().position(|one| one.text.contains(with));
+    let findings = findings(&data, &PlotSettings::default());
+    let index = |with: &str| findings.iter().position(|finding| finding.text.contains(with));
     let [both, night] = [
         "season evening against",
         "oregon-virginia · season night: 64 flows",
@@ -126,7 +126,7 @@ fn the_comparison_comes_before_the_seasons_and_has_a_table() {
     assert!((holm - 3.0 * p).abs() < 1e-12, "{p} {holm}");
     // A single season is held against nothing.
     let mut alone = data.clone();
-    alone.experiments.retain(|one| one.scenario == 0);
+    alone.experiments.retain(|experiment| experiment.scenario == 0);
     assert!(found_table(&alone).is_none());
 }
 
@@ -150,8 +150,8 @@ fn a_difference_that_rounds_to_nothing_has_no_direction() {
 fn a_plan_knows_how_many_blocks_its_comparison_needs() {
     let flows = |count| Parameter::Flows(NonZeroU32::new(count).expect("some"));
     let mut scenarios = seasons(1).scenarios;
-    for one in &mut scenarios {
-        one.parameters.insert(flows(64));
+    for scenario in &mut scenarios {
+        scenario.parameters.insert(flows(64));
     }
     // Three measures: 3 x 2 / 2^7 is below 0.05.
     assert_eq!(blocks_to_compare(&scenarios, 0), Some(7));
@@ -163,13 +163,13 @@ fn a_plan_knows_how_many_blocks_its_comparison_needs() {
     scenarios.push(third);
     // Six comparisons, and four where too few flows have a p95.
     assert_eq!(blocks_to_compare(&scenarios, 0), Some(8));
-    for one in &mut scenarios {
-        one.parameters.insert(flows(58));
+    for scenario in &mut scenarios {
+        scenario.parameters.insert(flows(58));
     }
     assert_eq!(blocks_to_compare(&scenarios[..2], 0), Some(7));
     // Without flows they are no fleets: two seasons are held against the first, and a margin is one more.
-    for one in &mut scenarios {
-        one.parameters.remove(ParameterName::Flows);
+    for scenario in &mut scenarios {
+        scenario.parameters.remove(ParameterName::Flows);
     }
     assert_eq!(
         (comparisons(&scenarios, 0), comparisons(&scenarios, 1)),
@@ -206,8 +206,8 @@ fn seasons_without_a_common_block_get_no_verdict() {
 /// The fleets of one season, changed.
 fn change(data: &mut CampaignData, season: usize, with: impl Fn(&mut FleetView)) {
     let own = data.experiments.iter_mut();
-    own.filter(|one| one.scenario == season)
-        .filter_map(|one| one.fleet.as_mut())
+    own.filter(|experiment| experiment.scenario == season)
+        .filter_map(|experiment| experiment.fleet.as_mut())
         .for_each(with);
 }
 
@@ -236,37 +236,37 @@ fn unfairness_of_few_flows_is_not_compared_and_states_why() {
 #[test]
 fn a_measure_based_on_fewer_blocks_states_their_number() {
     let mut data = seasons(10);
-    let evening = data.experiments.iter_mut().filter(|one| one.scenario == 1);
-    for view in evening.filter_map(|one| one.fleet.as_mut()).take(2) {
+    let evening = data.experiments.iter_mut().filter(|experiment| experiment.scenario == 1);
+    for view in evening.filter_map(|experiment| experiment.fleet.as_mut()).take(2) {
         for bin in &mut view.latency_bins[0] {
             bin.flows = 58;
         }
     }
-    let found = only_finding(&data);
+    let finding = only_finding(&data);
     assert!(
-        found
+        finding
             .text
             .contains("percentage points (only 8 blocks). An experiment of each in 10 blocks."),
         "{}",
-        found.text
+        finding.text
     );
-    assert!((found.evidence["unfairness_n_first"] - 8.0).abs() < 1e-9);
+    assert!((finding.evidence["unfairness_n_first"] - 8.0).abs() < 1e-9);
 }
 
 /// Two sites are two networks, as two endpoints are.
 #[test]
 fn one_site_is_not_better_than_another() {
     let mut data = seasons(10);
-    for one in &mut data.scenarios {
-        let season = one.season().expect("a season").to_owned();
-        one.parameters.remove(ParameterName::Season);
-        one.parameters.insert(Parameter::Site(season));
-        one.varied = vec![ParameterName::Site];
+    for scenario in &mut data.scenarios {
+        let season = scenario.season().expect("a season").to_owned();
+        scenario.parameters.remove(ParameterName::Season);
+        scenario.parameters.insert(Parameter::Site(season));
+        scenario.varied = vec![ParameterName::Site];
     }
-    let found = findings(&data, &PlotSettings::default());
+    let findings = findings(&data, &PlotSettings::default());
     assert!(
-        found.iter().all(|one| !one.text.contains(" against ")),
-        "{found:?}"
+        findings.iter().all(|finding| !finding.text.contains(" against ")),
+        "{findings:?}"
     );
 }
 
@@ -279,19 +279,19 @@ fn time_hidden_by_queues_is_excluded_from_rates_and_reported() {
         let values = (Span::ZERO, Span::from_secs(1800), 4);
         (hidden.learning, hidden.time, hidden.changes) = values;
     });
-    let mut all = findings(&data, &PlotSettings::default()).into_iter();
-    assert!(all.any(|one| one.text.contains("hour (without 40 that were detected")));
-    let found = only_finding(&data);
+    let mut findings = findings(&data, &PlotSettings::default()).into_iter();
+    assert!(findings.any(|finding| finding.text.contains("hour (without 40 that were detected")));
+    let finding = only_finding(&data);
     // 16 to 18 changes less 4, in half an hour, against 10 to 12 in an hour.
-    let shift = found.evidence["changes_per_flow_hour_shift"];
+    let shift = finding.evidence["changes_per_flow_hour_shift"];
     assert!((14.0..=16.0).contains(&shift), "{shift}");
     assert!(
-        found.text.ends_with(
+        finding.text.ends_with(
             "Queues that all flows shared hid path changes for 50 % of the time in season \
              evening and 0 % in season night; the rates are of the rest."
         ),
         "{}",
-        found.text
+        finding.text
     );
 }
 
@@ -316,9 +316,9 @@ fn a_season_that_loses_flows_for_good_is_infinitely_unfair() {
 /// A season's fleets lose so many flows for good in these blocks, counted from 0, that there is no p95.
 fn lose(data: &mut CampaignData, season: usize, blocks: Range<u32>) {
     let own = data.experiments.iter_mut();
-    let own = own.filter(|one| one.scenario == season);
-    for one in own.filter(|one| blocks.contains(&one.experiment.block)) {
-        for bin in &mut one.fleet.as_mut().expect("a fleet").latency_bins[0] {
+    let own = own.filter(|experiment| experiment.scenario == season);
+    for experiment in own.filter(|experiment| blocks.contains(&experiment.experiment.block)) {
+        for bin in &mut experiment.fleet.as_mut().expect("a fleet").latency_bins[0] {
             bin.lost = bin.flows / 10;
             bin.latency[2..].fill(Latency::Lost);
         }
@@ -331,9 +331,9 @@ fn a_measure_lost_in_both_seasons_is_not_compared() {
     lose(&mut data, 0, 0..10);
     lose(&mut data, 1, 0..10);
     let lost = "Both lost too much for unfairness (p95 over p50) to be compared.";
-    let found = only_finding(&data);
-    assert!(found.text.ends_with(lost), "{}", found.text);
-    assert!((found.evidence["comparisons_together"] - 2.0).abs() < 1e-9);
+    let finding = only_finding(&data);
+    assert!(finding.text.ends_with(lost), "{}", finding.text);
+    assert!((finding.evidence["comparisons_together"] - 2.0).abs() < 1e-9);
     let notes = compared(&data).notes;
     assert!(notes.iter().any(|note| note.ends_with(lost)), "{notes:?}");
     // Nor are two seasons alike because neither has a number in blocks of its own.
@@ -370,10 +370,10 @@ fn all_comparisons_of_a_report_are_one_family() {
     assert!(few.contains(worse), "{few}");
     let mut data = seasons(7);
     for (index, season) in [(2, "noon"), (3, "dawn")] {
-        let mut one = data.scenarios[0].clone();
-        one.index = index;
-        one.id.0 += 10 + u64::from(index);
-        one.parameters.insert(Parameter::Season(season.to_owned()));
+        let mut scenario = data.scenarios[0].clone();
+        scenario.index = index;
+        scenario.id.0 += 10 + u64::from(index);
+        scenario.parameters.insert(Parameter::Season(season.to_owned()));
         for block in 0..7 {
             let mut measured = data.experiments[0].clone();
             measured.scenario = index as usize;
@@ -381,7 +381,7 @@ fn all_comparisons_of_a_report_are_one_family() {
             measured.fleet = Some(view(10 + u64::from(block) % 3));
             data.experiments.push(measured);
         }
-        data.scenarios.push(one);
+        data.scenarios.push(scenario);
     }
     let larger = only_finding(&data);
     assert!((larger.evidence["comparisons_together"] - 9.0).abs() < 1e-9);

@@ -24,12 +24,12 @@ fn draw_figures(data: &CampaignData) -> Vec<Figure> {
 }
 
 fn of_kind<'f>(figures: &'f [Figure], kind: &str) -> Vec<&'f Figure> {
-    figures.iter().filter(|one| one.kind == kind).collect()
+    figures.iter().filter(|figure| figure.kind == kind).collect()
 }
 
 fn printed_text(figure: &Figure) -> Vec<String> {
-    let found = texts(&figure.scene).into_iter();
-    found.map(|(_, text)| text.text).collect()
+    let texts = texts(&figure.scene).into_iter();
+    texts.map(|(_, text)| text.text).collect()
 }
 
 /// The areas and the dark lines inside the panels of a figure.
@@ -103,7 +103,7 @@ fn path_changes_in_a_bin_are_counted_as_they_happened() {
     counts.sort_unstable();
     let at = |share: f64| {
         let enough = |max: &&u32| {
-            let within = counts.iter().filter(|one| one <= max).count();
+            let within = counts.iter().filter(|count| count <= max).count();
             f64::from(u32::try_from(within).unwrap())
                 >= share * f64::from(u32::try_from(counts.len()).unwrap()) - 1e-6
         };
@@ -153,7 +153,7 @@ fn of_120_pairs_the_ten_with_the_largest_inflation_have_a_sentence() {
         .iter()
         .map(|pair| {
             (
-                pair.inflation.map_or(0.0, |one| one.ratio),
+                pair.inflation.map_or(0.0, |inflation| inflation.ratio),
                 pair.endpoint.as_str(),
             )
         })
@@ -161,8 +161,8 @@ fn of_120_pairs_the_ten_with_the_largest_inflation_have_a_sentence() {
     ranked.sort_by(|a, b| b.0.total_cmp(&a.0));
     let actual: Vec<String> = findings(&data, &PlotSettings::default())
         .into_iter()
-        .filter(|one| one.topic == "flows")
-        .map(|one| one.text)
+        .filter(|finding| finding.topic == "flows")
+        .map(|finding| finding.text)
         .collect();
     // The headline, ten pairs, and the rest.
     assert_eq!(actual.len(), 12, "{actual:#?}");
@@ -183,15 +183,15 @@ fn the_headline_is_the_share_of_pairs_above_an_inflation() {
     let ratios = || {
         view.pairs
             .iter()
-            .map(|pair| pair.inflation.map_or(0.0, |one| one.ratio - 1.0))
+            .map(|pair| pair.inflation.map_or(0.0, |inflation| inflation.ratio - 1.0))
     };
-    let found = findings(&data, &PlotSettings::default());
-    let headline = found
+    let findings = findings(&data, &PlotSettings::default());
+    let headline = findings
         .iter()
-        .find(|one| one.text.starts_with("Latency inflation"))
+        .find(|finding| finding.text.starts_with("Latency inflation"))
         .unwrap();
     let level = headline.evidence["inflation_level"];
-    let above = ratios().filter(|one| *one > level + 1e-12).count();
+    let above = ratios().filter(|ratio| *ratio > level + 1e-12).count();
     assert!((1..=6).contains(&above), "5 % of 120 are 6: {above}");
     let share = format!("{:.1} % of the pairs ({above} of 120)", real(above) / 1.2);
     assert!(
@@ -199,7 +199,7 @@ fn the_headline_is_the_share_of_pairs_above_an_inflation() {
         "{share} in {}",
         headline.text
     );
-    let above = ratios().filter(|one| *one > 0.32).count();
+    let above = ratios().filter(|ratio| *ratio > 0.32).count();
     let actual = headline.evidence["pairs_above_32_percent"];
     assert!((actual - real(above)).abs() < 1e-9, "{actual} {above}");
     let figures = draw_figures(&data);
@@ -232,13 +232,13 @@ fn of_120_pairs_no_page_shows_one_in_which_nothing_happens() {
         ("flow-moved", 2),
         ("flow-dissected", 4),
     ] {
-        let found = of_kind(&figures, kind);
+        let drawn = of_kind(&figures, kind);
         assert!(
-            (1..=pages).contains(&found.len()),
+            (1..=pages).contains(&drawn.len()),
             "{kind}: {}",
-            found.len()
+            drawn.len()
         );
-        for figure in found {
+        for figure in drawn {
             for text in printed_text(figure) {
                 let name = text.split([':', ',']).next().unwrap_or_default();
                 assert!(!quiet.contains(&name), "{}: {text}", figure.name);

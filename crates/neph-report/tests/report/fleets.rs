@@ -56,8 +56,8 @@ fn a_fleet_has_ten_figures_and_no_empty_ones() {
 #[test]
 fn figures_without_data_are_not_drawn() {
     // One pair has no distribution of inflation and nobody to stand beside.
-    let one = draw_figures(&SMALL.campaign());
-    assert!(!kinds(&one).contains(&"flow-inflation") && !kinds(&one).contains(&"flow-spectra"));
+    let of_one_pair = draw_figures(&SMALL.campaign());
+    assert!(!kinds(&of_one_pair).contains(&"flow-inflation") && !kinds(&of_one_pair).contains(&"flow-spectra"));
     let mut data = SMALL.campaign();
     for experiment in &mut data.experiments {
         experiment.traces.clear();
@@ -172,15 +172,15 @@ fn messages_become_the_same_figures() {
     let classes: Vec<usize> = read.classes.iter().map(Vec::len).collect();
     assert_eq!(classes, [4, 2], "the paths of both pairs");
     experiment.fleet = Some(read);
-    let found = draw_figures(&data);
-    assert!(kinds(&found).iter().all(|kind| KINDS.contains(kind)));
+    let figures = draw_figures(&data);
+    assert!(kinds(&figures).iter().all(|kind| KINDS.contains(kind)));
     for kind in [
         "flow-dissected",
         "flow-spectrum",
         "flow-changes",
         "flow-moved",
     ] {
-        assert!(kinds(&found).contains(&kind), "{kind}");
+        assert!(kinds(&figures).contains(&kind), "{kind}");
     }
 }
 

@@ -23,12 +23,12 @@ fn of_fleets(keep_echoes: impl Fn(usize) -> bool) -> CampaignData {
         let flows = NonZeroU32::new(512).expect("some");
         scenario.parameters.insert(Parameter::Flows(flows));
     }
-    for (index, one) in data.experiments.iter_mut().enumerate() {
+    for (index, experiment) in data.experiments.iter_mut().enumerate() {
         let keeps = keep_echoes(index);
         let stays = |role| role != FlowRole::Main && keeps;
-        one.flows.retain(|flow| stays(flow.flow.role));
-        one.experiment.flows.retain(|flow| stays(flow.role));
-        one.experiment.fleet = Some(Fleet {
+        experiment.flows.retain(|flow| stays(flow.flow.role));
+        experiment.experiment.flows.retain(|flow| stays(flow.role));
+        experiment.experiment.fleet = Some(Fleet {
             probe: ProbeKind::Udp,
             slots: 512,
             endpoints: vec![FleetEndpoint {

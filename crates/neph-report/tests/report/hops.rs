@@ -35,7 +35,7 @@ fn single_between(names: [&str; 3], delays: &[&[Option<i64>]]) -> Vec<Figure> {
     };
     let delays: Vec<Vec<HopsDelay>> = delays
         .iter()
-        .map(|one| one.iter().map(known).collect())
+        .map(|of_packet| of_packet.iter().map(known).collect())
         .collect();
     let packets: Vec<HopsPacket<'_>> = (0..)
         .zip(&delays)
@@ -155,7 +155,7 @@ fn the_slowest_comes_first_and_a_loss_ends_where_it_was_lost() {
 
 #[test]
 fn a_delay_within_its_error_bound_is_marked_in_the_caption() {
-    let printed = |figures: &[Figure], what: &str| figures[0].caption.contains(what);
+    let printed = |figures: &[Figure], part: &str| figures[0].caption.contains(part);
     let shorter = single(&[&[Some(0)], &[Some(0)]]);
     assert!(printed(&shorter, "Pale"), "{}", shorter[0].caption);
     let longer = single(&[&[Some(40)], &[Some(50)]]);
@@ -291,8 +291,8 @@ fn between_two(delays: &[(i64, i64)]) -> Vec<Figure> {
 }
 
 fn find<'a>(figures: &'a [Figure], kind: &str) -> &'a Figure {
-    let mut found = figures.iter().filter(|figure| figure.kind == kind);
-    found.next().expect("drawn")
+    let mut of_kind = figures.iter().filter(|figure| figure.kind == kind);
+    of_kind.next().expect("drawn")
 }
 
 #[test]

@@ -19,8 +19,8 @@ fn responding(data: &mut CampaignData, scenario: usize, micros: impl Fn(u32) -> 
 }
 
 fn about(data: &CampaignData, settings: &PlotSettings, topic: &str) -> Vec<Finding> {
-    let found = findings(data, settings).into_iter();
-    found.filter(|finding| finding.topic == topic).collect()
+    let findings = findings(data, settings).into_iter();
+    findings.filter(|finding| finding.topic == topic).collect()
 }
 
 fn within(millis: i64) -> PlotSettings {

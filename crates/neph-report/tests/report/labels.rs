@@ -90,7 +90,7 @@ fn a_load_with_a_name_is_called_by_it_in_figures() {
     let mut data = under_loads();
     for scenario in &mut data.scenarios {
         let load = scenario.parameters.stress().expect("a load").clone();
-        let index = LOADS.iter().position(|one| *one == load.unnamed());
+        let index = LOADS.iter().position(|other| *other == load.unnamed());
         if let Some(index) = index.filter(|index| *index > 0) {
             let named = load.with_name(&format!("busy {index}")).expect("a name");
             scenario.parameters.insert(Parameter::Stress(named));

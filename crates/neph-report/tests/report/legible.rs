@@ -15,9 +15,9 @@ pub(crate) fn texts(scene: &Scene) -> Vec<(Rect, Text)> {
             }
         }
     }
-    let mut found = Vec::new();
-    collect(&scene.marks, &mut found);
-    let boxed = found.into_iter().map(|text| {
+    let mut texts = Vec::new();
+    collect(&scene.marks, &mut texts);
+    let boxed = texts.into_iter().map(|text| {
         let (along, high) = (text.width(), text.size * 0.72);
         let before = match text.anchor {
             neph_report::Anchor::Start => 0.0,
@@ -40,14 +40,14 @@ fn overlap(a: &Rect, b: &Rect) -> bool {
 /// Panics where a text lies on another or beyond the page.
 pub(crate) fn no_text_touches(figures: &[Figure]) {
     for figure in figures {
-        let found = texts(&figure.scene);
-        for (index, (rect, text)) in found.iter().enumerate() {
+        let texts = texts(&figure.scene);
+        for (index, (rect, text)) in texts.iter().enumerate() {
             let inside = rect.x >= 0.0
                 && rect.y >= 0.0
                 && rect.right() <= figure.scene.width
                 && rect.bottom() <= figure.scene.height;
             assert!(inside, "{}: {:?} leaves the page", figure.name, text.text);
-            for (other, second) in &found[index + 1..] {
+            for (other, second) in &texts[index + 1..] {
                 let (a, b) = (&text.text, &second.text);
                 assert!(!overlap(rect, other), "{}: {a:?} on {b:?}", figure.name);
             }

@@ -131,7 +131,7 @@ fn an_experiment_that_measured_nothing_breaks_no_report() {
 #[test]
 fn a_stored_fleet_has_the_same_changes_as_the_live_fleet() {
     let (mut data, messages) = wild();
-    let mut found = Vec::new();
+    let mut counts = Vec::new();
     for criteria in [
         None,
         Some(Criteria {
@@ -150,9 +150,9 @@ fn a_stored_fleet_has_the_same_changes_as_the_live_fleet() {
         let loaded = stored_fleet(&data, &messages, (&[], &[])).unwrap();
         let read = loaded.experiments[0].fleet.as_ref().unwrap();
         assert_eq!(read.changes, live.view().changes, "{criteria:?}");
-        found.push(read.changes.len());
+        counts.push(read.changes.len());
     }
-    assert!(found[0] > found[1], "{found:?}");
+    assert!(counts[0] > counts[1], "{counts:?}");
 }
 
 /// The cells of the only row, from the fourth on: what stands before tells whose it is.
@@ -220,8 +220,8 @@ fn a_trace_speaks_for_the_change_that_it_was_made_for() {
         route(Slot(0), changes[0].source_port, None),
     ];
     let loaded = stored_fleet(&data, &messages, (&routes, &[])).unwrap();
-    let one = &loaded.experiments[0];
-    let read = &one.fleet.as_ref().unwrap().changes;
+    let experiment = &loaded.experiments[0];
+    let read = &experiment.fleet.as_ref().unwrap().changes;
     let verdicts: Vec<Option<bool>> = read.iter().map(|it| it.evidence.trace).collect();
     let first = [Some(true), Some(true), Some(false), None, None];
     assert_eq!(verdicts[..5], first);
@@ -229,7 +229,7 @@ fn a_trace_speaks_for_the_change_that_it_was_made_for() {
     let count = read.len() as u64;
     let traced = [count, 3, 2, 1].map(Cell::Integer);
     assert_eq!(cells_of(&loaded, "flow-traced"), traced);
-    let ports: usize = one.traces.iter().map(|trace| trace.routes.len()).sum();
+    let ports: usize = experiment.traces.iter().map(|trace| trace.routes.len()).sum();
     assert!((1..=5).contains(&ports), "the latest route of each slot");
 }
 
@@ -264,10 +264,10 @@ fn where_nothing_was_traced_or_transferred_there_is_no_table_of_it() {
     let (data, messages) = wild();
     let loaded = stored_fleet(&data, &messages, (&[], &[])).unwrap();
     let all = tables(&loaded, &PlotSettings::default());
-    let found = ["flow-traced", "flow-transfers"];
+    let absent = ["flow-traced", "flow-transfers"];
     assert!(
         all.iter()
-            .all(|table| !found.contains(&table.name) || table.rows.is_empty())
+            .all(|table| !absent.contains(&table.name) || table.rows.is_empty())
     );
 }
 

@@ -44,19 +44,19 @@ fn with_loads() -> CampaignData {
                 ended: Some(Wall::from_unix_nanos(10_000_000_000)),
                 ..Experiment::begun(data.campaign.id, scenario.id, Wall::from_unix_nanos(0))
             };
-            let mut one = ExperimentData::new(experiment, index, &[]);
+            let mut experiment_data = ExperimentData::new(experiment, index, &[]);
             for second in 1..=4 {
                 // The mean over seconds counts.
                 let sway = if second % 2 == 0 { 5e6 } else { -5e6 };
                 for (end, more) in [(LoadEnd::Sent, 1e6), (LoadEnd::Received, 0.0)] {
-                    one.samples.push(Sample {
+                    experiment_data.samples.push(Sample {
                         series: SeriesName::Load(number, end),
                         at: second * 1_000_000_000,
                         value: rate * 1e6 * around + sway + more,
                     });
                 }
             }
-            data.experiments.push(one);
+            data.experiments.push(experiment_data);
         }
         data.scenarios.push(scenario);
     }
@@ -67,7 +67,7 @@ fn with_loads() -> CampaignData {
 fn a_table_has_the_rate_of_each_load_at_both_ends() {
     let (data, settings) = (with_loads(), PlotSettings::default());
     let tables = table::tables(&data, &settings);
-    let loads = tables.iter().find(|one| one.name == "loads");
+    let loads = tables.iter().find(|table| table.name == "loads");
     let csv = loads.expect("a table").csv();
     for line in [
         "a flow h:1 max,sent,12,91,",
@@ -87,17 +87,17 @@ fn a_table_has_the_rate_of_each_load_at_both_ends() {
 #[test]
 fn a_load_is_compared_alone_and_with_a_second_load() {
     let (data, settings) = (with_loads(), PlotSettings::default());
-    let found = findings(&data, &settings);
-    let of_loads: Vec<_> = found.iter().filter(|one| one.topic == "load").collect();
-    let [one] = of_loads.as_slice() else {
+    let findings = findings(&data, &settings);
+    let of_loads: Vec<_> = findings.iter().filter(|finding| finding.topic == "load").collect();
+    let [finding] = of_loads.as_slice() else {
         panic!("{of_loads:#?}")
     };
-    assert!((one.evidence["share_least"] + 0.5).abs() < 1e-9, "{one:?}");
-    assert!(one.text.contains("a flow h:1 max"), "{}", one.text);
+    assert!((finding.evidence["share_least"] + 0.5).abs() < 1e-9, "{finding:?}");
+    assert!(finding.text.contains("a flow h:1 max"), "{}", finding.text);
     assert!(
-        one.text.contains("significant over 12 blocks"),
+        finding.text.contains("significant over 12 blocks"),
         "{}",
-        one.text
+        finding.text
     );
     // What is said of a plan before it runs counts this comparison too.
     let loaded = comparisons(&data.scenarios, 0);

@@ -118,12 +118,12 @@ fn a_quantile_that_loss_decides_has_no_number() {
     let mut data = hundred();
     let messages: Vec<Message> = (0..100)
         .map(|number| {
-            let mut one = message(number);
+            let mut message = message(number);
             if number >= 40 {
-                one.outcome = Outcome::Lost;
-                one.marks.app_recv = None;
+                message.outcome = Outcome::Lost;
+                message.marks.app_recv = None;
             }
-            one
+            message
         })
         .collect();
     let experiment = data.experiments[0].experiment.clone();
@@ -150,13 +150,13 @@ fn unsent_messages_are_counted_apart_from_loss() {
     // The connection was down for the last 60: two of the 40 others were lost.
     let messages: Vec<Message> = (0..100)
         .map(|number| {
-            let mut one = message(number);
-            one.outcome = match number {
+            let mut message = message(number);
+            message.outcome = match number {
                 0..38 => Outcome::Reply,
                 38 | 39 => Outcome::Lost,
                 _ => Outcome::Failed,
             };
-            one
+            message
         })
         .collect();
     let experiment = data.experiments[0].experiment.clone();

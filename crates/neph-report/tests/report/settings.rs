@@ -98,14 +98,14 @@ fn of(data: &CampaignData, figure: &str) -> Vec<Figure> {
 
 fn dots(figures: &[Figure]) -> usize {
     fn within(marks: &[Mark]) -> usize {
-        let each = marks.iter().map(|mark| match mark {
+        let discs = marks.iter().map(|mark| match mark {
             Mark::Disc { .. } => 1,
             Mark::Clip { marks, .. } => within(marks),
             _ => 0,
         });
-        each.sum()
+        discs.sum()
     }
-    figures.iter().map(|one| within(&one.scene.marks)).sum()
+    figures.iter().map(|figure| within(&figure.scene.marks)).sum()
 }
 
 #[test]
@@ -293,13 +293,13 @@ fn blocks_are_labelled_with_their_duration() {
 
 /// The labels of vertical axes of a page, with how many panels have each.
 fn vertical_labels(figure: &Figure) -> BTreeMap<String, usize> {
-    let mut found = BTreeMap::new();
+    let mut labels = BTreeMap::new();
     for (_, text) in crate::legible::texts(&figure.scene) {
         let is_label = text.anchor == Anchor::End && text.text.parse::<f64>().is_ok();
-        *found.entry(text.text).or_default() += usize::from(is_label);
+        *labels.entry(text.text).or_default() += usize::from(is_label);
     }
-    found.retain(|_, panels| *panels > 0);
-    found
+    labels.retain(|_, panels| *panels > 0);
+    labels
 }
 
 #[test]

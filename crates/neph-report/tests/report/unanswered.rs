@@ -8,7 +8,7 @@ use crate::synthetic::{self, CONTINENT, METRO};
 
 /// Each of the scenario's first messages ends so.
 pub(crate) fn ending(data: &mut CampaignData, scenario: usize, messages: usize, outcome: Outcome) {
-    let of_scenario = |one: &&mut ExperimentData| one.scenario == scenario;
+    let of_scenario = |experiment: &&mut ExperimentData| experiment.scenario == scenario;
     for experiment in data.experiments.iter_mut().filter(of_scenario) {
         for exchange in experiment.flows[0].exchanges.iter_mut().take(messages) {
             exchange.outcome = outcome;
@@ -56,9 +56,9 @@ fn failed_experiments_are_reported_with_reason_and_remedy() {
     let (dead, alive): (Vec<_>, Vec<_>) = data
         .experiments
         .drain(..)
-        .partition(|one| one.scenario == 1);
+        .partition(|experiment| experiment.scenario == 1);
     data.experiments = alive;
-    data.left_out = dead.into_iter().map(|one| one.experiment).collect();
+    data.left_out = dead.into_iter().map(|experiment| experiment.experiment).collect();
     for experiment in &mut data.left_out {
         experiment.status = ExperimentStatus::Failed;
         experiment.reason = Some(format!("refused in block {}", experiment.block));

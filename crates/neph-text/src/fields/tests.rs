@@ -10,14 +10,14 @@ fn problems_of(text: &str, read: impl Fn(&mut Fields<'_>)) -> Vec<String> {
     fields.finish();
     match problems.verdict(Some(())) {
         Ok(()) => Vec::new(),
-        Err(found) => found.iter().map(ToString::to_string).collect(),
+        Err(mistakes) => mistakes.iter().map(ToString::to_string).collect(),
     }
 }
 
 #[test]
 fn every_mistake_is_reported_with_its_position_and_remedy() {
     let text = "interval = 25\nsize = \"10 KB\"\nprot = 80\nshare = \"200%\"\n";
-    let found = problems_of(text, |fields| {
+    let problems = problems_of(text, |fields| {
         assert_eq!(fields.optional::<Nanos>("interval"), None);
         assert_eq!(fields.optional::<Bytes>("size"), None);
         assert_eq!(fields.optional::<Port>("port"), None);
@@ -32,13 +32,13 @@ fn every_mistake_is_reported_with_its_position_and_remedy() {
         "p.toml:3:1: 'prot' is not known here; did you mean 'port'?",
         "p.toml:4:9: \"200%\" is no share; write a share from 0% to 100% such as \"0.1%\"",
     ];
-    assert_eq!(found, expected);
+    assert_eq!(problems, expected);
 }
 
 #[test]
 fn single_values_and_lists_are_the_same_thing() {
     let text = "a = \"25ms\"\nb = [1, 2]\nc = [1, 2, 1]\nd = []\n";
-    let found = problems_of(text, |fields| {
+    let problems = problems_of(text, |fields| {
         let a = fields.one_or_list::<Nanos>("a").expect("there");
         assert_eq!(
             (a.len(), a[0].value, a[0].span.clone()),
@@ -54,37 +54,37 @@ fn single_values_and_lists_are_the_same_thing() {
         "p.toml:3:12: 'c' holds this value twice; remove one of them",
         "p.toml:4:5: 'd' is an empty list; write at least one value",
     ];
-    assert_eq!(found, expected);
+    assert_eq!(problems, expected);
 }
 
 #[test]
 fn a_file_of_many_mistakes_reports_100_and_counts_the_rest() {
     let text = (0..250).fold(String::new(), |text, n| text + &format!("k{n} = 1\n"));
-    let found = problems_of(&text, |_| ());
-    assert_eq!(found.len(), 101);
-    assert!(found[100].contains("150 more mistakes"), "{}", found[100]);
+    let problems = problems_of(&text, |_| ());
+    assert_eq!(problems.len(), 101);
+    assert!(problems[100].contains("150 more mistakes"), "{}", problems[100]);
 }
 
 #[test]
 fn problems_of_a_hostile_file_are_short_and_harmless() {
     let text = format!("\"a\\u001b[2J{}\" = 1\n", "x".repeat(10_000));
-    let found = problems_of(&text, |_| ());
-    assert_eq!(found.len(), 1);
+    let problems = problems_of(&text, |_| ());
+    assert_eq!(problems.len(), 1);
     assert!(
-        found[0].len() < 800 && !found[0].contains('\u{1b}'),
+        problems[0].len() < 800 && !problems[0].contains('\u{1b}'),
         "{}",
-        found[0]
+        problems[0]
     );
 }
 
 #[test]
 fn a_list_beyond_all_reason_is_refused() {
     let text = format!("a = [{}]", "1,".repeat(5_000));
-    let found = problems_of(&text, |fields| {
+    let problems = problems_of(&text, |fields| {
         fields.one_or_list::<u32>("a");
     });
     assert_eq!(
-        found,
+        problems,
         ["p.toml:1:5: 'a' holds 5000 values; write at most 4096"]
     );
 }

@@ -7,8 +7,8 @@ fn read(text: &str) -> (Node, Vec<String>) {
     let source = Source::new("s.yaml", text);
     let problems = Problems::new(&source);
     let node = parse_yaml(&problems);
-    let found = problems.verdict(Some(())).err().unwrap_or_default();
-    (node, found.iter().map(ToString::to_string).collect())
+    let mistakes = problems.verdict(Some(())).err().unwrap_or_default();
+    (node, mistakes.iter().map(ToString::to_string).collect())
 }
 
 #[test]
@@ -33,24 +33,24 @@ fn lists_of_tables_and_scalars_keep_their_places() {
 
 #[test]
 fn refused_yaml_is_reported_with_its_position() {
-    let (_, found) = read("a: 1\na: 2\n");
+    let (_, mistakes) = read("a: 1\na: 2\n");
     assert_eq!(
-        found,
+        mistakes,
         ["s.yaml:2:1: 'a' is given twice; remove one of them"]
     );
-    let (_, found) = read("a: &x 1\nb: *x\n");
+    let (_, mistakes) = read("a: &x 1\nb: *x\n");
     assert_eq!(
-        found,
+        mistakes,
         ["s.yaml:2:4: aliases are not taken; write the value out"]
     );
-    let (_, found) = read(&"[".repeat(40));
-    assert!(found[0].contains("nested deeper"), "{found:?}");
-    let (_, found) = read("a: [1, 2\nb: 3\n");
-    assert_eq!(found.len(), 1, "{found:?}");
-    let (_, found) = read("a: 1\n---\nb: 2\n");
+    let (_, mistakes) = read(&"[".repeat(40));
+    assert!(mistakes[0].contains("nested deeper"), "{mistakes:?}");
+    let (_, mistakes) = read("a: [1, 2\nb: 3\n");
+    assert_eq!(mistakes.len(), 1, "{mistakes:?}");
+    let (_, mistakes) = read("a: 1\n---\nb: 2\n");
     assert!(
-        found[0].starts_with("s.yaml:2:1: a second document"),
-        "{found:?}"
+        mistakes[0].starts_with("s.yaml:2:1: a second document"),
+        "{mistakes:?}"
     );
 }
 

@@ -123,14 +123,14 @@ impl Ticks {
     #[inline]
     fn nanos(self, ticks: u64) -> Option<i64> {
         // Nearly all files have one of these units, and a 128-bit division is slow.
-        let each = match self.per_second {
+        let nanos_per_tick = match self.per_second {
             1_000_000_000 => 1,
             1_000_000 => 1_000,
             _ => return self.divided(ticks),
         };
         let nanos = i64::try_from(ticks)
             .ok()
-            .and_then(|ticks| ticks.checked_mul(each));
+            .and_then(|ticks| ticks.checked_mul(nanos_per_tick));
         match nanos {
             Some(nanos) => nanos.checked_add(self.offset.checked_mul(1_000_000_000)?),
             None => self.divided(ticks),

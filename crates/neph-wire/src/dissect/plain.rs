@@ -147,7 +147,7 @@ mod tests {
                     panic!("not TCP: {whole:?}");
                 };
                 prop_assert_eq!((whole.vlan, whole.tunnel), (None, None));
-                prop_assert_eq!(plain.addresses.map(|one| std::net::IpAddr::V4(one.into())), [whole.ip.source, whole.ip.destination]);
+                prop_assert_eq!(plain.addresses.map(|address| std::net::IpAddr::V4(address.into())), [whole.ip.source, whole.ip.destination]);
                 prop_assert_eq!(plain.ports, [header.source, header.destination]);
                 prop_assert_eq!((plain.seq, plain.ack, plain.flags, plain.window), (header.seq, header.ack, header.flags, header.window));
                 let options = tcp_options(header.options);

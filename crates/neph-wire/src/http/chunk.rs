@@ -134,11 +134,11 @@ impl ChunkReader {
         })
     }
 
-    fn skip(&mut self, byte: u8, most: u32) -> Result<(), BodyError> {
+    fn skip(&mut self, byte: u8, limit: u32) -> Result<(), BodyError> {
         self.skipped += 1;
         if byte == b'\n' {
             Err(BodyError::ChunkEnd)
-        } else if self.skipped > most {
+        } else if self.skipped > limit {
             Err(BodyError::Trailer)
         } else {
             Ok(())

@@ -379,9 +379,9 @@ fn a_response_may_have_hundreds_of_headers_and_a_long_head() {
         );
         assert_eq!(head.headers().only("content-length"), Some(&b"0"[..]));
     }
-    let most = MAX_RESPONSE_HEADERS;
-    let refused = parse_response(response(most, 1).as_bytes()).map(|_| ());
-    assert_eq!(refused, Err(HttpError::TooManyHeaders(most)));
+    let maximum = MAX_RESPONSE_HEADERS;
+    let refused = parse_response(response(maximum, 1).as_bytes()).map(|_| ());
+    assert_eq!(refused, Err(HttpError::TooManyHeaders(maximum)));
     let refused = parse_response(response(1, 256 << 10).as_bytes()).map(|_| ());
     assert_eq!(refused, Err(HttpError::HeadTooLong(MAX_RESPONSE_HEAD)));
 }

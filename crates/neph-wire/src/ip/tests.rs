@@ -57,10 +57,10 @@ fn tcp_options_are_read_up_to_the_first_invalid_one() {
     let syn = [
         2, 4, 5, 180, 4, 2, 8, 10, 0, 0, 0, 7, 0, 0, 0, 0, 1, 3, 3, 7,
     ];
-    let found = tcp_options(&syn);
-    assert_eq!(found.timestamps, Some((7, 0)));
+    let options = tcp_options(&syn);
+    assert_eq!(options.timestamps, Some((7, 0)));
     assert_eq!(
-        (found.largest_segment, found.window_scale),
+        (options.largest_segment, options.window_scale),
         (Some(1460), Some(7))
     );
     let sack = [1, 1, 5, 10, 0, 0, 0, 4, 0, 0, 0, 9, 8, 10, 0, 0];

@@ -128,14 +128,14 @@ pub fn tcp_options(options: &[u8]) -> TcpOptions {
 }
 
 fn walk_options(options: &[u8]) -> TcpOptions {
-    let mut found = TcpOptions::default();
+    let mut read_options = TcpOptions::default();
     let mut reader = Reader::new(options);
-    while read_option(&mut reader, &mut found).is_some() {}
-    found
+    while read_option(&mut reader, &mut read_options).is_some() {}
+    read_options
 }
 
 /// Reads one option; `None` at the end of the options.
-fn read_option(reader: &mut Reader<'_>, found: &mut TcpOptions) -> Option<()> {
+fn read_option(reader: &mut Reader<'_>, read_options: &mut TcpOptions) -> Option<()> {
     let kind = reader.u8()?;
     if kind == 0 {
         return None;
@@ -146,13 +146,13 @@ fn read_option(reader: &mut Reader<'_>, found: &mut TcpOptions) -> Option<()> {
     let len = usize::from(reader.u8()?).checked_sub(2)?;
     let mut value = Reader::new(reader.slice(len)?);
     match (kind, len) {
-        (2, 2) => found.largest_segment = value.u16(),
-        (3, 1) => found.window_scale = value.u8(),
+        (2, 2) => read_options.largest_segment = value.u16(),
+        (3, 1) => read_options.window_scale = value.u8(),
         (5, 8..) => {
-            found.sack = value.u32().zip(value.u32());
-            found.second_sack = value.u32().zip(value.u32());
+            read_options.sack = value.u32().zip(value.u32());
+            read_options.second_sack = value.u32().zip(value.u32());
         }
-        (8, 8) => found.timestamps = value.u32().zip(value.u32()),
+        (8, 8) => read_options.timestamps = value.u32().zip(value.u32()),
         _ => {}
     }
     Some(())

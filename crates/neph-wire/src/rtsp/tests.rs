@@ -235,11 +235,11 @@ proptest! {
         source in option::of(word()), client_port in option::of(ports()),
         server_port in option::of(ports()), ssrc: Option<u32>,
     ) {
-        let one = Transport {
+        let transport = Transport {
             is_udp, is_unicast, destination, source, client_port, server_port, ssrc,
         };
-        let two = vec![one.clone(), one.clone()];
-        prop_assert_eq!(Transport::parse_all(&format!("{one},{one}")), two);
+        let two = vec![transport.clone(), transport.clone()];
+        prop_assert_eq!(Transport::parse_all(&format!("{transport},{transport}")), two);
     }
 
     #[test]

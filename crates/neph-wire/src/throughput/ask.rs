@@ -160,16 +160,16 @@ impl TestRequest {
 pub(super) fn within(
     quantity: &'static str,
     value: u64,
-    least: u64,
-    most: u64,
+    minimum: u64,
+    maximum: u64,
 ) -> Result<(), TestRequestError> {
-    if (least..=most).contains(&value) {
+    if (minimum..=maximum).contains(&value) {
         return Ok(());
     }
     Err(TestRequestError::Range {
         what: quantity,
         value,
-        least,
-        most,
+        least: minimum,
+        most: maximum,
     })
 }

@@ -47,7 +47,7 @@ impl Lines {
     /// The line is too long, or no message. It is removed in both cases.
     pub fn next_message<M: DeserializeOwned>(&mut self) -> Result<Option<M>, LineError> {
         let rest = self.bytes.get(self.searched..).unwrap_or_default();
-        let Some(found) = rest.iter().position(|byte| *byte == b'\n') else {
+        let Some(newline) = rest.iter().position(|byte| *byte == b'\n') else {
             self.searched = self.bytes.len();
             return if self.bytes.len() > LONGEST_LINE {
                 Err(LineError::Long)
@@ -55,7 +55,7 @@ impl Lines {
                 Ok(None)
             };
         };
-        let end = self.searched + found;
+        let end = self.searched + newline;
         self.searched = 0;
         let line: Vec<u8> = self.bytes.drain(..=end).collect();
         if end > LONGEST_LINE {

@@ -103,15 +103,15 @@ impl RrTestRequest {
             TestRequest::SHORTEST_NS,
             TestRequest::LONGEST_NS,
         )?;
-        let most = u64::from(self.kind.most());
+        let maximum = u64::from(self.kind.most());
         let (request, reply) = (self.request_bytes.into(), self.reply_bytes.into());
         within(
             "request_bytes",
             request,
             self.kind.least_request().into(),
-            most,
+            maximum,
         )?;
-        within("reply_bytes", reply, self.kind.least_reply().into(), most)?;
+        within("reply_bytes", reply, self.kind.least_reply().into(), maximum)?;
         if let Some(dscp) = self.dscp {
             within("dscp", dscp.into(), 0, 63)?;
         }

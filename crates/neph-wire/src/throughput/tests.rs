@@ -154,10 +154,10 @@ fn a_request_response_test_has_room_for_its_tag_and_a_most() {
         change(&mut request);
         request.check().map_err(|error| error.to_string())
     };
-    let short = |name: &str, least: u32, most: u32| {
+    let short = |name: &str, minimum: u32, maximum: u32| {
         Err(format!(
-            "{name} is {}, from {least} to {most} is possible",
-            least - 1
+            "{name} is {}, from {minimum} to {maximum} is possible",
+            minimum - 1
         ))
     };
     let few = |ask: &mut RrTestRequest| ask.request_bytes = 15;

@@ -301,7 +301,7 @@ fn a_control_frame_reader_buffers_no_message_data() {
     frames.extend_from_slice(&[7; 100]);
     for piece in [1, 7, 1_000, frames.len()] {
         let mut assembler = Assembler::control_frames(Role::Client);
-        let (mut buffer, mut pings, mut most) = (Vec::new(), 0, 0);
+        let (mut buffer, mut pings, mut maximum) = (Vec::new(), 0, 0);
         for bytes in frames.chunks(piece) {
             buffer.extend_from_slice(bytes);
             while let Step::Frame { consumed, event } = assembler.step(&mut buffer).expect("frames")
@@ -309,10 +309,10 @@ fn a_control_frame_reader_buffers_no_message_data() {
                 pings += usize::from(event == Event::Ping(b"now"));
                 buffer.drain(..consumed);
             }
-            most = most.max(buffer.len());
+            maximum = maximum.max(buffer.len());
         }
         assert_eq!((pings, assembler.buffered()), (1, 0), "pieces of {piece}");
-        assert!(most < 14, "{most} bytes kept");
+        assert!(maximum < 14, "{maximum} bytes kept");
     }
     let mut control_only = Assembler::control_frames(Role::Client);
     let mut continuation = vec![0x80, 0];

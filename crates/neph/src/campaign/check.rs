@@ -16,9 +16,9 @@ pub(crate) fn run(args: &PlanArgs) -> Result<Outcome, Failure> {
     let read = read(&args.plan)?;
     let resolver = |host: &str| -> Result<Vec<IpAddr>, String> {
         let target = Target::icmp(host).map_err(|error| error.to_string())?;
-        let found = target.addresses(None);
-        let found = found.map_err(|error| error.to_string())?;
-        Ok(found.iter().map(SocketAddr::ip).collect())
+        let addresses = target.addresses(None);
+        let addresses = addresses.map_err(|error| error.to_string())?;
+        Ok(addresses.iter().map(SocketAddr::ip).collect())
     };
     if let Err(problems) = resolve::resolve(&read.plan, &read.source, &resolver) {
         return Err(Failure::Text(read.source, problems));

@@ -107,11 +107,11 @@ impl UsableController {
         })
     }
 
-    fn at_port(args: &OperatorArgs, found: OperatorController) -> Result<Self, Failure> {
-        let controller_agents = agents_at(&found.controller_place).map_err(operator::failure)?;
+    fn at_port(args: &OperatorArgs, controller: OperatorController) -> Result<Self, Failure> {
+        let controller_agents = agents_at(&controller.controller_place).map_err(operator::failure)?;
         Ok(Self {
-            controller_place: found.controller_place,
-            id: controller_id(&found.authority),
+            controller_place: controller.controller_place,
+            id: controller_id(&controller.authority),
             signer: Signer::without_key(),
             enrolled: controller_agents
                 .enrolled
@@ -134,7 +134,7 @@ fn find(control: &Control<'_>) -> Result<UsableController, Failure> {
         return UsableController::in_folder(folder);
     }
     match control.operator.find()? {
-        Some(found) => UsableController::at_port(control.operator, found),
+        Some(controller) => UsableController::at_port(control.operator, controller),
         None => Err(Failure::usage(
             "the plan has sites with agents: add --control FOLDER, the folder in which neph control serve runs, or \
              --controller wss://HOST:PORT from another host",
@@ -144,8 +144,8 @@ fn find(control: &Control<'_>) -> Result<UsableController, Failure> {
 
 /// The executor whose orders go to agents.
 fn agents(plan: &Plan, control: &Control<'_>) -> Result<Box<dyn Executor>, Failure> {
-    let found = find(control)?;
-    are_enrolled(plan, &found.enrolled, &found.listing)?;
+    let controller = find(control)?;
+    are_enrolled(plan, &controller.enrolled, &controller.listing)?;
     let pairs = plan.agents.iter();
     let pairs = pairs.map(|site| (site.name.value.clone(), site.agent.value.clone()));
     let sites = Sites {
@@ -154,11 +154,11 @@ fn agents(plan: &Plan, control: &Control<'_>) -> Result<Box<dyn Executor>, Failu
         default: None,
     };
     let agents = sites.agents.values().cloned().collect();
-    let bus = CampaignSocket::connect(found.controller_place, agents).map_err(operator::failure)?;
+    let bus = CampaignSocket::connect(controller.controller_place, agents).map_err(operator::failure)?;
     // In the workspace: only one campaign uses it at a time, and it is there when the campaign is
     // resumed.
-    let orders = control.workspace.folder().join("orders").join(found.id);
-    let executor = AgentsExecutor::new(&orders, sites, bus, found.signer);
+    let orders = control.workspace.folder().join("orders").join(controller.id);
+    let executor = AgentsExecutor::new(&orders, sites, bus, controller.signer);
     Ok(Box::new(executor.map_err(Failure::refused)?))
 }
 

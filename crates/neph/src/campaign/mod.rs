@@ -73,7 +73,7 @@ impl PlanSource {
         check(&self, &problems);
         match problems.verdict(Some(())) {
             Ok(()) => Ok(self),
-            Err(found) => Err(Failure::Text(self.source, found)),
+            Err(mistakes) => Err(Failure::Text(self.source, mistakes)),
         }
     }
 }

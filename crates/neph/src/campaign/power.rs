@@ -47,7 +47,7 @@ pub(super) fn report(
     let wanted = &args.power;
     let margins = plan.compares.len();
     let family = comparisons(scenarios, margins);
-    let Some(least) = blocks_to_compare(scenarios, margins) else {
+    let Some(min_blocks) = blocks_to_compare(scenarios, margins) else {
         if wanted.effect.is_some() {
             return Err(Failure::usage(
                 "--effect: this plan compares nothing; it takes two endpoints, or two values of a parameter",
@@ -60,7 +60,7 @@ pub(super) fn report(
     writeln!(
         out,
         "verdicts: {together} in the report, which {need} at least {}",
-        counted(least as u64, "block")
+        counted(min_blocks as u64, "block")
     )?;
     let Some(effect) = wanted.effect else {
         return Ok(());
@@ -96,15 +96,15 @@ impl Wanted {
     fn spread(&self, workspace: &Workspace) -> Result<(f64, String), Failure> {
         if let Some(name) = &self.like {
             let store = workspace.read()?;
-            let found = campaign(store.as_ref(), name)?;
-            let data = load(store.as_ref(), &found, Include::Complete)?;
-            let settings = report::kept_settings(&found);
+            let campaign = campaign(store.as_ref(), name)?;
+            let data = load(store.as_ref(), &campaign, Include::Complete)?;
+            let settings = report::kept_settings(&campaign);
             let spread = spread(&data, &settings).ok_or_else(|| {
                 Failure::usage(format!(
                     "--like {name}: it needs a campaign with at least two scenarios and two blocks"
                 ))
             })?;
-            return Ok((spread, format!("as in campaign '{}'", found.name)));
+            return Ok((spread, format!("as in campaign '{}'", campaign.name)));
         }
         match self.spread {
             Some(spread) => Ok((spread, "a guess".to_owned())),

@@ -20,8 +20,8 @@ pub(crate) fn run(args: &PreviewArgs) -> Result<Outcome, Failure> {
     power::report(&mut out, plan, &scenarios, args)?;
     if let Some(name) = &args.traces {
         let store = args.workspace.read()?;
-        let found = campaign(store.as_ref(), name)?;
-        shared_links(&mut out, plan, &store.traceroutes(found.id)?)?;
+        let campaign = campaign(store.as_ref(), name)?;
+        shared_links(&mut out, plan, &store.traceroutes(campaign.id)?)?;
     }
     for note in notes(plan) {
         output::say(&format!("neph: {note}"));

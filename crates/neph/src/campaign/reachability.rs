@@ -128,8 +128,8 @@ mod tests {
         match understand(Source::new("p.toml", plan)) {
             Ok(_) => String::new(),
             Err(Failure::Text(_, problems)) => {
-                let each = problems.iter().map(ToString::to_string);
-                each.collect::<Vec<_>>().join("\n")
+                let messages = problems.iter().map(ToString::to_string);
+                messages.collect::<Vec<_>>().join("\n")
             }
             Err(other) => panic!("{other:?}"),
         }

@@ -37,8 +37,8 @@ impl Unread {
         };
         let problems = Problems::new(&source);
         problems.add(fault.span, fault.value);
-        let found = problems.verdict::<()>(None).err().unwrap_or_default();
-        Failure::Text(source, found)
+        let mistakes = problems.verdict::<()>(None).err().unwrap_or_default();
+        Failure::Text(source, mistakes)
     }
 }
 
@@ -79,11 +79,11 @@ pub(super) fn stored_topology(scenes: &[Scene]) -> Option<String> {
         [] => None,
         [only] => Some(only.source.text().to_owned()),
         several => {
-            let each = several.iter().map(|scene| {
+            let texts = several.iter().map(|scene| {
                 let (text, file) = (scene.source.text(), &scene.file);
                 format!("{HEAD}{} bytes: {file}\n{text}", text.len())
             });
-            Some(each.collect())
+            Some(texts.collect())
         }
     }
 }

@@ -123,9 +123,9 @@ fn course(scenario: &Scenario, due: u64, figures: &[Figures]) -> String {
     if scenario.measure().is_transfer() {
         return format!("{due}/{of} s");
     }
-    let each = scenario.flows().map_or("", |_| " of each flow");
+    let of_each_flow = scenario.flows().map_or("", |_| " of each flow");
     format!(
-        "{due}/{of} messages{each}, {}",
+        "{due}/{of} messages{of_each_flow}, {}",
         figures_line_of_all(figures)
     )
 }

@@ -14,7 +14,7 @@ use super::Cli;
 /// redirection, a comment.
 fn commands(page: &str) -> Vec<(usize, Vec<String>)> {
     let mut in_code = false;
-    let mut found = Vec::new();
+    let mut commands = Vec::new();
     for (number, line) in (1..).zip(page.lines()) {
         if line.trim_start().starts_with("```") {
             in_code = !in_code;
@@ -32,11 +32,11 @@ fn commands(page: &str) -> Vec<(usize, Vec<String>)> {
                     .iter()
                     .any(|part| line.contains(part))
             {
-                found.push((number, args));
+                commands.push((number, args));
             }
         }
     }
-    found
+    commands
 }
 
 fn split_args(line: &str) -> Vec<String> {

@@ -75,9 +75,9 @@ struct KnownController {
 fn known(folder: &ControlFolder, operator: &OperatorArgs) -> Result<KnownController, Failure> {
     // A folder on the command line has precedence over an address in the environment.
     let is_meant = operator.is_typed() || folder.folder == Path::new(CONTROL_FOLDER);
-    if is_meant && let Some(found) = operator.find()? {
-        let agents = agents_at(&found.controller_place).map_err(operator::failure)?;
-        let controller_place = Some(found.controller_place);
+    if is_meant && let Some(controller) = operator.find()? {
+        let agents = agents_at(&controller.controller_place).map_err(operator::failure)?;
+        let controller_place = Some(controller.controller_place);
         return Ok(KnownController {
             controller_place,
             agents,
@@ -178,8 +178,8 @@ fn show(args: &ShowArgs) -> Result<Outcome, Failure> {
         agents,
     } = known(&args.folder, &args.operator)?;
     let mut agent_entries = agents.enrolled.into_iter();
-    let found = agent_entries.find(|(agent, _)| *agent == args.agent);
-    let (agent, enrolled) = found.ok_or_else(|| {
+    let entry = agent_entries.find(|(agent, _)| *agent == args.agent);
+    let (agent, enrolled) = entry.ok_or_else(|| {
         Failure::usage(format!(
             "there is no agent {}; {} lists those that there are",
             args.agent,

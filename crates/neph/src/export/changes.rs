@@ -69,27 +69,27 @@ pub(super) fn write(
         };
         let owner = whose(store, experiment)?;
         let clock = WallClock::of(experiment);
-        let found = found(store, experiment, fleet, by)?;
-        let traced = traced(store, experiment, &found.changes)?;
-        if let Some(until) = found.forgotten {
+        let detected = found(store, experiment, fleet, by)?;
+        let traced = traced(store, experiment, &detected.changes)?;
+        if let Some(until) = detected.forgotten {
             let from = when::utc(clock.wall(until));
             output::say(&format!(
                 "neph: experiment {}: there were more path changes than are kept; those up to {from} are not among the rows",
                 experiment.id
             ));
         }
-        for change in found.changes {
+        for change in detected.changes {
             let paths = traced.get(&change.id()).map(|(traced, after)| TracedPaths {
                 before: traced.before.map(String::from),
                 after: Some(after.to_string()),
                 others: traced.other_routers,
             });
-            let found = Change {
+            let flow_change = Change {
                 fleet,
                 detector: by.name(),
                 change: &change,
             };
-            let row = ChangeRow::of(found, paths.unwrap_or_default(), |at| clock.wall(at));
+            let row = ChangeRow::of(flow_change, paths.unwrap_or_default(), |at| clock.wall(at));
             let whose = owner.clone();
             rows.push(&OfExperiment { whose, row }).map_err(unwritten)?;
         }

@@ -263,7 +263,7 @@ mod tests {
         }
         let of = |transfer: &ClassTransfer| (transfer.transfer.source_port, transfer.transfer.pass);
         let passes: Vec<(u16, u32)> = made.transfers.iter().map(of).collect();
-        let each = [
+        let expected = [
             (1, 0),
             (4, 0),
             (2, 0),
@@ -273,7 +273,7 @@ mod tests {
             (1, 1),
             (4, 3),
         ];
-        assert_eq!(passes, each);
+        assert_eq!(passes, expected);
     }
 
     #[test]
@@ -291,22 +291,22 @@ mod tests {
                 outcome: SourcePortOutcome::Failed("refused".to_owned()),
             });
         }
-        let found = TransfersFound {
+        let transfers = TransfersFound {
             by_class: completions_of(2, &made.transfers),
             n: made.transfers.len() as u64,
             moved: made.moved,
         };
         assert_eq!(
-            (found.moved, found.by_class[0].n, found.by_class[1].n),
+            (transfers.moved, transfers.by_class[0].n, transfers.by_class[1].n),
             (3, 6, 0)
         );
         assert!(
-            found
+            transfers
                 .text()
                 .contains("3 of 6 transfers (50 %) took another path")
         );
         assert!(
-            found
+            transfers
                 .text()
                 .contains("the network moved flows during the transfers")
         );

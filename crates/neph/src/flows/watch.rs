@@ -201,21 +201,21 @@ impl Watch<'_> {
 
     /// Processes new routes. If tracing is not possible, that is reported once.
     fn trace(&mut self) -> Result<(), Failure> {
-        let found = self
+        let traced = self
             .tracers
             .as_mut()
             .map_or_else(|| Ok(Vec::new()), Tracers::poll);
-        let found = found.unwrap_or_else(|error| {
+        let traced = traced.unwrap_or_else(|error| {
             output::say(&format!("neph: no routes are traced: {error}"));
             self.tracers = None;
             Vec::new()
         });
-        self.report_traced(found)
+        self.report_traced(traced)
     }
 
-    fn report_traced(&mut self, found: Vec<Traced>) -> Result<(), Failure> {
+    fn report_traced(&mut self, traced: Vec<Traced>) -> Result<(), Failure> {
         let mut outcome = Ok(());
-        for Traced { route, verdict } in found {
+        for Traced { route, verdict } in traced {
             if let Some(keep) = &mut self.keep {
                 keep.route(route);
             }
@@ -266,8 +266,8 @@ impl Watch<'_> {
     ) -> Result<Watched, Failure> {
         self.digest.finish();
         let reported_events = self.report_events();
-        let (found, uncompared) = self.tracers.take().map(Tracers::end).unwrap_or_default();
-        let reported_traced = self.report_traced(found);
+        let (traced, uncompared) = self.tracers.take().map(Tracers::end).unwrap_or_default();
+        let reported_traced = self.report_traced(traced);
         // Results are stored before any failure is reported.
         if let Some(keep) = &mut self.keep {
             keep.record_rest()?;
@@ -299,8 +299,8 @@ impl Watch<'_> {
             view.advice = endpoints.map(|endpoint| advise(&view, endpoint)).collect();
         }
         let is_silence_reported = !self.found.is_empty() && view.tally.replies == 0;
-        let found = is_silence_reported.then_some(self.found);
-        let silence = lines::silence_reasons(&self.silence, &view, found, self.report.clock());
+        let known_reasons = is_silence_reported.then_some(self.found);
+        let silence = lines::silence_reasons(&self.silence, &view, known_reasons, self.report.clock());
         let result = FlowsResult {
             origin: Origin {
                 version: version::VERSION,

@@ -58,13 +58,13 @@ mod tests {
         ]);
         let rules = rules.expect("rules");
         let of = |index: usize| {
-            let each = [
+            let directions = [
                 (0, Direction::Forward),
                 (0, Direction::Reverse),
                 (1, Direction::Forward),
                 (1, Direction::Reverse),
             ];
-            each.map(|(segment, direction)| rules.rules()[index].subject.is_of(segment, direction))
+            directions.map(|(segment, direction)| rules.rules()[index].subject.is_of(segment, direction))
         };
         assert_eq!(of(0), [true, true, false, false]);
         assert_eq!(of(1), [false, false, false, true]);
@@ -104,13 +104,13 @@ mod tests {
         delays.sort_unstable();
         let names = ["client", "vm"].map(str::to_owned);
         let mut standings = rules.standings(&names, |_| true);
-        let found = standings[0].evaluate(&delays, 7);
-        let reporting: Vec<(bool, i64)> = found
+        let changes = standings[0].evaluate(&delays, 7);
+        let reporting: Vec<(bool, i64)> = changes
             .iter()
-            .map(|found| {
+            .map(|reported| {
                 (
-                    found.change.is_raised,
-                    found.change.at.nanos() / 1_000_000_000,
+                    reported.change.is_raised,
+                    reported.change.at.nanos() / 1_000_000_000,
                 )
             })
             .collect();
@@ -118,12 +118,12 @@ mod tests {
         assert_eq!(reporting, [(true, 15), (false, 27)]);
         assert_eq!(
             (
-                found[0].bound,
-                found[0].segment.as_str(),
-                found[0].direction
+                changes[0].bound,
+                changes[0].segment.as_str(),
+                changes[0].direction
             ),
             (3_999, "client - vm", Direction::Forward)
         );
-        assert_eq!(found[0].at.unix_nanos(), 15_000_000_007);
+        assert_eq!(changes[0].at.unix_nanos(), 15_000_000_007);
     }
 }

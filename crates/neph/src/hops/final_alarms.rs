@@ -29,20 +29,20 @@ pub(super) struct Alarms {
 impl Alarms {
     /// Merges the alarms of the complete captures with those that `before` reported.
     pub(super) fn of(result: AlarmResult, before: &AlarmReporter) -> Self {
-        let mut found: Vec<(SegmentChange, bool)> =
-            (result.found.into_iter().map(|found| (found, false))).collect();
+        let mut alarms: Vec<(SegmentChange, bool)> =
+            (result.found.into_iter().map(|alarm| (alarm, false))).collect();
         let mut only_live = Vec::new();
         for live in before.found() {
-            let same = found
+            let same = alarms
                 .iter_mut()
-                .filter(|(found, is_reported)| !is_reported && is_same(found, live));
-            match same.min_by_key(|(found, _)| apart(found.at, live.at)) {
+                .filter(|(alarm, is_reported)| !is_reported && is_same(alarm, live));
+            match same.min_by_key(|(alarm, _)| apart(alarm.at, live.at)) {
                 Some((_, is_reported)) => *is_reported = true,
                 None => only_live.push(live.clone()),
             }
         }
         Self {
-            found,
+            found: alarms,
             only_live,
             unjudged: result.unjudged,
         }
@@ -53,8 +53,8 @@ impl Alarms {
         let documents = self
             .found
             .iter()
-            .map(|(found, _)| reporting(found, "whole"));
-        let live = self.only_live.iter().map(|found| reporting(found, "live"));
+            .map(|(alarm, _)| reporting(alarm, "whole"));
+        let live = self.only_live.iter().map(|alarm| reporting(alarm, "live"));
         documents.chain(live).collect()
     }
 
@@ -62,33 +62,33 @@ impl Alarms {
     pub(super) fn final_alarms(&self) -> Vec<AlarmDocument<OfSegment>> {
         let final_alarms = self.found.iter().filter(|(_, is_reported)| !is_reported);
         final_alarms
-            .map(|(found, _)| reporting(found, "whole"))
+            .map(|(alarm, _)| reporting(alarm, "whole"))
             .collect()
     }
 
     /// Prints the new alarms, and sends them to the webhook. Returns whether any was raised.
     pub(super) fn report(&self, before: &AlarmReporter) -> bool {
-        for (found, _) in self.found.iter().filter(|(_, is_reported)| !is_reported) {
-            before.say(found, &reporting(found, "whole"));
+        for (alarm, _) in self.found.iter().filter(|(_, is_reported)| !is_reported) {
+            before.say(alarm, &reporting(alarm, "whole"));
         }
-        for found in &self.only_live {
+        for alarm in &self.only_live {
             output::say(&format!(
                 "neph hops: raised while recording, but not confirmed by the whole captures: {}",
-                printed(found)
+                printed(alarm)
             ));
         }
         for unjudged in &self.unjudged {
             output::say(&format!("neph hops: {unjudged}"));
         }
-        before.is_alarmed() || self.found.iter().any(|(found, _)| found.change.is_raised)
+        before.is_alarmed() || self.found.iter().any(|(alarm, _)| alarm.change.is_raised)
     }
 }
 
 /// Whether two alarms may be the same.
 fn is_same(a: &SegmentChange, b: &SegmentChange) -> bool {
     let rule_and_state =
-        |found: &SegmentChange| (found.change.rule.clone(), found.change.is_raised);
-    let segment_of = |found: &SegmentChange| (found.segment.clone(), found.direction);
+        |alarm: &SegmentChange| (alarm.change.rule.clone(), alarm.change.is_raised);
+    let segment_of = |alarm: &SegmentChange| (alarm.segment.clone(), alarm.direction);
     rule_and_state(a) == rule_and_state(b)
         && segment_of(a) == segment_of(b)
         && apart(a.at, b.at) <= NEAR
@@ -154,7 +154,7 @@ mod tests {
         let back = alarms
             .only_live
             .iter()
-            .map(|found| reporting(found, "live"));
+            .map(|alarm| reporting(alarm, "live"));
         (
             alarms.final_alarms().into_iter().map(seconds).collect(),
             back.map(seconds).collect(),

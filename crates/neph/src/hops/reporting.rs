@@ -60,13 +60,13 @@ impl AlarmReporter {
 
     /// With these alarms, without any destination.
     #[cfg(test)]
-    pub(super) fn of(found: Vec<SegmentChange>) -> Self {
+    pub(super) fn of(alarms: Vec<SegmentChange>) -> Self {
         Self {
             webhook: None,
             has_lines: true,
             stop: Stop::new(),
             is_cut_off: false,
-            found,
+            found: alarms,
             metrics: None,
         }
     }
@@ -87,7 +87,7 @@ impl AlarmReporter {
 
     /// Whether an alarm was raised.
     pub(super) fn is_alarmed(&self) -> bool {
-        self.found.iter().any(|found| found.change.is_raised)
+        self.found.iter().any(|alarm| alarm.change.is_raised)
     }
 
     /// Reported alarms and ends of alarms.
@@ -103,8 +103,8 @@ impl AlarmReporter {
     }
 
     /// Prints an alarm, and sends it to the webhook.
-    pub(super) fn say(&self, found: &SegmentChange, reporting: &AlarmDocument<OfSegment>) {
-        output::say(&printed(found));
+    pub(super) fn say(&self, alarm: &SegmentChange, reporting: &AlarmDocument<OfSegment>) {
+        output::say(&printed(alarm));
         if let Some(webhook) = &self.webhook {
             webhook.report(json_line(reporting));
         }
@@ -112,8 +112,8 @@ impl AlarmReporter {
 }
 
 impl AlarmListener for AlarmReporter {
-    fn hear(&mut self, found: SegmentChange) {
-        let reporting = reporting(&found, "live");
+    fn hear(&mut self, alarm: SegmentChange) {
+        let reporting = reporting(&alarm, "live");
         if output::is_lively() {
             // Clears the progress line.
             output::rewrite("");
@@ -124,11 +124,11 @@ impl AlarmListener for AlarmReporter {
         {
             self.cut_off(error);
         }
-        self.say(&found, &reporting);
+        self.say(&alarm, &reporting);
         if let Some(metrics) = &self.metrics {
-            metrics.alarm(&found);
+            metrics.alarm(&alarm);
         }
-        self.found.push(found);
+        self.found.push(alarm);
     }
 
     fn wants_delays(&self) -> bool {
@@ -143,24 +143,24 @@ impl AlarmListener for AlarmReporter {
 }
 
 /// As text.
-pub(super) fn printed(found: &SegmentChange) -> String {
-    let printed = sentence(found.at, &found.change, NOUN);
-    let direction = found.direction.name();
+pub(super) fn printed(alarm: &SegmentChange) -> String {
+    let printed = sentence(alarm.at, &alarm.change, NOUN);
+    let direction = alarm.direction.name();
     format!(
         "{printed} [{}, {direction}; ± {}]",
-        found.segment,
-        words::up(found.bound)
+        alarm.segment,
+        words::up(alarm.bound)
     )
 }
 
 /// As JSON, with the evaluated data: complete captures, or windows while points recorded.
-pub(super) fn reporting(found: &SegmentChange, verdict: &'static str) -> AlarmDocument<OfSegment> {
+pub(super) fn reporting(alarm: &SegmentChange, verdict: &'static str) -> AlarmDocument<OfSegment> {
     let about = OfSegment {
-        segment: found.segment.clone(),
-        direction: found.direction.name(),
-        since_ns: found.change.at,
-        bound_ns: found.bound,
+        segment: alarm.segment.clone(),
+        direction: alarm.direction.name(),
+        since_ns: alarm.change.at,
+        bound_ns: alarm.bound,
         evaluated_on: verdict,
     };
-    AlarmDocument::of_packets(found.at, &found.change, about)
+    AlarmDocument::of_packets(alarm.at, &alarm.change, about)
 }

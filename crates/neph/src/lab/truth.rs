@@ -36,12 +36,12 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
         (Format::Text, false) => summaries(&args.files, &mut out)?,
         (Format::Text, true) => texts_of_flows(&args.files, &mut out)?,
         (format, is_of_flows) => {
-            let each = if is_of_flows {
+            let write_rows = if is_of_flows {
                 every_segment
             } else {
                 every_record
             };
-            rows(&args.files, format, each, &mut out)?;
+            rows(&args.files, format, write_rows, &mut out)?;
         }
     }
     out.flush()?;
@@ -54,11 +54,11 @@ type EachRow = fn(&Path, &mut RowWriter<'_>) -> Result<(), Failure>;
 fn rows(
     files: &[PathBuf],
     format: Format,
-    each: EachRow,
+    write_rows: EachRow,
     out: &mut dyn Write,
 ) -> Result<(), Failure> {
     let mut rows = RowWriter::begin(format, out)?;
-    let read = files.iter().try_for_each(|path| each(path, &mut rows));
+    let read = files.iter().try_for_each(|path| write_rows(path, &mut rows));
     // Closes the list, so that records before a mistake can be used.
     rows.end()?;
     out.flush()?;

@@ -47,15 +47,15 @@ impl HopsMetrics {
     }
 
     /// Adds the start or the end of an alarm.
-    pub(crate) fn alarm(&self, found: &SegmentChange) {
-        let segment_direction = (found.segment.clone(), found.direction.name());
+    pub(crate) fn alarm(&self, alarm: &SegmentChange) {
+        let segment_direction = (alarm.segment.clone(), alarm.direction.name());
         let mut counts = self.lock();
         let raised = counts
             .alarms
-            .entry((segment_direction, found.change.rule.clone()));
+            .entry((segment_direction, alarm.change.rule.clone()));
         let raised = raised.or_default();
-        raised.is_raised = found.change.is_raised;
-        raised.times += u64::from(found.change.is_raised);
+        raised.is_raised = alarm.change.is_raised;
+        raised.times += u64::from(alarm.change.is_raised);
     }
 }
 
@@ -114,7 +114,7 @@ mod tests {
             format!("neph_hops_alarm{{{ruled}}} 1"),
             format!("neph_hops_alarms_total{{{ruled}}} 2"),
         ] {
-            assert!(page.lines().any(|one| one == line), "{line}\n{page}");
+            assert!(page.lines().any(|page_line| page_line == line), "{line}\n{page}");
         }
     }
 }

@@ -296,7 +296,7 @@ mod tests {
 
     fn line(metrics: &RunMetrics, line: &str) {
         let page = Page::of(&metrics.snapshot()).text();
-        assert!(page.lines().any(|one| one == line), "{line}\n{page}");
+        assert!(page.lines().any(|page_line| page_line == line), "{line}\n{page}");
     }
 
     #[test]

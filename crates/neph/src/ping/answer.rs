@@ -269,7 +269,7 @@ fn sentence(places: &[AnsweredAddress], best: &AnsweredAddress, answer: &Answer)
 
 /// `no answer: https://h:443: connection refused; ...`
 fn no_answer(places: &[AnsweredAddress]) -> String {
-    let each = places.iter().map(|address| {
+    let reasons = places.iter().map(|address| {
         let printed = address
             .printed
             .as_ref()
@@ -277,7 +277,7 @@ fn no_answer(places: &[AnsweredAddress]) -> String {
         let name = name_of(&address.target, address, places);
         format!("{name}: {}", printed.unwrap_or("no answer in time"))
     });
-    format!("no answer: {}", each.collect::<Vec<_>>().join("; "))
+    format!("no answer: {}", reasons.collect::<Vec<_>>().join("; "))
 }
 
 #[cfg(test)]
@@ -332,12 +332,12 @@ mod tests {
             .zip(printed)
             .map(|(name, printed)| answered_address(name, printed))
             .collect();
-        let Some((rank, found)) = best(&places) else {
+        let Some((rank, discovery)) = best(&places) else {
             return (None, no_answer(&places));
         };
-        let answer = typed.answer(rank, found).expect("targets");
+        let answer = typed.answer(rank, discovery).expect("targets");
         let flows = answer.targets.iter().map(ToString::to_string).collect();
-        (Some(flows), sentence(&places, found, &answer))
+        (Some(flows), sentence(&places, discovery, &answer))
     }
 
     #[test]

@@ -35,7 +35,7 @@ pub(super) fn silent_over_udp(planned: &Planned) -> Option<String> {
 
 /// Finds the server that answers, and selects the flows.
 pub(super) fn find(args: &Args) -> Result<PlannedFlows, Failure> {
-    let mut found = PlannedFlows {
+    let mut planned_flows = PlannedFlows {
         flows: Vec::new(),
         remarks: Vec::new(),
     };
@@ -46,15 +46,15 @@ pub(super) fn find(args: &Args) -> Result<PlannedFlows, Failure> {
         let target = Target::parse(&args.target).map_err(Failure::usage)?;
         check_sizes(target.kind(), args)?;
         fits::check(args, &target)?;
-        found.remarks.extend(raised_size(target.kind(), args));
-        found.remarks.extend(check_syns(target.kind(), args)?);
+        planned_flows.remarks.extend(raised_size(target.kind(), args));
+        planned_flows.remarks.extend(check_syns(target.kind(), args)?);
         let Followed {
             target,
             address,
             discovery,
             redirects,
         } = ask(target, args)?;
-        found.remarks.extend(
+        planned_flows.remarks.extend(
             redirects
                 .into_iter()
                 .map(|redirect| format!("followed: {redirect}")),
@@ -63,19 +63,19 @@ pub(super) fn find(args: &Args) -> Result<PlannedFlows, Failure> {
             let why = discovery.silence.unwrap_or_default();
             return Err(Failure::Refused(format!("{target}: {why}")));
         }
-        found.remarks.extend(silence(&target, &discovery));
-        found.remarks.extend(bad_status(&target, &discovery));
+        planned_flows.remarks.extend(silence(&target, &discovery));
+        planned_flows.remarks.extend(bad_status(&target, &discovery));
         let peer = Peer {
             target,
             address,
             discovery,
         };
-        peer.add(args, &mut found);
+        peer.add(args, &mut planned_flows);
     } else {
-        whatever_answers(args, &mut found)?;
+        whatever_answers(args, &mut planned_flows)?;
     }
-    add_icmp(args, &mut found);
-    Ok(found)
+    add_icmp(args, &mut planned_flows);
+    Ok(planned_flows)
 }
 
 /// Refuses sizes that are impossible for this kind. Replies of datagrams have the size of their
@@ -207,13 +207,13 @@ impl Peer {
     }
 
     /// Adds a flow to this peer.
-    fn add(self, args: &Args, found: &mut PlannedFlows) {
+    fn add(self, args: &Args, planned_flows: &mut PlannedFlows) {
         let Self {
             target,
             address,
             discovery,
         } = self;
-        let index = u32::try_from(found.flows.len()).unwrap_or(u32::MAX);
+        let index = u32::try_from(planned_flows.flows.len()).unwrap_or(u32::MAX);
         let role = if index == 0 {
             FlowRole::Main
         } else {
@@ -262,13 +262,13 @@ impl Peer {
             }
             RequestSize::Fixed(_) => (spec.request_size, spec.response_size) = (0, 0),
         }
-        found.flows.push(Planned { spec, discovery });
+        planned_flows.flows.push(Planned { spec, discovery });
     }
 }
 
 /// For a target without a scheme: the first usual protocol that answers, otherwise ICMP. Options
 /// that only streams support are reported, and datagrams are measured without them.
-fn whatever_answers(args: &Args, found: &mut PlannedFlows) -> Result<(), Failure> {
+fn whatever_answers(args: &Args, planned_flows: &mut PlannedFlows) -> Result<(), Failure> {
     check_sizes(ProbeKind::Tcp, args)?;
     let answers = first_that_answers(args, &args.discovery_options())?;
     let Some(best) = answers.best else {
@@ -277,7 +277,7 @@ fn whatever_answers(args: &Args, found: &mut PlannedFlows) -> Result<(), Failure
             // intended one.
             return Err(Failure::Refused(answers.sentence));
         }
-        found.remarks.push(format!(
+        planned_flows.remarks.push(format!(
             "{}; ICMP only (name a scheme and port to measure more: {})",
             answers.sentence,
             Scheme::list()
@@ -286,30 +286,30 @@ fn whatever_answers(args: &Args, found: &mut PlannedFlows) -> Result<(), Failure
         let target = Target::icmp(typed.host()).map_err(Failure::usage)?;
         check_sizes(target.kind(), args)?;
         let address = resolving::find(&target, args.ip.version(), args.placement())?.address;
-        Peer::unknown(target, address).add(args, found);
+        Peer::unknown(target, address).add(args, planned_flows);
         return Ok(());
     };
-    found.remarks.push(answers.sentence);
+    planned_flows.remarks.push(answers.sentence);
     for target in best.targets {
         if let (ProbeKind::Udp, Err(Failure::Usage(why))) =
             (target.kind(), check_sizes(target.kind(), args))
         {
-            found.remarks.push(format!("{target} is left out: {why}"));
+            planned_flows.remarks.push(format!("{target} is left out: {why}"));
             continue;
         }
-        found.remarks.extend(bad_status(&target, &best.discovery));
+        planned_flows.remarks.extend(bad_status(&target, &best.discovery));
         let peer = Peer {
             target,
             address: best.address,
             discovery: best.discovery.clone(),
         };
-        peer.add(args, found);
+        peer.add(args, planned_flows);
     }
     Ok(())
 }
 
-fn add_icmp(args: &Args, found: &mut PlannedFlows) {
-    let Some(main) = found.flows.first() else {
+fn add_icmp(args: &Args, planned_flows: &mut PlannedFlows) {
+    let Some(main) = planned_flows.flows.first() else {
         return;
     };
     if args.no_icmp || main.spec.target.kind().is_echo() {
@@ -320,8 +320,8 @@ fn add_icmp(args: &Args, found: &mut PlannedFlows) {
     let Ok(target) = Target::icmp(main.spec.target.host()) else {
         return;
     };
-    Peer::unknown(target, address).add(args, found);
-    if let Some(icmp) = found.flows.last_mut() {
+    Peer::unknown(target, address).add(args, planned_flows);
+    if let Some(icmp) = planned_flows.flows.last_mut() {
         let spec = &mut icmp.spec;
         spec.role = FlowRole::Companion;
         spec.request_size = 56;

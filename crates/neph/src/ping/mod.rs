@@ -217,8 +217,8 @@ impl Args {
 }
 
 /// The metric labels of each flow: endpoint and kind.
-fn labels(found: &PlannedFlows) -> impl Iterator<Item = (String, &'static str)> {
-    found.flows.iter().map(|planned| {
+fn labels(planned_flows: &PlannedFlows) -> impl Iterator<Item = (String, &'static str)> {
+    planned_flows.flows.iter().map(|planned| {
         let target = &planned.spec.target;
         (target.to_string(), target.kind().name())
     })
@@ -236,26 +236,26 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let _awake = args.awake.keep();
     let exporters = args.metrics.bind("neph ping")?;
     args.needs().restrict(&args.user)?;
-    let found = flows::find(args)?;
+    let planned_flows = flows::find(args)?;
     let mut show = show::Show::new(args)?;
     if let Some(host) = &args.traceroute {
-        show.route(&route::trace(args, host, &found, &stop)?)?;
+        show.route(&route::trace(args, host, &planned_flows, &stop)?)?;
     }
-    show.begin(&found)?;
-    let metrics = PingMetrics::of(args.site.as_deref(), labels(&found));
+    show.begin(&planned_flows)?;
+    let metrics = PingMetrics::of(args.site.as_deref(), labels(&planned_flows));
     let exporting = exporters.begin(metrics.clone())?;
-    let watched = watch::run(&found, &stop, &mut show, &metrics)?;
-    show.end(&found, &watched)?;
+    let watched = watch::run(&planned_flows, &stop, &mut show, &metrics)?;
+    show.end(&planned_flows, &watched)?;
     exporting.finish();
     if let Some(reason) = &watched.given_up {
         output::say(&format!("neph: {reason}"));
     }
-    let silent = found.flows.iter().zip(&watched.flows);
+    let silent = planned_flows.flows.iter().zip(&watched.flows);
     let silent = silent.filter(|(_, flow)| flow.tally.replies == 0 && flow.tally.lost > 0);
     for reason in silent.filter_map(|(planned, _)| flows::silent_over_udp(planned)) {
         output::say(&format!("neph: {reason}"));
     }
-    let main = |at: usize| found.flows.get(at).is_some_and(Planned::is_asked_for);
+    let main = |at: usize| planned_flows.flows.get(at).is_some_and(Planned::is_asked_for);
     let measured = watched
         .flows
         .iter()

@@ -14,10 +14,10 @@ use neph_documents::ping::PlannedFlows;
 pub(super) fn trace(
     args: &Args,
     host: &str,
-    found: &PlannedFlows,
+    planned_flows: &PlannedFlows,
     stop: &Stop,
 ) -> Result<Traceroute, Failure> {
-    let destination = match (host, found.flows.first()) {
+    let destination = match (host, planned_flows.flows.first()) {
         ("", Some(main)) => main.spec.address.ip(),
         _ => resolve(args, host)?,
     };
@@ -34,8 +34,8 @@ pub(super) fn trace(
 
 fn resolve(args: &Args, host: &str) -> Result<IpAddr, Failure> {
     let target = Target::icmp(host).map_err(Failure::usage)?;
-    let found = resolving::find(&target, args.ip.version(), args.placement())?;
-    Ok(found.address.ip())
+    let resolved = resolving::find(&target, args.ip.version(), args.placement())?;
+    Ok(resolved.address.ip())
 }
 
 /// One line per hop. Routers reply with low priority: their RTTs are upper bounds.

@@ -44,11 +44,11 @@ enum DocumentEntry {
 }
 
 impl DocumentEntry {
-    fn line(&self, found: &PlannedFlows) -> PingLine {
+    fn line(&self, planned_flows: &PlannedFlows) -> PingLine {
         match self {
             Self::Event(event) => PingLine::Event(event.clone()),
             Self::Message(message, anchor) => {
-                let mut flows = found.flows.iter();
+                let mut flows = planned_flows.flows.iter();
                 let flow = flows.find(|planned| planned.spec.index == message.flow);
                 let whose = MessageOf {
                     planned: flow.expect("messages come from the flows that were found"),
@@ -117,16 +117,16 @@ impl<'a> Show<'a> {
     }
 
     /// Shows the flows before they start.
-    pub(super) fn begin(&mut self, found: &PlannedFlows) -> Result<(), Failure> {
-        for remark in &found.remarks {
+    pub(super) fn begin(&mut self, planned_flows: &PlannedFlows) -> Result<(), Failure> {
+        for remark in &planned_flows.remarks {
             output::say(&format!("neph: {remark}"));
         }
         match self.args.format {
             Format::Text => {
-                for planned in &found.flows {
+                for planned in &planned_flows.flows {
                     writeln!(self.out, "{}", title(planned))?;
                 }
-                if let (Some(main), true) = (found.flows.first(), self.has_lines()) {
+                if let (Some(main), true) = (planned_flows.flows.first(), self.has_lines()) {
                     writeln!(self.out, "{}", ping::heading(main))?;
                 }
             }
@@ -246,18 +246,18 @@ impl<'a> Show<'a> {
     }
 
     /// Writes the summary.
-    pub(super) fn end(&mut self, found: &PlannedFlows, result: &PingResult) -> Result<(), Failure> {
+    pub(super) fn end(&mut self, planned_flows: &PlannedFlows, result: &PingResult) -> Result<(), Failure> {
         let origin = Origin {
             version: version::VERSION,
             commit: version::COMMIT,
             cpu_idle_disabled: awake::is_kept(),
         };
-        let summary = || PingSummary::of(origin, found, result);
+        let summary = || PingSummary::of(origin, planned_flows, result);
         match self.args.format {
             Format::Text => {
-                write!(self.out, "{}", text(found, result))?;
+                write!(self.out, "{}", text(planned_flows, result))?;
                 if result.flows.iter().any(|flow| flow.tally.replies > 0) {
-                    let brief = diagnoses_in_brief(&causes(found, result), output::width());
+                    let brief = diagnoses_in_brief(&causes(planned_flows, result), output::width());
                     write!(self.out, "\n{brief}")?;
                 }
             }
@@ -267,7 +267,7 @@ impl<'a> Show<'a> {
                 let lines = || {
                     document_entries
                         .iter()
-                        .map(|document_entry| document_entry.line(found))
+                        .map(|document_entry| document_entry.line(planned_flows))
                 };
                 let document = PingDocument {
                     summary: summary(),

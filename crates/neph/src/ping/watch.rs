@@ -23,14 +23,14 @@ const TICK: Duration = Duration::from_millis(10);
 /// The main flow cannot start: the others are useless without it. If another flow cannot start,
 /// that is reported.
 pub(super) fn run(
-    found: &PlannedFlows,
+    planned_flows: &PlannedFlows,
     stop: &Stop,
     show: &mut Show<'_>,
     metrics: &PingMetrics,
 ) -> Result<PingResult, Failure> {
     let mut running = Vec::new();
     let own_stop = Stop::new();
-    for planned in &found.flows {
+    for planned in &planned_flows.flows {
         let flow = Flow::start(planned.spec.clone(), own_stop.clone())?;
         running.push(Some(flow));
     }
@@ -49,7 +49,7 @@ pub(super) fn run(
         // main flow.
         for (index, slot) in running.iter_mut().enumerate().rev() {
             let mut taken = WatchedFlow {
-                planned: &found.flows[index],
+                planned: &planned_flows.flows[index],
                 measured: &mut everything.flows[index],
                 first_reply: &mut first_replies[index],
                 metrics: (metrics, index),
@@ -59,7 +59,7 @@ pub(super) fn run(
             } else if let Some(flow) = slot.take()
                 && let Err(error) = flow.join()
             {
-                if found.flows[index].spec.role == FlowRole::Main {
+                if planned_flows.flows[index].spec.role == FlowRole::Main {
                     own_stop.set();
                     return Err(error.into());
                 }
@@ -69,13 +69,13 @@ pub(super) fn run(
         // The additional ICMP echo ends with the main flow.
         let mut asked_for = running
             .iter()
-            .zip(&found.flows)
+            .zip(&planned_flows.flows)
             .filter(|(_, f)| f.is_asked_for());
         if asked_for.all(|(slot, _)| slot.is_none()) {
             own_stop.set();
         }
         if everything.given_up.is_none() {
-            everything.given_up = hopeless(&first_replies, found, now());
+            everything.given_up = hopeless(&first_replies, planned_flows, now());
             if everything.given_up.is_some() {
                 own_stop.set();
             }
@@ -141,10 +141,10 @@ impl WatchedFlow<'_> {
 /// number of messages sends them all.
 fn hopeless(
     first_replies: &[FirstReply],
-    found: &PlannedFlows,
+    planned_flows: &PlannedFlows,
     now: Instant<Local>,
 ) -> Option<String> {
-    let asked_for = first_replies.iter().zip(&found.flows);
+    let asked_for = first_replies.iter().zip(&planned_flows.flows);
     let asked_for = asked_for.filter(|(_, planned)| planned.is_asked_for());
     let mut whys = asked_for.map(|(first_reply, planned)| {
         let reason = first_reply.lost(now)?;

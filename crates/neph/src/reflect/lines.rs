@@ -28,10 +28,10 @@ pub(super) fn report_what_fits(requested: &ReflectorCaps, fitting: &ReflectorCap
 
 /// The address of a service, if it runs.
 fn at(alongside: &[Serving], service: Service) -> Option<String> {
-    let found = alongside
+    let listener = alongside
         .iter()
         .find(|serving| serving.service() == service);
-    found.map(|serving| serving.address().to_string())
+    listener.map(|serving| serving.address().to_string())
 }
 
 /// Shows the addresses, the certificate fingerprint for clients, and the privileges.

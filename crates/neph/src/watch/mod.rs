@@ -195,10 +195,10 @@ pub(crate) fn snaplen(text: &str) -> Result<u32, String> {
 
 /// Size of the ring buffer, rounded up to whole blocks.
 pub(crate) fn ring(text: &str) -> Result<ByteSize, String> {
-    let (min, most) = (*BlockRing::BLOCKS.start(), *BlockRing::BLOCKS.end());
+    let (min, max) = (*BlockRing::BLOCKS.start(), *BlockRing::BLOCKS.end());
     let ByteSize(bytes) = value::size(text)?;
     let blocks = bytes.div_ceil(BLOCK_BYTES as u64);
-    if (min as u64..=most as u64).contains(&blocks) {
+    if (min as u64..=max as u64).contains(&blocks) {
         return Ok(ByteSize(bytes));
     }
     Err("write a size from 2MiB to 1GiB, as 32MiB".to_owned())

@@ -103,16 +103,16 @@ impl Watching {
             length: Span::from_nanos(now.raw.0 - self.began.raw.0),
         };
         let (reporting, screen) = (&mut self.reporting, &mut self.screen);
-        let each = |flow: &Flow, recent: &Recent| match screen {
+        let report_flow = |flow: &Flow, recent: &Recent| match screen {
             Some(screen) => screen.flow(stretch.length, flow, recent),
             None => reporting.line(&PeriodLine::flow(stretch, flow, recent)),
         };
-        let round_trip_sketches = conversations.table.look(each);
-        let each = |pair: &HostPair, recent: &ExchangeCounts| match screen {
+        let round_trip_sketches = conversations.table.look(report_flow);
+        let report_exchange = |pair: &HostPair, recent: &ExchangeCounts| match screen {
             Some(screen) => screen.exchange(pair, recent),
             None => reporting.line(&PeriodLine::exchange(stretch, pair, recent)),
         };
-        let exchanges = conversations.exchanges.look(each);
+        let exchanges = conversations.exchanges.look(report_exchange);
         let (others, counts) = (conversations.table.others(), conversations.counts());
         let period = RecentPeriod {
             stretch,

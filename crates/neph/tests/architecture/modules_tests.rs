@@ -125,7 +125,7 @@ fn a_circle_holds_all_modules_that_use_each_other() {
         ("c.rs", "use crate::A; use crate::d;"),
         ("d.rs", "use crate::I;"),
     ];
-    let found = circles(&Modules::read(files).uses());
+    let circles = circles(&Modules::read(files).uses());
     let circle = ["a", "b", "c"].map(str::to_owned);
-    assert_eq!(found, [circle.into()].into());
+    assert_eq!(circles, [circle.into()].into());
 }

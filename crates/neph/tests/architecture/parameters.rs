@@ -154,11 +154,11 @@ fn found() -> BTreeMap<String, Vec<String>> {
         if is_test_file(inside) {
             continue;
         }
-        let mut found = RuleFindings::default();
+        let mut findings = RuleFindings::default();
         let file = syn::parse_file(&text).unwrap_or_else(|error| panic!("{path}: {error}"));
-        found.visit_file(&file);
+        findings.visit_file(&file);
         let files = by_type.entry(of.to_owned()).or_default();
-        files.push((inside.to_owned(), found));
+        files.push((inside.to_owned(), findings));
     }
     by_type
         .into_iter()
@@ -171,8 +171,8 @@ fn found() -> BTreeMap<String, Vec<String>> {
                 tests.iter().any(|test| *test == name)
             };
             let program = files.iter().filter(|(file, _)| !is_test(file));
-            let functions = program.flat_map(|(file, found)| {
-                let names = found.functions.iter();
+            let functions = program.flat_map(|(file, findings)| {
+                let names = findings.functions.iter();
                 names.map(move |name| format!("{file}: {name}"))
             });
             (of, functions.collect())
@@ -182,11 +182,11 @@ fn found() -> BTreeMap<String, Vec<String>> {
 
 #[test]
 fn parameters_are_few_and_no_tuple_hides_some() {
-    let mut found = found();
-    found.retain(|_, functions| !functions.is_empty());
+    let mut by_type = found();
+    by_type.retain(|_, functions| !functions.is_empty());
     assert!(
-        found.is_empty(),
-        "more than {MAXIMUM} parameters, or a tuple that bundles some: {found:#?}"
+        by_type.is_empty(),
+        "more than {MAXIMUM} parameters, or a tuple that bundles some: {by_type:#?}"
     );
 }
 

@@ -18,8 +18,8 @@ type Uses = BTreeMap<String, BTreeSet<String>>;
 
 fn uses() -> Uses {
     let entries = manifests();
-    let each = entries.iter();
-    each.map(|(name, manifest)| (name.clone(), ours(manifest, "dependencies")))
+    let manifests = entries.iter();
+    manifests.map(|(name, manifest)| (name.clone(), ours(manifest, "dependencies")))
         .collect()
 }
 
@@ -38,8 +38,8 @@ fn reduced(uses: &Uses) -> Uses {
         }
         false
     };
-    let each = uses.iter();
-    each.map(|(name, used)| {
+    let crates = uses.iter();
+    crates.map(|(name, used)| {
         let direct = used.iter().filter(|text| !reaches(name, text));
         (name.clone(), direct.cloned().collect())
     })

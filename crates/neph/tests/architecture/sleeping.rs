@@ -132,7 +132,7 @@ fn calls(text: &str, name: &str) -> usize {
 
 #[test]
 fn only_a_listed_few_tests_sleep() {
-    let mut found = BTreeMap::new();
+    let mut sleeping = BTreeMap::new();
     for (path, text) in sources() {
         if path.ends_with("architecture/sleeping.rs") {
             continue;
@@ -143,7 +143,7 @@ fn only_a_listed_few_tests_sleep() {
             .map(|(_, line)| SLEEPS.iter().map(|name| calls(line, name)).sum::<usize>())
             .sum();
         if sleeps > 0 {
-            found.insert(path, sleeps);
+            sleeping.insert(path, sleeps);
         }
     }
     let listed: BTreeMap<String, usize> = MAY_SLEEP
@@ -151,7 +151,7 @@ fn only_a_listed_few_tests_sleep() {
         .map(|(path, sleeps, _)| ((*path).to_owned(), *sleeps))
         .collect();
     assert_eq!(
-        found, listed,
+        sleeping, listed,
         "wait for a fact; if there is none, say why in MAY_SLEEP"
     );
 }

@@ -17,21 +17,21 @@ fn named_targets() -> BTreeSet<String> {
 
 /// The names of test targets: files of `tests`, and folders there with a `main.rs`.
 fn targets() -> BTreeSet<String> {
-    let mut found = BTreeSet::new();
+    let mut targets = BTreeSet::new();
     for (path, _) in sources() {
         let parts: Vec<&str> = path.split('/').collect();
         match parts[..] {
             ["crates", _, "tests", file] => {
-                found.extend(file.strip_suffix(".rs").map(str::to_owned));
+                targets.extend(file.strip_suffix(".rs").map(str::to_owned));
             }
             ["crates", _, "tests", folder, "main.rs"] => {
-                found.insert(folder.to_owned());
+                targets.insert(folder.to_owned());
             }
             _ => {}
         }
     }
-    assert!(!found.is_empty(), "{}", from_root(&root().join("crates")));
-    found
+    assert!(!targets.is_empty(), "{}", from_root(&root().join("crates")));
+    targets
 }
 
 #[test]

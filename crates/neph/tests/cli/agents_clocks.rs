@@ -129,8 +129,8 @@ impl ClockSetup {
         let listed = self.neph(&["agents", "--control", "control", "--format", "json"]);
         let listed: Value = serde_json::from_str(&listed).expect("JSON");
         let mut entries = listed.as_array().expect("a list").iter();
-        let found = entries.find(|entry| entry["agent"] == agent)?;
-        let millis = |key: &str| Some(found[key].as_f64()? / 1e6);
+        let entry = entries.find(|entry| entry["agent"] == agent)?;
+        let millis = |key: &str| Some(entry[key].as_f64()? / 1e6);
         Some((millis("clock_offset_ns")?, millis("clock_bound_ns")?))
     }
 
@@ -203,15 +203,15 @@ fn the_offset_is_right_within_its_bound(world: &ClockSetup) {
             .iter()
             .all(|known| known.is_some_and(|(_, bound)| bound < 20.0))
     });
-    let (found, bound) = world.clock("far").expect("known");
+    let (offset, bound) = world.clock("far").expect("known");
     let (guest, [before, after]) = world.guest_time();
     // Meanwhile it gains 100 us a second.
-    let (least, most) = ((guest - after) * 1e3, (guest - before) * 1e3);
+    let (min, max) = ((guest - after) * 1e3, (guest - before) * 1e3);
     assert!(
-        least - bound - 1.0 <= found && found <= most + bound + 1.0,
-        "{least} {found} {most}"
+        min - bound - 1.0 <= offset && offset <= max + bound + 1.0,
+        "{min} {offset} {max}"
     );
-    assert!(found > 5_000.0, "{found}");
+    assert!(offset > 5_000.0, "{offset}");
 }
 
 /// Those in the store, between the moments before and after the campaign.

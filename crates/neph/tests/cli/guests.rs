@@ -114,10 +114,10 @@ fn without_uml(test_folder: &TestFolder) -> PathBuf {
     let programs = test_folder.path("bin");
     fs::create_dir(&programs).expect("a folder");
     for program in ["ip", "bridge", "tc", "sh", "nsenter", "mkfifo", "busybox"] {
-        let found = ["/usr/sbin", "/usr/bin", "/sbin", "/bin"];
-        let found = found.iter().map(|folder| Path::new(folder).join(program));
-        let found = found.into_iter().find(|file| file.exists()).expect(program);
-        std::os::unix::fs::symlink(found, programs.join(program)).expect("a link");
+        let folders = ["/usr/sbin", "/usr/bin", "/sbin", "/bin"];
+        let files = folders.iter().map(|folder| Path::new(folder).join(program));
+        let file = files.into_iter().find(|file| file.exists()).expect(program);
+        std::os::unix::fs::symlink(file, programs.join(program)).expect("a link");
     }
     programs
 }

@@ -125,7 +125,7 @@ fn a_wider_margin_has_another_answer(folder: &TestFolder) {
     );
     let answers = second["pairs"].as_array().expect("pairs").iter();
     let mut answers = answers.map(|answer| &answer["verdict"]);
-    assert!(answers.all(|one| one == "independent"), "{second}");
+    assert!(answers.all(|verdict| verdict == "independent"), "{second}");
 }
 
 /// The lines that were printed keep both circuits apart; with another pair declared, one pair is left.

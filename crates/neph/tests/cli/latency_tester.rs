@@ -264,7 +264,7 @@ fn pings_go_on_between_blocks() {
 fn tcp_statistics_are_read_with_each_message_or_at_an_interval_and_exported() {
     let folder = TestFolder::empty();
     let reflector = crate::pings::reflector();
-    for (when, least) in [("message", 10), ("100ms", 5)] {
+    for (when, minimum) in [("message", 10), ("100ms", 5)] {
         let plan = format!(
             "version = 1\nname = \"p\"\ninterval = \"50ms\"\nmessages = 20\nrequest_size = 1000\n\
              tcp_stats = \"{when}\"\n[[endpoint]]\nname = \"own\"\nurl = \"tcp://{}\"\n",
@@ -282,7 +282,7 @@ fn tcp_statistics_are_read_with_each_message_or_at_an_interval_and_exported() {
                 .collect()
         };
         let acknowledged = values("tcp_bytes_acked");
-        assert!(acknowledged.len() >= least, "{when}: {acknowledged:?}");
+        assert!(acknowledged.len() >= minimum, "{when}: {acknowledged:?}");
         assert!(acknowledged.is_sorted(), "{acknowledged:?}");
         let total = acknowledged.last().copied().unwrap_or_default();
         assert!((18_000.0..24_000.0).contains(&total), "{when}: {total}");

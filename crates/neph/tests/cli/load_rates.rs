@@ -116,7 +116,7 @@ fn loads_between_guests_export_their_cpu_and_rate() {
     for end in ["sent", "received"] {
         let seconds = values(&csv, "", &format!("load1_{end}_bit_s"));
         assert!(seconds.len() >= 3, "{end}: {seconds:?} {}", ran.err);
-        assert!(seconds.iter().any(|one| *one > 1e6), "{end}: {seconds:?}");
+        assert!(seconds.iter().any(|rate| *rate > 1e6), "{end}: {seconds:?}");
     }
     for name in ["sender", "receiver"] {
         let shares = values(&csv, "", &format!("load1_{name}_cpu_percent"));

@@ -94,13 +94,13 @@ fn streams_share_an_uplink_as_their_number_has_it() {
         assert_eq!(faults.count(), 0, "{workers} workers");
         let loss = mean(streams.iter(), "loss_percent");
         assert_eq!(loss > 1.0, workers > 1.0, "{workers} workers lose {loss} %");
-        let (least, most) = if workers > 1.0 {
+        let (min_jitter, max_jitter) = if workers > 1.0 {
             (0.2, 20.0)
         } else {
             (0.0, 1.0)
         };
         assert!(
-            (least..most).contains(&jitter),
+            (min_jitter..max_jitter).contains(&jitter),
             "{workers} workers: jitter {jitter} ms"
         );
     }

@@ -297,8 +297,8 @@ fn receive(listener: &TcpListener) -> (String, String, Value) {
     }
     let field = |name: &str| {
         let mut fields = lines.iter().filter_map(|line| line.split_once(": "));
-        let found = fields.find(|(key, _)| key.eq_ignore_ascii_case(name));
-        found.map(|(_, value)| value.to_owned()).expect("the field")
+        let field = fields.find(|(key, _)| key.eq_ignore_ascii_case(name));
+        field.map(|(_, value)| value.to_owned()).expect("the field")
     };
     let mut body = vec![0; field("content-length").parse().expect("a length")];
     reader.read_exact(&mut body).expect("the body");

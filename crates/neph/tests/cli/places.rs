@@ -27,7 +27,7 @@ fn an_export_writes_through_a_pipe_and_never_replaces_it() {
             move || fs::read(path).expect("a pipe")
         });
         let ran = folder.neph(["export", "--format", format, "-o", "pipe"]);
-        let is_pipe = fs::metadata(&path).is_ok_and(|found| found.file_type().is_fifo());
+        let is_pipe = fs::metadata(&path).is_ok_and(|metadata| metadata.file_type().is_fifo());
         assert!(is_pipe, "{format}: the pipe was replaced");
         assert_eq!(ran.status, 0, "{format}: {}", ran.err);
         let read = reader.join().expect("it has read");

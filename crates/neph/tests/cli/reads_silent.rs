@@ -40,8 +40,8 @@ fn ctrl_c_on_a_silent_pipe_prints_the_result_so_far() {
             "neph read: interrupted while reading -: the result covers what was read\n"
         );
         let document: serde_json::Value = serde_json::from_str(&ran.out).expect("JSON");
-        let found = document["flows"].as_array().expect("flows").len();
-        assert_eq!(found, flows, "{}", ran.out);
+        let printed_flows = document["flows"].as_array().expect("flows").len();
+        assert_eq!(printed_flows, flows, "{}", ran.out);
         drop(into);
     }
 }

@@ -142,16 +142,16 @@ fn read(folder: &TestFolder) -> Value {
 /// The shortest round trips to servers, in milliseconds, of each flow.
 fn round_trips(document: &Value) -> Vec<Option<i64>> {
     let flows = document["flows"].as_array().expect("a list").iter();
-    let least = |flow: &Value| {
+    let min_millis = |flow: &Value| {
         let path = &flow["round_trips"]["server"]["acknowledgement"];
         let any = path
             .as_object()
             .into_iter()
             .flat_map(|classes| classes.values());
-        let least = any.filter_map(|class| class["min_ns"].as_i64()).min();
-        least.map(|nanos| nanos / 1_000_000)
+        let min_nanos = any.filter_map(|class| class["min_ns"].as_i64()).min();
+        min_nanos.map(|nanos| nanos / 1_000_000)
     };
-    flows.map(least).collect()
+    flows.map(min_millis).collect()
 }
 
 #[test]

@@ -122,11 +122,11 @@ fn is_stopped(pid: u32) -> bool {
 
 /// The network of a flow took less than this at the most, its shares add up, and all
 /// retransmissions were spurious.
-fn holds(message: &str, summary: &Value, most: Duration) {
+fn holds(message: &str, summary: &Value, limit: Duration) {
     let flow = &summary["flows"][0];
-    let most = most.as_secs_f64() * 1e9;
+    let limit = limit.as_secs_f64() * 1e9;
     let network = flow["network_ns"]["max"].as_f64();
-    assert!(network.is_none_or(|max| max < most), "{message}: {flow:#}");
+    assert!(network.is_none_or(|max| max < limit), "{message}: {flow:#}");
     assert!(flow["network_and_peer_ns"].is_null(), "{message}: {flow:#}");
     let stages = flow["stages"].as_array().expect("a list");
     let share: f64 = stages
@@ -136,7 +136,7 @@ fn holds(message: &str, summary: &Value, most: Duration) {
     assert!((share - 1.0).abs() < 1e-9, "{message}: {share} {flow:#}");
     for stage in stages.iter().filter(|stage| stage["stage"] == "network") {
         let max = stage["ns"]["max"].as_f64();
-        assert!(max.is_some_and(|max| max < most), "{message}: {stage:#}");
+        assert!(max.is_some_and(|max| max < limit), "{message}: {stage:#}");
     }
     assert_eq!(
         flow["spurious_retransmissions"], flow["retransmissions"],

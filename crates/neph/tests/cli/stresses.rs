@@ -134,8 +134,8 @@ fn a_flow_load_stays_below_its_rate_and_loses_no_byte() {
         assert_eq!(sent, number(row, "received_bytes"), "{row}");
         assert!(sent > 0 && lasted >= 2_000_000_000, "{row}");
         // Half of the rate each; one message more, as the last one may be due at the end.
-        let most = 4_000_000 / 8 * lasted / 1_000_000_000 + 64 * 1024;
-        assert!(sent <= most, "{row}");
+        let limit = 4_000_000 / 8 * lasted / 1_000_000_000 + 64 * 1024;
+        assert!(sent <= limit, "{row}");
     }
 }
 

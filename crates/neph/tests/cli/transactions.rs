@@ -136,9 +136,9 @@ fn an_injected_delay_appears_in_the_median_of_each_kind() {
     for (options, round_trips) in [("--udp", 1.0), ("--tcp", 1.0), ("--connect", 2.0)] {
         let shown = linked.measured("rr", &format!("{options} -w 3s"));
         let median = number(&shown["rtt"]["p50_ns"]) / 1e6;
-        let least = round_trips * 10.0;
+        let minimum = round_trips * 10.0;
         assert!(
-            (least..least + 1.5).contains(&median),
+            (minimum..minimum + 1.5).contains(&median),
             "{options}: {median} ms"
         );
         assert_eq!(shown["lost"], 0, "{options}");

@@ -211,7 +211,7 @@ name = "b"
 url = "udp://server:8080"
 "#;
     fs::write(folder.path("plan.toml"), plan).expect("a file");
-    let found = [
+    let expected = [
         ("plan.toml:5:19", "did you mean 'client'?"),
         ("plan.toml:9:12", "read missing.key: No such file"),
         ("plan.toml:11:19", "there is no figure 'cfd'"),
@@ -223,7 +223,7 @@ url = "udp://server:8080"
     for command in ["check", "plan", "run"] {
         let ran = folder.neph([command, "plan.toml"]);
         assert_eq!((ran.status, ran.out.as_str()), (2, ""), "{command}");
-        for (at, message) in found {
+        for (at, message) in expected {
             assert!(ran.err.contains(at), "{command}: {at}: {}", ran.err);
             assert!(
                 ran.err.contains(message),

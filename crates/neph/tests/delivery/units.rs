@@ -98,7 +98,7 @@ fn the_arguments_in_units_are_accepted_by_the_program() {
     for name in UNITS {
         let arguments = arguments(name);
         assert!(
-            !arguments.iter().any(|one| one.contains('$')),
+            !arguments.iter().any(|argument| argument.contains('$')),
             "{arguments:?}"
         );
         // Arguments are read before help is shown: wrong ones end it.

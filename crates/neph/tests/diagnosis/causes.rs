@@ -112,8 +112,8 @@ fn serialisation(at: &mut Endpoint, random: &mut Random) {
     };
     at.uplink = Some(uplink);
     // The larger takes at least 8 ms more, and a sixth of the path.
-    let least = (mbit * 1e3 * at.round_trip_ms() / 6.0 / 8.0).max(mbit * 1e3);
-    let large = least.max(4_000.0) * between(random, 1.0, 1.5);
+    let min_bytes = (mbit * 1e3 * at.round_trip_ms() / 6.0 / 8.0).max(mbit * 1e3);
+    let large = min_bytes.max(4_000.0) * between(random, 1.0, 1.5);
     at.sizes = vec![one_of(random, &[64, 256, 500]), rounded(large)];
     at.interval_ms = 100 + rounded(2.0 * uplink.millis(large));
     at.seconds = seconds(9 * at.interval_ms);

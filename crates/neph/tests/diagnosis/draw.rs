@@ -80,7 +80,7 @@ fn add(lab: &mut Lab, causes: &[&Cause], random: &mut Random) {
     let mut endpoint = plain(NAMES[lab.endpoints.len()], random);
     for cause in CAUSES
         .iter()
-        .filter(|cause| causes.iter().any(|it| it.rule == cause.rule))
+        .filter(|cause| causes.iter().any(|drawn| drawn.rule == cause.rule))
     {
         (cause.put_in)(&mut endpoint, random);
         lab.causes.insert((cause.rule, endpoint.name));

@@ -75,8 +75,8 @@ fn a_link_s_rate_bounds_the_goodput_and_its_delay_the_round_trip_of_a_plan_s_tra
     };
     assert!((16e6..=19.3e6).contains(goodput), "{goodput}");
     // 5 ms each way.
-    let least = ran.values("udp rr", "rtt_min_ns")[0];
-    assert!((10e6..=11.5e6).contains(&least), "{least}");
+    let min_rtt = ran.values("udp rr", "rtt_min_ns")[0];
+    assert!((10e6..=11.5e6).contains(&min_rtt), "{min_rtt}");
     let rate = ran.values("udp rr", "transactions_per_s")[0];
     assert!((60.0..=100.0).contains(&rate), "{rate}");
 }

@@ -71,8 +71,8 @@ fn one_clock_has_no_offset_beyond_its_bound_on_an_uneven_link() {
     drop(reflector);
     let [forward, back] = lab.delays(80);
     let summary = &document["summary"];
-    let least = |of: &[i64]| of.iter().copied().min().expect("packets");
-    let half = least(&forward).midpoint(least(&back));
+    let minimum = |of: &[i64]| of.iter().copied().min().expect("packets");
+    let half = minimum(&forward).midpoint(minimum(&back));
     for clock in ["wall", "monotonic"] {
         let (offset, bound) = (
             number(&summary[clock]["offset_ns"]),

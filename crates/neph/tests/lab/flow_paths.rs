@@ -69,13 +69,13 @@ fn kept_in(folder: &Path) -> (Box<dyn Store>, ExperimentId, FlowTrace) {
 
 /// The shortest round trip of each flow, by source port.
 fn round_trips(store: &dyn Store, experiment: ExperimentId) -> BTreeMap<u16, Span> {
-    let mut found: BTreeMap<u16, Span> = BTreeMap::new();
+    let mut round_trips: BTreeMap<u16, Span> = BTreeMap::new();
     let mut visit = |batch: &[neph_model::FleetMessage]| {
         for message in batch {
             if let Some(reply) = message.reply() {
                 let span = reply.network();
-                let least = found.entry(message.source_port).or_insert(span);
-                *least = (*least).min(span);
+                let min_rtt = round_trips.entry(message.source_port).or_insert(span);
+                *min_rtt = (*min_rtt).min(span);
             }
         }
         Ok(())
@@ -83,7 +83,7 @@ fn round_trips(store: &dyn Store, experiment: ExperimentId) -> BTreeMap<u16, Spa
     store
         .visit_fleet(experiment, SentWithin::ALL, &mut visit)
         .expect("its messages");
-    found
+    round_trips
 }
 
 #[test]
@@ -119,7 +119,7 @@ fn held_to_the_truth(trace: &FlowTrace, spans: &BTreeMap<u16, Span>) {
         32,
         "as many as a plan traces by default"
     );
-    let mut found = BTreeMap::new();
+    let mut counts = BTreeMap::new();
     for FlowRoute {
         source_port, hops, ..
     } in &trace.routes
@@ -131,16 +131,16 @@ fn held_to_the_truth(trace: &FlowTrace, spans: &BTreeMap<u16, Span>) {
             .expect("one of the four");
         let expected_route = [at(3), at(router), at(8), at(2)].map(Some);
         assert_eq!(addresses, expected_route);
-        *found.entry(router).or_insert(0) += 1;
+        *counts.entry(router).or_insert(0) += 1;
         // The shortest way back takes 3 ms.
-        let least = Span::from_millis(forward + 3);
+        let minimum = Span::from_millis(forward + 3);
         let measured = spans[source_port];
         assert!(
-            measured >= least,
+            measured >= minimum,
             "port {source_port}: {measured} by .{router}"
         );
     }
-    assert_eq!(found.len(), 4, "{found:?}");
+    assert_eq!(counts.len(), 4, "{counts:?}");
 }
 
 /// Measures the plan within a lab of the test's own, whose links write down who came by; the plan has
@@ -174,17 +174,17 @@ fn measured_on_record(folder: &Path) {
 
 /// Which middle routers the requests of each source port came by, as the links to them wrote down.
 fn on_record(folder: &Path) -> BTreeMap<u16, BTreeSet<u8>> {
-    let mut found: BTreeMap<u16, BTreeSet<u8>> = BTreeMap::new();
+    let mut by_port: BTreeMap<u16, BTreeSet<u8>> = BTreeMap::new();
     for (number, (router, _)) in (1..).zip(WAYS) {
         let record = folder.join(format!("r0-m{number}.truth"));
         let file = TruthFile::open(&record).expect("the link's record");
         for key in flows_of(file.map(|record| record.expect("a whole record"))).keys() {
             if (key.direction, key.protocol, key.destination_port) == (0, 17, 8080) {
-                found.entry(key.source_port).or_default().insert(router);
+                by_port.entry(key.source_port).or_default().insert(router);
             }
         }
     }
-    found
+    by_port
 }
 
 #[test]

@@ -106,8 +106,8 @@ fn is_found(change: &Value, made: &LinkChange, late: i64) -> bool {
 
 /// How many of those that can be expected were found, dated at most `late` nanoseconds after them.
 fn count_found(changes: &[Value], link_changes: &[&LinkChange], late: i64) -> usize {
-    let found = |made: &&&LinkChange| changes.iter().any(|change| is_found(change, made, late));
-    link_changes.iter().filter(found).count()
+    let is_reported = |made: &&&LinkChange| changes.iter().any(|change| is_found(change, made, late));
+    link_changes.iter().filter(is_reported).count()
 }
 
 /// Whether the link made it at all: this flow was on that path by then, and on the one that is said to
@@ -230,15 +230,15 @@ fn changes_are_the_links(document: &Value, made: &[LinkChange]) {
     let total = changes.len() as u64;
     assert!(forward * 100 >= total * 95, "{forward} of {total} there");
     let link_changes: Vec<&LinkChange> = made.iter().filter(|made| made.lasts).collect();
-    let found = count_found(changes, &link_changes, RESHUFFLED);
+    let reported = count_found(changes, &link_changes, RESHUFFLED);
     let dated = count_found(changes, &link_changes, DATED);
     let total = link_changes.len();
     println!(
-        "{} changes reported; of {total} asked for, {found} found, {dated} dated exactly",
+        "{} changes reported; of {total} asked for, {reported} found, {dated} dated exactly",
         changes.len()
     );
     assert!(total > 300, "the link reshuffled: {total}");
-    assert!(found * 100 >= total * 99, "{found} of {total} found");
+    assert!(reported * 100 >= total * 99, "{reported} of {total} found");
     assert!(
         dated * 100 >= total * 95,
         "{dated} of {total} dated exactly"
@@ -257,15 +257,15 @@ fn kept_messages_say_the_same(document: &Value, workspace: &Path, made: &[LinkCh
     let link_changes = made.iter().filter(|made| made.lasts);
     let link_changes: Vec<&LinkChange> = link_changes.collect();
     for detector in ["guard", "rule", "change-points"] {
-        let found = detected(workspace, detector);
+        let changes = detected(workspace, detector);
         if detector == "guard" {
             let live = document["changes"].as_array().expect("changes");
-            assert_eq!(sorted(&found), sorted(live));
+            assert_eq!(sorted(&changes), sorted(live));
         }
-        let hits = count_found(&found, &link_changes, DATED);
+        let hits = count_found(&changes, &link_changes, DATED);
         println!(
             "{detector}: {} found, {hits} of {}",
-            found.len(),
+            changes.len(),
             link_changes.len()
         );
         assert!(hits * 10 >= link_changes.len() * 9, "{detector}: {hits}");

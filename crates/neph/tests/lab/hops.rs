@@ -117,9 +117,9 @@ fn recorded(lab: TwoSites) -> [Crossings; 2] {
 }
 
 /// The share of numbers that is at most so large, and the number in the middle.
-fn spread(mut numbers: Vec<i64>, most: i64) -> (usize, usize, i64) {
+fn spread(mut numbers: Vec<i64>, limit: i64) -> (usize, usize, i64) {
     numbers.sort_unstable();
-    let within = numbers.partition_point(|number| *number <= most);
+    let within = numbers.partition_point(|number| *number <= limit);
     (within, numbers.len(), numbers[numbers.len() / 2])
 }
 

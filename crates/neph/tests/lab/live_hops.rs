@@ -80,12 +80,12 @@ fn the_segment_between_two_live_points_is_the_link() {
     });
     for (direction, recorded) in ["forward", "reverse"].iter().zip(recorded) {
         let link = median(recorded);
-        for (protocol, least) in [("icmp", 200), ("tcp", 100)] {
+        for (protocol, minimum) in [("icmp", 200), ("tcp", 100)] {
             let row = row(&document, direction, protocol);
             let (n, p50) = (number(&row["n"]), number(&row["p50_ns"]));
             println!("{direction}, {protocol}: {n} packets, p50 {p50} ns; the link {link} ns");
             assert_eq!(number(&row["lost"]), 0, "{document:#}");
-            assert!(n >= least, "{document:#}");
+            assert!(n >= minimum, "{document:#}");
             // What the kernel takes between the stamps of a veth and the link's own.
             assert!((p50 - link).abs() < 100_000, "{p50} ns for {link} ns");
             assert_eq!(number(&row["bound_ns"]), 0, "one kernel, one clock");

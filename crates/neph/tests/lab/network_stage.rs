@@ -30,10 +30,10 @@ fn directions(messages: &[Message]) -> [Vec<i64>; 2] {
 fn tcp_says_what_the_link_did(messages: &[Message], round_trip_micros: i64) {
     let states = messages.iter().filter_map(|message| message.tcp_at_ack);
     for tcp in states {
-        let (least, smoothed) = (i64::from(tcp.min_rtt_us), i64::from(tcp.srtt_us));
+        let (min_rtt, smoothed) = (i64::from(tcp.min_rtt_us), i64::from(tcp.srtt_us));
         assert!(
-            least >= round_trip_micros - 1 && smoothed >= least - 1,
-            "{smoothed} us, least {least}, of {round_trip_micros}"
+            min_rtt >= round_trip_micros - 1 && smoothed >= min_rtt - 1,
+            "{smoothed} us, least {min_rtt}, of {round_trip_micros}"
         );
     }
 }

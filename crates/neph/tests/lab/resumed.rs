@@ -212,12 +212,12 @@ fn is_whole(bench: &Bench) {
     let lost: Vec<_> = safe.difference(&stored).collect();
     assert!(!safe.is_empty() && lost.is_empty(), "{lost:?}");
     // Each season was measured in its own topology, after every change of them.
-    let least = DELAYS.map(|(season, delay)| {
-        let least = *spans[season].first().expect("a reply");
-        assert!(least >= Span::from_millis(2 * delay), "{season}: {least}");
-        least
+    let min_rtt = DELAYS.map(|(season, delay)| {
+        let min_rtt = *spans[season].first().expect("a reply");
+        assert!(min_rtt >= Span::from_millis(2 * delay), "{season}: {min_rtt}");
+        min_rtt
     });
-    assert!(least[0] < least[1], "{least:?}");
+    assert!(min_rtt[0] < min_rtt[1], "{min_rtt:?}");
 }
 
 /// Where the messages of an experiment are, each there once, and the least round trip.

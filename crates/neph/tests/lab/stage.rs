@@ -163,7 +163,7 @@ impl TwoSites {
 
     /// Takes the lab down and reads what its link did: each delivered packet's real delay in
     /// nanoseconds, of packets at least `least` bytes long, by direction.
-    pub(crate) fn delays(self, least: u32) -> [Vec<i64>; 2] {
+    pub(crate) fn delays(self, minimum: u32) -> [Vec<i64>; 2] {
         let mut delays = [Vec::new(), Vec::new()];
         for record in self.records() {
             let Record::Packet {
@@ -175,7 +175,7 @@ impl TwoSites {
             else {
                 continue;
             };
-            if passing.length >= least {
+            if passing.length >= minimum {
                 delays[usize::from(passing.direction)].push(left - passing.arrival);
             }
         }

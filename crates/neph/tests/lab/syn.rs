@@ -83,10 +83,10 @@ fn fleet_of_syns(lab: &TwoSites, address: SocketAddr) -> FleetSpec {
 /// The least round trip of each port.
 fn least_by_port(spec: FleetSpec) -> BTreeMap<u16, Span> {
     let run = FleetRun::start(spec, Stop::new()).expect("a fleet that can be");
-    let mut least = BTreeMap::new();
+    let mut min_rtts = BTreeMap::new();
     let mut see = |message: &FleetMessage| {
         let rtt = message.reply().expect("nothing is lost here").round_trip;
-        let known = least.entry(message.source_port).or_insert(rtt);
+        let known = min_rtts.entry(message.source_port).or_insert(rtt);
         *known = rtt.min(*known);
     };
     for report in run.reports() {
@@ -95,7 +95,7 @@ fn least_by_port(spec: FleetSpec) -> BTreeMap<u16, Span> {
         }
     }
     run.join().expect("it could begin");
-    least
+    min_rtts
 }
 
 #[test]

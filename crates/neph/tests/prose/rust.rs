@@ -16,7 +16,7 @@ pub(super) fn texts(source: &str) -> Vec<Text> {
 
 /// Comments: lines that follow each other are one.
 fn comments(program: &str) -> Vec<Text> {
-    let mut found: Vec<Text> = Vec::new();
+    let mut comments: Vec<Text> = Vec::new();
     let (mut is_open, mut is_code) = (false, false);
     for (line, text) in (1..).zip(program.lines()) {
         let comment = text.trim().strip_prefix("//");
@@ -28,9 +28,9 @@ fn comments(program: &str) -> Vec<Text> {
             Some(text) => {
                 let is_item =
                     text.starts_with("- ") || text.starts_with('#') || text.starts_with('|');
-                match found.last_mut().filter(|_| is_open && !is_item) {
+                match comments.last_mut().filter(|_| is_open && !is_item) {
                     Some(last) => last.text = format!("{} {text}", last.text),
-                    None => found.push(Text {
+                    None => comments.push(Text {
                         line,
                         text: text.to_owned(),
                     }),
@@ -39,12 +39,12 @@ fn comments(program: &str) -> Vec<Text> {
             }
         }
     }
-    for text in &mut found {
+    for text in &mut comments {
         let spans = text.text.split('`').enumerate();
         let plain = spans.map(|(number, span)| if number % 2 == 1 { "code" } else { span });
         text.text = plain.collect();
     }
-    found
+    comments
 }
 
 /// Whether a string is a script, a query or a configuration of another program.
@@ -64,7 +64,7 @@ type Chars<'p> = std::iter::Peekable<std::str::CharIndices<'p>>;
 
 /// Strings, with `\` at the end of a line joined; of raw ones too.
 fn strings(program: &str) -> Vec<Text> {
-    let mut found = Vec::new();
+    let mut strings = Vec::new();
     let mut chars = program.char_indices().peekable();
     let mut line = 1;
     while let Some((at, c)) = chars.next() {
@@ -79,7 +79,7 @@ fn strings(program: &str) -> Vec<Text> {
                 let first = line;
                 let text = string(program, at, &mut chars, &mut line);
                 if text.split_whitespace().count() >= SENTENCE && !is_program(&text) {
-                    found.extend(text.split('\n').map(|text| Text {
+                    strings.extend(text.split('\n').map(|text| Text {
                         line: first,
                         text: text.to_owned(),
                     }));
@@ -88,7 +88,7 @@ fn strings(program: &str) -> Vec<Text> {
             _ => {}
         }
     }
-    found
+    strings
 }
 
 /// The string whose quotation mark is at `start`; counts the lines that it spans.

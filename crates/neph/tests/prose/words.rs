@@ -153,8 +153,8 @@ pub(super) fn faults(text: &str) -> Vec<Fault> {
     let joined = format!(" {} ", args.join(" "));
     for (phrases, instead) in INSTEAD {
         for phrase in *phrases {
-            let found = joined.matches(&format!(" {phrase} ")).count();
-            faults.extend((0..found).map(|_| Fault::Word(phrase, instead)));
+            let count = joined.matches(&format!(" {phrase} ")).count();
+            faults.extend((0..count).map(|_| Fault::Word(phrase, instead)));
         }
     }
     for sentence in sentences(text) {

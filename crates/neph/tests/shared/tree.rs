@@ -12,17 +12,17 @@ pub(crate) fn root() -> PathBuf {
 /// Every file below a folder, sorted. Build results (`target`) are none.
 pub(crate) fn files(folder: &Path) -> Vec<PathBuf> {
     let mut folders = vec![folder.to_owned()];
-    let mut found = Vec::new();
+    let mut files = Vec::new();
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(&folder).expect("a folder of ours") {
             let path = entry.expect("an entry").path();
             if !path.is_dir() {
-                found.push(path);
+                files.push(path);
             } else if !path.ends_with("target") {
                 folders.push(path);
             }
         }
     }
-    found.sort();
-    found
+    files.sort();
+    files
 }

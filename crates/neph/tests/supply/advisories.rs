@@ -59,12 +59,12 @@ fn known(crates: &[Locked], advisories: &[Advisory], accepted: &[&str]) -> Vec<S
             && !accepted.contains(&advisory.id.as_str())
             && !advisory.safe.iter().any(|safe| safe.matches(&version))
     };
-    let mut found = Vec::new();
+    let mut concerning = Vec::new();
     for package in crates {
         let matching = advisories
             .iter()
             .filter(|advisory| concerns(advisory, package));
-        found.extend(matching.map(|advisory| {
+        concerning.extend(matching.map(|advisory| {
             let Advisory {
                 id, kind, title, ..
             } = advisory;
@@ -74,7 +74,7 @@ fn known(crates: &[Locked], advisories: &[Advisory], accepted: &[&str]) -> Vec<S
             )
         }));
     }
-    found
+    concerning
 }
 
 #[test]
@@ -89,8 +89,8 @@ fn no_crate_has_an_advisory_that_is_not_accepted() {
         .filter_map(|entry| entry["id"].as_str())
         .collect();
     for lock in ["Cargo.lock", "fuzz/Cargo.lock"] {
-        let found = known(&locked(lock), &advisories, &accepted);
-        assert!(found.is_empty(), "{lock}: {}", found.join("\n"));
+        let concerning = known(&locked(lock), &advisories, &accepted);
+        assert!(concerning.is_empty(), "{lock}: {}", concerning.join("\n"));
     }
     warn_if_old(&text);
 }
@@ -120,11 +120,11 @@ fn a_crate_with_a_fault_is_found_and_a_mended_one_is_not() {
     };
     let advisories = advisories(&snapshot());
     let known = |version| known(&[of_version(version)], &advisories, &["RUSTSEC-2025-0010"]);
-    let found = known("0.17.11");
-    assert_eq!(found.len(), 1, "{found:?}");
+    let concerning = known("0.17.11");
+    assert_eq!(concerning.len(), 1, "{concerning:?}");
     assert!(
-        found[0].starts_with("RUSTSEC-2025-0009 (vulnerability): ring 0.17.11"),
-        "{found:?}"
+        concerning[0].starts_with("RUSTSEC-2025-0009 (vulnerability): ring 0.17.11"),
+        "{concerning:?}"
     );
     assert_eq!(known("0.17.12"), Vec::<String>::new());
 }

@@ -83,12 +83,12 @@ fn reachable(metadata: &Value) -> BTreeSet<String> {
         .iter()
         .find(|(_, name)| name.starts_with("neph "))
         .expect("neph");
-    let (mut found, mut waiting) = (BTreeSet::new(), vec![root.0.clone()]);
+    let (mut reached, mut waiting) = (BTreeSet::new(), vec![root.0.clone()]);
     while let Some(id) = waiting.pop() {
-        let Some(name) = names.get(&id).filter(|name| !found.contains(*name)) else {
+        let Some(name) = names.get(&id).filter(|name| !reached.contains(*name)) else {
             continue;
         };
-        found.insert(name.clone());
+        reached.insert(name.clone());
         for entry in list(&nodes[id.as_str()]["deps"]) {
             if list(&entry["dep_kinds"])
                 .iter()
@@ -98,7 +98,7 @@ fn reachable(metadata: &Value) -> BTreeSet<String> {
             }
         }
     }
-    found
+    reached
 }
 
 #[test]
@@ -132,12 +132,12 @@ fn it_names_linked_crates_with_their_checksums_and_no_others() {
         "clap",
     ] {
         let mut entries = bill["components"].as_array().into_iter().flatten();
-        assert!(entries.any(|one| one["name"] == name), "{name}");
+        assert!(entries.any(|entry| entry["name"] == name), "{name}");
     }
     for absent in ["proptest", "clap_derive", "cc", "tempfile"] {
         let mut entries = bill["components"].as_array().into_iter().flatten();
         assert!(
-            !entries.any(|one| one["name"] == absent),
+            !entries.any(|entry| entry["name"] == absent),
             "{absent} is linked into nothing"
         );
     }
@@ -146,17 +146,17 @@ fn it_names_linked_crates_with_their_checksums_and_no_others() {
 
 /// Crates that left their path in a binary, as `ring-0.17.14`: most do, for messages of panics.
 fn crates_in(binary: &[u8]) -> BTreeSet<String> {
-    let mut found = BTreeSet::new();
+    let mut crates = BTreeSet::new();
     let mut is_registry = false;
     for part in binary.split(|byte| *byte == b'/') {
         // Line tables end it with a zero.
         let name = part.split(|byte| *byte == 0).next().unwrap_or_default();
         if is_registry && let Ok(name) = std::str::from_utf8(name) {
-            found.insert(name.to_owned());
+            crates.insert(name.to_owned());
         }
         is_registry = part.starts_with(b"index.crates.io-");
     }
-    found
+    crates
 }
 
 #[test]
@@ -166,8 +166,8 @@ fn it_names_every_crate_that_the_binary_shows() {
     let name = |entry: &Value| format!("{}-{}", text(entry, "name"), text(entry, "version"));
     let names: BTreeSet<String> = components.iter().map(name).collect();
     let binary = std::fs::read(env!("CARGO_BIN_EXE_neph")).expect("it was built for tests");
-    let found = crates_in(&binary);
-    assert!(found.len() > 30, "{found:?}");
-    let missing: Vec<_> = found.difference(&names).collect();
+    let crates = crates_in(&binary);
+    assert!(crates.len() > 30, "{crates:?}");
+    let missing: Vec<_> = crates.difference(&names).collect();
     assert!(missing.is_empty(), "linked and not named: {missing:?}");
 }

@@ -46,10 +46,10 @@ fn a_transfer_runs_in_the_place_of_a_main_flow_and_comes_to_quantities() {
     assert!(prepared.flows.is_empty());
     let result = run.result();
     assert_eq!(result.ending, Ending::Complete);
-    let found = result.quantities.as_ref().expect("quantities");
-    let goodput = found.values[&Quantity::UpGoodput];
+    let quantities = result.quantities.as_ref().expect("quantities");
+    let goodput = quantities.values[&Quantity::UpGoodput];
     assert!((15e6..=21e6).contains(&goodput), "{goodput}");
-    assert_eq!((found.peer, found.limits.len()), (server.address(), 1));
+    assert_eq!((quantities.peer, quantities.limits.len()), (server.address(), 1));
     let is_goodput = |series| series == SeriesName::Quantity(Quantity::UpGoodput);
     let seconds = run.records[0].samples.iter();
     let seconds = seconds.filter(|sample| is_goodput(sample.series)).count();
@@ -83,9 +83,9 @@ fn requests_and_replies_in_turn_come_to_a_rate_and_round_trip_times() {
     let run = run(&transfer_order("udp rr", server.address().port(), 2));
     let result = run.result();
     assert_eq!(result.ending, Ending::Complete);
-    let found = result.quantities.as_ref().expect("quantities");
-    let of = |quantity| found.values[&quantity];
-    assert!(of(Quantity::Transactions) > 500.0, "{found:?}");
+    let quantities = result.quantities.as_ref().expect("quantities");
+    let of = |quantity| quantities.values[&quantity];
+    assert!(of(Quantity::Transactions) > 500.0, "{quantities:?}");
     assert!(of(Quantity::RttMin) > 0.0 && of(Quantity::RttMin) <= of(Quantity::RttP50));
     assert!((0.0..=100.0).contains(&of(Quantity::TransactionLoss)));
 }
@@ -102,11 +102,11 @@ fn media_streams_come_to_a_bit_rate_and_a_quality() {
     let run = run(&order);
     let result = run.result();
     assert_eq!(result.ending, Ending::Complete);
-    let found = result.quantities.as_ref().expect("quantities");
-    let rate = found.values[&Quantity::MediaRate];
-    assert!((50e3..=2e6).contains(&rate), "{found:?}");
+    let quantities = result.quantities.as_ref().expect("quantities");
+    let rate = quantities.values[&Quantity::MediaRate];
+    assert!((50e3..=2e6).contains(&rate), "{quantities:?}");
     assert!(
-        found.values.contains_key(&Quantity::MediaJitter),
-        "{found:?}"
+        quantities.values.contains_key(&Quantity::MediaJitter),
+        "{quantities:?}"
     );
 }

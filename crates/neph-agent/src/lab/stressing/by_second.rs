@@ -59,7 +59,7 @@ mod tests {
             {"at_ns": 1000000000, "sent_bit_s": 8, "received_bit_s": 7},
             {"at_ns": 2000000001, "sent_bit_s": 6, "received_bit_s": 5}]}]"#;
         let at = Instant::from_nanos;
-        let found = of(output.as_bytes(), 3, at(10_000_000_000));
+        let seconds = of(output.as_bytes(), 3, at(10_000_000_000));
         let (first, middle, last) = (at(7_500_000_000), at(8_500_000_000), at(9_500_000_001));
         let expected = [
             (LoadEnd::Sent, first, middle, 8.0),
@@ -73,7 +73,7 @@ mod tests {
             until,
             value,
         });
-        assert_eq!(found, expected);
+        assert_eq!(seconds, expected);
         for other in ["", "[]", r#"[{"achieved_percent": 80.0}]"#] {
             assert_eq!(of(other.as_bytes(), 1, at(0)), []);
         }

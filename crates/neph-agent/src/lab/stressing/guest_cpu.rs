@@ -153,13 +153,13 @@ mod tests {
         let text = "62.50 120.00\n60.00 cpu  10 0 10 80 0 0 0 0\n61.01 cpu  60 0 10 131 0 0 0 0\n\
                     62.02 cpu  60 0 10 23";
         let at = Instant::from_nanos;
-        let found = shares(text, at(100_000_000_000));
-        let ends: Vec<_> = found
+        let load_seconds = shares(text, at(100_000_000_000));
+        let ends: Vec<_> = load_seconds
             .iter()
             .map(|load_second| (load_second.from, load_second.until))
             .collect();
         assert_eq!(ends[0], (at(97_500_000_000), at(98_510_000_000)));
-        assert!((found[0].value - 5_000.0 / 101.0).abs() < 1e-9, "{found:?}");
+        assert!((load_seconds[0].value - 5_000.0 / 101.0).abs() < 1e-9, "{load_seconds:?}");
         assert_eq!(shares("", at(0)), []);
         assert_eq!(shares("cat: cannot open", at(0)), []);
         assert_eq!(uptime("99999999999999999999.00 1"), None);

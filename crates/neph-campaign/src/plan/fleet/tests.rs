@@ -54,8 +54,8 @@ fn more_syns_are_sent_where_they_are_allowed() {
 }
 
 fn problems_text(lines: &str, url: &str) -> String {
-    let found = parse(&Source::new("p.toml", plan(lines, url))).expect_err("wrong");
-    let messages: Vec<String> = found.iter().map(ToString::to_string).collect();
+    let problems = parse(&Source::new("p.toml", plan(lines, url))).expect_err("wrong");
+    let messages: Vec<String> = problems.iter().map(ToString::to_string).collect();
     messages.join("\n")
 }
 
@@ -120,10 +120,10 @@ fn a_parameter_that_contradicts_a_fleet_is_reported_at_its_line() {
     );
     parse(&Source::new("p.toml", fits)).expect("the last port is one too");
     let with_renewal = plan(second, "udp://a") + "renewal = \"30s\"\n";
-    let found = parse(&Source::new("p.toml", with_renewal)).expect_err("no fleet");
+    let problems = parse(&Source::new("p.toml", with_renewal)).expect_err("no fleet");
     assert!(
-        found[0].to_string().starts_with("p.toml:9:11: "),
-        "{found:?}"
+        problems[0].to_string().starts_with("p.toml:9:11: "),
+        "{problems:?}"
     );
 }
 
@@ -131,8 +131,8 @@ fn a_parameter_that_contradicts_a_fleet_is_reported_at_its_line() {
 fn plans_that_send_too_many_messages_at_once_are_refused() {
     let lines = "interval = \"1ms\"\nflows = 60";
     let two_endpoints = plan(lines, "udp://a") + "[[endpoint]]\nname = \"b\"\nurl = \"udp://b\"\n";
-    let found = parse(&Source::new("p.toml", two_endpoints.as_str())).expect_err("too many");
-    let first = found[0].to_string();
+    let problems = parse(&Source::new("p.toml", two_endpoints.as_str())).expect_err("too many");
+    let first = problems[0].to_string();
     assert!(first.contains("are 120000 messages a second"), "{first}");
     assert!(first.contains("pairs = \"in turn\""), "{first}");
     let in_turn = two_endpoints.replace("flows", "pairs = \"in turn\"\nflows");
@@ -146,21 +146,21 @@ fn a_mistake_at_the_top_level_is_reported_once_for_all_endpoints() {
     let more = "[[endpoint]]\nname = \"b\"\nurl = \"udp://b\"\n";
     let message_of = |lines: &str| {
         let text = plan(lines, "udp://a") + more;
-        let found = parse(&Source::new("p.toml", text)).expect_err("wrong");
-        let each = found.iter().map(ToString::to_string);
-        each.collect::<Vec<_>>()
+        let problems = parse(&Source::new("p.toml", text)).expect_err("wrong");
+        let messages = problems.iter().map(ToString::to_string);
+        messages.collect::<Vec<_>>()
     };
     for flows in ["90000", "\"many\""] {
         let lines = format!("interval = \"1s\"\nflows = {flows}\nrenewal = \"30s\"\n[trace]");
-        let found = message_of(&lines);
-        assert_eq!(found.len(), 1, "{found:?}");
-        assert!(found[0].starts_with("p.toml:5:9"), "{found:?}");
+        let messages = message_of(&lines);
+        assert_eq!(messages.len(), 1, "{messages:?}");
+        assert!(messages[0].starts_with("p.toml:5:9"), "{messages:?}");
     }
-    let found = message_of("interval = \"1us\"\nflows = 512");
-    assert_eq!(found.len(), 1, "{found:?}");
+    let messages = message_of("interval = \"1us\"\nflows = 512");
+    assert_eq!(messages.len(), 1, "{messages:?}");
     assert!(
-        found[0].starts_with("p.toml:4:12: 512 flows every 1 us"),
-        "{found:?}"
+        messages[0].starts_with("p.toml:4:12: 512 flows every 1 us"),
+        "{messages:?}"
     );
 }
 

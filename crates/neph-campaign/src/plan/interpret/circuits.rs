@@ -101,9 +101,9 @@ mod tests {
         ] {
             let text = PLAN.replace(from, to);
             assert_ne!(text, PLAN, "{from}");
-            let found = parse(&Source::new("p.toml", text)).expect_err("a mistake");
-            assert_eq!(found.len(), 1, "{found:#?}");
-            assert!(found[0].to_string().contains(part), "{}", found[0]);
+            let problems = parse(&Source::new("p.toml", text)).expect_err("a mistake");
+            assert_eq!(problems.len(), 1, "{problems:#?}");
+            assert!(problems[0].to_string().contains(part), "{}", problems[0]);
         }
     }
 }

@@ -156,9 +156,9 @@ mod tests {
         let problem_after = |from: &str, to: &str| {
             let text = PLAN.replace(from, to);
             assert_ne!(text, PLAN, "{from}");
-            let found = parse(&Source::new("p.toml", text)).expect_err("a mistake");
-            assert_eq!(found.len(), 1, "{found:#?}");
-            found[0].to_string()
+            let problems = parse(&Source::new("p.toml", text)).expect_err("a mistake");
+            assert_eq!(problems.len(), 1, "{problems:#?}");
+            problems[0].to_string()
         };
         for (from, to, part) in [
             ("\"load\"", "\"loud\"", "did you mean 'load'"),
@@ -182,16 +182,16 @@ mod tests {
             ),
             ("every = \"1h\"", "every = \"0s\"", "this time is zero"),
         ] {
-            let found = problem_after(from, to);
-            assert!(found.contains(part), "{found}");
+            let message = problem_after(from, to);
+            assert!(message.contains(part), "{message}");
         }
         let alone_text = "version = 1\nname = \"p\"\ninterval = \"1s\"\nmessages = 60\nmode = \"load\"\n\
             [[endpoint]]\nname = \"e\"\nurl = \"udp://10.0.0.2\"\n";
-        let found = parse(&Source::new("p.toml", alone_text)).expect_err("no site");
+        let problems = parse(&Source::new("p.toml", alone_text)).expect_err("no site");
         assert!(
-            found[0].to_string().contains("add a [[site]]"),
+            problems[0].to_string().contains("add a [[site]]"),
             "{}",
-            found[0]
+            problems[0]
         );
     }
 }

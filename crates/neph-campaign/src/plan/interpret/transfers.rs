@@ -73,16 +73,16 @@ fn needed(axes: &Axes) -> Vec<&'static Needed> {
         Measure::Throughput(_) | Measure::Transactions(_) => Some(&THROUGHPUT),
         Measure::Media(_) => Some(&MEDIA),
     };
-    let mut found: Vec<&Needed> = Vec::new();
+    let mut distinct: Vec<&Needed> = Vec::new();
     for needed in measures.iter().filter_map(needs) {
-        if !found
+        if !distinct
             .iter()
             .any(|known| known.parameter == needed.parameter)
         {
-            found.push(needed);
+            distinct.push(needed);
         }
     }
-    found
+    distinct
 }
 
 /// A transfer goes to the port at which the reflector of the endpoint's site serves it.
@@ -169,9 +169,9 @@ mod tests {
         let problem_after = |from: &str, to: &str| {
             let text = PLAN.replace(from, to);
             assert_ne!(text, PLAN, "{from}");
-            let found = parse(&Source::new("p.toml", text)).expect_err("a mistake");
-            assert_eq!(found.len(), 1, "{found:#?}");
-            found[0].to_string()
+            let problems = parse(&Source::new("p.toml", text)).expect_err("a mistake");
+            assert_eq!(problems.len(), 1, "{problems:#?}");
+            problems[0].to_string()
         };
         for (from, to, part) in [
             ("\"tcp throughput\"", "\"throughput\"", "names nothing"),
@@ -185,12 +185,12 @@ mod tests {
                 "'measure' names none",
             ),
         ] {
-            let found = problem_after(from, to);
-            assert!(found.contains(part), "{found}");
+            let message = problem_after(from, to);
+            assert!(message.contains(part), "{message}");
         }
         let fleet = "version = 1\nname = \"p\"\nduration = \"10s\"\ninterval = \"1s\"\nflows = 8\n\
             measure = \"tcp throughput\"\n[[endpoint]]\nname = \"e\"\nurl = \"udp://10.0.0.2\"\n";
-        let found = parse(&Source::new("p.toml", fleet)).expect_err("a mistake");
-        assert!(found[0].to_string().contains("an endpoint of its own"));
+        let problems = parse(&Source::new("p.toml", fleet)).expect_err("a mistake");
+        assert!(problems[0].to_string().contains("an endpoint of its own"));
     }
 }

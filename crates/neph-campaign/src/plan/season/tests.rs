@@ -116,25 +116,25 @@ fn a_season_may_have_a_topology_of_its_own() {
     assert_eq!(of(None), Some("low.toml"));
     // A lab with a mistake is one: what needs it is no mistake of its own.
     let wrong = text.replace("prober = \"p\"\n", "");
-    let found = parse(&Source::new("p.toml", wrong)).expect_err("wrong");
+    let problems = parse(&Source::new("p.toml", wrong)).expect_err("wrong");
     assert!(
-        found.len() == 1 && found[0].to_string().contains("'prober' is missing"),
-        "{found:?}"
+        problems.len() == 1 && problems[0].to_string().contains("'prober' is missing"),
+        "{problems:?}"
     );
     for (wrong, part) in [
         (text.replace(lab, ""), "there is no lab"),
         (text.clone() + "[traceroute]\n", "once per block"),
     ] {
-        let found = parse(&Source::new("p.toml", wrong)).expect_err("wrong");
-        assert!(found[0].to_string().contains(part), "{found:?}");
+        let problems = parse(&Source::new("p.toml", wrong)).expect_err("wrong");
+        assert!(problems[0].to_string().contains(part), "{problems:?}");
     }
 }
 
 #[test]
 fn a_wrong_season_is_reported_at_its_position() {
     let message_of = |text: &str| {
-        let found = parse(&Source::new("p.toml", format!("{PLAN}{text}"))).expect_err("wrong");
-        let messages: Vec<String> = found.iter().map(ToString::to_string).collect();
+        let problems = parse(&Source::new("p.toml", format!("{PLAN}{text}"))).expect_err("wrong");
+        let messages: Vec<String> = problems.iter().map(ToString::to_string).collect();
         messages.join("\n")
     };
     let season = "[[season]]\nname = \"low\"\n";

@@ -60,10 +60,10 @@ fn circuits_of_a_round_run_at_the_same_time_and_no_site_is_twice_in_it() {
     for experiment in &experiments {
         let scenario = |of: &neph_model::Experiment| {
             let mut candidates = scenarios.iter();
-            let found = candidates
+            let scenario = candidates
                 .find(|scenario| scenario.id == of.scenario)
                 .expect("there");
-            (found.site().map(str::to_owned), found.endpoint.clone())
+            (scenario.site().map(str::to_owned), scenario.endpoint.clone())
         };
         let others = experiments
             .iter()

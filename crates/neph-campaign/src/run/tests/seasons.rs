@@ -131,11 +131,11 @@ fn the_next_season_follows_from_the_hour_and_open_experiments() {
 fn an_experiment_that_no_season_has_room_for_is_refused_before_anything_runs() {
     let text = PLAN.replace("messages = 10", "messages = 60");
     let source = neph_text::Source::new("p.toml", text);
-    let found = crate::plan::parse(&source).expect_err("with its pause it is too long");
+    let problems = crate::plan::parse(&source).expect_err("with its pause it is too long");
     assert!(
-        found[0]
+        problems[0]
             .to_string()
             .contains("longer than the season 'low'"),
-        "{found:?}"
+        "{problems:?}"
     );
 }

@@ -220,7 +220,7 @@ impl Bus for ToAll {
     }
 
     fn receive(&mut self, patience: Span) -> Vec<FromBus> {
-        let each = self.0.iter_mut();
-        each.flat_map(|to_one| to_one.receive(patience)).collect()
+        let connections = self.0.iter_mut();
+        connections.flat_map(|to_one| to_one.receive(patience)).collect()
     }
 }

@@ -19,11 +19,11 @@ fn of_messages(messages: u64) -> ExperimentOrder {
 pub(super) fn journalled(folder: &Path, id: ExperimentId) -> Vec<(FlowIndex, Seq)> {
     let contents = Contents::of(&journal_path(folder, id), id).expect("readable");
     let mut messages = Vec::new();
-    let each = contents.expect("there").each_message(|message| {
+    let visited = contents.expect("there").each_message(|message| {
         messages.push((message.flow, message.seq));
         Ok::<(), JournalError>(())
     });
-    each.expect("readable");
+    visited.expect("readable");
     messages
 }
 

@@ -151,7 +151,7 @@ fn carry_out(
             panic!("{results:?}")
         };
         assert_eq!(
-            results[0].as_ref().map(|one| &one.ending),
+            results[0].as_ref().map(|result| &result.ending),
             Ok(&Ending::Complete)
         );
         let folder = journal.expect("it was measured");
@@ -267,7 +267,7 @@ fn a_nats_user_cannot_read_or_write_the_subjects_of_others() {
         "Publish to \"neph.from.other\"",
     ] {
         assert!(
-            refused.iter().any(|one| one.contains(part)),
+            refused.iter().any(|refusal| refusal.contains(part)),
             "{part}: {refused:?}"
         );
     }

@@ -189,11 +189,11 @@ impl ControllerWorld {
     ) -> bool {
         let endings: Vec<Ending> = match result {
             Ok(OrderResult::Experiments(results)) => {
-                let each = results.into_iter().map(|result| match result {
+                let endings = results.into_iter().map(|result| match result {
                     Ok(result) => result.ending,
                     Err(reason) => Ending::Failed(reason.to_string()),
                 });
-                each.collect()
+                endings.collect()
             }
             Ok(_) => panic!("a result of another kind"),
             Err(reason) => vec![Ending::Failed(reason.to_string()); experiments.len()],
@@ -389,10 +389,10 @@ fn experiments_of(order: &Order) -> Vec<ExperimentId> {
 fn read(folder: &Path, id: ExperimentId) -> Vec<Message> {
     let contents = Contents::of(&journal_path(folder, id), id).expect("readable");
     let mut messages = Vec::new();
-    let each = contents.expect("there").each_message(|message| {
+    let visited = contents.expect("there").each_message(|message| {
         messages.push(message);
         Ok::<(), JournalError>(())
     });
-    each.expect("readable");
+    visited.expect("readable");
     messages
 }

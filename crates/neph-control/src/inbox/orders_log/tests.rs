@@ -24,7 +24,7 @@ fn left(folder: &Path) -> Vec<(OrderId, bool)> {
     let (_, left) = OrdersLog::open(folder).expect("readable");
     assert!(left.is_same_boot);
     let orders = left.orders.into_iter();
-    orders.map(|found| (found.id, found.is_stored)).collect()
+    orders.map(|order| (order.id, order.is_stored)).collect()
 }
 
 #[test]

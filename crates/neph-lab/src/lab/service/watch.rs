@@ -66,9 +66,9 @@ fn first(
         {
             *output = None;
         }
-        let found = ended.iter().position(Awaited::has_something);
-        if found.is_some() || left == Some(Duration::ZERO) {
-            return found;
+        let index = ended.iter().position(Awaited::has_something);
+        if index.is_some() || left == Some(Duration::ZERO) {
+            return index;
         }
     }
 }

@@ -84,9 +84,9 @@ fn every_example_of_a_link_is_a_valid_topology() {
 
 #[test]
 fn every_example_of_an_overlay_or_a_proxy_is_a_valid_topology() {
-    let found: Vec<&str> = examples(OVERLAYS).collect();
-    let [pods, vxlan, bridge, docker, proxies] = found[..] else {
-        panic!("{} examples", found.len())
+    let examples: Vec<&str> = examples(OVERLAYS).collect();
+    let [pods, vxlan, bridge, docker, proxies] = examples[..] else {
+        panic!("{} examples", examples.len())
     };
     let hosts = "version = 1\n[[generate]]\nshape = \"star\"\n\
                  names = [\"paris\", \"milan\", \"mesh\", \"edge\", \"server\"]\n";
@@ -110,9 +110,9 @@ fn every_overlay_and_balancer_is_on_a_page() {
 
 #[test]
 fn the_example_of_guests_is_a_valid_topology_and_every_kind_is_on_the_page() {
-    let found: Vec<&str> = examples(GUESTS).collect();
-    let [guest_kind] = found[..] else {
-        panic!("{} examples", found.len())
+    let examples: Vec<&str> = examples(GUESTS).collect();
+    let [guest_kind] = examples[..] else {
+        panic!("{} examples", examples.len())
     };
     let read = |text: String| Topology::parse(&Source::new("docs.toml", text));
     let topology = read(format!("version = 1\n{guest_kind}"));

@@ -118,11 +118,11 @@ fn key_span(table: &mut Fields<'_>, key: &'static str) -> Range<usize> {
         let entry = table.entry(key)?;
         Some(entry.node.span.clone())
     };
-    let mut found = printed(table);
+    let mut span = printed(table);
     for direction in DIRECTIONS {
-        found = found.or_else(|| printed(&mut table.table(direction)?));
+        span = span.or_else(|| printed(&mut table.table(direction)?));
     }
-    found.unwrap_or_else(|| table.span())
+    span.unwrap_or_else(|| table.span())
 }
 
 fn link_name(node: &Node) -> Result<String, Fault> {
@@ -148,15 +148,15 @@ fn made_up_name(a: &Site, b: &Site, number: usize) -> String {
 fn end(table: &mut Fields<'_>, key: &'static str, ends: LinkEnds<'_>) -> Option<usize> {
     let LinkEnds { sites, complete } = ends;
     let site_name = table.required::<String>(key)?;
-    let found = sites.iter().position(|site| site.name == site_name.value);
-    if found.is_none() && complete {
+    let index = sites.iter().position(|site| site.name == site_name.value);
+    if index.is_none() && complete {
         let message = format!("there is no site '{}'", site_name.value);
         let known = || sites.iter().map(|site| site.name.as_str()).collect();
         table
             .problems()
             .unknown(&site_name.value, site_name.span, message, known);
     }
-    found
+    index
 }
 
 fn direction(
@@ -179,7 +179,7 @@ fn direction(
 /// Reports a queue that can never fill.
 fn useless_queues(table: &mut Fields<'_>, shapes: &[Shape; 2], schedule: &[Change]) {
     let rate =
-        |change: &Change| matches!(&change.action, ChangeAction::Override(it) if it.rate.is_some());
+        |change: &Change| matches!(&change.action, ChangeAction::Override(changed) if changed.rate.is_some());
     if schedule.iter().any(rate) {
         return;
     }

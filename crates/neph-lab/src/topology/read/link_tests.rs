@@ -98,7 +98,7 @@ fn invalid_link_features_are_reported_with_their_position() {
         let mistakes = parse(&both_v6).expect_err(features);
         let found = mistakes
             .iter()
-            .any(|it| it.position.to_string() == position && it.remedy.contains(part));
+            .any(|mistake| mistake.position.to_string() == position && mistake.remedy.contains(part));
         assert!(found, "{features}: {mistakes:?}");
     }
 }

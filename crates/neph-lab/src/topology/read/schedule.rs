@@ -94,8 +94,8 @@ impl WhenSpec {
     pub(super) fn check(&self, table: &Fields<'_>, lasting: Lasting) {
         let at = self.when().at;
         match (&self.until, &self.every, lasting) {
-            (Some(until), _, Lasting::ForEver(it)) => {
-                let message = format!("{it} happens at a moment and lasts for ever");
+            (Some(until), _, Lasting::ForEver(action)) => {
+                let message = format!("{action} happens at a moment and lasts for ever");
                 table.fault(until.span.clone(), message, "drop 'until'");
             }
             (Some(until), _, _) if until.value <= at => {

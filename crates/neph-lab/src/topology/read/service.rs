@@ -72,11 +72,11 @@ pub(super) fn name(node: &Node) -> Result<String, Fault> {
 /// The index of the site that `key` names, which must be able to run programs.
 pub(super) fn site(table: &mut Fields<'_>, key: &'static str, ends: LinkEnds<'_>) -> Option<usize> {
     let site_name = table.required::<String>(key)?;
-    let found = ends
+    let position = ends
         .sites
         .iter()
         .position(|site| site.name == site_name.value);
-    match found {
+    match position {
         Some(site) if ends.sites[site].is_switch() => {
             let message = format!("'{}' is a switch", site_name.value);
             table.fault(site_name.span, message, "name a site or a router");
@@ -90,7 +90,7 @@ pub(super) fn site(table: &mut Fields<'_>, key: &'static str, ends: LinkEnds<'_>
                 .unknown(&site_name.value, site_name.span, message, known);
             None
         }
-        found => found,
+        position => position,
     }
 }
 

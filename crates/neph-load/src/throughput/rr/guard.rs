@@ -44,8 +44,8 @@ impl<'a> Guard<'a> {
     pub(super) fn new(ask: &RrTestRequest, spec: &ServerSpec, recorder: Recorder<'a>) -> Self {
         let duration = Span::from_nanos(i64::try_from(ask.duration_ns).unwrap_or(i64::MAX / 2));
         let now = clock::raw();
-        let rate = spec.caps.rate.map(|most| Rate {
-            most,
+        let rate = spec.caps.rate.map(|max_rate| Rate {
+            most: max_rate,
             streams: ask.streams,
             each: ask.request_bytes.max(ask.reply_bytes).into(),
             from: now,

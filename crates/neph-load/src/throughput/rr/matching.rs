@@ -138,18 +138,18 @@ mod tests {
         fn each_transaction_has_at_most_one_reply_and_each_reply_one_meaning(
             steps in prop::collection::vec(0_u64..12, 1..300),
         ) {
-            let mut one = Matching::new();
+            let mut matching = Matching::new();
             // By number: outstanding, lost, or replied in time or late.
             let mut states = vec![' '];
             for step in steps {
                 let last = states.len() - 1;
                 match step {
                     0 if states[last] != 'o' => {
-                        prop_assert_eq!(one.begin(), last as u64 + 1);
+                        prop_assert_eq!(matching.begin(), last as u64 + 1);
                         states.push('o');
                     }
                     1 => {
-                        one.lose();
+                        matching.lose();
                         if states[last] == 'o' {
                             states[last] = 'l';
                         }
@@ -169,7 +169,7 @@ mod tests {
                             Some(state) if *state == 'r' => Arrival::Duplicate,
                             _ => Arrival::Foreign,
                         };
-                        prop_assert_eq!(one.arrive(number), expected);
+                        prop_assert_eq!(matching.arrive(number), expected);
                     }
                 }
             }

@@ -44,8 +44,8 @@ pub(super) fn take(
 ) -> io::Result<Moved> {
     let (mut taken, mut parts) = (0, 0);
     while taken < total {
-        let most = buffer.len().min(total - taken);
-        match from.read(&mut buffer[..most]) {
+        let end = buffer.len().min(total - taken);
+        match from.read(&mut buffer[..end]) {
             Ok(0) => return Ok(Moved::Closed(taken)),
             Ok(count) => {
                 taken += count;
@@ -76,8 +76,8 @@ pub(super) fn put(
     let (mut put, mut parts) = (0, 0);
     while put < total {
         let from = put % pattern.len().max(1);
-        let most = pattern.len().min(from + total - put);
-        match to.write(&pattern[from..most]) {
+        let end = pattern.len().min(from + total - put);
+        match to.write(&pattern[from..end]) {
             Ok(count) => {
                 put += count;
                 parts += 1;
@@ -106,10 +106,10 @@ mod tests {
     struct Cut(VecDeque<usize>, Vec<u8>);
 
     impl Cut {
-        fn next(&mut self, most: usize) -> io::Result<usize> {
+        fn next(&mut self, room: usize) -> io::Result<usize> {
             match self.0.pop_front() {
                 Some(0) => Err(ErrorKind::WouldBlock.into()),
-                Some(count) => Ok(count.min(most)),
+                Some(count) => Ok(count.min(room)),
                 None => Ok(0),
             }
         }

@@ -183,8 +183,8 @@ impl Rtts {
             return RttFigure::Needs(needed);
         }
         let rank = (u128::from(total) * u128::from(permille)).div_ceil(1_000);
-        let found = self.histogram.of_rank(rank.max(1));
-        found.map_or(RttFigure::Lost, |nanos| RttFigure::At(span(nanos)))
+        let ranked = self.histogram.of_rank(rank.max(1));
+        ranked.map_or(RttFigure::Lost, |nanos| RttFigure::At(span(nanos)))
     }
 }
 
@@ -237,9 +237,9 @@ impl From<Parts> for Rtts {
             from: bucket.from_ns,
             count: bucket.count,
         });
-        let (least, most) = (parts.least_ns, parts.most_ns);
+        let (minimum, maximum) = (parts.least_ns, parts.most_ns);
         Self {
-            histogram: Histogram::restore(PRECISION, least, most, buckets),
+            histogram: Histogram::restore(PRECISION, minimum, maximum, buckets),
             sum: parts.sum_ns,
             squares: u128::from(parts.squares_high) << 64 | u128::from(parts.squares_low),
             differences: parts.differences_ns,

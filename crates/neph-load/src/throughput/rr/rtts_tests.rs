@@ -83,7 +83,7 @@ fn very_long_times_still_have_a_deviation() {
     for n in 0..40_u64 {
         rtts.add(3_000_000_000_000_000_000 * (n % 2) + 1);
     }
-    assert!(rtts.deviation().is_some_and(|one| one > Span::from_secs(1)));
+    assert!(rtts.deviation().is_some_and(|deviation| deviation > Span::from_secs(1)));
 }
 
 proptest! {
@@ -94,14 +94,14 @@ proptest! {
     ) {
         let mut merged = of(&mine);
         merged.merge(&of(&yours));
-        let mut all = of(&mine);
-        all.interrupt();
+        let mut combined = of(&mine);
+        combined.interrupt();
         for time in &yours {
-            all.add(*time);
+            combined.add(*time);
         }
-        all.interrupt();
+        combined.interrupt();
         merged.interrupt();
-        prop_assert_eq!(&merged, &all);
+        prop_assert_eq!(&merged, &combined);
         let text = serde_json::to_string(&merged).expect("JSON");
         prop_assert_eq!(serde_json::from_str::<Rtts>(&text).expect("the same"), merged);
     }

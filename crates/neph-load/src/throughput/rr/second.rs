@@ -125,8 +125,8 @@ impl Seconds {
 
     fn second(&mut self, index: u32) -> RrSecond {
         let of = |intervals: &[RrInterval]| -> Vec<RrInterval> {
-            let found = intervals.iter().filter(|interval| interval.index == index);
-            found.cloned().collect()
+            let of_index = intervals.iter().filter(|interval| interval.index == index);
+            of_index.cloned().collect()
         };
         let (client, server) = (of(&self.client.exchanged), of(&self.server.exchanged));
         let mut counts = RrCounts::default();
@@ -225,7 +225,7 @@ mod tests {
         for index in 0..3 {
             seconds.add(counted(0, index), Intervals::default());
         }
-        assert_eq!(seconds.next().map(|one| one.index), Some(0));
+        assert_eq!(seconds.next().map(|second| second.index), Some(0));
         assert_eq!(seconds.next(), None);
         let rest: Vec<u32> = seconds
             .rest()
@@ -239,6 +239,6 @@ mod tests {
     fn an_interval_that_was_skipped_holds_nothing_up() {
         let mut seconds = Seconds::of(1);
         seconds.add(counted(0, 0), counted(0, 1));
-        assert_eq!(seconds.next().map(|one| one.index), Some(0));
+        assert_eq!(seconds.next().map(|second| second.index), Some(0));
     }
 }

@@ -89,7 +89,7 @@ pub(super) fn ask_anew(
     let mut request = buffer(spec.ask.request_bytes);
     request[..Preamble::LEN].copy_from_slice(&preamble.encode());
     let end = recorder.moment(duration(spec));
-    let mut each = Connections {
+    let mut connections = Connections {
         reply: buffer(spec.ask.reply_bytes.saturating_add(1)),
         to: server.into(),
         server,
@@ -103,15 +103,15 @@ pub(super) fn ask_anew(
     while began < end && !stop.is_set() && ended.is_ok() {
         if !rr_request.may_begin(began) {
             clock::nap(PAUSE.to_duration());
-            began = each.recorder.tick(clock::raw());
+            began = connections.recorder.tick(clock::raw());
             continue;
         }
-        match each.transact(began) {
+        match connections.transact(began) {
             Ok(next) => began = next,
             Err(error) => ended = Err(error),
         }
     }
-    each.recorder.finish();
+    connections.recorder.finish();
     ended
 }
 

@@ -208,7 +208,7 @@ fn while_connections_are_transactions_others_are_refused_and_nonsense_does_no_ha
         assert!(
             refusals
                 .iter()
-                .all(|one| one.contains("busy with a test of 127.0.0.1"))
+                .all(|refusal| refusal.contains("busy with a test of 127.0.0.1"))
         );
         // The server accepts on its port again.
         let next = measure(

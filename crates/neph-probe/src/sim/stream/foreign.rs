@@ -31,8 +31,8 @@ pub(in crate::sim) fn targets() -> impl Iterator<Item = &'static str> {
 /// The server of a kind.
 pub(super) fn server(kind: ProbeKind) -> Option<Serve> {
     let of_kind = |url| Target::parse(url).is_ok_and(|target| target.kind() == kind);
-    let found = SERVERS.iter().find(|(url, _)| of_kind(url));
-    found.map(|(_, serve)| *serve)
+    let server = SERVERS.iter().find(|(url, _)| of_kind(url));
+    server.map(|(_, serve)| *serve)
 }
 
 fn http(inbox: &mut Vec<u8>) -> Vec<ServerBytes> {

@@ -90,8 +90,8 @@ impl Session {
 
     /// The socket was found connected at `at`; `clock` gives the time when the following work is done.
     pub(crate) fn connected(&mut self, number: u32, at: Instant<Local>, clock: &mut ReadClock<'_>) {
-        let mut found = Some(at);
-        let mut clock = || found.take().unwrap_or_else(&mut *clock);
+        let mut pending_time = Some(at);
+        let mut clock = || pending_time.take().unwrap_or_else(&mut *clock);
         self.happen(number, None, &mut clock, |connection, report| {
             connection.connected(report);
         });

@@ -48,25 +48,25 @@ impl CourseLine {
             counts
         };
         let blocks = |blocks: &Vec<&Pair<'_>>| -> Vec<Vec<u32>> {
-            let all = blocks.iter().map(of_block);
-            all.filter(|counts| !counts.is_empty()).collect()
+            let block_counts = blocks.iter().map(of_block);
+            block_counts.filter(|counts| !counts.is_empty()).collect()
         };
-        let found: Vec<Vec<Vec<u32>>> = course.pairs.iter().map(blocks).collect();
-        let found: Vec<Vec<Vec<u32>>> = found.into_iter().filter(|one| !one.is_empty()).collect();
-        let numbers: BTreeSet<u32> = found.iter().flatten().flatten().copied().collect();
+        let by_pair: Vec<Vec<Vec<u32>>> = course.pairs.iter().map(blocks).collect();
+        let by_pair: Vec<Vec<Vec<u32>>> = by_pair.into_iter().filter(|pair| !pair.is_empty()).collect();
+        let numbers: BTreeSet<u32> = by_pair.iter().flatten().flatten().copied().collect();
         let share = |counts: &[u32], max: u32| {
-            real(counts.partition_point(|one| *one <= max)) / real(counts.len())
+            real(counts.partition_point(|count| *count <= max)) / real(counts.len())
         };
         let band = |max: u32| {
             let pair = |blocks: &Vec<Vec<u32>>| {
                 Band::of(blocks.iter().map(|counts| share(counts, max)).collect())
             };
-            match found.as_slice() {
+            match by_pair.as_slice() {
                 [only] => pair(only),
                 several => Band::of(several.iter().filter_map(pair).map(|b| b.median).collect()),
             }
         };
-        let over = match found.as_slice() {
+        let over = match by_pair.as_slice() {
             [] => return None,
             [only] if only.len() == 1 => Over::One,
             [only] => Over::Blocks(only.len()),
@@ -79,7 +79,7 @@ impl CourseLine {
                 .iter()
                 .filter_map(|n| Some((*n, band(*n)?)))
                 .collect(),
-            bins: found.iter().flatten().map(Vec::len).sum(),
+            bins: by_pair.iter().flatten().map(Vec::len).sum(),
             stroke,
             has_own_colour: true,
         })
@@ -110,10 +110,10 @@ impl CourseLine {
 
 /// One figure over all pairs and seasons; nothing where no flow moved.
 pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> {
-    let found = pairs(data, settings);
-    let lines = lines(&found);
-    let longest = found.iter().map(|pair| pair.view.bin()).max();
-    let Some(bin) = longest.filter(|_| lines.iter().any(|one| one.max_changes() > 0)) else {
+    let pairs = pairs(data, settings);
+    let lines = lines(&pairs);
+    let longest = pairs.iter().map(|pair| pair.view.bin()).max();
+    let Some(bin) = longest.filter(|_| lines.iter().any(|line| line.max_changes() > 0)) else {
         return Vec::new();
     };
     let bin = exact_text(bin);
@@ -153,7 +153,7 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
     marks.push(plot.clipped(inside));
     sheet.draw(marks);
     let mut notes = vec![Note::plain(caption(&lines, &plot, &bin))];
-    notes.extend(flags::notes(data, scenarios(&found), settings));
+    notes.extend(flags::notes(data, scenarios(&pairs), settings));
     vec![sheet.finish(
         "flow-change-counts",
         "flow-change-counts".to_owned(),
@@ -180,8 +180,8 @@ fn caption(lines: &[CourseLine], plot: &Plot, bin: &str) -> String {
 fn lines(pairs: &[Pair<'_>]) -> Vec<CourseLine> {
     let courses = Course::all(pairs);
     let is_crowded = courses.len() > DISTINGUISHED;
-    let all = courses.iter().enumerate();
-    let made = all.filter_map(|(index, one)| CourseLine::of(one, stroke(index, courses.len())));
+    let numbered = courses.iter().enumerate();
+    let made = numbered.filter_map(|(index, course)| CourseLine::of(course, stroke(index, courses.len())));
     let mut lines: Vec<CourseLine> = made.collect();
     if !is_crowded {
         return lines;

@@ -16,9 +16,9 @@ const HEIGHT: f64 = 260.0;
 
 /// One figure over all pairs; nothing where no flow moved twice.
 pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> {
-    let found = pairs(data, settings);
-    let lines = lines(&found, |pair| pair.known.between.as_ref());
-    let Some(first) = found.first().filter(|_| any_ended(&lines)) else {
+    let pairs = pairs(data, settings);
+    let lines = lines(&pairs, |pair| pair.known.between.as_ref());
+    let Some(first) = pairs.first().filter(|_| any_ended(&lines)) else {
         return Vec::new();
     };
     let soon = first.view.settings.soon;
@@ -36,9 +36,9 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
         exact_text(soon),
         shades(&lines),
         chosen(&lines),
-        without(&found, &lines, "path changes")
+        without(&pairs, &lines, "path changes")
     );
     let mut notes = vec![Note::plain(text)];
-    notes.extend(flags::notes(data, scenarios(&found), settings));
+    notes.extend(flags::notes(data, scenarios(&pairs), settings));
     vec![sheet.finish("flow-changes", "flow-changes".to_owned(), &notes)]
 }

@@ -48,16 +48,16 @@ impl Over {
     }
 
     /// What lines and bands are, for a caption; nothing where each line is one experiment.
-    pub(super) fn explained(all: impl IntoIterator<Item = Self>) -> &'static str {
-        let all: Vec<Self> = all.into_iter().collect();
-        let any = |test: fn(&Self) -> bool| all.iter().any(test);
-        if any(|one| matches!(one, Self::Pairs(pairs) if *pairs >= TRIMMED)) {
+    pub(super) fn explained(spreads: impl IntoIterator<Item = Self>) -> &'static str {
+        let spreads: Vec<Self> = spreads.into_iter().collect();
+        let any = |test: fn(&Self) -> bool| spreads.iter().any(test);
+        if any(|over| matches!(over, Self::Pairs(pairs) if *pairs >= TRIMMED)) {
             " A line is the median over pairs at each point, of each pair the median over its blocks; the band holds 90 % of the pairs."
-        } else if any(|one| matches!(one, Self::Pairs(_))) {
+        } else if any(|over| matches!(over, Self::Pairs(_))) {
             " A line is the median over pairs at each point, of each pair the median over its blocks; the band covers all pairs, lowest to highest."
-        } else if any(|one| matches!(one, Self::Blocks(blocks) if *blocks >= TRIMMED)) {
+        } else if any(|over| matches!(over, Self::Blocks(blocks) if *blocks >= TRIMMED)) {
             " A line is the median over blocks at each point; the band holds 90 % of the blocks."
-        } else if any(|one| matches!(one, Self::Blocks(_))) {
+        } else if any(|over| matches!(over, Self::Blocks(_))) {
             " A line is the median over blocks at each point; the band covers all blocks, lowest to highest."
         } else {
             ""
@@ -69,26 +69,26 @@ impl<'a> Course<'a> {
     /// A course for each pair in each season; where these are more than can be distinguished by colour and
     /// there are several seasons, one for each season.
     pub(super) fn all(pairs: &'a [Pair<'a>]) -> Vec<Self> {
-        let mut found: Vec<Self> = Vec::new();
+        let mut courses: Vec<Self> = Vec::new();
         for pair in pairs {
-            let key = |one: &Pair<'_>| (one.scenario, one.endpoint);
-            let known = found
+            let key = |member: &Pair<'_>| (member.scenario, member.endpoint);
+            let known = courses
                 .iter_mut()
                 .find(|course| key(course.pairs[0][0]) == key(pair));
             match known {
                 Some(course) => course.pairs[0].push(pair),
-                None => found.push(Self {
+                None => courses.push(Self {
                     label: pair.short.clone(),
                     pairs: vec![vec![pair]],
                 }),
             }
         }
         let settings: BTreeSet<&str> = pairs.iter().map(|pair| pair.setting.as_str()).collect();
-        if found.len() <= DISTINGUISHED || settings.len() < 2 {
-            return found;
+        if courses.len() <= DISTINGUISHED || settings.len() < 2 {
+            return courses;
         }
         let mut joined: Vec<Self> = Vec::new();
-        for course in found {
+        for course in courses {
             let setting = &course.pairs[0][0].setting;
             match joined.iter_mut().find(|known| known.label == *setting) {
                 Some(known) => known.pairs.extend(course.pairs),
@@ -147,10 +147,10 @@ fn pooled(mut curves: Vec<&Curve>) -> Option<(Curve, usize)> {
         .flat_map(|curve| curve.points.iter().map(|point| point.at))
         .filter(|at| *at <= end)
         .collect();
-    let each = times.len().div_ceil(POINTS).max(1);
+    let stride = times.len().div_ceil(POINTS).max(1);
     let last = times.len().saturating_sub(1);
     let shown = times.into_iter().enumerate();
-    let shown = shown.filter(|(index, _)| index.is_multiple_of(each) || *index == last);
+    let shown = shown.filter(|(index, _)| index.is_multiple_of(stride) || *index == last);
     let point = |at: Span| {
         let points: Vec<CurvePoint> = curves.iter().filter_map(|curve| curve.at(at)).collect();
         let band = Band::of(points.iter().map(|point| point.surviving).collect())?;
@@ -222,9 +222,9 @@ mod tests {
             curve(&[(2, 0.8), (100, 0.6)]),
             curve(&[(4, 0.3), (90, 0.2)]),
         ];
-        let (all, over) = pooled(blocks.iter().collect()).expect("a curve");
-        assert_eq!((over, all.n, all.ended), (3, 30, 15));
-        let points = all.points.iter().map(|point| {
+        let (course, over) = pooled(blocks.iter().collect()).expect("a curve");
+        assert_eq!((over, course.n, course.ended), (3, 30, 15));
+        let points = course.points.iter().map(|point| {
             let at = point.at.nanos() / 1_000_000_000;
             (at, point.low, point.surviving, point.high)
         });
@@ -247,13 +247,13 @@ mod tests {
             curve(&[(2, 0.8), (100, 0.6)]),
             curve(&[(3, 0.7)]),
         ];
-        let (all, over) = pooled(blocks.iter().collect()).expect("a curve");
+        let (course, over) = pooled(blocks.iter().collect()).expect("a curve");
         assert_eq!(over, 2);
         assert_eq!(
-            all.points.last().map(|point| point.at),
+            course.points.last().map(|point| point.at),
             Some(Span::from_secs(100))
         );
-        let falls = all.points.windows(2);
+        let falls = course.points.windows(2);
         assert!(
             falls
                 .into_iter()

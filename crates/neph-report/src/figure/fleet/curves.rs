@@ -287,7 +287,7 @@ fn bands(line: &CurveLine, shown: Shown, plot: &Plot) -> Vec<Mark> {
     // A step lasts until the next one; nothing is known beyond the last.
     let steps: Vec<(&CurvePoint, &CurvePoint)> = points.iter().zip(points.iter().skip(1)).collect();
     let is_shown = |point: &CurvePoint| line.over != Over::One || is_shown(point);
-    let runs = steps.chunk_by(|one, next| is_shown(one.0) == is_shown(next.0));
+    let runs = steps.chunk_by(|step, next| is_shown(step.0) == is_shown(next.0));
     let runs = runs.filter(|run| is_shown(run[0].0));
     let edge = |run: &[(&CurvePoint, &CurvePoint)], of: &dyn Fn(&CurvePoint) -> f64| {
         let step = |(point, next): &(&CurvePoint, &CurvePoint)| {

@@ -29,9 +29,9 @@ const CHANGE: Stroke = Stroke::solid(Colour::INK, 0.9).dashed(3.0, 2.5);
 
 /// A panel for each flow.
 pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> {
-    let found = pairs(data, settings);
-    let mut flows: Vec<Flow<'_>> = found.iter().flat_map(flows).collect();
-    let all = flows.len();
+    let pairs = pairs(data, settings);
+    let mut flows: Vec<Flow<'_>> = pairs.iter().flat_map(flows).collect();
+    let total_flows = flows.len();
     if flows.iter().any(Flow::is_eventful) {
         flows.retain(Flow::is_eventful);
     } else {
@@ -41,7 +41,7 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
         flows.sort_by_key(|flow| std::cmp::Reverse(flow.changes.len()));
         flows.truncate(MAX_FLOWS);
     }
-    let left_out = all - flows.len();
+    let left_out = total_flows - flows.len();
     let total = flows.len().div_ceil(PER_PAGE);
     let pages = flows.chunks(PER_PAGE).enumerate().map(|(page, flows)| {
         let title = page_title("Flows, message by message", page, total);
@@ -116,7 +116,7 @@ fn flows<'a>(pair: &'a Pair<'a>) -> Vec<Flow<'a>> {
             port: taken.source_port,
             taken,
             segments: segments
-                .filter(|one| one.until > first && one.from < last)
+                .filter(|segment| segment.until > first && segment.from < last)
                 .collect(),
             changes: changes.collect(),
         }
@@ -144,7 +144,7 @@ impl Flow<'_> {
     }
 
     fn base(&self, at: Instant<Local>) -> Option<Span> {
-        let frame = self.segments.partition_point(|one| one.from <= at);
+        let frame = self.segments.partition_point(|segment| segment.from <= at);
         frame.checked_sub(1).map(|frame| self.segments[frame].base)
     }
 
@@ -177,7 +177,7 @@ fn legend(flows: &[Flow<'_>]) -> Vec<(Swatch, String)> {
         let samples = &flow.taken.samples;
         samples
             .iter()
-            .any(|one| !matches!(one.outcome, DissectedOutcome::Reply { .. }))
+            .any(|sample| !matches!(sample.outcome, DissectedOutcome::Reply { .. }))
     };
     let entries = [
         (true, Swatch::Dot(SAMPLE), "round trip of a message"),
@@ -272,7 +272,7 @@ fn draw_panel(flow: &Flow<'_>, frame: Rect) -> Vec<Mark> {
 fn scale(flow: &Flow<'_>, values: &[f64]) -> Option<Scale> {
     let sorted = neph_stats::Sorted::check(values).ok()?;
     let spread = Spread::of(sorted)?;
-    let bases = flow.segments.iter().map(|one| one.base.millis_f64());
+    let bases = flow.segments.iter().map(|segment| segment.base.millis_f64());
     let spread = bases.fold(spread, |spread, base| Spread {
         low: spread.low.min(base),
         min: spread.min.min(base),
@@ -322,11 +322,11 @@ fn base(
     x: &ToX<'_>,
     y: &ToY<'_>,
 ) -> Option<Mark> {
-    let ends = |one: &Segment| [one.from.max(first), one.until.min(last)];
+    let ends = |segment: &Segment| [segment.from.max(first), segment.until.min(last)];
     let points: Vec<Point> = flow
         .segments
         .iter()
-        .flat_map(|one| ends(one).map(|at| Point::new(x(at), y(one.base))))
+        .flat_map(|segment| ends(segment).map(|at| Point::new(x(at), y(segment.base))))
         .collect();
     (points.len() > 1).then(|| Mark::Line {
         points,

@@ -35,24 +35,24 @@ const SLOT: f64 = 13.0;
 
 /// The quantiles that so many flows allow: of eight, p95 is nothing but the slowest.
 fn quantiles_shown(bins: &[FlowLatencyBin]) -> Vec<FlowQuantile> {
-    let enough = |one: &FlowQuantile| bins.iter().any(|bin| bin.has_enough(*one));
+    let enough = |quantile: &FlowQuantile| bins.iter().any(|bin| bin.has_enough(*quantile));
     FlowQuantile::BETWEEN.into_iter().filter(enough).collect()
 }
 
 /// Pages of a row for each pair: over time at the left, distributions at the right.
 pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> {
-    let mut found = pairs(data, settings);
-    found.retain(|pair| pair.latency_bins().iter().any(|bin| bin.flows > 1));
-    let shown = StandingOut::of(found, (PER_PAGE, MAX_PAIRS));
-    let found = &shown.pairs;
-    let total = found.len().div_ceil(PER_PAGE);
-    let labels = labels(found);
-    let height = match found.len() {
+    let mut pairs = pairs(data, settings);
+    pairs.retain(|pair| pair.latency_bins().iter().any(|bin| bin.flows > 1));
+    let shown = StandingOut::of(pairs, (PER_PAGE, MAX_PAIRS));
+    let pairs = &shown.pairs;
+    let total = pairs.len().div_ceil(PER_PAGE);
+    let labels = labels(pairs);
+    let height = match pairs.len() {
         1 => 230.0,
         2 | 3 => 150.0,
         _ => 96.0,
     };
-    let pages = found.chunks(PER_PAGE).enumerate().map(|(page, few)| {
+    let pages = pairs.chunks(PER_PAGE).enumerate().map(|(page, few)| {
         let bin = exact_text(few[0].view.bin());
         let title = page_title("Unfairness among flows", page, total);
         let subtitle =
@@ -60,11 +60,11 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
         let mut sheet = Sheet::new(title, &subtitle);
         let lines = FlowQuantile::BETWEEN
             .into_iter()
-            .filter(|one| {
+            .filter(|quantile| {
                 few.iter()
-                    .any(|pair| quantiles_shown(pair.latency_bins()).contains(one))
+                    .any(|pair| quantiles_shown(pair.latency_bins()).contains(quantile))
             })
-            .map(|one| (Swatch::Line(ink(one)), one.name().to_owned()));
+            .map(|quantile| (Swatch::Line(ink(quantile)), quantile.name().to_owned()));
         let mut legend: Vec<(Swatch, String)> = lines.collect();
         legend.push((Swatch::Block(RANGE), "lowest to highest flow".to_owned()));
         sheet.legend(&legend);
@@ -144,16 +144,16 @@ fn lost_slot(pair: &Pair<'_>, plot: &Plot, clock: &Clock) -> Vec<Mark> {
     }
     let cells = |of: FlowQuantile, (top, height): (f64, f64), fill: Fill| {
         let is_lost = |bin: &&FlowLatencyBin| bin.has_enough(of) && bin.at(of) == Latency::Lost;
-        let found = bins.iter().filter(is_lost);
-        let stretches = found.map(|bin| (bin.from, bin.from + wide));
+        let lost_bins = bins.iter().filter(is_lost);
+        let stretches = lost_bins.map(|bin| (bin.from, bin.from + wide));
         let rects = bars(stretches, plot, clock, (plot.area.y - top, height));
         Mark::Cells { rects, fill }
     };
     let mut marks = vec![cells(FlowQuantile::Highest, (SLOT - 1.0, SLOT - 1.0), GREY)];
     // The slowest on top.
-    for (from_below, one) in (1..).zip(quantiles_shown(bins)) {
+    for (from_below, quantile) in (1..).zip(quantiles_shown(bins)) {
         let top = 1.5 + 3.0 * f64::from(from_below);
-        marks.push(cells(one, (top, 2.0), Fill::solid(ink(one).colour)));
+        marks.push(cells(quantile, (top, 2.0), Fill::solid(ink(quantile).colour)));
     }
     let at = Point::new(plot.area.x - 6.0, plot.area.y - 4.0);
     let label = Text::new(at, Anchor::End, Style::TICK, "lost");
@@ -163,12 +163,12 @@ fn lost_slot(pair: &Pair<'_>, plot: &Plot, clock: &Clock) -> Vec<Mark> {
 
 fn draw_panel(pair: &Pair<'_>, among: &[String], height: f64, frame: Rect) -> Vec<Mark> {
     let bins = pair.latency_bins();
-    let mut all: Vec<f64> = FlowQuantile::ALL
+    let mut latencies: Vec<f64> = FlowQuantile::ALL
         .into_iter()
-        .flat_map(|one| values(enough(bins, one)))
+        .flat_map(|quantile| values(enough(bins, quantile)))
         .collect();
-    all.sort_unstable_by(f64::total_cmp);
-    let spread = Sorted::check(&all).ok().and_then(Spread::of);
+    latencies.sort_unstable_by(f64::total_cmp);
+    let spread = Sorted::check(&latencies).ok().and_then(Spread::of);
     let Some(scale) = spread.and_then(|spread| choose(&[spread], Limits::default())) else {
         return Vec::new();
     };
@@ -186,7 +186,7 @@ fn draw_panel(pair: &Pair<'_>, among: &[String], height: f64, frame: Rect) -> Ve
         x: clock.scale,
         y: scale,
     };
-    let mut marks = heading(pair, among, &outside(&all, &unreported(scale, unit)), frame);
+    let mut marks = heading(pair, among, &outside(&latencies, &unreported(scale, unit)), frame);
     time.y_axis(&mut marks, &format!("round trip, {}", unit.name()));
     time.x_axis(&mut marks, &clock.title(pair));
     marks.push(time.clipped(over_time(pair, &time, &clock, unit)));
@@ -205,9 +205,9 @@ fn draw_panel(pair: &Pair<'_>, among: &[String], height: f64, frame: Rect) -> Ve
 /// The distributions over bins: of the lowest and the highest flow as the edges of an area, of the
 /// quantiles as lines.
 fn over_bins(bins: &[FlowLatencyBin], plot: &Plot, unit: TimeUnit) -> Vec<Mark> {
-    let of = |one: FlowQuantile| {
-        let lost = enough(bins, one).filter(|one| *one == Latency::Lost);
-        let values = values(enough(bins, one)).collect();
+    let of = |quantile: FlowQuantile| {
+        let lost = enough(bins, quantile).filter(|latency| *latency == Latency::Lost);
+        let values = values(enough(bins, quantile)).collect();
         steps(values, lost.count(), plot, unit)
     };
     let mut marks = Vec::new();
@@ -216,8 +216,8 @@ fn over_bins(bins: &[FlowLatencyBin], plot: &Plot, unit: TimeUnit) -> Vec<Mark> 
         points.extend(highest.into_iter().rev());
         marks.push(range(points));
     }
-    marks.extend(quantiles_shown(bins).into_iter().filter_map(|one| {
-        let (points, stroke) = (of(one)?, ink(one));
+    marks.extend(quantiles_shown(bins).into_iter().filter_map(|quantile| {
+        let (points, stroke) = (of(quantile)?, ink(quantile));
         Some(Mark::Line { points, stroke })
     }));
     marks
@@ -272,16 +272,16 @@ fn heading(pair: &Pair<'_>, among: &[String], outside: &str, frame: Rect) -> Vec
     let outside = note(frame.right() - plain.width() - 10.0, outside).coloured(Colour::ALARM);
     let room = frame.width - plain.width() - outside.width() - 24.0;
     let name = title(pair, among, Point::new(frame.x, y), (Style::TITLE, room));
-    let all = [name, plain, outside].into_iter();
-    all.filter(|text| !text.text.is_empty())
+    let texts = [name, plain, outside].into_iter();
+    texts.filter(|text| !text.text.is_empty())
         .map(Mark::Text)
         .collect()
 }
 
 /// Above everything that a panel shows, in milliseconds: where what is lost is drawn.
 fn beyond(bins: &[FlowLatencyBin]) -> f64 {
-    let all = bins.iter().flat_map(|bin| bin.latency);
-    values(all).fold(1.0, f64::max) * 10.0
+    let latencies = bins.iter().flat_map(|bin| bin.latency);
+    values(latencies).fold(1.0, f64::max) * 10.0
 }
 
 /// A value of the bins over time: steps as long as a bin where these can be seen, else a line.
@@ -301,7 +301,7 @@ fn line(
     if pixels >= STEP {
         let filled = bins.iter().filter(|bin| bin.has_enough(quantile));
         let filled: Vec<&FlowLatencyBin> = filled.collect();
-        let runs = filled.chunk_by(|one, next| next.from - one.from <= wide);
+        let runs = filled.chunk_by(|bin, next| next.from - bin.from <= wide);
         let step = |bin: &&FlowLatencyBin| {
             let ends = [bin.from, (bin.from + wide).min(pair.view.until)];
             let v = value(bin);
@@ -325,7 +325,7 @@ fn line(
         buckets: (plot.area.width / 2.0) as usize,
         longest_gap: f64::INFINITY,
     };
-    envelope(&readings, grid).map_or_else(|_| Vec::new(), |found| found.runs)
+    envelope(&readings, grid).map_or_else(|_| Vec::new(), |envelope| envelope.runs)
 }
 
 fn over_time(pair: &Pair<'_>, plot: &Plot, clock: &Clock, unit: TimeUnit) -> Vec<Mark> {
@@ -333,7 +333,7 @@ fn over_time(pair: &Pair<'_>, plot: &Plot, clock: &Clock, unit: TimeUnit) -> Vec
         Point::new(plot.px(point.t), plot.py(point.v * unit.per_milli()))
     };
     let beyond = beyond(pair.latency_bins());
-    let of = |one: FlowQuantile| line(pair, one, beyond, plot, clock);
+    let of = |quantile: FlowQuantile| line(pair, quantile, beyond, plot, clock);
     let mut marks = Vec::new();
     let ends = (of(FlowQuantile::Lowest), of(FlowQuantile::Highest));
     for (low, high) in ends.0.iter().zip(&ends.1) {
@@ -341,10 +341,10 @@ fn over_time(pair: &Pair<'_>, plot: &Plot, clock: &Clock, unit: TimeUnit) -> Vec
         points.extend(low.iter().rev().map(at));
         marks.push(range(points));
     }
-    for one in quantiles_shown(pair.latency_bins()).into_iter().rev() {
-        marks.extend(of(one).iter().map(|run| Mark::Line {
+    for quantile in quantiles_shown(pair.latency_bins()).into_iter().rev() {
+        marks.extend(of(quantile).iter().map(|run| Mark::Line {
             points: run.iter().map(at).collect(),
-            stroke: ink(one),
+            stroke: ink(quantile),
         }));
     }
     marks

@@ -20,12 +20,12 @@ const FOUND: (f64, f64) = (SOURCE * 100.0, 0.95);
 const NAMES: f64 = 190.0;
 /// One figure over all pairs; a single pair has no distribution.
 pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> {
-    let found = pairs(data, settings);
-    let pooled = PooledPair::all(&found);
+    let all_pairs = pairs(data, settings);
+    let pooled = PooledPair::all(&all_pairs);
     let sets = SettingInflation::all(&pooled);
     let pairs_text = match sets.as_slice() {
         [] => return Vec::new(),
-        [one] => plural(one.pairs.len(), "pair"),
+        [set] => plural(set.pairs.len(), "pair"),
         several => format!("Pairs measured in {} ways", several.len()),
     };
     let mut subtitle =
@@ -43,8 +43,8 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
         sheet.legend(&entries.collect::<Vec<_>>());
     }
     draw_on(&mut sheet, &sets);
-    let blocks = pooled.iter().map(|one| one.blocks).max().unwrap_or(0);
-    let mut scenarios: Vec<usize> = found.iter().map(|pair| pair.scenario).collect();
+    let blocks = pooled.iter().map(|pair| pair.blocks).max().unwrap_or(0);
+    let mut scenarios: Vec<usize> = all_pairs.iter().map(|pair| pair.scenario).collect();
     scenarios.dedup();
     let mut notes = vec![Note::plain(caption(&sets, blocks))];
     notes.extend(flags::notes(data, scenarios, settings));
@@ -139,7 +139,7 @@ fn distribution(set: &SettingInflation<'_>, plot: &Plot, stroke: Stroke, radius:
 /// The pairs' names at the left, each at its dot's height, and the shares at the right.
 fn names(inflated: &[(f64, &Pair<'_>)], plot: &Plot) -> Vec<Mark> {
     let mut marks = Vec::new();
-    let all: Vec<String> = inflated.iter().map(|(_, pair)| pair.name.clone()).collect();
+    let names: Vec<String> = inflated.iter().map(|(_, pair)| pair.name.clone()).collect();
     for (index, (inflation, pair)) in inflated.iter().enumerate() {
         let y = plot.py(real(index + 1) / real(inflated.len()));
         let grid = Stroke::solid(Colour::GRID, 1.0);
@@ -148,7 +148,7 @@ fn names(inflated: &[(f64, &Pair<'_>)], plot: &Plot) -> Vec<Mark> {
         let number = format!("{:.1} %", inflation * 100.0);
         let at = Point::new(plot.area.x - 6.0, y + 3.6);
         let number = Text::new(at, Anchor::End, Style::TICK, number).coloured(Colour::FAINT_INK);
-        let name = fit_among(&pair.name, &all, Style::TICK, NAMES - 50.0);
+        let name = fit_among(&pair.name, &names, Style::TICK, NAMES - 50.0);
         let at = Point::new(plot.area.x - NAMES, y + 3.6);
         marks.push(Mark::Text(Text::new(at, Anchor::Start, Style::TICK, name)));
         marks.push(Mark::Text(number));

@@ -81,8 +81,8 @@ impl CountScale {
 }
 
 /// The line of the n-th of `all` curves: coloured where they are few, faint where they are many.
-pub(super) fn curve(index: usize, all: usize) -> Stroke {
-    if all <= DISTINGUISHED {
+pub(super) fn curve(index: usize, count: usize) -> Stroke {
+    if count <= DISTINGUISHED {
         distinguished(index)
     } else {
         Stroke::solid(FAINT, 0.8)
@@ -156,12 +156,12 @@ mod tests {
     #[test]
     fn curves_of_the_same_pattern_differ_in_grey_print() {
         let curves: Vec<Stroke> = (0..DISTINGUISHED).map(distinguished).collect();
-        for (index, one) in curves.iter().enumerate() {
+        for (index, curve) in curves.iter().enumerate() {
             for other in &curves[index + 1..] {
-                let apart = one.colour.lightness() - other.colour.lightness();
+                let apart = curve.colour.lightness() - other.colour.lightness();
                 assert!(
-                    one.dash != other.dash || apart.abs() > 0.08,
-                    "{one:?}, {other:?}"
+                    curve.dash != other.dash || apart.abs() > 0.08,
+                    "{curve:?}, {other:?}"
                 );
             }
         }

@@ -38,12 +38,12 @@ pub(super) fn spread(wanted: &[f64], gap: f64, (top, bottom): (f64, f64)) -> Vec
         }
         blocks.push(block);
     }
-    let mut found = Vec::with_capacity(wanted.len());
+    let mut heights = Vec::with_capacity(wanted.len());
     for (centre, _, count) in blocks {
         let half = gap * neph_analysis::text::real(count - 1) / 2.0;
-        found.extend((0..count).map(|i| centre - half + gap * neph_analysis::text::real(i)));
+        heights.extend((0..count).map(|i| centre - half + gap * neph_analysis::text::real(i)));
     }
-    found
+    heights
 }
 
 /// Labels to the right of `x`, each with a thin line from the height that it names.
@@ -92,14 +92,14 @@ mod tests {
             let wanted: Vec<f64> = (0..count).map(|i| f64::from(i * i % 7)).collect();
             let mut sorted = wanted;
             sorted.sort_by(f64::total_cmp);
-            let found = spread(&sorted, 10.0, (0.0, 90.0));
+            let heights = spread(&sorted, 10.0, (0.0, 90.0));
             assert!(
-                found.windows(2).all(|pair| pair[1] - pair[0] > 9.999),
-                "{found:?}"
+                heights.windows(2).all(|pair| pair[1] - pair[0] > 9.999),
+                "{heights:?}"
             );
             assert!(
-                found.iter().all(|y| (-1e-9..=90.001).contains(y)),
-                "{found:?}"
+                heights.iter().all(|y| (-1e-9..=90.001).contains(y)),
+                "{heights:?}"
             );
         }
     }

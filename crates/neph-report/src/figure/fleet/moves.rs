@@ -25,14 +25,14 @@ const MAX_PAIRS: usize = 24;
 
 /// Pages of panels, one for each pair of which any flow moved.
 pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> {
-    let mut found = pairs(data, settings);
-    found.retain(|pair| rows(pair).len() > 1);
-    let shown = StandingOut::of(found, (PER_PAGE, MAX_PAIRS));
-    let found = &shown.pairs;
-    let shared = found.iter().map(longest).fold(0.0, f64::max);
-    let total = found.len().div_ceil(PER_PAGE);
-    let labels = labels(found);
-    let pages = found.chunks(PER_PAGE).enumerate().map(|(page, few)| {
+    let mut pairs = pairs(data, settings);
+    pairs.retain(|pair| rows(pair).len() > 1);
+    let shown = StandingOut::of(pairs, (PER_PAGE, MAX_PAIRS));
+    let pairs = &shown.pairs;
+    let shared = pairs.iter().map(longest).fold(0.0, f64::max);
+    let total = pairs.len().div_ceil(PER_PAGE);
+    let labels = labels(pairs);
+    let pages = pairs.chunks(PER_PAGE).enumerate().map(|(page, few)| {
         let title = page_title("Path changes against share of time, by class", page, total);
         let subtitle = "For each class: its share of the time of all flows, and its share of all path changes that leave a class";
         let mut sheet = Sheet::new(title, subtitle);
@@ -68,26 +68,26 @@ const MOVED: Colour = Colour::hex(0x0000_5a94);
 
 /// The classes that anything is known of, the lowest latency first.
 fn rows<'a>(pair: &Pair<'a>) -> Vec<&'a ClassMoves> {
-    let mut found: Vec<&ClassMoves> = pair
+    let mut moves: Vec<&ClassMoves> = pair
         .known
         .moved
         .iter()
-        .filter(|one| {
-            let known = |share: neph_flows::Share| share.hits > 0 || one.share > 0.0;
-            one.moved.is_some_and(known)
+        .filter(|class_moves| {
+            let known = |share: neph_flows::Share| share.hits > 0 || class_moves.share > 0.0;
+            class_moves.moved.is_some_and(known)
         })
         .collect();
-    found.sort_by(|a, b| b.share.total_cmp(&a.share));
-    found.truncate(MAX_CLASSES);
-    found.sort_by_key(|one| one.class);
-    found
+    moves.sort_by(|a, b| b.share.total_cmp(&a.share));
+    moves.truncate(MAX_CLASSES);
+    moves.sort_by_key(|class_moves| class_moves.class);
+    moves
 }
 
 /// The greatest share of a pair, or end of an interval.
 fn longest(pair: &Pair<'_>) -> f64 {
-    let ends = rows(pair).into_iter().map(|one| {
-        let moved = one.moved.map_or(0.0, |share| share.high);
-        moved.max(one.share)
+    let ends = rows(pair).into_iter().map(|class_moves| {
+        let moved = class_moves.moved.map_or(0.0, |share| share.high);
+        moved.max(class_moves.share)
     });
     ends.fold(0.05, f64::max)
 }
@@ -126,7 +126,7 @@ fn heading(pair: &Pair<'_>, among: &[String], frame: Rect) -> Vec<Mark> {
         .known
         .moved
         .iter()
-        .find_map(|one| one.moved)
+        .find_map(|class_moves| class_moves.moved)
         .map_or(0, |share| share.n);
     let n = neph_analysis::numbers::count(usize::try_from(n).unwrap_or(usize::MAX));
     let y = frame.y + 13.0;

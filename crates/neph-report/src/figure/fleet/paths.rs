@@ -26,7 +26,7 @@ const BAR: f64 = 7.0;
 pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> {
     let mut traced: Vec<(&ExperimentData, &FlowTrace)> = data
         .shown(settings)
-        .flat_map(|one| one.traces.iter().map(move |trace| (one, trace)))
+        .flat_map(|experiment| experiment.traces.iter().map(move |trace| (experiment, trace)))
         .filter(|(_, trace)| trace.routes.len() > 1)
         .collect();
     // A trace without any answer has no path to draw: its page would be empty.
@@ -41,16 +41,16 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
             let bases = bases.unwrap_or_default();
             let tolerance = fleet.map(|view| view.settings.detection.tolerance);
             let takes = |port, traced| latency(bases.get(&port).copied(), traced, tolerance);
-            let found = paths(trace, DISTINGUISHED, &takes);
-            let layout = Layout::of(&found, DISTINGUISHED);
+            let paths = paths(trace, DISTINGUISHED, &takes);
+            let layout = Layout::of(&paths, DISTINGUISHED);
             let title = page_title("Where paths split", page, total);
             let label = data.label(experiment.scenario);
             let to = trace.destination.ip();
             let flows = plural(layout.flows, "traced flow");
-            let ways = plural(found.len(), "path");
+            let ways = plural(paths.len(), "path");
             let mut sheet = Sheet::new(title, &format!("{label}: {flows} to {to} over {ways}"));
-            page_of(&mut sheet, &layout, &found);
-            let mut notes = vec![Note::plain(caption(&layout, found.len()))];
+            page_of(&mut sheet, &layout, &paths);
+            let mut notes = vec![Note::plain(caption(&layout, paths.len()))];
             notes.extend(lacking(trace).map(Note::plain));
             notes.extend(flags::notes(data, [experiment.scenario], settings));
             sheet.finish("flow-paths", page_name("flow-paths", page, total), &notes)
@@ -107,13 +107,13 @@ fn latency(base: Option<Span>, traced: Option<Span>, tolerance: Option<Span>) ->
     Some(latest.millis_f64())
 }
 
-fn page_of(sheet: &mut Sheet, layout: &Layout, found: &[Path]) {
+fn page_of(sheet: &mut Sheet, layout: &Layout, paths: &[Path]) {
     let max = layout.columns.iter().map(|column| column.nodes.len()).max();
     let tall = HEIGHT + real(max.unwrap_or(1).saturating_sub(1)) * GAP;
     let frame = sheet.take(tall + 48.0);
     let drawing = Drawing {
         layout,
-        coloured_paths: found.len().min(DISTINGUISHED),
+        coloured_paths: paths.len().min(DISTINGUISHED),
         area: Rect::new(
             frame.x + LEFT,
             frame.y + 20.0,
@@ -124,7 +124,7 @@ fn page_of(sheet: &mut Sheet, layout: &Layout, found: &[Path]) {
     let mut marks: Vec<Mark> = layout
         .ribbons
         .iter()
-        .flat_map(|one| drawing.ribbon(one))
+        .flat_map(|ribbon| drawing.ribbon(ribbon))
         .collect();
     let has_names = drawing.names_fit();
     for (index, column) in layout.columns.iter().enumerate() {
@@ -135,7 +135,7 @@ fn page_of(sheet: &mut Sheet, layout: &Layout, found: &[Path]) {
         }
         marks.extend(drawing.hop(index));
     }
-    marks.extend(drawing.labels(found));
+    marks.extend(drawing.labels(paths));
     sheet.draw(marks);
     if !has_names {
         listed(sheet, layout);
@@ -171,16 +171,16 @@ impl Drawing<'_> {
 
     fn node(&self, column: usize, node: usize) -> Rect {
         let nodes = &self.layout.columns[column].nodes;
-        let flows = nodes.iter().map(|one| one.flows).sum();
-        let all = self.high(flows) + real(nodes.len() - 1) * GAP;
-        let top = self.area.y + (self.area.height - all) / 2.0;
-        let one = &nodes[node];
-        let y = top + self.high(one.top) + real(node) * GAP;
+        let flows = nodes.iter().map(|sibling| sibling.flows).sum();
+        let height = self.high(flows) + real(nodes.len() - 1) * GAP;
+        let top = self.area.y + (self.area.height - height) / 2.0;
+        let this_node = &nodes[node];
+        let y = top + self.high(this_node.top) + real(node) * GAP;
         Rect::new(
             self.x(column) - BAR / 2.0,
             y,
             BAR,
-            self.high(one.flows).max(1.0),
+            self.high(this_node.flows).max(1.0),
         )
     }
 
@@ -225,9 +225,9 @@ impl Drawing<'_> {
 
     fn name(&self, column: usize, node: usize, has_names: bool) -> Mark {
         let rect = self.node(column, node);
-        let one = &self.layout.columns[column].nodes[node];
-        let text = if has_names || one.identity == NodeIdentity::Here {
-            name(one)
+        let this_node = &self.layout.columns[column].nodes[node];
+        let text = if has_names || this_node.identity == NodeIdentity::Here {
+            name(this_node)
         } else {
             short(&self.layout.columns[column], node)
         };
@@ -237,7 +237,7 @@ impl Drawing<'_> {
 
     /// The distance below a column, and how many hops were left out before it.
     fn hop(&self, column: usize) -> Vec<Mark> {
-        let one = &self.layout.columns[column];
+        let this_column = &self.layout.columns[column];
         let faint = |x: f64, text: String| {
             let at = Point::new(x, self.area.bottom() + 20.0);
             let text = Text::new(at, Anchor::Middle, Style::NOTE, text);
@@ -245,22 +245,22 @@ impl Drawing<'_> {
         };
         let mut marks = Vec::new();
         if column > 0 {
-            marks.push(faint(self.x(column), one.ttl.to_string()));
+            marks.push(faint(self.x(column), this_column.ttl.to_string()));
         } else {
             marks.push(faint(self.x(0), "hop".to_owned()));
         }
-        if one.skipped > 0 {
+        if this_column.skipped > 0 {
             let middle = f64::midpoint(self.x(column - 1), self.x(column));
-            marks.push(faint(middle, format!("… {} …", one.skipped)));
+            marks.push(faint(middle, format!("… {} …", this_column.skipped)));
         }
         marks
     }
 
-    fn labels(&self, found: &[Path]) -> Vec<Mark> {
-        let coloured = found.iter().enumerate().take(DISTINGUISHED);
+    fn labels(&self, paths: &[Path]) -> Vec<Mark> {
+        let coloured = paths.iter().enumerate().take(DISTINGUISHED);
         let mut labels: Vec<Label> = coloured
             .filter_map(|(rank, path)| {
-                let last = self.layout.ribbons.iter().rfind(|one| one.path == rank)?;
+                let last = self.layout.ribbons.iter().rfind(|ribbon| ribbon.path == rank)?;
                 let node = self.node(last.column + 1, last.nodes.1);
                 let y = node.y + self.high(last.within.1) + self.high(last.flows) / 2.0;
                 Some(Label {
@@ -270,9 +270,9 @@ impl Drawing<'_> {
                 })
             })
             .collect();
-        let more = found.len().saturating_sub(DISTINGUISHED);
+        let more = paths.len().saturating_sub(DISTINGUISHED);
         if more > 0 {
-            let rest: usize = found[DISTINGUISHED..]
+            let rest: usize = paths[DISTINGUISHED..]
                 .iter()
                 .map(|path| path.ports.len())
                 .sum();

@@ -29,17 +29,17 @@ const WAYS: [Way; 2] = [
 
 /// One figure over all pairs; the directions below, where any pair distinguishes them.
 pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> {
-    let found = pairs(data, settings);
-    let all = lines(&found, |pair| pair.known.persistence.as_ref());
-    let Some(first) = found.first().filter(|_| any_ended(&all)) else {
+    let pairs = pairs(data, settings);
+    let course_lines = lines(&pairs, |pair| pair.known.persistence.as_ref());
+    let Some(first) = pairs.first().filter(|_| any_ended(&course_lines)) else {
         return Vec::new();
     };
     let soon = first.view.settings.soon;
     let subtitle =
         "Share of flows that are still in a latency class, by the time since they came into it";
     let mut sheet = Sheet::new("Persistence of flows".to_owned(), subtitle);
-    sheet.legend(&legend(&all, soon, "left"));
-    let x = scale(&all, soon);
+    sheet.legend(&legend(&course_lines, soon, "left"));
+    let x = scale(&course_lines, soon);
     let frame = sheet.take(HEIGHT + 24.0 + Style::BELOW);
     let area = Rect::new(
         frame.x + LEFT,
@@ -47,10 +47,10 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
         frame.width - LEFT - 10.0,
         HEIGHT,
     );
-    sheet.draw(curves(&all, Shown::Lasting, area, x, soon));
+    sheet.draw(curves(&course_lines, Shown::Lasting, area, x, soon));
     let directed: Vec<(&str, Vec<CurveLine>)> = WAYS
         .iter()
-        .map(|(name, pick)| (*name, coloured(lines(&found, *pick), &all)))
+        .map(|(name, pick)| (*name, coloured(lines(&pairs, *pick), &course_lines)))
         .collect();
     let any = directed.iter().any(|(_, lines)| !lines.is_empty());
     if any {
@@ -60,14 +60,14 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
         }
     }
     let mut text = caption(soon);
-    text.push_str(&shades(&all));
-    text.push_str(chosen(&all));
-    text.push_str(&without(&found, &all, "changes of class"));
+    text.push_str(&shades(&course_lines));
+    text.push_str(chosen(&course_lines));
+    text.push_str(&without(&pairs, &course_lines, "changes of class"));
     if any {
         text.push_str(DIRECTIONS);
     }
     let mut notes = vec![Note::plain(text)];
-    notes.extend(flags::notes(data, scenarios(&found), settings));
+    notes.extend(flags::notes(data, scenarios(&pairs), settings));
     vec![sheet.finish("flow-persistence", "flow-persistence".to_owned(), &notes)]
 }
 
@@ -81,9 +81,9 @@ fn caption(soon: neph_model::Span) -> String {
 const DIRECTIONS: &str = " The lower panels count changes of one direction only, where the peer's timestamps show it; a change of both directions counts in neither. Each has its own time scale.";
 
 /// The same pair has the same colour in every panel.
-fn coloured(mut lines: Vec<CurveLine>, all: &[CurveLine]) -> Vec<CurveLine> {
+fn coloured(mut lines: Vec<CurveLine>, known_lines: &[CurveLine]) -> Vec<CurveLine> {
     for line in &mut lines {
-        let same = all.iter().find(|known| known.label == line.label);
+        let same = known_lines.iter().find(|known| known.label == line.label);
         if let Some(known) = same {
             (line.stroke, line.has_own_colour) = (known.stroke, known.has_own_colour);
         }

@@ -30,10 +30,10 @@ pub(super) fn paths(trace: &FlowTrace, coloured: usize, latency: &Latency<'_>) -
     let traced: BTreeMap<u16, Span> = trace.routes.iter().filter_map(end_to_end).collect();
     let of = |known: DiamondPath| {
         let ports = known.source_ports.iter();
-        let mut all: Vec<f64> = ports
+        let mut latencies: Vec<f64> = ports
             .filter_map(|port| latency(*port, traced.get(port).copied()))
             .collect();
-        let middle = Sorted::sort(&mut all).and_then(|sorted| median(sorted, 0));
+        let middle = Sorted::sort(&mut latencies).and_then(|sorted| median(sorted, 0));
         Path {
             latency: middle.ok().and_then(Level::number),
             hops: known.addresses,
@@ -42,12 +42,12 @@ pub(super) fn paths(trace: &FlowTrace, coloured: usize, latency: &Latency<'_>) -
             reached: known.reached,
         }
     };
-    let mut found: Vec<Path> = diamond(&trace.routes).paths.into_iter().map(of).collect();
-    found.sort_by(|a, b| (b.ports.len(), &a.hash).cmp(&(a.ports.len(), &b.hash)));
-    let coloured = coloured.min(found.len());
+    let mut paths: Vec<Path> = diamond(&trace.routes).paths.into_iter().map(of).collect();
+    paths.sort_by(|a, b| (b.ports.len(), &a.hash).cmp(&(a.ports.len(), &b.hash)));
+    let coloured = coloured.min(paths.len());
     let slow = |path: &Path| path.latency.unwrap_or(f64::INFINITY);
-    found[..coloured].sort_by(|a, b| slow(b).total_cmp(&slow(a)));
-    found
+    paths[..coloured].sort_by(|a, b| slow(b).total_cmp(&slow(a)));
+    paths
 }
 
 /// A port with the least round trip to the destination, where the trace got there.
@@ -125,7 +125,7 @@ impl Layout {
             let nodes = &nodes_by_column[column];
             nodes
                 .iter()
-                .position(|one| *one == identity)
+                .position(|node| *node == identity)
                 .or(Some(nodes.len() - 1))
         };
         let columns = shown.iter().enumerate().map(|(column, (ttl, skipped))| {
@@ -208,18 +208,18 @@ fn distances(paths: &[Path]) -> Vec<(usize, usize)> {
         let first = paths.first().and_then(|path| identity_of(path, ttl));
         first.is_some() && paths.iter().all(|path| identity_of(path, ttl) == first)
     };
-    let mut found = Vec::new();
+    let mut distances = Vec::new();
     let mut skipped = 0;
     for ttl in 0..=last {
         let inner = ttl > 0 && ttl < last && shared(ttl - 1) && shared(ttl) && shared(ttl + 1);
         if inner {
             skipped += 1;
         } else {
-            found.push((ttl, skipped));
+            distances.push((ttl, skipped));
             skipped = 0;
         }
     }
-    found
+    distances
 }
 
 /// The routers that are drawn at a distance, in the order of the mean rank of their paths.
@@ -245,11 +245,11 @@ fn nodes_of(paths: &[Path], ttl: usize) -> Vec<NodeIdentity> {
         nodes.truncate(NODES - 1);
     }
     nodes.sort_by(|a, b| a.2.total_cmp(&b.2).then(a.0.cmp(&b.0)));
-    let mut found: Vec<NodeIdentity> = nodes.into_iter().map(|(identity, _, _)| identity).collect();
+    let mut identities: Vec<NodeIdentity> = nodes.into_iter().map(|(identity, _, _)| identity).collect();
     if is_crowded {
-        found.push(NodeIdentity::Rest);
+        identities.push(NodeIdentity::Rest);
     }
-    found
+    identities
 }
 
 #[cfg(test)]
@@ -295,13 +295,13 @@ mod tests {
             ],
             enough: None,
         };
-        let found = paths(&trace, 7, &|port, traced| match port {
+        let paths = paths(&trace, 7, &|port, traced| match port {
             30 => Some(15.0),
             _ => traced.map(Span::millis_f64),
         });
-        let paths_found: Vec<(&[u16], Option<f64>)> = found
+        let paths_found: Vec<(&[u16], Option<f64>)> = paths
             .iter()
-            .map(|one| (one.ports.as_slice(), one.latency))
+            .map(|path| (path.ports.as_slice(), path.latency))
             .collect();
         // Of two flows the median lies between them.
         assert_eq!(
@@ -331,7 +331,7 @@ mod tests {
         let back: Vec<&Ribbon> = layout
             .ribbons
             .iter()
-            .filter(|one| one.column == 2)
+            .filter(|ribbon| ribbon.column == 2)
             .collect();
         assert_eq!((back[1].within, back[1].flows), ((0, 30), 10));
     }
@@ -342,8 +342,8 @@ mod tests {
         let layout = Layout::of(&is_crowded, 3);
         assert_eq!(layout.columns[2].nodes.len(), NODES);
         for column in 0..3 {
-            let ribbons = layout.ribbons.iter().filter(|one| one.column == column);
-            assert_eq!(ribbons.map(|one| one.flows).sum::<usize>(), 120);
+            let ribbons = layout.ribbons.iter().filter(|ribbon| ribbon.column == column);
+            assert_eq!(ribbons.map(|ribbon| ribbon.flows).sum::<usize>(), 120);
         }
     }
 }

@@ -21,7 +21,7 @@ pub(super) fn shares(pair: &Pair<'_>, clock: &Clock, area: Rect) -> Vec<Mark> {
         x: clock.scale,
         y: Scale::linear(0.0, 1.0),
     };
-    let each = bins.len();
+    let bin_count = bins.len();
     let until = bins
         .windows(2)
         .last()
@@ -33,7 +33,7 @@ pub(super) fn shares(pair: &Pair<'_>, clock: &Clock, area: Rect) -> Vec<Mark> {
         .map(|at| plot.px(clock.at(at)).clamp(area.x, area.right()))
         .collect();
     let mut marks = Vec::new();
-    let mut below = vec![0.0; each];
+    let mut below = vec![0.0; bin_count];
     let mut seams = Vec::new();
     for class in 0..classes {
         let above: Vec<f64> = bins
@@ -81,10 +81,10 @@ fn axis(marks: &mut Vec<Mark>, plot: &Plot) {
 }
 
 fn share(flows: &[u64], class: usize) -> f64 {
-    let all: u64 = flows.iter().sum();
+    let total: u64 = flows.iter().sum();
     let share = flows.get(class).copied().unwrap_or(0);
     #[expect(clippy::cast_precision_loss, reason = "a share for the eye")]
-    let share = share as f64 / all.max(1) as f64;
+    let share = share as f64 / total.max(1) as f64;
     share
 }
 
@@ -98,8 +98,8 @@ fn columns(
         clippy::cast_sign_loss,
         reason = "a width in pixels"
     )]
-    let each = bins.len().div_ceil((width / 2.0) as usize).max(1);
-    let joined = bins.chunks(each).map(|few| {
+    let bins_per_column = bins.len().div_ceil((width / 2.0) as usize).max(1);
+    let joined = bins.chunks(bins_per_column).map(|few| {
         let classes = few.iter().map(|bin| bin.flows.len()).max().unwrap_or(0);
         let sum = |class: usize| {
             let flows = few.iter().filter_map(|bin| bin.flows.get(class));

@@ -41,18 +41,18 @@ struct Panel<'a> {
 
 /// Pages of small panels; nothing for a single pair, which has a page of its own.
 pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> {
-    let mut found = pairs(data, settings);
-    let subject = counted(data, &found);
-    found.retain(|pair| panel(pair).is_some());
-    let shown = StandingOut::of(found, (PER_PAGE, MAX_PAIRS));
-    let found = &shown.pairs;
-    let panels: Vec<Panel<'_>> = found.iter().filter_map(panel).collect();
+    let mut pairs = pairs(data, settings);
+    let subject = counted(data, &pairs);
+    pairs.retain(|pair| panel(pair).is_some());
+    let shown = StandingOut::of(pairs, (PER_PAGE, MAX_PAIRS));
+    let pairs = &shown.pairs;
+    let panels: Vec<Panel<'_>> = pairs.iter().filter_map(panel).collect();
     if panels.len() < 2 {
         return Vec::new();
     }
     let common = panels.iter().map(|panel| panel.highest).fold(0.0, f64::max);
     let total = panels.len().div_ceil(PER_PAGE);
-    let labels = labels(found);
+    let labels = labels(pairs);
     let pages = panels.chunks(PER_PAGE).enumerate().map(|(page, few)| {
         let title = page_title("Base latency of all flows, pair by pair", page, total);
         let subtitle = format!("{subject}; percent above each pair's lowest base latency");

@@ -31,9 +31,9 @@ const MAX_PAGES: usize = 16;
 
 /// A page for each pair in which something happens; of many, for those that stand out most.
 pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> {
-    let mut found = pairs(data, settings);
-    found.retain(|pair| pair.spectrum().is_some());
-    let shown = StandingOut::of(found, (1, MAX_PAGES));
+    let mut pairs = pairs(data, settings);
+    pairs.retain(|pair| pair.spectrum().is_some());
+    let shown = StandingOut::of(pairs, (1, MAX_PAGES));
     let total = shown.pairs.len();
     let drawn = shown.pairs.iter().enumerate().filter_map(|(page, pair)| {
         let spectrum = pair.spectrum()?;
@@ -124,17 +124,17 @@ fn range(spectrum: &Spectrum) -> (Scale, String) {
         .map(|bin| (bin.row, u64::from(bin.flows)))
         .collect();
     rows.sort_unstable();
-    let all: u64 = rows.iter().map(|(_, flows)| flows).sum();
+    let total: u64 = rows.iter().map(|(_, flows)| flows).sum();
     let at = |wanted: u64| {
         let mut seen = 0;
-        let found = rows.iter().find(|(_, flows)| {
+        let wanted_row = rows.iter().find(|(_, flows)| {
             seen += flows;
             seen > wanted
         });
-        found.or_else(|| rows.last()).map_or(0, |(row, _)| *row)
+        wanted_row.or_else(|| rows.last()).map_or(0, |(row, _)| *row)
     };
-    let (first, last) = (at(0), at(all.saturating_sub(1)));
-    let (low, high) = (at(all / 1000), at(all - all / 1000 - 1));
+    let (first, last) = (at(0), at(total.saturating_sub(1)));
+    let (low, high) = (at(total / 1000), at(total - total / 1000 - 1));
     let reach = (high - low).max(4);
     let cut = |end: u32, bulk: u32| end.abs_diff(bulk) > reach;
     let bottom = if cut(first, low) { low } else { first };
@@ -153,7 +153,7 @@ fn range(spectrum: &Spectrum) -> (Scale, String) {
     #[expect(clippy::cast_precision_loss, reason = "a share for the eye")]
     let beyond = match outside {
         0 => String::new(),
-        some => format!("{} outside, to {}", percent(some as f64 / all as f64), {
+        some => format!("{} outside, to {}", percent(some as f64 / total as f64), {
             let far = if cut(last, high) { last } else { first };
             millis(base(f64::from(far)))
         }),
@@ -227,7 +227,7 @@ fn changes(marks: &mut Vec<Mark>, pair: &Pair<'_>, clock: &Clock, strip: Rect) {
         clippy::cast_sign_loss,
         reason = "at least 1, at most the number of bins"
     )]
-    let each = (1.5 / pixels.max(1e-6)).ceil().clamp(1.0, 1e6) as usize;
+    let bins_per_bar = (1.5 / pixels.max(1e-6)).ceil().clamp(1.0, 1e6) as usize;
     let max = bins.iter().filter_map(|bin| bin.changes).max().unwrap_or(0);
     let plot = Plot {
         area: strip,
@@ -247,7 +247,7 @@ fn changes(marks: &mut Vec<Mark>, pair: &Pair<'_>, clock: &Clock, strip: Rect) {
     let grid = Stroke::solid(Colour::GRID, 1.0);
     let top = Point::new(strip.x, strip.y);
     marks.push(Mark::line(top, Point::new(strip.right(), strip.y), grid));
-    let bars = bins.chunks(each).filter_map(|few| {
+    let bars = bins.chunks(bins_per_bar).filter_map(|few| {
         let highest = few
             .iter()
             .filter_map(|bin| bin.changes)

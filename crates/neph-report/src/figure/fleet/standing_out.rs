@@ -7,7 +7,7 @@ use neph_analysis::text::plural;
 use std::collections::{BTreeMap, BTreeSet};
 
 fn effect(pair: &Pair<'_>) -> Effect {
-    let inflation = pair.known.inflation.map(|one| one.ratio - 1.0);
+    let inflation = pair.known.inflation.map(|inflation| inflation.ratio - 1.0);
     Effect::new(inflation, pair.known.changes)
 }
 
@@ -37,10 +37,10 @@ pub(super) struct StandingOut<'a> {
 impl<'a> StandingOut<'a> {
     /// All of what fits a page. Of more, those in which something happens; of more than `most`, those with
     /// the largest effect, each in the block in which it is the largest.
-    pub(super) fn of(found: Vec<Pair<'a>>, (page, most): (usize, usize)) -> Self {
+    pub(super) fn of(pairs: Vec<Pair<'a>>, (page, limit): (usize, usize)) -> Self {
         let mut shown = Self {
-            noun: noun(&found),
-            pairs: found,
+            noun: noun(&pairs),
+            pairs,
             is_one_block: false,
             quiet: 0,
             smaller: 0,
@@ -48,28 +48,28 @@ impl<'a> StandingOut<'a> {
         if shown.pairs.len() <= page {
             return shown;
         }
-        if shown.pairs.len() > most {
+        if shown.pairs.len() > limit {
             let before = shown.pairs.len();
             shown.pairs = largest_blocks(shown.pairs);
             shown.is_one_block = shown.pairs.len() < before;
             shown.noun = noun(&shown.pairs);
         }
-        let all = shown.pairs.len();
+        let total = shown.pairs.len();
         if shown.pairs.iter().all(is_quiet) {
             shown.pairs.truncate(page);
-            shown.quiet = all - shown.pairs.len();
+            shown.quiet = total - shown.pairs.len();
             return shown;
         }
         shown.pairs.retain(|pair| !is_quiet(pair));
-        shown.quiet = all - shown.pairs.len();
-        if shown.quiet > 0 || shown.pairs.len() > most {
+        shown.quiet = total - shown.pairs.len();
+        if shown.quiet > 0 || shown.pairs.len() > limit {
             shown
                 .pairs
                 .sort_by(|a, b| effect(a).larger_first(&effect(b)));
         }
-        if shown.pairs.len() > most {
-            shown.smaller = shown.pairs.len() - most;
-            shown.pairs.truncate(most);
+        if shown.pairs.len() > limit {
+            shown.smaller = shown.pairs.len() - limit;
+            shown.pairs.truncate(limit);
         }
         shown
     }
@@ -109,12 +109,12 @@ impl<'a> StandingOut<'a> {
 }
 
 /// What these are, of which a pair may be there in several blocks.
-fn noun(found: &[Pair<'_>]) -> &'static str {
-    let kinds: BTreeSet<(usize, usize)> = found
+fn noun(pairs: &[Pair<'_>]) -> &'static str {
+    let kinds: BTreeSet<(usize, usize)> = pairs
         .iter()
-        .map(|one| (one.scenario, one.endpoint))
+        .map(|pair| (pair.scenario, pair.endpoint))
         .collect();
-    if kinds.len() < found.len() {
+    if kinds.len() < pairs.len() {
         "experiment"
     } else {
         "pair"
@@ -122,9 +122,9 @@ fn noun(found: &[Pair<'_>]) -> &'static str {
 }
 
 /// Of each pair the block with the largest effect, in the order of the pairs.
-fn largest_blocks(found: Vec<Pair<'_>>) -> Vec<Pair<'_>> {
+fn largest_blocks(pairs: Vec<Pair<'_>>) -> Vec<Pair<'_>> {
     let mut largest: BTreeMap<(usize, usize), Pair<'_>> = BTreeMap::new();
-    for pair in found {
+    for pair in pairs {
         let key = (pair.scenario, pair.endpoint);
         let is_smaller = largest
             .get(&key)

@@ -53,7 +53,7 @@ pub(super) fn draw(drawing: &HopsDrawing<'_>) -> Vec<Figure> {
 
 /// Of delays at or below nothing a logarithmic axis knows nothing: they count as its low end.
 fn scale(spreads: &[Spread]) -> Option<Scale> {
-    let raised: Vec<Spread> = spreads.iter().map(|one| raised(*one, MIN_MILLIS)).collect();
+    let raised: Vec<Spread> = spreads.iter().map(|spread| raised(*spread, MIN_MILLIS)).collect();
     match choose(&raised, Limits::default())? {
         log if log.spacing == Spacing::Logarithmic => Some(log),
         _ => choose(spreads, Limits::default()),
@@ -215,8 +215,8 @@ struct Panel<'a> {
 
 impl<'a> Panel<'a> {
     fn of(drawing: &'a HopsDrawing<'a>, direction: HopsWay) -> Self {
-        let all = (0..drawing.count()).filter_map(|index| Curve::of(drawing, direction, index));
-        let mut curves: Vec<Curve> = all.collect();
+        let drawn = (0..drawing.count()).filter_map(|index| Curve::of(drawing, direction, index));
+        let mut curves: Vec<Curve> = drawn.collect();
         if direction == HopsWay::Back {
             curves.reverse();
         }
@@ -233,7 +233,7 @@ impl<'a> Panel<'a> {
     }
 
     fn outside(&self, scale: Scale) -> OffAxisCounts {
-        let mut found = OffAxisCounts::default();
+        let mut counts = OffAxisCounts::default();
         for packet in self.drawing.of(self.direction) {
             for delay in packet.segments {
                 let HopsDelay::Known { delay, bound } = delay else {
@@ -241,20 +241,20 @@ impl<'a> Panel<'a> {
                 };
                 let value = millis(*delay);
                 if value > scale.high {
-                    found.above += 1;
-                    found.max = found.max.max(value);
+                    counts.above += 1;
+                    counts.max = counts.max.max(value);
                 } else if value < scale.low {
-                    found.below += 1;
-                    found.short += usize::from(delay > bound);
-                    found.min = if found.below == 1 {
+                    counts.below += 1;
+                    counts.short += usize::from(delay > bound);
+                    counts.min = if counts.below == 1 {
                         value
                     } else {
-                        found.min.min(value)
+                        counts.min.min(value)
                     };
                 }
             }
         }
-        found
+        counts
     }
 
     fn draw_panel(&self, frame: Rect, scale: Scale, is_last: bool) -> Vec<Mark> {
@@ -300,10 +300,10 @@ impl<'a> Panel<'a> {
         let y = frame.y + 12.0;
         let at = Point::new(frame.x, y);
         let name = Text::new(at, Anchor::Start, Style::TITLE, self.direction.title()).semibold();
-        let found = self.outside(scale);
+        let counts = self.outside(scale);
         let outside = [
-            (found.above, "above, max", found.max),
-            (found.below, "below, min", found.min),
+            (counts.above, "above, max", counts.max),
+            (counts.below, "below, min", counts.min),
         ];
         let parts = outside.into_iter().filter(|(packets, _, _)| *packets > 0);
         let parts = parts.map(|(packets, word, end)| {

@@ -21,7 +21,7 @@ pub(super) struct Clock {
 impl Clock {
     /// Four packets a step in the mean, as long as steps can be seen.
     pub(super) fn of(drawing: &HopsDrawing<'_>) -> Option<Self> {
-        let since = || drawing.packets.iter().map(|one| one.since);
+        let since = || drawing.packets.iter().map(|packet| packet.since);
         let (from, until) = since().min().zip(since().max())?;
         let max_bound = HopsWay::BOTH.map(|direction| drawing.of(direction).count());
         let max_bound = max_bound.into_iter().max().unwrap_or(0);

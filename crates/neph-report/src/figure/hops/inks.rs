@@ -40,9 +40,9 @@ mod tests {
             let apart = pair[0].lightness() - pair[1].lightness();
             assert!(apart.abs() > 0.12, "{pair:?}: {apart}");
         }
-        for (index, one) in colours.iter().enumerate() {
-            assert!(!colours[index + 1..].contains(one), "segment {index}");
-            assert_ne!(*one, Colour::ALARM, "loss has its own colour");
+        for (index, colour) in colours.iter().enumerate() {
+            assert!(!colours[index + 1..].contains(colour), "segment {index}");
+            assert_ne!(*colour, Colour::ALARM, "loss has its own colour");
         }
     }
 }

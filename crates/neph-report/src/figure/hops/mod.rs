@@ -139,7 +139,7 @@ impl<'a> HopsDrawing<'a> {
             && self
                 .packets
                 .iter()
-                .any(|one| one.segments.iter().any(is_known))
+                .any(|packet| packet.segments.iter().any(is_known))
     }
 
     /// How many segments there are.
@@ -151,7 +151,7 @@ impl<'a> HopsDrawing<'a> {
     fn of(&self, direction: HopsWay) -> impl Iterator<Item = &'a HopsPacket<'a>> {
         self.packets
             .iter()
-            .filter(move |one| one.direction == direction)
+            .filter(move |packet| packet.direction == direction)
     }
 
     /// The largest bound of each segment, in milliseconds; 0 where no delay is known.

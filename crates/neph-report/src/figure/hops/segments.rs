@@ -122,8 +122,8 @@ impl Panel {
         let column = |index| Column::of(drawing.of(direction), index, clock);
         let mut totals_of_steps = vec![Vec::new(); clock.steps];
         for packet in drawing.of(direction) {
-            if let Some(all) = packet.total() {
-                totals_of_steps[clock.step(packet.since)].push(millis(all));
+            if let Some(delay) = packet.total() {
+                totals_of_steps[clock.step(packet.since)].push(millis(delay));
             }
         }
         Some(Self {
@@ -146,11 +146,11 @@ impl Panel {
             .iter()
             .any(|column| known(column).is_some())
             .then(|| {
-                let each = self
+                let heights = self
                     .columns
                     .iter()
                     .map(|c| known(c).unwrap_or(0.0).max(0.0));
-                each.collect()
+                heights.collect()
             })
     }
 

@@ -90,18 +90,18 @@ fn subtitle(drawing: &HopsDrawing<'_>, rows: &Rows) -> String {
             plural(arrived, "packet")
         ));
     } else {
-        let all = plural(rows.arrived, "packet");
+        let packets = plural(rows.arrived, "packet");
         text.push_str(&format!(
-            "the slowest {arrived} of {all} seen at every point"
+            "the slowest {arrived} of {packets} seen at every point"
         ));
     }
     let lost = rows.shown.len() - arrived;
     if rows.lost > 0 {
-        let all = neph_analysis::numbers::count(rows.lost);
+        let total_lost = neph_analysis::numbers::count(rows.lost);
         let some = if lost == rows.lost {
-            format!(", and {all} lost")
+            format!(", and {total_lost} lost")
         } else {
-            format!(", and {lost} of {all} lost, spread over the time")
+            format!(", and {lost} of {total_lost} lost, spread over the time")
         };
         text.push_str(&some);
     }
@@ -237,8 +237,8 @@ impl Panel<'_> {
         let room = right - end - 12.0;
         if room > 60.0 {
             let lost = |segment| format!("lost, {}", self.drawing.passage(row.direction, segment));
-            let all: Vec<String> = (0..self.drawing.count()).map(lost).collect();
-            let name = fit_among(&all[segment], &all, Style::NOTE, room);
+            let names: Vec<String> = (0..self.drawing.count()).map(lost).collect();
+            let name = fit_among(&names[segment], &names, Style::NOTE, room);
             let text = word(end + 11.0, Anchor::Start, name);
             row_texts.push(text.coloured(Colour::ALARM));
         }
@@ -258,7 +258,7 @@ impl Panel<'_> {
             bars.push(Mark::filled(bar, inks::colour(*segment)));
             done = until;
         }
-        if let Some(round_trip) = row.round_trip.filter(|all| *all > done) {
+        if let Some(round_trip) = row.round_trip.filter(|total| *total > done) {
             let rest = Rect::new(x(done), y - 1.25, x(round_trip) - x(done), 2.5);
             bars.push(Mark::filled(rest, REST));
         }

@@ -50,9 +50,9 @@ impl Path {
             packets: Vec::new(),
             delays: Vec::new(),
         };
-        let all = i64::try_from(self.packets).unwrap();
-        for number in 0..all {
-            let since = number * LONG / all.max(1);
+        let packets = i64::try_from(self.packets).unwrap();
+        for number in 0..packets {
+            let since = number * LONG / packets.max(1);
             let direction = if number % 2 == 0 {
                 HopsWay::There
             } else {
@@ -133,11 +133,11 @@ fn queue(since: i64) -> f64 {
 impl Followed {
     /// Hands the drawing to `see`.
     pub(crate) fn with_drawing<T>(&self, see: impl FnOnce(&HopsDrawing<'_>) -> T) -> T {
-        let each = self.delays.chunks(self.points.len() - 1);
+        let by_packet = self.delays.chunks(self.points.len() - 1);
         let packets: Vec<HopsPacket<'_>> = self
             .packets
             .iter()
-            .zip(each)
+            .zip(by_packet)
             .map(
                 |((since, direction, protocol, round_trip), segments)| HopsPacket {
                     since: *since,

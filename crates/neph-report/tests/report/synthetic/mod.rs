@@ -127,12 +127,12 @@ pub(crate) fn campaign(shape: &Shape) -> CampaignData {
 const START: i64 = 1_795_000_000_000_000_000;
 
 fn scenarios(shape: &Shape) -> Vec<Scenario> {
-    let mut found = Vec::new();
+    let mut scenarios = Vec::new();
     for link in &shape.links {
         for interval in &shape.intervals_ms {
             for size in &shape.sizes {
-                let index = u32::try_from(found.len()).unwrap();
-                found.push(Scenario {
+                let index = u32::try_from(scenarios.len()).unwrap();
+                scenarios.push(Scenario {
                     id: ScenarioId(u64::from(index) + 1),
                     index,
                     endpoint: link.name.into(),
@@ -149,7 +149,7 @@ fn scenarios(shape: &Shape) -> Vec<Scenario> {
             }
         }
     }
-    found
+    scenarios
 }
 
 fn flow(index: u32, role: FlowRole, probe: ProbeKind, name: &str, reflector: bool) -> Flow {

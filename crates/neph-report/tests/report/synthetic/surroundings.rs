@@ -43,7 +43,7 @@ pub(super) fn provenance(experiment: ExperimentId) -> Provenance {
     reason = "small numbers of a test"
 )]
 pub(super) fn throughputs(shape: &Shape) -> Vec<Throughput> {
-    let mut found = Vec::new();
+    let mut throughputs = Vec::new();
     for block in 0..shape.blocks {
         for link in &shape.links {
             let rate = BitRate((link.up_mbit * 940_000.0) as u64);
@@ -54,7 +54,7 @@ pub(super) fn throughputs(shape: &Shape) -> Vec<Throughput> {
                 cwnd_segments: Some(88),
                 srtt: Some(Span::from_millis(41)),
             };
-            found.push(Throughput {
+            throughputs.push(Throughput {
                 block,
                 endpoint: link.name.into(),
                 site: Some("client".into()),
@@ -66,7 +66,7 @@ pub(super) fn throughputs(shape: &Shape) -> Vec<Throughput> {
             });
         }
     }
-    found
+    throughputs
 }
 
 pub(super) fn routes(shape: &Shape) -> Vec<Traceroute> {

@@ -59,9 +59,9 @@ fn each_layer_is_looked_through() {
             "{name}"
         );
         assert_eq!(observed.vlan, vlan, "{name}");
-        let found = observed.tunnel.map(|tunnel| format!("{tunnel:?}"));
-        let found = found.unwrap_or_else(|| "-".to_owned());
-        assert_eq!(found, tunnel, "{name}");
+        let dissected = observed.tunnel.map(|tunnel| format!("{tunnel:?}"));
+        let dissected = dissected.unwrap_or_else(|| "-".to_owned());
+        assert_eq!(dissected, tunnel, "{name}");
     }
 }
 

@@ -113,7 +113,7 @@ fn look_into<'a>(
     ip: &IpPacket<'a>,
     transport: &Transport<'a>,
 ) -> Option<Result<Inside<'a>, NoPacket>> {
-    let found = TUNNELS
+    let tunnelled = TUNNELS
         .iter()
         .find_map(|row| match (&row.carried, transport) {
             (Carried::Udp(ports), Transport::Udp { header, .. }) => ports
@@ -128,7 +128,7 @@ fn look_into<'a>(
             }
             _ => None,
         });
-    let Some((row, bytes)) = found else {
+    let Some((row, bytes)) = tunnelled else {
         return Some(Err(NoPacket::NotIp));
     };
     let (tunnel, framed) = match (row.read)(bytes)? {

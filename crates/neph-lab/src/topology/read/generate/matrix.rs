@@ -65,8 +65,8 @@ impl Matrix {
     /// Between the sites of these names; zero if unknown.
     fn round_trip(&self, a: &str, b: &str) -> Span {
         let index = |name| self.sites.iter().position(|site| site.name == name);
-        let found = index(a).zip(index(b));
-        found.map_or(Span::ZERO, |(a, b)| self.round_trips[a.min(b)][a.max(b)])
+        let indices = index(a).zip(index(b));
+        indices.map_or(Span::ZERO, |(a, b)| self.round_trips[a.min(b)][a.max(b)])
     }
 
     /// Half the round trip.

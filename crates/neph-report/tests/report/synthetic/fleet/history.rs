@@ -78,8 +78,8 @@ fn stay(world: &World, (path, paths): (usize, usize), random: &mut Random) -> f6
 }
 
 fn pick(paths: &[Path], random: &mut Random) -> usize {
-    let all: f64 = paths.iter().map(|path| path.weight).sum();
-    let mut remaining = random.unit() * all;
+    let total_weight: f64 = paths.iter().map(|path| path.weight).sum();
+    let mut remaining = random.unit() * total_weight;
     for (index, path) in paths.iter().enumerate() {
         remaining -= path.weight;
         if remaining <= 0.0 {
@@ -144,7 +144,7 @@ pub(super) fn dissected(
 #[expect(clippy::cast_possible_truncation, reason = "microseconds")]
 fn sample(flow: &FlowHistory, tick: i64, random: &mut Random) -> Option<DissectedSample> {
     let sent = seconds(0.0) + Span::from_millis(tick * 200);
-    let at = flow.segments.partition_point(|one| one.from <= sent);
+    let at = flow.segments.partition_point(|segment| segment.from <= sent);
     let base = flow.segments[at.checked_sub(1)?].base;
     let fell = at >= 2 && base < flow.segments[at - 2].base;
     let fresh = sent - flow.segments[at - 1].from < Span::from_millis(200);

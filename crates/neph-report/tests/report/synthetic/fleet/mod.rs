@@ -165,8 +165,8 @@ pub(crate) fn seasons(blocks: u32, pairs: u32) -> CampaignData {
     data.campaign.name = format!("seasons-{blocks}-{pairs}");
     let (scenario, experiment) = (data.scenarios.remove(0), data.experiments.remove(0));
     for (index, season, mood) in [(0, "low", Mood::Quiet), (1, "high", Mood::Wild)] {
-        let one = of_season(&scenario, index, season);
-        data.scenarios.push(one);
+        let seasonal = of_season(&scenario, index, season);
+        data.scenarios.push(seasonal);
         for block in 0..blocks {
             let mut measured = experiment.clone();
             measured.scenario = index as usize;
@@ -184,12 +184,12 @@ pub(crate) fn seasons(blocks: u32, pairs: u32) -> CampaignData {
 
 /// The scenario of this index that is like another but for its season.
 pub(crate) fn of_season(like: &Scenario, index: u32, season: &str) -> Scenario {
-    let mut one = like.clone();
-    one.index = index;
-    one.id.0 += u64::from(index);
-    one.parameters.insert(Parameter::Season(season.to_owned()));
-    one.varied.push(ParameterName::Season);
-    one
+    let mut scenario = like.clone();
+    scenario.index = index;
+    scenario.id.0 += u64::from(index);
+    scenario.parameters.insert(Parameter::Season(season.to_owned()));
+    scenario.varied.push(ParameterName::Season);
+    scenario
 }
 
 /// The ways of a pair, the shortest first.

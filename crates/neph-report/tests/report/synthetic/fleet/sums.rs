@@ -79,12 +79,12 @@ fn classes(paths: &[Path], flows: &[&FlowHistory]) -> Vec<Class> {
             last[class(end.class)] += 1;
         }
     }
-    let all: i64 = time.iter().sum();
+    let total: i64 = time.iter().sum();
     let reach = Span::from_micros(150);
     let made = paths.iter().enumerate().map(|(index, path)| Class {
         base: path.base,
         range: (path.base - reach, path.base + reach),
-        share: time[index] as f64 / all as f64,
+        share: time[index] as f64 / total as f64,
         left: left[index],
         joined: joined[index],
         flows: last[index],
@@ -108,7 +108,7 @@ fn visit(world: &World, step: Span, flow: &FlowHistory, mut see: impl FnMut(usiz
         if flow
             .segments
             .get(path_index)
-            .is_some_and(|one| one.from <= at)
+            .is_some_and(|segment| segment.from <= at)
         {
             see(column, path_index);
         }
@@ -119,7 +119,7 @@ fn visit(world: &World, step: Span, flow: &FlowHistory, mut see: impl FnMut(usiz
 
 fn shares(world: &World, paths: &[Path], flows: &[&FlowHistory]) -> Vec<ShareBin> {
     let bins = (world.seconds + 19) / 20;
-    let mut found: Vec<ShareBin> = (0..bins)
+    let mut share_bins: Vec<ShareBin> = (0..bins)
         .map(|bin| ShareBin {
             from: seconds(0.0) + BIN.times(bin),
             flows: vec![0; paths.len()],
@@ -127,10 +127,10 @@ fn shares(world: &World, paths: &[Path], flows: &[&FlowHistory]) -> Vec<ShareBin
         .collect();
     for flow in flows {
         visit(world, BIN, flow, |bin, path_index| {
-            found[bin].flows[class(flow.segments[path_index].class)] += 1;
+            share_bins[bin].flows[class(flow.segments[path_index].class)] += 1;
         });
     }
-    found
+    share_bins
 }
 
 fn latency_bins(
@@ -146,14 +146,14 @@ fn latency_bins(
         let queue = queue(world, bin.from);
         let base = [0.0, 0.5, 0.95, 0.99, 1.0].map(|p| {
             let mut left = p * f64::from(flows);
-            let mut found = paths[0].base;
+            let mut base = paths[0].base;
             for (path, count) in paths.iter().zip(&bin.flows) {
                 if *count > 0 && left > 0.0 {
-                    found = path.base;
+                    base = path.base;
                 }
                 left -= f64::from(*count);
             }
-            found
+            base
         });
         let within = changes
             .iter()
@@ -162,7 +162,7 @@ fn latency_bins(
             from: bin.from,
             flows,
             lost: 0,
-            latency: base.map(|one| Latency::Took(one + jitter() + queue)),
+            latency: base.map(|delay| Latency::Took(delay + jitter() + queue)),
             changes: Some(u32::try_from(within.count()).unwrap()),
             base: (flows > 0).then_some(base),
         }
@@ -216,16 +216,16 @@ fn pair(world: &World, classes: &[Class], flows: &[&FlowHistory]) -> PairView {
             .segments
             .iter()
             .skip(1)
-            .map(|one| (one.until - one.from, one.until < world.end()))
+            .map(|segment| (segment.until - segment.from, segment.until < world.end()))
             .collect();
         stays.sort_unstable();
         stays
     };
-    let all: Vec<(Span, bool)> = flows.iter().flat_map(|flow| stays(&flow)).collect();
-    let soon = all
+    let all_stays: Vec<(Span, bool)> = flows.iter().flat_map(|flow| stays(&flow)).collect();
+    let soon = all_stays
         .iter()
         .filter(|(time, ended)| *ended && *time <= Span::from_secs(10));
-    let soon = share(soon.count(), all.len());
+    let soon = share(soon.count(), all_stays.len());
     let left: u64 = classes.iter().map(|class| class.left).sum();
     let hours = flows.len() as f64 * world.seconds as f64 / 3600.0;
     let moved = classes.iter().enumerate().map(|(index, class)| ClassMoves {
@@ -238,7 +238,7 @@ fn pair(world: &World, classes: &[Class], flows: &[&FlowHistory]) -> PairView {
         per_flow_hour: class.left as f64 / (hours * class.share),
     });
     let (lowest, highest) = (classes[0].base, classes[classes.len() - 1].base);
-    let curve = curve(all);
+    let curve = curve(all_stays);
     let mut tally = FlowTally::default();
     for flow in flows {
         tally.add(&flow.tally);
@@ -263,15 +263,15 @@ fn pair(world: &World, classes: &[Class], flows: &[&FlowHistory]) -> PairView {
 }
 
 fn share(hits: usize, n: usize) -> Option<Share> {
-    let found = proportion(hits, n).ok()?;
+    let proportion = proportion(hits, n).ok()?;
     Some(Share {
         hits: hits as u64,
         n: n as u64,
         #[expect(clippy::cast_precision_loss, reason = "a count")]
         cases: n as f64,
-        share: found.share(),
-        low: found.interval().low,
-        high: found.interval().high,
+        share: proportion.share(),
+        low: proportion.interval().low,
+        high: proportion.interval().high,
     })
 }
 

@@ -10,13 +10,13 @@ use super::{World, exponential, seconds};
 pub(crate) fn messages(world: &World) -> Vec<FleetMessage> {
     let (flows, _) = super::history::flows(world);
     let mut random = Random::new(11);
-    let mut found = Vec::new();
+    let mut messages = Vec::new();
     for tick in 0..world.seconds * 5 {
         for flow in &flows {
             let apart =
                 Span::from_micros(200_000 * i64::from(flow.slot.0) / i64::from(world.flows));
             let sent = seconds(0.0) + Span::from_millis(tick * 200) + apart;
-            let index = flow.segments.partition_point(|one| one.from <= sent);
+            let index = flow.segments.partition_point(|segment| segment.from <= sent);
             let base = flow.segments[index.max(1) - 1].base;
             #[expect(clippy::cast_possible_truncation, reason = "microseconds")]
             let jitter = Span::from_micros(exponential(&mut random, 30.0) as i64);
@@ -33,7 +33,7 @@ pub(crate) fn messages(world: &World) -> Vec<FleetMessage> {
                 copies: 0,
                 answer: None,
             };
-            found.push(FleetMessage {
+            messages.push(FleetMessage {
                 slot: flow.slot,
                 source_port: flow.source_port,
                 seq: u32::try_from(tick).unwrap(),
@@ -47,5 +47,5 @@ pub(crate) fn messages(world: &World) -> Vec<FleetMessage> {
             });
         }
     }
-    found
+    messages
 }
