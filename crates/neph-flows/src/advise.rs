@@ -195,7 +195,8 @@ fn loses(loss: &LowestClassLoss) -> String {
 fn too_short(chance: f64) -> String {
     let needed = match min_duration(MIN_VALIDITY, chance) {
         Some(needed) => format!("measure for {}", needed.exact()),
-        None => "no length suffices, as nearly all ports are on the path with the lowest latency".to_owned(),
+        None => "no length suffices, as nearly all ports are on the path with the lowest latency"
+            .to_owned(),
     };
     format!(
         "the measurement is too short to test whether its advice holds for {}; {needed}",
