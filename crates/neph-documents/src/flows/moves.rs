@@ -254,7 +254,7 @@ mod tests {
         let text_of =
             |unexplained| elsewhere_of(Span::from_secs(1000), Span::from_secs(unexplained));
         assert_eq!(text_of(10), "");
-        assert!(text_of(18).contains("1.8 % of the flows' time lay at latencies that were taken"));
+        assert!(text_of(18).contains("counted 1.8 % of the flows' time as time in queues"));
     }
 
     #[test]
