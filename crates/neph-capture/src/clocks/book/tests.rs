@@ -267,7 +267,7 @@ fn a_clock_step_biases_the_mean_but_not_the_offset() {
 fn the_clock_page_contains_the_simulated_errors() {
     let quiet = Peer::QUIET;
     let directions = [
-        ("quiet", quiet),
+        ("no other queue", quiet),
         (
             "queue of 3 ms, forward path",
             Peer {
