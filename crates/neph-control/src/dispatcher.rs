@@ -150,7 +150,7 @@ impl Dispatcher {
         if self.out.values().any(is_running) {
             tracing::warn!(
                 "agent {agent} has disconnected while it measures; its result is collected when it is back. \
-                 If it was revoked, neph control invite {agent} admits it again"
+                 If it was revoked, it needs a new invitation (neph control invite {agent}) and an empty folder"
             );
         }
     }

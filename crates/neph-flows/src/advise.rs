@@ -194,11 +194,12 @@ fn loses(loss: &LowestClassLoss) -> String {
 
 fn too_short(chance: f64) -> String {
     let needed = match min_duration(MIN_VALIDITY, chance) {
-        Some(needed) => format!("{} would do", needed.exact()),
-        None => "nearly all ports are on the low path".to_owned(),
+        Some(needed) => format!("measure for {}", needed.exact()),
+        None => "no length suffices, as nearly all ports are on the path with the lowest latency"
+            .to_owned(),
     };
     format!(
-        "the measurement is too short to test on its own past whether advice holds for {}; {needed}",
+        "the measurement is too short to test whether its advice holds for {}; {needed}",
         MIN_VALIDITY.exact()
     )
 }

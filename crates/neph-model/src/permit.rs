@@ -206,6 +206,17 @@ impl Permit {
         }
     }
 
+    /// Takes bytes of a datagram that a peer sent, at `now`. They count as today's, but nothing here can
+    /// slow the peer down: so they delay other traffic by a tenth of a second at most.
+    pub fn spend_received(&self, bytes: usize, now: i64) {
+        let Some(limits) = &self.0 else { return };
+        let bytes = bytes as u64;
+        limits.spent_today.fetch_add(bytes, Ordering::Relaxed);
+        if let Some(bucket) = &limits.bytes {
+            bucket.spend_within_burst(bytes, now);
+        }
+    }
+
     /// Number of bytes sent today.
     pub fn spent_today(&self) -> u64 {
         let limits = self.0.as_ref();

@@ -59,7 +59,11 @@ fn not_evaluated(diagnoses: &Diagnoses, width: usize) -> String {
         return String::new();
     }
     let lines = lines.iter().map(|line| indented(line, INDENT, width));
-    indented("Not evaluated:", 0, width) + &lines.collect::<String>()
+    indented(
+        "Rules that were not evaluated, and what they need:",
+        0,
+        width,
+    ) + &lines.collect::<String>()
 }
 
 fn notes(diagnoses: &Diagnoses, width: usize) -> String {

@@ -18,7 +18,8 @@ pub(crate) struct OperatorArgs {
     /// Address of the controller (on another host) whose agents neph uses; neph connects to it as an operator
     #[arg(long, value_name = "wss://HOST:PORT", env = "NEPH_CONTROLLER")]
     controller: Option<ControllerAddress>,
-    /// Folder with the key and certificate of the operator for --controller; --invite-file creates it
+    /// Folder with the key and certificate of the operator, for --controller. The first command with
+    /// --invite-file writes it
     #[arg(
         long,
         value_name = "FOLDER",

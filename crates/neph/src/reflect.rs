@@ -85,9 +85,9 @@ pub(crate) struct Args {
     #[arg(long, value_name = "SIZE", value_parser = value::size, default_value = "64MiB")]
     pub(crate) max_request: ByteSize,
     /// Maximum memory for messages and connections of all clients together. Each connection takes 256
-    /// KiB; all connections take at most half of this size, messages the other half. One client (an
-    /// IPv4 address or an IPv6 /56) may use a quarter of that half for its messages, or more if the
-    /// largest allowed message needs more
+    /// KiB; all connections take at most half of this size, and messages the rest. For its messages, one
+    /// client (an IPv4 address or an IPv6 /56) may use a quarter of this rest, or more if the largest
+    /// allowed message needs more
     #[arg(long, value_name = "SIZE", value_parser = value::memory_size, default_value = "512MiB")]
     pub(crate) max_memory: ByteSize,
     /// Maximum number of messages per second from one peer (an IPv4 address or an IPv6 /64)
@@ -96,8 +96,8 @@ pub(crate) struct Args {
     /// Maximum bit rate of the replies to one peer
     #[arg(long, value_name = "RATE", value_parser = value::rate, default_value = "1Gbit/s")]
     pub(crate) max_reply_rate: BitRate,
-    /// Maximum number of connections. Above it, a new connection replaces an old one: the one that is
-    /// idle for longest, of the client network (IPv4 address or IPv6 /56) with the most connections
+    /// Maximum number of connections. Above it, a new connection replaces an old one: the longest idle
+    /// connection of the client network (IPv4 address or IPv6 /56) that has the most connections
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), default_value_t = 1024)]
     pub(crate) max_connections: u32,
     /// Maximum number of connections from one IPv4 address or IPv6 /64; an IPv6 /56 gets 1.5 times as many

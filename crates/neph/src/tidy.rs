@@ -27,7 +27,7 @@ pub(crate) struct RetentionArgs {
     #[arg(long, value_name = "TIME", default_value = "30d", value_parser = retention_time)]
     keep_messages: RetentionTime,
     /// Keep histograms per minute for this time after the end of their experiment, such as 365d or
-    /// forever; then only counts
+    /// forever; then neph keeps only counts
     #[arg(long, value_name = "TIME", default_value = "365d", value_parser = retention_time)]
     keep_minutes: RetentionTime,
 }
@@ -78,7 +78,7 @@ pub(crate) struct Args {
     /// List what neph tidy would remove, and change nothing
     #[arg(long)]
     dry_run: bool,
-    /// Tidy only the campaigns that ran this plan file; write its path as for neph run
+    /// Tidy only the campaigns that ran this plan file; write the same path as for neph run
     #[arg(long, value_name = "FILE")]
     plan: Option<PathBuf>,
     #[command(flatten)]

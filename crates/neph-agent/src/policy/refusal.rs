@@ -40,9 +40,7 @@ pub enum Refusal {
         most: String,
     },
     /// More bytes than are left of today's.
-    #[error(
-        "it sends up to {requested} bytes, and {left} bytes are left of this agent's budget.bytes_per_day"
-    )]
+    #[error("{}", bytes_text(*requested, *left))]
     Bytes {
         /// What it sends.
         requested: u64,
@@ -77,6 +75,16 @@ pub enum Refusal {
     /// It names a site, a load at sites or a season of a lab.
     #[error("it needs a lab, and this agent is at one host")]
     Lab,
+}
+
+fn bytes_text(requested: u64, left: u64) -> String {
+    let budget = "budget.bytes_per_day of this agent's policy";
+    match left {
+        0 => format!("{budget} is used up for today (until 00:00 UTC)"),
+        _ => format!(
+            "the order may send {requested} bytes, and {left} bytes are left today of {budget}"
+        ),
+    }
 }
 
 impl Refusal {

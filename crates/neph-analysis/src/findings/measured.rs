@@ -133,8 +133,8 @@ pub(crate) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Find
     ]
 }
 
-/// `15 scenarios (of the 18 combinations of 3 endpoints, 3 intervals, 2 request sizes)`; without
-/// "of the" where every combination is there, or where few are.
+/// `15 scenarios (3 endpoints, 3 intervals, 2 request sizes; not all combinations are planned)`;
+/// without the second part if all are there, or few.
 fn matrix(scenarios: &[&Scenario]) -> String {
     let levels = |factor: &Factor| {
         let levels: BTreeSet<String> = scenarios.iter().map(|s| factor.level(s)).collect();
@@ -158,12 +158,12 @@ fn matrix(scenarios: &[&Scenario]) -> String {
     let (counts, parts): (Vec<usize>, Vec<String>) = parts.into_iter().unzip();
     let combinations: usize = counts.iter().product();
     // With far more combinations, endpoints have parameters of their own: the product means nothing.
-    let of = match combinations {
-        count if count == scenarios.len() || count > 2 * scenarios.len() => String::new(),
-        more => format!("of the {more} combinations of "),
+    let rest = match combinations {
+        count if count == scenarios.len() || count > 2 * scenarios.len() => "",
+        _ => "; not all combinations are planned",
     };
     format!(
-        "{} ({of}{})",
+        "{} ({}{rest})",
         plural(scenarios.len(), "scenario"),
         parts.join(", ")
     )

@@ -23,8 +23,8 @@ use super::{NatsError, Role, WAITING, connect, from_agent, to_agent};
 /// Timeout for a message, and for the last ones together.
 const SEND: Duration = Duration::from_secs(4);
 const LAST: Duration = Duration::from_secs(1);
-/// Maximum number of messages that wait to be sent.
-const SENDING: usize = 16;
+/// Maximum number of messages that wait to be sent: one for each order that an agent runs at a time.
+const SENDING: usize = 64;
 
 /// A connection to a controller over NATS.
 pub struct NatsLink {

@@ -56,7 +56,7 @@ impl fmt::Display for Outcome {
         match self {
             Self::Complete => f.write_str("complete"),
             Self::Alarmed => f.write_str("complete, an alarm was raised"),
-            Self::Incomplete => f.write_str("incomplete: a scenario failed every try"),
+            Self::Incomplete => f.write_str("incomplete: a scenario has no complete experiment"),
             Self::Interrupted => f.write_str("interrupted"),
             Self::Failed { reason } => write!(f, "failed: {reason}"),
         }

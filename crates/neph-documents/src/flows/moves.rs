@@ -149,7 +149,7 @@ fn unexplained(pair: &PairView) -> String {
         return String::new();
     }
     format!(
-        "               {} of the flows' time lay at latencies that were taken for queues, not for paths\n",
+        "               neph counted {} of the flows' time as time in queues, not on further paths\n",
         percent(share)
     )
 }
@@ -161,7 +161,7 @@ fn drift(pair: &PairView, tolerance: Span) -> String {
     }
     let millis = |span: Span| format!("{:+.1}", span.millis_f64());
     format!(
-        "               the round trips of all flows drifted together, from {} to {} ms: base latencies are without it\n",
+        "               the round trips of all flows drifted together, from {} to {} ms: the base latencies exclude this drift\n",
         millis(pair.drift.lowest),
         millis(pair.drift.highest)
     )
@@ -254,7 +254,7 @@ mod tests {
         let text_of =
             |unexplained| elsewhere_of(Span::from_secs(1000), Span::from_secs(unexplained));
         assert_eq!(text_of(10), "");
-        assert!(text_of(18).contains("1.8 % of the flows' time lay at latencies that were taken"));
+        assert!(text_of(18).contains("counted 1.8 % of the flows' time as time in queues"));
     }
 
     #[test]

@@ -52,7 +52,7 @@ fn clocks(passages: &Passages) -> Vec<String> {
                 let drift = Drift::to_text(fitted.drift(&fit));
                 let after = since(followed, segment, &fit);
                 sentences.push(format!(
-                    "Clock of {b} minus that of {a}: {offset} after {after}, drift {drift}."
+                    "Clock of {b} minus that of {a}: {offset} ({after} after the start), drift {drift}."
                 ));
                 if !fitted.steps.is_empty() {
                     let steps = counted(fitted.steps.len() as u64, "time");

@@ -89,7 +89,7 @@ fn write_usage(out: &mut impl Write, usage: &[Usage]) -> io::Result<()> {
     writeln!(
         out,
         "\n{:<wide$}  {:>11}  {:>9}  {:>9}",
-        "resource", "busy", "out", "back"
+        "resource", "busy", "requests", "replies"
     )?;
     for (claimed, name) in usage.iter().zip(&names) {
         writeln!(

@@ -138,7 +138,7 @@ fn of_udp(totals: &Totals, udp: &UdpTotals) -> Limit {
     }
     if udp.refused > udp.sent / 100 {
         let evidence = format!(
-            "its kernel refused {} for want of buffers",
+            "its kernel refused {} because its buffers were full",
             counted(udp.refused, "datagram")
         );
         return limit(LimitKind::Sender, &evidence);

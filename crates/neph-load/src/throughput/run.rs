@@ -10,6 +10,8 @@ use super::board::Board;
 pub(super) const TICK: Span = Span::from_millis(50);
 /// Time before the next attempt when a permit is exhausted.
 pub(super) const BUDGET_REST: Span = Span::from_millis(1);
+/// Minimum room of a permit for a read or a write of a stream, in bytes.
+pub(super) const MIN_ROOM: usize = 1448;
 
 /// State that the threads of one end share.
 #[derive(Clone, Copy, Debug)]
@@ -30,9 +32,14 @@ impl Run<'_> {
         self.permit.room(clock::raw().0)
     }
 
-    /// Deducts sent or received bytes from the permit.
+    /// Deducts bytes that were sent, or read from a stream, from the permit.
     pub(super) fn spend(&self, bytes: usize) {
         self.permit.spend(bytes, clock::raw().0);
+    }
+
+    /// Deducts the bytes of a datagram that a peer sent, which nothing here can slow down.
+    pub(super) fn spend_received(&self, bytes: usize) {
+        self.permit.spend_received(bytes, clock::raw().0);
     }
 
     /// Duration of the sending.

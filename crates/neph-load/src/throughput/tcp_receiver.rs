@@ -11,14 +11,15 @@ use neph_sys::ppoll::{self, Awaited};
 use neph_wire::throughput::ReceivedInterval;
 
 use super::course::{CompletedInterval, Course};
-use super::run::{Run, TICK};
+use super::run::{BUDGET_REST, MIN_ROOM, Run, TICK};
 
 /// Bytes per read.
 const CHUNK: usize = 1 << 20;
 /// How long the first byte may take before time counts without it.
 const FIRST: Span = Span::from_secs(1);
 
-/// Receives until the sender ends, the test's time is over, or it is stopped.
+/// Receives until the sender ends, the test's time is over, or it is stopped. It reads no faster than
+/// the permit allows: then TCP's receive window slows the sender down.
 pub(super) fn receive(stream: &TcpStream, id: u16, run: Run<'_>) -> io::Result<()> {
     let mut buffer = vec![0; CHUNK];
     await_first(stream, run)?;
@@ -37,7 +38,13 @@ pub(super) fn receive(stream: &TcpStream, id: u16, run: Run<'_>) -> io::Result<(
         if run.read_pause > Span::ZERO {
             clock::nap(run.read_pause.to_duration());
         }
-        match bulk::discard(stream.as_fd(), &mut buffer) {
+        let room = run.room().min(buffer.len());
+        if room < MIN_ROOM {
+            clock::nap(BUDGET_REST.to_duration());
+            course.paced_since(now);
+            continue;
+        }
+        match bulk::discard(stream.as_fd(), &mut buffer[..room]) {
             Ok(0) => break Ok(()),
             Ok(count) => {
                 received += count as u64;

@@ -16,15 +16,13 @@ use neph_wire::throughput::SentInterval;
 
 use super::counters::{Counters, difference};
 use super::course::{CompletedInterval, Course};
-use super::run::{BUDGET_REST, Run, TICK};
+use super::run::{BUDGET_REST, MIN_ROOM, Run, TICK};
 use crate::pace::Pace;
 
 /// Bytes per write.
 const CHUNK: usize = 512 << 10;
 /// A rate-limited sender writes the bytes of this time at once.
 const STEP: Span = Span::from_millis(1);
-/// Minimum room of a permit for a write in bytes.
-const MIN_ROOM: usize = 1448;
 
 /// Sends until the test's time is over or it is stopped.
 pub(super) fn send(stream: TcpStream, id: u16, run: Run<'_>) -> io::Result<()> {

@@ -256,6 +256,39 @@ fn senders_stay_within_the_rate_of_their_permit_with_each_protocol() {
 }
 
 #[test]
+fn receivers_stay_within_their_permit_and_leave_room_for_messages_after_the_test() {
+    const TENTH: i64 = 100_000_000;
+    for (protocol, rate_bit_s, most) in [
+        (Protocol::Tcp, None, 22_000_000),
+        // Datagrams arrive faster than the budget: nothing can slow their sender down.
+        (Protocol::Udp, Some(60_000_000), 61_000_000),
+    ] {
+        let budgets = Budgets {
+            rate: Some(BitRate(20_000_000)),
+            ..Budgets::default()
+        };
+        let permit = Permit::new(AllowedTargets::default(), budgets, 0);
+        let server = ServerSpec {
+            permit: permit.clone(),
+            ..spec(Span::ZERO)
+        };
+        let ask = TestRequest {
+            rate_bit_s,
+            ..ask(protocol, Direction::Up)
+        };
+        let (measured, _) = measured(&ask, &server);
+        let goodput = measured.results()[0].totals.goodput.0;
+        assert!(
+            (15_000_000..=most).contains(&goodput),
+            "{protocol:?}: {goodput}"
+        );
+        assert!(permit.spent_today() > 0);
+        let later = neph_sys::clock::raw().0 + TENTH;
+        assert!(permit.message(1_000, later), "{protocol:?}: debt is left");
+    }
+}
+
+#[test]
 fn results_become_quantities_with_their_limit() {
     let test = ThroughputMeasure {
         transport: TransferTransport::Udp,

@@ -167,7 +167,7 @@ impl Receiver<'_> {
                 continue;
             }
             self.given.datagrams += 1;
-            self.run.spend(datagram.len());
+            self.run.spend_received(datagram.len());
             let arrival = self.sequence.arrive(header.sequence);
             if arrival != Arrival::Duplicate {
                 self.bytes += datagram.len() as u64;

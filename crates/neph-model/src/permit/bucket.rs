@@ -58,6 +58,11 @@ impl TokenBucket {
         u64::try_from(ahead * u128::from(self.rate) / SECOND).unwrap_or(u64::MAX)
     }
 
+    /// Takes tokens that were used, as many as are available.
+    pub(super) fn spend_within_burst(&self, tokens: u64, now: i64) {
+        self.spend(tokens.min(self.room(now)), now);
+    }
+
     /// Takes tokens that were used, available or not.
     pub(super) fn spend(&self, tokens: u64, now: i64) {
         let worth = self.worth(tokens);

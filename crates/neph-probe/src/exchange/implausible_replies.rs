@@ -32,7 +32,7 @@ impl Implausible {
         self.reported = next;
         let text = format!(
             "the peer's times of {} messages so far cannot be true (they go back, or take longer than \
-             the round trip): they are left out",
+             the round trip): neph ignores these times",
             self.messages
         );
         Some(Note::Event(EventKind::Implausible, text))

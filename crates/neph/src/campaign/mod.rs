@@ -50,8 +50,8 @@ pub(crate) struct PreviewArgs {
     pub(crate) plan: PlanArgs,
     #[command(flatten)]
     pub(crate) power: power::Wanted,
-    /// Print which links circuits (site to endpoint) of the plan share, by traceroutes of this earlier
-    /// campaign
+    /// Print the links that several circuits (site to endpoint) of the plan share, as found in the
+    /// traceroutes of this earlier campaign
     #[arg(long, value_name = "CAMPAIGN")]
     pub(crate) traces: Option<String>,
     #[command(flatten)]

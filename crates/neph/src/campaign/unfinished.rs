@@ -28,7 +28,7 @@ pub(super) fn report(
         let label = scenario.map_or_else(|| id.to_string(), Scenario::label);
         let blocks = counted::blocks(blocks.iter().map(|block| block + 1));
         output::say(&format!(
-            "neph: {label} failed every try in {blocks}: {reason}"
+            "neph: {label} has no complete experiment in {blocks}: {reason}"
         ));
     }
     let more = lacking.len().saturating_sub(REPORTED) as u64;

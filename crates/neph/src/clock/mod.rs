@@ -27,7 +27,7 @@ use neph_documents::clock::{ClockWriter, Methods};
 /// The estimation method of the offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Method {
-    /// neph limits the offset by the messages of both directions, and gives an error bound
+    /// Each message limits the possible offsets; neph takes the middle, with an error bound
     Hulls,
     /// neph averages the NTP formula ((T2 - T1) + (T3 - T4)) / 2, without an error bound
     #[value(name = "four-stamps")]
@@ -62,7 +62,7 @@ pub(crate) struct Args {
     /// Time between two lines of output [default: 1s; with --captures: 1/10 of the captured time]
     #[arg(long, value_name = "TIME", value_parser = value::positive_span)]
     every: Option<Span>,
-    /// Assume that clock drift changes by at most this within 100 s, in ppm, 0 to 1000 [default: 2]
+    /// Largest change of the clock drift within 100 s that neph assumes, in ppm, 0 to 1000 [default: 2]
     #[arg(long, value_name = "PPM", value_parser = parts_per_million)]
     wander: Option<f64>,
     /// Write a figure of the clock offset over time to this file (.svg, .png or .pdf)

@@ -44,13 +44,13 @@ pub(crate) struct Args {
     /// Duration of each transfer (throughput test)
     #[arg(long, value_name = "TIME", value_parser = value::positive_span, default_value = "5s")]
     duration: Span,
-    /// Maximum bit rate of each transfer; neph finds a shared link if its capacity is below twice this rate
+    /// Maximum bit rate of each transfer; neph finds only shared links with less than twice this capacity
     #[arg(long, value_name = "RATE", value_parser = value::rate, default_value = "100Mbit/s")]
     rate: BitRate,
     /// Maximum payload of all transfers together; neph refuses to start if it could be exceeded
     #[arg(long, value_name = "SIZE", value_parser = value::size, default_value = "50GB")]
     bytes: ByteSize,
-    /// Smallest drop of a circuit's goodput, compared with its transfer alone, that counts as a disturbance
+    /// Smallest loss of goodput that counts as interference, relative to the circuit alone
     #[arg(long, value_name = "SHARE", value_parser = value::share, default_value = "10%")]
     margin: f64,
     /// Print the plan file that neph would run for this measurement, and measure nothing

@@ -65,7 +65,7 @@ pub(crate) struct Args {
     /// Whether points without @HOST share one clock (same), or neph estimates their clock offsets (fit)
     #[arg(long, value_enum, default_value = "fit")]
     clock: Clock,
-    /// Assume that clock drift changes by at most this within 100 s, in ppm, 0 to 1000 [default: 2]
+    /// Largest change of the clock drift within 100 s that neph assumes, in ppm, 0 to 1000 [default: 2]
     #[arg(long, value_name = "PPM", value_parser = parts_per_million)]
     wander: Option<f64>,
     /// NAT rule: packets at POINT show address OUTER where the other points show INNER; IP or IP:PORT;

@@ -23,8 +23,8 @@ pub(super) struct Args {
     /// Show for each flow when it took which path, and its reordered packets
     #[arg(long)]
     flows: bool,
-    /// Output format: text is a summary; others list every record, or with --flows every stay of a flow
-    /// on a path
+    /// Output format: text is a summary; others list every record, or with --flows every period
+    /// that a flow was on one path
     #[arg(long, default_value = "text", value_parser = format::one_of(format::ALL))]
     format: Format,
 }

@@ -79,7 +79,7 @@ pub(super) static ORDERS: Definition = gauge(
 pub(super) static REFUSALS: Definition = counter(
     "neph_control_refusals_total",
     &["agent", "reason"],
-    "What the connected agent refused since its start, by reason.",
+    "Number of orders and targets that the connected agent has refused since its start.",
 );
 pub(super) static CLOCK_OFFSET: Definition = in_unit(
     Unit::Seconds,
@@ -145,7 +145,7 @@ pub(super) static AGENT_LIMIT: Definition = in_unit(
 pub(super) static AGENT_REFUSALS: Definition = counter(
     "neph_agent_refusals_total",
     &["agent", "reason"],
-    "What the agent refused since its start, by reason.",
+    "Number of orders and targets that the agent has refused since its start.",
 );
 pub(super) static AGENT_OFFSET: Definition = in_unit(
     Unit::Seconds,

@@ -11,7 +11,7 @@ use crate::text::plural;
 pub(crate) const RULE: Rule = Rule {
     name: "serialisation",
     title: "serialisation on a slow link",
-    limits: "The rule sees the slowest link on the forward path, by requests of different sizes, or by one size and ICMP echoes. It does not cover replies, and no link faster than 50 Mbit/s.",
+    limits: "The rule calculates the rate of the slowest link on the forward path. For this it compares requests of different sizes, or requests of one size with ICMP echoes. It does not cover replies, and no link faster than 50 Mbit/s.",
     covers: &["transmission"],
     needs: &[Need::Network, Need::Sizes],
     evaluate,
@@ -248,8 +248,8 @@ fn diagnose_group(name: &str, runs: &[&Run<'_>]) -> Option<RuleResult> {
         .with("smallest message", small.time, "ms")
         .with("largest message", large.time, "ms")
         .with("matters from", matters_from, "kB")
-        .with("lowest rate by a size", min, "Mbit/s")
-        .with("highest rate by a size", max, "Mbit/s")
+        .with("lowest rate from one request size", min, "Mbit/s")
+        .with("highest rate from one request size", max, "Mbit/s")
         .observed_in(runs.iter().copied());
     for run in runs {
         result = result.explaining(run, bytes_take(run, line.rate));

@@ -267,9 +267,9 @@ fn a_clock_step_biases_the_mean_but_not_the_offset() {
 fn the_clock_page_contains_the_simulated_errors() {
     let quiet = Peer::QUIET;
     let directions = [
-        ("quiet", quiet),
+        ("no other queue", quiet),
         (
-            "queue of 3 ms there",
+            "queue of 3 ms, forward path",
             Peer {
                 queues: [3 * MILLI, 20 * MICRO],
                 ..quiet
@@ -283,14 +283,14 @@ fn the_clock_page_contains_the_simulated_errors() {
             },
         ),
         (
-            "8 ms longer there, always",
+            "forward path always 8 ms longer",
             Peer {
                 least: [8_500 * MICRO, 500 * MICRO],
                 ..quiet
             },
         ),
         (
-            "set by 10 ms after half of the time",
+            "peer's clock set by 10 ms after half of the time",
             Peer {
                 set: 10 * MILLI,
                 ..quiet

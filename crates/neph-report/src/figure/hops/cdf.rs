@@ -74,11 +74,11 @@ fn caption(drawing: &HopsDrawing<'_>, panels: &[Panel<'_>], scale: Scale) -> Str
     let curves = || panels.iter().flat_map(|panel| &panel.curves);
     let mut text = "Each line shows the share of packets that passed the segment within the time on the axis. n is the number of packets that entered the segment, lost packets included.".to_owned();
     if curves().any(|curve| curve.lost > 0) {
-        text.push_str(" A line that ends below 100 % has lost the rest.");
+        text.push_str(" A line ends below 100 % if packets were lost.");
     }
     if curves().any(|curve| curve.bound > 0.0) {
         text.push_str(
-            " Shaded, where it is wide enough to be seen: where the line may lie, each delay being off by its bound at most.",
+            " The shaded area shows where the line may be, given the error bound of each delay.",
         );
     }
     if curves().any(|curve| curve.is_unsure) {

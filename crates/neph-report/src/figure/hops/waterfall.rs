@@ -150,7 +150,7 @@ fn caption(drawing: &HopsDrawing<'_>, rows: &Rows, shown: &[Row], scale: Scale) 
         .iter()
         .any(|row| row.parts.iter().any(|(_, delay)| *delay < 0))
     {
-        text.push_str(" A segment below 0, which its bound allows, is drawn as nothing.");
+        text.push_str(" A delay below 0 (the error bound allows it) has no bar.");
     }
     if rows.unseen > 0 {
         let unseen = plural(rows.unseen, "packet");

@@ -22,8 +22,8 @@ pub(in crate::metrics) static MESSAGES: Definition = counter(
 pub(in crate::metrics) static RESPONSE: Definition = times(
     "neph_run_response_time_seconds",
     &["site", "endpoint", "kind"],
-    "Response times of messages with a reply, since the scheduled send time; of many flows at a time, \
-     network round trips.",
+    "Response times of messages with a reply, since the scheduled send time. Of fleets (many flows at a \
+     time): network round trips.",
 );
 pub(in crate::metrics) static JITTER: Definition = times(
     "neph_run_jitter_seconds",
@@ -33,12 +33,12 @@ pub(in crate::metrics) static JITTER: Definition = times(
 pub(in crate::metrics) static MISSED: Definition = counter(
     "neph_run_starts_missed_total",
     &["site", "endpoint", "kind"],
-    "Experiments that were not ready at their time in the timetable; every attempt counts.",
+    "Starts that an experiment missed: a site was not ready at the agreed time. Every attempt counts.",
 );
 pub(in crate::metrics) static TRANSFER: Definition = gauge(
     "neph_run_transfer",
     &["site", "endpoint", "measure", "quantity"],
-    "Result of the last transfer, in the unit at the end of the quantity's name.",
+    "Result of the last transfer. The value of the label quantity ends with the unit, such as _percent.",
 );
 pub(in crate::metrics) static FLAGS: Definition = counter(
     "neph_run_flags_total",
