@@ -18,11 +18,12 @@ use crate::pace::Pace;
 use crate::transfer::{Driver, Next, Traffic, Unanswered, connect, greet, now};
 
 /// Timeout for connecting and for the answer to the hello: a busy peer is slow.
-const PATIENCE: Span = Span::from_secs(10);
+const CONNECT_TIMEOUT: Span = Span::from_secs(10);
 /// How long data in flight may take to arrive after the end.
-const GRACE: Span = Span::from_secs(2);
-/// A connection without progress in either direction for this long within [`GRACE`] has failed.
-const SILENCE: Span = Span::from_secs(1);
+const REPLY_TIMEOUT: Span = Span::from_secs(2);
+/// A connection without progress in either direction for this long within [`REPLY_TIMEOUT`] has
+/// failed.
+const NO_PROGRESS_TIMEOUT: Span = Span::from_secs(1);
 /// Interval of the progress checks.
 const TICK: Span = Span::from_millis(50);
 const PREFIX: usize = 4;
@@ -84,23 +85,23 @@ pub(crate) fn converse(
     beginning: &Beginning,
     stop: &Stop,
 ) -> Result<Carried, String> {
-    let connected = connect(subject.address, PATIENCE);
+    let connected = connect(subject.address, CONNECT_TIMEOUT);
     let mut stream = connected.map_err(|error| unconnected(&error, subject.address.ip()))?;
     agree(&mut stream, subject)?;
     let mut talk = ConversationState::new(subject, beginning);
-    let began = now();
-    let driven = Driver::within(subject.permit.clone()).drive(&mut stream, &mut talk, began, stop);
-    let (ended, stats) = (
-        now() - began,
+    let start = now();
+    let driven = Driver::within(subject.permit.clone()).drive(&mut stream, &mut talk, start, stop);
+    let (end_time, stats) = (
+        now() - start,
         tcp::stats(stream.as_fd()).unwrap_or_default(),
     );
     if let Err(broken) = driven {
         if talk.over.is_none() {
-            talk.close(stats, ended);
+            talk.close(stats, end_time);
         }
         talk.carried.broken = Some(broken.source.to_string());
     } else {
-        talk.carried.broken = talk.unanswered(ended);
+        talk.carried.broken = talk.unanswered(end_time);
     }
     talk.carried.seconds = talk.by_second.into_seconds();
     talk.carried.retransmissions = stats.retransmissions;
@@ -136,18 +137,18 @@ fn agree(stream: &mut TcpStream, subject: &Subject) -> Result<(), String> {
     };
     let silent = |error| format!("it is no neph reflect, or does not answer: {error}");
     stream.set_nodelay(true).map_err(silent)?;
-    let answer = greet(stream, &hello, PATIENCE, &Stop::new()).map_err(|error| match error {
+    let reply = greet(stream, &hello, CONNECT_TIMEOUT, &Stop::new()).map_err(|error| match error {
         Unanswered::Io(error) => silent(error),
         Unanswered::Frame(FrameError::Magic(_)) => {
             "it answers, but is no neph reflect: name the port of one".to_owned()
         }
         Unanswered::Frame(other) => other.to_string(),
     })?;
-    if let Status::Refused(refusal) = answer.status {
+    if let Status::Refused(refusal) = reply.status {
         return Err(refusal.to_string());
     }
-    if subject.request > answer.max_request as usize {
-        let max = answer.max_request;
+    if subject.request > reply.max_request as usize {
+        let max = reply.max_request;
         return Err(format!("it takes no message of more than {max} bytes"));
     }
     stream.set_nonblocking(true).map_err(|e| e.to_string())
@@ -224,8 +225,8 @@ impl<'s> ConversationState<'s> {
         let expected_bytes =
             (self.carried.answered + 1) * self.message.len() as u64 + HELLO_LEN as u64;
         // The kernel counts the SYN as a byte.
-        let is_answerable = over.had > expected_bytes || now - over.moved >= SILENCE;
-        if now - self.received < SILENCE || !is_answerable {
+        let is_answerable = over.had > expected_bytes || now - over.moved >= NO_PROGRESS_TIMEOUT;
+        if now - self.received < NO_PROGRESS_TIMEOUT || !is_answerable {
             return None;
         }
         let (received, answered) = (self.received, self.carried.answered);
@@ -279,15 +280,16 @@ impl<'s> ConversationState<'s> {
         (self.message.len() - PREFIX) as u64
     }
 
-    /// The next step after the end of the time, until all data arrived or [`GRACE`] is over.
+    /// The next step after the end of the time, until all data arrived or [`REPLY_TIMEOUT`] is
+    /// over.
     fn rest(&self, over: OverrunProgress, now: Span) -> Next<'_> {
-        let latest = self.carried.lasted + GRACE;
-        if self.is_all_there() || now >= latest {
+        let deadline = self.carried.lasted + REPLY_TIMEOUT;
+        if self.is_all_there() || now >= deadline {
             Next::End
         } else if now - over.looked >= TICK {
             Next::Measure
         } else {
-            self.go_on(latest.min(over.looked + TICK))
+            self.go_on(deadline.min(over.looked + TICK))
         }
     }
 
@@ -308,11 +310,11 @@ impl Traffic for ConversationState<'_> {
         if self.is_to_end(now) || now >= self.by_second.due() {
             return Ok(Next::Measure);
         }
-        let latest = self.subject.duration.min(self.by_second.due());
-        let mut until = latest;
+        let send_end = self.subject.duration.min(self.by_second.due());
+        let mut until = send_end;
         if !self.is_writing() && self.may_ask() {
             let weight = self.weight();
-            until = self.pace.due(now, weight).min(latest);
+            until = self.pace.due(now, weight).min(send_end);
             if until <= now {
                 self.begin()?;
             }

@@ -13,9 +13,9 @@ use crate::duty_cycle::{DutyCycle, HELD, PERIOD};
 use crate::error::LoadError;
 
 /// Bytes per hash: about ten microseconds of work.
-const PIECE: usize = 4096;
+const HASHED_BYTES: usize = 4096;
 /// How long the target must be reached until the load counts as running.
-const PROOF: Span = Span::from_millis(100);
+const MIN_JUDGED_TIME: Span = Span::from_millis(100);
 
 /// Threads that work for a share of the time.
 #[derive(Clone, Debug)]
@@ -105,7 +105,7 @@ impl CpuLoad {
         let since = |from: RawNanos| Span::from_nanos(clock::raw().0 - from.0);
         let worked = || Span::from_nanos(clock::thread_cpu() - first);
         let mut duty = DutyCycle::new(self.share);
-        let (mut piece, mut hashes) = ([0_u8; PIECE], 0_u64);
+        let (mut piece, mut hashes) = ([0_u8; HASHED_BYTES], 0_u64);
         let mut begin = start;
         let mut proof = Some(Proof::default());
         while begin < end && !stop.is_set() {
@@ -160,11 +160,11 @@ struct Proof {
 
 impl Proof {
     /// Whether the target was reached since the last check or since the start; `now` is the elapsed
-    /// time and the work so far. False before [`PROOF`] has passed.
+    /// time and the work so far. False before [`MIN_JUDGED_TIME`] has passed.
     #[expect(clippy::cast_precision_loss, reason = "a share of a tenth of a second")]
     fn is_held(&mut self, now: (Span, Span), target: f64) -> bool {
         let (lasted, worked) = (now.0 - self.from, now.1 - self.worked);
-        if lasted < PROOF {
+        if lasted < MIN_JUDGED_TIME {
             return false;
         }
         (self.from, self.worked) = now;

@@ -10,7 +10,7 @@ pub(crate) const PERIOD: Span = Span::from_millis(10);
 pub const HELD: f64 = 3.0;
 /// Maximum backlog. A thread that could not work for long must not work without pause for as long
 /// afterwards.
-const DEBT: Span = Span::from_millis(100);
+const MAX_DEBT: Span = Span::from_millis(100);
 
 /// A share of the time that is to be worked.
 #[derive(Clone, Copy, Debug)]
@@ -37,13 +37,13 @@ impl DutyCycle {
     )]
     pub(crate) fn due(&mut self, elapsed: Span, worked: Span) -> Span {
         let until = (elapsed + PERIOD).nanos() as f64 * self.share;
-        let owed = Span::from_nanos(until.round() as i64) - worked - self.forgiven;
-        if owed > PERIOD + DEBT {
-            let more = owed - PERIOD - DEBT;
-            self.forgiven += more;
-            return owed - more;
+        let debt = Span::from_nanos(until.round() as i64) - worked - self.forgiven;
+        if debt > PERIOD + MAX_DEBT {
+            let excess = debt - PERIOD - MAX_DEBT;
+            self.forgiven += excess;
+            return debt - excess;
         }
-        owed.max(Span::ZERO)
+        debt.max(Span::ZERO)
     }
 }
 
@@ -83,7 +83,7 @@ mod tests {
     #[test]
     fn a_long_delay_is_not_made_up_in_one_burst() {
         let (achieved, longest) = worked(0.5, 1_000, 5_000_000_000);
-        assert!(longest <= (PERIOD + DEBT).nanos() + 1_000, "{longest}");
+        assert!(longest <= (PERIOD + MAX_DEBT).nanos() + 1_000, "{longest}");
         assert!((achieved - 0.5).abs() < 0.02, "{achieved}");
     }
 }

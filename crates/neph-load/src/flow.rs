@@ -10,8 +10,8 @@ use crate::beginning::Beginning;
 use crate::conversation::{Carried, Subject, converse};
 
 /// A bulk message has the bytes of this time, within bounds: small enough for an even rate.
-const MOMENT_MS: u64 = 20;
-const PIECES: (u64, u64) = (1 << 10, 64 << 10);
+const PIECE_MILLIS: u64 = 20;
+const PIECE_BYTES_RANGE: (u64, u64) = (1 << 10, 64 << 10);
 
 /// Bulk traffic on several connections.
 #[derive(Clone, Copy, Debug)]
@@ -33,8 +33,9 @@ impl Bulk {
     /// The traffic of each connection to a reflector at `address`.
     pub fn subject(&self, address: SocketAddr, duration: Span) -> Subject {
         let rate = self.each();
-        let piece = rate.map_or(PIECES.1, |rate| {
-            (rate.bits_per_second() / 8 * MOMENT_MS / 1_000).clamp(PIECES.0, PIECES.1)
+        let piece = rate.map_or(PIECE_BYTES_RANGE.1, |rate| {
+            (rate.bits_per_second() / 8 * PIECE_MILLIS / 1_000)
+                .clamp(PIECE_BYTES_RANGE.0, PIECE_BYTES_RANGE.1)
         });
         Subject {
             address,

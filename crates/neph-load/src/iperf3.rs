@@ -17,10 +17,10 @@ use crate::transfer::{Transfer, TransferError, now};
 
 const PROGRAM: &str = "iperf3";
 /// Time beyond the duration, for connecting and for the last exchange.
-const ALLOWANCE: Span = Span::from_secs(15);
-const RECHECK: Span = Span::from_millis(20);
+const END_MARGIN: Span = Span::from_secs(15);
+const POLL_INTERVAL: Span = Span::from_millis(20);
 /// Bytes of the longest report: about 600 per second, so enough for most of a day.
-const LONGEST_REPORT: u64 = 32 << 20;
+const MAX_REPORT_BYTES: u64 = 32 << 20;
 
 /// Parameters of an iperf3 run.
 #[derive(Clone, Debug)]
@@ -69,10 +69,10 @@ fn run(mut command: Command, duration: Span, stop: &Stop) -> Result<Transfer, Tr
         _ => failed(error.to_string()),
     })?;
     let report = reader(&mut child)?;
-    let latest = now() + duration + ALLOWANCE;
-    let ended = await_end(&mut child, latest, stop);
+    let deadline = now() + duration + END_MARGIN;
+    let result = await_end(&mut child, deadline, stop);
     let report = report.join().unwrap_or_default();
-    ended?;
+    result?;
     let (seconds, goodput) = parse(&report).map_err(failed)?;
     Ok(Transfer {
         tool: PROGRAM,
@@ -109,7 +109,7 @@ fn reader(child: &mut Child) -> Result<JoinHandle<String>, TransferError> {
             // A truncated or too long report fails to parse, which is an error.
             let _ = pipe
                 .by_ref()
-                .take(LONGEST_REPORT)
+                .take(MAX_REPORT_BYTES)
                 .read_to_string(&mut report);
             let _ = io::copy(&mut pipe, &mut io::sink());
             report
@@ -119,14 +119,14 @@ fn reader(child: &mut Child) -> Result<JoinHandle<String>, TransferError> {
 
 fn await_end(
     child: &mut Child,
-    latest: neph_model::Instant<neph_model::Local>,
+    deadline: neph_model::Instant<neph_model::Local>,
     stop: &Stop,
 ) -> Result<(), TransferError> {
     loop {
         match child.try_wait() {
             Ok(Some(_)) => return Ok(()),
-            Ok(None) if now() < latest && !stop.is_set() => {
-                let until = now() + RECHECK;
+            Ok(None) if now() < deadline && !stop.is_set() => {
+                let until = now() + POLL_INTERVAL;
                 clock::sleep_until(RawNanos(until.nanos()), Spin::NONE);
             }
             Ok(None) => {
@@ -164,17 +164,17 @@ fn parse(report: &str) -> Result<(Vec<ThroughputSecond>, BitRate), String> {
 
 fn second(interval: &Value, segment: Option<u64>) -> ThroughputSecond {
     let (sum, stream) = (&interval["sum"], &interval["streams"][0]);
-    let word = |value: &Value| value.as_u64().and_then(|number| u32::try_from(number).ok());
+    let read_u32 = |value: &Value| value.as_u64().and_then(|number| u32::try_from(number).ok());
     let cwnd = stream["snd_cwnd"].as_u64();
     let segments = cwnd
         .zip(segment)
         .and_then(|(cwnd, mss)| cwnd.checked_div(mss));
     ThroughputSecond {
         goodput: bits(sum).unwrap_or(BitRate(0)),
-        retransmissions: word(&sum["retransmits"]).unwrap_or(0),
+        retransmissions: read_u32(&sum["retransmits"]).unwrap_or(0),
         spurious_retransmissions: 0,
         cwnd_segments: segments.and_then(|count| u32::try_from(count).ok()),
-        srtt: word(&stream["rtt"]).map(|micros| Span::from_micros(i64::from(micros))),
+        srtt: read_u32(&stream["rtt"]).map(|micros| Span::from_micros(i64::from(micros))),
     }
 }
 

@@ -5,7 +5,7 @@
 use neph_model::{BitRate, Span};
 
 /// Maximum backlog. A sender that could not send for long must not send without pause afterwards.
-const DEBT: Span = Span::from_millis(100);
+const MAX_DEBT: Span = Span::from_millis(100);
 
 /// Rate limit with a bounded backlog.
 #[derive(Clone, Copy, Debug)]
@@ -30,10 +30,10 @@ impl Pace {
             return Span::ZERO;
         };
         let due = needed(sent, rate) + self.forgiven;
-        if elapsed > due + DEBT {
-            let more = elapsed - due - DEBT;
-            self.forgiven += more;
-            return due + more;
+        if elapsed > due + MAX_DEBT {
+            let excess = elapsed - due - MAX_DEBT;
+            self.forgiven += excess;
+            return due + excess;
         }
         due
     }

@@ -30,7 +30,7 @@ enum Engine {
 }
 
 /// Play-out buffer of a player; a later frame counts as late.
-const PLAY_OUT: Span = Span::from_millis(200);
+const PLAY_OUT_BUFFER: Span = Span::from_millis(200);
 
 /// Why nothing was measured.
 #[derive(Debug, thiserror::Error)]
@@ -75,13 +75,13 @@ impl PlannedTransfer {
             Measure::Messages => return None,
             Measure::Throughput(test) => {
                 let congestion = terms.congestion.clone();
-                Engine::Throughput(throughput::ask(test, terms.duration, congestion))
+                Engine::Throughput(throughput::build_test_request(test, terms.duration, congestion))
             }
             Measure::Media(test) => Engine::Media(MediaRequest {
                 url: format!("rtsp://{server}/"),
                 streams: test.clients,
                 duration: terms.duration,
-                buffer: PLAY_OUT,
+                buffer: PLAY_OUT_BUFFER,
                 start: None,
             }),
             Measure::Transactions(test) => {
@@ -107,10 +107,10 @@ impl PlannedTransfer {
     ) -> Result<Transferred, TransferRefused> {
         let (server, permit) = (self.server, &self.permit);
         match &self.engine {
-            Engine::Throughput(ask) => {
+            Engine::Throughput(test_request) => {
                 let request = ThroughputRequest {
                     server,
-                    ask,
+                    test_request,
                     permit,
                 };
                 let mut report_second = |second: &throughput::Second| on_second(second.quantities());
@@ -120,13 +120,13 @@ impl PlannedTransfer {
                     fault: measured.fault,
                 })
             }
-            Engine::Media(ask) => {
+            Engine::Media(media_request) => {
                 let mut report_second = |second: &media::MediaSecond| {
                     let bytes = usize::try_from(second.sum(|stream_second| stream_second.bytes));
                     permit.spend(bytes.unwrap_or(usize::MAX), clock::raw().0);
                     on_second(second.quantities());
                 };
-                let measured = media::measure(server, ask, stop, &mut report_second)?;
+                let measured = media::measure(server, media_request, stop, &mut report_second)?;
                 Ok(Transferred {
                     quantities: measured.quantities(),
                     fault: measured.fault(),

@@ -23,11 +23,11 @@ use crate::error::LoadError;
 use crate::video;
 
 /// How long the last packets may take to return.
-const GRACE: Span = Span::from_secs(1);
+const REPLY_TIMEOUT: Span = Span::from_secs(1);
 /// Maximum delay until a set stop flag is noticed.
 const TICK: Span = Span::from_millis(50);
 /// Size of the largest datagram.
-const LARGEST: usize = 1 << 16;
+const BUFFER_BYTES: usize = 1 << 16;
 
 /// A stream to a reflector, which returns it.
 #[derive(Clone, Debug)]
@@ -88,7 +88,7 @@ impl Streamed {
             ));
         }
         let silent = self.lasted - self.incoming;
-        if silent >= GRACE {
+        if silent >= REPLY_TIMEOUT {
             let incoming = self.incoming;
             return Some(format!(
                 "{to} stopped answering after {incoming}, {silent} before the end: does neph reflect still \
@@ -119,8 +119,8 @@ impl StreamLoad {
             beginning,
             socket,
             streamed: Streamed::default(),
-            buffer: vec![0; LARGEST],
-            began: clock::raw().0,
+            buffer: vec![0; BUFFER_BYTES],
+            start_nanos: clock::raw().0,
             by_second: BySecond::default(),
         };
         let streamed = stream.run(stop);
@@ -147,19 +147,19 @@ struct Stream<'a> {
     socket: UdpSocket,
     streamed: Streamed,
     buffer: Vec<u8>,
-    began: i64,
+    start_nanos: i64,
     by_second: BySecond,
 }
 
 impl Stream<'_> {
     fn elapsed(&self) -> Span {
-        Span::from_nanos(clock::raw().0 - self.began)
+        Span::from_nanos(clock::raw().0 - self.start_nanos)
     }
 
     fn run(&mut self, stop: &Stop) -> io::Result<Streamed> {
         self.send_all(stop)?;
         self.streamed.lasted = self.elapsed();
-        let until = self.elapsed() + GRACE;
+        let until = self.elapsed() + REPLY_TIMEOUT;
         while self.streamed.back < self.streamed.packets && self.elapsed() < until {
             self.hear(TICK)?;
         }
@@ -183,7 +183,7 @@ impl Stream<'_> {
     }
 
     fn send_all(&mut self, stop: &Stop) -> io::Result<()> {
-        let due = |frame| video::INTERVAL.times(frame);
+        let due = |frame| video::FRAME_INTERVAL.times(frame);
         let mut frame = 0;
         while due(frame) < self.load.duration && !stop.is_set() {
             while self.elapsed() < due(frame) && !stop.is_set() {
@@ -196,12 +196,12 @@ impl Stream<'_> {
             self.streamed.frames += u64::from(self.send_frame(number(frame), stop)?);
             // A late sender skips frames, as a player would, and sends no burst.
             let now = self.elapsed().min(self.load.duration);
-            let next = (now.nanos() / video::INTERVAL.nanos()).max(frame + 1);
+            let next = (now.nanos() / video::FRAME_INTERVAL.nanos()).max(frame + 1);
             self.count_due(frame, next);
             frame = next;
         }
         if !stop.is_set() {
-            let end = RawNanos(self.began + self.load.duration.nanos());
+            let end = RawNanos(self.start_nanos + self.load.duration.nanos());
             clock::sleep_until(end, clock::Spin::NONE);
             self.mark_second();
         }
@@ -237,7 +237,7 @@ impl Stream<'_> {
             error: ErrorEstimate::from_nanos(1_000_000_000, StampFormat::Ntp),
             ssid: 0,
         };
-        let size = usize::try_from(size).unwrap_or(LARGEST);
+        let size = usize::try_from(size).unwrap_or(BUFFER_BYTES);
         let size = request_size(Auth::Open, size);
         let mut datagram = Vec::with_capacity(size);
         encode_request(&packet, Auth::Open, size, &mut datagram).map_err(io::Error::other)?;
@@ -261,9 +261,9 @@ impl Stream<'_> {
     fn hear(&mut self, max: Span) -> io::Result<()> {
         let mut max = max;
         loop {
-            let mut awaited = [Awaited::readable(self.socket.as_fd())];
-            ppoll::wait(&mut awaited, Some(max.to_duration()))?;
-            if !awaited[0].has_something() {
+            let mut poll_fds = [Awaited::readable(self.socket.as_fd())];
+            ppoll::wait(&mut poll_fds, Some(max.to_duration()))?;
+            if !poll_fds[0].has_something() {
                 return Ok(());
             }
             max = Span::ZERO;
@@ -312,8 +312,8 @@ mod tests {
             beginning,
             socket: open(to).expect("a socket"),
             streamed: Streamed::default(),
-            buffer: vec![0; LARGEST],
-            began: clock::raw().0,
+            buffer: vec![0; BUFFER_BYTES],
+            start_nanos: clock::raw().0,
             by_second: BySecond::default(),
         }
     }

@@ -22,12 +22,12 @@ use crate::transfer::{
 };
 
 /// Timeout for connecting.
-const PATIENCE: Span = Span::from_secs(5);
+const CONNECT_TIMEOUT: Span = Span::from_secs(5);
 /// Timeout for the reflector's answer to the hello: it may serve another upload first, for up to 10
 /// s.
-const TURN_PATIENCE: Span = Span::from_secs(15);
+const TURN_TIMEOUT: Span = Span::from_secs(15);
 /// A last part shorter than this has no meaningful rate.
-const MIN_PIECE: Span = Span::from_millis(100);
+const MIN_SAMPLE_INTERVAL: Span = Span::from_millis(100);
 /// Bytes per write. Padding that no compressor on the path can shrink.
 const CHUNK: usize = 256 << 10;
 
@@ -69,24 +69,24 @@ fn carry_out(spec: &UploadSpec, stop: &Stop) -> Result<Transfer, TransferError> 
         }
     };
     let mut stream =
-        connect(spec.address, PATIENCE).map_err(fault("connect for a bulk upload to"))?;
+        connect(spec.address, CONNECT_TIMEOUT).map_err(fault("connect for a bulk upload to"))?;
     if let Some(name) = &spec.congestion {
         tcp::set_congestion_control(stream.as_fd(), name)
             .map_err(|error| io::Error::new(error.kind(), format!("'{name}': {error}")))
             .map_err(fault("choose the congestion control of an upload to"))?;
     }
-    ask(&mut stream, spec, stop)?;
-    let broken = fault("upload to");
+    request_upload(&mut stream, spec, stop)?;
+    let to_fault = fault("upload to");
     // Drops unsent data at the end: waiting for it would prolong the upload.
     SockRef::from(&stream)
         .set_linger(Some(Duration::ZERO))
-        .map_err(broken)?;
-    stream.set_nonblocking(true).map_err(broken)?;
+        .map_err(to_fault)?;
+    stream.set_nonblocking(true).map_err(to_fault)?;
     let started = Wall::from_unix_nanos(clock::wall().0);
-    let mut pour = Uploader::new(tcp::stats(stream.as_fd()).map_err(broken)?, spec.duration);
+    let mut pour = Uploader::new(tcp::stats(stream.as_fd()).map_err(to_fault)?, spec.duration);
     let outcome = Driver::within(spec.permit.clone()).drive(&mut stream, &mut pour, now(), stop);
     match outcome {
-        Err(fault) if pour.meter.is_empty() => Err(broken(fault.source)),
+        Err(fault) if pour.meter.is_empty() => Err(to_fault(fault.source)),
         // Results from before the connection broke are valid.
         _ => {
             let (seconds, goodput) = pour.meter.end();
@@ -100,28 +100,28 @@ fn carry_out(spec: &UploadSpec, stop: &Stop) -> Result<Transfer, TransferError> 
     }
 }
 
-fn ask(stream: &mut TcpStream, spec: &UploadSpec, stop: &Stop) -> Result<(), TransferError> {
+fn request_upload(stream: &mut TcpStream, spec: &UploadSpec, stop: &Stop) -> Result<(), TransferError> {
     let millis = spec.duration.nanos() / 1_000_000;
     let hello = Hello {
         mode: Mode::Upload,
         reply_size: 0,
         duration_ms: u32::try_from(millis).unwrap_or(u32::MAX),
     };
-    let refused = |reason: String| TransferError::Refused {
+    let to_refused = |reason: String| TransferError::Refused {
         target: spec.target.to_string(),
         reason,
     };
-    let answer = greet(stream, &hello, TURN_PATIENCE, stop).map_err(|error| match error {
+    let reply = greet(stream, &hello, TURN_TIMEOUT, stop).map_err(|error| match error {
         Unanswered::Io(source) => TransferError::Socket {
             operation: "ask for a bulk upload at",
             address: spec.address,
             source,
         },
-        Unanswered::Frame(error) => refused(error.to_string()),
+        Unanswered::Frame(error) => to_refused(error.to_string()),
     })?;
-    match answer.status {
+    match reply.status {
         Status::Granted => Ok(()),
-        Status::Refused(refusal) => Err(refused(refusal.to_string())),
+        Status::Refused(refusal) => Err(to_refused(refusal.to_string())),
     }
 }
 
@@ -148,7 +148,7 @@ impl Uploader {
 impl Traffic for Uploader {
     fn next(&mut self, now: Span) -> io::Result<Next<'_>> {
         Ok(if now >= self.end {
-            if now - self.meter.since() >= MIN_PIECE {
+            if now - self.meter.since() >= MIN_SAMPLE_INTERVAL {
                 Next::Measure
             } else {
                 Next::End

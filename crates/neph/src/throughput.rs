@@ -175,7 +175,7 @@ impl Args {
         let mut writer = Writer::begin(self.format, &ask)?;
         let request = ThroughputRequest {
             server: resolved.address,
-            ask: &ask,
+            test_request: &ask,
             permit: &Permit::ANYTHING,
         };
         let measured = measure(request, &stop, &mut |second| {

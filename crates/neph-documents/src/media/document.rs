@@ -63,9 +63,9 @@ impl From<&MediaMeasured> for MediaDocument {
         Self {
             schema: Version,
             server: measured.address.to_string(),
-            url: measured.ask.url.clone(),
-            duration_ns: measured.ask.duration,
-            buffer_ns: measured.ask.buffer,
+            url: measured.media_request.url.clone(),
+            duration_ns: measured.media_request.duration,
+            buffer_ns: measured.media_request.buffer,
             started_unix_ns: measured.started.unix_nanos(),
             is_stopped: measured.is_stopped,
             fault: measured.fault(),

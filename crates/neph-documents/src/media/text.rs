@@ -92,7 +92,7 @@ fn together(measured: &MediaMeasured) -> String {
     let jitters = figures.filter_map(|stream| stream.network_jitter.or(stream.jitter));
     let jitter = jitters.map(|jitter| jitter.mean).max();
     let streams = counted(measured.streams.len() as u64, "stream");
-    let buffer = measured.ask.buffer;
+    let buffer = measured.media_request.buffer;
     format!(
         "{streams}: mean {} each; {lost} of {expected} packets lost; mean {jitter_name} up to {}\n\
          {in_time} of {frames} frames complete in time with a buffer of {buffer}; {stalls}, {stalled} together\n",

@@ -156,7 +156,7 @@ impl ServedLine {
 
 impl From<&Measured> for ThroughputDocument {
     fn from(measured: &Measured) -> Self {
-        let ask = &measured.ask;
+        let ask = &measured.test_request;
         let is_udp = ask.protocol == Protocol::Udp;
         let results = measured.results();
         Self {

@@ -61,7 +61,7 @@ fn cpu(thread: f64, core: Option<f64>) -> String {
 pub fn summary(measured: &Measured) -> String {
     let mut text = String::new();
     for result in measured.results() {
-        text.push_str(&direction(&result, &measured.ask));
+        text.push_str(&direction(&result, &measured.test_request));
     }
     if let Some(fault) = &measured.fault {
         text.push_str(&format!("\nThe test broke off: {fault}\n"));

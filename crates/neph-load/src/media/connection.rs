@@ -17,11 +17,11 @@ use super::session::{Answer, RequestedStream, Session, TIMEOUT_S};
 use super::source::{RtpStart, Source};
 
 /// How long a connection may wait without playing: several clients may wait for a common start.
-const UNPLAYED: Span = Span::from_secs(300);
+const PLAY_TIMEOUT: Span = Span::from_secs(300);
 /// Maximum delay until a set stop flag is noticed.
 const TICK: Span = Span::from_millis(50);
 /// Write timeout.
-const PATIENCE: Span = Span::from_secs(5);
+const WRITE_TIMEOUT: Span = Span::from_secs(5);
 /// Number of port unreachable errors after which the client is gone. A single one may be caused by
 /// another program.
 const MAX_CLOSED: u32 = 3;
@@ -60,7 +60,7 @@ impl<'a> Connection<'a> {
     ) -> io::Result<Self> {
         stream.set_nodelay(true)?;
         stream.set_nonblocking(false)?;
-        stream.set_write_timeout(Some(PATIENCE.to_duration()))?;
+        stream.set_write_timeout(Some(WRITE_TIMEOUT.to_duration()))?;
         let id = neph_sys::random::token()?;
         let first = RtpStart {
             sequence: u16::from_be_bytes(neph_sys::random::bytes()?),
@@ -90,14 +90,14 @@ impl<'a> Connection<'a> {
         // Reduces lateness to the wake-up time. Without it the packet intervals are slightly less
         // even.
         let _ = sched::set_timer_slack(std::time::Duration::from_nanos(1));
-        let ended = loop {
+        let fault_result = loop {
             match self.turn(stop) {
                 Ok(false) => {}
                 Ok(true) => break None,
                 Err(fault) => break Some(fault),
             }
         };
-        self.end_stream(ended);
+        self.end_stream(fault_result);
     }
 
     /// Waits once and processes the result; returns whether the connection is over.
@@ -111,16 +111,16 @@ impl<'a> Connection<'a> {
                 "the client sent no request and no report for {TIMEOUT_S} s"
             ));
         }
-        if !self.session.is_playing() && now > UNPLAYED {
-            return Err(format!("the client did not play within {UNPLAYED}"));
+        if !self.session.is_playing() && now > PLAY_TIMEOUT {
+            return Err(format!("the client did not play within {PLAY_TIMEOUT}"));
         }
         let next = self.next_due();
         let wait = next
             .map_or(TICK, |due| (due - now).min(TICK))
             .max(Span::ZERO);
-        let mut awaited = [Awaited::readable(self.stream.as_fd())];
-        ppoll::wait(&mut awaited, Some(wait.to_duration())).map_err(|error| error.to_string())?;
-        if awaited[0].has_something() && self.read()? {
+        let mut poll_fds = [Awaited::readable(self.stream.as_fd())];
+        ppoll::wait(&mut poll_fds, Some(wait.to_duration())).map_err(|error| error.to_string())?;
+        if poll_fds[0].has_something() && self.read()? {
             return Ok(true);
         }
         self.send_due()?;

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use neph_model::Span;
 
 /// Waiting time after the due time, to distinguish late frames from lost ones.
-const GRACE: Span = Span::from_secs(1);
+const REORDER_TOLERANCE: Span = Span::from_secs(1);
 /// Maximum number of open frames. Beyond it, as with invalid timestamps, the oldest ones are
 /// judged.
 const MAX_OPEN: usize = 4_096;
@@ -163,12 +163,12 @@ impl Frames {
 
     /// Judges the frames whose waiting time is over.
     pub(super) fn judge_until(&mut self, now: Span) {
-        self.judge_due_by(now - GRACE);
+        self.judge_due_by(now - REORDER_TOLERANCE);
     }
 
-    fn judge_due_by(&mut self, latest: Span) {
+    fn judge_due_by(&mut self, deadline: Span) {
         while let Some((ticks, _)) = self.open.first_key_value()
-            && self.due(*ticks).is_some_and(|due| due <= latest)
+            && self.due(*ticks).is_some_and(|due| due <= deadline)
         {
             self.judge_first();
         }

@@ -28,7 +28,7 @@ impl MediaRequest {
     /// Maximum number of streams of a client.
     pub const MAX_STREAMS: u16 = 256;
     /// Maximum duration.
-    pub const LONGEST: Span = Span::from_secs(24 * 3_600);
+    pub const MAX_DURATION: Span = Span::from_secs(24 * 3_600);
 
     /// Checks the parameters.
     ///
@@ -42,7 +42,7 @@ impl MediaRequest {
                 "{streams} streams: ask for 1 to {max}"
             )));
         }
-        if !(Span::from_secs(1)..=Self::LONGEST).contains(&self.duration) {
+        if !(Span::from_secs(1)..=Self::MAX_DURATION).contains(&self.duration) {
             let duration = self.duration;
             return Err(MediaError::InvalidRequest(format!(
                 "duration {duration}: write 1s to 24h"
@@ -59,7 +59,7 @@ impl MediaRequest {
 }
 
 /// Seconds without a packet at its end after which a stream counts as broken off.
-const SILENT: usize = 3;
+const MIN_SILENT_SECONDS: usize = 3;
 
 /// Results of a client.
 #[derive(Clone, Debug, PartialEq)]
@@ -67,7 +67,7 @@ pub struct MediaMeasured {
     /// The server.
     pub address: SocketAddr,
     /// The parameters.
-    pub ask: MediaRequest,
+    pub media_request: MediaRequest,
     /// When all streams were requested to begin.
     pub started: Wall,
     /// The streams, in order.
@@ -93,13 +93,14 @@ impl StreamMeasured {
     /// Reports that no packet arrived until the end: no other figure contains the losses after the
     /// last packet.
     fn silence(&self) -> Option<String> {
-        let silent = self
+        let silent_seconds = self
             .seconds
             .iter()
             .rev()
             .take_while(|stream_second| stream_second.packets == 0);
-        let silent = silent.count();
-        (silent >= SILENT).then(|| format!("no packet came in its last {silent} s"))
+        let silent_seconds = silent_seconds.count();
+        (silent_seconds >= MIN_SILENT_SECONDS)
+            .then(|| format!("no packet came in its last {silent_seconds} s"))
     }
 }
 

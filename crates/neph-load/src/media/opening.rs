@@ -18,11 +18,11 @@ use super::track::{Track, TrackSpec};
 use crate::transfer::connect;
 
 /// Timeout of each step at the server.
-const PATIENCE: Span = Span::from_secs(10);
+const STEP_TIMEOUT: Span = Span::from_secs(10);
 /// Maximum delay until a set stop flag is noticed.
 const TICK: Span = Span::from_millis(50);
 /// Receive buffer in bytes: enough for a second at 10 Mbit/s.
-const RECEIVE_ROOM: i32 = 4 << 20;
+const RECEIVE_BUFFER_BYTES: i32 = 4 << 20;
 
 /// Sets up all streams.
 ///
@@ -30,15 +30,15 @@ const RECEIVE_ROOM: i32 = 4 << 20;
 /// The first error, in the order of the streams.
 pub(super) fn open_all(
     server: SocketAddr,
-    ask: &MediaRequest,
+    media_request: &MediaRequest,
     stop: &Stop,
 ) -> Result<Vec<Receiver>, MediaError> {
     thread::scope(|scope| {
-        let mut opening = Vec::new();
-        for _ in 0..ask.streams {
-            let work = move || Opening::begin(server, stop)?.open(ask);
+        let mut threads = Vec::new();
+        for _ in 0..media_request.streams {
+            let work = move || Opening::begin(server, stop)?.open(media_request);
             let thread = thread::Builder::new().spawn_scoped(scope, work);
-            opening.push(thread.map_err(MediaError::Thread)?);
+            threads.push(thread.map_err(MediaError::Thread)?);
         }
         let opened = opening.into_iter().map(|thread| match thread.join() {
             Ok(opened) => opened,
@@ -57,11 +57,11 @@ struct Opening<'a> {
 
 impl<'a> Opening<'a> {
     fn begin(server: SocketAddr, stop: &'a Stop) -> Result<Self, MediaError> {
-        let stream = connect(server, PATIENCE).map_err(MediaError::socket("connect to", server))?;
+        let stream = connect(server, STEP_TIMEOUT).map_err(MediaError::socket("connect to", server))?;
         let prepared = stream
             .set_nodelay(true)
             .and_then(|()| stream.set_read_timeout(Some(TICK.to_duration())))
-            .and_then(|()| stream.set_write_timeout(Some(PATIENCE.to_duration())));
+            .and_then(|()| stream.set_write_timeout(Some(STEP_TIMEOUT.to_duration())));
         prepared.map_err(MediaError::socket("set up the connection to", server))?;
         Ok(Self {
             stream,
@@ -71,8 +71,8 @@ impl<'a> Opening<'a> {
         })
     }
 
-    fn open(mut self, ask: &MediaRequest) -> Result<Receiver, MediaError> {
-        let mut dialogue = Dialogue::new(&ask.url);
+    fn open(mut self, media_request: &MediaRequest) -> Result<Receiver, MediaError> {
+        let mut dialogue = Dialogue::new(&media_request.url);
         let request = dialogue.options();
         self.exchange(&mut dialogue, &request)?;
         let request = dialogue.describe();
@@ -80,13 +80,13 @@ impl<'a> Opening<'a> {
         let pair = self.ports()?;
         let request = dialogue.setup(pair.ports);
         let Received::SetUp(transport) = self.exchange(&mut dialogue, &request)? else {
-            return Err(self.silent(&request));
+            return Err(self.silent_error(&request));
         };
         self.connect_ports(&pair, &transport)?;
         let Some(media) = dialogue.media() else {
-            return Err(self.silent(&request));
+            return Err(self.silent_error(&request));
         };
-        let spec = TrackSpec::new(media, ask);
+        let spec = TrackSpec::new(media, media_request);
         Ok(Receiver {
             stream: self.stream,
             peer: self.peer,
@@ -112,7 +112,7 @@ impl<'a> Opening<'a> {
         let bytes = request.encode().map_err(foreign)?;
         let written = self.stream.write_all(&bytes);
         written.map_err(MediaError::socket("write to", peer))?;
-        let latest = clock::raw().0 + PATIENCE.nanos();
+        let deadline = clock::raw().0 + STEP_TIMEOUT.nanos();
         let mut buffer = [0; 4096];
         loop {
             while let Some(message) = self.inbox.next_message().map_err(foreign)? {
@@ -121,7 +121,7 @@ impl<'a> Opening<'a> {
                 };
                 let is_answer = response.headers.cseq() == request.headers.cseq();
                 let received = dialogue.hear(&response);
-                let received = received.map_err(|refusal| Receiver::refused(peer, refusal))?;
+                let received = received.map_err(|refusal| Receiver::refusal_error(peer, refusal))?;
                 if is_answer && response.status >= 200 {
                     return Ok(received);
                 }
@@ -129,8 +129,8 @@ impl<'a> Opening<'a> {
             if self.stop.is_set() {
                 return Err(MediaError::Stopped);
             }
-            if clock::raw().0 >= latest {
-                return Err(self.silent(request));
+            if clock::raw().0 >= deadline {
+                return Err(self.silent_error(request));
             }
             let awaited = awaited.to_owned();
             match self.stream.read(&mut buffer) {
@@ -147,7 +147,7 @@ impl<'a> Opening<'a> {
         }
     }
 
-    fn silent(&self, request: &Request) -> MediaError {
+    fn silent_error(&self, request: &Request) -> MediaError {
         MediaError::Silent {
             peer: self.peer,
             awaited: request.method.word().to_owned(),
@@ -159,7 +159,7 @@ impl<'a> Opening<'a> {
         let failed = MediaError::socket("open UDP ports towards", self.peer);
         let local = self.stream.local_addr().map_err(&failed)?;
         let pair = ports::open(ports::plain(local)).map_err(&failed)?;
-        stamp::make_room(pair.rtp.as_fd(), RECEIVE_ROOM).map_err(&failed)?;
+        stamp::make_room(pair.rtp.as_fd(), RECEIVE_BUFFER_BYTES).map_err(&failed)?;
         bulk::enable_stamps(pair.rtp.as_fd()).map_err(&failed)?;
         Ok(pair)
     }

@@ -15,9 +15,9 @@ use super::ports::Pair;
 use super::track::Track;
 
 /// Maximum number of datagrams per turn, so that other streams do not wait.
-const MAX_IN_A_TURN: usize = 256;
+const MAX_DATAGRAMS_PER_POLL: usize = 256;
 /// Larger than any packet of a link with jumbo frames; the rest of a larger datagram is cut off.
-const LARGEST: usize = 9_216;
+const MAX_PACKET_BYTES: usize = 9_216;
 
 /// One stream.
 #[derive(Debug)]
@@ -40,7 +40,7 @@ pub(super) struct Receiver {
 
 impl Receiver {
     /// Converts a refusal to an error.
-    pub(super) fn refused(peer: SocketAddr, refusal: Refusal) -> MediaError {
+    pub(super) fn refusal_error(peer: SocketAddr, refusal: Refusal) -> MediaError {
         match refusal {
             Refusal::Status {
                 method,
@@ -83,7 +83,7 @@ impl Receiver {
             Ok(0) => self.break_off(format!("{peer} closed the RTSP connection")),
             Ok(count) => {
                 self.inbox.push(&buffer[..count]);
-                self.hear_all();
+                self.process_messages();
             }
             Err(error) => match error.kind() {
                 ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted => {}
@@ -92,7 +92,7 @@ impl Receiver {
         }
     }
 
-    fn hear_all(&mut self) {
+    fn process_messages(&mut self) {
         loop {
             let message = match self.inbox.next_message() {
                 Ok(Some(message)) => message,
@@ -110,15 +110,15 @@ impl Receiver {
                 }
                 Ok(Received::Ended) => self.is_ended = true,
                 Ok(Received::Nothing | Received::Described | Received::SetUp(_)) => {}
-                Err(refusal) => self.break_off(Self::refused(self.peer, refusal).to_string()),
+                Err(refusal) => self.break_off(Self::refusal_error(self.peer, refusal).to_string()),
             }
         }
     }
 
-    /// Reads the RTP port. `began` is the client's start on the monotonic clock.
-    pub(super) fn receive(&mut self, clocks: ClockPair, began: i64) {
-        let mut buffer = [0; LARGEST];
-        for _ in 0..MAX_IN_A_TURN {
+    /// Reads the RTP port. `start_nanos` is the client's start on the monotonic clock.
+    pub(super) fn receive(&mut self, clocks: ClockPair, start_nanos: i64) {
+        let mut buffer = [0; MAX_PACKET_BYTES];
+        for _ in 0..MAX_DATAGRAMS_PER_POLL {
             // An error means an empty socket, or ICMP about the packet that opened the firewall.
             let burst = match bulk::receive(self.pair.rtp.as_fd(), &mut buffer) {
                 Ok(burst) => burst,
@@ -126,11 +126,11 @@ impl Receiver {
                 Err(_) => break,
             };
             let at = burst.stamp.map_or(clocks.raw, |stamp| clocks.to_raw(stamp));
-            let at = Span::from_nanos(at.0.saturating_sub(began));
+            let at = Span::from_nanos(at.0.saturating_sub(start_nanos));
             self.track.arrive(&buffer[..burst.len], at);
         }
         // Empties the RTCP port: the server's reports are not used.
-        for _ in 0..MAX_IN_A_TURN {
+        for _ in 0..MAX_DATAGRAMS_PER_POLL {
             if self.pair.rtcp.recv(&mut buffer).is_err() {
                 break;
             }

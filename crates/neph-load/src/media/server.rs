@@ -58,11 +58,11 @@ impl Server {
         let served = Served::new(&self.spec, event);
         let (served, count) = (&served, &AtomicUsize::new(0));
         let max = usize::from(self.spec.caps.streams) + SPARE;
-        let ended = thread::scope(|scope| {
+        let result = thread::scope(|scope| {
             while !stop.is_set() {
-                let mut awaited = [Awaited::readable(self.listener.as_fd())];
-                ppoll::wait(&mut awaited, Some(TICK.to_duration()))?;
-                if !awaited[0].is_readable() {
+                let mut poll_fds = [Awaited::readable(self.listener.as_fd())];
+                ppoll::wait(&mut poll_fds, Some(TICK.to_duration()))?;
+                if !poll_fds[0].is_readable() {
                     continue;
                 }
                 let Ok((stream, peer)) = self.listener.accept() else {
@@ -85,7 +85,7 @@ impl Server {
             Ok(())
         });
         let address = self.address;
-        ended.map_err(|source| MediaError::Listen { address, source })
+        result.map_err(|source| MediaError::Listen { address, source })
     }
 }
 

@@ -29,7 +29,7 @@ pub(super) const OFFSET_ID: u8 = 1;
 /// Maximum payload of a packet in bytes: fits into 1500 with its headers and those of tunnels.
 pub(super) const LARGEST_PAYLOAD: u32 = 1_400;
 /// A frame that is later than this is skipped.
-const LATEST: Span = Span::from_secs(1);
+const MAX_LATENESS: Span = Span::from_secs(1);
 
 /// Position of a packet: the first bytes of its payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -145,7 +145,7 @@ impl<'t> Source<'t> {
 
     /// Skips frames that are too late, so that a delayed server sends no burst.
     pub(super) fn catch_up(&mut self, now: Span) {
-        while self.due + LATEST < now {
+        while self.due + MAX_LATENESS < now {
             self.left_out += 1;
             self.frame += 1;
             self.index = 0;

@@ -51,7 +51,7 @@ fn with_server<T>(caps: ServerCaps, work: impl FnOnce(SocketAddr, &Events) -> T)
     })
 }
 
-fn ask(server: SocketAddr, streams: u16, duration: Span) -> MediaRequest {
+fn media_request(server: SocketAddr, streams: u16, duration: Span) -> MediaRequest {
     MediaRequest {
         url: format!("rtsp://{server}/video"),
         streams,
@@ -65,8 +65,8 @@ fn ask(server: SocketAddr, streams: u16, duration: Span) -> MediaRequest {
 fn all_streams_are_set_up_before_any_begins_and_complete() {
     with_server(CAPS, |server, events| {
         let mut seconds = Vec::new();
-        let ask = ask(server, 3, Span::from_secs(3));
-        let measured = measure(server, &ask, &Stop::new(), &mut |second| {
+        let media_request = media_request(server, 3, Span::from_secs(3));
+        let measured = measure(server, &media_request, &Stop::new(), &mut |second| {
             seconds.push(second.clone());
         });
         let measured = measured.expect("it is measured");
@@ -124,7 +124,7 @@ fn streams_above_the_caps_are_refused_and_ended_ones_free_their_place() {
     let caps = ServerCaps { streams: 2, ..CAPS };
     with_server(caps, |server, _| {
         let second = Span::from_secs(1);
-        let many = ask(server, 3, second);
+        let many = media_request(server, 3, second);
         let refused = measure(server, &many, &Stop::new(), &mut |_| {}).expect_err("2 places");
         assert!(
             refused
@@ -132,7 +132,7 @@ fn streams_above_the_caps_are_refused_and_ended_ones_free_their_place() {
                 .contains("453 Not Enough Bandwidth; ask for fewer"),
             "{refused}"
         );
-        let two = ask(server, 2, second);
+        let two = media_request(server, 2, second);
         let mut last = None;
         // The server soon detects that the connections of the first client are closed.
         assert!(
@@ -150,7 +150,7 @@ fn streams_above_the_caps_are_refused_and_ended_ones_free_their_place() {
         ..CAPS
     };
     with_server(caps, |server, _| {
-        let two = ask(server, 2, Span::from_secs(1));
+        let two = media_request(server, 2, Span::from_secs(1));
         let refused = measure(server, &two, &Stop::new(), &mut |_| {});
         assert!(refused.is_err(), "{refused:?}");
     });
@@ -164,7 +164,7 @@ fn a_stop_keeps_measurements_and_the_duration_cap_ends_a_stream() {
     };
     with_server(caps, |server, events| {
         let stop = Stop::new();
-        let long = ask(server, 1, Span::from_secs(3_600));
+        let long = media_request(server, 1, Span::from_secs(3_600));
         let measured = measure(server, &long, &stop, &mut |_| stop.set());
         let measured = measured.expect("the results so far are kept");
         assert!(measured.is_stopped);
@@ -262,7 +262,7 @@ fn nonsense_from_clients_does_not_harm_the_media_server() {
         }
         let measured = measure(
             server,
-            &ask(server, 1, Span::from_secs(1)),
+            &media_request(server, 1, Span::from_secs(1)),
             &Stop::new(),
             &mut |_| {},
         );

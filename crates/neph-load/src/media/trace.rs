@@ -10,7 +10,7 @@ const ANIMATION: &str = include_str!("../../traces/animation.trace");
 /// Minimum size of a frame in bytes: that of a packet's position in its frame.
 const MINIMUM: u32 = 8;
 /// Maximum size of a frame in bytes.
-const LARGEST: u32 = 1 << 20;
+const MAX_FRAME_BYTES: u32 = 1 << 20;
 /// Maximum number of frames of a trace: more than ten hours at 25 per second.
 const MAX_FRAMES: usize = 1_000_000;
 /// Frames in 1000 s: 1 to 120 per second.
@@ -87,7 +87,7 @@ impl Trace {
         let mut sizes = Vec::new();
         for line in lines {
             let size = line.text.parse().ok();
-            let size = size.filter(|size| (MINIMUM..=LARGEST).contains(size));
+            let size = size.filter(|size| (MINIMUM..=MAX_FRAME_BYTES).contains(size));
             let Some(size) = size else {
                 return Err(TraceError::Size {
                     line: line.number,

@@ -40,7 +40,7 @@ pub(super) struct TrackSpec {
 
 impl TrackSpec {
     /// From the server's description and the client's parameters.
-    pub(super) fn new(media: &Media, ask: &MediaRequest) -> Self {
+    pub(super) fn new(media: &Media, media_request: &MediaRequest) -> Self {
         let clock_hz = media.clock_hz.unwrap_or(CLOCK_HZ);
         let rate = media.frames_per_1000_s.filter(|rate| *rate > 0);
         let encoding = media.encoding.as_deref().unwrap_or_default();
@@ -50,8 +50,8 @@ impl TrackSpec {
             interval: rate.map(|rate| i64::from(clock_hz) * 1_000 / i64::from(rate)),
             offset_extension_id: media.offset_extension_id,
             has_positions: encoding.eq_ignore_ascii_case(ENCODING),
-            buffer: ask.buffer,
-            length: ask.duration,
+            buffer: media_request.buffer,
+            length: media_request.duration,
         }
     }
 }

@@ -12,7 +12,7 @@ use super::run::TICK;
 use super::tcp_sender;
 
 /// Receive buffer in bytes: some milliseconds at 70 Gbit/s.
-const RECEIVE_ROOM: i32 = 32 << 20;
+const RECEIVE_BUFFER_BYTES: i32 = 32 << 20;
 
 /// The socket of a stream.
 #[derive(Debug)]
@@ -25,11 +25,11 @@ pub(super) enum Carrier {
 
 impl Carrier {
     /// Prepares a connection; `sends`: whether this end sends on it.
-    pub(super) fn tcp(stream: TcpStream, ask: &TestRequest, sends: bool) -> io::Result<Self> {
+    pub(super) fn tcp(stream: TcpStream, test_request: &TestRequest, sends: bool) -> io::Result<Self> {
         if sends {
-            tcp_sender::prepare(&stream, ask.congestion.as_deref())?;
+            tcp_sender::prepare(&stream, test_request.congestion.as_deref())?;
         }
-        mark(stream.as_fd(), stream.peer_addr()?, ask.dscp)?;
+        mark(stream.as_fd(), stream.peer_addr()?, test_request.dscp)?;
         Ok(Self::Tcp(stream))
     }
 
@@ -38,38 +38,38 @@ impl Carrier {
     pub(super) fn udp(
         socket: UdpSocket,
         peer: SocketAddr,
-        ask: &TestRequest,
+        test_request: &TestRequest,
         sends: bool,
     ) -> io::Result<Self> {
         if !sends {
-            stamp::make_room(socket.as_fd(), RECEIVE_ROOM)?;
+            stamp::make_room(socket.as_fd(), RECEIVE_BUFFER_BYTES)?;
             bulk::enable_stamps(socket.as_fd())?;
             // Kernels before 5.0 return one datagram per call.
             let _ = bulk::join_datagrams(socket.as_fd());
         }
-        mark(socket.as_fd(), peer, ask.dscp)?;
+        mark(socket.as_fd(), peer, test_request.dscp)?;
         socket.connect(peer)?;
         Ok(Self::Udp(socket))
     }
 
     /// Prepares a connection for requests and replies: both ends block for at most a tick.
-    pub(super) fn turns(stream: TcpStream, ask: &RrTestRequest) -> io::Result<Self> {
+    pub(super) fn rr_stream(stream: TcpStream, test_request: &RrTestRequest) -> io::Result<Self> {
         stream.set_nodelay(true)?;
         stream.set_nonblocking(false)?;
         stream.set_read_timeout(Some(TICK.to_duration()))?;
         stream.set_write_timeout(Some(TICK.to_duration()))?;
-        mark(stream.as_fd(), stream.peer_addr()?, ask.dscp)?;
+        mark(stream.as_fd(), stream.peer_addr()?, test_request.dscp)?;
         Ok(Self::Tcp(stream))
     }
 
     /// Prepares a socket for requests and replies before it is connected to `peer`.
-    pub(super) fn turn_datagrams(
+    pub(super) fn rr_datagrams(
         socket: UdpSocket,
         peer: SocketAddr,
-        ask: &RrTestRequest,
+        test_request: &RrTestRequest,
     ) -> io::Result<Self> {
         socket.set_read_timeout(Some(TICK.to_duration()))?;
-        mark(socket.as_fd(), peer, ask.dscp)?;
+        mark(socket.as_fd(), peer, test_request.dscp)?;
         socket.connect(peer)?;
         Ok(Self::Udp(socket))
     }

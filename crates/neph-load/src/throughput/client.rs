@@ -7,7 +7,7 @@ use neph_sys::clock;
 use neph_wire::throughput::TestRequest;
 
 use super::dialogue::Dialogue;
-use super::engine::{Decision, Engine, TestEnd, Turn};
+use super::engine::{Decision, Engine, TestEnd, TestState};
 use super::error::ThroughputError;
 use super::job::Job;
 use super::measured::Measured;
@@ -20,7 +20,7 @@ pub struct ThroughputRequest<'a> {
     /// Address of the server.
     pub server: SocketAddr,
     /// Parameters of the test.
-    pub ask: &'a TestRequest,
+    pub test_request: &'a TestRequest,
     /// Limit of data that this end sends and receives.
     pub permit: &'a Permit,
 }
@@ -38,11 +38,11 @@ pub fn measure(
 ) -> Result<Measured, ThroughputError> {
     let ThroughputRequest {
         server,
-        ask,
+        test_request,
         permit,
     } = request;
-    ask.check()?;
-    let job = Job::Throughput(ask.clone());
+    test_request.check()?;
+    let job = Job::Throughput(test_request.clone());
     let Started {
         control,
         token,
@@ -50,18 +50,18 @@ pub fn measure(
     } = start(server, &job, stop)?;
     let mut client = Client {
         dialogue: Dialogue::begin(control, stop),
-        measured: Measured::begin(server, ask.clone(), Wall::from_unix_nanos(clock::wall().0)),
+        measured: Measured::begin(server, test_request.clone(), Wall::from_unix_nanos(clock::wall().0)),
         seconds: Seconds::default(),
         on_second,
     };
     let engine = Engine {
         end: TestEnd::Client,
-        ask,
+        test_request,
         token,
         read_pause: Span::ZERO,
         permit,
     };
-    let fault = engine.run(carriers, &mut |turn| Ok(client.turn(turn)))?;
+    let fault = engine.run(carriers, &mut |state| Ok(client.poll(state)))?;
     Ok(client.finish(fault))
 }
 
@@ -73,8 +73,8 @@ struct Client<'a> {
 }
 
 impl Client<'_> {
-    fn turn(&mut self, turn: Turn<'_>) -> Decision {
-        let decision = self.dialogue.turn(turn);
+    fn poll(&mut self, state: TestState<'_>) -> Decision {
+        let decision = self.dialogue.poll(state);
         let counted = std::mem::take(&mut self.dialogue.client);
         self.measured.client.append(counted);
         let counted = std::mem::take(&mut self.dialogue.server);

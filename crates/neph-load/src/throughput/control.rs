@@ -15,7 +15,7 @@ use super::run::TICK;
 use crate::transfer::now;
 
 /// Write timeout.
-const PATIENCE: Span = Span::from_secs(5);
+const WRITE_TIMEOUT: Span = Span::from_secs(5);
 
 /// A connection with lines of JSON in each direction.
 #[derive(Debug)]
@@ -36,7 +36,7 @@ impl Control {
         stream
             .set_nodelay(true)
             .and_then(|()| stream.set_read_timeout(Some(TICK.to_duration())))
-            .and_then(|()| stream.set_write_timeout(Some(PATIENCE.to_duration())))
+            .and_then(|()| stream.set_write_timeout(Some(WRITE_TIMEOUT.to_duration())))
             .map_err(ThroughputError::socket("set up the connection to", peer))?;
         let mut lines = Lines::default();
         lines.push(first);
@@ -72,8 +72,8 @@ impl Control {
 
     /// Sends a message.
     pub(super) fn send(&mut self, message: &impl Serialize) -> Result<(), ThroughputError> {
-        let sent = self.stream.write_all(&encode_line(message));
-        sent.map_err(ThroughputError::socket("write to", self.peer))
+        let result = self.stream.write_all(&encode_line(message));
+        result.map_err(ThroughputError::socket("write to", self.peer))
     }
 
     /// Returns the next message if it arrives within 50 ms.
@@ -115,10 +115,10 @@ impl Control {
     pub(super) fn await_message<M: DeserializeOwned>(
         &mut self,
         awaited: &'static str,
-        patience: Span,
+        timeout: Span,
         stop: &Stop,
     ) -> Result<M, ThroughputError> {
-        let latest = now() + patience;
+        let deadline = now() + timeout;
         loop {
             if let Some(message) = self.poll(awaited)? {
                 return Ok(message);
@@ -126,7 +126,7 @@ impl Control {
             if stop.is_set() {
                 return Err(ThroughputError::Stopped);
             }
-            if now() >= latest {
+            if now() >= deadline {
                 let peer = self.peer;
                 return Err(ThroughputError::Silent { peer, awaited });
             }

@@ -30,11 +30,11 @@ pub(super) struct CompletedInterval {
 /// Belongs to the thread that created it.
 #[derive(Debug)]
 pub(super) struct Course {
-    began: i64,
+    start_nanos: i64,
     index: u32,
     from: Span,
     cpu_before: i64,
-    waited: Span,
+    waited_time: Span,
     paced: Span,
     cores: BTreeMap<u32, u32>,
 }
@@ -43,11 +43,11 @@ impl Course {
     /// Starts now.
     pub(super) fn begin() -> Self {
         Self {
-            began: clock::raw().0,
+            start_nanos: clock::raw().0,
             index: 0,
             from: Span::ZERO,
             cpu_before: clock::thread_cpu(),
-            waited: Span::ZERO,
+            waited_time: Span::ZERO,
             paced: Span::ZERO,
             cores: BTreeMap::new(),
         }
@@ -55,12 +55,12 @@ impl Course {
 
     /// Time since the start.
     pub(super) fn elapsed(&self) -> Span {
-        Span::from_nanos(clock::raw().0 - self.began)
+        Span::from_nanos(clock::raw().0 - self.start_nanos)
     }
 
     /// A time since the start on the monotonic clock.
     pub(super) fn moment(&self, since: Span) -> clock::RawNanos {
-        clock::RawNanos(self.began.saturating_add(since.nanos()))
+        clock::RawNanos(self.start_nanos.saturating_add(since.nanos()))
     }
 
     /// End of the interval: a whole second since the start, however late the last interval ended.
@@ -70,8 +70,8 @@ impl Course {
 
     /// Adds the time since `since` as waiting for the socket.
     pub(super) fn waited_since(&mut self, since: Span) {
-        let waited = self.elapsed() - since;
-        self.waited += waited;
+        let waited_time = self.elapsed() - since;
+        self.waited_time += waited_time;
         self.look();
     }
 
@@ -100,7 +100,7 @@ impl Course {
             from_ns: positive(self.from),
             to_ns: positive(now),
             cpu_ns: positive(Span::from_nanos(cpu - self.cpu_before)),
-            waited_ns: positive(std::mem::take(&mut self.waited)),
+            waited_ns: positive(std::mem::take(&mut self.waited_time)),
             paced_ns: positive(std::mem::take(&mut self.paced)),
             core: core.map(|(core, _)| core),
         };

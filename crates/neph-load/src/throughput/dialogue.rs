@@ -5,14 +5,14 @@ use neph_sys::clock;
 use neph_wire::throughput::{ClientMessage, Intervals, ServerMessage};
 
 use super::control::Control;
-use super::engine::{Decision, Turn};
+use super::engine::{Decision, TestState};
 use super::error::ThroughputError;
 use super::opening::unexpected;
 use crate::transfer::now;
 
 /// Timeout for the server's last messages.
-const PATIENCE: Span = Span::from_secs(10);
-const LAST: &str = "the end of the test";
+const END_TIMEOUT: Span = Span::from_secs(10);
+const AWAITED_END: &str = "the end of the test";
 
 /// The client's side.
 #[derive(Debug)]
@@ -25,7 +25,7 @@ pub(super) struct Dialogue<'a> {
     pub(super) server: Intervals,
     is_done: bool,
     /// When the end was sent to the server.
-    ended: Option<Instant<Local>>,
+    end_sent_at: Option<Instant<Local>>,
     /// Whether it was stopped before its time was over.
     pub(super) is_stopped: bool,
     /// Why it broke off, if it did.
@@ -41,41 +41,43 @@ impl<'a> Dialogue<'a> {
             client: Intervals::default(),
             server: Intervals::default(),
             is_done: false,
-            ended: None,
+            end_sent_at: None,
             is_stopped: false,
             fault: None,
         }
     }
 
     /// Collects the counts of both ends, and ends the test when it is over.
-    pub(super) fn turn(&mut self, turn: Turn<'_>) -> Decision {
-        self.client.append(turn.board.take());
+    pub(super) fn poll(&mut self, state: TestState<'_>) -> Decision {
+        self.client.append(state.board.take());
         if self.stop.is_set() {
             self.is_stopped = true;
-            turn.halt.set();
+            state.halt.set();
         }
         let is_lost = self.fault.is_some();
         if is_lost {
-            turn.halt.set();
+            state.halt.set();
         }
-        if (turn.is_over || turn.halt.is_set()) && self.ended.is_none() && !self.is_done {
-            self.ended = Some(now());
+        if (state.is_over || state.halt.is_set()) && self.end_sent_at.is_none() && !self.is_done {
+            self.end_sent_at = Some(now());
             let sent = self.control.send(&ClientMessage::End);
-            self.keep(sent);
+            self.record_fault(sent);
         }
         if !self.is_done && !is_lost {
             let received = self.hear();
-            self.keep(received);
-        } else if !turn.is_over {
+            self.record_fault(received);
+        } else if !state.is_over {
             clock::nap(Stop::POLL_INTERVAL.to_duration());
         }
-        let is_late = self.ended.is_some_and(|ended| now() >= ended + PATIENCE);
+        let is_late = self
+            .end_sent_at
+            .is_some_and(|end_sent_at| now() >= end_sent_at + END_TIMEOUT);
         if is_late && !self.is_done && !is_lost {
             let peer = self.control.peer();
-            let awaited = LAST;
-            self.keep(Err(ThroughputError::Silent { peer, awaited }));
+            let awaited = AWAITED_END;
+            self.record_fault(Err(ThroughputError::Silent { peer, awaited }));
         }
-        let is_over = turn.is_over && (self.is_done || self.fault.is_some());
+        let is_over = state.is_over && (self.is_done || self.fault.is_some());
         if is_over {
             Decision::Leave
         } else {
@@ -84,17 +86,17 @@ impl<'a> Dialogue<'a> {
     }
 
     fn hear(&mut self) -> Result<(), ThroughputError> {
-        match self.control.poll(LAST)? {
+        match self.control.poll(AWAITED_END)? {
             None => {}
             Some(ServerMessage::Intervals(intervals)) => self.server.append(intervals),
             Some(ServerMessage::Done) => self.is_done = true,
-            Some(other) => return Err(unexpected(self.control.peer(), other, LAST)),
+            Some(other) => return Err(unexpected(self.control.peer(), other, AWAITED_END)),
         }
         Ok(())
     }
 
     /// Stores a fault; the counts stay.
-    fn keep(&mut self, outcome: Result<(), ThroughputError>) {
+    fn record_fault(&mut self, outcome: Result<(), ThroughputError>) {
         if let Err(error) = outcome {
             self.fault.get_or_insert_with(|| error.to_string());
         }

@@ -29,14 +29,14 @@ pub(super) enum TestEnd {
 
 impl TestEnd {
     /// Whether this end sends on the stream.
-    pub(super) fn sends(self, ask: &TestRequest, stream: u16) -> bool {
-        ask.is_up(stream) == (self == Self::Client)
+    pub(super) fn sends(self, test_request: &TestRequest, stream: u16) -> bool {
+        test_request.is_up(stream) == (self == Self::Client)
     }
 }
 
-/// Argument of the `turn` function.
+/// Argument of the `poll` function.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Turn<'a> {
+pub(super) struct TestState<'a> {
     /// Counts that were not taken yet.
     pub(super) board: &'a Board,
     /// Set it to end all streams.
@@ -49,31 +49,31 @@ pub(super) struct Turn<'a> {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Engine<'a> {
     pub(super) end: TestEnd,
-    pub(super) ask: &'a TestRequest,
+    pub(super) test_request: &'a TestRequest,
     pub(super) token: Token,
     pub(super) read_pause: Span,
     pub(super) permit: &'a Permit,
 }
 
-/// Result of a `turn`.
+/// Result of a `poll`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Decision {
     GoOn,
-    /// Stop calling `turn`; valid only when all threads have ended.
+    /// Stop calling `poll`; valid only when all threads have ended.
     Leave,
 }
 
 impl Engine<'_> {
-    /// Moves data until all streams have ended. Calls `turn` repeatedly; each call must wait a
+    /// Moves data until all streams have ended. Calls `poll` repeatedly; each call must wait a
     /// moment. Returns the first fault of a stream.
     pub(super) fn run(
         &self,
         carriers: BTreeMap<u16, Carrier>,
-        turn: &mut dyn FnMut(Turn<'_>) -> Result<Decision, ThroughputError>,
+        poll: &mut dyn FnMut(TestState<'_>) -> Result<Decision, ThroughputError>,
     ) -> Result<Option<String>, ThroughputError> {
         let work = |carrier, stream, board: &Board, stop: &Stop| {
             let run = Run {
-                ask: self.ask,
+                test_request: self.test_request,
                 token: self.token,
                 board,
                 stop,
@@ -82,11 +82,11 @@ impl Engine<'_> {
             };
             self.carry(carrier, stream, run)
         };
-        run_streams(carriers, &work, turn)
+        run_streams(carriers, &work, poll)
     }
 
     fn carry(&self, carrier: Carrier, stream: u16, run: Run<'_>) -> io::Result<()> {
-        match (carrier, self.end.sends(self.ask, stream)) {
+        match (carrier, self.end.sends(self.test_request, stream)) {
             (Carrier::Tcp(socket), true) => tcp_sender::send(socket, stream, run),
             (Carrier::Tcp(socket), false) => tcp_receiver::receive(&socket, stream, run),
             (Carrier::Udp(socket), true) => udp_sender::send(&socket, stream, run),
@@ -98,20 +98,20 @@ impl Engine<'_> {
 /// The work of a stream until it ends or the flag is set.
 pub(super) type Work<'a, T> = dyn Fn(T, u16, &Board, &Stop) -> io::Result<()> + Sync + 'a;
 
-/// Runs all streams, each on its thread, and the CPU meter, until all have ended. Calls `turn`
+/// Runs all streams, each on its thread, and the CPU meter, until all have ended. Calls `poll`
 /// repeatedly; each call must wait a moment. Returns the first fault of a stream.
 pub(super) fn run_streams<T: Send>(
     parts: BTreeMap<u16, T>,
     work: &Work<'_, T>,
-    turn: &mut dyn FnMut(Turn<'_>) -> Result<Decision, ThroughputError>,
+    poll: &mut dyn FnMut(TestState<'_>) -> Result<Decision, ThroughputError>,
 ) -> Result<Option<String>, ThroughputError> {
     let (board, halt) = (Board::default(), Stop::new());
-    let left = AtomicUsize::new(parts.len() + 1);
+    let running_threads = AtomicUsize::new(parts.len() + 1);
     let streams = AtomicUsize::new(parts.len());
     let faults = Mutex::new(None);
-    let (board, halt, left) = (&board, &halt, &left);
+    let (board, halt, running_threads) = (&board, &halt, &running_threads);
     let (streams, faults_there) = (&streams, &faults);
-    let ended = thread::scope(|scope| {
+    let result = thread::scope(|scope| {
         let spawned = parts.into_iter().try_for_each(|(stream, part)| {
             let work = move || {
                 if let Err(error) = work(part, stream, board, halt) {
@@ -120,25 +120,25 @@ pub(super) fn run_streams<T: Send>(
                     halt.set();
                 }
                 streams.fetch_sub(1, Ordering::Release);
-                left.fetch_sub(1, Ordering::Release);
+                running_threads.fetch_sub(1, Ordering::Release);
             };
             spawn(scope, work)
         });
         let spawned = spawned.and_then(|()| {
             spawn(scope, || {
                 meter(board, streams);
-                left.fetch_sub(1, Ordering::Release);
+                running_threads.fetch_sub(1, Ordering::Release);
             })
         });
         let watched = spawned.map_err(ThroughputError::Thread).and_then(|()| {
             loop {
-                let is_over = left.load(Ordering::Acquire) == 0;
-                let next = Turn {
+                let is_over = running_threads.load(Ordering::Acquire) == 0;
+                let state = TestState {
                     board,
                     halt,
                     is_over,
                 };
-                if turn(next)? == Decision::Leave {
+                if poll(state)? == Decision::Leave {
                     return Ok(());
                 }
             }
@@ -148,7 +148,7 @@ pub(super) fn run_streams<T: Send>(
         }
         watched
     });
-    ended?;
+    result?;
     Ok(faults.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
 
@@ -161,12 +161,12 @@ fn spawn<'scope>(
 
 /// Measures the CPU each second until no stream is left.
 fn meter(board: &Board, streams: &AtomicUsize) {
-    let began = now();
+    let start = now();
     let mut meter = CpuMeter::begin();
     let mut due = INTERVAL;
     loop {
         let is_over = streams.load(Ordering::Acquire) == 0;
-        let elapsed = now() - began;
+        let elapsed = now() - start;
         if elapsed >= due || is_over {
             let interval = meter.pass(elapsed);
             board.lock().cpu.push(interval);

@@ -90,7 +90,7 @@ pub enum ThroughputError {
 
 /// The remedy if streams do not reach the server.
 fn remedy(awaited: &str) -> &'static str {
-    if awaited == READY {
+    if awaited == AWAITED_READY {
         "; do firewalls let TCP and UDP of its port through?"
     } else {
         ""
@@ -98,7 +98,7 @@ fn remedy(awaited: &str) -> &'static str {
 }
 
 /// The message that is awaited after the streams are open.
-pub(super) const READY: &str = "the message that all streams are open";
+pub(super) const AWAITED_READY: &str = "the message that all streams are open";
 
 impl ThroughputError {
     /// A failed call on a socket to this peer.

@@ -22,16 +22,16 @@ impl Job {
     /// The message that requests it.
     pub(super) fn message(&self) -> ClientMessage {
         match self {
-            Self::Throughput(ask) => ClientMessage::Ask(ask.clone()),
-            Self::Rr(ask) => ClientMessage::AskRr(ask.clone()),
+            Self::Throughput(test_request) => ClientMessage::Ask(test_request.clone()),
+            Self::Rr(test_request) => ClientMessage::AskRr(test_request.clone()),
         }
     }
 
     /// Its duration.
     pub fn duration(&self) -> Span {
         let nanos = match self {
-            Self::Throughput(ask) => ask.duration_ns,
-            Self::Rr(ask) => ask.duration_ns,
+            Self::Throughput(test_request) => test_request.duration_ns,
+            Self::Rr(test_request) => test_request.duration_ns,
         };
         Span::from_nanos(i64::try_from(nanos).unwrap_or(i64::MAX / 2))
     }
@@ -39,24 +39,24 @@ impl Job {
     /// Number of streams; of a throughput test, per direction.
     pub const fn streams(&self) -> u16 {
         match self {
-            Self::Throughput(ask) => ask.streams,
-            Self::Rr(ask) => ask.streams,
+            Self::Throughput(test_request) => test_request.streams,
+            Self::Rr(test_request) => test_request.streams,
         }
     }
 
     /// Number of streams with a socket before the test starts.
     pub(super) fn carriers(&self) -> u16 {
         match self {
-            Self::Throughput(ask) => ask.all_streams(),
-            Self::Rr(ask) => ask.carried_streams(),
+            Self::Throughput(test_request) => test_request.all_streams(),
+            Self::Rr(test_request) => test_request.carried_streams(),
         }
     }
 
     /// The protocol of these sockets.
     pub(super) const fn protocol(&self) -> Protocol {
         match self {
-            Self::Throughput(ask) => ask.protocol,
-            Self::Rr(ask) => match ask.kind {
+            Self::Throughput(test_request) => test_request.protocol,
+            Self::Rr(test_request) => match test_request.kind {
                 RrKind::UdpRr => Protocol::Udp,
                 RrKind::TcpRr | RrKind::TcpCrr => Protocol::Tcp,
             },
@@ -71,8 +71,10 @@ impl Job {
         number: u16,
     ) -> io::Result<Carrier> {
         match self {
-            Self::Throughput(ask) => Carrier::tcp(stream, ask, end.sends(ask, number)),
-            Self::Rr(ask) => Carrier::turns(stream, ask),
+            Self::Throughput(test_request) => {
+                Carrier::tcp(stream, test_request, end.sends(test_request, number))
+            }
+            Self::Rr(test_request) => Carrier::rr_stream(stream, test_request),
         }
     }
 
@@ -85,8 +87,10 @@ impl Job {
         number: u16,
     ) -> io::Result<Carrier> {
         match self {
-            Self::Throughput(ask) => Carrier::udp(socket, peer, ask, end.sends(ask, number)),
-            Self::Rr(ask) => Carrier::turn_datagrams(socket, peer, ask),
+            Self::Throughput(test_request) => {
+                Carrier::udp(socket, peer, test_request, end.sends(test_request, number))
+            }
+            Self::Rr(test_request) => Carrier::rr_datagrams(socket, peer, test_request),
         }
     }
 }

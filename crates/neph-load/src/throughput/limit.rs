@@ -9,23 +9,23 @@ use super::totals::{TcpTotals, Totals, UdpTotals};
 use super::usage::Usage;
 
 /// A requested rate counts as reached from this share on.
-const MET: f64 = 0.99;
+const MIN_MET_RATE_SHARE: f64 = 0.99;
 /// A saturated thread or core.
-const FULL: f64 = 0.97;
+const FULL_LOAD_SHARE: f64 = 0.97;
 /// A nearly saturated core: further work for it waits.
-const BUSY: f64 = 0.90;
+const BUSY_SHARE: f64 = 0.90;
 /// Share of a core from which the test counts as active on it, as a thread or in soft interrupts.
-const AT_WORK: f64 = 0.25;
+const MIN_WORK_SHARE: f64 = 0.25;
 /// A thread that waits less for its socket always has work.
-const NEVER: f64 = 0.10;
+const MAX_IDLE_WAIT_SHARE: f64 = 0.10;
 /// A thread that waits more for its socket is mostly idle.
-const MOSTLY: f64 = 0.30;
+const MIN_WAIT_SHARE: f64 = 0.30;
 /// Share of TCP's busy time from which a window or buffer counts as the limit.
-const LIMITED: f64 = 0.30;
+const MIN_RWND_LIMITED_SHARE: f64 = 0.30;
 /// Loss from which UDP is limited by it.
-const LOSS: f64 = 0.005;
+const MIN_LOSS_SHARE: f64 = 0.005;
 /// Drops at the receiver's socket, as a share of the sent datagrams, from which it is the limit.
-const DROPS: f64 = 0.001;
+const MIN_DROP_SHARE: f64 = 0.001;
 
 /// The limiting part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,8 +106,8 @@ pub(super) fn find_limit(totals: &Totals) -> Limit {
 /// The requested rate was sent and arrived.
 fn requested_limit(totals: &Totals) -> Option<Limit> {
     let requested = totals.requested?;
-    let met = |rate: BitRate| ratio(rate.0, requested.0) >= MET;
-    let is_met = met(totals.sent) && met(totals.goodput);
+    let is_rate_met = |rate: BitRate| ratio(rate.0, requested.0) >= MIN_MET_RATE_SHARE;
+    let is_met = is_rate_met(totals.sent) && is_rate_met(totals.goodput);
     is_met.then(|| {
         let mut evidence = format!("{requested} requested, {} received", totals.goodput);
         if let Some(udp) = totals.udp.filter(|udp| udp.lost > 0) {
@@ -119,7 +119,7 @@ fn requested_limit(totals: &Totals) -> Option<Limit> {
 
 fn of_udp(totals: &Totals, udp: &UdpTotals) -> Limit {
     let drops = ratio(udp.socket_drops, udp.sent);
-    if drops >= DROPS && udp.socket_drops >= udp.lost_on_the_path() {
+    if drops >= MIN_DROP_SHARE && udp.socket_drops >= udp.lost_on_the_path() {
         let evidence = format!(
             "its socket dropped {} of what was sent; its {}",
             percent(drops),
@@ -127,7 +127,7 @@ fn of_udp(totals: &Totals, udp: &UdpTotals) -> Limit {
         );
         return limit(LimitKind::Receiver, &evidence);
     }
-    if udp.loss() >= LOSS {
+    if udp.loss() >= MIN_LOSS_SHARE {
         let lost = counted(udp.lost_on_the_path(), "datagram");
         let evidence = format!(
             "{lost} of {} ({}) were lost on the path, none at the receiver's socket",
@@ -143,7 +143,7 @@ fn of_udp(totals: &Totals, udp: &UdpTotals) -> Limit {
         );
         return limit(LimitKind::Sender, &evidence);
     }
-    if totals.sender.waited >= MOSTLY {
+    if totals.sender.waited >= MIN_WAIT_SHARE {
         let evidence = format!(
             "the sender waited {} of the time for room in its send buffer, and all that it sent arrived",
             percent(totals.sender.waited)
@@ -166,11 +166,11 @@ fn of_udp(totals: &Totals, udp: &UdpTotals) -> Limit {
 
 fn of_tcp(totals: &Totals, tcp: &TcpTotals) -> Option<Limit> {
     let (sender, receiver) = (&totals.sender, &totals.receiver);
-    if tcp.rwnd_limited >= LIMITED {
+    if tcp.rwnd_limited >= MIN_RWND_LIMITED_SHARE {
         return Some(by_window(tcp, receiver));
     }
-    let never_waits = sender.waited < NEVER && sender.paced < NEVER;
-    if sender.thread >= FULL || never_waits {
+    let never_waits = sender.waited < MAX_IDLE_WAIT_SHARE && sender.paced < MAX_IDLE_WAIT_SHARE;
+    if sender.thread >= FULL_LOAD_SHARE || never_waits {
         let evidence = format!(
             "it waited only {} of the time for room in its send buffer; its {}",
             percent(sender.waited),
@@ -178,7 +178,10 @@ fn of_tcp(totals: &Totals, tcp: &TcpTotals) -> Option<Limit> {
         );
         return Some(limit(LimitKind::Sender, &evidence));
     }
-    let has_no_time = |end: &Usage| end.thread >= FULL || is_full(end, FULL) && end.waited < MOSTLY;
+    let has_no_time = |end: &Usage| {
+        end.thread >= FULL_LOAD_SHARE
+            || is_full(end, FULL_LOAD_SHARE) && end.waited < MIN_WAIT_SHARE
+    };
     if has_no_time(receiver) {
         return Some(limit(
             LimitKind::Receiver,
@@ -189,7 +192,7 @@ fn of_tcp(totals: &Totals, tcp: &TcpTotals) -> Option<Limit> {
         return Some(limit(LimitKind::Sender, &format!("its {}", work(sender))));
     }
     for (end, kind) in [(receiver, LimitKind::Receiver), (sender, LimitKind::Sender)] {
-        if is_full(end, BUSY) && is_at_work(end) {
+        if is_full(end, BUSY_SHARE) && is_at_work(end) {
             return Some(limit(kind, &format!("its {}", work(end))));
         }
     }
@@ -201,13 +204,13 @@ fn of_tcp(totals: &Totals, tcp: &TcpTotals) -> Option<Limit> {
         );
         return Some(limit(LimitKind::Sender, &evidence));
     }
-    (sender.waited >= MOSTLY).then(|| limit(LimitKind::Path, &path(sender, tcp)))
+    (sender.waited >= MIN_WAIT_SHARE).then(|| limit(LimitKind::Path, &path(sender, tcp)))
 }
 
 /// The receive window was closed: the receiving application does not read, or the window is small.
 fn by_window(tcp: &TcpTotals, receiver: &Usage) -> Limit {
     let share = percent(tcp.rwnd_limited);
-    if receiver.waited < MOSTLY || receiver.thread >= BUSY {
+    if receiver.waited < MIN_WAIT_SHARE || receiver.thread >= BUSY_SHARE {
         let evidence = format!(
             "its window was closed {share} of the time and it waited for data {}; its {}",
             percent(receiver.waited),
@@ -250,7 +253,7 @@ fn is_full(end: &Usage, min: f64) -> bool {
 
 /// Whether this test causes a large part of its core's load; other programs may use the core too.
 fn is_at_work(end: &Usage) -> bool {
-    end.thread >= AT_WORK || end.core_softirq.is_some_and(|share| share >= AT_WORK)
+    end.thread >= MIN_WORK_SHARE || end.core_softirq.is_some_and(|share| share >= MIN_WORK_SHARE)
 }
 
 fn wanted(requested: Option<BitRate>) -> String {

@@ -14,7 +14,7 @@ use socket2::SockRef;
 use super::run::TICK;
 
 /// Maximum number of connections that wait for the server; further ones are closed.
-const MAXIMUM: usize = 64;
+const MAX_PENDING_CONNECTIONS: usize = 64;
 
 /// A connection from which these bytes were already read.
 #[derive(Debug)]
@@ -63,7 +63,7 @@ impl Listening {
     /// Hands a connection back to the server.
     pub(super) fn hand_back(&self, newcomer: AcceptedConnection) {
         let mut handed = self.handed.lock().unwrap_or_else(PoisonError::into_inner);
-        if handed.len() < MAXIMUM {
+        if handed.len() < MAX_PENDING_CONNECTIONS {
             handed.push(newcomer);
         }
     }

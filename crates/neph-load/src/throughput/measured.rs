@@ -15,7 +15,7 @@ pub struct Measured {
     /// The server.
     pub address: SocketAddr,
     /// The parameters.
-    pub ask: TestRequest,
+    pub test_request: TestRequest,
     /// When data began to flow.
     pub started: Wall,
     /// Counts of the client.
@@ -41,10 +41,10 @@ pub struct DirectionResult {
 
 impl Measured {
     /// Without counts.
-    pub(super) fn begin(address: SocketAddr, ask: TestRequest, started: Wall) -> Self {
+    pub(super) fn begin(address: SocketAddr, test_request: TestRequest, started: Wall) -> Self {
         Self {
             address,
-            ask,
+            test_request,
             started,
             client: Intervals::default(),
             server: Intervals::default(),
@@ -55,7 +55,7 @@ impl Measured {
 
     /// The directions in which data flowed.
     pub fn directions(&self) -> impl Iterator<Item = Direction> + use<> {
-        let requested = self.ask.direction;
+        let requested = self.test_request.direction;
         let up = requested.has_up().then_some(Direction::Up);
         let down = requested.has_down().then_some(Direction::Down);
         up.into_iter().chain(down)
@@ -78,7 +78,7 @@ impl Measured {
     /// The result of each direction.
     pub fn results(&self) -> Vec<DirectionResult> {
         let results = self.directions().map(|direction| {
-            let totals = Totals::of(self.ends(direction), &self.ask);
+            let totals = Totals::of(self.ends(direction), &self.test_request);
             let limit = find_limit(&totals);
             DirectionResult {
                 direction,

@@ -48,7 +48,7 @@ pub use error::ThroughputError;
 pub use job::Job;
 pub use limit::{Limit, LimitKind};
 pub use measured::{DirectionResult, Measured};
-pub use quantities::{DATAGRAM, ask};
+pub use quantities::{DATAGRAM, build_test_request};
 pub use second::Second;
 pub use served::{ServedEvent, ServerCaps, ServerSpec};
 pub use server::Server;

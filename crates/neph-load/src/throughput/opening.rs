@@ -12,17 +12,17 @@ use neph_wire::throughput::{
 use super::carrier::Carrier;
 use super::control::Control;
 use super::engine::TestEnd;
-use super::error::{READY, ThroughputError};
+use super::error::{AWAITED_READY, ThroughputError};
 use super::job::Job;
 use crate::transfer::{connect, now};
 
 /// Timeout of each connection, and of all together.
-const PATIENCE: Span = Span::from_secs(10);
+const REPLY_TIMEOUT: Span = Span::from_secs(10);
 /// Interval of repeated hellos, which may be lost.
-const HELLO_EVERY: Span = Span::from_millis(100);
+const HELLO_INTERVAL: Span = Span::from_millis(100);
 
-const GRANT: &str = "whether the test is granted";
-const STARTED: &str = "the start";
+const AWAITED_GRANT: &str = "whether the test is granted";
+const AWAITED_START: &str = "the start";
 
 /// A test that the server has started.
 #[derive(Debug)]
@@ -38,11 +38,14 @@ pub(super) fn start(
     job: &Job,
     stop: &Stop,
 ) -> Result<Started, ThroughputError> {
-    let stream = connect(server, PATIENCE);
+    let stream = connect(server, REPLY_TIMEOUT);
     let stream = stream.map_err(ThroughputError::socket("connect to", server))?;
     let mut control = Control::new(stream, server, &[])?;
-    if let Job::Throughput(ask) = job
-        && let Some(name) = ask.congestion.as_deref().filter(|_| ask.direction.has_up())
+    if let Job::Throughput(test_request) = job
+        && let Some(name) = test_request
+            .congestion
+            .as_deref()
+            .filter(|_| test_request.direction.has_up())
     {
         let refused = |reason| ThroughputError::Refused {
             peer: server,
@@ -51,15 +54,15 @@ pub(super) fn start(
         control.try_congestion(name).map_err(refused)?;
     }
     control.send(&job.message())?;
-    let token = match control.await_message(GRANT, PATIENCE, stop)? {
+    let token = match control.await_message(AWAITED_GRANT, REPLY_TIMEOUT, stop)? {
         ServerMessage::Granted { token } => token,
-        other => return Err(unexpected(server, other, GRANT)),
+        other => return Err(unexpected(server, other, AWAITED_GRANT)),
     };
     let carriers = open(&mut control, job, token, stop)?;
     control.send(&ClientMessage::Start)?;
-    match control.await_message(STARTED, PATIENCE, stop)? {
+    match control.await_message(AWAITED_START, REPLY_TIMEOUT, stop)? {
         ServerMessage::Started => {}
-        other => return Err(unexpected(server, other, STARTED)),
+        other => return Err(unexpected(server, other, AWAITED_START)),
     }
     Ok(Started {
         control,
@@ -83,27 +86,27 @@ fn open(
         };
         carriers.insert(stream, carrier);
     }
-    let latest = now() + PATIENCE;
+    let deadline = now() + REPLY_TIMEOUT;
     let mut hello_at = now();
     loop {
         if now() >= hello_at {
             for (stream, carrier) in &carriers {
                 greet(carrier, *stream, token);
             }
-            hello_at = now() + HELLO_EVERY;
+            hello_at = now() + HELLO_INTERVAL;
         }
-        match control.poll(READY)? {
+        match control.poll(AWAITED_READY)? {
             Some(ServerMessage::Ready) => return Ok(carriers),
-            Some(other) => return Err(unexpected(control.peer(), other, READY)),
+            Some(other) => return Err(unexpected(control.peer(), other, AWAITED_READY)),
             None => {}
         }
         if stop.is_set() {
             return Err(ThroughputError::Stopped);
         }
-        if now() >= latest {
+        if now() >= deadline {
             return Err(ThroughputError::Silent {
                 peer: control.peer(),
-                awaited: READY,
+                awaited: AWAITED_READY,
             });
         }
     }
@@ -115,7 +118,7 @@ fn connection(
     preamble: Preamble,
 ) -> Result<Carrier, ThroughputError> {
     let failed = ThroughputError::socket("connect a stream to", server);
-    let mut stream: TcpStream = connect(server, PATIENCE).map_err(&failed)?;
+    let mut stream: TcpStream = connect(server, REPLY_TIMEOUT).map_err(&failed)?;
     stream.write_all(&preamble.encode()).map_err(&failed)?;
     let carrier = job.connection(stream, TestEnd::Client, preamble.stream);
     carrier.map_err(ThroughputError::socket("set up a stream to", server))

@@ -59,7 +59,7 @@ const fn names(direction: Direction) -> &'static Names {
 }
 
 /// The test of a plan with this duration.
-pub fn ask(test: &ThroughputMeasure, duration: Span, congestion: Option<String>) -> TestRequest {
+pub fn build_test_request(test: &ThroughputMeasure, duration: Span, congestion: Option<String>) -> TestRequest {
     TestRequest {
         version: VERSION,
         protocol: match test.transport {

@@ -16,7 +16,7 @@ pub(super) const MIN_ROOM: usize = 1448;
 /// State that the threads of one end share.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Run<'a> {
-    pub(super) ask: &'a TestRequest,
+    pub(super) test_request: &'a TestRequest,
     pub(super) token: Token,
     pub(super) board: &'a Board,
     pub(super) stop: &'a Stop,
@@ -44,13 +44,13 @@ impl Run<'_> {
 
     /// Duration of the sending.
     pub(super) fn duration(&self) -> Span {
-        Span::from_nanos(i64::try_from(self.ask.duration_ns).unwrap_or(i64::MAX))
+        Span::from_nanos(i64::try_from(self.test_request.duration_ns).unwrap_or(i64::MAX))
     }
 
     /// The rate of one stream, if there is one; the same for all streams of a direction.
     pub(super) fn rate(&self) -> Option<neph_model::BitRate> {
-        let streams = u64::from(self.ask.streams.max(1));
-        let rate = self.ask.rate_bit_s?;
+        let streams = u64::from(self.test_request.streams.max(1));
+        let rate = self.test_request.rate_bit_s?;
         Some(neph_model::BitRate((rate / streams).max(1)))
     }
 }

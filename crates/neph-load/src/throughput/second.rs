@@ -69,11 +69,11 @@ impl Seconds {
 
     /// The remaining seconds at the end. An interval below 100 ms is no second.
     pub(super) fn rest(&mut self, measured: &Measured) -> Vec<Second> {
-        const SHORTEST: u64 = 100_000_000;
+        const MIN_LENGTH_NANOS: u64 = 100_000_000;
         let intervals = [&measured.client, &measured.server];
         let lasting = intervals.into_iter().flat_map(|end| &end.received);
         let lasting = lasting
-            .filter(|interval| !interval.is_late && interval.to_ns >= interval.from_ns + SHORTEST);
+            .filter(|interval| !interval.is_late && interval.to_ns >= interval.from_ns + MIN_LENGTH_NANOS);
         let end = lasting
             .map(|interval| interval.index + 1)
             .max()
@@ -86,7 +86,7 @@ impl Seconds {
 }
 
 fn is_complete(measured: &Measured, index: u32) -> bool {
-    let streams = usize::from(measured.ask.streams);
+    let streams = usize::from(measured.test_request.streams);
     measured.directions().all(|direction| {
         let (sent, received) = of_second(measured.ends(direction), index);
         let has_cpu = |cpu: &[neph_wire::throughput::CpuInterval]| {

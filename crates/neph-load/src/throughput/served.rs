@@ -34,10 +34,10 @@ impl ServerCaps {
             ));
         }
         // A request/response test requests no rate: the cap is checked during the test.
-        let (Some(max), Job::Throughput(ask)) = (self.rate, job) else {
+        let (Some(max), Job::Throughput(test_request)) = (self.rate, job) else {
             return Ok(());
         };
-        match ask.rate_bit_s.map(BitRate) {
+        match test_request.rate_bit_s.map(BitRate) {
             Some(rate) if rate <= max => Ok(()),
             Some(rate) => Err(format!(
                 "{rate} was requested, this server allows at most {max}"
@@ -104,7 +104,7 @@ mod tests {
             streams: 4,
             rate: Some(BitRate(1_000_000_000)),
         };
-        let ask = TestRequest {
+        let test_request = TestRequest {
             version: VERSION,
             protocol: Protocol::Tcp,
             direction: Direction::Up,
@@ -115,29 +115,29 @@ mod tests {
             congestion: None,
             dscp: None,
         };
-        let admit = |ask: &TestRequest| caps.admit(&Job::Throughput(ask.clone()));
-        assert_eq!(admit(&ask), Ok(()));
+        let admit = |test_request: &TestRequest| caps.admit(&Job::Throughput(test_request.clone()));
+        assert_eq!(admit(&test_request), Ok(()));
         let refused = |change: fn(&mut TestRequest)| {
-            let mut changed_ask = ask.clone();
+            let mut changed_ask = test_request.clone();
             change(&mut changed_ask);
             admit(&changed_ask).expect_err("above the cap")
         };
         assert!(
-            refused(|ask| ask.duration_ns += 1)
+            refused(|test_request| test_request.duration_ns += 1)
                 .ends_with(&format!("this server allows at most {}", caps.duration))
         );
-        assert!(refused(|ask| ask.streams = 5).ends_with("this server allows at most 4"));
+        assert!(refused(|test_request| test_request.streams = 5).ends_with("this server allows at most 4"));
         let max = "this server allows at most 1 Gbit/s";
-        assert!(refused(|ask| ask.rate_bit_s = Some(1_000_000_001)).ends_with(max));
-        assert!(refused(|ask| ask.rate_bit_s = None).ends_with(": give a rate"));
+        assert!(refused(|test_request| test_request.rate_bit_s = Some(1_000_000_001)).ends_with(max));
+        assert!(refused(|test_request| test_request.rate_bit_s = None).ends_with(": give a rate"));
         let free = ServerCaps { rate: None, ..caps };
         let unlimited = TestRequest {
             rate_bit_s: None,
-            ..ask
+            ..test_request
         };
         assert_eq!(free.admit(&Job::Throughput(unlimited)), Ok(()));
         let rr = |streams, duration_ns| {
-            let ask = RrTestRequest {
+            let test_request = RrTestRequest {
                 version: VERSION,
                 kind: RrKind::UdpRr,
                 streams,
@@ -146,7 +146,7 @@ mod tests {
                 reply_bytes: 16,
                 dscp: None,
             };
-            caps.admit(&Job::Rr(ask))
+            caps.admit(&Job::Rr(test_request))
         };
         assert_eq!(rr(4, 60_000_000_000), Ok(()));
         assert!(rr(5, 1).is_err_and(|why| why.ends_with("at most 4")));

@@ -25,8 +25,8 @@ use super::slot::Slot;
 /// Maximum number of concurrent threads: connections without their first bytes, and tests.
 const MAX_THREADS: usize = 160;
 /// Timeout of the first bytes of a connection.
-const FIRST: Duration = Duration::from_secs(5);
-/// Maximum number of datagrams per turn.
+const PREAMBLE_TIMEOUT: Duration = Duration::from_secs(5);
+/// Maximum number of datagrams per poll.
 const MAX_HELLOS: usize = 256;
 
 /// A server with an open port.
@@ -96,11 +96,11 @@ impl Server {
                 }
             };
             while !stop.is_set() {
-                let awaited = self.await_something()?;
-                if awaited.hellos {
+                let ready_sockets = self.await_something()?;
+                if ready_sockets.hellos {
                     self.hear_hellos(event);
                 }
-                if awaited.connections
+                if ready_sockets.connections
                     && let Ok((stream, peer)) = self.listening.listener().accept()
                 {
                     greet(AcceptedConnection {
@@ -119,15 +119,15 @@ impl Server {
 
     /// Waits at most a tick for data. While a test accepts connections, this does not.
     fn await_something(&self) -> io::Result<ReadySockets> {
-        let mut awaited = [
+        let mut poll_fds = [
             Awaited::readable(self.hellos.as_fd()),
             Awaited::readable(self.listening.listener().as_fd()),
         ];
         let count = if self.listening.is_lent() { 1 } else { 2 };
-        ppoll::wait(&mut awaited[..count], Some(TICK.to_duration()))?;
+        ppoll::wait(&mut poll_fds[..count], Some(TICK.to_duration()))?;
         Ok(ReadySockets {
-            hellos: awaited[0].has_something(),
-            connections: awaited[1].is_readable(),
+            hellos: poll_fds[0].has_something(),
+            connections: poll_fds[1].is_readable(),
         })
     }
 
@@ -185,13 +185,13 @@ impl Server {
         let mut slot = self.slot.lock();
         let Some(active) = slot.as_mut() else { return };
         let number = preamble.stream;
-        if let Some(ask) = active.of_connections(preamble.token)
+        if let Some(test_request) = active.of_connections(preamble.token)
             && active.is_from(peer.ip())
         {
             // The server accepted it just before it lent its port.
-            let ask = ask.clone();
+            let test_request = test_request.clone();
             drop(slot);
-            answer_connection(&stream, &ask, first.len());
+            answer_connection(&stream, &test_request, first.len());
             return;
         }
         if !active.awaits(preamble.token, number, Protocol::Tcp) || !active.is_from(peer.ip()) {
@@ -231,7 +231,7 @@ impl Serving<'_> {
         first.resize(read.max(Preamble::LEN), 0);
         let filled = stream
             .set_nonblocking(false)
-            .and_then(|()| stream.set_read_timeout(Some(FIRST)))
+            .and_then(|()| stream.set_read_timeout(Some(PREAMBLE_TIMEOUT)))
             .and_then(|()| stream.read_exact(&mut first[read..]));
         if filled.is_err() {
             return;

@@ -8,21 +8,21 @@ use neph_wire::throughput::{ClientMessage, ServerMessage, Token};
 
 use super::carrier::Carrier;
 use super::control::Control;
-use super::engine::{Decision, Engine, TestEnd, Turn};
+use super::engine::{Decision, Engine, TestEnd, TestState};
 use super::error::ThroughputError;
 use super::job::Job;
 use super::listening::Listening;
-use super::rr::{Answering, answer};
+use super::rr::{RrServer, serve};
 use super::served::{ServedEvent, ServerSpec};
 use super::slot::{Active, Slot};
 use crate::transfer::now;
 
 /// Timeout of each step at the client.
-const PATIENCE: Span = Span::from_secs(10);
+const MESSAGE_TIMEOUT: Span = Span::from_secs(10);
 /// Time beyond a test's duration: opening streams, data in flight, last messages.
-const ALLOWANCE: Span = Span::from_secs(30);
-const FIRST: &str = "what is asked for";
-const LATER: &str = "the end of the test";
+const END_MARGIN: Span = Span::from_secs(30);
+const AWAITED_REQUEST: &str = "what is asked for";
+const AWAITED_END: &str = "the end of the test";
 
 /// Serves the request of a connection.
 pub(super) struct Session<'a> {
@@ -37,11 +37,15 @@ pub(super) struct Session<'a> {
 impl Session<'_> {
     /// Serves it until its end.
     pub(super) fn serve(mut self) -> Result<(), ThroughputError> {
-        let first = self.control.await_message(FIRST, PATIENCE, self.stop)?;
-        let job = match first {
-            ClientMessage::Ask(ask) => Job::Throughput(ask),
-            ClientMessage::AskRr(ask) => Job::Rr(ask),
-            ClientMessage::Start | ClientMessage::End => return Err(self.unexpected(FIRST)),
+        let request_message =
+            self.control
+                .await_message(AWAITED_REQUEST, MESSAGE_TIMEOUT, self.stop)?;
+        let job = match request_message {
+            ClientMessage::Ask(test_request) => Job::Throughput(test_request),
+            ClientMessage::AskRr(test_request) => Job::Rr(test_request),
+            ClientMessage::Start | ClientMessage::End => {
+                return Err(self.unexpected(AWAITED_REQUEST));
+            }
         };
         let token = match self.admit(&job) {
             Ok(token) => token,
@@ -56,26 +60,26 @@ impl Session<'_> {
             peer,
             job: job.clone(),
         });
-        let ended = self.carry_out(&job, token);
-        let fault = match &ended {
+        let result = self.carry_out(&job, token);
+        let fault = match &result {
             Ok(fault) => fault.clone(),
             Err(error) => Some(error.to_string()),
         };
         (self.event)(ServedEvent::Ended { peer, fault });
-        ended.map(drop)
+        result.map(drop)
     }
 
     /// Reserves the single test slot, if the test is allowed.
     fn admit(&self, job: &Job) -> Result<Token, String> {
         let checked = match job {
-            Job::Throughput(ask) => ask.check(),
-            Job::Rr(ask) => ask.check(),
+            Job::Throughput(test_request) => test_request.check(),
+            Job::Rr(test_request) => test_request.check(),
         };
         checked.map_err(|error| error.to_string())?;
         self.spec.caps.admit(job)?;
-        if let Job::Throughput(ask) = job
-            && ask.direction.has_down()
-            && let Some(name) = ask.congestion.as_deref()
+        if let Job::Throughput(test_request) = job
+            && test_request.direction.has_down()
+            && let Some(name) = test_request.congestion.as_deref()
         {
             self.control.try_congestion(name)?;
         }
@@ -83,10 +87,10 @@ impl Session<'_> {
         let token = Token(random::token().map_err(|error| error.to_string())?);
         let mut slot = self.slot.lock();
         if let Some(active) = slot.as_ref() {
-            let left = (active.until - now()).max(Span::ZERO).nanos() / 1_000_000_000;
+            let remaining_seconds = (active.until - now()).max(Span::ZERO).nanos() / 1_000_000_000;
             let other = active.peer.ip().to_canonical();
             return Err(format!(
-                "busy with a test of {other} for up to {left} s more; retry then"
+                "busy with a test of {other} for up to {remaining_seconds} s more; retry then"
             ));
         }
         *slot = Some(Active {
@@ -94,7 +98,7 @@ impl Session<'_> {
             job: job.clone(),
             peer: self.control.peer(),
             local,
-            until: now() + job.duration() + ALLOWANCE,
+            until: now() + job.duration() + END_MARGIN,
             carriers: BTreeMap::new(),
             is_started: false,
         });
@@ -118,35 +122,35 @@ impl Session<'_> {
         let carriers = self.gather(job)?;
         self.control.send(&ServerMessage::Ready)?;
         let start = "the start";
-        match self.control.await_message(start, PATIENCE, self.stop)? {
+        match self.control.await_message(start, MESSAGE_TIMEOUT, self.stop)? {
             ClientMessage::Start => {}
             _ => return Err(self.unexpected(start)),
         }
         let mut is_ended = false;
         let fault = match job {
-            Job::Throughput(ask) => {
+            Job::Throughput(test_request) => {
                 self.control.send(&ServerMessage::Started)?;
                 let engine = Engine {
                     end: TestEnd::Server,
-                    ask,
+                    test_request,
                     token,
                     read_pause: self.spec.read_pause,
                     permit: &self.spec.permit,
                 };
-                engine.run(carriers, &mut |turn| self.turn(turn, &mut is_ended))?
+                engine.run(carriers, &mut |state| self.poll(state, &mut is_ended))?
             }
-            Job::Rr(ask) => {
-                let answering = Answering {
-                    ask,
+            Job::Rr(test_request) => {
+                let rr_server = RrServer {
+                    test_request,
                     token,
                     client: self.control.peer().ip(),
                     listening: self.listening,
                     spec: self.spec,
                 };
-                let lent = answering.prepare();
+                let lent = rr_server.prepare();
                 self.control.send(&ServerMessage::Started)?;
-                let turn = &mut |turn: Turn<'_>| self.turn(turn, &mut is_ended);
-                answer(&answering, carriers, lent, turn)?
+                let poll = &mut |state: TestState<'_>| self.poll(state, &mut is_ended);
+                serve(&rr_server, carriers, lent, poll)?
             }
         };
         let last = match &fault {
@@ -164,7 +168,7 @@ impl Session<'_> {
 
     /// Waits until all streams are connected.
     fn gather(&mut self, job: &Job) -> Result<BTreeMap<u16, Carrier>, ThroughputError> {
-        let latest = now() + PATIENCE;
+        let deadline = now() + MESSAGE_TIMEOUT;
         loop {
             if let Some(active) = self.slot.lock().as_mut()
                 && active.carriers.len() == usize::from(job.carriers())
@@ -179,7 +183,7 @@ impl Session<'_> {
             if self.control.poll::<ClientMessage>(awaited)?.is_some() {
                 return Err(self.unexpected(awaited));
             }
-            if now() >= latest {
+            if now() >= deadline {
                 let peer = self.control.peer();
                 return Err(ThroughputError::Silent { peer, awaited });
             }
@@ -187,22 +191,26 @@ impl Session<'_> {
     }
 
     /// Sends counts, and checks whether the client has ended the test.
-    fn turn(&mut self, turn: Turn<'_>, is_ended: &mut bool) -> Result<Decision, ThroughputError> {
-        let intervals = turn.board.take();
+    fn poll(
+        &mut self,
+        state: TestState<'_>,
+        is_ended: &mut bool,
+    ) -> Result<Decision, ThroughputError> {
+        let intervals = state.board.take();
         if !intervals.is_empty() {
             self.control.send(&ServerMessage::Intervals(intervals))?;
-        } else if turn.is_over {
+        } else if state.is_over {
             return Ok(Decision::Leave);
         }
         if self.stop.is_set() {
-            turn.halt.set();
+            state.halt.set();
         }
-        match self.control.poll(LATER)? {
+        match self.control.poll(AWAITED_END)? {
             Some(ClientMessage::End) if !*is_ended => {
                 *is_ended = true;
-                turn.halt.set();
+                state.halt.set();
             }
-            Some(_) => return Err(self.unexpected(LATER)),
+            Some(_) => return Err(self.unexpected(AWAITED_END)),
             None => {}
         }
         Ok(Decision::GoOn)
@@ -211,9 +219,9 @@ impl Session<'_> {
     /// Waits for the client to close. Closing with unread data would reset the connection, and the
     /// last messages would be lost.
     fn await_close(&mut self) {
-        let latest = now() + PATIENCE;
-        while now() < latest && !self.stop.is_set() {
-            if self.control.poll::<ClientMessage>(LATER).is_err() {
+        let deadline = now() + MESSAGE_TIMEOUT;
+        while now() < deadline && !self.stop.is_set() {
+            if self.control.poll::<ClientMessage>(AWAITED_END).is_err() {
                 return;
             }
         }

@@ -39,10 +39,10 @@ impl Active {
     /// The request/response test whose transactions are connections, once it has started.
     pub(super) fn of_connections(&self, token: Token) -> Option<&RrTestRequest> {
         match &self.job {
-            Job::Rr(ask)
-                if ask.kind == RrKind::TcpCrr && self.is_started && self.token == token =>
+            Job::Rr(test_request)
+                if test_request.kind == RrKind::TcpCrr && self.is_started && self.token == token =>
             {
-                Some(ask)
+                Some(test_request)
             }
             Job::Rr(_) | Job::Throughput(_) => None,
         }

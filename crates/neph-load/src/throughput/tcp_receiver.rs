@@ -16,7 +16,7 @@ use super::run::{BUDGET_REST, MIN_ROOM, Run, TICK};
 /// Bytes per read.
 const CHUNK: usize = 1 << 20;
 /// How long the first byte may take before time counts without it.
-const FIRST: Span = Span::from_secs(1);
+const START_TIMEOUT: Span = Span::from_secs(1);
 
 /// Receives until the sender ends, the test's time is over, or it is stopped. It reads no faster than
 /// the permit allows: then TCP's receive window slows the sender down.
@@ -26,7 +26,7 @@ pub(super) fn receive(stream: &TcpStream, id: u16, run: Run<'_>) -> io::Result<(
     let mut course = Course::begin();
     let (mut received, mut counted) = (0, 0);
     let end = run.duration();
-    let ended = loop {
+    let result = loop {
         let now = course.elapsed();
         if now >= end || run.stop.is_set() {
             break Ok(());
@@ -52,8 +52,8 @@ pub(super) fn receive(stream: &TcpStream, id: u16, run: Run<'_>) -> io::Result<(
             }
             Err(error) if error.kind() == ErrorKind::WouldBlock => {
                 let until = end.min(course.due()).min(now + TICK);
-                let max = (until - now).to_duration();
-                ppoll::wait(&mut [Awaited::readable(stream.as_fd())], Some(max))?;
+                let max_wait = (until - now).to_duration();
+                ppoll::wait(&mut [Awaited::readable(stream.as_fd())], Some(max_wait))?;
                 course.waited_since(now);
             }
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
@@ -62,16 +62,16 @@ pub(super) fn receive(stream: &TcpStream, id: u16, run: Run<'_>) -> io::Result<(
         }
     };
     put(id, run, course.pass(course.elapsed()), received - counted);
-    ended
+    result
 }
 
 /// Waits for the first byte: time counts from its arrival on.
 fn await_first(stream: &TcpStream, run: Run<'_>) -> io::Result<()> {
     let start = Course::begin();
-    while start.elapsed() < FIRST && !run.stop.is_set() {
-        let mut awaited = [Awaited::readable(stream.as_fd())];
-        ppoll::wait(&mut awaited, Some(TICK.to_duration()))?;
-        if awaited[0].has_something() {
+    while start.elapsed() < START_TIMEOUT && !run.stop.is_set() {
+        let mut poll_fds = [Awaited::readable(stream.as_fd())];
+        ppoll::wait(&mut poll_fds, Some(TICK.to_duration()))?;
+        if poll_fds[0].has_something() {
             break;
         }
     }

@@ -22,13 +22,13 @@ use crate::pace::Pace;
 /// Bytes per write.
 const CHUNK: usize = 512 << 10;
 /// A rate-limited sender writes the bytes of this time at once.
-const STEP: Span = Span::from_millis(1);
+const BURST_INTERVAL: Span = Span::from_millis(1);
 
 /// Sends until the test's time is over or it is stopped.
 pub(super) fn send(stream: TcpStream, id: u16, run: Run<'_>) -> io::Result<()> {
     stream.set_nonblocking(true)?;
     let mut sender = Sender {
-        before: Counters::read(&stream)?,
+        start_counters: Counters::read(&stream)?,
         course: Course::begin(),
         pace: Pace::new(run.rate()),
         buffer: pattern(run.rate()),
@@ -38,19 +38,19 @@ pub(super) fn send(stream: TcpStream, id: u16, run: Run<'_>) -> io::Result<()> {
         id,
         run,
     };
-    let ended = sender.work();
+    let result = sender.work();
     let passed = sender.course.pass(sender.course.elapsed());
     sender.put(passed)?;
     // Unsent data is not part of the test: a reset frees the path at once.
     let socket = socket2::Socket::from(sender.stream);
     socket.set_linger(Some(Duration::ZERO))?;
-    ended
+    result
 }
 
 /// Incompressible bytes of one write.
 fn pattern(rate: Option<BitRate>) -> Vec<u8> {
     let step = |rate: BitRate| {
-        let bytes = u128::from(rate.bits_per_second()) * u128::from(STEP.nanos().unsigned_abs())
+        let bytes = u128::from(rate.bits_per_second()) * u128::from(BURST_INTERVAL.nanos().unsigned_abs())
             / 8_000_000_000;
         usize::try_from(bytes)
             .unwrap_or(CHUNK)
@@ -76,7 +76,7 @@ struct Sender<'a> {
     buffer: Vec<u8>,
     sent: u64,
     counted: u64,
-    before: Counters,
+    start_counters: Counters,
 }
 
 impl Sender<'_> {
@@ -110,8 +110,8 @@ impl Sender<'_> {
                     self.run.spend(count);
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    let mut awaited = [Awaited::writable(self.stream.as_fd())];
-                    ppoll::wait(&mut awaited, Some((until - now).to_duration()))?;
+                    let mut poll_fds = [Awaited::writable(self.stream.as_fd())];
+                    ppoll::wait(&mut poll_fds, Some((until - now).to_duration()))?;
                     self.course.waited_since(now);
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
@@ -134,11 +134,11 @@ impl Sender<'_> {
             paced_ns: passed.paced_ns,
             cpu_ns: passed.cpu_ns,
             core: passed.core,
-            tcp: Some(difference(&self.before, &now)),
+            tcp: Some(difference(&self.start_counters, &now)),
             ..SentInterval::default()
         };
         self.run.board.lock().sent.push(interval);
-        (self.counted, self.before) = (self.sent, now);
+        (self.counted, self.start_counters) = (self.sent, now);
         Ok(())
     }
 }

@@ -11,7 +11,7 @@ use neph_wire::throughput::{Direction, Protocol, TestRequest, VERSION};
 
 use super::*;
 
-fn ask(protocol: Protocol, direction: Direction) -> TestRequest {
+fn test_request(protocol: Protocol, direction: Direction) -> TestRequest {
     TestRequest {
         version: VERSION,
         protocol,
@@ -39,10 +39,10 @@ fn spec(read_pause: Span) -> ServerSpec {
     }
 }
 
-const fn request_of(server: SocketAddr, ask: &TestRequest) -> ThroughputRequest<'_> {
+const fn request_of(server: SocketAddr, test_request: &TestRequest) -> ThroughputRequest<'_> {
     ThroughputRequest {
         server,
-        ask,
+        test_request,
         permit: &Permit::ANYTHING,
     }
 }
@@ -69,11 +69,11 @@ fn with_server<T>(spec: &ServerSpec, work: impl FnOnce(&Server) -> T) -> T {
     })
 }
 
-fn measured(ask: &TestRequest, spec: &ServerSpec) -> (Measured, Vec<Second>) {
+fn measured(test_request: &TestRequest, spec: &ServerSpec) -> (Measured, Vec<Second>) {
     with_server(spec, |server| {
         let mut seconds = Vec::new();
         let measured = measure(
-            request_of(server.address(), ask),
+            request_of(server.address(), test_request),
             &Stop::new(),
             &mut |second| {
                 seconds.push(second.clone());
@@ -94,7 +94,7 @@ fn is_near(rate: BitRate, percent: f64) -> bool {
 fn the_target_rate_is_reached_with_each_protocol_and_direction() {
     for protocol in [Protocol::Tcp, Protocol::Udp] {
         for direction in [Direction::Up, Direction::Down] {
-            let (measured, seconds) = measured(&ask(protocol, direction), &spec(Span::ZERO));
+            let (measured, seconds) = measured(&test_request(protocol, direction), &spec(Span::ZERO));
             assert_eq!(measured.fault, None);
             let [result] = &measured.results()[..] else {
                 panic!("one direction")
@@ -119,7 +119,7 @@ fn both_directions_are_measured_at_the_same_time_on_all_streams() {
     for protocol in [Protocol::Tcp, Protocol::Udp] {
         let two = TestRequest {
             streams: 2,
-            ..ask(protocol, Direction::Both)
+            ..test_request(protocol, Direction::Both)
         };
         let (measured, seconds) = measured(&two, &spec(Span::ZERO));
         let results = measured.results();
@@ -147,7 +147,7 @@ fn a_receiver_that_reads_slowly_is_named() {
     for protocol in [Protocol::Tcp, Protocol::Udp] {
         let max = TestRequest {
             rate_bit_s: None,
-            ..ask(protocol, Direction::Up)
+            ..test_request(protocol, Direction::Up)
         };
         let (measured, _) = measured(&max, &slow);
         let limit = &measured.results()[0].limit;
@@ -161,9 +161,9 @@ fn a_busy_server_refuses_with_the_wait_and_a_stop_keeps_results() {
         let (stop, address) = (Stop::new(), server.address());
         let long = TestRequest {
             duration_ns: 30_000_000_000,
-            ..ask(Protocol::Tcp, Direction::Up)
+            ..test_request(Protocol::Tcp, Direction::Up)
         };
-        let other = ask(Protocol::Udp, Direction::Down);
+        let other = test_request(Protocol::Udp, Direction::Down);
         let mut refusal = None;
         let measured = measure(request_of(address, &long), &stop, &mut |_| {
             refusal.get_or_insert_with(|| {
@@ -207,7 +207,7 @@ fn nonsense_from_clients_does_not_harm_the_throughput_server() {
             stream.write_all(nonsense).expect("it is sent");
         }
         let measured = measure(
-            request_of(server.address(), &ask(Protocol::Tcp, Direction::Up)),
+            request_of(server.address(), &test_request(Protocol::Tcp, Direction::Up)),
             &Stop::new(),
             &mut |_| {},
         );
@@ -219,7 +219,7 @@ fn nonsense_from_clients_does_not_harm_the_throughput_server() {
 fn a_datagram_above_the_mtu_goes_in_fragments() {
     let large = TestRequest {
         datagram_bytes: 65_507,
-        ..ask(Protocol::Udp, Direction::Up)
+        ..test_request(Protocol::Udp, Direction::Up)
     };
     let (measured, _) = measured(&large, &spec(Span::ZERO));
     let totals = &measured.results()[0].totals;
@@ -234,14 +234,14 @@ fn senders_stay_within_the_rate_of_their_permit_with_each_protocol() {
             ..Budgets::default()
         };
         let permit = Permit::new(AllowedTargets::default(), budgets, 0);
-        let ask = TestRequest {
+        let test_request = TestRequest {
             rate_bit_s: None,
-            ..ask(protocol, Direction::Up)
+            ..test_request(protocol, Direction::Up)
         };
         let measured = with_server(&spec(Span::ZERO), |server| {
             let within = ThroughputRequest {
                 permit: &permit,
-                ..request_of(server.address(), &ask)
+                ..request_of(server.address(), &test_request)
             };
             measure(within, &Stop::new(), &mut |_| {}).expect("it is measured")
         });
@@ -272,11 +272,11 @@ fn receivers_stay_within_their_permit_and_leave_room_for_messages_after_the_test
             permit: permit.clone(),
             ..spec(Span::ZERO)
         };
-        let ask = TestRequest {
+        let test_request = TestRequest {
             rate_bit_s,
-            ..ask(protocol, Direction::Up)
+            ..test_request(protocol, Direction::Up)
         };
-        let (measured, _) = measured(&ask, &server);
+        let (measured, _) = measured(&test_request, &server);
         let goodput = measured.results()[0].totals.goodput.0;
         assert!(
             (15_000_000..=most).contains(&goodput),
@@ -296,8 +296,8 @@ fn results_become_quantities_with_their_limit() {
         streams: 1,
         rate: Some(BitRate(50_000_000)),
     };
-    let ask = super::ask(&test, Span::from_secs(2), None);
-    let (measured, seconds) = measured(&ask, &spec(Span::ZERO));
+    let test_request = super::build_test_request(&test, Span::from_secs(2), None);
+    let (measured, seconds) = measured(&test_request, &spec(Span::ZERO));
     let quantities = measured.quantities();
     for (goodput, loss) in [
         (Quantity::UpGoodput, Quantity::UpLoss),

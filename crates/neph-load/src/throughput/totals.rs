@@ -97,16 +97,16 @@ pub struct Totals {
 
 impl Totals {
     /// Adds up the counts of both ends.
-    pub(super) fn of(ends: DirectionEnds<'_>, ask: &TestRequest) -> Self {
+    pub(super) fn of(ends: DirectionEnds<'_>, test_request: &TestRequest) -> Self {
         let (sent, received) = (&ends.sender.sent, &ends.receiver.received);
         let in_time: Vec<_> = received
             .iter()
             .filter(|interval| !interval.is_late)
             .collect();
         let bytes_of = |values: &mut dyn Iterator<Item = u64>| values.fold(0, u64::saturating_add);
-        let streams = |stream: u16| ask.all_streams() > stream;
+        let streams = |stream: u16| test_request.all_streams() > stream;
         let mut totals = Self {
-            requested: ask.rate_bit_s.map(BitRate),
+            requested: test_request.rate_bit_s.map(BitRate),
             sent_bytes: bytes_of(&mut sent.iter().map(|interval| interval.bytes)),
             received_bytes: bytes_of(&mut in_time.iter().map(|interval| interval.bytes)),
             sender: usage(sent, &ends.sender.cpu),
@@ -122,7 +122,7 @@ impl Totals {
             totals.goodput = add(totals.goodput, rate);
             totals.lasted = totals.lasted.max(lasted);
         }
-        match ask.protocol {
+        match test_request.protocol {
             Protocol::Tcp => totals.tcp = Some(tcp(sent)),
             Protocol::Udp => totals.udp = Some(udp(ends)),
         }

@@ -20,11 +20,11 @@ use super::variation::Delays;
 /// Size of the largest datagram, or of the datagrams that one call joins.
 const BUFFER: usize = 1 << 16;
 /// How long the first datagram may take before time counts without it.
-const FIRST: Span = Span::from_secs(1);
+const START_TIMEOUT: Span = Span::from_secs(1);
 /// After the test's time, reception ends after this long without a datagram.
-const QUIET: Span = Span::from_millis(300);
+const QUIET_TIME: Span = Span::from_millis(300);
 /// Reception ends at most this long after the test's time.
-const LATEST: Span = Span::from_secs(2);
+const MAX_DRAIN_TIME: Span = Span::from_secs(2);
 
 /// Receives until the test's time is over or it is stopped, and then the data in flight.
 pub(super) fn receive(socket: &UdpSocket, id: u16, run: Run<'_>) -> io::Result<()> {
@@ -91,10 +91,10 @@ struct Receiver<'a> {
 impl Receiver<'_> {
     /// Waits for the first datagram: time counts from its arrival on.
     fn await_first(&self) -> io::Result<()> {
-        while self.course.elapsed() < FIRST && !self.run.stop.is_set() {
-            let mut awaited = [Awaited::readable(self.socket.as_fd())];
-            ppoll::wait(&mut awaited, Some(TICK.to_duration()))?;
-            if awaited[0].is_readable() {
+        while self.course.elapsed() < START_TIMEOUT && !self.run.stop.is_set() {
+            let mut poll_fds = [Awaited::readable(self.socket.as_fd())];
+            ppoll::wait(&mut poll_fds, Some(TICK.to_duration()))?;
+            if poll_fds[0].is_readable() {
                 break;
             }
         }
@@ -120,15 +120,15 @@ impl Receiver<'_> {
     }
 
     fn drain(&mut self) -> io::Result<()> {
-        let began = self.course.elapsed();
-        let mut received = began;
+        let drain_start = self.course.elapsed();
+        let mut last_arrival = drain_start;
         loop {
             let now = self.course.elapsed();
-            if now >= received + QUIET || now >= began + LATEST {
+            if now >= last_arrival + QUIET_TIME || now >= drain_start + MAX_DRAIN_TIME {
                 return Ok(());
             }
             if self.hear(now, now + TICK)? {
-                received = self.course.elapsed();
+                last_arrival = self.course.elapsed();
             }
         }
     }
@@ -142,8 +142,8 @@ impl Receiver<'_> {
                 Ok(true)
             }
             Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                let max = (until - now).to_duration();
-                ppoll::wait(&mut [Awaited::readable(self.socket.as_fd())], Some(max))?;
+                let max_wait = (until - now).to_duration();
+                ppoll::wait(&mut [Awaited::readable(self.socket.as_fd())], Some(max_wait))?;
                 self.course.waited_since(now);
                 Ok(false)
             }

@@ -16,11 +16,11 @@ use crate::pace::Pace;
 
 /// A rate-limited sender sends the datagrams of this time at once, at least one. Bursts of a whole
 /// pacing timer overflow small queues (iperf issues 296 and 386).
-const STEP: Span = Span::from_micros(200);
+const BURST_INTERVAL: Span = Span::from_micros(200);
 /// Send buffer in bytes.
-const SEND_ROOM: i32 = 4 << 20;
+const SEND_BUFFER_BYTES: i32 = 4 << 20;
 /// Pause after a refusal because buffers are missing.
-const PAUSE: Span = Span::from_micros(100);
+const RETRY_PAUSE: Span = Span::from_micros(100);
 const EMSGSIZE: i32 = 90;
 const EINVAL: i32 = 22;
 const ENOBUFS: i32 = 105;
@@ -28,10 +28,10 @@ const ENOBUFS: i32 = 105;
 /// Sends until the test's time is over or it is stopped.
 pub(super) fn send(socket: &UdpSocket, id: u16, run: Run<'_>) -> io::Result<()> {
     socket.set_nonblocking(true)?;
-    bulk::make_send_room(socket.as_fd(), SEND_ROOM)?;
+    bulk::make_send_room(socket.as_fd(), SEND_BUFFER_BYTES)?;
     // Reduces lateness to the wake-up time. Without it the packet intervals are slightly less even.
     let _ = sched::set_timer_slack(std::time::Duration::from_nanos(1));
-    let size = usize::try_from(run.ask.datagram_bytes).unwrap_or(usize::MAX);
+    let size = usize::try_from(run.test_request.datagram_bytes).unwrap_or(usize::MAX);
     let mut sender = Sender {
         burst: burst(run.rate(), size),
         buffer: vec![
@@ -50,20 +50,20 @@ pub(super) fn send(socket: &UdpSocket, id: u16, run: Run<'_>) -> io::Result<()> 
         run,
     };
     sender.begin_segments();
-    let ended = sender.work();
+    let result = sender.work();
     let passed = sender.course.pass(sender.course.elapsed());
     sender.put(passed);
-    ended
+    result
 }
 
 /// Number of datagrams per call.
 fn burst(rate: Option<BitRate>, size: usize) -> usize {
-    let max = (bulk::LARGEST_BURST / size.max(1)).clamp(1, bulk::MAX_SEGMENTS);
-    let Some(rate) = rate else { return max };
-    let bits = u128::from(rate.bits_per_second()) * u128::from(STEP.nanos().unsigned_abs());
+    let max_segments = (bulk::LARGEST_BURST / size.max(1)).clamp(1, bulk::MAX_SEGMENTS);
+    let Some(rate) = rate else { return max_segments };
+    let bits = u128::from(rate.bits_per_second()) * u128::from(BURST_INTERVAL.nanos().unsigned_abs());
     let bytes = bits / 8_000_000_000;
     let count = usize::try_from(bytes).unwrap_or(usize::MAX) / size.max(1);
-    count.clamp(1, max)
+    count.clamp(1, max_segments)
 }
 
 struct Sender<'a> {
@@ -136,8 +136,8 @@ impl Sender<'_> {
         };
         match (error.kind(), error.raw_os_error()) {
             (ErrorKind::WouldBlock, _) => {
-                let mut awaited = [Awaited::writable(self.socket.as_fd())];
-                ppoll::wait(&mut awaited, Some((until - now).to_duration()))?;
+                let mut poll_fds = [Awaited::writable(self.socket.as_fd())];
+                ppoll::wait(&mut poll_fds, Some((until - now).to_duration()))?;
                 self.course.waited_since(now);
                 Ok(())
             }
@@ -148,7 +148,7 @@ impl Sender<'_> {
             (ErrorKind::Interrupted, _) => Ok(()),
             (_, Some(ENOBUFS)) | (ErrorKind::ConnectionRefused, _) => {
                 self.refused += self.burst as u64;
-                clock::nap(PAUSE.to_duration());
+                clock::nap(RETRY_PAUSE.to_duration());
                 self.course.waited_since(now);
                 Ok(())
             }

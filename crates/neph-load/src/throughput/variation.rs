@@ -9,9 +9,9 @@ use super::reservoir::Reservoir;
 use super::sequence::Arrival;
 
 /// Maximum sample size of an interval's percentiles.
-const OF_INTERVAL: usize = 2048;
+const MAX_INTERVAL_SAMPLES: usize = 2048;
 /// Maximum sample size of a stream's percentiles.
-const OF_STREAM: usize = 1 << 15;
+const MAX_STREAM_SAMPLES: usize = 1 << 15;
 
 /// Interarrival jitter, in sixteenths of nanoseconds (RFC 3550, appendix A.8).
 #[derive(Clone, Copy, Debug, Default)]
@@ -90,8 +90,8 @@ impl Default for Delays {
             jitter: Jitter::default(),
             least: i64::MAX,
             last: None,
-            interval: Samples::new(OF_INTERVAL),
-            stream: Samples::new(OF_STREAM),
+            interval: Samples::new(MAX_INTERVAL_SAMPLES),
+            stream: Samples::new(MAX_STREAM_SAMPLES),
         }
     }
 }
@@ -129,7 +129,7 @@ impl Delays {
     /// Returns and resets the interval's samples. Its PDV is relative to the least delay of the
     /// stream so far.
     pub(crate) fn take_interval(&mut self) -> Variation {
-        let samples = std::mem::replace(&mut self.interval, Samples::new(OF_INTERVAL));
+        let samples = std::mem::replace(&mut self.interval, Samples::new(MAX_INTERVAL_SAMPLES));
         samples.variation(self.least)
     }
 

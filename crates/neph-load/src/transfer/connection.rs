@@ -11,8 +11,8 @@ use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 use super::driver::now;
 
 /// Connects from any port.
-pub(crate) fn connect(address: SocketAddr, patience: Span) -> io::Result<TcpStream> {
-    TcpStream::connect_timeout(&address, patience.to_duration())
+pub(crate) fn connect(address: SocketAddr, timeout: Span) -> io::Result<TcpStream> {
+    TcpStream::connect_timeout(&address, timeout.to_duration())
 }
 
 /// An unconnected socket with this source port (0: any). It will be closed by a RST: the port
@@ -35,9 +35,9 @@ pub(crate) fn bind_source_port(address: SocketAddr, source_port: u16) -> io::Res
 pub(crate) fn connect_from(
     socket: Socket,
     address: SocketAddr,
-    patience: Span,
+    timeout: Span,
 ) -> io::Result<TcpStream> {
-    socket.connect_timeout(&SockAddr::from(address), patience.to_duration())?;
+    socket.connect_timeout(&SockAddr::from(address), timeout.to_duration())?;
     Ok(socket.into())
 }
 
@@ -54,7 +54,7 @@ pub(crate) enum Unanswered {
 pub(crate) fn greet(
     stream: &mut TcpStream,
     hello: &Hello,
-    patience: Span,
+    timeout: Span,
     stop: &Stop,
 ) -> Result<HelloReply, Unanswered> {
     let mut bytes = Vec::with_capacity(HELLO_LEN);
@@ -63,7 +63,7 @@ pub(crate) fn greet(
     stream
         .set_read_timeout(Some(Stop::POLL_INTERVAL.to_duration()))
         .and_then(|()| stream.write_all(&bytes))
-        .and_then(|()| read_reply(stream, &mut reply, patience, stop))
+        .and_then(|()| read_reply(stream, &mut reply, timeout, stop))
         .map_err(Unanswered::Io)?;
     HelloReply::decode(&reply).map_err(Unanswered::Frame)
 }
@@ -71,10 +71,10 @@ pub(crate) fn greet(
 fn read_reply(
     stream: &mut TcpStream,
     reply: &mut [u8],
-    patience: Span,
+    timeout: Span,
     stop: &Stop,
 ) -> io::Result<()> {
-    let latest = now() + patience;
+    let deadline = now() + timeout;
     let mut filled = 0;
     while filled < reply.len() {
         match stream.read(&mut reply[filled..]) {
@@ -84,7 +84,7 @@ fn read_reply(
             Err(error) if is_late(&error) && stop.is_set() => {
                 return Err(ErrorKind::Interrupted.into());
             }
-            Err(error) if is_late(&error) && now() < latest => {}
+            Err(error) if is_late(&error) && now() < deadline => {}
             Err(error) => return Err(error),
         }
     }

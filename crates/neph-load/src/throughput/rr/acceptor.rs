@@ -13,13 +13,13 @@ use super::guard::Guard;
 use super::pieces::{Moved, buffer, is_pause, put, take};
 
 /// Timeout of a connection: one that sends nothing would delay others.
-const FIRST: Span = Span::from_secs(1);
+const REQUEST_TIMEOUT: Span = Span::from_secs(1);
 
 /// Accepts the connections of a test.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Acceptor<'a> {
     pub(super) listening: &'a Listening,
-    pub(super) ask: &'a RrTestRequest,
+    pub(super) test_request: &'a RrTestRequest,
     pub(super) token: Token,
     /// The client's address; connections of others are handed back.
     pub(super) client: IpAddr,
@@ -36,14 +36,14 @@ enum Outcome {
 impl Acceptor<'_> {
     /// Accepts and answers until it is stopped.
     pub(super) fn work(&self, stop: &Stop, mut guard: Guard<'_>) -> io::Result<()> {
-        let ended = self.accept(stop, &mut guard);
+        let result = self.accept(stop, &mut guard);
         guard.recorder.finish();
-        ended
+        result
     }
 
     fn accept(&self, stop: &Stop, guard: &mut Guard<'_>) -> io::Result<()> {
-        let mut request = buffer(self.ask.request_bytes);
-        let reply = buffer(self.ask.reply_bytes);
+        let mut request = buffer(self.test_request.request_bytes);
+        let reply = buffer(self.test_request.reply_bytes);
         while !stop.is_set() {
             let (stream, peer) = match self.listening.listener().accept() {
                 Ok(accepted) => accepted,
@@ -83,12 +83,12 @@ impl Acceptor<'_> {
     /// Reads a request, answers it and closes the connection.
     fn serve(&self, mut stream: TcpStream, request: &mut [u8], reply: &[u8]) -> Outcome {
         let mut count = 0;
-        let mut since = None;
+        let mut wait_start = None;
         while count < Preamble::LEN {
             match stream.read(&mut request[count..]) {
                 Ok(0) => return Outcome::Broken,
-                Ok(more) => count += more,
-                Err(error) if is_pause(&error) && !is_late(&mut since) => {}
+                Ok(count_more) => count += count_more,
+                Err(error) if is_pause(&error) && !is_late(&mut wait_start) => {}
                 Err(_) => return Outcome::Broken,
             }
             // The control connection of another test.
@@ -100,7 +100,7 @@ impl Acceptor<'_> {
         if preamble.is_none_or(|preamble| preamble.token != self.token) {
             return Outcome::Other(stream, count);
         }
-        match finish(&stream, self.ask, count, reply) {
+        match finish(&stream, self.test_request, count, reply) {
             Ok(Moved::All) => Outcome::Answered,
             Ok(_) | Err(_) => Outcome::Broken,
         }
@@ -110,33 +110,33 @@ impl Acceptor<'_> {
 /// Answers a connection from which `read` bytes of the request were read, and closes it.
 pub(in crate::throughput) fn answer_connection(
     stream: &TcpStream,
-    ask: &RrTestRequest,
+    test_request: &RrTestRequest,
     read: usize,
 ) {
     // The client counts a broken connection.
-    let _ = finish(stream, ask, read, &buffer(ask.reply_bytes));
+    let _ = finish(stream, test_request, read, &buffer(test_request.reply_bytes));
 }
 
 /// Reads the rest of a request, and writes the reply.
-fn finish(stream: &TcpStream, ask: &RrTestRequest, read: usize, reply: &[u8]) -> io::Result<Moved> {
+fn finish(stream: &TcpStream, test_request: &RrTestRequest, read: usize, reply: &[u8]) -> io::Result<Moved> {
     // A client that does not read must not block this thread.
     stream.set_read_timeout(Some(TICK.to_duration()))?;
     stream.set_write_timeout(Some(TICK.to_duration()))?;
     let size = |bytes: u32| usize::try_from(bytes).unwrap_or(usize::MAX);
-    let mut since = None;
-    let mut look = || !is_late(&mut since);
-    let left = size(ask.request_bytes).saturating_sub(read);
-    if left > 0 {
-        let moved = take(stream, &mut buffer(ask.request_bytes), left, &mut look)?;
+    let mut wait_start = None;
+    let mut go_on = || !is_late(&mut wait_start);
+    let remaining = size(test_request.request_bytes).saturating_sub(read);
+    if remaining > 0 {
+        let moved = take(stream, &mut buffer(test_request.request_bytes), remaining, &mut go_on)?;
         if moved != Moved::All {
             return Ok(moved);
         }
     }
-    put(stream, reply, size(ask.reply_bytes), &mut look)
+    put(stream, reply, size(test_request.reply_bytes), &mut go_on)
 }
 
-fn is_late(since: &mut Option<RawNanos>) -> bool {
+fn is_late(wait_start: &mut Option<RawNanos>) -> bool {
     let now = clock::raw();
-    let since = *since.get_or_insert(now);
-    Span::from_nanos(now.0 - since.0) >= FIRST
+    let wait_start = *wait_start.get_or_insert(now);
+    Span::from_nanos(now.0 - wait_start.0) >= REQUEST_TIMEOUT
 }

@@ -10,7 +10,7 @@ use neph_wire::throughput::{Preamble, RrInterval, RrKind};
 use super::super::board::Board;
 use super::super::carrier::Carrier;
 use super::super::dialogue::Dialogue;
-use super::super::engine::{Decision, Turn, run_streams};
+use super::super::engine::{Decision, TestState, run_streams};
 use super::super::error::ThroughputError;
 use super::super::job::Job;
 use super::super::opening::{Started, start};
@@ -21,7 +21,7 @@ use super::recorder::{Recorder, Sink};
 use super::rtts::Rtts;
 use super::second::{RrSecond, Seconds, per_second};
 use super::spec::{RrRequest, RrSpec};
-use super::{datagram_asker, stream_asker};
+use super::{datagram_client, stream_client};
 
 /// Measures until the duration is over or `stop` is set. `on_second` gets each second with its RTTs
 /// once both ends have counted it.
@@ -54,12 +54,12 @@ pub fn measure(
         let recorder = Recorder::of_client(stream, job.duration(), board, &sink);
         match part {
             Some(Carrier::Udp(socket)) => {
-                datagram_asker::ask(&socket, request, token, stop, recorder)
+                datagram_client::run_transactions(&socket, request, token, stop, recorder)
             }
-            Some(Carrier::Tcp(stream)) => stream_asker::ask(&stream, request, stop, recorder),
+            Some(Carrier::Tcp(stream)) => stream_client::run_transactions(&stream, request, stop, recorder),
             None => {
                 let preamble = Preamble { stream, token };
-                stream_asker::ask_anew(request, preamble, stop, recorder)
+                stream_client::run_connections(request, preamble, stop, recorder)
             }
         }
     };
@@ -71,7 +71,7 @@ pub fn measure(
         sink: &sink,
         on_second,
     };
-    let fault = run_streams(parts, &work, &mut |turn| Ok(client.turn(turn)))?;
+    let fault = run_streams(parts, &work, &mut |state| Ok(client.poll(state)))?;
     Ok(client.finish(server, spec, fault))
 }
 
@@ -85,8 +85,8 @@ struct Client<'a> {
 }
 
 impl Client<'_> {
-    fn turn(&mut self, turn: Turn<'_>) -> Decision {
-        let decision = self.dialogue.turn(turn);
+    fn poll(&mut self, state: TestState<'_>) -> Decision {
+        let decision = self.dialogue.poll(state);
         // RTTs are added before their interval, so they exist for every interval.
         for part in self.sink.take() {
             self.rtts.merge(&part.rtts);

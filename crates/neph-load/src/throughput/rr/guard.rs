@@ -12,13 +12,13 @@ use super::super::served::ServerSpec;
 use super::recorder::Recorder;
 
 /// A stream without a request for this long ends the test.
-const IDLE: Span = Span::from_secs(60);
+const IDLE_TIMEOUT: Span = Span::from_secs(60);
 /// How long after the end of the test a client may still send requests.
-const ALLOWANCE: Span = Span::from_secs(30);
+const END_MARGIN: Span = Span::from_secs(30);
 /// Requests per reading of the clock: exact times are not needed here.
-const READ_EVERY: u64 = 8;
+const REQUESTS_PER_CLOCK_READ: u64 = 8;
 /// Interval over which a rate is checked.
-const RATE_OVER: Span = Span::from_secs(1);
+const RATE_WINDOW: Span = Span::from_secs(1);
 
 /// Belongs to the thread of a stream.
 #[derive(Debug)]
@@ -41,21 +41,21 @@ pub(super) struct Guard<'a> {
 
 impl<'a> Guard<'a> {
     /// Starts now.
-    pub(super) fn new(ask: &RrTestRequest, spec: &ServerSpec, recorder: Recorder<'a>) -> Self {
-        let duration = Span::from_nanos(i64::try_from(ask.duration_ns).unwrap_or(i64::MAX / 2));
+    pub(super) fn new(test_request: &RrTestRequest, spec: &ServerSpec, recorder: Recorder<'a>) -> Self {
+        let duration = Span::from_nanos(i64::try_from(test_request.duration_ns).unwrap_or(i64::MAX / 2));
         let now = clock::raw();
         let rate = spec.caps.rate.map(|max_rate| Rate {
             most: max_rate,
-            streams: ask.streams,
-            each: ask.request_bytes.max(ask.reply_bytes).into(),
+            streams: test_request.streams,
+            each: test_request.request_bytes.max(test_request.reply_bytes).into(),
             from: now,
             bytes: 0,
         });
         Self {
-            ends_at: recorder.moment(duration + ALLOWANCE),
+            ends_at: recorder.moment(duration + END_MARGIN),
             busy_poll: spec.busy_poll,
             permit: spec.permit.clone(),
-            transaction_bytes: u64::from(ask.request_bytes) + u64::from(ask.reply_bytes),
+            transaction_bytes: u64::from(test_request.request_bytes) + u64::from(test_request.reply_bytes),
             last_request: now,
             last_request_of_all: None,
             rate,
@@ -74,7 +74,7 @@ impl<'a> Guard<'a> {
     pub(super) fn answered(&mut self) -> io::Result<()> {
         self.recorder.count();
         self.uncounted += 1;
-        if self.uncounted < READ_EVERY {
+        if self.uncounted < REQUESTS_PER_CLOCK_READ {
             return Ok(());
         }
         self.read(clock::raw())
@@ -123,8 +123,8 @@ impl<'a> Guard<'a> {
             .last_request_of_all
             .map(|shared| shared.load(Ordering::Relaxed));
         let last_request = of_all.unwrap_or(self.last_request.0);
-        if Span::from_nanos(now.0 - last_request) >= IDLE {
-            return Err(io::Error::other(format!("no request came for {IDLE}")));
+        if Span::from_nanos(now.0 - last_request) >= IDLE_TIMEOUT {
+            return Err(io::Error::other(format!("no request came for {IDLE_TIMEOUT}")));
         }
         self.check_end_time(now)
     }
@@ -132,7 +132,7 @@ impl<'a> Guard<'a> {
     /// Ends a client that continues after the end of its test.
     fn check_end_time(&self, now: RawNanos) -> io::Result<()> {
         if now >= self.ends_at {
-            let late = format!("the client did not end the test {ALLOWANCE} after its time");
+            let late = format!("the client did not end the test {END_MARGIN} after its time");
             return Err(io::Error::other(late));
         }
         Ok(())
@@ -154,7 +154,7 @@ impl Rate {
         let more = self.each.saturating_mul(requests);
         self.bytes = self.bytes.saturating_add(more);
         let passed = now.0 - self.from.0;
-        if passed < RATE_OVER.nanos() {
+        if passed < RATE_WINDOW.nanos() {
             return Ok(());
         }
         let bits = u128::from(self.bytes) * 8 * u128::from(self.streams) * 1_000_000_000;

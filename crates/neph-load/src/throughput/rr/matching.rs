@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 /// Number of remembered lost transactions, to distinguish late replies from duplicates.
-const REMEMBERED: usize = 4_096;
+const MAX_REMEMBERED: usize = 4_096;
 
 /// Meaning of a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,7 +36,7 @@ impl Matching {
         Self {
             current: 0,
             is_outstanding: false,
-            lost: VecDeque::with_capacity(REMEMBERED),
+            lost: VecDeque::with_capacity(MAX_REMEMBERED),
             forgotten: 0,
         }
     }
@@ -54,7 +54,7 @@ impl Matching {
         if !std::mem::take(&mut self.is_outstanding) {
             return;
         }
-        if self.lost.len() == REMEMBERED
+        if self.lost.len() == MAX_REMEMBERED
             && let Some(oldest) = self.lost.pop_front()
         {
             self.forgotten = oldest;
@@ -122,7 +122,7 @@ mod tests {
     fn so_many_losses_that_the_first_is_forgotten_take_no_more_memory() {
         let mut matching = Matching::new();
         let room = matching.lost.capacity();
-        for _ in 0..REMEMBERED + 10 {
+        for _ in 0..MAX_REMEMBERED + 10 {
             matching.begin();
             matching.lose();
         }

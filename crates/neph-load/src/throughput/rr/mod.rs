@@ -6,11 +6,10 @@
 //! without I/O. [`measure`] is the client; the server is that of throughput tests.
 
 mod acceptor;
-mod answering;
 mod client;
 mod connecting;
-mod datagram_answers;
-mod datagram_asker;
+mod datagram_client;
+mod datagram_server;
 mod guard;
 mod matching;
 mod measured;
@@ -19,9 +18,10 @@ mod quantities;
 mod recorder;
 mod rtts;
 mod second;
+mod server;
 mod spec;
-mod stream_answers;
-mod stream_asker;
+mod stream_client;
+mod stream_server;
 #[cfg(test)]
 mod tests;
 mod window;
@@ -34,4 +34,4 @@ pub use second::RrSecond;
 pub use spec::{RrRequest, RrSpec};
 
 pub(super) use acceptor::answer_connection;
-pub(super) use answering::{Answering, answer};
+pub(super) use server::{RrServer, serve};

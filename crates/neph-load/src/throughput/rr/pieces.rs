@@ -6,8 +6,8 @@ use std::io::{self, ErrorKind, Read, Write};
 /// Maximum bytes per call.
 pub(super) const CHUNK: usize = 64 << 10;
 
-/// Parts of a request or reply after which `look` is called even without a pause.
-const LOOK_EVERY: u32 = 16;
+/// Parts of a request or reply after which `go_on` is called even without a pause.
+const PIECES_PER_CHECK: u32 = 16;
 
 /// Result of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,7 +16,7 @@ pub(super) enum Moved {
     All,
     /// The peer closed the connection after this many bytes.
     Closed(usize),
-    /// `look` returned false.
+    /// `go_on` returned false.
     Stopped,
 }
 
@@ -33,29 +33,29 @@ pub(super) fn is_pause(error: &io::Error) -> bool {
     )
 }
 
-/// Receives this many bytes and discards them. Calls `look` at each tick without data, and from
+/// Receives this many bytes and discards them. Calls `go_on` at each tick without data, and from
 /// time to time; it returns whether to continue.
 #[inline]
 pub(super) fn take(
     mut from: impl Read,
     buffer: &mut [u8],
     total: usize,
-    look: &mut dyn FnMut() -> bool,
+    go_on: &mut dyn FnMut() -> bool,
 ) -> io::Result<Moved> {
-    let (mut taken, mut parts) = (0, 0);
-    while taken < total {
-        let end = buffer.len().min(total - taken);
+    let (mut taken_len, mut piece_count) = (0, 0);
+    while taken_len < total {
+        let end = buffer.len().min(total - taken_len);
         match from.read(&mut buffer[..end]) {
-            Ok(0) => return Ok(Moved::Closed(taken)),
+            Ok(0) => return Ok(Moved::Closed(taken_len)),
             Ok(count) => {
-                taken += count;
-                parts += 1;
-                if parts % LOOK_EVERY == 0 && !look() {
+                taken_len += count;
+                piece_count += 1;
+                if piece_count % PIECES_PER_CHECK == 0 && !go_on() {
                     return Ok(Moved::Stopped);
                 }
             }
             Err(error) if is_pause(&error) => {
-                if !look() {
+                if !go_on() {
                     return Ok(Moved::Stopped);
                 }
             }
@@ -65,28 +65,28 @@ pub(super) fn take(
     Ok(Moved::All)
 }
 
-/// Sends this many bytes, repeating `pattern`; calls `look` as [`take`] does.
+/// Sends this many bytes, repeating `pattern`; calls `go_on` as [`take`] does.
 #[inline]
 pub(super) fn put(
     mut to: impl Write,
     pattern: &[u8],
     total: usize,
-    look: &mut dyn FnMut() -> bool,
+    go_on: &mut dyn FnMut() -> bool,
 ) -> io::Result<Moved> {
-    let (mut put, mut parts) = (0, 0);
-    while put < total {
-        let from = put % pattern.len().max(1);
-        let end = pattern.len().min(from + total - put);
-        match to.write(&pattern[from..end]) {
+    let (mut written_len, mut piece_count) = (0, 0);
+    while written_len < total {
+        let start = written_len % pattern.len().max(1);
+        let end = pattern.len().min(start + total - written_len);
+        match to.write(&pattern[start..end]) {
             Ok(count) => {
-                put += count;
-                parts += 1;
-                if parts % LOOK_EVERY == 0 && !look() {
+                written_len += count;
+                piece_count += 1;
+                if piece_count % PIECES_PER_CHECK == 0 && !go_on() {
                     return Ok(Moved::Stopped);
                 }
             }
             Err(error) if is_pause(&error) => {
-                if !look() {
+                if !go_on() {
                     return Ok(Moved::Stopped);
                 }
             }
@@ -141,12 +141,12 @@ mod tests {
     fn bytes_are_counted_however_they_are_cut() {
         let mut buffer = [0; 4];
         let (mut cutter, mut ticks) = (cut(&[1, 0, 3, 9, 0, 2]), 0);
-        let mut look = || {
+        let mut go_on = || {
             ticks += 1;
             true
         };
         assert_eq!(
-            take(&mut cutter, &mut buffer, 10, &mut look).expect("bytes"),
+            take(&mut cutter, &mut buffer, 10, &mut go_on).expect("bytes"),
             Moved::All
         );
         assert_eq!(ticks, 2);

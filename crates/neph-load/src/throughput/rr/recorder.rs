@@ -11,9 +11,9 @@ use super::super::course::{Course, positive};
 use super::rtts::Rtts;
 
 /// A shorter rest of a test is handed over together with the second before.
-const SHORTEST: Span = Span::from_millis(100);
+const MIN_INTERVAL: Span = Span::from_millis(100);
 /// Transactions per sample of the thread's core.
-const LOOK_EVERY: u64 = 1_024;
+const TRANSACTIONS_PER_CHECK: u64 = 1_024;
 
 /// RTTs of a stream in one second.
 #[derive(Debug)]
@@ -42,13 +42,13 @@ impl Sink {
 #[derive(Debug)]
 pub(super) struct Recorder<'a> {
     course: Course,
-    counted: RrInterval,
+    interval_counts: RrInterval,
     rtts: Rtts,
-    began: RawNanos,
+    start: RawNanos,
     /// End of the second.
     due: RawNanos,
     /// A second that ends later is handed over at the end.
-    last: RawNanos,
+    last_interval_start: RawNanos,
     board: &'a Board,
     sink: Option<&'a Sink>,
 }
@@ -61,7 +61,7 @@ impl<'a> Recorder<'a> {
             sink: Some(sink),
             ..Self::of_server(stream, board)
         };
-        recorder.last = recorder.moment(duration - SHORTEST);
+        recorder.last_interval_start = recorder.moment(duration - MIN_INTERVAL);
         recorder.due = recorder.next_due();
         recorder
     }
@@ -69,17 +69,17 @@ impl<'a> Recorder<'a> {
     /// For a server's stream; starts now.
     pub(super) fn of_server(stream: u16, board: &'a Board) -> Self {
         let course = Course::begin();
-        let counted = RrInterval {
+        let interval_counts = RrInterval {
             stream,
             ..RrInterval::default()
         };
         Self {
-            began: course.moment(Span::ZERO),
+            start: course.moment(Span::ZERO),
             due: course.moment(course.due()),
-            last: RawNanos(i64::MAX),
+            last_interval_start: RawNanos(i64::MAX),
             rtts: Rtts::default(),
             course,
-            counted,
+            interval_counts,
             board,
             sink: None,
         }
@@ -92,7 +92,7 @@ impl<'a> Recorder<'a> {
 
     /// Counts of the current second.
     pub(super) const fn counted(&mut self) -> &mut RrInterval {
-        &mut self.counted
+        &mut self.interval_counts
     }
 
     /// Ends a transaction that began at `from` and has its reply; returns when the next one begins.
@@ -106,17 +106,17 @@ impl<'a> Recorder<'a> {
     /// Counts a transaction.
     #[inline]
     pub(super) fn count(&mut self) {
-        self.counted.transactions += 1;
-        if self.counted.transactions.is_multiple_of(LOOK_EVERY) {
+        self.interval_counts.transactions += 1;
+        if self.interval_counts.transactions.is_multiple_of(TRANSACTIONS_PER_CHECK) {
             self.course.look();
         }
     }
 
     /// Ends a lost transaction that began at `from`; returns when the next one begins.
     pub(super) fn lose(&mut self, from: RawNanos, now: RawNanos) -> RawNanos {
-        self.counted.lost += 1;
-        let waited = positive(Span::from_nanos(now.0 - from.0));
-        self.counted.lost_wait_ns = self.counted.lost_wait_ns.saturating_add(waited);
+        self.interval_counts.lost += 1;
+        let elapsed = positive(Span::from_nanos(now.0 - from.0));
+        self.interval_counts.lost_wait_ns = self.interval_counts.lost_wait_ns.saturating_add(elapsed);
         self.rtts.interrupt();
         self.tick(now)
     }
@@ -138,20 +138,20 @@ impl<'a> Recorder<'a> {
 
     fn next_due(&self) -> RawNanos {
         let due = self.course.moment(self.course.due());
-        if due > self.last {
+        if due > self.last_interval_start {
             return RawNanos(i64::MAX);
         }
         due
     }
 
     fn pass(&mut self, now: RawNanos) {
-        let passed = self.course.pass(Span::from_nanos(now.0 - self.began.0));
+        let passed = self.course.pass(Span::from_nanos(now.0 - self.start.0));
         self.due = self.next_due();
         let next = RrInterval {
-            stream: self.counted.stream,
+            stream: self.interval_counts.stream,
             ..RrInterval::default()
         };
-        let mut interval = std::mem::replace(&mut self.counted, next);
+        let mut interval = std::mem::replace(&mut self.interval_counts, next);
         interval.index = passed.index;
         (interval.from_ns, interval.to_ns) = (passed.from_ns, passed.to_ns);
         (interval.cpu_ns, interval.core) = (passed.cpu_ns, passed.core);

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 /// Maximum relative error of percentiles: 1/1024.
 const PRECISION: Precision = Precision::one_part_in(1_024);
 /// Up to this RTT a histogram `with_room` does not allocate: ten seconds.
-const ROOM: u64 = 10_000_000_000;
+const MAX_RTT_NANOS: u64 = 10_000_000_000;
 
 /// RTTs of transactions. Those of several streams, seconds or hosts can be merged.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,7 +23,7 @@ pub struct Rtts {
     differences: u64,
     difference_count: u64,
     /// The previous RTT, if the previous transaction had a reply.
-    before: Option<u64>,
+    previous: Option<u64>,
 }
 
 impl Default for Rtts {
@@ -68,13 +68,13 @@ impl Rtts {
             squares: 0,
             differences: 0,
             difference_count: 0,
-            before: None,
+            previous: None,
         }
     }
 
     /// Empty, with preallocated memory for RTTs up to ten seconds.
     pub fn with_room() -> Self {
-        Self::of(Histogram::with_capacity(PRECISION, ROOM))
+        Self::of(Histogram::with_capacity(PRECISION, MAX_RTT_NANOS))
     }
 
     /// Adds an RTT in nanoseconds.
@@ -84,25 +84,25 @@ impl Rtts {
         self.sum = self.sum.saturating_add(nanos);
         let square = u128::from(nanos) * u128::from(nanos);
         self.squares = self.squares.saturating_add(square);
-        if let Some(before) = self.before {
-            self.differences = self.differences.saturating_add(nanos.abs_diff(before));
+        if let Some(previous) = self.previous {
+            self.differences = self.differences.saturating_add(nanos.abs_diff(previous));
             self.difference_count += 1;
         }
-        self.before = Some(nanos);
+        self.previous = Some(nanos);
     }
 
     /// The next RTT has no predecessor: a transaction was lost.
     pub const fn interrupt(&mut self) {
-        self.before = None;
+        self.previous = None;
     }
 
     /// Removes all but the last RTT; the memory stays allocated.
     pub fn clear(&mut self) {
         let mut histogram = std::mem::take(&mut self.histogram);
         histogram.clear();
-        let before = self.before;
+        let previous = self.previous;
         *self = Self {
-            before,
+            previous,
             ..Self::of(histogram)
         };
     }
@@ -114,7 +114,7 @@ impl Rtts {
         self.squares = self.squares.saturating_add(other.squares);
         self.differences = self.differences.saturating_add(other.differences);
         self.difference_count = self.difference_count.saturating_add(other.difference_count);
-        self.before = None;
+        self.previous = None;
     }
 
     /// Number of RTTs.
@@ -244,7 +244,7 @@ impl From<Parts> for Rtts {
             squares: u128::from(parts.squares_high) << 64 | u128::from(parts.squares_low),
             differences: parts.differences_ns,
             difference_count: parts.difference_count,
-            before: None,
+            previous: None,
         }
     }
 }

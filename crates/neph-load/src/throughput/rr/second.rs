@@ -160,8 +160,8 @@ impl Seconds {
 
 /// An interval below 100 ms, after a stop, is no second.
 const fn is_second(interval: &RrInterval) -> bool {
-    const SHORTEST: u64 = 100_000_000;
-    interval.to_ns >= interval.from_ns.saturating_add(SHORTEST)
+    const MIN_LENGTH_NANOS: u64 = 100_000_000;
+    interval.to_ns >= interval.from_ns.saturating_add(MIN_LENGTH_NANOS)
 }
 
 /// `count` in `length_ns` nanoseconds, per second.

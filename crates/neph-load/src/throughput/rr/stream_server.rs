@@ -11,46 +11,46 @@ use super::guard::Guard;
 use super::pieces::{Moved, buffer, put, take};
 
 /// Answers each request until the client closes the connection or it is stopped.
-pub(super) fn answer(
+pub(super) fn serve(
     stream: &TcpStream,
-    ask: &RrTestRequest,
+    test_request: &RrTestRequest,
     stop: &Stop,
     mut guard: Guard<'_>,
 ) -> io::Result<()> {
     stream.set_nonblocking(guard.busy_poll)?;
-    let ended = answer_on(stream, ask, stop, &mut guard);
+    let result = serve_until_end(stream, test_request, stop, &mut guard);
     guard.recorder.finish();
-    match ended {
+    match result {
         Err(error) if error.kind() == ErrorKind::ConnectionReset => Ok(()),
-        ended => ended,
+        result => result,
     }
 }
 
-fn answer_on(
+fn serve_until_end(
     stream: &TcpStream,
-    ask: &RrTestRequest,
+    test_request: &RrTestRequest,
     stop: &Stop,
     guard: &mut Guard<'_>,
 ) -> io::Result<()> {
-    let (mut request, reply) = (buffer(ask.request_bytes), buffer(ask.reply_bytes));
+    let (mut request, reply) = (buffer(test_request.request_bytes), buffer(test_request.reply_bytes));
     let size = |bytes: u32| usize::try_from(bytes).unwrap_or(usize::MAX);
-    let (requested, answered) = (size(ask.request_bytes), size(ask.reply_bytes));
+    let (request_len, reply_len) = (size(test_request.request_bytes), size(test_request.reply_bytes));
     while !stop.is_set() {
         let mut fault = None;
-        let mut look = || {
+        let mut go_on = || {
             fault = guard.idle(clock::raw()).err();
             fault.is_none() && !stop.is_set()
         };
-        let mut moved = take(stream, &mut request, requested, &mut look)?;
+        let mut moved = take(stream, &mut request, request_len, &mut go_on)?;
         if moved == Moved::All {
             if !guard.await_permit(stop)? {
                 return Ok(());
             }
-            let mut look = || {
+            let mut go_on = || {
                 fault = guard.idle(clock::raw()).err();
                 fault.is_none() && !stop.is_set()
             };
-            moved = put(stream, &reply, answered, &mut look)?;
+            moved = put(stream, &reply, reply_len, &mut go_on)?;
         }
         if let Some(fault) = fault {
             return Err(fault);

@@ -13,35 +13,35 @@ use super::recorder::Recorder;
 use super::window::Window;
 
 /// Answers each request with a reply of the requested size, until it is stopped.
-pub(super) fn answer(
+pub(super) fn serve(
     socket: &UdpSocket,
-    ask: &RrTestRequest,
+    test_request: &RrTestRequest,
     token: Token,
     stop: &Stop,
     mut guard: Guard<'_>,
 ) -> io::Result<()> {
     socket.set_nonblocking(guard.busy_poll)?;
-    let ended = answer_on(socket, ask, token, stop, &mut guard);
+    let result = serve_until_end(socket, test_request, token, stop, &mut guard);
     guard.recorder.finish();
-    ended
+    result
 }
 
-fn answer_on(
+fn serve_until_end(
     socket: &UdpSocket,
-    ask: &RrTestRequest,
+    test_request: &RrTestRequest,
     token: Token,
     stop: &Stop,
     guard: &mut Guard<'_>,
 ) -> io::Result<()> {
-    let requested = usize::try_from(ask.request_bytes).unwrap_or(usize::MAX);
-    let mut request = vec![0; requested + 1];
-    let mut reply = vec![0x5a; usize::try_from(ask.reply_bytes).unwrap_or(usize::MAX)];
+    let request_len = usize::try_from(test_request.request_bytes).unwrap_or(usize::MAX);
+    let mut request = vec![0; request_len + 1];
+    let mut reply = vec![0x5a; usize::try_from(test_request.reply_bytes).unwrap_or(usize::MAX)];
     let mut window = Window::default();
     while !stop.is_set() {
         match socket.recv(&mut request) {
             Ok(length) => {
                 let tag = RrTag::decode(&request[..length]);
-                let tag = tag.filter(|tag| tag.token == token && length == requested);
+                let tag = tag.filter(|tag| tag.token == token && length == request_len);
                 let Some(tag) = tag else {
                     count_foreign(&request[..length], &mut guard.recorder);
                     guard.idle(clock::raw())?;

@@ -18,9 +18,9 @@ use super::recorder::Recorder;
 use super::spec::{RrRequest, RrSpec};
 
 /// Timeout of the last reply after the end of the test.
-const PATIENCE: Span = Span::from_secs(5);
+const LAST_REPLY_TIMEOUT: Span = Span::from_secs(5);
 /// Pause after a connection that was refused or exceeds the permit.
-const PAUSE: Span = Span::from_millis(1);
+const RETRY_PAUSE: Span = Span::from_millis(1);
 
 fn duration(spec: &RrSpec) -> Span {
     Span::from_nanos(i64::try_from(spec.ask.duration_ns).unwrap_or(i64::MAX / 2))
@@ -31,46 +31,46 @@ fn size(bytes: u32) -> usize {
 }
 
 /// Runs transactions on one connection until the time is over or it is stopped.
-pub(super) fn ask(
+pub(super) fn run_transactions(
     stream: &TcpStream,
     rr_request: RrRequest<'_>,
     stop: &Stop,
     mut recorder: Recorder<'_>,
 ) -> io::Result<()> {
     stream.set_nonblocking(rr_request.spec.busy_poll)?;
-    let ended = ask_on(stream, rr_request, stop, &mut recorder);
+    let result = transact_until_end(stream, rr_request, stop, &mut recorder);
     recorder.finish();
-    ended
+    result
 }
 
-fn ask_on(
+fn transact_until_end(
     stream: &TcpStream,
-    of: RrRequest<'_>,
+    rr_request: RrRequest<'_>,
     stop: &Stop,
     recorder: &mut Recorder<'_>,
 ) -> io::Result<()> {
-    let spec = of.spec;
+    let spec = rr_request.spec;
     let (request, mut reply) = (buffer(spec.ask.request_bytes), buffer(spec.ask.reply_bytes));
-    let (requested, answered) = (size(spec.ask.request_bytes), size(spec.ask.reply_bytes));
+    let (request_len, reply_len) = (size(spec.ask.request_bytes), size(spec.ask.reply_bytes));
     let end = recorder.moment(duration(spec));
-    let latest = recorder.moment(duration(spec) + PATIENCE);
-    let mut began = clock::raw();
-    while began < end && !stop.is_set() {
-        if !of.may_begin(began) {
-            clock::nap(PAUSE.to_duration());
-            began = recorder.tick(clock::raw());
+    let deadline = recorder.moment(duration(spec) + LAST_REPLY_TIMEOUT);
+    let mut start = clock::raw();
+    while start < end && !stop.is_set() {
+        if !rr_request.may_begin(start) {
+            clock::nap(RETRY_PAUSE.to_duration());
+            start = recorder.tick(clock::raw());
             continue;
         }
-        let mut look = || {
+        let mut go_on = || {
             let now = recorder.tick(clock::raw());
-            now < latest && !stop.is_set()
+            now < deadline && !stop.is_set()
         };
-        let mut moved = put(stream, &request, requested, &mut look)?;
+        let mut moved = put(stream, &request, request_len, &mut go_on)?;
         if moved == Moved::All {
-            moved = take(stream, &mut reply, answered, &mut look)?;
+            moved = take(stream, &mut reply, reply_len, &mut go_on)?;
         }
         match moved {
-            Moved::All => began = recorder.reply(began, clock::raw()),
+            Moved::All => start = recorder.reply(start, clock::raw()),
             Moved::Stopped => return Ok(()),
             Moved::Closed(_) => return Err(io::Error::other("the server closed the stream")),
         }
@@ -79,7 +79,7 @@ fn ask_on(
 }
 
 /// Runs transactions, each on its own connection, until the time is over or it is stopped.
-pub(super) fn ask_anew(
+pub(super) fn run_connections(
     rr_request: RrRequest<'_>,
     preamble: Preamble,
     stop: &Stop,
@@ -98,21 +98,21 @@ pub(super) fn ask_anew(
         request,
         recorder,
     };
-    let mut began = clock::raw();
-    let mut ended = Ok(());
-    while began < end && !stop.is_set() && ended.is_ok() {
-        if !rr_request.may_begin(began) {
-            clock::nap(PAUSE.to_duration());
-            began = connections.recorder.tick(clock::raw());
+    let mut start = clock::raw();
+    let mut result = Ok(());
+    while start < end && !stop.is_set() && result.is_ok() {
+        if !rr_request.may_begin(start) {
+            clock::nap(RETRY_PAUSE.to_duration());
+            start = connections.recorder.tick(clock::raw());
             continue;
         }
-        match connections.transact(began) {
-            Ok(next) => began = next,
-            Err(error) => ended = Err(error),
+        match connections.transact(start) {
+            Ok(next) => start = next,
+            Err(error) => result = Err(error),
         }
     }
     connections.recorder.finish();
-    ended
+    result
 }
 
 struct Connections<'a> {
@@ -126,21 +126,21 @@ struct Connections<'a> {
 }
 
 impl Connections<'_> {
-    fn transact(&mut self, began: RawNanos) -> io::Result<RawNanos> {
-        match self.carry_out(began) {
+    fn transact(&mut self, start: RawNanos) -> io::Result<RawNanos> {
+        match self.carry_out(start) {
             Ok(Moved::All) => {
                 let now = clock::raw();
-                if now.0 - began.0 <= self.spec.timeout.nanos() {
-                    return Ok(self.recorder.reply(began, now));
+                if now.0 - start.0 <= self.spec.timeout.nanos() {
+                    return Ok(self.recorder.reply(start, now));
                 }
                 // This thread was delayed, so the transaction is late.
-                Ok(self.recorder.lose(began, now))
+                Ok(self.recorder.lose(start, now))
             }
             Ok(Moved::Stopped) if self.stop.is_set() => Ok(clock::raw()),
-            Ok(_) => Ok(self.recorder.lose(began, clock::raw())),
+            Ok(_) => Ok(self.recorder.lose(start, clock::raw())),
             Err(error) if is_passing(&error) => {
-                clock::nap(PAUSE.to_duration());
-                Ok(self.recorder.lose(began, clock::raw()))
+                clock::nap(RETRY_PAUSE.to_duration());
+                Ok(self.recorder.lose(start, clock::raw()))
             }
             Err(error) => Err(error),
         }
@@ -148,11 +148,11 @@ impl Connections<'_> {
 
     /// Connects, sends, receives, and reads the end of the connection. The server closes first, so
     /// that the ports of this host are free at once.
-    fn carry_out(&mut self, began: RawNanos) -> io::Result<Moved> {
+    fn carry_out(&mut self, start: RawNanos) -> io::Result<Moved> {
         let (recorder, stop, timeout) = (&mut self.recorder, self.stop, self.spec.timeout);
-        let mut look = || {
+        let mut go_on = || {
             let now = recorder.tick(clock::raw());
-            Span::from_nanos(now.0 - began.0) < timeout && !stop.is_set()
+            Span::from_nanos(now.0 - start.0) < timeout && !stop.is_set()
         };
         let domain = Domain::for_address(self.server);
         let socket = Socket::new(domain, Type::STREAM, Some(Protocol::TCP))?;
@@ -160,20 +160,20 @@ impl Connections<'_> {
         socket.set_write_timeout(tick)?;
         socket.set_read_timeout(tick)?;
         mark(socket.as_fd(), self.server, self.spec.ask.dscp)?;
-        if !connect(&socket, &self.to, &mut look)? {
+        if !connect(&socket, &self.to, &mut go_on)? {
             return Ok(Moved::Stopped);
         }
-        let (requested, answered) = (
+        let (request_len, reply_len) = (
             size(self.spec.ask.request_bytes),
             size(self.spec.ask.reply_bytes),
         );
-        let moved = put(&socket, &self.request, requested, &mut look)?;
+        let moved = put(&socket, &self.request, request_len, &mut go_on)?;
         if moved != Moved::All {
             return Ok(moved);
         }
         // One byte more than the reply: the end of the connection belongs to the transaction.
-        match take(&socket, &mut self.reply, answered + 1, &mut look)? {
-            Moved::Closed(count) if count == answered => Ok(Moved::All),
+        match take(&socket, &mut self.reply, reply_len + 1, &mut go_on)? {
+            Moved::Closed(count) if count == reply_len => Ok(Moved::All),
             Moved::Stopped => Ok(Moved::Stopped),
             Moved::All | Moved::Closed(_) => Ok(Moved::Closed(0)),
         }

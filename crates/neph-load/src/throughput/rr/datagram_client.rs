@@ -16,11 +16,11 @@ use super::recorder::Recorder;
 use super::spec::{RrRequest, RrSpec};
 
 /// Pause after a request that could not be sent, was refused by the peer, or exceeds the permit.
-const PAUSE: Span = Span::from_millis(1);
+const RETRY_PAUSE: Span = Span::from_millis(1);
 const ENOBUFS: i32 = 105;
 
 /// Runs transactions until the time is over or it is stopped.
-pub(super) fn ask(
+pub(super) fn run_transactions(
     socket: &UdpSocket,
     rr_request: RrRequest<'_>,
     token: Token,
@@ -48,9 +48,9 @@ pub(super) fn ask(
         stop,
         recorder,
     };
-    let ended = work.work();
+    let result = work.work();
     work.recorder.finish();
-    ended
+    result
 }
 
 struct DatagramRequester<'a> {
@@ -68,40 +68,40 @@ struct DatagramRequester<'a> {
 
 impl DatagramRequester<'_> {
     fn work(&mut self) -> io::Result<()> {
-        let mut began = clock::raw();
-        while began < self.end && !self.stop.is_set() {
-            if !self.rr_request.may_begin(began) {
-                clock::nap(PAUSE.to_duration());
-                began = self.recorder.tick(clock::raw());
+        let mut start = clock::raw();
+        while start < self.end && !self.stop.is_set() {
+            if !self.rr_request.may_begin(start) {
+                clock::nap(RETRY_PAUSE.to_duration());
+                start = self.recorder.tick(clock::raw());
                 continue;
             }
-            began = self.transact(began)?;
+            start = self.transact(start)?;
         }
         Ok(())
     }
 
     /// Runs one transaction; returns when the next one begins.
-    fn transact(&mut self, began: RawNanos) -> io::Result<RawNanos> {
+    fn transact(&mut self, start: RawNanos) -> io::Result<RawNanos> {
         let tag = RrTag {
             token: self.token,
             number: self.matching.begin(),
         };
         self.request[..RrTag::LEN].copy_from_slice(&tag.encode());
         if let Err(error) = self.socket.send(&self.request) {
-            return self.refused(began, error);
+            return self.refused(start, error);
         }
         loop {
             match self.socket.recv(&mut self.reply) {
                 Ok(length) => {
                     if self.arrive(length) == Arrival::Reply {
-                        return Ok(self.end(began, clock::raw()));
+                        return Ok(self.end(start, clock::raw()));
                     }
                 }
                 Err(error) if is_pause(&error) => {}
-                Err(error) => return self.refused(began, error),
+                Err(error) => return self.refused(start, error),
             }
             // No data of this transaction arrived: another `recv` would wait as long as the first.
-            if let Some(next) = self.pause(began)? {
+            if let Some(next) = self.pause(start)? {
                 return Ok(next);
             }
         }
@@ -124,22 +124,22 @@ impl DatagramRequester<'_> {
 
     /// Ends a transaction with a reply. It is late if this thread was delayed.
     #[inline]
-    fn end(&mut self, began: RawNanos, now: RawNanos) -> RawNanos {
-        if now.0 - began.0 <= self.spec.timeout.nanos() {
-            return self.recorder.reply(began, now);
+    fn end(&mut self, start: RawNanos, now: RawNanos) -> RawNanos {
+        if now.0 - start.0 <= self.spec.timeout.nanos() {
+            return self.recorder.reply(start, now);
         }
         self.recorder.counted().late += 1;
-        self.recorder.lose(began, now)
+        self.recorder.lose(start, now)
     }
 
     /// Waits until data arrives or the transaction times out.
-    fn pause(&mut self, began: RawNanos) -> io::Result<Option<RawNanos>> {
+    fn pause(&mut self, start: RawNanos) -> io::Result<Option<RawNanos>> {
         loop {
             let now = self.recorder.tick(clock::raw());
-            let waited = Span::from_nanos(now.0 - began.0);
-            if waited >= self.spec.timeout {
+            let elapsed = Span::from_nanos(now.0 - start.0);
+            if elapsed >= self.spec.timeout {
                 self.matching.lose();
-                return Ok(Some(self.recorder.lose(began, now)));
+                return Ok(Some(self.recorder.lose(start, now)));
             }
             if self.stop.is_set() {
                 return Ok(Some(now));
@@ -148,17 +148,17 @@ impl DatagramRequester<'_> {
                 std::hint::spin_loop();
                 return Ok(None);
             }
-            let max = (self.spec.timeout - waited).min(TICK);
-            let mut awaited = [Awaited::readable(self.socket.as_fd())];
-            ppoll::wait(&mut awaited, Some(max.to_duration()))?;
-            if awaited[0].has_something() {
+            let max_wait = (self.spec.timeout - elapsed).min(TICK);
+            let mut poll_fds = [Awaited::readable(self.socket.as_fd())];
+            ppoll::wait(&mut poll_fds, Some(max_wait.to_duration()))?;
+            if poll_fds[0].has_something() {
                 return Ok(None);
             }
         }
     }
 
     /// The peer has no such socket, or this host has no buffer: the transaction is lost at once.
-    fn refused(&mut self, began: RawNanos, error: io::Error) -> io::Result<RawNanos> {
+    fn refused(&mut self, start: RawNanos, error: io::Error) -> io::Result<RawNanos> {
         let is_passing = matches!(
             error.kind(),
             ErrorKind::ConnectionRefused
@@ -170,8 +170,8 @@ impl DatagramRequester<'_> {
         if !is_passing && error.raw_os_error() != Some(ENOBUFS) {
             return Err(error);
         }
-        clock::nap(PAUSE.to_duration());
+        clock::nap(RETRY_PAUSE.to_duration());
         self.matching.lose();
-        Ok(self.recorder.lose(began, clock::raw()))
+        Ok(self.recorder.lose(start, clock::raw()))
     }
 }
