@@ -6,18 +6,18 @@ use libfuzzer_sys::fuzz_target;
 use neph_probe::fuzzing::reported_by_peer;
 use neph_wire::marks::PeerMarks;
 use neph_wire::stamp::{
-    Answer, Auth, ErrorEstimate, FollowUp, Format, Key, Timestamp, decode_reply, decode_request,
+    Auth, ErrorEstimate, FollowUp, Format, Key, ReplyFields, Timestamp, decode_reply, decode_request,
     encode_request, reflect,
 };
 
-fn answer() -> Answer {
-    Answer {
+fn reply_fields() -> ReplyFields {
+    ReplyFields {
         seq: 9,
         receive: Timestamp(1),
         timestamp: Timestamp(2),
         error: ErrorEstimate { synchronized: false, format: Format::Ntp, scale: 0, multiplier: 1 },
         sender_ttl: 255,
-        marks: PeerMarks { rx: Some(1), wall_offset: 5, ..PeerMarks::default() },
+        timestamps: PeerMarks { rx: Some(1), wall_offset: 5, ..PeerMarks::default() },
         follow_up: Some(FollowUp { seq: 8, timestamp: Timestamp(1), method: 2 }),
     }
 }
@@ -25,12 +25,12 @@ fn answer() -> Answer {
 fn exchange(bytes: &[u8], auth: Auth<'_>) {
     let Ok(request) = decode_request(bytes, auth) else { return };
     let mut reply = Vec::new();
-    reflect(&request, &answer(), auth, &mut reply);
+    reflect(&request, &reply_fields(), auth, &mut reply);
     assert_eq!(reply.len(), bytes.len());
     let decoded = decode_reply(&reply, auth).expect("our own reply");
     assert_eq!(decoded.packet.sender_seq, request.packet.seq);
-    assert!(decoded.marks.is_none() || decoded.marks == Some(answer().marks));
-    assert!(decoded.follow_up.is_none() || decoded.follow_up == answer().follow_up);
+    assert!(decoded.timestamps.is_none() || decoded.timestamps == Some(reply_fields().timestamps));
+    assert!(decoded.follow_up.is_none() || decoded.follow_up == reply_fields().follow_up);
 }
 
 fuzz_target!(|bytes: &[u8]| {

@@ -38,9 +38,9 @@ pub(crate) enum ErrorTime {
 }
 
 /// The meaning of the error for the affected messages.
-pub(crate) fn answer_of(error: &io::Error, known: ErrorTime) -> Option<Answer> {
+pub(crate) fn answer_of(error: &io::Error, error_time: ErrorTime) -> Option<Answer> {
     let icmp = |kind| Some(Answer::Icmp(kind));
-    match (error.raw_os_error()?, known) {
+    match (error.raw_os_error()?, error_time) {
         (errno::ECONNREFUSED, _) => Some(Answer::Syn(SynAnswer::Rst)),
         (errno::ECONNRESET | errno::EPIPE, _) => Some(Answer::Reset),
         (errno::EHOSTUNREACH, _) => icmp(IcmpKind::HostUnreachable),
@@ -52,8 +52,8 @@ pub(crate) fn answer_of(error: &io::Error, known: ErrorTime) -> Option<Answer> {
 }
 
 /// The same for a datagram: instead of a RST, its peer sends an ICMP error.
-pub(crate) fn answer_of_datagram(error: &io::Error, known: ErrorTime) -> Option<Answer> {
-    match answer_of(error, known) {
+pub(crate) fn answer_of_datagram(error: &io::Error, error_time: ErrorTime) -> Option<Answer> {
+    match answer_of(error, error_time) {
         Some(Answer::Syn(SynAnswer::Rst)) => Some(Answer::Icmp(IcmpKind::PortUnreachable)),
         other => other,
     }
@@ -76,8 +76,12 @@ pub(crate) fn why(error: &io::Error) -> String {
 }
 
 /// The end of a connection whose socket failed while `doing` something.
-pub(crate) fn parting(doing: &str, error: &io::Error, known: ErrorTime) -> ConnectionEnd {
-    let answer = answer_of(error, known);
+pub(crate) fn to_connection_end(
+    doing: &str,
+    error: &io::Error,
+    error_time: ErrorTime,
+) -> ConnectionEnd {
+    let answer = answer_of(error, error_time);
     ConnectionEnd::new(sentence(doing, error, answer), answer)
 }
 
@@ -95,8 +99,8 @@ mod tests {
     fn a_fault_of_this_host_is_named_with_its_remedy_and_a_refusal_is_the_peers() {
         let message_of = |errno| {
             let error = io::Error::from_raw_os_error(errno);
-            let parting = parting("connect to 192.0.2.1:80", &error, ErrorTime::AtOnce);
-            (parting.answer, parting.why)
+            let end = to_connection_end("connect to 192.0.2.1:80", &error, ErrorTime::AtOnce);
+            (end.answer, end.why)
         };
         for (errno, fault, word) in [
             (EADDRNOTAVAIL, LocalFault::NoPort, "ip_local_port_range"),
@@ -119,7 +123,7 @@ mod tests {
     #[test]
     fn errors_from_icmp_are_no_fault_of_this_host() {
         let error = io::Error::from_raw_os_error(errno::ENETUNREACH);
-        let at = |known| answer_of(&error, known);
+        let at = |error_time| answer_of(&error, error_time);
         assert_eq!(
             at(ErrorTime::AtOnce),
             Some(Answer::Local(LocalFault::NoRoute))

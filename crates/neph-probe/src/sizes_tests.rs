@@ -2,7 +2,7 @@
 
 use neph_model::{Authenticated, MIN_REPLY, StampSizes, stamp_sizes};
 use neph_wire::echo::REPLY_MIN;
-use neph_wire::stamp::{Auth, Key, MARKS_TLV};
+use neph_wire::stamp::{Auth, Key, TIMESTAMPS_TLV_LEN};
 
 /// Header, and a tag of 16 bytes.
 const TAG_TLV: usize = 20;
@@ -16,7 +16,7 @@ fn a_stamp_packet_is_as_long_as_it_is_built() {
     ] {
         let built = StampSizes {
             bare: auth.base_len() as u64,
-            with_marks: (auth.base_len() + MARKS_TLV + tag) as u64,
+            with_marks: (auth.base_len() + TIMESTAMPS_TLV_LEN + tag) as u64,
         };
         assert_eq!(stamp_sizes(authenticated), built);
     }

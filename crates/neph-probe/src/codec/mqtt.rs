@@ -125,14 +125,14 @@ mod tests {
     fn a_refusal_is_one_sentence_with_its_code() {
         let mut codec = Mqtt::new(&spec("mqtt://h"));
         let step = codec.step(&mut [0x20, 2, 0, 5]).expect("a packet");
-        let Step::Took(4, Arrival::Refused(parting)) = step else {
+        let Step::Took(4, Arrival::Refused(end)) = step else {
             panic!("{step:?}");
         };
         assert_eq!(
-            parting.why,
+            end.why,
             "the broker refused the connection: MQTT CONNACK code 5 (not authorized)"
         );
-        assert_eq!(parting.answer.map(neph_model::Answer::code), Some(6005));
+        assert_eq!(end.answer.map(neph_model::Answer::code), Some(6005));
     }
 
     #[test]

@@ -77,8 +77,8 @@ impl Ws {
         };
         if let Err(error) = check_response(&head, &self.key) {
             let answer = (head.status() != 101).then_some(Answer::HttpStatus(head.status()));
-            let parting = ConnectionEnd::new(error.to_string(), answer);
-            return Ok(Step::Took(head.len(), Arrival::Refused(parting)));
+            let end = ConnectionEnd::new(error.to_string(), answer);
+            return Ok(Step::Took(head.len(), Arrival::Refused(end)));
         }
         self.open = true;
         Ok(Step::Took(head.len(), Arrival::Opened))
@@ -136,7 +136,7 @@ impl Codec for Ws {
                 self.ping = Some(payload.to_vec());
                 Arrival::Nothing
             }
-            Event::Close(close) => Arrival::Closed(parting(close)),
+            Event::Close(close) => Arrival::Closed(to_connection_end(close)),
             Event::Message(..) | Event::Pong(_) | Event::Fragment => Arrival::Nothing,
         };
         Ok(Step::Took(consumed, arrival))
@@ -163,7 +163,7 @@ impl Codec for Ws {
 }
 
 /// A close frame as the end of a connection; one without a code counts as 1005 (RFC 6455, 7.1.5).
-fn parting(close: Option<Close<'_>>) -> ConnectionEnd {
+fn to_connection_end(close: Option<Close<'_>>) -> ConnectionEnd {
     let Some(close) = close else {
         let why = "the server closed the WebSocket without a code";
         return ConnectionEnd::new(why, Some(Answer::WebSocketClose(NO_CODE)));

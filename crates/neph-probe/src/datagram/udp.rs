@@ -176,7 +176,7 @@ fn seq_of(packet: &[u8], latest: u64) -> Option<u64> {
 }
 
 fn marks_of(reply: &Reply, latest: u64) -> Option<PeerMarks> {
-    if let Some(mut marks) = reply.marks {
+    if let Some(mut marks) = reply.timestamps {
         if let Some(previous) = &mut marks.previous {
             #[expect(clippy::cast_possible_truncation, reason = "STAMP numbers wrap")]
             let low = previous.seq as u32;

@@ -94,7 +94,7 @@ pub(crate) fn peer_report(reply: &Reply) -> Option<PeerReport> {
     let ttl = (packet.sender_ttl != UNKNOWN).then_some(packet.sender_ttl);
     let format = packet.error.format;
     // Only a neph reflector is known to count its replies: another may return the request's number.
-    let (rx, app_tx, count) = if let Some(marks) = reply.marks {
+    let (rx, app_tx, count) = if let Some(marks) = reply.timestamps {
         (marks.rx.or(marks.app_rx)?, marks.app_tx?, Some(packet.seq))
     } else {
         let receive = packet.receive.to_unix(format).ok()?;

@@ -6,7 +6,9 @@ use std::net::{Ipv4Addr, SocketAddr};
 
 use neph_model::{Entry, Instant, Local, Message, Span, Target, Wall};
 use neph_wire::marks::{PeerMarks, PreviousTx};
-use neph_wire::stamp::{Answer, Auth, ErrorEstimate, Format, Timestamp, decode_request, reflect};
+use neph_wire::stamp::{
+    Auth, ErrorEstimate, Format, ReplyFields, Timestamp, decode_request, reflect,
+};
 
 use super::steps::Steps;
 use crate::datagram::session::Session;
@@ -130,7 +132,7 @@ impl World {
 }
 
 /// Times of the peer, possible or not.
-fn claimed(seq: u32, steps: &mut Steps<'_>) -> Answer {
+fn claimed(seq: u32, steps: &mut Steps<'_>) -> ReplyFields {
     let which = steps.next().unwrap_or(0);
     let mut time = |bit: u8| (which & bit == 0).then(|| steps.number());
     let (rx, app_rx, app_tx, left) = (time(1), time(2), time(4), time(8));
@@ -140,13 +142,13 @@ fn claimed(seq: u32, steps: &mut Steps<'_>) -> Answer {
         let time = unix.and_then(|unix| Timestamp::from_unix(unix, Format::Ntp).ok());
         time.unwrap_or(Timestamp(0))
     };
-    Answer {
+    ReplyFields {
         seq,
         receive: stamp(rx),
         timestamp: stamp(app_tx),
         error: ErrorEstimate::from_nanos(1_000, Format::Ntp),
         sender_ttl: 64,
-        marks: PeerMarks {
+        timestamps: PeerMarks {
             rx,
             app_rx,
             app_tx,

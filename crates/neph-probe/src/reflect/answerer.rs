@@ -110,7 +110,7 @@ impl Answerer {
     /// Records the kernel's send timestamp of the reply that ends at this offset.
     pub(crate) fn sent(&mut self, id: u32, at: Instant<Local>) {
         if let Some(seq) = self.context.outbox.message_at(id) {
-            self.context.departed(PreviousTx {
+            self.context.keep_tx_timestamp(PreviousTx {
                 seq: seq.0,
                 nic_tx: at.nanos(),
             });
@@ -273,7 +273,7 @@ impl Answerer {
             arrived,
             app_tx,
             times.wall_offset(),
-            self.context.take_departed(),
+            self.context.take_tx_timestamp(),
         );
         let end = match &mut self.protocol {
             Protocol::Http(http) => http.reply(request, &timestamps, &mut self.context),

@@ -11,7 +11,7 @@ pub(crate) mod bulk_turn;
 mod caps;
 mod connection_slots;
 mod counters;
-pub(crate) mod departures;
+pub(crate) mod tx_timestamps;
 mod listening;
 pub(crate) mod marks;
 mod network;
@@ -48,7 +48,7 @@ use bulk_turn::BulkGate;
 use caps::Division;
 use connection_slots::ConnectionSlots;
 use counters::Counters;
-use departures::Departures;
+use tx_timestamps::PendingTxTimestamps;
 use listening::Pair;
 use room::Room;
 
@@ -66,7 +66,7 @@ struct ReflectorState {
     stop: Stop,
     bulk: Arc<BulkGate>,
     room: Arc<Room>,
-    departures: Arc<Departures>,
+    tx_timestamps: Arc<PendingTxTimestamps>,
     /// Read once: a reply must not wait for two files.
     clock: Arc<str>,
 }
@@ -145,7 +145,7 @@ impl Reflector {
             stop: Stop::new(),
             bulk: Arc::default(),
             room: Arc::new(caps.room_of_all()),
-            departures: Arc::default(),
+            tx_timestamps: Arc::default(),
             clock: reported_identity(),
         });
         let open = |pair: Pair| {

@@ -57,7 +57,7 @@ pub(super) fn serve(stream: &TcpStream, shared: &ReflectorState, admitted: &Admi
                 budget: Arc::clone(&admitted.budget),
                 bulk: Arc::clone(&shared.bulk),
                 room: Arc::clone(&shared.room),
-                departures: Arc::clone(&shared.departures),
+                tx_timestamps: Arc::clone(&shared.tx_timestamps),
                 clock: Arc::clone(&shared.clock),
                 counters: Arc::clone(&shared.counters),
             },

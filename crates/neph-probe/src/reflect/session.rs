@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use neph_model::{Anchor, Instant, Local};
 use neph_wire::marks::PreviousTx;
-use neph_wire::stamp::{Answer, ErrorEstimate, FollowUp, Format, Timestamp};
+use neph_wire::stamp::{ErrorEstimate, FollowUp, Format, ReplyFields, Timestamp};
 
 use super::marks::{Arrived, marks};
 use super::repeats::Repeats;
@@ -69,7 +69,7 @@ impl Session {
         app_tx: Instant<Local>,
         wall: Anchor<Local>,
         error: ErrorEstimate,
-    ) -> Answer {
+    ) -> ReplyFields {
         let arrived = requested.arrived;
         let time = |at: Instant<Local>| {
             Timestamp::from_unix(wall.to_wall(at).unix_nanos(), Format::Ntp).unwrap_or(Timestamp(0))
@@ -78,13 +78,13 @@ impl Session {
         let previous = self.previous.take();
         let seq = self.replies;
         self.replies = seq.wrapping_add(1);
-        Answer {
+        ReplyFields {
             seq,
             receive: time(arrived.rx.unwrap_or(arrived.app_rx)),
             timestamp: time(app_tx),
             error,
             sender_ttl: requested.ttl,
-            marks: marks(arrived, app_tx, wall.offset().nanos(), previous),
+            timestamps: marks(arrived, app_tx, wall.offset().nanos(), previous),
             follow_up,
         }
     }

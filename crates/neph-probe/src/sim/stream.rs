@@ -15,7 +15,7 @@ use crate::codec::ConnectionEnd;
 use crate::exchange::SendPoint;
 use crate::reflect::answerer::{Answerer, Shares};
 use crate::reflect::budget::Budgets;
-use crate::reflect::departures::Departures;
+use crate::reflect::tx_timestamps::PendingTxTimestamps;
 use crate::report::Note;
 use crate::spec::FlowSpec;
 use crate::stream::session::{Closing, Session, Stamped};
@@ -88,7 +88,7 @@ pub(super) struct World {
     links: BTreeMap<u32, Link>,
     tls: Option<Arc<rustls::ServerConfig>>,
     budgets: Budgets,
-    departures: Arc<Departures>,
+    tx_timestamps: Arc<PendingTxTimestamps>,
     outcomes: Outcomes,
 }
 
@@ -120,7 +120,7 @@ impl World {
             links: BTreeMap::new(),
             tls,
             budgets: Budgets::new(caps),
-            departures: Arc::default(),
+            tx_timestamps: Arc::default(),
             outcomes: Outcomes {
                 messages: Vec::new(),
                 tally: Tally::default(),
@@ -229,8 +229,8 @@ impl World {
             Event::Reset => {
                 self.links.remove(&number);
                 self.outcomes.resets += 1;
-                let parting = ConnectionEnd::new("reset", Some(Answer::Reset));
-                self.session.broke(number, parting, at(self.now));
+                let end = ConnectionEnd::new("reset", Some(Answer::Reset));
+                self.session.broke(number, end, at(self.now));
             }
         }
     }
@@ -264,7 +264,7 @@ impl World {
         let budget = self.budgets.of(peer, at(self.now + PEER_AHEAD));
         let caps = ReflectorCaps::default();
         let shares = Shares {
-            departures: Arc::clone(&self.departures),
+            tx_timestamps: Arc::clone(&self.tx_timestamps),
             ..Shares::separate(&caps, budget.expect("one peer"))
         };
         let answerer = Answerer::new(

@@ -202,8 +202,8 @@ impl Connection {
                                 ends_the_batch,
                             });
                         }
-                        Arrival::Closed(parting) => break Some(Happening::Closed(parting)),
-                        Arrival::Refused(parting) => break Some(Happening::Refused(parting)),
+                        Arrival::Closed(end) => break Some(Happening::Closed(end)),
+                        Arrival::Refused(end) => break Some(Happening::Refused(end)),
                     }
                 }
             }
@@ -252,7 +252,7 @@ impl Connection {
     fn over(&mut self, end: StreamEnd, report: &mut dyn FnMut(Happening)) {
         let under = self.codec.as_mut().map(|codec| codec.end(end));
         let begun = !self.inbox.is_empty();
-        let parting = match (under, end) {
+        let connection_end = match (under, end) {
             (Some(PartialReply::Whole(replied)), _) => {
                 report(Happening::Reply {
                     replied,
@@ -274,7 +274,7 @@ impl Connection {
             ),
             _ => ConnectionEnd::new(self.closed_in_phase(), Some(Answer::Closed)),
         };
-        report(Happening::Closed(parting));
+        report(Happening::Closed(connection_end));
     }
 
     const fn closed_in_phase(&self) -> &'static str {
@@ -292,12 +292,12 @@ impl Connection {
     /// Whether a waiting message may be sent on another connection: an earlier reply came on this one, none
     /// has begun since, and the peer is gone. Then the peer closed an idle connection while the request was
     /// in flight (RFC 9110, 9.2.2; RFC 9112, 9.3.1).
-    pub(super) fn was_idle_when_closed(&self, parting: &ConnectionEnd) -> bool {
-        self.has_replied && matches!(parting.answer, Some(Answer::Closed | Answer::Reset))
+    pub(super) fn was_idle_when_closed(&self, end: &ConnectionEnd) -> bool {
+        self.has_replied && matches!(end.answer, Some(Answer::Closed | Answer::Reset))
     }
 
     /// Bytes to write before the socket is closed. Empty if they would land in the middle of a message.
-    pub(super) fn last_words(&mut self) -> Vec<u8> {
+    pub(super) fn close_message(&mut self) -> Vec<u8> {
         let (mut plain, mut out) = (Vec::new(), Vec::new());
         if self.phase != Phase::Ready || self.outbox.len() > 0 {
             return out;

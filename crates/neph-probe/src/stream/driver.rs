@@ -2,7 +2,7 @@
 //!
 //! Between a send and its receive it does not lock, log or access the disk.
 
-mod opening;
+mod connections;
 
 use std::collections::BTreeMap;
 use std::io;
@@ -28,16 +28,16 @@ use crate::reply_wait::ReplyWait;
 use crate::spec::FlowSpec;
 use crate::stamp_clock::{StampClock, now};
 use crate::tls;
-use opening::first_socket;
+use connections::bind_source_port;
 
 /// Messages are built this long before their time.
-const AHEAD: Span = Span::from_micros(400);
+const BUILD_LEAD: Span = Span::from_micros(400);
 /// From the establishment of the first connection to the first message.
-const SETTLE: Span = Span::from_millis(5);
+const SETTLE_TIME: Span = Span::from_millis(5);
 /// Deadlines and reports are handled at least this often, however dense the schedule.
-const TURN: Span = Span::from_millis(1);
+const TICK: Span = Span::from_millis(1);
 /// How long to wait for the reflector's last timestamp.
-const TAIL: Span = Span::from_secs(1);
+const LAST_TIMESTAMP_TIMEOUT: Span = Span::from_secs(1);
 
 /// Runs the flow until its schedule is over or `stop` is set.
 pub(crate) fn drive(spec: &FlowSpec, outlet: Outlet, stop: &Stop) -> Result<(), ProbeError> {
@@ -51,16 +51,16 @@ pub(crate) fn drive(spec: &FlowSpec, outlet: Outlet, stop: &Stop) -> Result<(), 
         spec,
         outlet,
         sockets: BTreeMap::new(),
-        spare: first_socket(spec)?,
+        spare: bind_source_port(spec)?,
         clock: StampClock::new(),
         pace: Pace::new(spec.spin, spec.schedule.interval),
         gate: Gate::for_flow(spec),
         reply_wait: ReplyWait::for_flow(spec, now()),
         sampler: TcpSampler::new(spec.tcp_stats, now()),
         buffer: vec![0; 256 << 10],
-        turned: now(),
-        awaited: Vec::with_capacity(64),
-        order: Vec::with_capacity(64),
+        ticked_at: now(),
+        poll_fds: Vec::with_capacity(64),
+        connection_ids: Vec::with_capacity(64),
     };
     driver.warm_up(stop);
     driver.run(stop);
@@ -72,7 +72,7 @@ struct Driver<'a> {
     session: Session,
     spec: &'a FlowSpec,
     outlet: Outlet,
-    sockets: BTreeMap<u32, Open>,
+    sockets: BTreeMap<u32, OpenSocket>,
     /// A socket opened ahead of the message that will need it.
     spare: Option<Socket>,
     clock: StampClock,
@@ -82,14 +82,14 @@ struct Driver<'a> {
     sampler: TcpSampler,
     buffer: Vec<u8>,
     /// When deadlines and reports were last handled.
-    turned: Instant<Local>,
+    ticked_at: Instant<Local>,
     /// Awaited sockets and their connections; kept between waits.
-    awaited: Vec<Awaited>,
-    order: Vec<u32>,
+    poll_fds: Vec<Awaited>,
+    connection_ids: Vec<u32>,
 }
 
 /// A socket, and whether its TCP handshake is done.
-struct Open {
+struct OpenSocket {
     socket: Socket,
     connected: bool,
 }
@@ -98,19 +98,19 @@ impl Driver<'_> {
     /// Opens the lasting connection before the schedule starts, for at most the timeout.
     fn warm_up(&mut self, stop: &Stop) {
         self.session.warm_up(now());
-        let latest = now() + self.spec.timeout;
+        let deadline = now() + self.spec.timeout;
         loop {
-            self.turn();
-            if self.session.is_warm() || now() >= latest || stop.is_set() {
+            self.tick();
+            if self.session.is_warm() || now() >= deadline || stop.is_set() {
                 break;
             }
-            self.wait_until(latest.min(now() + Stop::POLL_INTERVAL));
+            self.wait_until(deadline.min(now() + Stop::POLL_INTERVAL));
         }
-        self.session.begin(now() + SETTLE);
+        self.session.begin(now() + SETTLE_TIME);
     }
 
     fn run(&mut self, stop: &Stop) {
-        let mut finish = Finish::new(stop, TAIL);
+        let mut finish = Finish::new(stop, LAST_TIMESTAMP_TIMEOUT);
         while !finish.is_cut_off(now(), || self.session.end_schedule()) {
             let limit = if let Some(due) = self.session.next_due() {
                 let Some(limit) = self.approach(due) else {
@@ -118,12 +118,12 @@ impl Driver<'_> {
                 };
                 limit
             } else {
-                if let Some(number) = self.session.send_tail(now()) {
-                    self.write(number);
+                if let Some(connection_id) = self.session.send_tail(now()) {
+                    self.write(connection_id);
                 }
                 now() + Stop::POLL_INTERVAL
             };
-            self.turn();
+            self.tick();
             if self.session.is_done() && finish.is_complete(self.session.lacks_peer_send(), now()) {
                 break;
             }
@@ -140,7 +140,7 @@ impl Driver<'_> {
 
     /// Handles a message that is due soon. Returns until when there is time for other work, if any.
     fn approach(&mut self, due: Instant<Local>) -> Option<Instant<Local>> {
-        if due - now() <= AHEAD && self.gate.is_permitted(due, now()) {
+        if due - now() <= BUILD_LEAD && self.gate.is_permitted(due, now()) {
             let wants_socket = self.session.prepare(now());
             if wants_socket && self.spare.is_none() {
                 // A failure now happens again when the message is due, and is reported then.
@@ -156,7 +156,7 @@ impl Driver<'_> {
                 self.wait_until(now());
                 None
             }
-            SendWait::Far(until) if due - now() > AHEAD => Some(until.min(due - AHEAD)),
+            SendWait::Far(until) if due - now() > BUILD_LEAD => Some(until.min(due - BUILD_LEAD)),
             SendWait::Far(until) => Some(until),
         }
     }
@@ -171,8 +171,8 @@ impl Driver<'_> {
         if self.session.next_due().is_some_and(|next| next <= now()) {
             self.wait_until(now());
         }
-        if now() - self.turned >= TURN {
-            self.turn();
+        if now() - self.ticked_at >= TICK {
+            self.tick();
         }
     }
 
@@ -180,33 +180,33 @@ impl Driver<'_> {
         let at = self.pace.reach(due);
         self.reply_wait.sent(at);
         match self.session.send(at, &mut now) {
-            Some(number) => {
-                self.write(number);
-                self.read_tcp(number);
+            Some(connection_id) => {
+                self.write(connection_id);
+                self.read_tcp(connection_id);
             }
             None => self.dial_and_close(),
         }
     }
 
     /// Reads the kernel's statistics of a connection, where they are requested for each message.
-    fn read_tcp(&mut self, number: u32) {
+    fn read_tcp(&mut self, connection_id: u32) {
         if self.sampler.is_per_message()
-            && let Some(open) = self.sockets.get(&number)
+            && let Some(connection) = self.sockets.get(&connection_id)
         {
-            self.outlet.tcp(&open.socket);
+            self.outlet.tcp(&connection.socket);
         }
     }
 
     /// Handles deadlines, sockets to open and close, and reports.
-    fn turn(&mut self) {
-        self.turned = now();
-        self.session.at_time(self.turned);
+    fn tick(&mut self) {
+        self.ticked_at = now();
+        self.session.at_time(self.ticked_at);
         self.dial_and_close();
         self.outlet.anchor(&self.clock);
-        if self.sampler.is_due(self.turned)
-            && let Some(open) = self.sockets.values().rfind(|open| open.connected)
+        if self.sampler.is_due(self.ticked_at)
+            && let Some(connection) = self.sockets.values().rfind(|connection| connection.connected)
         {
-            self.outlet.tcp(&open.socket);
+            self.outlet.tcp(&connection.socket);
         }
         self.outlet.notes(self.session.take_notes());
         while let Some(message) = self.session.take_finished(now()) {
@@ -216,99 +216,99 @@ impl Driver<'_> {
 
     /// Waits until `until` or until something happens on a socket, and processes it.
     fn wait_until(&mut self, until: Instant<Local>) {
-        self.awaited.clear();
-        self.order.clear();
-        for (number, open) in &self.sockets {
-            let wants_room = !open.connected || self.session.has_more(*number);
-            let fd = open.socket.as_fd();
-            self.awaited.push(if wants_room {
+        self.poll_fds.clear();
+        self.connection_ids.clear();
+        for (connection_id, connection) in &self.sockets {
+            let wants_room = !connection.connected || self.session.has_more(*connection_id);
+            let fd = connection.socket.as_fd();
+            self.poll_fds.push(if wants_room {
                 Awaited::readable_or_writable(fd)
             } else {
                 Awaited::readable(fd)
             });
-            self.order.push(*number);
+            self.connection_ids.push(*connection_id);
         }
-        if self.reply_wait.wait(&mut self.awaited, until).is_err() {
+        if self.reply_wait.wait(&mut self.poll_fds, until).is_err() {
             return;
         }
         if let Some(step) = self.clock.refresh() {
             self.session.clock_stepped(step);
         }
-        for at in 0..self.order.len() {
-            let (number, awaited) = (self.order[at], &self.awaited[at]);
-            let (readable, writable) = (awaited.is_readable(), awaited.is_writable());
-            let (notice, hung_up) = (awaited.has_notice(), awaited.is_hung_up());
+        for index in 0..self.connection_ids.len() {
+            let (connection_id, poll_fd) = (self.connection_ids[index], &self.poll_fds[index]);
+            let (readable, writable) = (poll_fd.is_readable(), poll_fd.is_writable());
+            let (notice, hung_up) = (poll_fd.has_notice(), poll_fd.is_hung_up());
             if readable {
-                self.read(number);
+                self.read(connection_id);
             }
             // A wake-up without a timestamp is an error of the socket.
-            let faulty = notice && self.read_notices(number) == 0;
+            let faulty = notice && self.read_notices(connection_id) == 0;
             if writable || ((hung_up || faulty) && !readable) {
-                self.writable(number);
+                self.writable(connection_id);
             }
         }
     }
 
-    fn writable(&mut self, number: u32) {
-        let Some(open) = self.sockets.get_mut(&number) else {
+    fn writable(&mut self, connection_id: u32) {
+        let Some(connection) = self.sockets.get_mut(&connection_id) else {
             return;
         };
-        let fault = open.socket.take_error().ok().flatten();
+        let fault = connection.socket.take_error().ok().flatten();
         if let Some(error) = fault {
-            if !open.connected && is_answer(self.spec, &error) {
-                return self.refused(number);
+            if !connection.connected && is_answer(self.spec, &error) {
+                return self.handle_refused(connection_id);
             }
-            let parting = if open.connected {
-                fault::parting("use the connection", &error, ErrorTime::Later)
+            let end = if connection.connected {
+                fault::to_connection_end("use the connection", &error, ErrorTime::Later)
             } else {
-                self.no_connection(&error, ErrorTime::Later)
+                self.connect_error(&error, ErrorTime::Later)
             };
-            return self.session.broke(number, parting, now());
+            return self.session.broke(connection_id, end, now());
         }
-        if !open.connected {
-            if open.socket.peer_addr().is_err() {
+        if !connection.connected {
+            if connection.socket.peer_addr().is_err() {
                 return;
             }
-            open.connected = true;
+            connection.connected = true;
             let at = now();
-            if let Err(reason) = set_up(&open.socket, self.spec) {
+            if let Err(reason) = set_up(&connection.socket, self.spec) {
                 return self
                     .session
-                    .broke(number, ConnectionEnd::new(reason, None), at);
+                    .broke(connection_id, ConnectionEnd::new(reason, None), at);
             }
-            self.outlet.opened(&open.socket);
-            self.session.connected(number, at, &mut now);
+            self.outlet.opened(&connection.socket);
+            self.session.connected(connection_id, at, &mut now);
         }
-        self.write(number);
+        self.write(connection_id);
     }
 
-    fn write(&mut self, number: u32) {
-        let Some(open) = self.sockets.get(&number) else {
+    fn write(&mut self, connection_id: u32) {
+        let Some(connection) = self.sockets.get(&connection_id) else {
             return;
         };
-        while let Some((bytes, ending)) = self.session.to_write(number) {
-            match stamp::send(open.socket.as_fd(), bytes, ending) {
+        while let Some((bytes, ending)) = self.session.to_write(connection_id) {
+            match stamp::send(connection.socket.as_fd(), bytes, ending) {
                 Ok(count) => {
                     self.gate.spend(count, now());
-                    self.session.wrote(number, count);
+                    self.session.wrote(connection_id, count);
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 Err(error) => {
-                    let parting = fault::parting("send", &error, ErrorTime::AtOnce);
-                    return self.session.broke(number, parting, now());
+                    let end = fault::to_connection_end("send", &error, ErrorTime::AtOnce);
+                    return self.session.broke(connection_id, end, now());
                 }
             }
         }
     }
 
-    fn read(&mut self, number: u32) {
-        let Some(open) = self.sockets.get(&number) else {
+    fn read(&mut self, connection_id: u32) {
+        let Some(connection) = self.sockets.get(&connection_id) else {
             return;
         };
-        match stamp::receive(open.socket.as_fd(), &mut self.buffer) {
+        match stamp::receive(connection.socket.as_fd(), &mut self.buffer) {
             Ok(received) if received.len == 0 => {
-                self.read_notices(number);
-                self.session.ended(number, now());
+                self.read_notices(connection_id);
+                self.session.ended(connection_id, now());
             }
             Ok(received) => {
                 let stamp = received
@@ -316,32 +316,34 @@ impl Driver<'_> {
                     .and_then(|stamp| self.clock.own_instant(stamp));
                 let bytes = &self.buffer[..received.len];
                 self.gate.spend(received.len, now());
-                self.session.received(number, bytes, stamp, &mut now);
+                self.session.received(connection_id, bytes, stamp, &mut now);
                 if self.sampler.is_per_message() {
-                    self.outlet.tcp(&open.socket);
+                    self.outlet.tcp(&connection.socket);
                 }
                 self.reply_wait.took_in(self.session.tally().replies, now());
-                if self.session.has_more(number) {
-                    self.write(number);
+                if self.session.has_more(connection_id) {
+                    self.write(connection_id);
                 }
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-            Err(error) if !open.connected && is_answer(self.spec, &error) => self.refused(number),
+            Err(error) if !connection.connected && is_answer(self.spec, &error) => {
+                self.handle_refused(connection_id);
+            }
             Err(error) => {
-                self.read_notices(number);
-                let parting = fault::parting("receive", &error, ErrorTime::Later);
-                self.session.broke(number, parting, now());
+                self.read_notices(connection_id);
+                let end = fault::to_connection_end("receive", &error, ErrorTime::Later);
+                self.session.broke(connection_id, end, now());
             }
         }
     }
 
     /// Reads send timestamps. Returns their number.
-    fn read_notices(&mut self, number: u32) -> usize {
+    fn read_notices(&mut self, connection_id: u32) -> usize {
         let mut count = 0;
-        let Some(open) = self.sockets.get(&number) else {
+        let Some(connection) = self.sockets.get(&connection_id) else {
             return count;
         };
-        while let Ok(Some(notice)) = stamp::take_notice(open.socket.as_fd()) {
+        while let Ok(Some(notice)) = stamp::take_notice(connection.socket.as_fd()) {
             let Notice::Stamp(stamp) = notice else {
                 continue;
             };
@@ -355,17 +357,17 @@ impl Driver<'_> {
                 at,
                 tcp: stamp.tcp.map(crate::outlet::tcp_state),
             };
-            self.session.stamped(number, &stamped);
+            self.session.stamped(connection_id, &stamped);
         }
         count
     }
 
     fn finish(mut self) {
-        let numbers: Vec<u32> = self.sockets.keys().copied().collect();
-        for number in numbers {
-            self.read_notices(number);
+        let connection_ids: Vec<u32> = self.sockets.keys().copied().collect();
+        for connection_id in connection_ids {
+            self.read_notices(connection_id);
         }
-        self.turn();
+        self.tick();
         while let Some(message) = self.session.take_rest() {
             self.outlet.message(&message);
         }

@@ -47,7 +47,7 @@ pub(crate) struct Stamped {
 pub(crate) struct Closing {
     pub(crate) number: u32,
     /// To be written first, as far as the socket takes it.
-    pub(crate) last_words: Vec<u8>,
+    pub(crate) close_message: Vec<u8>,
 }
 
 /// The session.
@@ -230,8 +230,8 @@ impl Session {
         };
         match connection.hold(seq) {
             Ok(()) => true,
-            Err(parting) => {
-                self.drop_connection(number, EventKind::ConnectionLost, parting, now);
+            Err(end) => {
+                self.drop_connection(number, EventKind::ConnectionLost, end, now);
                 false
             }
         }

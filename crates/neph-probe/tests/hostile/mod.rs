@@ -12,7 +12,7 @@ use neph_model::{EventKind, Message, Span, Stop, Tally};
 use neph_probe::{Flow, Report};
 use neph_wire::marks::{PeerMarks, PreviousTx};
 use neph_wire::stamp::{
-    Answer, Auth, ErrorEstimate, Format, Request, Timestamp, decode_request, reflect,
+    Auth, ErrorEstimate, Format, ReplyFields, Request, Timestamp, decode_request, reflect,
 };
 
 use crate::loopback::flow;
@@ -22,7 +22,7 @@ const ECHOED: std::ops::Range<usize> = 28..38;
 const SECOND: i64 = 1_000_000_000;
 
 /// How a reply is spoilt.
-type Lie = fn(&Request<'_>, &mut Answer);
+type Lie = fn(&Request<'_>, &mut ReplyFields);
 
 /// A reflector whose times `lie` changes and whose reply bytes `spoil` changes.
 struct Server {
@@ -94,14 +94,14 @@ fn measured(lie: Lie, spoil: fn(&mut [u8])) -> (Vec<Message>, Tally, Vec<String>
 }
 
 /// Answers at once, by a clock of its own that stands still.
-fn honest(seq: u32) -> Answer {
-    Answer {
+fn honest(seq: u32) -> ReplyFields {
+    ReplyFields {
         seq,
         receive: Timestamp::from_unix(SECOND, Format::Ntp).expect("in range"),
         timestamp: Timestamp::from_unix(SECOND, Format::Ntp).expect("in range"),
         error: ErrorEstimate::from_nanos(1_000, Format::Ntp),
         sender_ttl: 64,
-        marks: PeerMarks {
+        timestamps: PeerMarks {
             rx: Some(0),
             app_rx: Some(0),
             app_tx: Some(0),
@@ -130,11 +130,11 @@ fn honest_times_are_believed() {
 fn impossible_peer_timestamps_are_discarded_and_reported() {
     let lies: [Lie; 4] = [
         // Longer at the peer than the round trip took: the network would take -3,600 s.
-        |_, answer| answer.marks.app_tx = Some(3_600 * SECOND),
-        |_, answer| answer.marks.app_rx = Some(244_000_000),
+        |_, fields| fields.timestamps.app_tx = Some(3_600 * SECOND),
+        |_, fields| fields.timestamps.app_rx = Some(244_000_000),
         // Sent before it came.
-        |_, answer| answer.marks.app_tx = Some(-1),
-        |_, answer| (answer.marks.rx, answer.marks.app_tx) = (Some(i64::MIN), Some(i64::MAX)),
+        |_, fields| fields.timestamps.app_tx = Some(-1),
+        |_, fields| (fields.timestamps.rx, fields.timestamps.app_tx) = (Some(i64::MIN), Some(i64::MAX)),
     ];
     for lie in lies {
         let (messages, tally, notes) = measured(lie, |_| {});
@@ -153,9 +153,9 @@ fn impossible_peer_timestamps_are_discarded_and_reported() {
 /// The departure time comes with the next reply.
 #[test]
 fn a_departure_after_the_replys_arrival_is_left_out() {
-    let lie: Lie = |request, answer| {
+    let lie: Lie = |request, fields| {
         let seq = u64::from(request.packet.seq);
-        answer.marks.previous = seq.checked_sub(1).map(|seq| PreviousTx {
+        fields.timestamps.previous = seq.checked_sub(1).map(|seq| PreviousTx {
             seq,
             nic_tx: 3_600 * SECOND,
         });

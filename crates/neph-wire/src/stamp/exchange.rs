@@ -22,7 +22,7 @@ pub struct Request<'a> {
 
 /// The reflector's data for a reply.
 #[derive(Debug, Clone, Copy)]
-pub struct Answer {
+pub struct ReplyFields {
     /// The reflector's own counter (stateful), or the request's number (stateless).
     pub seq: u32,
     /// When the request arrived.
@@ -34,7 +34,7 @@ pub struct Answer {
     /// TTL or hop limit with which the request arrived; 255 when it could not be read.
     pub sender_ttl: u8,
     /// Sent if the request has room for it.
-    pub marks: PeerMarks,
+    pub timestamps: PeerMarks,
     /// Sent if the request has room for it.
     pub follow_up: Option<FollowUp>,
 }
@@ -45,22 +45,22 @@ pub struct Reply {
     /// The base packet.
     pub packet: ReflectorPacket,
     /// The marks of a neph reflector; `None` from any other.
-    pub marks: Option<PeerMarks>,
+    pub timestamps: Option<PeerMarks>,
     /// The actual send time of an earlier reply, if the reflector sends it.
     pub follow_up: Option<FollowUp>,
 }
 
 /// Length of the TLV that requests the marks, bytes.
-pub const MARKS_TLV: usize = tlv::HEADER + marks::LEN;
+pub const TIMESTAMPS_TLV_LEN: usize = tlv::HEADER + marks::LEN;
 
-const TAG_TLV: usize = tlv::HEADER + TAG;
+const HMAC_TLV_LEN: usize = tlv::HEADER + TAG;
 
 /// The size of a request of [`encode_request`] for a requested `size`, bytes.
 ///
 /// It is at least the base packet. The marks, and their tag in authenticated mode, are requested if
 /// they fit. Up to three bytes are added where the header of a padding TLV would not fit.
 pub fn request_size(auth: Auth<'_>, size: usize) -> usize {
-    let needed = asked_len(auth, size);
+    let needed = min_request_len(auth, size);
     match size.saturating_sub(needed) {
         0 => needed,
         1..tlv::HEADER => needed + tlv::HEADER,
@@ -83,15 +83,15 @@ pub fn encode_request(
     }
     let start = out.len();
     packet.encode(auth, out);
-    if asked_len(auth, size) > auth.base_len() {
+    if min_request_len(auth, size) > auth.base_len() {
         tlv::push(out, Type::Marks, &[0; marks::LEN])?;
         if let Auth::Keyed(key) = auth {
             let tag = tlv_tag(key, packet.seq, &out[start + auth.base_len()..]);
             tlv::push(out, Type::Hmac, &tag)?;
         }
     }
-    let left = request_size(auth, size) - (out.len() - start);
-    if let Some(padding) = left.checked_sub(tlv::HEADER) {
+    let remaining = request_size(auth, size) - (out.len() - start);
+    if let Some(padding) = remaining.checked_sub(tlv::HEADER) {
         let len = u16::try_from(padding).map_err(|_| StampError::TlvLength(padding))?;
         push_zeroed(out, Type::ExtraPadding, len);
     }
@@ -99,15 +99,15 @@ pub fn encode_request(
 }
 
 /// Length of the base packet, and of the requesting TLVs if they fit into `size`.
-fn asked_len(auth: Auth<'_>, size: usize) -> usize {
-    let tag = if matches!(auth, Auth::Keyed(_)) {
-        TAG_TLV
+fn min_request_len(auth: Auth<'_>, size: usize) -> usize {
+    let tag_tlv_len = if matches!(auth, Auth::Keyed(_)) {
+        HMAC_TLV_LEN
     } else {
         0
     };
-    let with_marks = auth.base_len() + MARKS_TLV + tag;
-    if size >= with_marks {
-        with_marks
+    let len_with_timestamps = auth.base_len() + TIMESTAMPS_TLV_LEN + tag_tlv_len;
+    if size >= len_with_timestamps {
+        len_with_timestamps
     } else {
         auth.base_len()
     }
@@ -132,39 +132,40 @@ pub fn decode_request<'a>(bytes: &'a [u8], auth: Auth<'_>) -> Result<Request<'a>
 
 /// Appends the reply to `request`, with the same length. Known TLVs are answered, others are
 /// returned with their flags set.
-pub fn reflect(request: &Request<'_>, answer: &Answer, auth: Auth<'_>, out: &mut Vec<u8>) {
+pub fn reflect(request: &Request<'_>, fields: &ReplyFields, auth: Auth<'_>, out: &mut Vec<u8>) {
     ReflectorPacket {
-        seq: answer.seq,
-        timestamp: answer.timestamp,
-        error: answer.error,
+        seq: fields.seq,
+        timestamp: fields.timestamp,
+        error: fields.error,
         ssid: request.packet.ssid,
-        receive: answer.receive,
+        receive: fields.receive,
         sender_seq: request.packet.seq,
         sender_timestamp: request.packet.timestamp,
         sender_error: request.packet.error,
-        sender_ttl: answer.sender_ttl,
+        sender_ttl: fields.sender_ttl,
     }
     .encode(auth, out);
-    let first = out.len();
-    let trusted = tlvs_hold(auth, request.packet.seq, request.tlvs);
-    let mut walk = Tlvs::new(request.tlvs);
-    while let Some(tlv) = walk.next() {
-        let at = out.len();
-        let consumed = request.tlvs.len() - walk.rest().len();
-        out.extend_from_slice(&request.tlvs[at - first..consumed]);
-        out[at] = reflected_flags(tlv, trusted);
-        if out[at] == 0 {
-            answer_tlv(tlv.code, answer, &mut out[at + tlv::HEADER..]);
+    let tlvs_start = out.len();
+    let is_authentic = are_tlvs_authentic(auth, request.packet.seq, request.tlvs);
+    let mut tlv_iter = Tlvs::new(request.tlvs);
+    while let Some(tlv) = tlv_iter.next() {
+        let tlv_start = out.len();
+        let consumed = request.tlvs.len() - tlv_iter.rest().len();
+        out.extend_from_slice(&request.tlvs[tlv_start - tlvs_start..consumed]);
+        out[tlv_start] = reflected_flags(tlv, is_authentic);
+        if out[tlv_start] == 0 {
+            write_tlv_value(tlv.code, fields, &mut out[tlv_start + tlv::HEADER..]);
         }
-        if let (true, Auth::Keyed(key)) = (tlv.code == Type::Hmac.code() && out[at] == 0, auth) {
-            let tag = tlv_tag(key, answer.seq, &out[first..at]);
-            out[at + tlv::HEADER..].copy_from_slice(&tag);
+        let is_valid_hmac = tlv.code == Type::Hmac.code() && out[tlv_start] == 0;
+        if let (true, Auth::Keyed(key)) = (is_valid_hmac, auth) {
+            let tag = tlv_tag(key, fields.seq, &out[tlvs_start..tlv_start]);
+            out[tlv_start + tlv::HEADER..].copy_from_slice(&tag);
         }
     }
-    let cut_off = out.len();
-    out.extend_from_slice(walk.rest());
-    if let Some(flags) = out.get_mut(cut_off) {
-        *flags = FLAG_M | if trusted { 0 } else { FLAG_I };
+    let malformed_start = out.len();
+    out.extend_from_slice(tlv_iter.rest());
+    if let Some(flags) = out.get_mut(malformed_start) {
+        *flags = FLAG_M | if is_authentic { 0 } else { FLAG_I };
     }
 }
 
@@ -176,39 +177,42 @@ pub fn decode_reply(bytes: &[u8], auth: Auth<'_>) -> Result<Reply, StampError> {
     let packet = ReflectorPacket::decode(bytes, auth)?;
     let mut reply = Reply {
         packet,
-        marks: None,
+        timestamps: None,
         follow_up: None,
     };
     let tlvs = &bytes[auth.base_len()..];
-    let answered = || Tlvs::new(tlvs).filter(|tlv| tlv.flags & (FLAG_U | FLAG_M | FLAG_I) == 0);
-    let tlv_of =
-        |of: Type| answered().find(|tlv| tlv.code == of.code() && of.fits(tlv.value.len()));
-    let (marks, follow_up) = (tlv_of(Type::Marks), tlv_of(Type::FollowUp));
-    if marks.is_none() && follow_up.is_none() {
+    let accepted_tlvs =
+        || Tlvs::new(tlvs).filter(|tlv| tlv.flags & (FLAG_U | FLAG_M | FLAG_I) == 0);
+    let find_tlv = |tlv_type: Type| {
+        accepted_tlvs()
+            .find(|tlv| tlv.code == tlv_type.code() && tlv_type.fits(tlv.value.len()))
+    };
+    let (timestamps, follow_up) = (find_tlv(Type::Marks), find_tlv(Type::FollowUp));
+    if timestamps.is_none() && follow_up.is_none() {
         return Ok(reply);
     }
-    if !tlvs_hold(auth, packet.seq, tlvs) {
+    if !are_tlvs_authentic(auth, packet.seq, tlvs) {
         return Err(StampError::TlvTag);
     }
-    reply.marks = marks.and_then(|tlv| PeerMarks::decode(tlv.value).ok());
+    reply.timestamps = timestamps.and_then(|tlv| PeerMarks::decode(tlv.value).ok());
     reply.follow_up = follow_up.and_then(|tlv| FollowUp::decode(tlv.value));
     Ok(reply)
 }
 
-fn reflected_flags(tlv: tlv::Tlv<'_>, trusted: bool) -> u8 {
-    let integrity = if trusted { 0 } else { FLAG_I };
+fn reflected_flags(tlv: tlv::Tlv<'_>, is_authentic: bool) -> u8 {
+    let integrity = if is_authentic { 0 } else { FLAG_I };
     integrity
         | match Type::from_code(tlv.code) {
             None => FLAG_U,
-            Some(of) if !of.fits(tlv.value.len()) => FLAG_M,
+            Some(tlv_type) if !tlv_type.fits(tlv.value.len()) => FLAG_M,
             Some(_) => 0,
         }
 }
 
-fn answer_tlv(code: u8, answer: &Answer, value: &mut [u8]) {
+fn write_tlv_value(code: u8, fields: &ReplyFields, value: &mut [u8]) {
     if code == Type::Marks.code() {
-        value.copy_from_slice(&answer.marks.to_bytes());
-    } else if let (true, Some(follow_up)) = (code == Type::FollowUp.code(), answer.follow_up) {
+        value.copy_from_slice(&fields.timestamps.to_bytes());
+    } else if let (true, Some(follow_up)) = (code == Type::FollowUp.code(), fields.follow_up) {
         value.copy_from_slice(&follow_up.to_bytes());
     }
 }
@@ -220,22 +224,22 @@ fn tlv_tag(key: &Key, seq: u32, tlvs: &[u8]) -> [u8; TAG] {
 
 /// Whether the TLVs are authentic: always in open mode, else by their tag, after which only padding
 /// may follow.
-fn tlvs_hold(auth: Auth<'_>, seq: u32, tlvs: &[u8]) -> bool {
+fn are_tlvs_authentic(auth: Auth<'_>, seq: u32, tlvs: &[u8]) -> bool {
     let Auth::Keyed(key) = auth else { return true };
-    let mut walk = Tlvs::new(tlvs);
-    let mut before = 0;
+    let mut tlv_iter = Tlvs::new(tlvs);
+    let mut verified_len = 0;
     let mut is_valid = None;
-    while let Some(tlv) = walk.next() {
+    while let Some(tlv) = tlv_iter.next() {
         let is_tag = tlv.code == Type::Hmac.code();
         let is_padding = tlv.code == Type::ExtraPadding.code();
         if is_valid.is_some() && !is_padding {
             return false;
         }
         if is_tag {
-            let parts = [&seq.to_be_bytes()[..], &tlvs[..before]];
+            let parts = [&seq.to_be_bytes()[..], &tlvs[..verified_len]];
             is_valid = Some(key.verify(&parts, tlv.value).is_ok());
         }
-        before = tlvs.len() - walk.rest().len();
+        verified_len = tlvs.len() - tlv_iter.rest().len();
     }
     // Padding alone needs no tag: it has nothing to forge.
     is_valid.unwrap_or_else(|| Tlvs::new(tlvs).all(|tlv| tlv.code == Type::ExtraPadding.code()))

@@ -10,8 +10,8 @@ mod timestamp;
 pub mod tlv;
 
 pub use exchange::{
-    Answer, MARKS_TLV, Reply, Request, decode_reply, decode_request, encode_request, reflect,
-    request_size,
+    Reply, ReplyFields, Request, TIMESTAMPS_TLV_LEN, decode_reply, decode_request, encode_request,
+    reflect, request_size,
 };
 pub use key::{Auth, Key};
 pub use packet::{KEYED_LEN, OPEN_LEN, ReflectorPacket, SenderPacket};

@@ -24,14 +24,14 @@ fn sender(seq: u32) -> SenderPacket {
     }
 }
 
-fn answer(marks: PeerMarks) -> Answer {
-    Answer {
+fn fields(timestamps: PeerMarks) -> ReplyFields {
+    ReplyFields {
         seq: 77,
         receive: Timestamp(0x0102_0304_0506_0708),
         timestamp: Timestamp(0x1112_1314_1516_1718),
         error: ERROR,
         sender_ttl: 63,
-        marks,
+        timestamps,
         follow_up: Some(FollowUp {
             seq: 76,
             timestamp: Timestamp(5),
@@ -47,7 +47,7 @@ fn key() -> Key {
 fn reply_to(bytes: &[u8], auth: Auth<'_>, marks: PeerMarks) -> Vec<u8> {
     let request = decode_request(bytes, auth).expect("a request");
     let mut out = Vec::new();
-    reflect(&request, &answer(marks), auth, &mut out);
+    reflect(&request, &fields(marks), auth, &mut out);
     out
 }
 
@@ -138,8 +138,8 @@ fn unknown_and_malformed_tlvs_go_back_with_their_flags() {
     assert_eq!(tlvs.len(), 3);
     assert_eq!(reply[reply.len() - 6..], [FLAG_M, 252, 0, 56, 1, 1]);
     let decoded = decode_reply(&reply, Auth::Open).expect("a reply");
-    assert_eq!(decoded.follow_up, answer(PeerMarks::default()).follow_up);
-    assert_eq!(decoded.marks, None);
+    assert_eq!(decoded.follow_up, fields(PeerMarks::default()).follow_up);
+    assert_eq!(decoded.timestamps, None);
 }
 
 #[test]
@@ -152,7 +152,7 @@ fn forged_tlvs_are_flagged_and_not_answered() {
     let reply = reply_to(&request, auth, PeerMarks::default());
     assert!(Tlvs::new(&reply[112..]).all(|tlv| tlv.flags & FLAG_I != 0));
     assert_eq!(
-        decode_reply(&reply, auth).map(|reply| reply.marks),
+        decode_reply(&reply, auth).map(|reply| reply.timestamps),
         Ok(None)
     );
 
@@ -214,7 +214,7 @@ proptest! {
         let reply = decode_reply(&bytes, auth).expect("a reply");
         let tag = if with_key { 20 } else { 0 };
         let has_room = size >= auth.base_len() + HEADER + LEN + tag;
-        prop_assert_eq!(reply.marks, has_room.then_some(marks));
+        prop_assert_eq!(reply.timestamps, has_room.then_some(marks));
         prop_assert_eq!((reply.packet.sender_seq, reply.packet.seq), (seq, 77));
         prop_assert_eq!(reply.packet.ssid, 0xabcd);
         for keep in 0..auth.base_len() {
@@ -236,7 +236,7 @@ proptest! {
         }
         if let Ok(request) = decode_request(&bytes, Auth::Open) {
             let mut out = vec![1];
-            reflect(&request, &answer(PeerMarks::default()), Auth::Open, &mut out);
+            reflect(&request, &fields(PeerMarks::default()), Auth::Open, &mut out);
             prop_assert_eq!(out.len(), bytes.len() + 1);
             prop_assert!(decode_reply(&out[1..], Auth::Open).is_ok());
         }

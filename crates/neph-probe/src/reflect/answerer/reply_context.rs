@@ -14,7 +14,7 @@ use crate::reflect::budget::Budget;
 use crate::reflect::bulk_turn::BulkGate;
 use crate::reflect::caps::Division;
 use crate::reflect::counters::{Counted, Counters};
-use crate::reflect::departures::Departures;
+use crate::reflect::tx_timestamps::PendingTxTimestamps;
 use crate::reflect::room::{MemoryGuard, OWN, Room};
 use crate::refused::Refusals;
 
@@ -33,7 +33,7 @@ pub(crate) struct Shares {
     /// Memory for data of all peers.
     pub(crate) room: Arc<Room>,
     /// Send timestamps for flows that use several connections.
-    pub(crate) departures: Arc<Departures>,
+    pub(crate) tx_timestamps: Arc<PendingTxTimestamps>,
     /// Identity of the clock of its timestamps.
     pub(crate) clock: Arc<str>,
     /// Counters of the whole reflector.
@@ -48,7 +48,7 @@ impl Shares {
             budget,
             bulk: Arc::default(),
             room: Arc::new(caps.room_of_all()),
-            departures: Arc::default(),
+            tx_timestamps: Arc::default(),
             clock: reported_identity(),
             counters: Arc::default(),
         }
@@ -79,7 +79,7 @@ pub(super) struct ReplyContext {
     pub(super) peer: IpAddr,
     pub(super) bulk: Arc<BulkGate>,
     budget: Arc<Budget>,
-    departures: Arc<Departures>,
+    tx_timestamps: Arc<PendingTxTimestamps>,
     counters: Arc<Counters>,
     /// Identity of the clock of its timestamps.
     pub(super) clock: Arc<str>,
@@ -112,7 +112,7 @@ impl ReplyContext {
             peer: shares.peer,
             bulk: shares.bulk,
             budget: shares.budget,
-            departures: shares.departures,
+            tx_timestamps: shares.tx_timestamps,
             counters: shares.counters,
             clock: shares.clock,
             flow: None,
@@ -209,16 +209,16 @@ impl ReplyContext {
     }
 
     /// A reply left; a later one reports its timestamp.
-    pub(super) fn departed(&mut self, departed: PreviousTx) {
+    pub(super) fn keep_tx_timestamp(&mut self, timestamp: PreviousTx) {
         match self.flow {
-            Some(flow) => self.departures.put(self.peer, flow, departed),
-            None => self.previous = Some(departed),
+            Some(flow) => self.tx_timestamps.put(self.peer, flow, timestamp),
+            None => self.previous = Some(timestamp),
         }
     }
 
-    pub(super) fn take_departed(&mut self) -> Option<PreviousTx> {
+    pub(super) fn take_tx_timestamp(&mut self) -> Option<PreviousTx> {
         match self.flow {
-            Some(flow) => self.departures.take(self.peer, flow),
+            Some(flow) => self.tx_timestamps.take(self.peer, flow),
             None => self.previous.take(),
         }
     }

@@ -131,8 +131,8 @@ impl Session {
     }
 
     /// The socket broke, or could not be opened.
-    pub(crate) fn broke(&mut self, number: u32, parting: ConnectionEnd, now: Instant<Local>) {
-        self.drop_connection(number, EventKind::ConnectionLost, parting, now);
+    pub(crate) fn broke(&mut self, number: u32, end: ConnectionEnd, now: Instant<Local>) {
+        self.drop_connection(number, EventKind::ConnectionLost, end, now);
     }
 
     fn happen(
@@ -206,11 +206,11 @@ impl Session {
                 };
                 self.reply(number, seq, &reply);
             }
-            Happening::Closed(parting) => {
-                self.drop_connection(number, EventKind::ConnectionLost, parting, at);
+            Happening::Closed(end) => {
+                self.drop_connection(number, EventKind::ConnectionLost, end, at);
             }
-            Happening::Refused(parting) => {
-                self.drop_connection(number, EventKind::Refused, parting, at);
+            Happening::Refused(end) => {
+                self.drop_connection(number, EventKind::Refused, end, at);
             }
         }
     }
@@ -285,9 +285,9 @@ impl Session {
         if let Some(connection) = self.connections.get_mut(&number)
             && connection.phase != Phase::Leaving
         {
-            let last_words = connection.last_words();
+            let close_message = connection.close_message();
             connection.phase = Phase::Leaving;
-            self.to_close.push(Closing { number, last_words });
+            self.to_close.push(Closing { number, close_message });
         }
     }
 
@@ -303,23 +303,23 @@ impl Session {
         &mut self,
         number: u32,
         kind: EventKind,
-        parting: ConnectionEnd,
+        end: ConnectionEnd,
         at: Instant<Local>,
     ) {
         let Some(mut connection) = self.connections.remove(&number) else {
             return;
         };
-        let last_words = connection.last_words();
-        self.to_close.push(Closing { number, last_words });
+        let close_message = connection.close_message();
+        self.to_close.push(Closing { number, close_message });
         if self.prepared == Some(number) {
             self.prepared = None;
         }
-        let repeated = self.repeat_on_another(&mut connection, &parting);
-        let took_along = self.settle(&connection, &parting, at);
+        let repeated = self.repeat_on_another(&mut connection, &end);
+        let took_along = self.settle(&connection, &end, at);
         if let Some(seq) = repeated {
             self.note(
                 EventKind::RequestRetried,
-                format!("message {seq}: {}", parting.why),
+                format!("message {seq}: {}", end.why),
             );
             self.dial(Some(seq), at);
         }
@@ -335,8 +335,8 @@ impl Session {
                 EventKind::ConnectionLost if !was_up => EventKind::ConnectFailed,
                 kind => kind,
             };
-            self.note(kind, parting.why);
-            self.last_fault = parting.answer;
+            self.note(kind, end.why);
+            self.last_fault = end.answer;
         }
         if lasting {
             self.redial = Some(at + self.pause);
@@ -349,11 +349,11 @@ impl Session {
     fn repeat_on_another(
         &mut self,
         connection: &mut Connection,
-        parting: &ConnectionEnd,
+        end: &ConnectionEnd,
     ) -> Option<Seq> {
         let repeats = self.connection_use == Use::Idle
             && connection.phase == Phase::Ready
-            && connection.was_idle_when_closed(parting);
+            && connection.was_idle_when_closed(end);
         let seq = if repeats {
             connection.awaiting.pop_front()?
         } else {
@@ -367,18 +367,18 @@ impl Session {
     fn settle(
         &mut self,
         connection: &Connection,
-        parting: &ConnectionEnd,
+        end: &ConnectionEnd,
         at: Instant<Local>,
     ) -> u64 {
         let before = self.book.tally().messages;
         for seq in connection.outbox.untouched() {
-            self.book.never_left(seq, parting.answer, at);
+            self.book.never_left(seq, end.answer, at);
         }
         if let Some(seq) = connection.pending {
-            self.book.failed(seq, parting.answer, at);
+            self.book.failed(seq, end.answer, at);
         }
         for (index, seq) in connection.awaiting.iter().enumerate() {
-            self.book.lost(*seq, waiting_at(index, parting.answer), at);
+            self.book.lost(*seq, waiting_at(index, end.answer), at);
         }
         self.book.tally().messages - before
     }

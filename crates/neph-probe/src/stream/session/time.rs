@@ -24,8 +24,8 @@ impl Session {
             .collect();
         for number in overdue {
             let reason = format!("no connection within {timeout}");
-            let parting = ConnectionEnd::new(reason, None);
-            self.drop_connection(number, EventKind::ConnectFailed, parting, now);
+            let end = ConnectionEnd::new(reason, None);
+            self.drop_connection(number, EventKind::ConnectFailed, end, now);
         }
     }
 

@@ -8,7 +8,7 @@ use socket2::{SockAddr, Socket};
 
 use super::super::session::Closing;
 use super::super::socket::{in_progress, is_answer, socket_for};
-use super::{Driver, Open};
+use super::{Driver, OpenSocket};
 use crate::ProbeError;
 use crate::codec::ConnectionEnd;
 use crate::fault::{self, ErrorTime};
@@ -16,7 +16,7 @@ use crate::spec::FlowSpec;
 use crate::stamp_clock::now;
 
 /// If a source port is given, the first socket, which has it: without it nothing can begin.
-pub(super) fn first_socket(spec: &FlowSpec) -> Result<Option<Socket>, ProbeError> {
+pub(super) fn bind_source_port(spec: &FlowSpec) -> Result<Option<Socket>, ProbeError> {
     let Some(port) = spec.source_port else {
         return Ok(None);
     };
@@ -30,44 +30,47 @@ pub(super) fn first_socket(spec: &FlowSpec) -> Result<Option<Socket>, ProbeError
 
 impl Driver<'_> {
     pub(super) fn dial_and_close(&mut self) {
-        while let Some(number) = self.session.take_dial() {
-            self.dial(number);
+        while let Some(connection_id) = self.session.take_dial() {
+            self.dial(connection_id);
         }
-        while let Some(Closing { number, last_words }) = self.session.take_close() {
-            if let Some(open) = self.sockets.get(&number) {
+        while let Some(Closing {
+            number: connection_id,
+            close_message,
+        }) = self.session.take_close() {
+            if let Some(connection) = self.sockets.get(&connection_id) {
                 // Whether the peer gets it has no effect here.
-                let _ = stamp::send(open.socket.as_fd(), &last_words, Ending::Open);
-                self.read_notices(number);
-                self.sockets.remove(&number);
-                self.session.closed(number);
+                let _ = stamp::send(connection.socket.as_fd(), &close_message, Ending::Open);
+                self.read_notices(connection_id);
+                self.sockets.remove(&connection_id);
+                self.session.closed(connection_id);
             }
         }
     }
 
-    fn dial(&mut self, number: u32) {
+    fn dial(&mut self, connection_id: u32) {
         let spare = self.spare.take();
         let socket = match spare.map_or_else(|| socket_for(self.spec), Ok) {
             Ok(socket) => socket,
             Err(error) => {
-                let parting = fault::parting("open a socket", &error, ErrorTime::AtOnce);
-                return self.session.broke(number, parting, now());
+                let end = fault::to_connection_end("open a socket", &error, ErrorTime::AtOnce);
+                return self.session.broke(connection_id, end, now());
             }
         };
-        self.session.dialling(number, now());
+        self.session.dialling(connection_id, now());
         match socket.connect(&SockAddr::from(self.spec.address)) {
             Err(error) if is_answer(self.spec, &error) => {
                 let connected = false;
-                self.sockets.insert(number, Open { socket, connected });
-                self.refused(number);
+                self.sockets.insert(connection_id, OpenSocket { socket, connected });
+                self.handle_refused(connection_id);
             }
             Err(error) if !in_progress(&error) => {
                 self.session
-                    .broke(number, self.no_connection(&error, ErrorTime::AtOnce), now());
+                    .broke(connection_id, self.connect_error(&error, ErrorTime::AtOnce), now());
             }
             _ => {
                 self.sockets.insert(
-                    number,
-                    Open {
+                    connection_id,
+                    OpenSocket {
                         socket,
                         connected: false,
                     },
@@ -77,14 +80,14 @@ impl Driver<'_> {
     }
 
     /// A connection attempt was refused, where only the attempt is measured.
-    pub(super) fn refused(&mut self, number: u32) {
-        if let Some(open) = self.sockets.get_mut(&number) {
-            open.connected = true;
-            self.session.refused(number, now(), &mut now);
+    pub(super) fn handle_refused(&mut self, connection_id: u32) {
+        if let Some(connection) = self.sockets.get_mut(&connection_id) {
+            connection.connected = true;
+            self.session.refused(connection_id, now(), &mut now);
         }
     }
 
-    pub(super) fn no_connection(&self, error: &io::Error, known: ErrorTime) -> ConnectionEnd {
-        fault::parting(&format!("connect to {}", self.spec.address), error, known)
+    pub(super) fn connect_error(&self, error: &io::Error, error_time: ErrorTime) -> ConnectionEnd {
+        fault::to_connection_end(&format!("connect to {}", self.spec.address), error, error_time)
     }
 }
