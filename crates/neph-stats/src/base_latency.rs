@@ -6,7 +6,7 @@
 //! `fleet_base.rs` keep congestion and jitter from being reported as path changes.
 
 use crate::error::StatsError;
-use crate::real::real_nanos;
+use crate::casts::nanos_to_f64;
 
 /// The largest window that is accepted.
 pub(crate) const LARGEST_WINDOW: u8 = 16;
@@ -41,7 +41,7 @@ impl Detection {
             return refuse("quorum", f64::from(small(quorum)), "from 2 to the window");
         }
         if tolerance <= 0 {
-            return refuse("tolerance", real_nanos(tolerance), "above 0");
+            return refuse("tolerance", nanos_to_f64(tolerance), "above 0");
         }
         Ok(Self {
             window: small(window),

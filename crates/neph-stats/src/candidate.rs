@@ -3,7 +3,7 @@
 
 use crate::base_latency::{Detection, Stable};
 use crate::current_level::CurrentLevel;
-use crate::real::single;
+use crate::casts::to_f32;
 use crate::recent::Recent;
 
 /// Evidence above this is not collected, so that a return is noticed.
@@ -66,7 +66,7 @@ impl Candidate {
             base: stable.minimum,
             since: recent.ago(began).map_or(current.since, |(at, _)| at),
             samples: 1,
-            evidence: single(evidence).min(MAX_EVIDENCE),
+            evidence: to_f32(evidence).min(MAX_EVIDENCE),
             slope: on_the_way >= SLOPE_SAMPLES,
         }
     }
@@ -84,7 +84,7 @@ impl Candidate {
 
     /// A sample speaks so much for it: a logarithm.
     pub(crate) fn weigh(&mut self, evidence: f64) {
-        self.evidence = (self.evidence + single(evidence)).min(MAX_EVIDENCE);
+        self.evidence = (self.evidence + to_f32(evidence)).min(MAX_EVIDENCE);
     }
 }
 

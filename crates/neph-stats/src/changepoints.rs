@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use crate::base_latency::Detection;
 use crate::error::StatsError;
-use crate::real::real_nanos;
+use crate::casts::nanos_to_f64;
 use crate::sorted::refuse_fewer;
 
 /// Levels that are considered, at most; beyond that, the most frequent ones.
@@ -85,7 +85,7 @@ pub fn change_points(
         if value < min {
             return Err(StatsError::OutOfRange {
                 what,
-                value: real_nanos(value),
+                value: nanos_to_f64(value),
                 wanted: "0 or above, the grid above 0",
             });
         }

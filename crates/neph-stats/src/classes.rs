@@ -13,7 +13,7 @@
 
 use crate::density::valleys;
 use crate::error::StatsError;
-use crate::real::to_usize;
+use crate::casts::to_usize;
 
 /// A value with its weight, for example a base latency and the time that flows spent at it.
 #[derive(Debug, Clone, Copy, PartialEq)]

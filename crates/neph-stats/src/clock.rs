@@ -29,7 +29,7 @@ pub use retained::RetainedLimits;
 pub use steps::ClockStep;
 
 use crate::error::StatsError;
-use crate::real::{nanos, real_nanos};
+use crate::casts::{nanos_to_f64, round_to_i64};
 use hull::Hull;
 
 /// The longest horizon, in nanoseconds: floats represent each nanosecond of 104 days.
@@ -229,15 +229,15 @@ impl Lines {
 impl OffsetLimit {
     fn seen_from(self, origin: Self) -> (f64, f64) {
         (
-            real_nanos(self.at.saturating_sub(origin.at)),
-            real_nanos(self.offset.saturating_sub(origin.offset)),
+            nanos_to_f64(self.at.saturating_sub(origin.at)),
+            nanos_to_f64(self.offset.saturating_sub(origin.offset)),
         )
     }
 
     /// How far the offset may have moved off its line: up to `x` nanoseconds away, and along it while the
     /// message was in flight. That is a thousandth of the round trip, half of which is uncertain anyway.
     fn doubt(self, x: f64, nature: ClockNature) -> f64 {
-        nature.wander * x.abs() + nature.steepest * real_nanos(self.within)
+        nature.wander * x.abs() + nature.steepest * nanos_to_f64(self.within)
     }
 }
 
@@ -257,7 +257,7 @@ fn refuse_unnatural(nature: ClockNature) -> Result<(), StatsError> {
     if !(1..=LONGEST).contains(&nature.horizon) {
         return Err(StatsError::OutOfRange {
             what: "horizon of a clock's fit",
-            value: real_nanos(nature.horizon),
+            value: nanos_to_f64(nature.horizon),
             wanted: "1 nanosecond to 104 days",
         });
     }
@@ -340,12 +340,12 @@ impl PossibleLines {
 
     /// The middles and error bounds of lines relative to `origin`.
     fn fit(&self, origin: OffsetLimit, n: usize) -> ClockFit {
-        let offset = nanos(f64::midpoint(self.low, self.high));
+        let offset = round_to_i64(f64::midpoint(self.low, self.high));
         ClockFit {
             at: origin.at,
             offset: origin.offset.saturating_add(offset),
             // Rounded outwards, plus the nanosecond that rounding may have lost.
-            bound: nanos(((self.high - self.low) / 2.0).ceil()) + 1,
+            bound: round_to_i64(((self.high - self.low) / 2.0).ceil()) + 1,
             rate: self.rate(),
             rate_bound: (self.fastest - self.slowest) / 2.0,
             n,

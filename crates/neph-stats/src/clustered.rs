@@ -14,7 +14,7 @@ use crate::error::StatsError;
 use crate::interval::{ALPHA, ConfidenceInterval};
 use crate::proportion::share_interval;
 use crate::quantile::{Level, at_rank, interval_ranks, lower_rank, quantile_needs, type_seven};
-use crate::real::{real, to_usize};
+use crate::casts::{to_usize, usize_to_f64};
 use crate::sorted::{Sorted, refuse_fewer};
 
 /// A group of messages: an experiment, or a stretch of one.
@@ -55,7 +55,7 @@ pub fn grouped_share(groups: &[(usize, usize)]) -> Result<GroupedShare, StatsErr
     let known: Vec<(f64, f64)> = groups
         .iter()
         .filter(|(_, total)| *total > 0)
-        .map(|(hits, total)| (real(*hits), real(*total)))
+        .map(|(hits, total)| (usize_to_f64(*hits), usize_to_f64(*total)))
         .collect();
     refuse_fewer("share over groups", GROUPS_NEEDED, known.len())?;
     let hits: f64 = known.iter().map(|(hits, _)| hits).sum();
@@ -131,9 +131,9 @@ pub fn grouped_quantile(
     let value = type_seven(&pooled, n, p);
     let below: Vec<(f64, f64)> = groups
         .iter()
-        .map(|group| (up_to(group, value), real(group.len())))
+        .map(|group| (up_to(group, value), usize_to_f64(group.len())))
         .collect();
-    let share = below.iter().map(|(below, _)| below).sum::<f64>() / real(n);
+    let share = below.iter().map(|(below, _)| below).sum::<f64>() / usize_to_f64(n);
     let spread = Spread::of(&below, share);
     let effective = spread.effective(p);
     let on_side = |of: fn(&(f64, f64)) -> f64| below.iter().filter(|group| of(group) > 0.0).count();
@@ -150,25 +150,25 @@ pub fn grouped_quantile(
         Cases::of(&spread, reduced_for_few_groups(effective, known_from))
     };
     let rank = |rank: f64| at_rank(&pooled, to_usize(rank.ceil()).clamp(1, n));
-    let scale = real(n) / real(cases.number);
-    let interval = if cases.surely >= real(need) {
+    let scale = usize_to_f64(n) / usize_to_f64(cases.number);
+    let interval = if cases.surely >= usize_to_f64(need) {
         let (lower, upper) = interval_ranks(cases.number, p);
         QuantileInterval {
-            low: rank((real(lower) * scale).floor()),
-            high: Some(rank(real(upper) * scale)),
+            low: rank((usize_to_f64(lower) * scale).floor()),
+            high: Some(rank(usize_to_f64(upper) * scale)),
         }
     } else {
         let lower = lower_rank(cases.number, p, 0.5 * ALPHA).max(1);
         QuantileInterval {
             // A case represents `scale` ranks: its middle.
-            low: rank(((real(lower) - 0.5) * scale).floor()),
+            low: rank(((usize_to_f64(lower) - 0.5) * scale).floor()),
             high: None,
         }
     };
     Ok(GroupedQuantile {
         value,
         interval,
-        effective: effective.min(real(n)),
+        effective: effective.min(usize_to_f64(n)),
     })
 }
 
@@ -184,26 +184,26 @@ impl Cases {
     fn only(groups: usize) -> Self {
         Self {
             number: groups,
-            surely: real(groups),
+            surely: usize_to_f64(groups),
         }
     }
 
     fn of(spread: &Spread, effective: f64) -> Self {
         // A group counts at least as one.
-        let number = effective.max(real(spread.groups));
+        let number = effective.max(usize_to_f64(spread.groups));
         let freedom = spread.freedom();
         let chance = chi_square_quantile(SIMILAR_BY_CHANCE, freedom) / freedom;
         Self {
             number: to_usize(number),
-            surely: (number * chance).max(real(spread.groups)),
+            surely: (number * chance).max(usize_to_f64(spread.groups)),
         }
     }
 }
 
 fn up_to(group: &Group<'_>, value: Level) -> f64 {
     match value {
-        Level::At(value) => real(group.replies.count_up_to(value)),
-        Level::Censored => real(group.replies.len()),
+        Level::At(value) => usize_to_f64(group.replies.count_up_to(value)),
+        Level::Censored => usize_to_f64(group.replies.len()),
     }
 }
 
@@ -235,7 +235,7 @@ impl Spread {
     /// As an estimate it may exceed the number of messages if groups happen to be similar; at most four
     /// times.
     fn effective(&self, chance: f64) -> f64 {
-        let count = real(self.groups);
+        let count = usize_to_f64(self.groups);
         let variance = count / (count - 1.0) * self.squares / (self.all * self.all);
         let max = 4.0 * self.all;
         if variance <= 0.0 {
@@ -247,7 +247,7 @@ impl Spread {
     /// Degrees of freedom of the variance: the number of groups minus one if they are normal, fewer if few of
     /// them cause most of it.
     fn freedom(&self) -> f64 {
-        let max = real(self.groups - 1);
+        let max = usize_to_f64(self.groups - 1);
         if self.fourths <= 0.0 {
             return max;
         }
@@ -258,7 +258,7 @@ impl Spread {
 /// The effective number reduced for the uncertainty from few groups: the normal quantile is then as wide as
 /// Student's.
 fn reduced_for_few_groups(effective: f64, known_from: usize) -> f64 {
-    let freedom = real(known_from.max(2) - 1);
+    let freedom = usize_to_f64(known_from.max(2) - 1);
     let normal = normal_quantile(1.0 - 0.5 * ALPHA);
     let student = student_quantile(1.0 - 0.5 * ALPHA, freedom);
     effective * (normal / student).powi(2)

@@ -3,7 +3,7 @@
 
 use crate::base_latency::Stable;
 use crate::levels::{BucketKey, Levels};
-use crate::real::{real_nanos, short};
+use crate::casts::{clamp_to_i32, nanos_to_f64};
 
 /// The weight of the tail: the density falls with this power of the distance.
 const TAIL: f64 = 3.0;
@@ -57,7 +57,7 @@ impl CurrentLevel {
             learnt: 0,
             bucket_key: None,
             lift: 0,
-            spread: short(tolerance / 4),
+            spread: clamp_to_i32(tolerance / 4),
         }
     }
 
@@ -87,18 +87,18 @@ impl CurrentLevel {
         let off = sample - self.base - self.lift();
         let lift = (sample - self.base).clamp(-tolerance, tolerance);
         let aside = lift - self.lift();
-        self.lift = short(self.lift() + aside / memory);
+        self.lift = clamp_to_i32(self.lift() + aside / memory);
         let spread = (sample - self.base - self.lift()).abs().min(2 * tolerance);
         // The first samples have little weight: two that happen to be equal do not mean no jitter.
         let step = (spread - self.spread()) / (memory + 2).min(JITTER_MEMORY);
-        self.spread = short(self.spread() + step);
+        self.spread = clamp_to_i32(self.spread() + step);
         if let Some(stable) = stable {
             let off = stable.minimum - self.base;
             if off.abs() <= tolerance {
                 let step = off / i64::from(self.samples).min(LONGEST_MEMORY);
                 self.base += step;
                 // Samples are as far above as before: only the estimate of the base moved.
-                self.lift = short(self.lift() - step);
+                self.lift = clamp_to_i32(self.lift() - step);
             }
         }
         (self.learnt > 16).then_some(SampleDeviation { off, aside })
@@ -142,12 +142,12 @@ impl CurrentLevel {
 
     /// How much more a sample supports `other` than this level: a logarithm.
     pub(crate) fn evidence_for(&self, other: i64, sample: i64, tolerance: i64) -> f64 {
-        let width = 1.5 * real_nanos(self.width(tolerance));
+        let width = 1.5 * nanos_to_f64(self.width(tolerance));
         let distance = |base: i64| {
             let distance = sample.saturating_sub(base).saturating_sub(self.lift());
             distance.saturating_abs()
         };
-        let density = |distance: i64| (real_nanos(distance) / width).ln_1p();
+        let density = |distance: i64| (nanos_to_f64(distance) / width).ln_1p();
         let evidence = TAIL * (density(distance(self.base)) - density(distance(other)));
         if distance(other) > tolerance.saturating_add(3 * self.spread()) {
             // It lies at neither level: a growing queue supports no path.

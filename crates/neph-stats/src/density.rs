@@ -5,7 +5,7 @@
 //! representations", 2013). The widths follow the noise of the sample: narrow where values repeat, wide where
 //! they scatter. A random gap is no step.
 
-use crate::real::real;
+use crate::casts::usize_to_f64;
 
 /// The share of samples with a false step (the paper's p0). Most of these are no valley.
 const FALSE_STEPS: f64 = 0.05;
@@ -25,7 +25,7 @@ struct Step {
 
 impl Step {
     fn middle(&self) -> f64 {
-        0.5 * real(self.from + self.until)
+        0.5 * usize_to_f64(self.from + self.until)
     }
 }
 
@@ -80,7 +80,7 @@ fn steps(bins: &[f64]) -> Vec<Step> {
     let mut until = bins.len();
     while until > 0 {
         let from = begins[until];
-        let density = (sums[until] - sums[from]) / real(until - from);
+        let density = (sums[until] - sums[from]) / usize_to_f64(until - from);
         steps.push(Step {
             from,
             until,
@@ -95,7 +95,7 @@ fn steps(bins: &[f64]) -> Vec<Step> {
 /// The logarithm of a step's likelihood.
 fn fitness(count: f64, bins: usize) -> f64 {
     if count > 0.0 {
-        count * (count / real(bins)).ln()
+        count * (count / usize_to_f64(bins)).ln()
     } else {
         0.0
     }

@@ -5,7 +5,7 @@ use crate::distribution::student_quantile;
 use crate::error::StatsError;
 use crate::interval::{ALPHA, ConfidenceInterval};
 use crate::quantile::plain_quantile;
-use crate::real::real;
+use crate::casts::usize_to_f64;
 use crate::sorted::{Sorted, refuse_fewer};
 
 /// Tukey's five numbers; the quartiles are type 7, as in [`crate::quantile()`].
@@ -47,9 +47,9 @@ pub fn describe(sample: Sorted<'_>) -> Result<Description, StatsError> {
     refuse_fewer("description", 1, sample.len())?;
     let n = sample.len();
     let mean = mean(sample.values());
-    let sd = (n > 1).then(|| (squares(sample.values(), mean) / real(n - 1)).sqrt());
+    let sd = (n > 1).then(|| (squares(sample.values(), mean) / usize_to_f64(n - 1)).sqrt());
     let mean_interval = sd.map(|sd| {
-        let reach = student_quantile(1.0 - 0.5 * ALPHA, real(n - 1)) * sd / real(n).sqrt();
+        let reach = student_quantile(1.0 - 0.5 * ALPHA, usize_to_f64(n - 1)) * sd / usize_to_f64(n).sqrt();
         ConfidenceInterval {
             low: mean - reach,
             high: mean + reach,
@@ -79,7 +79,7 @@ pub(crate) fn five_numbers(sample: Sorted<'_>) -> FiveNumbers {
 /// The mean of a slice that is not empty. A second pass removes the rounding error of the first, and
 /// deviations keep the sum of very large values from overflowing.
 pub(crate) fn mean(values: &[f64]) -> f64 {
-    let n = real(values.len());
+    let n = usize_to_f64(values.len());
     let first = values.iter().map(|v| v / n).sum::<f64>();
     first + values.iter().map(|v| (v - first) / n).sum::<f64>()
 }
@@ -88,7 +88,7 @@ pub(crate) fn mean(values: &[f64]) -> f64 {
 fn squares(values: &[f64], mean: f64) -> f64 {
     let sum: f64 = values.iter().map(|v| (v - mean).powi(2)).sum();
     let residual: f64 = values.iter().map(|v| v - mean).sum();
-    (sum - residual * residual / real(values.len())).max(0.0)
+    (sum - residual * residual / usize_to_f64(values.len())).max(0.0)
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@
 
 use crate::error::StatsError;
 use crate::random::Random;
-use crate::real::real;
+use crate::casts::usize_to_f64;
 use crate::sorted::{Sorted, refuse_fewer};
 
 /// The largest sample size for draws.
@@ -39,7 +39,7 @@ pub fn dip(sample: Sorted<'_>) -> Result<f64, StatsError> {
         }
         (low, high) = (widest.low, widest.high);
     }
-    Ok(dip / (2.0 * real(values.len())))
+    Ok(dip / (2.0 * usize_to_f64(values.len())))
 }
 
 /// The minorant and the majorant of the distribution function between two values, as the indices where they
@@ -60,7 +60,7 @@ struct Widest {
 impl<'a> Hulls<'a> {
     fn of(values: &'a [f64], low: usize, high: usize) -> Self {
         let turns = |a: usize, b: usize, c: usize| {
-            (values[b] - values[a]) * real(c - b) - (values[c] - values[b]) * real(b - a)
+            (values[b] - values[a]) * usize_to_f64(c - b) - (values[c] - values[b]) * usize_to_f64(b - a)
         };
         let (mut minorant, mut majorant): (Vec<usize>, Vec<usize>) = (Vec::new(), Vec::new());
         for next in low..=high {
@@ -88,7 +88,7 @@ impl<'a> Hulls<'a> {
     fn rise(&self, from: usize, to: usize, index: usize) -> Option<f64> {
         let width = self.values[to] - self.values[from];
         let part = self.values[index] - self.values[from];
-        (width > 0.0).then(|| part * real(to - from) / width)
+        (width > 0.0).then(|| part * usize_to_f64(to - from) / width)
     }
 
     fn widest(&self) -> Widest {
@@ -109,12 +109,12 @@ impl<'a> Hulls<'a> {
                 let from = minorant[g - 1];
                 l += 1;
                 self.rise(from, below, above)
-                    .map(|rise| (real(above + 1) - real(from) - rise, from, above))
+                    .map(|rise| (usize_to_f64(above + 1) - usize_to_f64(from) - rise, from, above))
             } else {
                 let from = majorant[l - 1];
                 g += 1;
                 self.rise(from, above, below)
-                    .map(|rise| (real(from + 1) + rise - real(below), below, above))
+                    .map(|rise| (usize_to_f64(from + 1) + rise - usize_to_f64(below), below, above))
             };
             if let Some((distance, low, high)) = candidate
                 && distance >= widest.distance
@@ -137,7 +137,7 @@ impl<'a> Hulls<'a> {
             error = error.max(1.0);
             for index in pair[0]..=pair[1] {
                 if let Some(rise) = self.rise(pair[0], pair[1], index) {
-                    error = error.max(real(index + 1) - real(pair[0]) - rise);
+                    error = error.max(usize_to_f64(index + 1) - usize_to_f64(pair[0]) - rise);
                 }
             }
         }
@@ -145,7 +145,7 @@ impl<'a> Hulls<'a> {
             error = error.max(1.0);
             for index in pair[0]..=pair[1] {
                 if let Some(rise) = self.rise(pair[0], pair[1], index) {
-                    error = error.max(real(pair[0] + 1) + rise - real(index));
+                    error = error.max(usize_to_f64(pair[0] + 1) + rise - usize_to_f64(index));
                 }
             }
         }
@@ -183,10 +183,10 @@ impl DipNull {
     /// The probability of a dip at least this large in a unimodal sample of `n` values: never 0, at least 1 /
     /// (draws + 1). Other sizes are scaled to the drawn one.
     pub fn p(&self, dip: f64, n: usize) -> f64 {
-        let usual = |n: usize| (1.0 - APPROACH / real(n).sqrt()) / real(n).sqrt();
+        let usual = |n: usize| (1.0 - APPROACH / usize_to_f64(n).sqrt()) / usize_to_f64(n).sqrt();
         let same = dip * usual(self.size) / usual(n);
         let below = self.dips.partition_point(|&d| d < same);
-        real(self.dips.len() - below + 1) / real(self.dips.len() + 1)
+        usize_to_f64(self.dips.len() - below + 1) / usize_to_f64(self.dips.len() + 1)
     }
 }
 
@@ -278,7 +278,7 @@ mod tests {
                 let values: Vec<f64> = (0..n).map(|_| random.unit()).collect();
                 null.p(dip_of(&values), n) <= 0.05
             });
-            let share = real(rejected.count()) / f64::from(samples);
+            let share = usize_to_f64(rejected.count()) / f64::from(samples);
             assert!((share - 0.05).abs() < 0.012, "{n}: {share}");
         }
     }
@@ -293,7 +293,7 @@ mod tests {
             let mirrored: Vec<f64> = values.iter().map(|v| 8.0 - 2.0 * v).collect();
             let (a, b) = (dip_of(&values), dip_of(&mirrored));
             prop_assert!((a - b).abs() < 1e-12, "{a} {b}");
-            let n = real(values.len());
+            let n = usize_to_f64(values.len());
             prop_assert!(0.5 / n <= a + 1e-12 && a <= 0.25_f64.max(0.5 / n));
         }
     }

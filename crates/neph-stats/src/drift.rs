@@ -9,7 +9,7 @@
 //! their levels.
 
 use crate::congestion::MIN_FLOWS;
-use crate::real::{nanos, real_nanos};
+use crate::casts::{nanos_to_f64, round_to_i64};
 
 /// Least length of a window, in nanoseconds, and least mean number of samples per flow. A sample is used once
 /// the next ones have come, and a loop must be slow compared to its delay.
@@ -95,7 +95,7 @@ impl Drift {
     /// For levels that are distinguished by more than `tolerance` nanoseconds.
     pub(crate) fn new(tolerance: i64) -> Self {
         Self {
-            tolerance: real_nanos(tolerance),
+            tolerance: nanos_to_f64(tolerance),
             by: 0.0,
             slope: 0.0,
             noise: 0.0,
@@ -111,7 +111,7 @@ impl Drift {
 
     /// The current drift, in nanoseconds.
     pub(crate) fn now(&self) -> i64 {
-        nanos(self.by)
+        round_to_i64(self.by)
     }
 
     /// The lowest and the highest so far, in nanoseconds.
@@ -122,7 +122,7 @@ impl Drift {
     /// Adds the distance of a sample at its flow's level from the flow's usual samples, in nanoseconds. Its
     /// mean is 0 while nothing drifts.
     pub(crate) fn learn(&mut self, aside: i64) {
-        let aside = real_nanos(aside);
+        let aside = nanos_to_f64(aside);
         self.look.sum += aside;
         self.look.squares += aside * aside;
         self.look.used += 1.0;
@@ -223,7 +223,7 @@ mod tests {
         let mut drift = Drift::new(MS / 2);
         for number in 0..seconds * 5 * flows {
             let at = number * S / (5 * flows);
-            let own = nanos(real_nanos(2 * jitter) * random.unit()) - jitter;
+            let own = round_to_i64(nanos_to_f64(2 * jitter) * random.unit()) - jitter;
             let aside = drifts(at) + own - drift.now();
             let is_astray = aside.abs() > MS / 2;
             if !is_astray {

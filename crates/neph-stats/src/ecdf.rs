@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use crate::error::StatsError;
-use crate::real::{real, tied, to_usize};
+use crate::casts::{tied, to_usize, usize_to_f64};
 use crate::sorted::{Sorted, refuse_fewer};
 
 /// The last steps, all of which are kept: an axis with a log tail shows them one by one.
@@ -36,7 +36,7 @@ pub fn ecdf(
     if max_points < 2 * TAIL_POINTS {
         return Err(StatsError::OutOfRange {
             what: "number of points",
-            value: real(max_points),
+            value: usize_to_f64(max_points),
             wanted: "200 or more",
         });
     }
@@ -44,12 +44,12 @@ pub fn ecdf(
     let steps: Vec<usize> = (0..values.len())
         .filter(|&i| values.get(i + 1).is_none_or(|&next| !tied(values[i], next)))
         .collect();
-    let n = real(values.len() + lost);
+    let n = usize_to_f64(values.len() + lost);
     Ok(retained_steps(steps.len(), max_points)
         .into_iter()
         .map(|k| EcdfPoint {
             value: values[steps[k]],
-            share: real(steps[k] + 1) / n,
+            share: usize_to_f64(steps[k] + 1) / n,
         })
         .collect())
 }
@@ -63,9 +63,9 @@ fn retained_steps(steps: usize, max_points: usize) -> BTreeSet<usize> {
     let even = (max_points - TAIL_POINTS) / 2;
     let dense = max_points - TAIL_POINTS - even;
     let evenly = (0..even).map(|j| j * (body - 1) / (even - 1));
-    let ratio = real(steps) / real(TAIL_POINTS);
+    let ratio = usize_to_f64(steps) / usize_to_f64(TAIL_POINTS);
     let densely = (0..dense).map(|j| {
-        let from_end = real(TAIL_POINTS) * ratio.powf(real(j + 1) / real(dense + 1));
+        let from_end = usize_to_f64(TAIL_POINTS) * ratio.powf(usize_to_f64(j + 1) / usize_to_f64(dense + 1));
         steps.saturating_sub(to_usize(from_end))
     });
     evenly.chain(densely).chain(body..steps).collect()
@@ -120,7 +120,7 @@ mod tests {
             let tail = unlimited.len().min(TAIL_POINTS);
             prop_assert!(points.ends_with(&unlimited[unlimited.len() - tail..]));
             for p in &points {
-                let share = real(sample.count_up_to(p.value)) / real(values.len() + 3);
+                let share = usize_to_f64(sample.count_up_to(p.value)) / usize_to_f64(values.len() + 3);
                 prop_assert_eq!(share, p.share);
             }
         }

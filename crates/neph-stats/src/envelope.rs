@@ -5,7 +5,7 @@
 //! line through the kept points covers the same pixels as a line through all.
 
 use crate::error::StatsError;
-use crate::real::{real, to_usize};
+use crate::casts::{to_usize, usize_to_f64};
 
 /// One value of a series; `v` is absent where the message was lost.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -59,7 +59,7 @@ pub struct Envelope {
 pub fn envelope(readings: &[Reading], grid: Grid) -> Result<Envelope, StatsError> {
     refuse_disorder(readings, grid)?;
     let start = readings[0].t;
-    let width = (readings[readings.len() - 1].t - start) / real(grid.buckets);
+    let width = (readings[readings.len() - 1].t - start) / usize_to_f64(grid.buckets);
     let mut pen = Pen::default();
     let mut missing = vec![0; grid.buckets];
     let mut after_loss = false;
@@ -199,7 +199,7 @@ mod tests {
         values
             .iter()
             .enumerate()
-            .map(|(i, &v)| Reading { t: real(i), v })
+            .map(|(i, &v)| Reading { t: usize_to_f64(i), v })
             .collect()
     }
 

@@ -8,7 +8,7 @@
 use crate::holm::holm;
 use crate::interval::{ALPHA, ConfidenceInterval};
 use crate::paired::PairedShift;
-use crate::real::real;
+use crate::casts::usize_to_f64;
 use crate::verdict::{Verdict, Wanted};
 
 /// A possible statement of a report, with its limit. `margin` is the smallest difference that matters, above
@@ -107,7 +107,7 @@ fn within(shift: &PairedShift, margin: f64) -> f64 {
 
 /// Error probability of each interval so that all intervals of such a family are valid together in 95 %.
 pub fn simultaneous(family: usize) -> f64 {
-    ALPHA / real(family.max(1))
+    ALPHA / usize_to_f64(family.max(1))
 }
 
 /// Evaluates all comparisons of a report, in the order given.
@@ -143,7 +143,7 @@ pub fn decide(family: &[Claim]) -> Vec<Decision> {
 /// The fewest blocks with which a family of that size can reach a verdict. All differences of a comparison
 /// then lie on one side, which is one arrangement of 2^n.
 pub fn blocks_needed(family: usize) -> usize {
-    let tests = real(family.max(1));
+    let tests = usize_to_f64(family.max(1));
     let mut blocks = 1;
     let mut p = 1.0;
     while p * tests > ALPHA {

@@ -1,7 +1,7 @@
 //! Holm's correction for several tests at once.
 
 use crate::error::StatsError;
-use crate::real::real;
+use crate::casts::usize_to_f64;
 
 /// The p values of several tests, raised so that the probability of any false finding stays below the level
 /// that each is compared with (Holm 1979). In the order given.
@@ -22,7 +22,7 @@ pub fn holm(p_values: &[f64]) -> Result<Vec<f64>, StatsError> {
     let mut reached: f64 = 0.0;
     for (rank, &test) in order.iter().enumerate() {
         reached = reached
-            .max(p_values[test] * real(p_values.len() - rank))
+            .max(p_values[test] * usize_to_f64(p_values.len() - rank))
             .min(1.0);
         adjusted[test] = reached;
     }

@@ -4,7 +4,7 @@
 //! Few samples have little weight: the density starts with a heavy tail, and never gives more than
 //! [`MAX_EVIDENCE`] to a single sample.
 
-use crate::real::{nanos, real, real_nanos};
+use crate::casts::{nanos_to_f64, round_to_i64, usize_to_f64};
 
 /// Bins on each side of the middle.
 const SIDE: usize = 48;
@@ -36,7 +36,7 @@ fn believed(z: f64) -> f64 {
 }
 
 fn middle_of(bin: usize) -> f64 {
-    (real(bin) - real(SIDE)) / FINENESS
+    (usize_to_f64(bin) - usize_to_f64(SIDE)) / FINENESS
 }
 
 impl JitterShape {
@@ -53,8 +53,8 @@ impl JitterShape {
     /// A flow's sample was `off` nanoseconds from the flow's mean; their mean distance is `spread`
     /// nanoseconds (above 0).
     pub(crate) fn learn(&mut self, off: i64, spread: i64) {
-        let bin_position = real_nanos(off) / real_nanos(spread) * FINENESS;
-        let bin = nanos(bin_position + middle_of(2 * SIDE) * FINENESS);
+        let bin_position = nanos_to_f64(off) / nanos_to_f64(spread) * FINENESS;
+        let bin = round_to_i64(bin_position + middle_of(2 * SIDE) * FINENESS);
         // Samples beyond the bins count too: they reduce the others.
         self.total += 1;
         if let Some(count) = usize::try_from(bin)
@@ -89,10 +89,10 @@ impl JitterShape {
     /// The logarithm of the density of a sample `off` nanoseconds from its place, for a flow of this
     /// `spread`: 0 at the highest, never below -[`MAX_EVIDENCE`].
     pub(crate) fn height(&self, off: i64, spread: i64) -> f64 {
-        let z = real_nanos(off) / real_nanos(spread.max(1)) * FINENESS;
+        let z = nanos_to_f64(off) / nanos_to_f64(spread.max(1)) * FINENESS;
         let bin_position = z + middle_of(2 * SIDE) * FINENESS;
         let below = bin_position.floor();
-        let bin = nanos(below);
+        let bin = round_to_i64(below);
         let at = |bin: i64| {
             usize::try_from(bin)
                 .ok()
@@ -125,7 +125,7 @@ mod tests {
         let mut shape = JitterShape::new();
         let mut random = Random::new(5);
         for _ in 0..200_000 {
-            shape.learn(nanos(random.unit() * 4000.0), 1000);
+            shape.learn(round_to_i64(random.unit() * 4000.0), 1000);
         }
         assert!(
             shape.height(2000, 1000) > -0.3,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::num::NonZeroI32;
 
 use crate::path_choice::PossibleLevel;
-use crate::real::{nanos, real_nanos};
+use crate::casts::{nanos_to_f64, round_to_i64};
 use crate::weight::Weight;
 
 /// Buckets in one tolerance: the resolution of levels.
@@ -64,7 +64,7 @@ struct DecayingCounts {
 
 impl DecayingCounts {
     fn decayed_to(&self, now_ns: i64) -> Self {
-        let elapsed = real_nanos(now_ns.saturating_sub(self.updated_at_ns).max(0));
+        let elapsed = nanos_to_f64(now_ns.saturating_sub(self.updated_at_ns).max(0));
         let decay = (-elapsed / SAMPLE_DECAY_NS).exp();
         Self {
             updated_at_ns: now_ns,
@@ -202,7 +202,7 @@ impl Levels {
         let elapsed_ns = self.paths_found_at_ns.map(|found_at_ns| at.saturating_sub(found_at_ns));
         if elapsed_ns.is_none_or(|elapsed_ns| elapsed_ns >= REFRESH_INTERVAL_NS) {
             let decay =
-                (-real_nanos(elapsed_ns.unwrap_or(0)) / real_nanos(LEVEL_RETENTION_NS)).exp();
+                (-nanos_to_f64(elapsed_ns.unwrap_or(0)) / nanos_to_f64(LEVEL_RETENTION_NS)).exp();
             for bucket in self.buckets.values_mut() {
                 bucket.recent_arrivals *= decay;
             }
@@ -256,9 +256,9 @@ impl Levels {
             let mean = |of: &dyn Fn(i64) -> i64| {
                 let total: f64 = nearby_buckets
                     .iter()
-                    .map(|t| t.0 * real_nanos(of(t.1)))
+                    .map(|t| t.0 * nanos_to_f64(of(t.1)))
                     .sum();
-                nanos(total / sum)
+                round_to_i64(total / sum)
             };
             let level = origin + mean(&|level| level - origin);
             let mean_deviation_ns = mean(&|other| (other - level).abs());

@@ -11,7 +11,7 @@ use crate::interval::ConfidenceInterval;
 use crate::level_shift::{difference, undone};
 use crate::pairs::Pairs;
 use crate::quantile::Level;
-use crate::real::real;
+use crate::casts::usize_to_f64;
 use crate::shift::{Approximation, Arrangements, EXACT_UP_TO, triangle, untied};
 use crate::sorted::{Sorted, refuse_fewer};
 
@@ -121,7 +121,7 @@ fn approximation(n: usize) -> Approximation {
     let mean = 0.5 * triangle(n);
     Approximation {
         mean,
-        sd: (mean * (2.0 * real(n) + 1.0) / 6.0).sqrt(),
+        sd: (mean * (2.0 * usize_to_f64(n) + 1.0) / 6.0).sqrt(),
     }
 }
 

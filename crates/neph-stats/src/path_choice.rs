@@ -80,7 +80,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::real::real_nanos;
+    use crate::casts::nanos_to_f64;
 
     /// Levels at 0, 10 and 14; a density that falls by 1 in a distance of 1, to -7.
     fn chosen(samples: &[i64]) -> Option<Choice> {
@@ -88,7 +88,7 @@ mod tests {
             level,
             mean_deviation_ns: 0,
         });
-        choose(samples, &levels, |off| (-real_nanos(off.abs())).max(-7.0))
+        choose(samples, &levels, |off| (-nanos_to_f64(off.abs())).max(-7.0))
     }
 
     #[test]

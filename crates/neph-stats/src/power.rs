@@ -5,7 +5,7 @@
 
 use crate::distribution::{normal_above, normal_quantile};
 use crate::family::{blocks_needed, simultaneous};
-use crate::real::to_usize;
+use crate::casts::to_usize;
 
 /// What is to be found. Differences and the spread are in one unit, as shares of the median.
 #[derive(Debug, Clone, Copy, PartialEq)]

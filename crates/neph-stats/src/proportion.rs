@@ -3,7 +3,7 @@
 use crate::distribution::normal_quantile;
 use crate::error::StatsError;
 use crate::interval::{ALPHA, ConfidenceInterval};
-use crate::real::real;
+use crate::casts::usize_to_f64;
 
 /// A share with its 95 % confidence interval and its n. Only [`proportion`] creates it.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -26,7 +26,7 @@ impl Proportion {
 
     /// The share, 0..=1.
     pub fn share(&self) -> f64 {
-        real(self.hits) / real(self.n)
+        usize_to_f64(self.hits) / usize_to_f64(self.n)
     }
 
     /// Wilson's 95 % confidence interval, inside 0..=1. With no hit among n its upper end is about 3.84 / n:
@@ -48,7 +48,7 @@ pub fn proportion(hits: usize, n: usize) -> Result<Proportion, StatsError> {
             have: n,
         });
     }
-    let interval = share_interval(real(hits) / real(n), real(n))?;
+    let interval = share_interval(usize_to_f64(hits) / usize_to_f64(n), usize_to_f64(n))?;
     Ok(Proportion { hits, n, interval })
 }
 
@@ -127,7 +127,7 @@ mod tests {
     proptest! {
         #[test]
         fn the_interval_holds_the_share_and_mirrors(n in 1..5000_usize, part in 0.0..=1.0_f64) {
-            let hits = crate::real::to_usize(part * real(n)).min(n);
+            let hits = crate::casts::to_usize(part * usize_to_f64(n)).min(n);
             let (p, other) = (proportion(hits, n).unwrap(), proportion(n - hits, n).unwrap());
             prop_assert!(p.interval().contains(p.share()));
             prop_assert!((p.interval().low + other.interval().high - 1.0).abs() < 1e-12);

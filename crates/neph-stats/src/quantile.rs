@@ -11,7 +11,7 @@
 use crate::distribution::{binomial_above, binomial_up_to};
 use crate::error::StatsError;
 use crate::interval::ALPHA;
-use crate::real::{real, to_usize};
+use crate::casts::{to_usize, usize_to_f64};
 use crate::sorted::{Sorted, refuse_fewer};
 
 /// Values in ascending order, by place.
@@ -180,7 +180,7 @@ pub fn quantile_needs(p: f64) -> Result<usize, StatsError> {
         });
     }
     let (below, above) = (p.ln(), (-p).ln_1p());
-    let missed = |n: usize| (real(n) * below).exp() + (real(n) * above).exp();
+    let missed = |n: usize| (usize_to_f64(n) * below).exp() + (usize_to_f64(n) * above).exp();
     let mut n = to_usize(ALPHA.ln() / below.max(above)).max(1);
     while missed(n) > ALPHA {
         n += 1;
@@ -206,7 +206,7 @@ pub(crate) fn type_seven<R: Ranked>(replies: &R, n: usize, p: f64) -> Level {
 
 /// The place of type 7 among n values: an index from 0, and the share of the distance to the next.
 pub(crate) fn type_seven_position(n: usize, p: f64) -> (usize, f64) {
-    let position = real(n - 1) * p;
+    let position = usize_to_f64(n - 1) * p;
     // 0.07 * 100 is 7.000000000000001: a place within rounding of a whole number is whole.
     let nearest = position.round();
     let position = if (position - nearest).abs() <= 4.0 * f64::EPSILON * position {

@@ -1,7 +1,7 @@
 //! Ranks, with the mean rank for ties, as all rank tests need them.
 
 use crate::error::StatsError;
-use crate::real::{real, tied};
+use crate::casts::{tied, usize_to_f64};
 use crate::sorted::refuse_not_finite;
 
 /// The rank of each value, in the order the values were given.
@@ -27,8 +27,8 @@ pub fn ranks(values: &[f64]) -> Result<Ranks, StatsError> {
     };
     let mut done = 0;
     for group in order.chunk_by(|&a, &b| tied(values[a], values[b])) {
-        let size = real(group.len());
-        let rank = real(done) + 0.5 * (size + 1.0);
+        let size = usize_to_f64(group.len());
+        let rank = usize_to_f64(done) + 0.5 * (size + 1.0);
         for &index in group {
             ranks.of[index] = rank;
         }

@@ -5,7 +5,7 @@
 //! bits of the time, and the difference from the first sample.
 
 use crate::base_latency::{Detection, LARGEST_WINDOW, Stable, stable};
-use crate::real::short;
+use crate::casts::clamp_to_i32;
 
 /// Number of kept samples.
 pub(crate) const KEPT: usize = LARGEST_WINDOW as usize;
@@ -48,7 +48,7 @@ impl Recent {
         let index = usize::from(self.next);
         let [_, _, time @ ..] = at.to_be_bytes();
         self.times[index] = time;
-        self.samples[index] = short(sample.saturating_sub(self.origin));
+        self.samples[index] = clamp_to_i32(sample.saturating_sub(self.origin));
         self.next = (self.next + 1) % LENGTH;
         self.length = (self.length + 1).min(LENGTH);
     }

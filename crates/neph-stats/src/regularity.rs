@@ -5,7 +5,7 @@
 
 use crate::describe::{Description, describe};
 use crate::error::StatsError;
-use crate::real::real_nanos;
+use crate::casts::nanos_to_f64;
 use crate::sorted::{Sorted, refuse_fewer};
 
 /// One timestamp of a numbered message.
@@ -47,7 +47,7 @@ pub struct Regularity {
 pub fn skews(send_times: &[SendTime], interval: i64) -> Result<Vec<Skew>, StatsError> {
     refuse_fewer("skew", 2, send_times.len())?;
     if interval <= 0 {
-        let (what, value) = ("interval", real_nanos(interval));
+        let (what, value) = ("interval", nanos_to_f64(interval));
         return Err(StatsError::OutOfRange {
             what,
             value,
@@ -79,7 +79,7 @@ pub fn skews(send_times: &[SendTime], interval: i64) -> Result<Vec<Skew>, StatsE
 /// Summarises [`skews`], with the same errors.
 pub fn regularity(send_times: &[SendTime], interval: i64) -> Result<Regularity, StatsError> {
     let skews = skews(send_times, interval)?;
-    let mut nanos: Vec<f64> = skews.iter().map(|s| real_nanos(s.nanos)).collect();
+    let mut nanos: Vec<f64> = skews.iter().map(|s| nanos_to_f64(s.nanos)).collect();
     let drift = skews
         .iter()
         .fold(0_i64, |sum, s| sum.saturating_add(s.nanos));
@@ -87,7 +87,7 @@ pub fn regularity(send_times: &[SendTime], interval: i64) -> Result<Regularity, 
     Ok(Regularity {
         skew: describe(Sorted::sort(&mut nanos)?)?,
         drift,
-        drift_rate: real_nanos(drift) / real_nanos(planned),
+        drift_rate: nanos_to_f64(drift) / nanos_to_f64(planned),
     })
 }
 

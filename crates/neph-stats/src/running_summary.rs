@@ -7,7 +7,7 @@
 use crate::error::StatsError;
 use crate::histogram::Histogram;
 use crate::quantile::{Quantile, Ranked, quantile_of};
-use crate::real::real;
+use crate::casts::usize_to_f64;
 use crate::sorted::{Sorted, refuse_not_finite};
 
 /// The summary of a stream of values, in their own unit.
@@ -83,7 +83,7 @@ impl RunningSummary {
         }
         self.n += 1;
         let from = value - self.mean;
-        self.mean += from / real(self.n);
+        self.mean += from / usize_to_f64(self.n);
         self.squares += from * (value - self.mean);
         self.min = self.min.min(value);
         self.max = self.max.max(value);
@@ -109,7 +109,7 @@ impl RunningSummary {
             self.clone_from(other);
             return;
         }
-        let (ours, theirs) = (real(self.n), real(other.n));
+        let (ours, theirs) = (usize_to_f64(self.n), usize_to_f64(other.n));
         let apart = other.mean - self.mean;
         self.squares += other.squares + apart * apart * ours * theirs / (ours + theirs);
         self.mean += apart * theirs / (ours + theirs);
@@ -147,7 +147,7 @@ impl RunningSummary {
 
     /// Standard deviation with divisor n - 1; `None` below two values.
     pub fn sd(&self) -> Option<f64> {
-        (self.n > 1).then(|| (self.squares / real(self.n - 1)).sqrt())
+        (self.n > 1).then(|| (self.squares / usize_to_f64(self.n - 1)).sqrt())
     }
 
     /// The least value, exactly.
@@ -162,7 +162,7 @@ impl RunningSummary {
 
     /// The sum of all values.
     pub fn sum(&self) -> f64 {
-        self.mean * real(self.n)
+        self.mean * usize_to_f64(self.n)
     }
 
     /// The quantiles `levels` of the values and of `above` further messages without a value, which rank above

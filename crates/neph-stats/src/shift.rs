@@ -2,7 +2,7 @@
 //! share.
 
 use crate::interval::{ALPHA, ConfidenceInterval};
-use crate::real::real;
+use crate::casts::usize_to_f64;
 
 /// Up to this many ranks the null distribution is counted exactly. All counts stay below 2^53, so floats
 /// represent them exactly.
@@ -114,7 +114,7 @@ impl Arrangements {
 pub(crate) fn doubled(ranks: &[f64]) -> Vec<usize> {
     ranks
         .iter()
-        .map(|r| crate::real::to_usize((2.0 * r).round()))
+        .map(|r| crate::casts::to_usize((2.0 * r).round()))
         .collect()
 }
 
@@ -137,13 +137,13 @@ impl Approximation {
 
     /// The probability of a statistic up to `count`, corrected for continuity by 1/2.
     pub(crate) fn up_to(self, count: usize) -> f64 {
-        crate::distribution::normal_above((self.mean - real(count) - 0.5) / self.sd)
+        crate::distribution::normal_above((self.mean - usize_to_f64(count) - 0.5) / self.sd)
     }
 
     /// As [`Arrangements::interval_rank`].
     pub(crate) fn interval_rank(self) -> usize {
         let z = crate::distribution::normal_quantile(1.0 - 0.5 * ALPHA);
-        crate::real::to_usize((self.mean - z * self.sd + 0.5).max(0.0))
+        crate::casts::to_usize((self.mean - z * self.sd + 0.5).max(0.0))
     }
 }
 
@@ -154,5 +154,5 @@ pub(crate) fn untied(n: usize) -> Vec<usize> {
 
 /// n (n + 1) / 2.
 pub(crate) fn triangle(n: usize) -> f64 {
-    0.5 * real(n) * (real(n) + 1.0)
+    0.5 * usize_to_f64(n) * (usize_to_f64(n) + 1.0)
 }

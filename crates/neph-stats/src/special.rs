@@ -13,7 +13,7 @@
 
 use std::f64::consts::TAU;
 
-use crate::real::real;
+use crate::casts::usize_to_f64;
 
 /// Smallest step that still changes a sum near 1.
 const ENOUGH: f64 = 1e-17;
@@ -53,7 +53,7 @@ fn deviance(x: f64, mean: f64) -> f64 {
     let mut term = 2.0 * x * v;
     for j in 1..1000 {
         term *= v * v;
-        let next = sum + term / real(2 * j + 1);
+        let next = sum + term / usize_to_f64(2 * j + 1);
         if next.to_bits() == sum.to_bits() {
             break;
         }
@@ -115,7 +115,7 @@ fn gamma_fraction(a: f64, x: f64) -> f64 {
     let mut d = 1.0 / b;
     let mut value = d;
     for i in 1..MAX_STEPS {
-        let i = real(i);
+        let i = usize_to_f64(i);
         let numerator = -i * (i - a);
         b += 2.0;
         d = 1.0 / away_from_zero(numerator * d + b);
@@ -156,7 +156,7 @@ fn beta_fraction(a: f64, b: f64, x: f64, y: f64) -> f64 {
     let mut value = away_from_zero(a * tilt / (a + 1.0));
     let (mut c, mut d) = (value, 0.0);
     for m in 1..MAX_STEPS {
-        let m = real(m);
+        let m = usize_to_f64(m);
         let odd = a + 2.0 * m - 1.0;
         let across = m * (b - m) * x / odd;
         let numerator = (a + m - 1.0) * (a + b + m - 1.0) * across * x / odd;

@@ -6,7 +6,7 @@
 use crate::distribution::normal_quantile;
 use crate::error::StatsError;
 use crate::interval::{ALPHA, ConfidenceInterval};
-use crate::real::real;
+use crate::casts::usize_to_f64;
 use crate::sorted::refuse_fewer;
 
 /// A lifetime, and whether its end was observed.
@@ -144,9 +144,9 @@ pub fn survival(lifetimes: &[Lifetime]) -> Result<Survival, StatsError> {
             continue;
         }
         let remaining = at_risk - ended;
-        share *= real(remaining) / real(at_risk);
+        share *= usize_to_f64(remaining) / usize_to_f64(at_risk);
         if remaining > 0 {
-            variance += real(ended) / (real(at_risk) * real(remaining));
+            variance += usize_to_f64(ended) / (usize_to_f64(at_risk) * usize_to_f64(remaining));
         }
         steps.push(SurvivalStep {
             at: same[0].length(),

@@ -4,7 +4,7 @@
 //! timestamps come from outside: differences saturate.
 
 use crate::error::StatsError;
-use crate::real::real_nanos;
+use crate::casts::nanos_to_f64;
 use crate::sorted::refuse_fewer;
 
 /// One message's departure and arrival, each in nanoseconds of its own clock.
@@ -31,7 +31,7 @@ pub fn interarrival_jitter(transits: &[Transit]) -> Result<f64, StatsError> {
             .received
             .saturating_sub(w[0].received)
             .saturating_sub(apart);
-        jitter + (real_nanos(difference).abs() - jitter) / 16.0
+        jitter + (nanos_to_f64(difference).abs() - jitter) / 16.0
     }))
 }
 

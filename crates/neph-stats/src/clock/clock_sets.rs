@@ -7,7 +7,7 @@
 //! but as much before and after.
 
 use super::{OffsetLimit, OffsetLimits};
-use crate::real::real_nanos;
+use crate::casts::nanos_to_f64;
 
 const MILLI: i64 = 1_000_000;
 /// Length of each window, in nanoseconds, represented by its tightest limit. Long ones are for infrequent
@@ -124,10 +124,10 @@ impl Jump {
     fn at(limits: OffsetLimits<'_>, moment: i64, look: i64) -> Option<Self> {
         let origin = limits.at_most.first()?.offset;
         let above = looks(limits.at_most, moment, look, |offset| {
-            real_nanos(offset.saturating_sub(origin))
+            nanos_to_f64(offset.saturating_sub(origin))
         })?;
         let below = looks(limits.at_least, moment, look, |offset| {
-            -real_nanos(offset.saturating_sub(origin))
+            -nanos_to_f64(offset.saturating_sub(origin))
         })?;
         let mut directions = [above, below.map(|offset| -offset)];
         let per_look = median_change(&directions);
@@ -147,7 +147,7 @@ impl Jump {
             moment,
             behind: [above.behind, below.behind],
             by,
-            rate: per_look / real_nanos(look),
+            rate: per_look / nanos_to_f64(look),
             origin,
             ratio: by.abs() / noise.max(1.0),
         })
@@ -190,8 +190,8 @@ impl Jump {
     }
 
     fn level(&self, limit: &OffsetLimit) -> f64 {
-        let offset = real_nanos(limit.offset.saturating_sub(self.origin));
-        offset - self.rate * real_nanos(limit.at - self.moment)
+        let offset = nanos_to_f64(limit.offset.saturating_sub(self.origin));
+        offset - self.rate * nanos_to_f64(limit.at - self.moment)
     }
 }
 

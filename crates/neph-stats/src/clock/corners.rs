@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use super::hull::Hull;
 use super::{ClockNature, OffsetLimit, OffsetLimits};
-use crate::real::real_nanos;
+use crate::casts::nanos_to_f64;
 
 /// Limits in a block.
 const BLOCK: usize = 64;
@@ -57,7 +57,7 @@ fn corners(of: &[OffsetLimit], sign: f64, nature: ClockNature) -> Cow<'_, [Offse
         // On one side of a moment a wander adds a line to a whole block: the corners stay the same.
         let point = |limit: &OffsetLimit| {
             let (x, y) = limit.seen_from(block[0]);
-            (x, sign * y + nature.steepest * real_nanos(limit.within))
+            (x, sign * y + nature.steepest * nanos_to_f64(limit.within))
         };
         let hull = Hull::below(block.iter().map(point));
         let mut remaining = block.iter();

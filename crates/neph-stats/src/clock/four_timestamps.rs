@@ -5,7 +5,7 @@
 //! [`clock_fit`](super::clock_fit).
 
 use super::OffsetLimit;
-use crate::real::{nanos, real, real_nanos};
+use crate::casts::{nanos_to_f64, round_to_i64, usize_to_f64};
 
 /// Departure and arrival of a request and its reply by two clocks, all in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,9 +69,9 @@ impl MeanOffset {
             self.first = offset;
         }
         self.n += 1;
-        let value = real_nanos(offset.saturating_sub(self.first));
+        let value = nanos_to_f64(offset.saturating_sub(self.first));
         let before = value - self.mean;
-        self.mean += before / real(self.n);
+        self.mean += before / usize_to_f64(self.n);
         self.squares += before * (value - self.mean);
     }
 
@@ -82,13 +82,13 @@ impl MeanOffset {
 
     /// Their mean, in nanoseconds; `None` without any.
     pub fn mean(&self) -> Option<i64> {
-        (self.n > 0).then(|| self.first.saturating_add(nanos(self.mean)))
+        (self.n > 0).then(|| self.first.saturating_add(round_to_i64(self.mean)))
     }
 
     /// Their standard deviation, in nanoseconds; `None` for fewer than two.
     pub fn deviation(&self) -> Option<f64> {
         let degrees = self.n.checked_sub(1).filter(|degrees| *degrees > 0)?;
-        Some((self.squares / real(degrees)).sqrt())
+        Some((self.squares / usize_to_f64(degrees)).sqrt())
     }
 }
 

@@ -10,7 +10,7 @@
 
 use super::hull::Hull;
 use super::{ClockFit, ClockNature, OffsetLimit, OffsetLimits};
-use crate::real::{nanos, real, real_nanos};
+use crate::casts::{nanos_to_f64, round_to_i64, usize_to_f64};
 
 /// Nanoseconds by which sums of floats may be off.
 const ROUNDING: f64 = 1e-3;
@@ -30,7 +30,7 @@ impl OffsetLimits<'_> {
         });
         let below = self.at_least.iter().map(|limit| {
             let (x, y) = limit.seen_from(origin);
-            point((x + real_nanos(limit.within), -y))
+            point((x + nanos_to_f64(limit.within), -y))
         });
         let (above, mut below): (Vec<_>, Vec<_>) = (above.collect(), below.collect());
         below.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -53,7 +53,7 @@ impl OffsetLimits<'_> {
         let first = rates.first().map_or(fit.rate, |(rate, _)| *rate);
         let last = rates.last().map_or(fit.rate, |(rate, _)| *rate);
         let rate = 0.0_f64.max(first).min(last);
-        let aside = nanos(f64::midpoint(
+        let aside = round_to_i64(f64::midpoint(
             above.intercept(rate),
             -below.intercept(-rate),
         ));
@@ -68,5 +68,5 @@ impl OffsetLimits<'_> {
 }
 
 fn mean_moment(points: &[(f64, f64)]) -> f64 {
-    points.iter().map(|(x, _)| x).sum::<f64>() / real(points.len())
+    points.iter().map(|(x, _)| x).sum::<f64>() / usize_to_f64(points.len())
 }

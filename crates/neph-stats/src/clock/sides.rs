@@ -7,7 +7,7 @@
 
 use super::step_free::{FlatQuery, LevelScales, StepFreeTime};
 use super::{ClockFit, ClockNature, Lines, OffsetLimit, OffsetLimits, PossibleLines};
-use crate::real::{nanos, real_nanos};
+use crate::casts::{nanos_to_f64, round_to_i64};
 
 /// Wander of the lines for the mean rate, as a fraction. If the clock's rate changes by more, there are still
 /// such lines while the offset stays within half a round trip of one of them. If there are none, lines with
@@ -94,7 +94,7 @@ impl OffsetLimits<'_> {
         steps
             .into_iter()
             .find(is_level)
-            .map(|step| nanos(step.ceil()))
+            .map(|step| round_to_i64(step.ceil()))
     }
 
     /// The lines of a mean rate. If there are none, those of rates that wander.
@@ -176,7 +176,7 @@ impl OffsetLimits<'_> {
         let long = first.zip(last).map_or(0, |(first, last)| last - first);
         let round_trips = kinds.iter().flat_map(|of| of.iter());
         let min_rtt = round_trips.map(|limit| limit.within).min().unwrap_or(0);
-        let tilt = real_nanos(min_rtt) / real_nanos(long.max(1));
+        let tilt = nanos_to_f64(min_rtt) / nanos_to_f64(long.max(1));
         let more = nature.wander + tilt;
         (mean.slowest - more, mean.fastest + more)
     }

@@ -5,7 +5,7 @@
 //! coincidence. Where both directions change their levels, or show none, a step may hide.
 
 use super::{OffsetLimit, OffsetLimits};
-use crate::real::{real, real_nanos};
+use crate::casts::{nanos_to_f64, usize_to_f64};
 
 /// Levels are compared between windows of this many cells. A cell on each side of a moment is excluded, since
 /// the clock may be set in its middle.
@@ -257,7 +257,7 @@ impl Levels {
         }
         let middle = changes.len() / 2;
         let (_, median, _) = changes.select_nth_unstable_by(middle, f64::total_cmp);
-        *median / (real(WINDOW) * real_nanos(self.cell))
+        *median / (usize_to_f64(WINDOW) * nanos_to_f64(self.cell))
     }
 
     /// The level of one direction around each edge of cells that can be examined.
@@ -268,7 +268,7 @@ impl Levels {
         least_step: f64,
     ) -> impl Iterator<Item = (StepFreeTime, EdgeLevel)> {
         let sign = if side == 0 { 1.0 } else { -1.0 };
-        let moved = sign * rate * real(DISTANCE) * real_nanos(self.cell);
+        let moved = sign * rate * usize_to_f64(DISTANCE) * nanos_to_f64(self.cell);
         let of = &self.windows[side];
         let pairs = of.iter().zip(of.iter().skip(DISTANCE)).enumerate();
         pairs.filter_map(move |(index, (before, behind))| {

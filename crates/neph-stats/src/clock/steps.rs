@@ -4,7 +4,7 @@
 
 use super::ClockFit;
 use super::course::{ClockCourse, Part};
-use crate::real::{nanos, real_nanos};
+use crate::casts::{nanos_to_f64, round_to_i64};
 
 /// A clock was set: the limits before and after are not of one clock.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -117,5 +117,5 @@ impl StepFits {
 
 /// Largest drift of a fit's clocks over this many nanoseconds.
 fn drifted(fit: &ClockFit, silence: i64) -> i64 {
-    nanos(((fit.rate.abs() + fit.rate_bound) * real_nanos(silence)).ceil())
+    round_to_i64(((fit.rate.abs() + fit.rate_bound) * nanos_to_f64(silence)).ceil())
 }

@@ -21,7 +21,7 @@ impl Peer {
     pub(super) fn offset_at(&self, at: i64) -> i64 {
         let jumps = self.set.iter().filter(|(when, _)| *when <= at);
         let jumped: i64 = jumps.map(|(_, by)| by).sum();
-        self.offset + jumped + nanos(self.rate * real_nanos(at))
+        self.offset + jumped + round_to_i64(self.rate * nanos_to_f64(at))
     }
 
     /// An exchange each `interval`; delays are `min_delays` and something skewed above it.
@@ -33,7 +33,7 @@ impl Peer {
         seed: u64,
     ) -> Exchanges {
         let mut random = Random::new(seed);
-        let mut delay = |min_delay: i64| min_delay + nanos(-50_000.0 * (1.0 - random.unit()).ln());
+        let mut delay = |min_delay: i64| min_delay + round_to_i64(-50_000.0 * (1.0 - random.unit()).ln());
         let mut made = Exchanges::default();
         for sent in (0..count).map(|n| n * interval) {
             let arrived = sent + delay(min_delays[0]);
@@ -261,10 +261,10 @@ fn two_steps_five_seconds_apart_are_two() {
 fn the_bound_holds_for_a_rate_that_swings_as_far_as_it_may() {
     // 2 minutes from one side to the other, as a room's heating would do it.
     let wander = ClockNature::default().wander;
-    let swing = 120.0 * real_nanos(SECOND);
+    let swing = 120.0 * nanos_to_f64(SECOND);
     let truth = |at: i64| {
-        let turn = real_nanos(at) / swing;
-        nanos(wander * swing / std::f64::consts::PI * (turn * std::f64::consts::PI).sin() / 2.0)
+        let turn = nanos_to_f64(at) / swing;
+        round_to_i64(wander * swing / std::f64::consts::PI * (turn * std::f64::consts::PI).sin() / 2.0)
     };
     let mut made = Exchanges::default();
     for at in (0..2_400).map(|n| n * SECOND / 4) {
@@ -312,7 +312,7 @@ fn a_clock_that_was_never_set_has_no_step() {
 /// What is possible at the moment by trying the lines through all pairs of limits.
 fn by_all_pairs(made: &Exchanges, steepest: f64) -> Option<(f64, f64)> {
     let points: Vec<(f64, f64)> = (made.at_most.iter().chain(&made.at_least))
-        .map(|l| (real_nanos(l.at), real_nanos(l.offset)))
+        .map(|l| (nanos_to_f64(l.at), nanos_to_f64(l.offset)))
         .collect();
     let mut rates = vec![-steepest, steepest];
     for &(x, y) in &points {
@@ -321,7 +321,7 @@ fn by_all_pairs(made: &Exchanges, steepest: f64) -> Option<(f64, f64)> {
     }
     let mut possible: Option<(f64, f64)> = None;
     for rate in rates.into_iter().filter(|rate| rate.abs() <= steepest) {
-        let through = |l: &OffsetLimit| real_nanos(l.offset) - rate * real_nanos(l.at);
+        let through = |l: &OffsetLimit| nanos_to_f64(l.offset) - rate * nanos_to_f64(l.at);
         let high = made
             .at_most
             .iter()
@@ -357,8 +357,8 @@ proptest! {
         match (fit, by_all_pairs(&made, 0.9)) {
             (Some(fit), Some((low, high))) => {
                 let bound = (high - low) / 2.0;
-                prop_assert!((real_nanos(fit.bound) - bound - 1.5).abs() <= 1.5, "{fit:?} {low} {high}");
-                prop_assert!((real_nanos(fit.offset) - f64::midpoint(low, high)).abs() <= 1.0);
+                prop_assert!((nanos_to_f64(fit.bound) - bound - 1.5).abs() <= 1.5, "{fit:?} {low} {high}");
+                prop_assert!((nanos_to_f64(fit.offset) - f64::midpoint(low, high)).abs() <= 1.0);
             }
             (None, None) => {}
             // Where one line alone is possible, rounding decides.
@@ -387,8 +387,8 @@ proptest! {
         // Each exchange alone shows as much, and the rate is known well enough to extrapolate.
         let by_one = made.at_most.iter().map(|limit| {
             let rate_error = fit.rate_bound + ClockNature::default().wander;
-            let carried = rate_error * real_nanos((limit.at - at * SECOND).abs());
-            limit.within / 2 + nanos(carried)
+            let carried = rate_error * nanos_to_f64((limit.at - at * SECOND).abs());
+            limit.within / 2 + round_to_i64(carried)
         });
         let by_best = by_one.min().unwrap();
         prop_assert!(fit.bound <= by_best + half / 500 + 1_000, "{fit:?} for {by_best}");

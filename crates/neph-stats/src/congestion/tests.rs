@@ -1,6 +1,6 @@
 use super::*;
 use crate::random::Random;
-use crate::real::nanos;
+use crate::casts::round_to_i64;
 
 const MS: i64 = 1_000_000;
 const S: i64 = 1000 * MS;
@@ -87,7 +87,7 @@ fn a_reshuffle_to_the_next_path_is_not_common_under_jitter() {
     let mut random = Random::new(11);
     let mut jitter = || -> i64 {
         (0..12)
-            .map(|_| nanos(random.unit() * 3e5) - MS * 3 / 20)
+            .map(|_| round_to_i64(random.unit() * 3e5) - MS * 3 / 20)
             .sum()
     };
     let mut reading = |path: i64, base: i64| {

@@ -6,7 +6,7 @@ use super::*;
 use crate::random::Random;
 
 fn one_to(n: usize) -> Vec<f64> {
-    (1..=n).map(real).collect()
+    (1..=n).map(usize_to_f64).collect()
 }
 
 #[test]
@@ -86,9 +86,9 @@ fn ranks_hold_their_promise_for_every_small_n() {
                 covered >= 1.0 - ALPHA - 1e-12,
                 "n = {n}, p = {p}: {covered}"
             );
-            let position = real(n - 1) * p + 1.0;
+            let position = usize_to_f64(n - 1) * p + 1.0;
             assert!(
-                real(l) <= position && position <= real(u),
+                usize_to_f64(l) <= position && position <= usize_to_f64(u),
                 "n = {n}, p = {p}: {l}..{u}"
             );
         }
@@ -100,13 +100,13 @@ fn ranks_hold_their_promise_for_every_small_n() {
 fn large_n_agrees_with_the_normal_approximation() {
     for (n, p) in [(1_000_000_usize, 0.5), (1_000_000, 0.99), (30_000_000, 0.9)] {
         let (l, u) = interval_ranks(n, p);
-        let reach = 1.959_964 * (real(n) * p * (1.0 - p)).sqrt();
+        let reach = 1.959_964 * (usize_to_f64(n) * p * (1.0 - p)).sqrt();
         assert!(
-            (real(l) - (real(n) * p - reach)).abs() < 2.0,
+            (usize_to_f64(l) - (usize_to_f64(n) * p - reach)).abs() < 2.0,
             "{n} {p}: {l}"
         );
         assert!(
-            (real(u) - (real(n) * p + reach)).abs() < 2.0,
+            (usize_to_f64(u) - (usize_to_f64(n) * p + reach)).abs() < 2.0,
             "{n} {p}: {u}"
         );
     }
@@ -122,7 +122,7 @@ fn the_quantile_interval_has_its_nominal_coverage() {
         let (low, high) = (q.low().number().unwrap(), q.high().number().unwrap());
         hits += usize::from(low <= 0.9 && 0.9 <= high);
     }
-    assert!(real(hits) / real(rounds) > 0.94, "{hits} of {rounds}");
+    assert!(usize_to_f64(hits) / usize_to_f64(rounds) > 0.94, "{hits} of {rounds}");
 }
 
 proptest! {

@@ -4,7 +4,7 @@
 use super::super::{ClockCourse, ClockNature, clock_course};
 use super::{Exchanges, OffsetLimit, SECOND};
 use crate::random::Random;
-use crate::real::{nanos, real_nanos};
+use crate::casts::{nanos_to_f64, round_to_i64};
 
 const MICRO: i64 = 1_000;
 const MILLI: i64 = 1_000_000;
@@ -33,7 +33,7 @@ fn exchanges(
 
 /// Something skewed in the mean.
 fn jitter(random: &mut Random, mean: i64) -> i64 {
-    nanos(-real_nanos(mean) * (1.0 - random.unit()).ln())
+    round_to_i64(-nanos_to_f64(mean) * (1.0 - random.unit()).ln())
 }
 
 /// The largest bound over so many seconds, and how many of the moments asked have one: three in 2 s. The truth
@@ -57,7 +57,7 @@ fn a_rate_that_jumps_by_2_ppm_or_swings_by_1_stays_within_a_bound_that_is_hardly
     let jumps = |at: i64| (at - 150 * SECOND).max(0) / 500_000;
     let swings = |at: i64| {
         let turn = std::f64::consts::TAU / 600.0;
-        nanos(1_000.0 / turn * (1.0 - (turn * real_nanos(at) / 1e9).cos()))
+        round_to_i64(1_000.0 / turn * (1.0 - (turn * nanos_to_f64(at) / 1e9).cos()))
     };
     let none = |_: i64| 0;
     for truth in [&jumps as &dyn Fn(i64) -> i64, &swings, &none] {
@@ -103,9 +103,9 @@ fn a_mean_rate_is_off_by_its_bound_and_a_round_trip_at_most_where_the_rate_jumps
         for at in (0..300).step_by(3).map(|second| second * SECOND) {
             let fit = course.at(at).unwrap();
             let (from, until) = ((at - horizon).max(0), (at + horizon).min(300 * SECOND));
-            let mean = real_nanos(jumps(until) - jumps(from)) / real_nanos(until - from);
+            let mean = nanos_to_f64(jumps(until) - jumps(from)) / nanos_to_f64(until - from);
             let off = (fit.rate - mean).abs();
-            let rtt_share = real_nanos(50 * MICRO) / real_nanos(until - from);
+            let rtt_share = nanos_to_f64(50 * MICRO) / nanos_to_f64(until - from);
             assert!(off <= fit.rate_bound + rtt_share, "{fit:?} is {off} off");
         }
     }
@@ -119,7 +119,7 @@ fn behind_a_queue(by: i64, queued: [bool; 2], seed: u64) -> Exchanges {
     exchanges((250, 2), set, |at| {
         queued.map(|is_queued| {
             let stands = (at / SECOND + 1) % 12 < 8;
-            let queue = 9 * MILLI + nanos(6e6 * random.unit());
+            let queue = 9 * MILLI + round_to_i64(6e6 * random.unit());
             10 * MILLI + i64::from(is_queued && stands) * queue + jitter(&mut random, 50 * MICRO)
         })
     })

@@ -6,7 +6,7 @@ use std::cmp::Ordering;
     clippy::cast_precision_loss,
     reason = "counts in memory stay far below 2^53"
 )]
-pub(crate) fn real(count: usize) -> f64 {
+pub(crate) fn usize_to_f64(count: usize) -> f64 {
     count as f64
 }
 
@@ -15,26 +15,26 @@ pub(crate) fn real(count: usize) -> f64 {
     clippy::cast_precision_loss,
     reason = "differences stay below 2^53 ns, which is 104 days"
 )]
-pub(crate) fn real_nanos(nanos: i64) -> f64 {
+pub(crate) fn nanos_to_f64(nanos: i64) -> f64 {
     nanos as f64
 }
 
 /// A number of nanoseconds as an integer; saturates.
 #[expect(clippy::cast_possible_truncation, reason = "the cast saturates")]
-pub(crate) fn nanos(x: f64) -> i64 {
+pub(crate) fn round_to_i64(x: f64) -> i64 {
     x.round() as i64
 }
 
 /// A difference, limited to 2 s in both directions.
-pub(crate) fn short(nanos: i64) -> i32 {
+pub(crate) fn clamp_to_i32(nanos: i64) -> i32 {
     let limit = |limit: i32| i64::from(limit);
-    let within = nanos.clamp(limit(i32::MIN), limit(i32::MAX));
-    i32::try_from(within).unwrap_or(i32::MAX)
+    let clamped = nanos.clamp(limit(i32::MIN), limit(i32::MAX));
+    i32::try_from(clamped).unwrap_or(i32::MAX)
 }
 
 /// In single precision, for values that are stored many times.
 #[expect(clippy::cast_possible_truncation, reason = "seven digits are enough")]
-pub(crate) fn single(x: f64) -> f32 {
+pub(crate) fn to_f32(x: f64) -> f32 {
     x as f32
 }
 
