@@ -11,14 +11,14 @@ const DRIFT_PPM: i128 = 500;
 /// Nanoseconds of error when a kernel timestamp is converted to the raw clock by reading both clocks.
 const DOUBT: i64 = 1_000;
 /// More machines than this are counted as this many.
-const MAXIMUM: usize = 16;
+const MAX_COUNTED: usize = 16;
 
 /// The machines that answered the messages of one flow.
 #[derive(Clone, Debug, Default)]
 pub struct Backends {
     known: Vec<Clock>,
     /// Index of the clock that answered last.
-    latest: Option<usize>,
+    latest_index: Option<usize>,
     /// How often another clock answered than before.
     changes: u32,
     /// Messages whose limits exclude that the peer reads the local clock.
@@ -86,7 +86,7 @@ impl Backends {
         let fits = |clock: &Clock| clock.drifted(message_clock.at).and(message_clock);
         let index = match self.known.iter().position(|clock| fits(clock).is_some()) {
             Some(index) => index,
-            None if self.known.len() < MAXIMUM => {
+            None if self.known.len() < MAX_COUNTED => {
                 self.known.push(message_clock);
                 self.known.len() - 1
             }
@@ -95,10 +95,10 @@ impl Backends {
         if let Some(clock) = fits(&self.known[index]) {
             self.known[index] = clock;
         }
-        if self.latest.is_some_and(|latest| latest != index) {
+        if self.latest_index.is_some_and(|latest_index| latest_index != index) {
             self.changes += 1;
         }
-        self.latest = Some(index);
+        self.latest_index = Some(index);
     }
 
     /// How many machines alternately answer behind the address. `None` while it may be one: if one clock
@@ -174,7 +174,7 @@ mod tests {
     #[test]
     fn no_more_machines_are_remembered_than_a_bound() {
         let many = backends_of((0..500).map(|n| n % 100 * 10 * MS));
-        assert_eq!(many.several(), Some(MAXIMUM));
+        assert_eq!(many.several(), Some(MAX_COUNTED));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::io::{self, Read, Write};
 use rustls::Connection;
 
 /// Bytes that are encrypted at a time: whole records, so that TLS itself never buffers more.
-const PIECE: usize = 64 << 10;
+const PIECE_BYTES: usize = 64 << 10;
 
 /// The layer of one stream.
 pub(crate) enum Channel {
@@ -102,7 +102,7 @@ impl Channel {
         match self {
             Self::Plain => out.extend_from_slice(plain),
             Self::Tls(_) => {
-                for piece in plain.chunks(PIECE) {
+                for piece in plain.chunks(PIECE_BYTES) {
                     self.seal_piece(piece, out)?;
                 }
             }
@@ -263,9 +263,9 @@ mod tests {
             let (mut records, mut at, mut observed) = (Records::default(), 0, Vec::new());
             for mut piece in stream.chunks(size) {
                 while !piece.is_empty() {
-                    let (count, ended) = records.pass(piece);
+                    let (count, is_ended) = records.pass(piece);
                     at += count;
-                    observed.extend(ended.then_some(at));
+                    observed.extend(is_ended.then_some(at));
                     piece = &piece[count..];
                 }
             }

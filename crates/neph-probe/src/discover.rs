@@ -114,20 +114,20 @@ fn ask(
         ..Discovery::default()
     };
     let begun = now();
-    let latest = begun + patience;
-    let connect = |left: Span| TcpStream::connect_timeout(&address, left.to_duration());
+    let deadline = begun + patience;
+    let connect = |remaining: Span| TcpStream::connect_timeout(&address, remaining.to_duration());
     let stream = match connect(patience) {
         Err(error) => return silent(false, &error),
         Ok(stream) => stream,
     };
     let patience_of_head = HEAD_PATIENCE.max((now() - begun).times(HEAD_ROUND_TRIPS));
-    let first = latest.min(now() + patience_of_head);
+    let first = deadline.min(now() + patience_of_head);
     let answered = converse(stream, target, "HEAD", first, config).or_else(|error| {
-        let left = latest - now();
-        if !fault::is_late(&error) || left <= Span::ZERO {
+        let remaining = deadline - now();
+        if !fault::is_late(&error) || remaining <= Span::ZERO {
             return Err(error);
         }
-        converse(connect(left)?, target, "GET", latest, config)
+        converse(connect(remaining)?, target, "GET", deadline, config)
     });
     answered.unwrap_or_else(|error| silent(true, &error))
 }
@@ -141,7 +141,7 @@ fn converse(
     mut stream: TcpStream,
     target: &Target,
     method: &str,
-    latest: Instant<Local>,
+    deadline: Instant<Local>,
     config: Option<&Arc<ClientConfig>>,
 ) -> io::Result<Discovery> {
     let mut channel = match config {
@@ -161,7 +161,7 @@ fn converse(
     }
     .encode(&[("User-Agent", "neph")], &mut request)
     .map_err(io::Error::other)?;
-    let reply = exchange(&mut stream, &mut channel, &request, latest)?;
+    let reply = exchange(&mut stream, &mut channel, &request, deadline)?;
     Ok(read_head(&reply))
 }
 
@@ -170,7 +170,7 @@ fn exchange(
     stream: &mut TcpStream,
     channel: &mut Channel,
     request: &[u8],
-    latest: Instant<Local>,
+    deadline: Instant<Local>,
 ) -> io::Result<Vec<u8>> {
     let mut out = Vec::new();
     let mut reply = Vec::new();
@@ -178,12 +178,12 @@ fn exchange(
     let mut buffer = [0; 4096];
     channel.speak(&mut out).map_err(io::Error::other)?;
     loop {
-        let left = latest - now();
-        if left <= Span::ZERO {
+        let remaining = deadline - now();
+        if remaining <= Span::ZERO {
             return Err(io::ErrorKind::TimedOut.into());
         }
-        stream.set_read_timeout(Some(left.to_duration()))?;
-        stream.set_write_timeout(Some(left.to_duration()))?;
+        stream.set_read_timeout(Some(remaining.to_duration()))?;
+        stream.set_write_timeout(Some(remaining.to_duration()))?;
         if !requested && channel.is_ready() {
             channel.seal(request, &mut out).map_err(io::Error::other)?;
             requested = true;

@@ -15,7 +15,7 @@ pub(crate) struct Finish<'s> {
     /// How long to wait for the reflector's last timestamp.
     tail: Span,
     /// When a stopped flow accepts no more replies.
-    latest: Option<Instant<Local>>,
+    deadline: Option<Instant<Local>>,
     done_since: Option<Instant<Local>>,
 }
 
@@ -24,7 +24,7 @@ impl<'s> Finish<'s> {
         Self {
             stop,
             tail,
-            latest: None,
+            deadline: None,
             done_since: None,
         }
     }
@@ -35,11 +35,11 @@ impl<'s> Finish<'s> {
         if !self.stop.is_set() {
             return false;
         }
-        let latest = *self.latest.get_or_insert_with(|| {
+        let deadline = *self.deadline.get_or_insert_with(|| {
             end_schedule();
             now + LAST_REPLIES
         });
-        now >= latest
+        now >= deadline
     }
 
     /// Whether a flow whose messages are all decided need not wait any more.
@@ -61,13 +61,13 @@ mod tests {
     fn a_stop_ends_the_schedule_once_and_leaves_a_second_for_replies() {
         let stop = Stop::new();
         let mut finish = Finish::new(&stop, Span::ZERO);
-        let mut ended = 0;
-        assert!(!finish.is_cut_off(at(0), || ended += 1));
+        let mut end_count = 0;
+        assert!(!finish.is_cut_off(at(0), || end_count += 1));
         stop.set();
-        assert!(!finish.is_cut_off(at(5), || ended += 1));
-        assert!(!finish.is_cut_off(at(1_004), || ended += 1));
-        assert!(finish.is_cut_off(at(1_005), || ended += 1));
-        assert_eq!(ended, 1);
+        assert!(!finish.is_cut_off(at(5), || end_count += 1));
+        assert!(!finish.is_cut_off(at(1_004), || end_count += 1));
+        assert!(finish.is_cut_off(at(1_005), || end_count += 1));
+        assert_eq!(end_count, 1);
     }
 
     #[test]

@@ -46,7 +46,7 @@ impl Gate {
         now: Instant<Local>,
     ) -> Option<LocalFault> {
         let is_late = match self.overdue {
-            Overdue::Skip => now - due > Overdue::PATIENCE,
+            Overdue::Skip => now - due > Overdue::TOLERANCE,
             Overdue::Send => false,
         };
         if is_late || end.is_some_and(|end| now >= end) {

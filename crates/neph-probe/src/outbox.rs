@@ -9,7 +9,7 @@ use neph_model::Seq;
 use neph_sys::stamp::Ending;
 
 /// Room that is kept for the next messages. More is freed.
-const KEPT: usize = 1 << 20;
+const MAX_SPARE_CAPACITY: usize = 1 << 20;
 /// Messages that wait for timestamps: those of one second at more than 100,000 per second. If a kernel gives
 /// none, the oldest is dropped.
 const MAX_UNSTAMPED: usize = 1 << 17;
@@ -134,8 +134,8 @@ impl Outbox {
             self.bytes.clear();
             self.written = 0;
             self.released = 0;
-            self.bytes.shrink_to(KEPT);
-        } else if self.written > KEPT && self.written > self.bytes.len() / 2 {
+            self.bytes.shrink_to(MAX_SPARE_CAPACITY);
+        } else if self.written > MAX_SPARE_CAPACITY && self.written > self.bytes.len() / 2 {
             self.forget_written();
         }
     }
@@ -255,7 +255,7 @@ mod tests {
             outbox.release();
             outbox.wrote(100_000);
             assert_eq!(outbox.len(), 100_000);
-            assert!(outbox.bytes.len() <= 3 * KEPT, "{}", outbox.bytes.len());
+            assert!(outbox.bytes.len() <= 3 * MAX_SPARE_CAPACITY, "{}", outbox.bytes.len());
         }
         assert_eq!(outbox.message_at(19_999_999), Some(Seq(199)));
         assert_eq!(outbox.untouched().collect::<Vec<_>>(), [Seq(199)]);

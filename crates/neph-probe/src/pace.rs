@@ -12,9 +12,9 @@ use crate::ProbeError;
 use crate::spec::Priority;
 
 /// Waking takes this long at the median (12 us measured), so waits end this much early.
-const WAKING: Span = Span::from_micros(15);
+const WAKE_UP_LATENCY: Span = Span::from_micros(15);
 /// The last part of a wait reads only the clock.
-const UNOBSERVED: Span = Span::from_micros(6);
+const CLOCK_ONLY_TIME: Span = Span::from_micros(6);
 /// A priority above the lab's own threads would starve the link. Below ordinary system threads it is useless.
 const FIFO: u8 = 10;
 
@@ -79,9 +79,9 @@ impl Pace {
     /// How near `due` is.
     pub(crate) fn nearness(self, due: Instant<Local>, now: Instant<Local>) -> SendWait {
         let left = due - now;
-        if left > self.spin + WAKING {
-            SendWait::Far(due - self.spin - WAKING)
-        } else if left > UNOBSERVED && self.spin > Span::ZERO {
+        if left > self.spin + WAKE_UP_LATENCY {
+            SendWait::Far(due - self.spin - WAKE_UP_LATENCY)
+        } else if left > CLOCK_ONLY_TIME && self.spin > Span::ZERO {
             SendWait::Close
         } else {
             SendWait::Blind

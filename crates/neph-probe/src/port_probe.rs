@@ -14,7 +14,7 @@ use crate::machine::at_site;
 use crate::stamp_clock::now;
 
 /// Time between two tries: Linux sends such an ICMP error to a peer once per second.
-const PAUSE: Span = Span::from_millis(400);
+const RETRY_INTERVAL: Span = Span::from_millis(400);
 /// An unauthenticated STAMP packet: message 0 at no known time, with the least multiplier that an error
 /// estimate may have (RFC 4656).
 const PACKET: [u8; 44] = {
@@ -34,35 +34,35 @@ pub enum PortProbeResult {
     Silent,
 }
 
-/// Sends packets to `address` from `site`, repeatedly for as long as `patience`.
+/// Sends packets to `address` from `site`, repeatedly for as long as `timeout`.
 ///
 /// # Errors
 /// When the namespace cannot be entered.
 pub fn knock(
     address: SocketAddr,
-    patience: Span,
+    timeout: Span,
     site: Option<&Placement>,
 ) -> Result<PortProbeResult, ProbeError> {
     at_site(site, || {
-        knock_here(address, patience).unwrap_or(PortProbeResult::Silent)
+        knock_here(address, timeout).unwrap_or(PortProbeResult::Silent)
     })
 }
 
-fn knock_here(address: SocketAddr, patience: Span) -> io::Result<PortProbeResult> {
+fn knock_here(address: SocketAddr, timeout: Span) -> io::Result<PortProbeResult> {
     let any: SocketAddr = match address {
         SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
         SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
     };
     let socket = UdpSocket::bind(any)?;
     socket.connect(address)?;
-    let latest = now() + patience;
+    let deadline = now() + timeout;
     let mut buffer = [0; 64];
     loop {
-        let left = latest - now();
-        if left <= Span::ZERO {
+        let remaining = deadline - now();
+        if remaining <= Span::ZERO {
             return Ok(PortProbeResult::Silent);
         }
-        socket.set_read_timeout(Some(left.min(PAUSE).to_duration()))?;
+        socket.set_read_timeout(Some(remaining.min(RETRY_INTERVAL).to_duration()))?;
         match socket.send(&PACKET).and_then(|_| socket.recv(&mut buffer)) {
             Ok(_) => return Ok(PortProbeResult::Answered),
             Err(error) if error.kind() == ErrorKind::ConnectionRefused => {
@@ -93,7 +93,7 @@ mod tests {
         let reflector = Reflector::start(&ReflectorSpec::at(at)).expect("a port");
         let silent = UdpSocket::bind("127.0.0.1:0").expect("a port");
         let address = silent.local_addr().expect("bound");
-        let ask = |address, patience| knock(address, patience, None).expect("no namespace");
+        let ask = |address, timeout| knock(address, timeout, None).expect("no namespace");
         let long = Span::from_secs(10);
         assert_eq!(ask(reflector.address(), long), PortProbeResult::Answered);
         assert_eq!(ask(address, Span::from_millis(5)), PortProbeResult::Silent);

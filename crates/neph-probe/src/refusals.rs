@@ -20,21 +20,21 @@ use crate::spec::Trust;
 use crate::stamp_clock::now;
 
 /// Time limit for one answer.
-const PATIENCE: Span = Span::from_secs(1);
+const QUERY_TIMEOUT: Span = Span::from_secs(1);
 /// Time limit for all queries before a fleet.
-const BEFORE: Span = Span::from_secs(4);
+const TIMEOUT_BEFORE_FLEET: Span = Span::from_secs(4);
 /// Tries before a fleet, as a packet may be lost; few, as it may be a third-party server.
-const TRIES: u32 = 2;
+const MAX_TRIES: u32 = 2;
 /// Time limit for all queries after a fleet. Only endpoints that answered before are asked, repeatedly, as
 /// connections that were just closed count for a moment more.
-const AFTER: Span = Span::from_secs(2);
+const TIMEOUT_AFTER_FLEET: Span = Span::from_secs(2);
 /// Least time between two tries at an endpoint.
-const PAUSE: Span = Span::from_millis(100);
+const RETRY_INTERVAL: Span = Span::from_millis(100);
 /// How long a fleet waits for the answers before it begins. Unless the reflector is very far, its counters
 /// before the first message are known then.
 const HEAD_START: Span = Span::from_millis(100);
 /// Endpoints that are asked at the same time: no more files than a fleet leaves to others.
-const AT_ONCE: usize = 32;
+const MAX_CONCURRENT_QUERIES: usize = 32;
 
 /// A fleet's endpoints, and what each had refused when the fleet began. An address with several names is one
 /// endpoint, with the first name: reflectors count by the client's address.
@@ -71,9 +71,9 @@ impl RefusalWatch {
         let stop = Stop::new();
         let round = Round {
             site: site.clone(),
-            latest: now() + BEFORE,
-            tries: TRIES,
-            patience: PATIENCE,
+            deadline: now() + TIMEOUT_BEFORE_FLEET,
+            tries: MAX_TRIES,
+            patience: QUERY_TIMEOUT,
             stop: stop.clone(),
         };
         let requested = endpoints.clone();
@@ -124,9 +124,9 @@ impl RefusalWatch {
         let (endpoints, before): (Vec<_>, Vec<_>) = known.unzip();
         let round = Round {
             site: self.site,
-            latest: now() + AFTER,
+            deadline: now() + TIMEOUT_AFTER_FLEET,
             tries: u32::MAX,
-            patience: PATIENCE,
+            patience: QUERY_TIMEOUT,
             stop: Stop::new(),
         };
         let after = round.ask_all(&endpoints);
@@ -142,7 +142,7 @@ impl RefusalWatch {
 #[derive(Debug)]
 struct Round {
     site: Option<Placement>,
-    latest: Instant<Local>,
+    deadline: Instant<Local>,
     /// At each endpoint, and how long each may take.
     tries: u32,
     patience: Span,
@@ -171,7 +171,7 @@ impl Round {
         let read_all = || {
             let mut refusals = vec![None; endpoints.len()];
             thread::scope(|scope| {
-                let askers = 0..endpoints.len().min(AT_ONCE);
+                let askers = 0..endpoints.len().min(MAX_CONCURRENT_QUERIES);
                 let threads = askers.map(|_| scope.spawn(|| self.take_turns(endpoints, &turns)));
                 let threads: Vec<_> = threads.collect();
                 for (at, refused) in threads
@@ -200,7 +200,7 @@ impl Round {
             clock::nap((turn.at - now()).to_duration());
             let next = Turn {
                 tried: turn.tried + 1,
-                at: now() + PAUSE,
+                at: now() + RETRY_INTERVAL,
                 ..turn
             };
             match self.ask(&endpoints[turn.endpoint]) {
@@ -213,7 +213,7 @@ impl Round {
     }
 
     fn is_over(&self) -> bool {
-        self.stop.is_set() || now() >= self.latest
+        self.stop.is_set() || now() >= self.deadline
     }
 
     fn ask(&self, endpoint: &FleetEndpoint) -> Option<Refusals> {
@@ -222,7 +222,7 @@ impl Round {
         let options = DiscoveryOptions {
             tls_version: None,
             trust: Trust::Public,
-            patience: self.patience.min(self.latest - now()),
+            patience: self.patience.min(self.deadline - now()),
             site: None,
         };
         discover(&target, address, &options).ok()?.refused
@@ -271,7 +271,7 @@ mod tests {
 
     #[test]
     fn silent_reflectors_get_two_tries_and_delay_no_other_query() {
-        let silent = (0..AT_ONCE).map(|_| {
+        let silent = (0..MAX_CONCURRENT_QUERIES).map(|_| {
             let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
             listener.set_nonblocking(true).expect("it can be");
             listener
@@ -289,7 +289,7 @@ mod tests {
         let endpoints: Vec<FleetEndpoint> = endpoints.collect();
         let round = Round {
             site: None,
-            latest: now() + Span::from_secs(60),
+            deadline: now() + Span::from_secs(60),
             tries: 2,
             patience: Span::from_millis(300),
             stop: Stop::new(),

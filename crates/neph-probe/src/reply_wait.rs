@@ -85,29 +85,29 @@ impl ReplyWait {
         (self.waiting && now < end).then_some(Window { start, end })
     }
 
-    /// Waits until one of `awaited` is ready, or until `until`. Returns early when the time awake is over
+    /// Waits until one of `poll_fds` is ready, or until `until`. Returns early when the time awake is over
     /// without a reply, so that the caller can do other work.
     ///
     /// # Errors
     /// Those of [`ppoll::wait`].
-    pub(crate) fn wait(&self, awaited: &mut [Awaited], until: Instant<Local>) -> io::Result<()> {
+    pub(crate) fn wait(&self, poll_fds: &mut [Awaited], until: Instant<Local>) -> io::Result<()> {
         let Some(window) = self.window(now()) else {
-            return sleep(awaited, until);
+            return sleep(poll_fds, until);
         };
         if until <= window.start {
-            return sleep(awaited, until);
+            return sleep(poll_fds, until);
         }
-        sleep(awaited, window.start)?;
+        sleep(poll_fds, window.start)?;
         let until = until.min(window.end);
-        while !awaited.iter().any(Awaited::has_something) && now() < until {
-            sleep(awaited, now())?;
+        while !poll_fds.iter().any(Awaited::has_something) && now() < until {
+            sleep(poll_fds, now())?;
         }
         Ok(())
     }
 }
 
-fn sleep(awaited: &mut [Awaited], until: Instant<Local>) -> io::Result<()> {
-    ppoll::wait(awaited, Some((until - now()).to_duration()))
+fn sleep(poll_fds: &mut [Awaited], until: Instant<Local>) -> io::Result<()> {
+    ppoll::wait(poll_fds, Some((until - now()).to_duration()))
 }
 
 #[cfg(test)]
@@ -173,20 +173,20 @@ mod tests {
     #[test]
     fn the_reply_wait_ends_with_the_reply_or_with_its_window() {
         let (reader, mut writer) = io::pipe().expect("a pipe");
-        let mut awaited = [Awaited::readable(reader.as_fd())];
+        let mut poll_fds = [Awaited::readable(reader.as_fd())];
         let mut reply_wait = ReplyWait::new(true, now());
         let distant = now() + Span::from_secs(5);
 
         reply_wait.sent(now());
-        reply_wait.wait(&mut awaited, distant).expect("the wait");
+        reply_wait.wait(&mut poll_fds, distant).expect("the wait");
         assert!(
-            !awaited[0].is_readable() && now() < distant,
+            !poll_fds[0].is_readable() && now() < distant,
             "given up early"
         );
 
         writer.write_all(b"x").expect("write");
         reply_wait.sent(now());
-        reply_wait.wait(&mut awaited, distant).expect("the wait");
-        assert!(awaited[0].is_readable());
+        reply_wait.wait(&mut poll_fds, distant).expect("the wait");
+        assert!(poll_fds[0].is_readable());
     }
 }

@@ -7,7 +7,7 @@ use neph_model::{Anchor, EventKind, Instant, Local, Message, Tally};
 use neph_sys::tcp::TcpInfo;
 
 /// Room for this many reports: a second of the fastest flow.
-const ROOM: usize = 1 << 14;
+const MAX_QUEUED_REPORTS: usize = 1 << 14;
 /// Reports that are kept for a slow receiver: about 90 MB.
 const MAX_WAITING: usize = 1 << 18;
 
@@ -69,7 +69,7 @@ pub(crate) struct Reports {
 impl Reports {
     /// A channel with preallocated room.
     pub(crate) fn new() -> (Self, Receiver<Report>) {
-        let (channel, receiver) = sync_channel(ROOM);
+        let (channel, receiver) = sync_channel(MAX_QUEUED_REPORTS);
         (
             Self {
                 channel,

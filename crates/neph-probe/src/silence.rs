@@ -13,9 +13,9 @@ use crate::port_probe::{PortProbeResult, knock};
 use crate::spec::Trust;
 
 /// Silent endpoints that are asked, at the same time.
-const MAXIMUM: usize = 4;
+const MAX_CONCURRENT_QUERIES: usize = 4;
 /// Time limit for one query.
-const PATIENCE: Span = Span::from_secs(1);
+const QUERY_TIMEOUT: Span = Span::from_secs(1);
 
 /// The likely problem of the STAMP secret where a reflector does not answer; `has_key`: whether a secret was
 /// given.
@@ -65,7 +65,7 @@ impl Silence {
 
     /// A sentence for each of these, for the first few; takes at most 3 s.
     pub fn why<'a>(&self, silent: impl Iterator<Item = &'a FleetEndpoint>) -> Vec<String> {
-        let silent: Vec<&FleetEndpoint> = silent.take(MAXIMUM).collect();
+        let silent: Vec<&FleetEndpoint> = silent.take(MAX_CONCURRENT_QUERIES).collect();
         thread::scope(|scope| {
             let queries = silent
                 .iter()
@@ -86,7 +86,7 @@ impl Silence {
         }
         let printed = self.printed(endpoint, port);
         let is_free = if self.probe.is_datagram() {
-            let knocked = knock(endpoint.address, PATIENCE, self.site.as_ref());
+            let knocked = knock(endpoint.address, QUERY_TIMEOUT, self.site.as_ref());
             knocked.is_ok_and(|knocked| knocked == PortProbeResult::Refused)
         } else {
             printed.closed
@@ -111,7 +111,7 @@ impl Silence {
         let options = DiscoveryOptions {
             tls_version: None,
             trust: Trust::Public,
-            patience: PATIENCE,
+            patience: QUERY_TIMEOUT,
             site: self.site.clone(),
         };
         let target = Target::parse(&format!("http://{address}"));

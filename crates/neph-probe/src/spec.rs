@@ -87,7 +87,7 @@ pub enum Priority {
     Normal,
 }
 
-/// What happens to messages that are overdue by more than [`Overdue::PATIENCE`], because this host was
+/// What happens to messages that are overdue by more than [`Overdue::TOLERANCE`], because this host was
 /// stopped, starved or too slow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Overdue {
@@ -101,7 +101,7 @@ pub enum Overdue {
 impl Overdue {
     /// Messages later than this are not sent. Less lateness is caught up, so a short stall costs no message
     /// and shows as response time.
-    pub const PATIENCE: Span = Span::from_secs(1);
+    pub const TOLERANCE: Span = Span::from_secs(1);
 }
 
 /// The complete specification of a flow.

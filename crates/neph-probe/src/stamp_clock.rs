@@ -8,9 +8,9 @@ use neph_sys::clock::{self, Pair, WallNanos};
 /// Tolerance for a slewed clock in addition to the rate that the kernel reports (`adjtime`: 500 ppm), and for
 /// reading both clocks.
 const SLEW_PPM: i64 = 500;
-const READING: i64 = 20_000;
+const MAX_READING_NANOS: i64 = 20_000;
 /// A timestamp is at most this old when it is read, unless the thread was not scheduled.
-const STALE: i64 = 1_000_000;
+const MAX_TIMESTAMP_AGE_NANOS: i64 = 1_000_000;
 
 /// The current time on the local clock.
 pub(crate) fn now() -> Instant<Local> {
@@ -37,7 +37,7 @@ impl StampClock {
     pub(crate) fn refresh(&mut self) -> Option<Span> {
         let (pair, step) = after(self.pair, clock::pair(), reported_rate);
         if step.is_some() {
-            self.suspect_until = Some(pair.raw.0 + STALE);
+            self.suspect_until = Some(pair.raw.0 + MAX_TIMESTAMP_AGE_NANOS);
         } else if self.suspect_until.is_some_and(|until| until <= pair.raw.0) {
             self.suspect_until = None;
         }
@@ -69,7 +69,7 @@ fn after(before: Pair, read: Pair, rate_ppm: impl FnOnce() -> i64) -> (Pair, Opt
     let apart = read.offset() - before.offset();
     let elapsed = read.raw.0 - before.raw.0;
     let slewed = |ppm: i64| elapsed / 1_000_000 * ppm + elapsed % 1_000_000 * ppm / 1_000_000;
-    let reading = READING + before.doubt + read.doubt;
+    let reading = MAX_READING_NANOS + before.doubt + read.doubt;
     if apart.abs() <= slewed(SLEW_PPM) + reading {
         let carried = Pair {
             raw: read.raw,

@@ -5,7 +5,7 @@ use neph_sys::clock::{self, SyncStatus};
 use neph_wire::stamp::{ErrorEstimate, Format};
 
 /// The kernel's value changes once per second.
-const FRESH: Span = Span::from_secs(1);
+const MAX_AGE: Span = Span::from_secs(1);
 /// Error of reading the clock.
 const READING_ERROR_NANOS: u64 = 1_000;
 /// The kernel's value for a clock that is not synchronized (`NTP_PHASE_LIMIT`).
@@ -28,7 +28,7 @@ impl Synchrony {
 
     /// Asks the kernel again if its latest value is old.
     pub(crate) fn refresh(&mut self, now: Instant<Local>) {
-        if now - self.last_asked >= FRESH {
+        if now - self.last_asked >= MAX_AGE {
             *self = Self::new(now);
         }
     }

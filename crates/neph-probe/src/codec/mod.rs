@@ -111,7 +111,7 @@ pub(crate) trait Codec: std::fmt::Debug + Send {
         PartialReply::Nothing
     }
     /// Appends the protocol's last bytes before a connection is left.
-    fn farewell(&mut self, _out: &mut Vec<u8>) {}
+    fn encode_close_message(&mut self, _out: &mut Vec<u8>) {}
     /// Whether the connection can carry another request after the last reply.
     fn can_go_on(&self) -> bool {
         true

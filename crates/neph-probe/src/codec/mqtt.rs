@@ -83,7 +83,7 @@ impl Codec for Mqtt {
         Ok(Step::Took(taken, arrival))
     }
 
-    fn farewell(&mut self, out: &mut Vec<u8>) {
+    fn encode_close_message(&mut self, out: &mut Vec<u8>) {
         if self.open {
             self.open = false;
             out.extend(DISCONNECT);
@@ -150,8 +150,8 @@ mod tests {
         );
         assert!(codec.step(&mut [0x30, 2, 0, 0]).is_err(), "PUBLISH");
         let mut out = Vec::new();
-        codec.farewell(&mut out);
-        codec.farewell(&mut out);
+        codec.encode_close_message(&mut out);
+        codec.encode_close_message(&mut out);
         assert_eq!(out, DISCONNECT);
     }
 

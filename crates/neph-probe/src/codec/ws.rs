@@ -150,7 +150,7 @@ impl Codec for Ws {
     }
 
     /// A close frame, sent first or in answer (RFC 6455, 5.5.1).
-    fn farewell(&mut self, out: &mut Vec<u8>) {
+    fn encode_close_message(&mut self, out: &mut Vec<u8>) {
         if self.open {
             self.open = false;
             let close = Close {

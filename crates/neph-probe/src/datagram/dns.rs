@@ -24,7 +24,7 @@ impl Codec for Dns {
         self.0.request(seq, out);
     }
 
-    fn answer(&mut self, datagram: &[u8], _latest: u64) -> Option<ReplyOutcome> {
+    fn answer(&mut self, datagram: &[u8], _latest_seq: u64) -> Option<ReplyOutcome> {
         let (seq, answer) = self.0.answer(datagram)?;
         Some(ReplyOutcome {
             seq,
@@ -34,7 +34,7 @@ impl Codec for Dns {
         })
     }
 
-    fn quoted(&self, quoted: &[u8], _latest: u64) -> Option<u64> {
+    fn quoted(&self, quoted: &[u8], _latest_seq: u64) -> Option<u64> {
         self.0.quoted(quoted)
     }
 }

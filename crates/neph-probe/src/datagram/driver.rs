@@ -24,17 +24,17 @@ use crate::spec::FlowSpec;
 use crate::stamp_clock::{StampClock, now};
 
 /// From opening the socket to the first message: receive timestamps are enabled by then.
-const SETTLE: Span = Span::from_millis(20);
+const SETTLE_TIME: Span = Span::from_millis(20);
 /// Deadlines and reports are handled at least this often, however dense the schedule.
-const TURN: Span = Span::from_millis(1);
+const TICK: Span = Span::from_millis(1);
 /// Datagrams read in a row before timestamps and the schedule are checked again.
 const BATCH: usize = 64;
 /// Receive buffer, in bytes.
-const ROOM: i32 = 4 << 20;
+const RECEIVE_BUFFER_BYTES: i32 = 4 << 20;
 /// How long to wait for the reflector's last timestamp.
-const TAIL: Span = Span::from_millis(500);
+const LAST_TIMESTAMP_TIMEOUT: Span = Span::from_millis(500);
 /// Bytes of a datagram quoted by an ICMP error that are read: the numbers of STAMP and ICMP are in them.
-const QUOTED: usize = 64;
+const MAX_QUOTE_BYTES: usize = 64;
 
 /// Runs the flow until its schedule is over or `stop` is set.
 pub(crate) fn drive(
@@ -56,7 +56,7 @@ pub(crate) fn drive(
     // Without it ICMP errors are not assigned to messages: only the reason for a loss is then unknown.
     let _ = icmp_error::enable(socket.as_fd(), family_of(spec.address));
     // A thread that is not scheduled must not lose datagrams. Less room is no fault.
-    let _ = stamp::make_room(socket.as_fd(), ROOM);
+    let _ = stamp::make_room(socket.as_fd(), RECEIVE_BUFFER_BYTES);
     let mut driver = Driver {
         session: Session::new(spec),
         codec,
@@ -71,13 +71,13 @@ pub(crate) fn drive(
         request: Vec::with_capacity(1 << 16),
         built: None,
         buffer: vec![0; 1 << 16],
-        turned: now(),
+        ticked_at: now(),
     };
     match &driver.alongside {
         Some(alongside) => driver.outlet.placed(alongside.source),
         None => driver.outlet.opened(&driver.socket),
     }
-    driver.session.begin(now() + SETTLE);
+    driver.session.begin(now() + SETTLE_TIME);
     driver.run(stop);
     driver.finish();
     Ok(())
@@ -99,7 +99,7 @@ struct Driver {
     built: Option<u64>,
     buffer: Vec<u8>,
     /// When deadlines and reports were last handled.
-    turned: Instant<Local>,
+    ticked_at: Instant<Local>,
 }
 
 /// Whether send timestamps are read now, or later because a send is close.
@@ -111,7 +111,7 @@ enum Notices {
 
 impl Driver {
     fn run(&mut self, stop: &Stop) {
-        let mut finish = Finish::new(stop, TAIL);
+        let mut finish = Finish::new(stop, LAST_TIMESTAMP_TIMEOUT);
         while !finish.is_cut_off(now(), || self.session.end_schedule()) {
             let limit = if let Some(due) = self.session.next_due() {
                 let Some(limit) = self.approach(due) else {
@@ -122,7 +122,7 @@ impl Driver {
                 self.send_tail();
                 now() + Stop::POLL_INTERVAL
             };
-            self.turn();
+            self.tick();
             if self.session.is_done() && finish.is_complete(self.session.lacks_peer_send(), now()) {
                 break;
             }
@@ -179,9 +179,9 @@ impl Driver {
         if self.session.next_due().is_some_and(|next| next <= now()) {
             self.take_in(now(), Notices::Now);
         }
-        if now() - self.turned >= TURN {
+        if now() - self.ticked_at >= TICK {
             self.take_in(now(), Notices::Now);
-            self.turn();
+            self.tick();
         }
     }
 
@@ -227,9 +227,9 @@ impl Driver {
         }
     }
 
-    fn turn(&mut self) {
-        self.turned = now();
-        self.session.at_time(self.turned);
+    fn tick(&mut self) {
+        self.ticked_at = now();
+        self.session.at_time(self.ticked_at);
         self.outlet.anchor(&self.clock);
         self.outlet.notes(self.session.take_notes());
         while let Some(message) = self.session.take_finished(now()) {
@@ -240,16 +240,16 @@ impl Driver {
     /// Waits until `until` or until something happens, and processes it. Close to a send, only replies are
     /// read: send timestamps can wait.
     fn take_in(&mut self, until: Instant<Local>, notices: Notices) {
-        let mut awaited = [Awaited::readable(self.socket.as_fd())];
-        if self.reply_wait.wait(&mut awaited, until).is_err() {
+        let mut poll_fds = [Awaited::readable(self.socket.as_fd())];
+        if self.reply_wait.wait(&mut poll_fds, until).is_err() {
             return;
         }
-        let [awaited] = awaited;
-        if !awaited.is_readable() && !awaited.has_notice() {
+        let [poll_fd] = poll_fds;
+        if !poll_fd.is_readable() && !poll_fd.has_notice() {
             return;
         }
         self.refresh();
-        if awaited.is_readable() {
+        if poll_fd.is_readable() {
             let max = match notices {
                 Notices::Now => BATCH,
                 Notices::Later => 1,
@@ -259,7 +259,7 @@ impl Driver {
                 read += 1;
             }
         }
-        if awaited.has_notice() && notices == Notices::Now && self.read_notices() == 0 {
+        if poll_fd.has_notice() && notices == Notices::Now && self.read_notices() == 0 {
             // No timestamp but an error (ICMP: the peer's port is closed). A read clears it; otherwise it
             // would end every wait at once.
             self.read();
@@ -273,8 +273,8 @@ impl Driver {
                 let at = now();
                 self.gate.spend(received.len, at);
                 let bytes = &self.buffer[..received.len];
-                let latest = self.session.next_seq();
-                if let Some(answer) = self.codec.answer(bytes, latest) {
+                let latest_seq = self.session.next_seq();
+                if let Some(answer) = self.codec.answer(bytes, latest_seq) {
                     let stamp = received
                         .stamp
                         .and_then(|stamp| self.clock.own_instant(stamp));
@@ -315,7 +315,7 @@ impl Driver {
     /// Reads the kernel's notices about sent datagrams. Returns their number.
     fn read_notices(&mut self) -> usize {
         let mut read = 0;
-        let mut quoted = [0; QUOTED];
+        let mut quoted = [0; MAX_QUOTE_BYTES];
         while let Ok(Some((queued, len))) =
             icmp_error::take_quoted(self.socket.as_fd(), &mut quoted)
         {
@@ -336,9 +336,9 @@ impl Driver {
 
     /// Handles an ICMP error for one of this flow's datagrams.
     fn icmp_error(&mut self, error: &IcmpError, quoted: &[u8]) {
-        let latest = self.session.next_seq();
+        let latest_seq = self.session.next_seq();
         if let Some(kind) = icmp_answer::kind_of(self.target, error)
-            && let Some(seq) = self.codec.quoted(quoted, latest)
+            && let Some(seq) = self.codec.quoted(quoted, latest_seq)
         {
             self.session.icmp_error(seq, kind, now());
         }
@@ -347,7 +347,7 @@ impl Driver {
     fn finish(mut self) {
         self.take_back();
         self.read_notices();
-        self.turn();
+        self.tick();
         while let Some(message) = self.session.take_rest() {
             self.outlet.message(&message);
         }

@@ -89,7 +89,7 @@ impl Codec for Icmp {
         .encode(self.family, out);
     }
 
-    fn answer(&mut self, datagram: &[u8], _latest: u64) -> Option<ReplyOutcome> {
+    fn answer(&mut self, datagram: &[u8], _latest_seq: u64) -> Option<ReplyOutcome> {
         let message = match (self.raw_ident, self.family) {
             (Some(_), Family::V4) => datagram.get(header_len(datagram)..)?,
             _ => datagram,
@@ -112,14 +112,14 @@ impl Codec for Icmp {
     }
 
     /// By the header's number alone: the quote may end after it.
-    fn quoted(&self, quoted: &[u8], latest: u64) -> Option<u64> {
+    fn quoted(&self, quoted: &[u8], latest_seq: u64) -> Option<u64> {
         let low = u16::from_be_bytes(quoted.get(6..8)?.try_into().ok()?);
         #[expect(
             clippy::cast_possible_truncation,
             reason = "numbers of the header wrap"
         )]
-        let before = (latest as u16).wrapping_sub(low);
-        latest.checked_sub(before.into())
+        let before = (latest_seq as u16).wrapping_sub(low);
+        latest_seq.checked_sub(before.into())
     }
 }
 

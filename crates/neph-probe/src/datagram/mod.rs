@@ -35,11 +35,11 @@ pub(crate) struct ReplyOutcome {
 pub(crate) trait Codec: std::fmt::Debug {
     /// Replaces `out` by request `seq`, built at `now`.
     fn request(&mut self, seq: u64, now: Wall, out: &mut Vec<u8>);
-    /// The meaning of a received datagram. `None` if it is no answer to this flow. `latest` is the number of
-    /// the latest request, for kinds whose numbers wrap.
-    fn answer(&mut self, datagram: &[u8], latest: u64) -> Option<ReplyOutcome>;
+    /// The meaning of a received datagram. `None` if it is no answer to this flow. `latest_seq` is the
+    /// number of the latest request, for kinds whose numbers wrap.
+    fn answer(&mut self, datagram: &[u8], latest_seq: u64) -> Option<ReplyOutcome>;
     /// The request that an ICMP error is about, by the quoted bytes of the datagram's payload.
-    fn quoted(&self, _quoted: &[u8], _latest: u64) -> Option<u64> {
+    fn quoted(&self, _quoted: &[u8], _latest_seq: u64) -> Option<u64> {
         None
     }
     /// Replaces `out` by a packet that cancels the latest request, where the peer may still keep state for
@@ -102,18 +102,18 @@ pub(crate) fn ask_once(mut opened: Opened, patience: Span) -> io::Result<()> {
     let socket = &opened.socket;
     socket.set_nonblocking(false)?;
     let mut request = Vec::new();
-    let latest = now() + patience;
+    let deadline = now() + patience;
     opened
         .codec
         .request(0, Wall::from_unix_nanos(0), &mut request);
     send(socket.as_fd(), &request)?;
     let mut buffer = vec![0; 1 << 16];
     loop {
-        let left = latest - now();
-        if left <= Span::ZERO {
+        let remaining = deadline - now();
+        if remaining <= Span::ZERO {
             return Err(io::ErrorKind::TimedOut.into());
         }
-        socket.set_read_timeout(Some(left.to_duration()))?;
+        socket.set_read_timeout(Some(remaining.to_duration()))?;
         let count = (&*socket).read(&mut buffer)?;
         if opened.codec.answer(&buffer[..count], 0).is_some() {
             return Ok(());
@@ -121,9 +121,9 @@ pub(crate) fn ask_once(mut opened: Opened, patience: Span) -> io::Result<()> {
     }
 }
 
-/// The 64-bit number nearest to `latest` whose low 32 bits are `low`.
-pub(crate) fn widen(low: u32, latest: u64) -> u64 {
-    let base = latest & !0xffff_ffff;
+/// The 64-bit number nearest to `latest_seq` whose low 32 bits are `low_bits`.
+pub(crate) fn widen(low_bits: u32, latest_seq: u64) -> u64 {
+    let base = latest_seq & !0xffff_ffff;
     let candidates = [
         base.checked_sub(1 << 32),
         Some(base),
@@ -132,9 +132,9 @@ pub(crate) fn widen(low: u32, latest: u64) -> u64 {
     candidates
         .into_iter()
         .flatten()
-        .map(|base| base | u64::from(low))
-        .min_by_key(|candidate| candidate.abs_diff(latest))
-        .unwrap_or_else(|| u64::from(low))
+        .map(|base| base | u64::from(low_bits))
+        .min_by_key(|candidate| candidate.abs_diff(latest_seq))
+        .unwrap_or_else(|| u64::from(low_bits))
 }
 
 /// Sends one datagram without blocking.

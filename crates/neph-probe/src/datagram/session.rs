@@ -12,7 +12,7 @@ use crate::report::Note;
 use crate::spec::FlowSpec;
 
 /// Messages that wait for a send timestamp. It comes within microseconds; an older one will not come.
-const UNSTAMPED: usize = 4096;
+const MAX_PENDING_TIMESTAMPS: usize = 4096;
 
 #[derive(Debug)]
 pub(crate) struct Session {
@@ -38,7 +38,7 @@ impl Session {
             start: None,
             entered: 0,
             book: Exchange::new(spec.index, spec.schedule.interval, spec.timeout, expect),
-            unstamped: AwaitedTimestamps::new(UNSTAMPED),
+            unstamped: AwaitedTimestamps::new(MAX_PENDING_TIMESTAMPS),
             tail_sent: false,
             refused: false,
             notes: Vec::with_capacity(64),

@@ -92,11 +92,11 @@ impl Codec for Syn {
         syn::syn(&self.ends, seq, out);
     }
 
-    fn answer(&mut self, datagram: &[u8], latest: u64) -> Option<ReplyOutcome> {
+    fn answer(&mut self, datagram: &[u8], latest_seq: u64) -> Option<ReplyOutcome> {
         let answer = self.read(datagram)?;
         self.unanswered.take_if(|seq| *seq == answer.seq);
         Some(ReplyOutcome {
-            seq: widen(self.numbers.number(answer.seq), latest),
+            seq: widen(self.numbers.number(answer.seq), latest_seq),
             marks: None,
             answer: Some(neph_model::Answer::Syn(raw_tcp::answer(answer.verdict))),
             outcome: Outcome::Reply,

@@ -145,23 +145,23 @@ impl Codec for Udp {
             .expect("the size was held within one datagram when the flow was opened");
     }
 
-    fn answer(&mut self, datagram: &[u8], latest: u64) -> Option<ReplyOutcome> {
+    fn answer(&mut self, datagram: &[u8], latest_seq: u64) -> Option<ReplyOutcome> {
         let reply = decode_reply(datagram, self.auth()).ok()?;
-        let seq = widen(reply.packet.sender_seq, latest);
+        let seq = widen(reply.packet.sender_seq, latest_seq);
         let is_ours = self.sent.has(seq, reply.packet.sender_timestamp)
             && reply.packet.sender_error == self.error
             && is_of_session(reply.packet.ssid, self.ssid);
         is_ours.then_some(ReplyOutcome {
             seq,
-            marks: marks_of(&reply, latest),
+            marks: marks_of(&reply, latest_seq),
             answer: None,
             outcome: Outcome::Reply,
         })
     }
 
     /// A quote without the request's timestamp is not of a request of this flow.
-    fn quoted(&self, quoted: &[u8], latest: u64) -> Option<u64> {
-        let seq = seq_of(quoted, latest)?;
+    fn quoted(&self, quoted: &[u8], latest_seq: u64) -> Option<u64> {
+        let seq = seq_of(quoted, latest_seq)?;
         let at = if self.key.is_some() { 16 } else { 4 };
         let timestamp = quoted.get(at..at + 8)?.try_into().ok()?;
         let timestamp = Timestamp(u64::from_be_bytes(timestamp));
@@ -170,17 +170,17 @@ impl Codec for Udp {
 }
 
 /// The number of any STAMP packet: its first four bytes.
-fn seq_of(packet: &[u8], latest: u64) -> Option<u64> {
-    let low = u32::from_be_bytes(packet.get(..4)?.try_into().ok()?);
-    Some(widen(low, latest))
+fn seq_of(packet: &[u8], latest_seq: u64) -> Option<u64> {
+    let low_bits = u32::from_be_bytes(packet.get(..4)?.try_into().ok()?);
+    Some(widen(low_bits, latest_seq))
 }
 
-fn marks_of(reply: &Reply, latest: u64) -> Option<PeerMarks> {
+fn marks_of(reply: &Reply, latest_seq: u64) -> Option<PeerMarks> {
     if let Some(mut marks) = reply.timestamps {
         if let Some(previous) = &mut marks.previous {
             #[expect(clippy::cast_possible_truncation, reason = "STAMP numbers wrap")]
-            let low = previous.seq as u32;
-            previous.seq = widen(low, latest);
+            let low_bits = previous.seq as u32;
+            previous.seq = widen(low_bits, latest_seq);
         }
         return Some(marks);
     }

@@ -27,10 +27,10 @@ use crate::stamp_clock::{StampClock, now};
 use crate::stream::in_progress;
 
 /// After this time the kernel retransmits a SYN (RFC 6298). Then it is unknown which of the two was refused.
-const RETRANSMITTED: Span = Span::from_secs(1);
+const SYN_RETRANSMIT_TIMEOUT: Span = Span::from_secs(1);
 
 /// An attempt is aborted before that: otherwise a silent target would get twice the requested SYNs.
-const SENT_ONCE: Span = Span::from_millis(900);
+const MAX_SINGLE_SYN_TIME: Span = Span::from_millis(900);
 
 #[derive(Debug)]
 pub(crate) struct Connects {
@@ -85,7 +85,7 @@ impl Connects {
             slots: vec![None; fleet.slots as usize],
             expiring: VecDeque::new(),
             leaving: VecDeque::new(),
-            timeout: spec.timeout.min(SENT_ONCE),
+            timeout: spec.timeout.min(MAX_SINGLE_SYN_TIME),
             at_once: Vec::new(),
         })
     }
@@ -121,7 +121,7 @@ impl Connects {
         look_at(&mut self.attempts, latest, &mut self.at_once);
         match self.attempts.get(latest) {
             Some(attempt) if attempt.request.port == port => {
-                if now() - attempt.begun < RETRANSMITTED {
+                if now() - attempt.begun < SYN_RETRANSMIT_TIMEOUT {
                     let reason = "the SYN before it is not answered yet, and a port has one connection \
                                at a time: the interval is too short for the way";
                     return Err(io::Error::new(io::ErrorKind::AddrInUse, reason));
@@ -164,7 +164,7 @@ impl Attempt {
 
     fn fault(&self, error: &io::Error, now: Instant<Local>) -> AttemptEnd {
         let refused = error.kind() == io::ErrorKind::ConnectionRefused;
-        if refused && now - self.begun < RETRANSMITTED {
+        if refused && now - self.begun < SYN_RETRANSMIT_TIMEOUT {
             AttemptEnd::Refused
         } else {
             AttemptEnd::Unknown

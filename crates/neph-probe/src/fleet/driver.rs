@@ -19,20 +19,20 @@ use crate::spec::Overdue;
 use crate::stamp_clock::{StampClock, now};
 
 /// From opening the sockets to the first message: receive timestamps are enabled by then.
-const SETTLE: Span = Span::from_millis(20);
+const SETTLE_TIME: Span = Span::from_millis(20);
 /// Arrivals are read at least this often, however dense the schedule. A socket buffer holds much more than
 /// arrives in this time.
-const READING: Span = Span::from_millis(4);
+const READ_INTERVAL: Span = Span::from_millis(4);
 /// In a dense schedule this many are read at a time, so that reading delays no more sends than is tolerable.
 const READ_AT_A_TIME: i64 = 32;
 /// Least time between reads, so that checking does not cost more than reading.
-const READING_LEAST: Span = Span::from_micros(250);
+const MIN_READ_INTERVAL: Span = Span::from_micros(250);
 /// Finished messages are reported this often.
-const REPORTING: Span = Span::from_millis(10);
+const REPORT_INTERVAL: Span = Span::from_millis(10);
 /// They are also reported when this many are waiting.
 const BATCH: usize = 1_024;
 /// Decisions that depend only on time are made this often.
-const DECIDING: Span = Span::from_millis(2);
+const DECISION_INTERVAL: Span = Span::from_millis(2);
 /// Interval between reports of both clocks.
 const ANCHORS: Span = Span::from_secs(1);
 /// A shorter wait would take longer than requested.
@@ -67,7 +67,7 @@ pub(super) fn drive(
         is_refused: false,
     };
     driver.open(spec.fleet.slots, stop)?;
-    driver.session.begin(now() + SETTLE);
+    driver.session.begin(now() + SETTLE_TIME);
     driver.run(stop);
     driver.finish();
     Ok(())
@@ -75,7 +75,7 @@ pub(super) fn drive(
 
 /// How long arrivals may wait to be read.
 fn reading(gap: Span) -> Span {
-    gap.times(READ_AT_A_TIME).clamp(READING_LEAST, READING)
+    gap.times(READ_AT_A_TIME).clamp(MIN_READ_INTERVAL, READ_INTERVAL)
 }
 
 #[derive(Debug)]
@@ -154,7 +154,7 @@ impl Driver {
 
     /// Counts messages that are overdue for too long as not sent: this host was stopped or too slow.
     fn skip_overdue(&mut self, at: Instant<Local>) {
-        let overdue = |due: Instant<Local>| at - due > Overdue::PATIENCE;
+        let overdue = |due: Instant<Local>| at - due > Overdue::TOLERANCE;
         let mut skipped = false;
         while self.session.next_due().is_some_and(overdue) {
             self.session.sending(at, self.clock.anchor().to_wall(at));
@@ -243,7 +243,7 @@ impl Driver {
 
     fn report(&mut self, at: Instant<Local>) {
         let finished = self.session.finished();
-        if finished >= BATCH || (finished > 0 && at - self.reported >= REPORTING) {
+        if finished >= BATCH || (finished > 0 && at - self.reported >= REPORT_INTERVAL) {
             self.reported = at;
             let messages = self.session.take_finished();
             self.reports.report(FleetReport::Messages(messages));
@@ -262,16 +262,16 @@ impl Driver {
         if due - moment < if behind { GRAIN } else { NO_SLEEP } {
             return;
         }
-        if due - moment <= READING {
+        if due - moment <= READ_INTERVAL {
             let until = due.max(self.woken + GRAIN);
             clock::nap((until - moment).to_duration());
             self.woken = now();
             return;
         }
-        let reporting = (self.session.finished() > 0).then(|| self.reported + REPORTING);
+        let reporting = (self.session.finished() > 0).then(|| self.reported + REPORT_INTERVAL);
         let others = reporting.into_iter().chain(self.session.next_deadline());
         // Decisions are grouped: thousands of timeouts do not justify waking for each.
-        let others = others.map(|at| at.max(moment + DECIDING));
+        let others = others.map(|at| at.max(moment + DECISION_INTERVAL));
         let until = others.fold(due.min(moment + Stop::POLL_INTERVAL), Instant::min);
         let found = self.transport.wait((until - moment).to_duration());
         let at = now();

@@ -28,9 +28,9 @@ use crate::spec::{FlowSpec, Trust};
 use crate::stamp_clock::{StampClock, now};
 
 /// How long an endpoint may take to identify itself.
-const PATIENCE: Span = Span::from_secs(5);
+const IDENTIFICATION_TIMEOUT: Span = Span::from_secs(5);
 /// Least time between the beginnings of two connections: thousands at once overflow a listener's queue.
-const DIALLING: Span = Span::from_millis(1);
+const DIAL_INTERVAL: Span = Span::from_millis(1);
 
 #[derive(Debug)]
 pub(crate) struct Established {
@@ -79,7 +79,7 @@ impl Established {
             slots: vec![None; fleet.slots as usize],
             leaving: VecDeque::new(),
             linger: spec.timeout,
-            dialling: DIALLING.max(spec.least_gap()),
+            dialling: DIAL_INTERVAL.max(spec.least_gap()),
             at_once: Vec::new(),
             buffer: vec![0; 1 << 16],
         })
@@ -175,7 +175,7 @@ fn flow_to(address: SocketAddr, spec: &FleetSpec) -> Result<FlowSpec, ProbeError
     let options = DiscoveryOptions {
         tls_version: None,
         trust: Trust::Public,
-        patience: PATIENCE.min(spec.timeout),
+        patience: IDENTIFICATION_TIMEOUT.min(spec.timeout),
         site: None,
     };
     let discovery = discover(&target, address, &options)?;

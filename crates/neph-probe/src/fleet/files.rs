@@ -11,7 +11,7 @@ use crate::raw_tcp;
 /// Files of a fleet without those of its flows.
 const OWN: u64 = 8;
 /// Files that are left to the rest of this process.
-const SPARE: u64 = 56;
+const RESERVED_FILES: u64 = 56;
 
 impl FleetSpec {
     /// Files that it opens if each flow has one: for current flows, for ended flows that still take late
@@ -62,7 +62,7 @@ pub fn check_files(together: &[(&Fleet, Span)]) -> Result<(), ProbeError> {
 /// As [`check_files`].
 pub fn allot_files(together: &mut [&mut FleetSpec]) -> Result<(), ProbeError> {
     let needed: u64 = together.iter().map(|spec| spec.files_needed()).sum();
-    if needed + SPARE <= left() {
+    if needed + RESERVED_FILES <= left() {
         return Ok(());
     }
     let fleets: Vec<_> = together.iter().map(|s| (&s.fleet, s.timeout)).collect();
@@ -91,7 +91,7 @@ impl Demand {
             .map(|(fleet, timeout)| needed(fleet, *timeout));
         Self {
             flows: fleets().map(|fleet| u64::from(fleet.slots)).sum(),
-            files: files.sum::<u64>() + SPARE,
+            files: files.sum::<u64>() + RESERVED_FILES,
             fleets: together.len() as u64,
             // Established connections have a file each, even for root.
             helps: fleets().any(|fleet| fleet.probe != ProbeKind::Tcp),
@@ -108,7 +108,7 @@ impl Demand {
         if flows == 0 || needed <= files {
             return Ok(());
         }
-        let fixed = SPARE + OWN * fleets;
+        let fixed = RESERVED_FILES + OWN * fleets;
         let possible = flows * files.saturating_sub(fixed) / needed.saturating_sub(fixed).max(1);
         let together = if fleets == 1 {
             ""
@@ -184,7 +184,7 @@ mod tests {
     fn as_many_flows_as_are_named_fit() {
         let demand = |flows| Demand {
             flows,
-            files: flows + SPARE + 2 * OWN,
+            files: flows + RESERVED_FILES + 2 * OWN,
             fleets: 2,
             helps: true,
         };

@@ -218,9 +218,9 @@ impl Link {
             if stamp.point != Point::Sent {
                 continue;
             }
-            let at = self.ends.iter().position(|(end, _)| *end == stamp.id);
-            let ended = at.and_then(|at| self.ends.drain(..=at).next_back());
-            if let (Some((_, request)), Some(at)) = (ended, clock.own_instant(stamp.at)) {
+            let index = self.ends.iter().position(|(end, _)| *end == stamp.id);
+            let written_request = index.and_then(|index| self.ends.drain(..=index).next_back());
+            if let (Some((_, request)), Some(at)) = (written_request, clock.own_instant(stamp.at)) {
                 events.push(Event::Departed(Departed { request, at }));
             }
         }

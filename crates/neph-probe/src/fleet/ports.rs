@@ -10,9 +10,9 @@ use super::blocks::{Blocks, take_bound};
 use crate::reflect::ANSWERING_PORTS;
 
 /// Ports below this need privileges.
-const LOWEST: u16 = 1_024;
+const MIN_PORT: u16 = 1_024;
 /// The default first port of a fleet: above the ports of most services.
-const FIRST: u16 = 10_000;
+const DEFAULT_FIRST_PORT: u16 = 10_000;
 /// The default range of ephemeral ports in Linux.
 const KERNELS: RangeInclusive<u16> = 32_768..=60_999;
 
@@ -54,11 +54,11 @@ impl Ports {
             (first.max(1)..=u16::MAX).collect()
         } else {
             let ours = |from: u16, to: u16| (from..=to).filter(|port| !kernels.contains(port));
-            let above = ours(FIRST, u16::MAX);
-            let below = ours(LOWEST, FIRST - 1);
+            let above = ours(DEFAULT_FIRST_PORT, u16::MAX);
+            let below = ours(MIN_PORT, DEFAULT_FIRST_PORT - 1);
             above
                 .chain(below)
-                .chain((LOWEST..=u16::MAX).filter(|port| kernels.contains(port)))
+                .chain((MIN_PORT..=u16::MAX).filter(|port| kernels.contains(port)))
                 .collect()
         };
         Self {

@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use super::spec::{FleetReport, FleetTally};
 
 /// Room for this many reports: seconds of the fastest fleet.
-const ROOM: usize = 256;
+const MAX_QUEUED_REPORTS: usize = 256;
 /// Messages that are kept for a slow receiver: about 30 MB.
 const MAX_WAITING: usize = 1 << 18;
 
@@ -21,7 +21,7 @@ pub(crate) struct FleetReports {
 
 impl FleetReports {
     pub(crate) fn new() -> (Self, Receiver<FleetReport>) {
-        let (channel, receiver) = sync_channel(ROOM);
+        let (channel, receiver) = sync_channel(MAX_QUEUED_REPORTS);
         let reports = Self {
             channel,
             waiting: VecDeque::new(),
@@ -85,14 +85,14 @@ mod tests {
     fn a_receiver_that_comes_late_misses_nothing() {
         let (mut reports, receiver) = FleetReports::new();
         let step = |n| FleetReport::ClockStepped(neph_model::Span::from_nanos(n));
-        let count = 3 * i64::try_from(ROOM).expect("small");
+        let count = 3 * i64::try_from(MAX_QUEUED_REPORTS).expect("small");
         for n in 0..count {
             reports.report(step(n));
         }
         let reading = std::thread::spawn(move || receiver.iter().collect::<Vec<_>>());
         reports.end(FleetTally::default());
         let reports = reading.join().expect("no panic");
-        assert_eq!(reports.len(), 3 * ROOM + 1);
+        assert_eq!(reports.len(), 3 * MAX_QUEUED_REPORTS + 1);
         for (n, report) in (0..count).zip(&reports) {
             assert!(matches!(report, FleetReport::ClockStepped(by) if by.nanos() == n));
         }

@@ -20,7 +20,7 @@ use super::send_order::{SendOrder, Turn};
 use super::spec::FleetTally;
 
 /// A reply is reported after this time: its request's timestamp may arrive after it, and duplicates too.
-const RIPENING: Span = Span::from_millis(5);
+const REPORT_DELAY: Span = Span::from_millis(5);
 
 /// A message to be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -217,7 +217,7 @@ impl Session {
             self.tally.late += 1;
         } else if in_time {
             self.tally.refused += u64::from(replied.answer == Some(SynAnswer::Rst));
-            self.ripening.push_back((replied.read + RIPENING, number));
+            self.ripening.push_back((replied.read + REPORT_DELAY, number));
         } else {
             self.tally.late += 1;
             self.lose(number);
@@ -253,8 +253,8 @@ impl Session {
     /// The number of the request's message. `None` if there is none.
     fn number_of(&self, request: RequestId) -> Option<u64> {
         let (slot, began) = self.flows.of(request.port)?;
-        let latest = self.rota.latest_round(slot, self.next);
-        let seq = crate::datagram::widen(request.seq, latest.checked_sub(began)?);
+        let latest_round = self.rota.latest_round(slot, self.next);
+        let seq = crate::datagram::widen(request.seq, latest_round.checked_sub(began)?);
         let number = self.rota.number(slot, began.checked_add(seq)?);
         if number >= self.next {
             return None;

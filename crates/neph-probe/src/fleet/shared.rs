@@ -33,9 +33,9 @@ const BATCH: usize = 64;
 /// Calls in a row, so that a flood of replies does not delay a request.
 const CALLS: usize = 16;
 /// Receive buffer: 100 ms of 100,000 messages per second, with their notices.
-const ROOM: i32 = 8 << 20;
+const RECEIVE_BUFFER_BYTES: i32 = 8 << 20;
 /// Departures that wait for timestamps: those of as much time.
-const UNSTAMPED: usize = 1 << 14;
+const MAX_PENDING_TIMESTAMPS: usize = 1 << 14;
 /// Protocol number of raw sockets whose packets have their own headers.
 const IPPROTO_RAW: i32 = 255;
 
@@ -111,7 +111,7 @@ impl SharedSockets {
             slots: vec![None; fleet.slots as usize],
             leaving: VecDeque::new(),
             linger: spec.timeout,
-            unstamped: AwaitedTimestamps::new(UNSTAMPED),
+            unstamped: AwaitedTimestamps::new(MAX_PENDING_TIMESTAMPS),
             datagrams: Batch::new(BATCH, size),
             notices: Batch::new(BATCH, 0),
             payload: Vec::with_capacity(size),
@@ -304,11 +304,11 @@ fn prepare(sender: &Socket, receiver: &UdpSocket, address: SocketAddr) -> io::Re
         Family::V6
     };
     stamp::enable(sender.as_fd(), Carrier::Departures)?;
-    stamp::make_room(sender.as_fd(), ROOM)?;
+    stamp::make_room(sender.as_fd(), RECEIVE_BUFFER_BYTES)?;
     stamp::enable(receiver.as_fd(), Carrier::Departures)?;
     stamp::enable_ttl(receiver.as_fd(), family)?;
     stamp::enable_port(receiver.as_fd(), family)?;
-    stamp::make_room(receiver.as_fd(), ROOM)
+    stamp::make_room(receiver.as_fd(), RECEIVE_BUFFER_BYTES)
 }
 
 /// The TTL of the kernel's own datagrams.

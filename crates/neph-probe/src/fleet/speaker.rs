@@ -17,7 +17,7 @@ use crate::stamp_clock::StampClock;
 /// Timestamps that may wait to be read: about 100 ms of the fastest fleet.
 const UNREAD: usize = 8_192;
 /// Bytes that they take in the kernel.
-const ROOM: i32 = 8 << 20;
+const RECEIVE_BUFFER_BYTES: i32 = 8 << 20;
 
 #[derive(Debug)]
 pub(crate) struct Speaker {
@@ -34,7 +34,7 @@ impl Speaker {
         let (socket, source) = raw_tcp::connected(target)?;
         // It receives nothing: one socket receives for all.
         port_filter::attach(socket.as_fd(), raw_tcp::family(target), &(0..=0))?;
-        stamp::make_room(socket.as_fd(), ROOM)?;
+        stamp::make_room(socket.as_fd(), RECEIVE_BUFFER_BYTES)?;
         stamp::enable(socket.as_fd(), Carrier::Departures)?;
         Ok(Self {
             socket,

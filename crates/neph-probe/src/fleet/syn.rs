@@ -33,7 +33,7 @@ use crate::stamp_clock::{StampClock, now};
 /// Segments read in a row, so that a flood of answers does not delay a SYN.
 const BATCH: usize = 2_048;
 /// Receive buffer for answers: more than 100 ms of the fastest fleet.
-const ROOM: i32 = 16 << 20;
+const RECEIVE_BUFFER_BYTES: i32 = 16 << 20;
 /// Epoll identity of the receiver; speakers have the numbers of their endpoints.
 const RECEIVER: u64 = u64::MAX;
 /// The filter's range grows by blocks of this many ports.
@@ -233,7 +233,7 @@ fn receiver(family: Family) -> io::Result<Socket> {
     let socket = raw_tcp::open(family)?;
     // Nothing until there is a flow.
     port_filter::attach(socket.as_fd(), family, &(0..=0))?;
-    stamp::make_room(socket.as_fd(), ROOM)?;
+    stamp::make_room(socket.as_fd(), RECEIVE_BUFFER_BYTES)?;
     stamp::enable_receive(socket.as_fd())?;
     stamp::enable_ttl(socket.as_fd(), family)?;
     Ok(socket)

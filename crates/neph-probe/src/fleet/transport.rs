@@ -38,8 +38,8 @@ pub(crate) trait Transport: std::fmt::Debug {
     /// Adds the events since the last call. `clock` was read just now.
     fn read(&mut self, clock: &StampClock, events: &mut Vec<Event>);
 
-    /// Waits until something happens, for `patience` at most. Returns whether something did.
-    fn wait(&self, patience: Duration) -> bool;
+    /// Waits until something happens, for `timeout` at most. Returns whether something did.
+    fn wait(&self, timeout: Duration) -> bool;
 
     /// Datagrams that the local kernel dropped so far because they were not read in time.
     fn dropped(&self) -> u64;
@@ -53,9 +53,9 @@ pub(crate) trait Transport: std::fmt::Debug {
     fn sharing(&self) -> Sharing;
 }
 
-/// Waits for one of these for `patience` at most. Returns whether one is ready.
-pub(crate) fn wait_for(awaited: &mut [Awaited], patience: Duration) -> bool {
+/// Waits for one of these for `timeout` at most. Returns whether one is ready.
+pub(crate) fn wait_for(poll_fds: &mut [Awaited], timeout: Duration) -> bool {
     // It fails only for lack of memory. Then the sockets are checked sooner.
-    let _ = ppoll::wait(awaited, Some(patience));
-    awaited.iter().any(Awaited::has_something)
+    let _ = ppoll::wait(poll_fds, Some(timeout));
+    poll_fds.iter().any(Awaited::has_something)
 }

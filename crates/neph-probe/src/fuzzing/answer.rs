@@ -9,7 +9,7 @@ use neph_model::{BitRate, ByteSize, Instant, Local, ReflectorCaps, Span};
 
 use crate::reflect::answerer::{Answerer, CloseReason, Shares, Times};
 use crate::reflect::budget::Budgets;
-use crate::reflect::marks::Arrived;
+use crate::reflect::reply_timestamps::Arrived;
 
 const REPLY: usize = 256 << 10;
 const REQUEST: usize = 16 << 10;
@@ -107,7 +107,7 @@ fn drain(answerer: &mut Answerer, written: &mut Vec<u8>) {
         outbox.wrote(count);
     }
     assert_eq!(outbox.len(), 0, "held back for ever");
-    answerer.written();
+    answerer.release_spare_capacity();
 }
 
 /// A clock that does not advance.

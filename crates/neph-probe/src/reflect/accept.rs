@@ -21,19 +21,19 @@ use super::serve::{Admitted, TICK, serve};
 use crate::stamp_clock::now;
 
 /// After a failed accept.
-const PAUSE: Span = Span::from_millis(50);
+const RETRY_PAUSE: Span = Span::from_millis(50);
 /// Memory that a thread maps at its start, without its stack.
-const HEADROOM: usize = 512 << 10;
+const MEMORY_HEADROOM_BYTES: usize = 512 << 10;
 /// A connection's thread needs less than this of its stack.
-const STACK: usize = 512 << 10;
+const STACK_BYTES: usize = 512 << 10;
 
 /// Accepts connections until the reflector stops.
 pub(super) fn accept(listener: &TcpListener, shared: &Arc<ReflectorState>, pulse: &Pulse) {
     let mut threads: Vec<JoinHandle<()>> = Vec::new();
     while !shared.stop.is_set() {
         pulse.beat();
-        let mut awaited = [Awaited::readable(listener.as_fd())];
-        if ppoll::wait(&mut awaited, Some(TICK)).is_err() || !awaited[0].is_readable() {
+        let mut poll_fds = [Awaited::readable(listener.as_fd())];
+        if ppoll::wait(&mut poll_fds, Some(TICK)).is_err() || !poll_fds[0].is_readable() {
             continue;
         }
         threads.retain(|thread| !thread.is_finished());
@@ -67,7 +67,7 @@ fn begin(
     peer: SocketAddr,
     stream: TcpStream,
 ) -> Option<JoinHandle<()>> {
-    if !memory::is_there(STACK + HEADROOM) {
+    if !memory::is_there(STACK_BYTES + MEMORY_HEADROOM_BYTES) {
         return None;
     }
     let stream = Arc::new(stream);
@@ -75,14 +75,14 @@ fn begin(
     let sharing = Arc::clone(shared);
     let thread = thread::Builder::new()
         .name("neph-answer".to_owned())
-        .stack_size(STACK);
+        .stack_size(STACK_BYTES);
     thread
         .spawn(move || serve(&stream, &sharing, &admitted))
         .ok()
 }
 
 fn pause() {
-    let until = RawNanos((now() + PAUSE).nanos());
+    let until = RawNanos((now() + RETRY_PAUSE).nanos());
     clock::sleep_until(until, Spin::NONE);
 }
 

@@ -20,7 +20,7 @@ use rustls::ServerConfig;
 pub(crate) use reply_context::Shares;
 
 use super::counters::Counted;
-use super::marks::{Arrived, marks};
+use super::reply_timestamps::{Arrived, build_reply_timestamps};
 use super::room::{MemoryGuard, OWN};
 use crate::channel::Channel;
 use crate::outbox::Outbox;
@@ -37,7 +37,7 @@ const TLS_HANDSHAKE: u8 = 0x16;
 /// possible.
 const MAX_UNREAD: usize = OWN / 2;
 /// Room that is kept for the next message. More is freed.
-const KEPT: usize = 1 << 20;
+const MAX_SPARE_CAPACITY: usize = 1 << 20;
 /// Time, and how to wait: real for a socket, virtual for a simulation.
 pub(crate) trait Times {
     fn now(&mut self) -> Instant<Local>;
@@ -143,16 +143,16 @@ impl Answerer {
     }
 
     /// Everything in the outbox was written.
-    pub(crate) fn written(&mut self) {
-        self.context.written();
+    pub(crate) fn release_spare_capacity(&mut self) {
+        self.context.release_spare_capacity();
     }
 
     /// Nothing more is read or written; only timestamps may still come.
-    pub(crate) fn let_go(&mut self) {
+    pub(crate) fn release_memory(&mut self) {
         self.protocol = Protocol::Unknown;
         self.inbox = Vec::new();
         self.memory.give_back();
-        self.context.let_go();
+        self.context.release_memory();
     }
 
     /// Whether requests wait because too much is unwritten.
@@ -245,7 +245,7 @@ impl Answerer {
         self.inbox.drain(..taken);
         if taken > 0 {
             // Also if the next message has begun: a large one must leave no room allocated.
-            self.inbox.shrink_to(KEPT);
+            self.inbox.shrink_to(MAX_SPARE_CAPACITY);
         }
         end
     }
@@ -269,7 +269,7 @@ impl Answerer {
             times.think(self.context.think);
         }
         let app_tx = times.now();
-        let timestamps = marks(
+        let timestamps = build_reply_timestamps(
             arrived,
             app_tx,
             times.wall_offset(),

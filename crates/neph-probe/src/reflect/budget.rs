@@ -15,7 +15,7 @@ use super::network;
 use super::room::Room;
 use crate::refused::Refusals;
 
-const SECOND: i64 = 1_000_000_000;
+const NANOS_PER_SECOND: i64 = 1_000_000_000;
 
 #[derive(Debug)]
 pub(crate) struct Budgets {
@@ -92,10 +92,10 @@ impl Peers {
             self.forget_oldest(|budget| budget.is_as_new(now));
         }
         // A peer that is forgotten too early gets a full bucket again.
-        let mut left = self.order.len();
-        while self.budgets.len() >= self.most && left > 0 {
+        let mut remaining = self.order.len();
+        while self.budgets.len() >= self.most && remaining > 0 {
             self.forget_oldest(|_| true);
-            left -= 1;
+            remaining -= 1;
         }
     }
 
@@ -104,11 +104,11 @@ impl Peers {
         let Some(peer) = self.order.pop_front() else {
             return;
         };
-        let idle = self
+        let is_idle = self
             .budgets
             .get(&peer)
             .is_none_or(|budget| Arc::strong_count(budget) == 1 && spare(budget));
-        if idle {
+        if is_idle {
             let forgotten = self.budgets.remove(&peer);
             // The last of its /56: only the table still refers to the room. A connection refers to it through
             // its budget, and this peer had no connection.
@@ -151,14 +151,14 @@ impl Budget {
     pub(super) fn spend(&self, bytes: u64, now: Instant<Local>) -> bool {
         let mut state = self.lock();
         state.refill(&self.caps, now);
-        if state.messages < SECOND || state.bytes <= 0 {
+        if state.messages < NANOS_PER_SECOND || state.bytes <= 0 {
             state.refused_messages += 1;
             return false;
         }
         let cost = i64::try_from(bytes)
             .unwrap_or(i64::MAX)
-            .saturating_mul(SECOND);
-        state.messages -= SECOND;
+            .saturating_mul(NANOS_PER_SECOND);
+        state.messages -= NANOS_PER_SECOND;
         state.bytes = state.bytes.saturating_sub(cost);
         true
     }
@@ -205,11 +205,11 @@ impl State {
 
 /// A bucket holds a second's worth.
 const fn full(rate: i64) -> i64 {
-    rate.saturating_mul(SECOND)
+    rate.saturating_mul(NANOS_PER_SECOND)
 }
 
 fn bytes_per_second(caps: &ReflectorCaps) -> i64 {
-    i64::try_from(caps.reply_rate.bits_per_second() / 8).unwrap_or(i64::MAX / SECOND)
+    i64::try_from(caps.reply_rate.bits_per_second() / 8).unwrap_or(i64::MAX / NANOS_PER_SECOND)
 }
 
 #[cfg(test)]
@@ -285,10 +285,10 @@ mod tests {
         assert!(!Arc::ptr_eq(first.room(), other.room()));
         drop((first, next, other));
         let mut peers = budgets.peers.lock().expect("nobody panicked");
-        for left in [2, 1, 0] {
+        for remaining in [2, 1, 0] {
             peers.forget_oldest(|_| true);
             // The /56 of two goes with the second of them.
-            assert_eq!((peers.budgets.len(), peers.rooms.len()), (left, left));
+            assert_eq!((peers.budgets.len(), peers.rooms.len()), (remaining, remaining));
         }
     }
 

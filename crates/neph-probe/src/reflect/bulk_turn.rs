@@ -21,13 +21,13 @@ const PACE_WINDOW: Span = Span::from_secs(2);
 /// The longest turn while others wait: twice the duration of a plan's throughput check.
 pub(crate) const SHARE: Span = Span::from_secs(10);
 /// How long a connection waits for its turn: the share of one other, and what it takes to end it.
-pub(crate) const LONGEST_WAIT: Span = Span::from_secs(12);
+pub(crate) const MAX_WAIT: Span = Span::from_secs(12);
 /// Connections that wait, of all addresses; beyond, they are refused at once.
 const MAX_WAITING: usize = 32;
 /// Transfers of one /56 that run or wait: its 256 networks (/64) must not take all places.
 const MAX_OF_A_SITE: usize = 4;
 /// Addresses whose last turn is remembered.
-const REMEMBERED: usize = 256;
+const MAX_REMEMBERED_PEERS: usize = 256;
 
 /// Gives the turn to one connection at a time.
 #[derive(Debug, Default)]
@@ -142,7 +142,7 @@ impl Queue {
         };
         self.served.retain(|address| *address != connection.source);
         self.served.push_back(connection.source);
-        if self.served.len() > REMEMBERED {
+        if self.served.len() > MAX_REMEMBERED_PEERS {
             self.served.pop_front();
         }
         self.holder = Some(Holder {

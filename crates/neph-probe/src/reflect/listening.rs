@@ -14,9 +14,9 @@ use crate::ProbeError;
 /// Connections that may wait to be accepted.
 const BACKLOG: i32 = 1024;
 /// Tries to find a port that is free in both IP versions.
-const TRIES: u32 = 16;
+const MAX_TRIES: u32 = 16;
 /// The host has no IPv6 (`EAFNOSUPPORT`), as `io::ErrorKind` does not name.
-const NO_SUCH_FAMILY: i32 = 97;
+const EAFNOSUPPORT: i32 = 97;
 
 /// TCP and UDP at the same port.
 #[derive(Debug)]
@@ -58,14 +58,14 @@ fn pairs(requested: SocketAddr) -> io::Result<Vec<Pair>> {
             Err(error)
                 if requested.port() == 0
                     && error.kind() == io::ErrorKind::AddrInUse
-                    && tries < TRIES => {}
+                    && tries < MAX_TRIES => {}
             Err(error) => return Err(error),
         }
     }
 }
 
 fn has_no_ipv6(error: &io::Error) -> bool {
-    error.kind() == io::ErrorKind::AddrNotAvailable || error.raw_os_error() == Some(NO_SUCH_FAMILY)
+    error.kind() == io::ErrorKind::AddrNotAvailable || error.raw_os_error() == Some(EAFNOSUPPORT)
 }
 
 /// Binds TCP and UDP to the same port.

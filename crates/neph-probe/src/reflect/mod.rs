@@ -13,7 +13,7 @@ mod connection_slots;
 mod counters;
 pub(crate) mod tx_timestamps;
 mod listening;
-pub(crate) mod marks;
+pub(crate) mod reply_timestamps;
 mod network;
 mod ports;
 mod progress;

@@ -8,21 +8,21 @@ use neph_model::{Instant, Local, Span};
 /// Repeated requests in a row that are answered.
 const CREDIT: u8 = 8;
 /// Credit for a new number: a path that triples every packet closes no session.
-const EARNED: u8 = 2;
+const CREDIT_PER_NEW_NUMBER: u8 = 2;
 /// Credit that a restart at 0 costs.
-const BEGINNING: u8 = 4;
+const RESTART_COST: u8 = 4;
 /// A session that is silent for this long is in no loop: no path has so long a round trip.
-const SILENCE: Span = Span::from_secs(1);
+const SILENCE_TIMEOUT: Span = Span::from_secs(1);
 /// Remembered numbers up to the newest, so that reordered requests do not count as repeated.
 const WINDOW: u32 = u128::BITS;
 
 /// The numbers that one session sent, and the credit for repeated ones.
 #[derive(Debug)]
 pub(crate) struct Repeats {
-    newest: u32,
+    highest_seq: u32,
     /// Bit 0 is the newest number, bit 1 the one before.
     received: u128,
-    latest: u32,
+    latest_seq: u32,
     credit: u8,
     at: Instant<Local>,
 }
@@ -41,9 +41,9 @@ impl Repeats {
     /// For a new session.
     pub(crate) const fn new(now: Instant<Local>) -> Self {
         Self {
-            newest: 0,
+            highest_seq: 0,
             received: 0,
-            latest: 0,
+            latest_seq: 0,
             credit: CREDIT,
             at: now,
         }
@@ -57,7 +57,7 @@ impl Repeats {
     /// Whether request `seq` is answered. After too many repeated ones nothing is, until the session has been
     /// silent. A loop ends with the first packet that is not answered.
     pub(crate) fn admit(&mut self, seq: u32, now: Instant<Local>) -> bool {
-        if now - self.at >= SILENCE {
+        if now - self.at >= SILENCE_TIMEOUT {
             *self = Self::new(now);
         }
         self.at = now;
@@ -65,30 +65,30 @@ impl Repeats {
             return false;
         }
         let number = self.number(seq);
-        self.latest = seq;
+        self.latest_seq = seq;
         self.credit = match number {
-            Number::New => self.credit.saturating_add(EARNED).min(CREDIT),
+            Number::New => self.credit.saturating_add(CREDIT_PER_NEW_NUMBER).min(CREDIT),
             Number::Repeated => self.credit - 1,
-            Number::Beginning => self.credit.saturating_sub(BEGINNING),
+            Number::Beginning => self.credit.saturating_sub(RESTART_COST),
         };
         match number {
             Number::New => self.advance(seq),
             Number::Repeated => self.mark(seq),
-            Number::Beginning => (self.newest, self.received) = (seq, 1),
+            Number::Beginning => (self.highest_seq, self.received) = (seq, 1),
         }
         true
     }
 
     fn number(&self, seq: u32) -> Number {
-        let behind = self.newest.wrapping_sub(seq);
-        if self.received == 0 || is_ahead(behind) {
+        let distance = self.highest_seq.wrapping_sub(seq);
+        if self.received == 0 || is_ahead(distance) {
             Number::New
-        } else if behind < WINDOW && self.received >> behind & 1 == 0 {
+        } else if distance < WINDOW && self.received >> distance & 1 == 0 {
             // It arrived after others that were sent after it.
             Number::New
-        } else if seq == 0 && self.newest != 0 {
+        } else if seq == 0 && self.highest_seq != 0 {
             Number::Beginning
-        } else if behind >= WINDOW && seq == self.latest.wrapping_add(1) {
+        } else if distance >= WINDOW && seq == self.latest_seq.wrapping_add(1) {
             // Its request 0 was lost.
             Number::Beginning
         } else {
@@ -97,27 +97,27 @@ impl Repeats {
     }
 
     fn advance(&mut self, seq: u32) {
-        let behind = self.newest.wrapping_sub(seq);
+        let distance = self.highest_seq.wrapping_sub(seq);
         if self.received == 0 {
-            (self.newest, self.received) = (seq, 1);
-        } else if is_ahead(behind) {
-            let steps = seq.wrapping_sub(self.newest);
+            (self.highest_seq, self.received) = (seq, 1);
+        } else if is_ahead(distance) {
+            let steps = seq.wrapping_sub(self.highest_seq);
             self.received = self.received.checked_shl(steps).unwrap_or(0) | 1;
-            self.newest = seq;
+            self.highest_seq = seq;
         } else {
             self.mark(seq);
         }
     }
 
     fn mark(&mut self, seq: u32) {
-        let behind = self.newest.wrapping_sub(seq);
-        self.received |= 1_u128.checked_shl(behind).unwrap_or(0);
+        let distance = self.highest_seq.wrapping_sub(seq);
+        self.received |= 1_u128.checked_shl(distance).unwrap_or(0);
     }
 }
 
 /// Whether such a distance is a number ahead of the newest one: numbers wrap.
-const fn is_ahead(behind: u32) -> bool {
-    behind > u32::MAX / 2
+const fn is_ahead(distance: u32) -> bool {
+    distance > u32::MAX / 2
 }
 
 #[cfg(test)]

@@ -19,19 +19,19 @@ use super::answerer::{Answerer, CloseReason, Shares, Times};
 use super::budget::Budget;
 use super::connection_slots::SlotGuard;
 use super::counters::Counted;
-use super::marks::Arrived;
+use super::reply_timestamps::Arrived;
 use super::progress::{Progress, WINDOW};
 use crate::stamp_clock::{StampClock, now};
 
 /// How long a thread may take to notice that the reflector stops.
 pub(super) const TICK: Duration = Duration::from_millis(100);
 /// How much longer than agreed a bulk transfer may take.
-const OVERTIME: Span = Span::from_secs(10);
+const TURN_MARGIN: Span = Span::from_secs(10);
 /// After the last reply the peer's data is read for this time, so that it gets the reply and no reset.
-const LINGER: Span = Span::from_millis(500);
+const LINGER_TIME: Span = Span::from_millis(500);
 /// Bytes per read. A bulk transfer has more, as there is one at a time.
-const BUFFER: usize = 32 << 10;
-const BULK_BUFFER: usize = 256 << 10;
+const BUFFER_BYTES: usize = 32 << 10;
+const BULK_BUFFER_BYTES: usize = 256 << 10;
 /// Ticks without the memory reserve after which even a connection with little memory ends: half a second.
 const MAX_SCARCE: u32 = 5;
 
@@ -111,7 +111,7 @@ impl Server<'_> {
         self.stream.set_nodelay(true).map_err(gone)?;
         self.stream.set_nonblocking(true).map_err(gone)?;
         stamp::enable(self.stream.as_fd(), Carrier::StreamDepartures).map_err(gone)?;
-        let mut buffer = buffer(BUFFER)?;
+        let mut buffer = buffer(BUFFER_BYTES)?;
         let mut incoming = now();
         while !self.shared.stop.is_set() {
             if let Some(span) = self.answerer.bulk() {
@@ -136,9 +136,9 @@ impl Server<'_> {
     /// Answers a bulk transfer whose turn has come, or that has waited too long. Returns whether one still
     /// waits.
     fn wait_for_turn(&mut self) -> Result<bool, Ending> {
-        let waited = self.answerer.wait(now());
+        let result = self.answerer.wait(now());
         self.write()?;
-        waited.map_err(Ending::Connection)
+        result.map_err(Ending::Connection)
     }
 
     /// Without free memory, a connection that holds a large message ends at once, and any other if that was
@@ -171,14 +171,14 @@ impl Server<'_> {
 
     /// Waits for bytes and answers them. Returns whether there were any.
     fn receive(&mut self, buffer: &mut [u8]) -> Result<bool, Ending> {
-        let mut awaited = [Awaited::readable(self.stream.as_fd())];
-        ppoll::wait(&mut awaited, Some(TICK)).map_err(|_| Ending::Gone)?;
-        if awaited[0].has_notice() {
+        let mut poll_fds = [Awaited::readable(self.stream.as_fd())];
+        ppoll::wait(&mut poll_fds, Some(TICK)).map_err(|_| Ending::Gone)?;
+        if poll_fds[0].has_notice() {
             self.clock.refresh();
             self.read_notices();
         }
-        if !awaited[0].is_readable() {
-            return if awaited[0].is_hung_up() {
+        if !poll_fds[0].is_readable() {
+            return if poll_fds[0].is_hung_up() {
                 Err(Ending::Gone)
             } else {
                 Ok(false)
@@ -243,14 +243,14 @@ impl Server<'_> {
                 Err(_) => return Err(Ending::Gone),
             }
         }
-        self.answerer.written();
+        self.answerer.release_spare_capacity();
         Ok(())
     }
 
     fn wait_for_room(&mut self) -> Result<(), Ending> {
         self.read_notices();
-        let mut awaited = [Awaited::writable(self.stream.as_fd())];
-        ppoll::wait(&mut awaited, Some(TICK)).map_err(|_| Ending::Gone)
+        let mut poll_fds = [Awaited::writable(self.stream.as_fd())];
+        ppoll::wait(&mut poll_fds, Some(TICK)).map_err(|_| Ending::Gone)
     }
 
     fn read_notices(&mut self) {
@@ -268,14 +268,14 @@ impl Server<'_> {
 
     /// Receives a bulk transfer until the peer ends it, its time is over, or it loses its turn to others.
     fn sink(&mut self, span: Span) -> Result<(), Ending> {
-        let mut buffer = buffer(BULK_BUFFER)?;
+        let mut buffer = buffer(BULK_BUFFER_BYTES)?;
         self.shared.counters.count(Counted::Bulk);
-        let latest = now() + span + OVERTIME;
+        let deadline = now() + span + TURN_MARGIN;
         let mut bytes = 0;
-        while !self.shared.stop.is_set() && now() < latest {
-            let mut awaited = [Awaited::readable(self.stream.as_fd())];
-            ppoll::wait(&mut awaited, Some(TICK)).map_err(|_| Ending::Gone)?;
-            if awaited[0].has_notice() {
+        while !self.shared.stop.is_set() && now() < deadline {
+            let mut poll_fds = [Awaited::readable(self.stream.as_fd())];
+            ppoll::wait(&mut poll_fds, Some(TICK)).map_err(|_| Ending::Gone)?;
+            if poll_fds[0].has_notice() {
                 self.read_notices();
             }
             match stamp::receive(self.stream.as_fd(), &mut buffer) {
@@ -296,15 +296,15 @@ impl Server<'_> {
 
     /// Ends the connection so that the peer gets the last written bytes.
     fn leave(&mut self) {
-        self.answerer.let_go();
+        self.answerer.release_memory();
         if self.stream.shutdown(Shutdown::Write).is_err() {
             return;
         }
-        let latest = now() + LINGER;
+        let deadline = now() + LINGER_TIME;
         let mut rest = vec![0; 4096];
-        while now() < latest {
-            let mut awaited = [Awaited::readable(self.stream.as_fd())];
-            if ppoll::wait(&mut awaited, Some(TICK)).is_err() {
+        while now() < deadline {
+            let mut poll_fds = [Awaited::readable(self.stream.as_fd())];
+            if ppoll::wait(&mut poll_fds, Some(TICK)).is_err() {
                 return;
             }
             self.read_notices();

@@ -6,7 +6,7 @@ use neph_model::{Anchor, Instant, Local};
 use neph_wire::marks::PreviousTx;
 use neph_wire::stamp::{ErrorEstimate, FollowUp, Format, ReplyFields, Timestamp};
 
-use super::marks::{Arrived, marks};
+use super::reply_timestamps::{Arrived, build_reply_timestamps};
 use super::repeats::Repeats;
 
 /// One peer's session.
@@ -47,8 +47,8 @@ impl Session {
 
     /// Begins a new session of the same address and port. Repeated requests still count.
     pub(crate) fn begin_anew(&mut self) {
-        let fresh = Self::new(self.last_seen());
-        let repeats = std::mem::replace(self, fresh).repeats;
+        let new_session = Self::new(self.last_seen());
+        let repeats = std::mem::replace(self, new_session).repeats;
         self.repeats = repeats;
     }
 
@@ -84,7 +84,7 @@ impl Session {
             timestamp: time(app_tx),
             error,
             sender_ttl: requested.ttl,
-            timestamps: marks(arrived, app_tx, wall.offset().nanos(), previous),
+            timestamps: build_reply_timestamps(arrived, app_tx, wall.offset().nanos(), previous),
             follow_up,
         }
     }
@@ -92,13 +92,13 @@ impl Session {
 
 /// RFC 8972, 4.7. Sent only where the neph timestamps are not: [`neph_wire::stamp::reflect`] decides.
 fn follow_up(session: &Session, time: &impl Fn(Instant<Local>) -> Timestamp) -> Option<FollowUp> {
-    const KERNEL: u8 = 2;
+    const METHOD_KERNEL: u8 = 2;
     // It describes the reply before, and not every reply has a timestamp.
     let previous = session.previous;
     let previous = previous.filter(|previous| previous.seq == u64::from(session.answered));
     previous.map(|previous| FollowUp {
         seq: session.replies.wrapping_sub(1),
         timestamp: time(Instant::from_nanos(previous.nic_tx)),
-        method: KERNEL,
+        method: METHOD_KERNEL,
     })
 }

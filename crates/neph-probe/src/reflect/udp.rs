@@ -19,7 +19,7 @@ use super::ReflectorState;
 use super::budget::Budget;
 use super::caps::Division;
 use super::counters::Counted;
-use super::marks::Arrived;
+use super::reply_timestamps::Arrived;
 use super::ports::Ports;
 use super::session::ReceivedDatagram;
 use super::sessions::Sessions;
@@ -30,20 +30,20 @@ use crate::stamp_clock::{StampClock, now};
 use crate::synchrony::Synchrony;
 
 /// Replies that wait for a departure timestamp: more than are answered in a row.
-const UNSTAMPED: usize = 1024;
+const MAX_PENDING_TIMESTAMPS: usize = 1024;
 /// Requests and notices per call, at most.
 const BATCH: usize = 32;
 /// With this many requests at once there is no spare time: timestamps of their replies would take a seventh
 /// of it. A departure timestamp is reported only to the peer's next request.
-const MANY: usize = 5;
+const DENSE_REQUESTS: usize = 5;
 /// The largest datagram.
-const LARGEST: usize = 1 << 16;
+const MAX_DATAGRAM_BYTES: usize = 1 << 16;
 /// Receive buffer: 300 ms of 100,000 requests per second on a veth pair, where each takes 768 bytes of twice
 /// this. A busy host may not schedule the thread for 100 ms and more. Under overload it is better to lose
 /// requests than to delay them for seconds.
-const ROOM: i32 = 12 << 20;
+const SOCKET_BUFFER_BYTES: i32 = 12 << 20;
 /// How often the kernel's drop counter is read.
-const DROPS_ASKED: Span = Span::from_millis(500);
+const DROP_COUNT_INTERVAL: Span = Span::from_millis(500);
 
 #[derive(Debug)]
 pub(super) struct Answerer {
@@ -87,7 +87,7 @@ impl Answerer {
             .and_then(|()| stamp::enable(socket.as_fd(), Carrier::Departures))
             .and_then(|()| stamp::enable_ttl(socket.as_fd(), family))
             .and_then(|()| destination::enable(socket.as_fd(), family))
-            .and_then(|()| stamp::make_room(socket.as_fd(), ROOM))
+            .and_then(|()| stamp::make_room(socket.as_fd(), SOCKET_BUFFER_BYTES))
             .map_err(|source| fault(&socket, source))?;
         Ok(Self {
             ports: Ports::new(address.port(), &shared.answered_ports),
@@ -98,7 +98,7 @@ impl Answerer {
             clock: StampClock::new(),
             synchrony: Synchrony::new(now()),
             budget: None,
-            unstamped: AwaitedTimestamps::new(UNSTAMPED),
+            unstamped: AwaitedTimestamps::new(MAX_PENDING_TIMESTAMPS),
             notices: Batch::new(BATCH, 0),
             drops_asked: now(),
             dropped: 0,
@@ -106,8 +106,8 @@ impl Answerer {
     }
 
     pub(super) fn run(mut self, pulse: &Pulse) {
-        let mut requests = Batch::new(BATCH, LARGEST);
-        let mut reply = Vec::with_capacity(LARGEST);
+        let mut requests = Batch::new(BATCH, MAX_DATAGRAM_BYTES);
+        let mut reply = Vec::with_capacity(MAX_DATAGRAM_BYTES);
         while !self.shared.stop.is_set() {
             // Errors are timeouts, or a closed port of a peer: both need no action.
             let count = requests.receive(self.socket.as_fd(), Patience::First);
@@ -133,11 +133,11 @@ impl Answerer {
                 };
                 match self.answer(&requested, &mut reply) {
                     Ok(seq) => {
-                        let between = ReplyEnds {
+                        let ends = ReplyEnds {
                             from: received.to,
                             to: from,
                         };
-                        self.send(&reply, between, stamping, seq);
+                        self.send(&reply, ends, stamping, seq);
                     }
                     Err(reason) => self.refuse(reason),
                 }
@@ -200,8 +200,8 @@ impl Answerer {
     }
 
     /// Replies from the address of the request: a peer accepts no other.
-    fn send(&mut self, reply: &[u8], between: ReplyEnds, stamping: Stamping, seq: u64) {
-        let ReplyEnds { from, to } = between;
+    fn send(&mut self, reply: &[u8], ends: ReplyEnds, stamping: Stamping, seq: u64) {
+        let ReplyEnds { from, to } = ends;
         if destination::send(self.socket.as_fd(), reply, from, to, stamping).is_err() {
             self.shared.counters.count(Counted::UnsentDatagrams);
             // As on the client side: it is unknown whether the kernel counted it.
@@ -222,7 +222,7 @@ impl Answerer {
         while let Ok(count) = self.notices.take_notices(self.socket.as_fd()) {
             for at in 0..count {
                 if let Notice::Stamp(stamp) = self.notices.notice(at) {
-                    self.departed(&stamp);
+                    self.record_tx_timestamp(&stamp);
                 }
             }
             if count < BATCH {
@@ -231,7 +231,7 @@ impl Answerer {
         }
     }
 
-    fn departed(&mut self, stamp: &SendStamp) {
+    fn record_tx_timestamp(&mut self, stamp: &SendStamp) {
         if stamp.point != Point::Sent {
             return;
         }
@@ -249,7 +249,7 @@ impl Answerer {
     }
 
     fn ask_drops(&mut self, now: Instant<Local>) {
-        if now - self.drops_asked >= DROPS_ASKED {
+        if now - self.drops_asked >= DROP_COUNT_INTERVAL {
             self.drops_asked = now;
             self.report_drops();
         }
@@ -266,7 +266,7 @@ impl Answerer {
 
 /// Whether the replies to this many requests get timestamps.
 const fn stamping(requests: usize) -> Stamping {
-    if requests < MANY {
+    if requests < DENSE_REQUESTS {
         Stamping::AsAsked
     } else {
         Stamping::Never
@@ -275,16 +275,16 @@ const fn stamping(requests: usize) -> Stamping {
 
 /// Takes a message of these bytes from the peer's budget, if it has it.
 fn spend(
-    latest: &mut Option<(IpAddr, Arc<Budget>)>,
+    cached_budget: &mut Option<(IpAddr, Arc<Budget>)>,
     shared: &ReflectorState,
     peer: IpAddr,
     bytes: u64,
     now: Instant<Local>,
 ) -> bool {
-    if latest.as_ref().is_none_or(|(known, _)| *known != peer) {
-        *latest = shared.budgets.of(peer, now).map(|budget| (peer, budget));
+    if cached_budget.as_ref().is_none_or(|(known, _)| *known != peer) {
+        *cached_budget = shared.budgets.of(peer, now).map(|budget| (peer, budget));
     }
-    latest
+    cached_budget
         .as_ref()
         .is_some_and(|(_, budget)| budget.spend(bytes, now))
 }

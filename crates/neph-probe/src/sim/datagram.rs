@@ -10,7 +10,7 @@ use super::{Net, PEER_AHEAD, Random, at, proved, spec};
 use crate::datagram::session::Session;
 use crate::datagram::{Codec, udp};
 use crate::exchange::SendPoint;
-use crate::reflect::marks::Arrived;
+use crate::reflect::reply_timestamps::Arrived;
 use crate::reflect::session::{ReceivedDatagram, Session as PeerSession};
 use crate::secret::Secret;
 use crate::spec::FlowSpec;

@@ -303,7 +303,7 @@ impl Connection {
             return out;
         }
         if let Some(codec) = &mut self.codec {
-            codec.farewell(&mut plain);
+            codec.encode_close_message(&mut plain);
         }
         let sealed = self.channel.seal(&plain, &mut out);
         match sealed.and_then(|()| self.channel.close(&mut out)) {

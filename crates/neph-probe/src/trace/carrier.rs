@@ -46,12 +46,12 @@ pub(super) trait Carrier {
 }
 
 /// Files that are left to others of this process.
-const SPARE: u64 = 64;
+const RESERVED_FILES: u64 = 64;
 
 /// How many flows may have a file each now.
 pub(super) fn files_left() -> usize {
     let files = files::raise_limit().unwrap_or(u64::MAX);
-    usize::try_from(files.saturating_sub(SPARE)).unwrap_or(usize::MAX)
+    usize::try_from(files.saturating_sub(RESERVED_FILES)).unwrap_or(usize::MAX)
 }
 
 /// The source address that the routes choose.

@@ -12,9 +12,9 @@ use super::trace_settings::Retry;
 use super::tracer::{Tracer, Turn};
 
 /// Time between two probes to silent hops: a little more than a host waits between two answers.
-const REST: Span = Span::from_millis(1100);
-/// Probes to silent hops in all; with [`REST`] they take at most 9 s.
-const RETRY: usize = 8;
+const PROBE_INTERVAL: Span = Span::from_millis(1100);
+/// Probes to silent hops in all; with [`PROBE_INTERVAL`] they take at most 9 s.
+const MAX_RETRIES: usize = 8;
 /// Probes to one silent hop.
 const RETRY_EACH: usize = 2;
 
@@ -26,12 +26,12 @@ impl Tracer {
             return None;
         }
         in_doubt(&self.probes, &[])?;
-        let ready = self.probes.last()?.sent + REST;
+        let ready = self.probes.last()?.sent + PROBE_INTERVAL;
         if now < ready {
             return Some(Turn::Wait(ready));
         }
         let repeated = &self.repeated;
-        let ttl = in_doubt(&self.probes, repeated).filter(|_| repeated.len() < RETRY)?;
+        let ttl = in_doubt(&self.probes, repeated).filter(|_| repeated.len() < MAX_RETRIES)?;
         self.repeated.push(ttl);
         self.ask(0, ttl, now).map(Turn::Ask)
     }

@@ -163,8 +163,8 @@ impl Tracing {
     /// # Errors
     /// As [`trace`]. A panic of its thread continues in the caller.
     pub fn join(self) -> Result<TracedFlow, ProbeError> {
-        let ended = self.thread.join();
-        ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        let result = self.thread.join();
+        result.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use neph_model::{Instant, Local, Span};
 
 /// Slowest pace for a router that answered the same flow before and becomes silent.
-const SLOWEST: Span = Span::from_secs(1);
+const MAX_PROBE_INTERVAL: Span = Span::from_secs(1);
 /// If the silent flow never got an answer, its router may be silent while another one answers. Then the
 /// slowest pace is this many times slower than the settings.
 const DOUBT: i64 = 4;
@@ -70,7 +70,7 @@ impl HopState {
         let is_repeat = self.slowed.is_none_or(|slowed| now - slowed >= patience);
         self.limited |= answers > 0;
         let slowest = if self.limited {
-            SLOWEST.max(self.least)
+            MAX_PROBE_INTERVAL.max(self.least)
         } else {
             self.least.times(DOUBT)
         };
@@ -131,7 +131,7 @@ mod tests {
         }
         hop.silent(at(29_000), second, 1);
         hop.silent(at(39_000), second, 1);
-        assert_eq!(hop.interval, SLOWEST);
+        assert_eq!(hop.interval, MAX_PROBE_INTERVAL);
         for _ in 0..130 {
             hop.answered();
         }

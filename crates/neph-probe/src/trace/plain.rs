@@ -187,14 +187,14 @@ impl Carrier for Plain {
 
     fn take_in(&mut self, until: Instant<Local>, tracer: &mut Tracer) -> io::Result<()> {
         let sockets = self.flows.values();
-        let mut awaited: Vec<Awaited> = sockets
+        let mut poll_fds: Vec<Awaited> = sockets
             .map(|flow| Awaited::readable(flow.socket.as_fd()))
             .collect();
         let timeout = (until - now()).to_duration();
-        ppoll::wait(&mut awaited, Some(timeout))?;
+        ppoll::wait(&mut poll_fds, Some(timeout))?;
         self.clock.refresh();
-        for ((port, flow), awaited) in self.flows.iter().zip(&awaited) {
-            if awaited.has_something() {
+        for ((port, flow), poll_fd) in self.flows.iter().zip(&poll_fds) {
+            if poll_fd.has_something() {
                 self.take_errors(*port, flow, tracer);
                 self.take_replies(*port, flow, tracer);
             }

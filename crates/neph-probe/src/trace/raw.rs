@@ -27,7 +27,7 @@ const WARM_UP_NANOS: i64 = 5_000_000;
 /// Room for answers of a thousand flows at once, in bytes.
 const RECEIVE_BUFFER: usize = 1 << 20;
 /// Too short for a STAMP packet.
-const MUTE: [u8; 16] = [0; 16];
+const NON_STAMP_PAYLOAD: [u8; 16] = [0; 16];
 
 /// Raw sockets to one destination.
 #[derive(Debug)]
@@ -96,7 +96,7 @@ impl Raw {
                 probe::udp(source, self.destination, &payload, BALANCE_AT, ask.number)
             }
             (TraceKind::Udp, PortUse::Shared) => {
-                probe::udp(source, self.destination, &MUTE, BALANCE_AT, ask.number)
+                probe::udp(source, self.destination, &NON_STAMP_PAYLOAD, BALANCE_AT, ask.number)
             }
             (TraceKind::Syn, PortUse::Ours) => {
                 probe::syn(source, self.destination, seq_of(ask.port, ask.number))
@@ -304,12 +304,12 @@ impl Carrier for Raw {
     }
 
     fn take_in(&mut self, until: Instant<Local>, tracer: &mut Tracer) -> io::Result<()> {
-        let mut awaited = [
+        let mut poll_fds = [
             Awaited::readable(self.errors.as_fd()),
             Awaited::readable(self.sender.as_fd()),
         ];
         let timeout = (until - now()).to_duration();
-        ppoll::wait(&mut awaited, Some(timeout))?;
+        ppoll::wait(&mut poll_fds, Some(timeout))?;
         self.clock.refresh();
         self.take_stamps(tracer);
         self.take_answers(&self.errors, tracer, Self::error);

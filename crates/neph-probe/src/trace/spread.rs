@@ -95,9 +95,9 @@ impl Carrier for Spread {
     }
 
     fn take_in(&mut self, until: Instant<Local>, tracer: &mut Tracer) -> io::Result<()> {
-        let mut awaited = [Awaited::readable(self.socket.as_fd())];
+        let mut poll_fds = [Awaited::readable(self.socket.as_fd())];
         let timeout = (until - now()).to_duration();
-        ppoll::wait(&mut awaited, Some(timeout))?;
+        ppoll::wait(&mut poll_fds, Some(timeout))?;
         self.clock.refresh();
         while let Ok(Some(queued)) = icmp_error::take(self.socket.as_fd()) {
             match queued {

@@ -303,8 +303,8 @@ impl Tracer {
         let asks = self.hops.iter().filter(|hop| !hop.waiting.is_empty());
         let asks = asks.map(|hop| hop.ready.max(self.ready));
         let mut open = self.open.iter().filter_map(|id| self.probes.get(id.0));
-        let awaited = open.find(|probe| self.is_awaited(probe));
-        asks.chain(awaited.map(|probe| probe.sent + self.spec.patience))
+        let awaited_probe = open.find(|probe| self.is_awaited(probe));
+        asks.chain(awaited_probe.map(|probe| probe.sent + self.spec.patience))
             .min()
     }
 

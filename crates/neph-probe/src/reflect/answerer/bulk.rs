@@ -31,8 +31,8 @@ impl Answerer {
         let Protocol::Framed(framed) = &mut self.protocol else {
             return Ok(false);
         };
-        let waited = framed.wait(now, &mut self.context);
+        let result = framed.wait(now, &mut self.context);
         self.seal()?;
-        waited
+        result
     }
 }

@@ -6,7 +6,7 @@ use neph_wire::frame::{
     FrameError, HELLO_LEN, Hello, HelloReply, Mode, Refusal, Status, frame_prefix, next_frame,
 };
 
-use crate::reflect::bulk_turn::{BulkTurn, LONGEST_WAIT};
+use crate::reflect::bulk_turn::{BulkTurn, MAX_WAIT};
 
 use super::{CloseReason, Counted, ReplyContext, ReplyTimestamps, Step, StreamRequest};
 
@@ -123,7 +123,7 @@ impl Framed {
                 }
                 let turn = context.bulk.ask(context.peer, context.at);
                 let turn = turn.map_err(|_| (Refusal::Busy, Counted::RefusedBusy))?;
-                self.0 = State::Waiting(span, turn, context.at + LONGEST_WAIT);
+                self.0 = State::Waiting(span, turn, context.at + MAX_WAIT);
                 Ok(None)
             }
             Mode::Download => Err((Refusal::Mode, Counted::RefusedProtocol)),

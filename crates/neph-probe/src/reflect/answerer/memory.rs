@@ -10,7 +10,7 @@ use crate::reflect::progress::{Progress, WINDOW};
 use crate::reflect::room::{OWN, grown};
 
 /// A record of TLS that was begun before.
-const RECORD: usize = 17 << 10;
+const MAX_TLS_RECORD_BYTES: usize = 17 << 10;
 
 /// There is no room for more, or the system has no memory.
 pub(super) struct OutOfMemory;
@@ -26,15 +26,15 @@ pub(super) struct Unfinished {
 }
 
 impl Answerer {
-    /// Makes room in the inbox for what `coming` bytes bring.
-    pub(super) fn make_room(&mut self, coming: usize) -> Result<(), OutOfMemory> {
-        let of_tls = if self.context.is_sealed { RECORD } else { 0 };
-        let needed = self.inbox.len() + coming + of_tls;
+    /// Makes room in the inbox for what `incoming_len` bytes bring.
+    pub(super) fn make_room(&mut self, incoming_len: usize) -> Result<(), OutOfMemory> {
+        let of_tls = if self.context.is_sealed { MAX_TLS_RECORD_BYTES } else { 0 };
+        let needed = self.inbox.len() + incoming_len + of_tls;
         if needed <= self.inbox.capacity() {
             return Ok(());
         }
         let wanted = usize::try_from(grown(needed as u64)).map_err(|_| OutOfMemory)?;
-        let wanted = if needed <= OWN - RECORD { OWN } else { wanted };
+        let wanted = if needed <= OWN - MAX_TLS_RECORD_BYTES { OWN } else { wanted };
         if !self.memory.hold((self.protocol.capacity() + wanted) as u64) {
             return Err(OutOfMemory);
         }

@@ -19,7 +19,7 @@ use crate::reflect::room::{MemoryGuard, OWN, Room};
 use crate::refused::Refusals;
 
 /// Room that is always kept for the next reply. More is kept while memory is free.
-const KEPT: usize = OWN / 2;
+const MAX_SPARE_CAPACITY: usize = OWN / 2;
 
 /// A connection's part of shared resources.
 #[derive(Debug)]
@@ -61,11 +61,11 @@ impl Shares {
 }
 
 /// The head of a reply.
-const HEAD: usize = 1 << 10;
+const HEAD_BYTES: usize = 1 << 10;
 
 /// Makes room for `bytes` more; exactly that if they are many.
 fn reserve(buffer: &mut Vec<u8>, bytes: usize) -> Result<(), TryReserveError> {
-    if bytes > KEPT {
+    if bytes > MAX_SPARE_CAPACITY {
         buffer.try_reserve_exact(bytes)
     } else {
         buffer.try_reserve(bytes)
@@ -143,7 +143,7 @@ impl ReplyContext {
             }
         }
         let sealed = self.sealed_size(bytes);
-        reserve(&mut self.plain, bytes + HEAD)
+        reserve(&mut self.plain, bytes + HEAD_BYTES)
             .and_then(|()| self.outbox.reserve(sealed))
             .map_err(|_| Counted::RefusedMemory)
     }
@@ -157,7 +157,7 @@ impl ReplyContext {
 
     /// Bytes in `plain` with a reply of `bytes` more.
     fn plain_size(&self, bytes: usize) -> usize {
-        self.plain.len() + bytes + HEAD
+        self.plain.len() + bytes + HEAD_BYTES
     }
 
     /// Bytes in the outbox with it; 0 where it is moved there.
@@ -178,7 +178,7 @@ impl ReplyContext {
     /// Replies are in the outbox.
     pub(super) fn sealed(&mut self) {
         self.plain.clear();
-        self.plain.shrink_to(KEPT);
+        self.plain.shrink_to(MAX_SPARE_CAPACITY);
         let capacity = self.plain.capacity() + self.outbox.capacity();
         // At least this much was granted.
         self.memory.hold(capacity as u64);
@@ -193,16 +193,16 @@ impl ReplyContext {
     }
 
     /// Everything in the outbox was written.
-    pub(super) fn written(&mut self) {
+    pub(super) fn release_spare_capacity(&mut self) {
         let spare = self.plain.capacity() + self.outbox.capacity();
         if !self.memory.keep(spare as u64) {
-            self.plain.shrink_to(KEPT);
-            self.outbox.shrink_to(KEPT);
+            self.plain.shrink_to(MAX_SPARE_CAPACITY);
+            self.outbox.shrink_to(MAX_SPARE_CAPACITY);
         }
     }
 
     /// Nothing more is written.
-    pub(super) fn let_go(&mut self) {
+    pub(super) fn release_memory(&mut self) {
         self.plain = Vec::new();
         self.outbox.give_up();
         self.memory.give_back();

@@ -6,7 +6,7 @@ use neph_sys::stamp::Ending;
 use super::super::{PEER_AHEAD, at};
 use super::{Event, Packet, World, last_id};
 use crate::reflect::answerer::Times;
-use crate::reflect::marks::Arrived;
+use crate::reflect::reply_timestamps::Arrived;
 
 /// The peer's clock while it answers one packet.
 struct PeerTimes {
@@ -59,7 +59,7 @@ impl World {
             let delay = self.net.back + self.random.up_to(self.net.jitter) + self.stall();
             let link = self.links.get_mut(&number).expect("looked for");
             let Some((bytes, ending)) = link.answerer.outbox().next() else {
-                link.answerer.written();
+                link.answerer.release_spare_capacity();
                 return;
             };
             let bytes = bytes.to_vec();

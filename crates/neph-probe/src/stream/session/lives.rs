@@ -189,11 +189,11 @@ impl Session {
                 replied,
                 ends_the_batch,
             } => {
-                let awaited = connection.take_awaited(replied.seq);
-                let Some(seq) = awaited.or_else(|| replied.seq.map(Seq)) else {
+                let awaited_seq = connection.take_awaited(replied.seq);
+                let Some(seq) = awaited_seq.or_else(|| replied.seq.map(Seq)) else {
                     return;
                 };
-                if awaited.is_none() && self.book.is_undecided(seq) {
+                if awaited_seq.is_none() && self.book.is_undecided(seq) {
                     // The number of a message that was never sent over this connection.
                     return;
                 }

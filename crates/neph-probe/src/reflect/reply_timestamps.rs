@@ -13,7 +13,7 @@ pub(crate) struct Arrived {
 }
 
 /// The timestamps of a reply that is written at `app_tx`.
-pub(super) fn marks(
+pub(super) fn build_reply_timestamps(
     arrived: Arrived,
     app_tx: Instant<Local>,
     wall_offset: i64,
