@@ -26,7 +26,7 @@ const MIN_VALIDITY: Span = Span::from_secs(60);
 /// It must also hold for this long, if the measurement is long enough to show it.
 const WANTED_VALIDITY: Span = Span::from_secs(300);
 /// Numbers of connections that are evaluated.
-const CONNECTIONS: [u32; 5] = [1, 2, 4, 8, 16];
+const CONNECTION_COUNTS: [u32; 5] = [1, 2, 4, 8, 16];
 
 /// Advice on source ports for the endpoint with this index, which must exist in the fleet.
 pub fn advise(view: &FleetView, endpoint: usize) -> Advice {
@@ -84,8 +84,8 @@ fn evidence(view: &FleetView, endpoint: usize) -> Result<AdviceEvidence, String>
     let horizons = backtest(view, &flows);
     let ports = ports(&flows_at_end);
     let loss = loss::lowest_class_loss(classes, &flows, &flows_at_end);
-    let named = match loss.filter(|loss| loss.is_more) {
-        Some(loss) => Err(loses(&loss)),
+    let validity = match loss.filter(|loss| loss.is_more) {
+        Some(loss) => Err(loss_refusal(&loss)),
         None => check_validity(view, (on_low, ports.len()), &horizons, low.share),
     };
     let mut bases: Vec<(Span, f64)> = classes
@@ -95,15 +95,15 @@ fn evidence(view: &FleetView, endpoint: usize) -> Result<AdviceEvidence, String>
     bases.sort_unstable_by_key(|(base, _)| *base);
     Ok(AdviceEvidence {
         low: low.base,
-        random: best_of(&bases, 1).p50,
+        random: expected_best(&bases, 1).p50,
         lowest_class_share,
         loss,
-        ports: if named.is_ok() { ports } else { Vec::new() },
-        holds: named.as_ref().ok().copied(),
-        no_ports: named.err(),
-        best_of: CONNECTIONS
+        ports: if validity.is_ok() { ports } else { Vec::new() },
+        holds: validity.as_ref().ok().copied(),
+        no_ports: validity.err(),
+        best_of: CONNECTION_COUNTS
             .iter()
-            .map(|connections| best_of(&bases, *connections))
+            .map(|connections| expected_best(&bases, *connections))
             .collect(),
         horizons,
     })
@@ -161,27 +161,27 @@ fn check_validity(
                 .to_owned(),
         );
     }
-    let decides = |horizon: &&Horizon| {
+    let is_decisive = |horizon: &&Horizon| {
         (MIN_VALIDITY..=WANTED_VALIDITY).contains(&horizon.after) && horizon.can_hold()
     };
-    let Some(decisive) = horizons.iter().rev().find(decides) else {
+    let Some(decisive) = horizons.iter().rev().find(is_decisive) else {
         let chance = horizons
             .last()
             .map_or(lowest_class_share, |horizon| horizon.random_on_lowest_class);
-        return Err(too_short(chance));
+        return Err(too_short_refusal(chance));
     };
     // Advice that is not better than a random port is no advice.
-    let holding = horizons.iter().take_while(|horizon| horizon.holds());
-    match holding.last() {
+    let valid_horizons = horizons.iter().take_while(|horizon| horizon.holds());
+    match valid_horizons.last() {
         Some(longest) if longest.after >= decisive.after => Ok(longest.after),
         _ => {
             let first = horizons.iter().find(|horizon| !horizon.holds());
-            Err(does_not_hold(first.unwrap_or(decisive)))
+            Err(expired_refusal(first.unwrap_or(decisive)))
         }
     }
 }
 
-fn loses(loss: &LowestClassLoss) -> String {
+fn loss_refusal(loss: &LowestClassLoss) -> String {
     let percent = |share: f64| share * 100.0;
     format!(
         "the low path loses {:.1} % of its messages (95 % confidence interval {:.1} to {:.1}), the others {:.1} %; compare the cost of loss with the gain in latency",
@@ -192,19 +192,19 @@ fn loses(loss: &LowestClassLoss) -> String {
     )
 }
 
-fn too_short(chance: f64) -> String {
-    let needed = match min_duration(MIN_VALIDITY, chance) {
-        Some(needed) => format!("measure for {}", needed.exact()),
+fn too_short_refusal(chance: f64) -> String {
+    let instruction = match min_duration(MIN_VALIDITY, chance) {
+        Some(instruction) => format!("measure for {}", instruction.exact()),
         None => "no length suffices, as nearly all ports are on the path with the lowest latency"
             .to_owned(),
     };
     format!(
-        "the measurement is too short to test whether its advice holds for {}; {needed}",
+        "the measurement is too short to test whether its advice holds for {}; {instruction}",
         MIN_VALIDITY.exact()
     )
 }
 
-fn does_not_hold(horizon: &Horizon) -> String {
+fn expired_refusal(horizon: &Horizon) -> String {
     format!(
         "ports do not keep their path. {} after the advice, a port was still on the low path in {:.0} % of checks (95 % confidence interval {:.0} to {:.0} from {} independent checks). A random port was on it in {:.0} %. Open several connections, keep the fastest, and check often",
         horizon.after.exact(),
@@ -225,7 +225,7 @@ fn ports(flows_at_end: &[LastingFlow]) -> Vec<AdvisedPort> {
         .iter()
         .filter(|flow| flow.class == Some(0))
         .map(|flow| (flow, share(flow.last.lost.into(), flow.last.of.into())))
-        .filter(|(flow, loss)| !loses_more(flow.last, *loss, totals))
+        .filter(|(flow, loss)| !has_more_loss(flow.last, *loss, totals))
         .collect();
     low.sort_by_key(|(flow, _)| (flow.since, flow.base, flow.port));
     let ports = low
@@ -242,7 +242,7 @@ fn ports(flows_at_end: &[LastingFlow]) -> Vec<AdvisedPort> {
 
 /// Whether a flow's loss is significantly above that of the others. `totals` are lost and all messages of all
 /// flows.
-fn loses_more(last: LastMessages, loss: Option<Share>, totals: (u64, u64)) -> bool {
+fn has_more_loss(last: LastMessages, loss: Option<Share>, totals: (u64, u64)) -> bool {
     let others = share(
         totals.0.saturating_sub(last.lost.into()),
         totals.1.saturating_sub(last.of.into()),
@@ -253,22 +253,22 @@ fn loses_more(last: LastMessages, loss: Option<Share>, totals: (u64, u64)) -> bo
 
 /// The best of `connections` independent flows, which fall into classes by their shares. It is above a class
 /// only if all of them are.
-fn best_of(classes: &[(Span, f64)], connections: u32) -> BestOf {
+fn expected_best(classes: &[(Span, f64)], connections: u32) -> BestOf {
     let exponent = i32::try_from(connections).unwrap_or(i32::MAX);
     let total: f64 = classes.iter().map(|(_, share)| share).sum();
     // The probability that all are above the first `n` classes.
-    let above = |n: usize| {
-        let up_to: f64 = classes[..n].iter().map(|(_, share)| share).sum();
-        (1.0 - up_to / total).max(0.0).powi(exponent)
+    let all_above_probability = |n: usize| {
+        let lower_share: f64 = classes[..n].iter().map(|(_, share)| share).sum();
+        (1.0 - lower_share / total).max(0.0).powi(exponent)
     };
     let quantile = |p: f64| {
-        let class_count = (1..=classes.len()).find(|n| 1.0 - above(*n) >= p - 1e-9);
+        let class_count = (1..=classes.len()).find(|n| 1.0 - all_above_probability(*n) >= p - 1e-9);
         let last = classes.len().saturating_sub(1);
         classes[class_count.map_or(last, |n| n - 1)].0
     };
     BestOf {
         connections,
-        chance: 1.0 - above(1),
+        chance: 1.0 - all_above_probability(1),
         p50: quantile(0.5),
         p99: quantile(0.99),
     }

@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use neph_model::{Instant, Local, Span};
 use neph_stats::quantile_needs;
 
-use crate::horizon::{AdvisedVersusRandom, Horizon, is_enough};
-use crate::share::{Share, share, share_worth};
+use crate::horizon::{AdvisedVersusRandom, Horizon, has_enough_times};
+use crate::share::{Share, share, share_of_cases};
 use crate::view::{FleetView, FlowHistory, PathChange, Segment};
 
 /// Times after the advice at which it is evaluated.
@@ -23,14 +23,14 @@ const HORIZONS: [Span; 6] = [
     Span::from_secs(7200),
 ];
 /// Maximum number of moments at which advice is given.
-const MAX_MOMENTS: i64 = 400;
+const MAX_EVALUATION_TIMES: i64 = 400;
 /// Minimum number of consecutive periods per horizon.
 const MIN_PERIODS: u64 = 2;
 
 /// Minimum duration of a measurement that can show that advice is better than a random port, which is right
 /// in a share `random` of all cases. `None` if that is always.
 pub(crate) fn min_duration(horizon: Span, random: f64) -> Option<Span> {
-    let times = (MIN_PERIODS..=1000).find(|times| is_enough(*times, random))?;
+    let times = (MIN_PERIODS..=1000).find(|times| has_enough_times(*times, random))?;
     // One more, for the time until flows have a base latency.
     Some(horizon.times(i64::try_from(times).ok()? + 1))
 }
@@ -39,41 +39,41 @@ pub(crate) fn min_duration(horizon: Span, random: f64) -> Option<Span> {
 #[derive(Debug)]
 struct ObservedFlow<'a> {
     history: &'a FlowHistory,
-    known: Vec<Instant<Local>>,
+    known_since: Vec<Instant<Local>>,
 }
 
 impl<'a> ObservedFlow<'a> {
     /// `changes` has the `reported_at` moment of each change, by slot, port and moment.
-    fn new(view: &FleetView, flow: &'a FlowHistory, changes: &Changes) -> Self {
+    fn new(view: &FleetView, flow: &'a FlowHistory, changes: &ReportedTimes) -> Self {
         // The moment when the first base latency was reported is not kept: it takes a window.
-        let window = view.fleet.interval;
-        let first = window.times(i64::from(view.settings.detection.window));
-        let known = |(index, segment): (usize, &Segment)| {
+        let interval = view.fleet.interval;
+        let learning_time = interval.times(i64::from(view.settings.detection.window));
+        let known_since = |(index, segment): (usize, &Segment)| {
             let key = (flow.slot.0, flow.source_port, segment.from);
             match changes.get(&key) {
                 Some(reported_at) if index > 0 => *reported_at,
-                _ => segment.from + first + segment.base,
+                _ => segment.from + learning_time + segment.base,
             }
         };
         Self {
             history: flow,
-            known: flow.segments.iter().enumerate().map(known).collect(),
+            known_since: flow.segments.iter().enumerate().map(known_since).collect(),
         }
     }
 
     /// Its segment at a moment, as far as known then; `None` if it had been silent for `silence`.
-    fn known_at(&self, moment: Instant<Local>, silence: Span) -> Option<&'a Segment> {
+    fn segment_known_at(&self, moment: Instant<Local>, silence: Span) -> Option<&'a Segment> {
         let is_alive = self.history.segments.last()?.until >= moment - silence;
         let next = self
-            .known
-            .partition_point(|known_since| *known_since <= moment);
+            .known_since
+            .partition_point(|since| *since <= moment);
         let segment = self.history.segments.get(next.checked_sub(1)?)?;
         is_alive.then_some(segment)
     }
 }
 
 /// When each change was reported.
-type Changes = BTreeMap<(u32, u16, Instant<Local>), Instant<Local>>;
+type ReportedTimes = BTreeMap<(u32, u16, Instant<Local>), Instant<Local>>;
 
 /// The score of the advice of each moment, at each horizon that fits into the measurement. Empty for flows
 /// that are replaced by new flows: their ports do not last.
@@ -85,23 +85,23 @@ pub(crate) fn backtest(view: &FleetView, flows: &[&FlowHistory]) -> Vec<Horizon>
         let key = (change.slot.0, change.source_port, change.at);
         (key, change.reported)
     };
-    let changes: Changes = view.changes.iter().map(reported_at).collect();
-    let begun = flows.iter().filter(|flow| !flow.segments.is_empty());
-    let observed: Vec<ObservedFlow> = begun
+    let changes: ReportedTimes = view.changes.iter().map(reported_at).collect();
+    let flows_with_base = flows.iter().filter(|flow| !flow.segments.is_empty());
+    let observed: Vec<ObservedFlow> = flows_with_base
         .map(|flow| ObservedFlow::new(view, flow, &changes))
         .collect();
-    let Some(from) = begin(&observed) else {
+    let Some(from) = evaluation_start(&observed) else {
         return Vec::new();
     };
     let silence = view.silence();
     let scores = HORIZONS.iter().map_while(|after| {
-        let room = (view.until - from - *after).nanos();
+        let duration = (view.until - from - *after).nanos();
         // Four moments per bin, so that short measurements have some.
-        let mut apart = Span::from_nanos((view.settings.bin.nanos() / 4).max(1));
-        while room / apart.nanos() > MAX_MOMENTS {
-            apart = apart.times(2);
+        let mut step = Span::from_nanos((view.settings.bin.nanos() / 4).max(1));
+        while duration / step.nanos() > MAX_EVALUATION_TIMES {
+            step = step.times(2);
         }
-        let moments = (0..=room.div_euclid(apart.nanos())).map(|n| from + apart.times(n));
+        let moments = (0..=duration.div_euclid(step.nanos())).map(|n| from + step.times(n));
         let moments: Vec<Instant<Local>> = moments.collect();
         let score = score(&observed, &moments, (*after, silence));
         // The number of consecutive periods of this length.
@@ -112,14 +112,14 @@ pub(crate) fn backtest(view: &FleetView, flows: &[&FlowHistory]) -> Vec<Horizon>
 }
 
 /// When 90 % of the flows had a base latency: a late flow does not delay the others.
-fn begin(observed: &[ObservedFlow<'_>]) -> Option<Instant<Local>> {
-    let mut first: Vec<Instant<Local>> = observed
+fn evaluation_start(observed: &[ObservedFlow<'_>]) -> Option<Instant<Local>> {
+    let mut first_times: Vec<Instant<Local>> = observed
         .iter()
-        .filter_map(|flow| flow.known.first().copied())
+        .filter_map(|flow| flow.known_since.first().copied())
         .collect();
-    first.sort_unstable();
-    first
-        .get((first.len() * 9).div_ceil(10).checked_sub(1)?)
+    first_times.sort_unstable();
+    first_times
+        .get((first_times.len() * 9).div_ceil(10).checked_sub(1)?)
         .copied()
 }
 
@@ -137,19 +137,19 @@ fn score(
 ) -> Score {
     let mut score = Score::default();
     for moment in moments {
-        if let Some(chosen) = choose(observed, *moment, silence) {
-            score.advised.add(chosen.history.at(*moment + after), 1);
+        if let Some(chosen_flow) = choose_flow(observed, *moment, silence) {
+            score.advised.add(chosen_flow.history.at(*moment + after), 1);
         }
     }
     for flow in observed {
-        let known = moments
+        let evaluable_times = moments
             .iter()
-            .filter(|moment| flow.known_at(**moment, silence).is_some());
-        let segments: Vec<Option<&Segment>> = known
+            .filter(|moment| flow.segment_known_at(**moment, silence).is_some());
+        let segments: Vec<Option<&Segment>> = evaluable_times
             .map(|moment| flow.history.at(*moment + after))
             .collect();
-        for same in segments.chunk_by(|a, b| a == b) {
-            score.random.add(same[0], same.len() as u64);
+        for group in segments.chunk_by(|a, b| a == b) {
+            score.random.add(group[0], group.len() as u64);
         }
     }
     score
@@ -163,8 +163,8 @@ impl Score {
             return None;
         }
         #[expect(clippy::cast_precision_loss, reason = "a count")]
-        let on_low = share_worth(self.advised.low, moments, times as f64)?;
-        let against = |p: f64| {
+        let on_low = share_of_cases(self.advised.low, moments, times as f64)?;
+        let advised_versus_random = |p: f64| {
             let is_enough = quantile_needs(p).is_ok_and(|needs| times >= needs as u64);
             Some(AdvisedVersusRandom {
                 advised: self.advised.quantile(p).filter(|_| is_enough)?,
@@ -186,8 +186,8 @@ impl Score {
                 ..on_low
             },
             random_on_lowest_class: share(self.random.low, self.random.cases())?.share,
-            p50: against(0.5),
-            p99: against(0.99),
+            p50: advised_versus_random(0.5),
+            p99: advised_versus_random(0.99),
         })
     }
 }
@@ -239,15 +239,15 @@ impl BaseCounts {
 
 /// The port that one would choose at a moment, from what is known then. Among the flows in the lowest class
 /// it is the one with the longest stay.
-fn choose<'a, 'b>(
+fn choose_flow<'a, 'b>(
     observed: &'b [ObservedFlow<'a>],
     moment: Instant<Local>,
     silence: Span,
 ) -> Option<&'b ObservedFlow<'a>> {
-    let there = observed
+    let candidates = observed
         .iter()
-        .filter_map(|flow| Some((flow, flow.known_at(moment, silence)?)));
-    let best = there.min_by_key(|(flow, segment)| {
+        .filter_map(|flow| Some((flow, flow.segment_known_at(moment, silence)?)));
+    let best = candidates.min_by_key(|(flow, segment)| {
         let class = segment.class.unwrap_or(u16::MAX);
         (class, segment.from, segment.base, flow.history.source_port)
     });

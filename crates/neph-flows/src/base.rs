@@ -15,7 +15,7 @@ pub(crate) struct DetectorEvent {
     /// Number of flows that had this number before.
     pub(crate) nth: u32,
     /// The kind of event.
-    pub(crate) what: EventKind,
+    pub(crate) kind: EventKind,
 }
 
 /// The kind of event of a flow.
@@ -63,7 +63,7 @@ impl Bases {
     }
 
     /// The slow drift that all flows share, since the beginning.
-    pub(crate) fn drifted(&self) -> Span {
+    pub(crate) fn shared_drift(&self) -> Span {
         Span::from_nanos(self.0.drifted())
     }
 
@@ -88,9 +88,9 @@ impl Bases {
 
     /// When all flows shared a queue, by time.
     pub(crate) fn queued(&self) -> impl Iterator<Item = (Instant<Local>, Instant<Local>)> + '_ {
-        let moments =
+        let to_instants =
             |&(from, until): &(i64, i64)| (Instant::from_nanos(from), Instant::from_nanos(until));
-        self.0.queued().iter().map(moments)
+        self.0.queued().iter().map(to_instants)
     }
 
     /// Whether some queues are merged because there were too many.
@@ -99,14 +99,14 @@ impl Bases {
     }
 
     /// The next event; the events of a flow are ordered by time.
-    pub(crate) fn events(&mut self) -> Option<DetectorEvent> {
+    pub(crate) fn next_event(&mut self) -> Option<DetectorEvent> {
         let fleet_detection = self.0.next_detection()?;
         let detection = fleet_detection.detection;
         let (at, after) = (
             Instant::from_nanos(detection.at),
             Span::from_nanos(detection.after),
         );
-        let what = match detection.finding {
+        let kind = match detection.finding {
             Finding::Correction => EventKind::Correction { at, base: after },
             Finding::First | Finding::Change => EventKind::Shift(Shift {
                 at,
@@ -118,7 +118,7 @@ impl Bases {
         Some(DetectorEvent {
             flow: fleet_detection.flow,
             nth: fleet_detection.nth,
-            what,
+            kind,
         })
     }
 }

@@ -25,7 +25,7 @@ pub(crate) struct Uncertainty {
     /// Blocks that contain parts of stays.
     pub(crate) blocks: usize,
     /// Blocks in which a stay ended.
-    pub(crate) ended_in: usize,
+    pub(crate) blocks_with_ends: usize,
     /// The standard error of log S at each requested step.
     pub(crate) errors: Vec<f64>,
 }
@@ -39,14 +39,14 @@ struct Events {
     /// Ends of stays.
     ends: Vec<Event>,
     /// The starts of stays' parts within a block.
-    begun: Vec<Event>,
+    starts: Vec<Event>,
     /// The ends of such parts.
-    over: Vec<Event>,
+    part_ends: Vec<Event>,
 }
 
 impl Events {
     fn sort(&mut self) {
-        for events in [&mut self.ends, &mut self.begun, &mut self.over] {
+        for events in [&mut self.ends, &mut self.starts, &mut self.part_ends] {
             events.sort_unstable_by(|event, other| event.0.total_cmp(&other.0));
         }
     }
@@ -70,67 +70,67 @@ pub(crate) fn uncertainty(
     bin: Span,
     is_requested: impl Fn(usize) -> bool,
 ) -> Uncertainty {
-    let (width, blocks) = width(stays, bin);
-    let first = stays.iter().map(|stay| stay.from.nanos() / width).min();
+    let (block_width, blocks) = block_width(stays, bin);
+    let first = stays.iter().map(|stay| stay.from.nanos() / block_width).min();
     let first = first.unwrap_or(0);
-    let block_at = |at: i64| usize::try_from(at / width - first).unwrap_or(0);
+    let block_at = |at: i64| usize::try_from(at / block_width - first).unwrap_or(0);
     let mut events = Events::default();
     for stay in stays {
         let (from, until) = (stay.from.nanos(), (stay.from + stay.length).nanos());
         // A stay that ends at the end of a block belongs to that block.
         let last = block_at(until - 1).max(block_at(from));
         if stay.ended {
-            events.ends.push((real(until - from), last));
+            events.ends.push((nanos_to_f64(until - from), last));
         }
         for block in block_at(from)..=last {
-            let begin = (i64::try_from(block).unwrap_or(0) + first) * width;
-            let end = (begin + width).min(until);
-            events.begun.push((real((begin - from).max(0)), block));
-            events.over.push((real(end - from), block));
+            let begin = (i64::try_from(block).unwrap_or(0) + first) * block_width;
+            let end = (begin + block_width).min(until);
+            events.starts.push((nanos_to_f64((begin - from).max(0)), block));
+            events.part_ends.push((nanos_to_f64(end - from), block));
         }
     }
-    let ended_in: BTreeSet<usize> = events.ends.iter().map(|(_, block)| *block).collect();
+    let blocks_with_ends: BTreeSet<usize> = events.ends.iter().map(|(_, block)| *block).collect();
     events.sort();
     Uncertainty {
         blocks,
-        ended_in: ended_in.len(),
-        errors: walk(vec![Block::default(); blocks], &events, steps, is_requested),
+        blocks_with_ends: blocks_with_ends.len(),
+        errors: compute_errors(vec![Block::default(); blocks], &events, steps, is_requested),
     }
 }
 
 /// Processes ages in order: the ends in each block, and the expected ends.
-fn walk(
+fn compute_errors(
     mut blocks: Vec<Block>,
     events: &Events,
     steps: &[SurvivalStep],
     is_requested: impl Fn(usize) -> bool,
 ) -> Vec<f64> {
     let mut ends = events.ends.iter().peekable();
-    let mut begun = events.begun.iter().peekable();
-    let mut over = events.over.iter().peekable();
+    let mut starts = events.starts.iter().peekable();
+    let mut part_ends = events.part_ends.iter().peekable();
     let (mut hazard, mut errors) = (0.0, Vec::new());
-    let block_count = real_count(blocks.len());
+    let block_count = count_to_f64(blocks.len());
     for (index, step) in steps.iter().enumerate() {
         // `hazard` is still without this step, which does not concern parts that stop before it.
-        while let Some((_, block)) = begun.next_if(|(age, _)| *age < step.at) {
+        while let Some((_, block)) = starts.next_if(|(age, _)| *age < step.at) {
             let block = &mut blocks[*block];
             block.running += 1.0;
             block.expected -= hazard;
         }
-        while let Some((_, block)) = over.next_if(|(age, _)| *age < step.at) {
+        while let Some((_, block)) = part_ends.next_if(|(age, _)| *age < step.at) {
             let block = &mut blocks[*block];
             block.running -= 1.0;
             block.expected += hazard;
         }
         // The effect of one more end on log S.
-        let weight = 1.0 / real_count(step.at_risk - step.ended).max(1.0);
-        hazard += real_count(step.ended) / real_count(step.at_risk) * weight;
+        let weight = 1.0 / count_to_f64(step.at_risk - step.ended).max(1.0);
+        hazard += count_to_f64(step.ended) / count_to_f64(step.at_risk) * weight;
         while let Some((_, block)) = ends.next_if(|(age, _)| *age <= step.at) {
             blocks[*block].ended += weight;
         }
         if is_requested(index) {
-            let off = |block: &Block| block.ended - block.expected - block.running * hazard;
-            let squares: f64 = blocks.iter().map(|block| off(block).powi(2)).sum();
+            let residual = |block: &Block| block.ended - block.expected - block.running * hazard;
+            let squares: f64 = blocks.iter().map(|block| residual(block).powi(2)).sum();
             errors.push((squares * block_count / (block_count - 1.0).max(1.0)).sqrt());
         }
     }
@@ -138,38 +138,38 @@ fn walk(
 }
 
 /// Length of a block in nanoseconds, and number of blocks.
-fn width(stays: &[Stay], bin: Span) -> (i64, usize) {
-    let mut width = bin.nanos().max(1);
-    let spread = |width: i64| {
-        let first = stays.iter().map(|stay| stay.from.nanos() / width).min();
+fn block_width(stays: &[Stay], bin: Span) -> (i64, usize) {
+    let mut block_width = bin.nanos().max(1);
+    let count_blocks_and_parts = |block_width: i64| {
+        let first = stays.iter().map(|stay| stay.from.nanos() / block_width).min();
         let last = stays
             .iter()
-            .map(|stay| (stay.from + stay.length).nanos().saturating_sub(1) / width)
+            .map(|stay| (stay.from + stay.length).nanos().saturating_sub(1) / block_width)
             .max();
         let blocks = last.zip(first).map_or(0, |(last, first)| last - first + 1);
         let parts: i64 = stays
             .iter()
-            .map(|stay| stay.length.nanos() / width + 1)
+            .map(|stay| stay.length.nanos() / block_width + 1)
             .sum();
         let count = |number: i64| usize::try_from(number).unwrap_or(usize::MAX);
         (count(blocks), count(parts))
     };
     loop {
-        let (blocks, parts) = spread(width);
+        let (blocks, parts) = count_blocks_and_parts(block_width);
         let fits = blocks <= MAX_BLOCKS && parts <= MAX_PARTS.max(2 * stays.len());
         if fits || blocks <= MIN_BLOCKS {
-            return (width, blocks);
+            return (block_width, blocks);
         }
-        width = width.saturating_mul(2);
+        block_width = block_width.saturating_mul(2);
     }
 }
 
 #[expect(clippy::cast_precision_loss, reason = "statistics; exact to 104 days")]
-const fn real(nanos: i64) -> f64 {
+const fn nanos_to_f64(nanos: i64) -> f64 {
     nanos as f64
 }
 
 #[expect(clippy::cast_precision_loss, reason = "counts")]
-const fn real_count(number: usize) -> f64 {
+const fn count_to_f64(number: usize) -> f64 {
     number as f64
 }

@@ -3,12 +3,12 @@
 use neph_model::{Instant, Local, Span};
 use neph_stats::{DipNull, Sorted};
 
-use crate::classes::{class_at, classes, count_flows, count_lost, count_moves, moved};
+use crate::classes::{class_at, class_moves, classes, count_flows, count_lost, count_moves};
 use crate::compact_rtt::CompactRtt;
 use crate::flow_tally::FlowTally;
 use crate::known::{DigestState, KnownEndpointFlows};
 use crate::latency::Latency;
-use crate::latency_bins::{Bin, over_flows};
+use crate::latency_bins::{Bin, flow_quantiles};
 use crate::loss_by_base::LossByBase;
 use crate::pair::{Bimodality, Inflation, PairView, ShareBin};
 use crate::persistence::{Counted, stay_curve, stays};
@@ -20,9 +20,9 @@ use crate::view::{Class, FleetView, FlowHistory, FlowLatencyBin, PathChange, Spe
 use crate::watched::{ObservedTime, is_too_short};
 
 /// Resolution of base latencies where flows are counted, as a part of the tolerance.
-const CELLS: i64 = 16;
+const CELLS_PER_TOLERANCE: i64 = 16;
 /// Minimum number of flows for the test for groups.
-const MIN_FOR_DIP: usize = 8;
+const MIN_FLOWS_FOR_DIP_TEST: usize = 8;
 /// Null distribution of the dip: number of samples, and maximum number of values in each. Beyond that it only
 /// scales with the root of the number.
 const DIP_DRAWS: usize = 1000;
@@ -48,15 +48,15 @@ pub(crate) fn build_view(known: DigestState) -> FleetView {
         classes: Vec::new(),
         latency_bins: Vec::new(),
         spectra: Vec::new(),
-        settings: known.settings,
+        settings: state.settings,
         tally: FlowTally::default(),
         pairs: Vec::new(),
         dissected: Vec::new(),
         advice: Vec::new(),
     };
-    for (endpoint, endpoint_flows) in known.of_endpoints.into_iter().enumerate() {
+    for (endpoint, endpoint_flows) in state.of_endpoints.into_iter().enumerate() {
         let silence = endpoint_flows.lost.silence(&view.fleet);
-        let mut pair = build_pair_view(&mut view, endpoint, endpoint_flows, known.horizon);
+        let mut pair = build_pair_view(&mut view, endpoint, endpoint_flows, state.horizon);
         pair.view.silence = silence;
         view.tally.add(&pair.view.tally);
         view.classes.push(pair.classes);
@@ -87,22 +87,23 @@ fn build_pair_view(
     let loss = (!mostly_lost).then_some(&known.loss_by_base);
     let mut classes = classify(&mut flows, settings, loss);
     let flows: Vec<&FlowHistory> = flows.into_iter().map(|flow| &*flow).collect();
-    let reporting = ObservedTime::new(&flows, &known.congested, fleet, settings, horizon);
-    let (watched, hidden) = reporting.watched(&own_changes);
+    let observed = ObservedTime::new(&flows, &known.congested, fleet, settings, horizon);
+    let (watched, hidden) = observed.observed_time(&own_changes);
     count_moves(&mut classes, &own_changes);
     count_flows(&mut classes, &flows, until - settings.bin - fleet.interval);
-    let cell = Span::from_nanos((settings.detection.tolerance.nanos() / CELLS).max(1));
-    let sweep = Sweep::over(flows.iter().copied(), cell);
+    let tolerance = settings.detection.tolerance.nanos();
+    let cell = Span::from_nanos((tolerance / CELLS_PER_TOLERANCE).max(1));
+    let sweep = Sweep::from_flows(flows.iter().copied(), cell);
     let mut latency_bins = latency_bins(&known.bins, &sweep, &own_changes, settings.bin, until);
-    forget(&mut latency_bins, horizon);
+    clear_incomplete_bins(&mut latency_bins, horizon);
     let frame = Frame {
         from,
         until,
         bin: settings.bin,
         interval: fleet.interval,
     };
-    let clear = watched - hidden.all();
-    let moved = moved(&classes, &own_changes, clear, &reporting, frame);
+    let observable_time = watched - hidden.all();
+    let moved = class_moves(&classes, &own_changes, observable_time, &observed, frame);
     let mut view = PairView {
         endpoint: fleet.endpoints[endpoint].name.clone(),
         tally: known.tally,
@@ -144,8 +145,8 @@ fn classify(
         return Vec::new();
     };
     let mut classes = {
-        let known: Vec<&FlowHistory> = flows.iter().map(|flow| &**flow).collect();
-        classes(&known, settings)
+        let shared_flows: Vec<&FlowHistory> = flows.iter().map(|flow| &**flow).collect();
+        classes(&shared_flows, settings)
     };
     for segment in flows.iter_mut().flat_map(|flow| &mut flow.segments) {
         segment.class = class_at(&classes, segment.base, settings);
@@ -166,20 +167,20 @@ fn report_stays(
     // By flow: each slot and port with its changes in order of time.
     let mut by_flow = changes.to_vec();
     by_flow.sort_by_key(|change| (change.slot, change.source_port, change.at));
-    let of = |counted: Counted| -> Vec<Stay> {
-        let of_flow = |flow: &&FlowHistory| stays(flow, own_changes(&by_flow, flow), counted);
-        let mut stays: Vec<Stay> = flows.iter().flat_map(of_flow).collect();
+    let collect_stays = |counted: Counted| -> Vec<Stay> {
+        let stays_of_flow = |flow: &&FlowHistory| stays(flow, own_changes(&by_flow, flow), counted);
+        let mut stays: Vec<Stay> = flows.iter().flat_map(stays_of_flow).collect();
         for stay in &mut stays {
             stay.from = Instant::from_nanos((stay.from - frame.from).nanos());
         }
         stays
     };
-    let lasted_of = |counted: Counted| stay_curve(&of(counted), (frame.bin, soon));
-    let curve = |counted: Counted| lasted_of(counted).map(|stay_curve| stay_curve.curve);
+    let curve_of = |counted: Counted| stay_curve(&collect_stays(counted), (frame.bin, soon));
+    let curve = |counted: Counted| curve_of(counted).map(|stay_curve| stay_curve.curve);
     view.between = curve(Counted::Each);
-    let of_class = lasted_of(Counted::OfClass);
-    view.leave_share = of_class.as_ref().and_then(|stay_curve| stay_curve.soon);
-    view.persistence = of_class.map(|stay_curve| stay_curve.curve);
+    let class_curve = curve_of(Counted::OfClass);
+    view.leave_share = class_curve.as_ref().and_then(|stay_curve| stay_curve.soon);
+    view.persistence = class_curve.map(|stay_curve| stay_curve.curve);
     view.persistence_forward = curve(Counted::Forward);
     view.persistence_reverse = curve(Counted::Reverse);
 }
@@ -189,11 +190,11 @@ fn own_changes<'a, 'b>(sorted: &'b [&'a PathChange], flow: &FlowHistory) -> &'b 
     let Some(first) = flow.segments.first() else {
         return &[];
     };
-    let key = |at: Instant<Local>| (flow.slot, flow.source_port, at);
-    let of = |change: &&PathChange| (change.slot, change.source_port, change.at);
+    let flow_key = |at: Instant<Local>| (flow.slot, flow.source_port, at);
+    let change_key = |change: &&PathChange| (change.slot, change.source_port, change.at);
     let until = flow.segments.last().map_or(first.until, |last| last.until);
-    let begin = sorted.partition_point(|change| of(change) <= key(first.from));
-    let end = sorted.partition_point(|change| of(change) <= key(until));
+    let begin = sorted.partition_point(|change| change_key(change) <= flow_key(first.from));
+    let end = sorted.partition_point(|change| change_key(change) <= flow_key(until));
     &sorted[begin..end.max(begin)]
 }
 
@@ -222,7 +223,7 @@ fn bimodality(
     let nanos = bases.map(|base| base.nanos() as f64);
     let mut values: Vec<f64> = nanos.collect();
     let n = values.len();
-    if n < MIN_FOR_DIP {
+    if n < MIN_FLOWS_FOR_DIP_TEST {
         return None;
     }
     let dip = neph_stats::dip(Sorted::sort(&mut values).ok()?).ok()?;
@@ -266,7 +267,7 @@ fn latency_bins(
 }
 
 /// Bins that begin before the horizon have an unknown number of changes.
-fn forget(bins: &mut [FlowLatencyBin], horizon: Option<Instant<Local>>) {
+fn clear_incomplete_bins(bins: &mut [FlowLatencyBin], horizon: Option<Instant<Local>>) {
     for bin in bins.iter_mut().filter(|bin| Some(bin.from) <= horizon) {
         (bin.changes, bin.base) = (None, None);
     }
@@ -274,17 +275,17 @@ fn forget(bins: &mut [FlowLatencyBin], horizon: Option<Instant<Local>>) {
 
 fn base_quantiles(levels: &Levels, sweep: &Sweep) -> Option<[Span; 5]> {
     let [low, p50, p95, p99, high] =
-        over_flows(&mut each_flow(levels, sweep), 0)?.map(Latency::took);
+        flow_quantiles(&mut repeat_bases(levels, sweep), 0)?.map(Latency::took);
     Some([low?, p50?, p95?, p99?, high?])
 }
 
 /// The base latency of each flow, in nanoseconds, ascending.
-fn each_flow(levels: &Levels, sweep: &Sweep) -> Vec<f64> {
+fn repeat_bases(levels: &Levels, sweep: &Sweep) -> Vec<f64> {
     #[expect(clippy::cast_precision_loss, reason = "statistics")]
-    let each = |(row, flows): (&i64, &u32)| {
+    let repeat_base = |(row, flows): (&i64, &u32)| {
         std::iter::repeat_n(sweep.middle(*row).nanos() as f64, *flows as usize)
     };
-    levels.iter().flat_map(each).collect()
+    levels.iter().flat_map(repeat_base).collect()
 }
 
 /// Number of flows in each class, step by step.
@@ -294,7 +295,7 @@ fn shares(classes: &[Class], sweep: &Sweep, frame: Frame) -> Vec<ShareBin> {
     let counts = sweep.at(middles, |levels| {
         let mut flows = vec![0; classes.len()];
         for (row, count) in levels {
-            let class = crate::classes::nearest(classes, sweep.middle(*row));
+            let class = crate::classes::nearest_class(classes, sweep.middle(*row));
             if let Some(flows) = class.and_then(|class| flows.get_mut(class)) {
                 *flows += count;
             }

@@ -13,116 +13,123 @@ pub(crate) const MAX_CHANGES: usize = 1 << 20;
 
 /// The number of a change, from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Link(NonZeroU32);
+pub(crate) struct ChangeNumber(NonZeroU32);
 
 #[derive(Clone, Copy, Debug)]
 struct RetainedChange {
     change: PathChange,
-    before: Option<Link>,
+    previous: Option<ChangeNumber>,
     is_withdrawn: bool,
 }
 
 /// The path changes of all flows; see the module.
 #[derive(Debug)]
-pub(crate) struct Changes {
+pub(crate) struct PathChangeHistory {
     retained: VecDeque<RetainedChange>,
     max: usize,
-    forgotten: u32,
+    dropped: u32,
     /// Number of withdrawn changes, including those that are no longer kept.
     withdrawn: usize,
-    horizon: Option<Instant<Local>>,
+    complete_since: Option<Instant<Local>>,
 }
 
-impl Changes {
+impl PathChangeHistory {
     /// No changes yet; keeps at most `max`.
     pub(crate) const fn new(max: usize) -> Self {
         Self {
             retained: VecDeque::new(),
             max,
-            forgotten: 0,
+            dropped: 0,
             withdrawn: 0,
-            horizon: None,
+            complete_since: None,
         }
     }
 
     /// Adds a change with the previous one of its flow.
-    pub(crate) fn push(&mut self, change: PathChange, before: Option<Link>) -> Link {
+    pub(crate) fn push(
+        &mut self,
+        change: PathChange,
+        previous: Option<ChangeNumber>,
+    ) -> ChangeNumber {
         if self.retained.len() >= self.max
             && let Some(oldest) = self.retained.pop_front()
         {
-            self.forgotten = self.forgotten.saturating_add(1);
-            self.forget_until(oldest.change.at);
+            self.dropped = self.dropped.saturating_add(1);
+            self.set_complete_since(oldest.change.at);
         }
         self.retained.push_back(RetainedChange {
             change,
-            before,
+            previous,
             is_withdrawn: false,
         });
-        let retained = u32::try_from(self.retained.len()).unwrap_or(u32::MAX);
-        let number = self.forgotten.saturating_add(retained);
-        Link(NonZeroU32::new(number).unwrap_or(NonZeroU32::MIN))
+        let retained_count = u32::try_from(self.retained.len()).unwrap_or(u32::MAX);
+        let number = self.dropped.saturating_add(retained_count);
+        ChangeNumber(NonZeroU32::new(number).unwrap_or(NonZeroU32::MIN))
     }
 
     /// A change, if it is still kept.
-    pub(crate) fn get(&self, link: Link) -> Option<&PathChange> {
+    pub(crate) fn get(&self, number: ChangeNumber) -> Option<&PathChange> {
         self.retained
-            .get(self.index(link)?)
+            .get(self.index(number)?)
             .map(|retained| &retained.change)
     }
 
     /// Corrects the latency after a change.
-    pub(crate) fn amend(&mut self, link: Link, after: Span) {
-        let index = self.index(link);
+    pub(crate) fn set_latency_after(&mut self, number: ChangeNumber, after: Span) {
+        let index = self.index(number);
         if let Some(retained) = index.and_then(|index| self.retained.get_mut(index)) {
             retained.change.after = after;
         }
     }
 
     /// Withdraws a change; returns it and the previous one of its flow.
-    pub(crate) fn withdraw(&mut self, link: Link) -> Option<(PathChange, Option<Link>)> {
-        let index = self.index(link)?;
+    pub(crate) fn withdraw(
+        &mut self,
+        number: ChangeNumber,
+    ) -> Option<(PathChange, Option<ChangeNumber>)> {
+        let index = self.index(number)?;
         let retained = self.retained.get_mut(index)?;
         retained.is_withdrawn = true;
         self.withdrawn += 1;
-        Some((retained.change, retained.before))
+        Some((retained.change, retained.previous))
     }
 
     /// Stores whether its flow used other routers than before.
-    pub(crate) fn record_trace(&mut self, change: &PathChange, others: bool) {
-        let is_it = |retained: &&mut RetainedChange| retained.change.id() == change.id();
-        if let Some(known) = self.retained.iter_mut().rev().find(is_it) {
-            known.change.evidence.trace = Some(others);
+    pub(crate) fn record_trace(&mut self, change: &PathChange, routers_differ: bool) {
+        let is_same_change = |retained: &&mut RetainedChange| retained.change.id() == change.id();
+        if let Some(retained) = self.retained.iter_mut().rev().find(is_same_change) {
+            retained.change.evidence.trace = Some(routers_differ);
         }
     }
 
     /// Number of changes that were reported and not withdrawn, including those that are no longer kept.
-    pub(crate) fn reported(&self) -> usize {
-        self.forgotten as usize + self.retained.len() - self.withdrawn
+    pub(crate) fn reported_count(&self) -> usize {
+        self.dropped as usize + self.retained.len() - self.withdrawn
     }
 
     /// Changes before this moment are incomplete.
-    pub(crate) const fn horizon(&self) -> Option<Instant<Local>> {
-        self.horizon
+    pub(crate) const fn complete_since(&self) -> Option<Instant<Local>> {
+        self.complete_since
     }
 
     /// Records that other data before this moment was dropped too.
-    pub(crate) fn forget_until(&mut self, at: Instant<Local>) {
-        self.horizon = self.horizon.max(Some(at));
+    pub(crate) fn set_complete_since(&mut self, at: Instant<Local>) {
+        self.complete_since = self.complete_since.max(Some(at));
     }
 
     /// A flow's changes since the horizon, by time; `latest` is its last one.
-    pub(crate) fn of_flow(&self, latest: Option<Link>) -> Vec<PathChange> {
+    pub(crate) fn of_flow(&self, latest: Option<ChangeNumber>) -> Vec<PathChange> {
         let mut changes = Vec::new();
         let mut next = latest;
-        while let Some(index) = next.and_then(|link| self.index(link)) {
+        while let Some(index) = next.and_then(|number| self.index(number)) {
             let Some(retained) = self.retained.get(index) else {
                 break;
             };
-            if Some(retained.change.at) <= self.horizon {
+            if Some(retained.change.at) <= self.complete_since {
                 break;
             }
             changes.push(retained.change);
-            next = retained.before;
+            next = retained.previous;
         }
         changes.reverse();
         changes
@@ -133,15 +140,17 @@ impl Changes {
         let mut changes: Vec<PathChange> = self
             .retained
             .iter()
-            .filter(|retained| !retained.is_withdrawn && Some(retained.change.at) > self.horizon)
+            .filter(|retained| {
+                !retained.is_withdrawn && Some(retained.change.at) > self.complete_since
+            })
             .map(|retained| retained.change)
             .collect();
         changes.sort_by_key(|change| (change.at, change.slot));
         changes
     }
 
-    fn index(&self, link: Link) -> Option<usize> {
-        let number = link.0.get().checked_sub(self.forgotten)?;
+    fn index(&self, number: ChangeNumber) -> Option<usize> {
+        let number = number.0.get().checked_sub(self.dropped)?;
         usize::try_from(number.checked_sub(1)?).ok()
     }
 }
@@ -165,43 +174,43 @@ mod tests {
         }
     }
 
-    fn moments(changes: &[PathChange]) -> Vec<i64> {
+    fn times(changes: &[PathChange]) -> Vec<i64> {
         changes.iter().map(|change| change.at.nanos()).collect()
     }
 
     #[test]
     fn each_flow_has_its_own_changes_without_withdrawn_ones() {
-        let mut changes = Changes::new(MAX_CHANGES);
+        let mut changes = PathChangeHistory::new(MAX_CHANGES);
         let first = changes.push(change(0, 10), None);
         let other = changes.push(change(1, 12), None);
         let second = changes.push(change(0, 20), Some(first));
-        assert_eq!(moments(&changes.of_flow(Some(second))), [10, 20]);
-        assert_eq!(moments(&changes.of_flow(Some(other))), [12]);
+        assert_eq!(times(&changes.of_flow(Some(second))), [10, 20]);
+        assert_eq!(times(&changes.of_flow(Some(other))), [12]);
         assert!(changes.of_flow(None).is_empty());
-        changes.amend(second, Span::from_millis(5));
+        changes.set_latency_after(second, Span::from_millis(5));
         assert_eq!(
             changes.get(second).map(|change| change.after),
             Some(Span::from_millis(5))
         );
-        let (gone, before) = changes.withdraw(second).expect("it is known");
-        assert_eq!((gone.at.nanos(), before), (20, Some(first)));
-        assert_eq!(changes.reported(), 2);
-        assert_eq!(moments(&changes.by_time()), [10, 12]);
+        let (withdrawn, previous) = changes.withdraw(second).expect("it is known");
+        assert_eq!((withdrawn.at.nanos(), previous), (20, Some(first)));
+        assert_eq!(changes.reported_count(), 2);
+        assert_eq!(times(&changes.by_time()), [10, 12]);
     }
 
     #[test]
     fn of_too_many_the_oldest_are_forgotten_and_counted() {
-        let mut changes = Changes::new(100);
+        let mut changes = PathChangeHistory::new(100);
         let mut latest = [None; 2];
         for number in 0..1000_u32 {
             let slot = number % 2;
             let latest = &mut latest[slot as usize];
             *latest = Some(changes.push(change(slot, number.into()), *latest));
         }
-        assert_eq!(changes.reported(), 1000);
-        assert_eq!(changes.horizon(), Some(Instant::from_nanos(899)));
-        let known = moments(&changes.of_flow(latest[1]));
-        assert_eq!((known.len(), known[0]), (50, 901));
+        assert_eq!(changes.reported_count(), 1000);
+        assert_eq!(changes.complete_since(), Some(Instant::from_nanos(899)));
+        let retained = times(&changes.of_flow(latest[1]));
+        assert_eq!((retained.len(), retained[0]), (50, 901));
         assert_eq!(changes.by_time().len(), 100);
     }
 }

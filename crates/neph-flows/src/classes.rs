@@ -21,7 +21,7 @@ use crate::watched::ObservedTime;
 /// Minimum share of all flows' time for a class: excludes levels of a single flow for a moment.
 const MIN_SHARE: f64 = 0.001;
 /// Resolution of base latencies, as a part of the tolerance; it limits their number.
-const CELLS: i64 = 16;
+const CELLS_PER_TOLERANCE: i64 = 16;
 
 /// Time of flows in a cell of base latency.
 #[derive(Debug, Default, Clone, Copy)]
@@ -39,45 +39,46 @@ impl Cell {
     }
 
     /// Its mean base latency, and the time.
-    fn weighted(&self) -> Weighted {
+    fn to_weighted(&self) -> Weighted {
         let mean = i64::try_from(self.weighted / self.nanos.max(1)).unwrap_or(i64::MAX);
         #[expect(clippy::cast_precision_loss, reason = "a weight")]
         let weight = self.nanos as f64;
         Weighted {
-            value: real(mean),
+            value: nanos_to_f64(mean),
             weight,
         }
     }
 }
 
 #[expect(clippy::cast_precision_loss, reason = "statistics; exact to 104 days")]
-const fn real(nanos: i64) -> f64 {
+const fn nanos_to_f64(nanos: i64) -> f64 {
     nanos as f64
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a number of flows")]
-const fn count(flows: usize) -> f64 {
+const fn count_to_f64(flows: usize) -> f64 {
     flows as f64
 }
 
 /// The classes of some flows, lowest first, without the data of changes.
 pub(crate) fn classes(flows: &[&FlowHistory], settings: &Settings) -> Vec<Class> {
     let tolerance = settings.detection.tolerance.nanos();
-    let height = (tolerance / CELLS).max(1);
+    let cell_height = (tolerance / CELLS_PER_TOLERANCE).max(1);
     let mut cells: BTreeMap<i64, Cell> = BTreeMap::new();
     for segment in flows.iter().flat_map(|flow| &flow.segments) {
         let base = segment.base.nanos();
-        let cell = cells.entry(base.div_euclid(height)).or_default();
+        let cell = cells.entry(base.div_euclid(cell_height)).or_default();
         cell.add(base, (segment.until - segment.from).nanos());
     }
-    let mut values: Vec<Weighted> = cells.values().map(Cell::weighted).collect();
+    let mut values: Vec<Weighted> = cells.values().map(Cell::to_weighted).collect();
     // The number of independent values is that of the flows: time only adds weight.
     let time: f64 = values.iter().map(|value| value.weight).sum();
     for value in &mut values {
-        value.weight *= count(flows.len()) / time;
+        value.weight *= count_to_f64(flows.len()) / time;
     }
     // Not expected: a time that is not a number. Then there are no classes.
-    let levels = neph_stats::classes(&values, real(tolerance), MIN_SHARE).unwrap_or_default();
+    let levels = neph_stats::classes(&values, nanos_to_f64(tolerance), MIN_SHARE);
+    let levels = levels.unwrap_or_default();
     let classes = levels.iter().map(|class| Class {
         base: span(class.centre),
         range: (span(class.low), span(class.high)),
@@ -93,9 +94,9 @@ pub(crate) fn classes(flows: &[&FlowHistory], settings: &Settings) -> Vec<Class>
 
 /// The index of the class that contains a base latency, or lies within half of the tolerance of it.
 pub(crate) fn class_at(classes: &[Class], base: Span, settings: &Settings) -> Option<u16> {
-    let reach = Span::from_nanos(settings.detection.tolerance.nanos() / 2);
-    let index =
-        nearest(classes, base).filter(|index| distance_to(&classes[*index], base) <= reach)?;
+    let max_distance = Span::from_nanos(settings.detection.tolerance.nanos() / 2);
+    let index = nearest_class(classes, base)
+        .filter(|index| distance_to(&classes[*index], base) <= max_distance)?;
     u16::try_from(index).ok()
 }
 
@@ -110,8 +111,8 @@ pub(crate) fn count_moves(classes: &mut [Class], changes: &[&PathChange]) {
     for change in changes {
         // A change within a class does not count.
         let (from, to) = (
-            nearest(classes, change.before),
-            nearest(classes, change.after),
+            nearest_class(classes, change.before),
+            nearest_class(classes, change.after),
         );
         if from == to {
             continue;
@@ -127,7 +128,7 @@ pub(crate) fn count_moves(classes: &mut [Class], changes: &[&PathChange]) {
 
 /// Counts the sent and lost messages at each class's latencies.
 pub(crate) fn count_lost(classes: &mut [Class], loss_by_base: &LossByBase, settings: &Settings) {
-    for (base, outcome_counts) in loss_by_base.each(settings) {
+    for (base, outcome_counts) in loss_by_base.iter_cells(settings) {
         let index = class_at(classes, base, settings);
         if let Some(class) = index.and_then(|index| classes.get_mut(usize::from(index))) {
             class.sent += outcome_counts.sent;
@@ -137,52 +138,52 @@ pub(crate) fn count_lost(classes: &mut [Class], loss_by_base: &LossByBase, setti
 }
 
 /// The class at or nearest to a base latency: a change has the latency as it was known at the time.
-pub(crate) fn nearest(classes: &[Class], base: Span) -> Option<usize> {
-    let nearest = classes
+pub(crate) fn nearest_class(classes: &[Class], base: Span) -> Option<usize> {
+    let nearest_class = classes
         .iter()
         .enumerate()
         .min_by_key(|(_, class)| (distance_to(class, base), (class.base - base).nanos().abs()));
-    nearest.map(|(index, _)| index)
+    nearest_class.map(|(index, _)| index)
 }
 
 /// Changes away from each class against its share of time. Changes in one bin form a group: one event moves
-/// many flows. `clear` is the time in which changes were observable.
-pub(crate) fn moved(
+/// many flows. `observable_time` is the time in which changes were observable.
+pub(crate) fn class_moves(
     classes: &[Class],
     changes: &[&PathChange],
-    clear: Span,
-    reporting: &ObservedTime<'_>,
+    observable_time: Span,
+    observed_time: &ObservedTime<'_>,
     frame: Frame,
 ) -> Vec<ClassMoves> {
-    let mut left: Vec<Groups> = classes.iter().map(|_| Groups::default()).collect();
-    let mut away = vec![0.0; classes.len()];
+    let mut moves: Vec<Groups> = classes.iter().map(|_| Groups::default()).collect();
+    let mut moves_from_class = vec![0.0; classes.len()];
     for change in changes {
-        let from = nearest(classes, change.before);
-        if from == nearest(classes, change.after) {
+        let from = nearest_class(classes, change.before);
+        if from == nearest_class(classes, change.after) {
             continue;
         }
         let group = (change.at - frame.from).nanos();
         let group = group.div_euclid(frame.bin.nanos().max(1));
-        for (index, groups) in left.iter_mut().enumerate() {
+        for (index, groups) in moves.iter_mut().enumerate() {
             groups.add(group, from == Some(index));
         }
-        let counter = from.and_then(|index| away.get_mut(index));
-        if let Some(counter) = counter.filter(|_| reporting.counts(change)) {
+        let counter = from.and_then(|index| moves_from_class.get_mut(index));
+        if let Some(counter) = counter.filter(|_| observed_time.is_observed(change)) {
             *counter += 1.0;
         }
     }
-    let hours = clear.secs_f64() / 3600.0;
-    let of = |(index, class): (usize, &Class)| {
-        let away: f64 = away[index];
+    let hours = observable_time.secs_f64() / 3600.0;
+    let to_moves = |(index, class): (usize, &Class)| {
+        let moves_from_class: f64 = moves_from_class[index];
         let time = hours * class.share;
         ClassMoves {
             class: u16::try_from(index).unwrap_or(u16::MAX),
             share: class.share,
-            moved: left[index].share(),
-            per_flow_hour: if time > 0.0 { away / time } else { 0.0 },
+            moved: moves[index].share(),
+            per_flow_hour: if time > 0.0 { moves_from_class / time } else { 0.0 },
         }
     };
-    classes.iter().enumerate().map(of).collect()
+    classes.iter().enumerate().map(to_moves).collect()
 }
 
 /// Number of flows in each class at their end, of those that continued until `recent`.

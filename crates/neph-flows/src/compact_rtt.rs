@@ -3,11 +3,11 @@
 
 use neph_model::Span;
 
-/// Above this, the resolution is [`COARSE`].
-const FINE: i64 = 1 << 31;
-const COARSE: i64 = 64;
+/// Above this, the resolution is [`COARSE_STEP`].
+const FINE_RANGE: i64 = 1 << 31;
+const COARSE_STEP: i64 = 64;
 /// Round trips minus the peer's time may be slightly negative with timestamps of applications.
-const BELOW: i64 = 1 << 20;
+const NEGATIVE_RANGE: i64 = 1 << 20;
 
 /// A round trip, ordered by length. The range is -1 ms to two minutes; longer ones are clamped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -16,11 +16,11 @@ pub(crate) struct CompactRtt(u32);
 impl CompactRtt {
     /// From nanoseconds.
     pub(crate) fn from_nanos(nanos: i64) -> Self {
-        let above = nanos.saturating_add(BELOW).max(0);
-        let code = if above < FINE {
-            above
+        let shifted = nanos.saturating_add(NEGATIVE_RANGE).max(0);
+        let code = if shifted < FINE_RANGE {
+            shifted
         } else {
-            FINE + (above - FINE) / COARSE
+            FINE_RANGE + (shifted - FINE_RANGE) / COARSE_STEP
         };
         Self(u32::try_from(code).unwrap_or(u32::MAX))
     }
@@ -28,12 +28,12 @@ impl CompactRtt {
     /// In nanoseconds.
     pub(crate) fn nanos(self) -> i64 {
         let code = i64::from(self.0);
-        let above = if code < FINE {
+        let shifted = if code < FINE_RANGE {
             code
         } else {
-            FINE + (code - FINE) * COARSE
+            FINE_RANGE + (code - FINE_RANGE) * COARSE_STEP
         };
-        above - BELOW
+        shifted - NEGATIVE_RANGE
     }
 
     /// As a [`Span`].
@@ -47,7 +47,7 @@ impl CompactRtt {
     }
 
     /// From a stored code.
-    pub(crate) const fn of_code(code: u32) -> Self {
+    pub(crate) const fn from_code(code: u32) -> Self {
         Self(code)
     }
 }
@@ -65,16 +65,16 @@ mod tests {
         }
 
         #[test]
-        fn order_is_preserved_to_64_ns(nanos in 0..120_000_000_000_i64, by in 64..1_000_000_i64) {
-            let trip = CompactRtt::from_nanos(nanos);
-            prop_assert!((trip.nanos() - nanos).abs() < COARSE);
-            prop_assert!(trip < CompactRtt::from_nanos(nanos + by));
+        fn order_is_preserved_to_64_ns(nanos in 0..120_000_000_000_i64, step in 64..1_000_000_i64) {
+            let round_trip = CompactRtt::from_nanos(nanos);
+            prop_assert!((round_trip.nanos() - nanos).abs() < COARSE_STEP);
+            prop_assert!(round_trip < CompactRtt::from_nanos(nanos + step));
         }
     }
 
     #[test]
     fn values_out_of_range_are_clamped() {
-        assert_eq!(CompactRtt::from_nanos(i64::MIN).nanos(), -BELOW);
+        assert_eq!(CompactRtt::from_nanos(i64::MIN).nanos(), -NEGATIVE_RANGE);
         let maximum = CompactRtt::from_nanos(i64::MAX);
         assert!(maximum.nanos() > 120_000_000_000, "{maximum:?}");
     }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use neph_model::{ClassTransfer, SourcePortTransfer, Span};
 use neph_stats::{Level, Sorted, median, quantile};
 
-use crate::classes::{distance_to, nearest};
+use crate::classes::{distance_to, nearest_class};
 use crate::view::{Class, FleetView};
 
 /// All transfers on the flows of a class.
@@ -65,12 +65,12 @@ impl FleetView {
 }
 
 /// A connect time belongs to another class only if that leaves less than this part of the excess unexplained.
-const UNEXPLAINED: i64 = 4;
+const EXCESS_DIVISOR: i64 = 4;
 
 /// The class that matches a connect time. A time between classes includes a wait (a queue, a retransmitted
 /// SYN), unless another class explains nearly all of it. No transfer is faster than its path.
 fn taken(classes: &[Class], known: usize, connect: Span, tolerance: Span) -> usize {
-    let Some(nearest) = nearest(classes, connect) else {
+    let Some(nearest) = nearest_class(classes, connect) else {
         return known;
     };
     let is_at = |class: usize| distance_to(&classes[class], connect) <= tolerance;
@@ -78,15 +78,16 @@ fn taken(classes: &[Class], known: usize, connect: Span, tolerance: Span) -> usi
     if is_at(nearest) {
         return nearest;
     }
-    let reached = classes.partition_point(|class| class.base <= connect);
-    let reached = reached.saturating_sub(1);
-    let Some(of_flow) = classes.get(known) else {
+    let nearest_lower = classes.partition_point(|class| class.base <= connect);
+    let nearest_lower = nearest_lower.saturating_sub(1);
+    let Some(flow_class) = classes.get(known) else {
         return known;
     };
-    let longer = |class: &Class| (connect - class.base).nanos();
-    let explains = longer(&classes[reached]).saturating_mul(UNEXPLAINED) <= longer(of_flow);
-    if is_below(of_flow) || explains {
-        reached
+    let excess = |class: &Class| (connect - class.base).nanos();
+    let explains = excess(&classes[nearest_lower]).saturating_mul(EXCESS_DIVISOR)
+        <= excess(flow_class);
+    if is_below(flow_class) || explains {
+        nearest_lower
     } else {
         known
     }
@@ -94,12 +95,12 @@ fn taken(classes: &[Class], known: usize, connect: Span, tolerance: Span) -> usi
 
 /// The order of ports for transfers: this many for each class that has a port. The classes alternate, so that
 /// changes over time affect them equally.
-pub fn turns(classes: &[Vec<u16>], of_each: u32) -> Vec<u16> {
+pub fn alternate_ports(classes: &[Vec<u16>], transfers_per_class: u32) -> Vec<u16> {
     let round = |round: u32| {
         let ports = classes.iter().filter(|ports| !ports.is_empty());
         ports.map(move |ports| ports[round as usize % ports.len()])
     };
-    (0..of_each).flat_map(round).collect()
+    (0..transfers_per_class).flat_map(round).collect()
 }
 
 /// The results of the transfers to one endpoint by class, up to the last class with transfers.
@@ -141,17 +142,18 @@ fn completion(class: usize, transfers: &[&SourcePortTransfer]) -> Completion {
     let levels: Vec<Level> = by_port.values_mut().filter_map(Port::median).collect();
     let mut medians: Vec<f64> = levels.iter().filter_map(|level| level.number()).collect();
     let lost = levels.len() - medians.len();
-    let middle_and_ends = Sorted::sort(&mut medians).ok().map(|sorted| {
+    let median_and_interval = Sorted::sort(&mut medians).ok().map(|sorted| {
         let middle = median(sorted, lost).ok().and_then(span);
         let ends = quantile(sorted, lost, 0.5).ok();
-        (middle, ends.and_then(|q| span(q.low()).zip(span(q.high()))))
+        let interval = ends.and_then(|ends| span(ends.low()).zip(span(ends.high())));
+        (middle, interval)
     });
-    let (median, interval) = middle_and_ends.unwrap_or_default();
+    let (median, interval) = median_and_interval.unwrap_or_default();
     let failed = by_port.values().map(|port| port.failed).sum::<usize>();
-    let done = by_port.values().map(|port| port.done.len()).sum::<usize>();
+    let done_count = by_port.values().map(|port| port.done_nanos.len()).sum::<usize>();
     Completion {
         class,
-        n: (done + failed) as u64,
+        n: (done_count + failed) as u64,
         failed: failed as u64,
         ports: by_port.len() as u64,
         median,
@@ -163,22 +165,22 @@ fn completion(class: usize, transfers: &[&SourcePortTransfer]) -> Completion {
 /// The transfers on one port: durations of completed ones in nanoseconds.
 #[derive(Debug, Default)]
 struct Port {
-    done: Vec<f64>,
+    done_nanos: Vec<f64>,
     failed: usize,
 }
 
 impl Port {
-    fn add(&mut self, took: Option<Span>) {
-        match took {
+    fn add(&mut self, duration: Option<Span>) {
+        match duration {
             #[expect(clippy::cast_precision_loss, reason = "below a week, exact")]
-            Some(span) => self.done.push(span.nanos() as f64),
+            Some(span) => self.done_nanos.push(span.nanos() as f64),
             None => self.failed += 1,
         }
     }
 
     /// Censored if half of them failed; `None` without transfers.
     fn median(&mut self) -> Option<Level> {
-        median(Sorted::sort(&mut self.done).ok()?, self.failed).ok()
+        median(Sorted::sort(&mut self.done_nanos).ok()?, self.failed).ok()
     }
 }
 
@@ -194,7 +196,7 @@ mod tests {
     use super::*;
 
     /// Ports from 9 on belong to the second class.
-    fn transfer(source_port: u16, took: Option<i64>) -> ClassTransfer {
+    fn transfer(source_port: u16, duration: Option<i64>) -> ClassTransfer {
         let done = |millis: i64| SourcePortOutcome::Done {
             connect: Span::from_millis(millis / 2),
             total: Span::from_millis(millis),
@@ -207,7 +209,7 @@ mod tests {
                 source_port,
                 pass: 0,
                 begun: Instant::from_nanos(0),
-                outcome: took.map_or_else(|| SourcePortOutcome::Failed("refused".to_owned()), done),
+                outcome: duration.map_or_else(|| SourcePortOutcome::Failed("refused".to_owned()), done),
             },
         }
     }
@@ -248,8 +250,8 @@ mod tests {
     #[test]
     fn classes_take_turns_and_short_ones_begin_again() {
         let classes = [vec![1, 2, 3], vec![], vec![9]];
-        assert_eq!(turns(&classes, 4), [1, 9, 2, 9, 3, 9, 1, 9]);
-        assert!(turns(&[], 4).is_empty());
+        assert_eq!(alternate_ports(&classes, 4), [1, 9, 2, 9, 3, 9, 1, 9]);
+        assert!(alternate_ports(&[], 4).is_empty());
     }
 
     /// Two ports with 100 to 104 and 105 to 109 ms: medians 102 and 107, and 104.5 of these. One of

@@ -10,8 +10,8 @@ impl Counts {
     /// Adds the outcome of a message.
     pub(crate) fn add(&mut self, tally: &FlowTally) {
         let mut tally = *tally;
-        for (counter, more) in self.0.iter_mut().zip(tally.counters()) {
-            *counter = counter.saturating_add(u32::try_from(*more).unwrap_or(u32::MAX));
+        for (counter, increment) in self.0.iter_mut().zip(tally.counters()) {
+            *counter = counter.saturating_add(u32::try_from(*increment).unwrap_or(u32::MAX));
         }
     }
 

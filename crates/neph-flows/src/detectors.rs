@@ -77,10 +77,10 @@ enum DetectorState {
 #[derive(Debug)]
 struct EachFlow {
     rule: Rule,
-    afterwards: bool,
+    is_offline: bool,
     /// The current flow of each slot.
     slots: BTreeMap<Slot, OneFlow>,
-    found: Vec<DetectedChange>,
+    changes: Vec<DetectedChange>,
 }
 
 #[derive(Debug)]
@@ -104,9 +104,9 @@ impl DetectorRun {
         }
         Ok(Self(DetectorState::EachFlow(EachFlow {
             rule: settings.detection.rule()?,
-            afterwards: detector == Detector::ChangePoints,
+            is_offline: detector == Detector::ChangePoints,
             slots: BTreeMap::new(),
-            found: Vec::new(),
+            changes: Vec::new(),
         })))
     }
 
@@ -155,35 +155,35 @@ impl EachFlow {
             return;
         };
         let slot = message.slot;
-        let begun = || OneFlow {
+        let new_flow = || OneFlow {
             source_port: message.source_port,
             base: BaseLatency::new(self.rule),
             replies: VecDeque::new(),
         };
-        let flow = self.slots.entry(slot).or_insert_with(begun);
+        let flow = self.slots.entry(slot).or_insert_with(new_flow);
         if flow.source_port != message.source_port {
-            let over = std::mem::replace(flow, begun());
-            if self.afterwards {
-                over.look_back(slot, &self.rule, &mut self.found);
+            let ended_flow = std::mem::replace(flow, new_flow());
+            if self.is_offline {
+                ended_flow.find_change_points(slot, &self.rule, &mut self.changes);
             }
         }
         flow.replies.push_back((message.sent, reply.network()));
-        if self.afterwards {
+        if self.is_offline {
             return;
         }
         if flow.replies.len() > self.rule.window() {
             flow.replies.pop_front();
         }
-        self.found.extend(flow.shift(slot));
+        self.changes.extend(flow.shift(slot));
     }
 
     fn finish(mut self) -> Vec<DetectedChange> {
-        if self.afterwards {
+        if self.is_offline {
             for (slot, flow) in &self.slots {
-                flow.look_back(*slot, &self.rule, &mut self.found);
+                flow.find_change_points(*slot, &self.rule, &mut self.changes);
             }
         }
-        self.found
+        self.changes
     }
 }
 
@@ -192,8 +192,8 @@ impl OneFlow {
     fn shift(&mut self, slot: Slot) -> Option<DetectedChange> {
         let &(sent, round_trip) = self.replies.back()?;
         let shift = self.base.push(round_trip.nanos())?;
-        let newest = self.replies.len() - 1;
-        let first = newest.saturating_sub(usize::from(shift.since));
+        let last_index = self.replies.len() - 1;
+        let first = last_index.saturating_sub(usize::from(shift.since));
         Some(DetectedChange {
             slot,
             source_port: self.source_port,
@@ -205,7 +205,7 @@ impl OneFlow {
     }
 
     /// The result of change points for all replies.
-    fn look_back(&self, slot: Slot, rule: &Rule, changes: &mut Vec<DetectedChange>) {
+    fn find_change_points(&self, slot: Slot, rule: &Rule, changes: &mut Vec<DetectedChange>) {
         let round_trips: Vec<i64> = self
             .replies
             .iter()
@@ -213,10 +213,10 @@ impl OneFlow {
             .collect();
         let minima = window_minima(&round_trips, rule.window());
         // With too few replies there is no change.
-        let Ok(stretches) = change_points(&minima, ChangePenalty::of(rule)) else {
+        let Ok(segments) = change_points(&minima, ChangePenalty::of(rule)) else {
             return;
         };
-        for pair in stretches.windows(2) {
+        for pair in segments.windows(2) {
             let (before, after) = (pair[0].level, pair[1].level);
             let first = change_sample(pair[1].from, rule.window(), after > before);
             let Some(&(at, _)) = self.replies.get(first) else {
@@ -243,7 +243,7 @@ mod tests {
 
     const ALL: [Detector; 3] = [Detector::Guard, Detector::Rule, Detector::ChangePoints];
 
-    fn found(world: &World, detector: Detector) -> Vec<DetectedChange> {
+    fn detected_changes(world: &World, detector: Detector) -> Vec<DetectedChange> {
         let mut detecting =
             DetectorRun::new(&world.fleet(), Settings::default(), detector).expect("the source's");
         world.messages(&world.truth(), |message| detecting.push(message));
@@ -257,7 +257,7 @@ mod tests {
         let made: usize = truth.iter().map(|steps| steps.len() - 1).sum();
         assert!(made > 100, "{made}");
         for detector in ALL {
-            let changes = found(&world, detector);
+            let changes = detected_changes(&world, detector);
             assert_eq!(changes.len(), made, "{detector:?}");
             for change in &changes {
                 let steps = &truth[change.slot.0 as usize];

@@ -10,8 +10,8 @@ use neph_stats::StatsError;
 
 use crate::base::{Bases, DetectorEvent, EventKind};
 use crate::build_view::build_view;
-use crate::changes::{Changes, MAX_CHANGES};
-use crate::flow::{Conditions, Ground, Past};
+use crate::changes::{MAX_CHANGES, PathChangeHistory};
+use crate::flow::{ChangeContext, Conditions, FlowSnapshot};
 use crate::flow_tally::FlowTally;
 use crate::hidden::HiddenTimes;
 use crate::known::{DigestState, KnownEndpointFlows};
@@ -66,7 +66,7 @@ pub struct Digest {
     settings: Settings,
     flows: Succession,
     of_endpoints: Vec<EndpointFlows>,
-    changes: Changes,
+    changes: PathChangeHistory,
     /// `None` if events are not needed.
     events: Option<VecDeque<PathEvent>>,
     /// Time of the first and the last message.
@@ -99,7 +99,7 @@ impl Digest {
                 .iter()
                 .map(endpoint_flows)
                 .collect::<Result<_, _>>()?,
-            changes: Changes::new(MAX_CHANGES),
+            changes: PathChangeHistory::new(MAX_CHANGES),
             events: Some(VecDeque::new()),
             extent: None,
         })
@@ -157,8 +157,8 @@ impl Digest {
     }
 
     /// Stores the trace of a changed flow: it used other routers than before, or the same.
-    pub fn record_trace(&mut self, change: &PathChange, others: bool) {
-        self.changes.record_trace(change, others);
+    pub fn record_trace(&mut self, change: &PathChange, routers_differ: bool) {
+        self.changes.record_trace(change, routers_differ);
     }
 
     /// The fleet that is evaluated.
@@ -168,7 +168,7 @@ impl Digest {
 
     /// Number of path changes.
     pub fn changes(&self) -> usize {
-        self.changes.reported()
+        self.changes.reported_count()
     }
 
     /// All changes that are kept, by time.
@@ -187,7 +187,7 @@ impl Digest {
 
     /// Data before this moment is incomplete because of the memory limit.
     pub(crate) const fn horizon(&self) -> Option<Instant<Local>> {
-        self.changes.horizon()
+        self.changes.complete_since()
     }
 
     /// The view of the fleet.
@@ -207,17 +207,17 @@ impl Digest {
         let endpoint_flows = &mut self.of_endpoints[endpoint];
         if self.flows.is_replaced_by(message) {
             // The events up to the previous message are already processed.
-            let received = endpoint_flows.bases.nth(number);
+            let detector_nth = endpoint_flows.bases.nth(number);
             endpoint_flows.bases.restart(number, message.sent);
-            if let Some(until) = self.flows.renew(message, received) {
-                self.changes.forget_until(until);
+            if let Some(complete_since) = self.flows.renew(message, detector_nth) {
+                self.changes.set_complete_since(complete_since);
             }
         }
         let flow = self.flows.current(message);
         let conditions = Conditions {
             probe: self.fleet.probe,
             interval: self.fleet.interval,
-            drifted: endpoint_flows.bases.drifted(),
+            shared_drift: endpoint_flows.bases.shared_drift(),
             settings: &self.settings,
         };
         let tally = flow.push(message, conditions, &mut endpoint_flows.drift);
@@ -225,8 +225,9 @@ impl Digest {
         endpoint_flows
             .lost
             .push(message, &self.fleet, &self.settings);
-        let silence = loss_by_base::silence(&self.fleet, &self.settings);
-        if let Some((base, outcome_counts)) = flow.outcome_counts(&message.outcome, silence) {
+        let silence_length = loss_by_base::silence_length(&self.fleet, &self.settings);
+        let counted = flow.outcome_counts(&message.outcome, silence_length);
+        if let Some((base, outcome_counts)) = counted {
             endpoint_flows
                 .loss_by_base
                 .add(base, outcome_counts, &self.settings);
@@ -240,26 +241,26 @@ impl Digest {
 
     /// Processes the detector's events for the flows to an endpoint.
     fn process_detections(&mut self, endpoint: usize) {
-        while let Some(events) = self.of_endpoints[endpoint].bases.events() {
-            self.apply(endpoint, events);
+        while let Some(event) = self.of_endpoints[endpoint].bases.next_event() {
+            self.apply(endpoint, event);
         }
     }
 
-    fn apply(&mut self, endpoint: usize, events: DetectorEvent) {
+    fn apply(&mut self, endpoint: usize, event: DetectorEvent) {
         let endpoints = u32::try_from(self.fleet.endpoints.len()).unwrap_or(u32::MAX);
-        let slot = Slot(events.flow * endpoints + u32::try_from(endpoint).unwrap_or(u32::MAX));
-        let flow = self.flows.find(slot, events.nth);
+        let slot = Slot(event.flow * endpoints + u32::try_from(endpoint).unwrap_or(u32::MAX));
+        let flow = self.flows.find(slot, event.nth);
         let changes = &mut self.changes;
-        match (events.what, flow) {
+        match (event.kind, flow) {
             (EventKind::Shift(_), None) => {}
             (EventKind::Shift(shift), Some(flow)) => {
-                let ground = Ground {
+                let context = ChangeContext {
                     slot,
                     interval: self.fleet.interval,
                     settings: &self.settings,
                     drift: self.of_endpoints[endpoint].drift,
                 };
-                let change = flow.shift(shift, ground, changes);
+                let change = flow.shift(shift, context, changes);
                 let unexplained = &mut self.of_endpoints[endpoint].unexplained;
                 flow.take_unexplained()
                     .for_each(|row| unexplained.push(row));
@@ -270,8 +271,9 @@ impl Digest {
                 self.announce(withdrawn.map(PathEvent::Withdrawn));
             }
             (EventKind::Correction { at, base }, None) => {
-                let past = self.flows.find_over(slot, at);
-                let withdrawn = past.and_then(|past| past.correct(base, &self.settings, changes));
+                let snapshot = self.flows.find_finished(slot, at);
+                let withdrawn = snapshot
+                    .and_then(|snapshot| snapshot.correct(base, &self.settings, changes));
                 self.announce(withdrawn.map(PathEvent::Withdrawn));
             }
         }
@@ -285,7 +287,7 @@ impl Digest {
 
     /// Frees what only new messages need before the histories are made.
     fn end(mut self) -> DigestState {
-        let pasts: Vec<Past> = std::mem::take(&mut self.flows).end(|slot| {
+        let snapshots: Vec<FlowSnapshot> = std::mem::take(&mut self.flows).end(|slot| {
             let bases = &self.of_endpoints[self.fleet.endpoint_of(slot)].bases;
             let number = self.number(slot);
             (bases.nth(number), bases.base(number))
@@ -293,7 +295,7 @@ impl Digest {
         for endpoint_flows in &mut self.of_endpoints {
             endpoint_flows.settle(None, &self.fleet, &self.settings);
         }
-        let known = |endpoint_flows: EndpointFlows| KnownEndpointFlows {
+        let to_known = |endpoint_flows: EndpointFlows| KnownEndpointFlows {
             congested: endpoint_flows.bases.queued().collect(),
             congestion_periods_merged: endpoint_flows.bases.queues_are_joined(),
             bins: endpoint_flows.bins.map(Bins::into_bins).unwrap_or_default(),
@@ -303,17 +305,17 @@ impl Digest {
             unexplained: endpoint_flows.unexplained.time(),
             drift: endpoint_flows.bases.drift(),
         };
-        let of_endpoints = self.of_endpoints.into_iter().map(known).collect();
+        let of_endpoints = self.of_endpoints.into_iter().map(to_known).collect();
         let zero = Instant::from_nanos(0);
         DigestState {
             fleet: self.fleet,
             settings: self.settings,
             extent: self.extent.unwrap_or((zero, zero)),
-            flows: pasts
+            flows: snapshots
                 .iter()
-                .map(|past| past.history(&self.changes))
+                .map(|snapshot| snapshot.history(&self.changes))
                 .collect(),
-            horizon: self.changes.horizon(),
+            horizon: self.changes.complete_since(),
             changes: self.changes.by_time(),
             of_endpoints,
         }

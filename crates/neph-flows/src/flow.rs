@@ -3,7 +3,7 @@
 
 use neph_model::{FleetMessage, FleetOutcome, Instant, Local, ProbeKind, Slot, Span};
 
-use crate::changes::{Changes, Link};
+use crate::changes::{ChangeNumber, PathChangeHistory};
 use crate::counts::Counts;
 use crate::flow_tally::FlowTally;
 use crate::loss_by_base::{OutcomeCounts, Silence};
@@ -13,7 +13,7 @@ use crate::settings::Settings;
 use crate::skew::Drift;
 use crate::unexplained::Row;
 use crate::view::{FlowHistory, PathChange, Segment};
-use crate::witness::{Claim, Looking, Witness};
+use crate::witness::{Claim, Witness, WitnessConditions};
 
 /// A flow's base latency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,25 +30,25 @@ pub(crate) struct Conditions<'a> {
     pub(crate) probe: ProbeKind,
     pub(crate) interval: Span,
     /// The drift that all flows shared when it was sent.
-    pub(crate) drifted: Span,
+    pub(crate) shared_drift: Span,
     pub(crate) settings: &'a Settings,
 }
 
 /// A flow that has ended, or a snapshot of a running one.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Past {
+pub(crate) struct FlowSnapshot {
     slot: Slot,
     source_port: u16,
     until: Instant<Local>,
     level: Option<Level>,
-    latest: Option<Link>,
+    latest: Option<ChangeNumber>,
     tally: Counts,
     recent: RecentOutcomes,
 }
 
-impl Past {
+impl FlowSnapshot {
     /// Whether it had a base latency at a moment.
-    pub(crate) fn was_known(&self, at: Instant<Local>) -> bool {
+    pub(crate) fn had_base_at(&self, at: Instant<Local>) -> bool {
         self.level.is_some_and(|level| level.since <= at)
     }
 
@@ -57,7 +57,7 @@ impl Past {
         &mut self,
         after: Span,
         settings: &Settings,
-        changes: &mut Changes,
+        changes: &mut PathChangeHistory,
     ) -> Option<PathChange> {
         let level = self.level.as_mut()?;
         correct(level, &mut self.latest, after, settings, changes)
@@ -74,7 +74,7 @@ impl Past {
     }
 
     /// The history of the flow; its classes are not known yet.
-    pub(crate) fn history(&self, changes: &Changes) -> FlowHistory {
+    pub(crate) fn history(&self, changes: &PathChangeHistory) -> FlowHistory {
         FlowHistory {
             slot: self.slot,
             source_port: self.source_port,
@@ -85,20 +85,20 @@ impl Past {
     }
 
     /// Segments between changes, since the first base latency or since the horizon.
-    fn segments(&self, changes: &Changes) -> Vec<Segment> {
+    fn segments(&self, changes: &PathChangeHistory) -> Vec<Segment> {
         let Some(level) = self.level else {
             return Vec::new();
         };
-        if Some(self.until) <= changes.horizon() {
+        if Some(self.until) <= changes.complete_since() {
             return Vec::new();
         }
-        let known = changes.of_flow(self.latest);
-        let begin = changes
-            .horizon()
-            .map_or(level.since, |horizon| horizon.max(level.since));
-        let froms = [begin].into_iter().chain(known.iter().map(|change| change.at));
-        let ends = known.iter().map(|change| (change.at, change.before));
-        froms
+        let flow_changes = changes.of_flow(self.latest);
+        let first_start = changes
+            .complete_since()
+            .map_or(level.since, |complete_since| complete_since.max(level.since));
+        let starts = [first_start].into_iter().chain(flow_changes.iter().map(|change| change.at));
+        let ends = flow_changes.iter().map(|change| (change.at, change.before));
+        starts
             .zip(ends.chain([(self.until, level.base)]))
             .map(|(from, (until, base))| Segment {
                 from,
@@ -130,7 +130,7 @@ pub(crate) struct Flow {
     nth: u32,
     silence: Silence,
     /// Its latest path change.
-    latest: Option<Link>,
+    latest: Option<ChangeNumber>,
     last: Instant<Local>,
     level: Option<Level>,
     order: Order,
@@ -139,7 +139,7 @@ pub(crate) struct Flow {
 
 /// The surroundings of a flow.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Ground<'a> {
+pub(crate) struct ChangeContext<'a> {
     pub(crate) slot: Slot,
     /// Time between two messages of a flow.
     pub(crate) interval: Span,
@@ -150,7 +150,7 @@ pub(crate) struct Ground<'a> {
 
 impl Flow {
     /// The flow that begins with this message; its slot had `nth` flows before.
-    pub(crate) fn begun_by(message: &FleetMessage, nth: u32) -> Self {
+    pub(crate) fn from_first_message(message: &FleetMessage, nth: u32) -> Self {
         Self {
             source_port: message.source_port,
             nth,
@@ -183,19 +183,19 @@ impl Flow {
         let Conditions {
             probe,
             interval,
-            drifted,
+            shared_drift,
             settings,
         } = conditions;
         let tally = self.order.push(message, probe, interval);
         if let Some(reply) = message.reply() {
             self.last = self.last.max(message.sent);
-            let looking = Looking {
+            let witness_conditions = WitnessConditions {
                 base: self.level.map(|level| level.base),
-                drifted,
+                shared_drift,
                 tolerance: settings.detection.tolerance,
                 window: settings.detection.window,
             };
-            self.witness.push(message, reply, looking, drift);
+            self.witness.push(message, reply, witness_conditions, drift);
         }
         tally
     }
@@ -204,9 +204,9 @@ impl Flow {
     pub(crate) fn outcome_counts(
         &mut self,
         outcome: &FleetOutcome,
-        silence: u64,
+        silence_length: u64,
     ) -> Option<(Span, OutcomeCounts)> {
-        let outcome_counts = self.silence.push(outcome, silence);
+        let outcome_counts = self.silence.push(outcome, silence_length);
         self.level.map(|level| (level.base, outcome_counts))
     }
 
@@ -219,8 +219,8 @@ impl Flow {
     pub(crate) fn shift(
         &mut self,
         shift: Shift,
-        ground: Ground<'_>,
-        changes: &mut Changes,
+        context: ChangeContext<'_>,
+        changes: &mut PathChangeHistory,
     ) -> Option<PathChange> {
         let Shift {
             at,
@@ -240,21 +240,21 @@ impl Flow {
         let before = shift.before.unwrap_or(level.base);
         level.base = after;
         let change = PathChange {
-            slot: ground.slot,
+            slot: context.slot,
             source_port: self.source_port,
             at,
             reported,
             before,
             after,
-            evidence: self.witness.testify(&Claim {
+            evidence: self.witness.collect_evidence(&Claim {
                 at,
                 before,
                 after,
-                tolerance: ground.settings.detection.tolerance,
-                window: ground.settings.detection.window,
-                interval: ground.interval,
+                tolerance: context.settings.detection.tolerance,
+                window: context.settings.detection.window,
+                interval: context.interval,
                 overtaking: self.order.overtaking(),
-                drift: ground.drift,
+                drift: context.drift,
             }),
         };
         self.latest = Some(changes.push(change, self.latest));
@@ -267,7 +267,7 @@ impl Flow {
         &mut self,
         after: Span,
         settings: &Settings,
-        changes: &mut Changes,
+        changes: &mut PathChangeHistory,
     ) -> Option<PathChange> {
         self.witness.settle();
         let level = self.level.as_mut()?;
@@ -275,12 +275,12 @@ impl Flow {
     }
 
     /// A snapshot as if it ended now; `base` is its base latency in full precision.
-    pub(crate) fn past(&self, slot: Slot, base: Option<Span>) -> Past {
+    pub(crate) fn snapshot(&self, slot: Slot, base: Option<Span>) -> FlowSnapshot {
         let level = self.level.map(|level| Level {
             base: base.unwrap_or(level.base),
             ..level
         });
-        Past {
+        FlowSnapshot {
             slot,
             source_port: self.source_port,
             until: self.last,
@@ -295,20 +295,20 @@ impl Flow {
 /// Corrects a flow's level and the link to its latest change, for [`Flow::correct`].
 fn correct(
     level: &mut Level,
-    link: &mut Option<Link>,
+    latest_number: &mut Option<ChangeNumber>,
     after: Span,
     settings: &Settings,
-    changes: &mut Changes,
+    changes: &mut PathChangeHistory,
 ) -> Option<PathChange> {
     level.base = after;
-    let latest = (*link)?;
-    let before = changes.get(latest)?.before;
+    let number = (*latest_number)?;
+    let before = changes.get(number)?.before;
     if (before - after).abs() > settings.detection.tolerance {
-        changes.amend(latest, after);
+        changes.set_latency_after(number, after);
         return None;
     }
     level.base = before;
-    let (change, earlier) = changes.withdraw(latest)?;
-    *link = earlier;
+    let (change, previous) = changes.withdraw(number)?;
+    *latest_number = previous;
     Some(change)
 }

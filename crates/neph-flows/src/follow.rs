@@ -8,8 +8,8 @@
 
 mod history;
 mod pending;
+mod queue;
 mod verdict;
-mod waiting;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -21,8 +21,8 @@ use neph_model::{
 use crate::{PathChange, Settings};
 
 use history::{History, KnownRoute};
-use pending::{Finished, Pending};
-use waiting::TraceQueue;
+use pending::{FinishedTrace, Pending};
+use queue::TraceQueue;
 
 pub use verdict::{RouteComparison, Uncompared, UncomparedReason, Verdict};
 
@@ -69,7 +69,7 @@ impl TraceRequest {
 
     fn follows(&self, change: &PathChange) -> bool {
         self.change
-            .is_some_and(|followed| followed.id() == change.id())
+            .is_some_and(|traced_change| traced_change.id() == change.id())
     }
 }
 
@@ -89,13 +89,13 @@ pub struct RouteTracker {
     fleet: Fleet,
     /// After this time all changes of a moment are reported.
     report_delay: Span,
-    waiting: TraceQueue,
+    queue: TraceQueue,
     running: BTreeMap<TraceId, TraceRequest>,
     next: TraceId,
     /// Finished traces whose path is not certain yet.
     pending: Pending,
     histories: BTreeMap<Slot, History>,
-    certain: Vec<Traced>,
+    results: Vec<Traced>,
     /// Uncompared changes, by endpoint.
     uncompared: Vec<Uncompared>,
 }
@@ -108,12 +108,12 @@ impl RouteTracker {
             kind: TraceKind::of_flows(fleet.probe),
             fleet: fleet.clone(),
             report_delay: settings.hold + settings.settle,
-            waiting: TraceQueue::default(),
+            queue: TraceQueue::default(),
             running: BTreeMap::new(),
             next: TraceId(0),
             pending: Pending::default(),
             histories: BTreeMap::new(),
-            certain: Vec::new(),
+            results: Vec::new(),
             uncompared: vec![Uncompared::default(); fleet.endpoints.len()],
         }
     }
@@ -122,7 +122,7 @@ impl RouteTracker {
     pub fn begin(&mut self, sources: &[u16]) {
         let slots = (0..).map(Slot).zip(sources);
         for (slot, port) in slots {
-            self.waiting.push_back(TraceRequest::new(slot, *port));
+            self.queue.push_back(TraceRequest::new(slot, *port));
         }
     }
 
@@ -132,10 +132,10 @@ impl RouteTracker {
         self.history(slot, change.source_port)
             .record_change(change.at);
         self.decide(slot, None);
-        if let Some(replaced) = self.waiting.take(slot) {
-            self.untraced(&replaced, UncomparedReason::MovedOn);
+        if let Some(replaced) = self.queue.take(slot) {
+            self.record_uncompared(&replaced, UncomparedReason::MovedOn);
         }
-        self.waiting.push_front(TraceRequest {
+        self.queue.push_front(TraceRequest {
             change: Some(*change),
             ..TraceRequest::new(slot, change.source_port)
         });
@@ -149,20 +149,20 @@ impl RouteTracker {
         history.record_withdrawal(change.at);
         let is_traced = history.is_traced();
         let running = self.running.values_mut();
-        for request in running.chain(self.pending.of(slot)) {
+        for request in running.chain(self.pending.requests_of(slot)) {
             request.is_withdrawn |= request.follows(change);
         }
         self.decide(slot, None);
         if !self
-            .waiting
-            .of(slot)
+            .queue
+            .get(slot)
             .is_some_and(|finished| finished.follows(change))
         {
             return;
         }
-        self.waiting.take(slot);
+        self.queue.take(slot);
         if !is_traced {
-            self.waiting
+            self.queue
                 .push_back(TraceRequest::new(slot, change.source_port));
         }
     }
@@ -172,7 +172,7 @@ impl RouteTracker {
         if self.running.len() >= MAX_CONCURRENT_TRACES {
             return None;
         }
-        let request = self.waiting.pop_front()?;
+        let request = self.queue.pop_front()?;
         let endpoint = self.fleet.endpoint_of(request.slot);
         let id = self.next;
         self.next.0 += 1;
@@ -188,44 +188,44 @@ impl RouteTracker {
     /// The result of a trace; `at` is now.
     pub fn record_result(&mut self, id: TraceId, traced: TracedFlow, at: Instant<Local>) {
         if let Some(request) = self.running.remove(&id) {
-            self.keep(request, traced, at);
+            self.store_result(request, traced, at);
         }
     }
 
     /// A trace failed; it is not repeated.
     pub fn record_failure(&mut self, id: TraceId) {
         if let Some(request) = self.running.remove(&id) {
-            self.untraced(&request, UncomparedReason::Unfinished);
+            self.record_uncompared(&request, UncomparedReason::Unfinished);
         }
     }
 
     /// The routes that have become certain since the last call.
     pub fn take_certain(&mut self, now: Instant<Local>) -> Vec<Traced> {
-        while let Some(slot) = self.pending.certain(now) {
+        while let Some(slot) = self.pending.due(now) {
             self.decide(slot, Some(now));
         }
-        std::mem::take(&mut self.certain)
+        std::mem::take(&mut self.results)
     }
 
     /// Ends the input: drops unfinished traces and reports the finished ones. Also returns the number of
     /// uncompared changes of each endpoint.
     pub fn end(mut self) -> (Vec<Traced>, Vec<Uncompared>) {
-        while let Some(request) = self.waiting.pop_front() {
-            self.untraced(&request, UncomparedReason::Unfinished);
+        while let Some(request) = self.queue.pop_front() {
+            self.record_uncompared(&request, UncomparedReason::Unfinished);
         }
         for request in std::mem::take(&mut self.running).into_values() {
-            self.untraced(&request, UncomparedReason::Unfinished);
+            self.record_uncompared(&request, UncomparedReason::Unfinished);
         }
-        for (slot, finished) in self.pending.all() {
+        for (slot, finished) in self.pending.take_all() {
             self.report(slot, finished);
         }
-        (self.certain, self.uncompared)
+        (self.results, self.uncompared)
     }
 
     /// The history of this flow; drops that of the slot's previous flow.
     fn history(&mut self, slot: Slot, source_port: u16) -> &mut History {
-        let is_another = |history: &History| history.source_port != source_port;
-        if self.histories.get(&slot).is_some_and(is_another) {
+        let is_other_flow = |history: &History| history.source_port != source_port;
+        if self.histories.get(&slot).is_some_and(is_other_flow) {
             for finished in self.pending.take(slot) {
                 self.report(slot, finished);
             }
@@ -236,17 +236,17 @@ impl RouteTracker {
     }
 
     /// Counts a change without a comparison.
-    fn untraced(&mut self, request: &TraceRequest, reason: UncomparedReason) {
+    fn record_uncompared(&mut self, request: &TraceRequest, reason: UncomparedReason) {
         if request.change.is_some() && !request.is_withdrawn {
             self.uncompared[self.fleet.endpoint_of(request.slot)].add(reason);
         }
     }
 
     /// Stores a route. If it follows a change, its verdict will be reported later.
-    fn keep(&mut self, request: TraceRequest, traced: TracedFlow, at: Instant<Local>) {
+    fn store_result(&mut self, request: TraceRequest, traced: TracedFlow, at: Instant<Local>) {
         let slot = request.slot;
         let (first, last) = traced.answered.unwrap_or((at, at));
-        let known = KnownRoute {
+        let traced_route = KnownRoute {
             route: traced.route,
             first,
             last,
@@ -255,12 +255,12 @@ impl RouteTracker {
         let history = self.histories.get(&slot);
         if history.is_none_or(|history| history.source_port == request.port) {
             self.history(slot, request.port)
-                .record_result(known.clone());
+                .record_result(traced_route.clone());
         }
-        let certain = last + self.report_delay;
-        let finished = Finished { request, known, at };
+        let due = last + self.report_delay;
+        let finished = FinishedTrace { request, traced_route, at };
         if request.change.is_some() {
-            self.pending.push(slot, certain, finished);
+            self.pending.push(slot, due, finished);
             self.decide(slot, None);
         } else {
             self.report(slot, finished);
@@ -272,11 +272,13 @@ impl RouteTracker {
     fn decide(&mut self, slot: Slot, now: Option<Instant<Local>>) {
         let report_delay = self.report_delay;
         let history = self.histories.get(&slot);
-        let is_certain = |finished: &Finished| {
-            let left = |change: PathChange| history.is_none_or(|known| known.is_left(change.at));
+        let is_certain = |finished: &FinishedTrace| {
+            let has_left_path = |change: PathChange| {
+                history.is_none_or(|flow_history| flow_history.has_later_change(change.at))
+            };
             finished.request.is_withdrawn
-                || finished.request.change.is_none_or(left)
-                || now.is_some_and(|now| finished.known.last + report_delay <= now)
+                || finished.request.change.is_none_or(has_left_path)
+                || now.is_some_and(|now| finished.traced_route.last + report_delay <= now)
         };
         for finished in self.pending.take_if(slot, is_certain) {
             self.report(slot, finished);
@@ -284,44 +286,48 @@ impl RouteTracker {
     }
 
     /// Reports a route, with its verdict on the change.
-    fn report(&mut self, slot: Slot, finished: Finished) {
-        let Finished { request, known, at } = finished;
+    fn report(&mut self, slot: Slot, finished: FinishedTrace) {
+        let FinishedTrace {
+            request,
+            traced_route,
+            at,
+        } = finished;
         let interval = self.fleet.interval;
         let history = self.histories.get(&slot);
         let history = history.filter(|history| history.source_port == request.port);
         let compared = request.change.map(|change| {
             let unknown = Err((UncomparedReason::NoBefore, None));
             let compared = history.map_or(unknown, |history| {
-                history.compare(change.at, &known, interval)
+                history.compare(change.at, &traced_route, interval)
             });
-            let is_left = matches!(compared, Err((UncomparedReason::MovedOn, _)));
+            let has_moved_on = matches!(compared, Err((UncomparedReason::MovedOn, _)));
             let (comparison, before) = match compared {
                 Ok((comparison, before)) => (Ok(comparison), Some(before.route.hash)),
-                Err((reason, before)) => (Err(reason), before.map(|known| known.route.hash)),
+                Err((reason, before)) => (Err(reason), before.map(|before| before.route.hash)),
             };
             let verdict = Verdict {
                 change,
                 comparison,
                 is_withdrawn: request.is_withdrawn,
             };
-            let followed = TracedChange {
+            let traced_change = TracedChange {
                 at: change.at,
                 before,
                 other_routers: comparison.ok().map(|comparison| comparison.others),
             };
             // The flow had left that path again, so there is no verdict.
-            let followed = (!request.is_withdrawn && !is_left).then_some(followed);
-            (verdict, followed)
+            let traced_change = (!request.is_withdrawn && !has_moved_on).then_some(traced_change);
+            (verdict, traced_change)
         });
         let (verdict, change) = compared.unzip();
         if let Some(Err(reason)) = verdict.map(|verdict: Verdict| verdict.comparison) {
-            self.untraced(&request, reason);
+            self.record_uncompared(&request, reason);
         }
-        self.certain.push(Traced {
+        self.results.push(Traced {
             route: TracedRoute {
                 slot,
                 at,
-                route: known.route,
+                route: traced_route.route,
                 change: change.flatten(),
             },
             verdict,

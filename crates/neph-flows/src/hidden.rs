@@ -21,9 +21,9 @@ impl HiddenTimes {
             let until = *until + after;
             match times.last_mut() {
                 Some(last) if *from <= last.1 => last.1 = last.1.max(until),
-                Some((begun, ended, before)) => {
-                    let before = *before + (*ended - *begun);
-                    times.push((*from, until, before));
+                Some((last_from, last_until, hidden_before)) => {
+                    let hidden_before = *hidden_before + (*last_until - *last_from);
+                    times.push((*from, until, hidden_before));
                 }
                 None => times.push((*from, until, Span::ZERO)),
             }
@@ -32,31 +32,31 @@ impl HiddenTimes {
     }
 
     /// Whether a change at this moment may have happened long before.
-    pub(crate) fn hides(&self, at: Instant<Local>) -> bool {
+    pub(crate) fn contains(&self, at: Instant<Local>) -> bool {
         let next = self.times.partition_point(|(from, _, _)| *from <= at);
         next.checked_sub(1)
             .is_some_and(|index| at <= self.times[index].1)
     }
 
     /// The end of the queue at this moment; the moment itself without a queue.
-    pub(crate) fn over(&self, at: Instant<Local>) -> Instant<Local> {
+    pub(crate) fn end_of_queue(&self, at: Instant<Local>) -> Instant<Local> {
         let next = self.times.partition_point(|(from, _, _)| *from <= at);
-        let stood = next.checked_sub(1).map(|index| self.times[index].1);
-        stood.map_or(at, |until| at.max(until - self.after))
+        let queue_end = next.checked_sub(1).map(|index| self.times[index].1);
+        queue_end.map_or(at, |until| at.max(until - self.after))
     }
 
     /// How much of the time between two moments is hidden.
-    pub(crate) fn within(&self, from: Instant<Local>, until: Instant<Local>) -> Span {
-        self.before(until.max(from)) - self.before(from)
+    pub(crate) fn hidden_between(&self, from: Instant<Local>, until: Instant<Local>) -> Span {
+        self.hidden_before(until.max(from)) - self.hidden_before(from)
     }
 
-    fn before(&self, at: Instant<Local>) -> Span {
+    fn hidden_before(&self, at: Instant<Local>) -> Span {
         let next = self.times.partition_point(|(from, _, _)| *from <= at);
         let Some(index) = next.checked_sub(1) else {
             return Span::ZERO;
         };
-        let (from, until, before) = self.times[index];
-        before + (at.min(until) - from)
+        let (from, until, hidden_before) = self.times[index];
+        hidden_before + (at.min(until) - from)
     }
 }
 
@@ -76,21 +76,21 @@ mod tests {
             ends in prop::collection::vec(0..200_i64, 0..12),
             after in 1..20_i64,
             from in 0..250_i64,
-            long in 0..250_i64,
+            length in 0..250_i64,
         ) {
             let mut ends = ends;
             ends.sort_unstable();
-            let queues: Vec<_> = ends.chunks_exact(2).map(|two| (at(two[0]), at(two[1]))).collect();
+            let queues: Vec<_> = ends.chunks_exact(2).map(|pair| (at(pair[0]), at(pair[1]))).collect();
             let hidden_times = HiddenTimes::new(&queues, Span::from_nanos(after));
             // A moment represents the nanosecond after it: the end of a period does not belong to it.
-            let is_in = |moment: i64| ends
+            let is_hidden = |moment: i64| ends
                 .chunks_exact(2)
-                .any(|two| (two[0]..two[1] + after).contains(&moment));
-            let counted = (from..from + long).filter(|moment| is_in(*moment)).count();
-            let hidden_ns = hidden_times.within(at(from), at(from + long)).nanos();
-            prop_assert_eq!(hidden_ns, i64::try_from(counted).unwrap());
-            for moment in (0..250).filter(|moment| is_in(*moment)) {
-                prop_assert!(hidden_times.hides(at(moment)));
+                .any(|pair| (pair[0]..pair[1] + after).contains(&moment));
+            let expected_ns = (from..from + length).filter(|moment| is_hidden(*moment)).count();
+            let hidden_ns = hidden_times.hidden_between(at(from), at(from + length)).nanos();
+            prop_assert_eq!(hidden_ns, i64::try_from(expected_ns).unwrap());
+            for moment in (0..250).filter(|moment| is_hidden(*moment)) {
+                prop_assert!(hidden_times.contains(at(moment)));
             }
         }
     }
@@ -98,10 +98,10 @@ mod tests {
     #[test]
     fn nothing_is_hidden_before_and_after_a_queue() {
         let hidden_times = HiddenTimes::new(&[(at(100), at(200))], Span::from_nanos(10));
-        let hidden = [99, 100, 210, 211].map(|moment| hidden_times.hides(at(moment)));
+        let hidden = [99, 100, 210, 211].map(|moment| hidden_times.contains(at(moment)));
         assert_eq!(hidden, [false, true, true, false]);
-        let over = [99, 100, 150, 205, 300].map(|moment| hidden_times.over(at(moment)));
-        assert_eq!(over, [99, 200, 200, 205, 300].map(at));
-        assert!(!HiddenTimes::default().hides(at(5)));
+        let ends = [99, 100, 150, 205, 300].map(|moment| hidden_times.end_of_queue(at(moment)));
+        assert_eq!(ends, [99, 200, 200, 205, 300].map(at));
+        assert!(!HiddenTimes::default().contains(at(5)));
     }
 }

@@ -32,7 +32,7 @@ impl Horizon {
 
     /// Whether [`Self::holds`] is possible with this number of periods, if the advice is always right.
     pub(crate) fn can_hold(&self) -> bool {
-        is_enough(self.on_low.n, self.random_on_lowest_class)
+        has_enough_times(self.on_low.n, self.random_on_lowest_class)
     }
 }
 
@@ -54,6 +54,6 @@ impl AdvisedVersusRandom {
 
 /// Whether this number of periods, all right, shows that advice is better than a random port.
 #[expect(clippy::cast_precision_loss, reason = "a count")]
-pub(crate) fn is_enough(times: u64, random: f64) -> bool {
+pub(crate) fn has_enough_times(times: u64, random: f64) -> bool {
     share_interval(1.0, times as f64).is_ok_and(|interval| interval.low > random)
 }

@@ -13,13 +13,13 @@ use neph_stats::{Level, Sorted, rough_level};
 use crate::compact_rtt::CompactRtt;
 use crate::latency::Latency;
 use crate::medians::Medians;
-use crate::over_flows::FlowQuantile;
+use crate::flow_quantiles::FlowQuantile;
 use crate::settings::Settings;
 
 /// Bins of all endpoints together that are kept: 14 MiB, of one endpoint 60 days at 20 s.
 const MAX_BINS: usize = 1 << 18;
 /// Bins that are open at a time, at most: what comes more than a day late is left out.
-const MAX_OPEN: u32 = 1 << 12;
+const MAX_OPEN_BINS: u32 = 1 << 12;
 /// Of each endpoint so many are kept at least.
 const MIN_BINS_PER_ENDPOINT: usize = 64;
 
@@ -38,15 +38,15 @@ pub(crate) struct Bin {
 
 /// The medians of flows in a bin that is open.
 #[derive(Debug, Default)]
-struct Open {
-    came: Vec<CompactRtt>,
+struct OpenMedians {
+    received: Vec<CompactRtt>,
     lost: u32,
 }
 
-impl Open {
+impl OpenMedians {
     fn add(&mut self, median: Latency<CompactRtt>) {
         match median {
-            Latency::Took(trip) => self.came.push(trip),
+            Latency::Took(trip) => self.received.push(trip),
             Latency::Lost => self.lost += 1,
         }
     }
@@ -60,14 +60,14 @@ pub(crate) struct Bins {
     /// Index of the first open bin.
     first: u32,
     /// Bins that are open at a time: messages of different flows do not come in order.
-    at_a_time: u32,
+    max_open: u32,
     medians: Medians,
     /// Of flows that have left a bin which is open still.
-    open: VecDeque<Open>,
+    open: VecDeque<OpenMedians>,
     closed: Vec<Bin>,
     max: usize,
     /// Bins whose index is a multiple of this are kept.
-    every: u32,
+    thinning_step: u32,
 }
 
 impl Bins {
@@ -76,17 +76,18 @@ impl Bins {
         let endpoints = fleet.endpoints.len().max(1);
         let flows = (fleet.slots as usize).div_ceil(endpoints);
         let width = settings.bin;
-        let waits = settings.settle.nanos().max(1).div_euclid(width.nanos()) + 2;
+        let open_bins = settings.settle.nanos().max(1).div_euclid(width.nanos()) + 2;
         Self {
             width,
             origin,
             first: 0,
-            at_a_time: u32::try_from(waits).map_or(MAX_OPEN, |waits| waits.min(MAX_OPEN)),
+            max_open: u32::try_from(open_bins)
+                .map_or(MAX_OPEN_BINS, |open_bins| open_bins.min(MAX_OPEN_BINS)),
             medians: Medians::new(flows, fleet.interval, width),
             open: VecDeque::new(),
             closed: Vec::new(),
             max: (MAX_BINS / endpoints).max(MIN_BINS_PER_ENDPOINT),
-            every: 1,
+            thinning_step: 1,
         }
     }
 
@@ -103,11 +104,11 @@ impl Bins {
             return;
         }
         // A long silence is no reason to fill bins with nothing.
-        if index - self.first > self.at_a_time.saturating_mul(2) {
+        if index - self.first > self.max_open.saturating_mul(2) {
             self.close_all();
             self.first = index;
         }
-        while index - self.first >= self.at_a_time {
+        while index - self.first >= self.max_open {
             self.close_first();
         }
         let latency = latency.map(|time| CompactRtt::from_nanos(time.nanos()));
@@ -131,7 +132,7 @@ impl Bins {
         };
         let index = index as usize;
         while self.open.len() <= index {
-            self.open.push_back(Open::default());
+            self.open.push_back(OpenMedians::default());
         }
         self.open[index].add(median);
     }
@@ -141,53 +142,54 @@ impl Bins {
         let mut medians = self.open.pop_front().unwrap_or_default();
         let completed = self.medians.complete_all(bin);
         completed
-            .filter(|(of, _)| *of == bin)
+            .filter(|(completed_bin, _)| *completed_bin == bin)
             .for_each(|(_, median)| medians.add(median));
-        if bin.is_multiple_of(self.every) {
+        if bin.is_multiple_of(self.thinning_step) {
             let from = self.origin + self.width.times(bin.into());
-            self.closed.extend(summarise(from, &medians));
+            self.closed.extend(build_bin(from, &medians));
         }
         self.first += 1;
         if self.closed.len() > self.max {
             self.thin();
         }
-        if self.open.len() < self.at_a_time as usize {
+        if self.open.len() < self.max_open as usize {
             // Its memory is used again: all bins have the same size.
-            medians.came.clear();
+            medians.received.clear();
             medians.lost = 0;
             self.open.push_back(medians);
         }
     }
 
     fn close_all(&mut self) {
-        for _ in 0..self.at_a_time {
+        for _ in 0..self.max_open {
             self.close_first();
         }
     }
 
     /// Keeps every second of the bins that were kept so far.
     fn thin(&mut self) {
-        self.every = self.every.saturating_mul(2);
-        let (origin, width, every) = (self.origin, self.width, i64::from(self.every));
+        self.thinning_step = self.thinning_step.saturating_mul(2);
+        let (origin, width) = (self.origin, self.width);
+        let thinning_step = i64::from(self.thinning_step);
         self.closed.retain(|bin| {
             let index = (bin.from - origin).nanos() / width.nanos();
-            index % every == 0
+            index % thinning_step == 0
         });
     }
 }
 
 #[expect(clippy::cast_precision_loss, reason = "statistics; exact to 104 days")]
-fn summarise(from: Instant<Local>, medians: &Open) -> Option<Bin> {
+fn build_bin(from: Instant<Local>, medians: &OpenMedians) -> Option<Bin> {
     let mut values: Vec<f64> = medians
-        .came
+        .received
         .iter()
         .map(|latency| latency.nanos() as f64)
         .collect();
-    let latency = over_flows(&mut values, medians.lost as usize)?;
-    let came = u32::try_from(values.len()).unwrap_or(u32::MAX);
+    let latency = flow_quantiles(&mut values, medians.lost as usize)?;
+    let received = u32::try_from(values.len()).unwrap_or(u32::MAX);
     Some(Bin {
         from,
-        flows: came.saturating_add(medians.lost),
+        flows: received.saturating_add(medians.lost),
         lost: medians.lost,
         latency: latency.map(|latency| latency.map(|time| CompactRtt::from_nanos(time.nanos()))),
     })
@@ -195,7 +197,7 @@ fn summarise(from: Instant<Local>, medians: &Open) -> Option<Bin> {
 
 /// Lowest, p50, p95, p99, highest of values in nanoseconds and of `lost` further ones, which are
 /// above all; `None` of none.
-pub(crate) fn over_flows(values: &mut [f64], lost: usize) -> Option<[Latency; 5]> {
+pub(crate) fn flow_quantiles(values: &mut [f64], lost: usize) -> Option<[Latency; 5]> {
     let sorted = Sorted::sort(values).ok()?;
     let took = |level: Level| match level {
         Level::At(nanos) => Latency::Took(span(nanos)),
@@ -205,9 +207,9 @@ pub(crate) fn over_flows(values: &mut [f64], lost: usize) -> Option<[Latency; 5]
     for quantile in FlowQuantile::BETWEEN {
         latencies[quantile as usize] = took(rough_level(sorted, lost, quantile.share()).ok()?);
     }
-    let ends = (sorted.values().first(), sorted.values().last());
-    latencies[0] = ends.0.map_or(Latency::Lost, |low| took(Level::At(*low)));
-    latencies[4] = match ends.1 {
+    let extremes = (sorted.values().first(), sorted.values().last());
+    latencies[0] = extremes.0.map_or(Latency::Lost, |low| took(Level::At(*low)));
+    latencies[4] = match extremes.1 {
         Some(high) if lost == 0 => took(Level::At(*high)),
         _ => Latency::Lost,
     };
@@ -322,7 +324,7 @@ mod tests {
             .map(|bin| bin.from.nanos() / WIDTH.nanos())
             .collect();
         assert!((50..=100).contains(&moments.len()), "{}", moments.len());
-        assert!(moments.windows(2).all(|two| two[1] - two[0] == 16));
+        assert!(moments.windows(2).all(|pair| pair[1] - pair[0] == 16));
         let last = Span::from_millis(moments[moments.len() - 1]);
         assert_eq!(took(&closed[closed.len() - 1])[1], Some(last));
     }

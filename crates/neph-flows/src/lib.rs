@@ -58,7 +58,7 @@ pub use advice::{
     Advice, AdviceEvidence, AdvisedPort, BestOf, CAUTION, LowestClassLoss, PortAdvice,
 };
 pub use advise::advise;
-pub use completion::{Completion, completions, completions_of, turns};
+pub use completion::{Completion, alternate_ports, completions, completions_of};
 pub use detectors::{DetectedChange, DetectedChanges, Detector, DetectorRun};
 pub use digest::{Digest, PathEvent};
 pub use direction::Direction;

@@ -11,7 +11,7 @@ use neph_model::{Fleet, FleetOutcome, Span};
 use crate::settings::Settings;
 
 /// Resolution of base latencies, as a part of the tolerance.
-const CELLS: i64 = 16;
+const CELLS_PER_TOLERANCE: i64 = 16;
 /// Maximum number of cells; other latencies count with the nearest.
 const MAX_CELLS: usize = 1 << 16;
 
@@ -34,9 +34,9 @@ impl OutcomeCounts {
 pub(crate) struct Silence(u32);
 
 impl Silence {
-    /// Adds the flow's next message; returns the outcomes that are now certain. From `silence` consecutive
-    /// lost messages on, the flow is silent.
-    pub(crate) fn push(&mut self, outcome: &FleetOutcome, silence: u64) -> OutcomeCounts {
+    /// Adds the flow's next message; returns the outcomes that are now certain. From `silence_length`
+    /// consecutive lost messages on, the flow is silent.
+    pub(crate) fn push(&mut self, outcome: &FleetOutcome, silence_length: u64) -> OutcomeCounts {
         match outcome {
             FleetOutcome::Failed => OutcomeCounts::default(),
             FleetOutcome::Lost => {
@@ -44,8 +44,8 @@ impl Silence {
                 OutcomeCounts::default()
             }
             FleetOutcome::Reply(_) => {
-                let row = u64::from(std::mem::take(&mut self.0));
-                let lost = if row < silence { row } else { 0 };
+                let lost_count = u64::from(std::mem::take(&mut self.0));
+                let lost = if lost_count < silence_length { lost_count } else { 0 };
                 OutcomeCounts {
                     sent: 1 + lost,
                     lost,
@@ -56,7 +56,7 @@ impl Silence {
 }
 
 /// Number of messages of a flow in a bin of time, at least 2.
-pub(crate) fn silence(fleet: &Fleet, settings: &Settings) -> u64 {
+pub(crate) fn silence_length(fleet: &Fleet, settings: &Settings) -> u64 {
     let rounds = settings.bin.nanos() / fleet.interval.nanos().max(1);
     u64::try_from(rounds).unwrap_or(0).max(2)
 }
@@ -71,39 +71,39 @@ impl LossByBase {
         if outcome_counts.sent == 0 {
             return;
         }
-        let cell = base.nanos().div_euclid(height(settings));
+        let cell = base.nanos().div_euclid(cell_height(settings));
         let cell = if self.0.len() < MAX_CELLS || self.0.contains_key(&cell) {
             cell
         } else {
-            self.nearest(cell)
+            self.nearest_cell(cell)
         };
         self.0.entry(cell).or_default().add(outcome_counts);
     }
 
-    fn nearest(&self, cell: i64) -> i64 {
-        let below = self.0.range(..cell).next_back();
-        let above = self.0.range(cell..).next();
-        let known = below.into_iter().chain(above).map(|(known, _)| *known);
-        known
-            .min_by_key(|known| (known - cell).abs())
+    fn nearest_cell(&self, cell: i64) -> i64 {
+        let previous = self.0.range(..cell).next_back();
+        let next = self.0.range(cell..).next();
+        let used_cells = previous.into_iter().chain(next).map(|(used_cell, _)| *used_cell);
+        used_cells
+            .min_by_key(|used_cell| (used_cell - cell).abs())
             .unwrap_or(cell)
     }
 
     /// Each base latency, rounded to a sixteenth of the tolerance, with its messages.
-    pub(crate) fn each(
+    pub(crate) fn iter_cells(
         &self,
         settings: &Settings,
     ) -> impl Iterator<Item = (Span, OutcomeCounts)> + '_ {
-        let height = height(settings);
-        let middle = move |cell: i64| Span::from_nanos(cell * height + height / 2);
+        let cell_height = cell_height(settings);
+        let middle = move |cell: i64| Span::from_nanos(cell * cell_height + cell_height / 2);
         self.0
             .iter()
             .map(move |(cell, outcome_counts)| (middle(*cell), *outcome_counts))
     }
 }
 
-fn height(settings: &Settings) -> i64 {
-    (settings.detection.tolerance.nanos() / CELLS).max(1)
+fn cell_height(settings: &Settings) -> i64 {
+    (settings.detection.tolerance.nanos() / CELLS_PER_TOLERANCE).max(1)
 }
 
 #[cfg(test)]
@@ -140,10 +140,10 @@ mod tests {
     fn isolated_losses_between_replies_count_and_a_silence_does_not() {
         let reply = crate::world::message(0, 0, 0, 1).outcome;
         let loss_by_base = |outcomes: &[&FleetOutcome]| {
-            let mut row = Silence::default();
+            let mut lost_count = Silence::default();
             let mut total = OutcomeCounts::default();
             for outcome in outcomes {
-                total.add(row.push(outcome, 3));
+                total.add(lost_count.push(outcome, 3));
             }
             (total.sent, total.lost)
         };
@@ -159,15 +159,15 @@ mod tests {
     #[test]
     fn of_too_many_latencies_the_furthest_count_with_their_neighbours() {
         let settings = Settings::default();
-        let height = height(&settings);
+        let cell_height = cell_height(&settings);
         let sent = OutcomeCounts { sent: 1, lost: 0 };
         let mut loss_by_base = LossByBase::default();
         for cell in 0..=i64::try_from(MAX_CELLS).unwrap() + 5 {
-            loss_by_base.add(Span::from_nanos(cell * height), sent, &settings);
+            loss_by_base.add(Span::from_nanos(cell * cell_height), sent, &settings);
         }
         assert_eq!(loss_by_base.0.len(), MAX_CELLS);
         let total: u64 = loss_by_base
-            .each(&settings)
+            .iter_cells(&settings)
             .map(|(_, outcome_counts)| outcome_counts.sent)
             .sum();
         assert_eq!(total, MAX_CELLS as u64 + 6);

@@ -10,7 +10,7 @@ use crate::over_flows::{FlowQuantile, OverBins};
 use crate::view::{FleetView, FlowLatencyBin};
 
 /// The quantile over flows that is compared with their median.
-const SLOW: FlowQuantile = FlowQuantile::P95;
+const SLOW_FLOWS_QUANTILE: FlowQuantile = FlowQuantile::P95;
 
 /// A quantity of one experiment and pair, for comparisons between seasons.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -52,7 +52,7 @@ impl Measure {
     pub const fn needs(self) -> u32 {
         match self {
             Self::Changes | Self::Inflation => 1,
-            Self::Unfairness => SLOW.needs(),
+            Self::Unfairness => SLOW_FLOWS_QUANTILE.needs(),
         }
     }
 
@@ -67,7 +67,7 @@ impl Measure {
             Self::Inflation => pair.inflation.map(|inflation| inflation.ratio),
             Self::Unfairness => {
                 let bins = view.latency_bins.get(endpoint).ok_or(NoValue::Unseen)?;
-                return unfairness(bins);
+                return compute_unfairness(bins);
             }
         };
         value.map(Level::At).ok_or(NoValue::Unseen)
@@ -75,12 +75,12 @@ impl Measure {
 }
 
 /// Over bins with enough flows; a bin whose p95 falls on a lost flow counts above all others.
-fn unfairness(bins: &[FlowLatencyBin]) -> Result<Level, NoValue> {
-    if !bins.iter().any(|bin| bin.has_enough(SLOW)) {
-        let needs = SLOW.needs();
+fn compute_unfairness(bins: &[FlowLatencyBin]) -> Result<Level, NoValue> {
+    if !bins.iter().any(|bin| bin.has_enough(SLOW_FLOWS_QUANTILE)) {
+        let needs = SLOW_FLOWS_QUANTILE.needs();
         return Err(NoValue::TooFewFlows { needs });
     }
-    let gap = OverBins::gap(bins, SLOW, FlowQuantile::P50).ok_or(NoValue::Unseen)?;
+    let gap = OverBins::gap(bins, SLOW_FLOWS_QUANTILE, FlowQuantile::P50).ok_or(NoValue::Unseen)?;
     Ok(gap.level)
 }
 
@@ -105,17 +105,17 @@ mod tests {
 
     #[test]
     fn unfairness_needs_the_flows_of_p95_and_counts_losses() {
-        let few = [bin(58, [10, 30, 30])];
-        assert_eq!(unfairness(&few), Err(NoValue::TooFewFlows { needs: 59 }));
+        let few_flows = [bin(58, [10, 30, 30])];
+        assert_eq!(compute_unfairness(&few_flows), Err(NoValue::TooFewFlows { needs: 59 }));
         let mut bins = [10, 12, 14].map(|p95| bin(59, [10, p95, 30])).to_vec();
         // Bins with too few flows, for example at the end of a measurement, do not count.
         bins.push(bin(5, [10, 90, 90]));
-        assert_eq!(unfairness(&bins), Ok(Level::At(12.0 / 10.0 - 1.0)));
+        assert_eq!(compute_unfairness(&bins), Ok(Level::At(12.0 / 10.0 - 1.0)));
         let mut lost = bin(59, [10, 10, 10]);
         lost.latency[2] = Latency::Lost;
         bins.extend([lost; 2]);
-        assert_eq!(unfairness(&bins), Ok(Level::At(14.0 / 10.0 - 1.0)));
+        assert_eq!(compute_unfairness(&bins), Ok(Level::At(14.0 / 10.0 - 1.0)));
         bins.extend([lost; 2]);
-        assert_eq!(unfairness(&bins), Ok(Level::Censored));
+        assert_eq!(compute_unfairness(&bins), Ok(Level::Censored));
     }
 }

@@ -19,13 +19,13 @@ struct OpenBin {
     lost: u32,
     port: u16,
     /// One of 2 to the power of this replies is kept.
-    thinned: u8,
+    thinning: u8,
 }
 
 impl OpenBin {
     /// Number of round trips that are kept.
-    const fn retained(self) -> usize {
-        self.replies.div_ceil(1 << self.thinned) as usize
+    const fn retained_count(self) -> usize {
+        self.replies.div_ceil(1 << self.thinning) as usize
     }
 }
 
@@ -42,9 +42,10 @@ pub(crate) struct Medians {
 impl Medians {
     /// For `flows` flows with a message each `interval`, in bins of `width`.
     pub(crate) fn new(flows: usize, interval: Span, width: Span) -> Self {
-        let usual = width.nanos() / interval.nanos().max(1);
+        let messages_per_bin = width.nanos() / interval.nanos().max(1);
         // Some reserve: a delayed sender catches up.
-        let capacity = usize::try_from((usual + usual / 8 + 3).clamp(4, MAX_RTTS)).unwrap_or(4);
+        let capacity = messages_per_bin + messages_per_bin / 8 + 3;
+        let capacity = usize::try_from(capacity.clamp(4, MAX_RTTS)).unwrap_or(4);
         Self {
             capacity,
             rtts: vec![0; flows * capacity],
@@ -62,29 +63,31 @@ impl Medians {
         latency: Latency<CompactRtt>,
     ) -> Option<(u32, Latency<CompactRtt>)> {
         let number = number as usize;
-        let open = *self.flows.get(number)?;
-        let completed = if (open.bin, open.port) == (bin, port) {
+        let open_bin = *self.flows.get(number)?;
+        let completed = if (open_bin.bin, open_bin.port) == (bin, port) {
             None
         } else {
             self.complete(number)
         };
-        let open = &mut self.flows[number];
-        (open.bin, open.port) = (bin, port);
+        let open_bin = &mut self.flows[number];
+        (open_bin.bin, open_bin.port) = (bin, port);
         let Latency::Took(rtt) = latency else {
-            open.lost = open.lost.saturating_add(1);
+            open_bin.lost = open_bin.lost.saturating_add(1);
             return completed;
         };
-        let row = &mut self.rtts[number * self.capacity..(number + 1) * self.capacity];
-        if open.retained() == row.len() && open.replies.is_multiple_of(1 << open.thinned) {
-            for index in 0..row.len().div_ceil(2) {
-                row[index] = row[2 * index];
+        let flow_rtts = &mut self.rtts[number * self.capacity..(number + 1) * self.capacity];
+        if open_bin.retained_count() == flow_rtts.len()
+            && open_bin.replies.is_multiple_of(1 << open_bin.thinning)
+        {
+            for index in 0..flow_rtts.len().div_ceil(2) {
+                flow_rtts[index] = flow_rtts[2 * index];
             }
-            open.thinned += 1;
+            open_bin.thinning += 1;
         }
-        if open.replies.is_multiple_of(1 << open.thinned) {
-            row[open.retained()] = rtt.code();
+        if open_bin.replies.is_multiple_of(1 << open_bin.thinning) {
+            flow_rtts[open_bin.retained_count()] = rtt.code();
         }
-        open.replies += 1;
+        open_bin.replies += 1;
         completed
     }
 
@@ -95,30 +98,30 @@ impl Medians {
     ) -> impl Iterator<Item = (u32, Latency<CompactRtt>)> + '_ {
         let flows = 0..self.flows.len();
         flows.filter_map(move |number| {
-            let open = self.flows[number];
-            (open.bin <= bin).then(|| self.complete(number)).flatten()
+            let open_bin = self.flows[number];
+            (open_bin.bin <= bin).then(|| self.complete(number)).flatten()
         })
     }
 
     /// Completes a flow's bin: its median, if it had a message. There is no number between the slowest reply
     /// and a lost message.
     fn complete(&mut self, number: usize) -> Option<(u32, Latency<CompactRtt>)> {
-        let open = std::mem::take(&mut self.flows[number]);
-        let begin = number * self.capacity;
-        let rtts = &mut self.rtts[begin..begin + open.retained()];
+        let open_bin = std::mem::take(&mut self.flows[number]);
+        let start = number * self.capacity;
+        let rtts = &mut self.rtts[start..start + open_bin.retained_count()];
         rtts.sort_unstable();
-        let messages = u64::from(open.replies) + u64::from(open.lost);
-        let last = messages.checked_sub(1)?;
-        let (low, high) = (last / 2, messages / 2);
-        if high >= u64::from(open.replies) {
-            return Some((open.bin, Latency::Lost));
+        let messages = u64::from(open_bin.replies) + u64::from(open_bin.lost);
+        let last_rank = messages.checked_sub(1)?;
+        let (low, high) = (last_rank / 2, messages / 2);
+        if high >= u64::from(open_bin.replies) {
+            return Some((open_bin.bin, Latency::Lost));
         }
         let [low, high] = [low, high].map(|rank| {
-            let index = usize::try_from(rank >> open.thinned).unwrap_or(usize::MAX);
-            CompactRtt::of_code(rtts[index.min(rtts.len() - 1)]).nanos()
+            let index = usize::try_from(rank >> open_bin.thinning).unwrap_or(usize::MAX);
+            CompactRtt::from_code(rtts[index.min(rtts.len() - 1)]).nanos()
         });
         let median = CompactRtt::from_nanos(low.midpoint(high));
-        Some((open.bin, Latency::Took(median)))
+        Some((open_bin.bin, Latency::Took(median)))
     }
 }
 

@@ -7,67 +7,67 @@ use crate::flow_tally::FlowTally;
 use crate::settings::Settings;
 
 /// This many messages of each flow without a reply to any flow mean that the peer is silent.
-const ROUNDS: u64 = 3;
+const MIN_SILENT_ROUNDS: u64 = 3;
 
 /// The lost messages of the flows to one endpoint.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Lost {
     /// Lost since the latest reply to any flow.
-    in_a_row: u64,
+    lost_since_reply: u64,
     /// Lost while other messages got replies.
-    with_replies: u64,
+    lost_outside_outages: u64,
     /// Send time of the latest replied message, and number of unanswered messages since then.
-    replied: Option<Instant<Local>>,
-    unanswered: u64,
+    last_replied_at: Option<Instant<Local>>,
+    unanswered_since: u64,
 }
 
 impl Lost {
     /// Adds the next message of any of the flows.
     pub(crate) fn push(&mut self, message: &FleetMessage, fleet: &Fleet, settings: &Settings) {
-        self.listen(message);
+        self.update_silence(message);
         match message.outcome {
             FleetOutcome::Failed => {}
-            FleetOutcome::Lost => self.in_a_row += 1,
+            FleetOutcome::Lost => self.lost_since_reply += 1,
             FleetOutcome::Reply(_) => {
-                let row = std::mem::take(&mut self.in_a_row);
-                if row < in_a_bin(fleet, settings) {
-                    self.with_replies += row;
+                let lost_count = std::mem::take(&mut self.lost_since_reply);
+                if lost_count < messages_per_bin(fleet, settings) {
+                    self.lost_outside_outages += lost_count;
                 }
             }
         }
     }
 
-    fn listen(&mut self, message: &FleetMessage) {
-        let Some(replied) = &mut self.replied else {
-            self.replied = message.reply().map(|_| message.sent);
+    fn update_silence(&mut self, message: &FleetMessage) {
+        let Some(last_replied_at) = &mut self.last_replied_at else {
+            self.last_replied_at = message.reply().map(|_| message.sent);
             return;
         };
         if message.reply().is_none() {
-            self.unanswered += u64::from(message.sent > *replied);
-        } else if message.sent > *replied {
-            (*replied, self.unanswered) = (message.sent, 0);
+            self.unanswered_since += u64::from(message.sent > *last_replied_at);
+        } else if message.sent > *last_replied_at {
+            (*last_replied_at, self.unanswered_since) = (message.sent, 0);
         }
     }
 
-    /// Since when a peer that replied before is silent, and number of messages since: at least [`ROUNDS`] of
-    /// each flow.
+    /// Since when a peer that replied before is silent, and number of messages since: at least
+    /// [`MIN_SILENT_ROUNDS`] of each flow.
     pub(crate) fn silence(&self, fleet: &Fleet) -> Option<(Instant<Local>, u64)> {
         let endpoints = fleet.endpoints.len().max(1) as u64;
-        let min_lost = ROUNDS * u64::from(fleet.slots).div_ceil(endpoints);
-        let is_silent = self.unanswered >= min_lost;
-        self.replied
+        let min_lost = MIN_SILENT_ROUNDS * u64::from(fleet.slots).div_ceil(endpoints);
+        let is_silent = self.unanswered_since >= min_lost;
+        self.last_replied_at
             .filter(|_| is_silent)
-            .map(|at| (at, self.unanswered))
+            .map(|at| (at, self.unanswered_since))
     }
 
     /// Whether more messages were lost outside of outages than got replies.
     pub(crate) const fn is_most_of(&self, tally: &FlowTally) -> bool {
-        self.with_replies > tally.replies
+        self.lost_outside_outages > tally.replies
     }
 }
 
 /// Number of messages to one endpoint in a bin of time.
-fn in_a_bin(fleet: &Fleet, settings: &Settings) -> u64 {
+fn messages_per_bin(fleet: &Fleet, settings: &Settings) -> u64 {
     let endpoints = fleet.endpoints.len().max(1) as u64;
     let rounds = settings.bin.nanos() / fleet.interval.nanos().max(1);
     u64::from(fleet.slots) * u64::try_from(rounds).unwrap_or(0) / endpoints
@@ -86,7 +86,7 @@ mod tests {
     #[test]
     fn flows_that_lose_most_messages_have_no_classes() {
         let world = World::default();
-        let outages_of = |is_lost: fn(i64, u32) -> bool| {
+        let evaluate = |is_lost: fn(i64, u32) -> bool| {
             let mut digest = Digest::new(&world.fleet(), Settings::default()).unwrap();
             world.messages(&world.truth(), |message| {
                 let mut message = *message;
@@ -106,11 +106,11 @@ mod tests {
             ];
             (pair.mostly_lost, view.classes[0].len(), is_reported)
         };
-        assert_eq!(outages_of(|_, seq| seq % 3 > 0), (true, 0, [false; 3]));
+        assert_eq!(evaluate(|_, seq| seq % 3 > 0), (true, 0, [false; 3]));
         // A reflector that stops does not affect earlier replies, no matter how early.
-        let (mostly_lost, classes, _) = outages_of(|second, _| !(70..102).contains(&second));
+        let (mostly_lost, classes, _) = evaluate(|second, _| !(70..102).contains(&second));
         assert_eq!((mostly_lost, classes), (false, 4));
-        let (mostly_lost, classes, [inflation, _, rate]) = outages_of(|second, _| second < 80);
+        let (mostly_lost, classes, [inflation, _, rate]) = evaluate(|second, _| second < 80);
         assert_eq!((mostly_lost, classes), (false, 4));
         assert!(inflation && rate);
     }

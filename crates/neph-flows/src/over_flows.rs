@@ -80,12 +80,12 @@ impl FlowLatencyBin {
         if self.flows < 2 || !self.has_enough(upper) || !self.has_enough(lower) {
             return None;
         }
-        let Latency::Took(slow) = self.at(upper) else {
+        let Latency::Took(upper_latency) = self.at(upper) else {
             return Some(Level::Censored);
         };
-        let usual = self.at(lower).took().filter(|usual| usual.nanos() > 0)?;
+        let lower_latency = self.at(lower).took().filter(|lower_latency| lower_latency.nanos() > 0)?;
         #[expect(clippy::cast_precision_loss, reason = "statistics; exact to 104 days")]
-        Some(Level::At(slow.nanos() as f64 / usual.nanos() as f64))
+        Some(Level::At(upper_latency.nanos() as f64 / lower_latency.nanos() as f64))
     }
 }
 
@@ -108,8 +108,8 @@ impl OverBins {
 
     /// The latency `quantile` in nanoseconds; `None` if no bin has enough flows.
     pub fn median(bins: &[FlowLatencyBin], quantile: FlowQuantile) -> Option<Self> {
-        let enough = bins.iter().filter(|bin| bin.has_enough(quantile));
-        let levels = enough.map(|bin| match bin.at(quantile) {
+        let sufficient_bins = bins.iter().filter(|bin| bin.has_enough(quantile));
+        let levels = sufficient_bins.map(|bin| match bin.at(quantile) {
             #[expect(clippy::cast_precision_loss, reason = "statistics; exact to 104 days")]
             Latency::Took(time) => Level::At(time.nanos() as f64),
             Latency::Lost => Level::Censored,

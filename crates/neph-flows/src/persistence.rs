@@ -13,12 +13,12 @@ use crate::blocks::{Uncertainty, uncertainty};
 use crate::direction::Direction;
 use crate::latency_bins::span;
 use crate::pair::{Curve, CurvePoint};
-use crate::share::{Share, few, wilson};
+use crate::share::{Share, small_sample_factor, wilson};
 use crate::stay::Stay;
 use crate::view::{FlowHistory, PathChange};
 
 /// Maximum number of points of a curve, plus two.
-const POINTS: usize = 400;
+const MAX_POINTS: usize = 400;
 
 /// The changes that begin and end a stay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,7 +49,7 @@ pub(crate) fn stays(flow: &FlowHistory, changes: &[&PathChange], counted: Counte
     let Some(end) = flow.segments.last().map(|segment| segment.until) else {
         return Vec::new();
     };
-    let mut begun = None;
+    let mut stay_start = None;
     let mut stays = Vec::new();
     for (pair, change) in flow.segments.windows(2).zip(changes) {
         let classes = (pair[0].class, pair[1].class);
@@ -57,13 +57,13 @@ pub(crate) fn stays(flow: &FlowHistory, changes: &[&PathChange], counted: Counte
             continue;
         }
         let at = pair[1].from;
-        stays.extend(begun.replace(at).map(|from| Stay {
+        stays.extend(stay_start.replace(at).map(|from| Stay {
             from,
             length: at - from,
             ended: true,
         }));
     }
-    stays.extend(begun.map(|from| Stay {
+    stays.extend(stay_start.map(|from| Stay {
         from,
         length: end - from,
         ended: false,
@@ -85,10 +85,10 @@ pub(crate) fn stay_curve(stays: &[Stay], (bin, soon): (Span, Span)) -> Option<St
     let lifetimes: Vec<Lifetime> = stays.iter().map(Stay::lifetime).collect();
     let survival = survival(&lifetimes).ok()?;
     let steps = survival.steps();
-    let every = steps.len().div_ceil(POINTS).max(1);
+    let step_interval = steps.len().div_ceil(MAX_POINTS).max(1);
     let before_soon = steps.partition_point(|step| span(step.at) <= soon);
     let is_point = |index: usize| {
-        index.is_multiple_of(every) || [before_soon, steps.len()].contains(&(index + 1))
+        index.is_multiple_of(step_interval) || [before_soon, steps.len()].contains(&(index + 1))
     };
     let estimate = uncertainty(stays, steps, bin, is_point);
     let point_steps = steps
@@ -97,13 +97,13 @@ pub(crate) fn stay_curve(stays: &[Stay], (bin, soon): (Span, Span)) -> Option<St
         .filter(|(index, _)| is_point(*index));
     let point_steps = point_steps.zip(&estimate.errors);
     let mut points: Vec<(CurvePoint, f64)> = point_steps
-        .map(|((_, step), error)| point(step, worth(step, &estimate, *error)))
+        .map(|((_, step), error)| point(step, effective_cases(step, &estimate, *error)))
         .collect();
     // If no stay had ended by then, each block of time is a case.
     if before_soon == 0 && span(survival.observed()) >= soon {
         points.insert(0, none_ended(soon, stays.len(), estimate.blocks));
     }
-    let left = |(point, cases): &(CurvePoint, f64)| Share {
+    let leave_share = |(point, cases): &(CurvePoint, f64)| Share {
         hits: stays
             .iter()
             .filter(|stay| stay.ended && stay.length <= soon)
@@ -114,9 +114,9 @@ pub(crate) fn stay_curve(stays: &[Stay], (bin, soon): (Span, Span)) -> Option<St
         low: 1.0 - point.high,
         high: 1.0 - point.low,
     };
-    let by_then = points.iter().rev().find(|(point, _)| point.at <= soon);
+    let points_until = points.iter().rev().find(|(point, _)| point.at <= soon);
     let is_known = |point: &CurvePoint| span(survival.observed()) >= soon || point.surviving <= 0.0;
-    let soon = by_then.filter(|(point, _)| is_known(point)).map(left);
+    let soon = points_until.filter(|(point, _)| is_known(point)).map(leave_share);
     // The last point is the end of observation: without it the curve would seem to stop with an end.
     if steps
         .last()
@@ -144,17 +144,17 @@ pub(crate) fn stay_curve(stays: &[Stay], (bin, soon): (Span, Span)) -> Option<St
 /// Effective number of independent cases of a step (Rothman 1978), with the t quantile for few blocks.
 /// `error` is that of log S by blocks.
 #[expect(clippy::cast_precision_loss, reason = "counts")]
-fn worth(step: &SurvivalStep, estimate: &Uncertainty, error: f64) -> f64 {
+fn effective_cases(step: &SurvivalStep, estimate: &Uncertainty, error: f64) -> f64 {
     if step.survival <= 0.0 {
         // The variance is unknown.
-        return estimate.ended_in as f64;
+        return estimate.blocks_with_ends as f64;
     }
-    if estimate.ended_in < 2 {
+    if estimate.blocks_with_ends < 2 {
         return 0.0;
     }
     let error = (error * step.survival).max(step.error);
     let cases = step.survival * (1.0 - step.survival) / error.powi(2);
-    cases * few((estimate.ended_in - 1) as f64)
+    cases * small_sample_factor((estimate.blocks_with_ends - 1) as f64)
 }
 
 /// A step with Wilson's interval for this number of cases.

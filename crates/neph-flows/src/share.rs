@@ -43,14 +43,14 @@ pub(crate) fn share(hits: u64, n: u64) -> Option<Share> {
 }
 
 /// The same with an effective number of cases.
-pub(crate) fn share_worth(hits: u64, n: u64, cases: f64) -> Option<Share> {
-    let plain = share(hits, n)?;
-    let interval = share_interval(plain.share, cases).ok()?;
+pub(crate) fn share_of_cases(hits: u64, n: u64, cases: f64) -> Option<Share> {
+    let binomial_share = share(hits, n)?;
+    let interval = share_interval(binomial_share.share, cases).ok()?;
     Some(Share {
         cases,
         low: interval.low,
         high: interval.high,
-        ..plain
+        ..binomial_share
     })
 }
 
@@ -103,28 +103,28 @@ impl Groups {
             .0
             .values()
             .fold((0, 0), |sum, group| (sum.0 + group.0, sum.1 + group.1));
-        share_worth(hits, n, self.worth(hits, n))
+        share_of_cases(hits, n, self.effective_cases(hits, n))
     }
 
     /// Effective number of cases: as many as would vary as the share does from group to group, at most all.
-    fn worth(&self, hits: u64, n: u64) -> f64 {
+    fn effective_cases(&self, hits: u64, n: u64) -> f64 {
         #[expect(clippy::cast_precision_loss, reason = "counts")]
         let (hits, n, groups) = (hits as f64, n as f64, self.0.len() as f64);
         let share = hits / n;
         #[expect(clippy::cast_precision_loss, reason = "counts")]
-        let off = |(hits, n): &(u64, u64)| *hits as f64 - share * *n as f64;
-        let squares: f64 = self.0.values().map(|group| off(group).powi(2)).sum();
+        let deviation = |(hits, n): &(u64, u64)| *hits as f64 - share * *n as f64;
+        let squares: f64 = self.0.values().map(|group| deviation(group).powi(2)).sum();
         if groups < 2.0 || hits <= 0.0 || hits >= n {
             // The variance is unknown.
             return groups.min(n);
         }
         let variance = squares / (n * n) * groups / (groups - 1.0);
-        (share * (1.0 - share) / variance * few(groups - 1.0)).min(n)
+        (share * (1.0 - share) / variance * small_sample_factor(groups - 1.0)).min(n)
     }
 }
 
 /// How much less a variance counts that is known from `freedom` groups and one only.
-pub(crate) fn few(freedom: f64) -> f64 {
+pub(crate) fn small_sample_factor(freedom: f64) -> f64 {
     let (normal, student) = (normal_quantile(0.975), student_quantile(0.975, freedom));
     (normal / student).powi(2)
 }

@@ -13,25 +13,25 @@ use neph_model::{Instant, Local, PeerReport, Span};
 use crate::direction::Direction;
 
 /// Number of messages in the mean.
-const SHARING: u8 = 8;
+const MAX_MEAN_WEIGHT: u8 = 8;
 /// Number of messages in the spread; the mean has at most the weight of this many.
 const MAX_MESSAGES: u8 = 12;
 /// Minimum number of messages for a spread.
 const MIN_MESSAGES: u8 = 4;
 /// Ratio of standard deviation to mean deviation of a normal distribution.
-const TO_DEVIATION: f64 = 1.253_314;
+const DEVIATION_RATIO: f64 = 1.253_314;
 /// A direction has moved if it exceeds the required change by this many standard errors.
 const ERRORS_IF_MOVED: f64 = 3.0;
 /// It has not moved if it is below by this many: both directions rarely move at once.
 const ERRORS_IF_STAYED: f64 = 1.0;
 /// It has not moved if its change is below that of the other direction divided by this.
-const SMALL: i64 = 4;
+const SMALL_CHANGE_DIVISOR: i64 = 4;
 /// Longest interval between a flow's messages: above it, clocks drift too much for a direction.
-const FARTHEST: Span = Span::from_secs(5);
+const MAX_INTERVAL: Span = Span::from_secs(5);
 
 /// Limit of plausible times in nanoseconds. Times of a peer or a damaged file are clamped to it, so that
 /// differences and means do not overflow.
-const FAR: i64 = i64::MAX / 4;
+const MAX_TIME_NANOS: i64 = i64::MAX / 4;
 
 /// The skew of the latest messages of one level.
 #[derive(Clone, Copy, Debug)]
@@ -49,12 +49,12 @@ pub(crate) struct Skew {
 impl Skew {
     /// The skew of one message, from its send time, its round trip and the peer's data.
     pub(crate) fn of(sent: Instant<Local>, round_trip: Span, peer: &PeerReport) -> Self {
-        let sent = sent.nanos().clamp(-FAR, FAR);
+        let sent = sent.nanos().clamp(-MAX_TIME_NANOS, MAX_TIME_NANOS);
         let forward = peer.rx.nanos().saturating_sub(sent);
         let half = round_trip.nanos() / 2;
         Self {
             at: sent,
-            mean: forward.saturating_sub(half).clamp(-FAR, FAR),
+            mean: forward.saturating_sub(half).clamp(-MAX_TIME_NANOS, MAX_TIME_NANOS),
             spread: 0,
             messages: NonZeroU8::MIN,
         }
@@ -66,27 +66,27 @@ impl Skew {
     }
 
     /// Difference of a later message to these, without the drift of the clocks.
-    fn off(&self, later: &Self, drift: Drift) -> i64 {
-        let moved = later.mean - self.mean;
-        moved.saturating_sub(drift.over(later.at - self.at))
+    fn difference(&self, other: &Self, drift: Drift) -> i64 {
+        let change = other.mean - self.mean;
+        change.saturating_sub(drift.change_over(other.at - self.at))
     }
 
     /// Adds a message of the same level.
-    pub(crate) fn merge(&mut self, later: &Self, drift: Drift) {
-        let off = self.off(later, drift).unsigned_abs();
-        let off = u32::try_from(off).unwrap_or(u32::MAX);
+    pub(crate) fn merge(&mut self, other: &Self, drift: Drift) {
+        let difference = self.difference(other, drift).unsigned_abs();
+        let difference = u32::try_from(difference).unwrap_or(u32::MAX);
         let before = u32::from(self.messages.get());
         let (above, below) = (
-            off.saturating_sub(self.spread),
-            self.spread.saturating_sub(off),
+            difference.saturating_sub(self.spread),
+            self.spread.saturating_sub(difference),
         );
         self.spread = self.spread + above / before - below / before;
         if self.messages.get() < MAX_MESSAGES {
             self.messages = self.messages.saturating_add(1);
         }
-        let messages = i64::from(self.messages.get().min(SHARING));
-        self.at += (later.at - self.at) / messages;
-        self.mean += (later.mean - self.mean) / messages;
+        let messages = i64::from(self.messages.get().min(MAX_MEAN_WEIGHT));
+        self.at += (other.at - self.at) / messages;
+        self.mean += (other.mean - self.mean) / messages;
     }
 
     /// Takes over the spread of the flow's earlier messages.
@@ -101,51 +101,51 @@ impl Skew {
 pub(crate) struct Drift {
     /// Nanoseconds per second.
     rate: i64,
-    /// Number of messages that it was learned from, up to [`INERTIA`].
-    learnt: i64,
+    /// Number of messages that it was learned from, up to [`STEP_DIVISOR`].
+    learned_count: i64,
 }
 
 /// Maximum change of the rate per step, nanoseconds per second: jitter is no drift.
-const LARGEST_STEP: i64 = 100_000;
+const MAX_RATE_STEP: i64 = 100_000;
 /// The weight of a step is one of this many.
-const INERTIA: i64 = 256;
+const STEP_DIVISOR: i64 = 256;
 /// Possible change of the rate itself, nanoseconds per second.
-const UNSTEADY: i64 = 5_000;
+const RATE_UNCERTAINTY: i64 = 5_000;
 
 impl Drift {
     /// Learns from two consecutive messages of a flow on one path.
-    pub(crate) fn learn(&mut self, known: &Skew, later: &Skew) {
-        let between = later.at - known.at;
+    pub(crate) fn learn(&mut self, earlier: &Skew, later: &Skew) {
+        let elapsed = later.at - earlier.at;
         // Less than a millisecond is too short for a rate.
-        if between < 1_000_000 {
+        if elapsed < 1_000_000 {
             return;
         }
-        let rate = i128::from(later.mean - known.mean) * 1_000_000_000 / i128::from(between);
-        let off = i64::try_from(rate)
+        let rate = i128::from(later.mean - earlier.mean) * 1_000_000_000 / i128::from(elapsed);
+        let difference = i64::try_from(rate)
             .unwrap_or(i64::MAX)
             .saturating_sub(self.rate);
-        self.learnt = (self.learnt + 1).min(INERTIA);
-        self.rate += off.clamp(-LARGEST_STEP, LARGEST_STEP) / INERTIA;
+        self.learned_count = (self.learned_count + 1).min(STEP_DIVISOR);
+        self.rate += difference.clamp(-MAX_RATE_STEP, MAX_RATE_STEP) / STEP_DIVISOR;
     }
 
     /// Change of skews after this time, nanoseconds.
-    fn over(self, between: i64) -> i64 {
-        by_second(self.rate, between)
+    fn change_over(self, elapsed: i64) -> i64 {
+        nanos_after(self.rate, elapsed)
     }
 
     /// Possible error of that change.
-    fn doubt(self, between: i64) -> i64 {
-        by_second(
-            UNSTEADY + LARGEST_STEP * (INERTIA - self.learnt) / INERTIA,
-            between,
+    fn uncertainty(self, elapsed: i64) -> i64 {
+        nanos_after(
+            RATE_UNCERTAINTY + MAX_RATE_STEP * (STEP_DIVISOR - self.learned_count) / STEP_DIVISOR,
+            elapsed,
         )
     }
 }
 
 /// Nanoseconds for a rate per second, after this time.
-fn by_second(rate: i64, between: i64) -> i64 {
-    let moved = i128::from(rate) * i128::from(between) / 1_000_000_000;
-    i64::try_from(moved).unwrap_or(0)
+fn nanos_after(rate: i64, elapsed: i64) -> i64 {
+    let change = i128::from(rate) * i128::from(elapsed) / 1_000_000_000;
+    i64::try_from(change).unwrap_or(0)
 }
 
 /// A change of a flow's base latency, as far as its direction depends on it.
@@ -168,23 +168,23 @@ enum Movement {
 /// The direction that moved by more than half of the smallest total change; `None` if the flow's jitter could
 /// explain either result.
 pub(crate) fn direction(old: &Skew, new: &Skew, step: &Step, drift: Drift) -> Option<Direction> {
-    let known = old.messages.get() + new.messages.get();
-    if step.interval > FARTHEST || known < MIN_MESSAGES + 2 {
+    let message_count = old.messages.get() + new.messages.get();
+    if step.interval > MAX_INTERVAL || message_count < MIN_MESSAGES + 2 {
         return None;
     }
-    let drifted = drift.doubt((new.at - old.at).abs());
-    let doubt = |errors: f64| error(old, new, errors).saturating_add(drifted);
-    let (certain, likely) = (doubt(ERRORS_IF_MOVED), doubt(ERRORS_IF_STAYED));
-    let off = old.off(new, drift);
+    let drift_error = drift.uncertainty((new.at - old.at).abs());
+    let margin = |errors: f64| standard_errors(old, new, errors).saturating_add(drift_error);
+    let (moved_margin, stayed_margin) = (margin(ERRORS_IF_MOVED), margin(ERRORS_IF_STAYED));
+    let difference = old.difference(new, drift);
     let half = (step.after - step.before).nanos() / 2;
-    let (forward, reverse) = (half.saturating_add(off), half.saturating_sub(off));
-    let greatest = forward.saturating_abs().max(reverse.saturating_abs());
-    let min_change = (step.tolerance.nanos() / 2).max(greatest / SMALL);
-    let movement = |moved: i64| {
-        let moved = moved.saturating_abs();
+    let (forward, reverse) = (half.saturating_add(difference), half.saturating_sub(difference));
+    let largest_change = forward.saturating_abs().max(reverse.saturating_abs());
+    let min_change = (step.tolerance.nanos() / 2).max(largest_change / SMALL_CHANGE_DIVISOR);
+    let movement = |change: i64| {
+        let change = change.saturating_abs();
         let (has_moved, has_stayed) = (
-            moved.saturating_sub(certain) > min_change,
-            moved.saturating_add(likely) <= min_change,
+            change.saturating_sub(moved_margin) > min_change,
+            change.saturating_add(stayed_margin) <= min_change,
         );
         (has_moved || has_stayed).then_some(if has_moved {
             Movement::Moved
@@ -202,13 +202,13 @@ pub(crate) fn direction(old: &Skew, new: &Skew, step: &Step, drift: Drift) -> Op
 
 /// This many standard errors of the difference of two means, nanoseconds. Uses the wider spread of both,
 /// because a few messages may be close at random.
-fn error(old: &Skew, new: &Skew, errors: f64) -> i64 {
-    let deviation = f64::from(old.spread.max(new.spread)) * TO_DEVIATION;
+fn standard_errors(old: &Skew, new: &Skew, errors: f64) -> i64 {
+    let deviation = f64::from(old.spread.max(new.spread)) * DEVIATION_RATIO;
     let part = |skew: &Skew| 1.0 / f64::from(skew.messages.get());
-    let error = errors * deviation * (part(old) + part(new)).sqrt();
+    let standard_errors = errors * deviation * (part(old) + part(new)).sqrt();
     #[expect(clippy::cast_possible_truncation, reason = "below a minute")]
-    let error = error.ceil() as i64;
-    error
+    let standard_errors = standard_errors.ceil() as i64;
+    standard_errors
 }
 
 #[cfg(test)]

@@ -7,12 +7,12 @@ use crate::sweep::Sweep;
 use crate::view::{FlowHistory, Spectrum, SpectrumBin};
 
 /// Maximum number of columns, and minimum if flows have enough messages.
-const COLUMNS: i64 = 1000;
-const ENOUGH: i64 = 240;
+const MAX_COLUMNS: i64 = 1000;
+const MIN_COLUMNS: i64 = 240;
 /// Maximum number of rows.
-const ROWS: i64 = 250;
+const MAX_ROWS: i64 = 250;
 /// Minimum height of a row: nearer latencies are one path, independent of timestamps.
-const MIN_ROW: Span = Span::from_micros(50);
+const MIN_ROW_HEIGHT: Span = Span::from_micros(50);
 
 /// Time and its division, which all grids of a view share.
 #[derive(Clone, Copy, Debug)]
@@ -33,10 +33,10 @@ impl Frame {
     pub(crate) fn columns(self) -> (Span, i64) {
         let duration = (self.until - self.from).nanos().max(1);
         let mut step = self.bin.nanos();
-        while duration / step < ENOUGH && step / 2 >= self.interval.nanos().max(1) {
+        while duration / step < MIN_COLUMNS && step / 2 >= self.interval.nanos().max(1) {
             step /= 2;
         }
-        while duration / step >= COLUMNS {
+        while duration / step >= MAX_COLUMNS {
             step *= 2;
         }
         (Span::from_nanos(step), duration / step + 1)
@@ -63,19 +63,19 @@ pub(crate) fn spectrum(flows: &[&FlowHistory], frame: Frame) -> Spectrum {
         bases().min().unwrap_or_default(),
         bases().max().unwrap_or_default(),
     );
-    let mut row = MIN_ROW;
-    while (highest - lowest).nanos().div_euclid(row.nanos()) >= ROWS - 1 {
+    let mut row = MIN_ROW_HEIGHT;
+    while (highest - lowest).nanos().div_euclid(row.nanos()) >= MAX_ROWS - 1 {
         row = row.times(2);
     }
-    let sweep = Sweep::over(flows.iter().copied(), row);
+    let sweep = Sweep::from_flows(flows.iter().copied(), row);
     let first = lowest.nanos().div_euclid(row.nanos());
-    let columns_of_levels = sweep.at(frame.middles(step, columns), |levels| {
+    let levels_by_column = sweep.level_row(frame.middles(step, columns), |levels| {
         levels
             .iter()
-            .map(|(at, flows)| (*at - first, *flows))
+            .map(|(level_row, flows)| (*level_row - first, *flows))
             .collect::<Vec<_>>()
     });
-    let bins = (0..).zip(columns_of_levels).flat_map(|(column, levels)| {
+    let bins = (0..).zip(levels_by_column).flat_map(|(column, levels)| {
         levels.into_iter().map(move |(row, flows)| SpectrumBin {
             column,
             row: u32::try_from(row).expect("no base latency is below the lowest"),
@@ -102,7 +102,7 @@ mod tests {
     }
 
     impl Frame {
-        fn with(self, interval: Span) -> Self {
+        fn with_interval(self, interval: Span) -> Self {
             Self { interval, ..self }
         }
     }
@@ -120,7 +120,7 @@ mod tests {
     fn a_short_run_has_columns_as_fine_as_its_messages_and_a_long_one_not_too_many() {
         let columns = |seconds: i64, interval| {
             let interval = Span::from_millis(interval);
-            frame(seconds).with(interval).columns()
+            frame(seconds).with_interval(interval).columns()
         };
         let millis = |millis: i64| Span::from_millis(millis);
         assert_eq!(columns(60, 1000), (Span::from_micros(1_250_000), 49));
@@ -131,7 +131,7 @@ mod tests {
         assert_eq!(columns(60, 30_000), (millis(20_000), 4));
         assert_eq!(columns(0, 1).1, 1);
         for seconds in 1..2000 {
-            let (_, columns) = frame(seconds * 97).with(millis(1)).columns();
+            let (_, columns) = frame(seconds * 97).with_interval(millis(1)).columns();
             assert!((240..=1000).contains(&columns), "{seconds}: {columns}");
         }
     }

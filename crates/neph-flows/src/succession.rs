@@ -8,10 +8,10 @@ use std::collections::{BTreeMap, VecDeque};
 
 use neph_model::{FleetMessage, Instant, Local, Slot, Span};
 
-use crate::flow::{Flow, Past};
+use crate::flow::{Flow, FlowSnapshot};
 
 /// Maximum number of finished flows, if flows are replaced: 80 bytes each.
-const MAX_OVER: usize = 1 << 19;
+const MAX_FINISHED: usize = 1 << 19;
 
 /// The flows of all slots; see the module.
 #[derive(Debug)]
@@ -19,19 +19,19 @@ pub(crate) struct Succession {
     /// By slot.
     current: Vec<Option<Flow>>,
     /// Flows with pending detector events: by slot and number of earlier flows of the slot.
-    leaving: BTreeMap<(Slot, u32), Flow>,
+    pending: BTreeMap<(Slot, u32), Flow>,
     /// Sorted by time within a slot.
-    over: VecDeque<Past>,
-    pub(crate) most_over: usize,
+    finished: VecDeque<FlowSnapshot>,
+    pub(crate) max_finished: usize,
 }
 
 impl Default for Succession {
     fn default() -> Self {
         Self {
             current: Vec::new(),
-            leaving: BTreeMap::new(),
-            over: VecDeque::new(),
-            most_over: MAX_OVER,
+            pending: BTreeMap::new(),
+            finished: VecDeque::new(),
+            max_finished: MAX_FINISHED,
         }
     }
 }
@@ -46,29 +46,29 @@ impl Succession {
     }
 
     /// Replaces the flow of the message's slot by a new one. The detector has no more events for the slot's
-    /// first `received` flows, so these are finished. Beyond the maximum, drops the oldest and returns the
+    /// first `detector_nth` flows, so these are finished. Beyond the maximum, drops the oldest and returns the
     /// time until which.
     pub(crate) fn renew(
         &mut self,
         message: &FleetMessage,
-        received: u32,
+        detector_nth: u32,
     ) -> Option<Instant<Local>> {
         let slot = message.slot;
         let current = self.current.get_mut(slot.0 as usize)?;
         let next = current.as_ref().map_or(0, |flow| flow.nth() + 1);
-        if let Some(old) = current.replace(Flow::begun_by(message, next)) {
-            self.leaving.insert((slot, old.nth()), old);
+        if let Some(old) = current.replace(Flow::from_first_message(message, next)) {
+            self.pending.insert((slot, old.nth()), old);
         }
-        let mut forgotten = None;
-        while let Some(entry) = self.leaving.range((slot, 0)..(slot, received)).next() {
+        let mut dropped_until = None;
+        while let Some(entry) = self.pending.range((slot, 0)..(slot, detector_nth)).next() {
             let key = *entry.0;
-            let past = self.leaving.remove(&key).map(|flow| flow.past(slot, None));
-            if self.over.len() >= self.most_over {
-                forgotten = forgotten.max(self.over.pop_front().map(|past| past.until()));
+            let snapshot = self.pending.remove(&key).map(|flow| flow.snapshot(slot, None));
+            if self.finished.len() >= self.max_finished {
+                dropped_until = dropped_until.max(self.finished.pop_front().map(|snapshot| snapshot.until()));
             }
-            self.over.extend(past);
+            self.finished.extend(snapshot);
         }
-        forgotten
+        dropped_until
     }
 
     /// The flow of a message, which continues with it or begins.
@@ -77,7 +77,7 @@ impl Succession {
         if self.current.len() <= index {
             self.current.resize_with(index + 1, || None);
         }
-        self.current[index].get_or_insert_with(|| Flow::begun_by(message, 0))
+        self.current[index].get_or_insert_with(|| Flow::from_first_message(message, 0))
     }
 
     /// The flow with `nth` flows before it on its slot, unless it is finished.
@@ -85,36 +85,36 @@ impl Succession {
         let current = self.current.get_mut(slot.0 as usize)?.as_mut();
         match current.filter(|flow| flow.nth() == nth) {
             Some(flow) => Some(flow),
-            None => self.leaving.get_mut(&(slot, nth)),
+            None => self.pending.get_mut(&(slot, nth)),
         }
     }
 
     /// The finished flow that a slot had at a moment, if it had a base latency by then.
-    pub(crate) fn find_over(&mut self, slot: Slot, at: Instant<Local>) -> Option<&mut Past> {
-        let flows = self.over.iter_mut().rev();
+    pub(crate) fn find_finished(&mut self, slot: Slot, at: Instant<Local>) -> Option<&mut FlowSnapshot> {
+        let flows = self.finished.iter_mut().rev();
         flows
-            .filter(|past| past.slot() == slot)
-            .find(|past| past.was_known(at))
+            .filter(|snapshot| snapshot.slot() == slot)
+            .find(|snapshot| snapshot.had_base_at(at))
     }
 
     /// All flows by slot, then by time. `detector` returns the flow of a slot that it has reached, and that
     /// flow's base latency in full precision.
-    pub(crate) fn end(self, detector: impl Fn(Slot) -> (u32, Option<Span>)) -> Vec<Past> {
-        let mut pasts: Vec<Past> = self.over.into();
-        let look = |slot: Slot, flow: &Flow| {
+    pub(crate) fn end(self, detector: impl Fn(Slot) -> (u32, Option<Span>)) -> Vec<FlowSnapshot> {
+        let mut snapshots: Vec<FlowSnapshot> = self.finished.into();
+        let to_snapshot = |slot: Slot, flow: &Flow| {
             let (nth, base) = detector(slot);
-            flow.past(slot, base.filter(|_| flow.nth() == nth))
+            flow.snapshot(slot, base.filter(|_| flow.nth() == nth))
         };
-        let leaving = self.leaving.iter();
-        pasts.extend(leaving.map(|(&(slot, _), flow)| look(slot, flow)));
+        let pending = self.pending.iter();
+        snapshots.extend(pending.map(|(&(slot, _), flow)| to_snapshot(slot, flow)));
         for (slot, flow) in (0..).map(Slot).zip(&self.current) {
-            pasts.extend(flow.as_ref().map(|flow| look(slot, flow)));
+            snapshots.extend(flow.as_ref().map(|flow| to_snapshot(slot, flow)));
         }
         // Within a slot they are sorted by time already, and a stable sort keeps that.
-        if !pasts.is_sorted_by_key(Past::slot) {
-            pasts.sort_by_key(Past::slot);
+        if !snapshots.is_sorted_by_key(FlowSnapshot::slot) {
+            snapshots.sort_by_key(FlowSnapshot::slot);
         }
-        pasts
+        snapshots
     }
 }
 

@@ -20,7 +20,7 @@ pub(crate) struct Sweep {
 
 impl Sweep {
     /// The segments of `flows`, with base latencies to within half of `cell`, which is above zero.
-    pub(crate) fn over<'a>(flows: impl Iterator<Item = &'a FlowHistory>, cell: Span) -> Self {
+    pub(crate) fn from_flows<'a>(flows: impl Iterator<Item = &'a FlowHistory>, cell: Span) -> Self {
         let cell = cell.nanos().max(1);
         let mut events = Vec::new();
         for segment in flows.flat_map(|flow| &flow.segments) {
@@ -37,18 +37,18 @@ impl Sweep {
         Span::from_nanos(row * self.cell + self.cell / 2)
     }
 
-    /// Calls back with the levels at each of `moments`, which must ascend.
+    /// Calls back with the levels at each of `times`, which must ascend.
     pub(crate) fn at<T>(
         &self,
-        moments: impl Iterator<Item = Instant<Local>>,
-        mut report: impl FnMut(&Levels) -> T,
+        times: impl Iterator<Item = Instant<Local>>,
+        mut evaluate: impl FnMut(&Levels) -> T,
     ) -> Vec<T> {
         let mut levels = Levels::new();
         let mut remaining = self.events.iter().peekable();
-        moments
+        times
             .map(|moment| {
                 while let Some((_, row, change)) =
-                    remaining.next_if(|(when, _, _)| *when <= moment.nanos())
+                    remaining.next_if(|(time, _, _)| *time <= moment.nanos())
                 {
                     let flows = levels.entry(*row).or_default();
                     // Ends and starts at the same moment are unordered: the sum is correct after all of them.
@@ -57,7 +57,7 @@ impl Sweep {
                         levels.remove(row);
                     }
                 }
-                report(&levels)
+                evaluate(&levels)
             })
             .collect()
     }
@@ -80,9 +80,9 @@ mod tests {
             flow(&[(5, 30, 101)]),
             flow(&[]),
         ];
-        let sweep = Sweep::over(flows.iter(), Span::from_nanos(10));
-        let moments = [2, 7, 10, 29, 30].map(Instant::from_nanos);
-        let rows = sweep.at(moments.into_iter(), |levels| {
+        let sweep = Sweep::from_flows(flows.iter(), Span::from_nanos(10));
+        let times = [2, 7, 10, 29, 30].map(Instant::from_nanos);
+        let rows = sweep.at(times.into_iter(), |levels| {
             levels
                 .iter()
                 .map(|(row, flows)| (*row, *flows))

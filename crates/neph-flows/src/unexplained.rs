@@ -10,9 +10,9 @@ use neph_model::{Instant, Local, Span};
 use crate::hidden::HiddenTimes;
 
 /// After this time the queues during a stay are known.
-const KNOWN: Span = Span::from_secs(60);
+const SETTLE_DELAY: Span = Span::from_secs(60);
 /// Maximum number of waiting stays; beyond it, the oldest are compared with the queues known so far.
-const MAX_WAITING: usize = 1 << 16;
+const MAX_QUEUE_LEN: usize = 1 << 16;
 
 /// Consecutive messages at one latency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,21 +28,21 @@ pub(crate) struct Row {
 /// The stays of the flows to one endpoint.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct UnexplainedTime {
-    waiting: VecDeque<Row>,
+    queue: VecDeque<Row>,
     time: Span,
 }
 
 impl UnexplainedTime {
     /// Adds a finished stay that was not reported as a path.
     pub(crate) fn push(&mut self, row: Row) {
-        self.waiting.push_back(row);
+        self.queue.push_back(row);
     }
 
     /// Whether stays should be compared with the queues now: about once a minute.
     pub(crate) fn is_due(&self, now: Instant<Local>) -> bool {
-        let oldest = self.waiting.front();
-        oldest.is_some_and(|row| now - row.until > KNOWN.times(2))
-            || self.waiting.len() > MAX_WAITING
+        let oldest = self.queue.front();
+        oldest.is_some_and(|row| now - row.until > SETTLE_DELAY.times(2))
+            || self.queue.len() > MAX_QUEUE_LEN
     }
 
     /// Compares the waiting stays with the times of queues; all of them if `now` is `None`.
@@ -50,17 +50,17 @@ impl UnexplainedTime {
         &mut self,
         now: Option<Instant<Local>>,
         interval: Span,
-        queued: &HiddenTimes,
+        hidden_times: &HiddenTimes,
     ) {
-        while let Some(row) = self.waiting.front() {
-            let is_known = now.is_none_or(|now| now - row.until > KNOWN);
-            if !is_known && self.waiting.len() <= MAX_WAITING / 2 {
+        while let Some(row) = self.queue.front() {
+            let is_settled = now.is_none_or(|now| now - row.until > SETTLE_DELAY);
+            if !is_settled && self.queue.len() <= MAX_QUEUE_LEN / 2 {
                 break;
             }
             let total = interval.times(row.messages.into());
-            let hidden = queued.within(row.from, row.until + interval);
+            let hidden = hidden_times.hidden_between(row.from, row.until + interval);
             self.time += (total - hidden).max(Span::ZERO);
-            self.waiting.pop_front();
+            self.queue.pop_front();
         }
     }
 
@@ -116,10 +116,10 @@ mod tests {
         unexplained.push(row(100, 119));
         assert!(!unexplained.is_due(at(239)) && unexplained.is_due(at(240)));
         unexplained.push(row(150, 169));
-        let queued = HiddenTimes::new(&[(at(90), at(140))], Span::ZERO);
-        unexplained.settle(Some(at(190)), Span::from_secs(1), &queued);
+        let hidden_times = HiddenTimes::new(&[(at(90), at(140))], Span::ZERO);
+        unexplained.settle(Some(at(190)), Span::from_secs(1), &hidden_times);
         assert_eq!(unexplained.time(), Span::ZERO);
-        unexplained.settle(None, Span::from_secs(1), &queued);
+        unexplained.settle(None, Span::from_secs(1), &hidden_times);
         assert_eq!(unexplained.time(), Span::from_secs(20));
     }
 

@@ -40,59 +40,60 @@ impl<'a> ObservedTime<'a> {
     }
 
     /// The observed time of the flows, and the part that rates exclude.
-    pub(crate) fn watched(&self, changes: &[&PathChange]) -> (Span, Hidden) {
-        let is_hidden = |change: &&&PathChange| !self.counts(change);
-        let (mut watched, mut hidden) = (Span::ZERO, Hidden::default());
+    pub(crate) fn observed_time(&self, changes: &[&PathChange]) -> (Span, Hidden) {
+        let is_hidden = |change: &&&PathChange| !self.is_observed(change);
+        let (mut observed_time, mut hidden) = (Span::ZERO, Hidden::default());
         hidden.changes = changes.iter().filter(is_hidden).count() as u64;
         for flow in self.flows {
-            let (Some(begin), Some(last)) = (begin(flow), flow.segments.last()) else {
+            let (Some(start), Some(last)) = (first_base_start(flow), flow.segments.last()) else {
                 continue;
             };
-            let learnt = self.learnt(begin).min(last.until);
-            watched += last.until - begin;
-            hidden.time += self.hidden_times.within(begin, last.until);
-            hidden.learning += learnt - begin - self.hidden_times.within(begin, learnt);
+            let learning_end = self.learning_end(start).min(last.until);
+            observed_time += last.until - start;
+            hidden.time += self.hidden_times.hidden_between(start, last.until);
+            let hidden_learning = self.hidden_times.hidden_between(start, learning_end);
+            hidden.learning += learning_end - start - hidden_learning;
         }
-        (watched, hidden)
+        (observed_time, hidden)
     }
 
     /// Whether a change of these flows is in the time of rates.
-    pub(crate) fn counts(&self, change: &PathChange) -> bool {
+    pub(crate) fn is_observed(&self, change: &PathChange) -> bool {
         let moment = (change.slot, Some(change.at));
         let next = self
             .flows
-            .partition_point(|flow| (flow.slot, begin(flow)) <= moment);
+            .partition_point(|flow| (flow.slot, first_base_start(flow)) <= moment);
         let flow = next.checked_sub(1).map(|index| self.flows[index]);
-        let is_learnt = flow
-            .and_then(begin)
-            .is_none_or(|begin| self.learnt(begin) <= change.at);
-        is_learnt && !self.hidden_times.hides(change.at)
+        let is_past_learning = flow
+            .and_then(first_base_start)
+            .is_none_or(|start| self.learning_end(start) <= change.at);
+        is_past_learning && !self.hidden_times.contains(change.at)
     }
 
     /// When changes of a flow that began then become detectable.
-    fn learnt(&self, begin: Instant<Local>) -> Instant<Local> {
-        if Some(begin) <= self.horizon {
-            return begin;
+    fn learning_end(&self, start: Instant<Local>) -> Instant<Local> {
+        if Some(start) <= self.horizon {
+            return start;
         }
         // A queue delays learning.
-        self.hidden_times.over(begin) + self.learning
+        self.hidden_times.end_of_queue(start) + self.learning
     }
 }
 
 /// When a flow's first base latency began.
-fn begin(flow: &FlowHistory) -> Option<Instant<Local>> {
+fn first_base_start(flow: &FlowHistory) -> Option<Instant<Local>> {
     flow.segments.first().map(|segment| segment.from)
 }
 
 /// Whether flows are too short to detect a path change.
 pub(crate) fn is_too_short(fleet: &Fleet, settings: &Settings, measured: Span) -> bool {
-    let life = fleet
+    let lifetime = fleet
         .lifetime
         .map_or(measured, |lifetime| lifetime.min(measured));
     let rule = settings.detection;
     // A window with most messages at the new latency reports it; with jitter one window is not enough.
-    let report = i64::from(rule.window) + i64::from(rule.quorum);
-    life < fleet.interval.times(rule.learning() + report)
+    let report_messages = i64::from(rule.window) + i64::from(rule.quorum);
+    lifetime < fleet.interval.times(rule.learning() + report_messages)
 }
 
 #[cfg(test)]

@@ -8,15 +8,15 @@ use crate::unexplained::Row;
 use crate::view::Evidence;
 
 /// After this many messages at its base latency a flow has returned to it.
-const BACK: u8 = 4;
+const RETURN_MESSAGES: u8 = 4;
 /// Messages at the base latency that are older than this many windows give no direction: other levels lie in
-/// between. Their mean lags behind the latest by [`MEAN`] messages.
-const STALE: i64 = 2;
-const MEAN: i64 = 8;
+/// between. Their mean lags behind the latest by [`MEAN_LAG_MESSAGES`] messages.
+const MAX_BASE_AGE_WINDOWS: i64 = 2;
+const MEAN_LAG_MESSAGES: i64 = 8;
 /// A level that is no path has lasted if it held for this many consecutive windows.
-const LASTS: u32 = 2;
+const MIN_LASTING_WINDOWS: u32 = 2;
 /// Maximum number of rows of one level; later ones count with the last.
-const ROWS: usize = 16;
+const MAX_ROWS: usize = 16;
 
 /// The common properties of the messages of one level.
 #[derive(Clone, Copy, Debug)]
@@ -30,11 +30,11 @@ struct Traits {
 
 impl Traits {
     /// From a reply; its round trip excludes the drift that all flows share.
-    fn of(sent: Instant<Local>, reply: &FleetReply, drifted: Span) -> Self {
+    fn of(sent: Instant<Local>, reply: &FleetReply, shared_drift: Span) -> Self {
         let peer = reply.peer_report;
         let round_trip = reply.network();
         Self {
-            round_trip: round_trip - drifted,
+            round_trip: round_trip - shared_drift,
             skew: peer.map(|peer| Skew::of(sent, round_trip, &peer)),
             ttl: reply.ttl,
             peer_ttl: peer.and_then(|peer| peer.ttl),
@@ -46,25 +46,28 @@ impl Traits {
     }
 
     /// The same, following another level of the flow.
-    fn following(mut self, before: Option<&Self>) -> Self {
-        let before = before.and_then(|before| before.skew);
-        if let (Some(skew), Some(before)) = (&mut self.skew, before) {
-            skew.inherit(&before);
+    fn inherit_skew(mut self, previous: Option<&Self>) -> Self {
+        let previous = previous.and_then(|previous| previous.skew);
+        if let (Some(skew), Some(previous)) = (&mut self.skew, previous) {
+            skew.inherit(&previous);
         }
         self
     }
 
     /// Whether its latest messages are too old to be those just before the change.
     fn is_stale(&self, claim: &Claim) -> bool {
-        let far = claim.interval.times(MEAN + STALE * i64::from(claim.window));
-        self.skew.is_some_and(|skew| claim.at - skew.at() > far)
+        let window = i64::from(claim.window);
+        let max_age = claim
+            .interval
+            .times(MEAN_LAG_MESSAGES + MAX_BASE_AGE_WINDOWS * window);
+        self.skew.is_some_and(|skew| claim.at - skew.at() > max_age)
     }
 
     /// Adds a message of the same level: the latest TTLs, the mean of skews.
     fn merge(&mut self, other: &Self, drift: Drift) {
         match (&mut self.skew, other.skew) {
-            (Some(known), Some(later)) => known.merge(&later, drift),
-            (slot, later) => *slot = later.or(*slot),
+            (Some(skew), Some(new_skew)) => skew.merge(&new_skew, drift),
+            (skew, new_skew) => *skew = new_skew.or(*skew),
         }
         self.ttl = other.ttl.or(self.ttl);
         self.peer_ttl = other.peer_ttl.or(self.peer_ttl);
@@ -78,15 +81,15 @@ struct OtherLevel {
     /// The latest consecutive messages at it.
     row: Row,
     /// The earlier rows that lasted.
-    lasted: Vec<Row>,
+    lasting_rows: Vec<Row>,
 }
 
 impl OtherLevel {
     fn of(traits: Traits, sent: Instant<Local>) -> Self {
         Self {
             traits,
-            row: begun(sent),
-            lasted: Vec::new(),
+            row: first_row(sent),
+            lasting_rows: Vec::new(),
         }
     }
 
@@ -94,7 +97,7 @@ impl OtherLevel {
     fn count(&mut self, sent: Instant<Local>, is_in_row: bool, window: u8) {
         if !is_in_row {
             self.close(window);
-            self.row = begun(sent);
+            self.row = first_row(sent);
             return;
         }
         self.row.until = self.row.until.max(sent);
@@ -103,22 +106,22 @@ impl OtherLevel {
 
     /// Keeps the latest row, if it lasted.
     fn close(&mut self, window: u8) {
-        if self.row.messages < LASTS * u32::from(window) {
+        if self.row.messages < MIN_LASTING_WINDOWS * u32::from(window) {
             return;
         }
-        let is_full = self.lasted.len() >= ROWS;
-        match self.lasted.last_mut() {
+        let is_full = self.lasting_rows.len() >= MAX_ROWS;
+        match self.lasting_rows.last_mut() {
             Some(last) if is_full => {
                 last.until = self.row.until;
                 last.messages = last.messages.saturating_add(self.row.messages);
             }
-            _ => self.lasted.push(self.row),
+            _ => self.lasting_rows.push(self.row),
         }
     }
 }
 
 /// A row's first message.
-const fn begun(sent: Instant<Local>) -> Row {
+const fn first_row(sent: Instant<Local>) -> Row {
     Row {
         from: sent,
         until: sent,
@@ -129,7 +132,7 @@ const fn begun(sent: Instant<Local>) -> Row {
 /// Levels of a flow's messages other than its base latency. There are two, so that a single late reply does
 /// not replace the new level. The first is the most recent one.
 #[derive(Clone, Debug, Default)]
-struct Others([Option<OtherLevel>; 2]);
+struct OtherLevels([Option<OtherLevel>; 2]);
 
 /// Rows that lasted: boxed, because few flows have any.
 #[derive(Clone, Debug, Default)]
@@ -139,11 +142,11 @@ struct Rows(Vec<Row>);
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Witness {
     /// Of the messages at the base latency.
-    settled: Option<Traits>,
+    base_traits: Option<Traits>,
     /// Of the other messages; dropped when the flow has returned to its base latency.
-    others: Option<Box<Others>>,
-    /// Messages at the base latency since the last other one, up to [`BACK`].
-    back: u8,
+    other_levels: Option<Box<OtherLevels>>,
+    /// Messages at the base latency since the last other one, up to [`RETURN_MESSAGES`].
+    base_messages: u8,
     /// Rows at levels that were neither the base latency nor reported as one.
     unexplained: Option<Box<Rows>>,
 }
@@ -171,22 +174,22 @@ impl Witness {
         &mut self,
         message: &FleetMessage,
         reply: &FleetReply,
-        base: Looking,
+        base: WitnessConditions,
         drift: &mut Drift,
     ) {
-        let new = Traits::of(message.sent, reply, base.drifted);
+        let new = Traits::of(message.sent, reply, base.shared_drift);
         let at_base = base
             .base
             .is_some_and(|base_latency| new.is_near(base_latency, base.tolerance));
         if !at_base {
-            return self.remember(new, message.sent, base, *drift);
+            return self.record_other_level(new, message.sent, base, *drift);
         }
-        self.back = (self.back + 1).min(BACK);
-        if self.back == BACK {
-            let removed = self.others.take();
-            self.forget(removed.into_iter().flat_map(|others| others.0), base.window);
+        self.base_messages = (self.base_messages + 1).min(RETURN_MESSAGES);
+        if self.base_messages == RETURN_MESSAGES {
+            let removed = self.other_levels.take();
+            self.forget(removed.into_iter().flat_map(|other_levels| other_levels.0), base.window);
         }
-        match &mut self.settled {
+        match &mut self.base_traits {
             Some(known) if known.is_near(new.round_trip, base.tolerance) => {
                 if let (Some(before), Some(now)) = (&known.skew, &new.skew) {
                     drift.learn(before, now);
@@ -199,13 +202,19 @@ impl Witness {
         }
     }
 
-    fn remember(&mut self, new: Traits, sent: Instant<Local>, looking: Looking, drift: Drift) {
-        let is_in_row = self.back == 0;
-        self.back = 0;
-        let Others(levels) = &mut **self.others.get_or_insert_default();
+    fn record_other_level(
+        &mut self,
+        new: Traits,
+        sent: Instant<Local>,
+        conditions: WitnessConditions,
+        drift: Drift,
+    ) {
+        let is_in_row = self.base_messages == 0;
+        self.base_messages = 0;
+        let OtherLevels(levels) = &mut **self.other_levels.get_or_insert_default();
         let near = |slot: &Option<OtherLevel>| {
             slot.as_ref()
-                .is_some_and(|other| other.traits.is_near(new.round_trip, looking.tolerance))
+                .is_some_and(|other| other.traits.is_near(new.round_trip, conditions.tolerance))
         };
         let is_latest = near(&levels[0]);
         if !is_latest {
@@ -214,21 +223,21 @@ impl Witness {
         if near(&levels[0]) {
             if let Some(known) = &mut levels[0] {
                 known.traits.merge(&new, drift);
-                known.count(sent, is_in_row && is_latest, looking.window);
+                known.count(sent, is_in_row && is_latest, conditions.window);
             }
             return;
         }
         let removed = levels[0].replace(OtherLevel::of(new, sent));
-        self.forget([removed], looking.window);
+        self.forget([removed], conditions.window);
     }
 
     /// Drops levels that were not reported as a base latency.
     fn forget(&mut self, levels: impl IntoIterator<Item = Option<OtherLevel>>, window: u8) {
         for mut level in levels.into_iter().flatten() {
             level.close(window);
-            if !level.lasted.is_empty() {
+            if !level.lasting_rows.is_empty() {
                 let rows = self.unexplained.get_or_insert_default();
-                rows.0.append(&mut level.lasted);
+                rows.0.append(&mut level.lasting_rows);
             }
         }
     }
@@ -240,22 +249,22 @@ impl Witness {
     }
 
     /// The levels other than the base latency, which are no longer needed.
-    fn take_others(&mut self) -> [Option<OtherLevel>; 2] {
-        self.back = 0;
-        self.others.take().map_or([None, None], |others| others.0)
+    fn take_other_levels(&mut self) -> [Option<OtherLevel>; 2] {
+        self.base_messages = 0;
+        self.other_levels.take().map_or([None, None], |other_levels| other_levels.0)
     }
 
     /// The evidence for a change; from here on the new level is the flow's base latency.
-    pub(crate) fn testify(&mut self, claim: &Claim) -> Evidence {
+    pub(crate) fn collect_evidence(&mut self, claim: &Claim) -> Evidence {
         let is_new = |other: &OtherLevel| other.traits.is_near(claim.after, claim.tolerance);
-        let others = self.take_others();
-        let new = others.iter().flatten().find(|other| is_new(other));
+        let other_levels = self.take_other_levels();
+        let new = other_levels.iter().flatten().find(|other| is_new(other));
         let new = new.map(|other| other.traits);
-        let between = others.map(|other| other.filter(|other| !is_new(other)));
+        let between = other_levels.map(|other| other.filter(|other| !is_new(other)));
         let was_unexplained = between.iter().any(Option::is_some);
         self.forget(between, claim.window);
-        let old = self.settled.take();
-        self.settled = new.map(|new| new.following(old.as_ref()));
+        let old = self.base_traits.take();
+        self.base_traits = new.map(|new| new.inherit_skew(old.as_ref()));
         let falls = claim.after < claim.before;
         let step = Step {
             before: claim.before,
@@ -268,7 +277,7 @@ impl Witness {
             reordered: falls && claim.overtaking.is_some_and(nearby),
             ttl: match (old, new) {
                 (Some(old), Some(new)) => {
-                    differ(old.ttl, new.ttl) || differ(old.peer_ttl, new.peer_ttl)
+                    ttls_differ(old.ttl, new.ttl) || ttls_differ(old.peer_ttl, new.peer_ttl)
                 }
                 _ => false,
             },
@@ -282,25 +291,25 @@ impl Witness {
 
     /// The flow's base latency is known for the first time.
     pub(crate) fn settle(&mut self) {
-        let [latest, _] = self.take_others();
-        self.settled = latest.map(|other| other.traits);
+        let [latest, _] = self.take_other_levels();
+        self.base_traits = latest.map(|other| other.traits);
     }
 }
 
 /// The reference for a reply.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Looking {
+pub(crate) struct WitnessConditions {
     /// The flow's base latency, if it has one.
     pub(crate) base: Option<Span>,
     /// The drift that all flows share.
-    pub(crate) drifted: Span,
+    pub(crate) shared_drift: Span,
     /// Largest difference to it that counts as near.
     pub(crate) tolerance: Span,
     /// Number of messages that establish a level.
     pub(crate) window: u8,
 }
 
-fn differ(first: Option<u8>, other: Option<u8>) -> bool {
+fn ttls_differ(first: Option<u8>, other: Option<u8>) -> bool {
     first.zip(other).is_some_and(|(first, other)| first != other)
 }
 

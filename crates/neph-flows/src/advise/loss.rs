@@ -5,7 +5,7 @@
 
 use super::LastingFlow;
 use crate::advice::LowestClassLoss;
-use crate::share::{Share, share_worth};
+use crate::share::{Share, share_of_cases};
 use crate::view::{Class, FlowHistory};
 
 /// A smaller additional loss is not reported.
@@ -18,19 +18,19 @@ pub(super) fn lowest_class_loss(
     flows_at_end: &[LastingFlow],
 ) -> Option<LowestClassLoss> {
     let (low, others) = classes.split_first()?;
-    let sum = |of: fn(&Class) -> u64| others.iter().map(of).sum::<u64>();
+    let sum = |count: fn(&Class) -> u64| others.iter().map(count).sum::<u64>();
     let (lost, sent) = (sum(|class| class.lost), sum(|class| class.sent));
     // If the losses of flows vary more than at random, they count as fewer messages.
-    let of = |is_low: bool| {
+    let class_dispersion = |is_low: bool| {
         let flows_of_class = flows_at_end
             .iter()
             .filter(|flow| (flow.class == Some(0)) == is_low);
         let flows_of_class = flows_of_class.filter_map(|flow| flows.get(flow.flow));
-        spread(flows_of_class.map(|flow| (flow.tally.lost, flow.tally.lost + flow.tally.replies)))
+        dispersion_ratio(flows_of_class.map(|flow| (flow.tally.lost, flow.tally.lost + flow.tally.replies)))
     };
-    let worth = of(true).max(of(false));
-    let low = share_of_fewer(low.lost, low.sent, worth)?;
-    let others = share_of_fewer(lost, sent, worth)?;
+    let dispersion = class_dispersion(true).max(class_dispersion(false));
+    let low = share_with_cases(low.lost, low.sent, dispersion)?;
+    let others = share_with_cases(lost, sent, dispersion)?;
     Some(LowestClassLoss {
         low,
         others,
@@ -38,10 +38,10 @@ pub(super) fn lowest_class_loss(
     })
 }
 
-fn share_of_fewer(hits: u64, n: u64, by: f64) -> Option<Share> {
+fn share_with_cases(hits: u64, n: u64, dispersion: f64) -> Option<Share> {
     #[expect(clippy::cast_precision_loss, reason = "a count")]
-    let cases = n as f64 / by;
-    share_worth(hits, n, cases)
+    let cases = n as f64 / dispersion;
+    share_of_cases(hits, n, cases)
 }
 
 /// Lower limit of the difference between two shares, with 97.5 % confidence (Newcombe 1998, method 10).
@@ -53,7 +53,7 @@ fn min_difference(low: &Share, others: &Share) -> f64 {
 
 /// Ratio of the variation of flows' losses to that expected at random, at least 1: Pearson's chi square over
 /// its degrees of freedom. 1 for a single flow.
-fn spread(flows: impl Iterator<Item = (u64, u64)>) -> f64 {
+fn dispersion_ratio(flows: impl Iterator<Item = (u64, u64)>) -> f64 {
     #[expect(clippy::cast_precision_loss, reason = "counts")]
     let flows: Vec<(f64, f64)> = flows
         .filter(|(_, n)| *n > 0)
@@ -66,10 +66,11 @@ fn spread(flows: impl Iterator<Item = (u64, u64)>) -> f64 {
     if flows.len() < 2 || share <= 0.0 || share >= 1.0 {
         return 1.0;
     }
-    let off = |(lost, n): &(f64, f64)| (lost - share * n).powi(2) / (n * share * (1.0 - share));
+    let squared_deviation =
+        |(lost, n): &(f64, f64)| (lost - share * n).powi(2) / (n * share * (1.0 - share));
     #[expect(clippy::cast_precision_loss, reason = "a count")]
     let freedom = (flows.len() - 1) as f64;
-    (flows.iter().map(off).sum::<f64>() / freedom).max(1.0)
+    (flows.iter().map(squared_deviation).sum::<f64>() / freedom).max(1.0)
 }
 
 #[cfg(test)]
@@ -80,19 +81,19 @@ mod tests {
     /// 100 / (100 x 0.2 x 0.8) = 12.5, over one degree of freedom.
     #[test]
     fn flows_that_lose_unlike_each_other_are_worth_less() {
-        let deviation = spread([(10, 100), (30, 100)].into_iter());
+        let deviation = dispersion_ratio([(10, 100), (30, 100)].into_iter());
         assert!((deviation - 12.5).abs() < 1e-12, "{deviation}");
-        assert!((spread([(10, 100), (10, 100)].into_iter()) - 1.0).abs() < 1e-12);
-        assert!((spread([(10, 100)].into_iter()) - 1.0).abs() < 1e-12);
-        assert!((spread([(0, 100), (0, 0), (0, 9)].into_iter()) - 1.0).abs() < 1e-12);
+        assert!((dispersion_ratio([(10, 100), (10, 100)].into_iter()) - 1.0).abs() < 1e-12);
+        assert!((dispersion_ratio([(10, 100)].into_iter()) - 1.0).abs() < 1e-12);
+        assert!((dispersion_ratio([(0, 100), (0, 0), (0, 9)].into_iter()) - 1.0).abs() < 1e-12);
     }
 
     /// Newcombe's own example: 56 of 70 against 48 of 80 differ by 0.0524 to 0.3339.
     #[test]
     fn the_least_difference_is_newcombes() {
         let (low, others) = (
-            share_of_fewer(56, 70, 1.0).unwrap(),
-            share_of_fewer(48, 80, 1.0).unwrap(),
+            share_with_cases(56, 70, 1.0).unwrap(),
+            share_with_cases(48, 80, 1.0).unwrap(),
         );
         let difference = min_difference(&low, &others);
         assert!((difference - 0.0524).abs() < 5e-5, "{difference}");

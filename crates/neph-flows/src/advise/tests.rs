@@ -181,7 +181,7 @@ fn few_flows_one_path_or_little_time_give_no_port_advice() {
 fn the_best_of_several_connections_follows_from_the_class_shares() {
     let classes =
         [(10, 0.5), (12, 0.3), (15, 0.2)].map(|(ms, share)| (Span::from_millis(ms), share));
-    let of = |connections| best_of(&classes, connections);
+    let of = |connections| expected_best(&classes, connections);
     assert!((of(1).chance - 0.5).abs() < 1e-12 && (of(2).chance - 0.75).abs() < 1e-12);
     assert_eq!(
         (of(1).p50, of(1).p99),

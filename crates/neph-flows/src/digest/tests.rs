@@ -300,7 +300,7 @@ fn beyond_the_maximum_only_the_latest_changes_are_reported() {
     let complete = world.digest().0.view();
     let truth = world.truth();
     let mut digest = Digest::new(&world.fleet(), Settings::default()).unwrap();
-    digest.changes = Changes::new(100);
+    digest.changes = PathChangeHistory::new(100);
     world.messages(&truth, |message| digest.push(message));
     digest.finish();
     assert_eq!(digest.changes(), complete.changes.len());
@@ -334,7 +334,7 @@ fn beyond_the_maximum_only_the_latest_changes_are_reported() {
 fn beyond_the_maximum_only_the_latest_ended_flows_are_reported() {
     let world = World::default();
     let mut digest = Digest::new(&world.fleet(), Settings::default()).unwrap();
-    digest.flows.most_over = 100;
+    digest.flows.max_finished = 100;
     for second in 0..40 {
         for slot in 0..64 {
             let seq = u32::try_from(second % 5).unwrap();
@@ -357,7 +357,7 @@ fn beyond_the_maximum_only_the_latest_ended_flows_are_reported() {
 #[test]
 fn replacing_the_first_flow_of_a_slot_discards_no_history() {
     let mut digest = Digest::new(&World::default().fleet(), Settings::default()).unwrap();
-    digest.flows.most_over = 2;
+    digest.flows.max_finished = 2;
     let mut flow = |slot: u32, number: u16| {
         let mut message = message(slot, 0, i64::from(number) * SECOND, 70_000_000);
         message.source_port += number * 100;

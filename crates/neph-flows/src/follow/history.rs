@@ -49,11 +49,11 @@ impl History {
 
     /// Withdraws a path change.
     pub(super) fn record_withdrawal(&mut self, at: Instant<Local>) {
-        self.changes.retain(|known| *known != at);
+        self.changes.retain(|route| *route != at);
     }
 
-    pub(super) fn record_result(&mut self, known: KnownRoute) {
-        self.routes.push_back(known);
+    pub(super) fn record_result(&mut self, route: KnownRoute) {
+        self.routes.push_back(route);
         if self.routes.len() > MAX_ENTRIES {
             self.routes.pop_front();
         }
@@ -61,19 +61,20 @@ impl History {
 
     /// Whether a route of the path since the last change is known.
     pub(super) fn is_traced(&self) -> bool {
-        let since = self.changes.back();
-        let is_of_it = |known: &KnownRoute| since.is_none_or(|at| known.first >= *at);
-        self.routes.iter().any(is_of_it)
+        let previous_change = self.changes.back();
+        let is_after_change =
+            |known: &KnownRoute| previous_change.is_none_or(|at| known.first >= *at);
+        self.routes.iter().any(is_after_change)
     }
 
     /// Whether the path changed again after this change.
-    pub(super) fn is_left(&self, change: Instant<Local>) -> bool {
+    pub(super) fn has_later_change(&self, change: Instant<Local>) -> bool {
         self.changes.iter().any(|at| *at > change)
     }
 
     /// Whether `after` lies completely on the path that began with this change. The moment of a change is
     /// known only to within an `interval`, the time between two messages.
-    pub(super) fn is_of(&self, change: Instant<Local>, after: &KnownRoute, interval: Span) -> bool {
+    pub(super) fn covers(&self, change: Instant<Local>, after: &KnownRoute, interval: Span) -> bool {
         let next = self.changes.iter().find(|at| **at > change);
         after.first >= change && next.is_none_or(|at| after.last + interval <= *at)
     }
@@ -88,17 +89,17 @@ impl History {
         after: &KnownRoute,
         interval: Span,
     ) -> Result<(RouteComparison, &KnownRoute), (UncomparedReason, Option<&KnownRoute>)> {
-        if !self.is_of(change, after, interval) {
+        if !self.covers(change, after, interval) {
             return Err((UncomparedReason::MovedOn, None));
         }
-        let since = self.changes.iter().rev().find(|at| **at < change);
+        let previous_change = self.changes.iter().rev().find(|at| **at < change);
         let is_before = |known: &&KnownRoute| {
-            known.last + interval <= change && since.is_none_or(|at| known.first >= *at)
+            known.last + interval <= change && previous_change.is_none_or(|at| known.first >= *at)
         };
         let Some(before) = self.routes.iter().rev().find(is_before) else {
             return Err((UncomparedReason::NoBefore, None));
         };
-        let Some(others) = differs(&before.route, &after.route) else {
+        let Some(others) = routers_differ(&before.route, &after.route) else {
             return Err((UncomparedReason::NoRouter, Some(before)));
         };
         let comparison = RouteComparison {
@@ -111,14 +112,14 @@ impl History {
 
 /// Whether two routes of a flow have different routers at some distance. `None` if no distance is known in
 /// both; a router that does not answer is no difference.
-fn differs(before: &FlowRoute, after: &FlowRoute) -> Option<bool> {
-    let known: Vec<bool> = before
+fn routers_differ(before: &FlowRoute, after: &FlowRoute) -> Option<bool> {
+    let differences: Vec<bool> = before
         .hops
         .iter()
         .zip(&after.hops)
         .filter_map(|(hop, other)| Some(hop.address? != other.address?))
         .collect();
-    (!known.is_empty()).then(|| known.contains(&true))
+    (!differences.is_empty()).then(|| differences.contains(&true))
 }
 
 #[cfg(test)]
@@ -187,8 +188,8 @@ mod tests {
             comparison(&[50], &[old], &after),
             Err(UncomparedReason::NoBefore)
         );
-        let since = known(&[3], 50, 60);
-        assert_eq!(comparison(&[50], &[since], &after), Ok((true, 60)));
+        let after_previous = known(&[3], 50, 60);
+        assert_eq!(comparison(&[50], &[after_previous], &after), Ok((true, 60)));
     }
 
     #[test]
@@ -210,9 +211,9 @@ mod tests {
         history.record_result(known(&[1], 20, 30));
         assert!(history.is_traced());
         history.record_change(at(50));
-        assert!(!history.is_traced() && history.is_left(at(40)));
+        assert!(!history.is_traced() && history.has_later_change(at(40)));
         history.record_withdrawal(at(50));
-        assert!(history.is_traced() && !history.is_left(at(40)));
+        assert!(history.is_traced() && !history.has_later_change(at(40)));
         history.record_change(at(100));
         let after = known(&[1], 150, 160);
         let comparison = history.compare(at(100), &after, INTERVAL);
@@ -224,7 +225,7 @@ mod tests {
 
     #[test]
     fn only_routers_that_answered_both_times_are_compared() {
-        let of = |before: &[u8], after: &[u8]| differs(&route(9, before), &route(9, after));
+        let of = |before: &[u8], after: &[u8]| routers_differ(&route(9, before), &route(9, after));
         assert_eq!(of(&[1, 2, 3], &[1, 2, 3]), Some(false));
         assert_eq!(of(&[1, 2, 3], &[1, 4, 3]), Some(true));
         assert_eq!(of(&[1, 0, 3], &[1, 4, 3]), Some(false));

@@ -11,9 +11,9 @@ use super::history::KnownRoute;
 
 /// A finished trace.
 #[derive(Clone, Debug)]
-pub(super) struct Finished {
+pub(super) struct FinishedTrace {
     pub(super) request: TraceRequest,
-    pub(super) known: KnownRoute,
+    pub(super) traced_route: KnownRoute,
     /// When it finished.
     pub(super) at: Instant<Local>,
 }
@@ -21,26 +21,26 @@ pub(super) struct Finished {
 /// Finished traces that wait; see the module.
 #[derive(Debug, Default)]
 pub(super) struct Pending {
-    by_slot: BTreeMap<Slot, Vec<Finished>>,
+    by_slot: BTreeMap<Slot, Vec<FinishedTrace>>,
     /// Almost sorted by time: traces take some seconds. Entries remain after they are reported.
-    certain: VecDeque<(Instant<Local>, Slot)>,
+    due: VecDeque<(Instant<Local>, Slot)>,
 }
 
 impl Pending {
     /// Waits until this moment.
-    pub(super) fn push(&mut self, slot: Slot, certain: Instant<Local>, finished: Finished) {
+    pub(super) fn push(&mut self, slot: Slot, due: Instant<Local>, finished: FinishedTrace) {
         self.by_slot.entry(slot).or_default().push(finished);
-        self.certain.push_back((certain, slot));
+        self.due.push_back((due, slot));
     }
 
     /// A slot with a trace that has waited long enough; each trace is returned once.
-    pub(super) fn certain(&mut self, now: Instant<Local>) -> Option<Slot> {
-        let next = self.certain.pop_front_if(|(at, _)| *at <= now);
+    pub(super) fn due(&mut self, now: Instant<Local>) -> Option<Slot> {
+        let next = self.due.pop_front_if(|(at, _)| *at <= now);
         next.map(|(_, slot)| slot)
     }
 
     /// The requests of a slot's traces.
-    pub(super) fn of(&mut self, slot: Slot) -> impl Iterator<Item = &mut TraceRequest> {
+    pub(super) fn requests_of(&mut self, slot: Slot) -> impl Iterator<Item = &mut TraceRequest> {
         let finished = self.by_slot.get_mut(&slot).into_iter().flatten();
         finished.map(|finished| &mut finished.request)
     }
@@ -49,26 +49,26 @@ impl Pending {
     pub(super) fn take_if(
         &mut self,
         slot: Slot,
-        is_over: impl Fn(&Finished) -> bool,
-    ) -> Vec<Finished> {
+        is_certain: impl Fn(&FinishedTrace) -> bool,
+    ) -> Vec<FinishedTrace> {
         let Some(finished) = self.by_slot.get_mut(&slot) else {
             return Vec::new();
         };
-        let over = finished.extract_if(.., |trace| is_over(trace)).collect();
+        let certain_traces = finished.extract_if(.., |trace| is_certain(trace)).collect();
         if finished.is_empty() {
             self.by_slot.remove(&slot);
         }
-        over
+        certain_traces
     }
 
     /// Removes all traces of a slot.
-    pub(super) fn take(&mut self, slot: Slot) -> Vec<Finished> {
+    pub(super) fn take(&mut self, slot: Slot) -> Vec<FinishedTrace> {
         self.by_slot.remove(&slot).unwrap_or_default()
     }
 
     /// Removes all traces.
-    pub(super) fn all(&mut self) -> impl Iterator<Item = (Slot, Finished)> + use<> {
-        let all = std::mem::take(&mut self.by_slot).into_iter();
-        all.flat_map(|(slot, finished)| finished.into_iter().map(move |trace| (slot, trace)))
+    pub(super) fn take_all(&mut self) -> impl Iterator<Item = (Slot, FinishedTrace)> + use<> {
+        let by_slot = std::mem::take(&mut self.by_slot).into_iter();
+        by_slot.flat_map(|(slot, finished)| finished.into_iter().map(move |trace| (slot, trace)))
     }
 }

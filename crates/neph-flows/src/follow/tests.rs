@@ -61,17 +61,17 @@ fn begun() -> RouteTracker {
 }
 
 fn take_certain(follow: &mut RouteTracker) -> Vec<Traced> {
-    std::mem::take(&mut follow.certain)
+    std::mem::take(&mut follow.results)
 }
 
 /// The trace whose turn it is met this router, asked at this second.
 fn traces(follow: &mut RouteTracker, hop: u8, target: i64) -> Vec<Traced> {
-    let request = follow.waiting.pop_front().expect("wanted");
+    let request = follow.queue.pop_front().expect("wanted");
     let traced = TracedFlow {
         route: route(request.port, &[hop]),
         answered: Some((at(target), at(target))),
     };
-    follow.keep(request, traced, at(target + 3));
+    follow.store_result(request, traced, at(target + 3));
     take_certain(follow)
 }
 
@@ -89,8 +89,8 @@ fn a_verdict_waits_until_no_further_change_can_be_reported() {
     follow.record_change(&change(20));
     assert!(traces(&mut follow, 2, 22).is_empty(), "who knows");
     let certain = at(22) + follow.report_delay;
-    assert_eq!(follow.pending.certain(certain - Span::from_nanos(1)), None);
-    let slot = follow.pending.certain(certain).expect("it is certain");
+    assert_eq!(follow.pending.due(certain - Span::from_nanos(1)), None);
+    let slot = follow.pending.due(certain).expect("it is certain");
     follow.decide(slot, Some(certain));
     let second = take_certain(&mut follow);
     assert_eq!(comparison(&second[0]), Some(Ok(true)));
@@ -136,19 +136,19 @@ fn a_path_that_was_left_before_it_was_traced_speaks_neither_for_nor_against_a_ch
 #[test]
 fn withdrawn_changes_are_not_traced_and_running_traces_are_marked() {
     let mut follow = begun();
-    follow.waiting.take(Slot(0));
+    follow.queue.take(Slot(0));
     // Without a route to compare with, one is still wanted.
     follow.record_change(&change(1));
     follow.record_withdrawal(&change(1));
-    let request = follow.waiting.of(Slot(0)).expect("wanted");
+    let request = follow.queue.get(Slot(0)).expect("wanted");
     assert!(request.change.is_none());
     assert_eq!(traces(&mut follow, 1, 5)[0].verdict, None);
     // With one, the trace that has not begun is dropped, and the others stay.
     follow.record_change(&change(12));
     follow.record_withdrawal(&change(1));
-    assert!(follow.waiting.of(Slot(0)).is_some());
+    assert!(follow.queue.get(Slot(0)).is_some());
     follow.record_withdrawal(&change(12));
-    assert!(follow.waiting.of(Slot(0)).is_none());
+    assert!(follow.queue.get(Slot(0)).is_none());
     // One that has begun tells, and that it is of no change.
     follow.record_change(&change(13));
     let begun = follow.next_trace().expect("wanted");

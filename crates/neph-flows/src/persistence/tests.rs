@@ -224,7 +224,7 @@ fn the_upper_bound_before_the_first_end_follows_from_time_blocks() {
 fn a_long_curve_is_thinned_and_keeps_its_end() {
     let stays: Vec<Stay> = (1..=10_000).map(|seconds| stay(seconds, true)).collect();
     let curve = curve(&stays, BIN).unwrap();
-    assert!(curve.points.len() <= POINTS + 2);
+    assert!(curve.points.len() <= MAX_POINTS + 2);
     assert!(curve.points.last().unwrap().surviving.abs() < 1e-9);
     assert!(stay_curve(&[], (BIN, BIN)).is_none());
 }

@@ -46,9 +46,9 @@ fn elsewhere_of(witness: &mut Witness) -> u32 {
 fn after_a_stretch_of(length: i64, end: (i64, i64)) -> (Option<Direction>, u32) {
     let (mut witness, mut drift) = (Witness::default(), Drift::default());
     let base = Some(Span::from_micros(20_000));
-    let looking = Looking {
+    let conditions = WitnessConditions {
         base,
-        drifted: Span::ZERO,
+        shared_drift: Span::ZERO,
         tolerance: TOLERANCE,
         window: 4,
     };
@@ -62,11 +62,11 @@ fn after_a_stretch_of(length: i64, end: (i64, i64)) -> (Option<Direction>, u32) 
         let message = reply(second, ways, 60);
         for _ in 0..20 {
             let mut other = witness.clone();
-            other.push(&message, message.reply().unwrap(), looking, &mut drift);
+            other.push(&message, message.reply().unwrap(), conditions, &mut drift);
         }
-        witness.push(&message, message.reply().unwrap(), looking, &mut drift);
+        witness.push(&message, message.reply().unwrap(), conditions, &mut drift);
     }
-    let evidence = witness.testify(&Claim {
+    let evidence = witness.collect_evidence(&Claim {
         at: Instant::from_nanos(change * 1_000_000_000),
         before: Span::from_micros(20_000),
         after: Span::from_micros(end.0 + end.1),
@@ -93,9 +93,9 @@ fn two_changes_reported_as_one_have_no_direction() {
 fn a_temporary_level_is_counted_and_scattered_messages_are_not() {
     let unexplained = |latency: fn(i64) -> i64| {
         let (mut witness, mut drift) = (Witness::default(), Drift::default());
-        let looking = Looking {
+        let conditions = WitnessConditions {
             base: Some(Span::from_micros(20_070)),
-            drifted: Span::ZERO,
+            shared_drift: Span::ZERO,
             tolerance: TOLERANCE,
             window: 4,
         };
@@ -106,7 +106,7 @@ fn a_temporary_level_is_counted_and_scattered_messages_are_not() {
                 10_000
             };
             let message = reply(second, (there, 10_000), 60);
-            witness.push(&message, message.reply().unwrap(), looking, &mut drift);
+            witness.push(&message, message.reply().unwrap(), conditions, &mut drift);
         }
         elsewhere_of(&mut witness)
     };
@@ -117,10 +117,10 @@ fn a_temporary_level_is_counted_and_scattered_messages_are_not() {
 /// 40 messages at one level, then 4 at another; what is said of it.
 fn testimony(before: (i64, i64), after: (i64, i64), ttls: (u8, u8)) -> Evidence {
     let (mut witness, mut drift) = (Witness::default(), Drift::default());
-    let sum = |(there, back): (i64, i64)| Span::from_micros(there + back);
-    let looking = Looking {
+    let sum = |(forward, reverse): (i64, i64)| Span::from_micros(forward + reverse);
+    let conditions = WitnessConditions {
         base: Some(sum(before)),
-        drifted: Span::ZERO,
+        shared_drift: Span::ZERO,
         tolerance: TOLERANCE,
         window: 4,
     };
@@ -134,12 +134,12 @@ fn testimony(before: (i64, i64), after: (i64, i64), ttls: (u8, u8)) -> Evidence 
         for other in 0..20 {
             let mut local = witness.clone();
             if other > 0 {
-                local.push(&message, reply, looking, &mut drift);
+                local.push(&message, reply, conditions, &mut drift);
             }
         }
-        witness.push(&message, reply, looking, &mut drift);
+        witness.push(&message, reply, conditions, &mut drift);
     }
-    witness.testify(&Claim {
+    witness.collect_evidence(&Claim {
         at: Instant::from_nanos(40_000_000_000),
         before: sum(before),
         after: sum(after),
@@ -184,5 +184,5 @@ fn without_peer_timestamps_there_is_no_evidence() {
         overtaking: None,
         drift: Drift::default(),
     };
-    assert_eq!(Witness::default().testify(&claim), Evidence::default());
+    assert_eq!(Witness::default().collect_evidence(&claim), Evidence::default());
 }

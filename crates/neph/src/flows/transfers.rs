@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use neph_documents::flows::TransfersFound;
-use neph_flows::{completions_of, turns};
+use neph_flows::{alternate_ports, completions_of};
 use neph_load::{TransferSpec, run_transfers, run_transfers_with};
 use neph_model::{
     ByteSize, ClassTransfer, Ending, ProbeKind, SourcePortOutcome, SourcePortTransfer, Span, Stop,
@@ -128,7 +128,7 @@ fn make_all(
             break;
         }
         let classes = watched.result.view.ports_by_class(endpoint);
-        let transfer_spec = task(args, spec, endpoint, turns(&classes, of_each));
+        let transfer_spec = task(args, spec, endpoint, alternate_ports(&classes, of_each));
         let target = target(spec, endpoint)?;
         if transfer_spec.source_ports.is_empty() {
             watched.result.transfers.push(TransfersFound::default());
@@ -253,7 +253,7 @@ mod tests {
         let classes = [vec![1, 2, 3], vec![4]];
         let stayed = |known, _: &SourcePortTransfer| known;
         let mut made = EndpointTransfers::new(0, &classes, &stayed, 1024);
-        for source_port in turns(&classes, 4) {
+        for source_port in alternate_ports(&classes, 4) {
             made.push(SourcePortTransfer {
                 source_port,
                 pass: 0,
@@ -283,7 +283,7 @@ mod tests {
             if transfer.source_port == 4 { 0 } else { known }
         };
         let mut made = EndpointTransfers::new(0, &classes, &taken, 1024);
-        for source_port in turns(&classes, 3) {
+        for source_port in alternate_ports(&classes, 3) {
             made.push(SourcePortTransfer {
                 source_port,
                 pass: 0,
