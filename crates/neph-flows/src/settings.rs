@@ -1,7 +1,7 @@
 //! Settings for the evaluation of a fleet's messages. The defaults are those of the source.
 
 use neph_model::{Criteria, Fleet, Span};
-use neph_stats::{SETTLED, StatsError};
+use neph_stats::{SETTLED_SAMPLES, StatsError};
 use serde::Serialize;
 
 /// When a flow's base latency changes: the rolling-minimum window of the source.
@@ -66,7 +66,7 @@ impl Detection {
     /// finds the first level, some messages confirm it, and a quorum shows the new level. Earlier changes are
     /// not detected.
     pub(crate) fn learning(self) -> i64 {
-        i64::from(SETTLED) + i64::from(self.window) - i64::from(self.quorum)
+        i64::from(SETTLED_SAMPLES) + i64::from(self.window) - i64::from(self.quorum)
     }
 
     /// The same settings for `neph-stats`.

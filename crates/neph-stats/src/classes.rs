@@ -45,13 +45,13 @@ const RESOLUTION: f64 = 1.0 / 16.0;
 /// Peaks of density nearer than this part of the gap are one level.
 const MIN_APART: f64 = 0.25;
 /// Gaps that are at least this part of the width of all values separate levels.
-const MAX_OF_WIDTH: f64 = 0.6;
+const SEPARATING_GAP_SHARE: f64 = 0.6;
 /// Less than this share of the weight that lies together is an outlier, which cuts nothing in two.
-const OUTLIERS: f64 = 0.05;
+const MAX_OUTLIER_SHARE: f64 = 0.05;
 /// Gaps of at least this share of the widest are as wide.
-const AS_WIDE: f64 = 0.7;
+const WIDE_GAP_SHARE: f64 = 0.7;
 /// As are gaps that are so many times the median one.
-const FAR_WIDER: f64 = 5.0;
+const WIDE_GAP_RATIO: f64 = 5.0;
 /// Most bins in which density is counted.
 const MAX_BINS: f64 = 1024.0;
 
@@ -117,13 +117,13 @@ fn cut_in_gaps(near: &[Weighted], gap: f64) -> Vec<&[Weighted]> {
         return vec![near];
     }
     let step = |at: usize| near[at].value - near[at - 1].value;
-    let light = OUTLIERS * weight(near);
+    let light = MAX_OUTLIER_SHARE * weight(near);
     let is_inner = |at: &usize| weight(&near[..*at]) >= light && weight(&near[*at..]) >= light;
     let inner = (1..near.len()).filter(is_inner);
     let widest = inner.clone().map(step).fold(0.0, f64::max);
-    let mut wide: Vec<usize> = inner.filter(|&at| step(at) >= AS_WIDE * widest).collect();
-    let is_most = wide.iter().map(|&at| step(at)).sum::<f64>() >= MAX_OF_WIDTH * (high - low);
-    let is_far_wider = widest >= FAR_WIDER * middle_step(near);
+    let mut wide: Vec<usize> = inner.filter(|&at| step(at) >= WIDE_GAP_SHARE * widest).collect();
+    let is_most = wide.iter().map(|&at| step(at)).sum::<f64>() >= SEPARATING_GAP_SHARE * (high - low);
+    let is_far_wider = widest >= WIDE_GAP_RATIO * middle_step(near);
     if widest < MIN_APART * gap || !(is_most || is_far_wider) {
         return vec![near];
     }

@@ -33,7 +33,7 @@ use crate::casts::{nanos_to_f64, round_to_i64};
 use hull::Hull;
 
 /// The longest horizon, in nanoseconds: floats represent each nanosecond of 104 days.
-const LONGEST: i64 = 1 << f64::MANTISSA_DIGITS;
+const MAX_HORIZON_NS: i64 = 1 << f64::MANTISSA_DIGITS;
 
 /// The limit from one message for the peer's clock minus the local one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -254,7 +254,7 @@ fn refuse_unnatural(nature: ClockNature) -> Result<(), StatsError> {
     };
     fraction("wander of a clock", nature.wander)?;
     fraction("difference of two clocks' rates", nature.steepest)?;
-    if !(1..=LONGEST).contains(&nature.horizon) {
+    if !(1..=MAX_HORIZON_NS).contains(&nature.horizon) {
         return Err(StatsError::OutOfRange {
             what: "horizon of a clock's fit",
             value: nanos_to_f64(nature.horizon),

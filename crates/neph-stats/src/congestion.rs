@@ -36,10 +36,10 @@ pub enum CommonShift {
 pub const MIN_FLOWS: usize = 16;
 
 /// How long undecided moments are excluded, in nanoseconds.
-const RAGGED: i64 = 10_000_000_000;
+const UNDECIDED_EXCLUSION_NS: i64 = 10_000_000_000;
 
 /// Batches from which the resting residual is learnt.
-const RESTS: i64 = 16;
+const RESTING_BATCHES: i64 = 16;
 
 /// A sample of a flow with a known base latency, both in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,7 +57,7 @@ pub struct Congestion {
     hold: i64,
     /// The usual residual without congestion: jitter raises samples above a base, which is a minimum.
     rest: Option<i64>,
-    /// From how many batches that is known, up to [`RESTS`].
+    /// From how many batches that is known, up to [`RESTING_BATCHES`].
     rested: i64,
     /// The common part of the last batch, without the rest.
     last: i64,
@@ -161,7 +161,7 @@ impl Congestion {
         };
         let Some(centre) = self.centre(&residuals, flows, known) else {
             let since = *self.ragged.get_or_insert(at);
-            let lately = at.saturating_sub(since) < RAGGED;
+            let lately = at.saturating_sub(since) < UNDECIDED_EXCLUSION_NS;
             return if lately {
                 CommonShift::Moving
             } else {
@@ -232,8 +232,8 @@ impl Congestion {
         let rest = self.rest.unwrap_or(0);
         let off = centre.saturating_sub(rest);
         if off.abs() > self.tolerance {
-            self.rested = RESTS;
-        } else if self.rested < RESTS {
+            self.rested = RESTING_BATCHES;
+        } else if self.rested < RESTING_BATCHES {
             self.rested += 1;
             self.rest = Some(rest + off / self.rested);
         }

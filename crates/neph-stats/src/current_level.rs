@@ -6,15 +6,15 @@ use crate::levels::{BucketKey, Levels};
 use crate::casts::{clamp_to_i32, nanos_to_f64};
 
 /// The weight of the tail: the density falls with this power of the distance.
-const TAIL: f64 = 3.0;
+const TAIL_EXPONENT: f64 = 3.0;
 /// Samples after which averages forget.
-const LONGEST_MEMORY: i64 = 64;
+const MAX_MEAN_SAMPLES: i64 = 64;
 /// Samples after which the estimate of a flow's jitter forgets.
-const JITTER_MEMORY: i64 = 256;
+const MAX_JITTER_SAMPLES: i64 = 256;
 /// Samples at a level before it counts for other flows, and before a change from it is trusted.
-pub const SETTLED: u32 = 16;
+pub const SETTLED_SAMPLES: u32 = 16;
 /// Jitter is assumed to be at least this part of the tolerance.
-const SILENCE: i64 = 25;
+const MIN_JITTER_DIVISOR: i64 = 25;
 
 /// The level of a flow.
 #[derive(Debug, Clone, Copy)]
@@ -83,19 +83,19 @@ impl CurrentLevel {
     ) -> Option<SampleDeviation> {
         self.samples = self.samples.saturating_add(1);
         self.learnt = self.learnt.saturating_add(1);
-        let memory = i64::from(self.learnt).min(JITTER_MEMORY);
+        let memory = i64::from(self.learnt).min(MAX_JITTER_SAMPLES);
         let off = sample - self.base - self.lift();
         let lift = (sample - self.base).clamp(-tolerance, tolerance);
         let aside = lift - self.lift();
         self.lift = clamp_to_i32(self.lift() + aside / memory);
         let spread = (sample - self.base - self.lift()).abs().min(2 * tolerance);
         // The first samples have little weight: two that happen to be equal do not mean no jitter.
-        let step = (spread - self.spread()) / (memory + 2).min(JITTER_MEMORY);
+        let step = (spread - self.spread()) / (memory + 2).min(MAX_JITTER_SAMPLES);
         self.spread = clamp_to_i32(self.spread() + step);
         if let Some(stable) = stable {
             let off = stable.minimum - self.base;
             if off.abs() <= tolerance {
-                let step = off / i64::from(self.samples).min(LONGEST_MEMORY);
+                let step = off / i64::from(self.samples).min(MAX_MEAN_SAMPLES);
                 self.base += step;
                 // Samples are as far above as before: only the estimate of the base moved.
                 self.lift = clamp_to_i32(self.lift() - step);
@@ -107,7 +107,7 @@ impl CurrentLevel {
     /// Counts for other flows, once it is known well enough.
     pub(crate) fn register(&mut self, at: i64, levels: &mut Levels) {
         match self.bucket_key {
-            None if self.samples >= SETTLED => {
+            None if self.samples >= SETTLED_SAMPLES => {
                 self.bucket_key = Some(levels.add_flow(self.base, at));
             }
             Some(bucket_key)
@@ -137,7 +137,7 @@ impl CurrentLevel {
 
     /// The spread, at least the assumed minimum.
     pub(crate) fn width(&self, tolerance: i64) -> i64 {
-        self.spread().max(tolerance / SILENCE).max(1)
+        self.spread().max(tolerance / MIN_JITTER_DIVISOR).max(1)
     }
 
     /// How much more a sample supports `other` than this level: a logarithm.
@@ -148,10 +148,10 @@ impl CurrentLevel {
             distance.saturating_abs()
         };
         let density = |distance: i64| (nanos_to_f64(distance) / width).ln_1p();
-        let evidence = TAIL * (density(distance(self.base)) - density(distance(other)));
+        let evidence = TAIL_EXPONENT * (density(distance(self.base)) - density(distance(other)));
         if distance(other) > tolerance.saturating_add(3 * self.spread()) {
             // It lies at neither level: a growing queue supports no path.
-            return evidence.min(-TAIL);
+            return evidence.min(-TAIL_EXPONENT);
         }
         evidence
     }

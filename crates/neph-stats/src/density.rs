@@ -8,9 +8,9 @@
 use crate::casts::usize_to_f64;
 
 /// The share of samples with a false step (the paper's p0). Most of these are no valley.
-const FALSE_STEPS: f64 = 0.05;
+const FALSE_STEP_SHARE: f64 = 0.05;
 /// A valley separates two peaks where its density is at most this share of the lower peak's.
-const VALLEY: f64 = 0.5;
+const MAX_VALLEY_SHARE: f64 = 0.5;
 
 /// Bins of constant density.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -42,7 +42,7 @@ pub(crate) fn valleys(bins: &[f64], apart: f64) -> Vec<f64> {
             .map(|(index, pair)| (index, depth(&steps, pair[0], pair[1], apart)))
             .max_by(|a, b| a.1.total_cmp(&b.1));
         match shallowest {
-            Some((index, ratio)) if ratio > VALLEY => {
+            Some((index, ratio)) if ratio > MAX_VALLEY_SHARE => {
                 let lower = steps[peaks[index]].density < steps[peaks[index + 1]].density;
                 peaks.remove(if lower { index } else { index + 1 });
             }
@@ -104,7 +104,7 @@ fn fitness(count: f64, bins: usize) -> f64 {
 /// The cost of a further step in a sample of `count` values.
 fn price(count: f64) -> f64 {
     let count = count.max(1.0);
-    (4.0 - (73.53 * FALSE_STEPS * count.powf(-0.478)).ln()).max(0.0)
+    (4.0 - (73.53 * FALSE_STEP_SHARE * count.powf(-0.478)).ln()).max(0.0)
 }
 
 fn is_peak(steps: &[Step], index: usize) -> bool {

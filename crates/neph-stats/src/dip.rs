@@ -16,7 +16,7 @@ const LARGEST_NULL: usize = 1000;
 /// Root n times the dip of n uniform values approaches its limit as 1 - 0.53 / root n. At 200, 1,000 and
 /// 4,096 values it is 3.8, 1.7 and 0.8 % below it. That is from medians, 95 % and 99 % quantiles of 4,000 to
 /// 40,000 samples (Python's diptest).
-const APPROACH: f64 = 0.53;
+const APPROACH_COEFFICIENT: f64 = 0.53;
 
 /// The dip of a sample: from 1 / (2 n) for the most unimodal to below 1 / 4.
 ///
@@ -183,7 +183,7 @@ impl DipNull {
     /// The probability of a dip at least this large in a unimodal sample of `n` values: never 0, at least 1 /
     /// (draws + 1). Other sizes are scaled to the drawn one.
     pub fn p(&self, dip: f64, n: usize) -> f64 {
-        let usual = |n: usize| (1.0 - APPROACH / usize_to_f64(n).sqrt()) / usize_to_f64(n).sqrt();
+        let usual = |n: usize| (1.0 - APPROACH_COEFFICIENT / usize_to_f64(n).sqrt()) / usize_to_f64(n).sqrt();
         let same = dip * usual(self.size) / usual(n);
         let below = self.dips.partition_point(|&d| d < same);
         usize_to_f64(self.dips.len() - below + 1) / usize_to_f64(self.dips.len() + 1)

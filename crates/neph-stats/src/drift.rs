@@ -13,27 +13,27 @@ use crate::casts::{nanos_to_f64, round_to_i64};
 
 /// Least length of a window, in nanoseconds, and least mean number of samples per flow. A sample is used once
 /// the next ones have come, and a loop must be slow compared to its delay.
-const LOOK: i64 = 1_000_000_000;
-const OF_EACH: usize = 4;
+const MIN_WINDOW_NS: i64 = 1_000_000_000;
+const MIN_SAMPLES_PER_FLOW: usize = 4;
 /// Windows until a new slope is followed: this many if windows differ by the tolerance, else fewer, at least
 /// the second number.
-const NOISIEST_LOOP: f64 = 60.0;
-const SHORTEST_LOOP: f64 = 3.0;
+const MAX_LOOP_NOISE: f64 = 60.0;
+const MIN_LOOP_WINDOWS: f64 = 3.0;
 /// If windows differ by more than this part of the tolerance, no slope is followed: it may be jitter of
 /// single flows.
-const NOISIEST: f64 = 1.0 / 8.0;
+const MAX_NOISE_SHARE: f64 = 1.0 / 8.0;
 /// Windows over which the noise is averaged.
-const NOISE_MEMORY: f64 = 30.0;
+const NOISE_WINDOWS: f64 = 30.0;
 /// The steepest slope is the tolerance in this many windows. Anything faster is a queue.
-const STEEPEST: f64 = 5.0;
+const MIN_WINDOWS_PER_TOLERANCE: f64 = 5.0;
 /// A window is not used if one sample of this many lies far from its flow's level: flows change their paths,
 /// or wait in a queue. Fleets below the batch size have no other sign of a queue.
-const ASTRAY: usize = 2;
-const ASTRAY_ALONE: usize = 3;
+const OUTLIER_DIVISOR: usize = 2;
+const OUTLIER_DIVISOR_ALONE: usize = 3;
 /// Windows over which a slope fades while no window can be used.
-const FADES: f64 = 30.0;
+const FADE_WINDOWS: f64 = 30.0;
 /// Most consecutive windows to wait for the end of a queue. Anything longer is no queue.
-const PAUSES: u32 = 30;
+const MAX_PAUSED_WINDOWS: u32 = 30;
 
 /// Drift of all flows since the first sample.
 #[derive(Debug)]
@@ -77,9 +77,9 @@ impl Look {
     /// The mean distance of the flows from their levels, if that can be decided.
     fn off(&self) -> Option<f64> {
         let part = if self.flows < MIN_FLOWS {
-            ASTRAY_ALONE
+            OUTLIER_DIVISOR_ALONE
         } else {
-            ASTRAY
+            OUTLIER_DIVISOR
         };
         (self.used > 1.0 && part * self.astray < self.samples).then(|| self.sum / self.used)
     }
@@ -131,7 +131,7 @@ impl Drift {
     /// A queue of all flows lasts until this moment: samples until then, and those used shortly after, show
     /// no drift.
     pub(crate) fn pause(&mut self, until: i64) {
-        self.queued = until.saturating_add(LOOK);
+        self.queued = until.saturating_add(MIN_WINDOW_NS);
     }
 
     /// The levels of all flows are learnt again: the gathered samples refer to other levels.
@@ -147,7 +147,7 @@ impl Drift {
         look.samples += 1;
         look.astray += usize::from(is_astray);
         let since = *look.since.get_or_insert(at);
-        if at.saturating_sub(since) < LOOK || look.samples < OF_EACH * look.flows {
+        if at.saturating_sub(since) < MIN_WINDOW_NS || look.samples < MIN_SAMPLES_PER_FLOW * look.flows {
             return;
         }
         let look = self.begin_look(Some(at));
@@ -157,9 +157,9 @@ impl Drift {
         } else {
             0
         };
-        let is_paused = is_queued && self.paused <= PAUSES;
+        let is_paused = is_queued && self.paused <= MAX_PAUSED_WINDOWS;
         if is_paused || !self.follow(&look) {
-            self.slope *= 1.0 - 1.0 / FADES;
+            self.slope *= 1.0 - 1.0 / FADE_WINDOWS;
             self.by += self.slope;
         }
         let now = self.now();
@@ -193,14 +193,14 @@ impl Drift {
         let Some(off) = look.off() else {
             return false;
         };
-        self.looks = (self.looks + 1.0).min(NOISE_MEMORY);
+        self.looks = (self.looks + 1.0).min(NOISE_WINDOWS);
         self.noise += (look.noise() - self.noise) / self.looks;
         let noise = self.noise / self.tolerance;
-        if noise > NOISIEST {
+        if noise > MAX_NOISE_SHARE {
             return false;
         }
-        let steepest = self.tolerance / STEEPEST;
-        let length = (NOISIEST_LOOP * noise).max(SHORTEST_LOOP);
+        let steepest = self.tolerance / MIN_WINDOWS_PER_TOLERANCE;
+        let length = (MAX_LOOP_NOISE * noise).max(MIN_LOOP_WINDOWS);
         self.slope = (self.slope + off / (length * length)).clamp(-steepest, steepest);
         self.by += self.slope + off * 2.0 / length;
         true

@@ -25,10 +25,10 @@ const MAX_FLOWS: usize = 64;
 /// 3158 of 149,300 reported changes wrong, and not removing it 325 of 145,800.
 const MIN_MOVED: usize = 128;
 /// How many batches are remembered for late samples.
-const REMEMBERED: usize = 512;
+const MAX_REMEMBERED_BATCHES: usize = 512;
 
 /// Queues with less than this between them are reported as one, in nanoseconds.
-const APART: i64 = 1_000_000_000;
+const MIN_QUEUE_GAP_NS: i64 = 1_000_000_000;
 
 /// Parameters of the evaluation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -95,7 +95,7 @@ impl FleetBase {
             all_flows: Vec::new(),
             newest: i64::MIN,
             past: VecDeque::new(),
-            queued: TimeIntervals::new(APART),
+            queued: TimeIntervals::new(MIN_QUEUE_GAP_NS),
             detections: VecDeque::new(),
             alive: 0,
         }
@@ -248,7 +248,7 @@ impl FleetBase {
                 self.shift_all(by, since, until);
             }
             // With the moments in which they were moving.
-            self.queued.cut(since.saturating_sub(APART));
+            self.queued.cut(since.saturating_sub(MIN_QUEUE_GAP_NS));
             common = CommonShift::Calm;
         }
         if common != CommonShift::Calm {
@@ -260,7 +260,7 @@ impl FleetBase {
         if self.alive < MIN_MOVED {
             common = CommonShift::Calm;
         }
-        if self.past.len() == REMEMBERED {
+        if self.past.len() == MAX_REMEMBERED_BATCHES {
             self.past.pop_front();
         }
         self.past.push_back((until, common));

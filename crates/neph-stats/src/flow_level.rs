@@ -20,13 +20,13 @@
 use crate::base_latency::{Detection, Stable};
 use crate::candidate::{Candidate, displaced_window};
 use crate::congestion::MIN_FLOWS;
-use crate::current_level::{CurrentLevel, SETTLED};
+use crate::current_level::{CurrentLevel, SETTLED_SAMPLES};
 use crate::drift::Drift;
 use crate::jitter_shape::JitterShape;
 use crate::level_detection::{Finding, LevelDetection};
 use crate::levels::{BucketKey, Levels};
 use crate::path_choice::{MAX_LEVELS, PossibleLevel, choose};
-use crate::recent::{KEPT, Recent};
+use crate::recent::{KEPT_SAMPLES, Recent};
 
 /// The evidence that decides, a natural logarithm: e^25 to one.
 const MIN_EVIDENCE: f32 = 25.0;
@@ -35,12 +35,12 @@ const MIN_PATH_MARGIN: f64 = 21.0;
 /// The evidence that samples came by a known path and not from another level.
 const MIN_MARGIN_OVER_UNKNOWN: f64 = 4.0;
 /// A flow is quiet if its spread is at most the tolerance divided by this: a window then shows its level.
-const QUIET: i64 = 8;
+const QUIET_SPREAD_DIVISOR: i64 = 8;
 /// After how many samples a quiet flow's new level is trusted, and the same with hardly any other flow.
-const CALM: i64 = 12;
-const CALM_ALONE: i64 = 8;
+const CALM_SAMPLES: i64 = 12;
+const CALM_SAMPLES_ALONE: i64 = 8;
 /// Fewer flows than these are hardly any.
-const HARDLY_ANY: usize = 4;
+const MIN_OTHER_FLOWS: usize = 4;
 
 /// One flow's level, in at most 250 bytes.
 #[derive(Debug, Clone)]
@@ -293,7 +293,7 @@ impl FlowLevel {
             let since = since.min(candidate.since).max(earliest);
             return SampleOrigin::Path { level: path, since };
         }
-        if samples_at_level.len() < KEPT {
+        if samples_at_level.len() < KEPT_SAMPLES {
             return SampleOrigin::Path { level: path, since };
         }
         SampleOrigin::Unknown
@@ -310,7 +310,7 @@ impl FlowLevel {
                     self.candidate = Some(candidate);
                 }
                 if step {
-                    return self.report(at, candidate, SETTLED, fleet);
+                    return self.report(at, candidate, SETTLED_SAMPLES, fleet);
                 }
             }
             SampleOrigin::Here => {
@@ -325,7 +325,8 @@ impl FlowLevel {
         let proven = candidate.since.saturating_sub(level.since) >= fleet.hold;
         let calm = self.is_calm(level, candidate, fleet);
         // One window of noisy samples does not show the new level.
-        let exact = u32::from(candidate.samples) >= SETTLED || level.spread() * QUIET <= tolerance;
+        let exact = u32::from(candidate.samples) >= SETTLED_SAMPLES
+            || level.spread() * QUIET_SPREAD_DIVISOR <= tolerance;
         let path = lasted || calm || (fleet.is_small() && falls && proven && exact);
         // The jitter limits how well the difference of two levels is known.
         let apart = (candidate.base - level.base).abs() > tolerance + 2 * level.spread();
@@ -344,10 +345,10 @@ impl FlowLevel {
         let centre = candidate.base + level.lift();
         let off = |sample: i64| (sample - centre).abs().min(tolerance / 4);
         let count = samples().map(|_| 1).sum::<i64>();
-        let quiet = 2 * level.spread() * QUIET <= tolerance
+        let quiet = 2 * level.spread() * QUIET_SPREAD_DIVISOR <= tolerance
             && 2 * samples().map(off).sum::<i64>() <= 3 * count * level.width(tolerance);
-        let is_alone = fleet.flows < HARDLY_ANY;
-        let enough = if is_alone { CALM_ALONE } else { CALM };
+        let is_alone = fleet.flows < MIN_OTHER_FLOWS;
+        let enough = if is_alone { CALM_SAMPLES_ALONE } else { CALM_SAMPLES };
         fleet.is_small() && !candidate.slope && quiet && count >= enough
     }
 
@@ -364,7 +365,7 @@ impl FlowLevel {
         // A young level is not known well: one that its jitter can explain is the same.
         let close = tolerance + 3 * level.spread();
         let doubtful = !level.proven || (candidate.base - level.base).abs() <= close;
-        let unsettled = level.samples < SETTLED && doubtful;
+        let unsettled = level.samples < SETTLED_SAMPLES && doubtful;
         let falls = candidate.base < level.base;
         let proven = candidate.since.saturating_sub(level.since) >= fleet.hold;
         let known = fleet.levels.is_known_level(candidate.base);

@@ -7,17 +7,17 @@
 use crate::casts::{nanos_to_f64, round_to_i64, usize_to_f64};
 
 /// Bins on each side of the middle.
-const SIDE: usize = 48;
+const BINS_PER_SIDE: usize = 48;
 /// Bins in one spread.
-const FINENESS: f64 = 4.0;
+const BINS_PER_SPREAD: f64 = 4.0;
 /// Weight of the prior density, in samples.
-const BELIEF: f64 = 200.0;
+const PRIOR_WEIGHT: f64 = 200.0;
 /// Samples after which half of them are forgotten.
-const MEMORY: u32 = 1 << 20;
+const HALVING_SAMPLES: u32 = 1 << 20;
 /// Samples between two evaluations of the counts.
-const REFRESH: u32 = 4096;
+const SAMPLES_PER_REFRESH: u32 = 4096;
 /// The weight of the tail: the prior density falls with this power of the distance.
-const TAIL: f64 = 3.0;
+const TAIL_EXPONENT: f64 = 3.0;
 /// Largest evidence of a sample: a natural logarithm.
 const MAX_EVIDENCE: f64 = 7.0;
 
@@ -32,19 +32,19 @@ pub(crate) struct JitterShape {
 
 /// The prior density: per spread, at this many spreads.
 fn believed(z: f64) -> f64 {
-    (1.0 + z.abs() / 1.5).powf(-TAIL) * (TAIL - 1.0) / 3.0
+    (1.0 + z.abs() / 1.5).powf(-TAIL_EXPONENT) * (TAIL_EXPONENT - 1.0) / 3.0
 }
 
 fn middle_of(bin: usize) -> f64 {
-    (usize_to_f64(bin) - usize_to_f64(SIDE)) / FINENESS
+    (usize_to_f64(bin) - usize_to_f64(BINS_PER_SIDE)) / BINS_PER_SPREAD
 }
 
 impl JitterShape {
     pub(crate) fn new() -> Self {
         let mut shape = Self {
-            counts: vec![0.0; 2 * SIDE + 1].into_boxed_slice(),
+            counts: vec![0.0; 2 * BINS_PER_SIDE + 1].into_boxed_slice(),
             total: 0,
-            heights: vec![0.0; 2 * SIDE + 1].into_boxed_slice(),
+            heights: vec![0.0; 2 * BINS_PER_SIDE + 1].into_boxed_slice(),
         };
         shape.refresh();
         shape
@@ -53,8 +53,8 @@ impl JitterShape {
     /// A flow's sample was `off` nanoseconds from the flow's mean; their mean distance is `spread`
     /// nanoseconds (above 0).
     pub(crate) fn learn(&mut self, off: i64, spread: i64) {
-        let bin_position = nanos_to_f64(off) / nanos_to_f64(spread) * FINENESS;
-        let bin = round_to_i64(bin_position + middle_of(2 * SIDE) * FINENESS);
+        let bin_position = nanos_to_f64(off) / nanos_to_f64(spread) * BINS_PER_SPREAD;
+        let bin = round_to_i64(bin_position + middle_of(2 * BINS_PER_SIDE) * BINS_PER_SPREAD);
         // Samples beyond the bins count too: they reduce the others.
         self.total += 1;
         if let Some(count) = usize::try_from(bin)
@@ -63,8 +63,8 @@ impl JitterShape {
         {
             *count += 1.0;
         }
-        if self.total.is_multiple_of(REFRESH) {
-            if self.total >= MEMORY {
+        if self.total.is_multiple_of(SAMPLES_PER_REFRESH) {
+            if self.total >= HALVING_SAMPLES {
                 self.total /= 2;
                 self.counts.iter_mut().for_each(|count| *count /= 2.0);
             }
@@ -73,9 +73,9 @@ impl JitterShape {
     }
 
     fn refresh(&mut self) {
-        let total = f64::from(self.total) + BELIEF;
+        let total = f64::from(self.total) + PRIOR_WEIGHT;
         let density = |(bin, count): (usize, &f64)| {
-            let prior = BELIEF * believed(middle_of(bin)) / FINENESS;
+            let prior = PRIOR_WEIGHT * believed(middle_of(bin)) / BINS_PER_SPREAD;
             ((count + prior) / total).ln()
         };
         let heights: Vec<f64> = self.counts.iter().enumerate().map(density).collect();
@@ -89,8 +89,8 @@ impl JitterShape {
     /// The logarithm of the density of a sample `off` nanoseconds from its place, for a flow of this
     /// `spread`: 0 at the highest, never below -[`MAX_EVIDENCE`].
     pub(crate) fn height(&self, off: i64, spread: i64) -> f64 {
-        let z = nanos_to_f64(off) / nanos_to_f64(spread.max(1)) * FINENESS;
-        let bin_position = z + middle_of(2 * SIDE) * FINENESS;
+        let z = nanos_to_f64(off) / nanos_to_f64(spread.max(1)) * BINS_PER_SPREAD;
+        let bin_position = z + middle_of(2 * BINS_PER_SIDE) * BINS_PER_SPREAD;
         let below = bin_position.floor();
         let bin = round_to_i64(below);
         let at = |bin: i64| {
@@ -108,8 +108,8 @@ impl JitterShape {
         } else {
             self.heights.last()
         };
-        let edge = middle_of(2 * SIDE);
-        let falls = TAIL * ((1.0 + z.abs() / FINENESS) / (1.0 + edge)).ln();
+        let edge = middle_of(2 * BINS_PER_SIDE);
+        let falls = TAIL_EXPONENT * ((1.0 + z.abs() / BINS_PER_SPREAD) / (1.0 + edge)).ln();
         (end.copied().unwrap_or(-MAX_EVIDENCE) - falls.max(0.0)).max(-MAX_EVIDENCE)
     }
 }

@@ -12,7 +12,7 @@ use crate::shift::{Shift, ShiftTest};
 use crate::sorted::Sorted;
 
 /// Replaces a level above every number, and the difference to one: more than any measured value, in any unit.
-const ENDLESS: f64 = 1e12;
+const ENDLESS_LEVEL: f64 = 1e12;
 
 /// How far a candidate's levels lie above a baseline's.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -76,21 +76,21 @@ pub fn median_of_levels(levels: impl IntoIterator<Item = Level>) -> Result<Level
 pub(crate) fn difference(block: (Level, Level)) -> Option<f64> {
     match block {
         (Level::At(candidate), Level::At(baseline)) => Some(candidate - baseline),
-        (Level::Censored, Level::At(_)) => Some(ENDLESS),
-        (Level::At(_), Level::Censored) => Some(-ENDLESS),
+        (Level::Censored, Level::At(_)) => Some(ENDLESS_LEVEL),
+        (Level::At(_), Level::Censored) => Some(-ENDLESS_LEVEL),
         (Level::Censored, Level::Censored) => None,
     }
 }
 
 fn numbers(levels: &[Level]) -> Vec<f64> {
-    let number = |level: &Level| level.number().unwrap_or(ENDLESS);
+    let number = |level: &Level| level.number().unwrap_or(ENDLESS_LEVEL);
     levels.iter().map(number).collect()
 }
 
 /// Converts a test's result for differences: infinite where infinite ones decided it. The mean of two values,
-/// one of them itself the mean of an infinite and another one, is about a quarter of [`ENDLESS`].
+/// one of them itself the mean of an infinite and another one, is about a quarter of [`ENDLESS_LEVEL`].
 pub(crate) fn undone(value: f64) -> f64 {
-    if value.abs() > ENDLESS / 8.0 {
+    if value.abs() > ENDLESS_LEVEL / 8.0 {
         f64::INFINITY.copysign(value)
     } else {
         value

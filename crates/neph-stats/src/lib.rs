@@ -83,7 +83,7 @@ pub use clustered::{
     grouped_share,
 };
 pub use congestion::{CommonShift, Congestion, MIN_FLOWS, Reading as FlowsReading};
-pub use current_level::SETTLED;
+pub use current_level::SETTLED_SAMPLES;
 pub use describe::{Description, FiveNumbers, describe};
 pub use dip::{DipNull, dip};
 pub use distribution::{

@@ -4,7 +4,7 @@
 //! No known level is a possible state too: a growing queue supports no path.
 
 /// The cost of a change of level: the logarithm of how rare it is among samples.
-const SWITCH: f64 = 6.0;
+const SWITCH_COST: f64 = 6.0;
 /// The evidence of a sample at no known level, where the likeliest has 0.
 const UNKNOWN_LEVEL: f64 = -5.5;
 /// Places that are compared, at most.
@@ -43,12 +43,12 @@ pub(crate) fn choose(
     let unknown = levels.len();
     // Evidence of the samples up to each one, for each place.
     let mut sums = vec![[0.0; MAX_LEVELS + 1]];
-    let mut scores = [-SWITCH; MAX_LEVELS + 1];
+    let mut scores = [-SWITCH_COST; MAX_LEVELS + 1];
     let mut began = [0; MAX_LEVELS + 1];
     scores[0] = 0.0;
     for (number, sample) in samples.iter().enumerate() {
         let mut sum = sums[number];
-        let best = scores.iter().copied().fold(f64::MIN, f64::max) - SWITCH;
+        let best = scores.iter().copied().fold(f64::MIN, f64::max) - SWITCH_COST;
         for state in 0..=unknown {
             if best > scores[state] {
                 (scores[state], began[state]) = (best, number);

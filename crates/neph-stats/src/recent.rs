@@ -8,11 +8,11 @@ use crate::base_latency::{Detection, LARGEST_WINDOW, Stable, stable};
 use crate::casts::clamp_to_i32;
 
 /// Number of kept samples.
-pub(crate) const KEPT: usize = LARGEST_WINDOW as usize;
-const LENGTH: u8 = LARGEST_WINDOW;
+pub(crate) const KEPT_SAMPLES: usize = LARGEST_WINDOW as usize;
+const KEPT_SAMPLES_U8: u8 = LARGEST_WINDOW;
 
 /// Times less than this many nanoseconds before the newest are distinguished: 3 days.
-const CYCLE: i64 = 1 << 48;
+const TIME_CYCLE_NS: i64 = 1 << 48;
 
 /// The last samples of one flow with their times, in nanoseconds.
 #[derive(Debug, Clone)]
@@ -21,8 +21,8 @@ pub(crate) struct Recent {
     newest: i64,
     /// The first sample: the others lie within 2 s of it.
     origin: i64,
-    times: [[u8; 6]; KEPT],
-    samples: [i32; KEPT],
+    times: [[u8; 6]; KEPT_SAMPLES],
+    samples: [i32; KEPT_SAMPLES],
     next: u8,
     length: u8,
 }
@@ -32,8 +32,8 @@ impl Recent {
         Self {
             newest: 0,
             origin: 0,
-            times: [[0; 6]; KEPT],
-            samples: [0; KEPT],
+            times: [[0; 6]; KEPT_SAMPLES],
+            samples: [0; KEPT_SAMPLES],
             next: 0,
             length: 0,
         }
@@ -49,8 +49,8 @@ impl Recent {
         let [_, _, time @ ..] = at.to_be_bytes();
         self.times[index] = time;
         self.samples[index] = clamp_to_i32(sample.saturating_sub(self.origin));
-        self.next = (self.next + 1) % LENGTH;
-        self.length = (self.length + 1).min(LENGTH);
+        self.next = (self.next + 1) % KEPT_SAMPLES_U8;
+        self.length = (self.length + 1).min(KEPT_SAMPLES_U8);
     }
 
     pub(crate) fn clear(&mut self) {
@@ -62,11 +62,11 @@ impl Recent {
         if ago >= usize::from(self.length) {
             return None;
         }
-        let index = (usize::from(self.next) + 2 * KEPT - 1 - ago) % KEPT;
+        let index = (usize::from(self.next) + 2 * KEPT_SAMPLES - 1 - ago) % KEPT_SAMPLES;
         let mut time = [0; 8];
         time[2..].copy_from_slice(&self.times[index]);
         let time = i64::from_be_bytes(time);
-        let passed = self.newest.wrapping_sub(time).rem_euclid(CYCLE);
+        let passed = self.newest.wrapping_sub(time).rem_euclid(TIME_CYCLE_NS);
         let sample = self.origin.saturating_add(self.samples[index].into());
         Some((self.newest.wrapping_sub(passed), sample))
     }
@@ -113,7 +113,7 @@ mod tests {
                 samples.push((at, sample));
             }
             samples.reverse();
-            samples.truncate(KEPT);
+            samples.truncate(KEPT_SAMPLES);
             prop_assert_eq!(recent.newest_first().collect::<Vec<_>>(), samples);
             recent.clear();
             prop_assert_eq!(recent.ago(0), None);

@@ -22,18 +22,18 @@ pub use selection::{Layout, Selection};
 use crate::precision::Precision;
 
 /// Numbers that are kept unchanged, of all kinds together.
-const EXACT: usize = 32;
+const MAX_EXACT: usize = 32;
 /// Numbers that are put into buckets together: more buckets to visit justify more numbers. On 64 busy flows
 /// watching took a fifth more time with a constant 16.
-const TOGETHER: RangeInclusive<usize> = 16..=128;
+const BATCH_SIZES: RangeInclusive<usize> = 16..=128;
 /// Buckets of a sketch for each number that waits to be put into them.
-const BUCKETS_FOR_ONE: usize = 8;
+const BUCKETS_PER_PENDING_NUMBER: usize = 8;
 /// First precision of buckets.
-const FINE: Precision = Precision::one_part_in(1_024);
+const FIRST_PRECISION: Precision = Precision::one_part_in(1_024);
 /// Lowest precision, for any range of numbers.
-const COARSEST: Precision = Precision::one_part_in(16);
+const MIN_PRECISION: Precision = Precision::one_part_in(16);
 /// Buckets of a kind, at most and on average, while they can be made coarser.
-const MANY: usize = 256;
+const MAX_MEAN_BUCKETS: usize = 256;
 /// Words of a cache line.
 const WORDS_OF_LINE: usize = 16;
 /// Least words of an allocation.
@@ -41,9 +41,9 @@ const MIN_ROOM: usize = 16;
 /// A word holds a kind, a bucket and a count, from its highest bit on.
 const KIND_BITS: u32 = 4;
 const COUNT_BITS: u32 = 13;
-const COUNT_MOST: u32 = (1 << COUNT_BITS) - 1;
+const MAX_COUNT: u32 = (1 << COUNT_BITS) - 1;
 /// The largest number that is kept unchanged, as two words; larger ones are limited to it.
-const LARGEST: u64 = (1 << (64 - KIND_BITS)) - 1;
+const MAX_EXACT_NUMBER: u64 = (1 << (64 - KIND_BITS)) - 1;
 
 /// Counts of numbers by size for each kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -165,7 +165,7 @@ impl Sketches {
             self.put_into_buckets();
         }
         self.make_room(2);
-        let number = kind_and_number(kind % Self::KINDS, number.min(LARGEST));
+        let number = kind_and_number(kind % Self::KINDS, number.min(MAX_EXACT_NUMBER));
         self.words.extend_from_slice(&split(number));
         self.latest += 1;
     }
@@ -177,7 +177,7 @@ impl Sketches {
         }
         self.put_into_buckets();
         self.put_into_bucket(
-            Exact::of(kind % Self::KINDS, number.min(LARGEST), times),
+            Exact::of(kind % Self::KINDS, number.min(MAX_EXACT_NUMBER), times),
             times,
         );
     }
@@ -244,7 +244,7 @@ impl Sketches {
     /// The error of quantiles: one part in this many. Smaller numbers are exact.
     pub fn one_part_in(&self) -> u64 {
         let precision = self.settled().precision;
-        precision.map_or(LARGEST, Precision::parts)
+        precision.map_or(MAX_EXACT_NUMBER, Precision::parts)
     }
 
     /// A word of nearly each cache line that the next number will need, for prefetching.
@@ -274,10 +274,10 @@ impl Sketches {
     #[inline]
     fn most_latest(&self) -> usize {
         if self.precision.is_none() {
-            return EXACT;
+            return MAX_EXACT;
         }
-        let together = self.buckets_end() / BUCKETS_FOR_ONE;
-        together.clamp(*TOGETHER.start(), *TOGETHER.end())
+        let together = self.buckets_end() / BUCKETS_PER_PENDING_NUMBER;
+        together.clamp(*BATCH_SIZES.start(), *BATCH_SIZES.end())
     }
 
     /// Where buckets begin.
@@ -329,7 +329,7 @@ fn kind_and_number(kind: u8, number: u64) -> u64 {
 /// Kind and number.
 fn split_kind(kind_and_number: u64) -> (u8, u64) {
     let [first, ..] = kind_and_number.to_be_bytes();
-    (first >> (8 - KIND_BITS), kind_and_number & LARGEST)
+    (first >> (8 - KIND_BITS), kind_and_number & MAX_EXACT_NUMBER)
 }
 
 fn split(kind_and_number: u64) -> [u32; 2] {
@@ -342,7 +342,7 @@ fn joined([high, low]: [u32; 2]) -> u64 {
 
 /// Kind and bucket as one, and the count, of a word.
 fn counted(word: u32) -> (u32, u64) {
-    (word >> COUNT_BITS, u64::from(word & COUNT_MOST))
+    (word >> COUNT_BITS, u64::from(word & MAX_COUNT))
 }
 
 /// A kind and a bucket as one.

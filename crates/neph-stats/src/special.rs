@@ -16,9 +16,9 @@ use std::f64::consts::TAU;
 use crate::casts::usize_to_f64;
 
 /// Smallest step that still changes a sum near 1.
-const ENOUGH: f64 = 1e-17;
+const MIN_STEP: f64 = 1e-17;
 /// Replaces a zero denominator in Lentz's method.
-const TINY: f64 = 1e-300;
+const ZERO_REPLACEMENT: f64 = 1e-300;
 /// The continued fractions need some multiple of the root of their largest argument. This limit is reached
 /// only beyond 1e10, which no sample has.
 const MAX_STEPS: usize = 1_000_000;
@@ -102,7 +102,7 @@ fn gamma_series(a: f64, x: f64) -> f64 {
         divisor += 1.0;
         term *= x / divisor;
         sum += term;
-        if term < sum * ENOUGH {
+        if term < sum * MIN_STEP {
             break;
         }
     }
@@ -111,7 +111,7 @@ fn gamma_series(a: f64, x: f64) -> f64 {
 
 fn gamma_fraction(a: f64, x: f64) -> f64 {
     let mut b = x + 1.0 - a;
-    let mut c = 1.0 / TINY;
+    let mut c = 1.0 / ZERO_REPLACEMENT;
     let mut d = 1.0 / b;
     let mut value = d;
     for i in 1..MAX_STEPS {
@@ -173,7 +173,7 @@ fn beta_fraction(a: f64, b: f64, x: f64, y: f64) -> f64 {
 }
 
 fn away_from_zero(x: f64) -> f64 {
-    if x.abs() < TINY { TINY } else { x }
+    if x.abs() < ZERO_REPLACEMENT { ZERO_REPLACEMENT } else { x }
 }
 
 #[cfg(test)]

@@ -94,7 +94,7 @@ impl Survival {
     pub fn time_until(&self, share: f64) -> Option<f64> {
         self.steps
             .iter()
-            .find(|s| s.survival <= share + ROUNDING)
+            .find(|s| s.survival <= share + ROUNDING_ERROR)
             .map(|s| s.at)
     }
 
@@ -105,7 +105,7 @@ impl Survival {
 }
 
 /// A share is a product of fractions: an exact 1/2 may come out this much too large.
-const ROUNDING: f64 = 1e-12;
+const ROUNDING_ERROR: f64 = 1e-12;
 
 /// The survival curve of `lifetimes`, each 0 or longer. One that was last observed at the moment of another's
 /// end counts as at risk there.

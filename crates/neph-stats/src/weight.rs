@@ -1,7 +1,7 @@
 //! The weight of a level among all: by its current and recent flows. Knows no level.
 
 /// With fewer flows than these, a level need not have several flows.
-const FEW: u32 = 16;
+const SMALL_FLEET_FLOWS: u32 = 16;
 
 /// Numbers of current and recent flows.
 #[derive(Debug, Clone, Copy, Default)]
@@ -33,7 +33,7 @@ impl Weight {
     /// At least 2, and 1 %. If few flows have a level, one flow that lasted at a level is enough, even if
     /// only its own past shows it.
     pub(crate) fn has_enough_flows(&self, total: &Self) -> bool {
-        let min_flows = if total.current_flows < FEW { 1 } else { 2 };
+        let min_flows = if total.current_flows < SMALL_FLEET_FLOWS { 1 } else { 2 };
         self.current_flows.max(self.arrived_flows) >= min_flows && self.share(total) >= 0.01
     }
 }

@@ -12,23 +12,23 @@ use crate::casts::nanos_to_f64;
 const MILLI: i64 = 1_000_000;
 /// Length of each window, in nanoseconds, represented by its tightest limit. Long ones are for infrequent
 /// messages.
-const LOOKS: [i64; 4] = [250 * MILLI, 1_000 * MILLI, 4_000 * MILLI, 16_000 * MILLI];
+const WINDOW_LENGTHS_NS: [i64; 4] = [250 * MILLI, 1_000 * MILLI, 4_000 * MILLI, 16_000 * MILLI];
 /// This many windows before a step, and after it, must be level.
-const SIDE: usize = 4;
+const WINDOWS_PER_SIDE: usize = 4;
 /// Beginnings of windows, in halves of a window from the moment. The half on each side of it is excluded: it
 /// may contain the step.
-const BEGINS: [i32; 2 * SIDE] = [-9, -7, -5, -3, 1, 3, 5, 7];
+const WINDOW_STARTS: [i32; 2 * WINDOWS_PER_SIDE] = [-9, -7, -5, -3, 1, 3, 5, 7];
 /// Limits of each kind in a window, at least.
 const MIN_LIMITS: usize = 2;
 /// Least ratio of a step to the difference between the windows of a side, or between the directions. With 4,
 /// tests with 20 hours of skewed delays detect none.
 const MIN_RATIO: f64 = 4.0;
 /// A step shows within this many messages, or a sixteenth of a window.
-const AT_ONCE: i64 = 3;
+const MAX_STEP_MESSAGES: i64 = 3;
 /// Smaller steps are ignored: hosts differ by as much from one second to the next.
-const SMALLEST: f64 = 50_000.0;
+const MIN_STEP_NS: f64 = 50_000.0;
 /// Steps below this part of the room between the directions, which is the bound, are ignored too.
-const PART: f64 = 1.0 / 64.0;
+const MIN_STEP_PART: f64 = 1.0 / 64.0;
 
 /// A clock was set between two moments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,7 +42,7 @@ pub(super) struct ClockSet {
 /// Where the clock of these limits was set, in order.
 pub(super) fn find_clock_sets(limits: OffsetLimits<'_>) -> Vec<ClockSet> {
     let mut sets: Vec<ClockSet> = Vec::new();
-    for look in LOOKS {
+    for look in WINDOW_LENGTHS_NS {
         let known = sets.clone();
         let is_new = |moved: &ClockSet| {
             let near = |other: &ClockSet| {
@@ -132,7 +132,7 @@ impl Jump {
         let mut directions = [above, below.map(|offset| -offset)];
         let per_look = median_change(&directions);
         for looks in &mut directions {
-            for (offset, begin) in looks.iter_mut().zip(BEGINS) {
+            for (offset, begin) in looks.iter_mut().zip(WINDOW_STARTS) {
                 *offset -= per_look * f64::from(begin + 1) / 2.0;
             }
         }
@@ -142,7 +142,7 @@ impl Jump {
         let room = (above.before - below.before).max(above.behind - below.behind);
         let unlike = (moved[0] - moved[1]).abs();
         let noise = above.spread.max(below.spread).max(2.0 * unlike);
-        let min_step = SMALLEST.max(room * PART).max(MIN_RATIO * noise);
+        let min_step = MIN_STEP_NS.max(room * MIN_STEP_PART).max(MIN_RATIO * noise);
         (by.abs() >= min_step).then(|| Self {
             moment,
             behind: [above.behind, below.behind],
@@ -180,7 +180,7 @@ impl Jump {
             self.moment + reach(look),
         );
         let apart = 2 * reach(look) / i64::try_from(query.len().max(1)).ok()?;
-        let at_once = before.within + behind.within + (AT_ONCE * apart).max(look / 16);
+        let at_once = before.within + behind.within + (MAX_STEP_MESSAGES * apart).max(look / 16);
         (0..=at_once)
             .contains(&(set_until - before.at))
             .then(|| ClockSet {
@@ -204,13 +204,13 @@ struct Levels {
 }
 
 impl Levels {
-    fn of(looks: &[f64; 2 * SIDE]) -> Self {
-        let (before, behind) = looks.split_at(SIDE);
+    fn of(looks: &[f64; 2 * WINDOWS_PER_SIDE]) -> Self {
+        let (before, behind) = looks.split_at(WINDOWS_PER_SIDE);
         let level = |side: &[f64]| -> (f64, f64) {
             let mut side = side.to_vec();
             side.sort_by(f64::total_cmp);
-            let middle = f64::midpoint(side[SIDE / 2 - 1], side[SIDE / 2]);
-            (middle, side[SIDE - 1] - side[0])
+            let middle = f64::midpoint(side[WINDOWS_PER_SIDE / 2 - 1], side[WINDOWS_PER_SIDE / 2]);
+            (middle, side[WINDOWS_PER_SIDE - 1] - side[0])
         };
         let ((before, spread_before), (behind, spread_behind)) = (level(before), level(behind));
         Self {
@@ -227,9 +227,9 @@ fn looks(
     moment: i64,
     look: i64,
     offset: impl Fn(i64) -> f64,
-) -> Option<[f64; 2 * SIDE]> {
-    let mut tightest = [0.0; 2 * SIDE];
-    for (begin, tightest) in BEGINS.into_iter().zip(&mut tightest) {
+) -> Option<[f64; 2 * WINDOWS_PER_SIDE]> {
+    let mut tightest = [0.0; 2 * WINDOWS_PER_SIDE];
+    for (begin, tightest) in WINDOW_STARTS.into_iter().zip(&mut tightest) {
         let from = moment.saturating_add(i64::from(begin) * (look / 2));
         let limits = between(of, from, from.saturating_add(look));
         if limits.len() < MIN_LIMITS {
@@ -242,8 +242,8 @@ fn looks(
 }
 
 /// Median change between consecutive windows of a side, over both directions: the effect of a rate.
-fn median_change(directions: &[[f64; 2 * SIDE]; 2]) -> f64 {
-    let sides = directions.iter().flat_map(|looks| looks.chunks(SIDE));
+fn median_change(directions: &[[f64; 2 * WINDOWS_PER_SIDE]; 2]) -> f64 {
+    let sides = directions.iter().flat_map(|looks| looks.chunks(WINDOWS_PER_SIDE));
     let mut changes: Vec<f64> = sides
         .flat_map(|side| side.windows(2).map(|pair| pair[1] - pair[0]))
         .collect();

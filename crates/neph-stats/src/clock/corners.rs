@@ -10,9 +10,9 @@ use super::{ClockNature, OffsetLimit, OffsetLimits};
 use crate::casts::nanos_to_f64;
 
 /// Limits in a block.
-const BLOCK: usize = 64;
+const BLOCK_LIMITS: usize = 64;
 /// A block that is longer than this part of the horizon is used unchanged.
-const PART: i64 = 256;
+const HORIZON_DIVISOR: i64 = 256;
 
 /// Limits of both kinds, ascending in time.
 #[derive(Debug, Clone)]
@@ -43,13 +43,13 @@ fn corners(of: &[OffsetLimit], sign: f64, nature: ClockNature) -> Cow<'_, [Offse
     let is_short = |block: &&[OffsetLimit]| {
         let ends = block.first().zip(block.last());
         let long = ends.map(|(first, last)| last.at.saturating_sub(first.at));
-        block.len() == BLOCK && long.is_some_and(|long| long <= nature.horizon / PART)
+        block.len() == BLOCK_LIMITS && long.is_some_and(|long| long <= nature.horizon / HORIZON_DIVISOR)
     };
-    if !of.chunks(BLOCK).any(|block| is_short(&block)) {
+    if !of.chunks(BLOCK_LIMITS).any(|block| is_short(&block)) {
         return Cow::Borrowed(of);
     }
     let mut retained = Vec::new();
-    for block in of.chunks(BLOCK) {
+    for block in of.chunks(BLOCK_LIMITS) {
         if !is_short(&block) {
             retained.extend_from_slice(block);
             continue;

@@ -13,7 +13,7 @@ use super::{ClockFit, ClockNature, OffsetLimit, OffsetLimits};
 use crate::casts::{nanos_to_f64, round_to_i64, usize_to_f64};
 
 /// Nanoseconds by which sums of floats may be off.
-const ROUNDING: f64 = 1e-3;
+const ROUNDING_ERROR_NS: f64 = 1e-3;
 
 impl OffsetLimits<'_> {
     /// The fit with the likeliest offset and rate instead of the middles, and their bounds.
@@ -48,7 +48,7 @@ impl OffsetLimits<'_> {
         rates.sort_by(|a, b| a.0.total_cmp(&b.0));
         let nearest = rates.iter().map(|(_, near)| *near);
         let nearest = nearest.fold(f64::NEG_INFINITY, f64::max);
-        rates.retain(|(_, near)| *near >= nearest - ROUNDING);
+        rates.retain(|(_, near)| *near >= nearest - ROUNDING_ERROR_NS);
         // Between two equally good rates all are; most clocks differ by little.
         let first = rates.first().map_or(fit.rate, |(rate, _)| *rate);
         let last = rates.last().map_or(fit.rate, |(rate, _)| *rate);

@@ -5,12 +5,12 @@
 
 use super::{FourTimestamps, OffsetLimit, OffsetLimits};
 
-const SECOND: i64 = 1_000_000_000;
-/// One limit of each kind is kept per this many nanoseconds, once it is older than [`FRESH`].
-const COARSE: i64 = SECOND;
-const FRESH: i64 = 300 * SECOND;
+const NANOS_PER_SECOND: i64 = 1_000_000_000;
+/// One limit of each kind is kept per this many nanoseconds, once it is older than [`MAX_FINE_AGE_NS`].
+const COARSE_INTERVAL_NS: i64 = NANOS_PER_SECOND;
+const MAX_FINE_AGE_NS: i64 = 300 * NANOS_PER_SECOND;
 /// How many more limits there may be before the old ones are thinned again.
-const MORE: usize = 8_192;
+const MAX_ADDED_LIMITS: usize = 8_192;
 
 /// Limits of both kinds, ascending in time.
 #[derive(Clone, Debug)]
@@ -59,12 +59,12 @@ impl RetainedLimits {
     }
 
     fn thin(&mut self, now: i64) {
-        if self.at_most.len().max(self.at_least.len()) > self.max_limits.max(MORE) {
-            let old = now.saturating_sub(FRESH);
-            let period = self.period.max(COARSE);
+        if self.at_most.len().max(self.at_least.len()) > self.max_limits.max(MAX_ADDED_LIMITS) {
+            let old = now.saturating_sub(MAX_FINE_AGE_NS);
+            let period = self.period.max(COARSE_INTERVAL_NS);
             thin(&mut self.at_most, (old, period), is_lower);
             thin(&mut self.at_least, (old, period), is_higher);
-            self.max_limits = self.at_most.len().max(self.at_least.len()) + MORE;
+            self.max_limits = self.at_most.len().max(self.at_least.len()) + MAX_ADDED_LIMITS;
         }
     }
 
@@ -130,7 +130,7 @@ fn thin(
 mod tests {
     use super::*;
 
-    const FINE: i64 = SECOND / 10;
+    const FINE_INTERVAL_NS: i64 = NANOS_PER_SECOND / 10;
 
     fn exchange(at: i64, forward: i64, reverse: i64) -> FourTimestamps {
         FourTimestamps {
@@ -143,34 +143,34 @@ mod tests {
 
     #[test]
     fn each_tenth_of_a_second_keeps_the_tightest_limit_per_side() {
-        let mut retained = RetainedLimits::per_period(FINE);
-        for (at, forward, reverse) in [(0, 50, 90), (10, 40, 99), (20, 60, 70), (FINE, 80, 80)] {
+        let mut retained = RetainedLimits::per_period(FINE_INTERVAL_NS);
+        for (at, forward, reverse) in [(0, 50, 90), (10, 40, 99), (20, 60, 70), (FINE_INTERVAL_NS, 80, 80)] {
             retained.add(exchange(at, forward, reverse), 1);
         }
         let times_and_offsets = |of: &[OffsetLimit]| -> Vec<(i64, i64)> {
             of.iter().map(|limit| (limit.at, limit.offset)).collect()
         };
         let limits = retained.limits();
-        assert_eq!(times_and_offsets(limits.at_most), [(10, 41), (FINE, 81)]);
-        assert_eq!(times_and_offsets(limits.at_least), [(20, -71), (FINE, -81)]);
-        assert_eq!(times_and_offsets(retained.since(15).at_most), [(FINE, 81)]);
+        assert_eq!(times_and_offsets(limits.at_most), [(10, 41), (FINE_INTERVAL_NS, 81)]);
+        assert_eq!(times_and_offsets(limits.at_least), [(20, -71), (FINE_INTERVAL_NS, -81)]);
+        assert_eq!(times_and_offsets(retained.since(15).at_most), [(FINE_INTERVAL_NS, 81)]);
     }
 
     #[test]
     fn a_day_of_a_thousand_a_second_takes_two_limits_for_each_second() {
-        let mut limits = RetainedLimits::per_period(FINE);
+        let mut limits = RetainedLimits::per_period(FINE_INTERVAL_NS);
         for at in 0..864_000 {
-            limits.add(exchange(at * SECOND / 10, 50, 50), 0);
+            limits.add(exchange(at * NANOS_PER_SECOND / 10, 50, 50), 0);
         }
         let count = limits.limits().at_most.len();
-        assert!((86_400..86_400 + 2 * MORE).contains(&count), "{count}");
+        assert!((86_400..86_400 + 2 * MAX_ADDED_LIMITS).contains(&count), "{count}");
         let times = limits.limits().at_least.windows(2);
         assert!(times.map(|pair| pair[1].at - pair[0].at).all(|gap| gap > 0));
     }
 
     #[test]
     fn an_exchange_that_took_less_than_no_time_proves_nothing() {
-        let mut limits = RetainedLimits::per_period(FINE);
+        let mut limits = RetainedLimits::per_period(FINE_INTERVAL_NS);
         limits.add(exchange(0, 50, -60), 0);
         assert!(limits.limits().at_most.is_empty());
     }

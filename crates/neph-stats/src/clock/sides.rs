@@ -12,12 +12,12 @@ use crate::casts::{nanos_to_f64, round_to_i64};
 /// Wander of the lines for the mean rate, as a fraction. If the clock's rate changes by more, there are still
 /// such lines while the offset stays within half a round trip of one of them. If there are none, lines with
 /// the full wander are used.
-const STEADY: f64 = 5e-8;
+const MEAN_RATE_WANDER: f64 = 5e-8;
 /// Steps up to such a part of the room between the directions are not excluded, but covered by the bound. The
 /// part with the smallest result is used.
-const PARTS: [f64; 2] = [1.0 / 64.0, 1.0 / 32.0];
+const COVERED_STEP_PARTS: [f64; 2] = [1.0 / 64.0, 1.0 / 32.0];
 /// Both sides of a moment are enough if they permit hardly more than all limits together.
-const HARDLY: f64 = 1.0 + 1.0 / 8.0;
+const MAX_SIDES_RATIO: f64 = 1.0 + 1.0 / 8.0;
 
 impl OffsetLimits<'_> {
     /// The fit at the moment `at` if a clock was set once within the horizon, at any time. Only messages that
@@ -48,10 +48,10 @@ impl OffsetLimits<'_> {
         let room = mean.as_ref().map_or(0.0, PossibleLines::room);
         if either
             .as_ref()
-            .is_none_or(|either| either.room() > HARDLY * room)
+            .is_none_or(|either| either.room() > MAX_SIDES_RATIO * room)
         {
             let looks = self.looks(limits, mean.as_ref(), bent);
-            for part in PARTS {
+            for part in COVERED_STEP_PARTS {
                 let other = sides(looks.step_free(part * room)).map(|lines| lines.wider(part * room));
                 either = match (either, other) {
                     (Some(known), Some(other)) if other.room() < known.room() => Some(other),
@@ -90,7 +90,7 @@ impl OffsetLimits<'_> {
             let step_free = looks.step_free(*least_step);
             first < from && step_free.from <= from && until <= step_free.until
         };
-        let steps = PARTS.map(|part| part * mean.room());
+        let steps = COVERED_STEP_PARTS.map(|part| part * mean.room());
         steps
             .into_iter()
             .find(is_level)
@@ -99,7 +99,7 @@ impl OffsetLimits<'_> {
 
     /// The lines of a mean rate. If there are none, those of rates that wander.
     fn mean(self, bent: Lines, is_of: impl Fn(&OffsetLimit) -> bool) -> Option<PossibleLines> {
-        let steady = bent.wandering(bent.nature.wander.min(STEADY));
+        let steady = bent.wandering(bent.nature.wander.min(MEAN_RATE_WANDER));
         let mean = self.lines(steady, &is_of);
         mean.or_else(|| self.lines(bent, &is_of))
     }

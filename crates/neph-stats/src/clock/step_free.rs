@@ -9,15 +9,15 @@ use crate::casts::{nanos_to_f64, usize_to_f64};
 
 /// Levels are compared between windows of this many cells. A cell on each side of a moment is excluded, since
 /// the clock may be set in its middle.
-const WINDOW: usize = 4;
+const WINDOW_CELLS: usize = 4;
 /// From the window that ends a cell before a moment to the one that begins a cell after it.
-const DISTANCE: usize = WINDOW + 2;
+const CELL_DISTANCE: usize = WINDOW_CELLS + 2;
 /// A window has a level if this many cells show it: with variable queues none does.
-const SETTLED: usize = 3;
+const MIN_LEVEL_CELLS: usize = 3;
 /// Numbers of cells in a horizon. With the default horizon, windows are from 32 s down to half a second.
-const CELLS: [i64; 7] = [12, 25, 50, 100, 200, 400, 800];
+const CELL_COUNTS: [i64; 7] = [12, 25, 50, 100, 200, 400, 800];
 /// Near the ends, this many limits are excluded if the cells leave nothing to examine.
-const FEW: usize = 8;
+const MAX_EXCLUDED_LIMITS: usize = 8;
 
 /// The time to examine.
 #[derive(Debug, Clone, Copy)]
@@ -59,7 +59,7 @@ pub(super) struct LevelScales {
 
 impl LevelScales {
     pub(super) fn at(limits: OffsetLimits<'_>, query: FlatQuery) -> Self {
-        let usable = CELLS
+        let usable = CELL_COUNTS
             .into_iter()
             .filter(|cells| limits.fill(&query, *cells));
         let offsets = [(limits.at_most, 1.0), (limits.at_least, -1.0)];
@@ -121,7 +121,7 @@ struct TimeMarks {
 
 impl TimeMarks {
     fn new(query: &FlatQuery) -> Self {
-        let slot = (query.horizon / (2 * CELLS[CELLS.len() - 1])).max(1);
+        let slot = (query.horizon / (2 * CELL_COUNTS[CELL_COUNTS.len() - 1])).max(1);
         let count = usize::try_from(2 * query.horizon / slot + 1).unwrap_or(0);
         Self {
             begin: query.origin.at.saturating_sub(query.horizon),
@@ -180,8 +180,8 @@ impl OffsetLimits<'_> {
     /// The times of the first few limits of each kind, and of the last few.
     fn few(self) -> (i64, i64) {
         let kinds = [self.at_most, self.at_least];
-        let first = kinds.map(|of| of.get(FEW - 1).or_else(|| of.last()));
-        let last = kinds.map(|of| of.iter().rev().nth(FEW - 1).or_else(|| of.first()));
+        let first = kinds.map(|of| of.get(MAX_EXCLUDED_LIMITS - 1).or_else(|| of.last()));
+        let last = kinds.map(|of| of.iter().rev().nth(MAX_EXCLUDED_LIMITS - 1).or_else(|| of.first()));
         let first = first.into_iter().flatten().map(|limit| limit.at).max();
         let last = last.into_iter().flatten().map(|limit| limit.at).min();
         (first.unwrap_or(i64::MAX), last.unwrap_or(i64::MIN))
@@ -231,7 +231,7 @@ impl Levels {
                     *smallest = smallest.min(*level);
                 }
             }
-            minima.windows(WINDOW).map(settled).collect()
+            minima.windows(WINDOW_CELLS).map(settled).collect()
         };
         Self {
             from,
@@ -247,7 +247,7 @@ impl Levels {
     fn rate(&self) -> f64 {
         let mut changes = Vec::new();
         for (of, sign) in self.windows.iter().zip([1.0, -1.0]) {
-            let pairs = of.iter().zip(of.iter().skip(WINDOW));
+            let pairs = of.iter().zip(of.iter().skip(WINDOW_CELLS));
             let differences =
                 pairs.filter_map(|(earlier, other)| Some(other.as_ref()?.0 - earlier.as_ref()?.0));
             changes.extend(differences.map(|change| sign * change));
@@ -257,7 +257,7 @@ impl Levels {
         }
         let middle = changes.len() / 2;
         let (_, median, _) = changes.select_nth_unstable_by(middle, f64::total_cmp);
-        *median / (usize_to_f64(WINDOW) * nanos_to_f64(self.cell))
+        *median / (usize_to_f64(WINDOW_CELLS) * nanos_to_f64(self.cell))
     }
 
     /// The level of one direction around each edge of cells that can be examined.
@@ -268,9 +268,9 @@ impl Levels {
         least_step: f64,
     ) -> impl Iterator<Item = (StepFreeTime, EdgeLevel)> {
         let sign = if side == 0 { 1.0 } else { -1.0 };
-        let moved = sign * rate * usize_to_f64(DISTANCE) * nanos_to_f64(self.cell);
+        let moved = sign * rate * usize_to_f64(CELL_DISTANCE) * nanos_to_f64(self.cell);
         let of = &self.windows[side];
-        let pairs = of.iter().zip(of.iter().skip(DISTANCE)).enumerate();
+        let pairs = of.iter().zip(of.iter().skip(CELL_DISTANCE)).enumerate();
         pairs.filter_map(move |(index, (before, behind))| {
             let (before, behind) = before.as_ref().zip(behind.as_ref())?;
             let spread = before.1.max(behind.1);
@@ -282,7 +282,7 @@ impl Levels {
             } else {
                 EdgeLevel::Neither
             };
-            let edge = i64::try_from(index + WINDOW + 1).ok()?;
+            let edge = i64::try_from(index + WINDOW_CELLS + 1).ok()?;
             let edge = self.from + edge * self.cell;
             let time = StepFreeTime {
                 from: edge - self.cell / 2,
@@ -295,9 +295,9 @@ impl Levels {
 
 /// The least of some cells, and how far above it enough of them lie.
 fn settled(cells: &[f64]) -> Option<(f64, f64)> {
-    let mut sorted = [0.0; WINDOW];
+    let mut sorted = [0.0; WINDOW_CELLS];
     sorted.copy_from_slice(cells);
     sorted.sort_by(f64::total_cmp);
-    let above = sorted[SETTLED - 1] - sorted[0];
+    let above = sorted[MIN_LEVEL_CELLS - 1] - sorted[0];
     above.is_finite().then_some((sorted[0], above))
 }

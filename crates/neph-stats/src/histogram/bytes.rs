@@ -5,7 +5,7 @@ use super::Histogram;
 use crate::precision::Precision;
 
 /// Finer ones are not read: a place beyond the last one of these would take much memory.
-const FINEST: u8 = 12;
+const MAX_EXPONENT: u8 = 12;
 
 impl Histogram {
     /// As bytes, from which [`Self::from_bytes`] makes the same histogram.
@@ -27,7 +27,7 @@ impl Histogram {
     /// The histogram from these bytes; `None` if they are invalid.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (exponent, mut rest) = bytes.split_first()?;
-        let precision = Precision::of_exponent(*exponent).filter(|_| *exponent <= FINEST)?;
+        let precision = Precision::of_exponent(*exponent).filter(|_| *exponent <= MAX_EXPONENT)?;
         let (min, max) = (take(&mut rest)?, take(&mut rest)?);
         let mut histogram = Self::new(precision);
         let end = u64::from(precision.index(max)) + 1;

@@ -5,15 +5,15 @@
 use crate::precision::Precision;
 
 use super::{
-    COARSEST, COUNT_BITS, COUNT_MOST, EXACT_WORDS, Exact, FINE, MANY, Sketches, TOGETHER, bits,
-    counted, joined, label, relabel, split_kind,
+    BATCH_SIZES, COUNT_BITS, EXACT_WORDS, Exact, FIRST_PRECISION, MAX_COUNT, MAX_MEAN_BUCKETS,
+    MIN_PRECISION, Sketches, bits, counted, joined, label, relabel, split_kind,
 };
 
 impl Sketches {
     /// Puts the latest numbers into buckets, with the same result as one at a time.
     pub(super) fn put_into_buckets(&mut self) {
-        let precision = *self.precision.get_or_insert(FINE);
-        let mut latest = [0; *TOGETHER.end()];
+        let precision = *self.precision.get_or_insert(FIRST_PRECISION);
+        let mut latest = [0; *BATCH_SIZES.end()];
         let latest = &mut latest[..usize::from(self.latest)];
         let end = self.buckets_end();
         let words = self.words[end..].as_chunks().0;
@@ -25,7 +25,7 @@ impl Sketches {
         // The limit of buckets depends on the kinds. If one of these is of a new kind, and buckets may become
         // too many, the order matters.
         let at_most = end - self.buckets() + latest.len();
-        if at_most > MANY * usize::from(self.kinds.max(1)) && self.has_new_kind(latest) {
+        if at_most > MAX_MEAN_BUCKETS * usize::from(self.kinds.max(1)) && self.has_new_kind(latest) {
             return latest.iter().for_each(|number| {
                 let (kind, number) = split_kind(*number);
                 self.put_into_bucket(Exact::of(kind, number, 1), 1);
@@ -53,7 +53,7 @@ impl Sketches {
 
     /// Puts one number into its bucket, counted this many times.
     pub(super) fn put_into_bucket(&mut self, exact: Exact, times: u64) {
-        let precision = self.precision.unwrap_or(FINE);
+        let precision = self.precision.unwrap_or(FIRST_PRECISION);
         self.count(label(exact.kind, exact.min, precision), times);
         self.widen(&exact);
         self.thin_out();
@@ -94,9 +94,9 @@ impl Sketches {
     fn raise(&mut self, at: usize, more: u64) {
         let word = &mut self.words[at];
         let label = *word >> COUNT_BITS;
-        let count = u64::from(*word & COUNT_MOST).saturating_add(more);
+        let count = u64::from(*word & MAX_COUNT).saturating_add(more);
         match u32::try_from(count) {
-            Ok(count) if count <= COUNT_MOST => *word = label << COUNT_BITS | count,
+            Ok(count) if count <= MAX_COUNT => *word = label << COUNT_BITS | count,
             // One stays, so that no word has a count of 0.
             _ => {
                 *word = label << COUNT_BITS | 1;
@@ -125,9 +125,9 @@ impl Sketches {
 
     /// Makes buckets coarser until they are few enough.
     pub(super) fn thin_out(&mut self) {
-        let max_buckets = MANY * usize::from(self.kinds);
+        let max_buckets = MAX_MEAN_BUCKETS * usize::from(self.kinds);
         while self.words.len() - self.buckets() > max_buckets {
-            let Some(coarser) = self.precision.and_then(|fine| fine.coarser(COARSEST)) else {
+            let Some(coarser) = self.precision.and_then(|fine| fine.coarser(MIN_PRECISION)) else {
                 return;
             };
             self.coarsen_to(coarser);
@@ -136,7 +136,7 @@ impl Sketches {
 
     /// Reduces buckets to a lower precision, unless they have it already. Returns their precision.
     pub(super) fn coarsen_to(&mut self, precision: Precision) -> Precision {
-        let before = self.precision.unwrap_or(FINE);
+        let before = self.precision.unwrap_or(FIRST_PRECISION);
         if precision >= before {
             return before;
         }
