@@ -11,7 +11,7 @@ use neph_capture::{
     read_capture,
 };
 use neph_model::Wall;
-use neph_wire::capture::{LONGEST, Record};
+use neph_wire::capture::{MAX_FRAME_BYTES, Record};
 use neph_wire::dissect::{Transport, dissect};
 
 /// Gives at most so many bytes at once.
@@ -65,7 +65,7 @@ type Read = (Vec<(Option<i64>, u32, usize)>, u64, bool);
 fn packets(source: &mut impl io::Read, mut take: impl FnMut(&Record<'_>)) -> Read {
     let mut found = Vec::new();
     let account = read_capture(source, |record| {
-        assert!(record.bytes.len() as u64 <= u64::from(LONGEST));
+        assert!(record.bytes.len() as u64 <= u64::from(MAX_FRAME_BYTES));
         assert!(record.bytes.len() as u64 <= u64::from(record.length));
         found.push((record.at, record.length, record.bytes.len()));
         take(&record);
@@ -82,7 +82,7 @@ fuzz_target!(|bytes: &[u8]| {
     };
     let limits = Limits { flows: usize::from(cut % 8) + 1, ..Limits::default() };
     let (mut table, mut counts, mut seen) = (Table::new(limits), Counts::default(), 0);
-    let mut exchanges = Exchanges::new(limits.flows, limits.idle);
+    let mut exchanges = Exchanges::new(limits.flows, limits.idle_timeout);
     let whole = packets(&mut &*file, |record| {
         let at = Wall::from_unix_nanos(record.at.unwrap_or(0));
         if let Some(packet) = dissect(record.link, record.bytes, record.length) {

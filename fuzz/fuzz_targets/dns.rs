@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use neph_wire::dns::{HEADER, Question, encode_framed_query, next_message, parse_response};
+use neph_wire::dns::{HEADER_LEN, Question, encode_framed_query, next_message, parse_response};
 
 fn messages(stream: &[u8]) -> Vec<Vec<u8>> {
     let (mut rest, mut found) = (stream, Vec::new());
@@ -29,9 +29,9 @@ fuzz_target!(|bytes: &[u8]| {
     assert_eq!(whole, pieces);
     for message in whole.iter().map(Vec::as_slice).chain([bytes]) {
         let Ok(response) = parse_response(message) else { continue };
-        assert!(response.rcode < 16 && message.len() > HEADER);
+        assert!(response.rcode < 16 && message.len() > HEADER_LEN);
         let other = Question::new("other.example", 1).expect("a name");
-        let asked = message[HEADER..].starts_with(b"\x05other\x07example\0\0\x01\0\x01");
+        let asked = message[HEADER_LEN..].starts_with(b"\x05other\x07example\0\0\x01\0\x01");
         assert!(!asked || response.repeats(&other));
     }
     let Ok(name) = str::from_utf8(bytes) else { return };

@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use neph_wire::capture::{CaptureReader, LONGEST, Step};
+use neph_wire::capture::{CaptureReader, MAX_FRAME_BYTES, Step};
 
 /// Where a file's reading ended, and what it gave: lengths, times, places.
 fn read(file: &[u8]) -> (Vec<(Option<i64>, u32, usize)>, usize) {
@@ -15,7 +15,7 @@ fn read(file: &[u8]) -> (Vec<(Option<i64>, u32, usize)>, usize) {
         match reader.step(rest) {
             Ok(Step::Packet(record, used)) => {
                 assert!(record.bytes.len() <= used && used <= rest.len());
-                assert!(record.bytes.len() as u64 <= u64::from(record.length.min(LONGEST)));
+                assert!(record.bytes.len() as u64 <= u64::from(record.length.min(MAX_FRAME_BYTES)));
                 found.push((record.at, record.length, at));
                 at += used;
             }

@@ -86,7 +86,7 @@ fuzz_target!(|bytes: &[u8]| {
     let Some((&first, rest)) = bytes.split_first() else { return };
     let limits = Limits {
         flows: usize::from(first & 3) + 1,
-        waiting: usize::from(first >> 2) * 1_000,
+        max_pending_bytes: usize::from(first >> 2) * 1_000,
         ..Limits::default()
     };
     let (mut table, mut listener) = (Table::new(limits), ConversationListener::default());
@@ -100,7 +100,7 @@ fuzz_target!(|bytes: &[u8]| {
         assert!(table.len() <= limits.flows);
     }
     table.flush(&mut listener);
-    assert!(table.memory() <= limits.waiting + limits.flows * OF_A_FLOW);
+    assert!(table.memory() <= limits.max_pending_bytes + limits.flows * OF_A_FLOW);
     table.end(&mut listener);
     assert!(table.is_empty());
     assert_eq!(listener.packets, segments.len() as u64);

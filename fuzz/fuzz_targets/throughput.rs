@@ -3,7 +3,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use neph_wire::throughput::{
-    ClientMessage, Header, LONGEST_LINE, Lines, Preamble, RrTag, ServerMessage, encode_line,
+    ClientMessage, Header, MAX_LINE_BYTES, Lines, Preamble, RrTag, ServerMessage, encode_line,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -59,7 +59,7 @@ fn read<M: DeserializeOwned>(bytes: &[u8], piece: usize) -> Vec<M> {
 /// Written as a line it is the same message, and fits.
 fn survives<M: Serialize + DeserializeOwned + PartialEq + std::fmt::Debug>(message: &M) {
     let line = encode_line(message);
-    assert!(line.len() <= LONGEST_LINE);
+    assert!(line.len() <= MAX_LINE_BYTES);
     let repeats = read::<M>(&line, 3);
     assert_eq!(repeats.iter().collect::<Vec<_>>(), [message]);
 }

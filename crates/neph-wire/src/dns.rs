@@ -8,13 +8,13 @@ use thiserror::Error;
 use crate::bytes::Reader;
 
 /// Length of a header, bytes.
-pub const HEADER: usize = 12;
+pub const HEADER_LEN: usize = 12;
 /// Maximum length of a name, with the length byte of each label and the root (RFC 1035, 2.3.4).
-const LONGEST_NAME: usize = 255;
+const MAX_NAME_LEN: usize = 255;
 /// Maximum length of a label.
-const LONGEST_LABEL: usize = 63;
+const MAX_LABEL_LEN: usize = 63;
 /// Class IN.
-const INTERNET: u16 = 1;
+const CLASS_IN: u16 = 1;
 
 /// The response flag.
 const QR: u16 = 0x8000;
@@ -61,14 +61,14 @@ impl Question {
         let relative = name.strip_suffix('.').unwrap_or(name);
         for label in relative.split('.').filter(|_| !relative.is_empty()) {
             let len = u8::try_from(label.len()).map_err(|_| DnsError::Name)?;
-            if len == 0 || label.len() > LONGEST_LABEL {
+            if len == 0 || label.len() > MAX_LABEL_LEN {
                 return Err(DnsError::Name);
             }
             encoded.push(len);
             encoded.extend_from_slice(label.as_bytes());
         }
         encoded.push(0);
-        if name.is_empty() || encoded.len() > LONGEST_NAME {
+        if name.is_empty() || encoded.len() > MAX_NAME_LEN {
             return Err(DnsError::Name);
         }
         Ok(Self {
@@ -84,12 +84,12 @@ impl Question {
         }
         out.extend_from_slice(&self.name);
         out.extend(self.record.to_be_bytes());
-        out.extend(INTERNET.to_be_bytes());
+        out.extend(CLASS_IN.to_be_bytes());
     }
 
     /// Length of a query, bytes.
     pub fn query_len(&self) -> usize {
-        HEADER + self.name.len() + 4
+        HEADER_LEN + self.name.len() + 4
     }
 }
 
@@ -113,7 +113,7 @@ impl Response<'_> {
         // Label lengths are below every letter: the comparison ignoring case does not change them.
         self.name.eq_ignore_ascii_case(&question.name)
             && self.record == question.record
-            && self.class == INTERNET
+            && self.class == CLASS_IN
     }
 }
 
@@ -155,12 +155,12 @@ fn take_name<'a>(reader: &mut Reader<'a>) -> Result<&'a [u8], DnsError> {
     let rest = reader.rest();
     loop {
         let len = usize::from(reader.u8().ok_or(DnsError::Short)?);
-        if len > LONGEST_LABEL {
+        if len > MAX_LABEL_LEN {
             return Err(DnsError::Name);
         }
         reader.skip(len).ok_or(DnsError::Short)?;
         let taken = rest.len() - reader.rest().len();
-        if taken > LONGEST_NAME {
+        if taken > MAX_NAME_LEN {
             return Err(DnsError::Name);
         }
         if len == 0 {
@@ -251,7 +251,7 @@ mod tests {
         many[4..6].copy_from_slice(&[0xff, 0xff]);
         assert_eq!(parse_response(&many), Err(DnsError::Questions(0xffff)));
         let mut pointer = full;
-        pointer[HEADER..HEADER + 2].copy_from_slice(&[0xc0, 12]);
+        pointer[HEADER_LEN..HEADER_LEN + 2].copy_from_slice(&[0xc0, 12]);
         assert_eq!(parse_response(&pointer), Err(DnsError::Name), "a loop");
     }
 
@@ -278,7 +278,7 @@ mod tests {
         #[test]
         fn any_bytes_are_read_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
             if let Ok(response) = parse_response(&bytes) {
-                prop_assert!(response.rcode < 16 && response.name.len() <= LONGEST_NAME);
+                prop_assert!(response.rcode < 16 && response.name.len() <= MAX_NAME_LEN);
             }
             if let Some((taken, message)) = next_message(&bytes) {
                 prop_assert_eq!(taken, message.len() + 2);

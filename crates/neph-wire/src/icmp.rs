@@ -14,12 +14,12 @@ use crate::checksum::internet_checksum;
 use crate::ip::{self, IpError, IpPacket};
 
 /// Length of an echo header, bytes.
-pub const HEADER: usize = 8;
+pub const HEADER_LEN: usize = 8;
 
 /// The smallest payload of neph's echo request.
-pub const PAYLOAD_MIN: usize = 12;
+pub const MIN_PAYLOAD_LEN: usize = 12;
 /// The smallest payload with room for a token.
-pub const PAYLOAD_WITH_TOKEN: usize = PAYLOAD_MIN + 8;
+pub const PAYLOAD_LEN_WITH_TOKEN: usize = MIN_PAYLOAD_LEN + 8;
 
 const MAGIC: [u8; 4] = *b"NEpi";
 
@@ -39,9 +39,9 @@ pub struct EchoRequest {
     pub ident: u16,
     /// The message number; its low 16 bits are in the header.
     pub seq: u64,
-    /// Bytes after the 8-byte header, at least [`PAYLOAD_MIN`].
+    /// Bytes after the 8-byte header, at least [`MIN_PAYLOAD_LEN`].
     pub payload: usize,
-    /// The token that a reply must return, from [`PAYLOAD_WITH_TOKEN`] on.
+    /// The token that a reply must return, from [`PAYLOAD_LEN_WITH_TOKEN`] on.
     pub token: u64,
 }
 
@@ -121,7 +121,7 @@ pub enum QuotedInner {
 /// Why bytes are no ICMP message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum IcmpError {
-    /// Fewer than [`HEADER`] bytes.
+    /// Fewer than [`HEADER_LEN`] bytes.
     #[error("read ICMP message: {0} bytes is too short")]
     Short(usize),
     /// The checksum is wrong (ICMP only; an `ICMPv6` checksum covers addresses that are not
@@ -152,10 +152,10 @@ impl EchoRequest {
         out.extend_from_slice(&[high, low]);
         out.extend_from_slice(&MAGIC);
         out.extend_from_slice(&self.seq.to_be_bytes());
-        if self.payload >= PAYLOAD_WITH_TOKEN {
+        if self.payload >= PAYLOAD_LEN_WITH_TOKEN {
             out.extend_from_slice(&self.token.to_be_bytes());
         }
-        out.resize(start + HEADER + self.payload.max(PAYLOAD_MIN), 0);
+        out.resize(start + HEADER_LEN + self.payload.max(MIN_PAYLOAD_LEN), 0);
         if family == Family::V4 {
             let sum = internet_checksum(&[&out[start..]]);
             out[start + 2..start + 4].copy_from_slice(&sum.to_be_bytes());
@@ -173,7 +173,7 @@ impl Echo<'_> {
 
     /// The token of neph's payload; `None` without room for one.
     pub fn token(&self) -> Option<u64> {
-        let token = self.payload.get(PAYLOAD_MIN..PAYLOAD_WITH_TOKEN)?;
+        let token = self.payload.get(MIN_PAYLOAD_LEN..PAYLOAD_LEN_WITH_TOKEN)?;
         token.try_into().ok().map(u64::from_be_bytes)
     }
 }
@@ -276,12 +276,12 @@ mod tests {
             for family in [Family::V4, Family::V6] {
                 let mut out = Vec::new();
                 EchoRequest { ident, seq, payload, token }.encode(family, &mut out);
-                prop_assert_eq!(out.len(), HEADER + payload.max(PAYLOAD_MIN));
+                prop_assert_eq!(out.len(), HEADER_LEN + payload.max(MIN_PAYLOAD_LEN));
                 let Ok(IcmpMessage::EchoRequest(echo)) = parse(family, &out) else {
                     return Err(TestCaseError::fail("not an echo request"));
                 };
                 prop_assert_eq!((echo.ident, echo.seq()), (ident, Some(seq)));
-                let has_room = payload >= PAYLOAD_WITH_TOKEN;
+                let has_room = payload >= PAYLOAD_LEN_WITH_TOKEN;
                 prop_assert_eq!(echo.token(), has_room.then_some(token));
             }
         }
@@ -289,7 +289,7 @@ mod tests {
         #[test]
         fn a_single_bit_error_is_a_checksum_error(seq: u64, at in 0usize..20, bit in 0u8..8) {
             let mut out = Vec::new();
-            EchoRequest { ident: 7, seq, payload: PAYLOAD_MIN, token: 0 }.encode(Family::V4, &mut out);
+            EchoRequest { ident: 7, seq, payload: MIN_PAYLOAD_LEN, token: 0 }.encode(Family::V4, &mut out);
             out[at] ^= 1 << bit;
             prop_assert_eq!(parse(Family::V4, &out), Err(IcmpError::Checksum));
         }
@@ -298,7 +298,7 @@ mod tests {
         fn arbitrary_bytes_never_panic(bytes in vec(any::<u8>(), 0..120)) {
             for family in [Family::V4, Family::V6] {
                 if let Ok(IcmpMessage::TimeExceeded { quoted, .. }) = parse(family, &bytes) {
-                    prop_assert!(quoted.len() + HEADER == bytes.len());
+                    prop_assert!(quoted.len() + HEADER_LEN == bytes.len());
                 }
             }
             if let Ok(quoted) = parse_quoted(&bytes) {

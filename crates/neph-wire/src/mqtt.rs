@@ -21,7 +21,7 @@ const CLEAN_SESSION: u8 = 0x02;
 const HAS_PASSWORD: u8 = 0x40;
 const HAS_USER: u8 = 0x80;
 /// Maximum length of a string: its length field has 16 bits.
-const LONGEST_STRING: usize = 0xffff;
+const MAX_STRING_LEN: usize = 0xffff;
 
 /// The first packet of a client.
 #[derive(Debug, Clone, Copy)]
@@ -62,7 +62,7 @@ impl Connect<'_> {
 }
 
 fn capped(string: &[u8]) -> &[u8] {
-    string.get(..LONGEST_STRING).unwrap_or(string)
+    string.get(..MAX_STRING_LEN).unwrap_or(string)
 }
 
 /// Appends a length: seven bits per byte, the low ones first (section 2.2.3).
@@ -161,7 +161,7 @@ mod tests {
         out.clear();
         connect.encode(&mut out);
         assert_eq!(out[..4], [0x10, 0x96, 0x80, 0x04], "three bytes of length");
-        assert_eq!(out.len(), 4 + 0x1b - 4 + LONGEST_STRING);
+        assert_eq!(out.len(), 4 + 0x1b - 4 + MAX_STRING_LEN);
     }
 
     /// The examples of section 2.2.3, table 2.4.

@@ -4,7 +4,7 @@
 use thiserror::Error;
 
 /// The length of the fixed header in bytes.
-pub const HEADER: usize = 12;
+pub const HEADER_LEN: usize = 12;
 /// The SDP name of the header extension with the transmission time offset (RFC 5450).
 pub const OFFSET_URI: &str = "urn:ietf:params:rtp-hdrext:toffset";
 /// The profile of header extensions with one-byte headers (RFC 8285, section 4.2).
@@ -68,7 +68,7 @@ impl<'a> Packet<'a> {
     /// It is too short, of another version, or its padding does not fit.
     pub fn decode(bytes: &'a [u8]) -> Result<Self, RtpError> {
         let short = RtpError::Short(bytes.len());
-        let (fixed, rest) = bytes.split_first_chunk::<HEADER>().ok_or(short)?;
+        let (fixed, rest) = bytes.split_first_chunk::<HEADER_LEN>().ok_or(short)?;
         let [first, second, s0, s1, t0, t1, t2, t3, c0, c1, c2, c3] = *fixed;
         if first >> 6 != 2 {
             return Err(RtpError::Version(first >> 6));

@@ -15,14 +15,14 @@ use crate::checksum::{PseudoHeader, internet_checksum};
 use crate::ip::{TCP, TcpHeader, parse_tcp};
 
 /// Length of a TCP header without options, bytes.
-const HEADER: usize = 20;
+const HEADER_LEN: usize = 20;
 /// Length of the MSS option, bytes.
-const MSS_OPTION: usize = 4;
+const MSS_OPTION_LEN: usize = 4;
 /// The initial window of Linux.
-const WINDOW: u16 = 64_240;
+const WINDOW_SIZE: u16 = 64_240;
 
 /// Length of a [`syn`] without its IP header, bytes.
-pub const SYN_LEN: usize = HEADER + MSS_OPTION;
+pub const SYN_LEN: usize = HEADER_LEN + MSS_OPTION_LEN;
 
 /// Source and target of a segment, of the same IP version; otherwise the checksum is meaningless.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,7 +41,7 @@ pub fn syn(ends: &SegmentEnds, seq: u32, out: &mut Vec<u8>) {
     let fields = Fields {
         seq,
         flags: TcpHeader::SYN,
-        window: WINDOW,
+        window: WINDOW_SIZE,
         options: &[2, 4, high, low],
     };
     segment(ends, &fields, out);
@@ -97,7 +97,7 @@ struct Fields<'a> {
 fn segment(ends: &SegmentEnds, fields: &Fields<'_>, out: &mut Vec<u8>) {
     let start = out.len();
     // The header length in words of four bytes is in the upper half of its byte.
-    let words = (HEADER + fields.options.len()) / 4;
+    let words = (HEADER_LEN + fields.options.len()) / 4;
     let offset = u8::try_from(words << 4).unwrap_or(u8::MAX);
     out.extend_from_slice(&ends.source.port().to_be_bytes());
     out.extend_from_slice(&ends.target.port().to_be_bytes());
@@ -146,11 +146,11 @@ pub struct Answer {
 /// with an older connection of the same ports and acknowledges bytes of that connection. It does
 /// not identify the SYN that caused it.
 pub fn parse_answer(segment: &[u8]) -> Option<Answer> {
-    const LOOKED_AT: u8 = TcpHeader::SYN | TcpHeader::ACK | TcpHeader::RST | TcpHeader::FIN;
+    const FLAGS_MASK: u8 = TcpHeader::SYN | TcpHeader::ACK | TcpHeader::RST | TcpHeader::FIN;
     const ACCEPTED: u8 = TcpHeader::SYN | TcpHeader::ACK;
     const REFUSED: u8 = TcpHeader::RST | TcpHeader::ACK;
     let header = parse_tcp(segment).ok()?;
-    let verdict = match header.flags & LOOKED_AT {
+    let verdict = match header.flags & FLAGS_MASK {
         ACCEPTED => Verdict::Accepted,
         REFUSED => Verdict::Refused,
         _ => return None,

@@ -146,7 +146,7 @@ impl Args {
             reply_bytes: size("--reply", self.reply, kind.least_reply())?,
             dscp: self.dscp,
         };
-        if !(TestRequest::SHORTEST_NS..=TestRequest::LONGEST_NS).contains(&ask.duration_ns) {
+        if !(TestRequest::MIN_DURATION_NS..=TestRequest::MAX_DURATION_NS).contains(&ask.duration_ns) {
             let duration = self.duration;
             return Err(Failure::usage(format!(
                 "--duration {duration}: write 100ms to 24h"

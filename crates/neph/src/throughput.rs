@@ -135,13 +135,13 @@ impl Args {
             congestion: self.congestion.clone(),
             dscp: self.dscp,
         };
-        if !(32..=TestRequest::LARGEST_DATAGRAM).contains(&datagram_bytes) {
-            let (size, max_size) = (self.size.exact(), TestRequest::LARGEST_DATAGRAM);
+        if !(32..=TestRequest::MAX_DATAGRAM_BYTES).contains(&datagram_bytes) {
+            let (size, max_size) = (self.size.exact(), TestRequest::MAX_DATAGRAM_BYTES);
             return Err(Failure::usage(format!(
                 "--size {size}: write 32 to {max_size} bytes"
             )));
         }
-        let (min, max) = (TestRequest::SHORTEST_NS, TestRequest::LONGEST_NS);
+        let (min, max) = (TestRequest::MIN_DURATION_NS, TestRequest::MAX_DURATION_NS);
         if !(min..=max).contains(&ask.duration_ns) {
             let duration = self.duration;
             return Err(Failure::usage(format!(

@@ -143,7 +143,7 @@ mod tests {
         };
         let mut request = Vec::new();
         ours.request(70_000, Wall::from_unix_nanos(0), &mut request);
-        assert_eq!(request.len(), neph_wire::icmp::HEADER + 64);
+        assert_eq!(request.len(), neph_wire::icmp::HEADER_LEN + 64);
         assert_eq!(ours.answer(&request, 70_000), None, "a request is no reply");
         let reply = as_reply(&request);
         let answered = ours.answer(&reply, 70_000).map(|answer| answer.seq);

@@ -20,11 +20,11 @@ use thiserror::Error;
 use crate::dissect::Link;
 
 /// The longest packet that is accepted: the limit of libpcap and Wireshark.
-pub const LONGEST: u32 = 262_144;
+pub const MAX_FRAME_BYTES: u32 = 262_144;
 /// The longest pcapng block that is accepted; only name and secrets blocks come near it.
-const LONGEST_BLOCK: u32 = 16 << 20;
+const MAX_BLOCK_BYTES: u32 = 16 << 20;
 /// Maximum number of interfaces of a section; no host has as many.
-const INTERFACES_MAX: usize = 65_536;
+const MAX_INTERFACES: usize = 65_536;
 
 /// A packet of a capture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -249,9 +249,9 @@ impl CaptureReader {
             return Err(CaptureError::Magic(magic));
         }
         let Some(header) = bytes.first_chunk() else {
-            return Ok(Step::Need(pcap::HEADER));
+            return Ok(Step::Need(pcap::HEADER_LEN));
         };
         self.format = Format::Pcap(pcap::Pcap::read(header)?);
-        Ok(Step::Skip(pcap::HEADER))
+        Ok(Step::Skip(pcap::HEADER_LEN))
     }
 }

@@ -1,12 +1,12 @@
 //! pcap (draft-ietf-opsawg-pcap): one header, then the packets of one interface.
 
-use super::{CaptureError, LONGEST, Order, Record, Source, Step, Ticks};
+use super::{CaptureError, MAX_FRAME_BYTES, Order, Record, Source, Step, Ticks};
 use crate::dissect::Link;
 
 /// Length of the file header in bytes.
-pub(super) const HEADER: usize = 24;
+pub(super) const HEADER_LEN: usize = 24;
 /// Length of a record header in bytes.
-const BEFORE: usize = 16;
+const RECORD_HEADER_LEN: usize = 16;
 
 const MICROS: u32 = 0xa1b2_c3d4;
 pub(super) const NANOS: u32 = 0xa1b2_3c4d;
@@ -24,7 +24,7 @@ pub(super) struct Pcap {
 }
 
 impl Pcap {
-    pub(super) fn read(header: &[u8; HEADER]) -> Result<Self, CaptureError> {
+    pub(super) fn read(header: &[u8; HEADER_LEN]) -> Result<Self, CaptureError> {
         let magic = [header[0], header[1], header[2], header[3]];
         let big = u32::from_be_bytes(magic);
         let (order, per_second) = match (big, u32::from_le_bytes(magic)) {
@@ -61,19 +61,19 @@ impl Pcap {
 
     #[inline]
     pub(super) fn step<'a>(&self, bytes: &'a [u8]) -> Result<Step<'a>, CaptureError> {
-        let Some(before) = bytes.first_chunk::<BEFORE>() else {
-            return Ok(Step::Need(BEFORE));
+        let Some(before) = bytes.first_chunk::<RECORD_HEADER_LEN>() else {
+            return Ok(Step::Need(RECORD_HEADER_LEN));
         };
         let [seconds, ticks, captured_length, length] = self.order.four(before);
-        if captured_length > LONGEST {
+        if captured_length > MAX_FRAME_BYTES {
             return Err(CaptureError::Length {
                 what: "packet",
                 printed: captured_length,
-                limit: LONGEST,
+                limit: MAX_FRAME_BYTES,
             });
         }
-        let end = BEFORE + captured_length as usize;
-        let Some(packet) = bytes.get(BEFORE..end) else {
+        let end = RECORD_HEADER_LEN + captured_length as usize;
+        let Some(packet) = bytes.get(RECORD_HEADER_LEN..end) else {
             return Ok(Step::Need(end));
         };
         let clock = self.source.clock;

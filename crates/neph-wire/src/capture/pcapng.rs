@@ -4,7 +4,7 @@
 //! the format requires.
 
 use super::{
-    CaptureError, INTERFACES_MAX, LONGEST, LONGEST_BLOCK, Order, Record, Source, Step, Ticks,
+    CaptureError, MAX_INTERFACES, MAX_FRAME_BYTES, MAX_BLOCK_BYTES, Order, Record, Source, Step, Ticks,
 };
 use crate::dissect::Link;
 
@@ -60,11 +60,11 @@ impl Section {
         let Some(length) = self.order.u32(bytes, 4) else {
             return Ok(Step::Need(8));
         };
-        if !(FRAME..=LONGEST_BLOCK).contains(&length) {
+        if !(FRAME..=MAX_BLOCK_BYTES).contains(&length) {
             return Err(CaptureError::Length {
                 what: "block",
                 printed: length,
-                limit: LONGEST_BLOCK,
+                limit: MAX_BLOCK_BYTES,
             });
         }
         // Some writers omit the padding; the length is that of the block in either case.
@@ -126,7 +126,7 @@ impl Section {
                 _ => {}
             }
         }
-        if self.interfaces.len() == INTERFACES_MAX {
+        if self.interfaces.len() == MAX_INTERFACES {
             return None;
         }
         self.interfaces.push(Source { link, clock });
@@ -168,7 +168,7 @@ impl Section {
             Ok(source) => source,
             Err(error) => return Some(Err(error)),
         };
-        if captured_length > LONGEST {
+        if captured_length > MAX_FRAME_BYTES {
             return Some(Err(too_long(captured_length)));
         }
         Some(Ok(Record {
@@ -189,7 +189,7 @@ impl Section {
         // Only the block's length gives the captured length, padding included.
         let bytes = body.get(4..)?;
         let captured_length = bytes.len().min(length as usize);
-        if captured_length > LONGEST as usize {
+        if captured_length > MAX_FRAME_BYTES as usize {
             return Some(Err(too_long(length)));
         }
         Some(Ok(Record {
@@ -229,7 +229,7 @@ fn too_long(printed: u32) -> CaptureError {
     CaptureError::Length {
         what: "packet",
         printed,
-        limit: LONGEST,
+        limit: MAX_FRAME_BYTES,
     }
 }
 

@@ -93,7 +93,7 @@ pub fn echo(ends: (IpAddr, IpAddr), ident: u16, seq: u16) -> Option<[u8; ECHO_LE
     out[4..6].copy_from_slice(&ident.to_be_bytes());
     out[6..8].copy_from_slice(&seq.to_be_bytes());
     let pseudo = pseudo.as_ref().map_or(&[][..], PseudoHeader::as_bytes);
-    balance(pseudo, &mut out, icmp::HEADER, ident);
+    balance(pseudo, &mut out, icmp::HEADER_LEN, ident);
     out[2..4].copy_from_slice(&ident.to_be_bytes());
     Some(out)
 }

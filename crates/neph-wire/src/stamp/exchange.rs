@@ -5,7 +5,7 @@
 //! clocks, packet counters or sockets.
 
 use super::StampError;
-use super::key::{Auth, Key, TAG};
+use super::key::{Auth, Key, TAG_LEN};
 use super::packet::{ReflectorPacket, SenderPacket};
 use super::timestamp::{ErrorEstimate, Timestamp};
 use super::tlv::{self, FLAG_I, FLAG_M, FLAG_U, FollowUp, Tlvs, Type, push_zeroed};
@@ -51,9 +51,9 @@ pub struct Reply {
 }
 
 /// Length of the TLV that requests the marks, bytes.
-pub const TIMESTAMPS_TLV_LEN: usize = tlv::HEADER + marks::LEN;
+pub const TIMESTAMPS_TLV_LEN: usize = tlv::HEADER_LEN + marks::LEN;
 
-const HMAC_TLV_LEN: usize = tlv::HEADER + TAG;
+const HMAC_TLV_LEN: usize = tlv::HEADER_LEN + TAG_LEN;
 
 /// The size of a request of [`encode_request`] for a requested `size`, bytes.
 ///
@@ -63,7 +63,7 @@ pub fn request_size(auth: Auth<'_>, size: usize) -> usize {
     let needed = min_request_len(auth, size);
     match size.saturating_sub(needed) {
         0 => needed,
-        1..tlv::HEADER => needed + tlv::HEADER,
+        1..tlv::HEADER_LEN => needed + tlv::HEADER_LEN,
         _ => size,
     }
 }
@@ -91,7 +91,7 @@ pub fn encode_request(
         }
     }
     let remaining = request_size(auth, size) - (out.len() - start);
-    if let Some(padding) = remaining.checked_sub(tlv::HEADER) {
+    if let Some(padding) = remaining.checked_sub(tlv::HEADER_LEN) {
         let len = u16::try_from(padding).map_err(|_| StampError::TlvLength(padding))?;
         push_zeroed(out, Type::ExtraPadding, len);
     }
@@ -154,12 +154,12 @@ pub fn reflect(request: &Request<'_>, fields: &ReplyFields, auth: Auth<'_>, out:
         out.extend_from_slice(&request.tlvs[tlv_start - tlvs_start..consumed]);
         out[tlv_start] = reflected_flags(tlv, is_authentic);
         if out[tlv_start] == 0 {
-            write_tlv_value(tlv.code, fields, &mut out[tlv_start + tlv::HEADER..]);
+            write_tlv_value(tlv.code, fields, &mut out[tlv_start + tlv::HEADER_LEN..]);
         }
         let is_valid_hmac = tlv.code == Type::Hmac.code() && out[tlv_start] == 0;
         if let (true, Auth::Keyed(key)) = (is_valid_hmac, auth) {
             let tag = tlv_tag(key, fields.seq, &out[tlvs_start..tlv_start]);
-            out[tlv_start + tlv::HEADER..].copy_from_slice(&tag);
+            out[tlv_start + tlv::HEADER_LEN..].copy_from_slice(&tag);
         }
     }
     let malformed_start = out.len();
@@ -185,7 +185,7 @@ pub fn decode_reply(bytes: &[u8], auth: Auth<'_>) -> Result<Reply, StampError> {
         || Tlvs::new(tlvs).filter(|tlv| tlv.flags & (FLAG_U | FLAG_M | FLAG_I) == 0);
     let find_tlv = |tlv_type: Type| {
         accepted_tlvs()
-            .find(|tlv| tlv.code == tlv_type.code() && tlv_type.fits(tlv.value.len()))
+            .find(|tlv| tlv.code == tlv_type.code() && tlv_type.is_valid_len(tlv.value.len()))
     };
     let (timestamps, follow_up) = (find_tlv(Type::Marks), find_tlv(Type::FollowUp));
     if timestamps.is_none() && follow_up.is_none() {
@@ -204,7 +204,7 @@ fn reflected_flags(tlv: tlv::Tlv<'_>, is_authentic: bool) -> u8 {
     integrity
         | match Type::from_code(tlv.code) {
             None => FLAG_U,
-            Some(tlv_type) if !tlv_type.fits(tlv.value.len()) => FLAG_M,
+            Some(tlv_type) if !tlv_type.is_valid_len(tlv.value.len()) => FLAG_M,
             Some(_) => 0,
         }
 }
@@ -218,7 +218,7 @@ fn write_tlv_value(code: u8, fields: &ReplyFields, value: &mut [u8]) {
 }
 
 /// The tag over the packet's number and the TLVs before the tag (RFC 8972 section 4.8).
-fn tlv_tag(key: &Key, seq: u32, tlvs: &[u8]) -> [u8; TAG] {
+fn tlv_tag(key: &Key, seq: u32, tlvs: &[u8]) -> [u8; TAG_LEN] {
     key.tag(&[&seq.to_be_bytes(), tlvs])
 }
 

@@ -10,7 +10,7 @@ use sha2::Sha256;
 use super::StampError;
 
 /// Length of a tag, bytes.
-pub(super) const TAG: usize = 16;
+pub(super) const TAG_LEN: usize = 16;
 
 /// An expanded shared key.
 #[derive(Clone)]
@@ -38,14 +38,14 @@ impl Key {
         Ok(Self(mac))
     }
 
-    pub(super) fn tag(&self, parts: &[&[u8]]) -> [u8; TAG] {
+    pub(super) fn tag(&self, parts: &[&[u8]]) -> [u8; TAG_LEN] {
         let digest = self.mac(parts).finalize().into_bytes();
         *digest.first_chunk().expect("SHA-256 has 32 bytes")
     }
 
     /// Compares a tag in constant time.
     pub(super) fn verify(&self, parts: &[&[u8]], tag: &[u8]) -> Result<(), StampError> {
-        if tag.len() != TAG {
+        if tag.len() != TAG_LEN {
             return Err(StampError::Tag);
         }
         self.mac(parts)

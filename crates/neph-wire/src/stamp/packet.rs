@@ -4,7 +4,7 @@
 //! Owns their layout in both modes and the base packet's tag. Does not own the TLVs after it.
 
 use super::StampError;
-use super::key::{Auth, TAG};
+use super::key::{Auth, TAG_LEN};
 use super::timestamp::{ErrorEstimate, Timestamp};
 use crate::bytes::Reader;
 
@@ -15,7 +15,7 @@ pub const OPEN_LEN: usize = 44;
 pub const KEYED_LEN: usize = 112;
 
 /// Length of the tagged part of an authenticated packet.
-const TAGGED: usize = KEYED_LEN - TAG;
+const TAG_START: usize = KEYED_LEN - TAG_LEN;
 
 /// A Session-Sender's packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,7 +87,7 @@ impl SenderPacket {
     /// packet they contain the receive time and a copy of the request's fields.
     pub(super) fn is_an_answer(base: &[u8], auth: Auth<'_>) -> bool {
         let (from, until) = if keyed(auth) {
-            (32, TAGGED)
+            (32, TAG_START)
         } else {
             (16, OPEN_LEN)
         };
@@ -190,7 +190,7 @@ fn seal(auth: Auth<'_>, out: &mut Vec<u8>, start: usize) {
     match auth {
         Auth::Open => gap(out, start, OPEN_LEN),
         Auth::Keyed(key) => {
-            gap(out, start, TAGGED);
+            gap(out, start, TAG_START);
             let tag = key.tag(&[&out[start..]]);
             out.extend_from_slice(&tag);
         }
@@ -203,8 +203,8 @@ fn open<'a>(bytes: &'a [u8], auth: Auth<'_>) -> Result<Reader<'a>, StampError> {
         .get(..auth.base_len())
         .ok_or(StampError::Short(bytes.len()))?;
     if let Auth::Keyed(key) = auth {
-        let (tagged, tag) = base.split_at(TAGGED);
-        key.verify(&[tagged], tag)?;
+        let (tagged_bytes, tag) = base.split_at(TAG_START);
+        key.verify(&[tagged_bytes], tag)?;
     }
     Ok(Reader::new(base))
 }

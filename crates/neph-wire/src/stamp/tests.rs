@@ -3,7 +3,7 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use super::tlv::{FLAG_I, FLAG_M, FLAG_U, HEADER, Tlvs, Type};
+use super::tlv::{FLAG_I, FLAG_M, FLAG_U, HEADER_LEN, Tlvs, Type};
 use super::*;
 use crate::marks::tests::any_marks;
 use crate::marks::{LEN, PeerMarks};
@@ -148,7 +148,7 @@ fn forged_tlvs_are_flagged_and_not_answered() {
     let auth = Auth::Keyed(&key);
     let mut request = Vec::new();
     encode_request(&sender(1), auth, 300, &mut request).expect("small");
-    request[112 + HEADER] ^= 1;
+    request[112 + HEADER_LEN] ^= 1;
     let reply = reply_to(&request, auth, PeerMarks::default());
     assert!(Tlvs::new(&reply[112..]).all(|tlv| tlv.flags & FLAG_I != 0));
     assert_eq!(
@@ -156,9 +156,9 @@ fn forged_tlvs_are_flagged_and_not_answered() {
         Ok(None)
     );
 
-    request[112 + HEADER] ^= 1;
+    request[112 + HEADER_LEN] ^= 1;
     let mut reply = reply_to(&request, auth, PeerMarks::default());
-    reply[112 + HEADER + 20] ^= 1;
+    reply[112 + HEADER_LEN + 20] ^= 1;
     assert_eq!(decode_reply(&reply, auth), Err(StampError::TlvTag));
     reply[0] ^= 1;
     assert_eq!(decode_reply(&reply, auth), Err(StampError::Tag));
@@ -213,7 +213,7 @@ proptest! {
         prop_assert_eq!(bytes.len(), request.len());
         let reply = decode_reply(&bytes, auth).expect("a reply");
         let tag = if with_key { 20 } else { 0 };
-        let has_room = size >= auth.base_len() + HEADER + LEN + tag;
+        let has_room = size >= auth.base_len() + HEADER_LEN + LEN + tag;
         prop_assert_eq!(reply.timestamps, has_room.then_some(marks));
         prop_assert_eq!((reply.packet.sender_seq, reply.packet.seq), (seq, 77));
         prop_assert_eq!(reply.packet.ssid, 0xabcd);

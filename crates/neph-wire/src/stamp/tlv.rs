@@ -12,7 +12,7 @@ use crate::bytes::Reader;
 use crate::marks;
 
 /// Length of a TLV header, bytes.
-pub const HEADER: usize = 4;
+pub const HEADER_LEN: usize = 4;
 
 /// Unrecognised: the reflector does not know the type.
 pub const FLAG_U: u8 = 0x80;
@@ -77,15 +77,15 @@ impl Type {
     /// The type with this number, if it is supported.
     pub fn from_code(code: u8) -> Option<Self> {
         let types = [Self::ExtraPadding, Self::FollowUp, Self::Hmac, Self::Marks];
-        types.into_iter().find(|of| of.code() == code)
+        types.into_iter().find(|tlv_type| tlv_type.code() == code)
     }
 
     /// Whether this length is valid for this type.
-    pub(super) fn fits(self, len: usize) -> bool {
+    pub(super) fn is_valid_len(self, len: usize) -> bool {
         match self {
             Self::ExtraPadding => true,
             Self::FollowUp => len == FOLLOW_UP_LEN,
-            Self::Hmac => len == super::key::TAG,
+            Self::Hmac => len == super::key::TAG_LEN,
             Self::Marks => len == marks::LEN,
         }
     }
@@ -124,22 +124,22 @@ impl<'a> Iterator for Tlvs<'a> {
 ///
 /// # Errors
 /// [`StampError::TlvLength`] when the value has more than 65535 bytes.
-pub fn push(out: &mut Vec<u8>, of: Type, value: &[u8]) -> Result<(), StampError> {
+pub fn push(out: &mut Vec<u8>, tlv_type: Type, value: &[u8]) -> Result<(), StampError> {
     let len = u16::try_from(value.len()).map_err(|_| StampError::TlvLength(value.len()))?;
-    put_header(out, of, len);
+    put_header(out, tlv_type, len);
     out.extend_from_slice(value);
     Ok(())
 }
 
 /// Appends a TLV with `len` zeroes: space for a reflector's answer, or padding.
-pub(super) fn push_zeroed(out: &mut Vec<u8>, of: Type, len: u16) {
-    put_header(out, of, len);
+pub(super) fn push_zeroed(out: &mut Vec<u8>, tlv_type: Type, len: u16) {
+    put_header(out, tlv_type, len);
     out.resize(out.len() + usize::from(len), 0);
 }
 
-fn put_header(out: &mut Vec<u8>, of: Type, len: u16) {
+fn put_header(out: &mut Vec<u8>, tlv_type: Type, len: u16) {
     let [high, low] = len.to_be_bytes();
-    out.extend_from_slice(&[FLAG_U | FLAG_M, of.code(), high, low]);
+    out.extend_from_slice(&[FLAG_U | FLAG_M, tlv_type.code(), high, low]);
 }
 
 impl FollowUp {

@@ -4,13 +4,13 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 /// The longest line in bytes: the counters of 128 streams and 1,024 cores fit.
-pub const LONGEST_LINE: usize = 256 << 10;
+pub const MAX_LINE_BYTES: usize = 256 << 10;
 
 /// Why a line is no message.
 #[derive(Debug, thiserror::Error)]
 pub enum LineError {
     /// The line exceeds the limit.
-    #[error("a line of more than {LONGEST_LINE} bytes")]
+    #[error("a line of more than {MAX_LINE_BYTES} bytes")]
     Long,
     /// The line is no message of this protocol.
     #[error("a line that is no message of a throughput test: {0}")]
@@ -27,7 +27,7 @@ pub fn encode_line(message: &impl Serialize) -> Vec<u8> {
     line
 }
 
-/// Collects bytes up to a line end. Stores at most [`LONGEST_LINE`] bytes and the last piece.
+/// Collects bytes up to a line end. Stores at most [`MAX_LINE_BYTES`] bytes and the last piece.
 #[derive(Debug, Default)]
 pub struct Lines {
     bytes: Vec<u8>,
@@ -49,7 +49,7 @@ impl Lines {
         let rest = self.bytes.get(self.searched..).unwrap_or_default();
         let Some(newline) = rest.iter().position(|byte| *byte == b'\n') else {
             self.searched = self.bytes.len();
-            return if self.bytes.len() > LONGEST_LINE {
+            return if self.bytes.len() > MAX_LINE_BYTES {
                 Err(LineError::Long)
             } else {
                 Ok(None)
@@ -58,7 +58,7 @@ impl Lines {
         let end = self.searched + newline;
         self.searched = 0;
         let line: Vec<u8> = self.bytes.drain(..=end).collect();
-        if end > LONGEST_LINE {
+        if end > MAX_LINE_BYTES {
             return Err(LineError::Long);
         }
         Ok(Some(serde_json::from_slice(&line)?))

@@ -10,7 +10,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::ask::TestRequest;
+use super::test_request::TestRequest;
 use super::interval::{CpuInterval, ReceivedInterval, SentInterval, StreamVariation};
 use super::rr::{RrInterval, RrTestRequest};
 use super::token::Token;

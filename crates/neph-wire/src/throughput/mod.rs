@@ -6,7 +6,7 @@
 //! [`Header`], or with an [`RrTag`] in a request/response test after its start.
 //! One port serves all three: a line begins with `{`, a preamble with [`Preamble::MAGIC`].
 
-mod ask;
+mod test_request;
 mod datagram;
 mod interval;
 mod line;
@@ -18,13 +18,13 @@ mod token;
 #[cfg(test)]
 mod tests;
 
-pub use ask::{Direction, Protocol, TestRequest, TestRequestError, VERSION};
+pub use test_request::{Direction, Protocol, TestRequest, TestRequestError, VERSION};
 pub use datagram::{Content, Header, HeaderError};
 pub use interval::{
     CoreShare, CpuInterval, ReceivedInterval, SentInterval, StreamVariation, TcpCounters,
     UdpCounters, Variation,
 };
-pub use line::{LONGEST_LINE, LineError, Lines, encode_line};
+pub use line::{MAX_LINE_BYTES, LineError, Lines, encode_line};
 pub use message::{ClientMessage, Intervals, ServerMessage};
 pub use preamble::Preamble;
 pub use rr::{RrInterval, RrKind, RrTag, RrTestRequest};

@@ -3,15 +3,15 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::ask::{TestRequest, TestRequestError, VERSION, within};
+use super::test_request::{TestRequest, TestRequestError, VERSION, check_range};
 use super::preamble::Preamble;
 use super::token::Token;
 
 /// Smallest datagram, bytes.
-const TAG: u32 = 16;
+const TAG_LEN: u32 = 16;
 /// First bytes of each connection.
-const PREAMBLE: u32 = 16;
-const _: () = assert!(TAG as usize == RrTag::LEN && PREAMBLE as usize == Preamble::LEN);
+const PREAMBLE_LEN: u32 = 16;
+const _: () = assert!(TAG_LEN as usize == RrTag::LEN && PREAMBLE_LEN as usize == Preamble::LEN);
 
 /// The kind of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,16 +29,16 @@ impl RrKind {
     /// The smallest request, bytes: the identification of test and transaction.
     pub const fn least_request(self) -> u32 {
         match self {
-            Self::UdpRr => TAG,
+            Self::UdpRr => TAG_LEN,
             Self::TcpRr => 1,
-            Self::TcpCrr => PREAMBLE,
+            Self::TcpCrr => PREAMBLE_LEN,
         }
     }
 
     /// The smallest reply, bytes.
     pub const fn least_reply(self) -> u32 {
         match self {
-            Self::UdpRr => TAG,
+            Self::UdpRr => TAG_LEN,
             Self::TcpRr | Self::TcpCrr => 1,
         }
     }
@@ -46,7 +46,7 @@ impl RrKind {
     /// The largest request or reply, bytes.
     pub const fn most(self) -> u32 {
         match self {
-            Self::UdpRr => TestRequest::LARGEST_DATAGRAM,
+            Self::UdpRr => TestRequest::MAX_DATAGRAM_BYTES,
             Self::TcpRr | Self::TcpCrr => 1 << 20,
         }
     }
@@ -91,29 +91,29 @@ impl RrTestRequest {
                 asked: self.version,
             });
         }
-        within(
+        check_range(
             "streams",
             self.streams.into(),
             1,
             TestRequest::MAX_STREAMS.into(),
         )?;
-        within(
+        check_range(
             "duration_ns",
             self.duration_ns,
-            TestRequest::SHORTEST_NS,
-            TestRequest::LONGEST_NS,
+            TestRequest::MIN_DURATION_NS,
+            TestRequest::MAX_DURATION_NS,
         )?;
         let maximum = u64::from(self.kind.most());
         let (request, reply) = (self.request_bytes.into(), self.reply_bytes.into());
-        within(
+        check_range(
             "request_bytes",
             request,
             self.kind.least_request().into(),
             maximum,
         )?;
-        within("reply_bytes", reply, self.kind.least_reply().into(), maximum)?;
+        check_range("reply_bytes", reply, self.kind.least_reply().into(), maximum)?;
         if let Some(dscp) = self.dscp {
-            within("dscp", dscp.into(), 0, 63)?;
+            check_range("dscp", dscp.into(), 0, 63)?;
         }
         Ok(())
     }

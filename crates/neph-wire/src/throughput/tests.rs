@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn ask() -> TestRequest {
+fn test_request() -> TestRequest {
     TestRequest {
         version: VERSION,
         protocol: Protocol::Udp,
@@ -76,7 +76,7 @@ fn a_token_is_16_hexadecimal_digits_and_never_shown() {
 #[test]
 fn a_line_without_an_end_is_refused_before_it_fills_the_memory() {
     let mut lines = Lines::default();
-    lines.push(&vec![b' '; LONGEST_LINE]);
+    lines.push(&vec![b' '; MAX_LINE_BYTES]);
     assert!(matches!(lines.next_message::<ClientMessage>(), Ok(None)));
     lines.push(b"  ");
     assert!(matches!(
@@ -87,12 +87,12 @@ fn a_line_without_an_end_is_refused_before_it_fills_the_memory() {
 
 #[test]
 fn streams_that_the_server_sends_on_follow_those_of_the_client() {
-    let bidirectional = ask();
+    let bidirectional = test_request();
     assert_eq!(bidirectional.all_streams(), 6);
     assert!(bidirectional.is_up(2) && !bidirectional.is_up(3));
     let down = TestRequest {
         direction: Direction::Down,
-        ..ask()
+        ..test_request()
     };
     assert_eq!(down.all_streams(), 3);
     assert!(!down.is_up(0));
@@ -100,23 +100,23 @@ fn streams_that_the_server_sends_on_follow_those_of_the_client() {
 
 #[test]
 fn each_invalid_field_is_refused_by_its_name() {
-    assert_eq!(ask().check(), Ok(()));
+    assert_eq!(test_request().check(), Ok(()));
     let refused = |change: fn(&mut TestRequest)| {
-        let mut invalid = ask();
+        let mut invalid = test_request();
         change(&mut invalid);
         invalid.check().expect_err("it cannot be meant").to_string()
     };
-    assert!(refused(|ask| ask.version = 2).contains("version 2"));
+    assert!(refused(|test_request| test_request.version = 2).contains("version 2"));
     assert_eq!(
-        refused(|ask| ask.streams = 0),
+        refused(|test_request| test_request.streams = 0),
         "streams is 0, from 1 to 64 is possible"
     );
-    assert!(refused(|ask| ask.duration_ns = 1).starts_with("duration_ns"));
-    assert!(refused(|ask| ask.datagram_bytes = 31).starts_with("datagram_bytes"));
-    assert!(refused(|ask| ask.datagram_bytes = 65_508).starts_with("datagram_bytes"));
-    assert!(refused(|ask| ask.rate_bit_s = Some(1)).starts_with("rate_bit_s"));
-    assert!(refused(|ask| ask.dscp = Some(64)).starts_with("dscp"));
-    assert!(refused(|ask| ask.congestion = Some("a b".to_owned())).contains("congestion"));
+    assert!(refused(|test_request| test_request.duration_ns = 1).starts_with("duration_ns"));
+    assert!(refused(|test_request| test_request.datagram_bytes = 31).starts_with("datagram_bytes"));
+    assert!(refused(|test_request| test_request.datagram_bytes = 65_508).starts_with("datagram_bytes"));
+    assert!(refused(|test_request| test_request.rate_bit_s = Some(1)).starts_with("rate_bit_s"));
+    assert!(refused(|test_request| test_request.dscp = Some(64)).starts_with("dscp"));
+    assert!(refused(|test_request| test_request.congestion = Some("a b".to_owned())).contains("congestion"));
 }
 
 fn rr(kind: RrKind) -> RrTestRequest {
@@ -160,7 +160,7 @@ fn a_request_response_test_has_room_for_its_tag_and_a_most() {
             minimum - 1
         ))
     };
-    let few = |ask: &mut RrTestRequest| ask.request_bytes = 15;
+    let few = |test_request: &mut RrTestRequest| test_request.request_bytes = 15;
     assert_eq!(
         refused(RrKind::UdpRr, few),
         short("request_bytes", 16, 65_507)
@@ -170,14 +170,14 @@ fn a_request_response_test_has_room_for_its_tag_and_a_most() {
         short("request_bytes", 16, 1 << 20)
     );
     assert_eq!(refused(RrKind::TcpRr, few), Ok(()));
-    assert!(refused(RrKind::UdpRr, |ask| ask.reply_bytes = 15).is_err());
-    assert!(refused(RrKind::TcpCrr, |ask| ask.reply_bytes = 0).is_err());
-    assert!(refused(RrKind::UdpRr, |ask| ask.reply_bytes = 65_508).is_err());
-    assert!(refused(RrKind::TcpRr, |ask| ask.reply_bytes = (1 << 20) + 1).is_err());
-    assert!(refused(RrKind::TcpRr, |ask| ask.streams = 65).is_err());
-    assert!(refused(RrKind::TcpRr, |ask| ask.duration_ns = 0).is_err());
-    assert!(refused(RrKind::TcpRr, |ask| ask.dscp = Some(64)).is_err());
-    assert!(refused(RrKind::TcpRr, |ask| ask.version = 9).is_err());
+    assert!(refused(RrKind::UdpRr, |test_request| test_request.reply_bytes = 15).is_err());
+    assert!(refused(RrKind::TcpCrr, |test_request| test_request.reply_bytes = 0).is_err());
+    assert!(refused(RrKind::UdpRr, |test_request| test_request.reply_bytes = 65_508).is_err());
+    assert!(refused(RrKind::TcpRr, |test_request| test_request.reply_bytes = (1 << 20) + 1).is_err());
+    assert!(refused(RrKind::TcpRr, |test_request| test_request.streams = 65).is_err());
+    assert!(refused(RrKind::TcpRr, |test_request| test_request.duration_ns = 0).is_err());
+    assert!(refused(RrKind::TcpRr, |test_request| test_request.dscp = Some(64)).is_err());
+    assert!(refused(RrKind::TcpRr, |test_request| test_request.version = 9).is_err());
     let carried = |kind| rr(kind).carried_streams();
     assert_eq!((carried(RrKind::UdpRr), carried(RrKind::TcpCrr)), (2, 0));
 }
@@ -203,7 +203,7 @@ proptest! {
     #[test]
     fn messages_are_the_same_however_the_bytes_are_cut(cuts in prop::collection::vec(1_usize..40, 1..30)) {
         let sent = [
-            ClientMessage::Ask(ask()),
+            ClientMessage::Ask(test_request()),
             ClientMessage::AskRr(rr(RrKind::TcpRr)),
             ClientMessage::Start,
             ClientMessage::End,

@@ -10,7 +10,7 @@ use super::mask::mask_in_place;
 use super::{WsError, header};
 
 /// Memory that is reused for the fragments of the next message; the rest is freed.
-const KEPT: usize = 64 << 10;
+const MAX_SPARE_CAPACITY: usize = 64 << 10;
 
 /// The reading end of the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -111,7 +111,7 @@ impl Assembler {
     pub fn shrink(&mut self) {
         if std::mem::take(&mut self.clear_kept) {
             self.buffer.clear();
-            self.buffer.shrink_to(KEPT);
+            self.buffer.shrink_to(MAX_SPARE_CAPACITY);
         }
     }
 

@@ -77,8 +77,8 @@ fn a_large_message_leaves_no_memory_behind_though_the_next_has_begun() {
         give(&mut answerer, piece, 0);
     }
     assert_eq!((answerer.replies(), answerer.inbox.len()), (1, 1));
-    assert!(answerer.inbox.capacity() <= KEPT);
-    assert!(answerer.capacity() <= KEPT as u64);
+    assert!(answerer.inbox.capacity() <= MAX_SPARE_CAPACITY);
+    assert!(answerer.capacity() <= MAX_SPARE_CAPACITY as u64);
 }
 
 #[test]

@@ -98,11 +98,11 @@ impl TestRequest {
     /// Maximum number of streams of a direction.
     pub const MAX_STREAMS: u16 = 64;
     /// The longest test, nanoseconds: a day.
-    pub const LONGEST_NS: u64 = 86_400 * 1_000_000_000;
+    pub const MAX_DURATION_NS: u64 = 86_400 * 1_000_000_000;
     /// The shortest test, nanoseconds.
-    pub const SHORTEST_NS: u64 = 100_000_000;
+    pub const MIN_DURATION_NS: u64 = 100_000_000;
     /// The largest UDP payload over IPv4.
-    pub const LARGEST_DATAGRAM: u32 = 65_507;
+    pub const MAX_DATAGRAM_BYTES: u32 = 65_507;
 
     /// Number of streams of both directions.
     pub fn all_streams(&self) -> u16 {
@@ -127,24 +127,24 @@ impl TestRequest {
                 asked: self.version,
             });
         }
-        within("streams", self.streams.into(), 1, Self::MAX_STREAMS.into())?;
-        within(
+        check_range("streams", self.streams.into(), 1, Self::MAX_STREAMS.into())?;
+        check_range(
             "duration_ns",
             self.duration_ns,
-            Self::SHORTEST_NS,
-            Self::LONGEST_NS,
+            Self::MIN_DURATION_NS,
+            Self::MAX_DURATION_NS,
         )?;
-        within(
+        check_range(
             "datagram_bytes",
             self.datagram_bytes.into(),
             Header::LEN as u64,
-            Self::LARGEST_DATAGRAM.into(),
+            Self::MAX_DATAGRAM_BYTES.into(),
         )?;
         if let Some(rate) = self.rate_bit_s {
-            within("rate_bit_s", rate, 1_000, 1_000_000_000_000)?;
+            check_range("rate_bit_s", rate, 1_000, 1_000_000_000_000)?;
         }
         if let Some(dscp) = self.dscp {
-            within("dscp", dscp.into(), 0, 63)?;
+            check_range("dscp", dscp.into(), 0, 63)?;
         }
         let is_name = |name: &String| {
             let known = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
@@ -157,7 +157,7 @@ impl TestRequest {
     }
 }
 
-pub(super) fn within(
+pub(super) fn check_range(
     quantity: &'static str,
     value: u64,
     minimum: u64,
