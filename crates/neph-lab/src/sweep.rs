@@ -18,9 +18,9 @@ use neph_sys::netns;
 use neph_sys::process::{self, Request};
 
 /// How long processes have to end by themselves.
-const GRACE: Duration = Duration::from_millis(500);
+const EXIT_TIMEOUT: Duration = Duration::from_millis(500);
 /// How long the kernel may take to end killed ones.
-const KILLED: Duration = Duration::from_secs(5);
+const KILL_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Ends every process whose network namespace is one of these, but never the calling one: asked
 /// first, killed after half a second.
@@ -32,8 +32,8 @@ pub(crate) fn namespaces(names: &[&str]) -> io::Result<()> {
     if wanted.is_empty() {
         return Ok(());
     }
-    until_gone(&wanted, Request::End, GRACE)?;
-    if until_gone(&wanted, Request::Kill, KILLED)? {
+    until_gone(&wanted, Request::End, EXIT_TIMEOUT)?;
+    if until_gone(&wanted, Request::Kill, KILL_TIMEOUT)? {
         return Ok(());
     }
     Err(io::Error::other(

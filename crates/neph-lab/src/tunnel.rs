@@ -17,15 +17,15 @@ use crate::topology::Prefix;
 /// Packets that are read from one side before the other side continues.
 const BATCH: usize = 8;
 /// The longest possible packet.
-const LONGEST: usize = 65_535;
+const MAX_PACKET_SIZE: usize = 65_535;
 
 /// Another end of the tunnel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Peer {
     /// The network behind it.
-    pub(crate) behind: Prefix<Ipv4Addr>,
+    pub(crate) subnet: Prefix<Ipv4Addr>,
     /// Its address.
-    pub(crate) at: SocketAddr,
+    pub(crate) endpoint: SocketAddr,
 }
 
 /// The configuration of an end of a tunnel.
@@ -93,47 +93,47 @@ impl Tunnel {
 
     /// Forwards packets until the writing end of `stop` is closed or the interface is removed.
     pub(crate) fn run(&self, stop: &PipeReader) -> Result<(), TunnelError> {
-        let mut packet = vec![0; LONGEST];
+        let mut buffer = vec![0; MAX_PACKET_SIZE];
         loop {
-            let mut awaited =
+            let mut poll_fds =
                 [self.tun.as_fd(), self.socket.as_fd(), stop.as_fd()].map(Awaited::readable);
-            ppoll::wait(&mut awaited, None).map_err(|source| TunnelError::Wait {
+            ppoll::wait(&mut poll_fds, None).map_err(|source| TunnelError::Wait {
                 interface: self.config.interface.clone(),
                 source,
             })?;
-            if awaited[2].is_gone() || awaited[0].is_hung_up() {
+            if poll_fds[2].is_gone() || poll_fds[0].is_hung_up() {
                 return Ok(());
             }
-            if self.send(&mut packet).is_err() {
+            if self.forward_to_peers(&mut buffer).is_err() {
                 // The interface was removed: the lab is being taken down.
                 return Ok(());
             }
-            self.receive(&mut packet);
+            self.forward_to_interface(&mut buffer);
         }
     }
 
     /// From the interface to the peers. Packets without a peer, or that cannot be sent, are lost.
-    fn send(&self, packet: &mut [u8]) -> io::Result<()> {
+    fn forward_to_peers(&self, buffer: &mut [u8]) -> io::Result<()> {
         for _ in 0..BATCH {
-            let Some(length) = self.tun.read(packet)? else {
+            let Some(length) = self.tun.read(buffer)? else {
                 break;
             };
-            if let Some(peer) = self.config.towards(&packet[..length]) {
-                let _ = self.socket.send_to(&packet[..length], peer);
+            if let Some(peer) = self.config.find_peer(&buffer[..length]) {
+                let _ = self.socket.send_to(&buffer[..length], peer);
             }
         }
         Ok(())
     }
 
     /// From the peers to the interface. Packets of unknown senders are ignored.
-    fn receive(&self, packet: &mut [u8]) {
+    fn forward_to_interface(&self, buffer: &mut [u8]) {
         for _ in 0..BATCH {
             // An error is an ICMP message about an earlier packet, or there is nothing left to read.
-            let Ok((length, from)) = self.socket.recv_from(packet) else {
+            let Ok((length, from)) = self.socket.recv_from(buffer) else {
                 break;
             };
-            if self.config.peers.iter().any(|peer| peer.at == from) {
-                let _ = self.tun.write(&packet[..length]);
+            if self.config.peers.iter().any(|peer| peer.endpoint == from) {
+                let _ = self.tun.write(&buffer[..length]);
             }
         }
     }
@@ -141,15 +141,15 @@ impl Tunnel {
 
 impl TunnelConfig {
     /// The destination of an IPv4 packet: the peer with the longest prefix that contains its address.
-    fn towards(&self, packet: &[u8]) -> Option<SocketAddr> {
+    fn find_peer(&self, packet: &[u8]) -> Option<SocketAddr> {
         if packet.first()? >> 4 != 4 {
             return None;
         }
         let octets: [u8; 4] = packet.get(16..20)?.try_into().ok()?;
         let destination = Ipv4Addr::from(octets);
-        let around = |peer: &&Peer| peer.behind.contains(destination);
-        let nearest = self.peers.iter().filter(around);
-        Some(nearest.max_by_key(|peer| peer.behind.bits)?.at)
+        let contains_destination = |peer: &&Peer| peer.subnet.contains(destination);
+        let matching = self.peers.iter().filter(contains_destination);
+        Some(matching.max_by_key(|peer| peer.subnet.bits)?.endpoint)
     }
 }
 
@@ -157,7 +157,7 @@ impl TunnelConfig {
 mod tests {
     use super::*;
 
-    fn to(destination: [u8; 4]) -> Vec<u8> {
+    fn packet_to(destination: [u8; 4]) -> Vec<u8> {
         let mut packet = vec![0; 20];
         packet[0] = 0x45;
         packet[16..20].copy_from_slice(&destination);
@@ -166,12 +166,12 @@ mod tests {
 
     #[test]
     fn a_packet_goes_to_the_host_that_its_destination_lives_at() {
-        let peer = |subnet: [u8; 4], bits, last| Peer {
-            behind: Prefix {
+        let peer = |subnet: [u8; 4], prefix_len, host| Peer {
+            subnet: Prefix {
                 address: subnet.into(),
-                bits,
+                bits: prefix_len,
             },
-            at: SocketAddr::from(([10, 0, 0, last], 8285)),
+            endpoint: SocketAddr::from(([10, 0, 0, host], 8285)),
         };
         let config = TunnelConfig {
             interface: "tun".into(),
@@ -182,18 +182,18 @@ mod tests {
                 peer([10, 200, 2, 7], 32, 4),
             ],
         };
-        let last = |destination| match config.towards(&to(destination)) {
-            Some(SocketAddr::V4(at)) => at.ip().octets()[3],
+        let last_octet = |destination| match config.find_peer(&packet_to(destination)) {
+            Some(SocketAddr::V4(endpoint)) => endpoint.ip().octets()[3],
             _ => 0,
         };
-        assert_eq!(last([10, 200, 2, 1]), 2);
-        assert_eq!(last([10, 200, 3, 1]), 3);
-        assert_eq!(last([10, 200, 2, 7]), 4);
-        assert_eq!(last([10, 201, 2, 7]), 0, "nobody's");
-        let mut six = to([10, 200, 2, 1]);
-        six[0] = 0x60;
-        assert_eq!(config.towards(&six), None);
-        assert_eq!(config.towards(&six[..10]), None);
-        assert_eq!(config.towards(&[]), None);
+        assert_eq!(last_octet([10, 200, 2, 1]), 2);
+        assert_eq!(last_octet([10, 200, 3, 1]), 3);
+        assert_eq!(last_octet([10, 200, 2, 7]), 4);
+        assert_eq!(last_octet([10, 201, 2, 7]), 0, "nobody's");
+        let mut ipv6_packet = packet_to([10, 200, 2, 1]);
+        ipv6_packet[0] = 0x60;
+        assert_eq!(config.find_peer(&ipv6_packet), None);
+        assert_eq!(config.find_peer(&ipv6_packet[..10]), None);
+        assert_eq!(config.find_peer(&[]), None);
     }
 }

@@ -40,7 +40,7 @@ const DELAY_TOLERANCE: Span = Span::from_micros(50);
 /// 99 % of a normal distribution are within this many deviations.
 const Z99: f64 = 2.576;
 /// Maximum time from one end to the other that the kernel adds to the link's delay.
-const GRACE: Span = Span::from_millis(100);
+const MAX_KERNEL_DELAY: Span = Span::from_millis(100);
 /// Additional time to wait for packets with a schedule, because its delays are not known in advance.
 const CHANGES: Span = Span::from_secs(3);
 /// Priority of the sender: below that of a link.
@@ -288,5 +288,5 @@ fn longest(wire: &Wire) -> Span {
 
 /// Additional time to wait for packets.
 fn patience(scheduled: bool) -> Span {
-    GRACE + if scheduled { CHANGES } else { Span::ZERO }
+    MAX_KERNEL_DELAY + if scheduled { CHANGES } else { Span::ZERO }
 }

@@ -16,7 +16,7 @@ const STEP: i64 = 500;
 const FIRST_STEP: i64 = 20_000;
 const HALVED_AFTER: i64 = 5;
 /// Initial value: most hosts stay below.
-const FIRST: Span = Span::from_micros(40);
+const INITIAL_BUDGET: Span = Span::from_micros(40);
 /// Spinning time above the estimate, for reading clocks and rings.
 const MARGIN: Span = Span::from_micros(5);
 /// Ratio of spinning to sleeping. At full duty the kernel stalls `SCHED_FIFO` for 50 ms in each second, and
@@ -41,7 +41,7 @@ impl SpinBudget {
     pub(super) fn at_most(longest: Span) -> Self {
         Self {
             longest,
-            late: FIRST.nanos(),
+            late: INITIAL_BUDGET.nanos(),
             observed: 0,
             savings: SAVINGS,
         }

@@ -20,14 +20,14 @@ use super::pipes;
 use crate::journal;
 
 /// The longest command: the atomic size of a pipe.
-const LONGEST: usize = 4096;
+const MAX_COMMAND_LEN: usize = 4096;
 const CHUNK: usize = 64 * 1024;
 /// A guest gets an empty line after this time without output; then after twice as long, and so on.
 const SILENCE: Duration = Duration::from_secs(1);
 /// The maximum of these times.
 const LONGEST_SILENCE: Duration = Duration::from_mins(1);
 /// A guest that has not started a command after this time has failed.
-const PATIENCE: Duration = Duration::from_mins(1);
+const START_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Why a command did not run in a guest.
 #[derive(Debug, thiserror::Error)]
@@ -97,7 +97,7 @@ impl Console {
     /// The guest ended, the line is too long, or `reported` failed.
     pub fn run(&mut self, line: &str, output: &mut dyn Write) -> Result<u8, ConsoleError> {
         let order = format!("{} {line}\n", std::process::id());
-        if order.len() > LONGEST || line.contains('\n') {
+        if order.len() > MAX_COMMAND_LEN || line.contains('\n') {
             let site = self.site.clone();
             return Err(ConsoleError::Length { site });
         }
@@ -106,13 +106,13 @@ impl Console {
             let mut received = Vec::new();
             // Output that a killed user left unread precedes it.
             let sign = format!("{} begin\n", std::process::id());
-            self.until(&sign, &mut received, Some(PATIENCE), None)?;
+            self.until(&sign, &mut received, Some(START_TIMEOUT), None)?;
             let end = format!("\n{} end ", std::process::id());
             self.until(&end, &mut received, None, Some(output))?;
             let mut status = Vec::new();
             std::mem::swap(&mut status, &mut received);
             while !status.contains(&b'\n') {
-                self.more(&mut status, Some(PATIENCE))?;
+                self.more(&mut status, Some(START_TIMEOUT))?;
             }
             let text = String::from_utf8_lossy(&status);
             let number = text.lines().next().and_then(|line| line.parse().ok());

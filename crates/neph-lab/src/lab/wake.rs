@@ -22,7 +22,7 @@ use crate::journal::HasKeeper;
 /// Interval for checking the links: four wake-ups a second disturb nothing.
 const LOOK: Duration = Duration::from_millis(250);
 /// How long the cores are kept awake after the last packet: pings arrive once a second.
-const PATIENCE: Duration = Duration::from_secs(5);
+const WAKE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Keeps the cores awake, if permitted: the links report their lateness in any case.
 #[derive(Debug)]
@@ -85,7 +85,7 @@ impl Wakefulness {
             if self.awake.is_none() {
                 self.awake = Awake::keep().ok();
             }
-        } else if self.last.elapsed() > PATIENCE {
+        } else if self.last.elapsed() > WAKE_TIMEOUT {
             self.awake = None;
         }
     }

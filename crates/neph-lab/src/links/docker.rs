@@ -18,9 +18,9 @@ use crate::topology::fixture::{Build, Built, FixtureContext, FixtureKind, Nodes}
 use crate::topology::{Prefix, Ready, ReadyCheck, Service, network};
 
 /// An engine is ready after a second or two, the whole swarm after about ten.
-const PATIENCE: Span = Span::from_secs(90);
+const READY_TIMEOUT: Span = Span::from_secs(90);
 /// It is killed at once: there is no state to save.
-const GRACE: Span = Span::ZERO;
+const STOP_TIMEOUT: Span = Span::ZERO;
 
 #[derive(Debug)]
 pub(crate) struct Docker;
@@ -115,10 +115,10 @@ fn service(pods: Pods<'_>, host: usize, check: Vec<String>) -> Service {
         environment: std::collections::BTreeMap::new(),
         ready: Some(Ready {
             check: ReadyCheck::Command(check),
-            timeout: PATIENCE,
+            timeout: READY_TIMEOUT,
         }),
         log: None,
-        grace: GRACE,
+        grace: STOP_TIMEOUT,
     }
 }
 

@@ -23,9 +23,9 @@ const LONGEST_NETWORK: u8 = SUBNET - 2;
 /// The key of the network configuration in etcd.
 const KEY: &str = "/coreos.com/network/config";
 /// etcd is ready after a second, a daemon after a few.
-const PATIENCE: Span = Span::from_secs(30);
+const READY_TIMEOUT: Span = Span::from_secs(30);
 /// They are killed at once: there is no state to save.
-const GRACE: Span = Span::ZERO;
+const STOP_TIMEOUT: Span = Span::ZERO;
 
 #[derive(Debug)]
 pub(crate) struct Flannel;
@@ -269,9 +269,9 @@ fn service(name: String, site: usize, run: String, check: String) -> Service {
         environment: BTreeMap::new(),
         ready: Some(Ready {
             check: ReadyCheck::Command(shell(check)),
-            timeout: PATIENCE,
+            timeout: READY_TIMEOUT,
         }),
         log: None,
-        grace: GRACE,
+        grace: STOP_TIMEOUT,
     }
 }

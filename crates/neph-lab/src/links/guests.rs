@@ -22,9 +22,9 @@ use crate::topology::fixture::{Build, Built, FixtureContext, Nodes, Trial};
 use crate::topology::{Ready, ReadyCheck, Service};
 
 /// An emulated machine that shares a core is slow to start.
-const PATIENCE: Span = Span::from_secs(120);
+const READY_TIMEOUT: Span = Span::from_secs(120);
 /// It is killed at once: there is no state to save.
-const GRACE: Span = Span::ZERO;
+const STOP_TIMEOUT: Span = Span::ZERO;
 /// Memory of a guest's kernel and programs in addition to the image, MiB.
 const KERNEL: u32 = 64;
 /// Programs that must run without other files.
@@ -215,10 +215,10 @@ impl<M: Machine> Guests<M> {
             environment: BTreeMap::new(),
             ready: Some(Ready {
                 check: ReadyCheck::Command(vec!["sh".to_owned(), "-c".to_owned(), check_line]),
-                timeout: PATIENCE,
+                timeout: READY_TIMEOUT,
             }),
             log: None,
-            grace: GRACE,
+            grace: STOP_TIMEOUT,
         }
     }
 

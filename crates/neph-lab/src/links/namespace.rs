@@ -19,7 +19,7 @@ use crate::topology::{Ready, ReadyCheck, Service};
 
 /// The interface of a guest, named as in `uml`.
 const INTERFACE: &str = "vec0";
-const PATIENCE: Span = Span::from_secs(60);
+const READY_TIMEOUT: Span = Span::from_secs(60);
 
 #[derive(Debug)]
 pub(crate) struct Namespace;
@@ -102,7 +102,7 @@ impl Namespaces {
             environment: BTreeMap::new(),
             ready: Some(Ready {
                 check: ReadyCheck::Tcp(port),
-                timeout: PATIENCE,
+                timeout: READY_TIMEOUT,
             }),
             log: None,
             // Killed at once, like a guest.

@@ -13,8 +13,8 @@ use crate::plan::Operation;
 use crate::topology::fixture::{Build, Built, FixtureContext, Nodes};
 use crate::topology::{Ready, ReadyCheck, Service};
 
-const PATIENCE: Span = Span::from_secs(10);
-const GRACE: Span = Span::from_secs(2);
+const READY_TIMEOUT: Span = Span::from_secs(10);
+const STOP_TIMEOUT: Span = Span::from_secs(2);
 
 /// Where connections are accepted, and where they go.
 #[derive(Clone, Debug)]
@@ -128,10 +128,10 @@ impl Proxy {
             environment: BTreeMap::new(),
             ready: Some(Ready {
                 check: ReadyCheck::Tcp(self.front.listen),
-                timeout: PATIENCE,
+                timeout: READY_TIMEOUT,
             }),
             log: None,
-            grace: GRACE,
+            grace: STOP_TIMEOUT,
         }
     }
 }

@@ -18,8 +18,8 @@ use crate::topology::{Ready, ReadyCheck, Role, Service};
 /// The first of the numbers for private use (RFC 6996).
 const FIRST_SYSTEM: usize = 64_512;
 /// Sessions come up within some seconds.
-const PATIENCE: Span = Span::from_secs(30);
-const GRACE: Span = Span::from_secs(2);
+const READY_TIMEOUT: Span = Span::from_secs(30);
+const STOP_TIMEOUT: Span = Span::from_secs(2);
 
 #[derive(Debug)]
 pub(crate) struct Routed;
@@ -165,9 +165,9 @@ fn service(context: &FixtureContext<'_>, speaker: usize, check: Option<String>) 
         environment: std::collections::BTreeMap::new(),
         ready: check.map(|script| Ready {
             check: ReadyCheck::Command(vec!["sh".to_owned(), script]),
-            timeout: PATIENCE,
+            timeout: READY_TIMEOUT,
         }),
         log: None,
-        grace: GRACE,
+        grace: STOP_TIMEOUT,
     }
 }

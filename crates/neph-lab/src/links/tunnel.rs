@@ -55,14 +55,14 @@ impl PodNetwork for Mesh {
 
 impl Mesh {
     fn end(&self, pods: Pods<'_>, host: usize, mtu: u32) -> TunnelEnd {
-        let at = |host: usize| SocketAddr::new(IpAddr::V4(pods.address(host)), self.port);
+        let endpoint = |host: usize| SocketAddr::new(IpAddr::V4(pods.address(host)), self.port);
         let device = pods.interface("tun");
         let peers = pods.beyond(host).map(|pod| Peer {
-            behind: Prefix {
+            subnet: Prefix {
                 address: pods.address(pod.site),
                 bits: 32,
             },
-            at: at(pod.host),
+            endpoint: endpoint(pod.host),
         });
         let (namespace, own_address) = (pods.namespace(host), pods.address(host));
         let up = format!("link set dev {device} mtu {mtu} up");
@@ -78,7 +78,7 @@ impl Mesh {
             site: host,
             config: TunnelConfig {
                 interface: device.clone(),
-                listen: at(host),
+                listen: endpoint(host),
                 peers: peers.collect(),
             },
             afterwards,

@@ -11,7 +11,7 @@ use crate::topology::fixture::{Build, FixtureKind, Nodes};
 const FOLDERS: &str = "\"${TMPDIR:-/dev/shm}\" /dev/shm /tmp /var/tmp";
 
 /// Timeout of the trial in seconds: it takes less than one on an idle host.
-const PATIENCE: u32 = 60;
+const TRIAL_TIMEOUT_SECONDS: u32 = 60;
 
 #[derive(Debug)]
 pub(crate) struct UserMode;

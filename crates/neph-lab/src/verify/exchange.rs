@@ -25,11 +25,11 @@ const FEWEST_LOST: i64 = 1_000;
 /// Ratio of a stream's rate to that of its link: 13 to 10.
 const FASTER: (i64, i64) = (13, 10);
 /// Number of packets that a sender here can send in about a second.
-const MAXIMUM: i64 = 150_000;
+const MAX_PACKETS: i64 = 150_000;
 /// A queue that drains longer than this is not filled.
 const DRAIN: Span = Span::from_millis(2_500);
 /// Maximum duration of a stream; if the minimum number of frames takes longer, there is no rate.
-const LONGEST: Span = Span::from_secs(3);
+const MAX_STREAM_DURATION: Span = Span::from_secs(3);
 const FEWEST_REPORTED: i64 = 20;
 /// Interval of checking whether to stop.
 const NAP: Span = Span::from_millis(50);
@@ -181,23 +181,23 @@ impl Frames {
         });
         let frame = transmission_time(bytes, rate);
         let gap = (frame.nanos() * FASTER.1 / FASTER.0).max(1);
-        if frame.times(FEWEST_REPORTED) > LONGEST {
+        if frame.times(FEWEST_REPORTED) > MAX_STREAM_DURATION {
             return None;
         }
         let room =
-            i64::try_from(shape.queue.bytes_of(bytes).0 / u64::from(bytes)).unwrap_or(MAXIMUM);
+            i64::try_from(shape.queue.bytes_of(bytes).0 / u64::from(bytes)).unwrap_or(MAX_PACKETS);
         // Fills the queue at once, then keeps it full. A queue that would not drain in time is not filled:
         // its content would delay the next measurement.
         let burst = if frame.times(room) > DRAIN {
             0
         } else {
-            (room * 11 / 10).min(MAXIMUM / 2)
+            (room * 11 / 10).min(MAX_PACKETS / 2)
         };
         let loses = shape.wires().any(|wire| wire.loss.fraction() > 0.0);
         let fewest = if loses { FEWEST_LOST } else { FEWEST };
-        let lasting = (STREAM.nanos() / gap).max(fewest.min(LONGEST.nanos() / gap));
+        let lasting = (STREAM.nanos() / gap).max(fewest.min(MAX_STREAM_DURATION.nanos() / gap));
         // A queue that a fast link drains meanwhile is filled by later frames.
-        let count = burst + lasting.min(MAXIMUM - burst);
+        let count = burst + lasting.min(MAX_PACKETS - burst);
         Some(Self {
             bytes,
             frame,
@@ -217,7 +217,7 @@ pub(super) fn can_stream(shape: &Shape) -> bool {
 pub(super) fn stream_takes(shape: &Shape, wire: &Wire, patience: Span) -> Span {
     Frames::of(shape).map_or(Span::ZERO, |frames| {
         // A sender needs time for each frame, on a link of any speed.
-        let sending = Span::from_secs(1).nanos() * frames.count / MAXIMUM;
+        let sending = Span::from_secs(1).nanos() * frames.count / MAX_PACKETS;
         let sent = frames
             .frame
             .times(frames.count)

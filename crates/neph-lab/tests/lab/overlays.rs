@@ -15,7 +15,7 @@ use crate::support::{leftovers, name, turn};
 
 const MESSAGES: u32 = 20;
 /// An answer that takes longer is none; busy machines were seen to stop for a third of a second.
-const PATIENCE: Duration = Duration::from_secs(3);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(3);
 /// What BIRD's sessions and Docker's engines say besides, in packets a second at most. Engines that
 /// have met say two (measured over 10 s), while they meet some more.
 const TALK: u64 = 50;
@@ -70,7 +70,7 @@ fn round_trip(lab: &Lab, from: &str, to: &str, bytes: usize) -> Option<Duration>
             UdpSocket::bind(at).expect("bind")
         });
         let socket = socket.expect("enter");
-        socket.set_read_timeout(Some(PATIENCE)).expect("timeout");
+        socket.set_read_timeout(Some(ANSWER_TIMEOUT)).expect("timeout");
         socket
     };
     let (asker, answerer) = (bind(from, 0), bind(to, 7007));
@@ -209,7 +209,7 @@ fn a_bridge_lets_pods_out_and_in_only_where_a_port_is_published() {
     };
     let (outside, pod) = (socket("three", 0), socket("pod-b", 7007));
     for socket in [&outside, &pod] {
-        socket.set_read_timeout(Some(PATIENCE)).expect("timeout");
+        socket.set_read_timeout(Some(ANSWER_TIMEOUT)).expect("timeout");
     }
     let published = SocketAddr::new(address(&lab, "two"), 80);
     outside.send_to(b"in", published).expect("send");

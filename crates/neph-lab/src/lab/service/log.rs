@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use neph_text::PrintableText;
 
 /// The maximum size of each file.
-const LONGEST: u64 = 4 << 20;
+const MAX_FILE_SIZE: u64 = 4 << 20;
 /// Bytes per read: the capacity of the pipe.
 const CHUNK: usize = 64 * 1024;
 /// Number of lines that are reported when a service ended.
@@ -87,7 +87,7 @@ impl Log {
 
     fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         let more = bytes.len() as u64;
-        if self.length + more > LONGEST {
+        if self.length + more > MAX_FILE_SIZE {
             fs::rename(&self.path, before(&self.path))?;
             *self = Self::begin(&self.path)?;
         }
@@ -140,7 +140,7 @@ mod tests {
         let path = folder.path().join("web.log");
         let (mut output, mut writer) = Output::kept_in(&path).expect("a log");
         let line = vec![b'x'; CHUNK];
-        for _ in 0..3 * LONGEST / CHUNK as u64 {
+        for _ in 0..3 * MAX_FILE_SIZE / CHUNK as u64 {
             writer.write_all(&line).expect("there is room for one");
             assert!(output.pass_on());
         }
@@ -153,7 +153,7 @@ mod tests {
             let about = fs::metadata(file).expect("there are two");
             about.len()
         });
-        assert!(now <= LONGEST, "{now}");
-        assert_eq!(earlier, LONGEST);
+        assert!(now <= MAX_FILE_SIZE, "{now}");
+        assert_eq!(earlier, MAX_FILE_SIZE);
     }
 }

@@ -8,7 +8,7 @@ use super::trace::Traces;
 use crate::gate::{PartialWire, Path, Reserved, Shape, Splitting};
 
 /// Maximum number of paths, limited by the truth record; more than an operator would build.
-const MAXIMUM: usize = 64;
+const MAX_PATHS: usize = 64;
 const HEAVIEST: u32 = 1_000;
 /// Protocols that a path can be reserved for.
 const RESERVED: [(&str, Reserved); 3] = [
@@ -84,7 +84,7 @@ pub(super) fn paths(link: &mut Fields<'_>, traces: &Traces) -> Vec<PathSpec> {
         if paths.iter().any(|other| other.name == path.name) {
             let message = format!("two paths of this link are called '{}'", path.name);
             link.fault(span, message, "give one of them another 'name'");
-        } else if paths.len() == MAXIMUM {
+        } else if paths.len() == MAX_PATHS {
             let message = format!("this link has more than {MAXIMUM} paths");
             link.fault(span, message, "drop some");
         }

@@ -13,7 +13,7 @@ use crate::topology::{Link, Reroute, Rerouted, Routing, Topology};
 /// The maximum weight of a next hop in the kernel.
 const HEAVIEST: u32 = 256;
 /// Maximum number of entries, limited by the truth record.
-const MAXIMUM: usize = 1_000;
+const MAX_ENTRIES: usize = 1_000;
 
 /// All changes of routes of a topology, in the order of the file.
 pub(super) fn reroutes(
@@ -27,7 +27,7 @@ pub(super) fn reroutes(
         let message = "each site has only one path, so nothing can be rerouted";
         table.fault(table.span(), message, "write routing = \"ecmp\" at the top");
     }
-    if tables.len() > MAXIMUM {
+    if tables.len() > MAX_ENTRIES {
         let message = format!("there are more than {MAXIMUM} changes of routes");
         fields.fault(fields.span(), message, "use 'every' for what comes again");
     }

@@ -10,16 +10,16 @@ use crate::direction::Direction;
 use crate::gate::{Change, ChangeAction, Partial, PartialWire, When};
 
 /// The latest time of a change.
-const LONGEST: Span = Span::from_secs(30 * 24 * 3600);
+const MAX_CHANGE_TIME: Span = Span::from_secs(30 * 24 * 3600);
 /// A shorter period would keep an engine busy.
-const SHORTEST: Span = Span::from_millis(10);
+const MIN_PERIOD: Span = Span::from_millis(10);
 /// Maximum number of entries, limited by the truth record.
-const MAXIMUM: usize = 1_000;
+const MAX_ENTRIES: usize = 1_000;
 
 /// All changes of a link, in the order of the file.
 pub(super) fn changes(link: &mut Fields<'_>, paths: &[PathSpec], traces: &Traces) -> Vec<Change> {
     let tables = link.tables("schedule");
-    if tables.len() > MAXIMUM {
+    if tables.len() > MAX_ENTRIES {
         let message = format!("this link's schedule has more than {MAXIMUM} entries");
         link.fault(link.span(), message, "use 'every' for what comes again");
     }
@@ -180,7 +180,7 @@ fn nothing(table: &Fields<'_>) {
 /// A time after the cue, at most 30 days.
 pub(super) fn moment(node: &Node) -> Result<Span, Fault> {
     let span = Span::from_nanos(Nanos::from_node(node)?.0);
-    if span <= LONGEST {
+    if span <= MAX_CHANGE_TIME {
         return Ok(span);
     }
     let remedy = "write a time after the cue such as \"15s\", at most 30d";
@@ -190,7 +190,7 @@ pub(super) fn moment(node: &Node) -> Result<Span, Fault> {
 /// A period, 10 ms to 30 days.
 pub(super) fn period(node: &Node) -> Result<Span, Fault> {
     let span = moment(node)?;
-    if span >= SHORTEST {
+    if span >= MIN_PERIOD {
         return Ok(span);
     }
     let remedy = "write a time such as \"10s\", at least 10ms";

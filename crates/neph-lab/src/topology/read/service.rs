@@ -15,7 +15,7 @@ use crate::topology::service::{Ready, ReadyCheck, Service};
 /// The default timeout until a service is ready.
 const READY_TIMEOUT: Span = Span::from_secs(10);
 /// The default time for a service to end.
-const GRACE: Span = Span::from_secs(2);
+const DEFAULT_STOP_TIMEOUT: Span = Span::from_secs(2);
 
 /// All services of a topology.
 pub(super) fn services(fields: &mut Fields<'_>, ends: LinkEnds<'_>) -> Vec<Service> {
@@ -55,7 +55,7 @@ fn service(mut table: Fields<'_>, ends: LinkEnds<'_>) -> Option<Service> {
         environment,
         ready,
         log: log.map(|log| log.value),
-        grace: grace.map_or(GRACE, |grace| grace.value),
+        grace: grace.map_or(DEFAULT_STOP_TIMEOUT, |grace| grace.value),
     })
 }
 

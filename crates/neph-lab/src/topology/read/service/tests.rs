@@ -28,7 +28,7 @@ fn a_service_is_read_with_defaults() {
         (&ready.check, ready.timeout),
         (&ReadyCheck::Tcp(80), READY_TIMEOUT)
     );
-    assert_eq!((service.grace, &service.log), (GRACE, &None));
+    assert_eq!((service.grace, &service.log), (DEFAULT_STOP_TIMEOUT, &None));
 }
 
 #[test]
