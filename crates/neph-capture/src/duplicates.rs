@@ -25,7 +25,7 @@ const SETS: RangeInclusive<usize> = 512..=1 << 15;
 /// Compared bytes of the transport header and of the payload.
 const COMPARED: usize = 64;
 /// No retransmission timer is shorter (RFC 6298 requires 1 s, Linux has 200 ms).
-const SOON: Span = Span::from_millis(50);
+const MAX_DUPLICATE_DELAY: Span = Span::from_millis(50);
 /// Mirrors show the copy within this time. A later packet without a number is a retransmission, as after
 /// duplicate acknowledgements.
 const MIRRORED: Span = Span::from_millis(5);
@@ -107,7 +107,7 @@ impl DuplicateFilter {
             return Shown::First;
         };
         let later = observed.later(at);
-        if later >= SOON {
+        if later >= MAX_DUPLICATE_DELAY {
             *observed = this;
             self.mirrored.once(mirrored);
             return Shown::First;
@@ -181,7 +181,7 @@ impl DuplicateFilter {
             let set = self.set(this.hash).iter_mut();
             let oldest = set.min_by_key(|packet| packet.map(|observed| observed.at));
             let Some(slot) = oldest else { return };
-            if is_full_grown || !slot.is_some_and(|observed| observed.later(this.at) < SOON) {
+            if is_full_grown || !slot.is_some_and(|observed| observed.later(this.at) < MAX_DUPLICATE_DELAY) {
                 *slot = Some(this);
                 return;
             }

@@ -16,7 +16,7 @@ use crate::identity::{COUNTED, Identity};
 type Key = (usize, Identity);
 
 /// Nanoseconds after which missing fragments no longer come (RFC 8200, 4.5: 60 s).
-const PATIENCE: i64 = 60_000_000_000;
+const REASSEMBLY_TIMEOUT_NANOS: i64 = 60_000_000_000;
 /// Incomplete packets, at most. Beyond that, those that waited too long are forgotten.
 const OPEN: usize = 4_096;
 
@@ -97,7 +97,7 @@ impl Fragments {
             .open
             .entry(key)
             .or_insert_with(|| Open::new(passing.at));
-        if passing.at.saturating_sub(open.since) > PATIENCE {
+        if passing.at.saturating_sub(open.since) > REASSEMBLY_TIMEOUT_NANOS {
             *open = Open::new(passing.at);
         }
         let begin = u32::from(ip.fragment_offset);
@@ -137,7 +137,7 @@ impl Fragments {
             return;
         }
         self.open
-            .retain(|_, open| now.saturating_sub(open.since) <= PATIENCE);
+            .retain(|_, open| now.saturating_sub(open.since) <= REASSEMBLY_TIMEOUT_NANOS);
         if self.open.len() >= OPEN {
             self.open.clear();
         }

@@ -10,7 +10,7 @@ use neph_stats::{ClockFit, ClockNature, FourTimestamps, MeanOffset};
 use super::peer_clock::{DOUBT, PeerClock};
 
 /// A reading of two clocks is dropped if it is this close to the line through the others.
-const SAME: Span = Span::from_nanos(10);
+const MIN_DEVIATION: Span = Span::from_nanos(10);
 
 /// All exchanges with a peer.
 #[derive(Clone, Debug)]
@@ -58,8 +58,8 @@ impl Book {
     pub fn new(nature: ClockNature) -> Self {
         Self {
             raw: PeerClock::new(nature),
-            own_clock: WallCourse::within(SAME),
-            peer: WallCourse::within(SAME),
+            own_clock: WallCourse::within(MIN_DEVIATION),
+            peer: WallCourse::within(MIN_DEVIATION),
             raw_mean: MeanOffset::default(),
             wall_mean: MeanOffset::default(),
             is_foreign: false,
@@ -174,13 +174,13 @@ pub struct Dots {
 }
 
 impl Dots {
-    const MAXIMUM: usize = 4_096;
+    const MAX_DOTS: usize = 4_096;
 
     /// Adds an offset at a moment, both in nanoseconds.
     pub fn push(&mut self, at: i64, offset: i64) {
         let every = self.every.max(1);
         if self.pushed.is_multiple_of(every) {
-            if self.points.len() == Self::MAXIMUM {
+            if self.points.len() == Self::MAX_DOTS {
                 let mut level = 0;
                 self.points.retain(|_| {
                     level += 1;

@@ -12,7 +12,7 @@ use super::MIRRORED;
 /// Host pairs that are remembered. Of two with the same place, the later one replaces the earlier.
 const PAIRS: usize = 4_096;
 /// Counts are halved above this, so that old packets count less.
-const MANY: u16 = 256;
+const MAX_COUNT: u16 = 256;
 /// If the first packet of two hosts is repeated within this, it is a copy: a sender takes longer.
 const AT_ONCE: Span = Span::from_millis(1);
 
@@ -103,7 +103,7 @@ impl Mirrored {
         }
         if packet.kind != Kind::Repeatable {
             pair.once += 1;
-            if pair.once > MANY {
+            if pair.once > MAX_COUNT {
                 (pair.once, pair.repeats) = (pair.once / 2, pair.repeats / 2);
             }
         }

@@ -17,7 +17,7 @@ const DNS_RETRY: Span = Span::from_secs(30);
 const UNBELIEVED: usize = 64;
 
 /// A longer time is no round trip: a clock was set.
-const LONGEST: Span = Span::from_secs(3600);
+const MAX_ROUND_TRIP: Span = Span::from_secs(3600);
 
 /// One client and server, and their exchange.
 #[derive(Debug)]
@@ -79,7 +79,7 @@ impl HostPair {
                 round_trip.map(|span| (side.half(), (span, 1)))
             }
         };
-        let Some((half, (round_trip, weight))) = trip.filter(|(_, (span, _))| *span <= LONGEST)
+        let Some((half, (round_trip, weight))) = trip.filter(|(_, (span, _))| *span <= MAX_ROUND_TRIP)
         else {
             return;
         };

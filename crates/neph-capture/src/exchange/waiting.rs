@@ -9,7 +9,7 @@ use neph_model::{Span, Wall};
 use crate::chosen::is_chosen;
 
 /// Questions of a pair that are followed at a time.
-const MAXIMUM: usize = 1_024;
+const MAX_QUESTIONS: usize = 1_024;
 /// No answer comes after this time.
 const LOST: Span = Span::from_secs(60);
 /// The strongest thinning: one question in `2^20` is followed.
@@ -75,7 +75,7 @@ impl Questions {
             (known.at, known.is_duplicate) = (at, false);
             return QuestionKind::Another;
         }
-        if self.thinning > 0 && self.open.len() < MAXIMUM / 4 {
+        if self.thinning > 0 && self.open.len() < MAX_QUESTIONS / 4 {
             self.thinning -= 1;
         }
         if !follows(of, self.thinning) {
@@ -88,7 +88,7 @@ impl Questions {
             is_duplicate: false,
             thinned: self.thinning,
         });
-        if self.open.len() > MAXIMUM {
+        if self.open.len() > MAX_QUESTIONS {
             self.make_room(at);
         }
         QuestionKind::Another
@@ -126,7 +126,7 @@ impl Questions {
     #[cold]
     fn make_room(&mut self, now: Wall) {
         self.open.retain(|open| since(open.at, now) < LOST);
-        while self.open.len() > MAXIMUM / 2 && self.thinning < THINNEST {
+        while self.open.len() > MAX_QUESTIONS / 2 && self.thinning < THINNEST {
             self.thinning += 1;
             let (before, thinning) = (self.open.len(), self.thinning);
             self.open.retain(|open| follows(open.of, thinning));
@@ -136,7 +136,7 @@ impl Questions {
             self.left_out += (before - self.open.len()) as u64;
         }
         // Even if the numbers are equal.
-        let max = self.open.len().min(MAXIMUM);
+        let max = self.open.len().min(MAX_QUESTIONS);
         self.left_out += (self.open.len() - max) as u64;
         self.open.truncate(max);
     }

@@ -10,7 +10,7 @@ use super::key::{Key, KeyEnd};
 use crate::tcp::Segment;
 
 /// Segments that wait together.
-const TOGETHER: usize = 24;
+const BATCH_SIZE: usize = 24;
 /// No place in the table.
 pub(super) const NOWHERE: u32 = u32::MAX;
 
@@ -39,7 +39,7 @@ impl Batch {
     #[inline]
     pub(super) fn next(&mut self) -> &mut Arrived {
         if self.places.is_empty() {
-            self.places = vec![nothing(); TOGETHER];
+            self.places = vec![nothing(); BATCH_SIZE];
         }
         let index = self.used;
         self.used += 1;
@@ -53,7 +53,7 @@ impl Batch {
 
     #[inline]
     pub(super) const fn is_full(&self) -> bool {
-        self.used >= TOGETHER
+        self.used >= BATCH_SIZE
     }
 
     pub(super) fn filled(&self) -> &[Arrived] {

@@ -8,18 +8,18 @@ pub struct Limits {
     /// Maximum number of flows; beyond it the longest silent one is evicted.
     pub flows: usize,
     /// A flow that is silent for longer is over.
-    pub idle: Span,
+    pub idle_timeout: Span,
     /// Bytes of segments and timestamps that await their answers, of all flows. Above half of it each flow
     /// follows 256 segments of a window, above it 8. The others are counted.
-    pub waiting: usize,
+    pub max_pending_bytes: usize,
 }
 
 impl Default for Limits {
     fn default() -> Self {
         Self {
             flows: 65_536,
-            idle: Span::from_secs(300),
-            waiting: 16 << 20,
+            idle_timeout: Span::from_secs(300),
+            max_pending_bytes: 16 << 20,
         }
     }
 }

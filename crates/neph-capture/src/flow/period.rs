@@ -191,7 +191,7 @@ mod tests {
         assert_eq!(look(&mut table), (vec![(1, None)], None));
         table.end(&mut round_trips);
         assert_eq!(round_trips.0, None);
-        assert_eq!(Limits::default().idle, Span::from_secs(300));
+        assert_eq!(Limits::default().idle_timeout, Span::from_secs(300));
     }
 
     #[test]

@@ -71,7 +71,7 @@ pub struct Table {
     /// The latest time of any packet. It never goes back.
     now: i64,
     /// Bytes of segments that await their answer.
-    waiting: usize,
+    pending_bytes: usize,
     others: Others,
     /// Flows that were evicted.
     crowded_out: u64,
@@ -95,7 +95,7 @@ impl Table {
             found: Batch::default(),
             ready: Batch::default(),
             now: i64::MIN,
-            waiting: 0,
+            pending_bytes: 0,
             others: Others::default(),
             crowded_out: 0,
             ended: EndedFlows::default(),
@@ -219,16 +219,16 @@ impl Table {
         self.end_silent(listener);
         let index = self.find_or_insert(arrival, listener);
         self.recency.touch(index, self.now);
-        let room = match self.waiting {
-            waiting if waiting < self.limits.waiting / 2 => Room::Ample,
-            waiting if waiting < self.limits.waiting => Room::Tight,
+        let room = match self.pending_bytes {
+            pending_bytes if pending_bytes < self.limits.max_pending_bytes / 2 => Room::Ample,
+            pending_bytes if pending_bytes < self.limits.max_pending_bytes => Room::Tight,
             _ => Room::Scarce,
         };
         let flow = &mut self.flows[index as usize];
         flow.see(&arrival.passed, room, listener);
-        self.waiting -= flow.awaiting as usize;
+        self.pending_bytes -= flow.awaiting as usize;
         flow.count_awaiting();
-        self.waiting += flow.awaiting as usize;
+        self.pending_bytes += flow.awaiting as usize;
     }
 
     /// Reports all packets, and ends flows that are silent for too long at `now`. Needed where no packets
@@ -340,7 +340,7 @@ impl Table {
     }
 
     fn end_silent(&mut self, listener: &mut impl Listener) {
-        let until = self.now.saturating_sub(self.limits.idle.nanos());
+        let until = self.now.saturating_sub(self.limits.idle_timeout.nanos());
         while let Some(index) = self.recency.oldest_before(until) {
             self.remove(index, listener);
         }
@@ -365,7 +365,7 @@ impl Table {
                 entry.remove();
             }
         }
-        self.waiting -= flow.awaiting as usize;
+        self.pending_bytes -= flow.awaiting as usize;
         self.free.push(index);
         self.ended.add(&flow);
         listener.ended(&flow);

@@ -190,7 +190,7 @@ fn one_flow_too_many_ends_the_one_that_was_silent_the_longest() {
 #[test]
 fn a_silent_flow_is_over_and_time_that_goes_backwards_ends_none() {
     let mut scene = Scene::new(Limits {
-        idle: Span::from_secs(10),
+        idle_timeout: Span::from_secs(10),
         ..Limits::default()
     });
     scene.see(0, data(Client, 1001, 100, 500, 10));
@@ -205,7 +205,7 @@ fn a_silent_flow_is_over_and_time_that_goes_backwards_ends_none() {
 #[test]
 fn a_silent_flow_ends_after_its_timeout_without_further_packets() {
     let mut scene = Scene::new(Limits {
-        idle: Span::from_secs(10),
+        idle_timeout: Span::from_secs(10),
         ..Limits::default()
     });
     scene.see(0, data(Client, 1001, 100, 500, 10));
@@ -229,7 +229,7 @@ fn another_connection_on_the_same_ports_is_another_flow() {
 #[test]
 fn unanswered_packets_use_bounded_memory() {
     let limits = Limits {
-        waiting: 64 << 10,
+        max_pending_bytes: 64 << 10,
         ..Limits::default()
     };
     let mut scene = Scene::new(limits);

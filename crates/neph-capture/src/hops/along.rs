@@ -8,7 +8,7 @@ use super::followed::Followed;
 use crate::directions::Votes;
 
 /// Packets of two points that are examined, at most.
-const MAXIMUM: usize = 100_000;
+const MAX_PACKETS: usize = 100_000;
 /// Drift between two clocks is negligible within this many nanoseconds.
 const NEAR: i64 = 100_000_000;
 
@@ -47,7 +47,7 @@ impl Followed {
         let mut latest = vec![[None; 2]; self.pairs()];
         let between = one_clock.get(first..second);
         let is_one = between.is_some_and(|clocks| !clocks.contains(&false));
-        for (number, first_at, second_at) in self.passed(first, second).take(MAXIMUM) {
+        for (number, first_at, second_at) in self.passed(first, second).take(MAX_PACKETS) {
             let (pair, is_upward) = self.between(number);
             let (votes, latest) = (&mut votes[pair], &mut latest[pair]);
             let apart = second_at.saturating_sub(first_at);

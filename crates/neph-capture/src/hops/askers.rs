@@ -13,7 +13,7 @@ use super::packet::{Flowing, Kind, NONE};
 use crate::directions::Direction;
 
 /// A capture that runs this long before a flow's first packet has not missed it, in nanoseconds.
-const BEFORE: i64 = 1_000_000_000;
+const MIN_LEAD_NANOS: i64 = 1_000_000_000;
 /// Turns of an end that are examined, at most.
 const TURNS: usize = 101;
 /// A time is clearly shorter if it is this many times shorter.
@@ -97,7 +97,7 @@ impl Exchange {
             .map_or(Direction::Forward, |(_, direction)| direction);
         if self
             .first
-            .is_some_and(|(at, _)| at.saturating_sub(began) > BEFORE)
+            .is_some_and(|(at, _)| at.saturating_sub(began) > MIN_LEAD_NANOS)
         {
             return first;
         }

@@ -13,7 +13,7 @@ use super::packet::{Flowing, Kind, PacketHandling};
 use super::renamed::{Called, Renamed};
 
 /// Packets of the first point that are remembered, at most.
-const MAXIMUM: usize = 1_000_000;
+const MAX_PACKETS: usize = 1_000_000;
 
 /// Fields that a NAT does not change, even if it changes ports.
 type Numbers = (u8, Kind, [u32; 4]);
@@ -71,7 +71,7 @@ impl Followed {
         };
         let mut known: HashMap<Numbers, u32, RandomState> = HashMap::default();
         let mut numbered = vec![0_u64; self.flows.of.len()];
-        for (numbers, flow) in at(segment).take(MAXIMUM) {
+        for (numbers, flow) in at(segment).take(MAX_PACKETS) {
             known.insert(numbers, flow);
             numbered[flow as usize] += 1;
         }

@@ -160,7 +160,7 @@ impl RuleState {
     pub fn count(&mut self, delay: Delay, began: i64) -> Option<SegmentChange> {
         let (since, took) = (Span::from_nanos(delay.since), Span::from_nanos(delay.took));
         self.bound = self.bound.max(delay.bound);
-        let change = self.alarm.count(since, Some(took));
+        let change = self.alarm.record(since, Some(took));
         change.map(|change| self.found(change, began))
     }
 

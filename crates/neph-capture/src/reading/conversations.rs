@@ -98,7 +98,7 @@ impl Conversations {
     pub fn new(limits: Limits, quic: &[u16]) -> Self {
         Self {
             table: Table::new(limits),
-            exchanges: Exchanges::new(limits.flows, limits.idle).with_quic_ports(quic),
+            exchanges: Exchanges::new(limits.flows, limits.idle_timeout).with_quic_ports(quic),
             duplicates: DuplicateFilter::default(),
             has_interfaces: false,
             first: FIRST,

@@ -11,7 +11,7 @@ use crate::sample::{Answer, Method, Sample};
 use crate::sequence::Serial;
 
 /// The largest segment if none was announced (RFC 9293, 3.7.1), in bytes.
-const LARGEST: u32 = 536;
+const DEFAULT_MSS: u32 = 536;
 
 /// Samples from a segment's acknowledgement and echo, and the retransmissions that it shows to be spurious.
 pub(super) fn look(
@@ -157,7 +157,7 @@ impl Acknowledgement {
         let new = receiver
             .mark(Mark::Acked)
             .map_or(0, |acked| ack.since(acked));
-        let largest = u32::from(receiver.largest).max(LARGEST);
+        let largest = u32::from(receiver.largest).max(DEFAULT_MSS);
         Self {
             at,
             ack,

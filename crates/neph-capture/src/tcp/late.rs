@@ -12,9 +12,9 @@ use super::{Event, Segment};
 use crate::sequence::Serial;
 
 /// Remembered segments of one side. Beyond that, the oldest acknowledged ones are forgotten.
-const MAXIMUM: usize = 64;
+const MAX_SEGMENTS: usize = 64;
 /// A duplicate is reported within a round trip: acknowledged segments are forgotten after this time.
-const REPORTED: Span = Span::from_secs(3);
+const MAX_AGE: Span = Span::from_secs(3);
 
 /// A segment that passed late.
 #[derive(Debug, Clone, Copy)]
@@ -93,7 +93,7 @@ impl Lates {
             is_repeated,
             counted: counted.filter(|event| repeats.contains(event)),
         });
-        if late_segments.len() > MAXIMUM {
+        if late_segments.len() > MAX_SEGMENTS {
             join_oldest(late_segments);
         }
     }
@@ -159,7 +159,7 @@ impl Lates {
         }
         let is_over = |late: &Late| {
             let nanos = verdict.at.unix_nanos().saturating_sub(late.at.unix_nanos());
-            !late.end.is_after(verdict.ack) && nanos > REPORTED.nanos()
+            !late.end.is_after(verdict.ack) && nanos > MAX_AGE.nanos()
         };
         while late_segments.front().is_some_and(is_over) {
             late_segments.pop_front();

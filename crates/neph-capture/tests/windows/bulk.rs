@@ -9,7 +9,7 @@ use crate::traffic::{Captured, Truth as OfPacket, pcap_packet};
 const SEGMENT: u32 = 1_448;
 const BEGIN: u64 = 1_700_000_000_000_000_000;
 /// The longest round trip, when the queue is full; the shortest is a tenth of it.
-const LONGEST: u64 = 180_000_000;
+const MAX_ROUND_TRIP_NANOS: u64 = 180_000_000;
 
 /// What to transfer.
 pub(super) struct Bulk {
@@ -49,19 +49,19 @@ impl Bulk {
     }
 
     fn gap(&self) -> u64 {
-        LONGEST / self.window
+        MAX_ROUND_TRIP_NANOS / self.window
     }
 
     /// The round trip of a packet that passes at `at` after the beginning: up and down once in 400 ms or more.
     fn round_trip(at: u64) -> u64 {
-        const HALF: u64 = LONGEST * 3;
+        const HALF: u64 = MAX_ROUND_TRIP_NANOS * 3;
         let phase = at % (2 * HALF);
         let up = if phase < HALF {
             phase
         } else {
             2 * HALF - phase
         };
-        LONGEST / 10 + (LONGEST - LONGEST / 10) * (up / 1_000) / (HALF / 1_000)
+        MAX_ROUND_TRIP_NANOS / 10 + (MAX_ROUND_TRIP_NANOS - MAX_ROUND_TRIP_NANOS / 10) * (up / 1_000) / (HALF / 1_000)
     }
 
     pub(super) fn write(&self, out: &mut impl Write) -> Truth {

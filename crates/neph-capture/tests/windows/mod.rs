@@ -173,7 +173,7 @@ fn losses_in_a_sampled_window_do_not_block_further_samples() {
     let truth = Summary::of(write(&path, &bulk).acknowledged);
     for (waiting, minimum, permille) in [(16 << 20, 2_000, 50), (24 << 10, 100, 150)] {
         let limits = Limits {
-            waiting,
+            max_pending_bytes: waiting,
             ..Limits::default()
         };
         let ours = ours(&path, limits);

@@ -29,7 +29,7 @@ pub(super) struct Intake {
 pub(super) fn conversations(args: &Args) -> Conversations {
     let limits = Limits {
         flows: args.flows.max(1),
-        idle: args.idle,
+        idle_timeout: args.idle,
         ..Limits::default()
     };
     let mut conversations = Conversations::new(limits, &args.quic_port);
