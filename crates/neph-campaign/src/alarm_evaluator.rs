@@ -88,7 +88,7 @@ impl AlarmEvaluator {
     fn count(&mut self, at: Instant<Local>, took: impl Fn(AlarmQuantity) -> Option<Span>) {
         for alarm in &mut self.alarms {
             if let Some(took) = took(alarm.alarm().rule().subject) {
-                self.found.extend(alarm.count(since(at), Some(took)));
+                self.found.extend(alarm.record(since(at), Some(took)));
             }
         }
     }
@@ -97,7 +97,7 @@ impl AlarmEvaluator {
     fn lose(&mut self, sent: Instant<Local>, concerns: impl Fn(AlarmQuantity) -> bool) {
         let alarms = self.alarms.iter_mut();
         for alarm in alarms.filter(|alarm| concerns(alarm.alarm().rule().subject)) {
-            self.found.extend(alarm.count(since(sent), None));
+            self.found.extend(alarm.record(since(sent), None));
         }
     }
 

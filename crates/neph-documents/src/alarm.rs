@@ -94,8 +94,8 @@ impl<W> AlarmDocument<W> {
     /// The document of a change that counts round trips.
     pub fn of_round_trips(at: Wall, change: &Change, about: W) -> Self {
         let counted = Counted::RoundTrips {
-            round_trips: change.of,
-            round_trips_above_limit: change.longer,
+            round_trips: change.total,
+            round_trips_above_limit: change.above_limit,
         };
         Self::of(at, change, counted, about)
     }

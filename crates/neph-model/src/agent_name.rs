@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Maximum length in characters: that of a DNS label.
-const LONGEST: usize = 63;
+const MAX_LEN: usize = 63;
 
 /// The name of an agent: a DNS label (RFC 1123) of 1 to 63 lower-case letters, digits and hyphens.
 /// The first and the last character are a letter or a digit. Certificates, subjects of a bus and
@@ -37,14 +37,14 @@ impl FromStr for AgentName {
 
     fn from_str(text: &str) -> Result<Self, AgentNameError> {
         let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-        let is_name = (1..=LONGEST).contains(&text.len())
+        let is_name = (1..=MAX_LEN).contains(&text.len())
             && text.bytes().all(fits)
             && !text.starts_with('-')
             && !text.ends_with('-');
         if is_name {
             Ok(Self(text.to_owned()))
         } else {
-            Err(AgentNameError(text.chars().take(LONGEST + 1).collect()))
+            Err(AgentNameError(text.chars().take(MAX_LEN + 1).collect()))
         }
     }
 }

@@ -2,9 +2,9 @@
 //!
 //! Owns the counting and the states, for all timed values: the messages of a plan, passive round
 //! trips, the segments of hops. How a rule is typed is `neph-campaign`'s. It reads no clock. Times
-//! are counted until there are as many as the rule's quantile needs. Such a stretch is then over
-//! the limit, normal, or in between. The alarm is raised when stretches over the limit follow each
-//! other for the rule's duration, and ends when normal stretches do.
+//! are counted until there are as many as the rule's quantile needs. Such a window is then over
+//! the limit, normal, or in between. The alarm is raised when windows over the limit follow each
+//! other for the rule's duration, and ends when normal windows do.
 
 mod paced;
 mod rule;
@@ -16,31 +16,31 @@ pub use rule::{Quantile, Rule};
 
 /// What was counted before a silence of this length, or of the rule's where that is longer, counts
 /// no more.
-const PATIENCE: Span = Span::from_secs(60);
+const STALE_AFTER: Span = Span::from_secs(60);
 
 /// A rule with its state.
 #[derive(Debug, Clone)]
 pub struct Alarm<S> {
     rule: Rule<S>,
-    stretch: Stretch,
-    /// Number of times in the stretch at the last evaluation, and when it last grew.
-    looked: u64,
-    latest: Span,
+    window: Window,
+    /// Number of times in the window at the last evaluation, and when it last grew.
+    seen_count: u64,
+    last_sample_at: Span,
     is_raised: bool,
     was_raised: bool,
-    /// Since when stretches have spoken for a change.
-    since: Option<Span>,
+    /// Since when windows have spoken for a change.
+    pending_since: Option<Span>,
 }
 
 /// Times that were counted together, since the beginning.
 #[derive(Debug, Clone, Copy)]
-struct Stretch {
+struct Window {
     from: Span,
     n: u64,
     /// Longer than the limit.
-    longer: u64,
+    above_limit: u64,
     /// Above the level at which values are normal again.
-    unwell: u64,
+    above_clear_limit: u64,
 }
 
 /// An alarm that was raised or has ended.
@@ -53,9 +53,9 @@ pub struct Change {
     /// It was raised; else it has ended.
     pub is_raised: bool,
     /// Of the latest times, those longer than `limit`.
-    pub longer: u64,
+    pub above_limit: u64,
     /// How many these were.
-    pub of: u64,
+    pub total: u64,
     /// More than this is too long.
     pub limit: Span,
 }
@@ -65,23 +65,26 @@ impl Change {
     pub fn to_text(&self, noun: &str) -> String {
         let Self {
             rule,
-            longer,
-            of,
+            above_limit,
+            total,
             limit,
             ..
         } = self;
-        let ending = if *of == 1 { "" } else { "s" };
-        format!("{rule}; of the last {of} {noun}{ending}, {longer} took longer than {limit}")
+        let plural_suffix = if *total == 1 { "" } else { "s" };
+        format!(
+            "{rule}; of the last {total} {noun}{plural_suffix}, {above_limit} took longer than \
+             {limit}"
+        )
     }
 }
 
-impl Stretch {
+impl Window {
     const fn begin(from: Span) -> Self {
         Self {
             from,
             n: 0,
-            longer: 0,
-            unwell: 0,
+            above_limit: 0,
+            above_clear_limit: 0,
         }
     }
 }
@@ -91,12 +94,12 @@ impl<S> Alarm<S> {
     pub const fn new(rule: Rule<S>) -> Self {
         Self {
             rule,
-            stretch: Stretch::begin(Span::ZERO),
-            looked: 0,
-            latest: Span::ZERO,
+            window: Window::begin(Span::ZERO),
+            seen_count: 0,
+            last_sample_at: Span::ZERO,
             is_raised: false,
             was_raised: false,
-            since: None,
+            pending_since: None,
         }
     }
 
@@ -106,7 +109,7 @@ impl<S> Alarm<S> {
     }
 
     /// As the rule was typed, and whether it is raised.
-    pub fn active_rule(&self) -> (&str, bool) {
+    pub fn status(&self) -> (&str, bool) {
         (&self.rule.text, self.is_raised)
     }
 
@@ -116,58 +119,58 @@ impl<S> Alarm<S> {
     }
 
     /// Counts a time; `None`: a loss, which is longer than any limit.
-    pub fn count(&mut self, took: Option<Span>) {
-        let exceeds = |limit| u64::from(took.is_none_or(|took| took > limit));
-        self.stretch.n += 1;
-        self.stretch.longer += exceeds(self.rule.limit);
-        self.stretch.unwell += exceeds(self.rule.until);
+    pub fn record(&mut self, latency: Option<Span>) {
+        let exceeds = |limit| u64::from(latency.is_none_or(|latency| latency > limit));
+        self.window.n += 1;
+        self.window.above_limit += exceeds(self.rule.limit);
+        self.window.above_clear_limit += exceeds(self.rule.until);
     }
 
     /// Evaluates the rule at `now`, since the beginning; returns a change of the alarm.
-    pub fn look(&mut self, now: Span) -> Option<Change> {
-        let stretch = self.stretch;
-        if stretch.n < self.rule.quantile.needs {
-            self.wait(now);
+    pub fn evaluate(&mut self, now: Span) -> Option<Change> {
+        let window = self.window;
+        if window.n < self.rule.quantile.needs {
+            self.expire_window(now);
             return None;
         }
-        (self.stretch, self.looked, self.latest) = (Stretch::begin(now), 0, now);
+        (self.window, self.seen_count, self.last_sample_at) = (Window::begin(now), 0, now);
         let quantile = self.rule.quantile;
-        let speaks_for_change = if self.is_raised {
-            !quantile.exceeds(stretch.unwell, stretch.n)
+        let is_opposite_state = if self.is_raised {
+            !quantile.exceeds(window.above_clear_limit, window.n)
         } else {
-            quantile.exceeds(stretch.longer, stretch.n)
+            quantile.exceeds(window.above_limit, window.n)
         };
-        if !speaks_for_change {
-            self.since = None;
+        if !is_opposite_state {
+            self.pending_since = None;
             return None;
         }
-        let since = *self.since.get_or_insert(stretch.from);
-        if now - since < self.rule.length {
+        let pending_since = *self.pending_since.get_or_insert(window.from);
+        if now - pending_since < self.rule.length {
             return None;
         }
         self.is_raised = !self.is_raised;
         self.was_raised = true;
-        self.since = None;
+        self.pending_since = None;
         Some(Change {
             rule: self.rule.text.clone(),
             at: now,
             is_raised: self.is_raised,
-            longer: stretch.longer,
-            of: stretch.n,
+            above_limit: window.above_limit,
+            total: window.n,
             limit: self.rule.limit,
         })
     }
 
     /// There were not enough times yet. Of silence nothing is known, neither that it is well.
-    fn wait(&mut self, now: Span) {
-        if self.stretch.n > self.looked {
-            (self.looked, self.latest) = (self.stretch.n, now);
+    fn expire_window(&mut self, now: Span) {
+        if self.window.n > self.seen_count {
+            (self.seen_count, self.last_sample_at) = (self.window.n, now);
         }
-        if now - self.latest > PATIENCE.max(self.rule.length) {
-            (self.stretch.n, self.since) = (0, None);
+        if now - self.last_sample_at > STALE_AFTER.max(self.rule.length) {
+            (self.window.n, self.pending_since) = (0, None);
         }
-        if self.stretch.n == 0 {
-            (self.stretch, self.looked) = (Stretch::begin(now), 0);
+        if self.window.n == 0 {
+            (self.window, self.seen_count) = (Window::begin(now), 0);
         }
     }
 }

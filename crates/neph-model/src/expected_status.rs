@@ -15,21 +15,21 @@ pub struct ExpectedStatus {
 }
 
 impl ExpectedStatus {
-    const FIRST: u16 = 100;
-    const LAST: u16 = 599;
+    const MIN_STATUS: u16 = 100;
+    const MAX_STATUS: u16 = 599;
     const WORDS: usize = 8;
 
     /// Whether this status is expected.
     pub const fn contains(&self, status: u16) -> bool {
-        if status < Self::FIRST || status > Self::LAST {
+        if status < Self::MIN_STATUS || status > Self::MAX_STATUS {
             return false;
         }
-        let at = (status - Self::FIRST) as usize;
+        let at = (status - Self::MIN_STATUS) as usize;
         self.bits[at / 64] >> (at % 64) & 1 == 1
     }
 
     fn add(&mut self, status: u16) {
-        let at = usize::from(status - Self::FIRST);
+        let at = usize::from(status - Self::MIN_STATUS);
         self.bits[at / 64] |= 1 << (at % 64);
     }
 
@@ -42,7 +42,7 @@ impl ExpectedStatus {
     /// The statuses as runs of neighbours.
     fn runs(&self) -> Vec<(u16, u16)> {
         let mut runs: Vec<(u16, u16)> = Vec::new();
-        for status in (Self::FIRST..=Self::LAST).filter(|status| self.contains(*status)) {
+        for status in (Self::MIN_STATUS..=Self::MAX_STATUS).filter(|status| self.contains(*status)) {
             match runs.last_mut() {
                 Some((_, last)) if *last + 1 == status => *last = status,
                 _ => runs.push((status, status)),
@@ -94,12 +94,12 @@ impl FromStr for ExpectedStatus {
 fn range(part: &str) -> Option<(u16, u16)> {
     let status = |text: &str| {
         let status: u16 = text.parse().ok()?;
-        (ExpectedStatus::FIRST..=ExpectedStatus::LAST)
+        (ExpectedStatus::MIN_STATUS..=ExpectedStatus::MAX_STATUS)
             .contains(&status)
             .then_some(status)
     };
     if part == "any" {
-        return Some((ExpectedStatus::FIRST, ExpectedStatus::LAST));
+        return Some((ExpectedStatus::MIN_STATUS, ExpectedStatus::MAX_STATUS));
     }
     if let Some(class) = part.strip_suffix("xx") {
         let first = status(&format!("{class}00"))?;
@@ -117,7 +117,7 @@ fn range(part: &str) -> Option<(u16, u16)> {
 impl fmt::Display for ExpectedStatus {
     /// As it may be typed: whole classes as `2xx`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.runs() == [(Self::FIRST, Self::LAST)] {
+        if self.runs() == [(Self::MIN_STATUS, Self::MAX_STATUS)] {
             return f.pad("any");
         }
         let part = |(first, last): (u16, u16)| match (first, last) {

@@ -8,9 +8,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Labels of one agent, at most.
-const MAXIMUM: usize = 16;
+const MAX_LABELS: usize = 16;
 /// Characters of a key and of a value, at most.
-const LONGEST: usize = 63;
+const MAX_LABEL_CHARS: usize = 63;
 
 /// One label: `region=eu`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,14 +43,14 @@ pub enum LabelError {
 
 fn is_key(text: &str) -> bool {
     let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
-    (1..=LONGEST).contains(&text.len())
+    (1..=MAX_LABEL_CHARS).contains(&text.len())
         && text.starts_with(|first: char| first.is_ascii_lowercase())
         && text.bytes().all(fits)
 }
 
 fn is_value(text: &str) -> bool {
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"._-/:".contains(&byte);
-    (1..=LONGEST).contains(&text.len()) && text.bytes().all(fits)
+    (1..=MAX_LABEL_CHARS).contains(&text.len()) && text.bytes().all(fits)
 }
 
 impl FromStr for Label {
@@ -62,7 +62,7 @@ impl FromStr for Label {
                 key: key.to_owned(),
                 value: value.to_owned(),
             }),
-            _ => Err(LabelError::Wrong(text.chars().take(2 * LONGEST).collect())),
+            _ => Err(LabelError::Wrong(text.chars().take(2 * MAX_LABEL_CHARS).collect())),
         }
     }
 }
@@ -84,7 +84,7 @@ impl Labels {
 
     fn bounded(labels: BTreeMap<String, String>) -> Result<Self, LabelError> {
         match labels.len() {
-            0..=MAXIMUM => Ok(Self(labels)),
+            0..=MAX_LABELS => Ok(Self(labels)),
             more => Err(LabelError::TooMany(more)),
         }
     }
@@ -111,7 +111,7 @@ impl TryFrom<BTreeMap<String, String>> for Labels {
             .find(|(key, value)| !is_key(key) || !is_value(value));
         if let Some((key, value)) = wrong {
             let text = format!("{key}={value}");
-            return Err(LabelError::Wrong(text.chars().take(2 * LONGEST).collect()));
+            return Err(LabelError::Wrong(text.chars().take(2 * MAX_LABEL_CHARS).collect()));
         }
         Self::bounded(labels)
     }

@@ -96,7 +96,7 @@ impl SiteLoad {
 }
 
 /// The word for a rate without a limit.
-const MAXIMUM: &str = "max";
+const UNLIMITED_RATE: &str = "max";
 /// The slowest rate that is a load.
 const SLOWEST: BitRate = BitRate(1_000);
 
@@ -168,7 +168,7 @@ impl LoadUnits {
         let (site, rest) = part.trim().split_once(char::is_whitespace)?;
         let fields: Vec<&str> = rest.split_whitespace().collect();
         let load = match fields.as_slice() {
-            ["flow", to, MAXIMUM] => LoadSpec::Flow {
+            ["flow", to, UNLIMITED_RATE] => LoadSpec::Flow {
                 to: reflector(to)?,
                 rate: None,
             },

@@ -122,8 +122,8 @@ impl Add<Span> for Wall {
 }
 
 /// What the wall clock may move between two anchors, nanoseconds, and one in how many with time.
-const STEADY: u64 = 1_000_000;
-const SLEWED: u64 = 10_000;
+const MAX_STEP_NANOS: u64 = 1_000_000;
+const SLEW_DIVISOR: u64 = 10_000;
 
 /// One moment read on both clocks: the only bridge between wall and monotonic time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -157,7 +157,7 @@ impl<C: Clock> Anchor<C> {
     pub const fn is_steady(self, other: Self) -> bool {
         let moved = other.offset().nanos().saturating_sub(self.offset().nanos());
         let apart = other.at.0.saturating_sub(self.at.0);
-        moved.unsigned_abs() <= STEADY + apart.unsigned_abs() / SLEWED
+        moved.unsigned_abs() <= MAX_STEP_NANOS + apart.unsigned_abs() / SLEW_DIVISOR
     }
 
     /// The wall-clock time of an instant between this anchor and a later one. If the clock was

@@ -35,15 +35,15 @@ impl<S> Paced<S> {
 
     /// Counts something that ended `at` this time since the beginning, with its duration; `None`:
     /// it was lost. Anything out of order counts at the latest time.
-    pub fn count(&mut self, at: Span, took: Option<Span>) -> Option<Change> {
+    pub fn record(&mut self, at: Span, took: Option<Span>) -> Option<Change> {
         let change = self.reach(at);
-        self.alarm.count(took);
+        self.alarm.record(took);
         change
     }
 
     /// Evaluates the rest after the last data.
     pub fn finish(&mut self) -> Option<Change> {
-        self.alarm.look(self.latest)
+        self.alarm.evaluate(self.latest)
     }
 
     fn reach(&mut self, at: Span) -> Option<Change> {
@@ -51,12 +51,12 @@ impl<S> Paced<S> {
         if at < self.next {
             return None;
         }
-        let change = self.alarm.look(self.next);
+        let change = self.alarm.evaluate(self.next);
         let silent = (at - self.next).nanos() / PERIOD.nanos();
         // The number of evaluations during a silence has no effect, only its length.
         if silent > 0 {
             self.next += PERIOD.times(silent);
-            self.alarm.look(self.next);
+            self.alarm.evaluate(self.next);
         }
         self.next += PERIOD;
         change
@@ -80,7 +80,7 @@ mod tests {
         let mut change_times: Vec<i64> = times
             .into_iter()
             .filter_map(|(at, took)| {
-                paced.count(Span::from_millis(at), took.map(Span::from_millis))
+                paced.record(Span::from_millis(at), took.map(Span::from_millis))
             })
             .map(signed)
             .collect();
@@ -143,19 +143,19 @@ mod tests {
             let rule = "path > 5ms p50 for 3s";
             let mut plain = alarm(rule);
             let (mut next, mut change_times) = (1_000, Vec::new());
-            let mut look = |plain: &mut super::super::Alarm<()>, at: i64| {
-                if let Some(change) = plain.look(Span::from_millis(at)) {
+            let mut evaluate = |plain: &mut super::super::Alarm<()>, at: i64| {
+                if let Some(change) = plain.evaluate(Span::from_millis(at)) {
                     change_times.push(if change.is_raised { at } else { -at });
                 }
             };
             for (at, took) in &times {
                 while next <= *at {
-                    look(&mut plain, next);
+                    evaluate(&mut plain, next);
                     next += 1_000;
                 }
-                plain.count(took.map(Span::from_millis));
+                plain.record(took.map(Span::from_millis));
             }
-            look(&mut plain, times.last().map_or(0, |(at, _)| *at));
+            evaluate(&mut plain, times.last().map_or(0, |(at, _)| *at));
             prop_assert_eq!(changes(rule, times), change_times);
         }
     }

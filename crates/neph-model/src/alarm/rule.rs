@@ -60,10 +60,10 @@ impl Quantile {
         f64::from(self.of_10_000) / 10_000.0
     }
 
-    /// Whether it exceeds a limit that `longer` of `n` times exceed.
-    pub(super) fn exceeds(self, longer: u64, n: u64) -> bool {
+    /// Whether it exceeds a limit that `above_limit` of `n` times exceed.
+    pub(super) fn exceeds(self, above_limit: u64, n: u64) -> bool {
         let rank = (u128::from(n) * u128::from(self.of_10_000)).div_ceil(10_000);
-        u128::from(n - longer) < rank
+        u128::from(n - above_limit) < rank
     }
 }
 
@@ -85,8 +85,8 @@ mod tests {
             let n = numbers.len() as u64;
             let rank = (n * u64::from(quantile.of_10_000)).div_ceil(10_000).max(1);
             let exact = numbers[usize::try_from(rank - 1).expect("small")];
-            let longer = numbers.iter().filter(|number| **number > limit).count() as u64;
-            prop_assert_eq!(quantile.exceeds(longer, n), exact > limit);
+            let above_limit = numbers.iter().filter(|number| **number > limit).count() as u64;
+            prop_assert_eq!(quantile.exceeds(above_limit, n), exact > limit);
         }
     }
 }

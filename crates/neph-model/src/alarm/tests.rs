@@ -29,9 +29,9 @@ fn changes(alarm: &mut Alarm<()>, seconds: impl IntoIterator<Item = (u32, i64)>)
     let mut changes = Vec::new();
     for (second, (many, millis)) in (1..).zip(seconds) {
         for _ in 0..many {
-            alarm.count(Some(Span::from_millis(millis)));
+            alarm.record(Some(Span::from_millis(millis)));
         }
-        if let Some(change) = alarm.look(Span::from_secs(second)) {
+        if let Some(change) = alarm.evaluate(Span::from_secs(second)) {
             assert_eq!(change.at, Span::from_secs(second));
             changes.push(if change.is_raised { second } else { -second });
         }
@@ -85,9 +85,9 @@ fn few_round_trips_are_pooled_and_silence_changes_no_alarm() {
 fn lost_messages_count_as_longer_than_any_limit() {
     let mut lossy = alarm("path > 10ms p50 until 10ms");
     for took in [None, None, None, None, Some(1), Some(1)] {
-        lossy.count(took.map(Span::from_millis));
+        lossy.record(took.map(Span::from_millis));
     }
-    let change = lossy.look(Span::from_secs(1)).expect("raised");
+    let change = lossy.evaluate(Span::from_secs(1)).expect("raised");
     let text = change.to_text("round trip");
     let expected =
         "path > 10ms p50 until 10ms; of the last 6 round trips, 4 took longer than 10.00 ms";

@@ -21,8 +21,8 @@ use crate::{
 /// How long an order may take to end once it is cancelled.
 const MAX_AFTER_CANCEL: Duration = Duration::from_secs(10);
 /// How long an order of the contract may take in all.
-const MAXIMUM: Duration = Duration::from_mins(1);
-const PATIENCE: Span = Span::from_millis(20);
+const MAX_ORDER_DURATION: Duration = Duration::from_mins(1);
+const POLL_TIMEOUT: Span = Span::from_millis(20);
 
 /// Something to measure: each call makes a new experiment.
 #[derive(Clone, Copy, Debug)]
@@ -145,8 +145,8 @@ fn follow(
     while reports.values().any(|report| report.ended.is_none()) {
         let open = reports.iter().filter(|(_, report)| report.ended.is_none());
         let open: Vec<&Ticket> = open.map(|(ticket, _)| ticket).collect();
-        assert!(began.elapsed() < MAXIMUM, "an order ends: {open:?}");
-        for (ticket, update) in executor.poll(PATIENCE).expect("the executor is there") {
+        assert!(began.elapsed() < MAX_ORDER_DURATION, "an order ends: {open:?}");
+        for (ticket, update) in executor.poll(POLL_TIMEOUT).expect("the executor is there") {
             let entry = reports
                 .get_mut(&ticket)
                 .expect("only what was ordered is reported");
@@ -196,7 +196,7 @@ fn an_experiment_is_reported_whole(executor: &mut dyn Executor, subject: Subject
     assert_eq!(report.messages(id) as u64, expected, "each message once");
     // After the end, a cancel does nothing, and no report follows.
     executor.cancel(ticket);
-    let more = executor.poll(PATIENCE).expect("the executor is there");
+    let more = executor.poll(POLL_TIMEOUT).expect("the executor is there");
     assert_eq!(more, []);
 }
 
@@ -254,7 +254,7 @@ fn a_cancelled_order_keeps_what_it_measured(executor: &mut dyn Executor, subject
 
 fn nothing_to_report_takes_no_longer_than_patience(executor: &mut dyn Executor) {
     let began = Instant::now();
-    assert_eq!(executor.poll(PATIENCE), Ok(Vec::new()));
+    assert_eq!(executor.poll(POLL_TIMEOUT), Ok(Vec::new()));
     // A busy machine may take its time; a poll that waits for an update would wait for ever.
     assert!(began.elapsed() < MAX_AFTER_CANCEL, "a poll returns");
 }

@@ -345,8 +345,8 @@ mod tests {
             rule: "round_trip > 2ms p99".to_owned(),
             at: Span::ZERO,
             is_raised,
-            longer: 1,
-            of: 1,
+            above_limit: 1,
+            total: 1,
             limit: Span::ZERO,
         };
         let state = |count: u32| {

@@ -84,7 +84,7 @@ impl Alarm {
 
     /// The rule as given, and whether its alarm is active.
     pub(super) fn state(&self) -> (&str, bool) {
-        self.quantity.active_rule()
+        self.quantity.status()
     }
 
     /// Whether the alarm was ever raised.
@@ -97,13 +97,13 @@ impl Alarm {
         self.with_data += u64::from(is_data && sample.method == self.method);
         if sample.method == self.method && self.quantity.rule().subject.is_of(sample) {
             self.counted += 1;
-            self.quantity.count(Some(sample.round_trip));
+            self.quantity.record(Some(sample.round_trip));
         }
     }
 
     /// Evaluates the alarm at `now`, counted from the start; returns a change.
     pub(super) fn look(&mut self, now: Span) -> Option<Change> {
-        self.quantity.look(now)
+        self.quantity.evaluate(now)
     }
 }
 
