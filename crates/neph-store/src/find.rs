@@ -12,7 +12,7 @@ use crate::{Store, StoreError};
 /// Name of the campaign that started last.
 pub const LAST: &str = "last";
 /// Minimum length of a shown id.
-const SHORTEST: usize = 8;
+const MIN_SHOWN_ID_LEN: usize = 8;
 
 /// Why the search failed.
 #[derive(Debug, thiserror::Error)]
@@ -145,7 +145,7 @@ fn length_among(shown: &BTreeSet<String>, names: &BTreeSet<String>) -> usize {
     neighbours
         .filter(|(a, b)| shown.contains(*a) || shown.contains(*b))
         .map(|(a, b)| a.bytes().zip(b.bytes()).take_while(|(a, b)| a == b).count() + 1)
-        .fold(SHORTEST, usize::max)
+        .fold(MIN_SHOWN_ID_LEN, usize::max)
 }
 
 /// The campaign that `name` means; `campaigns` has the oldest first. Campaigns of the same plan

@@ -14,9 +14,9 @@ use crate::fleet::FleetPlace;
 
 /// How long a writer waits for a short-lived holder of the lock. That is a reader that checks for a
 /// writer, or a child of the last writer before its `exec`.
-const MOMENT: Duration = Duration::from_millis(200);
+const LOCK_TIMEOUT: Duration = Duration::from_millis(200);
 /// Interval between two attempts.
-const TICK: Duration = Duration::from_millis(5);
+const RETRY_INTERVAL: Duration = Duration::from_millis(5);
 
 /// Paths within one workspace.
 #[derive(Clone, Debug)]
@@ -124,16 +124,16 @@ impl Workspace {
     }
 }
 
-/// Takes the lock; retries for [`MOMENT`] while another process has it.
+/// Takes the lock; retries for [`LOCK_TIMEOUT`] while another process has it.
 #[expect(
     clippy::disallowed_methods,
     reason = "this crate may not use neph-sys, and no lock of a file has a deadline"
 )]
 fn try_for_a_moment(file: &File) -> Result<(), TryLockError> {
-    let latest = Instant::now() + MOMENT;
+    let latest = Instant::now() + LOCK_TIMEOUT;
     loop {
         match file.try_lock() {
-            Err(TryLockError::WouldBlock) if Instant::now() < latest => thread::sleep(TICK),
+            Err(TryLockError::WouldBlock) if Instant::now() < latest => thread::sleep(RETRY_INTERVAL),
             done => return done,
         }
     }
@@ -176,7 +176,7 @@ mod tests {
         let looks = File::create(folder.path().join("lock")).expect("a file");
         looks.try_lock_shared().expect("free");
         let looking = thread::spawn(move || {
-            thread::sleep(MOMENT / 8);
+            thread::sleep(LOCK_TIMEOUT / 8);
             drop(looks);
         });
         workspace.lock().expect("nobody writes");

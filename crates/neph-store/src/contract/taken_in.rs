@@ -24,7 +24,7 @@ const MESSAGES: u64 = 12;
 const STORE: &str = "NEPH_STORE_TEST_TAKES_IN";
 const FOLDER: &str = "NEPH_STORE_TEST_JOURNALS";
 /// Delay of each further kill of four, in yields of this thread: some milliseconds.
-const LATER: usize = 5_000;
+const KILL_DELAY_YIELDS: usize = 5_000;
 /// Number of kills of a process that takes in journals. Each kill comes later in its work.
 const KILLS: usize = 12;
 
@@ -322,7 +322,7 @@ fn take_in_and_kill(
         printed += usize::from(journalled.is_some() || line.starts_with("taken "));
         if printed > kill / 4 && !is_killed {
             // Each kill comes at another point of the work.
-            (0..kill % 4 * LATER).for_each(|_| thread::yield_now());
+            (0..kill % 4 * KILL_DELAY_YIELDS).for_each(|_| thread::yield_now());
             child.kill().expect("alive until now");
             is_killed = true;
         }

@@ -30,11 +30,11 @@ pub(super) fn write<R: Stored>(
     out: &WholeFile,
 ) -> Result<u64, StoreError> {
     let matrices = Matrices::of(store, experiments)?;
-    let facts = match experiments {
+    let metadata = match experiments {
         [experiment] => FileFacts::of(experiment, matrices.belonging(experiment).scenario),
         _ => FileFacts::of_several(),
     };
-    let mut writer = ColumnsWriter::<R>::create_leading(out, facts)?;
+    let mut writer = ColumnsWriter::<R>::create_leading(out, metadata)?;
     for experiment in experiments {
         writer.begin(&matrices.belonging(experiment))?;
         R::visit(store, experiment.id, &mut |batch| {

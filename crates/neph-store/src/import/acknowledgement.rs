@@ -9,7 +9,7 @@ use super::report::ImportReport;
 use crate::StoreError;
 
 /// A retransmission up to this long after the last reply belongs to the experiment.
-const GRACE: i64 = 1_000_000_000;
+const MAX_RETRANSMISSION_DELAY_NANOS: i64 = 1_000_000_000;
 
 /// One line of the report. Times are Unix nanoseconds.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -104,7 +104,7 @@ fn give(frame: Frame, files: &mut [RawFile], ends: &[i64]) -> bool {
         Frame::Other => true,
         Frame::Retransmitted(segment) => {
             let index = started_by(segment.at, files)
-                .filter(|file| segment.at <= ends[*file].saturating_add(GRACE));
+                .filter(|file| segment.at <= ends[*file].saturating_add(MAX_RETRANSMISSION_DELAY_NANOS));
             index
                 .map(|file| files[file].retransmissions.push(segment))
                 .is_some()

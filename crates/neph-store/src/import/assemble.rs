@@ -19,7 +19,7 @@ use super::settings::{ImportedSettings, address};
 use crate::{Store, StoreError};
 
 /// A ping up to this long after the last reply belongs to the experiment: steps follow each other.
-const GRACE: i64 = 1_000_000_000;
+const MAX_PING_DELAY_NANOS: i64 = 1_000_000_000;
 /// Messages per recorder call.
 const BATCH: usize = 4096;
 
@@ -108,7 +108,7 @@ fn attribute<'a>(
         for ping in &file.pings {
             let began = files.partition_point(|raw| raw.started() <= ping.intended);
             match began.checked_sub(1) {
-                Some(index) if ping.intended <= ends[index].saturating_add(GRACE) => {
+                Some(index) if ping.intended <= ends[index].saturating_add(MAX_PING_DELAY_NANOS) => {
                     inside.entry(index).or_default().push(*ping);
                 }
                 _ => {

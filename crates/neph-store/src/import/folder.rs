@@ -8,9 +8,9 @@ use super::{iperf, route, tcp_stats};
 use crate::StoreError;
 
 /// Maximum depth of the search: users may have sorted the files into folders.
-const DEPTH: usize = 4;
+const MAX_DEPTH: usize = 4;
 /// Maximum size of a settings file in bytes.
-const LARGEST_SETTINGS: u64 = 1 << 20;
+const MAX_SETTINGS_SIZE: u64 = 1 << 20;
 
 /// The kind of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +43,7 @@ pub(super) struct Source {
 /// All files below `folder`, by path.
 pub(super) fn sources(folder: &Path) -> Result<Vec<Source>, StoreError> {
     let mut sources = Vec::new();
-    search(folder, DEPTH, &mut sources)?;
+    search(folder, MAX_DEPTH, &mut sources)?;
     sources.sort_by(|source, other| source.path.cmp(&other.path));
     Ok(sources)
 }
@@ -106,7 +106,7 @@ pub(super) fn settings(sources: &[Source]) -> Result<Option<(PathBuf, String)>, 
     let length = fs::metadata(path)
         .map_err(StoreError::file("look at", path))?
         .len();
-    if length > LARGEST_SETTINGS {
+    if length > MAX_SETTINGS_SIZE {
         return Ok(None);
     }
     let bytes = fs::read(path).map_err(StoreError::file("read", path))?;

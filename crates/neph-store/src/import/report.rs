@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use neph_model::{CampaignId, ExperimentId};
 
 /// Maximum number of listed problems; all are counted.
-const REPORTED: usize = 100;
+const MAX_LISTED_PROBLEMS: usize = 100;
 
 /// Part of a file that could not be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,7 +65,7 @@ pub struct ImportReport {
 impl ImportReport {
     pub(super) fn problem(&mut self, path: &Path, line: Option<u64>, message: impl Into<String>) {
         self.problem_count += 1;
-        if self.problems.len() < REPORTED {
+        if self.problems.len() < MAX_LISTED_PROBLEMS {
             self.problems.push(Problem {
                 path: path.to_owned(),
                 line,

@@ -13,9 +13,9 @@ use crate::StoreError;
 /// Start of the first line; the names of the kernel's fields follow.
 pub(super) const BEGINS: &str = "#timestamp,message-id,";
 /// Columns before the first field.
-const BEFORE: usize = 2;
+const LEADING_COLUMNS: usize = 2;
 /// Statistics up to this long after the last reply belong to the experiment.
-const GRACE: i64 = 1_000_000_000;
+const MAX_STATS_DELAY_NANOS: i64 = 1_000_000_000;
 
 /// Reads a file and assigns each row to its experiment. `files` are sorted by start.
 pub(super) fn read_tcp_stats(
@@ -42,17 +42,17 @@ pub(super) fn read_tcp_stats(
 /// row may have more fields than the header has names, if the kernel returned more.
 fn row(text: &str, columns: &[Option<TcpField>]) -> Result<TcpRow, String> {
     let fields: Vec<&str> = text.split(',').map(str::trim).collect();
-    if fields.len() < BEFORE + columns.len() {
+    if fields.len() < LEADING_COLUMNS + columns.len() {
         return Err(format!(
             "{} fields instead of {}: left out",
             fields.len(),
-            BEFORE + columns.len()
+            LEADING_COLUMNS + columns.len()
         ));
     }
     let at = fields[0].parse().ok().filter(|at: &i64| *at >= 0);
     let at =
         at.ok_or_else(|| format!("'{}' is no time in Unix nanoseconds: left out", fields[0]))?;
-    let named_fields = columns.iter().zip(&fields[BEFORE..]);
+    let named_fields = columns.iter().zip(&fields[LEADING_COLUMNS..]);
     let values = named_fields.filter_map(|(field, text)| Some(((*field)?, text)));
     let values = values.map(|(field, text)| {
         let value = text.parse::<u64>();
@@ -69,7 +69,7 @@ fn row(text: &str, columns: &[Option<TcpField>]) -> Result<TcpRow, String> {
 fn give(row: TcpRow, files: &mut [RawFile], report: &mut ImportReport) {
     let after = files.partition_point(|file| file.started() <= row.at);
     let file = after.checked_sub(1).and_then(|index| files.get_mut(index));
-    match file.filter(|file| row.at <= file.ended().saturating_add(GRACE)) {
+    match file.filter(|file| row.at <= file.ended().saturating_add(MAX_STATS_DELAY_NANOS)) {
         Some(file) => file.tcp_rows.push(row),
         None => report.tcp_rows_outside += 1,
     }

@@ -10,7 +10,7 @@ use crate::contract::values::{fleet_messages, message, provenance};
 use neph_model::{ExperimentStatus, Message};
 
 /// Exit code of `readers.py` if a library is missing.
-const MISSING: i32 = 77;
+const MISSING_LIBRARY_EXIT_CODE: i32 = 77;
 
 /// The interpreter. `NEPH_PYTHON` selects one that has pandas, pyarrow and duckdb.
 fn python() -> String {
@@ -53,7 +53,7 @@ fn duckdb_and_pandas_read_the_store_as_the_page_shows() {
         Err(error) => return skip(&format!("no {}: {error}", python())),
     };
     let stdout = String::from_utf8_lossy(&output.stdout);
-    if output.status.code() == Some(MISSING) {
+    if output.status.code() == Some(MISSING_LIBRARY_EXIT_CODE) {
         return skip(stdout.trim());
     }
     let complaint = String::from_utf8_lossy(&output.stderr);
