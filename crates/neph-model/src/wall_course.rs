@@ -10,7 +10,7 @@ use crate::{Anchor, Clock, Instant, Span, Wall};
 
 /// Maximum number of stored readings; beyond it, those nearest to the line between others are
 /// dropped.
-const MAX_ANCHORS: usize = 4096;
+const MAX_READINGS: usize = 4096;
 
 /// A stored reading.
 #[derive(Clone, Copy, Debug)]
@@ -53,7 +53,7 @@ impl<C: Clock> WallCourse<C> {
             knots: Vec::new(),
             latest: None,
             slopes: SlopeRange::default(),
-            most: MAX_ANCHORS,
+            most: MAX_READINGS,
             same,
             within: same,
         }

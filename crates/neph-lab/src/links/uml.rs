@@ -62,7 +62,7 @@ impl Machine for UserMode {
              exit 1; fi ;; esac; at=\"$({at})\"; [ -n \"$at\" ] || {{ \
              echo \"of \\$TMPDIR, /dev/shm, /tmp and /var/tmp none that may hold programs (noexec) \
              has {all_mebibytes} MiB for their memory\"; exit 1; }}; \
-             TMPDIR=\"$at\" busybox timeout -s KILL {PATIENCE} busybox setsid sh -c 'echo $$; \
+             TMPDIR=\"$at\" busybox timeout -s KILL {TRIAL_TIMEOUT_SECONDS} busybox setsid sh -c 'echo $$; \
              exec linux.uml uml_dir=. umid=trial mem=32M con=null panic=-1' 2>&1 | {{ read -r pid; \
              while read -r line; do case $line in *PROT_EXEC*OK*) kill -9 -$pid; exit 0 ;; esac; \
              said=$line; done; echo \"linux.uml does not start: $said\"; exit 1; }}"
