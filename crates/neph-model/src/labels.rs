@@ -37,7 +37,7 @@ pub enum LabelError {
     #[error("label '{0}' is given twice: give it once")]
     DuplicateFilter(String),
     /// More labels than allowed.
-    #[error("{0} labels: an agent has at most {MAXIMUM}")]
+    #[error("{0} labels: an agent has at most {MAX_LABELS}")]
     TooMany(usize),
 }
 

@@ -104,7 +104,7 @@ impl fmt::Display for LoadSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Cpu(share) => share.fmt(f),
-            Self::Flow { to, rate: None } => write!(f, "flow {to} {MAXIMUM}"),
+            Self::Flow { to, rate: None } => write!(f, "flow {to} {UNLIMITED_RATE}"),
             Self::Flow {
                 to,
                 rate: Some(rate),

@@ -42,7 +42,7 @@ pub enum ConsoleError {
     },
     /// The command is too long.
     #[error(
-        "a command for guest '{site}' is one line of at most {LONGEST} bytes: put it into a script"
+        "a command for guest '{site}' is one line of at most {MAX_COMMAND_LEN} bytes: put it into a script"
     )]
     Length {
         /// The guest.

@@ -251,7 +251,7 @@ pub(super) fn stream(
         let due = (burst + (now - start) / gap).min(count);
         let until = due.min(next + LOOK);
         for number in next..until {
-            let number = u32::try_from(number).expect("at most MAXIMUM");
+            let number = u32::try_from(number).expect("at most MAX_PACKETS");
             send(&ends[side], &mut observed[side], (number, bytes));
         }
         next = until;

@@ -85,7 +85,7 @@ pub(super) fn paths(link: &mut Fields<'_>, traces: &Traces) -> Vec<PathSpec> {
             let message = format!("two paths of this link are called '{}'", path.name);
             link.fault(span, message, "give one of them another 'name'");
         } else if paths.len() == MAX_PATHS {
-            let message = format!("this link has more than {MAXIMUM} paths");
+            let message = format!("this link has more than {MAX_PATHS} paths");
             link.fault(span, message, "drop some");
         }
         paths.push(path);

@@ -28,7 +28,7 @@ pub(super) fn reroutes(
         table.fault(table.span(), message, "write routing = \"ecmp\" at the top");
     }
     if tables.len() > MAX_ENTRIES {
-        let message = format!("there are more than {MAXIMUM} changes of routes");
+        let message = format!("there are more than {MAX_ENTRIES} changes of routes");
         fields.fault(fields.span(), message, "use 'every' for what comes again");
     }
     let tables = tables.into_iter();

@@ -20,7 +20,7 @@ const MAX_ENTRIES: usize = 1_000;
 pub(super) fn changes(link: &mut Fields<'_>, paths: &[PathSpec], traces: &Traces) -> Vec<Change> {
     let tables = link.tables("schedule");
     if tables.len() > MAX_ENTRIES {
-        let message = format!("this link's schedule has more than {MAXIMUM} entries");
+        let message = format!("this link's schedule has more than {MAX_ENTRIES} entries");
         link.fault(link.span(), message, "use 'every' for what comes again");
     }
     let tables = tables.into_iter();
