@@ -10,21 +10,21 @@ use neph_model::{OrderFailed, Progress, ReflectorOrder, Update};
 /// How soon its end is seen.
 const TICK: Duration = Duration::from_millis(50);
 /// Ticks from one report to the next.
-const REPORTED: u32 = 10;
+const TICKS_PER_REPORT: u32 = 10;
 
 /// Answers until the end. The first progress is reported when it listens.
 pub(crate) fn answer(order: &ReflectorOrder, context: &OrderContext) -> Result<(), OrderFailed> {
     let operation = || format!("answer probes at {}", order.spec.address);
     let reflector = Reflecting::start(&order.spec, None, context.permit());
     let reflector = reflector.map_err(|reason| failed(operation(), reason))?;
-    let began = neph_probe::now();
+    let start = neph_probe::now();
     let mut ticks = 0;
     loop {
-        let elapsed = neph_probe::now() - began;
+        let elapsed = neph_probe::now() - start;
         if context.stop().is_set() || elapsed >= order.duration {
             break;
         }
-        if ticks % REPORTED == 0 {
+        if ticks % TICKS_PER_REPORT == 0 {
             context.report(Update::Progress(Progress { elapsed, due: 0 }));
         }
         ticks += 1;

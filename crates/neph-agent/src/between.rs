@@ -15,9 +15,9 @@ use crate::order_context::OrderContext;
 /// How often what the flows report is taken in.
 const TICK: Duration = Duration::from_millis(100);
 /// The last pings get so long for their replies: the block begins on time.
-const LAST: Span = Span::from_secs(1);
+const REPLY_MARGIN: Span = Span::from_secs(1);
 /// Pings are reported together for so long: one transaction each would wear the disk.
-const KEEP_EVERY: Span = Span::from_secs(5);
+const FLUSH_INTERVAL: Span = Span::from_secs(5);
 
 /// Pings until the order's end. A destination that cannot be resolved is left out: the experiments report
 /// it.
@@ -55,7 +55,7 @@ pub(crate) fn ping(order: &PingOrder, site: Option<&Placement>, context: &OrderC
             }
         }
         let is_over = running.iter().all(Option::is_none);
-        if is_over || neph_probe::now() - last_flush >= KEEP_EVERY {
+        if is_over || neph_probe::now() - last_flush >= FLUSH_INTERVAL {
             last_flush = neph_probe::now();
             let pings = by_flow.iter().flat_map(|(index, messages)| {
                 let spec = &specs[*index];
@@ -98,16 +98,16 @@ fn specs(
     permit: &Permit,
     origin: Anchor<Local>,
 ) -> Vec<FlowSpec> {
-    let left = Span::from_nanos(
+    let remaining = Span::from_nanos(
         order
             .until
             .unix_nanos()
             .saturating_sub(origin.wall.unix_nanos()),
-    ) - LAST;
+    ) - REPLY_MARGIN;
     let flow = |(index, ping): (u32, &EchoTo)| {
         let (target, address) = echo_to(&ping.host, None, site, permit).ok()?;
         debug_assert!(target.kind().is_echo());
-        let count = u64::try_from(left.nanos() / ping.interval.nanos().max(1)).unwrap_or(0);
+        let count = u64::try_from(remaining.nanos() / ping.interval.nanos().max(1)).unwrap_or(0);
         (count > 0).then(|| FlowSpec {
             index: FlowIndex(index),
             role: FlowRole::PingDestination,

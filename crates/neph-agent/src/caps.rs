@@ -28,19 +28,20 @@ impl EarlierRefusals {
 
 /// What each fleet's reflector refused meanwhile. All are asked at the same time, those of one site
 /// together: where many pairs lost something, one after the other would take minutes.
-pub(crate) fn refused(before: &[Option<EarlierRefusals>]) -> Vec<Vec<Warning>> {
+pub(crate) fn collect_refusals(earlier: &[Option<EarlierRefusals>]) -> Vec<Vec<Warning>> {
     let mut sites: Vec<Option<&Placement>> = Vec::new();
-    for caps_before in before.iter().flatten() {
+    for caps_before in earlier.iter().flatten() {
         if !sites.contains(&caps_before.site.as_ref()) {
             sites.push(caps_before.site.as_ref());
         }
     }
     let refusals_by_site: Vec<Vec<(FleetEndpoint, Refusals)>> = thread::scope(|scope| {
         let watches = sites.iter().map(|site| {
-            let caps = before.iter().flatten();
-            let caps_of_site = caps.filter(|before| before.site.as_ref() == *site);
-            let known = caps_of_site.map(|before| (before.endpoint.clone(), before.refused));
-            let watch = RefusalWatch::of_known(known, site.cloned());
+            let caps = earlier.iter().flatten();
+            let caps_of_site = caps.filter(|earlier| earlier.site.as_ref() == *site);
+            let earlier_counts =
+                caps_of_site.map(|earlier| (earlier.endpoint.clone(), earlier.refused));
+            let watch = RefusalWatch::of_known(earlier_counts, site.cloned());
             scope.spawn(|| watch.end())
         });
         let watches: Vec<_> = watches.collect();
@@ -49,15 +50,15 @@ pub(crate) fn refused(before: &[Option<EarlierRefusals>]) -> Vec<Vec<Warning>> {
             .map(|scoped_join_handle| scoped_join_handle.join().unwrap_or_default());
         refusals.collect()
     });
-    let of = |caps: &EarlierRefusals| -> Option<Vec<Warning>> {
+    let warnings_of = |caps: &EarlierRefusals| -> Option<Vec<Warning>> {
         let site = sites.iter().position(|site| *site == caps.site.as_ref())?;
         let mut site_refusals = refusals_by_site[site].iter();
         let (_, refused) =
             site_refusals.find(|(endpoint, _)| endpoint.address == caps.endpoint.address)?;
         Some(refusal_warnings(refused).collect())
     };
-    let refusals = before.iter();
-    refusals.map(|before| before.as_ref().and_then(of).unwrap_or_default())
+    let refusals = earlier.iter();
+    refusals.map(|earlier| earlier.as_ref().and_then(warnings_of).unwrap_or_default())
         .collect()
 }
 

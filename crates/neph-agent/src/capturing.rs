@@ -21,11 +21,11 @@ use crate::sampling;
 /// Memory in which packets wait, at most: it is locked.
 const MAX_RING: ByteSize = ByteSize(64 << 20);
 /// Time between two reports.
-const REPORTED: Span = Span::from_millis(500);
+const REPORT_INTERVAL: Span = Span::from_millis(500);
 
 /// Where a capture goes, and where its events are reported.
 #[derive(Debug)]
-pub(crate) struct CaptureTarget<'a> {
+pub(crate) struct CaptureOutput<'a> {
     /// The folder of captures, which is made if it is not there.
     pub(crate) folder: &'a Path,
     /// Names the file in it.
@@ -33,33 +33,33 @@ pub(crate) struct CaptureTarget<'a> {
     pub(crate) context: &'a OrderContext,
 }
 
-impl CaptureTarget<'_> {
+impl CaptureOutput<'_> {
     fn path(&self) -> PathBuf {
         self.folder.join(format!("{}.pcap", self.name))
     }
 
     /// Begins the file.
-    fn file(&self) -> io::Result<CaptureFile> {
+    fn create_file(&self) -> io::Result<CaptureFile> {
         // Only the owner may read the packets.
-        let folder = DirBuilder::new()
+        let created = DirBuilder::new()
             .recursive(true)
             .mode(0o700)
             .create(self.folder);
-        folder.and_then(|()| CaptureFile::create(&self.path()))
+        created.and_then(|()| CaptureFile::create(&self.path()))
     }
 }
 
 /// Captures until the end. The first progress is reported when packets are taken, the file at the end.
 pub(crate) fn capture(
     order: &CaptureOrder,
-    target: &CaptureTarget<'_>,
+    output: &CaptureOutput<'_>,
 ) -> Result<Captured, OrderFailed> {
     let operation = || format!("capture at {}", order.interface);
     if order.site.is_some() {
         return Err(failed(operation(), "it names a site of a lab"));
     }
-    let choice = PacketChoice::of(order);
-    let wanted = choice.wanted();
+    let filter = PacketChoice::of(order);
+    let filter_rules = filter.wanted();
     let mut capture_interface = CaptureInterface::open(&Listening {
         interface: &order.interface,
         site: None,
@@ -67,21 +67,21 @@ pub(crate) fn capture(
         snaplen: order.snaplen,
         ring: order.ring.min(MAX_RING),
         most: u64::MAX,
-        wanted: &wanted,
+        wanted: &filter_rules,
         method: Some(CaptureMethod::Ring),
     })
     .map_err(|reason| failed(operation(), reason))?;
-    let file = target.file().map_err(|reason| {
-        let path = target.path();
+    let file = output.create_file().map_err(|reason| {
+        let path = output.path();
         failed(operation(), format!("write {}: {reason}", path.display()))
     })?;
     let captured = thread::scope(|scope| {
-        let _sampled = order
+        let _sampler = order
             .samples
-            .then(|| sampling::begin(scope, target.path(), target.context));
-        record(order, &mut capture_interface, file, target.context)
+            .then(|| sampling::begin(scope, output.path(), output.context));
+        record(order, &mut capture_interface, file, output.context)
     });
-    target.context.report(Update::Captured(target.path()));
+    output.context.report(Update::Captured(output.path()));
     Ok(captured)
 }
 
@@ -91,34 +91,36 @@ fn record(
     file: CaptureFile,
     context: &OrderContext,
 ) -> Captured {
-    let (link, snaplen) = capture_interface.format();
-    let mut writing = Writing::with_header(file, link, snaplen);
-    let began = clock::raw();
-    let length = order.duration.map_or(i64::MAX, Span::nanos);
-    let limit = order.limit.map_or(u64::MAX, |ByteSize(bytes)| bytes);
-    let (from, mut until, mut due) = (now(), None, Span::ZERO);
+    let (link_type, snaplen) = capture_interface.format();
+    let mut writer = Writing::with_header(file, link_type, snaplen);
+    let start = clock::raw();
+    let max_duration = order.duration.map_or(i64::MAX, Span::nanos);
+    let max_bytes = order.limit.map_or(u64::MAX, |ByteSize(bytes)| bytes);
+    let (from, mut until, mut next_report_at) = (now(), None, Span::ZERO);
     let recorded = record_point(
         capture_interface,
-        &mut writing,
+        &mut writer,
         |capture_counters, bytes| {
-            let elapsed = Span::from_nanos(clock::raw().0 - began.0);
-            if elapsed >= due {
-                due = elapsed + REPORTED;
+            let elapsed = Span::from_nanos(clock::raw().0 - start.0);
+            if elapsed >= next_report_at {
+                next_report_at = elapsed + REPORT_INTERVAL;
                 let packets = capture_counters.packets;
                 context.report(Update::Progress(Progress {
                     elapsed,
                     due: packets,
                 }));
             }
-            let is_over = context.stop().is_set() || elapsed.nanos() >= length || bytes >= limit;
+            let is_over = context.stop().is_set()
+                || elapsed.nanos() >= max_duration
+                || bytes >= max_bytes;
             // What has passed by now is still taken.
             until = is_over.then(now);
             is_over
         },
     );
-    let until = until.filter(|_| !writing.is_refused());
-    let (counters, packets) = (capture_interface.counters(), writing.packets());
-    let written = writing.close().map_err(|reason| reason.to_string());
+    let until = until.filter(|_| !writer.is_refused());
+    let (counters, packets) = (capture_interface.counters(), writer.packets());
+    let written = writer.close().map_err(|reason| reason.to_string());
     let fault = recorded
         .map_err(|reason| reason.to_string())
         .and(written)

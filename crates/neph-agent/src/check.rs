@@ -10,13 +10,13 @@ use crate::failure::{failed, not_found};
 use crate::lab_handle::LabHandle;
 use crate::order_context::OrderContext;
 
-pub(crate) fn throughput(
+pub(crate) fn measure_throughput(
     order: &ThroughputOrder,
     context: &OrderContext,
-    yard: &LabHandle,
+    lab_handle: &LabHandle,
 ) -> Throughput {
     let started = neph_probe::anchor().wall;
-    let site = yard.placement(order.site.as_deref());
+    let site = lab_handle.placement(order.site.as_deref());
     match site.and_then(|site| transfer(order, site, context)) {
         Ok(transfer) => transfer.into_throughput(order.block, &order.server.name),
         Err(error) => Throughput {
@@ -33,7 +33,7 @@ pub(crate) fn throughput(
 }
 
 /// The address as iperf3 takes it, with the zone of a link-local one.
-fn without_port(address: SocketAddr) -> String {
+fn host_with_zone(address: SocketAddr) -> String {
     match address {
         SocketAddr::V6(v6) if v6.scope_id() != 0 => format!("{}%{}", v6.ip(), v6.scope_id()),
         _ => address.ip().to_string(),
@@ -48,12 +48,12 @@ fn transfer(
     let (host, port) = (order.server.host.as_str(), order.server.port);
     let operation = || format!("transfer to {host} port {port}");
     let target = Target::tcp(host, port).map_err(|error| failed(format!("find {host}"), error))?;
-    let how = Resolving {
+    let resolving = Resolving {
         site: site.clone(),
         permit: context.permit().clone(),
         ..Resolving::here(None)
     };
-    let resolved = target.find(&how);
+    let resolved = target.find(&resolving);
     let address = resolved
         .map_err(|error| not_found(operation(), &error))?
         .address;
@@ -72,7 +72,7 @@ fn transfer(
         ThroughputTool::Iperf3 => {
             let spec = Iperf3Spec {
                 // The one that was checked: a second look could find another.
-                host: without_port(address),
+                host: host_with_zone(address),
                 port,
                 duration: order.duration,
                 congestion: None,

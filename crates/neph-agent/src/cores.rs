@@ -42,7 +42,7 @@ impl Cores {
         });
         let cpu_times = cpu_lines.filter_map(CpuTimes::of_line);
         cpu_times
-            .reduce(CpuTimes::and)
+            .reduce(CpuTimes::plus)
             .or_else(|| CpuTimes::parse(stat))
     }
 

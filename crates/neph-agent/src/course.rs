@@ -18,14 +18,14 @@ use crate::host_series::HostSeries;
 use crate::intake::Intake;
 use crate::order_context::OrderContext;
 use crate::transfer::TransferRun;
-use crate::{LoadSecond, load_rates, peer, trace};
+use crate::{LoadSample, load_rates, peer, trace};
 
 /// How often reports of the flows are taken in and passed on.
 const TICK: Duration = Duration::from_millis(50);
 
 /// Least duration of a fleet, or a single UDP flow, without any answer. The kernel looks for a
 /// neighbour for 3 s, and routes that have just changed settle within it.
-const PATIENCE_FOR_FIRST: Span = Span::from_secs(5);
+const FIRST_ANSWER_TIMEOUT: Span = Span::from_secs(5);
 
 /// One of the experiments that run at the same time.
 pub(crate) struct Course<'a> {
@@ -36,7 +36,7 @@ pub(crate) struct Course<'a> {
     host: HostFacts,
     /// Which its threads may use.
     cores: Cores,
-    leash: StopOnDrop,
+    stop_on_drop: StopOnDrop,
     /// The flows that run, in the order of their specifications.
     running: Vec<Option<Running>>,
     fleet: Option<FleetRun>,
@@ -66,7 +66,7 @@ pub(crate) struct SharedContext {
     pub(crate) stat: (String, String),
     pub(crate) warnings: Vec<Warning>,
     /// What the loads of the lab did.
-    pub(crate) loads: Vec<LoadSecond>,
+    pub(crate) loads: Vec<LoadSample>,
 }
 
 impl<'a> Course<'a> {
@@ -83,10 +83,10 @@ impl<'a> Course<'a> {
         let traced = order.trace.map_or(0, |trace| trace.flows);
         let mut intake = Intake::new(ready.origin).tracing(traced).sampling(series);
         for missing in ready.missing.drain(..) {
-            intake.miss(missing, FlowIndex(0));
+            intake.add_missing_echo(missing, FlowIndex(0));
         }
         for redirect in ready.redirects.drain(..) {
-            intake.redirected(redirect);
+            intake.add_redirect(redirect);
         }
         let mut course = Self {
             order,
@@ -95,7 +95,7 @@ impl<'a> Course<'a> {
             ready,
             intake,
             cores,
-            leash: StopOnDrop(Stop::new()),
+            stop_on_drop: StopOnDrop(Stop::new()),
             running: Vec::new(),
             fleet: None,
             transfer: None,
@@ -109,7 +109,7 @@ impl<'a> Course<'a> {
 
     fn start(&mut self) -> Result<(), OrderFailed> {
         for spec in &self.ready.specs {
-            let stop = self.leash.0.clone();
+            let stop = self.stop_on_drop.0.clone();
             if let (FlowRole::Main, Some(spec)) = (spec.role, &self.ready.fleet) {
                 let run = FleetRun::start(spec.clone(), stop);
                 self.fleet = Some(run.map_err(|error| failed("start the fleet", error))?);
@@ -130,21 +130,21 @@ impl<'a> Course<'a> {
     }
 
     /// Takes in and reports what arrived since the last time.
-    fn go_on(&mut self) {
+    fn step(&mut self) {
         if self.context.stop().is_set() {
-            self.leash.0.set();
+            self.stop_on_drop.0.set();
         }
         self.take_fleet();
         self.take_transfer();
         if self.is_hopeless() {
-            self.leash.0.set();
+            self.stop_on_drop.0.set();
         }
         self.take_flows();
         self.record();
         // What runs alongside the main flow ends with it.
         let has_main = self.fleet.is_some() || self.transfer.is_some();
         if !has_main && self.running[0].is_none() {
-            self.leash.0.set();
+            self.stop_on_drop.0.set();
         }
         if !has_main && self.running.iter().all(Option::is_none) {
             self.ended = Some(neph_probe::anchor());
@@ -168,8 +168,8 @@ impl<'a> Course<'a> {
     fn take_transfer(&mut self) {
         let Some(run) = &self.transfer else { return };
         let at = (neph_probe::now() - self.ready.origin.at).nanos();
-        let may_go_on = run.take(at, self.intake.samples());
-        if let Some(run) = self.transfer.take_if(|_| !may_go_on) {
+        let has_more = run.take(at, self.intake.samples());
+        if let Some(run) = self.transfer.take_if(|_| !has_more) {
             match run.join() {
                 Ok(measured) => {
                     self.fault.clone_from(&measured.fault);
@@ -201,7 +201,7 @@ impl<'a> Course<'a> {
             None => self.may_be_silent().then_some(1),
         };
         flows.is_some_and(|flows| self.intake.is_unseen(flows))
-            && neph_probe::now() - self.ready.origin.at >= PATIENCE_FOR_FIRST
+            && neph_probe::now() - self.ready.origin.at >= FIRST_ANSWER_TIMEOUT
     }
 
     fn take_flows(&mut self) {
@@ -215,7 +215,7 @@ impl<'a> Course<'a> {
                     self.fault = Some(error.to_string());
                 } else {
                     let (name, why) = (spec.name.clone(), error.to_string());
-                    self.intake.miss(Missing { name, why }, spec.index);
+                    self.intake.add_missing_echo(Missing { name, why }, spec.index);
                 }
             }
         }
@@ -227,7 +227,7 @@ impl<'a> Course<'a> {
 
     /// The reflector to ask for refusals by its caps. `None` if all messages were answered, or the run was
     /// interrupted.
-    pub(crate) fn unanswered(&mut self) -> Option<EarlierRefusals> {
+    pub(crate) fn take_unanswered(&mut self) -> Option<EarlierRefusals> {
         let is_whole = self.intake.fleet().is_some_and(|tally| tally.is_whole());
         if self.context.stop().is_set() || is_whole {
             return None;
@@ -236,12 +236,12 @@ impl<'a> Course<'a> {
     }
 
     /// What came of it, once it is over; `refused` by the caps of its reflector.
-    pub(crate) fn end(mut self, around: &SharedContext, refused: Vec<Warning>) -> ExperimentResult {
-        let stopped = self.context.stop().is_set();
+    pub(crate) fn end(mut self, shared: &SharedContext, refused: Vec<Warning>) -> ExperimentResult {
+        let is_stopped = self.context.stop().is_set();
         let ended = self.ended.unwrap_or_else(neph_probe::anchor);
-        let of_loads = load_rates::samples(&around.loads, self.ready.origin.at, ended.at);
-        self.intake.samples().extend(of_loads);
-        let ending = match (self.fault.take(), stopped) {
+        let load_samples = load_rates::samples(&shared.loads, self.ready.origin.at, ended.at);
+        self.intake.samples().extend(load_samples);
+        let ending = match (self.fault.take(), is_stopped) {
             (_, true) if self.ready.transfer.is_some() => Ending::Interrupted,
             (Some(fault), _) => Ending::Failed(fault),
             (None, true) => Ending::Interrupted,
@@ -251,16 +251,16 @@ impl<'a> Course<'a> {
         let mut warnings = self.intake.warnings();
         warnings.extend(refused);
         if self.ready.transfer.is_none() {
-            warnings.extend(peer::sizes_not_applied(&self.ready.specs[0]));
+            warnings.extend(peer::sizes_warning(&self.ready.specs[0]));
         }
-        warnings.extend(around.warnings.iter().cloned());
+        warnings.extend(shared.warnings.iter().cloned());
         self.host.congestion_control = self.intake.congestion();
         let mut flows = self.ready.flows();
         self.intake.place_sources(&mut flows);
         let trace = match ending {
             Ending::Complete => {
                 let stop = self.context.stop();
-                trace::routes(self.order, &self.ready, &mut self.intake, stop)
+                trace::trace_routes(self.order, &self.ready, &mut self.intake, stop)
             }
             Ending::Interrupted | Ending::Failed(_) => None,
         };
@@ -274,7 +274,7 @@ impl<'a> Course<'a> {
             late: self.intake.fleet().map(|tally| tally.late),
             anchors: self.intake.into_anchors(),
             host: self.host,
-            load: self.cores.load((&around.stat.0, &around.stat.1)),
+            load: self.cores.load((&shared.stat.0, &shared.stat.1)),
             warnings,
         }
     }
@@ -286,7 +286,7 @@ pub(crate) fn run(courses: &mut [Result<Course<'_>, OrderFailed>], context: &Ord
     loop {
         for course in courses.iter_mut().flatten() {
             if !course.is_over() {
-                course.go_on();
+                course.step();
             }
         }
         let Some(first) = courses.iter().flatten().next() else {

@@ -12,7 +12,7 @@ use neph_model::{
     CaptureOrder, Executor, ExecutorLost, Order, OrderResult, Permit, Span, Stop, Ticket, Update,
 };
 
-use crate::capturing::CaptureTarget;
+use crate::capturing::CaptureOutput;
 use crate::failure::failed;
 use crate::lab_handle::{LabAccess, LabHandle};
 use crate::order_context::OrderContext;
@@ -20,27 +20,27 @@ use crate::{answering, between, capturing, check, experiments, flows, load};
 
 /// Largest number of updates that wait to be read. Beyond it the order's thread waits, and results of its
 /// flows stay in their own queues.
-const MAX_WAITING: usize = 256;
+const MAX_PENDING_UPDATES: usize = 256;
 
 /// How long what was ended is waited for before it is looked at again.
-const PATIENCE: Span = Span::from_millis(50);
+const JOIN_POLL_INTERVAL: Span = Span::from_millis(50);
 
 /// Measures from this process.
 #[derive(Debug)]
 pub struct LocalExecutor {
-    yard: LabHandle,
+    lab_handle: LabHandle,
     permit: Permit,
     /// Where captures go; without it there are none.
     captures: Option<PathBuf>,
     sender: SyncSender<(Ticket, Update)>,
     updates: Receiver<(Ticket, Update)>,
-    running: BTreeMap<Ticket, Running>,
+    running: BTreeMap<Ticket, RunningOrder>,
     next: Ticket,
 }
 
 /// The thread of an order.
 #[derive(Debug)]
-struct Running {
+struct RunningOrder {
     stop: Stop,
     thread: JoinHandle<()>,
 }
@@ -54,12 +54,12 @@ impl Default for LocalExecutor {
 impl LocalExecutor {
     /// One for this host alone.
     pub fn new() -> Self {
-        Self::within(LabHandle::none())
+        Self::with_lab(LabHandle::none())
     }
 
     /// One for the sites of a lab.
     pub fn in_lab(lab: Box<dyn LabAccess>) -> Self {
-        Self::within(LabHandle::of(lab))
+        Self::with_lab(LabHandle::of(lab))
     }
 
     /// The same for a process that may send no more than this.
@@ -76,10 +76,10 @@ impl LocalExecutor {
         self
     }
 
-    fn within(yard: LabHandle) -> Self {
-        let (sender, updates) = sync_channel(MAX_WAITING);
+    fn with_lab(lab_handle: LabHandle) -> Self {
+        let (sender, updates) = sync_channel(MAX_PENDING_UPDATES);
         Self {
-            yard,
+            lab_handle,
             permit: Permit::ANYTHING,
             captures: None,
             sender,
@@ -90,18 +90,18 @@ impl LocalExecutor {
     }
 
     /// The order's thread has come to its end without its result.
-    fn lost(&self) -> Option<ExecutorLost> {
+    fn find_lost_order(&self) -> Option<ExecutorLost> {
         let mut running = self.running.iter();
         let (ticket, _) = running.find(|(_, running)| running.thread.is_finished())?;
         Some(ExecutorLost(format!("{ticket} broke off")))
     }
 
-    fn note(&mut self, ticket: Ticket, update: &Update) {
+    fn reap_ended(&mut self, ticket: Ticket, update: &Update) {
         if let Update::Done(_) = update
-            && let Some(ended) = self.running.remove(&ticket)
+            && let Some(running) = self.running.remove(&ticket)
         {
             // It has nothing to do after its last word.
-            let _ = ended.thread.join();
+            let _ = running.thread.join();
         }
     }
 }
@@ -110,16 +110,17 @@ impl Executor for LocalExecutor {
     fn submit(&mut self, order: Order) -> Ticket {
         let ticket = self.next;
         self.next.0 += 1;
-        let context = OrderContext::new(ticket, self.sender.clone()).within(self.permit.clone());
-        let (stop, yard) = (context.stop().clone(), self.yard.clone());
+        let context = OrderContext::new(ticket, self.sender.clone());
+        let context = context.with_permit(self.permit.clone());
+        let (stop, lab_handle) = (context.stop().clone(), self.lab_handle.clone());
         let captures = self.captures.clone();
         let thread = Builder::new().name(ticket.to_string());
         let carry_out = move || match order {
             Order::Capture(order) => capture(&order, ticket, captures.as_deref(), &context),
-            order => carry_out(&order, &context, &yard),
+            order => carry_out(&order, &context, &lab_handle),
         };
         match thread.spawn(carry_out) {
-            Ok(thread) => drop(self.running.insert(ticket, Running { stop, thread })),
+            Ok(thread) => drop(self.running.insert(ticket, RunningOrder { stop, thread })),
             Err(error) => {
                 let reason = failed("begin a thread", error);
                 // The thread took its desk with it.
@@ -133,13 +134,13 @@ impl Executor for LocalExecutor {
         let first = match self.updates.recv_timeout(patience.to_duration()) {
             Ok(first) => first,
             Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
-                return self.lost().map_or(Ok(Vec::new()), Err);
+                return self.find_lost_order().map_or(Ok(Vec::new()), Err);
             }
         };
         let mut received = vec![first];
         received.extend(self.updates.try_iter());
         for (ticket, update) in &received {
-            self.note(*ticket, update);
+            self.reap_ended(*ticket, update);
         }
         Ok(received)
     }
@@ -155,7 +156,7 @@ impl Drop for LocalExecutor {
     fn drop(&mut self) {
         self.running.values().for_each(|running| running.stop.set());
         while !self.running.is_empty() {
-            if self.poll(PATIENCE).is_err() {
+            if self.poll(JOIN_POLL_INTERVAL).is_err() {
                 return;
             }
         }
@@ -171,7 +172,7 @@ fn capture(order: &CaptureOrder, ticket: Ticket, folder: Option<&Path>, context:
         )),
         Some(folder) => capturing::capture(
             order,
-            &CaptureTarget {
+            &CaptureOutput {
                 folder,
                 name: ticket.0.to_string(),
                 context,
@@ -182,20 +183,20 @@ fn capture(order: &CaptureOrder, ticket: Ticket, folder: Option<&Path>, context:
 }
 
 /// Carries an order out, to its last update.
-fn carry_out(order: &Order, context: &OrderContext, yard: &LabHandle) {
+fn carry_out(order: &Order, context: &OrderContext, lab_handle: &LabHandle) {
     let result = match order {
         Order::Experiments(orders) => {
-            OrderResult::Experiments(experiments::carry_out(orders, context, yard))
+            OrderResult::Experiments(experiments::carry_out(orders, context, lab_handle))
         }
         Order::Throughput(order) => {
-            OrderResult::Throughput(check::throughput(order, context, yard))
+            OrderResult::Throughput(check::measure_throughput(order, context, lab_handle))
         }
         Order::Traceroute(order) => {
-            let site = yard.placement(order.site.as_deref());
+            let site = lab_handle.placement(order.site.as_deref());
             OrderResult::Traceroute(flows::trace(order, site, context))
         }
         Order::Pings(order) => {
-            if let Ok(site) = yard.placement(order.site.as_deref()) {
+            if let Ok(site) = lab_handle.placement(order.site.as_deref()) {
                 between::ping(order, site.as_ref(), context);
             }
             OrderResult::Pings

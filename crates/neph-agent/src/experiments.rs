@@ -13,17 +13,18 @@ use crate::{caps, peer};
 
 pub(crate) mod start;
 
-pub(crate) type Each<T> = Vec<Result<T, OrderFailed>>;
+pub(crate) type PerOrder<T> = Vec<Result<T, OrderFailed>>;
 
 /// Carries them out. Of each, in their order, what came of it.
 pub(crate) fn carry_out(
     orders: &[ExperimentOrder],
     context: &OrderContext,
-    yard: &LabHandle,
-) -> Each<ExperimentResult> {
-    let ready = yard.enter(orders).and_then(|stay| {
-        let requested = start::reached(orders, ask_all(orders, context, yard), context.stop());
-        Ok((stay, allotted(requested)?))
+    lab_handle: &LabHandle,
+) -> PerOrder<ExperimentResult> {
+    let ready = lab_handle.enter(orders).and_then(|stay| {
+        let requested = ask_all(orders, context, lab_handle);
+        let requested = start::wait_for_start(orders, requested, context.stop());
+        Ok((stay, allot_open_files(requested)?))
     });
     let (stay, ready) = match ready {
         Ok(ready) => ready,
@@ -33,7 +34,7 @@ pub(crate) fn carry_out(
         }
     };
     let prepared = ready.iter().map(|result| match result {
-        Ok(ready) => Ok(prepared(ready)),
+        Ok(ready) => Ok(prepared_facts(ready)),
         Err(reason) => Err(reason.clone()),
     });
     context.report(Update::Prepared(prepared.collect()));
@@ -41,20 +42,24 @@ pub(crate) fn carry_out(
 }
 
 /// Asks all at the same time: one that does not answer makes no other late.
-fn ask_all(orders: &[ExperimentOrder], context: &OrderContext, yard: &LabHandle) -> Each<Ready> {
+fn ask_all(
+    orders: &[ExperimentOrder],
+    context: &OrderContext,
+    lab_handle: &LabHandle,
+) -> PerOrder<Ready> {
     if let [only] = orders {
-        return vec![ask(only, context, yard)];
+        return vec![ask(only, context, lab_handle)];
     }
     std::thread::scope(|scope| {
         let preparing: Vec<_> = orders
             .iter()
-            .map(|order| scope.spawn(move || ask(order, context, yard)))
+            .map(|order| scope.spawn(move || ask(order, context, lab_handle)))
             .collect();
-        let requested = preparing.into_iter().map(|scoped_join_handle| {
-            let requested = scoped_join_handle.join();
-            requested.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        let results = preparing.into_iter().map(|scoped_join_handle| {
+            let results = scoped_join_handle.join();
+            results.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         });
-        requested.collect()
+        results.collect()
     })
 }
 
@@ -62,21 +67,21 @@ fn ask_all(orders: &[ExperimentOrder], context: &OrderContext, yard: &LabHandle)
 fn ask(
     order: &ExperimentOrder,
     context: &OrderContext,
-    yard: &LabHandle,
+    lab_handle: &LabHandle,
 ) -> Result<Ready, OrderFailed> {
-    let site = yard.placement(order.site.as_deref())?;
+    let site = lab_handle.placement(order.site.as_deref())?;
     let ready = flows::ready(order, site, context.permit())?;
     if ready.transfer.is_some() {
         return Ok(ready);
     }
-    let expected = order.reflector || yard.reflects(ready.specs[0].address);
+    let expected = order.reflector || lab_handle.reflects(ready.specs[0].address);
     peer::check_reflector(&ready.found, &ready.specs[0], expected)?;
     Ok(ready)
 }
 
 /// Shares the process's open files between the fleets. All begin at the same time, for any duration of
 /// the identification of each server.
-fn allotted(mut requested: Each<Ready>) -> Result<Each<Ready>, OrderFailed> {
+fn allot_open_files(mut requested: PerOrder<Ready>) -> Result<PerOrder<Ready>, OrderFailed> {
     let ready = requested.iter_mut().flatten();
     let fleets: Vec<_> = ready.filter_map(|ready| ready.fleet.as_mut()).collect();
     allot_files(&mut { fleets }).map_err(|error| failed("begin the fleets", error))?;
@@ -87,7 +92,7 @@ fn allotted(mut requested: Each<Ready>) -> Result<Each<Ready>, OrderFailed> {
     Ok(requested)
 }
 
-fn prepared(ready: &Ready) -> Prepared {
+fn prepared_facts(ready: &Ready) -> Prepared {
     Prepared {
         started: ready.origin.wall,
         flows: ready.flows(),
@@ -97,28 +102,28 @@ fn prepared(ready: &Ready) -> Prepared {
 
 fn run(
     orders: &[ExperimentOrder],
-    ready: Each<Ready>,
+    ready: PerOrder<Ready>,
     context: &OrderContext,
     stay: Stay<'_>,
-) -> Each<ExperimentResult> {
-    let (before, links) = (cores::stat(), stay.begin());
+) -> PerOrder<ExperimentResult> {
+    let (stat_before, links) = (cores::stat(), stay.begin());
     let pairs = orders.iter().zip(ready);
-    let mut courses: Each<Course<'_>> = pairs
+    let mut courses: PerOrder<Course<'_>> = pairs
         .map(|(order, ready)| Course::begin(order, ready?, context))
         .collect();
     course::run(&mut courses, context);
-    let of_links = stay.warnings(&links);
+    let link_warnings = stay.warnings(&links);
     let loads = stay.end();
-    let around = SharedContext {
-        stat: (before, cores::stat()),
-        warnings: [of_links, loads.warnings].concat(),
+    let shared = SharedContext {
+        stat: (stat_before, cores::stat()),
+        warnings: [link_warnings, loads.warnings].concat(),
         loads: loads.seconds,
     };
     let unanswered = courses
         .iter_mut()
-        .map(|course| course.as_mut().ok()?.unanswered());
-    let refused = caps::refused(&unanswered.collect::<Vec<_>>());
-    let ends = courses.into_iter().zip(refused);
-    ends.map(|(course, refused)| Ok(course?.end(&around, refused)))
+        .map(|course| course.as_mut().ok()?.take_unanswered());
+    let refusals = caps::collect_refusals(&unanswered.collect::<Vec<_>>());
+    let ends = courses.into_iter().zip(refusals);
+    ends.map(|(course, refusals)| Ok(course?.end(&shared, refusals)))
         .collect()
 }

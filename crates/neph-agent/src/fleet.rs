@@ -9,31 +9,35 @@ use neph_model::{
 use neph_probe::{FleetSpec, FlowSpec, ProbeError};
 
 /// The fleet of an order whose scenario has one; `main` is the same scenario as a single flow.
-pub(crate) fn fleet(order: &ExperimentOrder, main: &FlowSpec) -> Option<FleetSpec> {
+pub(crate) fn build_fleet_spec(order: &ExperimentOrder, main_flow: &FlowSpec) -> Option<FleetSpec> {
     let scenario = &order.scenario;
     let endpoint = FleetEndpoint {
-        name: main.name.clone(),
-        address: main.address,
+        name: main_flow.name.clone(),
+        address: main_flow.address,
     };
-    let fleet = flows_of(scenario, order.timeout, vec![endpoint])?;
+    let fleet = fleet_of_scenario(scenario, order.timeout, vec![endpoint])?;
     Some(FleetSpec {
         fleet,
         count: Some(scenario.messages),
-        request_size: main.request_size,
-        response_size: main.response_size,
-        timeout: main.timeout,
-        first_port: main.source_port,
+        request_size: main_flow.request_size,
+        response_size: main_flow.response_size,
+        timeout: main_flow.timeout,
+        first_port: main_flow.source_port,
         rate_cap: rate_cap(scenario),
-        permit: main.permit.clone(),
-        key: main.key.clone(),
-        priority: main.priority,
-        site: main.site.clone(),
+        permit: main_flow.permit.clone(),
+        key: main_flow.key.clone(),
+        priority: main_flow.priority,
+        site: main_flow.site.clone(),
         sharing: None,
     })
 }
 
 /// What the fleet of a scenario that has one consists of.
-fn flows_of(scenario: &Scenario, timeout: Span, endpoints: Vec<FleetEndpoint>) -> Option<Fleet> {
+fn fleet_of_scenario(
+    scenario: &Scenario,
+    timeout: Span,
+    endpoints: Vec<FleetEndpoint>,
+) -> Option<Fleet> {
     Some(Fleet {
         probe: scenario.probe(),
         slots: scenario.flows()?,
@@ -49,17 +53,17 @@ fn flows_of(scenario: &Scenario, timeout: Span, endpoints: Vec<FleetEndpoint>) -
 ///
 /// # Errors
 /// Where it may not: a sentence with the remedy.
-pub fn check_files<'a>(
+pub fn check_open_file_limit<'a>(
     scenarios: impl IntoIterator<Item = (&'a Scenario, u32)>,
     timeout: Span,
 ) -> Result<(), ProbeError> {
-    let mut together: BTreeMap<u32, Vec<Fleet>> = BTreeMap::new();
+    let mut fleets_by_group: BTreeMap<u32, Vec<Fleet>> = BTreeMap::new();
     for (scenario, group) in scenarios {
-        if let Some(fleet) = flows_of(scenario, timeout, Vec::new()) {
-            together.entry(group).or_default().push(fleet);
+        if let Some(fleet) = fleet_of_scenario(scenario, timeout, Vec::new()) {
+            fleets_by_group.entry(group).or_default().push(fleet);
         }
     }
-    for fleets in together.values() {
+    for fleets in fleets_by_group.values() {
         let fleets: Vec<_> = fleets.iter().map(|fleet| (fleet, timeout)).collect();
         neph_probe::check_files(&fleets)?;
     }
@@ -85,10 +89,10 @@ mod tests {
 
     #[test]
     fn syns_are_capped_by_the_plan_also_while_catching_up() {
-        let cap = |url: &str, more: &str| {
+        let cap = |url: &str, extra_toml: &str| {
             let text = format!(
                 "version = 1\nname = \"p\"\nduration = \"1min\"\ninterval = \"1s\"\nflows = 100\n\
-                 {more}\n[[endpoint]]\nname = \"a\"\nurl = \"{url}\"\n"
+                 {extra_toml}\n[[endpoint]]\nname = \"a\"\nurl = \"{url}\"\n"
             );
             let plan = parse(&Source::new("p.toml", text)).expect("a good plan");
             rate_cap(&scenarios(&plan)[0])

@@ -41,8 +41,8 @@ impl FleetIntake {
     }
 
     /// Takes note of what the caps of one of its reflectors refused.
-    pub fn refused(&mut self, by: &Refusals) {
-        self.refused.extend(caps::refusal_warnings(by));
+    pub fn add_refusals(&mut self, refusals: &Refusals) {
+        self.refused.extend(caps::refusal_warnings(refusals));
     }
 
     /// What was taken in since the last time.
@@ -205,7 +205,7 @@ mod tests {
     #[test]
     fn drops_and_refusals_are_warnings_and_no_reply_is_a_failure() {
         let mut intake = taken(replied());
-        intake.refused(&Refusals {
+        intake.add_refusals(&Refusals {
             messages: 3,
             messages_per_second: 10,
             ..Refusals::default()

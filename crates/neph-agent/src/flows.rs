@@ -15,23 +15,23 @@ use neph_probe::{
     Resolve, Resolving, Schedule, Secret, SynSchedule, Trust, discover,
 };
 
-use alongside::alongside;
+use alongside::add_echo_flows;
 pub(crate) use alongside::echo_to;
 
 use crate::caps;
 use crate::experiments::start;
 use crate::failure::{failed, not_found};
-use crate::fleet::fleet;
-use crate::follow::followed;
+use crate::fleet::build_fleet_spec;
+use crate::follow::follow_redirects;
 use crate::order_context::OrderContext;
 use crate::provenance::host_of;
-use crate::transfer::{TransferSpec, transfer};
+use crate::transfer::{TransferSpec, transfer_spec};
 
 /// Least time to wait for the peer's identification. This is before the measurement, so a short
 /// timeout of the plan does not apply. A lost SYN is retransmitted after 1 and 3 s.
-const PATIENCE: Span = Span::from_secs(5);
+const MIN_QUERY_TIME: Span = Span::from_secs(5);
 /// However long a message may take.
-const MAX_PATIENCE: Span = Span::from_secs(10);
+const MAX_QUERY_TIME: Span = Span::from_secs(10);
 /// Payload of an echo, as ping's.
 pub(crate) const ECHO: usize = 56;
 
@@ -73,23 +73,26 @@ pub(crate) fn ready(
     site: Option<Placement>,
     permit: &Permit,
 ) -> Result<Ready, OrderFailed> {
-    if let Some(transfer) = transfer(order, site.as_ref(), permit)? {
+    if let Some(transfer) = transfer_spec(order, site.as_ref(), permit)? {
         return with_transfer(order, transfer, site, permit);
     }
     let mut main = main_flow(order, site.clone(), permit)?;
     let options = DiscoveryOptions {
         tls_version: main.tls_version,
         trust: main.trust.clone(),
-        patience: start::patience(order, PATIENCE.max(order.timeout.min(MAX_PATIENCE))),
+        patience: start::max_query_time(
+            order,
+            MIN_QUERY_TIME.max(order.timeout.min(MAX_QUERY_TIME)),
+        ),
         site: site.clone(),
     };
     let discovery = discover(&main.target, main.address, &options)
         .map_err(|error| failed("ask who answers", error))?;
-    let (discovery, redirects) = followed(&mut main, discovery, &order.scenario, &options)?;
+    let (discovery, redirects) = follow_redirects(&mut main, discovery, &order.scenario, &options)?;
     main.reflector = discovery.reflector;
-    let fleet = fleet(order, &main);
+    let fleet = build_fleet_spec(order, &main);
     let mut specs = vec![main];
-    let missing = alongside(order, &mut specs);
+    let missing = add_echo_flows(order, &mut specs);
     let host = host_of(site.as_ref()).map_err(|error| failed("inspect the host", error))?;
     Ok(Ready {
         specs,
@@ -123,7 +126,7 @@ fn with_transfer(
         site.clone(),
         permit,
     )?];
-    let missing = alongside(order, &mut specs);
+    let missing = add_echo_flows(order, &mut specs);
     let host = host_of(site.as_ref()).map_err(|error| failed("inspect the host", error))?;
     Ok(Ready {
         specs,
@@ -140,7 +143,7 @@ fn with_transfer(
 }
 
 /// A plan's SYNs are held to what is sent without being asked to.
-fn polite(interval: Span) -> Result<(), OrderFailed> {
+fn check_syn_rate(interval: Span) -> Result<(), OrderFailed> {
     let schedule = SynSchedule {
         flows: 1,
         targets: 1,
@@ -175,7 +178,7 @@ fn flow_to(
     let parameters = &scenario.parameters;
     // A fleet's rate is the plan's to allow.
     if target.kind().properties().may_look_like_attack && scenario.flows().is_none() {
-        polite(order.scenario.interval)?;
+        check_syn_rate(order.scenario.interval)?;
     }
     let messages = i64::try_from(scenario.messages).unwrap_or(i64::MAX);
     Ok(FlowSpec {
@@ -189,8 +192,8 @@ fn flow_to(
             count: Some(scenario.messages),
             duration: Some(scenario.interval.times(messages)),
         },
-        request_size: fit(scenario.request_size.bytes()),
-        response_size: fit(scenario.response_size.bytes()),
+        request_size: to_usize(scenario.request_size.bytes()),
+        response_size: to_usize(scenario.response_size.bytes()),
         source_port: parameters.source_port().map(|port| port.get()),
         timeout: order.timeout,
         tls_version: parameters.tls().and_then(Known::value).copied(),
@@ -228,7 +231,7 @@ fn flow_context(
         let operation = format!("find endpoint '{}'", scenario.endpoint);
         failed(operation, "its target is not known")
     })?;
-    let how = Resolving {
+    let resolving = Resolving {
         site: site.cloned(),
         keep: order.last_address,
         permit: permit.clone(),
@@ -236,16 +239,16 @@ fn flow_context(
     };
     let operation = || format!("find endpoint '{}'", scenario.endpoint);
     let resolved = target
-        .find(&how)
+        .find(&resolving)
         .map_err(|error| not_found(operation(), &error))?;
     if resolved.answered == Some(false) {
-        let silent = resolved.remark(&target).unwrap_or_default();
-        return Err(failed(operation(), silent));
+        let no_answer = resolved.remark(&target).unwrap_or_default();
+        return Err(failed(operation(), no_answer));
     }
     Ok((target, resolved.address))
 }
 
-fn fit(size: u64) -> usize {
+fn to_usize(size: u64) -> usize {
     usize::try_from(size).unwrap_or(usize::MAX)
 }
 
@@ -318,14 +321,14 @@ pub(crate) fn trace(
         reached: false,
         failure: Some(why),
     };
-    let nowhere = IpAddr::from([0, 0, 0, 0]);
+    let unspecified = IpAddr::from([0, 0, 0, 0]);
     let site = match site {
         Ok(site) => site,
-        Err(error) => return failure(nowhere, error.to_string()),
+        Err(error) => return failure(unspecified, error.to_string()),
     };
     let destination = match echo_to(&order.host, None, site.as_ref(), context.permit()) {
         Ok((_, address)) => address.ip(),
-        Err(error) => return failure(nowhere, error.to_string()),
+        Err(error) => return failure(unspecified, error.to_string()),
     };
     let permit = context.permit();
     let traced = neph_probe::traceroute(

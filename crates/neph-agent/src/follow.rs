@@ -6,7 +6,7 @@ use neph_probe::{Discovery, DiscoveryOptions, FlowSpec, FollowError, Resolving, 
 use crate::failure::{failed, not_found};
 
 /// With `follow`, leads the flow to the target that does not redirect.
-pub(crate) fn followed(
+pub(crate) fn follow_redirects(
     main: &mut FlowSpec,
     discovery: Discovery,
     scenario: &Scenario,
@@ -15,13 +15,13 @@ pub(crate) fn followed(
     if scenario.parameters.follow() != Some(&true) {
         return Ok((discovery, Vec::new()));
     }
-    let how = Resolving {
+    let resolving = Resolving {
         site: main.site.clone(),
         permit: main.permit.clone(),
         ..Resolving::here(scenario.parameters.ip_version().copied())
     };
     let operation = || format!("follow '{}'", scenario.endpoint);
-    let reached = follow(main.target.clone(), main.address, discovery, &how, options);
+    let reached = follow(main.target.clone(), main.address, discovery, &resolving, options);
     let reached = reached.map_err(|error| match error {
         FollowError::Target(error) => not_found(operation(), &error),
         error => failed(operation(), error),

@@ -21,35 +21,35 @@ use anchors::Anchors;
 use fleet::RunProgress;
 
 /// How often the host's CPU is looked at.
-const SAMPLES: Span = Span::from_secs(1);
+const SAMPLE_INTERVAL: Span = Span::from_secs(1);
 
 /// Takes in reports, and hands over what is to be kept of them.
 #[derive(Debug)]
 pub(crate) struct Intake {
     origin: Anchor<Local>,
     messages: Vec<Message>,
-    of_fleet: Vec<FleetMessage>,
+    fleet_messages: Vec<FleetMessage>,
     events: Vec<Event>,
     anchors: Anchors,
     clock_steps: u32,
     main: Tally,
     fleet: Option<FleetTally>,
     /// Of the messages of the main flow, or of the fleet in its place, so far.
-    so_far: RunProgress,
+    run_progress: RunProgress,
     /// The source port of the latest flow of each slot that is to be traced.
     ports: BTreeMap<Slot, u16>,
     /// Of so many slots the port is of interest.
-    traced: u32,
+    traced_slots: u32,
     /// Where each flow's first socket was.
     sources: BTreeMap<FlowIndex, SocketAddr>,
     /// Congestion control of the main flow, if it is TCP.
     congestion: Option<String>,
     /// The last thing that went wrong with the main flow.
-    trouble: Option<String>,
+    last_fault: Option<String>,
     /// Of the main flow's TCP connection, not recorded yet.
     samples: Vec<Sample>,
     tcp: TcpSamples,
-    sampled: Option<Instant<Local>>,
+    last_sample: Option<Instant<Local>>,
     host: HostSeries,
     /// ICMP echo that did not go.
     missing: Vec<Missing>,
@@ -62,21 +62,21 @@ impl Intake {
         Self {
             origin,
             messages: Vec::new(),
-            of_fleet: Vec::new(),
+            fleet_messages: Vec::new(),
             events: Vec::new(),
             anchors: Anchors::begun((0, origin.wall.unix_nanos())),
             clock_steps: 0,
             main: Tally::default(),
             fleet: None,
-            so_far: RunProgress::default(),
+            run_progress: RunProgress::default(),
             ports: BTreeMap::new(),
-            traced: 0,
+            traced_slots: 0,
             sources: BTreeMap::new(),
             congestion: None,
-            trouble: None,
+            last_fault: None,
             samples: Vec::new(),
             tcp: TcpSamples::default(),
-            sampled: None,
+            last_sample: None,
             host: HostSeries::default(),
             missing: Vec::new(),
             backends: Backends::default(),
@@ -91,7 +91,7 @@ impl Intake {
 
     /// The same, keeping in mind the ports of the first slots: so many flows are to be traced.
     pub(crate) const fn tracing(mut self, flows: u32) -> Self {
-        self.traced = flows;
+        self.traced_slots = flows;
         self
     }
 
@@ -110,7 +110,7 @@ impl Intake {
         match report {
             Report::Message(mut message) => {
                 if flow.0 == 0 {
-                    self.so_far.take(&message);
+                    self.run_progress.take(&message);
                     self.backends.add(&message);
                 }
                 message.marks = since(self.origin.at, message.marks);
@@ -119,7 +119,7 @@ impl Intake {
             Report::Event { at, kind, text } => {
                 self.clock_steps += u32::from(kind == EventKind::ClockStepped);
                 if flow.0 == 0 && kind != EventKind::Connected {
-                    self.trouble = Some(text.clone());
+                    self.last_fault = Some(text.clone());
                 }
                 let at = (at - self.origin.at).nanos();
                 self.events.push(Event {
@@ -137,7 +137,7 @@ impl Intake {
             }
             Report::Tcp { at, info } if flow.0 == 0 => {
                 let at = (at - self.origin.at).nanos();
-                self.samples.extend(self.tcp.changed(at, info.bytes()));
+                self.samples.extend(self.tcp.changed_samples(at, info.bytes()));
             }
             Report::Anchor(anchor) if flow.0 == 0 => {
                 let at = (anchor.at - self.origin.at).nanos();
@@ -155,7 +155,7 @@ impl Intake {
 
     /// Takes note that an echo alongside the main flow is not sent; `flow` is the main one's if the
     /// echo has no flow.
-    pub(crate) fn miss(&mut self, missing: Missing, flow: FlowIndex) {
+    pub(crate) fn add_missing_echo(&mut self, missing: Missing, flow: FlowIndex) {
         let Missing { name, why } = &missing;
         self.events.push(Event {
             flow,
@@ -167,7 +167,7 @@ impl Intake {
     }
 
     /// Takes note of a redirect that was followed.
-    pub(crate) fn redirected(&mut self, text: String) {
+    pub(crate) fn add_redirect(&mut self, text: String) {
         self.events.push(Event {
             flow: FlowIndex(0),
             at: 0,
@@ -177,7 +177,7 @@ impl Intake {
     }
 
     /// Takes note of what was not traced of the fleet's flows, and why.
-    pub(crate) fn untraced(&mut self, subject: &str, why: &ProbeError) {
+    pub(crate) fn add_trace_failure(&mut self, subject: &str, why: &ProbeError) {
         self.events.push(Event {
             flow: FlowIndex(0),
             at: (neph_probe::now() - self.origin.at).nanos(),
@@ -205,10 +205,12 @@ impl Intake {
                 reason: first.why.clone(),
             });
         }
-        if let (Some(machines), Some(apart)) = (self.backends.several(), self.backends.apart()) {
+        if let (Some(machines), Some(clock_difference)) =
+            (self.backends.several(), self.backends.apart())
+        {
             warnings.push(Warning::SeveralBackends {
                 machines: u32::try_from(machines).unwrap_or(u32::MAX),
-                clock_difference: apart,
+                clock_difference,
             });
         }
         let packets = self.fleet.map_or(0, |tally| tally.dropped_here);
@@ -223,7 +225,7 @@ impl Intake {
         self.sample();
         Records {
             messages: mem::take(&mut self.messages),
-            fleet: mem::take(&mut self.of_fleet),
+            fleet: mem::take(&mut self.fleet_messages),
             events: mem::take(&mut self.events),
             samples: mem::take(&mut self.samples),
         }
@@ -231,26 +233,26 @@ impl Intake {
 
     fn sample(&mut self) {
         let now = neph_probe::now();
-        if self.sampled.is_some_and(|before| now - before < SAMPLES) {
+        if self.last_sample.is_some_and(|before| now - before < SAMPLE_INTERVAL) {
             return;
         }
-        let since = self.sampled.map_or(Span::ZERO, |before| now - before);
+        let since = self.last_sample.map_or(Span::ZERO, |before| now - before);
         let at = (now - self.origin.at).nanos();
         let of_host = self.host.next(since).into_iter();
         self.samples
             .extend(of_host.map(|(series, value)| Sample { series, at, value }));
-        self.sampled = Some(now);
+        self.last_sample = Some(now);
     }
 
     /// How the main flow's end is to be evaluated: without a single answer nothing was measured. Errors are
     /// answers of the endpoint, and what it is to be evaluated by; an ICMP error comes from the network, or from
     /// a host at which nothing listens.
     pub(crate) fn verdict(&self) -> Ending {
-        if self.so_far.answered || self.main.replies > 0 {
+        if self.run_progress.answered || self.main.replies > 0 {
             return Ending::Complete;
         }
-        let why = self.so_far.unreached.map(unreached);
-        let why = why.or_else(|| self.trouble.clone());
+        let why = self.run_progress.unreached.map(unreached);
+        let why = why.or_else(|| self.last_fault.clone());
         let why = why.unwrap_or_else(|| "no answer".to_owned());
         Ending::Failed(format!(
             "no reply to {} messages: {why}",

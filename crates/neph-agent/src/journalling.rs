@@ -22,14 +22,14 @@ pub struct JournallingExecutor<E> {
     folder: PathBuf,
     next: Ticket,
     /// Orders that run, by the ticket that `inner` gave.
-    running: BTreeMap<Ticket, Running>,
+    running: BTreeMap<Ticket, RunningOrder>,
     /// Updates that `inner` knows nothing of.
-    waiting: VecDeque<(Ticket, Update)>,
+    pending_updates: VecDeque<(Ticket, Update)>,
 }
 
 /// An order that runs.
 #[derive(Debug)]
-struct Running {
+struct RunningOrder {
     /// The ticket of this executor.
     ticket: Ticket,
     /// Of an order for experiments.
@@ -47,12 +47,12 @@ impl<E: Executor> JournallingExecutor<E> {
             folder,
             next: Ticket(0),
             running: BTreeMap::new(),
-            waiting: VecDeque::new(),
+            pending_updates: VecDeque::new(),
         }
     }
 
     /// One of these experiments that has a journal.
-    fn journalled(&self, experiments: &[ExperimentId]) -> Option<OrderFailed> {
+    fn find_existing_journal(&self, experiments: &[ExperimentId]) -> Option<OrderFailed> {
         let mut paths = experiments.iter().map(|id| journal_path(&self.folder, *id));
         let path = paths.find(|path| path.exists())?;
         let reason = format!(
@@ -93,7 +93,7 @@ impl<E: Executor> JournallingExecutor<E> {
     }
 }
 
-impl Running {
+impl RunningOrder {
     /// A journal for each experiment that begins.
     fn begin(
         &mut self,
@@ -127,11 +127,11 @@ impl<E: Executor> Executor for JournallingExecutor<E> {
             Order::Experiments(orders) => orders.iter().map(|order| order.experiment.id).collect(),
             _ => Vec::new(),
         };
-        if let Some(refused) = self.journalled(&experiments) {
-            self.waiting.push_back((ticket, Update::Done(Err(refused))));
+        if let Some(refused) = self.find_existing_journal(&experiments) {
+            self.pending_updates.push_back((ticket, Update::Done(Err(refused))));
             return ticket;
         }
-        let running = Running {
+        let running = RunningOrder {
             ticket,
             experiments,
             recorders: BTreeMap::new(),
@@ -142,8 +142,8 @@ impl<E: Executor> Executor for JournallingExecutor<E> {
     }
 
     fn poll(&mut self, patience: Span) -> Result<Vec<(Ticket, Update)>, ExecutorLost> {
-        if !self.waiting.is_empty() {
-            return Ok(self.waiting.drain(..).collect());
+        if !self.pending_updates.is_empty() {
+            return Ok(self.pending_updates.drain(..).collect());
         }
         let updates = self.inner.poll(patience)?;
         let stored = updates

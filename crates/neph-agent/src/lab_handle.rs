@@ -10,7 +10,7 @@ use neph_model::{ExperimentOrder, OrderFailed, SiteLoad, Stress, Warning};
 use neph_probe::Placement;
 
 use crate::failure::failed;
-use crate::{LinkCounters, LoadsDone, links};
+use crate::{LinkCounters, LoadResults, links};
 
 /// The lab that an executor measures in, as far as the executor needs to know it.
 pub trait LabAccess: std::fmt::Debug + Send {
@@ -34,7 +34,7 @@ pub trait LabAccess: std::fmt::Debug + Send {
     ///
     /// # Errors
     /// A load could not be started or ended, in a sentence.
-    fn stress(&mut self, wanted: &[SiteLoad]) -> Result<LoadsDone, String>;
+    fn stress(&mut self, wanted: &[SiteLoad]) -> Result<LoadResults, String>;
 }
 
 /// The lab, if there is one.
@@ -45,17 +45,17 @@ pub(crate) struct LabHandle(Option<Arc<Mutex<SharedLab>>>);
 struct SharedLab {
     lab: Box<dyn LabAccess>,
     users: usize,
-    state: State,
+    state: LabState,
 }
 
 /// What the orders that use the lab have in common.
 #[derive(Clone, Debug, Default, PartialEq)]
-struct State {
+struct LabState {
     season: Option<String>,
     loads: Vec<SiteLoad>,
 }
 
-impl State {
+impl LabState {
     /// What runs at the same time is of one season and under one load.
     fn of(order: &ExperimentOrder) -> Self {
         let loads = order.scenario.parameters.stress().map(Stress::loads);
@@ -75,7 +75,7 @@ impl LabHandle {
         let shared = SharedLab {
             lab,
             users: 0,
-            state: State::default(),
+            state: LabState::default(),
         };
         Self(Some(Arc::new(Mutex::new(shared))))
     }
@@ -90,8 +90,8 @@ impl LabHandle {
         let Some(site) = site else {
             return Ok(None);
         };
-        let known = self.lock().and_then(|shared| shared.lab.placement(site));
-        known
+        let found_placement = self.lock().and_then(|shared| shared.lab.placement(site));
+        found_placement
             .map(Some)
             .ok_or_else(|| failed(format!("find site '{site}'"), "no lab has this site"))
     }
@@ -104,21 +104,21 @@ impl LabHandle {
 
     /// Makes the lab what experiments need, until the stay ends.
     pub(crate) fn enter(&self, orders: &[ExperimentOrder]) -> Result<Stay<'_>, OrderFailed> {
-        let (Some(mut shared), Some(first)) = (self.lock(), orders.first()) else {
+        let (Some(mut shared), Some(first_order)) = (self.lock(), orders.first()) else {
             return Ok(Stay::of(self));
         };
-        let wanted = State::of(first);
-        if shared.users > 0 && shared.state != wanted {
+        let state = LabState::of(first_order);
+        if shared.users > 0 && shared.state != state {
             let reason = "another order needs it in another season or under another load";
             return Err(failed("use the lab", reason));
         }
         if shared.users == 0 {
-            let entered = shared.lab.enter(wanted.season.as_deref());
+            let entered = shared.lab.enter(state.season.as_deref());
             entered.map_err(|reason| failed("bring the season's lab up", reason))?;
             // What ended here had nothing measured during it.
-            let stressed = shared.lab.stress(&wanted.loads).map(drop);
-            stressed.map_err(|reason| failed("load the lab's sites", reason))?;
-            shared.state = wanted;
+            let stress_result = shared.lab.stress(&state.loads).map(drop);
+            stress_result.map_err(|reason| failed("load the lab's sites", reason))?;
+            shared.state = state;
         }
         shared.users += 1;
         Ok(Stay::of(self))
@@ -128,7 +128,7 @@ impl LabHandle {
 /// An order's use of the lab.
 #[derive(Debug)]
 pub(crate) struct Stay<'a> {
-    yard: &'a LabHandle,
+    lab_handle: &'a LabHandle,
     is_over: bool,
 }
 
@@ -139,16 +139,16 @@ impl Drop for Stay<'_> {
 }
 
 impl<'a> Stay<'a> {
-    const fn of(yard: &'a LabHandle) -> Self {
+    const fn of(lab_handle: &'a LabHandle) -> Self {
         Self {
-            yard,
+            lab_handle,
             is_over: false,
         }
     }
 
     /// The experiments begin: the lab's cue is given. What its links did until now.
     pub(crate) fn begin(&self) -> Vec<LinkCounters> {
-        let Some(shared) = self.yard.lock() else {
+        let Some(shared) = self.lab_handle.lock() else {
             return Vec::new();
         };
         let before = shared.lab.links();
@@ -161,31 +161,31 @@ impl<'a> Stay<'a> {
 
     /// What the lab earns, where its links had done `before` when the experiments began.
     pub(crate) fn warnings(&self, before: &[LinkCounters]) -> Vec<Warning> {
-        let Some(shared) = self.yard.lock() else {
+        let Some(shared) = self.lab_handle.lock() else {
             return Vec::new();
         };
         let lab_warnings = shared.lab.warnings();
-        let of_links = links::warnings(before, &shared.lab.links());
-        lab_warnings.into_iter().chain(of_links).collect()
+        let link_warnings = links::warnings(before, &shared.lab.links());
+        lab_warnings.into_iter().chain(link_warnings).collect()
     }
 
     /// The stay ends; with the last one the load. What the load did.
-    pub(crate) fn end(mut self) -> LoadsDone {
+    pub(crate) fn end(mut self) -> LoadResults {
         self.leave()
     }
 
-    fn leave(&mut self) -> LoadsDone {
+    fn leave(&mut self) -> LoadResults {
         let was_over = std::mem::replace(&mut self.is_over, true);
-        let Some(mut shared) = self.yard.lock().filter(|_| !was_over) else {
-            return LoadsDone::default();
+        let Some(mut shared) = self.lab_handle.lock().filter(|_| !was_over) else {
+            return LoadResults::default();
         };
         shared.users = shared.users.saturating_sub(1);
         if shared.users > 0 {
-            return LoadsDone::default();
+            return LoadResults::default();
         }
         shared.lab.stress(&[]).unwrap_or_else(|reason| {
             tracing::warn!("{reason}");
-            LoadsDone::default()
+            LoadResults::default()
         })
     }
 }

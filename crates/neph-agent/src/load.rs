@@ -135,20 +135,20 @@ impl ReadyLoad {
                 request_reply_sizes: turns,
             } => {
                 let flows = connections.get();
-                no_more(
+                check_max(
                     flows.into(),
                     LoadWork::MAX_CONNECTIONS.into(),
                     "connections",
                 )?;
                 let bulk = Bulk { rate: *rate, flows };
-                let address = find(to, permit, &mut remark)?;
+                let address = resolve_reflector(to, permit, &mut remark)?;
                 Engine::Flow {
                     subject: subject(bulk, *turns, address, order.duration)?.within(permit.clone()),
                     bulk,
                 }
             }
             LoadWork::Stream { to, rate } => Engine::Stream(StreamLoad {
-                address: find(to, permit, &mut remark)?,
+                address: resolve_reflector(to, permit, &mut remark)?,
                 rate: *rate,
                 duration: order.duration,
                 permit: permit.clone(),
@@ -241,7 +241,7 @@ fn cpus(threads: &CpuThreads) -> Result<Vec<Option<usize>>, LoadRefused> {
             cpus.iter().map(cpu).collect()
         }
     };
-    no_more(cores.len() as u64, CpuThreads::MAXIMUM.into(), "threads")?;
+    check_max(cores.len() as u64, CpuThreads::MAXIMUM.into(), "threads")?;
     Ok(cores)
 }
 
@@ -255,18 +255,18 @@ fn subject(
     let Some(TurnSizes { request, reply }) = turns else {
         return Ok(bulk.subject(address, duration));
     };
-    let sizes = (fit(request)?, fit(reply)?);
+    let sizes = (checked_size(request)?, checked_size(reply)?);
     Ok(Turns { sizes, bulk }.subject(address, duration))
 }
 
 /// A size that no reflector refuses.
-fn fit(size: ByteSize) -> Result<usize, LoadRefused> {
+fn checked_size(size: ByteSize) -> Result<usize, LoadRefused> {
     let (size, maximum) = (size.bytes(), TurnSizes::LARGEST.bytes());
-    no_more(size, maximum, "bytes in a request or reply")?;
+    check_max(size, maximum, "bytes in a request or reply")?;
     Ok(usize::try_from(size).unwrap_or(usize::MAX))
 }
 
-fn no_more(requested: u64, most: u64, unit: &'static str) -> Result<(), LoadRefused> {
+fn check_max(requested: u64, most: u64, unit: &'static str) -> Result<(), LoadRefused> {
     if requested > most {
         let most = most.to_string();
         return Err(LoadRefused::TooMuch { what: unit, most });
@@ -275,7 +275,11 @@ fn no_more(requested: u64, most: u64, unit: &'static str) -> Result<(), LoadRefu
 }
 
 /// Where `host[:port]` is; the reflector's port unless one is named.
-fn find(to: &str, permit: &Permit, remark: &mut Option<String>) -> Result<SocketAddr, TargetError> {
+fn resolve_reflector(
+    to: &str,
+    permit: &Permit,
+    remark: &mut Option<String>,
+) -> Result<SocketAddr, TargetError> {
     let target = Target::with_port("tcp", to, REFLECT_PORT)?;
     let resolved = target.find(&Resolving {
         permit: permit.clone(),

@@ -6,16 +6,16 @@ use neph_model::{Instant, Local, Sample, SeriesName, Warning};
 
 /// What loads did, over all of their time.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct LoadsDone {
+pub struct LoadResults {
     /// What makes experiments of the same time less trustworthy.
     pub warnings: Vec<Warning>,
     /// Rates of traffic and shares of processors, by second.
-    pub seconds: Vec<LoadSecond>,
+    pub seconds: Vec<LoadSample>,
 }
 
 /// A value of a second.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct LoadSecond {
+pub struct LoadSample {
     /// Of what.
     pub series: SeriesName,
     /// When the second began, on the local monotonic clock.
@@ -28,17 +28,17 @@ pub struct LoadSecond {
 
 /// The samples of an experiment that ran between these moments: of the seconds that lie within it.
 pub(crate) fn samples(
-    seconds: &[LoadSecond],
+    load_samples: &[LoadSample],
     began: Instant<Local>,
     ended: Instant<Local>,
 ) -> Vec<Sample> {
-    let within = seconds.iter();
-    let within =
-        within.filter(|load_second| load_second.from >= began && load_second.until <= ended);
-    let samples = within.map(|load_second| Sample {
-        series: load_second.series,
-        at: (load_second.until - began).nanos(),
-        value: load_second.value,
+    let within_experiment = load_samples
+        .iter()
+        .filter(|load_sample| load_sample.from >= began && load_sample.until <= ended);
+    let samples = within_experiment.map(|load_sample| Sample {
+        series: load_sample.series,
+        at: (load_sample.until - began).nanos(),
+        value: load_sample.value,
     });
     samples.collect()
 }
@@ -53,7 +53,7 @@ mod tests {
     fn only_seconds_that_lie_within_an_experiment_are_its_own() {
         let at = |second: i64| Instant::from_nanos(second * 1_000_000_000);
         let series = SeriesName::Load(2, LoadEnd::Sent);
-        let second = |from: i64| LoadSecond {
+        let second = |from: i64| LoadSample {
             series,
             from: at(from),
             until: at(from + 1),

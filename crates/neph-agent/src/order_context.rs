@@ -25,7 +25,7 @@ impl OrderContext {
     }
 
     /// The same for an order that may send no more than this.
-    pub(crate) fn within(self, permit: Permit) -> Self {
+    pub(crate) fn with_permit(self, permit: Permit) -> Self {
         Self { permit, ..self }
     }
 

@@ -24,12 +24,12 @@ pub(crate) fn check_reflector(
     };
     let (target, ip) = (&main.target, main.address.ip());
     let has_name = target.host() != ip.to_string();
-    let at = if has_name {
+    let address_text = if has_name {
         format!(" ({ip})")
     } else {
         String::new()
     };
-    Err(failed(format!("asking {target}{at} who it is"), reason))
+    Err(failed(format!("asking {target}{address_text} who it is"), reason))
 }
 
 /// Whether silence means that the server is unknown. A service on TCP may accept a connection and not
@@ -44,7 +44,7 @@ const fn must_answer(kind: ProbeKind, accepted: bool) -> bool {
 }
 
 /// The warning that the main flow earns if its sizes are not the scenario's.
-pub(crate) fn sizes_not_applied(main: &FlowSpec) -> Option<Warning> {
+pub(crate) fn sizes_warning(main: &FlowSpec) -> Option<Warning> {
     let size = |bytes: usize| ByteSize(bytes as u64);
     let (request, response) = (size(main.request_size), size(main.response_size));
     let kind = main.target.kind();

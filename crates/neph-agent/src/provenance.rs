@@ -30,7 +30,7 @@ const SETTINGS: [(&str, &[&str]); 3] = [
     ),
 ];
 /// A secret.
-const NEVER: &str = "tcp_fastopen_key";
+const SECRET_SETTING: &str = "tcp_fastopen_key";
 
 /// The facts about this host. `clock_sync` comes from `adjtimex`, a system call that is not this
 /// crate's to make; `offloads` likewise (`interface.feature` to `on` or `off`).
@@ -84,12 +84,12 @@ fn sysctls(root: &Path) -> BTreeMap<String, String> {
         };
         for entry in entries.flatten() {
             let name = entry.file_name().to_string_lossy().into_owned();
-            let wanted = if names.is_empty() {
+            let is_wanted = if names.is_empty() {
                 name.starts_with("tcp_")
             } else {
                 names.contains(&name.as_str())
             };
-            if !wanted || name == NEVER {
+            if !is_wanted || name == SECRET_SETTING {
                 continue;
             }
             if let Ok(text) = fs::read_to_string(entry.path()) {
@@ -119,7 +119,7 @@ pub struct CpuTimes {
 
 impl CpuTimes {
     /// Of several cores together.
-    pub(crate) fn and(self, other: Self) -> Self {
+    pub(crate) fn plus(self, other: Self) -> Self {
         Self {
             busy: self.busy.saturating_add(other.busy),
             stolen: self.stolen.saturating_add(other.stolen),
@@ -142,13 +142,13 @@ impl CpuTimes {
             .take(8)
             .map(|word| word.parse().ok())
             .collect::<Option<_>>()?;
-        let at = |index: usize| ticks.get(index).copied().unwrap_or(0);
+        let tick = |index: usize| ticks.get(index).copied().unwrap_or(0);
         let total = ticks.iter().fold(0, |sum: u64, n| sum.saturating_add(*n));
-        let (idle, stolen) = (at(3).saturating_add(at(4)), at(7));
+        let (idle, stolen) = (tick(3).saturating_add(tick(4)), tick(7));
         Some(Self {
             busy: total.saturating_sub(idle).saturating_sub(stolen),
             stolen,
-            softirq: at(6),
+            softirq: tick(6),
             total,
         })
     }

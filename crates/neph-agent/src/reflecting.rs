@@ -11,10 +11,10 @@ use neph_model::{BitRate, Permit, ReflectorSpec, Span, Stop, ThroughputMeasure};
 use neph_probe::{Placement, ProbeError, Reflector, at_site};
 
 /// The longest throughput test, and the longest stream, that is granted.
-const LONGEST: Span = Span::from_secs(600);
+const MAX_TEST_DURATION: Span = Span::from_secs(600);
 /// Media streams at the same time, and their mean bit rates together.
-const STREAMS: u16 = 64;
-const STREAMS_RATE: BitRate = BitRate(100_000_000);
+const MAX_STREAMS: u16 = 64;
+const MAX_STREAMS_RATE: BitRate = BitRate(100_000_000);
 
 /// A reflector with its additional services; all end when this is dropped.
 #[derive(Debug)]
@@ -107,12 +107,12 @@ impl Bound {
         let at = |port: NonZeroU16| SocketAddr::new(spec.address.ip(), port.get());
         let mut servers = Vec::new();
         if let Some(port) = spec.throughput {
-            let spec = of_throughput(at(port), permit);
+            let spec = throughput_server_spec(at(port), permit);
             let server = at_site(site, || throughput::Server::bind(&spec))??;
             servers.push(Server::Throughput(Box::new(server)));
         }
         if let Some(port) = spec.media {
-            let spec = of_media(at(port))?;
+            let spec = media_server_spec(at(port))?;
             let server = at_site(site, || media::Server::bind(&spec))??;
             servers.push(Server::Media(server));
         }
@@ -134,16 +134,16 @@ impl Bound {
             Server::Media(server) => (Service::Media, server.address()),
         };
         let stop = Stop::new();
-        let ended = stop.clone();
+        let thread_stop = stop.clone();
         let work = move || {
             // Sockets of streams are opened where the server listens.
             let served = at_site(site.as_ref(), || match &server {
                 Server::Throughput(server) => {
-                    let ran = server.run(&ended, &|_| {});
+                    let ran = server.run(&thread_stop, &|_| {});
                     ran.map_err(|error| error.to_string())
                 }
                 Server::Media(server) => {
-                    let ran = server.run(&ended, &|_| {});
+                    let ran = server.run(&thread_stop, &|_| {});
                     ran.map_err(|error| error.to_string())
                 }
             });
@@ -161,11 +161,11 @@ impl Bound {
     }
 }
 
-fn of_throughput(listen: SocketAddr, permit: &Permit) -> throughput::ServerSpec {
+fn throughput_server_spec(listen: SocketAddr, permit: &Permit) -> throughput::ServerSpec {
     throughput::ServerSpec {
         listen,
         caps: throughput::ServerCaps {
-            duration: LONGEST,
+            duration: MAX_TEST_DURATION,
             streams: ThroughputMeasure::MAX_STREAMS,
             rate: None,
         },
@@ -175,13 +175,13 @@ fn of_throughput(listen: SocketAddr, permit: &Permit) -> throughput::ServerSpec 
     }
 }
 
-fn of_media(listen: SocketAddr) -> Result<media::ServerSpec, TraceError> {
+fn media_server_spec(listen: SocketAddr) -> Result<media::ServerSpec, TraceError> {
     Ok(media::ServerSpec {
         listen,
         caps: media::ServerCaps {
-            streams: STREAMS,
-            rate: Some(STREAMS_RATE),
-            duration: LONGEST,
+            streams: MAX_STREAMS,
+            rate: Some(MAX_STREAMS_RATE),
+            duration: MAX_TEST_DURATION,
         },
         trace: Trace::animation()?,
     })

@@ -14,13 +14,13 @@ use neph_sys::clock;
 use crate::order_context::OrderContext;
 
 /// That the capture is over is noticed after this long, at most.
-const PATIENCE: Duration = Duration::from_millis(50);
+const END_POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// While it lives samples are reported.
 #[derive(Debug)]
-pub(crate) struct Sampled(Stop);
+pub(crate) struct SamplerGuard(Stop);
 
-impl Drop for Sampled {
+impl Drop for SamplerGuard {
     fn drop(&mut self) {
         self.0.set();
     }
@@ -31,26 +31,26 @@ pub(crate) fn begin<'scope>(
     scope: &'scope Scope<'scope, '_>,
     path: PathBuf,
     context: &'scope OrderContext,
-) -> Sampled {
-    let over = Stop::new();
-    let until = over.clone();
+) -> SamplerGuard {
+    let stop = Stop::new();
+    let thread_stop = stop.clone();
     let thread = thread::Builder::new().name("neph-samples".to_owned());
-    if let Err(reason) = thread.spawn_scoped(scope, move || report(path, context, &until)) {
+    if let Err(reason) = thread.spawn_scoped(scope, move || report(path, context, &thread_stop)) {
         tracing::warn!("no samples of a capture: {reason}");
     }
-    Sampled(over)
+    SamplerGuard(stop)
 }
 
-fn report(path: PathBuf, context: &OrderContext, over: &Stop) {
+fn report(path: PathBuf, context: &OrderContext, stop: &Stop) {
     let kernel = kernel();
     let mut sampling = Sampling::of(path);
     // The processes under capture have priority.
     let idle_priority = IdlePriority::with_patience(Sampling::EVERY);
-    let mut due = clock::raw().0;
-    while !over.is_set() {
+    let mut next_sample_at = clock::raw().0;
+    while !stop.is_set() {
         idle_priority.caught_up();
-        clock::nap(PATIENCE);
-        if clock::raw().0 < due {
+        clock::nap(END_POLL_INTERVAL);
+        if clock::raw().0 < next_sample_at {
             continue;
         }
         match sampling.sample() {
@@ -67,6 +67,6 @@ fn report(path: PathBuf, context: &OrderContext, over: &Stop) {
             }
         }
         // What could not be reported in time is in this one: the next is as long as any.
-        due = clock::raw().0 + Sampling::EVERY.nanos();
+        next_sample_at = clock::raw().0 + Sampling::EVERY.nanos();
     }
 }

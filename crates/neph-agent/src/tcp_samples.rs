@@ -7,16 +7,16 @@ use neph_model::{Sample, SeriesName, TcpField};
 /// The values that were kept last.
 #[derive(Debug, Default)]
 pub(crate) struct TcpSamples {
-    last: BTreeMap<TcpField, u64>,
+    last_values: BTreeMap<TcpField, u64>,
 }
 
 impl TcpSamples {
     /// What of a reading (the beginning of a `struct tcp_info`) differs from the reading before.
-    pub(crate) fn changed(&mut self, at: i64, info: &[u8]) -> Vec<Sample> {
-        let read = TcpField::all_fields().filter_map(|field| Some((field, field.read(info)?)));
+    pub(crate) fn changed_samples(&mut self, at: i64, info: &[u8]) -> Vec<Sample> {
+        let readings = TcpField::all_fields().filter_map(|field| Some((field, field.read(info)?)));
         let mut changed = Vec::new();
-        for (field, value) in read {
-            if self.last.insert(field, value) != Some(value) {
+        for (field, value) in readings {
+            if self.last_values.insert(field, value) != Some(value) {
                 #[expect(clippy::cast_precision_loss, reason = "exact below 2^53")]
                 let value = value as f64;
                 changed.push(Sample {
@@ -39,7 +39,7 @@ mod tests {
         let mut samples = TcpSamples::default();
         let mut info = [0; 84];
         let window = |samples: &mut TcpSamples, at: i64, info: &[u8]| -> Vec<(String, f64)> {
-            let changed = samples.changed(at, info);
+            let changed = samples.changed_samples(at, info);
             changed
                 .iter()
                 .map(|sample| (sample.series.to_string(), sample.value))

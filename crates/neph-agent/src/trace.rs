@@ -10,25 +10,25 @@ use crate::flows::Ready;
 use crate::intake::Intake;
 
 /// Traces them if the order requests it. A failure is an event: the results are kept without routes.
-pub(crate) fn routes(
+pub(crate) fn trace_routes(
     order: &ExperimentOrder,
     ready: &Ready,
     intake: &mut Intake,
     stop: &Stop,
 ) -> Option<FlowTrace> {
-    let (wanted, fleet) = (order.trace?, ready.fleet.as_ref()?);
+    let (trace_order, fleet) = (order.trace?, ready.fleet.as_ref()?);
     let endpoint = fleet.fleet.endpoints.first()?;
     let ports = intake.ports().collect();
     let kind = TraceKind::of_flows(fleet.fleet.probe);
-    let ports_are = match kind {
+    let port_use = match kind {
         TraceKind::Udp => PortUse::Ours,
         // A port that a connection has just left cannot be bound again for a minute.
         TraceKind::Syn | TraceKind::Icmp => PortUse::Shared,
     };
     let spec = TraceSpec {
-        max_hops: wanted.limits.max_hops,
-        queries: wanted.limits.queries,
-        ports: ports_are,
+        max_hops: trace_order.limits.max_hops,
+        queries: trace_order.limits.queries,
+        ports: port_use,
         permit: ready.specs[0].permit.clone(),
         ..TraceSpec::new(endpoint.address, kind, FlowSet::These(ports))
     };
@@ -36,13 +36,13 @@ pub(crate) fn routes(
     match traced {
         Ok(traced) => {
             for reason in &traced.left_out {
-                intake.untraced("the route of a flow is not known", reason);
+                intake.add_trace_failure("the route of a flow is not known", reason);
             }
             // Cut short, it would lack routers.
             Some(traced.trace).filter(|_| !stop.is_set())
         }
         Err(error) => {
-            intake.untraced("the routes of the flows are not known", &error);
+            intake.add_trace_failure("the routes of the flows are not known", &error);
             None
         }
     }

@@ -13,7 +13,7 @@ use neph_probe::{Placement, ProbeError, Resolve, Resolving, at_site};
 use crate::failure::{failed, not_found};
 
 /// Seconds that wait to be taken in.
-const MAX_WAITING: usize = 1024;
+const MAX_PENDING_SECONDS: usize = 1024;
 
 /// A transfer that can begin.
 #[derive(Clone, Debug)]
@@ -23,7 +23,7 @@ pub(crate) struct TransferSpec {
 }
 
 /// The transfer that the order asks for in the place of messages, if it does.
-pub(crate) fn transfer(
+pub(crate) fn transfer_spec(
     order: &ExperimentOrder,
     site: Option<&Placement>,
     permit: &Permit,
@@ -37,19 +37,19 @@ pub(crate) fn transfer(
     let target = scenario.target.first();
     let target = target.ok_or_else(|| failed(operation(), "its target is not known"))?;
     let parameters = &scenario.parameters;
-    let (written, usual) = match measure {
+    let (chosen_port, default_port) = match measure {
         Measure::Media(_) => (parameters.media_port(), MEDIA_PORT),
         _ => (parameters.throughput_port(), THROUGHPUT_PORT),
     };
-    let port = written.map_or(usual, |port| port.get());
+    let port = chosen_port.map_or(default_port, |port| port.get());
     let target = Target::tcp(target.host(), port).map_err(|error| failed(operation(), error))?;
-    let how = Resolving {
+    let resolving = Resolving {
         site: site.cloned(),
         keep: order.last_address,
         permit: permit.clone(),
         ..Resolving::here(scenario.parameters.ip_version().copied())
     };
-    let resolved = target.find(&how);
+    let resolved = target.find(&resolving);
     let resolved = resolved.map_err(|error| not_found(operation(), &error))?;
     let terms = TransferTerms {
         duration: Measure::SECOND.times(i64::try_from(scenario.messages).unwrap_or(i64::MAX)),
@@ -85,7 +85,7 @@ pub(crate) enum TransferFailed {
 impl TransferRun {
     /// Begins on a thread of its own, until its time is over or `stop` is set.
     pub(crate) fn start(spec: TransferSpec, stop: Stop) -> std::io::Result<Self> {
-        let (sender, seconds) = sync_channel(MAX_WAITING);
+        let (sender, seconds) = sync_channel(MAX_PENDING_SECONDS);
         let thread = Builder::new().name("transfer".to_owned());
         let thread = thread.spawn(move || {
             let work = || {
@@ -117,7 +117,7 @@ impl TransferRun {
 
     /// What it came to.
     pub(crate) fn join(self) -> Result<Transferred, TransferFailed> {
-        let joined = self.thread.join();
-        joined.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        let result = self.thread.join();
+        result.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     }
 }

@@ -264,8 +264,8 @@ fn identity(args: &Args) -> Result<Identity, Failure> {
             "{} has a certificate already: leave --invite out, or give another --folder",
             args.folder.display()
         ))),
-        (Err(IdentityError::None(_)), Some(invitation)) => redeem(args, invitation),
-        (Err(error @ IdentityError::None(_)), None) => match &args.invite_file {
+        (Err(IdentityError::NotEnrolled(_)), Some(invitation)) => redeem(args, invitation),
+        (Err(error @ IdentityError::NotEnrolled(_)), None) => match &args.invite_file {
             Some(path) => redeem(args, &invitation_in(path)?),
             None => Err(Failure::usage(error)),
         },

@@ -107,11 +107,11 @@ impl OperatorArgs {
     fn identity(&self, address: &ControllerAddress) -> Result<Identity, Failure> {
         match (Identity::load(&self.operator), &self.invite_file) {
             (Ok(identity), _) => Ok(identity),
-            (Err(IdentityError::None(folder)), None) => Err(Failure::usage(format!(
+            (Err(IdentityError::NotEnrolled(folder)), None) => Err(Failure::usage(format!(
                 "{folder} has no operator's certificate: on the controller's host run neph control invite \
                  --operator NAME, and give its line here once, with --invite-file FILE"
             ))),
-            (Err(IdentityError::None(_)), Some(file)) => {
+            (Err(IdentityError::NotEnrolled(_)), Some(file)) => {
                 let invitation = invitation_in(file)?;
                 if invitation.role != Role::Operator {
                     return Err(Failure::usage(format!(

@@ -63,7 +63,7 @@ fn given_up(mut order: ExperimentOrder, expected: &str) {
     order.scenario.messages = 100_000;
     let mut ready =
         flows::ready(&order, None, &Permit::ANYTHING).expect("silence is an answer for UDP");
-    ready.origin.at = ready.origin.at - PATIENCE_FOR_FIRST;
+    ready.origin.at = ready.origin.at - FIRST_ANSWER_TIMEOUT;
     let (context, _updates) = context();
     let mut courses = [Course::begin(&order, ready, &context)];
     run(&mut courses, &context);

@@ -109,7 +109,7 @@ fn run(order: &ExperimentOrder) -> Run {
 
 /// A desk, and what is reported to it.
 pub(crate) fn context() -> (OrderContext, Receiver<(Ticket, Update)>) {
-    let (sender, updates) = sync_channel(MAX_WAITING);
+    let (sender, updates) = sync_channel(MAX_PENDING_UPDATES);
     (OrderContext::new(Ticket(0), sender), updates)
 }
 
@@ -278,7 +278,7 @@ fn a_trace_that_cannot_be_is_an_event_and_the_measurement_stands() {
     let mut ready = flows::ready(&order, None, &Permit::ANYTHING).expect("a reflector is there");
     let mut intake = Intake::new(ready.origin).tracing(1024);
     ready.site = Some(Placement::with_name("no-such-namespace"));
-    let traced = trace::routes(&order, &ready, &mut intake, &Stop::new());
+    let traced = trace::trace_routes(&order, &ready, &mut intake, &Stop::new());
     assert_eq!(traced, None);
     let event = &intake.records().events[0];
     assert_eq!(event.kind, EventKind::SecondaryFlowFailed);

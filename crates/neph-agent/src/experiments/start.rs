@@ -5,18 +5,22 @@
 use neph_model::{ExperimentOrder, OrderFailed, Span, Stop, Wall};
 use neph_sys::clock;
 
-use super::Each;
+use super::PerOrder;
 use crate::failure::failed;
 use crate::now::now;
 
 /// How long after its moment an experiment may still begin.
-const GUARD: Span = Span::from_millis(250);
+const MAX_LATENESS: Span = Span::from_millis(250);
 /// The longest nap: a stop is noticed within it, and a clock that is set.
-const NAP: Span = Span::from_millis(20);
+const MAX_NAP: Span = Span::from_millis(20);
 
 /// What is ready, at the start of its order; what was not ready by then has missed it. All orders of one list
 /// have the same start.
-pub(super) fn reached<T>(orders: &[ExperimentOrder], ready: Each<T>, stop: &Stop) -> Each<T> {
+pub(super) fn wait_for_start<T>(
+    orders: &[ExperimentOrder],
+    ready: PerOrder<T>,
+    stop: &Stop,
+) -> PerOrder<T> {
     let Some(start) = orders.iter().find_map(|order| order.start) else {
         return ready;
     };
@@ -28,30 +32,30 @@ pub(super) fn reached<T>(orders: &[ExperimentOrder], ready: Each<T>, stop: &Stop
             .collect();
     }
     if let Some(late) = lateness(start, now()) {
-        let missed = |_| Err(missed(late));
+        let missed = |_| Err(missed_start(late));
         return ready
             .into_iter()
             .map(|ready| ready.and_then(missed))
             .collect();
     }
     while !stop.is_set() {
-        let left = start.unix_nanos() - now().unix_nanos();
-        if left <= 0 {
+        let remaining = start.unix_nanos() - now().unix_nanos();
+        if remaining <= 0 {
             break;
         }
-        clock::nap(Span::from_nanos(left).min(NAP).to_duration());
+        clock::nap(Span::from_nanos(remaining).min(MAX_NAP).to_duration());
     }
     ready
 }
 
 /// How long neph may query what answers: no longer than it takes to be late.
-pub(crate) fn patience(order: &ExperimentOrder, usual: Span) -> Span {
+pub(crate) fn max_query_time(order: &ExperimentOrder, usual: Span) -> Span {
     const MINIMUM: Span = Span::from_millis(300);
     match order.start {
         None => usual,
         Some(start) => {
-            let left = start.unix_nanos().saturating_sub(now().unix_nanos());
-            usual.min(Span::from_nanos(left) - GUARD).max(MINIMUM)
+            let remaining = start.unix_nanos().saturating_sub(now().unix_nanos());
+            usual.min(Span::from_nanos(remaining) - MAX_LATENESS).max(MINIMUM)
         }
     }
 }
@@ -59,13 +63,13 @@ pub(crate) fn patience(order: &ExperimentOrder, usual: Span) -> Span {
 /// By how much the start was missed, if it was.
 fn lateness(start: Wall, now: Wall) -> Option<Span> {
     let late = Span::from_nanos(now.unix_nanos().saturating_sub(start.unix_nanos()));
-    (late > GUARD).then_some(late)
+    (late > MAX_LATENESS).then_some(late)
 }
 
-fn missed(late: Span) -> OrderFailed {
+fn missed_start(lateness: Span) -> OrderFailed {
     failed(
         OrderFailed::MISSED_START,
-        format!("it was ready {late} after it"),
+        format!("it was ready {lateness} after it"),
     )
 }
 
@@ -80,8 +84,8 @@ mod tests {
         vec![order]
     }
 
-    fn begun(start: Option<Wall>) -> Each<()> {
-        reached(&at(start), vec![Ok(())], &Stop::new())
+    fn begun(start: Option<Wall>) -> PerOrder<()> {
+        wait_for_start(&at(start), vec![Ok(())], &Stop::new())
     }
 
     #[test]
@@ -99,7 +103,7 @@ mod tests {
         assert!(missed.to_string().contains("it was ready 2"), "{missed}");
         // Another reason stays.
         let reason = failed("ask who answers", "no answer");
-        let failed = reached(
+        let failed = wait_for_start(
             &at(Some(start)),
             vec![Err::<(), _>(reason.clone())],
             &Stop::new(),
@@ -112,7 +116,7 @@ mod tests {
         let stop = Stop::new();
         stop.set();
         let start = now() + Span::from_secs(3600);
-        let ended = reached(&at(Some(start)), vec![Ok(())], &stop).remove(0);
+        let ended = wait_for_start(&at(Some(start)), vec![Ok(())], &stop).remove(0);
         assert!(ended.is_err(), "nothing begins");
     }
 }

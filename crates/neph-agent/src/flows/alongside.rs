@@ -9,26 +9,26 @@ use super::{ECHO, Missing};
 
 /// ICMP echo to the endpoint's host and to every ping destination. One that cannot be resolved is
 /// left out, and returned: its messages would all be failures of the resolver.
-pub(super) fn alongside(order: &ExperimentOrder, specs: &mut Vec<FlowSpec>) -> Vec<Missing> {
+pub(super) fn add_echo_flows(order: &ExperimentOrder, specs: &mut Vec<FlowSpec>) -> Vec<Missing> {
     let main = &specs[0];
     let length = main
         .schedule
         .interval
         .times(i64::try_from(order.scenario.messages).unwrap_or(i64::MAX));
-    let mut wanted = Vec::new();
+    let mut echoes = Vec::new();
     let is_transfer = order.scenario.measure().is_transfer();
     let has_companion = is_transfer || !main.target.kind().is_echo();
     if let (Some(interval), true) = (order.companion, has_companion) {
         let host = main.address.ip().to_string();
-        wanted.push((FlowRole::Companion, main.name.clone(), host, interval));
+        echoes.push((FlowRole::Companion, main.name.clone(), host, interval));
     }
     for ping in &order.pings {
         let (name, host) = (ping.name.clone(), ping.host.clone());
-        wanted.push((FlowRole::PingDestination, name, host, ping.interval));
+        echoes.push((FlowRole::PingDestination, name, host, ping.interval));
     }
     let template = main.clone();
     let mut missing = Vec::new();
-    for (role, name, host, interval) in wanted {
+    for (role, name, host, interval) in echoes {
         let main_address = (role == FlowRole::Companion).then_some(template.address);
         let (target, address) = match echo_to(
             &host,
@@ -72,21 +72,21 @@ pub(super) fn alongside(order: &ExperimentOrder, specs: &mut Vec<FlowSpec>) -> V
 /// Where an echo to `host` goes.
 pub(crate) fn echo_to(
     host: &str,
-    known: Option<SocketAddr>,
+    main_address: Option<SocketAddr>,
     site: Option<&Placement>,
     permit: &Permit,
 ) -> Result<(Target, SocketAddr), TargetError> {
     let target = Target::icmp(host)?;
-    if let Some(mut address) = known {
+    if let Some(mut address) = main_address {
         // The whole address: a link-local one is none without its zone.
         address.set_port(0);
         return Ok((target, address));
     }
-    let how = Resolving {
+    let resolving = Resolving {
         site: site.cloned(),
         permit: permit.clone(),
         ..Resolving::here(None)
     };
-    let address = target.find(&how)?.address;
+    let address = target.find(&resolving)?.address;
     Ok((target, address))
 }

@@ -51,13 +51,14 @@ impl Intake {
             FleetReport::Opened { .. } => {}
             FleetReport::Messages(messages) => {
                 let origin = self.origin.at;
-                let traced = self.traced;
-                self.so_far.ended += messages.len() as u64;
-                self.so_far.answered |= messages.iter().any(|message| message.reply().is_some());
+                let traced = self.traced_slots;
+                self.run_progress.ended += messages.len() as u64;
+                let has_reply = messages.iter().any(|message| message.reply().is_some());
+                self.run_progress.answered |= has_reply;
                 for message in messages.iter().filter(|message| message.slot.0 < traced) {
                     self.ports.insert(message.slot, message.source_port);
                 }
-                self.of_fleet
+                self.fleet_messages
                     .extend(messages.into_iter().map(|mut message| {
                         message.sent = Instant::from_nanos((message.sent - origin).nanos());
                         message
@@ -105,7 +106,7 @@ impl Intake {
         } else {
             MINIMUM
         };
-        !self.so_far.answered && self.so_far.ended >= enough
+        !self.run_progress.answered && self.run_progress.ended >= enough
     }
 
     /// The source ports of the latest flows that are to be traced, by slot.

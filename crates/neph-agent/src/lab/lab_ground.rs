@@ -10,7 +10,7 @@ use neph_probe::Placement;
 use super::GroundError;
 use super::stressing::Stressing;
 use crate::reflecting::Reflecting;
-use crate::{LabAccess, LinkCounters, LoadsDone};
+use crate::{LabAccess, LinkCounters, LoadResults};
 
 /// Labs of campaigns are called by this and the number of their process.
 const PURPOSE: &str = "run";
@@ -180,10 +180,10 @@ impl LabAccess for LabGround {
         up.is_some_and(|(_, stage)| stage.reflecting.contains(&address))
     }
 
-    fn stress(&mut self, wanted: &[SiteLoad]) -> Result<LoadsDone, String> {
+    fn stress(&mut self, wanted: &[SiteLoad]) -> Result<LoadResults, String> {
         let lab = self.up.as_ref().and_then(|(_, stage)| stage.lab.as_ref());
         lab.map_or_else(
-            || Ok(LoadsDone::default()),
+            || Ok(LoadResults::default()),
             |lab| self.stressing.set(lab, wanted),
         )
     }

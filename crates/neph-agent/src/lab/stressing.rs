@@ -11,33 +11,33 @@ mod running;
 use neph_lab::Lab;
 use neph_model::{LoadOrder, Order, SiteLoad, Span};
 
-use crate::LoadsDone;
+use crate::LoadResults;
 use guest_cpu::GuestCpu;
-use running::Running;
+use running::RunningLoad;
 
 /// It is ended when the experiment is over; if no process is left to do that, by itself.
-const LONGEST: Span = Span::from_secs(24 * 3600);
+const MAX_LOAD_DURATION: Span = Span::from_secs(24 * 3600);
 /// How long loads may take until they work.
-const WITHIN: Span = Span::from_secs(3);
+const START_TIMEOUT: Span = Span::from_secs(3);
 
 /// Loads that run now; those at this machine end when this is dropped.
 #[derive(Debug, Default)]
 pub(super) struct Stressing {
-    running: Vec<Running>,
+    running: Vec<RunningLoad>,
     guests: Vec<GuestCpu>,
 }
 
 impl Stressing {
     /// Ends what runs, starts what is wanted, and waits until it works, but not for ever. What that which
     /// ran did.
-    pub(super) fn set(&mut self, lab: &Lab, wanted: &[SiteLoad]) -> Result<LoadsDone, String> {
+    pub(super) fn set(&mut self, lab: &Lab, wanted: &[SiteLoad]) -> Result<LoadResults, String> {
         let done = self.end_all(lab)?;
         for (number, load) in wanted.iter().enumerate() {
             let order = Order::Load(LoadOrder {
                 work: load.load.clone().into(),
-                duration: LONGEST,
+                duration: MAX_LOAD_DURATION,
             });
-            let started = Running::start(load, lab, number, &order);
+            let started = RunningLoad::start(load, lab, number, &order);
             let started = started.map_err(|error| format!("load site '{}': {error}", load.site))?;
             self.running.push(started);
         }
@@ -46,8 +46,8 @@ impl Stressing {
         Ok(done)
     }
 
-    fn end_all(&mut self, lab: &Lab) -> Result<LoadsDone, String> {
-        let (mut refused, mut done) = (None, LoadsDone::default());
+    fn end_all(&mut self, lab: &Lab) -> Result<LoadResults, String> {
+        let (mut refused, mut results) = (None, LoadResults::default());
         // All of them, also after one that cannot be ended.
         while let Some(running) = self.running.pop() {
             let (load, is_late) = (running.requested.clone(), running.is_late);
@@ -56,10 +56,10 @@ impl Stressing {
             let ended = neph_probe::now();
             match running.end(lab) {
                 Ok(output) => {
-                    let late = is_late.then(|| load_checks::late(&load));
-                    done.warnings
-                        .extend(load_checks::check_load(&load, &output).or(late));
-                    done.seconds.extend(by_second::of(&output, number, ended));
+                    let late_warning = is_late.then(|| load_checks::late_start_warning(&load));
+                    results.warnings
+                        .extend(load_checks::check_load(&load, &output).or(late_warning));
+                    results.seconds.extend(by_second::load_samples(&output, number, ended));
                 }
                 Err(error) => {
                     let site = load.site;
@@ -68,21 +68,21 @@ impl Stressing {
             }
         }
         let guests = self.guests.drain(..);
-        done.seconds.extend(guests.flat_map(|guest| guest.end(lab)));
-        refused.map_or(Ok(done), Err)
+        results.seconds.extend(guests.flat_map(|guest| guest.end(lab)));
+        refused.map_or(Ok(results), Err)
     }
 
     /// They have the same time, from now on.
     fn await_all(&mut self, lab: &Lab) -> Result<(), String> {
-        let until = neph_probe::now() + WITHIN;
+        let deadline = neph_probe::now() + START_TIMEOUT;
         for running in &mut self.running {
-            let works = running.works_by(until, lab).map_err(|error| {
+            let works = running.works_by(deadline, lab).map_err(|error| {
                 format!("wait for the load at '{}': {error}", running.requested.site)
             })?;
             if !works {
                 running.is_late = true;
                 tracing::warn!(
-                    "the load {} has not reached its target after {WITHIN}; the measurement continues with the load as it is",
+                    "the load {} has not reached its target after {START_TIMEOUT}; the measurement continues with the load as it is",
                     running.requested
                 );
             }

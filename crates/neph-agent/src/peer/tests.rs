@@ -103,8 +103,8 @@ impl LabAccess for LocalReflectorLab {
         address == self.0
     }
     fn cue(&self) {}
-    fn stress(&mut self, _: &[neph_model::SiteLoad]) -> Result<crate::LoadsDone, String> {
-        Ok(crate::LoadsDone::default())
+    fn stress(&mut self, _: &[neph_model::SiteLoad]) -> Result<crate::LoadResults, String> {
+        Ok(crate::LoadResults::default())
     }
     fn links(&self) -> Vec<LinkCounters> {
         Vec::new()
@@ -138,7 +138,7 @@ fn flow(url: &str, request: usize, response: usize) -> FlowSpec {
 #[test]
 fn sizes_that_third_party_servers_cannot_apply_are_flagged() {
     let flagged =
-        |url: &str, request, response| sizes_not_applied(&flow(url, request, response)).is_some();
+        |url: &str, request, response| sizes_warning(&flow(url, request, response)).is_some();
     assert!(!flagged("ws://127.0.0.1:1", 125, 125));
     assert!(flagged("ws://127.0.0.1:1", 126, 126));
     assert!(flagged("ws://127.0.0.1:1", 64, 125));
@@ -152,12 +152,12 @@ fn sizes_that_third_party_servers_cannot_apply_are_flagged() {
     );
     let mut ours = flow("http://127.0.0.1:1", 10_000, 1024);
     assert_eq!(
-        sizes_not_applied(&ours),
+        sizes_warning(&ours),
         Some(Warning::SizesNotApplied {
             request: ByteSize(10_000),
             response: ByteSize(1024),
         })
     );
     ours.reflector = true;
-    assert_eq!(sizes_not_applied(&ours), None);
+    assert_eq!(sizes_warning(&ours), None);
 }

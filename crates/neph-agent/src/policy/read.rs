@@ -12,7 +12,7 @@ use neph_text::{
 use super::{Kind, Policy};
 
 /// The longest order unless the file names another length.
-const LONGEST: Span = Span::from_secs(24 * 3600);
+const DEFAULT_MAX_DURATION: Span = Span::from_secs(24 * 3600);
 
 impl Policy {
     /// The policy in a file's text.
@@ -22,9 +22,9 @@ impl Policy {
     pub fn parse(source: &Source) -> Result<Self, Vec<Problem>> {
         let problems = Problems::new(source);
         let table = parse_toml(&problems);
-        let span = 0..source.text().len();
+        let text_range = 0..source.text().len();
         let node = Node {
-            span,
+            span: text_range,
             value: Value::Table(table),
         };
         let policy = Fields::of(&node, &problems).map(read);
@@ -33,7 +33,7 @@ impl Policy {
 }
 
 fn read(mut fields: Fields<'_>) -> Policy {
-    version(&mut fields);
+    check_version(&mut fields);
     let kinds = list(&mut fields, "kinds", |node| {
         choice(node, &Kind::kind_names())
     });
@@ -41,16 +41,16 @@ fn read(mut fields: Fields<'_>) -> Policy {
         let remedy = "name what the agent may do, as in kinds = [\"icmp\", \"http\"]";
         fields.fault(fields.span(), "'kinds' is missing", remedy);
     }
-    let longest = fields.optional::<Nanos>("longest");
+    let max_duration = fields.optional::<Nanos>("longest");
     let policy = Policy {
         controllers: list(&mut fields, "controllers", String::from_node),
         kinds,
-        longest: longest.map_or(LONGEST, |nanos| Span::from_nanos(nanos.value.0)),
+        longest: max_duration.map_or(DEFAULT_MAX_DURATION, |nanos| Span::from_nanos(nanos.value.0)),
         hours: list(&mut fields, "hours", |node| {
-            word(node, "write times of the day, as \"08:00-18:00\"")
+            parse_text(node, "write times of the day, as \"08:00-18:00\"")
         }),
         listen: list(&mut fields, "listen", ports),
-        files: list(&mut fields, "files", absolute),
+        files: list(&mut fields, "files", absolute_path),
         targets: targets(&mut fields),
         budgets: budgets(&mut fields),
     };
@@ -58,7 +58,7 @@ fn read(mut fields: Fields<'_>) -> Policy {
     policy
 }
 
-fn version(fields: &mut Fields<'_>) {
+fn check_version(fields: &mut Fields<'_>) {
     if fields.entry("version").is_none() {
         return fields.fault(fields.span(), "'version' is missing", "add version = 1");
     }
@@ -95,11 +95,11 @@ fn budgets(fields: &mut Fields<'_>) -> Budgets {
     let budgets = Budgets {
         messages: table
             .optional::<u32>("messages_per_second")
-            .map(|placed| placed.value),
+            .map(|spanned| spanned.value),
         rate: rate.map(|bits_per_second| BitRate(bits_per_second.value.0)),
         day_bytes: table
             .optional::<Bytes>("bytes_per_day")
-            .map(|placed| placed.value.0),
+            .map(|spanned| spanned.value.0),
     };
     table.finish();
     budgets
@@ -108,13 +108,13 @@ fn budgets(fields: &mut Fields<'_>) -> Budgets {
 fn list<T: PartialEq>(
     fields: &mut Fields<'_>,
     key: &'static str,
-    take: impl Fn(&Node) -> Result<T, Fault>,
+    parse_value: impl Fn(&Node) -> Result<T, Fault>,
 ) -> Vec<T> {
-    let values = fields.one_or_list_with(key, take).unwrap_or_default();
-    values.into_iter().map(|placed| placed.value).collect()
+    let values = fields.one_or_list_with(key, parse_value).unwrap_or_default();
+    values.into_iter().map(|spanned| spanned.value).collect()
 }
 
-fn word<T: FromStr>(node: &Node, remedy: &str) -> Result<T, Fault> {
+fn parse_text<T: FromStr>(node: &Node, remedy: &str) -> Result<T, Fault> {
     let text = String::from_node(node)?;
     let fault = || Fault::new(format!("'{text}' is not understood"), remedy);
     text.parse().map_err(|_| fault())
@@ -146,7 +146,7 @@ fn ports(node: &Node) -> Result<RangeInclusive<u16>, Fault> {
     })
 }
 
-fn absolute(node: &Node) -> Result<String, Fault> {
+fn absolute_path(node: &Node) -> Result<String, Fault> {
     let text = String::from_node(node)?;
     if text.starts_with('/') {
         Ok(text)

@@ -12,9 +12,9 @@ use neph_sys::clock::RawNanos;
 use super::message::{AgentClockOffset, Beat};
 
 /// Time between two signs of life, nanoseconds.
-const EVERY: i64 = 5_000_000_000;
+const BEAT_INTERVAL: i64 = 5_000_000_000;
 /// After how long without an answer the controller is gone, nanoseconds.
-const SILENT: i64 = 20_000_000_000;
+const SILENCE_TIMEOUT: i64 = 20_000_000_000;
 
 /// The signs of life on one connection.
 #[derive(Debug, Default)]
@@ -24,7 +24,7 @@ pub(super) struct Beats {
     pending: Option<(Wall, RawNanos)>,
     /// The first one since the last answer.
     unanswered: Option<RawNanos>,
-    best: Option<ClockReading>,
+    best_reading: Option<ClockReading>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -43,11 +43,11 @@ impl ClockReading {
 
 impl Beats {
     /// The next sign of life, if it is due at `now`, which is `wall` by the wall clock.
-    pub(super) fn due(&mut self, now: RawNanos, wall: Wall, running: u32) -> Option<Beat> {
+    pub(super) fn next_due(&mut self, now: RawNanos, wall: Wall, running: u32) -> Option<Beat> {
         if self.next.is_some_and(|next| now.0 < next.0) {
             return None;
         }
-        self.next = Some(RawNanos(now.0 + EVERY));
+        self.next = Some(RawNanos(now.0 + BEAT_INTERVAL));
         self.pending = Some((wall, now));
         self.unanswered.get_or_insert(now);
         let clock = self.clock(now);
@@ -61,38 +61,38 @@ impl Beats {
 
     /// The clock offset to the controller's clock, as far as it is known by now.
     pub(super) fn clock(&self, now: RawNanos) -> Option<AgentClockOffset> {
-        self.best.map(|known| known.now(now))
+        self.best_reading.map(|reading| reading.now(now))
     }
 
     /// Whether the controller has answered nothing for long: a connection does not show by itself that
     /// its other end has lost its power.
     pub(super) fn is_silent(&self, now: RawNanos) -> bool {
         let since = self.unanswered;
-        since.is_some_and(|since| now.0.saturating_sub(since.0) > SILENT)
+        since.is_some_and(|since| now.0.saturating_sub(since.0) > SILENCE_TIMEOUT)
     }
 
     /// The answer to the one that was sent at `sent`: the controller had it at `received`, by its own clock.
-    pub(super) fn answered(&mut self, sent: Wall, received: Wall, now: RawNanos) {
-        let Some((_, began)) = self.pending.filter(|(wall, _)| *wall == sent) else {
+    pub(super) fn take_answer(&mut self, sent: Wall, received: Wall, now: RawNanos) {
+        let Some((_, sent_at)) = self.pending.filter(|(wall, _)| *wall == sent) else {
             return;
         };
         self.pending = None;
         self.unanswered = None;
-        let half = now.0.saturating_sub(began.0) / 2;
-        let ours = sent.unix_nanos().saturating_add(half);
+        let half = now.0.saturating_sub(sent_at.0) / 2;
+        let midpoint = sent.unix_nanos().saturating_add(half);
         let clock = AgentClockOffset {
-            offset: Span::from_nanos(ours.saturating_sub(received.unix_nanos())),
+            offset: Span::from_nanos(midpoint.saturating_sub(received.unix_nanos())),
             bound: Span::from_nanos(half),
         };
-        let is_better = self.best.is_none_or(|known| {
+        let is_better = self.best_reading.is_none_or(|known| {
             let known = known.now(now);
-            let apart = (known.offset - clock.offset).nanos().saturating_abs();
+            let difference = (known.offset - clock.offset).nanos().saturating_abs();
             // Both cannot be true where a clock was set in between.
-            let is_set = apart > known.bound.nanos().saturating_add(clock.bound.nanos());
+            let is_set = difference > known.bound.nanos().saturating_add(clock.bound.nanos());
             is_set || clock.bound <= known.bound
         });
         if is_better {
-            self.best = Some(ClockReading { clock, at: now });
+            self.best_reading = Some(ClockReading { clock, at: now });
         }
     }
 }
@@ -113,8 +113,8 @@ mod tests {
     /// The agent's clock is 3 s ahead of the controller's; the directions take this long.
     fn exchanged(beats: &mut Beats, at: i64, forward: i64, back: i64) {
         let ours = wall(at + 3 * SECOND);
-        let beat = beats.due(RawNanos(at), ours, 0).expect("it is due");
-        beats.answered(beat.sent, wall(at + forward), RawNanos(at + forward + back));
+        let beat = beats.next_due(RawNanos(at), ours, 0).expect("it is due");
+        beats.take_answer(beat.sent, wall(at + forward), RawNanos(at + forward + back));
     }
 
     #[test]
@@ -123,17 +123,18 @@ mod tests {
             let mut beats = Beats::default();
             exchanged(&mut beats, 0, forward, back);
             let clock = beats
-                .due(RawNanos(EVERY), wall(EVERY), 0)
+                .next_due(RawNanos(BEAT_INTERVAL), wall(BEAT_INTERVAL), 0)
                 .expect("due")
                 .clock;
             let clock = clock.expect("it was answered");
-            let apart = clock.offset.nanos() - 3 * SECOND;
+            let difference = clock.offset.nanos() - 3 * SECOND;
             assert!(
-                apart.abs() <= clock.bound.nanos(),
+                difference.abs() <= clock.bound.nanos(),
                 "{forward} {back}: {clock:?}"
             );
             assert!(
-                clock.bound.nanos() <= i64::midpoint(forward, back) + EVERY / 1_000_000 * DRIFT_PPM
+                clock.bound.nanos()
+                    <= i64::midpoint(forward, back) + BEAT_INTERVAL / 1_000_000 * DRIFT_PPM
             );
         }
     }
@@ -148,16 +149,16 @@ mod tests {
         let mut beats = Beats::default();
         exchanged(&mut beats, 0, MS, MS);
         // 100 ms further ahead, read within 5 ms.
-        let ours = wall(EVERY + 3 * SECOND + 100 * MS);
-        let beat = beats.due(RawNanos(EVERY), ours, 0).expect("it is due");
+        let ours = wall(BEAT_INTERVAL + 3 * SECOND + 100 * MS);
+        let beat = beats.next_due(RawNanos(BEAT_INTERVAL), ours, 0).expect("it is due");
         let (forward, back) = (5 * MS, 5 * MS);
-        beats.answered(
+        beats.take_answer(
             beat.sent,
-            wall(EVERY + forward),
-            RawNanos(EVERY + forward + back),
+            wall(BEAT_INTERVAL + forward),
+            RawNanos(BEAT_INTERVAL + forward + back),
         );
         let clock = beats
-            .clock(RawNanos(EVERY + forward + back))
+            .clock(RawNanos(BEAT_INTERVAL + forward + back))
             .expect("known");
         let off = clock.offset.nanos() - 3 * SECOND - 100 * MS;
         assert!(off.abs() <= clock.bound.nanos(), "{clock:?}");
@@ -168,15 +169,15 @@ mod tests {
         let mut beats = Beats::default();
         exchanged(&mut beats, 0, MS, MS);
         // Within 5 s a bound of 1 ms became 1.5 ms: 20 ms are worse.
-        exchanged(&mut beats, EVERY, 20 * MS, 20 * MS);
+        exchanged(&mut beats, BEAT_INTERVAL, 20 * MS, 20 * MS);
         let bound = |beats: &mut Beats, at| {
-            let beat = beats.due(RawNanos(at), wall(at), 0).expect("due");
+            let beat = beats.next_due(RawNanos(at), wall(at), 0).expect("due");
             beat.clock.expect("known").bound.nanos()
         };
-        assert_near(bound(&mut beats, 2 * EVERY), 2 * MS);
+        assert_near(bound(&mut beats, 2 * BEAT_INTERVAL), 2 * MS);
         // After more than three minutes it is the better one.
-        exchanged(&mut beats, 41 * EVERY, 20 * MS, 20 * MS);
-        assert_near(bound(&mut beats, 42 * EVERY), 20 * MS + MS / 2);
+        exchanged(&mut beats, 41 * BEAT_INTERVAL, 20 * MS, 20 * MS);
+        assert_near(bound(&mut beats, 42 * BEAT_INTERVAL), 20 * MS + MS / 2);
     }
 
     #[test]
@@ -184,21 +185,21 @@ mod tests {
         let mut beats = Beats::default();
         exchanged(&mut beats, 0, MS, MS);
         for beat in 1..=5 {
-            assert!(!beats.is_silent(RawNanos(beat * EVERY)), "{beat}");
-            let _ = beats.due(RawNanos(beat * EVERY), wall(beat * EVERY), 0);
+            assert!(!beats.is_silent(RawNanos(beat * BEAT_INTERVAL)), "{beat}");
+            let _ = beats.next_due(RawNanos(beat * BEAT_INTERVAL), wall(beat * BEAT_INTERVAL), 0);
         }
-        assert!(!beats.is_silent(RawNanos(EVERY + SILENT)));
-        assert!(beats.is_silent(RawNanos(EVERY + SILENT + 1)));
+        assert!(!beats.is_silent(RawNanos(BEAT_INTERVAL + SILENCE_TIMEOUT)));
+        assert!(beats.is_silent(RawNanos(BEAT_INTERVAL + SILENCE_TIMEOUT + 1)));
     }
 
     #[test]
     fn an_unexpected_answer_adds_no_clock_reading_to_a_beat() {
         let mut beats = Beats::default();
-        beats.answered(wall(1), wall(2), RawNanos(3));
-        let beat = beats.due(RawNanos(4), wall(4), 2).expect("due");
+        beats.take_answer(wall(1), wall(2), RawNanos(3));
+        let beat = beats.next_due(RawNanos(4), wall(4), 2).expect("due");
         assert_eq!((beat.clock, beat.running), (None, 2));
         assert!(
-            beats.due(RawNanos(5), wall(5), 0).is_none(),
+            beats.next_due(RawNanos(5), wall(5), 0).is_none(),
             "not before five seconds"
         );
     }

@@ -22,11 +22,11 @@ const MAX_RUNNING: usize = 64;
 const MAX_CAPTURES: usize = 8;
 const DAY_NANOS: i64 = 86_400_000_000_000;
 /// What was spent is written down this often at most, nanoseconds.
-const WRITTEN: i64 = 1_000_000_000;
+const WRITE_INTERVAL: i64 = 1_000_000_000;
 /// A clock was set if it moved by more than this, and than the 500 ppm by which a kernel slews it.
-const SLEWED: Span = Span::from_millis(1);
+const MAX_SLEW: Span = Span::from_millis(1);
 /// A lease longer than the order can take is no reason to let it run on.
-const LEASE_AROUND: Span = Span::from_secs(120);
+const LEASE_MARGIN: Span = Span::from_secs(120);
 
 /// Now, by the clocks of this host.
 #[derive(Clone, Copy, Debug)]
@@ -161,7 +161,7 @@ impl Guard {
             .unix_nanos()
             .saturating_sub(measured.wall.unix_nanos());
         let jumped = Span::from_nanos(passed) - age;
-        let is_set = jumped.abs() > SLEWED + Span::from_nanos(age.nanos().max(0) / 2_000);
+        let is_set = jumped.abs() > MAX_SLEW + Span::from_nanos(age.nanos().max(0) / 2_000);
         Some(ClockReading {
             at: now.wall,
             // The next heartbeat would show it seconds later.
@@ -193,9 +193,9 @@ impl Guard {
             // The first sign of life is answered within a round trip, and the order comes a second time.
             return Admission::Ignored(Refusal::Clock);
         };
-        let left = left(granted.until, clock, now);
-        if left <= Span::ZERO {
-            return self.ignored(Refusal::Expired(-left));
+        let remaining = remaining_lease(granted.until, clock, now);
+        if remaining <= Span::ZERO {
+            return self.ignored(Refusal::Expired(-remaining));
         }
         if self.leases.len() >= MAX_RUNNING {
             return self.ignored(Refusal::Busy(MAX_RUNNING));
@@ -211,8 +211,8 @@ impl Guard {
             self.count(refusal.code());
             return Admission::Refused(order, refusal);
         }
-        let max = order.longest(now.wall).min(self.policy.longest) + LEASE_AROUND;
-        let until = RawNanos(now.raw.0.saturating_add(left.min(max).nanos()));
+        let max = order.longest(now.wall).min(self.policy.longest) + LEASE_MARGIN;
+        let until = RawNanos(now.raw.0.saturating_add(remaining.min(max).nanos()));
         let lease = Lease { until, is_capture };
         self.leases.insert(id, lease);
         Admission::Granted(order, clock)
@@ -273,7 +273,7 @@ impl Guard {
 }
 
 /// How much of a lease is left: it ends by the controller's clock.
-fn left(until: Wall, clock: AgentClockOffset, now: Moment) -> Span {
+fn remaining_lease(until: Wall, clock: AgentClockOffset, now: Moment) -> Span {
     let ours = until.unix_nanos().saturating_add(clock.offset.nanos());
     Span::from_nanos(ours.saturating_sub(now.wall.unix_nanos()))
 }
@@ -315,7 +315,7 @@ impl Spent {
     }
 
     fn keep(&mut self, bytes: u64, now: RawNanos) -> Result<(), DiskError> {
-        let is_due = self.written.is_none_or(|last| now.0 - last.0 >= WRITTEN);
+        let is_due = self.written.is_none_or(|last| now.0 - last.0 >= WRITE_INTERVAL);
         if bytes == self.bytes || !is_due {
             return Ok(());
         }

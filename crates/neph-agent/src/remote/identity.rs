@@ -19,9 +19,9 @@ use super::role::Role;
 /// The name in every controller's certificate, for any address: agents trust its authority.
 pub const CONTROLLER_NAME: &str = "controller.neph";
 
-const KEY: &str = "key.pem";
-const CERTIFICATE: &str = "certificate.pem";
-const AUTHORITY: &str = "authority.pem";
+const KEY_FILE: &str = "key.pem";
+const CERTIFICATE_FILE: &str = "certificate.pem";
+const CA_FILE: &str = "authority.pem";
 
 /// An agent's key and certificate could not be used.
 #[derive(Debug, thiserror::Error)]
@@ -30,13 +30,13 @@ pub enum IdentityError {
     #[error(
         "{0} holds no certificate: give the line that neph control invite NAME printed with --invite, or its file with --invite-file"
     )]
-    None(String),
+    NotEnrolled(String),
     /// The disk refuses.
     #[error(transparent)]
     Disk(#[from] DiskError),
     /// Something in it is wrong.
     #[error("key or certificate in {path}: {why}")]
-    Wrong {
+    Invalid {
         /// Which folder.
         path: String,
         /// What.
@@ -76,14 +76,14 @@ impl Identity {
         let read = |name: &str| {
             let path = folder.join(name);
             fs::read_to_string(&path).map_err(|error| match error.kind() {
-                ErrorKind::NotFound => IdentityError::None(folder.display().to_string()),
+                ErrorKind::NotFound => IdentityError::NotEnrolled(folder.display().to_string()),
                 _ => DiskError::of("use", &path)(error).into(),
             })
         };
         Ok(Self {
-            key: read(KEY)?,
-            certificate: read(CERTIFICATE)?,
-            authority: read(AUTHORITY)?,
+            key: read(KEY_FILE)?,
+            certificate: read(CERTIFICATE_FILE)?,
+            authority: read(CA_FILE)?,
         })
     }
 
@@ -95,9 +95,9 @@ impl Identity {
     pub fn save(&self, folder: &Path) -> Result<(), IdentityError> {
         fs::create_dir_all(folder).map_err(DiskError::of("use", folder))?;
         let files = [
-            (KEY, &self.key),
-            (AUTHORITY, &self.authority),
-            (CERTIFICATE, &self.certificate),
+            (KEY_FILE, &self.key),
+            (CA_FILE, &self.authority),
+            (CERTIFICATE_FILE, &self.certificate),
         ];
         for (name, text) in files {
             let path = folder.join(name);
@@ -112,10 +112,10 @@ impl Identity {
     /// Something in it is wrong.
     pub fn tls(&self) -> Result<Arc<ClientConfig>, IdentityError> {
         let chain = CertificateDer::pem_slice_iter(self.certificate.as_bytes());
-        let chain = chain.collect::<Result<Vec<_>, _>>().map_err(wrong)?;
-        let key = PrivateKeyDer::from_pem_slice(self.key.as_bytes()).map_err(wrong)?;
-        let builder = trusting(&self.authority)?;
-        let config = builder.with_client_auth_cert(chain, key).map_err(wrong)?;
+        let chain = chain.collect::<Result<Vec<_>, _>>().map_err(invalid_identity)?;
+        let key = PrivateKeyDer::from_pem_slice(self.key.as_bytes()).map_err(invalid_identity)?;
+        let builder = tls_builder(&self.authority)?;
+        let config = builder.with_client_auth_cert(chain, key).map_err(invalid_identity)?;
         Ok(Arc::new(config))
     }
 }
@@ -131,36 +131,37 @@ impl Identity {
     /// # Errors
     /// The certificate is none of an agent.
     pub fn name(&self) -> Result<AgentName, IdentityError> {
-        let der = CertificateDer::from_pem_slice(self.certificate.as_bytes()).map_err(wrong)?;
-        let certificate = webpki::EndEntityCert::try_from(&der).map_err(wrong)?;
+        let der = CertificateDer::from_pem_slice(self.certificate.as_bytes());
+        let der = der.map_err(invalid_identity)?;
+        let certificate = webpki::EndEntityCert::try_from(&der).map_err(invalid_identity)?;
         let mut names = certificate.valid_dns_names();
         let name = names.find_map(|name| name.strip_suffix(Role::Agent.name_end())?.parse().ok());
-        name.ok_or_else(|| wrong("it names no agent"))
+        name.ok_or_else(|| invalid_identity("it names no agent"))
     }
 }
 
 /// TLS before an agent has a certificate.
 pub(super) fn tls_without_certificate(authority: &str) -> Result<Arc<ClientConfig>, IdentityError> {
-    Ok(Arc::new(trusting(authority)?.with_no_client_auth()))
+    Ok(Arc::new(tls_builder(authority)?.with_no_client_auth()))
 }
 
-type Trusting = rustls::ConfigBuilder<ClientConfig, rustls::client::WantsClientCert>;
+type ClientConfigBuilder = rustls::ConfigBuilder<ClientConfig, rustls::client::WantsClientCert>;
 
-fn trusting(authority: &str) -> Result<Trusting, IdentityError> {
+fn tls_builder(authority: &str) -> Result<ClientConfigBuilder, IdentityError> {
     let mut roots = RootCertStore::empty();
     for certificate in CertificateDer::pem_slice_iter(authority.as_bytes()) {
-        roots.add(certificate.map_err(wrong)?).map_err(wrong)?;
+        roots.add(certificate.map_err(invalid_identity)?).map_err(invalid_identity)?;
     }
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder = ClientConfig::builder_with_provider(provider);
     let builder = builder
         .with_protocol_versions(&[&rustls::version::TLS13])
-        .map_err(wrong)?;
+        .map_err(invalid_identity)?;
     Ok(builder.with_root_certificates(roots))
 }
 
-fn wrong(error: impl std::fmt::Display) -> IdentityError {
-    IdentityError::Wrong {
+fn invalid_identity(error: impl std::fmt::Display) -> IdentityError {
+    IdentityError::Invalid {
         path: "its folder".to_owned(),
         why: error.to_string(),
     }

@@ -11,7 +11,7 @@ use super::{Beat, FromAgent, Link, LinkLost, ToAgent};
 use crate::now::now;
 
 /// How long a message is waited for before what is measured is looked at.
-const PATIENCE: Span = Span::from_millis(20);
+const RECEIVE_TIMEOUT: Span = Span::from_millis(20);
 
 /// Serves a controller over a connection until `stop` is set. What is measured goes on when the connection is
 /// gone, and is reported on the next one.
@@ -38,21 +38,21 @@ fn converse<E: Executor>(
     link.send(worker.hello())?;
     let mut beats = Beats::default();
     while !stop.is_set() {
-        if let Some(beat) = beats.due(clock::raw(), now(), worker.running()) {
+        if let Some(beat) = beats.next_due(clock::raw(), now(), worker.running()) {
             let refusals = worker.refusals();
             link.send(FromAgent::Beat(Beat { refusals, ..beat }))?;
         }
         if beats.is_silent(clock::raw()) {
             return Err(LinkLost::new("it has answered nothing for 20 s").into());
         }
-        let received = link.receive(PATIENCE).inspect_err(|lost| {
+        let received = link.receive(RECEIVE_TIMEOUT).inspect_err(|lost| {
             if lost.is_unreadable {
                 worker.guard.count("unreadable");
             }
         });
         let answer = match received? {
             Some(ToAgent::Beat { sent, received }) => {
-                beats.answered(sent, received, clock::raw());
+                beats.take_answer(sent, received, clock::raw());
                 if let Some(clock) = beats.clock(clock::raw()) {
                     worker.set_clock(clock);
                 }

@@ -11,43 +11,43 @@ use neph_sys::deadline::Deadline;
 
 /// A TCP connection, and until when it may be waited for.
 #[derive(Debug)]
-pub(super) struct Timed {
+pub(super) struct DeadlineStream {
     stream: TcpStream,
-    until: Deadline,
+    deadline: Deadline,
 }
 
-impl Timed {
+impl DeadlineStream {
     /// All calls from now on end within this time.
-    pub(super) fn within(stream: TcpStream, time: Duration) -> Self {
+    pub(super) fn with_time_limit(stream: TcpStream, time: Duration) -> Self {
         Self {
             stream,
-            until: Deadline::after(time),
+            deadline: Deadline::after(time),
         }
     }
 
     /// The same, from now on.
-    pub(super) fn limit(&mut self, time: Duration) {
-        self.until = Deadline::after(time);
+    pub(super) fn set_time_limit(&mut self, time: Duration) {
+        self.deadline = Deadline::after(time);
     }
 
-    fn left(&self) -> io::Result<Option<Duration>> {
-        if self.until.has_passed() {
+    fn remaining(&self) -> io::Result<Option<Duration>> {
+        if self.deadline.has_passed() {
             return Err(ErrorKind::TimedOut.into());
         }
-        Ok(Some(self.until.left().max(Duration::from_micros(1))))
+        Ok(Some(self.deadline.left().max(Duration::from_micros(1))))
     }
 }
 
-impl Read for Timed {
+impl Read for DeadlineStream {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.stream.set_read_timeout(self.left()?)?;
+        self.stream.set_read_timeout(self.remaining()?)?;
         self.stream.read(buffer)
     }
 }
 
-impl Write for Timed {
+impl Write for DeadlineStream {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.stream.set_write_timeout(self.left()?)?;
+        self.stream.set_write_timeout(self.remaining()?)?;
         self.stream.write(bytes)
     }
 
@@ -78,8 +78,8 @@ mod tests {
             }
         });
         let stream = TcpStream::connect(address).expect("it listens");
-        let mut timed = Timed::within(stream, Duration::from_millis(200));
-        let began = Stopwatch::start();
+        let mut timed = DeadlineStream::with_time_limit(stream, Duration::from_millis(200));
+        let stopwatch = Stopwatch::start();
         let mut chunk = vec![0; 1 << 20];
         let failed = timed
             .read_exact(&mut chunk)
@@ -88,10 +88,10 @@ mod tests {
             matches!(failed.kind(), ErrorKind::TimedOut | ErrorKind::WouldBlock),
             "{failed}"
         );
-        let took = began.elapsed();
+        let elapsed = stopwatch.elapsed();
         assert!(
-            took >= Duration::from_millis(150) && took < Duration::from_secs(5),
-            "{took:?}"
+            elapsed >= Duration::from_millis(150) && elapsed < Duration::from_secs(5),
+            "{elapsed:?}"
         );
         ended.send(()).expect("it waits");
         trickle.join().expect("it ended well");

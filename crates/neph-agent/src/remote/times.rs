@@ -12,8 +12,8 @@ use super::AgentClockOffset;
 
 /// The update of an order that was admitted while the agent's clock was so far from the controller's. One
 /// offset holds for the whole order, so that a clock which is set meanwhile still shows.
-pub(super) fn by_controllers_clock(update: Update, apart: AgentClockOffset) -> Update {
-    let times = Times(-apart.offset);
+pub(super) fn by_controllers_clock(update: Update, clock_offset: AgentClockOffset) -> Update {
+    let times = TimeShift(-clock_offset.offset);
     match update {
         Update::Prepared(mut results) => {
             for prepared in results.iter_mut().flatten() {
@@ -28,7 +28,7 @@ pub(super) fn by_controllers_clock(update: Update, apart: AgentClockOffset) -> U
             }
             Update::Pinged(pings)
         }
-        Update::Done(Ok(result)) => Update::Done(Ok(times.of_result(result, apart))),
+        Update::Done(Ok(result)) => Update::Done(Ok(times.shift_result(result, clock_offset))),
         Update::Done(Err(reason)) => Update::Done(Err(reason)),
         // They have no time of day, or that of packets.
         same @ (Update::Progress(_)
@@ -41,19 +41,19 @@ pub(super) fn by_controllers_clock(update: Update, apart: AgentClockOffset) -> U
 
 /// Times of day that are moved by so much.
 #[derive(Clone, Copy, Debug)]
-struct Times(Span);
+struct TimeShift(Span);
 
-impl Times {
+impl TimeShift {
     fn shift(self, time: &mut Wall) {
         *time = *time + self.0;
     }
 
-    fn of_result(self, mut result: OrderResult, apart: AgentClockOffset) -> OrderResult {
+    fn shift_result(self, mut result: OrderResult, clock_offset: AgentClockOffset) -> OrderResult {
         match &mut result {
             OrderResult::Experiments(results) => {
                 for result in results.iter_mut().flatten() {
-                    self.of_experiment(result);
-                    result.host.clock_sync = with_offset(&result.host.clock_sync, apart);
+                    self.shift_experiment(result);
+                    result.host.clock_sync = with_offset(&result.host.clock_sync, clock_offset);
                 }
             }
             OrderResult::Throughput(throughput) => self.shift(&mut throughput.started),
@@ -67,7 +67,7 @@ impl Times {
         result
     }
 
-    fn of_experiment(self, result: &mut ExperimentResult) {
+    fn shift_experiment(self, result: &mut ExperimentResult) {
         self.shift(&mut result.ended);
         if let Some(FlowTrace { started, .. }) = &mut result.trace {
             self.shift(started);
@@ -79,14 +79,14 @@ impl Times {
 }
 
 /// The state of the agent's clock, with how far it is from the controller's.
-fn with_offset(clock_sync: &str, apart: AgentClockOffset) -> String {
-    let (apart_by, bound) = (apart.offset.abs(), apart.bound);
-    let side = if apart.offset < Span::ZERO {
+fn with_offset(clock_sync: &str, clock_offset: AgentClockOffset) -> String {
+    let (difference, bound) = (clock_offset.offset.abs(), clock_offset.bound);
+    let side = if clock_offset.offset < Span::ZERO {
         "behind"
     } else {
         "ahead of"
     };
-    let offset = format!("{apart_by} \u{b1} {bound} {side} the controller's clock");
+    let offset = format!("{difference} \u{b1} {bound} {side} the controller's clock");
     if clock_sync.is_empty() {
         offset
     } else {

@@ -23,13 +23,13 @@ use super::address::ControllerAddress;
 use super::frame::{LONGEST_FRAME, decode_to_agent, encode_from_agent};
 use super::identity::{CONTROLLER_NAME, Identity, IdentityError, tls_without_certificate};
 use super::invitation::{Enrolled, Enrolment, Invitation};
-use super::timed::Timed;
+use super::timed::DeadlineStream;
 use super::{FromAgent, Link, LinkLost, ToAgent};
 
 /// How long a connection may take to be made.
-const CONNECT: Duration = Duration::from_secs(10);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a message may take to be sent: what is measured is not looked after meanwhile.
-const SEND: Duration = Duration::from_secs(4);
+const SEND_TIMEOUT: Duration = Duration::from_secs(4);
 
 /// An agent could not be enrolled.
 #[derive(Debug, thiserror::Error)]
@@ -53,7 +53,7 @@ pub enum EnrolError {
     Identity(#[from] IdentityError),
 }
 
-type Socket = WebSocket<StreamOwned<ClientConnection, Timed>>;
+type Socket = WebSocket<StreamOwned<ClientConnection, DeadlineStream>>;
 
 /// A connection to a controller.
 pub struct WebSocketLink {
@@ -66,12 +66,12 @@ impl fmt::Debug for WebSocketLink {
     }
 }
 
-fn lost(operation: &str) -> impl Fn(&dyn fmt::Display) -> LinkLost {
+fn link_lost(operation: &str) -> impl Fn(&dyn fmt::Display) -> LinkLost {
     move |reason| LinkLost::new(format!("{operation}: {reason}"))
 }
 
 /// Why a connection is over. rustls' own text for a peer that just closes ends in the address of a web page.
-fn lost_by(operation: &str, error: &tungstenite::Error) -> LinkLost {
+fn link_lost_by(operation: &str, error: &tungstenite::Error) -> LinkLost {
     match error {
         tungstenite::Error::Io(error) if error.kind() == ErrorKind::UnexpectedEof => LinkLost::new(
             format!("{operation}: the controller has closed the connection"),
@@ -85,8 +85,8 @@ fn dial(
     path: &str,
     tls: &Arc<ClientConfig>,
 ) -> Result<Socket, EnrolError> {
-    let connect = lost("connect");
-    let mut last = LinkLost::new(format!("{address} has no address"));
+    let connect = link_lost("connect");
+    let mut last_error = LinkLost::new(format!("{address} has no address"));
     let Some(authority) = address.at_its_port() else {
         return Err(EnrolError::NoPort(address.clone()));
     };
@@ -94,20 +94,20 @@ fn dial(
         .to_socket_addrs()
         .map_err(|error| connect(&error))?;
     for address in addresses {
-        match TcpStream::connect_timeout(&address, CONNECT) {
+        match TcpStream::connect_timeout(&address, CONNECT_TIMEOUT) {
             Ok(stream) => return handshake(stream, path, tls),
-            Err(error) => last = connect(&format!("{address}: {error}")),
+            Err(error) => last_error = connect(&format!("{address}: {error}")),
         }
     }
-    Err(last.into())
+    Err(last_error.into())
 }
 
 fn handshake(stream: TcpStream, path: &str, tls: &Arc<ClientConfig>) -> Result<Socket, EnrolError> {
-    let failed = lost("connect");
-    let set = stream
+    let failed = link_lost("connect");
+    let stream_result = stream
         .set_nodelay(true)
-        .map(|()| Timed::within(stream, CONNECT));
-    let stream = set.map_err(|error| failed(&error))?;
+        .map(|()| DeadlineStream::with_time_limit(stream, CONNECT_TIMEOUT));
+    let stream = stream_result.map_err(|error| failed(&error))?;
     let name = ServerName::try_from(CONTROLLER_NAME).map_err(|error| failed(&error))?;
     let connection = ClientConnection::new(Arc::clone(tls), name);
     let connection = connection.map_err(|error| failed(&error))?;
@@ -154,12 +154,12 @@ pub fn enrol(
     };
     let tls = tls_without_certificate(&invitation.authority)?;
     let mut socket = dial(address, "/enrol", &tls)?;
-    let failed = lost("enrol");
+    let failed = link_lost("enrol");
     let text = serde_json::to_string(&requested).map_err(|error| failed(&error))?;
     socket
         .send(Message::text(text))
-        .map_err(|error| lost_by("enrol", &error))?;
-    let answer = socket.read().map_err(|error| lost_by("enrol", &error))?;
+        .map_err(|error| link_lost_by("enrol", &error))?;
+    let answer = socket.read().map_err(|error| link_lost_by("enrol", &error))?;
     let answer = answer.into_text().map_err(|error| failed(&error))?;
     match serde_json::from_str(&answer).map_err(|error| failed(&error))? {
         Enrolled::Refused(reason) => Err(EnrolError::Refused(reason)),
@@ -180,17 +180,17 @@ fn is_wait(error: &tungstenite::Error) -> bool {
 
 impl Link for WebSocketLink {
     fn send(&mut self, message: FromAgent) -> Result<(), LinkLost> {
-        let failed = lost("send");
+        let failed = link_lost("send");
         let bytes = encode_from_agent(&message).map_err(|error| failed(&error))?;
-        self.socket.get_mut().get_mut().limit(SEND);
+        self.socket.get_mut().get_mut().set_time_limit(SEND_TIMEOUT);
         let sent = self.socket.send(Message::binary(bytes));
-        sent.map_err(|error| lost_by("send", &error))
+        sent.map_err(|error| link_lost_by("send", &error))
     }
 
     fn receive(&mut self, patience: Span) -> Result<Option<ToAgent>, LinkLost> {
-        let failed = lost("receive");
+        let failed = link_lost("receive");
         let wait = patience.to_duration().max(Duration::from_millis(1));
-        self.socket.get_mut().get_mut().limit(wait);
+        self.socket.get_mut().get_mut().set_time_limit(wait);
         match self.socket.read() {
             Ok(Message::Binary(bytes)) => {
                 let message = decode_to_agent(&bytes);
@@ -200,7 +200,7 @@ impl Link for WebSocketLink {
             Ok(Message::Close(_)) => Err(failed(&"the controller has closed the connection")),
             Ok(_) => {
                 // A ping is answered by its library; the answer must not wait for the next message.
-                self.socket.get_mut().get_mut().limit(SEND);
+                self.socket.get_mut().get_mut().set_time_limit(SEND_TIMEOUT);
                 let flushed = self.socket.flush();
                 flushed.map_err(|error| failed(&error)).map(|()| None)
             }
@@ -208,7 +208,7 @@ impl Link for WebSocketLink {
             Err(error @ tungstenite::Error::Capacity(_)) => {
                 Err(LinkLost::unreadable(error.to_string()))
             }
-            Err(error) => Err(lost_by("receive", &error)),
+            Err(error) => Err(link_lost_by("receive", &error)),
         }
     }
 }

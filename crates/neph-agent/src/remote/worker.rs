@@ -38,7 +38,7 @@ const STATUS_EVERY: i64 = 250_000_000;
 pub struct Worker<E> {
     executor: JournallingExecutor<E>,
     shelf: OrderStore,
-    running: BTreeMap<Ticket, Running>,
+    running: BTreeMap<Ticket, RunningOrder>,
     version: String,
     labels: Labels,
     pub(super) guard: Guard,
@@ -52,10 +52,10 @@ pub struct Worker<E> {
 
 /// An order that runs.
 #[derive(Debug)]
-struct Running {
+struct RunningOrder {
     id: OrderId,
     /// How far the clock was from the controller's when it was admitted.
-    apart: AgentClockOffset,
+    clock_offset: AgentClockOffset,
     /// The same as it was read since then.
     clock: Vec<ClockReading>,
 }
@@ -129,7 +129,7 @@ impl<E: Executor> Worker<E> {
 
     /// Whether something is measured, or made for a measurement. To answer probes is neither.
     pub fn is_busy(&self) -> bool {
-        let answers = |running: &Running| {
+        let answers = |running: &RunningOrder| {
             let order = self.shelf.stored_order(running.id);
             order.is_some_and(|order| matches!(order.order, Order::Reflector(_)))
         };
@@ -191,7 +191,7 @@ impl<E: Executor> Worker<E> {
             OrderState::Running { .. } | OrderState::Ended(_) => return true,
         }
         match self.guard.admit(id, grant, Moment::now()) {
-            Admission::Granted(order, apart) => {
+            Admission::Granted(order, clock_offset) => {
                 if let Err(reason) = self.shelf.add(id, order.clone()) {
                     // The controller asks a second time: perhaps there is room then.
                     tracing::warn!("an order cannot be kept: {reason}");
@@ -199,9 +199,9 @@ impl<E: Executor> Worker<E> {
                     self.guard.ended(id);
                     return false;
                 }
-                let running = Running {
+                let running = RunningOrder {
                     id,
-                    apart,
+                    clock_offset,
                     clock: self.guard.reading(Moment::now()).into_iter().collect(),
                 };
                 let ticket = self.executor.submit(order);
@@ -272,11 +272,11 @@ impl<E: Executor> Worker<E> {
         self.report(clock::raw());
         let mut messages = Vec::new();
         for (ticket, update) in self.executor.poll(patience)? {
-            let Some(Running { id, apart, .. }) = self.running.get(&ticket) else {
+            let Some(RunningOrder { id, clock_offset, .. }) = self.running.get(&ticket) else {
                 continue;
             };
-            let (id, apart) = (*id, *apart);
-            match by_controllers_clock(update, apart) {
+            let (id, clock_offset) = (*id, *clock_offset);
+            match by_controllers_clock(update, clock_offset) {
                 Update::Prepared(prepared) => self.shelf.prepared(id, prepared)?,
                 Update::Progress(progress) => {
                     messages.push(FromAgent::Progress { id, progress });

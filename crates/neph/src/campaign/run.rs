@@ -204,7 +204,7 @@ pub(crate) fn carry_out(
     check_rights(&read.plan)?;
     let topologies = read.scenes.iter().map(|scene| &scene.topology);
     settings.approval.ask(read.source.name(), topologies)?;
-    check_files(&read.plan)?;
+    check_open_file_limit(&read.plan)?;
     let exporters = settings.metrics.bind("neph run")?;
     let mut store = settings.workspace.write()?;
     store.recover()?;
@@ -283,11 +283,11 @@ fn watch(settings: &Settings, exporters: Ready) -> Result<Watch, Failure> {
 }
 
 /// Checks that this process may open enough files for all fleets that the plan runs at the same time.
-fn check_files(plan: &Plan) -> Result<(), Failure> {
+fn check_open_file_limit(plan: &Plan) -> Result<(), Failure> {
     let scenarios = expand::scenarios(plan);
     let groups = together::groups(plan, &scenarios);
     let grouped = scenarios.iter().zip(groups);
-    neph_agent::check_files(grouped, plan.timeout).map_err(Failure::usage)
+    neph_agent::check_open_file_limit(grouped, plan.timeout).map_err(Failure::usage)
 }
 
 /// Prints the status of a campaign, unless the output is quiet.

@@ -7,7 +7,7 @@
 use neph_model::{Instant, LoadEnd, Local, SeriesName, Span};
 use serde::Deserialize;
 
-use crate::LoadSecond;
+use crate::LoadSample;
 
 /// Of the row of a connection or a stream; a plan's load has one.
 #[derive(Debug, Deserialize)]
@@ -24,21 +24,21 @@ struct Second {
 }
 
 /// The seconds of a load that was asked to end then; none of one that is no traffic.
-pub(super) fn of(output: &[u8], load: u16, ended: Instant<Local>) -> Vec<LoadSecond> {
+pub(super) fn load_samples(output: &[u8], load: u16, ended: Instant<Local>) -> Vec<LoadSample> {
     let rows: Vec<Row> = serde_json::from_slice(output).unwrap_or_default();
     let Some(row) = rows.into_iter().next() else {
         return Vec::new();
     };
-    let began = ended - Span::from_nanos(row.lasted_ns);
-    let mut from = began;
+    let start = ended - Span::from_nanos(row.lasted_ns);
+    let mut from = start;
     let mut seconds = Vec::new();
     for second in row.seconds {
-        let until = began + Span::from_nanos(second.at_ns);
+        let until = start + Span::from_nanos(second.at_ns);
         let ends = [
             (LoadEnd::Sent, second.sent_bit_s),
             (LoadEnd::Received, second.received_bit_s),
         ];
-        seconds.extend(ends.map(|(end, value)| LoadSecond {
+        seconds.extend(ends.map(|(end, value)| LoadSample {
             series: SeriesName::Load(load, end),
             from,
             until,
@@ -59,7 +59,7 @@ mod tests {
             {"at_ns": 1000000000, "sent_bit_s": 8, "received_bit_s": 7},
             {"at_ns": 2000000001, "sent_bit_s": 6, "received_bit_s": 5}]}]"#;
         let at = Instant::from_nanos;
-        let seconds = of(output.as_bytes(), 3, at(10_000_000_000));
+        let seconds = load_samples(output.as_bytes(), 3, at(10_000_000_000));
         let (first, middle, last) = (at(7_500_000_000), at(8_500_000_000), at(9_500_000_001));
         let expected = [
             (LoadEnd::Sent, first, middle, 8.0),
@@ -67,7 +67,7 @@ mod tests {
             (LoadEnd::Sent, middle, last, 6.0),
             (LoadEnd::Received, middle, last, 5.0),
         ];
-        let expected = expected.map(|(end, from, until, value)| LoadSecond {
+        let expected = expected.map(|(end, from, until, value)| LoadSample {
             series: SeriesName::Load(3, end),
             from,
             until,
@@ -75,7 +75,7 @@ mod tests {
         });
         assert_eq!(seconds, expected);
         for other in ["", "[]", r#"[{"achieved_percent": 80.0}]"#] {
-            assert_eq!(of(other.as_bytes(), 1, at(0)), []);
+            assert_eq!(load_samples(other.as_bytes(), 1, at(0)), []);
         }
     }
 }

@@ -9,7 +9,7 @@ use neph_lab::{Console, Lab, LabError};
 use neph_model::{CpuUse, Instant, LoadEnd, LoadSpec, Local, SeriesName, SiteLoad, Span};
 
 use super::running::StressError;
-use crate::LoadSecond;
+use crate::LoadSample;
 use crate::provenance::CpuTimes;
 
 /// A guest whose processors are read.
@@ -52,7 +52,7 @@ impl GuestCpu {
     }
 
     /// Ends it; what was read.
-    pub(super) fn end(self, lab: &Lab) -> Vec<LoadSecond> {
+    pub(super) fn end(self, lab: &Lab) -> Vec<LoadSample> {
         let line = format!(
             "kill {}; cat /proc/uptime {FILE}; rm -f {FILE}",
             self.process
@@ -71,7 +71,7 @@ impl GuestCpu {
             let series = SeriesName::LoadCpu(*load, *end);
             shares
                 .iter()
-                .map(move |share| LoadSecond { series, ..*share })
+                .map(move |share| LoadSample { series, ..*share })
         });
         of_each.collect()
     }
@@ -108,7 +108,7 @@ fn start(mut console: Console) -> Result<u32, StressError> {
 }
 
 /// Shares of the time between readings, where the first line is the uptime at the end.
-fn shares(text: &str, ended: Instant<Local>) -> Vec<LoadSecond> {
+fn shares(text: &str, ended: Instant<Local>) -> Vec<LoadSample> {
     let mut lines = text.lines();
     let Some(last) = lines.next().and_then(uptime) else {
         return Vec::new();
@@ -124,7 +124,7 @@ fn shares(text: &str, ended: Instant<Local>) -> Vec<LoadSecond> {
         };
         let shares = before.shares_until(*after);
         let (_, value) = shares.into_iter().find(|(of, _)| *of == CpuUse::Busy)?;
-        Some(LoadSecond {
+        Some(LoadSample {
             series: SeriesName::Cpu(CpuUse::Busy),
             from: *from,
             until: *until,

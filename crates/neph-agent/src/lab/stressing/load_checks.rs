@@ -7,11 +7,11 @@
 use neph_model::{LoadSpec, SiteLoad, Warning};
 use serde_json::Value;
 
-use super::WITHIN;
+use super::START_TIMEOUT;
 use neph_load::HELD;
 
 /// Below this share of the requested rate, TCP did not carry it.
-const CARRIED: f64 = 0.9;
+const MIN_TCP_RATE_SHARE: f64 = 0.9;
 
 /// What a load did instead of what was asked.
 struct LoadShortfall {
@@ -25,26 +25,26 @@ pub(super) fn check_load(requested: &SiteLoad, output: &[u8]) -> Option<Warning>
     let document: Option<Value> = serde_json::from_slice(output).ok();
     let rows = document.as_ref().and_then(Value::as_array);
     let rows = rows.map_or(&[][..], Vec::as_slice);
-    let instead = match &requested.load {
-        LoadSpec::Cpu(share) => worked(share.in_percent(), rows)?,
-        LoadSpec::Flow { rate, .. } => carried(rate.map(bits), rows)?,
+    let shortfall = match &requested.load {
+        LoadSpec::Cpu(share) => check_cpu(share.in_percent(), rows)?,
+        LoadSpec::Flow { rate, .. } => check_flow(rate.map(bits), rows)?,
         // Packets that are lost on the path were still sent: the stream itself reports what it left out.
-        LoadSpec::Stream { rate, .. } => streamed(bits(*rate), rows)?,
+        LoadSpec::Stream { rate, .. } => check_stream(bits(*rate), rows)?,
     };
-    Some(not_held(requested, instead))
+    Some(missed_target_warning(requested, shortfall))
 }
 
 /// The warning about a load that started later than it should.
-pub(super) fn late(requested: &SiteLoad) -> Warning {
+pub(super) fn late_start_warning(requested: &SiteLoad) -> Warning {
     let instead = LoadShortfall {
-        had: format!("did not work yet after {WITHIN}, when measuring began"),
+        had: format!("did not work yet after {START_TIMEOUT}, when measuring began"),
         percent: None,
         why: None,
     };
-    not_held(requested, instead)
+    missed_target_warning(requested, instead)
 }
 
-fn not_held(requested: &SiteLoad, instead: LoadShortfall) -> Warning {
+fn missed_target_warning(requested: &SiteLoad, instead: LoadShortfall) -> Warning {
     Warning::LoadTargetMissed {
         load: requested.to_string(),
         achieved: instead.had,
@@ -54,55 +54,57 @@ fn not_held(requested: &SiteLoad, instead: LoadShortfall) -> Warning {
 }
 
 /// The thread that was kept most from what it should do counts.
-fn worked(requested: f64, rows: &[Value]) -> Option<LoadShortfall> {
-    let off = |worked: &f64| (worked - requested).abs();
+fn check_cpu(requested: f64, rows: &[Value]) -> Option<LoadShortfall> {
+    let deviation = |worked: &f64| (worked - requested).abs();
     let threads = column(rows, "achieved_percent");
-    let Some(worst) = threads.max_by(|thread, other| off(thread).total_cmp(&off(other))) else {
-        return Some(unreported());
+    let worst = threads.max_by(|thread, other| deviation(thread).total_cmp(&deviation(other)));
+    let Some(worst) = worst else {
+        return Some(no_report());
     };
-    (off(&worst) > HELD).then(|| LoadShortfall {
+    (deviation(&worst) > HELD).then(|| LoadShortfall {
         had: format!("worked {worst:.1} % of the time"),
         percent: Some(100.0 * worst / requested),
         why: None,
     })
 }
 
-fn carried(requested: Option<f64>, rows: &[Value]) -> Option<LoadShortfall> {
+fn check_flow(requested: Option<f64>, rows: &[Value]) -> Option<LoadShortfall> {
     let received_total = column(rows, "received_bit_s").reduce(|total, more| total + more);
     let Some(received_total) = received_total else {
-        return Some(unreported());
+        return Some(no_report());
     };
     let why = fault(rows);
     // Over a slow link the first message may be whole only when the time is over.
     let some = received_total > 0.0 || column(rows, "received_bytes").any(|bytes| bytes > 0.0);
-    let is_held = why.is_none() && some && received_total >= CARRIED * requested.unwrap_or(0.0);
-    (!is_held).then(|| had(received_total, requested, why))
+    let min_rate = MIN_TCP_RATE_SHARE * requested.unwrap_or(0.0);
+    let is_held = why.is_none() && some && received_total >= min_rate;
+    (!is_held).then(|| rate_shortfall(received_total, requested, why))
 }
 
-fn streamed(requested: f64, rows: &[Value]) -> Option<LoadShortfall> {
+fn check_stream(requested: f64, rows: &[Value]) -> Option<LoadShortfall> {
     let rates = column(rows, "sent_bit_s")
         .next()
         .zip(column(rows, "reverse_bit_s").next());
     let Some((sent, back)) = rates else {
-        return Some(unreported());
+        return Some(no_report());
     };
     let why = fault(rows)?;
     // If nothing came back, it is not known that anything arrived.
     let had_there = if back > 0.0 { sent } else { 0.0 };
-    Some(had(had_there, Some(requested), Some(why)))
+    Some(rate_shortfall(had_there, Some(requested), Some(why)))
 }
 
 /// So many bits a second instead of those that were asked.
-fn had(achieved: f64, requested: Option<f64>, why: Option<String>) -> LoadShortfall {
-    let known = requested.map(|requested| 100.0 * achieved / requested);
+fn rate_shortfall(achieved: f64, requested: Option<f64>, why: Option<String>) -> LoadShortfall {
+    let percent = requested.map(|requested| 100.0 * achieved / requested);
     LoadShortfall {
         had: format!("carried {:.2} Mbit/s", achieved / 1e6),
-        percent: if achieved > 0.0 { known } else { Some(0.0) },
+        percent: if achieved > 0.0 { percent } else { Some(0.0) },
         why,
     }
 }
 
-fn unreported() -> LoadShortfall {
+fn no_report() -> LoadShortfall {
     LoadShortfall {
         had: "did not say what it did".to_owned(),
         percent: None,
@@ -153,14 +155,14 @@ mod tests {
 
     #[test]
     fn a_flow_is_held_that_carries_most_of_its_rate_without_a_fault() {
-        let two = r#"[{"received_bit_s": 1500000}, {"received_bit_s": 500000}]"#;
-        assert_eq!(shortfall_of("a flow h:1 2Mbit/s", two), None);
-        assert_eq!(shortfall_of("a flow h:1 max", two), None);
+        let two_flows = r#"[{"received_bit_s": 1500000}, {"received_bit_s": 500000}]"#;
+        assert_eq!(shortfall_of("a flow h:1 2Mbit/s", two_flows), None);
+        assert_eq!(shortfall_of("a flow h:1 max", two_flows), None);
         let last = r#"[{"received_bit_s": 0, "received_bytes": 65536, "fault": null}]"#;
         assert_eq!(shortfall_of("a flow h:1 max", last), None);
         let slow = "a flow h:1 4Mbit/s";
         let expected = not_held(slow, "carried 2.00 Mbit/s)");
-        assert_eq!(shortfall_of(slow, two), Some(expected));
+        assert_eq!(shortfall_of(slow, two_flows), Some(expected));
         let broke = r#"[{"received_bit_s": 1500000, "fault": "it broke"}]"#;
         let max = "a flow h:1 max";
         let expected = not_held(max, "carried 1.50 Mbit/s): it broke");

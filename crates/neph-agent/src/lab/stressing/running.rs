@@ -20,7 +20,7 @@ use neph_load::WORKS;
 
 /// A load that was started.
 #[derive(Debug)]
-pub(super) struct Running {
+pub(super) struct RunningLoad {
     /// What was requested.
     pub(super) requested: SiteLoad,
     /// It did not work in the time that it had for that.
@@ -48,7 +48,7 @@ struct Remote {
 struct LocalLoad {
     child: Child,
     /// Its messages, until the time to wait for them is over.
-    wording: Option<ChildStderr>,
+    stderr: Option<ChildStderr>,
     /// Keeps the thread that started it: the kernel ends the process with that one.
     _starter: mpsc::Sender<()>,
 }
@@ -66,7 +66,7 @@ pub(super) enum StressError {
     Unknown,
 }
 
-impl Running {
+impl RunningLoad {
     /// Starts it by this order; `number` distinguishes it from the others.
     pub(super) fn start(
         requested: &SiteLoad,
@@ -119,7 +119,7 @@ impl Remote {
         let line = format!(
             "rm -f {file}.*; mkfifo {file}.state; printf %s '{}' >{file}.order; neph execute - \
              <{file}.order >{file}.json 2<>{file}.state & echo $!",
-            quoted(order)?
+            shell_quoted(order)?
         );
         let mut output = Vec::new();
         console.run(&line, &mut output).map_err(LabError::from)?;
@@ -130,8 +130,8 @@ impl Remote {
 
     /// Asks for no processor meanwhile: a load that has all of it would be kept from its target.
     fn works_by(&self, until: Instant<Local>, mut console: Console) -> Result<bool, StressError> {
-        let left = (until - neph_probe::now()).nanos();
-        let seconds = left.div_euclid(1_000_000_000).max(0) + 1;
+        let remaining = (until - neph_probe::now()).nanos();
+        let seconds = remaining.div_euclid(1_000_000_000).max(0) + 1;
         let line = format!(
             "while read -r -t {seconds} line; do [ \"$line\" = '{WORKS}' ] && exit; done \
              <>{}.state; exit 1",
@@ -154,7 +154,7 @@ impl Remote {
 }
 
 /// An order as a shell takes it between single quotes.
-fn quoted(order: &Order) -> io::Result<String> {
+fn shell_quoted(order: &Order) -> io::Result<String> {
     let text = serde_json::to_string(order)?;
     Ok(text.replace('\'', "\\u0027"))
 }
@@ -183,34 +183,34 @@ impl LocalLoad {
         thread::Builder::new()
             .name("stress".to_owned())
             .spawn(start)?;
-        let gone = |_| io::Error::other("its thread ended");
-        let mut child = receiver.recv().map_err(gone)??;
+        let thread_error = |_| io::Error::other("its thread ended");
+        let mut child = receiver.recv().map_err(thread_error)??;
         // It is shorter than the room of a pipe, so writing does not wait.
         let order = serde_json::to_vec(order).map_err(io::Error::from)?;
-        if let Some(mut asks) = child.stdin.take() {
-            asks.write_all(&order)?;
+        if let Some(mut stdin) = child.stdin.take() {
+            stdin.write_all(&order)?;
         }
         Ok(Self {
-            wording: child.stderr.take(),
+            stderr: child.stderr.take(),
             child,
             _starter: starter,
         })
     }
 
     fn works_by(&mut self, until: Instant<Local>) -> io::Result<bool> {
-        let Some(wording) = &mut self.wording else {
+        let Some(stderr) = &mut self.stderr else {
             return Ok(false);
         };
         let mut printed = Vec::new();
         loop {
-            let left = (until - neph_probe::now()).max(Span::ZERO);
-            let mut awaited = [Awaited::readable(wording.as_fd())];
-            ppoll::wait_through(&mut awaited, Some(left.to_duration()))?;
-            if !awaited[0].has_something() {
+            let remaining = (until - neph_probe::now()).max(Span::ZERO);
+            let mut poll_fds = [Awaited::readable(stderr.as_fd())];
+            ppoll::wait_through(&mut poll_fds, Some(remaining.to_duration()))?;
+            if !poll_fds[0].has_something() {
                 return Ok(false);
             }
             let mut chunk = [0; 4096];
-            let count = wording.read(&mut chunk)?;
+            let count = stderr.read(&mut chunk)?;
             printed.extend_from_slice(&chunk[..count]);
             let printed = String::from_utf8_lossy(&printed);
             if count == 0 || printed.lines().any(|line| line == WORKS) {
@@ -253,7 +253,7 @@ mod tests {
         let duration = Span::from_secs(1);
         let work = load.into();
         let order = Order::Load(LoadOrder { work, duration });
-        let text = quoted(&order).expect("plain data");
+        let text = shell_quoted(&order).expect("plain data");
         let printed = process::command("sh")
             .args(["-c", &format!("printf %s '{text}'")])
             .output();
