@@ -10,10 +10,10 @@ use neph_model::{OrderId, Span, Wall};
 use serde::{Deserialize, Serialize};
 
 /// Time between two stored clock readings, and their maximum number.
-const CLOCK_EVERY: Span = Span::from_secs(300);
-const CLOCKS: usize = 48;
+const CLOCK_INTERVAL: Span = Span::from_secs(300);
+const MAX_CLOCKS: usize = 48;
 /// Maximum number of stored orders.
-const ORDERS: usize = 10;
+const MAX_ORDERS: usize = 10;
 
 /// Offset of an agent's clock from the controller's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -84,7 +84,7 @@ pub struct AgentHistory {
 
 impl AgentHistory {
     /// Records a message to the agent.
-    pub(crate) fn sent(&mut self, message: &ToAgent, now: Wall) {
+    pub(crate) fn record_sent(&mut self, message: &ToAgent, now: Wall) {
         let ToAgent::Begin { id, grant } = message else {
             return;
         };
@@ -94,7 +94,7 @@ impl AgentHistory {
         let Some(brief) = grant.brief() else {
             return;
         };
-        while self.orders.len() >= ORDERS {
+        while self.orders.len() >= MAX_ORDERS {
             self.orders.pop_front();
         }
         self.orders.push_back(SeenOrder {
@@ -108,14 +108,14 @@ impl AgentHistory {
     }
 
     /// Records a message from the agent.
-    pub(crate) fn received(&mut self, message: &FromAgent, now: Wall) {
+    pub(crate) fn record_received(&mut self, message: &FromAgent, now: Wall) {
         match message {
             FromAgent::Hello(hello) => self.policy.clone_from(&hello.policy),
             FromAgent::Beat(beat) => {
                 let last = self.clocks.back().map(|last| last.at);
-                let is_due = last.is_none_or(|last| last + CLOCK_EVERY <= now || now < last);
+                let is_due = last.is_none_or(|last| last + CLOCK_INTERVAL <= now || now < last);
                 if let Some(clock) = beat.clock.filter(|_| is_due) {
-                    while self.clocks.len() >= CLOCKS {
+                    while self.clocks.len() >= MAX_CLOCKS {
                         self.clocks.pop_front();
                     }
                     self.clocks.push_back(ClockReading { at: now, clock });
@@ -124,7 +124,7 @@ impl AgentHistory {
             FromAgent::State { id, state } => {
                 let mut orders = self.orders.iter_mut();
                 if let Some(order) = orders.find(|order| order.id == *id) {
-                    order.note(state, now);
+                    order.apply_state(state, now);
                 }
             }
             FromAgent::Progress { .. } | FromAgent::Sample { .. } | FromAgent::Part(_) => {}
@@ -133,7 +133,7 @@ impl AgentHistory {
 }
 
 impl SeenOrder {
-    fn note(&mut self, state: &OrderState, now: Wall) {
+    fn apply_state(&mut self, state: &OrderState, now: Wall) {
         let state = match (state, &self.state) {
             (OrderState::Running { .. }, _) => SeenState::Running,
             (OrderState::Ended(ended), _) => {
@@ -194,16 +194,16 @@ mod tests {
                 clock: Some(clock),
                 refusals: BTreeMap::new(),
             };
-            observed.received(&FromAgent::Beat(beat), at(second));
+            observed.record_received(&FromAgent::Beat(beat), at(second));
         }
         let readings: Vec<i64> = observed
             .clocks
             .iter()
             .map(|clock_reading| clock_reading.at.unix_nanos())
             .collect();
-        assert_eq!(readings.len(), CLOCKS);
+        assert_eq!(readings.len(), MAX_CLOCKS);
         let steps = readings.windows(2).map(|pair| pair[1] - pair[0]);
-        assert!(steps.into_iter().all(|step| step == CLOCK_EVERY.nanos()));
+        assert!(steps.into_iter().all(|step| step == CLOCK_INTERVAL.nanos()));
     }
 
     #[test]
@@ -223,7 +223,7 @@ mod tests {
             let other = OrderId::new();
             for id in [other, id] {
                 let state = state.clone();
-                observed.received(&FromAgent::State { id, state }, at(second));
+                observed.record_received(&FromAgent::State { id, state }, at(second));
             }
             let order = &observed.orders[0];
             states.push((order.changed, order.state.clone()));

@@ -31,11 +31,11 @@ pub enum AuthorityError {
     Disk(#[from] DiskError),
     /// A key or certificate cannot be created or used.
     #[error("keys and certificates of the controller: {0}")]
-    Wrong(String),
+    Invalid(String),
 }
 
-fn wrong(error: impl std::fmt::Display) -> AuthorityError {
-    AuthorityError::Wrong(error.to_string())
+fn invalid(error: impl std::fmt::Display) -> AuthorityError {
+    AuthorityError::Invalid(error.to_string())
 }
 
 /// Signs certificates.
@@ -79,14 +79,14 @@ impl Authority {
             Ok(certificate) => {
                 let key =
                     fs::read_to_string(&key_path).map_err(DiskError::of("read", &key_path))?;
-                let key = KeyPair::from_pem(&key).map_err(wrong)?;
+                let key = KeyPair::from_pem(&key).map_err(invalid)?;
                 Ok(Self { key, certificate })
             }
             Err(error) if error.kind() == ErrorKind::NotFound => {
-                let key = KeyPair::generate().map_err(wrong)?;
+                let key = KeyPair::generate().map_err(invalid)?;
                 let certificate = params_of_authority()
                     .self_signed(&key)
-                    .map_err(wrong)?
+                    .map_err(invalid)?
                     .pem();
                 // The certificate marks a complete authority, so it is written last.
                 write_private(&key_path, &key.serialize_pem())?;
@@ -99,7 +99,7 @@ impl Authority {
 
     /// The signer of orders.
     pub(crate) fn signer(&self) -> Result<Signer, AuthorityError> {
-        Signer::from_pem(&self.key.serialize_pem()).map_err(wrong)
+        Signer::from_pem(&self.key.serialize_pem()).map_err(invalid)
     }
 
     /// Its certificate (PEM).
@@ -114,7 +114,7 @@ impl Authority {
     ) -> Result<rcgen::Certificate, AuthorityError> {
         let authority_params = params_of_authority();
         let issuer = Issuer::from_params(&authority_params, &self.key);
-        params.signed_by(key, &issuer).map_err(wrong)
+        params.signed_by(key, &issuer).map_err(invalid)
     }
 
     /// Signs a certificate for an agent with these DNS names and this public key.
@@ -125,9 +125,9 @@ impl Authority {
         public_key: Vec<u8>,
     ) -> Result<rcgen::Certificate, AuthorityError> {
         if public_key.len() != POINT_BYTES || public_key.first() != Some(&4) {
-            return Err(wrong("the public key is no uncompressed point of P-256"));
+            return Err(invalid("the public key is no uncompressed point of P-256"));
         }
-        let mut params = CertificateParams::new(names).map_err(wrong)?;
+        let mut params = CertificateParams::new(names).map_err(invalid)?;
         params
             .distinguished_name
             .push(DnType::CommonName, name.as_str());
@@ -142,8 +142,8 @@ impl Authority {
         names: &[String],
     ) -> Result<(String, String), AuthorityError> {
         use ExtendedKeyUsagePurpose::{ClientAuth, ServerAuth};
-        let key = KeyPair::generate().map_err(wrong)?;
-        let mut params = CertificateParams::new(names).map_err(wrong)?;
+        let key = KeyPair::generate().map_err(invalid)?;
+        let mut params = CertificateParams::new(names).map_err(invalid)?;
         params.extended_key_usages = vec![ServerAuth, ClientAuth];
         let certificate = self.sign(&params, &key)?;
         Ok((certificate.pem(), key.serialize_pem()))
@@ -154,15 +154,15 @@ impl Authority {
         let names = [CONTROLLER_NAME.to_owned()];
         let (certificate, key) = self.certificate_of_server(&names)?;
         let identity = Identity::new(key, certificate, self.certificate.clone());
-        let tls = identity.tls().map_err(wrong)?;
+        let tls = identity.tls().map_err(invalid)?;
         Ok(Arc::unwrap_or_clone(tls))
     }
 
     /// TLS configuration of the controller as a server: agents need a certificate, except for
     /// enrolment.
     pub(crate) fn tls(&self) -> Result<Arc<ServerConfig>, AuthorityError> {
-        let key = KeyPair::generate().map_err(wrong)?;
-        let mut params = CertificateParams::new(vec![CONTROLLER_NAME.to_owned()]).map_err(wrong)?;
+        let key = KeyPair::generate().map_err(invalid)?;
+        let mut params = CertificateParams::new(vec![CONTROLLER_NAME.to_owned()]).map_err(invalid)?;
         params
             .distinguished_name
             .push(DnType::CommonName, CONTROLLER_NAME);
@@ -170,19 +170,19 @@ impl Authority {
         let own_certificate = self.sign(&params, &key)?;
         let mut roots = RootCertStore::empty();
         let authority =
-            CertificateDer::from_pem_slice(self.certificate.as_bytes()).map_err(wrong)?;
-        roots.add(authority.clone()).map_err(wrong)?;
+            CertificateDer::from_pem_slice(self.certificate.as_bytes()).map_err(invalid)?;
+        roots.add(authority.clone()).map_err(invalid)?;
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let verifier =
             WebPkiClientVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider));
-        let verifier = verifier.allow_unauthenticated().build().map_err(wrong)?;
+        let verifier = verifier.allow_unauthenticated().build().map_err(invalid)?;
         let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der()));
         let config = ServerConfig::builder_with_provider(provider)
             .with_protocol_versions(&[&rustls::version::TLS13])
-            .map_err(wrong)?
+            .map_err(invalid)?
             .with_client_cert_verifier(verifier)
             .with_single_cert(vec![own_certificate.der().clone(), authority], key)
-            .map_err(wrong)?;
+            .map_err(invalid)?;
         Ok(Arc::new(config))
     }
 }

@@ -28,9 +28,9 @@ pub use asking::{CampaignSocket, agent_details, agents_at};
 pub(crate) use serving::{CampaignService, answer, serve};
 
 /// How long a write to the other process may block before it counts as stopped or gone.
-const STUCK: Duration = Duration::from_secs(10);
+const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 /// Timeout for the request or its answer.
-const ANSWER: Duration = Duration::from_secs(5);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Path of the socket in a controller's folder.
 pub(crate) fn socket_path(folder: &Path) -> PathBuf {

@@ -13,17 +13,18 @@ use neph_model::{
 };
 use neph_sys::clock::{self, RawNanos};
 
-use crate::executor::LATER;
+use crate::executor::RESUMED_LATER;
 use crate::{AgentsExecutor, Bus, InboxError, Sites};
 
 /// How long to wait for updates before checking whether all is over.
-const PATIENCE: Span = Span::from_millis(20);
+const POLL_TIMEOUT: Span = Span::from_millis(20);
 /// After the end, how long to wait for a capture that has not begun.
-const NOT_BEGUN: Span = Span::from_secs(3);
+const BEGIN_TIMEOUT: Span = Span::from_secs(3);
 /// Maximum duration of a capture, even if the process that started it disappears.
-pub const LONGEST_CAPTURE: Span = Span::from_nanos(policy::LONGEST_CAPTURE.nanos() - SLACK.nanos());
+pub const LONGEST_CAPTURE: Span =
+    Span::from_nanos(policy::LONGEST_CAPTURE.nanos() - END_MARGIN.nanos());
 /// Time from the requested end to the agent's own limit.
-const SLACK: Span = Span::from_secs(10);
+const END_MARGIN: Span = Span::from_secs(10);
 
 /// Orders captures at the agents of a controller.
 #[derive(Debug)]
@@ -56,7 +57,11 @@ impl<B: Bus> AgentCaptures<B> {
     }
 
     /// Processes an update; returns whether it was the capture's last.
-    fn note(capture_run: &mut Open, update: Update, course: &mut dyn AgentsCourse) -> bool {
+    fn process_update(
+        capture_run: &mut OpenCapture,
+        update: Update,
+        course: &mut dyn AgentsCourse,
+    ) -> bool {
         match update {
             Update::Progress(progress) => {
                 capture_run.has_begun = true;
@@ -77,10 +82,10 @@ impl<B: Bus> AgentCaptures<B> {
                 return true;
             }
             Update::Done(result) => {
-                let another = || OrderFailed::another_result("capture");
+                let wrong_result = || OrderFailed::another_result("capture");
                 course.ended(
                     capture_run.index,
-                    Err(failure_text(&result.err().unwrap_or_else(another))),
+                    Err(failure_text(&result.err().unwrap_or_else(wrong_result))),
                 );
                 return true;
             }
@@ -92,7 +97,7 @@ impl<B: Bus> AgentCaptures<B> {
 
 /// A capture that is not over.
 #[derive(Debug)]
-struct Open {
+struct OpenCapture {
     index: usize,
     has_begun: bool,
     file: Option<PathBuf>,
@@ -108,9 +113,9 @@ fn failure_text(reason: &OrderFailed) -> String {
 }
 
 /// The order with a limit that the agent enforces.
-fn bounded(capture: AgentCapture) -> Order {
+fn bounded_order(capture: AgentCapture) -> Order {
     let AgentCapture { agent, order } = capture;
-    let duration = order.duration.unwrap_or(LONGEST_CAPTURE) + SLACK;
+    let duration = order.duration.unwrap_or(LONGEST_CAPTURE) + END_MARGIN;
     Order::Capture(CaptureOrder {
         site: Some(agent.to_string()),
         duration: Some(duration.min(policy::LONGEST_CAPTURE)),
@@ -121,45 +126,45 @@ fn bounded(capture: AgentCapture) -> Order {
 
 impl<B: Bus> Agents for AgentCaptures<B> {
     fn capture(&mut self, captures: Vec<AgentCapture>, course: &mut dyn AgentsCourse) {
-        let mut open: BTreeMap<Ticket, Open> = BTreeMap::new();
+        let mut open_captures: BTreeMap<Ticket, OpenCapture> = BTreeMap::new();
         for (index, capture) in captures.into_iter().enumerate() {
-            let ticket = self.executor.submit(bounded(capture));
-            let capture_run = Open {
+            let ticket = self.executor.submit(bounded_order(capture));
+            let capture_run = OpenCapture {
                 index,
                 has_begun: false,
                 file: None,
             };
-            open.insert(ticket, capture_run);
+            open_captures.insert(ticket, capture_run);
         }
-        let mut over: Option<RawNanos> = None;
-        while !open.is_empty() {
+        let mut ended_at: Option<RawNanos> = None;
+        while !open_captures.is_empty() {
             let now = clock::raw();
-            if course.is_over() && over.is_none() {
-                over = Some(now);
-                for ticket in open.keys() {
+            if course.is_over() && ended_at.is_none() {
+                ended_at = Some(now);
+                for ticket in open_captures.keys() {
                     self.executor.cancel(*ticket);
                 }
             }
-            if over.is_some_and(|over| now.0 - over.0 > NOT_BEGUN.nanos()) {
-                open.retain(|_, open| open.has_begun);
+            if ended_at.is_some_and(|ended_at| now.0 - ended_at.0 > BEGIN_TIMEOUT.nanos()) {
+                open_captures.retain(|_, capture_run| capture_run.has_begun);
             }
-            let updates = match self.executor.poll(PATIENCE) {
+            let updates = match self.executor.poll(POLL_TIMEOUT) {
                 Ok(updates) => updates,
                 Err(reason) => {
                     // A capture is never continued.
-                    let reason = reason.0.strip_suffix(LATER).unwrap_or(&reason.0);
-                    for capture_run in open.values() {
+                    let reason = reason.0.strip_suffix(RESUMED_LATER).unwrap_or(&reason.0);
+                    for capture_run in open_captures.values() {
                         course.ended(capture_run.index, Err(reason.to_owned()));
                     }
                     break;
                 }
             };
             for (ticket, update) in updates {
-                let is_last = open
+                let is_last = open_captures
                     .get_mut(&ticket)
-                    .is_some_and(|open| Self::note(open, update, course));
+                    .is_some_and(|capture_run| Self::process_update(capture_run, update, course));
                 if is_last {
-                    open.remove(&ticket);
+                    open_captures.remove(&ticket);
                 }
             }
         }

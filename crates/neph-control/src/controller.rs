@@ -19,7 +19,7 @@ use crate::monitor::Monitor;
 use crate::nats::{Bridge, NatsError};
 use crate::registry::{Registry, RegistryError};
 use crate::server::{Server, ServerError};
-use crate::turning::Turning;
+use crate::loop_control::LoopControl;
 
 /// Why a controller could not be started.
 #[derive(Debug, thiserror::Error)]
@@ -86,16 +86,16 @@ impl Controller {
         let socket = socket_path(folder);
         let listener = campaign_listener(&socket)?;
         let stop = Stop::new();
-        let campaigns_turn = Pulse::new("campaigns");
-        let pulses = vec![server.pulse().clone(), campaigns_turn.clone()];
+        let campaigns_pulse = Pulse::new("campaigns");
+        let pulses = vec![server.pulse().clone(), campaigns_pulse.clone()];
         let service = CampaignService::for_host(hub, registry);
-        let ended = stop.clone();
+        let thread_stop = stop.clone();
         let campaigns = move || {
-            let turning = Turning {
-                stop: &ended,
-                pulse: &campaigns_turn,
+            let loop_control = LoopControl {
+                stop: &thread_stop,
+                pulse: &campaigns_pulse,
             };
-            campaign_socket::serve(&listener, &service, turning);
+            campaign_socket::serve(&listener, &service, loop_control);
         };
         let thread = Builder::new().name("campaigns".to_owned()).spawn(campaigns);
         let thread = thread.map_err(ServerError::Thread)?;
@@ -142,8 +142,8 @@ impl Drop for Controller {
 fn campaign_listener(socket: &Path) -> Result<UnixListener, DiskError> {
     let _ = fs::remove_file(socket);
     let listener = UnixListener::bind(socket).map_err(DiskError::of("listen at", socket))?;
-    let set = listener.set_nonblocking(true);
-    set.map_err(DiskError::of("listen at", socket))?;
+    let result = listener.set_nonblocking(true);
+    result.map_err(DiskError::of("listen at", socket))?;
     Ok(listener)
 }
 

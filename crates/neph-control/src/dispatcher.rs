@@ -18,20 +18,20 @@ use neph_agent::remote::{
 use neph_model::{AgentName, Order, OrderId, Span, Update, Wall};
 
 use crate::inbox::{Inbox, InboxError, SentOrder};
-pub(crate) use out::latest;
-use out::{OrderMessageContext, Out, Stage, fits, has_experiments};
+pub(crate) use out::latest_lease_end;
+use out::{OrderMessageContext, Out, Stage, has_experiments, is_result_of};
 use updates::completed_updates;
 
 /// Time for an agent to end a cancelled order, including a reconnection.
-const MAX_AFTER_CANCEL: Span = Span::from_secs(30);
+const CANCEL_TIMEOUT: Span = Span::from_secs(30);
 
 /// Time until an agent gets the confirmation that a result is stored. Orders and results of other
 /// agents come first.
-const CONFIRM_AFTER: Span = Span::from_secs(1);
+const CONFIRMATION_DELAY: Span = Span::from_secs(1);
 
 /// Maximum size of an order in bytes: a message contains its JSON as a string with escaped quotes
 /// and backslashes.
-const LONGEST_ORDER: usize = LONGEST_FRAME / 3;
+const MAX_ORDER_BYTES: usize = LONGEST_FRAME / 3;
 
 /// All orders that are out.
 #[derive(Debug)]
@@ -40,7 +40,7 @@ pub(crate) struct Dispatcher {
     signer: Signer,
     out: BTreeMap<OrderId, Out>,
     /// Agents that have connected since the last [`Self::send_due`]: their orders are due.
-    greeted: BTreeSet<AgentName>,
+    greeted_agents: BTreeSet<AgentName>,
     /// Time from a stored result until its confirmation is sent.
     confirm_after: Span,
     /// Time since the dispatcher's start, and wall-clock time, at the last [`Self::send_due`].
@@ -66,10 +66,10 @@ impl Dispatcher {
         });
         Ok(Self {
             out: out.collect(),
-            greeted: BTreeSet::new(),
+            greeted_agents: BTreeSet::new(),
             inbox,
             signer,
-            confirm_after: CONFIRM_AFTER,
+            confirm_after: CONFIRMATION_DELAY,
             now: Span::ZERO,
             wall: Wall::from_unix_nanos(0),
             part_bytes: PART_BYTES,
@@ -106,8 +106,8 @@ impl Dispatcher {
     pub(crate) fn submit(&mut self, agent: AgentName, order: Order) -> Result<OrderId, InboxError> {
         let sent = SentOrder { agent, order };
         let text = serde_json::to_vec(&sent).unwrap_or_default();
-        if text.is_empty() || text.len() > LONGEST_ORDER {
-            return Err(InboxError::TooLong(text.len(), LONGEST_ORDER));
+        if text.is_empty() || text.len() > MAX_ORDER_BYTES {
+            return Err(InboxError::TooLong(text.len(), MAX_ORDER_BYTES));
         }
         let id = OrderId::new();
         self.inbox.add(id, &text)?;
@@ -135,17 +135,17 @@ impl Dispatcher {
     }
 
     /// An agent that has not answered about a cancelled order in time.
-    pub(crate) fn unanswered(&self, now: Span) -> Option<&AgentName> {
+    pub(crate) fn overdue_agent(&self, now: Span) -> Option<&AgentName> {
         let is_late = |out: &&Out| {
             let is_open = !matches!(out.stage, Stage::Reported | Stage::Stored);
-            let cancelled = out.cancelled.filter(|_| is_open);
-            cancelled.is_some_and(|since| now - since > MAX_AFTER_CANCEL)
+            let cancelled = out.cancelled_at.filter(|_| is_open);
+            cancelled.is_some_and(|since| now - since > CANCEL_TIMEOUT)
         };
         self.out.values().find(is_late).map(|out| &out.agent)
     }
 
     /// Reports an agent that has disconnected during an order.
-    pub(crate) fn disconnected(&self, agent: &AgentName) {
+    pub(crate) fn report_disconnected(&self, agent: &AgentName) {
         let is_running = |out: &Out| out.agent == *agent && matches!(out.stage, Stage::Running);
         if self.out.values().any(is_running) {
             tracing::warn!(
@@ -156,7 +156,7 @@ impl Dispatcher {
     }
 
     /// The result of the order is stored, or is not needed.
-    pub(crate) fn stored(&mut self, id: OrderId) -> Result<(), InboxError> {
+    pub(crate) fn mark_stored(&mut self, id: OrderId) -> Result<(), InboxError> {
         if let Some(out) = self.out.get_mut(&id) {
             self.inbox.mark_stored(id)?;
             out.stage = Stage::Stored;
@@ -184,14 +184,14 @@ impl Dispatcher {
     ) -> Result<(), InboxError> {
         (self.now, self.wall) = (now, wall);
         self.inbox.sync()?;
-        let greeted = std::mem::take(&mut self.greeted);
+        let greeted_agents = std::mem::take(&mut self.greeted_agents);
         for (id, out) in &mut self.out {
-            if greeted.contains(&out.agent) {
+            if greeted_agents.contains(&out.agent) {
                 out.send_now();
             }
             // An order of another campaign waits until that campaign continues.
-            let is_meant = out.is_followed || matches!(out.stage, Stage::Stored);
-            if out.due > now || !is_meant {
+            let is_sendable = out.is_followed || matches!(out.stage, Stage::Stored);
+            if out.due > now || !is_sendable {
                 continue;
             }
             out.await_answer(now);
@@ -215,55 +215,55 @@ impl Dispatcher {
     }
 
     /// Processes a message of an agent; returns the updates.
-    pub(crate) fn received(
+    pub(crate) fn process_message(
         &mut self,
         agent: &AgentName,
         message: FromAgent,
     ) -> Result<Vec<(OrderId, Update)>, InboxError> {
         match message {
             FromAgent::Hello(_) => {
-                self.greeted.insert(agent.clone());
+                self.greeted_agents.insert(agent.clone());
                 Ok(Vec::new())
             }
             FromAgent::Progress { id, progress } => {
-                Ok(self.while_it_runs(agent, id, Update::Progress(progress)))
+                Ok(self.running_update(agent, id, Update::Progress(progress)))
             }
             FromAgent::Sample { id, sample } => {
-                Ok(self.while_it_runs(agent, id, Update::Sampled(sample)))
+                Ok(self.running_update(agent, id, Update::Sampled(sample)))
             }
-            FromAgent::State { id, state } => self.state(agent, id, state),
+            FromAgent::State { id, state } => self.process_state(agent, id, state),
             FromAgent::Beat(_) => Ok(Vec::new()),
-            FromAgent::Part(part) => self.part(agent, &part),
+            FromAgent::Part(part) => self.process_file_part(agent, &part),
         }
     }
 
     /// The order, if it is this agent's.
-    fn of(&mut self, agent: &AgentName, id: OrderId) -> Option<&mut Out> {
+    fn order_of(&mut self, agent: &AgentName, id: OrderId) -> Option<&mut Out> {
         let out = self.out.get_mut(&id).filter(|out| out.agent == *agent);
         self.rejected += u64::from(out.is_none());
         out
     }
 
     /// The update, if the order is this agent's and runs.
-    fn while_it_runs(
+    fn running_update(
         &mut self,
         agent: &AgentName,
         id: OrderId,
         update: Update,
     ) -> Vec<(OrderId, Update)> {
-        let out = self.of(agent, id);
+        let out = self.order_of(agent, id);
         let is_running = out.is_some_and(|out| matches!(out.stage, Stage::Running));
         is_running.then_some((id, update)).into_iter().collect()
     }
 
-    fn state(
+    fn process_state(
         &mut self,
         agent: &AgentName,
         id: OrderId,
         state: OrderState,
     ) -> Result<Vec<(OrderId, Update)>, InboxError> {
         let wall = self.wall;
-        let Some(out) = self.of(agent, id) else {
+        let Some(out) = self.order_of(agent, id) else {
             return Ok(Vec::new());
         };
         let mut updates = Vec::new();
@@ -272,7 +272,7 @@ impl Dispatcher {
                 if out.is_overdue(wall) {
                     return Ok(vec![(
                         id,
-                        out.lost("the agent reports it as under way after its lease"),
+                        out.mark_lost("the agent reports it as under way after its lease"),
                     )]);
                 }
                 out.stage = Stage::Running;
@@ -285,12 +285,12 @@ impl Dispatcher {
                 }
             }
             (Stage::Sent | Stage::Running, OrderState::Ended(ended)) => {
-                return self.ended(id, ended);
+                return self.process_end(id, ended);
             }
             // It had the order: a retransmission could carry it out a second time.
             (Stage::Running | Stage::Fetching { .. }, OrderState::Unknown)
             | (Stage::Sent | Stage::Running | Stage::Fetching { .. }, OrderState::Forgotten) => {
-                updates.push((id, out.lost("the agent has it no more")));
+                updates.push((id, out.mark_lost("the agent has it no more")));
             }
             (Stage::Stored, OrderState::Forgotten | OrderState::Unknown) => {
                 self.out.remove(&id);
@@ -302,7 +302,7 @@ impl Dispatcher {
         Ok(updates)
     }
 
-    fn ended(
+    fn process_end(
         &mut self,
         id: OrderId,
         ended: Box<Ended>,
@@ -310,10 +310,11 @@ impl Dispatcher {
         let Some(out) = self.out.get_mut(&id) else {
             return Ok(Vec::new());
         };
-        if !fits(&out.order, &ended) {
+        if !is_result_of(&out.order, &ended) {
             self.rejected += 1;
             let lost = out.is_overdue(self.wall);
-            let lost = lost.then(|| (id, out.lost("what the agent reports is no result of it")));
+            let reason = "what the agent reports is no result of it";
+            let lost = lost.then(|| (id, out.mark_lost(reason)));
             return Ok(lost.into_iter().collect());
         }
         let mut updates = Vec::new();
@@ -326,17 +327,17 @@ impl Dispatcher {
             file: 0,
             requested: None,
         };
-        out.cancelled = None;
+        out.cancelled_at = None;
         updates.extend(self.next_file(id)?);
         Ok(updates)
     }
 
-    fn part(
+    fn process_file_part(
         &mut self,
         agent: &AgentName,
         part: &Part,
     ) -> Result<Vec<(OrderId, Update)>, InboxError> {
-        let Some(out) = self.of(agent, part.id) else {
+        let Some(out) = self.order_of(agent, part.id) else {
             return Ok(Vec::new());
         };
         let Stage::Fetching { ended, file, .. } = &out.stage else {
@@ -346,22 +347,22 @@ impl Dispatcher {
         let Some(wanted) = wanted.filter(|_| part.file as usize == file_index) else {
             return Ok(Vec::new());
         };
-        let here = self.inbox.length_of(part.id, wanted.file)?;
-        if part.from != here {
+        let received_bytes = self.inbox.length_of(part.id, wanted.file)?;
+        if part.from != received_bytes {
             // Late or a duplicate.
             return Ok(Vec::new());
         }
-        if part.bytes.is_empty() || here + part.bytes.len() as u64 > wanted.bytes {
+        if part.bytes.is_empty() || received_bytes + part.bytes.len() as u64 > wanted.bytes {
             let reason = "its files are not as long as the agent reported";
             let lost = self
-                .of(agent, part.id)
-                .map(|out| (part.id, out.lost(reason)));
+                .order_of(agent, part.id)
+                .map(|out| (part.id, out.mark_lost(reason)));
             return Ok(lost.into_iter().collect());
         }
         self.inbox.append(part.id, wanted.file, &part.bytes)?;
         if let Some(out) = self.out.get_mut(&part.id) {
             // It answers: a large file may take long.
-            out.cancelled = None;
+            out.cancelled_at = None;
         }
         self.next_file(part.id)
     }
@@ -376,14 +377,14 @@ impl Dispatcher {
             return Ok(Vec::new());
         };
         while let Some(wanted) = ended.files.get(*file) {
-            let here = self.inbox.length_of(id, wanted.file)?;
-            if here < wanted.bytes {
+            let received_bytes = self.inbox.length_of(id, wanted.file)?;
+            if received_bytes < wanted.bytes {
                 return Ok(Vec::new());
             }
             if wanted.bytes == 0 {
                 self.inbox.append(id, wanted.file, &[])?;
             }
-            if here > wanted.bytes {
+            if received_bytes > wanted.bytes {
                 self.inbox.discard(id, wanted.file)?;
                 return Ok(Vec::new());
             }

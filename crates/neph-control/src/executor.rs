@@ -5,7 +5,7 @@
 
 mod adopt;
 mod campaign_reflectors;
-mod shares;
+mod order_parts;
 mod sites;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,17 +21,17 @@ use neph_sys::clock;
 
 use crate::dispatcher::Dispatcher;
 use crate::{Bus, FromBus, InboxError};
-pub(crate) use adopt::LATER;
+pub(crate) use adopt::RESUMED_LATER;
 pub use campaign_reflectors::AgentReflector;
 use campaign_reflectors::CampaignReflectors;
-use shares::{Running, Share};
+use order_parts::{AgentPart, RunningOrder};
 pub use sites::Sites;
 
 /// Time from sending orders to several sites to their common start: for transmission, name
 /// resolution and reaching the targets.
-const LEAD: Span = Span::from_secs(3);
+const START_LEAD: Span = Span::from_secs(3);
 /// Additional time per site, for signing and sending its order.
-const EACH: Span = Span::from_millis(2);
+const START_LEAD_PER_SITE: Span = Span::from_millis(2);
 /// How long the end waits until agents know what is stored; the next campaign notifies the rest.
 const CONFIRMATION_WAIT: Span = Span::from_secs(2);
 
@@ -54,12 +54,12 @@ pub struct AgentsExecutor<B: Bus> {
     /// How long the end waits until agents know what is stored.
     confirmation_wait: Span,
     next: Ticket,
-    running: BTreeMap<Ticket, Running>,
+    running: BTreeMap<Ticket, RunningOrder>,
     /// Ticket of each share.
-    of_share: BTreeMap<OrderId, Ticket>,
+    ticket_by_part: BTreeMap<OrderId, Ticket>,
     /// Reported experiments that are not stored yet, by the agent's order.
     unstored: BTreeMap<OrderId, BTreeSet<ExperimentId>>,
-    waiting: Vec<(Ticket, Update)>,
+    pending_updates: Vec<(Ticket, Update)>,
     reflectors: CampaignReflectors,
     /// Orders that wait for reflectors.
     pending_orders: Vec<(Ticket, Order)>,
@@ -71,8 +71,8 @@ impl<B: Bus> AgentsExecutor<B> {
     /// # Errors
     /// A disk operation failed.
     pub fn new(folder: &Path, sites: Sites, bus: B, signer: Signer) -> Result<Self, InboxError> {
-        let began = clock::raw();
-        let elapsed = move || Span::from_nanos(clock::raw().0 - began.0);
+        let start = clock::raw();
+        let elapsed = move || Span::from_nanos(clock::raw().0 - start.0);
         let dispatcher = Dispatcher::open(folder, signer)?;
         Ok(Self::with_time(
             dispatcher,
@@ -93,9 +93,9 @@ impl<B: Bus> AgentsExecutor<B> {
             confirmation_wait: CONFIRMATION_WAIT,
             next: Ticket(0),
             running: BTreeMap::new(),
-            of_share: BTreeMap::new(),
+            ticket_by_part: BTreeMap::new(),
             unstored: BTreeMap::new(),
-            waiting: Vec::new(),
+            pending_updates: Vec::new(),
         }
     }
 
@@ -106,30 +106,35 @@ impl<B: Bus> AgentsExecutor<B> {
 
     /// Cancels all open orders, including those of an earlier process, and discards their results.
     pub(crate) fn abandon(&mut self) -> Result<(), InboxError> {
-        let open: Vec<OrderId> = self.dispatcher.open_orders().map(|(id, _)| id).collect();
-        for id in open {
+        let open_ids: Vec<OrderId> = self.dispatcher.open_orders().map(|(id, _)| id).collect();
+        for id in open_ids {
             self.dispatcher.cancel(id);
-            self.dispatcher.stored(id)?;
+            self.dispatcher.mark_stored(id)?;
         }
         Ok(())
     }
 
-    fn ticket(&mut self) -> Ticket {
+    fn next_ticket(&mut self) -> Ticket {
         let ticket = self.next;
         self.next.0 += 1;
         ticket
     }
 
     /// Submits a share of an order.
-    fn share(&mut self, site: Option<&str>, order: Order, places: Vec<usize>) -> Share {
+    fn submit_part(
+        &mut self,
+        site: Option<&str>,
+        order: Order,
+        experiment_indices: Vec<usize>,
+    ) -> AgentPart {
         let agent = self.sites.agent_at(site);
         let submitted = agent.and_then(|agent| {
             let submitted = self.dispatcher.submit(agent, order);
             submitted.map_err(|error| OrderFailed::new("keep an order", error))
         });
-        Share {
+        AgentPart {
             id: submitted.as_ref().ok().copied(),
-            places,
+            experiment_indices,
             prepared: None,
             result: submitted.err().map(Err),
         }
@@ -137,7 +142,7 @@ impl<B: Bus> AgentsExecutor<B> {
 
     /// Sends an order to its agents.
     fn send(&mut self, ticket: Ticket, order: Order) {
-        let (mut experiments, mut targets, mut shares) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut experiments, mut targets, mut parts) = (Vec::new(), Vec::new(), Vec::new());
         if let Order::Experiments(orders) = order {
             targets.extend(
                 orders
@@ -147,55 +152,57 @@ impl<B: Bus> AgentsExecutor<B> {
             experiments.extend(orders.iter().map(|order| order.experiment.id));
             let mut by_site: BTreeMap<Option<String>, (Vec<usize>, Vec<_>)> = BTreeMap::new();
             for (index, order) in orders.into_iter().enumerate() {
-                let (places, of_site) = by_site.entry(order.site.clone()).or_default();
-                places.push(index);
-                of_site.push(order);
+                let (experiment_indices, site_orders) =
+                    by_site.entry(order.site.clone()).or_default();
+                experiment_indices.push(index);
+                site_orders.push(order);
             }
             let sites = i64::try_from(by_site.len()).unwrap_or(i64::MAX);
-            let start = (sites > 1).then(|| self.bus.now() + LEAD + EACH.times(sites));
-            for (site, (places, mut of_site)) in by_site {
-                for order in &mut of_site {
+            let lead = START_LEAD + START_LEAD_PER_SITE.times(sites);
+            let start = (sites > 1).then(|| self.bus.now() + lead);
+            for (site, (experiment_indices, mut site_orders)) in by_site {
+                for order in &mut site_orders {
                     order.start = start;
                 }
-                let order = Order::Experiments(of_site);
-                shares.push(self.share(site.as_deref(), order, places));
+                let order = Order::Experiments(site_orders);
+                parts.push(self.submit_part(site.as_deref(), order, experiment_indices));
             }
         } else {
             let site = order.site().map(str::to_owned);
-            shares.push(self.share(site.as_deref(), order, Vec::new()));
+            parts.push(self.submit_part(site.as_deref(), order, Vec::new()));
         }
-        let mut running = Running {
-            shares,
+        let mut running = RunningOrder {
+            parts,
             experiments,
             is_prepared: false,
             pending: Vec::new(),
             targets,
-            lost: BTreeMap::new(),
+            without_reflector: BTreeMap::new(),
         };
-        let lost = self.reflectors.not_ready();
-        lost.for_each(|lost| running.note_lost(&lost));
-        if let Some(result) = running.all_done() {
-            self.waiting.push((ticket, Update::Done(result)));
+        let lost_reflectors = self.reflectors.lost_reflectors();
+        lost_reflectors.for_each(|lost| running.mark_lost_reflector(&lost));
+        if let Some(result) = running.take_result() {
+            self.pending_updates.push((ticket, Update::Done(result)));
         } else {
             self.run(ticket, running);
         }
     }
 
     /// Registers an order for updates.
-    fn run(&mut self, ticket: Ticket, running: Running) {
-        let shares = running.shares.iter().filter_map(|share| share.id);
-        self.of_share.extend(shares.map(|id| (id, ticket)));
+    fn run(&mut self, ticket: Ticket, running: RunningOrder) {
+        let part_ids = running.parts.iter().filter_map(|part| part.id);
+        self.ticket_by_part.extend(part_ids.map(|id| (id, ticket)));
         self.running.insert(ticket, running);
     }
 
     /// Orders reflectors, and sends the orders that waited for them.
     fn send_held(&mut self) -> Result<(), InboxError> {
         let now = (self.elapsed.0)();
-        for (agent, order) in self.reflectors.due(now) {
+        for (agent, order) in self.reflectors.due_orders(now) {
             let id = self
                 .dispatcher
                 .submit(agent.clone(), Order::Reflector(order))?;
-            self.reflectors.ordered(&agent, id);
+            self.reflectors.set_ordered(&agent, id);
         }
         if !self.pending_orders.is_empty() && self.reflectors.is_ready(now) {
             for (ticket, order) in std::mem::take(&mut self.pending_orders) {
@@ -206,16 +213,20 @@ impl<B: Bus> AgentsExecutor<B> {
     }
 
     /// Processes an update of a reflector or of an order.
-    fn note(&mut self, id: OrderId, update: Update) -> Result<Vec<(Ticket, Update)>, InboxError> {
-        match self.reflectors.note(id, &update, (self.elapsed.0)()) {
-            None => self.join(id, update),
-            Some(noted) => {
-                if let Some(lost) = &noted.lost {
+    fn process_update(
+        &mut self,
+        id: OrderId,
+        update: Update,
+    ) -> Result<Vec<(Ticket, Update)>, InboxError> {
+        match self.reflectors.apply_update(id, &update, (self.elapsed.0)()) {
+            None => self.process_part_update(id, update),
+            Some(effect) => {
+                if let Some(lost_reflector) = &effect.lost_reflector {
                     let running = self.running.values_mut();
-                    running.for_each(|running| running.note_lost(lost));
+                    running.for_each(|running| running.mark_lost_reflector(lost_reflector));
                 }
-                if noted.is_over {
-                    self.dispatcher.stored(id)?;
+                if effect.is_over {
+                    self.dispatcher.mark_stored(id)?;
                 }
                 Ok(Vec::new())
             }
@@ -234,31 +245,35 @@ impl<B: Bus> AgentsExecutor<B> {
     }
 
     /// Processes an update of a share; returns the updates of its order.
-    fn join(&mut self, id: OrderId, update: Update) -> Result<Vec<(Ticket, Update)>, InboxError> {
-        let Some(ticket) = self.of_share.get(&id).copied() else {
+    fn process_part_update(
+        &mut self,
+        id: OrderId,
+        update: Update,
+    ) -> Result<Vec<(Ticket, Update)>, InboxError> {
+        let Some(ticket) = self.ticket_by_part.get(&id).copied() else {
             return Ok(Vec::new());
         };
         let Some(running) = self.running.get_mut(&ticket) else {
             return Ok(Vec::new());
         };
         let mut updates = Vec::new();
-        let mut shares = running.shares.iter_mut();
-        if let Some(share) = shares.find(|share| share.id == Some(id)) {
+        let mut parts = running.parts.iter_mut();
+        if let Some(part) = parts.find(|part| part.id == Some(id)) {
             // Progress of one share has no meaning before all are prepared.
             let is_early = matches!(update, Update::Progress(_))
                 && !running.is_prepared
                 && !running.experiments.is_empty();
             running
                 .pending
-                .extend(share.note(update).filter(|_| !is_early));
+                .extend(part.apply_update(update).filter(|_| !is_early));
         }
-        if let Some(prepared) = running.all_prepared() {
+        if let Some(prepared) = running.take_prepared() {
             updates.push((ticket, Update::Prepared(prepared)));
         }
         if running.is_prepared || running.experiments.is_empty() {
             updates.extend(running.pending.drain(..).map(|update| (ticket, update)));
         }
-        if let Some(result) = running.all_done() {
+        if let Some(result) = running.take_result() {
             updates.push((ticket, Update::Done(result)));
             if let Some(running) = self.running.remove(&ticket) {
                 self.await_storage(&running)?;
@@ -268,17 +283,17 @@ impl<B: Bus> AgentsExecutor<B> {
     }
 
     /// Keeps results of experiments until they are stored; other results are already complete.
-    fn await_storage(&mut self, running: &Running) -> Result<(), InboxError> {
-        for share in &running.shares {
-            let Some(id) = share.id else { continue };
-            self.of_share.remove(&id);
-            let of_share = share
-                .places
+    fn await_storage(&mut self, running: &RunningOrder) -> Result<(), InboxError> {
+        for part in &running.parts {
+            let Some(id) = part.id else { continue };
+            self.ticket_by_part.remove(&id);
+            let part_experiments = part
+                .experiment_indices
                 .iter()
                 .filter_map(|index| running.experiments.get(*index));
-            let experiments: BTreeSet<ExperimentId> = of_share.copied().collect();
+            let experiments: BTreeSet<ExperimentId> = part_experiments.copied().collect();
             if experiments.is_empty() {
-                self.dispatcher.stored(id)?;
+                self.dispatcher.mark_stored(id)?;
             } else {
                 self.unstored.insert(id, experiments);
             }
@@ -300,9 +315,9 @@ impl<B: Bus> Drop for AgentsExecutor<B> {
             self.dispatcher.cancel(id);
         }
         self.dispatcher.confirm_now();
-        let until = (self.elapsed.0)() + self.confirmation_wait;
-        while (self.dispatcher.has_confirmations() || self.reflectors.is_under_way())
-            && (self.elapsed.0)() < until
+        let deadline = (self.elapsed.0)() + self.confirmation_wait;
+        while (self.dispatcher.has_confirmations() || self.reflectors.has_orders())
+            && (self.elapsed.0)() < deadline
         {
             if self.poll(Span::from_millis(20)).is_err() {
                 return;
@@ -313,7 +328,7 @@ impl<B: Bus> Drop for AgentsExecutor<B> {
 
 impl<B: Bus> Executor for AgentsExecutor<B> {
     fn submit(&mut self, order: Order) -> Ticket {
-        let ticket = self.ticket();
+        let ticket = self.next_ticket();
         if self.reflectors.is_ready((self.elapsed.0)()) {
             self.send(ticket, order);
         } else {
@@ -325,31 +340,31 @@ impl<B: Bus> Executor for AgentsExecutor<B> {
 
     fn poll(&mut self, patience: Span) -> Result<Vec<(Ticket, Update)>, ExecutorLost> {
         self.send_held()?;
-        let mut updates = std::mem::take(&mut self.waiting);
+        let mut updates = std::mem::take(&mut self.pending_updates);
         self.send_due()?;
         let patience = updates.first().map_or(patience, |_| Span::ZERO);
         for from_bus in self.bus.receive(patience) {
             let (agent, message) = match from_bus {
                 FromBus::Message(agent, message) => (agent, message),
                 FromBus::Gone(agent) => {
-                    self.dispatcher.disconnected(&agent);
+                    self.dispatcher.report_disconnected(&agent);
                     continue;
                 }
                 FromBus::Refused(reason) => return Err(ExecutorLost(reason)),
             };
-            for (id, update) in self.dispatcher.received(&agent, message)? {
-                updates.extend(self.note(id, update)?);
+            for (id, update) in self.dispatcher.process_message(&agent, message)? {
+                updates.extend(self.process_update(id, update)?);
             }
         }
         self.send_due()?;
-        if let Some(reason) = self.reflectors.refused() {
+        if let Some(reason) = self.reflectors.refusal() {
             return Err(ExecutorLost(reason.to_owned()));
         }
         // Reports come first.
-        let silent = self.dispatcher.unanswered((self.elapsed.0)());
-        match silent.filter(|_| updates.is_empty()) {
+        let silent_agent = self.dispatcher.overdue_agent((self.elapsed.0)());
+        match silent_agent.filter(|_| updates.is_empty()) {
             Some(agent) => Err(ExecutorLost(format!(
-                "agent {agent} does not answer{LATER}"
+                "agent {agent} does not answer{RESUMED_LATER}"
             ))),
             None => Ok(updates),
         }
@@ -364,8 +379,8 @@ impl<B: Bus> Executor for AgentsExecutor<B> {
         let Some(running) = self.running.get(&ticket) else {
             return;
         };
-        for share in running.shares.iter().filter(|share| share.result.is_none()) {
-            if let Some(id) = share.id {
+        for part in running.parts.iter().filter(|part| part.result.is_none()) {
+            if let Some(id) = part.id {
                 self.dispatcher.cancel(id);
             }
         }
@@ -376,16 +391,16 @@ impl<B: Bus> Executor for AgentsExecutor<B> {
     }
 
     fn stored(&mut self, experiment: ExperimentId) -> Result<(), ExecutorLost> {
-        let mut complete = Vec::new();
+        let mut complete_ids = Vec::new();
         for (id, experiments) in &mut self.unstored {
             experiments.remove(&experiment);
             if experiments.is_empty() {
-                complete.push(*id);
+                complete_ids.push(*id);
             }
         }
-        for id in complete {
+        for id in complete_ids {
             self.unstored.remove(&id);
-            self.dispatcher.stored(id)?;
+            self.dispatcher.mark_stored(id)?;
         }
         self.send_due()?;
         Ok(())

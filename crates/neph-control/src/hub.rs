@@ -19,9 +19,9 @@ use crate::now::now;
 use crate::{Bus, FromBus, NotConnected};
 
 /// Maximum number of messages that wait for an agent.
-const TO_AGENT: usize = 64;
+const MAX_PENDING_FOR_AGENT: usize = 64;
 /// Maximum number of messages that wait for a campaign, from all its agents.
-const TO_CAMPAIGN: usize = 16_384;
+const MAX_PENDING_FOR_CAMPAIGN: usize = 16_384;
 
 /// A connected agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -125,13 +125,13 @@ impl Hub {
         agents: &BTreeSet<AgentName>,
     ) -> Result<HubBus, AgentName> {
         let mut inner = self.lock();
-        if let Some(busy) = agents
+        if let Some(busy_agent) = agents
             .iter()
             .find(|agent| inner.claims.contains_key(*agent))
         {
-            return Err(busy.clone());
+            return Err(busy_agent.clone());
         }
-        let (sender, from) = sync_channel(TO_CAMPAIGN);
+        let (sender, from) = sync_channel(MAX_PENDING_FOR_CAMPAIGN);
         for agent in agents {
             let hello = inner
                 .agents
@@ -157,7 +157,7 @@ impl Hub {
     /// An agent has connected. Returns the number of the connection, and the queue of messages to
     /// the agent.
     pub(crate) fn connected(&self, agent: &AgentName, now: Wall) -> (u64, mpsc::Receiver<ToAgent>) {
-        let (to, queue) = mpsc::channel(TO_AGENT);
+        let (to, queue) = mpsc::channel(MAX_PENDING_FOR_AGENT);
         let mut inner = self.lock();
         inner.connections += 1;
         let number = inner.connections;
@@ -185,7 +185,7 @@ impl Hub {
     }
 
     /// Processes a message of an agent; `None` is a heartbeat.
-    pub(crate) fn received(&self, agent: &AgentName, message: Option<FromAgent>, now: Wall) {
+    pub(crate) fn process_message(&self, agent: &AgentName, message: Option<FromAgent>, now: Wall) {
         let mut inner = self.lock();
         let Inner {
             agents, histories, ..
@@ -196,7 +196,7 @@ impl Hub {
                 histories
                     .entry(agent.clone())
                     .or_default()
-                    .received(message, now);
+                    .record_received(message, now);
             }
             if let Some(FromAgent::Beat(beat)) = &message {
                 connected.presence.running = beat.running;
@@ -293,7 +293,7 @@ impl Bus for HubBus {
         histories
             .entry(to.clone())
             .or_default()
-            .sent(&message, now());
+            .record_sent(&message, now());
         connected
             .to
             .try_send(message)

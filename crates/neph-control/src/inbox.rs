@@ -72,7 +72,7 @@ impl Inbox {
         fs::create_dir_all(folder).map_err(DiskError::of("make the folder", folder))?;
         let lock = FolderLock::take(folder)?;
         let lock = lock.ok_or_else(|| InboxError::InUse(folder.to_owned()))?;
-        let (log, left) = OrdersLog::open(folder)?;
+        let (log, earlier) = OrdersLog::open(folder)?;
         let mut inbox = Self {
             folder: folder.to_owned(),
             log,
@@ -81,9 +81,9 @@ impl Inbox {
         };
         // Files are not synced: after a power failure one may have the right length but wrong
         // contents. The agent has its files until their order is stored.
-        let wanted = left.orders.iter().filter(|order| !order.is_stored);
-        let wanted: BTreeSet<OrderId> = wanted
-            .filter(|_| left.is_same_boot)
+        let open_ids = earlier.orders.iter().filter(|order| !order.is_stored);
+        let open_ids: BTreeSet<OrderId> = open_ids
+            .filter(|_| earlier.is_same_boot)
             .map(|order| order.id)
             .collect();
         for entry in fs::read_dir(folder).map_err(DiskError::of("list", folder))? {
@@ -92,13 +92,13 @@ impl Inbox {
             let Some(id) = name.to_str().and_then(|name| name.parse().ok()) else {
                 continue;
             };
-            if wanted.contains(&id) {
+            if open_ids.contains(&id) {
                 inbox.folders.insert(id);
             } else {
                 remove_folder(&entry.path())?;
             }
         }
-        Ok((inbox, left.orders))
+        Ok((inbox, earlier.orders))
     }
 
     /// The folder of an order, with the journals of its result.

@@ -22,7 +22,7 @@ mod reception;
 mod registry;
 mod schedule;
 mod server;
-mod turning;
+mod loop_control;
 
 pub use agent_history::{AgentHistory, ClockReading, SeenOrder, SeenState};
 pub use authority::AuthorityError;
@@ -39,7 +39,9 @@ pub use inbox::InboxError;
 pub use monitor::{ControllerStatus, Monitor};
 pub use nats::{NatsError, NatsFiles, NatsLink, write_nats_config};
 pub use operator_port::{OperatorError, OperatorPort};
-pub use registry::{EnrolledAgent, Holder, INVITATION, Registry, RegistryError, controller_id};
+pub use registry::{
+    EnrolledAgent, Holder, INVITATION_LIFETIME, Registry, RegistryError, controller_id,
+};
 pub use schedule::{
     Book, BookError, CampaignFinder, Due, Entry, FoundCampaign, Missed, Outcome, Runner,
     RunnerFolder, SHORTEST_INTERVAL, Schedule,

@@ -25,13 +25,13 @@ use tokio_tungstenite::tungstenite::{Error, Message};
 use crate::now::now;
 
 /// Maximum size of a WebSocket message in bytes.
-pub(crate) const PIECE: usize = 64 << 10;
+pub(crate) const MAX_MESSAGE_BYTES: usize = 64 << 10;
 /// Timeout of a connection.
-const CONNECT: Duration = Duration::from_secs(10);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Time without a heartbeat until the controller counts as disconnected.
-pub(crate) const SILENCE: Duration = Duration::from_secs(15);
+pub(crate) const SILENCE_TIMEOUT: Duration = Duration::from_secs(15);
 /// Maximum clock offset of the controller, ns: about 30 years.
-const FURTHEST: i64 = 1_000_000_000_000_000_000;
+const MAX_CLOCK_OFFSET: i64 = 1_000_000_000_000_000_000;
 
 /// Why an operator cannot use the controller.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -73,7 +73,7 @@ impl ControllerClock {
             return false;
         };
         let offset = i64::from_le_bytes(bytes).saturating_sub(now().unix_nanos());
-        let offset = offset.clamp(-FURTHEST, FURTHEST);
+        let offset = offset.clamp(-MAX_CLOCK_OFFSET, MAX_CLOCK_OFFSET);
         self.0.store(offset, Ordering::Relaxed);
         true
     }
@@ -115,22 +115,22 @@ impl OperatorPort {
         let failed = |why: std::io::Error| self.unreachable(&why);
         let mut builder = tokio::runtime::Builder::new_current_thread();
         let runtime = builder.enable_all().build().map_err(failed)?;
-        let (ours, theirs) = UnixStream::pair().map_err(failed)?;
-        theirs.set_nonblocking(true).map_err(failed)?;
+        let (local_end, remote_end) = UnixStream::pair().map_err(failed)?;
+        remote_end.set_nonblocking(true).map_err(failed)?;
         let (ready, is_ready) = sync_channel(1);
         let (port, clock) = (self.clone(), ControllerClock::default());
-        let known = clock.clone();
+        let clock_writer = clock.clone();
         let thread = std::thread::Builder::new().name("controller".to_owned());
         let work = async move {
-            match port.open(&known).await {
-                Ok(socket) => carry(socket, theirs, &known, &ready).await,
+            match port.open(&clock_writer).await {
+                Ok(socket) => carry(socket, remote_end, &clock_writer, &ready).await,
                 Err(error) => drop(ready.send(Err(error))),
             }
         };
         let spawned = thread.spawn(move || runtime.block_on(work));
         spawned.map_err(failed)?;
         match is_ready.recv() {
-            Ok(Ok(())) => Ok((ours, clock)),
+            Ok(Ok(())) => Ok((local_end, clock)),
             Ok(Err(error)) => Err(error),
             Err(_) => Err(self.unreachable(&"it closed the connection")),
         }
@@ -151,8 +151,8 @@ impl OperatorPort {
                 }
             }
         };
-        let opened = timeout(CONNECT, opening).await;
-        opened.unwrap_or_else(|_| Err(self.unreachable(&"it does not answer")))
+        let result = timeout(CONNECT_TIMEOUT, opening).await;
+        result.unwrap_or_else(|_| Err(self.unreachable(&"it does not answer")))
     }
 
     async fn dial(&self) -> Result<Socket, OperatorError> {
@@ -175,8 +175,8 @@ impl OperatorPort {
         let stream = TlsConnector::from(tls).connect(name, stream).await;
         let stream = stream.map_err(|error| self.unreachable(&error))?;
         let mut config = WebSocketConfig::default();
-        config.max_message_size = Some(PIECE);
-        config.max_frame_size = Some(PIECE);
+        config.max_message_size = Some(MAX_MESSAGE_BYTES);
+        config.max_frame_size = Some(MAX_MESSAGE_BYTES);
         let url = format!("wss://{CONTROLLER_NAME}{}", operator_path());
         let opened = tokio_tungstenite::client_async_with_config(url, stream, Some(config)).await;
         match opened {
@@ -221,11 +221,11 @@ async fn carry(
     };
     let _ = ready.send(Ok(()));
     let (mut sink, mut messages) = socket.split();
-    let (mut reading, mut writing) = stream.into_split();
+    let (mut reader, mut writer) = stream.into_split();
     let incoming = async {
-        while let Ok(Some(Ok(message))) = timeout(SILENCE, messages.next()).await {
-            let taken = match message {
-                Message::Binary(bytes) => writing.write_all(&bytes).await,
+        while let Ok(Some(Ok(message))) = timeout(SILENCE_TIMEOUT, messages.next()).await {
+            let result = match message {
+                Message::Binary(bytes) => writer.write_all(&bytes).await,
                 Message::Ping(payload) => {
                     clock.read(&payload);
                     Ok(())
@@ -233,15 +233,15 @@ async fn carry(
                 Message::Close(_) => return,
                 _ => Ok(()),
             };
-            if taken.is_err() {
+            if result.is_err() {
                 return;
             }
         }
     };
     let outgoing = async {
-        let mut piece = vec![0; PIECE];
+        let mut piece = vec![0; MAX_MESSAGE_BYTES];
         loop {
-            let count = match reading.read(&mut piece).await {
+            let count = match reader.read(&mut piece).await {
                 Ok(0) | Err(_) => return,
                 Ok(count) => count,
             };

@@ -21,21 +21,21 @@ pub(crate) fn receive(hub: &Hub, agent: &AgentName, bytes: &[u8], now: Wall) -> 
     match decode_from_agent(bytes) {
         Ok(FromAgent::Beat(beat)) => {
             let sent = beat.sent;
-            hub.received(agent, Some(FromAgent::Beat(beat)), now);
+            hub.process_message(agent, Some(FromAgent::Beat(beat)), now);
             Reception::Answer(ToAgent::Beat {
                 sent,
                 received: now,
             })
         }
         Ok(FromAgent::Hello(hello)) if hello.protocol != PROTOCOL => {
-            let theirs = hello.protocol;
+            let agent_protocol = hello.protocol;
             tracing::warn!(
-                "agent {agent} is refused: it uses protocol version {theirs}, this controller {PROTOCOL}; run the same version of neph at both"
+                "agent {agent} is refused: it uses protocol version {agent_protocol}, this controller {PROTOCOL}; run the same version of neph at both"
             );
             Reception::CutOff
         }
         Ok(message) => {
-            hub.received(agent, Some(message), now);
+            hub.process_message(agent, Some(message), now);
             Reception::Taken
         }
         Err(error) => {

@@ -51,7 +51,7 @@ fn revoke_command(role: Role, name: &AgentName) -> String {
 /// An open invitation; the secret is not stored.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Open {
+struct OpenInvitation {
     name: AgentName,
     #[serde(default)]
     role: Role,
@@ -94,7 +94,7 @@ impl Holder {
 
 /// The folders of a role: its holders, and the files that map a certificate to its holder.
 /// Thousands may connect at the same time.
-const fn folders(role: Role) -> (&'static str, &'static str) {
+const fn role_folders(role: Role) -> (&'static str, &'static str) {
     match role {
         Role::Agent => ("agents", "certificates"),
         Role::Operator => ("operators", "operator-certificates"),
@@ -109,10 +109,10 @@ pub struct Registry {
 }
 
 /// Suffix of each agent's NATS user.
-const BUS_END: &str = ".bus.neph";
+const BUS_USER_SUFFIX: &str = ".bus.neph";
 
 /// Validity of an invitation.
-pub const INVITATION: Span = Span::from_secs(3600);
+pub const INVITATION_LIFETIME: Span = Span::from_secs(3600);
 
 impl Registry {
     /// Opens the registry in `folder`, which is created with access for its owner only.
@@ -150,14 +150,14 @@ impl Registry {
     }
 
     fn path_of(&self, holder: &Holder) -> PathBuf {
-        let (folder, _) = folders(holder.role);
+        let (folder, _) = role_folders(holder.role);
         self.folder
             .join(folder)
             .join(format!("{}.json", holder.name))
     }
 
     fn certificate_path(&self, role: Role, fingerprint: &str) -> PathBuf {
-        let (_, folder) = folders(role);
+        let (_, folder) = role_folders(role);
         self.folder.join(folder).join(format!("{fingerprint}.json"))
     }
 
@@ -205,10 +205,10 @@ impl Registry {
             return Err(RegistryError::NameTaken(role, name));
         }
         let secret = BASE64_URL_SAFE_NO_PAD.encode(random);
-        let open = Open {
+        let open = OpenInvitation {
             name: name.clone(),
             role,
-            expires: now + INVITATION,
+            expires: now + INVITATION_LIFETIME,
         };
         write_json(&self.invitation_path(&secret), &open)?;
         Ok(Invitation {
@@ -230,22 +230,22 @@ impl Registry {
         now: Wall,
     ) -> Result<(Holder, String), RegistryError> {
         let path = self.invitation_path(&requested.secret);
-        let open: Option<Open> = read_json(&path).ok().flatten();
+        let open: Option<OpenInvitation> = read_json(&path).ok().flatten();
         let open = open.ok_or(RegistryError::Void)?;
         // Of two concurrent requests only one can remove it.
         fs::remove_file(&path).map_err(|_| RegistryError::Void)?;
         if now > open.expires {
             return Err(RegistryError::Void);
         }
-        let Open { name, role, .. } = open;
+        let OpenInvitation { name, role, .. } = open;
         let holder = Holder { role, name };
         if self.path_of(&holder).exists() {
             return Err(RegistryError::NameTaken(role, holder.name));
         }
         let key = BASE64_STANDARD.decode(&requested.public_key);
-        let key = key.map_err(|error| AuthorityError::Wrong(error.to_string()))?;
+        let key = key.map_err(|error| AuthorityError::Invalid(error.to_string()))?;
         let bus_user = match role {
-            Role::Agent => format!("{}{BUS_END}", &hex(&Sha256::digest(&key))[..32]),
+            Role::Agent => format!("{}{BUS_USER_SUFFIX}", &hex(&Sha256::digest(&key))[..32]),
             Role::Operator => String::new(),
         };
         let mut names = vec![
@@ -313,7 +313,7 @@ impl Registry {
     /// # Errors
     /// A disk operation failed.
     pub fn agents(&self) -> Result<Vec<(AgentName, EnrolledAgent)>, RegistryError> {
-        self.enrolled(Role::Agent)
+        self.list_enrolled(Role::Agent)
     }
 
     /// All enrolled operators, by name.
@@ -321,11 +321,11 @@ impl Registry {
     /// # Errors
     /// A disk operation failed.
     pub fn operators(&self) -> Result<Vec<(AgentName, EnrolledAgent)>, RegistryError> {
-        self.enrolled(Role::Operator)
+        self.list_enrolled(Role::Operator)
     }
 
-    fn enrolled(&self, role: Role) -> Result<Vec<(AgentName, EnrolledAgent)>, RegistryError> {
-        let folder = self.folder.join(folders(role).0);
+    fn list_enrolled(&self, role: Role) -> Result<Vec<(AgentName, EnrolledAgent)>, RegistryError> {
+        let folder = self.folder.join(role_folders(role).0);
         let mut agents = Vec::new();
         for entry in fs::read_dir(&folder).map_err(DiskError::of("list", &folder))? {
             let path = entry.map_err(DiskError::of("list", &folder))?.path();

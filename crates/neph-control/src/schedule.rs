@@ -17,7 +17,7 @@ pub use program::RunnerFolder;
 pub use runner::{CampaignFinder, FoundCampaign, Runner};
 
 /// Maximum delay of a run that is on time; the controller checks every second.
-const ON_TIME: Span = Span::from_secs(30);
+const MAX_DELAY: Span = Span::from_secs(30);
 
 /// The shortest interval of a schedule.
 pub const SHORTEST_INTERVAL: Span = Span::from_secs(10);
@@ -84,7 +84,7 @@ impl Schedule {
         let at = |step: i64| first + Span::from_nanos(period.saturating_mul(step));
         let last = at(steps);
         let late = now.unix_nanos().saturating_sub(last.unix_nanos());
-        let is_on_time = late <= ON_TIME.nanos();
+        let is_on_time = late <= MAX_DELAY.nanos();
         let missed = if is_on_time { steps } else { steps + 1 };
         Due {
             missed: (missed > 0).then(|| Missed {

@@ -35,25 +35,25 @@ use crate::now::now;
 use crate::operator_port::operator_path;
 use crate::reception::{Reception, receive};
 use crate::registry::{Holder, Registry};
-use operators::{OPERATORS, operator};
+use operators::{MAX_OPERATORS, operator};
 
 /// Timeout until a peer is identified.
-const HANDSHAKE: Duration = Duration::from_secs(10);
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 /// Interval of pings to an agent and of checks for its revocation.
-const BEAT: Duration = Duration::from_secs(3);
+const PING_INTERVAL: Duration = Duration::from_secs(3);
 /// Intervals without an answer until an agent counts as disconnected.
-const SILENT_BEATS: u32 = 5;
+const MAX_UNANSWERED_PINGS: u32 = 5;
 /// Interval of the pulse of the connections' thread.
-const TURN: Duration = Duration::from_secs(1);
+const PULSE_INTERVAL: Duration = Duration::from_secs(1);
 /// Maximum number of connections; larger fleets use NATS.
-const CONNECTIONS: usize = 8192;
+const MAX_CONNECTIONS: usize = 8192;
 /// Buffer of a request in bytes: the minimum of hyper is 8 KiB.
-const REQUEST: usize = 16 << 10;
+const REQUEST_BUFFER_BYTES: usize = 16 << 10;
 /// Buffers of an agent's connection, bytes each. Thousands of agents are mostly idle, and a
 /// connection with default buffers takes 145 KiB.
-const BUFFER: usize = 4 << 10;
+const BUFFER_BYTES: usize = 4 << 10;
 /// Maximum size of an enrolment message in bytes.
-const LONGEST_ENROLMENT: usize = 4096;
+const MAX_ENROLMENT_BYTES: usize = 4096;
 
 /// Why the server could not be started.
 #[derive(Debug, thiserror::Error)]
@@ -89,14 +89,14 @@ struct ServerState {
 
 /// An authenticated peer, and its certificate (DER).
 #[derive(Clone)]
-struct Proved {
+struct AuthenticatedPeer {
     holder: Holder,
     certificate: Arc<[u8]>,
 }
 
 impl ServerState {
     /// Whether a connected peer was revoked; logs it.
-    fn is_revoked(&self, peer: &Proved) -> bool {
+    fn is_revoked(&self, peer: &AuthenticatedPeer) -> bool {
         let Holder { role, name } = &peer.holder;
         let is_revoked = self.registry.is_revoked(&peer.holder, &peer.certificate);
         if is_revoked {
@@ -121,20 +121,20 @@ impl Server {
         let (stop, stopped) = oneshot::channel();
         let mut builder = tokio::runtime::Builder::new_current_thread();
         let runtime = builder.enable_all().build().map_err(ServerError::Thread)?;
-        let operators = Arc::new(Semaphore::new(OPERATORS));
+        let operators = Arc::new(Semaphore::new(MAX_OPERATORS));
         let shared = ServerState {
             registry,
             hub,
             operators,
         };
         let pulse = Pulse::new("controller");
-        let turning = pulse.clone();
+        let thread_pulse = pulse.clone();
         let thread = std::thread::Builder::new().name("controller".to_owned());
         let thread = thread.spawn(move || {
             runtime.block_on(async {
                 tokio::select! {
                     () = accept(listener, tls, shared) => {}
-                    () = turn(&turning) => {}
+                    () = pulse_regularly(&thread_pulse) => {}
                     _ = stopped => {}
                 }
             });
@@ -170,10 +170,10 @@ impl Drop for Server {
 }
 
 /// Pulses while the thread has time for its tasks.
-async fn turn(pulse: &Pulse) {
+async fn pulse_regularly(pulse: &Pulse) {
     loop {
         pulse.beat();
-        tokio::time::sleep(TURN).await;
+        tokio::time::sleep(PULSE_INTERVAL).await;
     }
 }
 
@@ -183,9 +183,9 @@ async fn accept(listener: TcpListener, tls: Arc<ServerConfig>, shared: ServerSta
         Err(error) => return tracing::error!("cannot listen: {error}"),
     };
     let acceptor = TlsAcceptor::from(tls);
-    let places = Arc::new(Semaphore::new(CONNECTIONS));
+    let connection_slots = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     loop {
-        let Ok(permit) = Arc::clone(&places).acquire_owned().await else {
+        let Ok(permit) = Arc::clone(&connection_slots).acquire_owned().await else {
             return;
         };
         match listener.accept().await {
@@ -212,7 +212,7 @@ async fn connection(
     shared: ServerState,
 ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
     stream.set_nodelay(true)?;
-    let stream = timeout(HANDSHAKE, acceptor.accept(stream)).await??;
+    let stream = timeout(HANDSHAKE_TIMEOUT, acceptor.accept(stream)).await??;
     let chain = stream.get_ref().1.peer_certificates();
     let certificate: Option<Arc<[u8]>> = chain
         .and_then(|chain| chain.first())
@@ -220,7 +220,7 @@ async fn connection(
     let proved = match certificate {
         Some(certificate) => {
             let certificate_holder = shared.registry.holder_of(&certificate)?;
-            certificate_holder.map(|holder| Proved {
+            certificate_holder.map(|holder| AuthenticatedPeer {
                 holder,
                 certificate,
             })
@@ -237,8 +237,8 @@ async fn connection(
     let mut builder = hyper::server::conn::http1::Builder::new();
     let timer = hyper_util::rt::TokioTimer::new();
     // An unauthenticated peer gets little memory.
-    let builder = builder.timer(timer).header_read_timeout(HANDSHAKE);
-    let builder = builder.max_buf_size(REQUEST);
+    let builder = builder.timer(timer).header_read_timeout(HANDSHAKE_TIMEOUT);
+    let builder = builder.max_buf_size(REQUEST_BUFFER_BYTES);
     let service = TowerToHyperService::new(router);
     let served = builder.serve_connection(TokioIo::new(stream), service);
     Ok(served.with_upgrades().await?)
@@ -253,7 +253,7 @@ async fn health() -> Response {
 
 async fn agent(
     Extension(shared): Extension<ServerState>,
-    Extension(proved): Extension<Option<Proved>>,
+    Extension(proved): Extension<Option<AuthenticatedPeer>>,
     upgrade: WebSocketUpgrade,
 ) -> Response {
     let Some(proved) = proved else {
@@ -267,20 +267,20 @@ async fn agent(
     upgrade
         .max_message_size(LONGEST_FRAME)
         .max_frame_size(LONGEST_FRAME)
-        .read_buffer_size(BUFFER)
-        .write_buffer_size(BUFFER)
+        .read_buffer_size(BUFFER_BYTES)
+        .write_buffer_size(BUFFER_BYTES)
         .on_upgrade(move |socket| serve(socket, shared, proved))
 }
 
 /// Carries messages of one agent until it disconnects or is revoked.
-async fn serve(mut socket: WebSocket, shared: ServerState, proved: Proved) {
+async fn serve(mut socket: WebSocket, shared: ServerState, proved: AuthenticatedPeer) {
     let name = proved.holder.name.clone();
     let (number, mut queue) = shared.hub.connected(&name, now());
-    let mut beat = interval(BEAT);
+    let mut beat = interval(PING_INTERVAL);
     beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut silent = 0;
     loop {
-        let goes_on = tokio::select! {
+        let should_continue = tokio::select! {
             message = queue.recv() => match message {
                 Some(message) => answer(&mut socket, &message).await,
                 // A later connection has replaced it.
@@ -292,12 +292,12 @@ async fn serve(mut socket: WebSocket, shared: ServerState, proved: Proved) {
             }
             _ = beat.tick() => {
                 silent += 1;
-                silent <= SILENT_BEATS
+                silent <= MAX_UNANSWERED_PINGS
                     && !shared.is_revoked(&proved)
                     && send(&mut socket, Message::Ping(Vec::new().into())).await
             }
         };
-        if !goes_on {
+        if !should_continue {
             break;
         }
     }
@@ -315,7 +315,7 @@ async fn take(
         Some(Ok(Message::Binary(bytes))) => bytes,
         Some(Ok(Message::Close(_)) | Err(_)) | None => return false,
         Some(Ok(_)) => {
-            shared.hub.received(name, None, now());
+            shared.hub.process_message(name, None, now());
             return true;
         }
     };
@@ -339,19 +339,19 @@ async fn answer(socket: &mut WebSocket, message: &ToAgent) -> bool {
 
 /// Sends; returns false if the agent accepts nothing in time.
 async fn send(socket: &mut WebSocket, message: Message) -> bool {
-    let sent = timeout(BEAT * SILENT_BEATS, socket.send(message)).await;
+    let sent = timeout(PING_INTERVAL * MAX_UNANSWERED_PINGS, socket.send(message)).await;
     matches!(sent, Ok(Ok(())))
 }
 
 async fn enrol(Extension(shared): Extension<ServerState>, upgrade: WebSocketUpgrade) -> Response {
     upgrade
-        .max_message_size(LONGEST_ENROLMENT)
-        .max_frame_size(LONGEST_ENROLMENT)
+        .max_message_size(MAX_ENROLMENT_BYTES)
+        .max_frame_size(MAX_ENROLMENT_BYTES)
         .on_upgrade(move |socket| redeem(socket, shared))
 }
 
 async fn redeem(mut socket: WebSocket, shared: ServerState) {
-    let Ok(Some(Ok(Message::Text(text)))) = timeout(HANDSHAKE, socket.recv()).await else {
+    let Ok(Some(Ok(Message::Text(text)))) = timeout(HANDSHAKE_TIMEOUT, socket.recv()).await else {
         return;
     };
     let enrolled = match serde_json::from_str(&text) {

@@ -229,7 +229,7 @@ fn runner_folder(folder: &Path) -> Result<RunnerFolder, Failure> {
 
 /// Starts due runs. Disk errors are reported, and the run is retried later: agents stay connected.
 fn turn(runner: &mut Runner) {
-    match runner.turn(now()) {
+    match runner.step(now()) {
         Ok(events) => {
             for event in events {
                 output::say(&format!("neph control: {event}"));

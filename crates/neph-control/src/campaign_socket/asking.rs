@@ -14,8 +14,8 @@ use neph_sys::clock::{self, RawNanos};
 
 use super::frames::{read_block, read_frame, write_block, write_frame};
 use super::{
-    ANSWER, CampaignSocketError, ControllerAgents, ControllerPlace, READY, REFUSED, STUCK,
-    SocketRequest, socket_path,
+    ANSWER_TIMEOUT, CampaignSocketError, ControllerAgents, ControllerPlace, READY, REFUSED,
+    SocketRequest, WRITE_TIMEOUT, socket_path,
 };
 use crate::bus::drain;
 use crate::hub::AgentDetails;
@@ -24,9 +24,9 @@ use crate::operator_port::{ControllerClock, OperatorError};
 use crate::{Bus, FromBus, NotConnected};
 
 /// Maximum number of messages that wait in the campaign's process.
-const WAITING: usize = 16_384;
+const MAX_PENDING: usize = 16_384;
 /// Nanoseconds between two attempts to reach a lost controller.
-const RETRY: i64 = 500_000_000;
+const RETRY_INTERVAL: i64 = 500_000_000;
 
 /// The bus in a campaign's process. When the controller ends, it reconnects to the next one at the
 /// same place.
@@ -83,7 +83,7 @@ impl CampaignSocket {
     /// Tries from time to time to reach the next controller. Returns the reason once a controller
     /// rejects this operator.
     fn reconnect(&mut self) -> Option<String> {
-        let due = RawNanos(clock::raw().0 + RETRY);
+        let due = RawNanos(clock::raw().0 + RETRY_INTERVAL);
         self.retry = match self.retry.take() {
             None => {
                 tracing::warn!(
@@ -157,8 +157,8 @@ fn ask(
     let silent = |_| controller_place.silent();
     let mut connection = controller_place.stream()?;
     let stream = &mut connection.stream;
-    stream.set_read_timeout(Some(ANSWER)).map_err(silent)?;
-    stream.set_write_timeout(Some(STUCK)).map_err(silent)?;
+    stream.set_read_timeout(Some(ANSWER_TIMEOUT)).map_err(silent)?;
+    stream.set_write_timeout(Some(WRITE_TIMEOUT)).map_err(silent)?;
     let text = serde_json::to_vec(request).map_err(io::Error::from);
     let written = text.and_then(|text| write_block(stream, &text));
     written.map_err(silent)?;
@@ -211,7 +211,7 @@ impl Connection {
             .stream
             .try_clone()
             .map_err(|_| controller_place.silent())?;
-        let (sender, from) = sync_channel(WAITING);
+        let (sender, from) = sync_channel(MAX_PENDING);
         std::thread::spawn(move || read_all(reading, &sender));
         Ok(Self {
             request,

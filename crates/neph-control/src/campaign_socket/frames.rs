@@ -6,7 +6,7 @@ use neph_agent::remote::LONGEST_FRAME;
 use neph_model::AgentName;
 
 /// Maximum frame: a message, the name of its agent, and their lengths.
-const LONGEST: usize = LONGEST_FRAME + 64;
+const MAX_FRAME_BYTES: usize = LONGEST_FRAME + 64;
 
 pub(super) fn write_frame(
     stream: &mut impl Write,
@@ -30,23 +30,23 @@ pub(super) fn write_frame(
 
 /// Reads the next frame: its agent, and the bytes of the message.
 pub(super) fn read_frame(stream: &mut impl Read) -> io::Result<(AgentName, Vec<u8>)> {
-    let bad = || io::Error::from(ErrorKind::InvalidData);
+    let invalid_frame = || io::Error::from(ErrorKind::InvalidData);
     let mut length = [0; 4];
     stream.read_exact(&mut length)?;
     let length = u32::from_le_bytes(length) as usize;
-    if !(1..=LONGEST).contains(&length) {
-        return Err(bad());
+    if !(1..=MAX_FRAME_BYTES).contains(&length) {
+        return Err(invalid_frame());
     }
     let mut frame = vec![0; length];
     stream.read_exact(&mut frame)?;
-    let (name_length, rest) = frame.split_first().ok_or_else(bad)?;
+    let (name_length, rest) = frame.split_first().ok_or_else(invalid_frame)?;
     let (name, bytes) = rest
         .split_at_checked(usize::from(*name_length))
-        .ok_or_else(bad)?;
+        .ok_or_else(invalid_frame)?;
     let name = std::str::from_utf8(name)
         .ok()
         .and_then(|name| name.parse().ok());
-    Ok((name.ok_or_else(bad)?, bytes.to_vec()))
+    Ok((name.ok_or_else(invalid_frame)?, bytes.to_vec()))
 }
 
 pub(super) fn write_block(stream: &mut impl Write, bytes: &[u8]) -> io::Result<()> {
@@ -60,7 +60,7 @@ pub(super) fn read_block(stream: &mut impl Read) -> io::Result<Vec<u8>> {
     let mut length = [0; 4];
     stream.read_exact(&mut length)?;
     let length = u32::from_le_bytes(length) as usize;
-    if length > LONGEST {
+    if length > MAX_FRAME_BYTES {
         return Err(io::Error::from(ErrorKind::InvalidData));
     }
     let mut bytes = vec![0; length];
@@ -98,7 +98,7 @@ mod tests {
         };
         for wrong in [
             framed(0, b""),
-            framed(LONGEST + 1, &[0; 16]),
+            framed(MAX_FRAME_BYTES + 1, &[0; 16]),
             framed(u32::MAX as usize, &[0; 16]),
             framed(4, b"\x09ams"),
             framed(4, b"\x03AMS"),
@@ -107,7 +107,7 @@ mod tests {
         ] {
             read_frame(&mut wrong.as_slice()).expect_err("no frame");
         }
-        let long = framed(LONGEST + 1, &[0; 16]);
+        let long = framed(MAX_FRAME_BYTES + 1, &[0; 16]);
         let refused = read_block(&mut long.as_slice()).expect_err("too long");
         assert_eq!(refused.kind(), ErrorKind::InvalidData);
     }

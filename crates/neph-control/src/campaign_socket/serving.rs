@@ -12,24 +12,24 @@ use neph_model::{AgentName, Span};
 use neph_sys::clock;
 
 use super::frames::{read_block, read_frame, write_block, write_frame};
-use super::{ANSWER, ControllerAgents, READY, REFUSED, STUCK, SocketRequest};
-use crate::dispatcher::latest;
+use super::{ANSWER_TIMEOUT, ControllerAgents, READY, REFUSED, WRITE_TIMEOUT, SocketRequest};
+use crate::dispatcher::latest_lease_end;
 use crate::hub::{Hub, HubBus};
 use crate::now::now;
 use crate::registry::Registry;
-use crate::turning::Turning;
+use crate::loop_control::LoopControl;
 use crate::{Bus, FromBus};
 
 /// Polling interval of an idle socket.
-const PATIENCE: Duration = Duration::from_millis(20);
+const ACCEPT_INTERVAL: Duration = Duration::from_millis(20);
 /// Maximum number and bytes of messages that wait for agents: a campaign on another host could
 /// flood the controller.
-const WAITING: usize = 16_384;
-const WAITING_BYTES: usize = 16 << 20;
+const MAX_PENDING: usize = 16_384;
+const MAX_PENDING_BYTES: usize = 16 << 20;
 /// Messages that are passed on before messages of agents are read.
-const AT_ONCE: usize = 1024;
+const MAX_BATCH: usize = 1024;
 /// Interval at which a blocked message checks for room.
-const ROOM: Duration = Duration::from_millis(1);
+const ROOM_CHECK_INTERVAL: Duration = Duration::from_millis(1);
 
 /// Messages that wait for the agents.
 #[derive(Debug, Default)]
@@ -40,18 +40,18 @@ struct QueuedMessages {
 
 impl QueuedMessages {
     /// Blocks until there is room for one more message; returns false if the connection ended.
-    fn enter(&self, bytes: usize) -> bool {
-        while self.bytes.load(Ordering::Relaxed) > WAITING_BYTES {
+    fn reserve(&self, bytes: usize) -> bool {
+        while self.bytes.load(Ordering::Relaxed) > MAX_PENDING_BYTES {
             if self.is_over.load(Ordering::Relaxed) {
                 return false;
             }
-            clock::nap(ROOM);
+            clock::nap(ROOM_CHECK_INTERVAL);
         }
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
         true
     }
 
-    fn leave(&self, bytes: usize) {
+    fn release(&self, bytes: usize) {
         self.bytes.fetch_sub(bytes, Ordering::Relaxed);
     }
 }
@@ -77,15 +77,19 @@ impl CampaignService {
 }
 
 /// Serves each campaign on its thread, until it is stopped.
-pub(crate) fn serve(listener: &UnixListener, service: &CampaignService, turning: Turning<'_>) {
+pub(crate) fn serve(
+    listener: &UnixListener,
+    service: &CampaignService,
+    loop_control: LoopControl<'_>,
+) {
     std::thread::scope(|scope| {
-        while turning.goes_on() {
+        while loop_control.should_continue() {
             let Ok((stream, _)) = listener.accept() else {
-                clock::nap(PATIENCE);
+                clock::nap(ACCEPT_INTERVAL);
                 continue;
             };
             let answer = move || {
-                if let Err(error) = answer(stream, service, turning) {
+                if let Err(error) = answer(stream, service, loop_control) {
                     tracing::debug!("a campaign's connection: {error}");
                 }
             };
@@ -101,12 +105,12 @@ pub(crate) fn serve(listener: &UnixListener, service: &CampaignService, turning:
 pub(crate) fn answer(
     mut stream: UnixStream,
     service: &CampaignService,
-    turning: Turning<'_>,
+    loop_control: LoopControl<'_>,
 ) -> io::Result<()> {
     let hub = &service.hub;
     stream.set_nonblocking(false)?;
-    stream.set_write_timeout(Some(STUCK))?;
-    stream.set_read_timeout(Some(ANSWER))?;
+    stream.set_write_timeout(Some(WRITE_TIMEOUT))?;
+    stream.set_read_timeout(Some(ANSWER_TIMEOUT))?;
     let request: SocketRequest = serde_json::from_slice(&read_block(&mut stream)?)?;
     stream.set_read_timeout(None)?;
     match request {
@@ -128,12 +132,12 @@ pub(crate) fn answer(
         SocketRequest::Campaign(agents) => match hub.attach(&agents) {
             Ok(bus) => {
                 stream.write_all(&[READY])?;
-                campaign(stream, bus, service, turning)
+                campaign(stream, bus, service, loop_control)
             }
-            Err(busy) => {
+            Err(busy_agent) => {
                 stream.write_all(&[REFUSED])?;
                 let reason = format!(
-                    "agent {busy} measures for another campaign, or captures for another command; wait until that has ended"
+                    "agent {busy_agent} measures for another campaign, or captures for another command; wait until that has ended"
                 );
                 write_block(&mut stream, reason.as_bytes())
             }
@@ -146,30 +150,30 @@ fn campaign(
     mut stream: UnixStream,
     mut bus: HubBus,
     service: &CampaignService,
-    turning: Turning<'_>,
+    loop_control: LoopControl<'_>,
 ) -> io::Result<()> {
     let mut reading = stream.try_clone()?;
-    let (sender, to_agents) = sync_channel(WAITING);
-    let waiting = Arc::new(QueuedMessages::default());
-    let entering = Arc::clone(&waiting);
+    let (sender, to_agents) = sync_channel(MAX_PENDING);
+    let queue = Arc::new(QueuedMessages::default());
+    let reader_queue = Arc::clone(&queue);
     let reader = std::thread::spawn(move || {
         while let Ok((agent, bytes)) = read_frame(&mut reading) {
             let Ok(message) = decode_to_agent(&bytes) else {
                 return;
             };
             let length = bytes.len();
-            if !entering.enter(length) || sender.send((agent, message, length)).is_err() {
+            if !reader_queue.reserve(length) || sender.send((agent, message, length)).is_err() {
                 return;
             }
         }
     });
-    let done = loop {
-        if !turning.goes_on() || reader.is_finished() {
+    let result = loop {
+        if !loop_control.should_continue() || reader.is_finished() {
             break Ok(());
         }
-        for (agent, message, length) in to_agents.try_iter().take(AT_ONCE) {
-            waiting.leave(length);
-            match signed(service.signer.as_deref(), &agent, message) {
+        for (agent, message, length) in to_agents.try_iter().take(MAX_BATCH) {
+            queue.release(length);
+            match sign_order(service.signer.as_deref(), &agent, message) {
                 // A lost message is repeated.
                 Ok(message) => drop(bus.send(&agent, message)),
                 Err(error) => tracing::warn!("an order of an operator is not passed on: {error}"),
@@ -185,22 +189,24 @@ fn campaign(
     };
     let _ = stream.shutdown(std::net::Shutdown::Both);
     // Ends the reader: nothing empties its queue any more.
-    waiting.is_over.store(true, Ordering::Relaxed);
+    queue.is_over.store(true, Ordering::Relaxed);
     drop(to_agents);
     let _ = reader.join();
-    done
+    result
 }
 
 /// The message with a signature that its agent accepts.
-fn signed(
+fn sign_order(
     signer: Option<&Signer>,
     agent: &AgentName,
     message: ToAgent,
 ) -> Result<ToAgent, SignError> {
     match (signer, message) {
         (Some(signer), ToAgent::Begin { id, grant }) => {
-            let grant =
-                Box::new(signer.countersign(&grant, agent, id, &|order| latest(order, now()))?);
+            let grant = signer.countersign(&grant, agent, id, &|order| {
+                latest_lease_end(order, now())
+            })?;
+            let grant = Box::new(grant);
             Ok(ToAgent::Begin { id, grant })
         }
         (_, message) => Ok(message),

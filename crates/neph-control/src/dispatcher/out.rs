@@ -11,28 +11,28 @@ use crate::inbox::{Inbox, SentOrder};
 
 /// Time without an answer until a message is repeated. It doubles with each repetition: many agents
 /// that answer late are not sent still more messages.
-const REPEAT: Span = Span::from_secs(2);
-const MAX_REPEAT: Span = Span::from_secs(16);
+const REPEAT_DELAY: Span = Span::from_secs(2);
+const MAX_REPEAT_DELAY: Span = Span::from_secs(16);
 /// The same for a part of a file, which takes longer on a slow path.
-const REPEAT_FETCH: Span = Span::from_secs(5);
+const FETCH_REPEAT_DELAY: Span = Span::from_secs(5);
 /// Interval at which a running order is polled: the agent reports its end, but that message may be
 /// lost.
-const ASK: Span = Span::from_secs(2);
+const POLL_INTERVAL: Span = Span::from_secs(2);
 /// Time without an answer until a warning is printed.
-const MISSED: Span = Span::from_secs(5);
+const ANSWER_WARNING_DELAY: Span = Span::from_secs(5);
 /// The same after a cancellation.
-const MISSED_END: Span = Span::from_secs(2);
+const CANCEL_WARNING_DELAY: Span = Span::from_secs(2);
 
 /// Maximum time between the sending of an order and its start.
-const UNDER_WAY: Span = Span::from_secs(60);
+const MAX_TRANSIT_TIME: Span = Span::from_secs(60);
 
 /// The end of the longest lease of an order that is sent at `wall`.
-pub(crate) fn latest(order: &Order, wall: Wall) -> Wall {
-    wall + order.longest(wall) + UNDER_WAY
+pub(crate) fn latest_lease_end(order: &Order, wall: Wall) -> Wall {
+    wall + order.longest(wall) + MAX_TRANSIT_TIME
 }
 
 /// How long after its lease an agent may report an order as under way.
-const GRACE: Span = Span::from_secs(180);
+const LEASE_GRACE: Span = Span::from_secs(180);
 
 /// Context for messages about an order.
 #[derive(Debug)]
@@ -81,12 +81,12 @@ pub(super) struct Out {
     /// Submitted or adopted by this process.
     pub(super) is_followed: bool,
     /// When it was first sent.
-    pub(super) awaited: Option<Span>,
+    pub(super) first_sent_at: Option<Span>,
     /// A warning about the missing answer was printed.
     pub(super) is_missed: bool,
     pub(super) is_cancelled: bool,
     /// Since when the cancellation is unanswered.
-    pub(super) cancelled: Option<Span>,
+    pub(super) cancelled_at: Option<Span>,
     /// A message about the unanswered cancellation was printed.
     pub(super) is_end_missed: bool,
     pub(super) is_prepared: bool,
@@ -101,12 +101,12 @@ impl Out {
             order: sent.order,
             stage,
             due: Span::ZERO,
-            repeat: REPEAT,
+            repeat: REPEAT_DELAY,
             is_followed: false,
-            awaited: None,
+            first_sent_at: None,
             is_missed: false,
             is_cancelled: false,
-            cancelled: None,
+            cancelled_at: None,
             is_end_missed: false,
             is_prepared: false,
             until: None,
@@ -116,13 +116,13 @@ impl Out {
     /// Makes its next message due now.
     pub(super) fn send_now(&mut self) {
         self.due = Span::ZERO;
-        self.repeat = REPEAT;
+        self.repeat = REPEAT_DELAY;
     }
 
     /// Time until the message that is sent now is repeated.
     fn next_repeat(&mut self) -> Span {
         let repeat = self.repeat;
-        self.repeat = repeat.times(2).min(MAX_REPEAT);
+        self.repeat = repeat.times(2).min(MAX_REPEAT_DELAY);
         repeat
     }
 
@@ -135,18 +135,19 @@ impl Out {
                 (begin.into_iter().collect(), self.next_repeat())
             }
             Stage::Running if self.is_cancelled => {
-                (vec![ToAgent::Cancel { id }, ToAgent::Ask { id }], REPEAT)
+                (vec![ToAgent::Cancel { id }, ToAgent::Ask { id }], REPEAT_DELAY)
             }
-            Stage::Running => (vec![ToAgent::Ask { id }], ASK),
+            Stage::Running => (vec![ToAgent::Ask { id }], POLL_INTERVAL),
             Stage::Fetching {
                 ended,
                 file,
                 requested,
             } => {
-                let wanted = ended.files.get(*file).map(|file_length| file_length.file);
-                let here = wanted.map_or(Ok(0), |wanted| context.inbox.length_of(id, wanted));
+                let current_file = ended.files.get(*file).map(|file_length| file_length.file);
+                let received_bytes =
+                    current_file.map_or(Ok(0), |file| context.inbox.length_of(id, file));
                 // If the file cannot be read, it cannot be appended to either, which ends the run.
-                let from = here.unwrap_or(0);
+                let from = received_bytes.unwrap_or(0);
                 let mut messages = vec![ToAgent::Fetch {
                     id,
                     file: u32::try_from(*file).unwrap_or(u32::MAX),
@@ -157,13 +158,13 @@ impl Out {
                 if requested.replace((*file, from)) == Some((*file, from)) {
                     messages.push(ToAgent::Ask { id });
                 }
-                (messages, REPEAT_FETCH)
+                (messages, FETCH_REPEAT_DELAY)
             }
-            Stage::Reported => (Vec::new(), REPEAT),
+            Stage::Reported => (Vec::new(), REPEAT_DELAY),
             // The result is not needed. The cancellation is repeated: an agent forgets only orders
             // that are over.
             Stage::Stored if self.is_cancelled => {
-                (vec![ToAgent::Stored { id }, ToAgent::Cancel { id }], REPEAT)
+                (vec![ToAgent::Stored { id }, ToAgent::Cancel { id }], REPEAT_DELAY)
             }
             Stage::Stored => (vec![ToAgent::Stored { id }], self.next_repeat()),
         }
@@ -176,7 +177,7 @@ impl Out {
         let granted = Granted {
             agent: self.agent.clone(),
             id,
-            until: latest(&order, context.wall),
+            until: latest_lease_end(&order, context.wall),
             order,
         };
         match context.signer.sign(&granted) {
@@ -193,12 +194,12 @@ impl Out {
 
     /// Whether it cannot be under way at `wall`: its agent should have ended it long ago.
     pub(super) fn is_overdue(&mut self, wall: Wall) -> bool {
-        let longest = self.order.longest(wall) + UNDER_WAY;
-        wall > *self.until.get_or_insert(wall + longest) + GRACE
+        let longest = self.order.longest(wall) + MAX_TRANSIT_TIME;
+        wall > *self.until.get_or_insert(wall + longest) + LEASE_GRACE
     }
 
     /// Marks the result as lost.
-    pub(super) fn lost(&mut self, reason: &str) -> Update {
+    pub(super) fn mark_lost(&mut self, reason: &str) -> Update {
         self.stage = Stage::Reported;
         let operation = format!("fetch the result from agent {}", self.agent);
         Update::Done(Err(OrderFailed::new(operation, reason)))
@@ -209,8 +210,8 @@ impl Out {
         if !matches!(self.stage, Stage::Sent) {
             return;
         }
-        let since = *self.awaited.get_or_insert(now);
-        if now - since > MISSED && !self.is_missed {
+        let since = *self.first_sent_at.get_or_insert(now);
+        if now - since > ANSWER_WARNING_DELAY && !self.is_missed {
             self.is_missed = true;
             tracing::warn!(
                 "agent {} does not answer; its order waits until it does",
@@ -221,14 +222,14 @@ impl Out {
 
     /// Reports once that the agent has not ended a cancelled order yet.
     pub(super) fn await_end(&mut self, now: Span) {
-        let since = *self.cancelled.get_or_insert(now);
+        let since = *self.cancelled_at.get_or_insert(now);
         let is_open = !matches!(self.stage, Stage::Reported | Stage::Stored);
-        if is_open && now - since > MISSED_END && !self.is_end_missed {
+        if is_open && now - since > CANCEL_WARNING_DELAY && !self.is_end_missed {
             self.is_end_missed = true;
             tracing::warn!(
                 "agent {} has not ended its order yet; waiting for it at most {} s",
                 self.agent,
-                super::MAX_AFTER_CANCEL.nanos() / 1_000_000_000
+                super::CANCEL_TIMEOUT.nanos() / 1_000_000_000
             );
         }
     }
@@ -245,26 +246,26 @@ pub(super) fn has_experiments(order: &Order, count: usize) -> bool {
 /// Whether a file is within its order's limit. A capture may exceed the limit by the packets in the
 /// buffer.
 fn is_bounded(order: &Order, file: &FileLength) -> bool {
-    const WAITING: u64 = 128 << 20;
+    const MAX_BUFFERED_BYTES: u64 = 128 << 20;
     match order {
         Order::Capture(CaptureOrder {
             limit: Some(limit), ..
-        }) => file.bytes <= limit.0.saturating_add(WAITING),
+        }) => file.bytes <= limit.0.saturating_add(MAX_BUFFERED_BYTES),
         _ => true,
     }
 }
 
 /// Whether a result belongs to this order: its files, each once, and its contents.
-pub(super) fn fits(order: &Order, ended: &Ended) -> bool {
+pub(super) fn is_result_of(order: &Order, ended: &Ended) -> bool {
     let files: BTreeSet<ResultFile> = ended
         .files
         .iter()
         .map(|file_length| file_length.file)
         .collect();
-    let belong =
+    let files_belong =
         files.len() == ended.files.len() && files.iter().all(|file| file.belongs_to(order));
     let prepared = ended.prepared.as_ref();
-    belong
+    files_belong
         && ended
             .files
             .iter()

@@ -52,17 +52,17 @@ fn a_cancelled_order_may_fetch_for_long_but_not_stay_silent() {
     due(&mut dispatcher, at(0), wall).expect("sent");
     let running = OrderState::Running { prepared: None };
     dispatcher
-        .received(&agent, state(running))
+        .process_message(&agent, state(running))
         .expect("it runs");
     dispatcher.cancel(id);
     due(&mut dispatcher, at(10), wall).expect("cancelled");
     dispatcher
-        .received(&agent, state(captured()))
+        .process_message(&agent, state(captured()))
         .expect("it has ended");
     for from in 0..2 {
         let now = at(30 + 20 * from);
         due(&mut dispatcher, now, wall).expect("asked for");
-        assert_eq!(dispatcher.unanswered(now), None, "after part {from}");
+        assert_eq!(dispatcher.overdue_agent(now), None, "after part {from}");
         let part = Part {
             id,
             file: 0,
@@ -70,13 +70,13 @@ fn a_cancelled_order_may_fetch_for_long_but_not_stay_silent() {
             bytes: vec![7],
         };
         let done = dispatcher
-            .received(&agent, FromAgent::Part(part))
+            .process_message(&agent, FromAgent::Part(part))
             .expect("taken");
         assert!(done.is_empty(), "{done:?}");
     }
     due(&mut dispatcher, at(60), wall).expect("asked for");
     due(&mut dispatcher, at(91), wall).expect("asked for again");
-    assert_eq!(dispatcher.unanswered(at(91)), Some(&agent));
+    assert_eq!(dispatcher.overdue_agent(at(91)), Some(&agent));
 }
 
 #[test]
@@ -103,7 +103,7 @@ fn an_order_without_an_answer_is_repeated_ever_less_often_and_at_once_to_a_new_c
         policy: BTreeMap::new(),
         labels: neph_model::Labels::default(),
     });
-    dispatcher.received(&agent, hello).expect("taken");
+    dispatcher.process_message(&agent, hello).expect("taken");
     let sent: Vec<i64> = (60..64)
         .filter(|second| is_sent(&mut dispatcher, second))
         .collect();

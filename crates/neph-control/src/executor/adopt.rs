@@ -5,34 +5,34 @@ use std::collections::{BTreeMap, BTreeSet};
 use neph_model::{CampaignId, ExecutorLost, ExperimentId, Order, OrderId, Ticket};
 
 use super::AgentsExecutor;
-use super::shares::{Running, Share};
+use super::order_parts::{AgentPart, RunningOrder};
 use crate::Bus;
 
 /// End of a message about an agent that does not answer, if the campaign can be resumed.
-pub(crate) const LATER: &str = "; its results are fetched when the campaign continues";
+pub(crate) const RESUMED_LATER: &str = "; its results are fetched when the campaign continues";
 
 impl<B: Bus> AgentsExecutor<B> {
     pub(super) fn adopt_orders(
         &mut self,
         campaign: CampaignId,
     ) -> Result<Vec<(Ticket, Order)>, ExecutorLost> {
-        let known: BTreeSet<OrderId> = self
+        let known_ids: BTreeSet<OrderId> = self
             .running
             .values()
-            .flat_map(|running| running.shares.iter().filter_map(|share| share.id))
+            .flat_map(|running| running.parts.iter().filter_map(|part| part.id))
             .chain(self.unstored.keys().copied())
             .collect();
         let open = self.dispatcher.open_orders();
-        let left: Vec<(OrderId, Order)> = open
-            .filter(|(id, _)| !known.contains(id))
+        let open_orders: Vec<(OrderId, Order)> = open
+            .filter(|(id, _)| !known_ids.contains(id))
             .map(|(id, order)| (id, order.clone()))
             .collect();
         let mut adopted = Vec::new();
-        for (id, order) in left {
+        for (id, order) in open_orders {
             let Order::Experiments(orders) = &order else {
                 // It is repeated with its block.
                 self.dispatcher.cancel(id);
-                self.dispatcher.stored(id)?;
+                self.dispatcher.mark_stored(id)?;
                 continue;
             };
             let experiments: Vec<_> = orders.iter().map(|order| &order.experiment).collect();
@@ -48,23 +48,23 @@ impl<B: Bus> AgentsExecutor<B> {
                 .iter()
                 .map(|order| order.scenario.target.first().cloned());
             let targets = targets.collect();
-            let share = Share {
+            let part = AgentPart {
                 id: Some(id),
-                places: (0..experiments.len()).collect(),
+                experiment_indices: (0..experiments.len()).collect(),
                 prepared: None,
                 result: None,
             };
             self.dispatcher.follow(id);
-            let ticket = self.ticket();
+            let ticket = self.next_ticket();
             self.run(
                 ticket,
-                Running {
-                    shares: vec![share],
+                RunningOrder {
+                    parts: vec![part],
                     experiments,
                     is_prepared: false,
                     pending: Vec::new(),
                     targets,
-                    lost: BTreeMap::new(),
+                    without_reflector: BTreeMap::new(),
                 },
             );
             adopted.push((ticket, order));

@@ -10,12 +10,12 @@ use neph_model::{AgentName, OrderId, ReflectorOrder, Span, Update};
 
 /// How long experiments wait for reflectors: an agent may be offline, and other sites can measure
 /// without it.
-const PATIENCE: Span = Span::from_secs(20);
+const READY_TIMEOUT: Span = Span::from_secs(20);
 /// Minimum time from the end of a reflector to its next order.
-const REST: Span = Span::from_secs(1);
-const LONGEST_REST: Span = Span::from_secs(60);
+const MIN_RETRY_DELAY: Span = Span::from_secs(1);
+const MAX_RETRY_DELAY: Span = Span::from_secs(60);
 /// A reflector that fails with at least this rest is reported.
-const UNUSUAL: Span = Span::from_secs(4);
+const REPORT_RETRY_DELAY: Span = Span::from_secs(4);
 
 /// A reflector at an agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,13 +28,13 @@ pub struct AgentReflector {
 
 /// A reflector that does not run: it ended before the campaign, or has not started yet.
 #[derive(Debug)]
-pub(super) struct Lost {
+pub(super) struct LostReflector {
     pub(super) agent: AgentName,
     pub(super) host: String,
     pub(super) port: u16,
 }
 
-impl Lost {
+impl LostReflector {
     fn of(agent: &AgentName, reflector: &AgentReflector) -> Self {
         Self {
             agent: agent.clone(),
@@ -46,15 +46,15 @@ impl Lost {
 
 /// Result of an update of a reflector.
 #[derive(Debug, Default)]
-pub(super) struct Noted {
+pub(super) struct ReflectorUpdate {
     /// Its order is over.
     pub(super) is_over: bool,
-    pub(super) lost: Option<Lost>,
+    pub(super) lost_reflector: Option<LostReflector>,
 }
 
 /// The state of a reflector.
 #[derive(Debug)]
-enum State {
+enum ReflectorState {
     /// To be ordered at this time.
     Due(Span),
     /// Ordered.
@@ -64,32 +64,32 @@ enum State {
 }
 
 #[derive(Debug)]
-struct Stand {
+struct ReflectorSlot {
     reflector: AgentReflector,
-    state: State,
+    state: ReflectorState,
     /// Time from its last end to the next order.
-    rest: Span,
+    retry_delay: Span,
 }
 
-impl Stand {
+impl ReflectorSlot {
     const fn order(&self) -> Option<OrderId> {
         match self.state {
-            State::Due(_) => None,
-            State::Ordered(id) | State::Ready(id) => Some(id),
+            ReflectorState::Due(_) => None,
+            ReflectorState::Ordered(id) | ReflectorState::Ready(id) => Some(id),
         }
     }
 
     const fn is_ready(&self) -> bool {
-        matches!(self.state, State::Ready(_))
+        matches!(self.state, ReflectorState::Ready(_))
     }
 }
 
 /// The reflectors of a campaign.
 #[derive(Debug, Default)]
 pub(super) struct CampaignReflectors {
-    stands: BTreeMap<AgentName, Stand>,
+    slots: BTreeMap<AgentName, ReflectorSlot>,
     /// Reason of an agent that refuses its reflector.
-    refused: Option<String>,
+    refusal: Option<String>,
     /// Start of the wait for reflectors.
     since: Option<Span>,
     /// The end of this wait was reported.
@@ -98,54 +98,60 @@ pub(super) struct CampaignReflectors {
 }
 
 impl CampaignReflectors {
-    pub(super) fn new(wanted: BTreeMap<AgentName, AgentReflector>) -> Self {
-        let stand = |reflector| Stand {
+    pub(super) fn new(reflector_specs: BTreeMap<AgentName, AgentReflector>) -> Self {
+        let slot = |reflector| ReflectorSlot {
             reflector,
-            state: State::Due(Span::ZERO),
-            rest: REST,
+            state: ReflectorState::Due(Span::ZERO),
+            retry_delay: MIN_RETRY_DELAY,
         };
-        let stands = wanted.into_iter();
+        let slots = reflector_specs.into_iter();
         Self {
-            stands: stands
-                .map(|(agent, reflector)| (agent, stand(reflector)))
+            slots: slots
+                .map(|(agent, reflector)| (agent, slot(reflector)))
                 .collect(),
             ..Self::default()
         }
     }
 
     /// Reflectors to order at `now`.
-    pub(super) fn due(&self, now: Span) -> Vec<(AgentName, ReflectorOrder)> {
+    pub(super) fn due_orders(&self, now: Span) -> Vec<(AgentName, ReflectorOrder)> {
         if self.is_over {
             return Vec::new();
         }
-        let is_due = |stand: &Stand| matches!(stand.state, State::Due(at) if at <= now);
-        let due = self.stands.iter().filter(|(_, stand)| is_due(stand));
-        due.map(|(agent, stand)| (agent.clone(), stand.reflector.order.clone()))
+        let is_due =
+            |slot: &ReflectorSlot| matches!(slot.state, ReflectorState::Due(at) if at <= now);
+        let due = self.slots.iter().filter(|(_, slot)| is_due(slot));
+        due.map(|(agent, slot)| (agent.clone(), slot.reflector.order.clone()))
             .collect()
     }
 
-    pub(super) fn ordered(&mut self, agent: &AgentName, id: OrderId) {
-        if let Some(stand) = self.stands.get_mut(agent) {
-            stand.state = State::Ordered(id);
+    pub(super) fn set_ordered(&mut self, agent: &AgentName, id: OrderId) {
+        if let Some(slot) = self.slots.get_mut(agent) {
+            slot.state = ReflectorState::Ordered(id);
         }
     }
 
     /// Processes an update, if it is of a reflector.
-    pub(super) fn note(&mut self, id: OrderId, update: &Update, now: Span) -> Option<Noted> {
-        let mut stands = self.stands.iter_mut();
-        let (agent, stand) = stands.find(|(_, stand)| stand.order() == Some(id))?;
-        let mut noted = Noted::default();
+    pub(super) fn apply_update(
+        &mut self,
+        id: OrderId,
+        update: &Update,
+        now: Span,
+    ) -> Option<ReflectorUpdate> {
+        let mut slots = self.slots.iter_mut();
+        let (agent, slot) = slots.find(|(_, slot)| slot.order() == Some(id))?;
+        let mut effect = ReflectorUpdate::default();
         match update {
-            Update::Progress(_) => stand.state = State::Ready(id),
+            Update::Progress(_) => slot.state = ReflectorState::Ready(id),
             Update::Done(result) => {
                 if let Err(why) = result
                     && !self.is_over
                 {
                     if why.operation == REFUSED {
                         let reason = &why.reason;
-                        self.refused =
+                        self.refusal =
                             Some(format!("agent {agent} refuses its reflector: {reason}"));
-                    } else if stand.rest >= UNUSUAL {
+                    } else if slot.retry_delay >= REPORT_RETRY_DELAY {
                         // With a shorter rest, a reflector of the previous run may not have ended
                         // yet.
                         tracing::warn!(
@@ -154,39 +160,40 @@ impl CampaignReflectors {
                     }
                 }
                 // A reflector that was ready has a short rest; for another one the rest doubles.
-                stand.rest = if stand.is_ready() {
-                    noted.lost = (!self.is_over).then(|| Lost::of(agent, &stand.reflector));
-                    REST
+                slot.retry_delay = if slot.is_ready() {
+                    effect.lost_reflector =
+                        (!self.is_over).then(|| LostReflector::of(agent, &slot.reflector));
+                    MIN_RETRY_DELAY
                 } else {
-                    stand.rest.times(2).min(LONGEST_REST)
+                    slot.retry_delay.times(2).min(MAX_RETRY_DELAY)
                 };
-                stand.state = State::Due(now + stand.rest);
-                noted.is_over = true;
+                slot.state = ReflectorState::Due(now + slot.retry_delay);
+                effect.is_over = true;
             }
             _ => {}
         }
-        Some(noted)
+        Some(effect)
     }
 
     /// Reason of an agent that refuses its reflector, if there is one.
-    pub(super) fn refused(&self) -> Option<&str> {
-        self.refused.as_deref()
+    pub(super) fn refusal(&self) -> Option<&str> {
+        self.refusal.as_deref()
     }
 
     /// Whether all answer, or the wait is over.
     pub(super) fn is_ready(&mut self, now: Span) -> bool {
-        if self.stands.values().all(Stand::is_ready) {
+        if self.slots.values().all(ReflectorSlot::is_ready) {
             self.since = None;
             self.is_wait_reported = false;
             return true;
         }
         let since = *self.since.get_or_insert(now);
-        let is_over = now - since > PATIENCE;
+        let is_over = now - since > READY_TIMEOUT;
         if is_over && !self.is_wait_reported {
             self.is_wait_reported = true;
             for agent in self.missing() {
                 tracing::warn!(
-                    "agent {agent} has not started its reflector after {PATIENCE}: experiments to this site fail until it has"
+                    "agent {agent} has not started its reflector after {READY_TIMEOUT}: experiments to this site fail until it has"
                 );
             }
         }
@@ -194,14 +201,14 @@ impl CampaignReflectors {
     }
 
     /// Reflectors that do not run now. Another server may answer at their address.
-    pub(super) fn not_ready(&self) -> impl Iterator<Item = Lost> + '_ {
-        let missing = self.stands.iter().filter(|(_, stand)| !stand.is_ready());
-        missing.map(|(agent, stand)| Lost::of(agent, &stand.reflector))
+    pub(super) fn lost_reflectors(&self) -> impl Iterator<Item = LostReflector> + '_ {
+        let missing = self.slots.iter().filter(|(_, slot)| !slot.is_ready());
+        missing.map(|(agent, slot)| LostReflector::of(agent, &slot.reflector))
     }
 
     /// The agents whose reflector does not answer yet.
     fn missing(&self) -> impl Iterator<Item = &AgentName> {
-        let missing = self.stands.iter().filter(|(_, stand)| !stand.is_ready());
+        let missing = self.slots.iter().filter(|(_, slot)| !slot.is_ready());
         missing.map(|(agent, _)| agent)
     }
 
@@ -209,13 +216,13 @@ impl CampaignReflectors {
     pub(super) fn end(&mut self) -> Vec<OrderId> {
         self.is_over = true;
         // The refusal was reported; the end of the others is still awaited.
-        self.refused = None;
-        self.stands.values().filter_map(Stand::order).collect()
+        self.refusal = None;
+        self.slots.values().filter_map(ReflectorSlot::order).collect()
     }
 
     /// Whether a reflector is ordered.
-    pub(super) fn is_under_way(&self) -> bool {
-        self.stands.values().any(|stand| stand.order().is_some())
+    pub(super) fn has_orders(&self) -> bool {
+        self.slots.values().any(|slot| slot.order().is_some())
     }
 }
 
@@ -233,24 +240,24 @@ mod tests {
             duration: Span::from_secs(60),
         };
         let host = "127.0.0.1".to_owned();
-        let wanted = BTreeMap::from([(agent.clone(), AgentReflector { order, host })]);
-        let mut reflectors = CampaignReflectors::new(wanted);
+        let reflector_specs = BTreeMap::from([(agent.clone(), AgentReflector { order, host })]);
+        let mut reflectors = CampaignReflectors::new(reflector_specs);
         let missing = |reflectors: &CampaignReflectors| -> Vec<(String, u16)> {
-            let missing = reflectors.not_ready();
+            let missing = reflectors.lost_reflectors();
             missing.map(|lost| (lost.host, lost.port)).collect()
         };
         let expected = [("127.0.0.1".to_owned(), 8600)];
         let id = OrderId::new();
-        reflectors.ordered(&agent, id);
+        reflectors.set_ordered(&agent, id);
         assert_eq!(missing(&reflectors), expected, "ordered");
         let progress = Update::Progress(Progress {
             elapsed: Span::ZERO,
             due: 0,
         });
-        reflectors.note(id, &progress, Span::ZERO);
+        reflectors.apply_update(id, &progress, Span::ZERO);
         assert!(missing(&reflectors).is_empty(), "it answers");
         let ended = Update::Done(Err(OrderFailed::new("serve", "port taken")));
-        reflectors.note(id, &ended, Span::ZERO);
+        reflectors.apply_update(id, &ended, Span::ZERO);
         assert_eq!(missing(&reflectors), expected, "it has ended");
     }
 }

@@ -20,7 +20,7 @@ use super::{EarlierOrder, InboxError, SentOrder};
 /// Start of the file.
 const HEADER: &[u8] = b"neph orders 1\n";
 /// Size in bytes up to which the file is not rewritten.
-const SHORT: u64 = 8 << 20;
+const MIN_REWRITE_BYTES: u64 = 8 << 20;
 /// The file is rewritten when open orders are less than 1/`LIVE_PART` of it.
 const LIVE_PART: u64 = 4;
 
@@ -34,11 +34,11 @@ const OVER: u8 = b'r';
 struct Contents {
     /// Boot of the host during which the log was written; `None` if the file is no log.
     boot: Option<Vec<u8>>,
-    orders: BTreeMap<OrderId, Logged>,
+    orders: BTreeMap<OrderId, LoggedOrder>,
 }
 
 #[derive(Debug)]
-struct Logged {
+struct LoggedOrder {
     text: Vec<u8>,
     is_stored: bool,
 }
@@ -88,14 +88,14 @@ impl OrdersLog {
         let path = folder.join("orders.log");
         let contents = read(&path)?;
         let boot = boot();
-        let mut left = EarlierState {
+        let mut earlier = EarlierState {
             is_same_boot: contents.boot.is_some() && contents.boot == boot,
             ..EarlierState::default()
         };
         for (id, logged) in &contents.orders {
             let sent: Result<SentOrder, _> = serde_json::from_slice(&logged.text);
             let sent = sent.map_err(io::Error::from);
-            left.orders.push(EarlierOrder {
+            earlier.orders.push(EarlierOrder {
                 id: *id,
                 sent: sent.map_err(DiskError::of("understand an order in", &path))?,
                 is_stored: logged.is_stored,
@@ -117,7 +117,7 @@ impl OrdersLog {
             live,
             is_unsynced: false,
         };
-        Ok((log, left))
+        Ok((log, earlier))
     }
 
     /// Adds an order as text. It may be sent after the next [`Self::sync`].
@@ -155,7 +155,7 @@ impl OrdersLog {
         self.live_bytes -= bytes;
         self.writer.append(&record(OVER, id, &[]))?;
         let length = self.writer.bytes();
-        if length > SHORT && length / LIVE_PART > self.live_bytes {
+        if length > MIN_REWRITE_BYTES && length / LIVE_PART > self.live_bytes {
             self.writer = write(&self.path, &read(&self.path)?.orders)?;
             self.is_unsynced = false;
             #[cfg(test)]
@@ -207,7 +207,7 @@ impl Contents {
         let id = OrderId::from_bytes(*id);
         match *kind {
             ORDER => {
-                let logged = Logged {
+                let logged = LoggedOrder {
                     text: text.to_vec(),
                     is_stored: false,
                 };
@@ -227,7 +227,7 @@ impl Contents {
 }
 
 /// Writes a log of these orders; it replaces the one at `path` once it is completely on disk.
-fn write(path: &Path, orders: &BTreeMap<OrderId, Logged>) -> Result<LogWriter, InboxError> {
+fn write(path: &Path, orders: &BTreeMap<OrderId, LoggedOrder>) -> Result<LogWriter, InboxError> {
     let partial = path.with_extension("new");
     match fs::remove_file(&partial) {
         Err(error) if error.kind() != ErrorKind::NotFound => {

@@ -24,9 +24,9 @@ use crate::reception::{Reception, receive};
 use crate::registry::Registry;
 
 /// Interval of the check for silent and revoked agents.
-const LOOK: Duration = Duration::from_secs(3);
+const CHECK_INTERVAL: Duration = Duration::from_secs(3);
 /// Nanoseconds without a heartbeat until an agent counts as disconnected; it sends one every 5 s.
-const SILENT: i64 = 15_000_000_000;
+const SILENCE_TIMEOUT: i64 = 15_000_000_000;
 
 /// Runs until it is dropped.
 #[derive(Debug)]
@@ -84,13 +84,13 @@ impl Bridge {
             present: BTreeMap::new(),
             refused: BTreeSet::new(),
         };
-        let (stop, stopped) = oneshot::channel();
+        let (stop, stop_receiver) = oneshot::channel();
         let thread = std::thread::Builder::new().name("nats".to_owned());
         let work = move || {
             runtime.block_on(async {
                 tokio::select! {
                     () = carrier.run(received) => {}
-                    _ = stopped => {}
+                    _ = stop_receiver => {}
                 }
             });
         };
@@ -117,20 +117,20 @@ impl Drop for Bridge {
 
 impl Carrier {
     async fn run(mut self, mut received: async_nats::Subscriber) {
-        let mut look = interval(LOOK);
-        look.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut check_timer = interval(CHECK_INTERVAL);
+        check_timer.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             tokio::select! {
                 message = received.next() => match message {
-                    Some(message) => self.take(&message).await,
+                    Some(message) => self.process_message(&message).await,
                     None => return,
                 },
-                _ = look.tick() => self.look(),
+                _ = check_timer.tick() => self.check_agents(),
             }
         }
     }
 
-    async fn take(&mut self, message: &Message) {
+    async fn process_message(&mut self, message: &Message) {
         let Some(agent) = agent_of(&message.subject) else {
             return;
         };
@@ -148,7 +148,7 @@ impl Carrier {
             Reception::Taken => {}
             Reception::Answer(answer) => send(&self.client, &agent, &answer).await,
             Reception::CutOff => {
-                self.lose(&agent);
+                self.remove_agent(&agent);
                 self.refused.insert(agent);
             }
         }
@@ -177,26 +177,26 @@ impl Carrier {
             .or_insert_with(|| unreachable!("it was inserted"))
     }
 
-    fn lose(&mut self, agent: &AgentName) {
+    fn remove_agent(&mut self, agent: &AgentName) {
         if let Some(present) = self.present.remove(agent) {
             self.hub.gone(agent, present.number);
             present.forwards.abort();
         }
     }
 
-    fn look(&mut self) {
+    fn check_agents(&mut self) {
         let now = clock::raw();
         let is_gone = |(agent, nats_agent): &(&AgentName, &NatsAgent)| {
-            now.0 - nats_agent.received.0 > SILENT || !self.registry.is_enrolled(agent)
+            now.0 - nats_agent.received.0 > SILENCE_TIMEOUT || !self.registry.is_enrolled(agent)
         };
-        let gone: Vec<_> = self
+        let lost_agents: Vec<_> = self
             .present
             .iter()
             .filter(is_gone)
             .map(|(agent, _)| agent.clone())
             .collect();
-        for agent in gone {
-            self.lose(&agent);
+        for agent in lost_agents {
+            self.remove_agent(&agent);
         }
     }
 }

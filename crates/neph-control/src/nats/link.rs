@@ -18,13 +18,13 @@ use neph_model::{AgentName, Span};
 use tokio::sync::{Notify, mpsc};
 use tokio::time::timeout;
 
-use super::{NatsError, Role, WAITING, connect, from_agent, to_agent};
+use super::{MAX_PENDING_AT_AGENT, NatsError, Role, connect, from_agent, to_agent};
 
 /// Timeout for a message, and for the last ones together.
-const SEND: Duration = Duration::from_secs(4);
-const LAST: Duration = Duration::from_secs(1);
+const SEND_TIMEOUT: Duration = Duration::from_secs(4);
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 /// Maximum number of messages that wait to be sent: one for each order that an agent runs at a time.
-const SENDING: usize = 64;
+const MAX_UNSENT: usize = 64;
 
 /// A connection to a controller over NATS.
 pub struct NatsLink {
@@ -57,17 +57,17 @@ impl NatsLink {
             .enable_all()
             .build()
             .map_err(|error| failed(error.to_string()))?;
-        let (to, sending) = mpsc::channel(SENDING);
-        let (received, from) = sync_channel(WAITING);
+        let (to, sending) = mpsc::channel(MAX_UNSENT);
+        let (received, from) = sync_channel(MAX_PENDING_AT_AGENT);
         let (ready, is_ready) = sync_channel(1);
         let servers = servers.to_owned();
         let thread = std::thread::Builder::new().name("nats".to_owned());
         let work = async move {
             let broken = Arc::new(Notify::new());
-            let breaks = Arc::clone(&broken);
+            let broken_notifier = Arc::clone(&broken);
             let on_event = move |event| {
                 if matches!(event, Event::Disconnected | Event::Closed) {
-                    breaks.notify_one();
+                    broken_notifier.notify_one();
                 }
             };
             let tls = Arc::unwrap_or_clone(tls);
@@ -116,18 +116,18 @@ async fn carry(client: &async_nats::Client, mut parts: Parts, broken: &Notify) {
         tokio::select! {
             message = received.next() => {
                 let Some(message) = message else { return };
-                let taken = parts.received.try_send(message.payload.to_vec());
+                let result = parts.received.try_send(message.payload.to_vec());
                 // A message without room is lost and requested later.
-                if let Err(TrySendError::Disconnected(_)) = taken {
+                if let Err(TrySendError::Disconnected(_)) = result {
                     return;
                 }
             }
             sending = parts.sending.recv() => {
                 let Some(bytes) = sending else {
-                    let _ = timeout(LAST, client.flush()).await;
+                    let _ = timeout(FLUSH_TIMEOUT, client.flush()).await;
                     return;
                 };
-                let published = timeout(SEND, client.publish(subject.clone(), bytes.into()));
+                let published = timeout(SEND_TIMEOUT, client.publish(subject.clone(), bytes.into()));
                 if !matches!(published.await, Ok(Ok(()))) {
                     return;
                 }

@@ -20,15 +20,15 @@ pub use config::{NatsFiles, write_nats_config};
 pub use link::NatsLink;
 
 /// Timeout of a connection.
-const CONNECT: Duration = Duration::from_secs(10);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Interval of pings to the server.
-const PING: Duration = Duration::from_secs(5);
+const PING_INTERVAL: Duration = Duration::from_secs(5);
 /// Maximum number of received messages that wait at an agent. A message without room is lost and
 /// requested later.
-const WAITING: usize = 1024;
+const MAX_PENDING_AT_AGENT: usize = 1024;
 /// The same at the controller, which receives the messages of all agents: thousands may answer at
 /// once.
-const WAITING_AT_CONTROLLER: usize = 65_536;
+const MAX_PENDING_AT_CONTROLLER: usize = 65_536;
 
 /// NATS could not be reached.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -70,10 +70,10 @@ impl Role<'_> {
         }
     }
 
-    const fn waiting(self) -> usize {
+    const fn max_pending(self) -> usize {
         match self {
-            Self::Controller => WAITING_AT_CONTROLLER,
-            Self::Agent(_) => WAITING,
+            Self::Controller => MAX_PENDING_AT_CONTROLLER,
+            Self::Agent(_) => MAX_PENDING_AT_AGENT,
         }
     }
 }
@@ -94,9 +94,9 @@ pub(crate) async fn connect(
         .name(role.name())
         .require_tls(true)
         .tls_client_config(tls)
-        .connection_timeout(CONNECT)
-        .ping_interval(PING)
-        .subscription_capacity(role.waiting())
+        .connection_timeout(CONNECT_TIMEOUT)
+        .ping_interval(PING_INTERVAL)
+        .subscription_capacity(role.max_pending())
         .event_callback(move |event| {
             received(event);
             std::future::ready(())

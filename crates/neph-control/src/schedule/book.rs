@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::{Missed, Schedule};
 
 /// Minimum number of entries that a shortened history keeps.
-const KEPT: usize = 5_000;
+const MIN_KEPT_ENTRIES: usize = 5_000;
 
 /// Errors of the storage of schedules.
 #[derive(Debug, thiserror::Error)]
@@ -247,13 +247,13 @@ impl Book {
     /// Shortens a long history.
     pub(super) fn shorten(&self, name: &AgentName) -> Result<(), BookError> {
         let history = self.history(name)?;
-        if history.len() < 2 * KEPT {
+        if history.len() < 2 * MIN_KEPT_ENTRIES {
             return Ok(());
         }
         let path = self.history_path(name);
         let mut text = Vec::new();
         let write = |text: &mut Vec<u8>| -> io::Result<()> {
-            for entry in &history[history.len() - KEPT..] {
+            for entry in &history[history.len() - MIN_KEPT_ENTRIES..] {
                 serde_json::to_writer(&mut *text, entry)?;
                 text.push(b'\n');
             }

@@ -17,7 +17,7 @@ use super::Schedule;
 /// Output of a run, in the folder of its schedule.
 const OUTPUT: &str = "last.log";
 /// Maximum characters of the output that become a reason.
-const LONGEST_REASON: usize = 500;
+const MAX_REASON_CHARS: usize = 500;
 
 /// Paths of a runner.
 #[derive(Clone, Debug)]
@@ -37,7 +37,7 @@ impl RunnerFolder {
         resumes: Option<CampaignId>,
     ) -> Result<Child, DiskError> {
         let busy = || DiskError::of("take", files)(io::ErrorKind::WouldBlock.into());
-        let lock = take_run(files)?.ok_or_else(busy)?;
+        let lock = take_run_lock(files)?.ok_or_else(busy)?;
         let path = files.join(OUTPUT);
         let output = File::create(&path).map_err(DiskError::of("make", &path))?;
         let mut command = process::command(&self.program);
@@ -64,18 +64,18 @@ impl RunnerFolder {
 }
 
 /// Takes the lock that a run holds during its life; `None` if a run holds it.
-pub(super) fn take_run(files: &Path) -> Result<Option<FolderLock>, DiskError> {
+pub(super) fn take_run_lock(files: &Path) -> Result<Option<FolderLock>, DiskError> {
     let folder = files.join("run");
     fs::create_dir_all(&folder).map_err(DiskError::of("make the folder", &folder))?;
     FolderLock::take(&folder)
 }
 
 /// The last line of a run's output: why it failed.
-pub(super) fn last_words(files: &Path) -> String {
+pub(super) fn failure_reason(files: &Path) -> String {
     let text = fs::read(files.join(OUTPUT)).unwrap_or_default();
     let text = String::from_utf8_lossy(&text).into_owned();
     let mut lines = text.lines().rev().map(str::trim);
     let last = lines.find(|line| !line.is_empty());
     let reason = last.unwrap_or("it ended and printed nothing");
-    reason.chars().take(LONGEST_REASON).collect()
+    reason.chars().take(MAX_REASON_CHARS).collect()
 }

@@ -17,16 +17,16 @@ use neph_text::counted::counted;
 
 use super::Schedule;
 use super::book::{Book, BookError, Entry, Outcome};
-use super::program::{RunnerFolder, last_words, take_run};
+use super::program::{RunnerFolder, failure_reason, take_run_lock};
 use run_end::RunEnd;
 
 /// Reasons of missed runs.
-const NOT_RUNNING: &str = "the controller was not running";
-const STOOD_STILL: &str =
+const CONTROLLER_NOT_RUNNING: &str = "the controller was not running";
+const CHECK_MISSED: &str =
     "the controller did not check in time: its host was suspended, or its clock was set";
 
 /// Interval of the check for ended runs.
-const LOOK: Duration = Duration::from_millis(50);
+const CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The campaign of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +54,7 @@ struct Run {
 }
 
 #[derive(Debug)]
-struct State {
+struct ScheduleState {
     schedule: Schedule,
     /// The last decided run.
     decided: Option<Wall>,
@@ -69,9 +69,9 @@ pub struct Runner {
     finder: Box<dyn CampaignFinder>,
     /// Start of this controller.
     began: Wall,
-    states: BTreeMap<AgentName, State>,
+    states: BTreeMap<AgentName, ScheduleState>,
     /// Schedules that were removed while a process of this controller ran for them.
-    removed: Vec<State>,
+    removed: Vec<ScheduleState>,
 }
 
 impl Runner {
@@ -92,7 +92,7 @@ impl Runner {
     ///
     /// # Errors
     /// A disk operation failed.
-    pub fn turn(&mut self, now: Wall) -> Result<Vec<String>, BookError> {
+    pub fn step(&mut self, now: Wall) -> Result<Vec<String>, BookError> {
         let mut events = Vec::new();
         let schedules = self.book.schedules()?;
         let states = std::mem::take(&mut self.states).into_iter();
@@ -121,11 +121,11 @@ impl Runner {
         schedule: Schedule,
         now: Wall,
         events: &mut Vec<String>,
-    ) -> Result<State, BookError> {
+    ) -> Result<ScheduleState, BookError> {
         self.book.shorten(&schedule.name)?;
         let history = self.book.history(&schedule.name)?;
         let decided = history.iter().map(Entry::due).max();
-        let mut state = State {
+        let mut state = ScheduleState {
             schedule,
             decided,
             run: None,
@@ -151,16 +151,16 @@ impl Runner {
             Entry::Ended {
                 outcome: Outcome::Interrupted,
                 ..
-            } => self.go_on(&mut state, &run, now, events)?,
+            } => self.resume(&mut state, &run, now, events)?,
             _ => {}
         }
         Ok(state)
     }
 
     /// Resumes an interrupted campaign.
-    fn go_on(
+    fn resume(
         &self,
-        state: &mut State,
+        state: &mut ScheduleState,
         run: &Run,
         now: Wall,
         events: &mut Vec<String>,
@@ -188,7 +188,7 @@ impl Runner {
     /// Processes the end of a run.
     fn follow(
         &self,
-        state: &mut State,
+        state: &mut ScheduleState,
         now: Wall,
         events: &mut Vec<String>,
     ) -> Result<(), BookError> {
@@ -200,17 +200,17 @@ impl Runner {
         let end = match &mut run.child {
             Some(child) => child.try_wait().ok().flatten().map(RunEnd::Status),
             // Its lock shows whether it runs.
-            None => take_run(&self.book.folder_of(name))?.map(|_| RunEnd::Unseen),
+            None => take_run_lock(&self.book.folder_of(name))?.map(|_| RunEnd::Unseen),
         };
         let Some(end) = end else {
             state.run = Some(run);
             return Ok(());
         };
-        let outcome = self.ended(state, &run, end, now)?;
+        let outcome = self.record_end(state, &run, end, now)?;
         events.push(format!("schedule {name}: {outcome}"));
         // A campaign that was interrupted while no controller followed it is resumed.
         if outcome == Outcome::Interrupted && !was_ours {
-            self.go_on(state, &run, now, events)?;
+            self.resume(state, &run, now, events)?;
         }
         Ok(())
     }
@@ -240,14 +240,14 @@ impl Runner {
     fn outcome(&self, schedule: &Schedule, end: RunEnd, campaign: Option<FoundCampaign>) -> Outcome {
         let status = campaign.map(|campaign| campaign.status);
         end.outcome(status).unwrap_or_else(|| Outcome::Failed {
-            reason: last_words(&self.book.folder_of(&schedule.name)),
+            reason: failure_reason(&self.book.folder_of(&schedule.name)),
         })
     }
 
     /// Records the outcome of a run.
-    fn ended(
+    fn record_end(
         &self,
-        state: &State,
+        state: &ScheduleState,
         run: &Run,
         end: RunEnd,
         now: Wall,
@@ -268,7 +268,7 @@ impl Runner {
     /// Begins runs that are due, and records the others.
     fn begin_due(
         &self,
-        state: &mut State,
+        state: &mut ScheduleState,
         now: Wall,
         events: &mut Vec<String>,
     ) -> Result<(), BookError> {
@@ -276,9 +276,9 @@ impl Runner {
         let name = state.schedule.name.clone();
         if let Some(missed) = due.missed {
             let why = if missed.first < self.began {
-                NOT_RUNNING
+                CONTROLLER_NOT_RUNNING
             } else {
-                STOOD_STILL
+                CHECK_MISSED
             };
             self.book.note(&name, &Entry::missed(missed, why))?;
             state.decided = Some(missed.last);
@@ -311,7 +311,7 @@ impl Runner {
     /// Starts the process of a recorded run.
     fn start(
         &self,
-        state: &mut State,
+        state: &mut ScheduleState,
         run: &Run,
         resumes: Option<CampaignId>,
         events: &mut Vec<String>,
@@ -358,24 +358,24 @@ impl Runner {
                 tracing::warn!("a run could not be ended: {error}");
             }
         }
-        let until = clock::raw().0 + i64::try_from(patience.as_nanos()).unwrap_or(i64::MAX);
+        let deadline = clock::raw().0 + i64::try_from(patience.as_nanos()).unwrap_or(i64::MAX);
         loop {
             let names: Vec<AgentName> = self.states.keys().cloned().collect();
-            let mut is_any = false;
+            let mut is_any_running = false;
             for name in names {
                 let Some(mut state) = self.states.remove(&name) else {
                     continue;
                 };
                 if state.run.as_ref().is_some_and(|run| run.child.is_some()) {
                     self.follow(&mut state, now(), &mut Vec::new())?;
-                    is_any |= state.run.is_some();
+                    is_any_running |= state.run.is_some();
                 }
                 self.states.insert(name, state);
             }
-            if !is_any || clock::raw().0 >= until {
+            if !is_any_running || clock::raw().0 >= deadline {
                 return Ok(());
             }
-            clock::nap(LOOK);
+            clock::nap(CHECK_INTERVAL);
         }
     }
 }

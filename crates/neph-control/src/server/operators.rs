@@ -18,27 +18,27 @@ use neph_sys::pulse::Pulse;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
-use super::{BEAT, BUFFER, CLOSE, Proved, ServerState};
+use super::{PING_INTERVAL, BUFFER_BYTES, CLOSE, AuthenticatedPeer, ServerState};
 use crate::campaign_socket::{CampaignService, answer};
-use crate::operator_port::{PIECE, SILENCE, clock_payload};
-use crate::turning::Turning;
+use crate::operator_port::{MAX_MESSAGE_BYTES, SILENCE_TIMEOUT, clock_payload};
+use crate::loop_control::LoopControl;
 
 /// Maximum number of operator connections: each has a thread.
-pub(super) const OPERATORS: usize = 64;
+pub(super) const MAX_OPERATORS: usize = 64;
 /// How long a write to an operator may block.
-const STUCK: Duration = Duration::from_secs(15);
+const WRITE_TIMEOUT: Duration = Duration::from_secs(15);
 
 pub(super) async fn operator(
     Extension(shared): Extension<ServerState>,
-    Extension(proved): Extension<Option<Proved>>,
+    Extension(peer): Extension<Option<AuthenticatedPeer>>,
     upgrade: WebSocketUpgrade,
 ) -> Response {
     let refused = |status: StatusCode, why: &'static str| (status, CLOSE, why).into_response();
-    let Some(proved) = proved else {
+    let Some(peer) = peer else {
         let why = "no enrolled operator has this certificate";
         return refused(StatusCode::UNAUTHORIZED, why);
     };
-    if proved.holder.role != Role::Operator {
+    if peer.holder.role != Role::Operator {
         return refused(
             StatusCode::FORBIDDEN,
             "your certificate is not an operator's",
@@ -49,20 +49,20 @@ pub(super) async fn operator(
         return refused(StatusCode::SERVICE_UNAVAILABLE, why);
     };
     upgrade
-        .max_message_size(PIECE)
-        .max_frame_size(PIECE)
-        .read_buffer_size(BUFFER)
-        .write_buffer_size(BUFFER)
+        .max_message_size(MAX_MESSAGE_BYTES)
+        .max_frame_size(MAX_MESSAGE_BYTES)
+        .read_buffer_size(BUFFER_BYTES)
+        .write_buffer_size(BUFFER_BYTES)
         .on_upgrade(async move |socket| {
-            serve(socket, &shared, &proved).await;
+            serve(socket, &shared, &peer).await;
             drop(permit);
         })
 }
 
 /// Starts the thread that answers; the stream is closed when the connection ends.
-fn answering(shared: &ServerState) -> std::io::Result<UnixStream> {
-    let (ours, theirs) = UnixStream::pair()?;
-    ours.set_nonblocking(true)?;
+fn start_answering(shared: &ServerState) -> std::io::Result<UnixStream> {
+    let (local_end, remote_end) = UnixStream::pair()?;
+    local_end.set_nonblocking(true)?;
     let signer = shared.registry.signer().map_err(std::io::Error::other)?;
     let service = CampaignService {
         hub: Arc::clone(&shared.hub),
@@ -73,56 +73,56 @@ fn answering(shared: &ServerState) -> std::io::Result<UnixStream> {
     thread.spawn(move || {
         // The thread ends with its stream.
         let (stop, pulse) = (Stop::new(), Pulse::new("operator"));
-        let turning = Turning {
+        let loop_control = LoopControl {
             stop: &stop,
             pulse: &pulse,
         };
-        if let Err(error) = answer(theirs, &service, turning) {
+        if let Err(error) = answer(remote_end, &service, loop_control) {
             tracing::debug!("an operator's connection: {error}");
         }
     })?;
-    Ok(ours)
+    Ok(local_end)
 }
 
 /// Carries bytes of one operator until it disconnects or is revoked.
-async fn serve(socket: WebSocket, shared: &ServerState, proved: &Proved) {
-    let stream = answering(shared).and_then(tokio::net::UnixStream::from_std);
+async fn serve(socket: WebSocket, shared: &ServerState, peer: &AuthenticatedPeer) {
+    let stream = start_answering(shared).and_then(tokio::net::UnixStream::from_std);
     let stream = match stream {
         Ok(stream) => stream,
         Err(error) => return tracing::warn!("an operator cannot be served: {error}"),
     };
     let (mut sink, mut messages) = socket.split();
-    let (mut reading, mut writing) = stream.into_split();
+    let (mut reader, mut writer) = stream.into_split();
     let incoming = async {
-        while let Ok(Some(Ok(message))) = timeout(SILENCE, messages.next()).await {
-            let taken = match message {
-                Message::Binary(bytes) => writing.write_all(&bytes).await,
+        while let Ok(Some(Ok(message))) = timeout(SILENCE_TIMEOUT, messages.next()).await {
+            let result = match message {
+                Message::Binary(bytes) => writer.write_all(&bytes).await,
                 Message::Close(_) => return,
                 _ => Ok(()),
             };
-            if taken.is_err() {
+            if result.is_err() {
                 return;
             }
         }
     };
     let outgoing = async {
-        let mut piece = vec![0; PIECE];
-        let mut beat = interval(BEAT);
+        let mut piece = vec![0; MAX_MESSAGE_BYTES];
+        let mut beat = interval(PING_INTERVAL);
         beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             let message = tokio::select! {
-                read = reading.read(&mut piece) => match read {
+                read = reader.read(&mut piece) => match read {
                     Ok(0) | Err(_) => return,
                     Ok(count) => Message::Binary(piece[..count].to_vec().into()),
                 },
                 _ = beat.tick() => {
-                    if shared.is_revoked(proved) {
+                    if shared.is_revoked(peer) {
                         return;
                     }
                     Message::Ping(clock_payload().into())
                 }
             };
-            if !matches!(timeout(STUCK, sink.send(message)).await, Ok(Ok(()))) {
+            if !matches!(timeout(WRITE_TIMEOUT, sink.send(message)).await, Ok(Ok(()))) {
                 return;
             }
         }

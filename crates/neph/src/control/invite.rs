@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args as ClapArgs;
 use neph_agent::remote::Role;
-use neph_control::{INVITATION, Registry};
+use neph_control::{INVITATION_LIFETIME, Registry};
 use neph_sys::random;
 
 use super::{NameArgs, now};
@@ -49,7 +49,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
         Some(secret) => secret.write(&line)?,
         None => output::line(&line)?,
     }
-    let minutes = INVITATION.nanos() / 60_000_000_000;
+    let minutes = INVITATION_LIFETIME.nanos() / 60_000_000_000;
     output::say(&format!(
         "neph control: the invitation enrols its holder as {role} {name}, once, within {minutes} minutes; on its \
          host: {command}"

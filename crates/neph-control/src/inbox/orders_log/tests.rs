@@ -82,7 +82,7 @@ fn an_orders_log_does_not_grow_with_completed_orders() {
         log.remove(id).expect("it is over already");
         longest = longest.max(log.writer.bytes());
     }
-    assert!(longest < SHORT + (2 << 20), "{longest}");
+    assert!(longest < MIN_REWRITE_BYTES + (2 << 20), "{longest}");
     drop(log);
     assert_eq!(left(folder.path()), [(stays, false)]);
     let length = fs::metadata(folder.path().join("orders.log")).expect("there");

@@ -116,7 +116,7 @@ impl RunnerFixture {
 /// Calls `turn` at this moment until `count` runs have ended.
 fn ends(fixture: &RunnerFixture, runner: &mut Runner, now: i64, count: usize) {
     let ended = wait_until(LIMIT, || {
-        runner.turn(at(now)).expect("writable");
+        runner.step(at(now)).expect("writable");
         fixture.outcomes().len() >= count
     });
     assert!(ended, "{:?}", fixture.history());
@@ -130,7 +130,7 @@ fn a_run_starts_at_each_interval_and_its_outcome_is_stored() {
         "case $(wc -l < calls) in 1) exit 0;; 2) exit 3;; *) echo; echo no plan >&2; exit 2;; esac",
     );
     let mut runner = fixture.runner(990);
-    runner.turn(at(999)).expect("writable");
+    runner.step(at(999)).expect("writable");
     assert!(fixture.history().is_empty());
     for (count, now) in [(1, 1000), (2, 1101), (3, 1200)] {
         ends(&fixture, &mut runner, now, count);
@@ -153,7 +153,7 @@ fn runs_due_during_another_run_are_skipped() {
     let fixture = RunnerFixture::new(UNTIL_RELEASED);
     let mut runner = fixture.runner(990);
     for now in [1000, 1100, 1200] {
-        runner.turn(at(now)).expect("writable");
+        runner.step(at(now)).expect("writable");
     }
     fixture.release();
     ends(&fixture, &mut runner, 1201, 1);
@@ -173,7 +173,7 @@ fn runs_due_while_no_controller_ran_are_missed() {
     ends(&fixture, &mut runner, 1000, 1);
     drop(runner);
     let mut runner = fixture.runner(1350);
-    runner.turn(at(1350)).expect("writable");
+    runner.step(at(1350)).expect("writable");
     let last = fixture.history().pop().expect("it was noted");
     let missed = Missed {
         first: at(1100),
@@ -181,12 +181,12 @@ fn runs_due_while_no_controller_ran_are_missed() {
         count: 3,
     };
     // The last one was due 50 s before: too late.
-    assert_eq!(last, Entry::missed(missed, NOT_RUNNING));
+    assert_eq!(last, Entry::missed(missed, CONTROLLER_NOT_RUNNING));
     // A suspended host is another reason.
-    runner.turn(at(1640)).expect("writable");
+    runner.step(at(1640)).expect("writable");
     let last = fixture.history().pop().expect("it was noted");
     assert!(
-        matches!(&last, Entry::Missed { count: 3, reason, .. } if reason == STOOD_STILL),
+        matches!(&last, Entry::Missed { count: 3, reason, .. } if reason == CHECK_MISSED),
         "{last:?}"
     );
     assert_eq!(fixture.called().len(), 1);
@@ -196,12 +196,12 @@ fn runs_due_while_no_controller_ran_are_missed() {
 fn a_run_outlives_its_controller_and_the_next_one_follows_it() {
     let fixture = RunnerFixture::new(UNTIL_RELEASED);
     let mut runner = fixture.runner(990);
-    runner.turn(at(1000)).expect("writable");
+    runner.step(at(1000)).expect("writable");
     assert!(wait_until(LIMIT, || fixture.called().len() == 1));
     // As after kill -9: nothing is ended.
     drop(runner);
     let mut runner = fixture.runner(1010);
-    runner.turn(at(1100)).expect("writable");
+    runner.step(at(1100)).expect("writable");
     assert!(matches!(
         fixture.history().last(),
         Some(Entry::LeftOut { .. })
@@ -217,20 +217,20 @@ fn a_run_outlives_its_controller_and_the_next_one_follows_it() {
 
 #[test]
 fn a_run_that_was_cut_off_goes_on_until_the_next_is_due() {
-    for (now, goes_on) in [(1050, true), (1150, false)] {
+    for (now, should_continue) in [(1050, true), (1150, false)] {
         let fixture = RunnerFixture::new("case $1 in run) kill -9 $$;; *) exit 0;; esac");
         let mut runner = fixture.runner(990);
-        runner.turn(at(1000)).expect("writable");
+        runner.step(at(1000)).expect("writable");
         assert!(wait_until(LIMIT, || fixture.called().len() == 1));
         drop(runner);
         let campaign = fixture.store(CampaignStatus::Running);
         let mut runner = fixture.runner(now);
-        ends(&fixture, &mut runner, now, if goes_on { 2 } else { 1 });
+        ends(&fixture, &mut runner, now, if should_continue { 2 } else { 1 });
         let resumed = fixture
             .called()
             .iter()
             .any(|call| call.starts_with(&format!("resume {campaign} --control")));
-        assert_eq!(resumed, goes_on, "{now}");
+        assert_eq!(resumed, should_continue, "{now}");
         assert_eq!(fixture.outcomes()[0], Outcome::Interrupted);
     }
 }
@@ -241,7 +241,7 @@ fn a_controller_that_stops_ends_its_runs_and_the_next_one_goes_on() {
         "case $1 in run) trap 'exit 130' TERM; while :; do sleep 0.02; done;; *) exit 0;; esac",
     );
     let mut runner = fixture.runner(990);
-    runner.turn(at(1000)).expect("writable");
+    runner.step(at(1000)).expect("writable");
     assert!(wait_until(LIMIT, || fixture.called().len() == 1));
     fixture.store(CampaignStatus::Interrupted);
     runner
@@ -269,7 +269,7 @@ fn a_run_that_was_noted_and_not_started_does_not_begin_twice() {
     };
     fixture.book().note(&name(), &begun).expect("writable");
     let mut runner = fixture.runner(1010);
-    runner.turn(at(1010)).expect("writable");
+    runner.step(at(1010)).expect("writable");
     assert!(matches!(fixture.outcomes()[..], [Outcome::Failed { .. }]));
     assert!(fixture.called().is_empty());
     ends(&fixture, &mut runner, 1100, 2);
@@ -281,16 +281,16 @@ fn the_run_of_a_removed_schedule_is_waited_for_and_reported() {
     let fixture =
         RunnerFixture::new("while [ ! -e \"$(dirname \"$0\")/end\" ]; do sleep 0.02; done");
     let mut runner = fixture.runner(990);
-    runner.turn(at(990)).expect("writable");
-    let begun = runner.turn(at(1000)).expect("writable");
+    runner.step(at(990)).expect("writable");
+    let begun = runner.step(at(1000)).expect("writable");
     assert_eq!(begun, ["schedule s: a run began"]);
     fixture.book().remove(&name()).expect("it is there");
-    assert!(runner.turn(at(1001)).expect("readable").is_empty());
+    assert!(runner.step(at(1001)).expect("readable").is_empty());
     assert_eq!(runner.removed.len(), 1);
     fs::write(fixture.folder.path().join("end"), "").expect("writable");
     let mut events = Vec::new();
     let is_reported = || {
-        events.extend(runner.turn(at(1002)).expect("readable"));
+        events.extend(runner.step(at(1002)).expect("readable"));
         !events.is_empty()
     };
     assert!(wait_until(LIMIT, is_reported));
@@ -317,7 +317,7 @@ fn a_schedule_is_added_once_and_stops_when_it_is_removed() {
     book.remove(&name()).expect("it is there");
     let none = book.remove(&name()).expect_err("it is gone").to_string();
     assert!(none.starts_with("there is no schedule s"), "{none}");
-    runner.turn(at(1100)).expect("readable");
+    runner.step(at(1100)).expect("readable");
     assert_eq!(fixture.called().len(), 1);
     // A line that a kill truncated has no effect.
     book.add(&schedule).expect("there is room");

@@ -1,4 +1,4 @@
-//! The shares of several agents in one order, and their joined result.
+//! The parts of several agents in one order, and their merged result.
 
 use std::collections::BTreeMap;
 
@@ -6,22 +6,22 @@ use neph_model::{
     AgentName, Ending, ExperimentId, OrderFailed, OrderId, OrderResult, Prepared, Target, Update,
 };
 
-use super::campaign_reflectors::Lost;
+use super::campaign_reflectors::LostReflector;
 
-/// The share of one agent.
+/// The part of one agent.
 #[derive(Debug)]
-pub(super) struct Share {
+pub(super) struct AgentPart {
     pub(super) id: Option<OrderId>,
     /// Indices of its experiments in the order.
-    pub(super) places: Vec<usize>,
+    pub(super) experiment_indices: Vec<usize>,
     pub(super) prepared: Option<Vec<Result<Prepared, OrderFailed>>>,
     pub(super) result: Option<Result<OrderResult, OrderFailed>>,
 }
 
 /// An order that is not over.
 #[derive(Debug)]
-pub(super) struct Running {
-    pub(super) shares: Vec<Share>,
+pub(super) struct RunningOrder {
+    pub(super) parts: Vec<AgentPart>,
     /// Empty for other orders.
     pub(super) experiments: Vec<ExperimentId>,
     pub(super) is_prepared: bool,
@@ -30,12 +30,12 @@ pub(super) struct Running {
     /// The target of each experiment.
     pub(super) targets: Vec<Option<Target>>,
     /// Experiments whose reflector ended during them, and its agent.
-    pub(super) lost: BTreeMap<usize, AgentName>,
+    pub(super) without_reflector: BTreeMap<usize, AgentName>,
 }
 
-impl Share {
+impl AgentPart {
     /// Stores an update, or returns one that concerns the whole order.
-    pub(super) fn note(&mut self, update: Update) -> Option<Update> {
+    pub(super) fn apply_update(&mut self, update: Update) -> Option<Update> {
         match update {
             Update::Prepared(prepared) => self.prepared = Some(prepared),
             Update::Done(result) => self.result = Some(result),
@@ -45,45 +45,47 @@ impl Share {
     }
 }
 
-impl Running {
+impl RunningOrder {
     /// The prepared experiments; returned once, when every share has reported.
-    pub(super) fn all_prepared(&mut self) -> Option<Vec<Result<Prepared, OrderFailed>>> {
-        let is_known = |share: &Share| share.prepared.is_some() || share.result.is_some();
-        let is_any = self.shares.iter().any(|share| share.prepared.is_some());
-        if self.is_prepared || !is_any || !self.shares.iter().all(is_known) {
+    pub(super) fn take_prepared(&mut self) -> Option<Vec<Result<Prepared, OrderFailed>>> {
+        let has_reported = |part: &AgentPart| part.prepared.is_some() || part.result.is_some();
+        let any_prepared = self.parts.iter().any(|part| part.prepared.is_some());
+        if self.is_prepared || !any_prepared || !self.parts.iter().all(has_reported) {
             return None;
         }
         self.is_prepared = true;
         let mut prepared_all: BTreeMap<usize, Result<Prepared, OrderFailed>> = BTreeMap::new();
-        for share in &self.shares {
-            let reason = match &share.result {
+        for part in &self.parts {
+            let reason = match &part.result {
                 Some(Err(reason)) => reason.clone(),
                 _ => OrderFailed::another_result("prepare an experiment"),
             };
-            let failed = vec![Err(reason); share.places.len()];
-            let mut prepared = share.prepared.clone().unwrap_or(failed);
+            let failed = vec![Err(reason); part.experiment_indices.len()];
+            let mut prepared = part.prepared.clone().unwrap_or(failed);
             let missing = OrderFailed::another_result("prepare an experiment");
-            prepared.resize(share.places.len(), Err(missing));
-            prepared_all.extend(share.places.iter().copied().zip(prepared));
+            prepared.resize(part.experiment_indices.len(), Err(missing));
+            prepared_all.extend(part.experiment_indices.iter().copied().zip(prepared));
         }
         Some(prepared_all.into_values().collect())
     }
 
     /// Marks experiments whose reflector does not run: they measure nothing, or another server.
-    pub(super) fn note_lost(&mut self, lost: &Lost) {
+    pub(super) fn mark_lost_reflector(&mut self, lost_reflector: &LostReflector) {
         for (index, target) in self.targets.iter().enumerate() {
-            let is_its = |target: &Target| target.host() == lost.host && target.port() == lost.port;
-            if target.as_ref().is_some_and(is_its) {
-                self.lost.insert(index, lost.agent.clone());
+            let uses_lost_reflector = |target: &Target| {
+                target.host() == lost_reflector.host && target.port() == lost_reflector.port
+            };
+            if target.as_ref().is_some_and(uses_lost_reflector) {
+                self.without_reflector.insert(index, lost_reflector.agent.clone());
             }
         }
     }
 
     /// The result, when every agent has ended.
-    pub(super) fn all_done(&mut self) -> Option<Result<OrderResult, OrderFailed>> {
-        let mut result = self.joined()?;
+    pub(super) fn take_result(&mut self) -> Option<Result<OrderResult, OrderFailed>> {
+        let mut result = self.merge_results()?;
         if let Ok(OrderResult::Experiments(results)) = &mut result {
-            for (index, agent) in &self.lost {
+            for (index, agent) in &self.without_reflector {
                 if let Some(Ok(result)) = results.get_mut(*index)
                     && result.ending == Ending::Complete
                 {
@@ -97,24 +99,24 @@ impl Running {
         Some(result)
     }
 
-    fn joined(&mut self) -> Option<Result<OrderResult, OrderFailed>> {
-        if !self.shares.iter().all(|share| share.result.is_some()) {
+    fn merge_results(&mut self) -> Option<Result<OrderResult, OrderFailed>> {
+        if !self.parts.iter().all(|part| part.result.is_some()) {
             return None;
         }
-        if self.experiments.is_empty() || self.shares.len() == 1 {
-            return self.shares.first_mut()?.result.take();
+        if self.experiments.is_empty() || self.parts.len() == 1 {
+            return self.parts.first_mut()?.result.take();
         }
         let mut joined_results = BTreeMap::new();
-        for share in &mut self.shares {
-            let results = match share.result.take()? {
+        for part in &mut self.parts {
+            let results = match part.result.take()? {
                 Ok(OrderResult::Experiments(results)) => results,
                 Ok(_) => vec![
                     Err(OrderFailed::another_result("carry experiments out"));
-                    share.places.len()
+                    part.experiment_indices.len()
                 ],
-                Err(reason) => vec![Err(reason); share.places.len()],
+                Err(reason) => vec![Err(reason); part.experiment_indices.len()],
             };
-            joined_results.extend(share.places.iter().copied().zip(results));
+            joined_results.extend(part.experiment_indices.iter().copied().zip(results));
         }
         Some(Ok(OrderResult::Experiments(
             joined_results.into_values().collect(),
