@@ -105,7 +105,7 @@ pub struct Agenda {
     /// Complete experiments per scenario.
     completed: Vec<u32>,
     /// Pairs that were tried, are not complete, and may be tried again.
-    waiting: BTreeSet<(u32, u32)>,
+    retry_pairs: BTreeSet<(u32, u32)>,
     /// The first block that has an untried scenario.
     front: u32,
     /// The order of the front block.
@@ -128,7 +128,7 @@ impl Agenda {
             cells: vec![vec![Cell::default(); count]; plan.blocks as usize],
             carried_out: vec![0; plan.blocks as usize],
             completed: vec![0; count],
-            waiting: BTreeSet::new(),
+            retry_pairs: BTreeSet::new(),
             front: 0,
             front_order: Vec::new(),
         };
@@ -179,9 +179,9 @@ impl Agenda {
         }
         let pair = (past.block, scenario);
         if cell.complete || cell.failed >= self.tries {
-            self.waiting.remove(&pair);
+            self.retry_pairs.remove(&pair);
         } else {
-            self.waiting.insert(pair);
+            self.retry_pairs.insert(pair);
         }
         self.carried_out[row] += 1;
         self.advance();
@@ -193,7 +193,7 @@ impl Agenda {
             for (scenario, cell) in (0..).zip(cells) {
                 cell.failed = 0;
                 if cell.tried > 0 && !cell.complete {
-                    self.waiting.insert((block, scenario));
+                    self.retry_pairs.insert((block, scenario));
                 }
             }
         }
@@ -213,32 +213,32 @@ impl Agenda {
     /// What to run next, if it were always the season for it; `None` when everything is complete
     /// or given up.
     pub fn next(&self) -> Option<Slot> {
-        self.next_of(&|_| true)
+        self.next_allowed(&|_| true)
     }
 
     /// What to run next among the scenarios that may run now; `None` if none of those is open.
-    pub fn next_of(&self, may: &dyn Fn(u32) -> bool) -> Option<Slot> {
+    pub fn next_allowed(&self, is_allowed: &dyn Fn(u32) -> bool) -> Option<Slot> {
         if self.front >= self.blocks {
-            return self.neediest(u32::MAX, may).map(|pair| self.slot(pair));
+            return self.next_retry(u32::MAX, is_allowed).map(|pair| self.slot(pair));
         }
         let begun = self.carried_out[self.front as usize] > 0;
-        if !begun && let Some(pair) = self.neediest(self.front, may) {
+        if !begun && let Some(pair) = self.next_retry(self.front, is_allowed) {
             return Some(self.slot(pair));
         }
-        if let Some(scenario) = self.untried(self.front, &self.front_order, may) {
+        if let Some(scenario) = self.next_untried(self.front, &self.front_order, is_allowed) {
             return Some(self.slot((self.front, scenario)));
         }
         // What waits for its season does not hold up what could run now in later blocks.
         ((self.front + 1)..self.blocks).find_map(|block| {
-            let scenario = self.untried(block, &self.order_of(block), may)?;
+            let scenario = self.next_untried(block, &self.order_of(block), is_allowed)?;
             Some(self.slot((block, scenario)))
         })
     }
 
-    /// What runs at the same time as `first`, which has come from [`Self::next_of`]: `first` itself,
-    /// then what is open of its block and group, in the block's order. What failed waits for its own
+    /// What runs at the same time as `first`, which has come from [`Self::next_allowed`]: `first`
+    /// itself, then what is open of its block and group, in the block's order. What failed waits for its own
     /// next try, unless that is what `first` is.
-    pub fn together_with(&self, first: Slot, may: &dyn Fn(u32) -> bool) -> Vec<Slot> {
+    pub fn concurrent_slots(&self, first: Slot, is_allowed: &dyn Fn(u32) -> bool) -> Vec<Slot> {
         let cells = &self.cells[first.block as usize];
         let group = self.groups[first.scenario as usize];
         let retry = cells[first.scenario as usize].failed > 0;
@@ -247,7 +247,7 @@ impl Agenda {
             let open = !cell.complete && cell.failed < self.tries && (retry || cell.failed == 0);
             *scenario != first.scenario && self.groups[*scenario as usize] == group && open
         });
-        let alongside = alongside.filter(|scenario| may(*scenario));
+        let alongside = alongside.filter(|scenario| is_allowed(*scenario));
         let alongside = (1..).zip(alongside).map(|(later, scenario)| Slot {
             position: first.position + later,
             begins_block: false,
@@ -256,23 +256,33 @@ impl Agenda {
         std::iter::once(first).chain(alongside).collect()
     }
 
-    fn untried(&self, block: u32, order: &[u32], may: &dyn Fn(u32) -> bool) -> Option<u32> {
+    fn next_untried(
+        &self,
+        block: u32,
+        order: &[u32],
+        is_allowed: &dyn Fn(u32) -> bool,
+    ) -> Option<u32> {
         let cells = &self.cells[block as usize];
         let mut open = order
             .iter()
             .filter(|scenario| cells[**scenario as usize].tried == 0);
-        open.find(|scenario| may(**scenario)).copied()
+        open.find(|scenario| is_allowed(**scenario)).copied()
     }
 
-    /// Of the pairs whose next try is due before block `before` begins, the one whose scenario has
-    /// the fewest complete experiments; then the least tried, then the oldest.
-    fn neediest(&self, before: u32, may: &dyn Fn(u32) -> bool) -> Option<(u32, u32)> {
-        self.waiting
+    /// Of the pairs whose next try is due before block `before_block` begins, the one whose scenario
+    /// has the fewest complete experiments; then the least tried, then the oldest.
+    fn next_retry(
+        &self,
+        before_block: u32,
+        is_allowed: &dyn Fn(u32) -> bool,
+    ) -> Option<(u32, u32)> {
+        self.retry_pairs
             .iter()
             .filter(|(block, scenario)| {
                 let cell = &self.cells[*block as usize][*scenario as usize];
-                let due = before == u32::MAX || cell.tried <= before.saturating_sub(*block);
-                due && may(*scenario)
+                let due = before_block == u32::MAX
+                    || cell.tried <= before_block.saturating_sub(*block);
+                due && is_allowed(*scenario)
             })
             .min_by_key(|(block, scenario)| {
                 let cell = &self.cells[*block as usize][*scenario as usize];

@@ -14,25 +14,25 @@ use neph_text::{Fault, Spanned, did_you_mean, parse_duration};
 /// # Errors
 /// The first mistake, with its place in `text`.
 pub fn parse<S: Clone>(text: &str, subjects: &[(&str, S)]) -> Result<Rule<S>, Spanned<Fault>> {
-    let mut tokens = AlarmParser {
-        left: split_words(text),
+    let mut parser = AlarmParser {
+        words: split_words(text),
         end: text.len(),
         example: subjects.first().map_or("", |(name, _)| name),
     };
-    tokens.rule(text, subjects)
+    parser.parse_rule(text, subjects)
 }
 
 /// Words and `>`, the last first, each with its place.
 fn split_words(text: &str) -> Vec<(Range<usize>, &str)> {
     let mut result = Vec::new();
-    let mut begun = None;
+    let mut word_start = None;
     let ends = text.char_indices().chain([(text.len(), ' ')]);
     for (at, letter) in ends {
         if !letter.is_whitespace() && letter != '>' {
-            begun.get_or_insert(at);
+            word_start.get_or_insert(at);
             continue;
         }
-        if let Some(begin) = begun.take() {
+        if let Some(begin) = word_start.take() {
             result.push((begin..at, &text[begin..at]));
         }
         if letter == '>' {
@@ -44,7 +44,7 @@ fn split_words(text: &str) -> Vec<(Range<usize>, &str)> {
 }
 
 struct AlarmParser<'a> {
-    left: Vec<(Range<usize>, &'a str)>,
+    words: Vec<(Range<usize>, &'a str)>,
     end: usize,
     /// What a rule may be about.
     example: &'a str,
@@ -60,16 +60,16 @@ fn fault<T>(
 }
 
 impl<'a> AlarmParser<'a> {
-    fn rule<S: Clone>(
+    fn parse_rule<S: Clone>(
         &mut self,
         text: &str,
         subjects: &[(&str, S)],
     ) -> Result<Rule<S>, Spanned<Fault>> {
-        let subject = self.subject(subjects)?;
-        self.one_of("'>'", &[">"], |word| (word == ">").then_some(()))?;
-        let limit = self.time("a limit")?.value;
+        let subject = self.parse_subject(subjects)?;
+        self.parse_one_of("'>'", &[">"], |word| (word == ">").then_some(()))?;
+        let limit = self.parse_time("a limit")?.value;
         let names = Quantile::ALL.map(|quantile| quantile.name);
-        let quantile = self.one_of("a quantile", &names, Quantile::from_name)?;
+        let quantile = self.parse_one_of("a quantile", &names, Quantile::from_name)?;
         let mut rule = Rule {
             text: text.to_owned(),
             subject,
@@ -78,10 +78,10 @@ impl<'a> AlarmParser<'a> {
             quantile,
             length: Span::ZERO,
         };
-        while let Some((range, word)) = self.left.pop() {
+        while let Some((range, word)) = self.words.pop() {
             match word {
-                "for" => rule.length = self.time("a time")?.value,
-                "until" => rule.until = self.until(limit)?,
+                "for" => rule.length = self.parse_time("a time")?.value,
+                "until" => rule.until = self.parse_until(limit)?,
                 other => {
                     let message = format!("'{other}' is not known here");
                     return fault(range, message, did_you_mean(other, &["for", "until"]));
@@ -92,35 +92,35 @@ impl<'a> AlarmParser<'a> {
     }
 
     /// All before `>`; without one, the first word.
-    fn subject<S: Clone>(&mut self, subjects: &[(&str, S)]) -> Result<S, Spanned<Fault>> {
-        const WHAT: &str = "what it is about";
-        let mut ahead = self.left.iter().rev();
+    fn parse_subject<S: Clone>(&mut self, subjects: &[(&str, S)]) -> Result<S, Spanned<Fault>> {
+        const SUBJECT_TEXT: &str = "what it is about";
+        let mut ahead = self.words.iter().rev();
         let count = ahead.position(|(_, word)| *word == ">").unwrap_or(1);
         if count == 0 {
-            return self.missing(WHAT);
+            return self.missing_fault(SUBJECT_TEXT);
         }
-        let (first, word) = self.next(WHAT)?;
+        let (first, word) = self.next_word(SUBJECT_TEXT)?;
         let mut name = word.to_owned();
         let mut last = first.end;
         for _ in 1..count {
-            let (range, word) = self.next(WHAT)?;
+            let (range, word) = self.next_word(SUBJECT_TEXT)?;
             last = range.end;
             name = name + " " + word;
         }
-        let is_it = |known: &str| known.split_whitespace().eq(name.split(' '));
-        let known_subject = subjects.iter().find(|(known, _)| is_it(known));
+        let is_same_name = |known: &str| known.split_whitespace().eq(name.split(' '));
+        let known_subject = subjects.iter().find(|(known, _)| is_same_name(known));
         known_subject.map_or_else(
             || {
                 let names: Vec<&str> = subjects.iter().map(|(name, _)| *name).collect();
-                let message = format!("'{name}' is not {WHAT}");
+                let message = format!("'{name}' is not {SUBJECT_TEXT}");
                 fault(first.start..last, message, did_you_mean(&name, &names))
             },
             |(_, subject)| Ok(subject.clone()),
         )
     }
 
-    fn until(&mut self, limit: Span) -> Result<Span, Spanned<Fault>> {
-        let until = self.time("a limit")?;
+    fn parse_until(&mut self, limit: Span) -> Result<Span, Spanned<Fault>> {
+        let until = self.parse_time("a limit")?;
         if until.value > limit {
             let message = format!(
                 "{} is more than {limit}, from which it is raised",
@@ -131,27 +131,27 @@ impl<'a> AlarmParser<'a> {
         Ok(until.value)
     }
 
-    fn missing<T>(&self, expected: &str) -> Result<T, Spanned<Fault>> {
-        let at = self.left.last().map_or(self.end, |(range, _)| range.start);
+    fn missing_fault<T>(&self, expected: &str) -> Result<T, Spanned<Fault>> {
+        let at = self.words.last().map_or(self.end, |(range, _)| range.start);
         let remedy = format!("write for example: {} > 2ms p99 for 30s", self.example);
         fault(at..at, format!("{expected} is missing"), remedy)
     }
 
-    fn next(&mut self, expected: &str) -> Result<(Range<usize>, &'a str), Spanned<Fault>> {
-        match self.left.pop() {
+    fn next_word(&mut self, expected: &str) -> Result<(Range<usize>, &'a str), Spanned<Fault>> {
+        match self.words.pop() {
             Some(next) => Ok(next),
-            None => self.missing(expected),
+            None => self.missing_fault(expected),
         }
     }
 
-    fn one_of<T>(
+    fn parse_one_of<T>(
         &mut self,
         expected: &str,
         names: &[&str],
-        known: impl Fn(&str) -> Option<T>,
+        parse_word: impl Fn(&str) -> Option<T>,
     ) -> Result<T, Spanned<Fault>> {
-        let (range, word) = self.next(expected)?;
-        known(word).map_or_else(
+        let (range, word) = self.next_word(expected)?;
+        parse_word(word).map_or_else(
             || {
                 let remedy = did_you_mean(word, names);
                 fault(range, format!("'{word}' is not {expected}"), remedy)
@@ -160,8 +160,8 @@ impl<'a> AlarmParser<'a> {
         )
     }
 
-    fn time(&mut self, expected: &str) -> Result<Spanned<Span>, Spanned<Fault>> {
-        let (span, word) = self.next(expected)?;
+    fn parse_time(&mut self, expected: &str) -> Result<Spanned<Span>, Spanned<Fault>> {
+        let (span, word) = self.next_word(expected)?;
         match parse_duration(word) {
             Ok(nanos) => Ok(Spanned {
                 value: Span::from_nanos(nanos),

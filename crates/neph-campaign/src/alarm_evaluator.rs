@@ -29,13 +29,13 @@ pub(crate) struct AlarmEvaluator {
     alarms: Vec<Paced<AlarmQuantity>>,
     found: Vec<Change>,
     /// So many of `found` are in the store.
-    recorded: usize,
+    recorded_count: usize,
     /// How many of `found` were reported.
-    reported: usize,
+    reported_count: usize,
 }
 
 impl AlarmEvaluator {
-    pub(crate) fn by(rules: &[Rule<AlarmQuantity>]) -> Self {
+    pub(crate) fn from_rules(rules: &[Rule<AlarmQuantity>]) -> Self {
         let alarms = rules.iter().cloned().map(Alarm::new).map(Paced::new);
         Self {
             alarms: alarms.collect(),
@@ -62,9 +62,9 @@ impl AlarmEvaluator {
                         .or_else(|| marks.network_and_peer_round_trip()),
                 });
             }
-            Outcome::Lost => self.lose(sent, |_| true),
+            Outcome::Lost => self.count_lost(sent, |_| true),
             Outcome::Error | Outcome::Failed => {
-                self.lose(sent, |quantity| quantity == AlarmQuantity::RoundTrip);
+                self.count_lost(sent, |quantity| quantity == AlarmQuantity::RoundTrip);
             }
         }
     }
@@ -79,25 +79,25 @@ impl AlarmEvaluator {
                     let network = reply.network();
                     self.count(message.sent, |_| Some(network));
                 }
-                FleetOutcome::Lost => self.lose(message.sent, |_| true),
+                FleetOutcome::Lost => self.count_lost(message.sent, |_| true),
                 FleetOutcome::Failed => {}
             }
         }
     }
 
-    fn count(&mut self, at: Instant<Local>, took: impl Fn(AlarmQuantity) -> Option<Span>) {
+    fn count(&mut self, at: Instant<Local>, latency: impl Fn(AlarmQuantity) -> Option<Span>) {
         for alarm in &mut self.alarms {
-            if let Some(took) = took(alarm.alarm().rule().subject) {
-                self.found.extend(alarm.record(since(at), Some(took)));
+            if let Some(latency) = latency(alarm.alarm().rule().subject) {
+                self.found.extend(alarm.record(since_start(at), Some(latency)));
             }
         }
     }
 
     /// That it is lost is known later; as of when it was sent it cannot be ahead of what comes then.
-    fn lose(&mut self, sent: Instant<Local>, concerns: impl Fn(AlarmQuantity) -> bool) {
+    fn count_lost(&mut self, sent: Instant<Local>, applies_to: impl Fn(AlarmQuantity) -> bool) {
         let alarms = self.alarms.iter_mut();
-        for alarm in alarms.filter(|alarm| concerns(alarm.alarm().rule().subject)) {
-            self.found.extend(alarm.record(since(sent), None));
+        for alarm in alarms.filter(|alarm| applies_to(alarm.alarm().rule().subject)) {
+            self.found.extend(alarm.record(since_start(sent), None));
         }
     }
 
@@ -108,20 +108,20 @@ impl AlarmEvaluator {
     }
 
     /// What was found since the last call, to be recorded.
-    pub(crate) fn unrecorded(&mut self) -> Vec<Change> {
-        let from = std::mem::replace(&mut self.recorded, self.found.len());
+    pub(crate) fn take_unrecorded(&mut self) -> Vec<Change> {
+        let from = std::mem::replace(&mut self.recorded_count, self.found.len());
         self.found[from..].to_vec()
     }
 
     /// What was recorded since the last call, to be reported.
-    pub(crate) fn unreported(&mut self) -> Vec<Change> {
-        let from = std::mem::replace(&mut self.reported, self.recorded);
-        self.found[from..self.recorded].to_vec()
+    pub(crate) fn take_unreported(&mut self) -> Vec<Change> {
+        let from = std::mem::replace(&mut self.reported_count, self.recorded_count);
+        self.found[from..self.recorded_count].to_vec()
     }
 }
 
 /// Timestamps of an experiment count from its start.
-fn since(at: Instant<Local>) -> Span {
+fn since_start(at: Instant<Local>) -> Span {
     at - Instant::from_nanos(0)
 }
 
@@ -144,17 +144,17 @@ mod tests {
             let after = |millis: i64| Some(marks.intended + Span::from_millis(millis));
             marks.app_send = Some(marks.intended);
             let is_slow = (10_000..20_000).contains(&at);
-            let took = if is_slow { then } else { Some(1) };
-            marks.app_recv = took.and_then(after);
+            let latency = if is_slow { then } else { Some(1) };
+            marks.app_recv = latency.and_then(after);
             let mut message = Message::new(FlowIndex(0), Seq(seq), marks);
-            message.outcome = took.map_or(Outcome::Lost, |_| Outcome::Reply);
+            message.outcome = latency.map_or(Outcome::Lost, |_| Outcome::Reply);
             message
         };
         (0..400).map(message).collect()
     }
 
     fn reported_changes(evaluator: &mut AlarmEvaluator) -> Vec<(bool, i64)> {
-        let changes = evaluator.unreported().into_iter();
+        let changes = evaluator.take_unreported().into_iter();
         changes
             .map(|change| (change.is_raised, change.at.nanos() / 1_000_000_000))
             .collect()
@@ -163,7 +163,8 @@ mod tests {
     #[test]
     fn a_delay_and_a_loss_of_some_seconds_raise_it_and_their_end_ends_it() {
         for then in [Some(30), None] {
-            let mut evaluator = AlarmEvaluator::by(&rules(&["round_trip > 20ms p90 for 3s"]));
+            let rules = rules(&["round_trip > 20ms p90 for 3s"]);
+            let mut evaluator = AlarmEvaluator::from_rules(&rules);
             for message in messages(then) {
                 evaluator.message(&message);
             }
@@ -172,8 +173,8 @@ mod tests {
                 reported_changes(&mut evaluator).is_empty(),
                 "nothing is reported unrecorded"
             );
-            assert_eq!(evaluator.unrecorded().len(), 2);
-            assert!(evaluator.unrecorded().is_empty());
+            assert_eq!(evaluator.take_unrecorded().len(), 2);
+            assert!(evaluator.take_unrecorded().is_empty());
             // p90 needs 29: stretches of 3 s, and that from 9 s on is over the limit already.
             assert_eq!(reported_changes(&mut evaluator), [(true, 12), (false, 24)]);
             assert!(reported_changes(&mut evaluator).is_empty());
@@ -184,13 +185,13 @@ mod tests {
     fn unsent_or_unexpected_messages_count_for_neither_response_time_nor_network() {
         for outcome in [Outcome::Failed, Outcome::Error] {
             let mut evaluator =
-                AlarmEvaluator::by(&rules(&["network > 1us p50", "round_trip > 1s p50"]));
+                AlarmEvaluator::from_rules(&rules(&["network > 1us p50", "round_trip > 1s p50"]));
             for mut message in messages(Some(30)) {
                 message.outcome = outcome;
                 evaluator.message(&message);
             }
             evaluator.finish();
-            let rules = evaluator.unrecorded().into_iter().map(|change| change.rule);
+            let rules = evaluator.take_unrecorded().into_iter().map(|change| change.rule);
             assert_eq!(rules.collect::<Vec<_>>(), ["round_trip > 1s p50"]);
         }
     }
@@ -198,19 +199,19 @@ mod tests {
     #[test]
     fn alarms_ignore_other_flows_and_messages_without_timestamps() {
         let mut evaluator =
-            AlarmEvaluator::by(&rules(&["network > 1us p50", "round_trip > 1us p50"]));
+            AlarmEvaluator::from_rules(&rules(&["network > 1us p50", "round_trip > 1us p50"]));
         for mut message in messages(Some(30)) {
             message.flow = FlowIndex(1);
             evaluator.message(&message);
         }
         evaluator.finish();
-        assert!(evaluator.unrecorded().is_empty());
+        assert!(evaluator.take_unrecorded().is_empty());
         // Without timestamps at the interface there is no round trip of the network.
         for message in messages(Some(30)) {
             evaluator.message(&message);
         }
         let rules: Vec<String> = evaluator
-            .unrecorded()
+            .take_unrecorded()
             .into_iter()
             .map(|change| change.rule)
             .collect();
@@ -219,7 +220,7 @@ mod tests {
 
     #[test]
     fn fleet_alarms_count_slow_round_trips_and_losses() {
-        let mut evaluator = AlarmEvaluator::by(&rules(&["round_trip > 20ms p50"]));
+        let mut evaluator = AlarmEvaluator::from_rules(&rules(&["round_trip > 20ms p50"]));
         let message = |seq: u32, outcome| FleetMessage {
             slot: Slot(seq % 8),
             source_port: 9,
@@ -242,6 +243,6 @@ mod tests {
             .collect();
         evaluator.fleet(&messages);
         evaluator.finish();
-        assert_eq!(evaluator.unrecorded().len(), 1);
+        assert_eq!(evaluator.take_unrecorded().len(), 1);
     }
 }

@@ -38,8 +38,8 @@ pub(crate) fn payloads(scenario: &Scenario) -> (u64, u64) {
 
 /// Probes a second to each distance, and how long the last
 /// answer is waited for.
-const TRACED_A_SECOND: i64 = 50;
-const PATIENCE: Span = Span::from_secs(1);
+const TRACE_PROBES_PER_SECOND: i64 = 50;
+const LAST_ANSWER_TIMEOUT: Span = Span::from_secs(1);
 
 /// How long tracing the flows of a scenario's fleet takes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -56,9 +56,9 @@ pub fn trace_time(plan: &Plan, scenario: &Scenario) -> TraceTime {
         return TraceTime::default();
     };
     let probes = i64::from(trace.flows.min(flows)) * i64::from(trace.limits.queries);
-    let probe_time = Span::from_nanos(1_000_000_000 / TRACED_A_SECOND);
+    let probe_time = Span::from_nanos(1_000_000_000 / TRACE_PROBES_PER_SECOND);
     TraceTime {
-        usual: probe_time.times(probes) + PATIENCE,
-        slow: Span::from_secs(1).times(probes) + PATIENCE,
+        usual: probe_time.times(probes) + LAST_ANSWER_TIMEOUT,
+        slow: Span::from_secs(1).times(probes) + LAST_ANSWER_TIMEOUT,
     }
 }

@@ -295,7 +295,7 @@ impl MeteredRecorder {
 
     /// Alarms that were raised or have ended are stored with the messages that caused them.
     fn alarms(&mut self) -> Result<(), RecordError> {
-        let changes = lock(&self.meter).evaluator.unrecorded();
+        let changes = lock(&self.meter).evaluator.take_unrecorded();
         for change in changes {
             self.inner.event(&Event {
                 flow: FlowIndex(0),

@@ -9,9 +9,9 @@ use crate::plan::Plan;
 /// it is without a lab.
 pub(crate) fn site_of(plan: &Plan, scenario: &Scenario) -> Option<String> {
     let site = scenario.site().map(str::to_owned);
-    let of_lab = || plan.lab.as_ref().map(|lab| lab.prober.value.clone());
-    let of_agent = || plan.agents.first().map(|only| only.name.value.clone());
-    site.or_else(of_lab).or_else(of_agent)
+    let lab_site = || plan.lab.as_ref().map(|lab| lab.prober.value.clone());
+    let agent_site = || plan.agents.first().map(|only| only.name.value.clone());
+    site.or_else(lab_site).or_else(agent_site)
 }
 
 /// The sites that an endpoint is measured from, in the order of the matrix.

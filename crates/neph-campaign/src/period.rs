@@ -71,16 +71,16 @@ fn remedy(every: Span, cost: &Estimate, plan_rounds: &PlanRounds, matrix: &[Scen
         .map(|round| round.length)
         .collect();
     let count = i64::try_from(lengths.len()).unwrap_or(i64::MAX);
-    let longest = matrix.iter().map(length).max().unwrap_or(Span::ZERO);
-    if matrix.iter().all(|scenario| length(scenario) == longest) {
+    let max_length = matrix.iter().map(length).max().unwrap_or(Span::ZERO);
+    if matrix.iter().all(|scenario| length(scenario) == max_length) {
         // What a block takes besides: pauses and traces of flows.
-        let besides = cost.block - cost.checks - longest.times(count);
+        let besides = cost.block - cost.checks - max_length.times(count);
         let seconds_each = (room - besides).nanos() / count.max(1) / SECOND;
         if seconds_each > 0 {
             remedies.push(format!(
                 "experiments of at most {} instead of {}",
                 span_text(Span::from_secs(seconds_each)),
-                span_text(longest)
+                span_text(max_length)
             ));
         }
     }

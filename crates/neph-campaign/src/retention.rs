@@ -114,17 +114,17 @@ pub fn carry_out_reduction(
 }
 
 #[derive(Debug, Default)]
-struct Filling(BTreeMap<(u32, u32), (Tally, Histogram)>);
+struct MinuteTotals(BTreeMap<(u32, u32), (Tally, Histogram)>);
 
-impl Filling {
-    fn at(&mut self, flow: FlowIndex, at: i64) -> &mut (Tally, Histogram) {
+impl MinuteTotals {
+    fn minute_entry(&mut self, flow: FlowIndex, at: i64) -> &mut (Tally, Histogram) {
         let minute = u32::try_from(at.max(0) / MINUTE).unwrap_or(u32::MAX);
         self.0.entry((flow.0, minute)).or_default()
     }
 
     fn message(&mut self, message: &Message) {
         let at = message.marks.intended.nanos();
-        let (tally, times) = self.at(message.flow, at);
+        let (tally, times) = self.minute_entry(message.flow, at);
         tally.count(message.outcome);
         tally.duplicates += u64::from(message.duplicates);
         tally.reordered += u64::from(message.reordered);
@@ -134,7 +134,7 @@ impl Filling {
     }
 
     fn fleet(&mut self, message: &FleetMessage) {
-        let (tally, times) = self.at(FlowIndex(0), message.sent.nanos());
+        let (tally, times) = self.minute_entry(FlowIndex(0), message.sent.nanos());
         match &message.outcome {
             FleetOutcome::Reply(reply) => {
                 tally.count(Outcome::Reply);
@@ -164,7 +164,7 @@ impl Filling {
 /// # Errors
 /// The store refused.
 pub fn minutes_of(store: &dyn Store, experiment: &Experiment) -> Result<Vec<Minute>, StoreError> {
-    let mut filling = Filling::default();
+    let mut filling = MinuteTotals::default();
     if experiment.fleet.is_none() {
         store.visit_messages(experiment.id, &mut |batch| {
             for message in batch {

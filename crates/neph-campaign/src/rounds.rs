@@ -86,7 +86,7 @@ pub fn rounds(plan: &Plan, scenarios: &[Scenario]) -> PlanRounds {
         of_season.entry(season(task)).or_default().push(task);
     }
     PlanRounds {
-        table: one_after_the_other(&tasks, of_season.into_values()),
+        table: chain_timetables(&tasks, of_season.into_values()),
         usage: usage(plan, scenarios),
         in_turn: tasks.iter().map(Task::slot).sum(),
         tasks: members,
@@ -94,29 +94,29 @@ pub fn rounds(plan: &Plan, scenarios: &[Scenario]) -> PlanRounds {
 }
 
 /// Timetables of parts that must not mix, as what runs in different seasons.
-fn one_after_the_other(tasks: &[Task], parts: impl Iterator<Item = Vec<usize>>) -> Timetable {
+fn chain_timetables(tasks: &[Task], parts: impl Iterator<Item = Vec<usize>>) -> Timetable {
     let mut combined: Option<Timetable> = None;
-    let mut longest = Span::ZERO;
+    let mut max_bound = Span::ZERO;
     for part in parts {
-        let of_part: Vec<Task> = part.iter().map(|task| tasks[*task].clone()).collect();
-        let mut table = timetable::rounds(&of_part);
+        let part_tasks: Vec<Task> = part.iter().map(|task| tasks[*task].clone()).collect();
+        let mut table = timetable::rounds(&part_tasks);
         for round in &mut table.rounds {
             round.tasks.iter_mut().for_each(|task| *task = part[*task]);
         }
-        let Some(before) = &mut combined else {
-            longest = table.bound.span;
+        let Some(total) = &mut combined else {
+            max_bound = table.bound.span;
             combined = Some(table);
             continue;
         };
         for mut round in table.rounds {
-            round.start += before.makespan;
-            before.rounds.push(round);
+            round.start += total.makespan;
+            total.rounds.push(round);
         }
-        before.makespan += table.makespan;
-        before.bound.span += table.bound.span;
-        if table.bound.span > longest {
-            longest = table.bound.span;
-            before.bound.reason = table.bound.reason;
+        total.makespan += table.makespan;
+        total.bound.span += table.bound.span;
+        if table.bound.span > max_bound {
+            max_bound = table.bound.span;
+            total.bound.reason = table.bound.reason;
         }
     }
     combined.unwrap_or_else(|| timetable::rounds(&[]))
@@ -125,14 +125,14 @@ fn one_after_the_other(tasks: &[Task], parts: impl Iterator<Item = Vec<usize>>) 
 /// Scenarios that are one task: as long as the longest, with their traces, which each site makes one after
 /// the other.
 fn task(plan: &Plan, scenarios: &[&Scenario]) -> Task {
-    let longest = scenarios.iter().map(|scenario| length(scenario)).max();
+    let max_length = scenarios.iter().map(|scenario| length(scenario)).max();
     let mut traces: BTreeMap<Option<String>, Span> = BTreeMap::new();
     for scenario in scenarios {
         let site = site_of(plan, scenario).filter(|_| !plan.agents.is_empty());
         *traces.entry(site).or_default() += trace_time(plan, scenario).usual;
     }
     let traces = traces.into_values().max().unwrap_or(Span::ZERO);
-    let duration = plan.pause + longest.unwrap_or(Span::ZERO) + traces;
+    let duration = plan.pause + max_length.unwrap_or(Span::ZERO) + traces;
     Task::new(
         duration,
         scenarios.iter().flat_map(|scenario| claims(plan, scenario)),
@@ -167,10 +167,10 @@ pub(crate) fn resources(plan: &Plan, site: Option<&str>, endpoint: &str) -> Vec<
         .endpoints
         .iter()
         .find(|candidate| candidate.name == endpoint);
-    let at = planned_endpoint.and_then(|endpoint| endpoint.site.as_deref());
-    let host = at.or_else(|| planned_endpoint.map(|endpoint| endpoint.target.host()));
+    let endpoint_site = planned_endpoint.and_then(|endpoint| endpoint.site.as_deref());
+    let host = endpoint_site.or_else(|| planned_endpoint.map(|endpoint| endpoint.target.host()));
     let shared = plan.shared.iter();
-    let shared = shared.filter(|shared| shared.carries(site, endpoint, at));
+    let shared = shared.filter(|shared| shared.carries(site, endpoint, endpoint_site));
     let shared = shared.map(|shared| shared.resource.clone());
     let hosts = site.into_iter().chain(host);
     let hosts = hosts.map(|host| Resource::Host(host.to_owned()));

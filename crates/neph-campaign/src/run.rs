@@ -168,8 +168,8 @@ pub fn resume(
     storing("recover what was cut off", crew.store.recover())?;
     let matrix = scenarios(plan);
     let stored = storing("read the matrix", crew.store.scenarios(campaign.id))?;
-    let same = stored.iter().map(|s| s.id).eq(matrix.iter().map(|s| s.id));
-    if !same || campaign.blocks != plan.blocks {
+    let is_same_matrix = stored.iter().map(|s| s.id).eq(matrix.iter().map(|s| s.id));
+    if !is_same_matrix || campaign.blocks != plan.blocks {
         return Err(RunError::MatrixDiffers {
             campaign: campaign.id,
         });
@@ -206,13 +206,13 @@ fn address_of(experiment: &Experiment, scenario: &Scenario) -> Option<(String, I
 
 /// The latest address of each endpoint.
 fn addresses_of(past: &[Experiment], matrix: &[Scenario]) -> BTreeMap<String, IpAddr> {
-    let of = |experiment: &Experiment| {
+    let timed_address = |experiment: &Experiment| {
         let scenario = matrix
             .iter()
             .find(|scenario| scenario.id == experiment.scenario)?;
         Some((experiment.started, address_of(experiment, scenario)?))
     };
-    let mut known: Vec<_> = past.iter().filter_map(of).collect();
+    let mut known: Vec<_> = past.iter().filter_map(timed_address).collect();
     known.sort_by_key(|(started, _)| *started);
     known.into_iter().map(|(_, at)| at).collect()
 }
@@ -297,7 +297,7 @@ impl<'r, 'c> Run<'r, 'c> {
             }
             let slots = self
                 .agenda
-                .together_with(slot, &|scenario| self.fits(scenario, self.plan.pause));
+                .concurrent_slots(slot, &|scenario| self.has_room(scenario, self.plan.pause));
             self.rest_before(&slots);
             if self.crew.stop.is_set() {
                 return self.end(CampaignStatus::Interrupted);
@@ -319,19 +319,19 @@ impl<'r, 'c> Run<'r, 'c> {
     /// The plan's pause, and what is left of failed experiments' rest.
     fn rest_before(&mut self, slots: &[Slot]) {
         let now = self.crew.clock.now();
-        let paused = now + self.plan.pause;
+        let pause_end = now + self.plan.pause;
         let failed = slots
             .iter()
             .filter_map(|slot| self.failed.get(&(slot.block, slot.scenario)));
-        let rested = failed.max().map_or(paused, |failed| *failed + RETRY_REST);
-        if rested > paused {
+        let rest_end = failed.max().map_or(pause_end, |failed| *failed + RETRY_REST);
+        if rest_end > pause_end {
             self.crew
                 .observer
-                .report(&CampaignEvent::Resting { until: rested });
+                .report(&CampaignEvent::Resting { until: rest_end });
         }
-        let until = rested.max(paused);
-        if until > now {
-            self.crew.clock.wait_until(until, self.crew.stop);
+        let wait_end = rest_end.max(pause_end);
+        if wait_end > now {
+            self.crew.clock.wait_until(wait_end, self.crew.stop);
         }
     }
 

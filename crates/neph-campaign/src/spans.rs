@@ -7,7 +7,7 @@ use neph_model::Span;
 use neph_stats::{Histogram, Precision};
 
 /// Longer ones count as a day.
-const LONGEST: Span = Span::from_secs(86_400);
+const MAX_SPAN: Span = Span::from_secs(86_400);
 
 /// Lengths of time; negative ones count as zero.
 #[derive(Debug)]
@@ -20,7 +20,7 @@ impl Spans {
     }
 
     pub(crate) fn record(&mut self, span: Span) {
-        let span = span.min(LONGEST);
+        let span = span.min(MAX_SPAN);
         self.0.add(u64::try_from(span.nanos()).unwrap_or(0));
     }
 
@@ -75,7 +75,7 @@ mod tests {
         spans.record(Span::from_nanos(i64::MAX));
         let longest = spans.longest().expect("there are some");
         assert!(
-            longest >= LONGEST && longest < LONGEST.times(2),
+            longest >= MAX_SPAN && longest < MAX_SPAN.times(2),
             "{longest}"
         );
     }

@@ -9,9 +9,9 @@ use neph_stats::Precision;
 use crate::spans::Spans;
 
 /// A reflector with a core to itself takes tens of microseconds, a busy one some milliseconds.
-const LONGEST_P99: Span = Span::from_millis(100);
+const MAX_STAY_P99: Span = Span::from_millis(100);
 /// Stays are known to two digits.
-const COARSE: Precision = Precision::one_part_in(256);
+const STAY_PRECISION: Precision = Precision::one_part_in(256);
 
 /// The stays of a fleet's requests.
 #[derive(Debug)]
@@ -19,7 +19,7 @@ pub(crate) struct Stays(Spans);
 
 impl Default for Stays {
     fn default() -> Self {
-        Self(Spans::new(COARSE))
+        Self(Spans::new(STAY_PRECISION))
     }
 }
 
@@ -38,7 +38,7 @@ impl Stays {
 
     /// A warning that the reflector was slow, if it was.
     pub(crate) fn warning(&self) -> Option<Warning> {
-        let bound = LONGEST_P99;
+        let bound = MAX_STAY_P99;
         let p99 = self.p99().filter(|p99| *p99 > bound)?;
         Some(Warning::ReflectorSlow { p99, bound })
     }

@@ -41,7 +41,7 @@ pub(crate) fn read(node: &Node) -> Result<Stress, Fault> {
         let text = String::from_node(node)?;
         if text.contains('=') {
             let message = format!("\"{text}\" is no load");
-            return Err(Fault::new(message, NAMED));
+            return Err(Fault::new(message, LOAD_REMEDY));
         }
         return parse(&text);
     };
@@ -50,12 +50,12 @@ pub(crate) fn read(node: &Node) -> Result<Stress, Fault> {
         match entry.key.as_str() {
             "name" => name = Some(String::from_node(&entry.node)?),
             "load" => load = Some(String::from_node(&entry.node)?),
-            other => return Err(Fault::new(format!("a load has no key '{other}'"), NAMED)),
+            other => return Err(Fault::new(format!("a load has no key '{other}'"), LOAD_REMEDY)),
         }
     }
     let pair = name.zip(load);
     let (name, load) =
-        pair.ok_or_else(|| Fault::new("a load lacks its name or its load", NAMED))?;
+        pair.ok_or_else(|| Fault::new("a load lacks its name or its load", LOAD_REMEDY))?;
     let name = name.trim();
     let stress = parse(&load)?.with_name(name);
     let stress = stress.filter(|_| !name.contains(is_hidden));
@@ -66,7 +66,8 @@ pub(crate) fn read(node: &Node) -> Result<Stress, Fault> {
     })
 }
 
-const NAMED: &str = "write \"vm1 80%\", or { name = \"busy\", load = \"vm1 80%\" } to name it";
+const LOAD_REMEDY: &str =
+    "write \"vm1 80%\", or { name = \"busy\", load = \"vm1 80%\" } to name it";
 
 /// A name stands for one load only, and a load has one name: else two labels would be one, or one load two
 /// scenarios.
@@ -76,29 +77,29 @@ pub(crate) fn check_names(requested: &[Spanned<Stress>], problems: &Problems<'_>
         let clash = requested[..index]
             .iter()
             .map(|other| &other.value)
-            .find(|known| {
+            .find(|other_load| {
                 let (is_same_name, is_same_load) = (
-                    current.name() == known.name(),
-                    current.loads() == known.loads(),
+                    current.name() == other_load.name(),
+                    current.loads() == other_load.loads(),
                 );
                 let is_name_of_two = current.name().is_some() && is_same_name && !is_same_load;
                 is_name_of_two || (is_same_load && !is_same_name)
             });
-        if let Some(known) = clash {
-            let of = |stress: &Stress| {
+        if let Some(other_load) = clash {
+            let quoted_name = |stress: &Stress| {
                 let name = stress.name().map(|name| format!("'{name}'"));
                 name.unwrap_or_else(|| "no name".to_owned())
             };
-            let message = if current.loads() == known.loads() {
+            let message = if current.loads() == other_load.loads() {
                 let load = current.unnamed();
                 format!(
                     "the load \"{load}\" is called {} and {}",
-                    of(known),
-                    of(current)
+                    quoted_name(other_load),
+                    quoted_name(current)
                 )
             } else {
-                let (other, load) = (known.unnamed(), current.unnamed());
-                format!("{} names \"{other}\" and \"{load}\"", of(current))
+                let (other, load) = (other_load.unnamed(), current.unnamed());
+                format!("{} names \"{other}\" and \"{load}\"", quoted_name(current))
             };
             let remedy = "give each load one name, and each name one load";
             problems.add(requested_load.span.clone(), Fault::new(message, remedy));

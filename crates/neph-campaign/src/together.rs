@@ -11,19 +11,19 @@ use crate::plan::{PairOrder, Plan};
 /// The flow set of each scenario, by index; those of a set run at the same time. Sets are counted from 0
 /// in the order of the matrix; a scenario without a fleet is a set of one.
 pub fn groups(plan: &Plan, scenarios: &[Scenario]) -> Vec<u32> {
-    let mut known: BTreeMap<String, u32> = BTreeMap::new();
-    let mut next = 0;
+    let mut group_by_set: BTreeMap<String, u32> = BTreeMap::new();
+    let mut next_group = 0;
     let mut groups = Vec::with_capacity(scenarios.len());
     for scenario in scenarios {
         // Media streams of several sites begin together too: they share their server.
         let is_media = matches!(scenario.measure(), Measure::Media(_));
         let is_set = scenario.flows().is_some() || is_media;
         let group = if is_set && plan.pair_order == PairOrder::Concurrent {
-            *known.entry(flow_set(scenario)).or_insert(next)
+            *group_by_set.entry(flow_set(scenario)).or_insert(next_group)
         } else {
-            next
+            next_group
         };
-        next += u32::from(group == next);
+        next_group += u32::from(group == next_group);
         groups.push(group);
     }
     groups
@@ -33,8 +33,8 @@ pub fn groups(plan: &Plan, scenarios: &[Scenario]) -> Vec<u32> {
 fn flow_set(scenario: &Scenario) -> String {
     let parameters = scenario.parameters.iter();
     let is_place = |name| matches!(name, ParameterName::Site | ParameterName::Circuit);
-    let how = parameters.filter(|parameter| !is_place(parameter.name()));
-    let how: Vec<String> = how
+    let parameter_texts = parameters.filter(|parameter| !is_place(parameter.name()));
+    let parameter_texts: Vec<String> = parameter_texts
         .map(|parameter| format!("{}={}", parameter.name(), parameter.text()))
         .collect();
     format!(
@@ -44,7 +44,7 @@ fn flow_set(scenario: &Scenario) -> String {
         scenario.request_size.bytes(),
         scenario.response_size.bytes(),
         scenario.messages,
-        how.join("\n")
+        parameter_texts.join("\n")
     )
 }
 
@@ -64,7 +64,7 @@ pub fn in_groups(order: &[u32], groups: &[u32]) -> Vec<Vec<u32>> {
 }
 
 /// The most messages a second that run at the same time.
-pub(crate) fn greatest_rate(plan: &Plan, scenarios: &[Scenario]) -> u64 {
+pub(crate) fn max_rate(plan: &Plan, scenarios: &[Scenario]) -> u64 {
     let mut rates: BTreeMap<u32, u64> = BTreeMap::new();
     for (scenario, group) in scenarios.iter().zip(groups(plan, scenarios)) {
         let interval = u64::try_from(scenario.interval.nanos()).unwrap_or(1);
@@ -113,7 +113,7 @@ url = "udp://10.0.0.2"
         let slots = (0..4).map(|scenario| (0, scenario));
         let time = time_of(slots, &plan, &matrix, &groups);
         assert_eq!(time, Span::from_secs(2 * 61));
-        assert_eq!(greatest_rate(&plan, &matrix), 1_024);
+        assert_eq!(max_rate(&plan, &matrix), 1_024);
         let sites = PLAN.to_owned()
             + "from = [\"x\", \"y\"]\n[lab]\ntopology = \"t.toml\"\nprober = \"x\"\n";
         assert_eq!(read(&sites).2, [0, 1, 0, 0, 1, 1]);

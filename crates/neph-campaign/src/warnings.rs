@@ -30,8 +30,8 @@ pub(crate) fn warnings(meter: &Meter, load: &Load, limits: &Limits) -> Vec<Warni
     if times > 0 {
         warnings.push(Warning::Reconnected { times });
     }
-    warnings.extend(unexpected_answers(meter));
-    warnings.extend(not_sent_here(meter));
+    warnings.extend(error_answers_warning(meter));
+    warnings.extend(local_send_warning(meter));
     warnings.extend(meter.stays().warning());
     let replies = meter.tally().replies;
     // An experiment without a reply has failed; measuring longer would not help.
@@ -41,7 +41,7 @@ pub(crate) fn warnings(meter: &Meter, load: &Load, limits: &Limits) -> Vec<Warni
     warnings
 }
 
-fn unexpected_answers(meter: &Meter) -> Option<Warning> {
+fn error_answers_warning(meter: &Meter) -> Option<Warning> {
     let tally = meter.tally();
     let errors = |answer: Answer| answer.is_error().then_some(answer);
     let most_frequent = meter.answers().most(errors);
@@ -52,14 +52,14 @@ fn unexpected_answers(meter: &Meter) -> Option<Warning> {
     })
 }
 
-fn not_sent_here(meter: &Meter) -> Option<Warning> {
-    let here = |answer| match answer {
+fn local_send_warning(meter: &Meter) -> Option<Warning> {
+    let local_fault = |answer| match answer {
         Answer::Local(fault) => Some(fault),
         _ => None,
     };
-    let (fault, _) = meter.answers().most(here)?;
+    let (fault, _) = meter.answers().most(local_fault)?;
     let counts = meter.answers().iter();
-    let messages = counts.filter(|(answer, _)| here(*answer).is_some());
+    let messages = counts.filter(|(answer, _)| local_fault(*answer).is_some());
     Some(Warning::NotSentHere {
         messages: messages.map(|(_, count)| count).sum(),
         of: meter.tally().messages,

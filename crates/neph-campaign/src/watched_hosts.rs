@@ -40,10 +40,10 @@ impl WatchedHosts {
     /// messages and of messages without timestamps are reported as numbers.
     pub fn warnings(&self, load: &Load) -> Vec<Warning> {
         let warnings = warnings(&self.meter, load, &Limits::default()).into_iter();
-        let of_hosts = |warning: &Warning| {
+        let is_of_hosts = |warning: &Warning| {
             warning.is_of_a_busy_host() || matches!(warning, Warning::ReflectorSlow { .. })
         };
-        warnings.filter(of_hosts).collect()
+        warnings.filter(is_of_hosts).collect()
     }
 }
 

@@ -123,19 +123,19 @@ fn pairs(readings: &[Reading]) -> BTreeSet<(&str, &str)> {
     alongside.map(|(a, b)| (a.min(b), a.max(b))).collect()
 }
 
-fn side(of: &BTreeMap<(&str, &str), Blocks<'_>>, circuit: &str, other: &str) -> Side {
+fn side(blocks_by_setup: &BTreeMap<(&str, &str), Blocks<'_>>, circuit: &str, other: &str) -> Side {
     let (with, back) = (format!("{WITH}{other}"), format!("{WITH}{circuit}"));
-    let readings_alone = of.get(&(circuit, super::ALONE));
-    let circuit_readings = of.get(&(circuit, with.as_str()));
-    let theirs = of.get(&(other, back.as_str()));
+    let readings_alone = blocks_by_setup.get(&(circuit, super::ALONE));
+    let circuit_readings = blocks_by_setup.get(&(circuit, with.as_str()));
+    let other_readings = blocks_by_setup.get(&(other, back.as_str()));
     let mut logs = Vec::new();
     for (block, reading) in circuit_readings.into_iter().flatten() {
-        let alongside = theirs.and_then(|theirs| theirs.get(block));
-        let before = readings_alone.and_then(|readings| readings.get(block));
-        if let (Some(alongside), Some(before)) = (alongside, before)
+        let alongside = other_readings.and_then(|other_readings| other_readings.get(block));
+        let alone_reading = readings_alone.and_then(|readings| readings.get(block));
+        if let (Some(alongside), Some(alone_reading)) = (alongside, alone_reading)
             && are_together(reading, alongside)
         {
-            logs.push((reading.goodput.max(MINIMUM) / before.goodput.max(MINIMUM)).ln());
+            logs.push((reading.goodput.max(MINIMUM) / alone_reading.goodput.max(MINIMUM)).ln());
         }
     }
     let mut levels: Vec<f64> = readings_alone

@@ -31,7 +31,10 @@ fn rule(node: &Node) -> Result<Rule<AlarmQuantity>, Fault> {
 }
 
 /// Those of an endpoint, else of the top.
-pub(super) fn of(endpoint_axes: &TypedAxes, top: &TypedAxes) -> Vec<Rule<AlarmQuantity>> {
+pub(super) fn endpoint_alarms(
+    endpoint_axes: &TypedAxes,
+    top: &TypedAxes,
+) -> Vec<Rule<AlarmQuantity>> {
     let written = endpoint_axes.alarms.as_ref().or(top.alarms.as_ref());
     let written = written.into_iter().flatten();
     written.map(|rule| rule.value.clone()).collect()
@@ -43,21 +46,24 @@ pub(super) fn check(typed: &TypedPlan, endpoints: &[Endpoint], problems: &Proble
     let is_listed = |endpoint: &&Endpoint| {
         let mut typed = typed.endpoints.iter();
         typed.any(|typed_endpoint| {
-            let is_it = |name: &Spanned<String>| name.value == endpoint.name;
-            typed_endpoint.axes.alarms.is_some() && typed_endpoint.name.as_ref().is_some_and(is_it)
+            let is_endpoint_name = |name: &Spanned<String>| name.value == endpoint.name;
+            typed_endpoint.axes.alarms.is_some()
+                && typed_endpoint.name.as_ref().is_some_and(is_endpoint_name)
         })
     };
-    let (with_own, others): (Vec<&Endpoint>, Vec<&Endpoint>) =
+    let (with_own, inheriting_endpoints): (Vec<&Endpoint>, Vec<&Endpoint>) =
         endpoints.iter().partition(is_listed);
     for rule in typed.axes.alarms.iter().flatten() {
-        check_one(rule, &others, problems);
+        check_one(rule, &inheriting_endpoints, problems);
     }
     for endpoint in &typed.endpoints {
         let name = endpoint.name.as_ref().map(|name| &name.value);
-        let own = with_own.iter().copied();
-        let own: Vec<&Endpoint> = own.filter(|known| Some(&known.name) == name).collect();
+        let own_endpoints = with_own.iter().copied();
+        let own_endpoints: Vec<&Endpoint> = own_endpoints
+            .filter(|endpoint| Some(&endpoint.name) == name)
+            .collect();
         for rule in endpoint.axes.alarms.iter().flatten() {
-            check_one(rule, &own, problems);
+            check_one(rule, &own_endpoints, problems);
         }
     }
 }
@@ -70,7 +76,7 @@ fn check_one(
 ) {
     let mut faults = endpoints
         .iter()
-        .map(|endpoint| why_never(&rule.value, &endpoint.axes));
+        .map(|endpoint| unbreakable_fault(&rule.value, &endpoint.axes));
     let Some(first) = faults.next() else {
         return;
     };
@@ -80,12 +86,12 @@ fn check_one(
 }
 
 /// Why no experiment of an endpoint can break a rule; `None` where one can.
-fn why_never(rule: &Rule<AlarmQuantity>, axes: &Axes) -> Option<Fault> {
+fn unbreakable_fault(rule: &Rule<AlarmQuantity>, axes: &Axes) -> Option<Fault> {
     let flows = axes.values(Parameter::flows).max();
     let flows = flows.map_or(1, |flows| u64::from(flows.get()));
-    let maximum = |of: &dyn Fn(Span, u64) -> i64| {
+    let maximum = |value_of: &dyn Fn(Span, u64) -> i64| {
         let counts = axes.intervals.iter();
-        let counts = counts.map(|interval| of(*interval, axes.length.messages(*interval)));
+        let counts = counts.map(|interval| value_of(*interval, axes.length.messages(*interval)));
         counts.max().unwrap_or(0)
     };
     let count = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
@@ -97,11 +103,11 @@ fn why_never(rule: &Rule<AlarmQuantity>, axes: &Axes) -> Option<Fault> {
         let remedy = "write a lower quantile, or measure for longer";
         return Some(Fault::new(message, remedy));
     }
-    let longest = maximum(&|interval, messages| interval.times(count(messages)).nanos());
-    let longest = Span::from_nanos(longest);
-    (longest < rule.length).then(|| {
+    let max_duration = maximum(&|interval, messages| interval.times(count(messages)).nanos());
+    let max_duration = Span::from_nanos(max_duration);
+    (max_duration < rule.length).then(|| {
         let message = format!(
-            "this alarm needs {}, but an experiment takes only {longest}",
+            "this alarm needs {}, but an experiment takes only {max_duration}",
             rule.length
         );
         Fault::new(

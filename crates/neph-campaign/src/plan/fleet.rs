@@ -77,7 +77,7 @@ pub(crate) fn lifetime(node: &Node) -> Result<Parameter, Fault> {
 /// reported.
 pub(crate) fn contradiction(axes: &Axes) -> Option<(ParameterName, Fault)> {
     let lifetime = ParameterName::FlowLifetime;
-    let Some(flows) = most_flows(axes) else {
+    let Some(flows) = max_flows(axes) else {
         return axes.parameters.contains_key(&lifetime).then(|| {
             let message = "'renewal' is for fleets, and 'flows' is not given";
             let fault = Fault::new(message, "add flows = 512, or remove renewal");
@@ -97,9 +97,9 @@ pub(crate) fn contradiction(axes: &Axes) -> Option<(ParameterName, Fault)> {
 /// Why a fleet's flows do not fit between their first port and the last there is.
 fn ports_left(axes: &Axes, flows: i64) -> Option<Fault> {
     let first = axes.values(Parameter::source_port).max()?.get();
-    let left = i64::from(u16::MAX - first) + 1;
-    (flows > left).then(|| {
-        let message = format!("only {left} ports are left from {first} on, for {flows} flows");
+    let available = i64::from(u16::MAX - first) + 1;
+    (flows > available).then(|| {
+        let message = format!("only {available} ports are left from {first} on, for {flows} flows");
         let max = i64::from(u16::MAX) + 1 - flows;
         Fault::new(message, format!("write at most {max}, or fewer flows"))
     })
@@ -107,23 +107,23 @@ fn ports_left(axes: &Axes, flows: i64) -> Option<Fault> {
 
 /// Why flows that live so long send nothing at the longest interval.
 fn short_life(axes: &Axes) -> Option<Fault> {
-    let longest = axes.intervals.iter().max()?;
+    let max_interval = axes.intervals.iter().max()?;
     let Lifetime(shortest_life) = axes.values(Parameter::lifetime).min()?;
-    (shortest_life < longest).then(|| {
-        let (life, interval) = (shortest_life.exact(), longest.exact());
+    (shortest_life < max_interval).then(|| {
+        let (life, interval) = (shortest_life.exact(), max_interval.exact());
         let message = format!("flows that live {life} send nothing every {interval}");
         Fault::new(message, "write a longer renewal or a shorter interval")
     })
 }
 
-fn most_flows(axes: &Axes) -> Option<i64> {
+fn max_flows(axes: &Axes) -> Option<i64> {
     let flows = axes.values(Parameter::flows);
     flows.map(|flows| i64::from(flows.get())).max()
 }
 
 /// Why no fleet can ask this target, and what to do: its address is that of many hosts.
 pub(crate) fn of_many(target: &Target, axes: &Axes) -> Option<Fault> {
-    most_flows(axes)?;
+    max_flows(axes)?;
     let reason = of_many_hosts(target.host().parse().ok()?)?;
     let message = format!(
         "{} is {reason}, and flows go to one host each",
@@ -134,7 +134,7 @@ pub(crate) fn of_many(target: &Target, axes: &Axes) -> Option<Fault> {
 
 /// Why a fleet's shortest interval is too short for its flows, and what to do.
 pub(crate) fn too_dense(target: &Target, axes: &Axes) -> Option<Fault> {
-    let max = most_flows(axes)?;
+    let max = max_flows(axes)?;
     let shortest = axes.intervals.iter().min()?;
     let rate = max.saturating_mul(1_000_000_000) / shortest.nanos().max(1);
     let allowed = axes.values(Parameter::rate_cap);
@@ -168,7 +168,7 @@ pub(crate) fn too_dense(target: &Target, axes: &Axes) -> Option<Fault> {
 
 /// Whether there are endpoints, and none has a fleet.
 fn without_fleets(endpoints: &[Endpoint]) -> bool {
-    let has_fleet = |endpoint: &Endpoint| most_flows(&endpoint.axes).is_some();
+    let has_fleet = |endpoint: &Endpoint| max_flows(&endpoint.axes).is_some();
     !endpoints.is_empty() && !endpoints.iter().any(has_fleet)
 }
 
@@ -189,7 +189,7 @@ pub(crate) fn check_pairs(
 
 /// What runs at the same time is sent by one host.
 pub(crate) fn check_rate(plan: &Plan, range: &Range<usize>, problems: &Problems<'_>) {
-    let rate = together::greatest_rate(plan, &expand::scenarios(plan));
+    let rate = together::max_rate(plan, &expand::scenarios(plan));
     if rate > u64::from(MAX_FLEET_MESSAGES_A_SECOND) {
         let message = format!("the pairs that run at the same time are {rate} messages a second");
         let remedy = format!(
@@ -211,13 +211,14 @@ pub(crate) fn check_trace(sections: &Sections, endpoints: &[Endpoint], problems:
     }
     let greatest = endpoints
         .iter()
-        .filter_map(|endpoint| most_flows(&endpoint.axes))
+        .filter_map(|endpoint| max_flows(&endpoint.axes))
         .max();
-    let wanted = trace.value.flows;
+    let trace_flows = trace.value.flows;
     if let Some((max, written)) = greatest.zip(sections.traced_span.as_ref())
-        && i64::from(wanted) > max
+        && i64::from(trace_flows) > max
     {
-        let message = format!("{wanted} flows are to be traced, and no fleet has more than {max}");
+        let message =
+            format!("{trace_flows} flows are to be traced, and no fleet has more than {max}");
         let remedy = format!("write at most {max}");
         problems.add(written.clone(), Fault::new(message, remedy));
     }

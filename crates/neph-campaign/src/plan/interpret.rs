@@ -211,7 +211,7 @@ fn check_top(typed: &TypedPlan, problems: &Problems<'_>) {
         }
     }
     for (name, values) in &typed.axes.parameters {
-        let parameter = known(*name);
+        let parameter = find_parameter(*name);
         let targets = typed.endpoints.iter().filter_map(|e| e.target.as_ref());
         let mut targets = targets.map(|target| &target.value).peekable();
         if targets.peek().is_some() && !targets.any(parameter.is_supported_by) {
@@ -224,7 +224,7 @@ fn check_top(typed: &TypedPlan, problems: &Problems<'_>) {
     }
 }
 
-fn known(name: ParameterName) -> &'static PlanParameter {
+fn find_parameter(name: ParameterName) -> &'static PlanParameter {
     PARAMETERS
         .iter()
         .find(|parameter| parameter.name == name)
@@ -264,7 +264,7 @@ fn endpoints(typed: &TypedPlan, problems: &Problems<'_>) -> Vec<Endpoint> {
         places::check(&axes, endpoint, typed, problems);
         let (target, site) = places::target(endpoint, &written.value, typed);
         places::without_itself(&mut axes, site.as_deref());
-        transfers::served(&mut axes, site.as_deref(), endpoint, typed, problems);
+        transfers::set_service_ports(&mut axes, site.as_deref(), endpoint, typed, problems);
         let mode = endpoint.mode.as_ref().or(typed.course.mode.as_ref());
         endpoints.push(Endpoint {
             name: name.value.clone(),
@@ -273,7 +273,7 @@ fn endpoints(typed: &TypedPlan, problems: &Problems<'_>) -> Vec<Endpoint> {
             site,
             mode: mode.map_or(UseMode::Latency, |mode| mode.value),
             axes,
-            alarms: alarms::of(&endpoint.axes, &typed.axes),
+            alarms: alarms::endpoint_alarms(&endpoint.axes, &typed.axes),
         });
     }
     alarms::check(typed, &endpoints, problems);

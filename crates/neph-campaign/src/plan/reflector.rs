@@ -158,11 +158,11 @@ pub fn reflector<'a>(args: impl IntoIterator<Item = &'a str>) -> Result<Reflecto
             None => (word, None),
         };
         let name = if name == "-q" { "--quiet" } else { name };
-        let (name, effect) = known(name)?;
+        let (name, effect) = find_flag(name)?;
         match effect {
             Effect::Values(_) => (),
             _ if names.contains(&name) => {
-                return Err(refused(&format!("{name} is given twice")));
+                return Err(flags_fault(&format!("{name} is given twice")));
             }
             _ => names.push(name),
         }
@@ -173,24 +173,24 @@ pub fn reflector<'a>(args: impl IntoIterator<Item = &'a str>) -> Result<Reflecto
             }
             (Effect::Optional(apply), joined) => {
                 let applied = apply(&mut typed, joined);
-                applied.map_err(|reason| refused(&format!("{name}: {reason}")))?;
+                applied.map_err(|reason| flags_fault(&format!("{name}: {reason}")))?;
                 continue;
             }
             (Effect::Switch(_), Some(_)) => {
-                return Err(refused(&format!("{name} takes no value")));
+                return Err(flags_fault(&format!("{name} takes no value")));
             }
             (Effect::Value(apply) | Effect::Values(apply), _) => apply,
         };
         let next_value = || args.next_if(|next| *next == "-" || !next.starts_with('-'));
         let value = joined.or_else(next_value);
-        let value = value.ok_or_else(|| refused(&format!("{name} needs a value")))?;
-        apply(&mut typed, value).map_err(|reason| refused(&format!("{name}: {reason}")))?;
+        let value = value.ok_or_else(|| flags_fault(&format!("{name} needs a value")))?;
+        apply(&mut typed, value).map_err(|reason| flags_fault(&format!("{name}: {reason}")))?;
     }
     typed.finish()
 }
 
 /// The row of a flag.
-fn known(name: &str) -> Result<(&'static str, &'static Effect), Fault> {
+fn find_flag(name: &str) -> Result<(&'static str, &'static Effect), Fault> {
     let row = FLAGS.iter().find(|(known, _)| *known == name);
     row.map(|(name, effect)| (*name, effect)).ok_or_else(|| {
         let names: Vec<&str> = FLAGS.iter().map(|(name, _)| *name).collect();
@@ -203,23 +203,23 @@ impl Typed {
     fn finish(mut self) -> Result<ReflectorSpec, Fault> {
         let has_files = self.certificate.is_some() || self.key.is_some();
         if !self.tls_names.is_empty() && has_files {
-            return Err(refused("--tls-name: a certificate of --cert has its names"));
+            return Err(flags_fault("--tls-name: a certificate of --cert has its names"));
         }
         if !self.tls_names.is_empty() && !self.has_tls {
-            return Err(refused("--tls-name needs --tls"));
+            return Err(flags_fault("--tls-name needs --tls"));
         }
         self.spec.identity = match (self.certificate, self.key) {
             (Some(certificate), Some(key)) => Some(ReflectorIdentity::Files { certificate, key }),
             (None, None) if self.has_tls => Some(ReflectorIdentity::SelfSigned(self.tls_names)),
             (None, None) => None,
-            (Some(_), None) => return Err(refused("--cert needs --key")),
-            (None, Some(_)) => return Err(refused("--key needs --cert")),
+            (Some(_), None) => return Err(flags_fault("--cert needs --key")),
+            (None, Some(_)) => return Err(flags_fault("--key needs --cert")),
         };
         Ok(self.spec)
     }
 }
 
-fn refused(reason: &str) -> Fault {
+fn flags_fault(reason: &str) -> Fault {
     Fault::new(
         format!("neph reflect does not accept these flags: {reason}"),
         "neph reflect --help shows which there are",

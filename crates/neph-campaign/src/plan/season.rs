@@ -47,15 +47,15 @@ impl Season {
             return self.days[day] && (from..until).contains(&of_day);
         }
         // What is after midnight belongs to the day before, on which it opened.
-        let before = (day + 6) % 7;
-        (self.days[day] && of_day >= from) || (self.days[before] && of_day < until)
+        let previous_day = (day + 6) % 7;
+        (self.days[day] && of_day >= from) || (self.days[previous_day] && of_day < until)
     }
 
     /// Whether it is open at `now` and stays so for `length`.
     pub fn holds(&self, now: Wall, length: Span) -> bool {
         let first = minute_of(now.unix_nanos());
-        let rest = length.nanos().saturating_sub(1);
-        let last = minute_of(now.unix_nanos().saturating_add(rest));
+        let last_offset = length.nanos().saturating_sub(1);
+        let last = minute_of(now.unix_nanos().saturating_add(last_offset));
         // What is open for a week without a gap is open for ever.
         (first..=last.min(first + WEEK)).all(|minute| self.has(minute))
     }
@@ -177,16 +177,16 @@ fn hours(node: &Node) -> Result<(u16, u16), Fault> {
 pub(crate) fn check(sections: &Sections, axes: &[&TypedAxes], problems: &Problems<'_>) {
     check_topologies(sections, problems);
     let seasons = &sections.seasons;
-    let known: Vec<&str> = seasons.iter().map(|season| season.name.as_str()).collect();
+    let season_names: Vec<&str> = seasons.iter().map(|season| season.name.as_str()).collect();
     let season = ParameterName::Season;
     let written = axes.iter().filter_map(|axes| axes.parameters.get(&season));
     for written in written.flatten() {
         let name = written.value.season();
-        if let Some(name) = name.filter(|name| !known.contains(&name.as_str())) {
+        if let Some(name) = name.filter(|name| !season_names.contains(&name.as_str())) {
             let message = format!("there is no season '{name}'");
-            let remedy = match known.as_slice() {
+            let remedy = match season_names.as_slice() {
                 [] => "add a [[season]] of that name".to_owned(),
-                known => did_you_mean(name, known),
+                season_names => did_you_mean(name, season_names),
             };
             problems.add(written.span.clone(), Fault::new(message, remedy));
         }
@@ -229,23 +229,23 @@ pub(crate) fn apply(
     let parameters = seasons
         .iter()
         .map(|season| Parameter::Season(season.name.clone()));
-    let wanted = axes.parameters.entry(ParameterName::Season);
-    let wanted = wanted.or_insert_with(|| parameters.collect());
-    let wanted: Vec<&String> = wanted.iter().filter_map(Parameter::season).collect();
+    let selected = axes.parameters.entry(ParameterName::Season);
+    let selected = selected.or_insert_with(|| parameters.collect());
+    let selected: Vec<&String> = selected.iter().filter_map(Parameter::season).collect();
     for season in seasons
         .iter()
-        .filter(|season| wanted.contains(&&season.name))
+        .filter(|season| selected.contains(&&season.name))
     {
         let lengths = axes.intervals.iter().map(|interval| {
             let count = axes.length.messages(*interval);
             interval.times(i64::try_from(count).unwrap_or(i64::MAX))
         });
-        let Some(longest) = lengths.max() else { return };
+        let Some(max_length) = lengths.max() else { return };
         let epoch = Wall::from_unix_nanos(0);
-        if season.next(epoch, longest + pause).is_none() {
+        if season.next(epoch, max_length + pause).is_none() {
             let message = format!(
                 "an experiment of {} is longer than the season '{}' is open",
-                longest.exact(),
+                max_length.exact(),
                 season.name
             );
             let fault = Fault::new(message, "write a shorter duration, or more blocks of it");

@@ -17,7 +17,7 @@ impl Run<'_, '_> {
                 .filter_map(|order| self.slot_of(order))
                 .collect();
             if slots.len() == orders.len() {
-                self.carried_out(ticket, &slots, &orders)?;
+                self.follow_experiments(ticket, &slots, &orders)?;
             }
         }
         Ok(())

@@ -45,9 +45,9 @@ impl Run<'_, '_> {
     }
 
     fn wait_for(&mut self, block: u32) -> Result<(), RunError> {
-        let Some(before) = block
+        let Some(previous) = block
             .checked_sub(1)
-            .and_then(|before| self.begun.get(&before))
+            .and_then(|previous| self.begun.get(&previous))
         else {
             return Ok(());
         };
@@ -55,21 +55,21 @@ impl Run<'_, '_> {
         if self.plan.block_interval == Span::ZERO || self.begun.contains_key(&block) {
             return Ok(());
         }
-        let until = match (&self.plan.strict_block_interval, self.begun.values().min()) {
+        let wait_end = match (&self.plan.strict_block_interval, self.begun.values().min()) {
             (Some(every), Some(first)) => {
                 let beat = Beat {
                     first: *first,
                     period: every.value,
                 };
-                beat.next(*before, self.crew.clock.now())
+                beat.next(*previous, self.crew.clock.now())
             }
-            _ => *before + self.plan.block_interval,
+            _ => *previous + self.plan.block_interval,
         };
-        if until > self.crew.clock.now() {
+        if wait_end > self.crew.clock.now() {
             self.crew
                 .observer
-                .report(&CampaignEvent::Waiting { block, until });
-            self.wait_until(block, until)?;
+                .report(&CampaignEvent::Waiting { block, until: wait_end });
+            self.wait_until(block, wait_end)?;
         }
         Ok(())
     }
@@ -92,14 +92,14 @@ impl Run<'_, '_> {
 
     /// That no ping could be sent is reported by the experiments.
     fn ping(&mut self, order: PingOrder) -> Result<(), RunError> {
-        let done = self.follow(Order::Pings(order), |run, update| {
+        let outcome = self.follow(Order::Pings(order), |run, update| {
             let Update::Pinged(pings) = update else {
                 return Ok(());
             };
             let added = run.crew.store.add_pings_between(run.campaign.id, &pings);
             storing("add pings between experiments", added)
         })?;
-        if let Err(why) = done {
+        if let Err(why) = outcome {
             tracing::warn!("{why}");
         }
         Ok(())
@@ -111,7 +111,7 @@ impl Run<'_, '_> {
             return Ok(());
         };
         let id = self.campaign.id;
-        let done = storing("read the checks", self.crew.store.throughputs(id))?;
+        let existing = storing("read the checks", self.crew.store.throughputs(id))?;
         let pairs = check.servers.iter().flat_map(|server| {
             let sites = sites_to_server(self.plan, &self.matrix, &server.value);
             sites.into_iter().map(move |site| (&server.value, site))
@@ -119,7 +119,7 @@ impl Run<'_, '_> {
         for (server, site) in pairs.collect::<Vec<_>>() {
             let is_same =
                 |d: &Throughput| (d.block, &d.endpoint, &d.site) == (block, &server.name, &site);
-            if done.iter().any(is_same) || self.crew.stop.is_set() {
+            if existing.iter().any(is_same) || self.crew.stop.is_set() {
                 continue;
             }
             let order = ThroughputOrder {
@@ -134,7 +134,7 @@ impl Run<'_, '_> {
                 .report(&CampaignEvent::CheckBegun(&order));
             let result = Throughput {
                 site,
-                ..self.checked(&order)?
+                ..self.run_check(&order)?
             };
             if self.crew.stop.is_set() {
                 // Cut short: its figure would be wrong. On resume it is done over.
@@ -152,7 +152,7 @@ impl Run<'_, '_> {
             return Ok(());
         };
         let id = self.campaign.id;
-        let done = storing("read the traceroutes", self.crew.store.traceroutes(id))?;
+        let existing = storing("read the traceroutes", self.crew.store.traceroutes(id))?;
         let pairs = self.plan.endpoints.iter().flat_map(|endpoint| {
             let sites = sites_to_endpoint(self.plan, &self.matrix, &endpoint.name);
             sites.into_iter().map(move |site| (endpoint, site))
@@ -160,7 +160,7 @@ impl Run<'_, '_> {
         for (endpoint, site) in pairs.collect::<Vec<_>>() {
             let is_same =
                 |d: &Traceroute| (d.block, &d.endpoint, &d.site) == (block, &endpoint.name, &site);
-            if done.iter().any(is_same) || self.crew.stop.is_set() {
+            if existing.iter().any(is_same) || self.crew.stop.is_set() {
                 continue;
             }
             let order = TracerouteOrder {
@@ -172,7 +172,7 @@ impl Run<'_, '_> {
             };
             let result = Traceroute {
                 site,
-                ..self.traced(&order)?
+                ..self.run_trace(&order)?
             };
             if self.crew.stop.is_set() {
                 return Ok(());
@@ -185,7 +185,7 @@ impl Run<'_, '_> {
     }
 
     /// Has a check carried out; a failure is part of it.
-    fn checked(&mut self, order: &ThroughputOrder) -> Result<Throughput, RunError> {
+    fn run_check(&mut self, order: &ThroughputOrder) -> Result<Throughput, RunError> {
         let begun = self.crew.clock.now();
         let failed = |why: &OrderFailed| Throughput {
             block: order.block,
@@ -207,7 +207,7 @@ impl Run<'_, '_> {
     }
 
     /// Has a route traced; a failure is part of it.
-    fn traced(&mut self, order: &TracerouteOrder) -> Result<Traceroute, RunError> {
+    fn run_trace(&mut self, order: &TracerouteOrder) -> Result<Traceroute, RunError> {
         let begun = self.crew.clock.now();
         let failed = |why: &OrderFailed| Traceroute {
             block: order.block,

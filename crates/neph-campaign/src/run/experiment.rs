@@ -69,11 +69,11 @@ impl Run<'_, '_> {
     pub(super) fn experiments(&mut self, slots: &[Slot]) -> Result<(), RunError> {
         let orders: Vec<_> = slots.iter().map(|slot| self.order(*slot)).collect();
         let ticket = self.submit(Order::Experiments(orders.clone()));
-        self.carried_out(ticket, slots, &orders)
+        self.follow_experiments(ticket, slots, &orders)
     }
 
     /// Follows an order for experiments to its end, and stores and notes each.
-    pub(super) fn carried_out(
+    pub(super) fn follow_experiments(
         &mut self,
         ticket: Ticket,
         slots: &[Slot],
@@ -163,7 +163,7 @@ impl Run<'_, '_> {
         let (progress, left) = (self.agenda.progress(), self.time_left());
         let main = order.experiment.flows.first();
         let reflector = main.is_some_and(|flow| flow.reflector);
-        let evaluator = AlarmEvaluator::by(self.plan.alarms_of(&order.scenario));
+        let evaluator = AlarmEvaluator::from_rules(self.plan.alarms_of(&order.scenario));
         let meter = Arc::new(Mutex::new(Meter::new(reflector).judging(evaluator)));
         let mut recording = if self.crew.executor.gives_journals() {
             Recording::from_journal(order.experiment.id, &meter)
@@ -201,8 +201,8 @@ impl Run<'_, '_> {
     /// Takes note of the endpoint's address; a warning if it was another one before.
     fn address(&mut self, order: &ExperimentOrder) -> Option<Warning> {
         let (endpoint, now) = address_of(&order.experiment, &order.scenario)?;
-        let before = self.addresses.insert(endpoint, now)?;
-        (before != now).then_some(Warning::AddressChanged { before, now })
+        let previous = self.addresses.insert(endpoint, now)?;
+        (previous != now).then_some(Warning::AddressChanged { before: previous, now })
     }
 
     fn finish(&mut self, begun: ActiveRun) -> Result<(), RunError> {
@@ -307,7 +307,7 @@ impl Run<'_, '_> {
 
 /// Reports what an experiment's alarms found since the last call.
 fn report_alarms(observer: &mut dyn Observer, order: &ExperimentOrder, meter: &Mutex<Meter>) {
-    let unreported = lock(meter).evaluator().unreported();
+    let unreported = lock(meter).evaluator().take_unreported();
     for change in &unreported {
         observer.report(&CampaignEvent::Alarm {
             experiment: &order.experiment,

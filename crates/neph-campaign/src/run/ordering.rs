@@ -5,7 +5,7 @@ use neph_model::{Order, OrderFailed, OrderResult, Span, Ticket, Update};
 use super::{Run, RunError};
 
 /// How long an executor that has nothing to report is waited for at a time: a stop is noticed within it.
-const PATIENCE: Span = Span::from_millis(50);
+const POLL_TIMEOUT: Span = Span::from_millis(50);
 
 /// What became of an order.
 pub(super) type OrderOutcome = Result<OrderResult, OrderFailed>;
@@ -21,8 +21,8 @@ impl Run<'_, '_> {
             self.crew.executor.cancel(ticket);
         }
         // Orders that were adopted report at the same time, and are followed one after the other.
-        for (of, update) in self.crew.executor.poll(PATIENCE)? {
-            self.reported.entry(of).or_default().push(update);
+        for (updated_ticket, update) in self.crew.executor.poll(POLL_TIMEOUT)? {
+            self.reported.entry(updated_ticket).or_default().push(update);
         }
         Ok(self.reported.remove(&ticket).unwrap_or_default())
     }
@@ -46,8 +46,8 @@ impl Run<'_, '_> {
     ) -> Result<OrderOutcome, RunError> {
         loop {
             for update in self.updates(ticket)? {
-                if let Update::Done(done) = update {
-                    return Ok(done);
+                if let Update::Done(outcome) = update {
+                    return Ok(outcome);
                 }
                 if let Err(error) = take(self, update) {
                     self.crew.executor.cancel(ticket);

@@ -96,14 +96,14 @@ impl Recording {
                 let Some(folder) = received.folder else {
                     return without_journal(store, end, &noted);
                 };
-                let taken = store.take_in(&Journalled {
+                let result = store.take_in(&Journalled {
                     folder: &folder,
                     experiment: end.experiment,
                     provenance: Some(end.provenance),
                     events: &noted,
                     flow_trace: end.flow_trace,
                 });
-                return storing("take in an experiment", taken).map(drop);
+                return storing("take in an experiment", result).map(drop);
             }
         };
         add_trace(store, end)?;

@@ -20,7 +20,7 @@ pub fn next_season(
     let matrix = scenarios(plan);
     let agenda = Agenda::resumed(plan, &matrix, campaign, past);
     let may = |scenario| may(plan, &matrix[scenario as usize], now, plan.pause);
-    let next = agenda.next_of(&may).or_else(|| agenda.next())?;
+    let next = agenda.next_allowed(&may).or_else(|| agenda.next())?;
     let scenario = &matrix[next.scenario as usize];
     scenario.season().map(str::to_owned)
 }
@@ -43,7 +43,7 @@ impl Run<'_, '_> {
         loop {
             let next_slot = self
                 .agenda
-                .next_of(&|scenario| self.fits(scenario, self.plan.pause));
+                .next_allowed(&|scenario| self.has_room(scenario, self.plan.pause));
             if next_slot.is_some() || self.crew.stop.is_set() {
                 return Ok(next_slot.filter(|_| !self.crew.stop.is_set()));
             }
@@ -62,11 +62,11 @@ impl Run<'_, '_> {
 
     /// Whether a scenario may begin now and end within its season.
     pub(super) fn is_in_season(&self, scenario: u32) -> bool {
-        self.fits(scenario, Span::ZERO)
+        self.has_room(scenario, Span::ZERO)
     }
 
     /// Whether its season has room for a rest and then the experiment.
-    pub(super) fn fits(&self, scenario: u32, rest: Span) -> bool {
+    pub(super) fn has_room(&self, scenario: u32, rest: Span) -> bool {
         let now = self.crew.clock.now();
         may(self.plan, &self.matrix[scenario as usize], now, rest)
     }

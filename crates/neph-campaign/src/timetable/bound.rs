@@ -57,7 +57,7 @@ const MAX_COMPARISONS: usize = 4_000_000;
 const MAX_HOSTS: usize = 2_000;
 
 /// The greatest bound that is found.
-pub(super) fn of(demand: &Demand<'_>) -> Bound {
+pub(super) fn greatest_bound(demand: &Demand<'_>) -> Bound {
     let mut best = Bound {
         span: Span::ZERO,
         reason: BoundReason::Nothing,
@@ -73,8 +73,8 @@ pub(super) fn of(demand: &Demand<'_>) -> Bound {
             busiest = exclusive;
         }
     }
-    let others = [of_hosts(demand), of_clique(demand, busiest)];
-    for other in others.into_iter().flatten() {
+    let candidates = [hosts_bound(demand), clique_bound(demand, busiest)];
+    for other in candidates.into_iter().flatten() {
         if other.span > best.span {
             best = other;
         }
@@ -101,29 +101,30 @@ fn exclusive(demand: &Demand<'_>, resource: usize, users: &[usize]) -> Vec<usize
         let need = needs.find(|need| need.resource == resource);
         need.map_or(UseMode::Background, |need| need.mode)
     };
-    let of = |wanted: UseMode| {
+    let with_mode = |wanted: UseMode| {
         users
             .iter()
             .copied()
             .filter(move |task| mode(*task) == wanted)
     };
-    let longest =
-        |wanted: UseMode| of(wanted).max_by_key(|task| (demand.slots[*task], usize::MAX - task));
-    let is_host = matches!(demand.resources[resource], Resource::Host(_));
-    let loads = of(UseMode::Exclusive).chain(of(UseMode::Load));
-    let with_quiet: Vec<usize> = if is_host {
-        loads.chain(of(UseMode::Latency)).collect()
-    } else {
-        loads.chain(longest(UseMode::Latency)).collect()
+    let longest_with_mode = |wanted: UseMode| {
+        with_mode(wanted).max_by_key(|task| (demand.slots[*task], usize::MAX - task))
     };
-    let alone: Vec<usize> = of(UseMode::Exclusive)
-        .chain(longest(UseMode::Background))
+    let is_host = matches!(demand.resources[resource], Resource::Host(_));
+    let loads = with_mode(UseMode::Exclusive).chain(with_mode(UseMode::Load));
+    let loads_and_latency: Vec<usize> = if is_host {
+        loads.chain(with_mode(UseMode::Latency)).collect()
+    } else {
+        loads.chain(longest_with_mode(UseMode::Latency)).collect()
+    };
+    let exclusive_and_background: Vec<usize> = with_mode(UseMode::Exclusive)
+        .chain(longest_with_mode(UseMode::Background))
         .collect();
     let length = |tasks: &[usize]| tasks.iter().map(|task| demand.slots[*task]).sum::<Span>();
-    if length(&with_quiet) >= length(&alone) {
-        with_quiet
+    if length(&loads_and_latency) >= length(&exclusive_and_background) {
+        loads_and_latency
     } else {
-        alone
+        exclusive_and_background
     }
 }
 
@@ -138,7 +139,7 @@ fn own_hosts(demand: &Demand<'_>, task: usize) -> impl Iterator<Item = usize> {
 }
 
 /// What sets of hosts make of it.
-fn of_hosts(demand: &Demand<'_>) -> Option<Bound> {
+fn hosts_bound(demand: &Demand<'_>) -> Option<Bound> {
     let first = demand.slots.first()?;
     // Tasks of one length run in whole rounds.
     let unit = if demand.slots.iter().all(|slot| slot == first) {
@@ -146,7 +147,7 @@ fn of_hosts(demand: &Demand<'_>) -> Option<Bound> {
     } else {
         Span::from_nanos(1)
     };
-    let between = (0..demand.needs.len()).filter_map(|task| {
+    let weighted_circuits = (0..demand.needs.len()).filter_map(|task| {
         let mut hosts = own_hosts(demand, task);
         Some(WeightedCircuit {
             circuit: Circuit {
@@ -156,11 +157,11 @@ fn of_hosts(demand: &Demand<'_>) -> Option<Bound> {
             weight: demand.slots[task].nanos() / unit.nanos().max(1),
         })
     });
-    let between: Vec<WeightedCircuit> = between.collect();
+    let weighted_circuits: Vec<WeightedCircuit> = weighted_circuits.collect();
     if demand.resources.len() > MAX_HOSTS {
         return None;
     }
-    let density = densest(&between, demand.resources.len());
+    let density = densest(&weighted_circuits, demand.resources.len());
     let hosts = density.ends.iter();
     let hosts: Vec<Resource> = hosts.map(|end| demand.resources[*end].clone()).collect();
     (hosts.len() > 1).then(|| Bound {
@@ -170,20 +171,20 @@ fn of_hosts(demand: &Demand<'_>) -> Option<Bound> {
 }
 
 /// What excludes all users of the busiest resource takes its turn as well.
-fn of_clique(demand: &Demand<'_>, mut clique: Vec<usize>) -> Option<Bound> {
+fn clique_bound(demand: &Demand<'_>, mut clique: Vec<usize>) -> Option<Bound> {
     if clique.is_empty() || demand.needs.len().saturating_mul(clique.len()) > MAX_COMPARISONS {
         return None;
     }
-    let known = clique.len();
-    let mut others: Vec<usize> = (0..demand.needs.len()).collect();
-    others.sort_by_key(|task| (std::cmp::Reverse(demand.slots[*task]), *task));
-    for task in others {
+    let initial_len = clique.len();
+    let mut candidates: Vec<usize> = (0..demand.needs.len()).collect();
+    candidates.sort_by_key(|task| (std::cmp::Reverse(demand.slots[*task]), *task));
+    for task in candidates {
         let excludes = |other: &usize| *other != task && demand.conflict(task, *other);
         if clique.iter().all(excludes) {
             clique.push(task);
         }
     }
-    (clique.len() > known).then(|| Bound {
+    (clique.len() > initial_len).then(|| Bound {
         span: clique.iter().map(|task| demand.slots[*task]).sum(),
         reason: BoundReason::Exclusive(clique.len()),
     })

@@ -12,7 +12,7 @@ use super::circuit::Circuit;
 use super::mesh;
 
 /// So many edges are looked at before one more colour is taken: some 50 ms.
-const STEPS: usize = 4_000_000;
+const MAX_STEPS: usize = 4_000_000;
 /// A table of more places than this would fill the memory: others colour such circuits.
 const MAX_PLACES: usize = 4_000_000;
 /// So many pairs of free colours are tried for an edge.
@@ -40,7 +40,7 @@ struct Colouring<'c> {
     circuits: &'c [Circuit],
     colours: usize,
     /// By end, then by colour: which edge has it.
-    at: Vec<Vec<Option<usize>>>,
+    edge_at: Vec<Vec<Option<usize>>>,
     colour_of: Vec<Option<usize>>,
     generator: Generator,
     steps: usize,
@@ -51,7 +51,7 @@ impl<'c> Colouring<'c> {
         Self {
             circuits,
             colours,
-            at: vec![vec![None; colours]; ends],
+            edge_at: vec![vec![None; colours]; ends],
             colour_of: vec![None; circuits.len()],
             generator: Generator::seeded(SEED),
             steps: 0,
@@ -65,7 +65,7 @@ impl<'c> Colouring<'c> {
             if self.place(edge) {
                 continue;
             }
-            if self.steps > STEPS {
+            if self.steps > MAX_STEPS {
                 return None;
             }
             waiting.extend(self.make_room(edge));
@@ -80,37 +80,37 @@ impl<'c> Colouring<'c> {
 
     fn paint(&mut self, edge: usize, colour: usize) {
         let Circuit { from, to } = self.circuits[edge];
-        self.at[from][colour] = Some(edge);
-        self.at[to][colour] = Some(edge);
+        self.edge_at[from][colour] = Some(edge);
+        self.edge_at[to][colour] = Some(edge);
         self.colour_of[edge] = Some(colour);
     }
 
     fn clear(&mut self, edge: usize) {
         let Circuit { from, to } = self.circuits[edge];
         if let Some(colour) = self.colour_of[edge].take() {
-            self.at[from][colour] = None;
-            self.at[to][colour] = None;
+            self.edge_at[from][colour] = None;
+            self.edge_at[to][colour] = None;
         }
     }
 
     fn free(&self, end: usize) -> impl Iterator<Item = usize> {
-        let colours = self.at[end].iter().enumerate();
+        let colours = self.edge_at[end].iter().enumerate();
         colours.filter_map(|(colour, edge)| edge.is_none().then_some(colour))
     }
 
     /// Gives an edge a colour, exchanging two along a path if need be; `false` if that is not enough.
     fn place(&mut self, edge: usize) -> bool {
         let Circuit { from, to } = self.circuits[edge];
-        let common = self.free(from).find(|c| self.at[to][*c].is_none());
+        let common = self.free(from).find(|c| self.edge_at[to][*c].is_none());
         if let Some(colour) = common {
             self.paint(edge, colour);
             return true;
         }
-        let (here, to_free): (Vec<_>, Vec<_>) =
+        let (free_at_from, free_at_to): (Vec<_>, Vec<_>) =
             (self.free(from).collect(), self.free(to).collect());
-        let pairs = here
+        let pairs = free_at_from
             .iter()
-            .flat_map(|colour| to_free.iter().map(move |their| [*colour, *their]));
+            .flat_map(|colour| free_at_to.iter().map(move |their| [*colour, *their]));
         for [own_colour, their] in pairs.take(MAX_PAIRS) {
             let path = self.path(to, own_colour, their);
             self.steps += path.len() + 1;
@@ -134,7 +134,7 @@ impl<'c> Colouring<'c> {
     fn path(&self, mut end: usize, first: usize, second: usize) -> Vec<usize> {
         let mut edges = Vec::new();
         let mut colour = first;
-        while let Some(edge) = self.at[end][colour] {
+        while let Some(edge) = self.edge_at[end][colour] {
             edges.push(edge);
             end = self.circuits[edge].other(end);
             colour = if colour == first { second } else { first };
@@ -170,9 +170,9 @@ impl<'c> Colouring<'c> {
     /// other's way for ever.
     fn shake(&mut self) {
         self.steps += 1;
-        let (end, first) = (self.any(self.at.len()), self.any(self.colours));
+        let (end, first) = (self.any(self.edge_at.len()), self.any(self.colours));
         let free: Vec<usize> = self.free(end).collect();
-        if free.is_empty() || self.at[end][first].is_none() {
+        if free.is_empty() || self.edge_at[end][first].is_none() {
             return;
         }
         let second = free[self.any(free.len())];
@@ -191,12 +191,12 @@ impl<'c> Colouring<'c> {
             colours = (0..self.colours).collect();
         }
         let colour = colours[self.any(colours.len())];
-        let taken = [self.at[from][colour], self.at[to][colour]];
-        let taken: Vec<usize> = taken.into_iter().flatten().collect();
-        for other in &taken {
+        let displaced = [self.edge_at[from][colour], self.edge_at[to][colour]];
+        let displaced: Vec<usize> = displaced.into_iter().flatten().collect();
+        for other in &displaced {
             self.clear(*other);
         }
         self.paint(edge, colour);
-        taken
+        displaced
     }
 }

@@ -111,9 +111,9 @@ pub fn shared_hops(routes: &[CircuitRoute]) -> Vec<SharedHops> {
 
 fn links(route: &CircuitRoute) -> impl Iterator<Item = (IpAddr, IpAddr)> {
     let neighbours = route.hops.iter().zip(route.hops.iter().skip(1));
-    let known = neighbours.filter_map(|(address, other)| (*address).zip(*other));
+    let known_addresses = neighbours.filter_map(|(address, other)| (*address).zip(*other));
     // A router that answers at two distances is no link.
-    known.filter(|(address, other)| address != other)
+    known_addresses.filter(|(address, other)| address != other)
 }
 
 /// Takes a run of links in, once, if circuits without a common end share it.

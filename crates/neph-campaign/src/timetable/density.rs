@@ -35,8 +35,8 @@ pub(super) fn densest(circuits: &[WeightedCircuit], ends: usize) -> Density {
     };
     let mut is_left = vec![true; ends];
     let mut inside: i64 = circuits.iter().map(|weighed| weighed.weight).sum();
-    for left in (2..=ends).rev() {
-        let at_a_time = i64::try_from(left / 2).unwrap_or(i64::MAX);
+    for end_count in (2..=ends).rev() {
+        let at_a_time = i64::try_from(end_count / 2).unwrap_or(i64::MAX);
         let needed = inside / at_a_time + i64::from(inside % at_a_time > 0);
         if needed > best.needed {
             let ends = (0..ends).filter(|end| is_left[*end]).collect();

@@ -70,7 +70,7 @@ impl<'t> Demand<'t> {
                 busy[need.resource][need.mode as usize] += *slot;
             }
         }
-        let of = |need: &Need| {
+        let need_pressure = |need: &Need| {
             let others = UseMode::ALL
                 .iter()
                 .filter(|other| self.excludes(*need, **other));
@@ -80,7 +80,7 @@ impl<'t> Demand<'t> {
         };
         let needs = self.needs.iter();
         needs
-            .map(|needs| needs.iter().map(of).max().unwrap_or(Span::ZERO))
+            .map(|needs| needs.iter().map(need_pressure).max().unwrap_or(Span::ZERO))
             .collect()
     }
 }
@@ -91,7 +91,7 @@ pub(super) struct Occupancy(Vec<[u32; UseMode::ALL.len()]>);
 
 impl Occupancy {
     /// Of so many resources, all of them free.
-    pub(super) fn free(resources: usize) -> Self {
+    pub(super) fn all_free(resources: usize) -> Self {
         Self(vec![[0; UseMode::ALL.len()]; resources])
     }
 
@@ -103,7 +103,7 @@ impl Occupancy {
     }
 
     /// Whether all needs of a task find nothing that they exclude.
-    pub(super) fn fits(&self, task: usize, demand: &Demand<'_>) -> bool {
+    pub(super) fn admits_task(&self, task: usize, demand: &Demand<'_>) -> bool {
         let mut needs = demand.needs[task].iter();
         needs.all(|need| self.admits(*need, demand))
     }

@@ -54,12 +54,12 @@ pub fn packed(tasks: &[Task]) -> Timetable {
 /// When each task begins if what comes first in `order` goes first.
 fn starts(demand: &Demand<'_>, mut order: Vec<usize>) -> Vec<Span> {
     let mut starts = vec![Span::ZERO; order.len()];
-    let mut occupied = Occupancy::free(demand.resources.len());
+    let mut occupied = Occupancy::all_free(demand.resources.len());
     let mut running: BTreeMap<Span, Vec<usize>> = BTreeMap::new();
     let mut now = Span::ZERO;
     loop {
         order.retain(|task| {
-            if !occupied.fits(*task, demand) {
+            if !occupied.admits_task(*task, demand) {
                 return true;
             }
             starts[*task] = now;

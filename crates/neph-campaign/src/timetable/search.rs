@@ -10,7 +10,7 @@ use super::bound;
 use super::occupancy::{Demand, Occupancy};
 
 /// The search for fewer rounds looks at so many claims in all: some 200 ms at the most.
-const LOOKS: usize = 20_000_000;
+const MAX_LOOKS: usize = 20_000_000;
 /// A table of more places than this would fill the memory: such tasks stay as the first pass has them.
 const MAX_PLACES: usize = 2_000_000;
 /// The search always begins here, so that the same input has the same timetable.
@@ -41,11 +41,12 @@ pub(super) fn longest_first(demand: &Demand<'_>, mut tasks: Vec<usize>) -> Vec<V
             }
             first = first.max(*full);
         }
-        let free_round = (first..rounds.len()).find(|round| occupied[*round].fits(task, demand));
+        let free_round =
+            (first..rounds.len()).find(|round| occupied[*round].admits_task(task, demand));
         let index = free_round.unwrap_or(rounds.len());
         if index == rounds.len() {
             rounds.push(Vec::new());
-            occupied.push(Occupancy::free(demand.resources.len()));
+            occupied.push(Occupancy::all_free(demand.resources.len()));
         }
         rounds[index].push(task);
         occupied[index].take(task, demand);
@@ -65,14 +66,14 @@ pub(super) fn rounds(demand: &Demand<'_>, tasks: &[usize]) -> Vec<Vec<usize>> {
             .collect(),
         slots: vec![slot; tasks.len()],
     };
-    let min = bound::of(&part).span.nanos() / slot.nanos().max(1);
+    let min = bound::greatest_bound(&part).span.nanos() / slot.nanos().max(1);
     let min = usize::try_from(min).unwrap_or(usize::MAX).max(1);
-    let mut looks = LOOKS;
+    let mut looks = MAX_LOOKS;
     while best.len() > min {
-        let wanted = best.len() - 1;
-        let placement = Search::new(&part, wanted).and_then(|search| search.run(&mut looks));
+        let round_count = best.len() - 1;
+        let placement = Search::new(&part, round_count).and_then(|search| search.run(&mut looks));
         let Some(placement) = placement else { break };
-        best = vec![Vec::new(); wanted];
+        best = vec![Vec::new(); round_count];
         for (task, round) in tasks.iter().zip(placement) {
             best[round].push(*task);
         }

@@ -29,14 +29,14 @@ const MAX_ENDS: usize = 2_000;
 /// of 20,000 tasks, and a second for as many of all modes and several lengths.
 pub fn rounds(tasks: &[Task]) -> Timetable {
     let demand = Demand::of(tasks);
-    let bound = bound::of(&demand);
+    let bound = bound::greatest_bound(&demand);
     let mut best = in_order(&demand, by_length(&demand));
     if total(&demand, &best) > bound.span {
         let mixed = in_order(&demand, search::longest_first(&demand, all_tasks(&demand)));
         best = shorter(&demand, best, mixed);
     }
     if total(&demand, &best) > bound.span {
-        let merged = merged(&demand, best.clone());
+        let merged = merge_rounds(&demand, best.clone());
         best = shorter(&demand, merged, best);
     }
     let mut start = Span::ZERO;
@@ -155,12 +155,12 @@ fn least(circuits: &[Circuit], ends: usize) -> usize {
 
 /// Moves the longest task of each round, from the shortest round on, into one that is as long anyway: a
 /// round becomes shorter so, or vanishes.
-fn merged(demand: &Demand<'_>, mut rounds: Vec<Vec<usize>>) -> Vec<Vec<usize>> {
+fn merge_rounds(demand: &Demand<'_>, mut rounds: Vec<Vec<usize>>) -> Vec<Vec<usize>> {
     let count = rounds.len();
     if count.saturating_mul(demand.needs.len()) > MAX_LOOKS {
         return rounds;
     }
-    let mut occupied = vec![Occupancy::free(demand.resources.len()); count];
+    let mut occupied = vec![Occupancy::all_free(demand.resources.len()); count];
     for (round, tasks) in rounds.iter().enumerate() {
         for task in tasks {
             occupied[round].take(*task, demand);
@@ -171,7 +171,7 @@ fn merged(demand: &Demand<'_>, mut rounds: Vec<Vec<usize>>) -> Vec<Vec<usize>> {
         while let Some(&task) = rounds[from].last() {
             let takes = |to: &usize| {
                 let is_long = length(demand, &rounds[*to]) >= demand.slots[task];
-                *to != from && is_long && occupied[*to].fits(task, demand)
+                *to != from && is_long && occupied[*to].admits_task(task, demand)
             };
             let Some(to) = (0..count).find(takes) else {
                 break;

@@ -45,10 +45,10 @@ pub(super) fn check(endpoints: &[Endpoint], problems: &Problems<'_>) {
                 "write an endpoint with a circuit of its own for each site",
             );
         }
-        let same = known
+        let duplicate = known
             .iter()
             .find(|(_, known_circuit, over)| (*known_circuit, *over) == (circuit, network));
-        if let Some((other, ..)) = same {
+        if let Some((other, ..)) = duplicate {
             let message =
                 format!("'{name}' and '{other}' are the same circuit over the same network");
             add(

@@ -11,7 +11,7 @@ use neph_model::{
 use neph_text::{Bytes, Fault, Nanos, Problems, Spanned};
 
 use super::transfers;
-use super::{above_zero, known, one_length};
+use super::{above_zero, find_parameter, one_length};
 use crate::plan::fleet;
 use crate::plan::model::{Axes, ExperimentLength, ParameterLists};
 use crate::plan::typed::{TypedAxes, TypedEndpoint};
@@ -284,12 +284,12 @@ impl Scope<'_> {
             |values: &[Spanned<Parameter>]| values.iter().map(|v| v.value.clone()).collect();
         let mut parameters = ParameterLists::new();
         for (name, values) in &self.top.parameters {
-            if (known(*name).is_supported_by)(self.target) {
+            if (find_parameter(*name).is_supported_by)(self.target) {
                 parameters.insert(*name, plain(values));
             }
         }
         for (name, values) in &self.endpoint.axes.parameters {
-            let parameter = known(*name);
+            let parameter = find_parameter(*name);
             if (parameter.is_supported_by)(self.target) {
                 parameters.insert(*name, plain(values));
                 continue;
@@ -306,19 +306,19 @@ impl Scope<'_> {
     /// A host that is written as an address has the one version that it is.
     fn check_ip_version(&self, axes: &Axes) {
         let host = self.target.host();
-        let (own, other) = match (host.contains(':'), host.parse::<Ipv4Addr>()) {
+        let (own_version, other_version) = match (host.contains(':'), host.parse::<Ipv4Addr>()) {
             (true, _) => (IpVersion::V6, IpVersion::V4),
             (false, Ok(_)) => (IpVersion::V4, IpVersion::V6),
             (false, Err(_)) => return,
         };
         let mut requested = axes.values(Parameter::ip_version);
-        if requested.any(|version| *version == other) {
+        if requested.any(|version| *version == other_version) {
             let message = format!(
-                "{} is an IPv{own} address: IPv{other} does not reach it",
+                "{} is an IPv{own_version} address: IPv{other_version} does not reach it",
                 self.target
             );
             let remedy =
-                format!("remove ip_version, or write a name or an IPv{other} address in the url");
+                format!("remove ip_version, or write a name or an IPv{other_version} address in the url");
             self.fault(&self.place_of(ParameterName::IpVersion), message, remedy);
         }
     }

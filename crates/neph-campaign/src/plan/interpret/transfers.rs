@@ -13,12 +13,12 @@ pub(super) fn has_transfer(axes: &Axes) -> bool {
 
 /// What contradicts itself, with the parameter at whose place it stands.
 pub(super) fn contradiction(axes: &Axes) -> Option<(ParameterName, Fault)> {
-    for known in [&THROUGHPUT, &MEDIA] {
-        let is_needed = needed(axes)
+    for service in [&THROUGHPUT, &MEDIA] {
+        let is_needed = needed_services(axes)
             .iter()
-            .any(|needed| needed.parameter == known.parameter);
-        if !is_needed && axes.parameters.contains_key(&known.parameter) {
-            let (port, purpose) = (known.parameter, known.purpose);
+            .any(|needed| needed.parameter == service.parameter);
+        if !is_needed && axes.parameters.contains_key(&service.parameter) {
+            let (port, purpose) = (service.parameter, service.purpose);
             let message = format!("'{port}' is for {purpose}, and 'measure' names none");
             let fault = Fault::new(message, format!("add them to measure, or remove {port}"));
             return Some((port, fault));
@@ -43,14 +43,14 @@ pub(super) fn contradiction(axes: &Axes) -> Option<(ParameterName, Fault)> {
 }
 
 /// A service that transfers of some kind need, and how plans and reflectors name it.
-struct Needed {
+struct NeededService {
     parameter: ParameterName,
     serves: fn(&ReflectorSpec) -> Option<Parameter>,
     purpose: &'static str,
     remedy: &'static str,
 }
 
-const THROUGHPUT: Needed = Needed {
+const THROUGHPUT: NeededService = NeededService {
     parameter: ParameterName::ThroughputPort,
     serves: |spec| spec.throughput.map(Parameter::ThroughputPort),
     purpose: "throughput tests",
@@ -58,7 +58,7 @@ const THROUGHPUT: Needed = Needed {
              runs there",
 };
 
-const MEDIA: Needed = Needed {
+const MEDIA: NeededService = NeededService {
     parameter: ParameterName::MediaPort,
     serves: |spec| spec.media.map(Parameter::MediaPort),
     purpose: "media streams",
@@ -66,14 +66,14 @@ const MEDIA: Needed = Needed {
 };
 
 /// What the transfers among these measures need.
-fn needed(axes: &Axes) -> Vec<&'static Needed> {
+fn needed_services(axes: &Axes) -> Vec<&'static NeededService> {
     let measures: Vec<Measure> = axes.values(Parameter::measure).copied().collect();
     let needs = |measure: &Measure| match measure {
         Measure::Messages => None,
         Measure::Throughput(_) | Measure::Transactions(_) => Some(&THROUGHPUT),
         Measure::Media(_) => Some(&MEDIA),
     };
-    let mut distinct: Vec<&Needed> = Vec::new();
+    let mut distinct: Vec<&NeededService> = Vec::new();
     for needed in measures.iter().filter_map(needs) {
         if !distinct
             .iter()
@@ -86,19 +86,19 @@ fn needed(axes: &Axes) -> Vec<&'static Needed> {
 }
 
 /// A transfer goes to the port at which the reflector of the endpoint's site serves it.
-pub(super) fn served(
+pub(super) fn set_service_ports(
     axes: &mut Axes,
-    at: Option<&str>,
+    endpoint_site: Option<&str>,
     endpoint: &TypedEndpoint,
     typed: &TypedPlan,
     problems: &Problems<'_>,
 ) {
     let mut sites = typed.sections.agents.iter();
-    let site = at.and_then(|at| sites.find(|site| site.name.value == at));
+    let site = endpoint_site.and_then(|name| sites.find(|site| site.name.value == name));
     let Some(reflector) = site.and_then(|site| site.reflector.as_ref()) else {
         return;
     };
-    for needed in needed(axes) {
+    for needed in needed_services(axes) {
         if axes.parameters.contains_key(&needed.parameter) {
             continue;
         }
@@ -106,7 +106,7 @@ pub(super) fn served(
             axes.parameters.insert(needed.parameter, vec![port]);
             continue;
         }
-        let (site, service) = (at.unwrap_or_default(), needed.purpose);
+        let (site, service) = (endpoint_site.unwrap_or_default(), needed.purpose);
         let message = format!("the reflector of site '{site}' serves no {service}");
         problems.add(endpoint.span.clone(), Fault::new(message, needed.remedy));
     }

@@ -5,7 +5,7 @@ use neph_model::{ClockOffset, Span, Wall};
 use super::{Guard, Missed, Report, SlotTimes};
 
 /// A party that begins later than this is not in step with the others: its slot is missed.
-const TOLERATED: Span = Span::from_secs(1);
+const MAX_LATENESS: Span = Span::from_secs(1);
 
 /// What a party does next.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub enum Step {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum SlotState {
     Waiting,
     Running,
     CarriedOut,
@@ -34,7 +34,7 @@ pub struct SlotEnd {
     times: SlotTimes,
     guard: Guard,
     is_notified: bool,
-    state: State,
+    state: SlotState,
 }
 
 impl SlotEnd {
@@ -44,7 +44,7 @@ impl SlotEnd {
             times,
             guard,
             is_notified: false,
-            state: State::Waiting,
+            state: SlotState::Waiting,
         }
     }
 
@@ -54,7 +54,7 @@ impl SlotEnd {
             times,
             guard,
             is_notified: false,
-            state: State::Missed(Missed::Restarted),
+            state: SlotState::Missed(Missed::Restarted),
         }
     }
 
@@ -66,42 +66,43 @@ impl SlotEnd {
     /// What it can report before the slot; `offset` is the common clock minus its own.
     pub const fn readiness(&self, offset: Option<ClockOffset>) -> Report {
         match (self.state, offset) {
-            (State::Missed(reason), _) => Report::Refused(reason),
-            (State::CarriedOut, _) => Report::CarriedOut,
-            (State::Running, _) => Report::Busy,
-            (State::Waiting, None) => Report::Refused(Missed::ClockTooWide(None)),
-            (State::Waiting, Some(offset)) => Report::Ready(offset.bound()),
+            (SlotState::Missed(reason), _) => Report::Refused(reason),
+            (SlotState::CarriedOut, _) => Report::CarriedOut,
+            (SlotState::Running, _) => Report::Busy,
+            (SlotState::Waiting, None) => Report::Refused(Missed::ClockTooWide(None)),
+            (SlotState::Waiting, Some(offset)) => Report::Ready(offset.bound()),
         }
     }
 
     /// What it does at `now` of its own clock; `offset` is the common clock minus its own.
     pub fn step(&mut self, now: Wall, offset: Option<ClockOffset>) -> Step {
-        let known = offset.filter(|offset| offset.bound() <= self.guard.bound);
-        let Some(known) = known else {
+        let usable_offset = offset.filter(|offset| offset.bound() <= self.guard.bound);
+        let Some(usable_offset) = usable_offset else {
             return self.without_clock(now, offset);
         };
-        let local_time = |at: Wall| at + -known.value();
+        let local_time = |at: Wall| at + -usable_offset.value();
         let (start, end) = (local_time(self.times.start), local_time(self.times.end));
         match self.state {
-            State::Waiting if now < start => Step::Wait(start),
-            State::Waiting => {
-                let late = Span::from_nanos(now.unix_nanos().saturating_sub(start.unix_nanos()));
+            SlotState::Waiting if now < start => Step::Wait(start),
+            SlotState::Waiting => {
+                let lateness = now.unix_nanos().saturating_sub(start.unix_nanos());
+                let lateness = Span::from_nanos(lateness);
                 if !self.is_notified {
                     return self.miss(Missed::NotNotified);
                 }
-                if late > TOLERATED || now >= end {
-                    return self.miss(Missed::Overslept(late));
+                if lateness > MAX_LATENESS || now >= end {
+                    return self.miss(Missed::Overslept(lateness));
                 }
-                self.state = State::Running;
+                self.state = SlotState::Running;
                 Step::Begin(end)
             }
-            State::Running if now < end => Step::Run(end),
-            State::Running => {
-                self.state = State::CarriedOut;
+            SlotState::Running if now < end => Step::Run(end),
+            SlotState::Running => {
+                self.state = SlotState::CarriedOut;
                 Step::Over(Report::CarriedOut)
             }
-            State::CarriedOut => Step::Over(Report::CarriedOut),
-            State::Missed(reason) => Step::Over(Report::Refused(reason)),
+            SlotState::CarriedOut => Step::Over(Report::CarriedOut),
+            SlotState::Missed(reason) => Step::Over(Report::Refused(reason)),
         }
     }
 
@@ -111,17 +112,17 @@ impl SlotEnd {
         let start = self.times.start + -value;
         match self.state {
             // The offset may be known better until then.
-            State::Waiting if now < start => Step::Wait(start),
-            State::Waiting | State::Running => {
+            SlotState::Waiting if now < start => Step::Wait(start),
+            SlotState::Waiting | SlotState::Running => {
                 self.miss(Missed::ClockTooWide(offset.map(ClockOffset::bound)))
             }
-            State::CarriedOut => Step::Over(Report::CarriedOut),
-            State::Missed(reason) => Step::Over(Report::Refused(reason)),
+            SlotState::CarriedOut => Step::Over(Report::CarriedOut),
+            SlotState::Missed(reason) => Step::Over(Report::Refused(reason)),
         }
     }
 
     const fn miss(&mut self, reason: Missed) -> Step {
-        self.state = State::Missed(reason);
+        self.state = SlotState::Missed(reason);
         Step::Over(Report::Refused(reason))
     }
 }
