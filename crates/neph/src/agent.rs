@@ -30,10 +30,10 @@ use crate::{interrupt, output, version};
 mod privileges;
 
 /// Time between two attempts to connect; doubled each time, up to the longest.
-const FIRST_REST: Span = Span::from_millis(500);
-const LONGEST_REST: Span = Span::from_secs(30);
+const MIN_RETRY_DELAY: Span = Span::from_millis(500);
+const MAX_RETRY_DELAY: Span = Span::from_secs(30);
 /// Interval at which an agent without a connection checks its measurements and ctrl-C.
-const PATIENCE: Span = Span::from_millis(50);
+const CHECK_INTERVAL: Span = Span::from_millis(50);
 
 /// Options of `neph agent`.
 #[derive(Debug, ClapArgs)]
@@ -117,7 +117,7 @@ fn serve_all(
         stop,
         code,
     } = around;
-    let mut rest = FIRST_REST;
+    let mut retry_delay = MIN_RETRY_DELAY;
     let mut addresses = args.controller.iter().cycle();
     while !stop.is_set() {
         let Some(address) = addresses.next() else {
@@ -126,7 +126,7 @@ fn serve_all(
         match dial(address, identity, worker, stop)? {
             None => break,
             Some(Ok(mut link)) => {
-                rest = FIRST_REST;
+                retry_delay = MIN_RETRY_DELAY;
                 output::say(&format!("neph agent: connected to {address}"));
                 service.status(&format!("connected to {address}"));
                 // An agent waits for hours: release the code that only the start needed.
@@ -144,8 +144,8 @@ fn serve_all(
                 without(service, &format!("{address}: {why}"));
             }
         }
-        wait(rest, worker, stop)?;
-        rest = rest.times(2).min(LONGEST_REST);
+        wait(retry_delay, worker, stop)?;
+        retry_delay = retry_delay.times(2).min(MAX_RETRY_DELAY);
     }
     Ok(Outcome::Done)
 }
@@ -216,13 +216,13 @@ fn without(service: &Service, why: &str) {
 fn work(worker: &mut Worker<LocalExecutor>) -> Result<(), Failure> {
     // The controller requests the results on the next connection.
     worker.work(Span::ZERO).map_err(Failure::refused)?;
-    clock::nap(PATIENCE.to_duration());
+    clock::nap(CHECK_INTERVAL.to_duration());
     Ok(())
 }
 
-fn wait(rest: Span, worker: &mut Worker<LocalExecutor>, stop: &Stop) -> Result<(), Failure> {
-    let until = clock::raw().0 + rest.nanos();
-    while clock::raw().0 < until && !stop.is_set() {
+fn wait(retry_delay: Span, worker: &mut Worker<LocalExecutor>, stop: &Stop) -> Result<(), Failure> {
+    let deadline = clock::raw().0 + retry_delay.nanos();
+    while clock::raw().0 < deadline && !stop.is_set() {
         work(worker)?;
     }
     Ok(())
@@ -289,7 +289,7 @@ fn redeem(args: &Args, invitation: &Invitation) -> Result<Identity, Failure> {
             invitation.name
         )));
     }
-    let mut last = None;
+    let mut last_error = None;
     for address in &args.controller {
         match enrol(address, invitation, &args.folder) {
             Ok(identity) => {
@@ -303,10 +303,10 @@ fn redeem(args: &Args, invitation: &Invitation) -> Result<Identity, Failure> {
             Err(EnrolError::Refused(why)) => {
                 return Err(Failure::usage(format!("{address} refuses: {why}")));
             }
-            Err(error) => last = Some(format!("{address}: {error}")),
+            Err(error) => last_error = Some(format!("{address}: {error}")),
         }
     }
-    Err(Failure::refused(last.unwrap_or_default()))
+    Err(Failure::refused(last_error.unwrap_or_default()))
 }
 
 /// Writes the default policy, unless the folder has a policy.

@@ -44,8 +44,8 @@ pub(crate) fn agents(
         )));
     }
     let registry = crate::control::existing(folder)?;
-    let known = registry.agents().map_err(Failure::refused)?;
-    let is_known = |agent: &&AgentName| known.iter().any(|(name, _)| name == *agent);
+    let enrolled_agents = registry.agents().map_err(Failure::refused)?;
+    let is_known = |agent: &&AgentName| enrolled_agents.iter().any(|(name, _)| name == *agent);
     if let Some(unknown) = agents.iter().find(|agent| !is_known(agent)) {
         return Err(Failure::usage(format!(
             "agent {unknown} is not enrolled; neph agents --control {} lists those that are",

@@ -35,11 +35,11 @@ use campaigns::StoredCampaigns;
 use workspace_tidier::WorkspaceTidier;
 
 /// Interval of checks for ctrl-C.
-const PATIENCE: Duration = Duration::from_millis(50);
+const STOP_CHECK_INTERVAL: Duration = Duration::from_millis(50);
 /// Schedules are checked every second: after this number of checks for ctrl-C.
-const TURN_EVERY: u32 = 20;
+const CHECKS_PER_STEP: u32 = 20;
 /// How long a controller waits for its runs when it ends.
-const LAST_WAIT: Duration = Duration::from_secs(40);
+const RUNS_END_TIMEOUT: Duration = Duration::from_secs(40);
 
 /// The default folder of a controller.
 const CONTROL_FOLDER: &str = ".neph-control";
@@ -195,19 +195,19 @@ fn serve(args: &ServeArgs) -> Result<Outcome, Failure> {
     let status = format!("listens at {}", controller.address());
     service.ready(&status, controller.pulses().to_vec());
     let runs = runner_folder(folder)?;
-    let mut tidying = WorkspaceTidier::new(runs.clone(), args.retention);
+    let mut tidier = WorkspaceTidier::new(runs.clone(), args.retention);
     let mut runner = Runner::new(runs, Box::new(StoredCampaigns), now());
     while !stop.is_set() {
-        turn(&mut runner);
-        tidying.turn(now());
-        for _ in 0..TURN_EVERY {
+        step_schedules(&mut runner);
+        tidier.step(now());
+        for _ in 0..CHECKS_PER_STEP {
             if !stop.is_set() {
-                clock::nap(PATIENCE);
+                clock::nap(STOP_CHECK_INTERVAL);
             }
         }
     }
     // Runs need this controller to reach their agents, also when they end.
-    runner.stop(&now, LAST_WAIT).map_err(Failure::refused)?;
+    runner.stop(&now, RUNS_END_TIMEOUT).map_err(Failure::refused)?;
     drop(service);
     exporting.finish();
     drop(controller);
@@ -228,7 +228,7 @@ fn runner_folder(folder: &Path) -> Result<RunnerFolder, Failure> {
 }
 
 /// Starts due runs. Disk errors are reported, and the run is retried later: agents stay connected.
-fn turn(runner: &mut Runner) {
+fn step_schedules(runner: &mut Runner) {
     match runner.step(now()) {
         Ok(events) => {
             for event in events {

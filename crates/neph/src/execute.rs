@@ -15,9 +15,9 @@ use crate::exit::{Failure, Outcome};
 use crate::{interrupt, output, stress, watch};
 
 /// Interval of checks for ctrl-C.
-const PATIENCE: Span = Span::from_millis(50);
+const POLL_TIMEOUT: Span = Span::from_millis(50);
 /// The longest order, bytes.
-const LONGEST: u64 = 1 << 20;
+const MAX_ORDER_BYTES: u64 = 1 << 20;
 
 /// Options of `neph execute`.
 #[derive(Debug, ClapArgs)]
@@ -34,7 +34,7 @@ pub(crate) struct Args {
 /// Reads the order and carries it out.
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let mut text = String::new();
-    let read = io::stdin().lock().take(LONGEST).read_to_string(&mut text);
+    let read = io::stdin().lock().take(MAX_ORDER_BYTES).read_to_string(&mut text);
     read.map_err(|error| Failure::refused(format!("read the order: {error}")))?;
     match order(&text)? {
         Order::Load(order) => stress::carry_out(&order),
@@ -61,7 +61,7 @@ fn carry_out(executor: &mut dyn Executor, order: Order) -> Result<Outcome, Failu
         if stop.is_set() {
             executor.cancel(ticket);
         }
-        for (_, update) in executor.poll(PATIENCE).map_err(Failure::refused)? {
+        for (_, update) in executor.poll(POLL_TIMEOUT).map_err(Failure::refused)? {
             output::line(&serde_json::to_string(&update).map_err(Failure::refused)?)?;
             match update {
                 Update::Done(_) if stop.is_set() => return Ok(Outcome::Interrupted),

@@ -17,7 +17,7 @@ use crate::workspace::Workspace;
 use neph_text::counted::counted;
 
 /// Number of problems that are reported one by one; the others are counted.
-const REPORTED: usize = 10;
+const MAX_LISTED: usize = 10;
 
 /// Options of `neph import`.
 #[derive(Debug, ClapArgs)]
@@ -42,10 +42,10 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         StoreError::NothingToImport { .. } => Failure::usage(error),
         error => Failure::refused(error),
     })?;
-    let known = output.settings().map(|(path, text)| settings(path, text));
+    let known_settings = output.settings().map(|(path, text)| settings(path, text));
     let mut store = args.workspace.write()?;
     let report = output
-        .with_settings(known.unwrap_or_default())
+        .with_settings(known_settings.unwrap_or_default())
         .import_into(store.as_mut())?;
     print_report(&report, &args.workspace);
     Ok(Outcome::Done)
@@ -85,12 +85,12 @@ fn settings(path: &Path, text: &str) -> ImportedSettings {
 }
 
 fn print_report(report: &ImportReport, workspace: &Workspace) {
-    for problem in report.problems.iter().take(REPORTED) {
+    for problem in report.problems.iter().take(MAX_LISTED) {
         let line = problem.line.map(|line| format!(":{line}"));
         let (path, line) = (problem.path.display(), line.unwrap_or_default());
         output::say(&format!("{path}{line}: {}", problem.what));
     }
-    let shown = report.problems.len().min(REPORTED) as u64;
+    let shown = report.problems.len().min(MAX_LISTED) as u64;
     if report.problem_count > shown {
         let more = report.problem_count - shown;
         output::say(&format!("... and {more} more problems of this sort"));

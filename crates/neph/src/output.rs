@@ -14,9 +14,9 @@ use neph_text::{LONGEST_SENTENCE, Visible, coloured, one_line, several_lines};
 
 /// Buffer size, bytes, unless a terminal reads line by line. One write per 8 KiB took 1/30 of the
 /// time to read a large capture.
-const ROOM: usize = 128 << 10;
+const BUFFER_BYTES: usize = 128 << 10;
 /// Maximum length of a text with several lines, characters.
-const LONGEST_TEXT: usize = 64 << 10;
+const MAX_TEXT_CHARS: usize = 64 << 10;
 
 /// Prints one sentence on standard error, in one line.
 pub(crate) fn say(sentence: &str) {
@@ -25,7 +25,7 @@ pub(crate) fn say(sentence: &str) {
 
 /// Prints text that is known to have several lines.
 pub(crate) fn report_lines(text: &str) {
-    print(&several_lines(text, LONGEST_TEXT));
+    print(&several_lines(text, MAX_TEXT_CHARS));
 }
 
 /// Prints text with several lines, in which a library of neph has set colours.
@@ -77,7 +77,7 @@ pub(crate) fn clear_lines(drawn: usize) -> io::Result<()> {
 
 /// Standard output, for data.
 pub(crate) fn data() -> BufWriter<Data> {
-    BufWriter::with_capacity(ROOM, Data(Visible::new(io::stdout().lock())))
+    BufWriter::with_capacity(BUFFER_BYTES, Data(Visible::new(io::stdout().lock())))
 }
 
 /// Writes one line of data immediately.

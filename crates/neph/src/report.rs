@@ -149,8 +149,8 @@ pub(crate) fn after_run(
 /// The message if none of the selected blocks was measured. If only some were, prints which are
 /// missing.
 fn without_blocks(data: &CampaignData, settings: &PlotSettings) -> Option<String> {
-    let (wanted, measured) = (settings.blocks_to_plot.as_ref()?, data.blocks());
-    let missing: BTreeSet<u32> = wanted.difference(&measured).copied().collect();
+    let (selected_blocks, measured) = (settings.blocks_to_plot.as_ref()?, data.blocks());
+    let missing: BTreeSet<u32> = selected_blocks.difference(&measured).copied().collect();
     if missing.is_empty() || measured.is_empty() {
         return None;
     }
@@ -159,7 +159,7 @@ fn without_blocks(data: &CampaignData, settings: &PlotSettings) -> Option<String
         blocks(missing.iter().copied()),
         blocks(measured)
     );
-    if missing.len() == wanted.len() {
+    if missing.len() == selected_blocks.len() {
         return Some(sentence);
     }
     output::say(&format!("neph: {sentence}"));

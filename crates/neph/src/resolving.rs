@@ -10,7 +10,7 @@ use crate::exit::Failure;
 use crate::output;
 
 /// Time limit for each address of a host.
-const PATIENCE: Span = Span::from_secs(2);
+const RESOLVE_TIMEOUT: Span = Span::from_secs(2);
 
 /// The address of `target`, as `site` reaches it; addresses that do not answer are reported.
 ///
@@ -21,13 +21,13 @@ pub(crate) fn find(
     version: Option<IpVersion>,
     site: Option<Placement>,
 ) -> Result<Resolved, Failure> {
-    let how = Resolving {
+    let resolving = Resolving {
         version,
-        patience: PATIENCE,
+        patience: RESOLVE_TIMEOUT,
         site,
         ..Resolving::here(None)
     };
-    let resolved = target.find(&how).map_err(failure)?;
+    let resolved = target.find(&resolving).map_err(failure)?;
     if let Some(remark) = resolved.remark(target) {
         output::say(&format!("neph: {remark}"));
     }

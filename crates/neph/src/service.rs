@@ -16,9 +16,9 @@ use neph_sys::pulse::Pulse;
 use crate::output;
 
 /// Interval at which the thread checks whether to end.
-const PATIENCE: Duration = Duration::from_millis(50);
+const STOP_CHECK_INTERVAL: Duration = Duration::from_millis(50);
 /// Watchdog messages per timeout of the service manager.
-const SIGNS: u32 = 4;
+const BEATS_PER_TIMEOUT: u32 = 4;
 
 /// The connection to the service manager. Without a service manager nothing is reported.
 #[derive(Debug)]
@@ -106,27 +106,27 @@ struct Watching {
 
 impl Watching {
     fn run(&self, stop: &Stop) {
-        let pace = self.interval / SIGNS;
-        let mut waited = pace;
+        let beat_interval = self.interval / BEATS_PER_TIMEOUT;
+        let mut waited = beat_interval;
         let mut is_silent = false;
         while !stop.is_set() {
-            if waited >= pace {
+            if waited >= beat_interval {
                 waited = Duration::ZERO;
-                is_silent = self.look(is_silent);
+                is_silent = self.check_loops(is_silent);
             }
-            let nap = PATIENCE.min(pace);
+            let nap = STOP_CHECK_INTERVAL.min(beat_interval);
             clock::nap(nap);
             waited += nap;
         }
     }
 
     /// Answers the watchdog if all loops run. Returns whether a loop hangs.
-    fn look(&self, was_silent: bool) -> bool {
-        let silent = self
+    fn check_loops(&self, was_silent: bool) -> bool {
+        let silent_loop = self
             .loops
             .iter()
             .find(|pulse| pulse.silence() > self.interval / 2);
-        match silent {
+        match silent_loop {
             None => {
                 let _ = self.manager.report(Report::Alive);
             }
@@ -138,7 +138,7 @@ impl Watching {
             )),
             Some(_) => {}
         }
-        silent.is_some()
+        silent_loop.is_some()
     }
 }
 

@@ -9,8 +9,8 @@ use neph_store::{Access, Store, StoreError, open};
 use crate::exit::Failure;
 
 /// The variable that names the workspace if the command line does not.
-const VARIABLE: &str = "NEPH_WORKSPACE";
-const USUAL: &str = ".neph";
+const WORKSPACE_VARIABLE: &str = "NEPH_WORKSPACE";
+const DEFAULT_WORKSPACE: &str = ".neph";
 
 /// The workspace option.
 #[derive(Clone, Debug, Args)]
@@ -19,8 +19,8 @@ pub(crate) struct Workspace {
     #[arg(
         long = "workspace",
         value_name = "FOLDER",
-        env = VARIABLE,
-        default_value = USUAL
+        env = WORKSPACE_VARIABLE,
+        default_value = DEFAULT_WORKSPACE
     )]
     pub(crate) location: String,
 }
@@ -28,8 +28,8 @@ pub(crate) struct Workspace {
 impl Workspace {
     /// Whether the command line named the workspace, not the environment or the default.
     pub(crate) fn is_asked_for(&self) -> bool {
-        let usual = std::env::var(VARIABLE);
-        self.location != usual.as_deref().unwrap_or(USUAL)
+        let usual = std::env::var(WORKSPACE_VARIABLE);
+        self.location != usual.as_deref().unwrap_or(DEFAULT_WORKSPACE)
     }
 
     /// The option that repeats this workspace in a suggested command; empty for the usual one.

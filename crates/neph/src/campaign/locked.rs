@@ -14,9 +14,9 @@ pub(super) fn check(read: &PlanSource, problems: &Problems<'_>) {
     let Some(lab) = &read.plan.lab else {
         return;
     };
-    let mut known = BTreeSet::new();
+    let mut reported = BTreeSet::new();
     for scenario in expand::scenarios(&read.plan) {
-        let Some(wanted) = scenario.parameters.congestion() else {
+        let Some(requested) = scenario.parameters.congestion() else {
             continue;
         };
         let site = scenario.parameters.site().unwrap_or(&lab.prober.value);
@@ -25,14 +25,14 @@ pub(super) fn check(read: &PlanSource, problems: &Problems<'_>) {
         let locked = sites
             .find(|lab_site| lab_site.name == *site && lab_site.congestion_control.is_some())
             .and_then(|site| site.congestion_control.as_ref())
-            .filter(|locked| *locked != wanted);
+            .filter(|locked| *locked != requested);
         let mut written = read.plan.congestion_controls.iter();
         if let Some(locked) = locked
-            && known.insert((site.clone(), wanted.clone()))
-            && let Some(written) = written.find(|placed| placed.value == *wanted)
+            && reported.insert((site.clone(), requested.clone()))
+            && let Some(written) = written.find(|placed| placed.value == *requested)
         {
             let message = format!(
-                "congestion control '{wanted}' is refused at site '{site}': the topology has \
+                "congestion control '{requested}' is refused at site '{site}': the topology has \
                  congestion_control = \"{locked}\" there, and its routes lock it"
             );
             let remedy = "remove congestion here, or congestion_control from the site";

@@ -87,13 +87,13 @@ pub(crate) fn read(path: &Path) -> Result<PlanSource, Failure> {
 /// Reads a plan from its text, and its topology files. Reports before any measurement: missing
 /// objects, and figures that the report cannot draw.
 pub(crate) fn understand(source: Source) -> Result<PlanSource, Failure> {
-    let here = |plan: &Plan, problems: &Problems<'_>| {
+    let check_here = |plan: &Plan, problems: &Problems<'_>| {
         outside::check(plan, problems);
         report::check_figures(&plan.plot, problems);
     };
-    let read = read_both(source, &here, |_, file| crate::topology::load(&file))?;
+    let read = read_both(source, &check_here, |_, file| crate::topology::load(&file))?;
     read.held_against(|read, problems| {
-        here(&read.plan, problems);
+        check_here(&read.plan, problems);
         outside::check_sites(&read.plan, &read.scenes, problems);
         locked::check(read, problems);
         reachability::check(read, problems);
@@ -132,18 +132,18 @@ fn understand_kept(campaign: &Campaign) -> Result<PlanSource, Failure> {
     })
 }
 
-/// Reads a plan, and its topologies through `load`. If the plan has mistakes, those found `here`
-/// and in its lab are added; otherwise the caller checks these.
+/// Reads a plan, and its topologies through `load`. If the plan has mistakes, those found by
+/// `check_here` and in its lab are added; otherwise the caller checks these.
 fn read_both(
     source: Source,
-    here: plan::Also<'_>,
+    check_here: plan::Also<'_>,
     load: impl Fn(&str, PathBuf) -> Result<Source, String>,
 ) -> Result<PlanSource, Failure> {
     let plan = match plan::read_with(&source, &|plan, problems| {
         if problems.is_empty() {
             return;
         }
-        here(plan, problems);
+        check_here(plan, problems);
         match scenes::read(plan, &load) {
             Ok(scenes) => outside::check_sites(plan, &scenes, problems),
             Err(Unread::File(fault)) => problems.add(fault.span, fault.value),

@@ -95,16 +95,16 @@ fn check_hosts(plan: &Plan, scenes: &[Scene], problems: &Problems<'_>) {
 }
 
 fn check_sites_of(plan: &Plan, lab: &LabPlan, topology: &Topology, problems: &Problems<'_>) {
-    let known: Vec<&str> = topology.sites.iter().map(|s| s.name.as_str()).collect();
+    let site_names: Vec<&str> = topology.sites.iter().map(|s| s.name.as_str()).collect();
     let reflecting = lab.reflectors.iter().map(|reflector| &reflector.site);
-    check_stresses(plan, &known, problems);
+    check_stresses(plan, &site_names, problems);
     let with_name = std::iter::once(&lab.prober)
         .chain(reflecting)
         .chain(&plan.referenced_sites);
     for site in with_name {
-        if !known.contains(&site.value.as_str()) {
+        if !site_names.contains(&site.value.as_str()) {
             let message = format!("the topology has no site '{}'", site.value);
-            let fault = Fault::new(message, did_you_mean(&site.value, &known));
+            let fault = Fault::new(message, did_you_mean(&site.value, &site_names));
             problems.add(site.span.clone(), fault);
             continue;
         }
@@ -177,8 +177,8 @@ fn check_file(
 ) {
     if let Err(error) = open_file(kind, Path::new(path)) {
         let message = format!("{noun} {path} cannot be read: {error}");
-        let here = "write its path as seen from the folder that neph is started in";
-        let remedy = error.remedy().unwrap_or(here);
+        let default_remedy = "write its path as seen from the folder that neph is started in";
+        let remedy = error.remedy().unwrap_or(default_remedy);
         problems.add(span.clone(), Fault::new(message, remedy));
     }
 }

@@ -44,28 +44,28 @@ pub(super) fn report(
     scenarios: &[Scenario],
     args: &PreviewArgs,
 ) -> Result<(), Failure> {
-    let wanted = &args.power;
+    let power_args = &args.power;
     let margins = plan.compares.len();
     let family = comparisons(scenarios, margins);
     let Some(min_blocks) = blocks_to_compare(scenarios, margins) else {
-        if wanted.effect.is_some() {
+        if power_args.effect.is_some() {
             return Err(Failure::usage(
                 "--effect: this plan compares nothing; it takes two endpoints, or two values of a parameter",
             ));
         }
         return Ok(());
     };
-    let together = counted(family as u64, "comparison");
+    let comparison_count = counted(family as u64, "comparison");
     let need = if family == 1 { "needs" } else { "need" };
     writeln!(
         out,
-        "verdicts: {together} in the report, which {need} at least {}",
+        "verdicts: {comparison_count} in the report, which {need} at least {}",
         counted(min_blocks as u64, "block")
     )?;
-    let Some(effect) = wanted.effect else {
+    let Some(effect) = power_args.effect else {
         return Ok(());
     };
-    let (spread, whence) = wanted.spread(&args.workspace)?;
+    let (spread, whence) = power_args.spread(&args.workspace)?;
     let target = PowerTarget {
         effect,
         margin: MIN_SHARE,

@@ -16,11 +16,11 @@ impl Clock for RealClock {
     fn wait_until(&self, until: Wall, stop: &Stop) {
         const TICK: Span = Span::from_millis(100);
         while !stop.is_set() {
-            let left = Span::from_nanos(until.unix_nanos() - self.now().unix_nanos());
-            if left <= Span::ZERO {
+            let remaining = Span::from_nanos(until.unix_nanos() - self.now().unix_nanos());
+            if remaining <= Span::ZERO {
                 return;
             }
-            clock::nap(left.min(TICK).to_duration());
+            clock::nap(remaining.min(TICK).to_duration());
         }
     }
 }

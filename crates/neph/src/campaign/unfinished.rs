@@ -11,7 +11,7 @@ use crate::output;
 use neph_text::counted;
 
 /// Maximum number of scenarios that are listed.
-const REPORTED: usize = 5;
+const MAX_LISTED: usize = 5;
 
 /// Reports missing scenarios and the next step.
 pub(super) fn report(
@@ -23,7 +23,7 @@ pub(super) fn report(
     let scenarios = store.scenarios(campaign.id)?;
     let experiments = store.experiments(campaign.id)?;
     let lacking = lacking(&experiments);
-    for (id, IncompleteScenario { blocks, reason }) in lacking.iter().take(REPORTED) {
+    for (id, IncompleteScenario { blocks, reason }) in lacking.iter().take(MAX_LISTED) {
         let scenario = scenarios.iter().find(|scenario| scenario.id == *id);
         let label = scenario.map_or_else(|| id.to_string(), Scenario::label);
         let blocks = counted::blocks(blocks.iter().map(|block| block + 1));
@@ -31,11 +31,11 @@ pub(super) fn report(
             "neph: {label} has no complete experiment in {blocks}: {reason}"
         ));
     }
-    let more = lacking.len().saturating_sub(REPORTED) as u64;
-    if more > 0 {
+    let unlisted_count = lacking.len().saturating_sub(MAX_LISTED) as u64;
+    if unlisted_count > 0 {
         output::say(&format!(
             "neph: and {}",
-            counted::counted(more, "more scenario")
+            counted::counted(unlisted_count, "more scenario")
         ));
     }
     let CampaignProgress {

@@ -119,13 +119,13 @@ impl Watch {
 /// The progress of an experiment in words: the seconds of a transfer, otherwise messages and their
 /// values.
 fn course(scenario: &Scenario, due: u64, figures: &[Figures]) -> String {
-    let of = scenario.messages;
+    let total = scenario.messages;
     if scenario.measure().is_transfer() {
-        return format!("{due}/{of} s");
+        return format!("{due}/{total} s");
     }
     let of_each_flow = scenario.flows().map_or("", |_| " of each flow");
     format!(
-        "{due}/{of} messages{of_each_flow}, {}",
+        "{due}/{total} messages{of_each_flow}, {}",
         figures_line_of_all(figures)
     )
 }
@@ -193,7 +193,12 @@ impl Observer for Watch {
     }
 }
 
-fn begun(campaign: &Campaign, scenarios: usize, progress: CampaignProgress, left: Span) -> String {
+fn begun(
+    campaign: &Campaign,
+    scenarios: usize,
+    progress: CampaignProgress,
+    remaining: Span,
+) -> String {
     let Campaign {
         name,
         id,
@@ -201,7 +206,7 @@ fn begun(campaign: &Campaign, scenarios: usize, progress: CampaignProgress, left
         seed,
         ..
     } = campaign;
-    let left = time(left);
+    let remaining_text = time(remaining);
     let CampaignProgress {
         total,
         complete,
@@ -216,7 +221,7 @@ fn begun(campaign: &Campaign, scenarios: usize, progress: CampaignProgress, left
         ),
     };
     format!(
-        "campaign {name} ({id}): {} x {}{to_do}, about {left}, \
+        "campaign {name} ({id}): {} x {}{to_do}, about {remaining_text}, \
          seed {seed}",
         counted(scenarios as u64, "scenario"),
         counted((*blocks).into(), "block")

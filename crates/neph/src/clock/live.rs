@@ -22,9 +22,9 @@ use neph_documents::clock::{ClockWriter, Clocks, Means, Row, StepOf, Summary};
 /// Interval at which reports of the flow are read.
 const TICK: Duration = Duration::from_millis(10);
 /// The default time between two output lines.
-const EVERY: Span = Span::from_secs(1);
+const REPORT_INTERVAL: Span = Span::from_secs(1);
 /// Without `--duration`, neph ends after this time with refusals only.
-const PATIENCE: Span = Span::from_secs(10);
+const SILENCE_TIMEOUT: Span = Span::from_secs(10);
 
 /// Measures until the end or ctrl-C.
 pub(super) fn run(args: &Args, peer: &str) -> Result<Outcome, Failure> {
@@ -122,7 +122,7 @@ impl LiveClock<'_> {
         while self.take(&flow)? {
             let silent = self.book.exchanges == 0 && self.refused.is_some();
             let waited = Span::from_nanos(neph_probe::now().nanos() - self.began);
-            if stop.is_set() || (is_endless && silent && waited >= PATIENCE) {
+            if stop.is_set() || (is_endless && silent && waited >= SILENCE_TIMEOUT) {
                 own_stop.set();
             }
             self.report()?;
@@ -163,7 +163,7 @@ impl LiveClock<'_> {
             self.steps_reported += 1;
             self.reporting.step(&StepOf::wall(step), self.began)?;
         }
-        let every = self.args.every.unwrap_or(EVERY).nanos();
+        let every = self.args.every.unwrap_or(REPORT_INTERVAL).nanos();
         let now = neph_probe::now().nanos();
         let due = (now - self.began) / every;
         if due > self.reported {
@@ -197,7 +197,7 @@ impl LiveClock<'_> {
     /// Reports all results. Returns whether there were any.
     fn finish(mut self, name: &str) -> Result<bool, Failure> {
         self.report()?;
-        let every = self.args.every.unwrap_or(EVERY).nanos();
+        let every = self.args.every.unwrap_or(REPORT_INTERVAL).nanos();
         let book = &self.book;
         let row = book.latest.and_then(|at| self.row(book, at));
         let course = Course::of(

@@ -200,8 +200,8 @@ fn row(schedule: Schedule, history: &[Entry]) -> ScheduleRow {
         }),
         complete: count(&complete),
         incomplete: count(&|run| is_over(run) && !complete(run)),
-        missed: count(&|run| run.outcome.starts_with(MISSED)),
-        skipped: count(&|run| run.outcome.starts_with(LEFT_OUT)),
+        missed: count(&|run| run.outcome.starts_with(MISSED_PREFIX)),
+        skipped: count(&|run| run.outcome.starts_with(LEFT_OUT_PREFIX)),
         every_ns: schedule.every,
         until_unix_ns: schedule.until,
         plan: schedule.plan.display().to_string(),
@@ -211,8 +211,8 @@ fn row(schedule: Schedule, history: &[Entry]) -> ScheduleRow {
 }
 
 const COMPLETE: &str = "complete";
-const MISSED: &str = "missed: ";
-const LEFT_OUT: &str = "left out: ";
+const MISSED_PREFIX: &str = "missed: ";
+const LEFT_OUT_PREFIX: &str = "left out: ";
 
 fn runs(book: &Book, name: &AgentName, format: Format) -> Result<Outcome, Failure> {
     let schedules = book.schedules().map_err(Failure::refused)?;
@@ -274,9 +274,9 @@ fn rows_of(history: &[Entry]) -> Vec<ScheduledRunRow> {
             } => {
                 row.due_unix_ns = *first;
                 row.count = *count;
-                row.outcome = format!("{MISSED}{reason}");
+                row.outcome = format!("{MISSED_PREFIX}{reason}");
             }
-            Entry::LeftOut { reason, .. } => row.outcome = format!("{LEFT_OUT}{reason}"),
+            Entry::LeftOut { reason, .. } => row.outcome = format!("{LEFT_OUT_PREFIX}{reason}"),
         }
         rows.push(row);
     }

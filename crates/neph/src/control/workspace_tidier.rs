@@ -14,9 +14,9 @@ use neph_sys::process::{self, Birth};
 use crate::tidy::RetentionArgs;
 
 /// Time between two passes.
-const EVERY: Span = Span::from_secs(6 * 3600);
+const PASS_INTERVAL: Span = Span::from_secs(6 * 3600);
 /// Time until a failed pass is repeated: usually a run was in progress.
-const RETRY: Span = Span::from_secs(60);
+const RETRY_DELAY: Span = Span::from_secs(60);
 
 /// Tidies workspaces, one at a time.
 #[derive(Debug)]
@@ -25,7 +25,7 @@ pub(super) struct WorkspaceTidier {
     retention: RetentionArgs,
     /// The next time of each schedule.
     due: BTreeMap<AgentName, Wall>,
-    waiting: VecDeque<Schedule>,
+    queue: VecDeque<Schedule>,
     /// The pass in progress.
     running: Option<(AgentName, Child)>,
 }
@@ -36,39 +36,39 @@ impl WorkspaceTidier {
             folder,
             retention,
             due: BTreeMap::new(),
-            waiting: VecDeque::new(),
+            queue: VecDeque::new(),
             running: None,
         }
     }
 
     /// Starts due passes; call this about once a second.
-    pub(super) fn turn(&mut self, now: Wall) {
+    pub(super) fn step(&mut self, now: Wall) {
         if let Some((name, child)) = &mut self.running {
-            let after = match child.try_wait() {
+            let delay = match child.try_wait() {
                 Ok(None) => return,
-                Ok(Some(status)) if status.success() => EVERY,
-                _ => RETRY,
+                Ok(Some(status)) if status.success() => PASS_INTERVAL,
+                _ => RETRY_DELAY,
             };
-            self.due.insert(name.clone(), now + after);
+            self.due.insert(name.clone(), now + delay);
             self.running = None;
         }
-        if self.waiting.is_empty() {
+        if self.queue.is_empty() {
             let schedules = Book::in_folder(&self.folder.control).schedules();
             let due = &self.due;
             let is_due =
                 |schedule: &Schedule| due.get(&schedule.name).is_none_or(|due| *due <= now);
             // The code that runs schedules reports disk errors.
-            let of_due = schedules.unwrap_or_default().into_iter().filter(is_due);
-            self.waiting.extend(of_due.filter(has_workspace));
+            let due_schedules = schedules.unwrap_or_default().into_iter().filter(is_due);
+            self.queue.extend(due_schedules.filter(has_workspace));
         }
-        let Some(schedule) = self.waiting.pop_front() else {
+        let Some(schedule) = self.queue.pop_front() else {
             return;
         };
         match self.start(&schedule) {
             Ok(child) => self.running = Some((schedule.name, child)),
             Err(error) => {
                 tracing::warn!("{} cannot be tidied: {error}", schedule.workspace);
-                self.due.insert(schedule.name, now + EVERY);
+                self.due.insert(schedule.name, now + PASS_INTERVAL);
             }
         }
     }

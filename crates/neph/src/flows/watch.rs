@@ -23,7 +23,7 @@ use neph_flows::follow::Traced;
 /// How long to wait for a report before checking whether a status is due.
 const TICK: Duration = Duration::from_millis(200);
 /// An endless run without any reply ends after this time.
-const PATIENCE_FOR_FIRST: Span = Span::from_secs(15);
+const FIRST_REPLY_TIMEOUT: Span = Span::from_secs(15);
 /// This long after the timeout of the first message, neph searches for the reason of missing replies.
 const LOOK: Span = Span::from_secs(1);
 
@@ -248,11 +248,11 @@ impl Watch<'_> {
     /// Whether no reply has ever arrived.
     fn is_hopeless(&mut self) -> bool {
         let tally = self.digest.tally();
-        let hopeless = tally.replies == 0 && now() - self.began > PATIENCE_FOR_FIRST;
+        let hopeless = tally.replies == 0 && now() - self.began > FIRST_REPLY_TIMEOUT;
         if hopeless && self.given_up.is_none() {
             self.given_up = Some(format!(
                 "no answer for {}, so it ended; with --count or --duration it continues",
-                PATIENCE_FOR_FIRST.exact()
+                FIRST_REPLY_TIMEOUT.exact()
             ));
         }
         hopeless

@@ -80,17 +80,17 @@ const fn verdict(is_right: bool) -> &'static str {
 
 /// The sentence, or that it is absent, and which is expected.
 fn statement(result: &ExpectationResult<'_>) -> String {
-    let wanted = wanted(result.expectation);
+    let expected_text = wanted(result.expectation);
     match (result.statement, result.is_wanted) {
         (Some(statement), true) => format!("neph reports: {}", statement.text),
-        (None, true) => format!("neph does not say what it should: {wanted}"),
+        (None, true) => format!("neph does not say what it should: {expected_text}"),
         (Some(statement), false) => {
             format!(
                 "neph reports what it must not report here: {}",
                 statement.text
             )
         }
-        (None, false) => format!("neph does not say, and must not: {wanted}"),
+        (None, false) => format!("neph does not say, and must not: {expected_text}"),
     }
 }
 

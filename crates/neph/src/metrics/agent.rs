@@ -23,17 +23,17 @@ impl MetricSource for AgentMetrics {
 }
 
 fn metrics(agent: &str, status: &AgentStatus) -> Vec<Metric> {
-    let of = |definition, value| Metric::of(definition, &[agent], value);
+    let gauge = |definition, value| Metric::of(definition, &[agent], value);
     let mut metrics = vec![
-        of(&AGENT_CONNECTED, Value::Count(status.is_connected.into())),
-        of(&AGENT_CONNECTIONS, Value::Count(status.connections)),
-        of(&AGENT_ORDERS, Value::Count(status.running.into())),
-        of(&AGENT_SPENT, Value::Count(status.spent_today)),
+        gauge(&AGENT_CONNECTED, Value::Count(status.is_connected.into())),
+        gauge(&AGENT_CONNECTIONS, Value::Count(status.connections)),
+        gauge(&AGENT_ORDERS, Value::Count(status.running.into())),
+        gauge(&AGENT_SPENT, Value::Count(status.spent_today)),
     ];
     metrics.extend(
         status
             .day_bytes
-            .map(|max| of(&AGENT_LIMIT, Value::Count(max))),
+            .map(|max| gauge(&AGENT_LIMIT, Value::Count(max))),
     );
     let mut refusals = Metric::new(&AGENT_REFUSALS);
     for (reason, count) in &status.refusals {
@@ -41,8 +41,8 @@ fn metrics(agent: &str, status: &AgentStatus) -> Vec<Metric> {
     }
     metrics.push(refusals);
     if let Some(clock) = status.clock() {
-        metrics.push(of(&AGENT_OFFSET, Value::Time(clock.offset)));
-        metrics.push(of(&AGENT_BOUND, Value::Time(clock.bound)));
+        metrics.push(gauge(&AGENT_OFFSET, Value::Time(clock.offset)));
+        metrics.push(gauge(&AGENT_BOUND, Value::Time(clock.bound)));
     }
     metrics
 }

@@ -12,7 +12,7 @@ use crate::exit::Failure;
 use crate::reflect::PORT;
 
 /// After the first answer, the others get as much time again, plus this.
-const GRACE: Span = Span::from_millis(100);
+const ANSWER_GRACE: Span = Span::from_millis(100);
 
 /// An answering server, and how to measure it.
 #[derive(Debug)]
@@ -192,20 +192,20 @@ fn best(places: &[AnsweredAddress]) -> Option<(Rank, &AnsweredAddress)> {
 /// Tries all addresses at the same time.
 fn ask_all(places: &mut [AnsweredAddress], options: &DiscoveryOptions) -> Result<(), ProbeError> {
     let (sender, receiver) = channel();
-    let began = now();
+    let start = now();
     for (number, address) in places.iter().enumerate() {
         ask(number, address, options, sender.clone())?;
     }
     drop(sender);
-    let mut until = began + options.patience;
+    let mut deadline = start + options.patience;
     loop {
-        let left = (until - now()).max(Span::ZERO);
-        match receiver.recv_timeout(left.to_duration()) {
+        let remaining = (deadline - now()).max(Span::ZERO);
+        match receiver.recv_timeout(remaining.to_duration()) {
             Ok((number, printed)) => {
                 let address = &mut places[number];
                 address.printed = Some(printed?);
                 if address.rank().is_some() {
-                    until = until.min(now() + (now() - began) + GRACE);
+                    deadline = deadline.min(now() + (now() - start) + ANSWER_GRACE);
                 }
             }
             Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => return Ok(()),

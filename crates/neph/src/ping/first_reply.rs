@@ -3,7 +3,7 @@
 use neph_model::{EventKind, Instant, Local, Span};
 
 /// Seconds in which the user may start the server after neph ping.
-const SECONDS: i64 = 10;
+const SERVER_START_SECONDS: i64 = 10;
 
 /// The state of a flow.
 #[derive(Debug, Default)]
@@ -42,9 +42,11 @@ impl FirstReply {
     /// Why no reply is expected any more; `None` if one is.
     pub(super) fn lost(&self, now: Instant<Local>) -> Option<String> {
         match self {
-            Self::Refused { since, why } if now - *since >= Span::from_secs(SECONDS) => {
+            Self::Refused { since, why }
+                if now - *since >= Span::from_secs(SERVER_START_SECONDS) =>
+            {
                 Some(format!(
-                    "no answer in {SECONDS} s: {why}; with --count or --duration neph continues"
+                    "no answer in {SERVER_START_SECONDS} s: {why}; with --count or --duration neph continues"
                 ))
             }
             _ => None,

@@ -21,7 +21,7 @@ use crate::resolving;
 /// Shortest interval of the additional ICMP echo.
 const ICMP_INTERVAL: Span = Span::from_millis(200);
 /// How long to wait for the server's identification.
-const PATIENCE: Span = Span::from_secs(2);
+const DISCOVERY_TIMEOUT: Span = Span::from_secs(2);
 
 /// Why a STAMP reflector may not reply although it accepts TCP connections.
 pub(super) fn silent_over_udp(planned: &Planned) -> Option<String> {
@@ -165,11 +165,11 @@ fn ask(target: Target, args: &Args) -> Result<Followed, Failure> {
     if !args.follow {
         return Ok(Followed::unredirected(target, address, discovery));
     }
-    let how = Resolving {
+    let resolving = Resolving {
         site: args.placement(),
         ..Resolving::here(args.ip.version())
     };
-    follow(target, address, discovery, &how, &options).map_err(Failure::refused)
+    follow(target, address, discovery, &resolving, &options).map_err(Failure::refused)
 }
 
 impl Args {
@@ -182,7 +182,7 @@ impl Args {
         DiscoveryOptions {
             tls_version: super::TlsChoice::version(self.tls_version),
             trust: self.trust(),
-            patience: PATIENCE.min(self.timeout),
+            patience: DISCOVERY_TIMEOUT.min(self.timeout),
             site: self.placement(),
         }
     }

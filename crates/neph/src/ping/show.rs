@@ -18,9 +18,9 @@ use crate::exit::Failure;
 use crate::{awake, output, sink, version};
 
 /// Flows with a shorter interval are shown once per second.
-const LINES: Span = Span::from_millis(50);
+const MIN_LINE_INTERVAL: Span = Span::from_millis(50);
 /// With a longer interval, replies are shown as they arrive: the reflector's last timestamp is too late.
-const PATIENCE: Span = Span::from_secs(2);
+const SLOW_INTERVAL: Span = Span::from_secs(2);
 
 /// Writes results.
 pub(super) struct Show<'a> {
@@ -50,11 +50,11 @@ impl DocumentEntry {
             Self::Message(message, anchor) => {
                 let mut flows = planned_flows.flows.iter();
                 let flow = flows.find(|planned| planned.spec.index == message.flow);
-                let whose = MessageOf {
+                let message_of = MessageOf {
                     planned: flow.expect("messages come from the flows that were found"),
                     anchor: *anchor,
                 };
-                PingLine::Message(Box::new(MessageDocument::of(whose, message)))
+                PingLine::Message(Box::new(MessageDocument::of(message_of, message)))
             }
         }
     }
@@ -82,9 +82,9 @@ impl Echo {
     /// Whether the ICMP echo represents the network RTT of `message`: both were sent within one
     /// interval, allowing for the offset between the flows' starts.
     fn is_of(&self, message: &Message) -> bool {
-        let apart = message.marks.intended - self.at;
+        let difference = message.marks.intended - self.at;
         let max = self.every + Span::from_nanos(self.every.nanos() / 2);
-        (-max..=max).contains(&apart)
+        (-max..=max).contains(&difference)
     }
 }
 
@@ -138,7 +138,7 @@ impl<'a> Show<'a> {
     }
 
     fn has_lines(&self) -> bool {
-        !self.args.quiet && self.args.interval >= LINES
+        !self.args.quiet && self.args.interval >= MIN_LINE_INTERVAL
     }
 
     /// Shows a completed message.
@@ -149,7 +149,11 @@ impl<'a> Show<'a> {
         }
         match self.args.format {
             // For a slow flow, the line of the reply was already printed.
-            Format::Text if self.args.interval >= PATIENCE && message.ledger().is_some() => Ok(()),
+            Format::Text
+                if self.args.interval >= SLOW_INTERVAL && message.ledger().is_some() =>
+            {
+                Ok(())
+            }
             Format::Text => self.text(planned, message),
             Format::Json => {
                 self.entries
@@ -157,18 +161,18 @@ impl<'a> Show<'a> {
                 Ok(())
             }
             Format::Ndjson => {
-                let whose = MessageOf {
+                let message_of = MessageOf {
                     planned,
                     anchor: self.anchor,
                 };
-                let document = MessageDocument::of(whose, message);
+                let document = MessageDocument::of(message_of, message);
                 line(&PingLine::Message(Box::new(document)), &mut self.out)?;
                 self.out.flush()
             }
             Format::Csv => {
                 writeln!(self.out, "{}", ping::csv(planned, message))?;
                 // Flush for a live reader; faster flows fill the buffer soon.
-                if self.args.interval >= LINES {
+                if self.args.interval >= MIN_LINE_INTERVAL {
                     self.out.flush()?;
                 }
                 Ok(())
@@ -179,7 +183,7 @@ impl<'a> Show<'a> {
     /// Shows a new reply.
     pub(super) fn reply(&mut self, planned: &Planned, message: &Message) -> io::Result<()> {
         self.echo(planned, message);
-        let at_the_reply = self.args.interval >= PATIENCE && !self.args.quiet;
+        let at_the_reply = self.args.interval >= SLOW_INTERVAL && !self.args.quiet;
         if self.args.format == Format::Text && at_the_reply {
             self.text(planned, message)?;
         }

@@ -9,7 +9,7 @@ use neph_model::Stop;
 use neph_sys::ppoll::{Awaited, wait};
 
 /// Ctrl-C is noticed after this long, at most.
-const PATIENCE: Duration = Duration::from_millis(50);
+const STOP_CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Opens standard input.
 pub(super) fn open(stop: &Stop) -> io::Result<Box<dyn Read>> {
@@ -30,9 +30,9 @@ struct InterruptibleStdin {
 impl Read for InterruptibleStdin {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
-            let mut awaited = [Awaited::readable(self.input.as_fd())];
-            wait(&mut awaited, Some(PATIENCE))?;
-            if awaited[0].has_something() {
+            let mut poll_fds = [Awaited::readable(self.input.as_fd())];
+            wait(&mut poll_fds, Some(STOP_CHECK_INTERVAL))?;
+            if poll_fds[0].has_something() {
                 return self.input.read(buffer);
             }
             if self.stop.is_set() {

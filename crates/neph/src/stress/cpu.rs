@@ -117,8 +117,8 @@ pub(super) fn show(
     let why = overcommit.map_or_else(unknown, |overcommit| overcommit.why(worked));
     // Threads that are not pinned are shown together, pinned CPUs one by one.
     let is_pinned = missed.iter().any(|result| result.cpu.is_some());
-    let together = if is_pinned { 1 } else { missed.len().max(1) };
-    for some in missed.chunks(together) {
+    let chunk_len = if is_pinned { 1 } else { missed.len().max(1) };
+    for some in missed.chunks(chunk_len) {
         report_missed(some, requested, &why);
     }
     Ok(if missed.is_empty() {

@@ -1,7 +1,7 @@
 //! `neph trace`: the route of each flow, and the diamonds where paths split.
 
 mod target;
-mod waiting;
+mod progress;
 
 use std::io::{ErrorKind, Write};
 use std::net::IpAddr;
@@ -22,13 +22,13 @@ use crate::privileges::{Needs, Row, UserChoice};
 use crate::sink::Force;
 use crate::{format, interrupt, output, resolving, sink, value};
 
-use waiting::ProgressLine;
+use progress::ProgressLine;
 
 /// Below the ephemeral ports of Linux (from 32768 on).
-const FIRST_PORT: u16 = 24_000;
+const DEFAULT_FIRST_PORT: u16 = 24_000;
 /// Number of next hops of a router for which the stopping rule is calculated; beyond, its last
 /// number is used. No routing table has more paths.
-const NEXT_HOPS: u32 = 128;
+const MAX_NEXT_HOPS: u32 = 128;
 
 /// Options of `neph trace`.
 #[derive(Debug, ClapArgs)]
@@ -104,12 +104,12 @@ fn confidence(text: &str) -> Result<Confidence, String> {
 
 impl Args {
     fn flow_set(&self) -> FlowSet {
-        let first = FIRST_PORT;
+        let first = DEFAULT_FIRST_PORT;
         match (&self.source_port, self.flows) {
             (Some(ports), _) => FlowSet::These(ports.each()),
             (None, Some(flows)) => FlowSet::Count { flows, first },
             (None, None) => FlowSet::Enough {
-                needed: (1..=NEXT_HOPS)
+                needed: (1..=MAX_NEXT_HOPS)
                     .map_while(|known| flows_to_rule_out(known, self.confidence.0))
                     .collect(),
                 most: self.most_flows,
@@ -159,9 +159,9 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let mut out = sink::open(args.output.as_deref(), args.force)?;
     let stop = interrupt::stop_on_ctrl_c()?;
     let site = args.site.as_ref().map(Placement::with_name);
-    let waiting = ProgressLine::begin();
+    let progress_line = ProgressLine::begin();
     let traced = trace(&spec, site.as_ref(), &stop);
-    drop(waiting);
+    drop(progress_line);
     let traced = traced.map_err(|error| refusal(error, spec.destination.ip()))?;
     for reason in &traced.left_out {
         output::say(&format!("neph: a flow is left out: {reason}"));

@@ -7,14 +7,14 @@ use neph_model::{Target, TraceKind, of_many_hosts};
 use crate::exit::Failure;
 
 /// The first port of traditional traceroutes: it rarely has a listener.
-const NOBODYS_PORT: u16 = 33_434;
+const TRACEROUTE_PORT: u16 = 33_434;
 /// More concurrent flows need more files than a process may open.
 const MAX_PORTS: u16 = 50_000;
 
 /// The kind of packets, and the target as for probes.
 pub(super) fn parse(text: &str) -> Result<(TraceKind, Target), Failure> {
     let Some((scheme, _)) = text.split_once("://") else {
-        let target = Target::with_port("udp", text, NOBODYS_PORT).map_err(Failure::usage)?;
+        let target = Target::with_port("udp", text, TRACEROUTE_PORT).map_err(Failure::usage)?;
         return Ok((TraceKind::Udp, target));
     };
     let (kind, read) = match scheme {

@@ -23,7 +23,7 @@ use crate::{at_agents, interrupt, output, read, sink};
 
 /// Periods without packets are shown for at most this time, nanoseconds; a longer gap means that a
 /// clock was set.
-const SILENT: i64 = 3_600_000_000_000;
+const MAX_SILENT_GAP: i64 = 3_600_000_000_000;
 
 /// The point, if it is at an agent.
 ///
@@ -40,14 +40,14 @@ pub(super) fn point(args: &Args) -> Result<Option<Point>, Failure> {
         }
         return Ok(None);
     }
-    let here = [
+    let local_options = [
         ("--site", args.site.is_some()),
         ("--listen", args.listen.is_some()),
         ("--prometheus", args.prometheus.is_some()),
         ("--user", args.user.is_named()),
         ("--write -", args.writes_out()),
     ];
-    match here.into_iter().find(|(_, is_given)| *is_given) {
+    match local_options.into_iter().find(|(_, is_given)| *is_given) {
         Some((option, _)) => Err(Failure::usage(format!(
             "{option} is for interfaces of this host, and {} is an agent's",
             args.interface
@@ -174,7 +174,7 @@ impl Replay {
         if self.due.is_none() {
             self.begin(at);
         }
-        let is_set = |due: i64| at.saturating_sub(due) > SILENT;
+        let is_set = |due: i64| at.saturating_sub(due) > MAX_SILENT_GAP;
         while let Some(due) = self.due.filter(|due| at >= *due) {
             let end = if is_set(due) { at } else { due };
             self.period(end);

@@ -42,7 +42,7 @@ use neph_wire::filter::Wanted;
 use watching::Watching;
 
 /// Ctrl-C and the end of a period are noticed after this long, at most.
-const PATIENCE: Duration = Duration::from_millis(50);
+const STOP_CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Options of `neph watch`.
 #[derive(Debug, ClapArgs)]
@@ -271,11 +271,11 @@ fn listen(
     capture_interface: &mut CaptureInterface,
     intake: &mut Intake,
 ) -> Result<(), Failure> {
-    let began = clock::raw().0;
+    let start = clock::raw().0;
     let end = args
         .duration
-        .map_or(i64::MAX, |length| began.saturating_add(length.nanos()));
-    let mut due = began.saturating_add(args.every.nanos());
+        .map_or(i64::MAX, |length| start.saturating_add(length.nanos()));
+    let mut next_period_at = start.saturating_add(args.every.nanos());
     let mut fault = Ok(());
     let idle_priority = IdlePriority::begin(capture_interface.gauge());
     loop {
@@ -284,10 +284,10 @@ fn listen(
         if is_over || intake.is_refused() || fault.is_err() {
             break;
         }
-        if now >= due {
+        if now >= next_period_at {
             capture_interface.count();
             intake.period(capture_interface.counters());
-            due = due.max(now).saturating_add(args.every.nanos());
+            next_period_at = next_period_at.max(now).saturating_add(args.every.nanos());
         }
         intake.answer(capture_interface.counters());
         capture_interface
@@ -297,8 +297,8 @@ fn listen(
         if capture_interface.has_all() {
             idle_priority.caught_up();
         }
-        let next = u64::try_from(due.min(end) - now).unwrap_or(0);
-        fault = capture_interface.outwait(Duration::from_nanos(next).min(PATIENCE));
+        let next = u64::try_from(next_period_at.min(end) - now).unwrap_or(0);
+        fault = capture_interface.outwait(Duration::from_nanos(next).min(STOP_CHECK_INTERVAL));
         // A limited number at a time, so that a flood of packets does not delay the output.
         capture_interface.take_some(|packet, dissected| intake.packet(packet, dissected));
     }

@@ -27,10 +27,10 @@ pub(super) fn write_out(args: &Args) -> Result<Outcome, Failure> {
             "--write - writes a capture, which no terminal can show; let it go to a program or a file",
         ));
     }
-    let choice = args.choice.choice();
-    choice.check()?;
-    let wanted = choice.wanted();
-    stream(&args.listening(&wanted)?, args.force, args.duration)
+    let filter = args.choice.choice();
+    filter.check()?;
+    let filter_rules = filter.wanted();
+    stream(&args.listening(&filter_rules)?, args.force, args.duration)
 }
 
 /// Carries out an order: writes the capture to standard output until it ends.
@@ -39,7 +39,7 @@ pub(crate) fn carry_out(order: &CaptureOrder) -> Result<Outcome, Failure> {
     needs.restrict(&UserChoice::default())?;
     let site = order.site.as_deref().map(neph_lab::namespace).transpose();
     let site = site.map_err(Failure::usage)?;
-    let wanted = PacketChoice::of(order).wanted();
+    let filter_rules = PacketChoice::of(order).wanted();
     let listening = Listening {
         interface: &order.interface,
         site: site.as_deref(),
@@ -47,7 +47,7 @@ pub(crate) fn carry_out(order: &CaptureOrder) -> Result<Outcome, Failure> {
         snaplen: order.snaplen,
         ring: order.ring,
         most: u64::MAX,
-        wanted: &wanted,
+        wanted: &filter_rules,
         method: Some(CaptureMethod::Ring),
     };
     stream(&listening, Force::default(), None)
@@ -61,18 +61,18 @@ fn stream(
 ) -> Result<Outcome, Failure> {
     let stop = interrupt::stop_on_ctrl_c()?;
     let mut capture_interface = CaptureInterface::open(listening)?;
-    let (link, kept_count) = capture_interface.format();
-    let mut writing = super::write_into(Path::new(OUT), force, (link, kept_count))?;
+    let (link_type, kept_count) = capture_interface.format();
+    let mut writer = super::write_into(Path::new(OUT), force, (link_type, kept_count))?;
     output::say(&format!(
         "neph watch: looking at {}; ctrl-C ends it",
         listening.interface
     ));
-    let began = clock::raw().0;
-    let length = duration.map_or(i64::MAX, Span::nanos);
-    let recorded = record_point(&mut capture_interface, &mut writing, |_, _| {
-        stop.is_set() || clock::raw().0 - began >= length
+    let start = clock::raw().0;
+    let max_duration = duration.map_or(i64::MAX, Span::nanos);
+    let recorded = record_point(&mut capture_interface, &mut writer, |_, _| {
+        stop.is_set() || clock::raw().0 - start >= max_duration
     });
-    let written = writing.finish();
+    let written = writer.finish();
     let capture_counters = capture_interface.counters();
     if let Ok(written) = &written {
         output::say(&format!(

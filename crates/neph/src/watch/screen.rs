@@ -17,9 +17,9 @@ use crate::output;
 
 /// Lines of a period other than flows: headings, the number of hidden flows, the summary, and the
 /// cursor line.
-const ALONGSIDE: usize = 4;
+const FIXED_LINES: usize = 4;
 /// The headings of the second table, and the empty line before it.
-const SECOND: usize = 2;
+const SECOND_TABLE_LINES: usize = 2;
 
 pub(super) struct Screen {
     sort: Sort,
@@ -40,7 +40,7 @@ impl Screen {
     pub(super) fn new(args: &Args) -> Self {
         let is_terminal = io::stdout().is_terminal();
         let room = output::height().filter(|_| is_terminal);
-        let room = room.map_or(usize::MAX, |lines| lines.saturating_sub(ALONGSIDE));
+        let room = room.map_or(usize::MAX, |lines| lines.saturating_sub(FIXED_LINES));
         Self {
             sort: args.sort.sort(),
             method: args.by.method(),
@@ -82,7 +82,7 @@ impl Screen {
         let mut flows = self.rows.take();
         let requested = self.exchanges.take();
         if !requested.is_empty() {
-            let room = self.room.saturating_sub(requested.len() + SECOND);
+            let room = self.room.saturating_sub(requested.len() + SECOND_TABLE_LINES);
             self.hidden += flows.len().saturating_sub(room) as u64;
             flows.truncate(room);
         }

@@ -56,7 +56,7 @@ impl Watching {
         let alarms: Result<Vec<Alarm>, Failure> = args.alarm.iter().map(parse).collect();
         let alarms = alarms?;
         refuse_longer(alarms.iter().map(Alarm::rule), args.duration)?;
-        let began = clock::pair();
+        let start = clock::pair();
         Ok(Self {
             interface: args.interface.clone(),
             reporting: Forwarder::new(args.shown(), output::data()),
@@ -69,8 +69,8 @@ impl Watching {
                 .map(open)
                 .transpose()?
                 .map(|metrics_server| (Metrics::new(args.by.method()), metrics_server)),
-            first: began.raw,
-            began,
+            first: start.raw,
+            began: start,
             counters: CaptureCounters::default(),
             others: Others::default(),
             counts: Counts::default(),
@@ -190,8 +190,8 @@ impl Watching {
     fn aside(&mut self, line: &impl Serialize) {
         match &mut self.screen {
             Some(screen) => {
-                let left = screen.leave(self.reporting.out());
-                self.reporting.written(left);
+                let write_result = screen.leave(self.reporting.out());
+                self.reporting.written(write_result);
             }
             None => self.reporting.line(line),
         }
@@ -200,8 +200,8 @@ impl Watching {
     /// Reports which alarms were raised or have ended.
     fn alarms(&mut self, now: Pair) {
         let since = Span::from_nanos(now.raw.0 - self.first.0);
-        let looked = self.alarms.iter_mut().filter_map(|alarm| alarm.look(since));
-        for change in looked.collect::<Vec<_>>() {
+        let changes = self.alarms.iter_mut().filter_map(|alarm| alarm.look(since));
+        for change in changes.collect::<Vec<_>>() {
             let at = Wall::from_unix_nanos(now.wall.0);
             let document = AlarmDocument::of_round_trips(at, &change, RuleAlone {});
             self.aside(&document);
@@ -220,8 +220,8 @@ impl Watching {
     ) -> (bool, io::Result<()>) {
         conversations.end(&mut self);
         if let Some(screen) = &mut self.screen {
-            let left = screen.leave(self.reporting.out());
-            self.reporting.written(left);
+            let write_result = screen.leave(self.reporting.out());
+            self.reporting.written(write_result);
         }
         let was_alarmed = self.alarms.iter().any(Alarm::was_raised);
         for few in self.alarms.iter().filter_map(Alarm::too_few) {

@@ -11,9 +11,9 @@ use neph_load::{UploadSpec, upload};
 use neph_model::{BitRate, Permit, Span, Stop, Target};
 
 /// Duration of the bulk traffic to each guest.
-const LASTS: Span = Span::from_secs(3);
+const TRAFFIC_DURATION: Span = Span::from_secs(3);
 /// Tolerance above the limit, percent: the token bucket is full at the start.
-const OVER: u64 = 2;
+const TOLERANCE_PERCENT: u64 = 2;
 
 /// The result of one guest.
 #[derive(Debug)]
@@ -22,16 +22,16 @@ pub(super) struct GuestCheck {
     guest: String,
     ceiling: Option<BitRate>,
     /// The received traffic, or why there was none.
-    took: Result<BitRate, String>,
+    received_rate: Result<BitRate, String>,
 }
 
 impl GuestCheck {
     pub(super) fn is_ok(&self) -> bool {
         let max = self
             .ceiling
-            .map(|rate| rate.bits_per_second().saturating_mul(100 + OVER) / 100);
-        match &self.took {
-            Ok(took) => max.is_none_or(|max| took.bits_per_second() <= max),
+            .map(|rate| rate.bits_per_second().saturating_mul(100 + TOLERANCE_PERCENT) / 100);
+        match &self.received_rate {
+            Ok(received_rate) => max.is_none_or(|max| received_rate.bits_per_second() <= max),
             Err(_) => false,
         }
     }
@@ -45,7 +45,7 @@ impl GuestCheck {
         };
         let rate = GuestRate {
             ceiling: self.ceiling,
-            measured: self.took.as_ref().ok().copied(),
+            measured: self.received_rate.as_ref().ok().copied(),
             ok: self.is_ok(),
             verdict: self.verdict(),
         };
@@ -53,7 +53,7 @@ impl GuestCheck {
     }
 
     fn verdict(&self) -> String {
-        match &self.took {
+        match &self.received_rate {
             Err(reason) => format!("differs from the topology: {reason}"),
             Ok(_) if self.is_ok() => "ok".to_owned(),
             Ok(_) => "differs from the topology: rate".to_owned(),
@@ -64,7 +64,7 @@ impl GuestCheck {
 /// The duration of the checks of all guests.
 pub(super) fn takes(topology: &Topology) -> Span {
     let count = i64::try_from(topology.guests().len()).unwrap_or(i64::MAX);
-    LASTS.times(count)
+    TRAFFIC_DURATION.times(count)
 }
 
 /// Sends bulk traffic from the host to each guest, in sequence.
@@ -85,7 +85,7 @@ fn verify_one(lab: &Lab, guest: &Guest, stop: &Stop) -> Option<GuestCheck> {
         let spec = UploadSpec {
             target: Target::parse(&format!("tcp://{address}")).map_err(|e| e.to_string())?,
             address,
-            duration: LASTS,
+            duration: TRAFFIC_DURATION,
             congestion: None,
             site: Some(lab.place(host).map_err(|e| e.to_string())?),
             permit: Permit::ANYTHING,
@@ -97,7 +97,7 @@ fn verify_one(lab: &Lab, guest: &Guest, stop: &Stop) -> Option<GuestCheck> {
         host: host.clone(),
         guest: site.name.clone(),
         ceiling: guest.bandwidth,
-        took: carried(),
+        received_rate: carried(),
     })
 }
 
@@ -107,11 +107,11 @@ mod tests {
 
     #[test]
     fn only_an_exceeded_ceiling_or_no_traffic_is_an_error() {
-        let check = |ceiling: Option<u64>, took: Result<u64, &str>| GuestCheck {
+        let check = |ceiling: Option<u64>, received_rate: Result<u64, &str>| GuestCheck {
             host: "host".to_owned(),
             guest: "vm".to_owned(),
             ceiling: ceiling.map(BitRate),
-            took: took.map(BitRate).map_err(str::to_owned),
+            received_rate: received_rate.map(BitRate).map_err(str::to_owned),
         };
         assert!(check(None, Ok(1)).is_ok());
         assert!(check(Some(100_000), Ok(50_000)).is_ok());

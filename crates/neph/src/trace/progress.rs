@@ -8,24 +8,24 @@ use std::time::Duration;
 use crate::output;
 
 /// Update interval of the line.
-const TICK: Duration = Duration::from_secs(1);
+const UPDATE_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Counts until it is dropped, then clears the line.
 #[derive(Debug)]
 pub(super) struct ProgressLine {
-    counting: Option<(Sender<()>, JoinHandle<()>)>,
+    worker: Option<(Sender<()>, JoinHandle<()>)>,
 }
 
 impl ProgressLine {
     /// Shows progress on a terminal; otherwise nothing.
     pub(super) fn begin() -> Self {
         if !output::is_lively() {
-            return Self { counting: None };
+            return Self { worker: None };
         }
-        let (end, ended) = mpsc::channel();
-        let count = move || {
+        let (stop_sender, stop_receiver) = mpsc::channel();
+        let update_line = move || {
             for second in 1_u32.. {
-                if ended.recv_timeout(TICK) != Err(RecvTimeoutError::Timeout) {
+                if stop_receiver.recv_timeout(UPDATE_INTERVAL) != Err(RecvTimeoutError::Timeout) {
                     break;
                 }
                 output::rewrite(&format!(
@@ -36,15 +36,15 @@ impl ProgressLine {
         };
         let thread = thread::Builder::new().name("neph-waiting".to_owned());
         // Without a thread there is no progress line.
-        let counting = thread.spawn(count).ok().map(|thread| (end, thread));
-        Self { counting }
+        let worker = thread.spawn(update_line).ok().map(|thread| (stop_sender, thread));
+        Self { worker }
     }
 }
 
 impl Drop for ProgressLine {
     fn drop(&mut self) {
-        if let Some((end, thread)) = self.counting.take() {
-            drop(end);
+        if let Some((stop_sender, thread)) = self.worker.take() {
+            drop(stop_sender);
             let _ = thread.join();
         }
     }
