@@ -131,9 +131,9 @@ impl AgentDocument {
     /// The text form.
     pub fn text(&self) -> String {
         let mut sections = Sections::default();
-        let of = |wall: Option<Wall>| wall.map_or_else(|| "-".to_owned(), when::utc);
+        let time_text = |wall: Option<Wall>| wall.map_or_else(|| "-".to_owned(), when::utc);
         let facts = Pairs::of(&self.agent)
-            .and("CONNECTED SINCE", of(self.connected_unix_ns))
+            .and("CONNECTED SINCE", time_text(self.connected_unix_ns))
             .and("CERTIFICATE", self.fingerprint.clone())
             .and(
                 "MEASURES",

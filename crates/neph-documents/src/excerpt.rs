@@ -6,11 +6,11 @@ use neph_model::{mask_credentials, without_secrets};
 use neph_text::{PrintableText, Problem, Source, visible};
 
 /// Number of characters that are shown before and after a mistake in its line.
-const AROUND: usize = 120;
+const CONTEXT_CHARS: usize = 120;
 /// Maximum number of lines of a mistake that are shown; of a longer one, the first.
 const MAX_LINES: usize = 8;
 /// Number of bytes of a line that are examined before and after a mistake.
-const LOOKED_AT: usize = 4096;
+const CONTEXT_BYTES: usize = 4096;
 
 /// Lines of a file as they are shown, and the position of the mistake in them.
 #[derive(Debug)]
@@ -46,7 +46,7 @@ impl Excerpt {
         let mut lines_before = problem.position.line - 1;
         if begin > 0 {
             let before = source_text[..begin - 1].rfind('\n').map_or(0, |at| at + 1);
-            text.push_str(&shown(&source_text[before..begin - 1], 0).0);
+            text.push_str(&shown_line(&source_text[before..begin - 1], 0).0);
             text.push('\n');
             lines_before -= 1;
         }
@@ -55,7 +55,7 @@ impl Excerpt {
         for line in source_text[begin..end].split('\n') {
             let from = span.start.saturating_sub(at).min(line.len());
             let to = last.saturating_sub(at).min(line.len());
-            let (part, start) = shown(line, from);
+            let (part, start) = shown_line(line, from);
             let start = text.len() + start;
             let length = marked_length(&line[from.min(to)..to], text.len() + part.len() - start);
             let (_, until) = marked.get_or_insert((start, start));
@@ -65,7 +65,7 @@ impl Excerpt {
             at += line.len() + 1;
         }
         if end + 1 < source_text.len() {
-            text.push_str(&shown(&source_text[end + 1..end_of(end + 1)], 0).0);
+            text.push_str(&shown_line(&source_text[end + 1..end_of(end + 1)], 0).0);
             text.push('\n');
         }
         let (start, until) = marked.unwrap_or_default();
@@ -87,33 +87,33 @@ impl Excerpt {
 
 /// How long the escaped form of what is marked in a line is, of which `room` bytes are shown.
 fn marked_length(marked: &str, room: usize) -> usize {
-    let length = floor(marked, LOOKED_AT);
+    let length = floor(marked, CONTEXT_BYTES);
     visible(&marked[..length]).len().min(room)
 }
 
 /// A line as it is shown around the byte `at`, and where that byte is in it.
-fn shown(line: &str, at: usize) -> (String, usize) {
+fn shown_line(line: &str, at: usize) -> (String, usize) {
     let line = line.strip_suffix('\r').unwrap_or(line);
     let at = at.min(line.len());
-    let from = floor(line, at.saturating_sub(LOOKED_AT));
-    let to = floor(line, at.saturating_add(LOOKED_AT));
+    let from = floor(line, at.saturating_sub(CONTEXT_BYTES));
+    let to = floor(line, at.saturating_add(CONTEXT_BYTES));
     // The mask has as many bytes as before, so that positions are unchanged.
     let masked = mask_credentials(&line[from..to]);
     let (before, after) = masked.split_at(at - from);
-    let skipped = before.chars().count().saturating_sub(AROUND);
+    let skipped = before.chars().count().saturating_sub(CONTEXT_CHARS);
     let dots = |is_cut: bool| if is_cut { "..." } else { "" };
     let part: String = before.chars().skip(skipped).collect();
-    let mut text = format!("{}{}", dots(skipped > 0 || from > 0), expanded(&part));
+    let mut text = format!("{}{}", dots(skipped > 0 || from > 0), visible_text(&part));
     let start = text.len();
-    let part: String = after.chars().take(AROUND).collect();
-    text.push_str(&expanded(&part));
+    let part: String = after.chars().take(CONTEXT_CHARS).collect();
+    text.push_str(&visible_text(&part));
     text.push_str(dots(part.len() < after.len() || to < line.len()));
     (text, start)
 }
 
 /// Without hidden characters; a tab is a space, as it moves what follows by a width that only the
 /// terminal knows.
-fn expanded(text: &str) -> String {
+fn visible_text(text: &str) -> String {
     visible(&text.replace('\t', " ")).into_owned()
 }
 
@@ -185,12 +185,12 @@ mod tests {
         let long = format!("{}HERE{}\n", "x".repeat(5_000_000), "y".repeat(5_000_000));
         let excerpt = of(&long, 5_000_000..5_000_004);
         assert!(
-            excerpt.text.len() < 2 * AROUND + 10,
+            excerpt.text.len() < 2 * CONTEXT_CHARS + 10,
             "{}",
             excerpt.text.len()
         );
         assert_eq!((marked(&excerpt), excerpt.column), ("HERE", 5_000_000));
-        assert!(of(&long, 0..long.len()).text.len() < 2 * AROUND);
+        assert!(of(&long, 0..long.len()).text.len() < 2 * CONTEXT_CHARS);
     }
 
     #[test]

@@ -75,15 +75,15 @@ impl CircuitShare {
 
     /// `51.2 % of 19.80 Mbit/s (49.0 to 53.1 %)`.
     fn to_text(&self) -> String {
-        let alone = Quantity::UpGoodput.to_text(self.alone_bit_s);
+        let alone_text = Quantity::UpGoodput.to_text(self.alone_bit_s);
         let Some(share) = self.share_percent else {
-            return format!("no result with the other circuit ({alone} without it)");
+            return format!("no result with the other circuit ({alone_text} without it)");
         };
         let interval = match (self.share_low_percent, self.share_high_percent) {
             (Some(low), Some(high)) => format!("{low:.1} to {high:.1} %"),
             _ => "too few blocks for an interval".to_owned(),
         };
-        format!("{share:.1} % of {alone} ({interval})")
+        format!("{share:.1} % of {alone_text} ({interval})")
     }
 }
 

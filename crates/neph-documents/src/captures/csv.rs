@@ -10,14 +10,14 @@ use super::exchanges;
 use super::row::via;
 
 /// The distributions of round trips in a line.
-const TRIPS: [&str; 4] = [
+const ROUND_TRIP_KINDS: [&str; 4] = [
     "server_path",
     "server_response",
     "server_delayed",
     "client_path",
 ];
 /// The columns of each distribution.
-const OF_TRIPS: [&str; 9] = [
+const STATISTICS: [&str; 9] = [
     "n",
     "estimated_n",
     "min_ns",
@@ -28,7 +28,7 @@ const OF_TRIPS: [&str; 9] = [
     "max_ns",
     "deviation_ns",
 ];
-const FIRST: [&str; 12] = [
+const BASE_COLUMNS: [&str; 12] = [
     "kind",
     "client",
     "server",
@@ -42,15 +42,16 @@ const FIRST: [&str; 12] = [
     "requests",
     "answered",
 ];
-const QUESTIONS: [&str; 2] = ["requests_not_tracked", "responses_without_request"];
+const EXCHANGE_COLUMNS: [&str; 2] = ["requests_not_tracked", "responses_without_request"];
 
 /// The names of the columns.
 pub fn header() -> String {
-    let of = |round_trips: &&str| OF_TRIPS.map(|statistic| format!("{round_trips}_{statistic}"));
-    let round_trips = TRIPS.iter().flat_map(of);
-    let names = FIRST
+    let column_names =
+        |kind: &&str| STATISTICS.map(|statistic| format!("{kind}_{statistic}"));
+    let round_trips = ROUND_TRIP_KINDS.iter().flat_map(column_names);
+    let names = BASE_COLUMNS
         .iter()
-        .chain(&QUESTIONS)
+        .chain(&EXCHANGE_COLUMNS)
         .map(|name| (*name).to_owned());
     names.chain(round_trips).collect::<Vec<_>>().join(",")
 }
@@ -59,8 +60,9 @@ pub fn header() -> String {
 pub fn flow(flow: &Flow, method: Method) -> String {
     let name = flow.name();
     let (client, server) = (flow.sent(Side::Client), flow.sent(Side::Server));
-    let sum_of_both =
-        |of: fn(&neph_capture::SentCounts) -> u64| (of(client) + of(server)).to_string();
+    let sum_of_both = |count_of: fn(&neph_capture::SentCounts) -> u64| {
+        (count_of(client) + count_of(server)).to_string()
+    };
     let mut cells = vec![
         "tcp".to_owned(),
         name.client().to_string(),
@@ -73,15 +75,15 @@ pub fn flow(flow: &Flow, method: Method) -> String {
         sum_of_both(|sent| sent.count(Event::OutOfOrder).into()),
         sum_of_both(neph_capture::SentCounts::thinned),
     ];
-    cells.resize(FIRST.len() + QUESTIONS.len(), String::new());
+    cells.resize(BASE_COLUMNS.len() + EXCHANGE_COLUMNS.len(), String::new());
     let round_trips = flow.round_trips(Half::Server).laid_out();
-    for of in [
+    for distribution in [
         round_trips.path(method),
         round_trips.of(Method::Response, Answer::WithData),
         round_trips.of(method, Answer::Delayed),
         flow.round_trips(Half::Client).path(method),
     ] {
-        cells.extend(quantiles(of));
+        cells.extend(quantiles(distribution));
     }
     cells.join(",")
 }
@@ -97,7 +99,7 @@ pub fn pair(pair: &HostPair) -> String {
         csv_field(super::row::encapsulation_suffix(key.vlan, key.tunnel).trim_start()).into_owned(),
         pair_counts.packets().to_string(),
     ];
-    cells.resize(FIRST.len() - 2, String::new());
+    cells.resize(BASE_COLUMNS.len() - 2, String::new());
     let counts = [
         pair_counts.requests(),
         pair_counts.answered(),
@@ -108,33 +110,33 @@ pub fn pair(pair: &HostPair) -> String {
         ExchangeProtocol::Quic => String::new(),
         ExchangeProtocol::Ping | ExchangeProtocol::Dns => count.to_string(),
     }));
-    for of in [
+    for distribution in [
         pair_counts.round_trips(Half::Server),
         None,
         None,
         pair_counts.round_trips(Half::Client),
     ] {
-        cells.extend(quantiles(of));
+        cells.extend(quantiles(distribution));
     }
     cells.join(",")
 }
 
-fn quantiles(of: Option<Quantiles>) -> [String; OF_TRIPS.len()] {
-    let Some(of) = of else {
+fn quantiles(distribution: Option<Quantiles>) -> [String; STATISTICS.len()] {
+    let Some(distribution) = distribution else {
         return Default::default();
     };
     let optional = |span: Option<neph_model::Span>| {
         span.map_or_else(String::new, |span| span.nanos().to_string())
     };
     [
-        of.n.to_string(),
-        of.estimated.to_string(),
-        of.least.nanos().to_string(),
-        of.mean.nanos().to_string(),
-        of.p50.nanos().to_string(),
-        optional(of.p95),
-        optional(of.p99),
-        of.most.nanos().to_string(),
-        optional(of.deviation),
+        distribution.n.to_string(),
+        distribution.estimated.to_string(),
+        distribution.least.nanos().to_string(),
+        distribution.mean.nanos().to_string(),
+        distribution.p50.nanos().to_string(),
+        optional(distribution.p95),
+        optional(distribution.p99),
+        distribution.most.nanos().to_string(),
+        optional(distribution.deviation),
     ]
 }

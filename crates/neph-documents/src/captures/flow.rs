@@ -233,37 +233,38 @@ impl From<&SentCounts> for SentDocument {
 impl From<&RoundTripSketches> for TripsDocument {
     fn from(round_trips: &RoundTripSketches) -> Self {
         let round_trips = round_trips.laid_out();
-        let by = |method| {
-            let of = |answer| round_trips.of(method, answer).map(QuantilesDocument::from);
+        let by_answer = |method| {
+            let quantiles = |answer| round_trips.of(method, answer).map(QuantilesDocument::from);
             ByAnswerDocument {
                 path: round_trips.path(method).map(QuantilesDocument::from),
-                handshake: of(Answer::Handshake),
-                without_data: of(Answer::Bare),
-                with_data: of(Answer::WithData),
-                delayed: of(Answer::Delayed),
+                handshake: quantiles(Answer::Handshake),
+                without_data: quantiles(Answer::Bare),
+                with_data: quantiles(Answer::WithData),
+                delayed: quantiles(Answer::Delayed),
             }
         };
         let response = round_trips.of(Method::Response, Answer::WithData);
         Self {
-            acknowledgement: by(Method::Acknowledgement),
-            echo: by(Method::Echo),
+            acknowledgement: by_answer(Method::Acknowledgement),
+            echo: by_answer(Method::Echo),
             response: response.map(QuantilesDocument::from),
         }
     }
 }
 
 impl From<Quantiles> for QuantilesDocument {
-    fn from(of: Quantiles) -> Self {
+    fn from(quantiles: Quantiles) -> Self {
+        let estimated = quantiles.estimated;
         Self {
-            n: of.n,
-            estimated_n: (of.estimated > of.n).then_some(of.estimated),
-            min_ns: of.least,
-            mean_ns: of.mean,
-            p50_ns: of.p50,
-            p95_ns: of.p95,
-            p99_ns: of.p99,
-            max_ns: of.most,
-            deviation_ns: of.deviation,
+            n: quantiles.n,
+            estimated_n: (estimated > quantiles.n).then_some(estimated),
+            min_ns: quantiles.least,
+            mean_ns: quantiles.mean,
+            p50_ns: quantiles.p50,
+            p95_ns: quantiles.p95,
+            p99_ns: quantiles.p99,
+            max_ns: quantiles.most,
+            deviation_ns: quantiles.deviation,
         }
     }
 }

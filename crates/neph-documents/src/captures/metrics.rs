@@ -15,11 +15,11 @@ use neph_listen::CaptureCounters;
 use super::Repairs;
 
 /// Histograms for 1,000 pairs of hosts, four each. All other pairs share one histogram per kind.
-const OWN: usize = 4_000;
+const MAX_HISTOGRAMS: usize = 4_000;
 
-const TRIPS: &str = "neph_watch_round_trip_seconds";
-const OF_NONE: &str = "neph_watch_other_packets_total";
-const ALARM: &str = "neph_watch_alarm";
+const ROUND_TRIP_METRIC: &str = "neph_watch_round_trip_seconds";
+const OTHER_PACKETS_METRIC: &str = "neph_watch_other_packets_total";
+const ALARM_METRIC: &str = "neph_watch_alarm";
 
 /// Side, and kind of answer: `path`, `with_data` or `delayed` for TCP, `ping`, `dns` or
 /// `quic_spin`.
@@ -44,7 +44,7 @@ pub struct Totals {
 
 /// A round trip, and the number of round trips that it represents.
 #[derive(Clone, Copy)]
-struct Weighed {
+struct WeightedRoundTrip {
     trip: Span,
     weight: u64,
 }
@@ -53,7 +53,7 @@ impl Metrics {
     pub const fn new(method: Method) -> Self {
         Self {
             method,
-            histograms: Histograms::new(OWN),
+            histograms: Histograms::new(MAX_HISTOGRAMS),
         }
     }
 
@@ -67,7 +67,7 @@ impl Metrics {
             return;
         }
         let hosts = (of.client().ip(), of.server().ip());
-        let of = Weighed {
+        let of = WeightedRoundTrip {
             trip: sample.round_trip,
             weight: u64::from(sample.weight),
         };
@@ -82,14 +82,20 @@ impl Metrics {
             ExchangeProtocol::Quic => "quic_spin",
         };
         let hosts = (of.client.ip(), of.server.ip());
-        let once = Weighed {
+        let once = WeightedRoundTrip {
             trip: answer.round_trip,
             weight: 1,
         };
         self.add(hosts, answer.half, kind, once);
     }
 
-    fn add(&mut self, hosts: (IpAddr, IpAddr), side: Half, answer: &'static str, of: Weighed) {
+    fn add(
+        &mut self,
+        hosts: (IpAddr, IpAddr),
+        side: Half,
+        answer: &'static str,
+        of: WeightedRoundTrip,
+    ) {
         let side = match side {
             Half::Client => "client",
             Half::Server => "server",
@@ -104,7 +110,7 @@ impl Metrics {
         self.round_trips(&mut page);
         totals.write(&mut page);
         if !alarms.is_empty() {
-            page.head(ALARM, Kind::Gauge, "1 where an alarm is raised.");
+            page.head(ALARM_METRIC, Kind::Gauge, "1 where an alarm is raised.");
         }
         for (rule, is_raised) in alarms {
             page.value(&[("rule", rule)], u8::from(*is_raised));
@@ -113,7 +119,7 @@ impl Metrics {
     }
 
     fn round_trips(&self, page: &mut Page) {
-        let name = (TRIPS, "Round trips by pair of hosts.");
+        let name = (ROUND_TRIP_METRIC, "Round trips by pair of hosts.");
         self.histograms.write(page, name, |hosts, (side, answer)| {
             vec![
                 ("client", hosts.map(|(client, _)| client.to_string())),
@@ -176,7 +182,7 @@ impl Totals {
             page.head(&name, kind, help);
             page.value(&[], value);
         }
-        page.head(OF_NONE, Kind::Counter, "Packets of no flow here.");
+        page.head(OTHER_PACKETS_METRIC, Kind::Counter, "Packets of no flow here.");
         for (kind, value) in [
             ("udp", others.udp),
             ("icmp", others.icmp),

@@ -276,7 +276,7 @@ pub fn encapsulation_suffix(vlan: Option<u16>, tunnel: Option<Tunnel>) -> String
 
 /// `3 out of order, 1 gap`: other events of both sides.
 pub fn anomalies_text(client: &SentCounts, server: &SentCounts) -> String {
-    const REPORTED: [(Event, &str); 8] = [
+    const REPORTED_EVENTS: [(Event, &str); 8] = [
         (Event::OutOfOrder, "out of order"),
         (Event::Gap, "missing"),
         (Event::RepeatedAcknowledgement, "dup ack"),
@@ -286,7 +286,7 @@ pub fn anomalies_text(client: &SentCounts, server: &SentCounts) -> String {
         (Event::KeepAlive, "keep-alive"),
         (Event::Reset, "reset"),
     ];
-    let events = REPORTED.into_iter().filter_map(|(event, word)| {
+    let events = REPORTED_EVENTS.into_iter().filter_map(|(event, word)| {
         let count = client.count(event) + server.count(event);
         (count > 0).then(|| format!("{count} {word}"))
     });

@@ -342,18 +342,18 @@ fn classes(
     method: Method,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let by = if method == Method::Echo {
+    let method_note = if method == Method::Echo {
         ", by echo"
     } else {
         ""
     };
     if let Some(path) = round_trips.path(method) {
-        writeln!(out, "Path RTT to {side}{by}: {}.", quantiles_text(&path))?;
+        writeln!(out, "Path RTT to {side}{method_note}: {}.", quantiles_text(&path))?;
     }
     if let Some(delayed) = round_trips.of(method, Answer::Delayed) {
         writeln!(
             out,
-            "Excluded as delayed acknowledgements of {side}{by} (late by a timer of 40 or 200 ms): {}.",
+            "Excluded as delayed acknowledgements of {side}{method_note} (late by a timer of 40 or 200 ms): {}.",
             quantiles_text(&delayed)
         )?;
     }
@@ -370,12 +370,12 @@ fn quantiles_text(path: &Quantiles) -> String {
     let deviation = path
         .deviation
         .map(|deviation| format!(", deviation {deviation}"));
-    let of = match path.estimated {
+    let weight_note = match path.estimated {
         estimate if estimate > path.n => format!(" that represent {estimate}"),
         _ => String::new(),
     };
     format!(
-        "{text}, longest {}{}, {}{of}",
+        "{text}, longest {}{}, {}{weight_note}",
         path.most,
         deviation.unwrap_or_default(),
         counted(path.n, "round trip")

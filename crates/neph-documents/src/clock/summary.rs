@@ -14,7 +14,7 @@ use neph_text::counted::counted;
 use neph_text::decimals::{fixed, signed};
 
 /// Number of horizons that a wander needs.
-const STRETCHES: i64 = 3;
+const MIN_HORIZONS: i64 = 3;
 
 /// The result of the measurement.
 #[derive(Debug)]
@@ -113,7 +113,7 @@ impl StepOf {
     pub fn sentence(&self, began: i64) -> String {
         let seconds = |at: i64| fixed(Span::from_nanos(at - began).secs_f64(), 3);
         let (after, before) = (seconds(self.after), seconds(self.before));
-        let by = match self.bound {
+        let step_text = match self.bound {
             Some(bound) => words::step(self.by, bound),
             None => words::value(self.by, 10_000),
         };
@@ -121,7 +121,7 @@ impl StepOf {
             "raw clocks" | "clocks" => "stepped against each other, or took another rate, by",
             _ => "was set by",
         };
-        format!("{} {event} {by}, between {after} and {before} s", self.clock)
+        format!("{} {event} {step_text}, between {after} and {before} s", self.clock)
     }
 }
 
@@ -209,7 +209,7 @@ impl Summary {
         let assumed = words::ppm(self.nature.wander);
         let drift_text = match (self.drift(), self.course.rates) {
             (None, _) => "not estimated without a drift".to_owned(),
-            (Some(_), None) if self.course.long() < STRETCHES * self.nature.horizon => {
+            (Some(_), None) if self.course.long() < MIN_HORIZONS * self.nature.horizon => {
                 "not estimated in less than 300 s".to_owned()
             }
             (Some(_), None) => {

@@ -11,12 +11,12 @@ use neph_text::counted::counted;
 pub(super) fn text(advice: &Advice, fleet: &Fleet, endpoint: usize) -> String {
     let body = match &advice.port_advice {
         PortAdvice::Refused { why: reason } => format!("no advice: {reason}\n"),
-        PortAdvice::Given(evidence) => given(evidence, fleet, endpoint),
+        PortAdvice::Given(evidence) => evidence_text(evidence, fleet, endpoint),
     };
     format!("\nadvice\n{body}caution: {}\n", advice.caution)
 }
 
-fn given(evidence: &AdviceEvidence, fleet: &Fleet, endpoint: usize) -> String {
+fn evidence_text(evidence: &AdviceEvidence, fleet: &Fleet, endpoint: usize) -> String {
     let share = &evidence.lowest_class_share;
     let subject = if fleet.lifetime.is_some() {
         "flows that were active at the end, or had ended shortly before, were on the low path"
@@ -74,20 +74,20 @@ fn ports_text(evidence: &AdviceEvidence, holds: Span, scope_text: &str) -> Strin
          Each advised port was on the low path for at least {} and {}.\n{}\n",
         ports.join(", "),
         lasting(min_stay.unwrap_or_default()),
-        lost(&evidence.ports),
+        losses_text(&evidence.ports),
         gains(evidence, holds)
     )
 }
 
 /// Recent losses of the ports; ports with losses by name.
-fn lost(ports: &[AdvisedPort]) -> String {
+fn losses_text(ports: &[AdvisedPort]) -> String {
     let lossy: Vec<String> = ports
         .iter()
         .filter_map(|port| Some((port.port, port.loss.filter(|loss| loss.hits > 0)?)))
         .map(|(port, loss)| format!("{port} {} of {}", loss.hits, loss.n))
         .collect();
     let samples = ports.iter().filter_map(|port| port.loss).map(|loss| loss.n);
-    let rest = if lossy.len() < ports.len() {
+    let others_text = if lossy.len() < ports.len() {
         "; the others none"
     } else {
         ""
@@ -95,7 +95,7 @@ fn lost(ports: &[AdvisedPort]) -> String {
     match (lossy.is_empty(), samples.max()) {
         (true, Some(samples)) => format!("lost none of its last {}", counted(samples, "message")),
         (true, None) => "has no recent messages to estimate its loss".to_owned(),
-        (false, _) => format!("lost of its last messages: {}{rest}", lossy.join(", ")),
+        (false, _) => format!("lost of its last messages: {}{others_text}", lossy.join(", ")),
     }
 }
 
@@ -107,12 +107,12 @@ fn gains(evidence: &AdviceEvidence, holds: Span) -> String {
         evidence.low,
         evidence.random
     );
-    if let Some(alone) = evidence.best_of.iter().find(|best| best.connections == 1) {
+    if let Some(single_connection) = evidence.best_of.iter().find(|best| best.connections == 1) {
         text.push_str(&format!(
             ", and p99 over ports {} lower ({}, random port {})",
-            alone.p99 - evidence.low,
+            single_connection.p99 - evidence.low,
             evidence.low,
-            alone.p99
+            single_connection.p99
         ));
     }
     if let Some(tested) = evidence.horizons.iter().find(|horizon| horizon.after == holds) {
@@ -167,7 +167,7 @@ fn all_tested(evidence: &AdviceEvidence) -> String {
     text
 }
 
-fn tested(horizon: &Horizon) -> String {
+fn horizon_row(horizon: &Horizon) -> String {
     let low = &horizon.on_low;
     format!(
         "{:>13}  {:>51}  {:>16}  {:>12}  {:>12}\n",
@@ -219,14 +219,14 @@ mod tests {
             ..port(number, 60)
         };
         assert_eq!(
-            lost(&[of(1, 4), of(2, 1)]),
+            losses_text(&[of(1, 4), of(2, 1)]),
             "lost of its last messages: 1 4 of 63, 2 1 of 63"
         );
         assert_eq!(
-            lost(&[of(1, 4), of(2, 0)]),
+            losses_text(&[of(1, 4), of(2, 0)]),
             "lost of its last messages: 1 4 of 63; the others none"
         );
-        assert_eq!(lost(&[of(1, 0)]), "lost none of its last 63 messages");
+        assert_eq!(losses_text(&[of(1, 0)]), "lost none of its last 63 messages");
     }
 
     #[test]

@@ -9,14 +9,14 @@ use neph_flows::follow::Verdict;
 use neph_text::counted::counted;
 
 /// The title: a line for each endpoint.
-pub fn title(fleet: &Fleet, sources: &[u16], how: Sharing) -> String {
+pub fn title(fleet: &Fleet, sources: &[u16], sharing: Sharing) -> String {
     let ends = (sources.iter().min(), sources.iter().max());
     let ports = match ends {
         (Some(first), Some(last)) if first < last => format!("source ports {first} to {last}"),
         (Some(only), _) => format!("source port {only}"),
         _ => "no source port".to_owned(),
     };
-    let how = match how {
+    let sharing = match sharing {
         Sharing::SocketPerFlow => "a socket each",
         Sharing::OneForAll => "one socket for all",
     };
@@ -29,7 +29,7 @@ pub fn title(fleet: &Fleet, sources: &[u16], how: Sharing) -> String {
         .map(|endpoint| format!("{} ({})", endpoint.name, endpoint.address.ip()))
         .collect();
     format!(
-        "{}\n{}, a message from each every {}{lifetime}; {ports}, {how}\n",
+        "{}\n{}, a message from each every {}{lifetime}; {ports}, {sharing}\n",
         endpoints.join("\n"),
         counted(fleet.slots.into(), "flow"),
         fleet.interval.exact()

@@ -20,11 +20,11 @@ pub(super) fn text(
     let changes_of_endpoint =
         changes_of_endpoint.filter(|change| view.fleet.endpoint_of(change.slot) == endpoint);
     let comparison = ComparedRoutes::of(changes_of_endpoint.map(|change| change.evidence.trace));
-    text.push_str(&compared(
+    text.push_str(&routes_text(
         comparison,
         uncompared.copied().unwrap_or_default(),
     ));
-    text.push_str(&unexplained(pair));
+    text.push_str(&unexplained_text(pair));
     text.push_str(&drift(pair, view.settings.detection.tolerance));
     if let Some(share) = &pair.leave_share {
         text.push_str(&format!(
@@ -48,7 +48,7 @@ pub(super) fn text(
 }
 
 /// The results of traces of the changes, and the number of traces without a result.
-fn compared(compared: ComparedRoutes, uncompared: Uncompared) -> String {
+fn routes_text(compared: ComparedRoutes, uncompared: Uncompared) -> String {
     let total = compared.all();
     if total + uncompared.all() == 0 {
         return String::new();
@@ -143,7 +143,7 @@ fn time_of_flows(pair: &PairView) -> String {
 }
 
 /// A sentence about time at latencies that may have been paths, if above 1 %.
-fn unexplained(pair: &PairView) -> String {
+fn unexplained_text(pair: &PairView) -> String {
     let share = pair.unexplained.secs_f64() / pair.watched.secs_f64().max(1e-9);
     if share <= 0.01 {
         return String::new();
@@ -180,13 +180,13 @@ fn left_out(pair: &PairView, learning: Span) -> String {
     }
     let hidden = share(pair.hidden.time);
     if hidden >= 0.0005 {
-        let joined = if pair.congestion_periods_merged {
+        let merged_note = if pair.congestion_periods_merged {
             "; there were so many that those close together count as one, with the time between them"
         } else {
             ""
         };
         parts.push(format!(
-            "without the {} of the time that a shared queue hid{joined}",
+            "without the {} of the time that a shared queue hid{merged_note}",
             percent(hidden)
         ));
     }
@@ -197,10 +197,10 @@ fn left_out(pair: &PairView, learning: Span) -> String {
 }
 
 fn lasting(curve: &Curve) -> String {
-    let of = format!("n {}, of which {} were seen to end", curve.n, curve.ended);
+    let counts_text = format!("n {}, of which {} were seen to end", curve.n, curve.ended);
     match curve.median() {
-        Some(median) => format!(" median {median} ({of})"),
-        None => format!(" more than half outlasted the measurement ({of})"),
+        Some(median) => format!(" median {median} ({counts_text})"),
+        None => format!(" more than half outlasted the measurement ({counts_text})"),
     }
 }
 
@@ -272,7 +272,7 @@ mod tests {
     }
 
     fn elsewhere_of(watched: Span, unexplained: Span) -> String {
-        super::unexplained(&PairView {
+        super::unexplained_text(&PairView {
             watched,
             unexplained,
             ..PairView::default()
@@ -308,11 +308,11 @@ mod tests {
     fn route_comparisons_are_counted_by_result() {
         let comparison = [Some(true), None, Some(false), Some(true)];
         assert_eq!(
-            compared(ComparedRoutes::of(comparison), Uncompared::default()),
+            routes_text(ComparedRoutes::of(comparison), Uncompared::default()),
             "routes:        of 3 changes compared: 2 by other routers, 1 by the same routers\n"
         );
         let none = ComparedRoutes::of([None]);
-        assert_eq!(compared(none, Uncompared::default()), "");
+        assert_eq!(routes_text(none, Uncompared::default()), "");
         let mut uncompared = Uncompared::default();
         for reason in [
             UncomparedReason::NoBefore,
@@ -321,7 +321,7 @@ mod tests {
         ] {
             uncompared.add(reason);
         }
-        assert!(compared(none, uncompared).ends_with(
+        assert!(routes_text(none, uncompared).ends_with(
             "3 changes not comparable (2: the path changed again before the trace was over; 1: no route of the path before it is known)\n"
         ));
     }

@@ -13,7 +13,7 @@ use crate::syn_answers;
 use neph_text::counted::counted;
 
 /// Number of ports that are shown of a class.
-const SHOWN: usize = 5;
+const MAX_SHOWN_PORTS: usize = 5;
 
 /// Why paths are not evaluated.
 const MOSTLY_LOST: &str = "classes, inflation and path changes not evaluated: more than half of the messages were lost or late\n";
@@ -25,7 +25,7 @@ pub fn text(watched: &FlowsResult) -> String {
     for (endpoint, pair) in view.pairs.iter().enumerate() {
         text.push_str(&format!("\n--- {} ---\n", pair.endpoint));
         let tally = &pair.tally;
-        text.push_str(&fared(pair, view.flows_of(endpoint).count()));
+        text.push_str(&outcomes_text(pair, view.flows_of(endpoint).count()));
         if tally.replies == 0 {
             if view.advice.get(endpoint).is_some() {
                 text.push_str("\nadvice\nno advice: no answer\n");
@@ -72,7 +72,7 @@ pub fn text(watched: &FlowsResult) -> String {
 }
 
 /// The outcomes of messages, by direction if known.
-fn fared(pair: &PairView, flows: usize) -> String {
+fn outcomes_text(pair: &PairView, flows: usize) -> String {
     let tally = &pair.tally;
     let mut line = format!(
         "{}, {}, {}, {} lost ({})",
@@ -123,9 +123,9 @@ fn lost_where(pair: &PairView) -> String {
     if parts.is_empty() {
         return String::new();
     }
-    let known = late + tally.lost_forward + tally.lost_reverse;
-    if known < tally.lost {
-        parts.push(format!("of {} it is not known", tally.lost - known));
+    let known_count = late + tally.lost_forward + tally.lost_reverse;
+    if known_count < tally.lost {
+        parts.push(format!("of {} it is not known", tally.lost - known_count));
     }
     format!(": {}", parts.join(", "))
 }
@@ -189,7 +189,7 @@ fn ports(view: &FleetView, endpoint: usize, class: usize) -> String {
     let mut ports = view.ports_in(endpoint, class);
     let some: Vec<String> = ports
         .by_ref()
-        .take(SHOWN)
+        .take(MAX_SHOWN_PORTS)
         .map(|port| port.to_string())
         .collect();
     let more = if ports.next().is_some() { " ..." } else { "" };

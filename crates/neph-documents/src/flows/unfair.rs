@@ -28,13 +28,13 @@ pub(super) fn text(bins: &[FlowLatencyBin], width: Span) -> String {
         }
     };
     let quantiles: Vec<String> = medians.iter().map(quantile).collect();
-    let over = if is_identical {
+    let bins_text = if is_identical {
         format!("the median of {}", of(first))
     } else {
         "the median of the bins with flows enough for it".to_owned()
     };
     format!(
-        "over flows:    {} (each flow's median in {}; {over})\n{}",
+        "over flows:    {} (each flow's median in {}; {bins_text})\n{}",
         quantiles.join(", "),
         width.exact(),
         silent(bins)

@@ -93,8 +93,8 @@ impl Unknown {
                 Doubt::Renamed => unknown.renamed += 1,
                 Doubt::NotOfKind(point) => {
                     unknown.never_passed += 1;
-                    let of = (point, row.direction, protocol(row.passage.flow.protocol));
-                    let (packets, between) = unseen.entry(of).or_default();
+                    let key = (point, row.direction, protocol(row.passage.flow.protocol));
+                    let (packets, between) = unseen.entry(key).or_default();
                     *packets += 1;
                     between.insert(hosts(&row.passage));
                 }

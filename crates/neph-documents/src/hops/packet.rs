@@ -46,10 +46,10 @@ pub struct DelayDocument {
 }
 
 impl From<OneWay> for DelayDocument {
-    fn from(of: OneWay) -> Self {
+    fn from(delay: OneWay) -> Self {
         Self {
-            ns: of.delay,
-            bound_ns: of.bound,
+            ns: delay.delay,
+            bound_ns: delay.bound,
         }
     }
 }

@@ -13,7 +13,7 @@ use crate::table::{Heading, Table};
 use crate::when::utc;
 
 /// The quantiles of delays that are reported, in thousandths.
-const REPORTED: [u64; 3] = [500, 990, 999];
+const REPORTED_PERMILLES: [u64; 3] = [500, 990, 999];
 
 /// The file that was read.
 #[derive(Clone, Copy, Debug)]
@@ -32,7 +32,7 @@ pub fn summary(tally: &Tally, file: RecordedFile<'_>) -> String {
     let tables = tables.iter().filter(|table| !table.is_empty());
     let tables: Vec<String> = tables.map(Table::text).collect();
     let mut text = format!("{}\n{}", heading(tally, file), tables.join("\n"));
-    if few(tally) {
+    if has_few(tally) {
         text.push_str(
             "'-': too few packets for that quantile (p50 needs 6, p99 299, p99.9 2995)\n",
         );
@@ -66,7 +66,7 @@ fn packets(tally: &Tally) -> Table {
         Heading::right("EARLY"),
         Heading::right("COPIES"),
     ]);
-    for (name, direction) in used(tally) {
+    for (name, direction) in used_directions(tally) {
         let counts = [
             direction.all(),
             direction.delivered(),
@@ -90,7 +90,7 @@ fn drops(tally: &Tally) -> Table {
         Heading::right("SHARE"),
         Heading::right("COPIES"),
     ]);
-    for (name, direction) in used(tally) {
+    for (name, direction) in used_directions(tally) {
         let reasons: BTreeSet<&Verdict> = direction
             .packets
             .keys()
@@ -128,7 +128,7 @@ fn paths(tally: &Tally) -> Table {
         Heading::right("P99.9"),
         Heading::right("WORST"),
     ]);
-    for (name, direction) in used(tally) {
+    for (name, direction) in used_directions(tally) {
         for (path, passed) in &direction.paths {
             let mut row = vec![
                 name.to_owned(),
@@ -136,8 +136,8 @@ fn paths(tally: &Tally) -> Table {
                 passed.delay.n().cell(),
                 share(passed.delay.n(), direction.delivered()),
             ];
-            row.extend(REPORTED.map(|permille| quantile(&passed.delay, permille)));
-            row.extend(REPORTED.map(|permille| quantile(&passed.lateness, permille)));
+            row.extend(REPORTED_PERMILLES.map(|permille| quantile(&passed.delay, permille)));
+            row.extend(REPORTED_PERMILLES.map(|permille| quantile(&passed.lateness, permille)));
             row.push(passed.lateness.max().or_dash(span));
             table.push(row);
         }
@@ -175,14 +175,14 @@ fn steps(tally: &Tally) -> Table {
     table
 }
 
-fn used(tally: &Tally) -> impl Iterator<Item = (&'static str, &DirectionTally)> {
+fn used_directions(tally: &Tally) -> impl Iterator<Item = (&'static str, &DirectionTally)> {
     let ways = DIRECTIONS.into_iter().zip(&tally.directions);
     ways.filter(|(_, direction)| !(direction.packets.is_empty() && direction.copies.is_empty()))
 }
 
-fn share(part: u64, of: u64) -> String {
+fn share(part: u64, total: u64) -> String {
     #[expect(clippy::cast_precision_loss, reason = "counts of packets, for display")]
-    let share = part as f64 / of.max(1) as f64;
+    let share = part as f64 / total.max(1) as f64;
     format!("{:.2} %", share * 100.0)
 }
 
@@ -192,24 +192,24 @@ fn span(nanos: u64) -> String {
 }
 
 /// A quantile; none with too few values.
-fn quantile(of: &Histogram, permille: u64) -> String {
-    let quantile = of.quantile(permille).filter(|_| of.n() >= needs(permille));
+fn quantile(delays: &Histogram, permille: u64) -> String {
+    let quantile = delays.quantile(permille).filter(|_| delays.n() >= samples_needed(permille));
     quantile.or_dash(span)
 }
 
-fn needs(permille: u64) -> u64 {
+fn samples_needed(permille: u64) -> u64 {
     #[expect(clippy::cast_precision_loss, reason = "at most a thousand")]
     let share = permille as f64 / 1_000.0;
     let needs = quantile_needs(share).expect("between 0 and 1");
     needs as u64
 }
 
-fn few(tally: &Tally) -> bool {
+fn has_few(tally: &Tally) -> bool {
     let paths = tally
         .directions
         .iter()
         .flat_map(|direction| direction.paths.values());
     paths
         .into_iter()
-        .any(|passed| passed.delay.n() < needs(999))
+        .any(|passed| passed.delay.n() < samples_needed(999))
 }

@@ -71,8 +71,8 @@ impl Tally {
                         .paths
                         .entry(handling.path.unwrap_or(0))
                         .or_default();
-                    passed.delay.add(after(passing.arrival, *left));
-                    passed.lateness.add(after(*due, *left));
+                    passed.delay.add(elapsed_since(passing.arrival, *left));
+                    passed.lateness.add(elapsed_since(*due, *left));
                 }
             }
             Record::Step {
@@ -120,19 +120,19 @@ impl DirectionTally {
     }
 
     pub fn delivered(&self) -> u64 {
-        let of = self.packets.get(&Verdict::Delivered);
-        of.copied().unwrap_or_default()
+        let count = self.packets.get(&Verdict::Delivered);
+        count.copied().unwrap_or_default()
     }
 
     /// Copies that were delivered.
     pub fn copied(&self) -> u64 {
-        let of = self.copies.get(&Verdict::Delivered);
-        of.copied().unwrap_or_default()
+        let count = self.copies.get(&Verdict::Delivered);
+        count.copied().unwrap_or_default()
     }
 }
 
 /// Time since `before`; 0 if the wall clock was set back meanwhile.
-fn after(before: i64, at: i64) -> u64 {
+fn elapsed_since(before: i64, at: i64) -> u64 {
     u64::try_from(at.saturating_sub(before)).unwrap_or(0)
 }
 

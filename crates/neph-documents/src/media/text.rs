@@ -49,7 +49,7 @@ pub fn summary(measured: &MediaMeasured) -> String {
     let rows: Vec<StreamRow> = streams
         .map(|(number, stream)| StreamRow::new(number, stream))
         .collect();
-    let mut text = format!("\n{}\n{}", rows::text(&rows), together(measured));
+    let mut text = format!("\n{}\n{}", rows::text(&rows), all_streams_text(measured));
     for row in &rows {
         let number = row.stream;
         if let Some(fault) = &row.fault {
@@ -66,7 +66,7 @@ pub fn summary(measured: &MediaMeasured) -> String {
 }
 
 /// A sentence or two about all streams.
-fn together(measured: &MediaMeasured) -> String {
+fn all_streams_text(measured: &MediaMeasured) -> String {
     let figures = measured.streams.iter().map(|stream| &stream.statistics);
     let sum = |of: fn(&StreamMeasured) -> u64| measured.streams.iter().map(of).sum::<u64>();
     let rates = figures.clone().filter_map(|stream| stream.rate_mean);

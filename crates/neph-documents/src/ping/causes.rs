@@ -115,16 +115,16 @@ fn messages(members: &[(&Planned, &FlowMeasured)]) -> Vec<Message> {
     let from = Instant::from_nanos(0) - origin;
     recent()
         .map(|message| Message {
-            marks: shifted(&message.marks, from),
+            marks: shift_timestamps(&message.marks, from),
             ..*message
         })
         .collect()
 }
 
-fn shifted(timestamps: &Marks, by: Span) -> Marks {
-    let at = |timestamp: Option<Instant<Local>>| timestamp.map(|timestamp| timestamp + by);
+fn shift_timestamps(timestamps: &Marks, shift: Span) -> Marks {
+    let at = |timestamp: Option<Instant<Local>>| timestamp.map(|timestamp| timestamp + shift);
     Marks {
-        intended: timestamps.intended + by,
+        intended: timestamps.intended + shift,
         dialled: at(timestamps.dialled),
         connected: at(timestamps.connected),
         opened: at(timestamps.opened),

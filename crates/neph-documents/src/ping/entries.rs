@@ -75,8 +75,8 @@ impl Entries {
 pub(super) fn percents(shares: &[f64]) -> Vec<f64> {
     let tenths: Vec<f64> = shares.iter().map(|share| share * 1000.0).collect();
     let mut floors: Vec<i64> = tenths.iter().map(|tenth| tenth.floor() as i64).collect();
-    let wanted = tenths.iter().sum::<f64>().round() as i64;
-    let missing = usize::try_from(wanted - floors.iter().sum::<i64>()).unwrap_or(0);
+    let target_sum = tenths.iter().sum::<f64>().round() as i64;
+    let missing = usize::try_from(target_sum - floors.iter().sum::<i64>()).unwrap_or(0);
     let mut indices: Vec<usize> = (0..shares.len()).collect();
     indices.sort_by(|a, b| tenths[*b].fract().total_cmp(&tenths[*a].fract()));
     for index in indices.into_iter().take(missing) {

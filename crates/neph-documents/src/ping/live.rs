@@ -62,7 +62,7 @@ fn is_attempt(planned: &Planned) -> bool {
 pub fn line(planned: &Planned, message: &Message, icmp: Option<Span>) -> String {
     let seq = message.seq;
     let Some(ledger) = message.ledger() else {
-        return unanswered(planned, message);
+        return no_reply_line(planned, message);
     };
     let mut line = format!(
         "{seq:>6}  {:>10}  {}  {}",
@@ -77,7 +77,7 @@ pub fn line(planned: &Planned, message: &Message, icmp: Option<Span>) -> String 
     if planned.spec.connection_use == ConnectionUse::Lasting && !is_attempt(planned) {
         line.push_str(&reconnect(&ledger));
     }
-    line.push_str(&answered(message));
+    line.push_str(&answer_suffix(message));
     if message.duplicates > 0 {
         line.push_str(&format!("  duplicate x{}", message.duplicates));
     }
@@ -88,7 +88,7 @@ pub fn line(planned: &Planned, message: &Message, icmp: Option<Span>) -> String 
 }
 
 /// The line of a message without a reply.
-fn unanswered(planned: &Planned, message: &Message) -> String {
+fn no_reply_line(planned: &Planned, message: &Message) -> String {
     let seq = message.seq;
     let outcome = match message.outcome {
         Outcome::Lost => "no reply",
@@ -107,7 +107,7 @@ fn unanswered(planned: &Planned, message: &Message) -> String {
 }
 
 /// The status or handshake answer of a reply.
-fn answered(message: &Message) -> String {
+fn answer_suffix(message: &Message) -> String {
     match message.answer {
         Some(Answer::Syn(answer)) => format!("  {}", syn_answers::word(answer)),
         None => String::new(),

@@ -12,7 +12,7 @@ use super::retransmissions::Retransmissions;
 use neph_capture::clocks::peer_clock::PeerClock;
 
 /// Number of latest messages of a flow for diagnosis: some 10 MB.
-const RECENT: usize = 20_000;
+const MAX_RECENT: usize = 20_000;
 
 /// The totals of one flow's messages.
 #[derive(Debug, Default)]
@@ -57,7 +57,7 @@ impl FlowMeasured {
         self.answers.count(message.answer);
         self.last = Some(*message);
         self.retransmissions.add(message);
-        if self.recent.len() == RECENT {
+        if self.recent.len() == MAX_RECENT {
             self.recent.pop_front();
         }
         self.recent.push_back(*message);
@@ -87,7 +87,7 @@ impl FlowMeasured {
         if self.backends.several().is_some() {
             return None;
         }
-        let departed = self.last.as_ref()?.marks.nic_tx?;
-        self.clock.offset(departed.nanos())
+        let sent_at = self.last.as_ref()?.marks.nic_tx?;
+        self.clock.offset(sent_at.nanos())
     }
 }

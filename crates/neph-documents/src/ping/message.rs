@@ -144,15 +144,15 @@ pub struct MessageOf<'p> {
 
 impl MessageDocument {
     /// The document of a message.
-    pub fn of(whose: MessageOf<'_>, message: &Message) -> Self {
+    pub fn of(message_of: MessageOf<'_>, message: &Message) -> Self {
         let intended = |anchor: Anchor<Local>| anchor.to_wall(message.marks.intended);
         let timestamps = &message.marks;
         Self {
-            flow: whose.planned.spec.name.clone(),
+            flow: message_of.planned.spec.name.clone(),
             seq: message.seq,
             outcome: message.outcome.name(),
             answer: message.answer.map(|answer| answer.name().into_owned()),
-            intended_unix_ns: whose.anchor.map(intended),
+            intended_unix_ns: message_of.anchor.map(intended),
             times: message
                 .ledger()
                 .map(|ledger| TimesDocument::of(&ledger, timestamps)),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use neph_model::Message;
 
 /// Number of connections whose counters are stored: later messages of older ones are not counted.
-const REMEMBERED: usize = 1_000;
+const MAX_CONNECTIONS: usize = 1_000;
 
 /// The totals of the connections' counters.
 #[derive(Debug, Default)]
@@ -15,7 +15,7 @@ pub(super) struct Retransmissions {
     /// Retransmissions that the peer reported as received already (DSACK).
     pub(super) spurious: u64,
     /// Each connection's counters as of its latest message.
-    latest: BTreeMap<u32, (u32, u32)>,
+    latest_counts: BTreeMap<u32, (u32, u32)>,
 }
 
 impl Retransmissions {
@@ -24,12 +24,12 @@ impl Retransmissions {
             return;
         };
         let now = (state.retransmissions, state.spurious_retransmissions());
-        let before = self.latest.entry(message.connection).or_default();
-        self.all += u64::from(now.0.saturating_sub(before.0));
-        self.spurious += u64::from(now.1.saturating_sub(before.1));
-        *before = (now.0.max(before.0), now.1.max(before.1));
-        if self.latest.len() > REMEMBERED {
-            self.latest.pop_first();
+        let previous = self.latest_counts.entry(message.connection).or_default();
+        self.all += u64::from(now.0.saturating_sub(previous.0));
+        self.spurious += u64::from(now.1.saturating_sub(previous.1));
+        *previous = (now.0.max(previous.0), now.1.max(previous.1));
+        if self.latest_counts.len() > MAX_CONNECTIONS {
+            self.latest_counts.pop_first();
         }
     }
 }

@@ -31,14 +31,14 @@ impl Second {
 
     fn line(self, messages: u64) -> String {
         let none = self.tally.without_response();
-        let known = |time: Option<&Span>| time.or_dash(Span::to_string);
+        let time_text = |time: Option<&Span>| time.or_dash(Span::to_string);
         format!(
             "{messages:>6} messages: {} replies, {} without a reply; response time: median {}, min {}, max {}",
             self.times.len(),
             none.count(),
             P50::of(self.times.iter().copied(), none),
-            known(self.times.iter().min()),
-            known(self.times.iter().max()),
+            time_text(self.times.iter().min()),
+            time_text(self.times.iter().max()),
         )
     }
 }

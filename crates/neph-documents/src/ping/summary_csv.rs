@@ -32,20 +32,20 @@ pub fn summary_csv(summary: &PingSummary) -> String {
 }
 
 fn row(flow: &FlowSummary, quantity: &str, numbers: Option<&NumbersDocument>) -> String {
-    let of = |value: fn(&NumbersDocument) -> Option<f64>| cell(numbers.and_then(value));
+    let value_cell = |value: fn(&NumbersDocument) -> Option<f64>| cell(numbers.and_then(value));
     let cells = [
         csv_field(&flow.target).into_owned(),
         csv_field(quantity).into_owned(),
         flow.tally.messages.to_string(),
         flow.tally.lost.to_string(),
         numbers.map_or_else(String::new, |numbers| numbers.n.to_string()),
-        of(|numbers| numbers.min),
-        of(|numbers| numbers.mean),
-        of(|numbers| numbers.p50?.value),
-        of(|numbers| numbers.p90?.value),
-        of(|numbers| numbers.p99?.value),
-        of(|numbers| numbers.max),
-        of(|numbers| numbers.sd),
+        value_cell(|numbers| numbers.min),
+        value_cell(|numbers| numbers.mean),
+        value_cell(|numbers| numbers.p50?.value),
+        value_cell(|numbers| numbers.p90?.value),
+        value_cell(|numbers| numbers.p99?.value),
+        value_cell(|numbers| numbers.max),
+        value_cell(|numbers| numbers.sd),
     ];
     cells.join(",") + "\n"
 }

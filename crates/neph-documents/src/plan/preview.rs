@@ -65,10 +65,10 @@ pub fn preview(plan: &Plan, scenarios: &[Scenario], out: &mut impl Write) -> io:
 /// Each scenario with its traffic and its duration.
 fn write_scenarios(out: &mut impl Write, scenarios: &[Scenario]) -> io::Result<()> {
     // Wide enough for a label of four or five parameters.
-    const USUAL: usize = 58;
+    const MIN_WIDTH: usize = 58;
     let labels: Vec<String> = scenarios.iter().map(Scenario::label).collect();
     let widths = labels.iter().map(|label| label.chars().count() + 2);
-    let wide = widths.fold(USUAL, usize::max);
+    let wide = widths.fold(MIN_WIDTH, usize::max);
     writeln!(
         out,
         "\n{:>4}  {:<wide$}{:>9}{:>11}",
@@ -144,7 +144,7 @@ fn write_alarms(out: &mut impl Write, plan: &Plan) -> io::Result<()> {
     if !plan.has_alarms() {
         return Ok(());
     }
-    let of = |endpoint: &Endpoint| {
+    let rules_text = |endpoint: &Endpoint| {
         let rules: Vec<&str> = endpoint
             .alarms
             .iter()
@@ -155,19 +155,19 @@ fn write_alarms(out: &mut impl Write, plan: &Plan) -> io::Result<()> {
             rules => rules.join(", and "),
         }
     };
-    let alarms: BTreeSet<String> = plan.endpoints.iter().map(of).collect();
+    let alarms: BTreeSet<String> = plan.endpoints.iter().map(rules_text).collect();
     if let (Some(rules), 1) = (alarms.first(), alarms.len()) {
         return writeln!(out, "alarms: {rules}");
     }
     for endpoint in &plan.endpoints {
-        writeln!(out, "alarms of {}: {}", endpoint.name, of(endpoint))?;
+        writeln!(out, "alarms of {}: {}", endpoint.name, rules_text(endpoint))?;
     }
     Ok(())
 }
 
 /// The order in which scenarios will run, if it is known, and which run at the same time.
 fn write_order(out: &mut impl Write, plan: &Plan, scenarios: &[Scenario]) -> io::Result<()> {
-    const SHOWN: u32 = 10;
+    const MAX_SHOWN_BLOCKS: u32 = 10;
     let groups = groups(plan, scenarios);
     let count = u32::try_from(scenarios.len()).unwrap_or(u32::MAX);
     let listed: Vec<u32> = (0..count).collect();
@@ -192,7 +192,7 @@ fn write_order(out: &mut impl Write, plan: &Plan, scenarios: &[Scenario]) -> io:
         (BlockOrder::Random, Some(seed)) => seed,
     };
     writeln!(out, "\norder: random within each block, seed {seed}")?;
-    for block in 0..plan.blocks.min(SHOWN) {
+    for block in 0..plan.blocks.min(MAX_SHOWN_BLOCKS) {
         let order = order::order_of_block(plan.order, seed, block, count);
         writeln!(
             out,
@@ -208,7 +208,7 @@ fn write_order(out: &mut impl Write, plan: &Plan, scenarios: &[Scenario]) -> io:
 /// Scenarios that run at the same time have no order, so they are in the order of the plan.
 fn order_text(order: &[u32], groups: &[u32]) -> String {
     let turns = together::in_groups(order, groups);
-    let alone = turns.iter().all(|turn| turn.len() == 1);
+    let is_sequential = turns.iter().all(|turn| turn.len() == 1);
     let turn = |mut turn: Vec<u32>| {
         turn.sort_unstable();
         let mut numbers: Vec<String> = turn.iter().map(|at| (at + 1).to_string()).collect();
@@ -218,7 +218,7 @@ fn order_text(order: &[u32], groups: &[u32]) -> String {
         }
     };
     let turns: Vec<String> = turns.into_iter().map(turn).collect();
-    turns.join(if alone { " " } else { ", then " })
+    turns.join(if is_sequential { " " } else { ", then " })
 }
 
 #[cfg(test)]

@@ -233,8 +233,9 @@ fn limits(experiment: &Experiment) -> Vec<String> {
 }
 
 fn fleet(fleet: &Fleet) -> FleetFacts {
-    let by = fleet.criteria.unwrap_or_default();
-    let (quorum, window, tolerance) = (by.quorum, by.window, by.tolerance.exact());
+    let criteria = fleet.criteria.unwrap_or_default();
+    let (quorum, window) = (criteria.quorum, criteria.window);
+    let tolerance = criteria.tolerance.exact();
     let endpoints = fleet.endpoints.iter();
     let endpoints = endpoints.map(|endpoint| format!("{} ({})", endpoint.name, endpoint.address));
     FleetFacts {
@@ -298,25 +299,25 @@ fn series(samples: &[Sample]) -> Vec<SeriesRow> {
     rows.collect()
 }
 
-fn provenance(known: &Provenance) -> ProvenanceFacts {
-    let host = &known.host;
+fn provenance(provenance: &Provenance) -> ProvenanceFacts {
+    let host = &provenance.host;
     let text = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
     // An imported experiment has no data about the load of its host.
     let number = |value: f64| Some(value).filter(|value| value.is_finite());
     ProvenanceFacts {
-        neph: format!("{} ({})", known.version, known.commit),
-        plan_hash: text(&known.plan_hash),
-        site: known.site.clone(),
+        neph: format!("{} ({})", provenance.version, provenance.commit),
+        plan_hash: text(&provenance.plan_hash),
+        site: provenance.site.clone(),
         host: text(&host.host),
         kernel: text(&host.kernel),
         cpu: text(&host.cpu),
         clock_source: text(&host.clock_source),
         clock_sync: text(&host.clock_sync),
         congestion_control: host.congestion_control.clone(),
-        lateness_p50_ns: known.lateness_p50,
-        lateness_p99_ns: known.lateness_p99,
-        busy_percent: number(known.load.busy_percent),
-        steal_percent: number(known.load.steal_percent),
-        load_average: number(known.load.load_average),
+        lateness_p50_ns: provenance.lateness_p50,
+        lateness_p99_ns: provenance.lateness_p99,
+        busy_percent: number(provenance.load.busy_percent),
+        steal_percent: number(provenance.load.steal_percent),
+        load_average: number(provenance.load.load_average),
     }
 }

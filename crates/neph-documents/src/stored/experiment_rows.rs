@@ -75,20 +75,20 @@ crate::rows! {
         /// Number of minutes of the main flow with a histogram.
         minutes: u64 => right "minutes",
         /// Minimum response time, for a fleet minimum network round trip; null without a reply.
-        min_ns: Option<Span> => left "min" by |row| shown(row.min_ns),
+        min_ns: Option<Span> => left "min" by |row| time_text(row.min_ns),
         /// Median of all histograms together, within one part in 512; null if it lies among lost
         /// messages, or with too few messages.
-        p50_ns: Option<Span> => left "p50" by |row| shown(row.p50_ns),
+        p50_ns: Option<Span> => left "p50" by |row| time_text(row.p50_ns),
         /// 90th percentile; null like `p50_ns`.
-        p90_ns: Option<Span> => left "p90" by |row| shown(row.p90_ns),
+        p90_ns: Option<Span> => left "p90" by |row| time_text(row.p90_ns),
         /// 99th percentile; null like `p50_ns`.
-        p99_ns: Option<Span> => left "p99" by |row| shown(row.p99_ns),
+        p99_ns: Option<Span> => left "p99" by |row| time_text(row.p99_ns),
         /// Maximum; null without a reply.
-        max_ns: Option<Span> => left "max" by |row| shown(row.max_ns),
+        max_ns: Option<Span> => left "max" by |row| time_text(row.max_ns),
     }
 }
 
-fn shown(time: Option<Span>) -> String {
+fn time_text(time: Option<Span>) -> String {
     time.map_or_else(|| "-".to_owned(), |time| time.to_string())
 }
 

@@ -7,7 +7,7 @@ use neph_model::{Diamond, FlowHop, FlowRoute, FlowTrace, ReadBy, Span, TraceKind
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::replies::three;
+use super::replies::min_median_max;
 use crate::rows::{csv_line, keys};
 use crate::version::Version;
 
@@ -125,19 +125,19 @@ crate::rows! {
 
 impl HopRow {
     fn of(route: &FlowRoute, hop: &FlowHop) -> Self {
-        let others: Vec<String> = hop
+        let other_addresses: Vec<String> = hop
             .other_addresses
             .iter()
             .map(ToString::to_string)
             .collect();
         let labels: Vec<String> = hop.labels.iter().map(|label| label.label.to_string()).collect();
-        let [best_ns, median_ns, worst_ns] = three(&hop.round_trips);
+        let [best_ns, median_ns, worst_ns] = min_median_max(&hop.round_trips);
         Self {
             source_port: route.source_port,
             path: route.hash.to_string(),
             ttl: hop.ttl,
             address: hop.address,
-            other_addresses: others.join(" "),
+            other_addresses: other_addresses.join(" "),
             probes: hop.probes,
             replies: hop.round_trips.len(),
             best_ns,
@@ -154,11 +154,11 @@ impl HopRow {
 /// # Errors
 /// It cannot be written.
 pub fn write_csv(trace: &FlowTrace, out: &mut dyn Write) -> io::Result<()> {
-    let keys = keys::<HopRow>();
-    writeln!(out, "{}", keys.join(","))?;
+    let columns = keys::<HopRow>();
+    writeln!(out, "{}", columns.join(","))?;
     for route in &trace.routes {
         for hop in &route.hops {
-            writeln!(out, "{}", csv_line(&keys, &HopRow::of(route, hop)))?;
+            writeln!(out, "{}", csv_line(&columns, &HopRow::of(route, hop)))?;
         }
     }
     Ok(())

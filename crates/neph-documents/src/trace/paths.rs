@@ -5,10 +5,10 @@ use std::net::IpAddr;
 
 use neph_model::{Diamond, Span};
 
-use super::replies::{share, three};
+use super::replies::{min_median_max, share};
 
 /// Maximum number of ports of a path that are listed; the others are counted.
-const PORTS: usize = 6;
+const MAX_PORTS: usize = 6;
 
 crate::rows! {
     /// A path and its flows.
@@ -36,12 +36,12 @@ crate::rows! {
 impl PathRow {
     /// The paths of a trace, those with most flows first.
     pub fn all(drawn: &Diamond) -> Vec<Self> {
-        let parting = drawn.hops.iter().filter(|hop| hop.nodes.len() > 1);
-        let parting: BTreeSet<u8> = parting.map(|hop| hop.ttl).collect();
+        let differing_ttls = drawn.hops.iter().filter(|hop| hop.nodes.len() > 1);
+        let differing_ttls: BTreeSet<u8> = differing_ttls.map(|hop| hop.ttl).collect();
         let rows = drawn.paths.iter().map(|path| {
-            let [best_ns, median_ns, _] = three(&path.round_trips);
+            let [best_ns, median_ns, _] = min_median_max(&path.round_trips);
             let addresses = path.addresses.iter().zip(1u8..);
-            let via = addresses.filter(|(_, ttl)| parting.contains(ttl));
+            let via = addresses.filter(|(_, ttl)| differing_ttls.contains(ttl));
             Self {
                 path: path.hash.to_string(),
                 flows: u32::try_from(path.source_ports.len()).unwrap_or(u32::MAX),
@@ -65,10 +65,10 @@ fn via(addresses: &[Option<IpAddr>]) -> String {
 }
 
 fn ports(ports: &[u16]) -> String {
-    let listed: Vec<String> = ports.iter().take(PORTS).map(ToString::to_string).collect();
+    let listed: Vec<String> = ports.iter().take(MAX_PORTS).map(ToString::to_string).collect();
     let mut text = listed.join(" ");
-    if ports.len() > PORTS {
-        text.push_str(&format!(" and {} more", ports.len() - PORTS));
+    if ports.len() > MAX_PORTS {
+        text.push_str(&format!(" and {} more", ports.len() - MAX_PORTS));
     }
     text
 }

@@ -10,7 +10,7 @@ use neph_stats::{Level, Sorted, median};
     clippy::cast_possible_truncation,
     reason = "nanoseconds of a round trip fit"
 )]
-pub(super) fn three(replies: &[Span]) -> [Option<Span>; 3] {
+pub(super) fn min_median_max(replies: &[Span]) -> [Option<Span>; 3] {
     let mut nanos: Vec<f64> = replies.iter().map(|span| span.nanos() as f64).collect();
     let middle = Sorted::sort(&mut nanos).and_then(|sorted| median(sorted, 0));
     let middle = middle.ok().and_then(Level::number);
@@ -35,7 +35,7 @@ mod tests {
     fn the_median_of_an_even_number_lies_between_the_two_middles_as_everywhere() {
         let spans = [4, 1, 3, 2].map(Span::from_millis);
         let micros = [1_000, 2_500, 4_000];
-        assert_eq!(three(&spans), micros.map(|n| Some(Span::from_micros(n))));
-        assert_eq!(three(&[]), [None; 3]);
+        assert_eq!(min_median_max(&spans), micros.map(|n| Some(Span::from_micros(n))));
+        assert_eq!(min_median_max(&[]), [None; 3]);
     }
 }

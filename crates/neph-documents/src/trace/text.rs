@@ -7,7 +7,7 @@ use neph_model::{Diamond, DiamondHop, DiamondNode, FlowTrace, TraceKind};
 
 use super::PathRow;
 use super::remarks::{TraceConditions, remarks};
-use super::replies::{share, three};
+use super::replies::{min_median_max, share};
 use crate::cell::Cell;
 use crate::rows;
 use crate::table::{Heading, Table};
@@ -86,7 +86,7 @@ fn hops(trace: &FlowTrace, drawn: &Diamond) -> Table {
                     String::new()
                 },
             );
-            row.extend(reached(node, drawn.flows));
+            row.extend(node_cells(node, drawn.flows));
             if labelled {
                 row.push(labels(trace, hop.ttl, node.address));
             }
@@ -97,30 +97,30 @@ fn hops(trace: &FlowTrace, drawn: &Diamond) -> Table {
 }
 
 /// The lines before the node at this index of a hop.
-const fn branch(hop: &DiamondHop, at: usize) -> &'static str {
-    match at {
+const fn branch(hop: &DiamondHop, index: usize) -> &'static str {
+    match index {
         0 if hop.nodes.len() == 1 => "│",
         0 => "┌",
-        _ if at == hop.nodes.len() - 1 => "└",
+        _ if index == hop.nodes.len() - 1 => "└",
         _ => "├",
     }
 }
 
 /// Address, flows, replies and round trips of a node.
-fn reached(node: &DiamondNode, flows: u32) -> Vec<String> {
+fn node_cells(node: &DiamondNode, flows: u32) -> Vec<String> {
     let address = node
         .address
         .map_or_else(|| "*".to_owned(), |address| address.to_string());
     let replies = format!("{}/{}", node.round_trips.len(), node.probes);
     let mut cells = vec![address, share(node.flows, flows), replies];
-    cells.extend(three(&node.round_trips).map(|time| time.cell()));
+    cells.extend(min_median_max(&node.round_trips).map(|time| time.cell()));
     cells
 }
 
 fn labels(trace: &FlowTrace, ttl: u8, address: Option<IpAddr>) -> String {
     let hops = trace.routes.iter().flat_map(|route| &route.hops);
-    let here = hops.filter(|hop| hop.ttl == ttl && hop.address == address);
-    let labels: BTreeSet<String> = here
+    let hops_here = hops.filter(|hop| hop.ttl == ttl && hop.address == address);
+    let labels: BTreeSet<String> = hops_here
         .filter(|hop| !hop.labels.is_empty())
         .map(|hop| {
             let stack: Vec<String> = hop.labels.iter().map(|label| label.label.to_string()).collect();

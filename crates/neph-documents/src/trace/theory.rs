@@ -32,8 +32,8 @@ pub(super) fn flows_needed(drawn: &Diamond, confidence: f64) -> u32 {
         }
     }
     let needed = routers.values().filter_map(|(flows, next)| {
-        let known = u32::try_from(next.len().max(1)).ok()?;
-        let needed = flows_to_rule_out(known, confidence)?;
+        let next_hop_count = u32::try_from(next.len().max(1)).ok()?;
+        let needed = flows_to_rule_out(next_hop_count, confidence)?;
         let spread = u64::from(needed) * u64::from(drawn.flows);
         u32::try_from(spread.div_ceil(u64::from((*flows).max(1)))).ok()
     });
