@@ -14,7 +14,7 @@ use crate::JournalError;
 use crate::frames::FRAME_HEADER_BYTES;
 
 /// Bytes per read.
-const WINDOW: usize = 1 << 14;
+const WINDOW_BYTES: usize = 1 << 14;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct MessageOffset {
@@ -29,7 +29,7 @@ pub struct Contents {
     /// Open, because the writer may finish and remove the journal meanwhile.
     file: Option<File>,
     path: PathBuf,
-    places: Vec<MessageOffset>,
+    message_offsets: Vec<MessageOffset>,
     /// In the order of recording.
     pub events: Vec<Event>,
     /// In the order of recording.
@@ -48,10 +48,10 @@ impl Contents {
         };
         while let Some((start, key)) = reader.next(|record| contents.key_of(record))? {
             if let Some((flow, seq)) = key {
-                contents.places.push(MessageOffset { flow, seq, start });
+                contents.message_offsets.push(MessageOffset { flow, seq, start });
             }
         }
-        contents.places.sort_unstable();
+        contents.message_offsets.sort_unstable();
         contents.file = Some(reader.into_file());
         Ok(Some(contents))
     }
@@ -68,12 +68,12 @@ impl Contents {
 
     /// Number of messages.
     pub fn message_count(&self) -> usize {
-        self.places.len()
+        self.message_offsets.len()
     }
 
     /// Whether the journal has no records.
     pub fn is_empty(&self) -> bool {
-        self.places.is_empty() && self.events.is_empty() && self.samples.is_empty()
+        self.message_offsets.is_empty() && self.events.is_empty() && self.samples.is_empty()
     }
 
     /// Passes every message to `give`, by flow and sequence number.
@@ -92,7 +92,7 @@ impl Contents {
             bytes: Vec::new(),
             start: 0,
         };
-        for offset in &self.places {
+        for offset in &self.message_offsets {
             let message = window
                 .message(offset.start)
                 .map_err(JournalError::file("read the journal", &self.path))?
@@ -138,7 +138,7 @@ impl Window<'_> {
         let skip = if let Some(skip) = inside {
             skip
         } else {
-            self.refill(start, length.max(WINDOW))?;
+            self.refill(start, length.max(WINDOW_BYTES))?;
             0
         };
         Ok(self.bytes.get(skip..skip + length))

@@ -31,11 +31,11 @@ fn message(bytes: &mut Bytes<'_>) -> Option<Message> {
     let flow = FlowIndex(bytes.u32()?);
     let seq = Seq(bytes.u64()?);
     let outcome = outcome(bytes.u8()?)?;
-    let how = bytes.u8()?;
-    let answer = if how & ANSWERED != 0 {
+    let flags = bytes.u8()?;
+    let answer = if flags & ANSWERED != 0 {
         Some(Answer::from_code(bytes.u16()?)?)
     } else {
-        old_answer(how)
+        old_answer(flags)
     };
     let duplicates = bytes.u16()?;
     let connection = bytes.u32()?;
@@ -49,7 +49,7 @@ fn message(bytes: &mut Bytes<'_>) -> Option<Message> {
     let mut message = Message::new(flow, seq, marks(intended, times));
     message.peer_wall_offset = times[13];
     message.outcome = outcome;
-    message.reordered = how & REORDERED != 0;
+    message.reordered = flags & REORDERED != 0;
     message.answer = answer;
     message.duplicates = duplicates;
     message.connection = connection;
@@ -58,17 +58,17 @@ fn message(bytes: &mut Bytes<'_>) -> Option<Message> {
         (TCP_AT_ACK, &mut message.tcp_at_ack),
     ] {
         if mask & bit != 0 {
-            *state = Some(tcp_state(bytes, how)?);
+            *state = Some(tcp_state(bytes, flags)?);
         }
     }
     Some(message)
 }
 
 /// The answer in the flags of an older journal, which has answers to SYNs in two bits.
-const fn old_answer(how: u8) -> Option<Answer> {
+const fn old_answer(flags: u8) -> Option<Answer> {
     const SYN_ACK: u8 = 1 << 1;
     const RST: u8 = 1 << 2;
-    match how & (SYN_ACK | RST) {
+    match flags & (SYN_ACK | RST) {
         SYN_ACK => Some(Answer::Syn(SynAnswer::SynAck)),
         RST => Some(Answer::Syn(SynAnswer::Rst)),
         _ => None,
@@ -106,7 +106,7 @@ const fn outcome(code: u8) -> Option<Outcome> {
     }
 }
 
-fn tcp_state(bytes: &mut Bytes<'_>, how: u8) -> Option<TcpState> {
+fn tcp_state(bytes: &mut Bytes<'_>, flags: u8) -> Option<TcpState> {
     let mut state = TcpState {
         cwnd: bytes.u32()?,
         ssthresh: bytes.u32()?,
@@ -116,7 +116,7 @@ fn tcp_state(bytes: &mut Bytes<'_>, how: u8) -> Option<TcpState> {
         delivery_rate: bytes.u64()?,
         dsack_duplicates: 0,
     };
-    if how & HAS_DSACKS != 0 {
+    if flags & HAS_DSACKS != 0 {
         state.dsack_duplicates = bytes.u32()?;
     }
     Some(state)

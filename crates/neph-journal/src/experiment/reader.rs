@@ -26,13 +26,13 @@ impl JournalReader {
     /// The next record and the offset of its frame; `None` at the end or at the first damaged byte,
     /// which a reader cannot distinguish.
     ///
-    /// `keep` selects the needed part of the record: a message is large, and moving each takes
+    /// `extract` selects the needed part of the record: a message is large, and moving each takes
     /// time.
     pub(crate) fn next<T>(
         &mut self,
-        keep: impl FnOnce(Record) -> T,
+        extract: impl FnOnce(Record) -> T,
     ) -> Result<Option<(u64, T)>, JournalError> {
-        self.0.next(|payload| decode::record(payload).map(keep))
+        self.0.next(|payload| decode::record(payload).map(extract))
     }
 
     /// The open file, for reads at any offset.

@@ -34,8 +34,9 @@ pub const JOURNALLED_BYTES: u64 = record::RECORD_BYTES as u64 + 1;
 /// The largest size of a fleet's open segment for `messages` that are spread evenly over `time`.
 pub fn most_journalled(messages: u64, time: Span) -> ByteSize {
     let (segment, time) = (SEGMENT_TIME.unsigned_abs(), time.nanos().unsigned_abs());
-    let within = u128::from(messages) * u128::from(segment) / u128::from(time.max(segment));
-    let open = u64::try_from(within).unwrap_or(u64::MAX);
+    let segment_messages =
+        u128::from(messages) * u128::from(segment) / u128::from(time.max(segment));
+    let open = u64::try_from(segment_messages).unwrap_or(u64::MAX);
     ByteSize(open.min(SEGMENT_MESSAGES) * JOURNALLED_BYTES)
 }
 
@@ -65,9 +66,9 @@ pub fn segment_numbers(folder: &Path, extension: &str) -> Result<Vec<u32>, Journ
 }
 
 fn number_of(path: &Path, extension: &str) -> Option<u32> {
-    let ours = path.extension() == Some(OsStr::new(extension));
+    let has_extension = path.extension() == Some(OsStr::new(extension));
     let stem = path.file_stem()?.to_str()?;
-    ours.then(|| stem.parse().ok()).flatten()
+    has_extension.then(|| stem.parse().ok()).flatten()
 }
 
 /// Passes the messages of a fleet's journals to `give`, in the order of recording, in batches that

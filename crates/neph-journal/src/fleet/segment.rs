@@ -92,9 +92,9 @@ impl SegmentReader {
 }
 
 fn decode_all(records: &[u8], batch: &mut Vec<FleetMessage>) -> Option<()> {
-    let (chunks, rest) = records.as_chunks::<RECORD_BYTES>();
+    let (chunks, remainder) = records.as_chunks::<RECORD_BYTES>();
     for chunk in chunks {
         batch.push(decode(chunk)?);
     }
-    rest.is_empty().then_some(())
+    remainder.is_empty().then_some(())
 }

@@ -14,14 +14,14 @@ use crate::JournalError;
 pub struct FleetWriter {
     folder: PathBuf,
     experiment: ExperimentId,
-    open: Option<Open>,
+    open: Option<OpenSegment>,
     /// The number of the next segment.
-    next: u32,
+    next_number: u32,
 }
 
 /// The open segment.
 #[derive(Debug)]
-struct Open {
+struct OpenSegment {
     number: u32,
     writer: SegmentWriter,
     messages: u64,
@@ -36,7 +36,7 @@ impl FleetWriter {
             folder: folder.to_owned(),
             experiment,
             open: None,
-            next: 1,
+            next_number: 1,
         }
     }
 
@@ -57,8 +57,8 @@ impl FleetWriter {
         if appended.is_ok() {
             open.messages += messages.len() as u64;
         }
-        let lasted = last.sent.nanos().saturating_sub(open.begun);
-        let is_full = open.messages >= SEGMENT_MESSAGES || lasted >= SEGMENT_TIME;
+        let duration = last.sent.nanos().saturating_sub(open.begun);
+        let is_full = open.messages >= SEGMENT_MESSAGES || duration >= SEGMENT_TIME;
         let number = open.number;
         if appended.is_err() || !is_full {
             self.open = Some(open);
@@ -66,15 +66,15 @@ impl FleetWriter {
         appended.map(|()| is_full.then_some(number))
     }
 
-    fn begin(&mut self, first: &FleetMessage) -> Result<Open, JournalError> {
-        let number = self.next;
+    fn begin(&mut self, first: &FleetMessage) -> Result<OpenSegment, JournalError> {
+        let number = self.next_number;
         if number == 1 {
             fs::create_dir_all(&self.folder)
                 .map_err(JournalError::file("make the folder", &self.folder))?;
         }
         let writer = SegmentWriter::create(&self.folder, self.experiment, number)?;
-        self.next += 1;
-        Ok(Open {
+        self.next_number += 1;
+        Ok(OpenSegment {
             number,
             writer,
             messages: 0,
