@@ -237,7 +237,7 @@ impl Keep {
         match self.state {
             State::Going(mut going) => {
                 for (_, refusals) in by_caps {
-                    going.intake.refused(refusals);
+                    going.intake.add_refusals(refusals);
                 }
                 let stored_fleet = going.finish(ending);
                 Ok(Some(WaitingFleet(
