@@ -356,7 +356,7 @@ async fn redeem(mut socket: WebSocket, shared: ServerState) {
     };
     let enrolled = match serde_json::from_str(&text) {
         Ok(requested) => shared.registry.enrol(&requested, now()),
-        Err(error) => Err(AuthorityError::Wrong(error.to_string()).into()),
+        Err(error) => Err(AuthorityError::Invalid(error.to_string()).into()),
     };
     let answer = match enrolled {
         Ok((Holder { role, name }, certificate)) => {
