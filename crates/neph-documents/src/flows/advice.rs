@@ -153,7 +153,7 @@ fn all_tested(evidence: &AdviceEvidence) -> String {
     let mut text = "\ntest of the advice: the port with the lowest latency, checked later in this measurement\n\
         checked after  still on the low path (95 % confidence interval, n)  a random port is  saved at p50  saved at p99\n"
         .to_owned();
-    text.extend(evidence.horizons.iter().map(tested));
+    text.extend(evidence.horizons.iter().map(horizon_row));
     if evidence
         .horizons
         .iter()
