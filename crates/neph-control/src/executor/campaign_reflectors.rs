@@ -184,7 +184,7 @@ impl CampaignReflectors {
         let is_over = now - since > PATIENCE;
         if is_over && !self.is_wait_reported {
             self.is_wait_reported = true;
-            for agent in self.missing() {
+            for (agent, _) in self.missing() {
                 tracing::warn!(
                     "agent {agent} has not started its reflector after {PATIENCE}: experiments to this site fail until it has"
                 );
@@ -195,14 +195,13 @@ impl CampaignReflectors {
 
     /// Reflectors that do not run now. Another server may answer at their address.
     pub(super) fn not_ready(&self) -> impl Iterator<Item = Lost> + '_ {
-        let missing = self.stands.iter().filter(|(_, stand)| !stand.is_ready());
+        let missing = self.missing();
         missing.map(|(agent, stand)| Lost::of(agent, &stand.reflector))
     }
 
-    /// The agents whose reflector does not answer yet.
-    fn missing(&self) -> impl Iterator<Item = &AgentName> {
-        let missing = self.stands.iter().filter(|(_, stand)| !stand.is_ready());
-        missing.map(|(agent, _)| agent)
+    /// The reflectors that do not answer, with their agents.
+    fn missing(&self) -> impl Iterator<Item = (&AgentName, &Stand)> {
+        self.stands.iter().filter(|(_, stand)| !stand.is_ready())
     }
 
     /// Stops ordering reflectors; returns the orders to cancel.
