@@ -160,8 +160,7 @@ impl Dispatcher {
         if let Some(out) = self.out.get_mut(&id) {
             self.inbox.mark_stored(id)?;
             out.stage = Stage::Stored;
-            out.send_now();
-            out.due = self.now + self.confirm_after;
+            out.send_at(self.now + self.confirm_after);
         }
         Ok(())
     }

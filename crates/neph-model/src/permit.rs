@@ -15,9 +15,6 @@ use crate::BitRate;
 pub use bucket::TokenBucket;
 pub use network::{Network, NoNetwork};
 
-/// Bytes of a stream that are worth a write: a full segment.
-const WORTH_SENDING: u64 = 1448;
-
 /// Where may be sent to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AllowedTargets {
@@ -111,6 +108,9 @@ impl Permit {
     /// Everything is allowed.
     pub const ANYTHING: Self = Self(None);
 
+    /// The smallest room that is worth a read or a write of a stream, in bytes: a full segment.
+    pub const MIN_ROOM: usize = 1448;
+
     /// The permit of a policy; `spent_today` is the number of bytes already sent today.
     pub fn new(targets: AllowedTargets, budgets: Budgets, spent_today: u64) -> Self {
         let bytes = budgets.rate.map(|rate| rate.0 / 8);
@@ -190,7 +190,7 @@ impl Permit {
         let by_day = limits
             .day_bytes
             .map_or(u64::MAX, |max| max.saturating_sub(spent));
-        if by_day < WORTH_SENDING {
+        if by_day < Self::MIN_ROOM as u64 {
             limits.is_day_over.store(true, Ordering::Relaxed);
         }
         usize::try_from(by_rate.min(by_day)).unwrap_or(usize::MAX)
@@ -198,22 +198,22 @@ impl Permit {
 
     /// Takes bytes of a stream that were sent at `now`.
     pub fn spend(&self, bytes: usize, now: i64) {
-        let Some(limits) = &self.0 else { return };
-        let bytes = bytes as u64;
-        limits.spent_today.fetch_add(bytes, Ordering::Relaxed);
-        if let Some(bucket) = &limits.bytes {
-            bucket.spend(bytes, now);
-        }
+        self.count(bytes, |bucket, bytes| bucket.spend(bytes, now));
     }
 
     /// Takes bytes of a datagram that a peer sent, at `now`. They count as today's, but nothing here can
     /// slow the peer down: so they delay other traffic by a tenth of a second at most.
     pub fn spend_received(&self, bytes: usize, now: i64) {
+        self.count(bytes, |bucket, bytes| bucket.spend_within_burst(bytes, now));
+    }
+
+    /// Counts bytes as today's, and takes them from the budget of the rate.
+    fn count(&self, bytes: usize, take: impl FnOnce(&TokenBucket, u64)) {
         let Some(limits) = &self.0 else { return };
         let bytes = bytes as u64;
         limits.spent_today.fetch_add(bytes, Ordering::Relaxed);
         if let Some(bucket) = &limits.bytes {
-            bucket.spend_within_burst(bytes, now);
+            take(bucket, bytes);
         }
     }
 

@@ -59,6 +59,12 @@ impl ReflectorSpec {
             caps: ReflectorCaps::default(),
         }
     }
+
+    /// The ports at which its servers listen; its own comes first.
+    pub fn ports(&self) -> impl Iterator<Item = u16> + use<> {
+        let servers = [self.throughput, self.media].into_iter().flatten();
+        std::iter::once(self.address.port()).chain(servers.map(NonZeroU16::get))
+    }
 }
 
 /// At [`REFLECT_PORT`] of all addresses.

@@ -9,7 +9,6 @@ mod read;
 mod refusal;
 mod summary;
 
-use std::num::NonZeroU16;
 use std::ops::RangeInclusive;
 
 use neph_model::{
@@ -185,12 +184,8 @@ impl Policy {
     }
 
     fn judge_reflector(&self, order: &neph_model::ReflectorOrder) -> Result<(), Refusal> {
-        let own_port = order.spec.address.port();
-        let served = [order.spec.throughput, order.spec.media];
-        let served = served.into_iter().flatten().map(NonZeroU16::get);
-        let mut ports = std::iter::once(own_port).chain(served);
         let is_closed = |port: &u16| !self.listen.iter().any(|ports| ports.contains(port));
-        if let Some(port) = ports.find(is_closed) {
+        if let Some(port) = order.spec.ports().find(is_closed) {
             return Err(Refusal::Port(port));
         }
         if !is_modest(&order.spec.caps) {

@@ -1,3 +1,5 @@
+use std::num::NonZeroU16;
+
 use super::*;
 use neph_text::Source;
 

@@ -16,8 +16,8 @@ use super::message::AgentClockOffset;
 use super::status::AgentStatus;
 use crate::policy::{Policy, Refusal};
 
-/// Orders that run at the same time, at most: each has threads of its own.
-const MAX_RUNNING: usize = 64;
+/// Maximum number of orders that run at the same time: each has separate threads.
+pub const MAX_RUNNING: usize = 64;
 /// Captures among these, at most: `neph hops` makes no more, and each may fill the disk.
 const MAX_CAPTURES: usize = 8;
 const DAY_NANOS: i64 = 86_400_000_000_000;

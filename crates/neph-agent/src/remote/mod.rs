@@ -33,7 +33,7 @@ pub use frame::{
     encode_to_agent,
 };
 pub use grant::{Grant, Granted, OrderBrief, SignError, Signer, Verifier};
-pub use guard::{Guard, GuardError, Moment};
+pub use guard::{Guard, GuardError, MAX_RUNNING, Moment};
 pub use identity::{CONTROLLER_NAME, Identity, IdentityError};
 pub use invitation::{Enrolled, Enrolment, Invitation, NoInvitation};
 pub use json::{read_json, write_json};

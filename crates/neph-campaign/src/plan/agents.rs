@@ -1,7 +1,5 @@
 //! `[[site]]`: sites at a distance, and the agent that measures at each.
 
-use std::num::NonZeroU16;
-
 use neph_model::{AgentName, ReflectorSpec, Target};
 use neph_text::{Fault, Fields, Node, Problems, Spanned};
 
@@ -62,10 +60,7 @@ fn reflector_of(table: &mut Fields<'_>) -> Option<ReflectorSpec> {
 
 /// The ports at which the servers of a site's reflector listen.
 fn ports(site: &AgentSite) -> impl Iterator<Item = u16> + '_ {
-    site.reflector.iter().flat_map(|spec| {
-        let servers = [spec.throughput, spec.media].into_iter().flatten();
-        std::iter::once(spec.address.port()).chain(servers.map(NonZeroU16::get))
-    })
+    site.reflector.iter().flat_map(ReflectorSpec::ports)
 }
 
 /// A site at the same address that uses a port of this one, and the port. Only one of the servers

@@ -13,6 +13,8 @@ use crate::inbox::{Inbox, SentOrder};
 /// that answer late are not sent still more messages.
 const REPEAT_DELAY: Span = Span::from_secs(2);
 const MAX_REPEAT_DELAY: Span = Span::from_secs(16);
+/// The same for a cancellation, which is short: it does not double.
+const CANCEL_REPEAT_DELAY: Span = Span::from_secs(1);
 /// The same for a part of a file, which takes longer on a slow path.
 const FETCH_REPEAT_DELAY: Span = Span::from_secs(5);
 /// Interval at which a running order is polled: the agent reports its end, but that message may be
@@ -115,7 +117,12 @@ impl Out {
 
     /// Makes its next message due now.
     pub(super) fn send_now(&mut self) {
-        self.due = Span::ZERO;
+        self.send_at(Span::ZERO);
+    }
+
+    /// Makes its next message due at this time.
+    pub(super) fn send_at(&mut self, due: Span) {
+        self.due = due;
         self.repeat = REPEAT_DELAY;
     }
 
@@ -134,9 +141,10 @@ impl Out {
                 let begin = self.begin(context);
                 (begin.into_iter().collect(), self.next_repeat())
             }
-            Stage::Running if self.is_cancelled => {
-                (vec![ToAgent::Cancel { id }, ToAgent::Ask { id }], REPEAT_DELAY)
-            }
+            Stage::Running if self.is_cancelled => (
+                vec![ToAgent::Cancel { id }, ToAgent::Ask { id }],
+                CANCEL_REPEAT_DELAY,
+            ),
             Stage::Running => (vec![ToAgent::Ask { id }], POLL_INTERVAL),
             Stage::Fetching {
                 ended,
@@ -163,9 +171,10 @@ impl Out {
             Stage::Reported => (Vec::new(), REPEAT_DELAY),
             // The result is not needed. The cancellation is repeated: an agent forgets only orders
             // that are over.
-            Stage::Stored if self.is_cancelled => {
-                (vec![ToAgent::Stored { id }, ToAgent::Cancel { id }], REPEAT_DELAY)
-            }
+            Stage::Stored if self.is_cancelled => (
+                vec![ToAgent::Stored { id }, ToAgent::Cancel { id }],
+                CANCEL_REPEAT_DELAY,
+            ),
             Stage::Stored => (vec![ToAgent::Stored { id }], self.next_repeat()),
         }
     }

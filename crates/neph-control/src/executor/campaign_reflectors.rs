@@ -191,7 +191,7 @@ impl CampaignReflectors {
         let is_over = now - since > READY_TIMEOUT;
         if is_over && !self.is_wait_reported {
             self.is_wait_reported = true;
-            for agent in self.missing() {
+            for (agent, _) in self.missing() {
                 tracing::warn!(
                     "agent {agent} has not started its reflector after {READY_TIMEOUT}: experiments to this site fail until it has"
                 );
@@ -202,14 +202,13 @@ impl CampaignReflectors {
 
     /// Reflectors that do not run now. Another server may answer at their address.
     pub(super) fn lost_reflectors(&self) -> impl Iterator<Item = LostReflector> + '_ {
-        let missing = self.slots.iter().filter(|(_, slot)| !slot.is_ready());
+        let missing = self.missing();
         missing.map(|(agent, slot)| LostReflector::of(agent, &slot.reflector))
     }
 
-    /// The agents whose reflector does not answer yet.
-    fn missing(&self) -> impl Iterator<Item = &AgentName> {
-        let missing = self.slots.iter().filter(|(_, slot)| !slot.is_ready());
-        missing.map(|(agent, _)| agent)
+    /// The reflectors that do not answer, with their agents.
+    fn missing(&self) -> impl Iterator<Item = (&AgentName, &ReflectorSlot)> {
+        self.slots.iter().filter(|(_, slot)| !slot.is_ready())
     }
 
     /// Stops ordering reflectors; returns the orders to cancel.

@@ -12,7 +12,7 @@ use std::time::Duration;
 use async_nats::Event;
 use futures_util::StreamExt;
 use neph_agent::remote::{
-    FromAgent, Identity, Link, LinkLost, ToAgent, decode_to_agent, encode_from_agent,
+    FromAgent, Identity, Link, LinkLost, MAX_RUNNING, ToAgent, decode_to_agent, encode_from_agent,
 };
 use neph_model::{AgentName, Span};
 use tokio::sync::{Notify, mpsc};
@@ -23,8 +23,8 @@ use super::{MAX_PENDING_AT_AGENT, NatsError, Role, connect, from_agent, to_agent
 /// Timeout for a message, and for the last ones together.
 const SEND_TIMEOUT: Duration = Duration::from_secs(4);
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
-/// Maximum number of messages that wait to be sent: one for each order that an agent runs at a time.
-const MAX_UNSENT: usize = 64;
+/// Maximum number of messages that wait to be sent: one for each order that runs.
+const MAX_UNSENT: usize = MAX_RUNNING;
 
 /// A connection to a controller over NATS.
 pub struct NatsLink {

@@ -5,13 +5,12 @@ use neph_sys::clock;
 use neph_wire::throughput::{TestRequest, Token};
 
 use super::board::Board;
+use super::course::Course;
 
 /// Maximum delay until a set stop flag is noticed.
 pub(super) const TICK: Span = Span::from_millis(50);
 /// Time before the next attempt when a permit is exhausted.
 pub(super) const BUDGET_REST: Span = Span::from_millis(1);
-/// Minimum room of a permit for a read or a write of a stream, in bytes.
-pub(super) const MIN_ROOM: usize = 1448;
 
 /// State that the threads of one end share.
 #[derive(Clone, Copy, Debug)]
@@ -27,9 +26,16 @@ pub(super) struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// Bytes that the permit allows now.
-    pub(super) fn room(&self) -> usize {
-        self.permit.room(clock::raw().0)
+    /// Bytes that the permit allows now, if they are `min` or more. Otherwise this rests for a moment,
+    /// which counts as paced since `now`.
+    pub(super) fn room_or_rest(&self, min: usize, course: &mut Course, now: Span) -> Option<usize> {
+        let room = self.permit.room(clock::raw().0);
+        if room >= min {
+            return Some(room);
+        }
+        clock::nap(BUDGET_REST.to_duration());
+        course.paced_since(now);
+        None
     }
 
     /// Deducts bytes that were sent, or read from a stream, from the permit.

@@ -4,14 +4,14 @@ use std::io::{self, ErrorKind};
 use std::net::TcpStream;
 use std::os::fd::AsFd;
 
-use neph_model::Span;
+use neph_model::{Permit, Span};
 use neph_sys::bulk;
 use neph_sys::clock;
 use neph_sys::ppoll::{self, Awaited};
 use neph_wire::throughput::ReceivedInterval;
 
 use super::course::{CompletedInterval, Course};
-use super::run::{BUDGET_REST, MIN_ROOM, Run, TICK};
+use super::run::{Run, TICK};
 
 /// Bytes per read.
 const CHUNK: usize = 1 << 20;
@@ -38,12 +38,10 @@ pub(super) fn receive(stream: &TcpStream, id: u16, run: Run<'_>) -> io::Result<(
         if run.read_pause > Span::ZERO {
             clock::nap(run.read_pause.to_duration());
         }
-        let room = run.room().min(buffer.len());
-        if room < MIN_ROOM {
-            clock::nap(BUDGET_REST.to_duration());
-            course.paced_since(now);
+        let Some(room) = run.room_or_rest(Permit::MIN_ROOM, &mut course, now) else {
             continue;
-        }
+        };
+        let room = room.min(buffer.len());
         match bulk::discard(stream.as_fd(), &mut buffer[..room]) {
             Ok(0) => break Ok(()),
             Ok(count) => {

@@ -8,7 +8,7 @@ use std::net::TcpStream;
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-use neph_model::{BitRate, Span};
+use neph_model::{BitRate, Permit, Span};
 use neph_sys::clock::{self, Spin};
 use neph_sys::ppoll::{self, Awaited};
 use neph_sys::tcp;
@@ -16,7 +16,7 @@ use neph_wire::throughput::SentInterval;
 
 use super::counters::{Counters, difference};
 use super::course::{CompletedInterval, Course};
-use super::run::{BUDGET_REST, MIN_ROOM, Run, TICK};
+use super::run::{Run, TICK};
 use crate::pace::Pace;
 
 /// Bytes per write.
@@ -54,7 +54,7 @@ fn pattern(rate: Option<BitRate>) -> Vec<u8> {
             / 8_000_000_000;
         usize::try_from(bytes)
             .unwrap_or(CHUNK)
-            .clamp(MIN_ROOM, CHUNK)
+            .clamp(Permit::MIN_ROOM, CHUNK)
     };
     let mut state = 0x2545_f491_4f6c_dd1d_u64;
     let mut bytes = Vec::with_capacity(CHUNK);
@@ -98,12 +98,11 @@ impl Sender<'_> {
                 self.course.paced_since(now);
                 continue;
             }
-            let room = self.run.room().min(self.buffer.len());
-            if room < MIN_ROOM {
-                clock::nap(BUDGET_REST.to_duration());
-                self.course.paced_since(now);
-                continue;
-            }
+            let room = self
+                .run
+                .room_or_rest(Permit::MIN_ROOM, &mut self.course, now);
+            let Some(room) = room else { continue };
+            let room = room.min(self.buffer.len());
             match self.stream.write(&self.buffer[..room]) {
                 Ok(count) => {
                     self.sent += count as u64;

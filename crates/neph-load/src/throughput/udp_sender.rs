@@ -11,7 +11,7 @@ use neph_sys::{bulk, sched};
 use neph_wire::throughput::{Content, Header, SentInterval};
 
 use super::course::{CompletedInterval, Course};
-use super::run::{BUDGET_REST, Run, TICK};
+use super::run::{Run, TICK};
 use crate::pace::Pace;
 
 /// A rate-limited sender sends the datagrams of this time at once, at least one. Bursts of a whole
@@ -115,9 +115,9 @@ impl Sender<'_> {
                 self.course.paced_since(now);
                 continue;
             }
-            if self.run.room() < self.burst * self.size {
-                clock::nap(BUDGET_REST.to_duration());
-                self.course.paced_since(now);
+            let burst_bytes = self.burst * self.size;
+            let room = self.run.room_or_rest(burst_bytes, &mut self.course, now);
+            if room.is_none() {
                 continue;
             }
             self.send_burst(now, until)?;

@@ -12,8 +12,6 @@ use neph_sys::tcp::{self, TcpStats};
 /// Bytes per read.
 const CHUNK: usize = 256 << 10;
 
-/// Minimum room of a permit for a write in bytes.
-const MIN_ROOM: usize = 1448;
 /// Time before the next attempt when a permit is exhausted.
 const BUDGET_REST: Span = Span::from_millis(1);
 
@@ -156,7 +154,7 @@ impl Driver {
     fn write(&self, stream: &mut TcpStream, bytes: &[u8]) -> io::Result<Option<usize>> {
         let room = self.permit.room(clock::raw().0).min(bytes.len());
         // Waits for more room, so that no tiny parts are sent.
-        if room < bytes.len().min(MIN_ROOM) {
+        if room < bytes.len().min(Permit::MIN_ROOM) {
             return Ok(None);
         }
         let count = stream.write(&bytes[..room])?;

@@ -1,6 +1,7 @@
 //! The lines below the table of a terminal that explain its marks. Draws none of them.
 
 use neph_analysis::PlotSettings;
+use neph_stats::quantile_needs;
 
 /// What the table shows that needs an explanation.
 pub(super) struct Shown {
@@ -21,7 +22,9 @@ impl Shown {
             )
         });
         let missing = self.is_percentile_missing.then(|| {
-            "'-': too few messages for this percentile (p50 needs 6, p99 needs 299).".to_owned()
+            let needs = |p| quantile_needs(p).unwrap_or(usize::MAX);
+            let (p50, p99) = (needs(0.5), needs(0.99));
+            format!("'-': too few messages for this percentile (p50 needs {p50}, p99 needs {p99}).")
         });
         bars.into_iter()
             .chain(missing)

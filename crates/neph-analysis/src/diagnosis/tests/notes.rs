@@ -37,7 +37,7 @@ fn a_machine_that_delays_a_few_messages_is_noted_and_one_that_moves_a_quantile_i
             .text
             .contains("no root cause, because the difference is below");
         assert!(
-            is_reported && !note.text.contains("uncertainty"),
+            is_reported && !note.text.contains("change"),
             "{}",
             note.text
         );
