@@ -19,7 +19,8 @@ use neph_model::{AgentName, Order, OrderId, Span, Update, Wall};
 
 use crate::inbox::{Inbox, InboxError, SentOrder};
 pub(crate) use out::latest;
-use out::{OrderMessageContext, Out, Stage, fits, has_experiments};
+pub(crate) use out::Out;
+use out::{OrderMessageContext, Stage, fits, has_experiments};
 use updates::completed_updates;
 
 /// Time for an agent to end a cancelled order, including a reconnection.
@@ -78,10 +79,10 @@ impl Dispatcher {
     }
 
     /// Orders whose result is not stored.
-    pub(crate) fn open_orders(&self) -> impl Iterator<Item = (OrderId, &Order)> {
+    pub(crate) fn open_orders(&self) -> impl Iterator<Item = (OrderId, &Out)> {
         let open = self.out.iter();
         let open = open.filter(|(_, out)| !matches!(out.stage, Stage::Stored));
-        open.map(|(id, out)| (*id, &out.order))
+        open.map(|(id, out)| (*id, out))
     }
 
     /// Whether an agent does not know yet that its result is stored.

@@ -123,11 +123,12 @@ impl<B: Bus> AgentsExecutor<B> {
     /// Submits a share of an order.
     fn share(&mut self, site: Option<&str>, order: Order, places: Vec<usize>) -> Share {
         let agent = self.sites.agent_at(site);
-        let submitted = agent.and_then(|agent| {
-            let submitted = self.dispatcher.submit(agent, order);
-            submitted.map_err(|error| OrderFailed::new("keep an order", error))
+        let submit = |agent| self.dispatcher.submit(agent, order);
+        let submitted = agent.clone().and_then(|agent| {
+            submit(agent).map_err(|error| OrderFailed::new("keep an order", error))
         });
         Share {
+            agent: agent.ok(),
             id: submitted.as_ref().ok().copied(),
             places,
             prepared: None,
@@ -272,11 +273,8 @@ impl<B: Bus> AgentsExecutor<B> {
         for share in &running.shares {
             let Some(id) = share.id else { continue };
             self.of_share.remove(&id);
-            let of_share = share
-                .places
-                .iter()
-                .filter_map(|index| running.experiments.get(*index));
-            let experiments: BTreeSet<ExperimentId> = of_share.copied().collect();
+            let experiment = |index: &usize| running.experiments.get(*index).copied();
+            let experiments: BTreeSet<_> = share.places.iter().filter_map(experiment).collect();
             if experiments.is_empty() {
                 self.dispatcher.stored(id)?;
             } else {

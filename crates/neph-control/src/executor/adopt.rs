@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use neph_model::{CampaignId, ExecutorLost, ExperimentId, Order, OrderId, Ticket};
+use neph_model::{AgentName, CampaignId, ExecutorLost, ExperimentId, Order, OrderId, Ticket};
 
 use super::AgentsExecutor;
 use super::shares::{Running, Share};
@@ -23,12 +23,12 @@ impl<B: Bus> AgentsExecutor<B> {
             .chain(self.unstored.keys().copied())
             .collect();
         let open = self.dispatcher.open_orders();
-        let left: Vec<(OrderId, Order)> = open
+        let left: Vec<(OrderId, AgentName, Order)> = open
             .filter(|(id, _)| !known.contains(id))
-            .map(|(id, order)| (id, order.clone()))
+            .map(|(id, out)| (id, out.agent.clone(), out.order.clone()))
             .collect();
         let mut adopted = Vec::new();
-        for (id, order) in left {
+        for (id, agent, order) in left {
             let Order::Experiments(orders) = &order else {
                 // It is repeated with its block.
                 self.dispatcher.cancel(id);
@@ -49,6 +49,7 @@ impl<B: Bus> AgentsExecutor<B> {
                 .map(|order| order.scenario.target.first().cloned());
             let targets = targets.collect();
             let share = Share {
+                agent: Some(agent),
                 id: Some(id),
                 places: (0..experiments.len()).collect(),
                 prepared: None,
