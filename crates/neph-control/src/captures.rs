@@ -106,7 +106,7 @@ struct OpenCapture {
 /// Why there is no capture, as a sentence.
 fn failure_text(reason: &OrderFailed) -> String {
     if reason.operation == REFUSED {
-        format!("the agent refuses: {}", reason.reason)
+        reason.reason.clone()
     } else {
         reason.to_string()
     }

@@ -18,8 +18,8 @@ use neph_agent::remote::{
 use neph_model::{AgentName, Order, OrderId, Span, Update, Wall};
 
 use crate::inbox::{Inbox, InboxError, SentOrder};
-pub(crate) use out::latest_lease_end;
-use out::{OrderMessageContext, Out, Stage, has_experiments, is_result_of};
+pub(crate) use out::{Out, latest_lease_end};
+use out::{OrderMessageContext, Stage, has_experiments, is_result_of};
 use updates::completed_updates;
 
 /// Time for an agent to end a cancelled order, including a reconnection.
@@ -78,10 +78,10 @@ impl Dispatcher {
     }
 
     /// Orders whose result is not stored.
-    pub(crate) fn open_orders(&self) -> impl Iterator<Item = (OrderId, &Order)> {
+    pub(crate) fn open_orders(&self) -> impl Iterator<Item = (OrderId, &Out)> {
         let open = self.out.iter();
         let open = open.filter(|(_, out)| !matches!(out.stage, Stage::Stored));
-        open.map(|(id, out)| (*id, &out.order))
+        open.map(|(id, out)| (*id, out))
     }
 
     /// Whether an agent does not know yet that its result is stored.

@@ -128,11 +128,12 @@ impl<B: Bus> AgentsExecutor<B> {
         experiment_indices: Vec<usize>,
     ) -> AgentPart {
         let agent = self.sites.agent_at(site);
-        let submitted = agent.and_then(|agent| {
-            let submitted = self.dispatcher.submit(agent, order);
-            submitted.map_err(|error| OrderFailed::new("keep an order", error))
+        let submit = |agent| self.dispatcher.submit(agent, order);
+        let submitted = agent.clone().and_then(|agent| {
+            submit(agent).map_err(|error| OrderFailed::new("keep an order", error))
         });
         AgentPart {
+            agent: agent.ok(),
             id: submitted.as_ref().ok().copied(),
             experiment_indices,
             prepared: None,
@@ -287,11 +288,12 @@ impl<B: Bus> AgentsExecutor<B> {
         for part in &running.parts {
             let Some(id) = part.id else { continue };
             self.ticket_by_part.remove(&id);
-            let part_experiments = part
+            let experiment = |index: &usize| running.experiments.get(*index).copied();
+            let experiments: BTreeSet<_> = part
                 .experiment_indices
                 .iter()
-                .filter_map(|index| running.experiments.get(*index));
-            let experiments: BTreeSet<ExperimentId> = part_experiments.copied().collect();
+                .filter_map(experiment)
+                .collect();
             if experiments.is_empty() {
                 self.dispatcher.mark_stored(id)?;
             } else {

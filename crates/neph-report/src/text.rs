@@ -237,8 +237,8 @@ fn header(columns: Columns, scale: Option<&Scale>, settings: &PlotSettings) -> S
     if let Some(scale) = scale {
         let low = millis(scale.low);
         let high = millis(scale.high);
-        let gap = columns.room.saturating_sub(low.width() + 1);
-        out.push_str(&format!("  {low} {high:>gap$}"));
+        let line = columns.room.saturating_sub(low.width() + high.width() + 2);
+        out.push_str(&format!("  {low} {} {high}", "─".repeat(line)));
     }
     out.push('\n');
     out

@@ -51,8 +51,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE", requires = "cert")]
     pub(crate) key: Option<PathBuf>,
     /// Additional host name or address in the certificate that --tls creates; clients can see it;
-    /// repeatable. The certificate always has the address of --listen, or localhost if that is all
-    /// addresses
+    /// repeatable. The certificate always has the address of --listen (localhost, if neph listens at all
+    /// addresses)
     #[arg(long, value_name = "NAME", value_parser = value::certificate_name, requires = "tls", conflicts_with = "cert")]
     pub(crate) tls_name: Vec<String>,
     /// Offer only this TLS version [default: 1.2 and 1.3]

@@ -96,7 +96,7 @@ fn lost(data: &CampaignData, outcomes: &[MessageOutcomes]) -> Option<String> {
             "messages were lost"
         };
         return Some(format!(
-            "0 of {} {which}: the loss rate of single messages is below {} (95 % confidence). Losses that come in rare bursts can be more frequent.",
+            "0 of {} {which}: the loss rate of single messages is below {} (95 % confidence). This bound does not hold for losses that come in bursts.",
             count(total),
             percent(limit)
         ));

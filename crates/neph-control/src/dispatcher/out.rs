@@ -72,9 +72,9 @@ pub(super) enum Stage {
 /// An order that is out.
 #[derive(Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
-pub(super) struct Out {
-    pub(super) agent: AgentName,
-    pub(super) order: Order,
+pub(crate) struct Out {
+    pub(crate) agent: AgentName,
+    pub(crate) order: Order,
     pub(super) stage: Stage,
     /// When its next message is due, since the dispatcher's start.
     pub(super) due: Span,

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use neph_model::{CampaignId, ExecutorLost, ExperimentId, Order, OrderId, Ticket};
+use neph_model::{AgentName, CampaignId, ExecutorLost, ExperimentId, Order, OrderId, Ticket};
 
 use super::AgentsExecutor;
 use super::order_parts::{AgentPart, RunningOrder};
@@ -23,12 +23,12 @@ impl<B: Bus> AgentsExecutor<B> {
             .chain(self.unstored.keys().copied())
             .collect();
         let open = self.dispatcher.open_orders();
-        let open_orders: Vec<(OrderId, Order)> = open
+        let open_orders: Vec<(OrderId, AgentName, Order)> = open
             .filter(|(id, _)| !known_ids.contains(id))
-            .map(|(id, order)| (id, order.clone()))
+            .map(|(id, out)| (id, out.agent.clone(), out.order.clone()))
             .collect();
         let mut adopted = Vec::new();
-        for (id, order) in open_orders {
+        for (id, agent, order) in open_orders {
             let Order::Experiments(orders) = &order else {
                 // It is repeated with its block.
                 self.dispatcher.cancel(id);
@@ -49,6 +49,7 @@ impl<B: Bus> AgentsExecutor<B> {
                 .map(|order| order.scenario.target.first().cloned());
             let targets = targets.collect();
             let part = AgentPart {
+                agent: Some(agent),
                 id: Some(id),
                 experiment_indices: (0..experiments.len()).collect(),
                 prepared: None,

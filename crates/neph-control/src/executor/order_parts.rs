@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use neph_agent::remote::REFUSED;
 use neph_model::{
     AgentName, Ending, ExperimentId, OrderFailed, OrderId, OrderResult, Prepared, Target, Update,
 };
@@ -11,6 +12,8 @@ use super::campaign_reflectors::LostReflector;
 /// The part of one agent.
 #[derive(Debug)]
 pub(super) struct AgentPart {
+    /// Absent if the plan names no agent for its site.
+    pub(super) agent: Option<AgentName>,
     pub(super) id: Option<OrderId>,
     /// Indices of its experiments in the order.
     pub(super) experiment_indices: Vec<usize>,
@@ -38,10 +41,23 @@ impl AgentPart {
     pub(super) fn apply_update(&mut self, update: Update) -> Option<Update> {
         match update {
             Update::Prepared(prepared) => self.prepared = Some(prepared),
-            Update::Done(result) => self.result = Some(result),
+            Update::Done(result) => {
+                self.result = Some(result.map_err(|why| self.named(why)));
+            }
             other => return Some(other),
         }
         None
+    }
+
+    /// The reason of a refusal with the agent that refuses: the user must know whose policy it is.
+    fn named(&self, why: OrderFailed) -> OrderFailed {
+        match &self.agent {
+            Some(agent) if why.operation == REFUSED => OrderFailed {
+                reason: format!("agent {agent} refuses: {}", why.reason),
+                ..why
+            },
+            _ => why,
+        }
     }
 }
 

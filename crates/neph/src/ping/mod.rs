@@ -85,11 +85,12 @@ pub(crate) struct Args {
     /// Measure for this time, such as 30s or 5min [default: until ctrl-C]
     #[arg(long, short = 'w', value_name = "TIME", value_parser = value::positive_span, conflicts_with = "count")]
     pub(crate) duration: Option<Span>,
-    /// Payload size of each request, such as 1KiB; udp:// sends at least 104 B, or 44 B without
-    /// reflector timestamps
+    /// Payload size of each request, such as 1KiB; udp:// sends 104 B or more, as the
+    /// reflector's timestamps need room; 44B: without these timestamps
     #[arg(long, short = 's', value_name = "SIZE", value_parser = value::size, default_value_t = REQUEST_SIZE)]
     pub(crate) request_size: ByteSize,
-    /// Payload size of each reply, if neph reflect is the target; at least 68 B over WebSocket and TCP
+    /// Payload size of each reply, if neph reflect is the target; over WebSocket and TCP it sends 68 B
+    /// or more
     #[arg(long, value_name = "SIZE", value_parser = value::size, default_value = "64")]
     pub(crate) response_size: ByteSize,
     /// Local source port of the messages [default: the kernel chooses]
@@ -133,8 +134,8 @@ pub(crate) struct Args {
     /// Follow up to 20 HTTP redirects before the first message, and measure the last target
     #[arg(long)]
     pub(crate) follow: bool,
-    /// If this host stalls for more than 1 s, send the overdue messages at once; otherwise they count
-    /// as not sent
+    /// If this host stalls for more than 1 s, send the overdue messages at once; without this option
+    /// they count as not sent
     #[arg(long)]
     pub(crate) catch_up: bool,
     /// Busy-wait for this time before each send, and around the expected reply. 0 saves CPU time, but

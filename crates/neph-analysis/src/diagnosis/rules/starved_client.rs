@@ -320,7 +320,7 @@ fn confidence(starved: &[&Scenario<'_>], ratio: f64) -> Confidence {
         (false, false) => Level::Possible,
     };
     let reason = format!(
-        "the change of the percentile is {ratio:.1} times the smallest that this rule reports; {flagged} of {} have a warning of a busy host",
+        "the change of the percentile is {ratio:.1} times the smallest change that this rule reports; {flagged} of {} have a warning of a busy host",
         plural(run_count, "experiment"),
     );
     Confidence::new(level, reason)

@@ -52,7 +52,7 @@ pub(in crate::metrics) static FLOWS_CHANGES: Definition = counter(
 pub(in crate::metrics) static FLOWS_WITHDRAWN: Definition = counter(
     "neph_flows_path_changes_withdrawn_total",
     &["site", "endpoint", "kind"],
-    "Path changes that later messages show to be none.",
+    "Path changes that were detected and withdrawn, because later messages disproved them.",
 );
 pub(in crate::metrics) static HOPS_DELAY: Definition = times(
     "neph_hops_delay_seconds",
