@@ -1,11 +1,12 @@
 //! The executor whose orders are carried out by remote agents.
 //!
-//! Owns the orders of a campaign and their shares, and joins the updates of several agents for one
+//! Owns the orders of a campaign and their parts, and joins the updates of several agents for one
 //! order.
 
 mod adopt;
 mod campaign_reflectors;
 mod order_parts;
+mod part_updates;
 mod sites;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -55,7 +56,7 @@ pub struct AgentsExecutor<B: Bus> {
     confirmation_wait: Span,
     next: Ticket,
     running: BTreeMap<Ticket, RunningOrder>,
-    /// Ticket of each share.
+    /// Ticket of each part.
     ticket_by_part: BTreeMap<OrderId, Ticket>,
     /// Reported experiments that are not stored yet, by the agent's order.
     unstored: BTreeMap<OrderId, BTreeSet<ExperimentId>>,
@@ -120,7 +121,7 @@ impl<B: Bus> AgentsExecutor<B> {
         ticket
     }
 
-    /// Submits a share of an order.
+    /// Submits a part of an order.
     fn submit_part(
         &mut self,
         site: Option<&str>,
@@ -243,64 +244,6 @@ impl<B: Bus> AgentsExecutor<B> {
                 tracing::debug!("{error}");
             }
         })
-    }
-
-    /// Processes an update of a share; returns the updates of its order.
-    fn process_part_update(
-        &mut self,
-        id: OrderId,
-        update: Update,
-    ) -> Result<Vec<(Ticket, Update)>, InboxError> {
-        let Some(ticket) = self.ticket_by_part.get(&id).copied() else {
-            return Ok(Vec::new());
-        };
-        let Some(running) = self.running.get_mut(&ticket) else {
-            return Ok(Vec::new());
-        };
-        let mut updates = Vec::new();
-        let mut parts = running.parts.iter_mut();
-        if let Some(part) = parts.find(|part| part.id == Some(id)) {
-            // Progress of one share has no meaning before all are prepared.
-            let is_early = matches!(update, Update::Progress(_))
-                && !running.is_prepared
-                && !running.experiments.is_empty();
-            running
-                .pending
-                .extend(part.apply_update(update).filter(|_| !is_early));
-        }
-        if let Some(prepared) = running.take_prepared() {
-            updates.push((ticket, Update::Prepared(prepared)));
-        }
-        if running.is_prepared || running.experiments.is_empty() {
-            updates.extend(running.pending.drain(..).map(|update| (ticket, update)));
-        }
-        if let Some(result) = running.take_result() {
-            updates.push((ticket, Update::Done(result)));
-            if let Some(running) = self.running.remove(&ticket) {
-                self.await_storage(&running)?;
-            }
-        }
-        Ok(updates)
-    }
-
-    /// Keeps results of experiments until they are stored; other results are already complete.
-    fn await_storage(&mut self, running: &RunningOrder) -> Result<(), InboxError> {
-        for part in &running.parts {
-            let Some(id) = part.id else { continue };
-            self.ticket_by_part.remove(&id);
-            let experiment = |index: &usize| running.experiments.get(*index).copied();
-            let experiments: BTreeSet<_> = part
-                .experiment_indices
-                .iter()
-                .filter_map(experiment)
-                .collect();
-            if experiments.is_empty() {
-                self.dispatcher.mark_stored(id)?;
-            } else {
-                self.unstored.insert(id, experiments);
-            }
-        }
-        Ok(())
     }
 }
 
