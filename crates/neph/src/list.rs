@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 
 use clap::Args as ClapArgs;
+use neph_campaign::plan;
 use neph_campaign::retention::Merged;
 use neph_documents::Format;
 use neph_documents::rows::{self, Row};
@@ -13,6 +14,7 @@ use neph_model::{
     UtcOffset,
 };
 use neph_store::Store;
+use neph_text::Source;
 
 use crate::exit::{Failure, Outcome};
 use crate::when::{Zone, utc};
@@ -105,10 +107,19 @@ pub(crate) fn campaign_status(
         if campaign.plan_text.is_empty() {
             format!("neph report {}{option} --everything", campaign.id)
         } else {
-            format!("neph resume {}{option}", campaign.id)
+            let control = control_of(&campaign.plan_text);
+            format!("neph resume {}{option}{control}", campaign.id)
         }
     });
     Ok((status.name(), way_on))
+}
+
+/// The option that names the controller, if agents carry the plan out. The store does not have its folder.
+fn control_of(plan_text: &str) -> &'static str {
+    match plan::parse(&Source::new("plan", plan_text)) {
+        Ok(plan) if !plan.agents.is_empty() => " --control FOLDER",
+        _ => "",
+    }
 }
 
 /// The number of stored messages of these experiments, with any outcome.

@@ -13,7 +13,7 @@ use std::ops::RangeInclusive;
 
 use neph_model::{
     AllowedTargets, BitRate, Budgets, ByteSize, CaptureOrder, ExperimentOrder, LoadWork, Measure,
-    Order, Permit, ReflectorCaps, ReflectorIdentity, SecretSource, Span, ThroughputTool, Traffic,
+    Order, Permit, ReflectorCaps, ReflectorIdentity, SecretSource, Span, ThroughputTool,
     Wall,
 };
 
@@ -34,7 +34,7 @@ const MAX_KEPT: u32 = 256;
 pub const LARGEST_CAPTURE: ByteSize = ByteSize(500_000_000);
 /// The longest capture: an hour, and what it takes to end it.
 pub const LONGEST_CAPTURE: Span = Span::from_secs(3_610);
-const UNLIMITED: &str = "as fast as the path takes it";
+const UNLIMITED: &str = "an unlimited rate";
 
 /// What an agent may do.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -96,62 +96,27 @@ impl Policy {
     }
 
     fn judge_traffic(&self, order: &Order, permit: &Permit) -> Result<(), Refusal> {
-        let Traffic {
-            messages,
-            bits,
-            bytes,
-        } = order.traffic();
-        let refused = |requested: String, most: String| Err(Refusal::Rate { requested, most });
-        if let Some(budget) = self.budgets.messages
-            && messages > f64::from(budget)
-        {
-            return refused(format!("{messages:.0} messages a second"), budget.to_string());
-        }
-        if let (Some(budget), Order::Experiments(orders)) = (self.budgets.messages, order)
-            && orders.iter().any(asks_in_turn)
-        {
-            let requested = "requests as fast as replies come".to_owned();
-            return refused(requested, format!("{budget} messages a second"));
+        let traffic = order.traffic();
+        if let Some(budget) = self.budgets.messages {
+            judge_messages(order, traffic.messages, budget)?;
         }
         if let Some(budget) = self.budgets.rate {
-            #[expect(clippy::cast_precision_loss, reason = "compared with a rate of floats")]
-            if bits > budget.bits_per_second() as f64 {
-                return refused(format!("{bits:.0} bit/s"), budget.to_string());
-            }
-            match order {
-                // It would measure the budget and not the path.
-                Order::Throughput(_) => {
-                    return refused(UNLIMITED.to_owned(), budget.to_string());
-                }
-                Order::Experiments(orders) if orders.iter().any(is_without_rate) => {
-                    return refused(UNLIMITED.to_owned(), budget.to_string());
-                }
-                Order::Reflector(_) if is_unmetered(order) => return Err(Refusal::Unmetered),
-                Order::Load(order) => {
-                    let requested = rate_of(&order.work);
-                    if requested.is_none_or(|requested| requested > budget.bits_per_second()) {
-                        let requested = requested
-                            .map_or_else(|| UNLIMITED.to_owned(), |rate| format!("{rate} bit/s"));
-                        return refused(requested, budget.to_string());
-                    }
-                }
-                _ => {}
-            }
+            judge_rate(order, traffic.bits, budget)?;
         }
-        let left = self
-            .budgets
-            .day_bytes
-            .map(|budget| budget.saturating_sub(permit.spent_today()));
-        if left.is_some() && is_unmetered(order) {
+        let Some(budget) = self.budgets.day_bytes else {
+            return Ok(());
+        };
+        if is_unmetered(order) {
             return Err(Refusal::Unmetered);
         }
-        match left {
-            Some(left) if bytes > left || left == 0 => Err(Refusal::Bytes {
-                requested: bytes,
+        let left = budget.saturating_sub(permit.spent_today());
+        if traffic.bytes > left || left == 0 {
+            return Err(Refusal::Bytes {
+                requested: traffic.bytes,
                 left,
-            }),
-            _ => Ok(()),
+            });
         }
+        Ok(())
     }
 
     fn judge_files(&self, order: &ExperimentOrder) -> Result<(), Refusal> {
@@ -160,7 +125,7 @@ impl Policy {
         if largest > LARGEST {
             let requested = format!("messages of {largest}");
             let most = LARGEST.to_string();
-            return Err(Refusal::Rate { requested, most });
+            return Err(Refusal::Rate { requested, most, key: None });
         }
         let parameters = &order.scenario.parameters;
         let files = [parameters.key_file(), parameters.ca_file()];
@@ -191,7 +156,7 @@ impl Policy {
         if !is_modest(&order.spec.caps) {
             let requested = "higher caps than the defaults of neph reflect".to_owned();
             let most = "the default caps".to_owned();
-            return Err(Refusal::Rate { requested, most });
+            return Err(Refusal::Rate { requested, most, key: None });
         }
         if let Some(ReflectorIdentity::Files { certificate, key }) = &order.spec.identity {
             self.judge_file(&certificate.to_string_lossy())?;
@@ -205,9 +170,53 @@ impl Policy {
     }
 }
 
+/// `messages` is the number of messages a second that the order sends.
+fn judge_messages(order: &Order, messages: f64, budget: u32) -> Result<(), Refusal> {
+    let is_endless = match order {
+        Order::Experiments(orders) => orders.iter().any(asks_in_turn),
+        _ => false,
+    };
+    let requested = match is_endless {
+        _ if messages > f64::from(budget) => format!("{messages:.0} messages a second"),
+        true => "requests as fast as replies come".to_owned(),
+        false => return Ok(()),
+    };
+    Err(Refusal::Rate {
+        requested,
+        most: budget.to_string(),
+        key: Some("budget.messages_per_second"),
+    })
+}
+
+/// `bits` is the number of bits a second that the order sends, as far as it has a limit.
+fn judge_rate(order: &Order, bits: f64, budget: BitRate) -> Result<(), Refusal> {
+    let bits_per_second = budget.bits_per_second();
+    let requested = match order {
+        #[expect(clippy::cast_precision_loss, reason = "compared with a rate of floats")]
+        _ if bits > bits_per_second as f64 => format!("{bits:.0} bit/s"),
+        // It would measure the budget and not the path.
+        Order::Throughput(_) => UNLIMITED.to_owned(),
+        Order::Experiments(orders) if orders.iter().any(is_without_rate) => UNLIMITED.to_owned(),
+        Order::Reflector(_) if is_unmetered(order) => return Err(Refusal::Unmetered),
+        Order::Load(order) => match rate_of(&order.work) {
+            Some(rate) if rate <= bits_per_second => return Ok(()),
+            Some(rate) => format!("{rate} bit/s"),
+            None => UNLIMITED.to_owned(),
+        },
+        _ => return Ok(()),
+    };
+    Err(Refusal::Rate {
+        requested,
+        most: budget.to_string(),
+        key: Some("budget.rate"),
+    })
+}
+
 /// Whether a capture is of headers, and ends by itself.
 fn judge_capture(order: &CaptureOrder) -> Result<(), Refusal> {
-    let refused = |requested: String, most: String| Err(Refusal::Rate { requested, most });
+    let refused = |requested: String, most: String| {
+        Err(Refusal::Rate { requested, most, key: None })
+    };
     if order.snaplen > MAX_KEPT {
         let requested = format!("{} bytes of each packet", order.snaplen);
         return refused(requested, MAX_KEPT.to_string());

@@ -32,12 +32,14 @@ pub enum Refusal {
     )]
     Kind(&'static str),
     /// More messages or bytes a second than are allowed.
-    #[error("it sends {requested}, and this agent's policy allows {most}")]
+    #[error("it asks for {requested}, {}", rate_text(most, *key))]
     Rate {
-        /// What it sends.
+        /// What it asks for.
         requested: String,
         /// The most.
         most: String,
+        /// The key of `agent.toml` that limits it; absent if no key does.
+        key: Option<&'static str>,
     },
     /// More bytes than are left of today's.
     #[error("{}", bytes_text(*requested, *left))]
@@ -54,7 +56,10 @@ pub enum Refusal {
     )]
     Unmetered,
     /// It lasts too long.
-    #[error("it can last {requested}, and this agent's policy allows {most}")]
+    #[error(
+        "it can last {requested}, and this agent's policy allows {most}; shorten it, or raise longest in its \
+         agent.toml, and restart the agent"
+    )]
     Length {
         /// The longest that it lasts.
         requested: Span,
@@ -75,6 +80,16 @@ pub enum Refusal {
     /// It names a site, a load at sites or a season of a lab.
     #[error("it needs a lab, and this agent is at one host")]
     Lab,
+}
+
+fn rate_text(most: &str, key: Option<&str>) -> String {
+    match key {
+        Some(key) => format!(
+            "and {key} of this agent's policy allows {most}; request less, or raise it in its agent.toml, \
+             and restart the agent"
+        ),
+        None => format!("and an agent allows {most}; request less"),
+    }
 }
 
 fn bytes_text(requested: u64, left: u64) -> String {

@@ -63,13 +63,14 @@ fn ports(site: &AgentSite) -> impl Iterator<Item = u16> + '_ {
     site.reflector.iter().flat_map(ReflectorSpec::ports)
 }
 
-/// A site at the same address that uses a port of this one, and the port. Only one of the servers
-/// could start there, and both sites would measure it.
-fn same_port<'a>(site: &AgentSite, sites: &'a [AgentSite]) -> Option<(&'a AgentSite, u16)> {
+/// The first site at the same address that uses ports of this one, and these ports. Only one of the
+/// servers could start there, and both sites would measure it.
+fn same_ports<'a>(site: &AgentSite, sites: &'a [AgentSite]) -> Option<(&'a AgentSite, Vec<u16>)> {
     let is_there = |other: &&AgentSite| other.address.is_some() && other.address == site.address;
     sites.iter().filter(is_there).find_map(|other| {
-        let port = ports(site).find(|port| ports(other).any(|used| used == *port))?;
-        Some((other, port))
+        let is_used = |port: &u16| ports(other).any(|used| used == *port);
+        let shared: Vec<u16> = ports(site).filter(is_used).collect();
+        (!shared.is_empty()).then_some((other, shared))
     })
 }
 
@@ -95,10 +96,14 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Vec<AgentSite> {
                 address: address.map(|address| address.value),
                 reflector,
             };
-            if let Some((other, port)) = same_port(&site, &sites) {
+            if let Some((other, shared)) = same_ports(&site, &sites) {
                 let names = format!("'{}' and '{}'", other.name.value, site.name.value);
-                let message =
-                    format!("sites {names} have one address and both use its port {port}");
+                let noun = if shared.len() == 1 { "port" } else { "ports" };
+                let shared: Vec<String> = shared.iter().map(u16::to_string).collect();
+                let message = format!(
+                    "sites {names} have one address and both use its {noun} {}",
+                    shared.join(" and ")
+                );
                 let remedy =
                     "give one of them other ports: --listen, --throughput=PORT, --media=PORT";
                 table.fault(site.name.span.clone(), message, remedy);
@@ -195,14 +200,16 @@ mod tests {
             "[\"--listen\", \"[::]:8601\", \"--throughput\"]",
         );
         assert!(parse(&Source::new("p.toml", shared.as_str())).is_ok());
-        for (from, to, port) in [
-            ("8601", "8600", "8600"),
-            ("[::]:8600\"", "[::]:8600\", \"--media=7420\"", "7420"),
+        let with_media = shared.replace("[::]:8600\"", "[::]:8600\", \"--media=7420\"");
+        for (plan, ports) in [
+            (shared.replace("8601", "8600"), "port 8600"),
+            (with_media.clone(), "port 7420"),
+            (with_media.replace("8601", "8600"), "ports 8600 and 7420"),
         ] {
-            let problems = parse(&Source::new("p.toml", shared.replace(from, to)));
+            let problems = parse(&Source::new("p.toml", plan));
             let text = format!("{:?}", problems.expect_err("one port for two servers"));
             let part =
-                format!("sites 'ams' and 'lju' have one address and both use its port {port}");
+                format!("sites 'ams' and 'lju' have one address and both use its {ports}");
             assert!(text.contains(&part), "{text}");
         }
     }

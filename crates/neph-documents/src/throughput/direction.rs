@@ -21,8 +21,8 @@ pub struct DirectionDocument {
     pub sent_bit_s: BitRate,
     /// Rate of the payload received.
     pub goodput_bit_s: BitRate,
-    /// What limited the rate: `sender`, `receiver`, `path`, `receive_window`, `target_rate` or
-    /// `unknown`.
+    /// What limited the rate: `sender`, `receiver`, `path`, `receive_window`, `target_rate`,
+    /// `policy` or `unknown`.
     pub limit: &'static str,
     /// The limit and its evidence, in one sentence.
     pub limit_text: String,
@@ -53,6 +53,8 @@ pub struct UsageDocument {
     pub waited_percent: f64,
     /// Share of the time that the stream threads waited because of the target rate.
     pub paced_percent: f64,
+    /// Share of the time that the stream threads waited because of the policy of the end's agent.
+    pub policy_percent: f64,
     /// CPU time of the end's process.
     pub process_cpu_ns: Span,
     /// CPU time of the end's process per 10^9 bytes received; null if nothing was received.
@@ -180,6 +182,7 @@ impl UsageDocument {
             core_steal_percent: usage.core_steal.map(percent),
             waited_percent: percent(usage.waited),
             paced_percent: percent(usage.paced),
+            policy_percent: percent(usage.policy),
             process_cpu_ns: usage.process,
             cpu_seconds_per_gigabyte: (received > 0).then(|| per_gigabyte(received)),
             rcvbuf_errors: usage.rcvbuf_errors,

@@ -21,8 +21,10 @@ pub(super) struct CompletedInterval {
     pub(super) cpu_ns: u64,
     /// Time spent waiting for the socket, nanoseconds.
     pub(super) waited_ns: u64,
-    /// Time spent waiting for the rate, nanoseconds.
+    /// Time spent waiting for the requested rate, nanoseconds.
     pub(super) paced_ns: u64,
+    /// Time spent waiting for the rate of the policy, nanoseconds.
+    pub(super) policy_ns: u64,
     /// The most frequent core.
     pub(super) core: Option<u32>,
 }
@@ -36,6 +38,7 @@ pub(super) struct Course {
     cpu_before: i64,
     waited_time: Span,
     paced: Span,
+    policy_wait: Span,
     cores: BTreeMap<u32, u32>,
 }
 
@@ -49,6 +52,7 @@ impl Course {
             cpu_before: clock::thread_cpu(),
             waited_time: Span::ZERO,
             paced: Span::ZERO,
+            policy_wait: Span::ZERO,
             cores: BTreeMap::new(),
         }
     }
@@ -75,10 +79,16 @@ impl Course {
         self.look();
     }
 
-    /// Adds the time since `since` as waiting for the rate.
+    /// Adds the time since `since` as waiting for the requested rate.
     pub(super) fn paced_since(&mut self, since: Span) {
         let paced = self.elapsed() - since;
         self.paced += paced;
+        self.look();
+    }
+
+    /// Adds the time since `since` as waiting for the rate of the policy.
+    pub(super) fn held_by_policy_since(&mut self, since: Span) {
+        self.policy_wait += self.elapsed() - since;
         self.look();
     }
 
@@ -102,6 +112,7 @@ impl Course {
             cpu_ns: positive(Span::from_nanos(cpu - self.cpu_before)),
             waited_ns: positive(std::mem::take(&mut self.waited_time)),
             paced_ns: positive(std::mem::take(&mut self.paced)),
+            policy_ns: positive(std::mem::take(&mut self.policy_wait)),
             core: core.map(|(core, _)| core),
         };
         self.cpu_before = cpu;

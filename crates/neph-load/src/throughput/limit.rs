@@ -40,6 +40,8 @@ pub enum LimitKind {
     ReceiveWindow,
     /// The requested rate.
     TargetRate,
+    /// The rate that the policy of an end's agent allows.
+    Policy,
     /// No counter shows it.
     Unknown,
 }
@@ -62,6 +64,7 @@ impl LimitKind {
             Self::Path => "The path is the limit",
             Self::ReceiveWindow => "The receive window is the limit",
             Self::TargetRate => "The requested rate is the limit",
+            Self::Policy => "The policy of an agent is the limit",
             Self::Unknown => "The limit is not known",
         }
     }
@@ -74,6 +77,7 @@ impl LimitKind {
             Self::Path => "path",
             Self::ReceiveWindow => "receive_window",
             Self::TargetRate => "target_rate",
+            Self::Policy => "policy",
             Self::Unknown => "unknown",
         }
     }
@@ -91,11 +95,13 @@ pub(super) fn find_limit(totals: &Totals) -> Limit {
     if totals.sent_bytes == 0 {
         return limit(LimitKind::Unknown, "nothing was sent");
     }
-    let known_limit = requested_limit(totals).or_else(|| match (&totals.tcp, &totals.udp) {
-        (Some(tcp), _) => of_tcp(totals, tcp),
-        (None, Some(udp)) => Some(of_udp(totals, udp)),
-        (None, None) => None,
-    });
+    let known_limit = requested_limit(totals)
+        .or_else(|| policy_limit(totals))
+        .or_else(|| match (&totals.tcp, &totals.udp) {
+            (Some(tcp), _) => of_tcp(totals, tcp),
+            (None, Some(udp)) => Some(of_udp(totals, udp)),
+            (None, None) => None,
+        });
     known_limit.unwrap_or_else(|| {
         let (sender, receiver) = (work(&totals.sender), work(&totals.receiver));
         let evidence = format!("the sender's {sender}; the receiver's {receiver}");
@@ -114,6 +120,21 @@ fn requested_limit(totals: &Totals) -> Option<Limit> {
             evidence.push_str(&format!(" ({} of datagrams lost)", percent(udp.loss())));
         }
         limit(LimitKind::TargetRate, &evidence)
+    })
+}
+
+/// An end waited because its agent's policy allows no higher rate.
+fn policy_limit(totals: &Totals) -> Option<Limit> {
+    let ends = [("sender", &totals.sender), ("receiver", &totals.receiver)];
+    let (end, usage) = ends
+        .into_iter()
+        .max_by(|(_, usage), (_, other)| usage.policy.total_cmp(&other.policy))?;
+    (usage.policy >= MIN_WAIT_SHARE).then(|| {
+        let evidence = format!(
+            "budget.rate in the agent.toml of the {end} held it back {} of the time",
+            percent(usage.policy)
+        );
+        limit(LimitKind::Policy, &evidence)
     })
 }
 

@@ -71,6 +71,30 @@ fn cases_of_a_rate() -> Vec<Case> {
     ]
 }
 
+/// The rate of a policy has precedence over what it causes: a closed window, a thread that waits.
+fn cases_of_a_policy() -> Vec<Case> {
+    vec![
+        (
+            tcp(|totals, tcp| {
+                totals.receiver.policy = 0.91;
+                tcp.rwnd_limited = 0.9;
+            }),
+            LimitKind::Policy,
+            "budget.rate in the agent.toml of the receiver held it back 91 % of the time",
+        ),
+        (
+            udp(|totals, _| totals.sender.policy = 0.8),
+            LimitKind::Policy,
+            "agent.toml of the sender held it back 80 %",
+        ),
+        (
+            tcp(|totals, _| totals.sender.policy = 0.05),
+            LimitKind::Path,
+            "waited 70 % of the time",
+        ),
+    ]
+}
+
 /// Windows, and ends that are short of CPU.
 fn cases_of_tcp() -> Vec<Case> {
     vec![
@@ -209,6 +233,7 @@ fn cases_of_udp() -> Vec<Case> {
 fn the_limiting_factor_follows_from_the_counters() {
     let cases = [
         cases_of_a_rate(),
+        cases_of_a_policy(),
         cases_of_tcp(),
         cases_of_a_path(),
         cases_of_udp(),

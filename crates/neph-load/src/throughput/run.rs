@@ -27,14 +27,14 @@ pub(super) struct Run<'a> {
 
 impl Run<'_> {
     /// Bytes that the permit allows now, if they are `min` or more. Otherwise this rests for a moment,
-    /// which counts as paced since `now`.
+    /// which counts as held by the policy since `now`.
     pub(super) fn room_or_rest(&self, min: usize, course: &mut Course, now: Span) -> Option<usize> {
         let room = self.permit.room(clock::raw().0);
         if room >= min {
             return Some(room);
         }
         clock::nap(BUDGET_REST.to_duration());
-        course.paced_since(now);
+        course.held_by_policy_since(now);
         None
     }
 

@@ -84,6 +84,7 @@ fn put(id: u16, run: Run<'_>, passed: CompletedInterval, bytes: u64) {
         to_ns: passed.to_ns,
         bytes,
         waited_ns: passed.waited_ns,
+        policy_ns: passed.policy_ns,
         cpu_ns: passed.cpu_ns,
         core: passed.core,
         ..ReceivedInterval::default()

@@ -131,6 +131,7 @@ impl Sender<'_> {
             bytes: self.sent - self.counted,
             waited_ns: passed.waited_ns,
             paced_ns: passed.paced_ns,
+            policy_ns: passed.policy_ns,
             cpu_ns: passed.cpu_ns,
             core: passed.core,
             tcp: Some(difference(&self.start_counters, &now)),

@@ -246,6 +246,7 @@ fn senders_stay_within_the_rate_of_their_permit_with_each_protocol() {
             measure(within, &Stop::new(), &mut |_| {}).expect("it is measured")
         });
         let sent = measured.results()[0].totals.sent_bytes;
+        assert_eq!(measured.results()[0].limit.kind, LimitKind::Policy);
         // The token bucket starts full: one second's worth more than two seconds allow.
         assert!(
             (4_000_000..=7_900_000).contains(&sent),
@@ -258,10 +259,10 @@ fn senders_stay_within_the_rate_of_their_permit_with_each_protocol() {
 #[test]
 fn receivers_stay_within_their_permit_and_leave_room_for_messages_after_the_test() {
     const TENTH: i64 = 100_000_000;
-    for (protocol, rate_bit_s, most) in [
-        (Protocol::Tcp, None, 22_000_000),
+    for (protocol, rate_bit_s, most, limit) in [
+        (Protocol::Tcp, None, 22_000_000, LimitKind::Policy),
         // Datagrams arrive faster than the budget: nothing can slow their sender down.
-        (Protocol::Udp, Some(60_000_000), 61_000_000),
+        (Protocol::Udp, Some(60_000_000), 61_000_000, LimitKind::TargetRate),
     ] {
         let budgets = Budgets {
             rate: Some(BitRate(20_000_000)),
@@ -282,6 +283,7 @@ fn receivers_stay_within_their_permit_and_leave_room_for_messages_after_the_test
             (15_000_000..=most).contains(&goodput),
             "{protocol:?}: {goodput}"
         );
+        assert_eq!(measured.results()[0].limit.kind, limit);
         assert!(permit.spent_today() > 0);
         let later = neph_sys::clock::raw().0 + TENTH;
         assert!(permit.message(1_000, later), "{protocol:?}: debt is left");

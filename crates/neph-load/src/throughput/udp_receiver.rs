@@ -203,6 +203,7 @@ impl Receiver<'_> {
             to_ns: passed.to_ns,
             bytes: std::mem::take(&mut self.bytes),
             waited_ns: passed.waited_ns,
+            policy_ns: passed.policy_ns,
             cpu_ns: passed.cpu_ns,
             core: passed.core,
             udp: Some(udp),

@@ -185,6 +185,7 @@ impl Sender<'_> {
             refused: std::mem::take(&mut self.refused),
             waited_ns: passed.waited_ns,
             paced_ns: passed.paced_ns,
+            policy_ns: passed.policy_ns,
             cpu_ns: passed.cpu_ns,
             core: passed.core,
             tcp: None,

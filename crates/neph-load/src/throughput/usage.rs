@@ -23,8 +23,11 @@ pub struct Usage {
     pub core_steal: Option<f64>,
     /// Share of the time that the streams' threads waited for their sockets.
     pub waited: f64,
-    /// Share of the time that the streams' threads waited because of the rate limit.
+    /// Share of the time that the streams' threads waited because of the requested rate.
     pub paced: f64,
+    /// Share of the time that the streams' threads waited because of the policy's rate.
+    #[serde(default)]
+    pub policy: f64,
     /// CPU time of the end's whole process.
     pub process: Span,
     /// Datagrams that the end's kernel dropped at full receive buffers, for all programs.
@@ -40,6 +43,7 @@ pub(super) struct Thread {
     cpu_ns: u64,
     waited_ns: u64,
     paced_ns: u64,
+    policy_ns: u64,
     index: u32,
     stream: u16,
 }
@@ -59,6 +63,7 @@ impl Threaded for SentInterval {
             cpu_ns: self.cpu_ns,
             waited_ns: self.waited_ns,
             paced_ns: self.paced_ns,
+            policy_ns: self.policy_ns,
             index: self.index,
             stream: self.stream,
         }
@@ -75,6 +80,7 @@ impl Threaded for ReceivedInterval {
             cpu_ns: self.cpu_ns,
             waited_ns: self.waited_ns,
             paced_ns: 0,
+            policy_ns: self.policy_ns,
             index: self.index,
             stream: self.stream,
         }
@@ -92,6 +98,7 @@ impl Threaded for RrInterval {
             cpu_ns: self.cpu_ns,
             waited_ns: 0,
             paced_ns: 0,
+            policy_ns: 0,
             index: self.index,
             stream: self.stream,
         }
@@ -132,6 +139,7 @@ pub(super) fn usage<T: Threaded>(
     let mut usage = Usage {
         waited: ratio(sum(&|thread| thread.waited_ns), length),
         paced: ratio(sum(&|thread| thread.paced_ns), length),
+        policy: ratio(sum(&|thread| thread.policy_ns), length),
         process: nanos(
             cpu.iter()
                 .map(|interval| interval.process_ns)

@@ -24,8 +24,11 @@ pub struct SentInterval {
     pub refused: u64,
     /// Time that the thread waited for space in the send buffer.
     pub waited_ns: u64,
-    /// Time that the thread waited in order not to exceed the rate.
+    /// Time that the thread waited in order not to exceed the requested rate.
     pub paced_ns: u64,
+    /// Time that the thread waited in order not to exceed the policy's rate at this end.
+    #[serde(default)]
+    pub policy_ns: u64,
     /// CPU time of the stream's thread.
     pub cpu_ns: u64,
     /// The core that the thread ran on most often.
@@ -77,6 +80,9 @@ pub struct ReceivedInterval {
     pub bytes: u64,
     /// Time that the thread waited for data.
     pub waited_ns: u64,
+    /// Time that the thread waited in order not to exceed the policy's rate at this end.
+    #[serde(default)]
+    pub policy_ns: u64,
     /// CPU time of the stream's thread.
     pub cpu_ns: u64,
     /// The core that the thread ran on most often.

@@ -218,7 +218,8 @@ fn runs(book: &Book, name: &AgentName, format: Format) -> Result<Outcome, Failur
     let schedules = book.schedules().map_err(Failure::refused)?;
     if !schedules.iter().any(|schedule| schedule.name == *name) {
         return Err(Failure::usage(format!(
-            "there is no schedule {name}; neph control schedule lists those that there are"
+            "there is no schedule {name}; neph control schedule lists the schedules, and neph list the \
+             campaigns, including those of removed schedules"
         )));
     }
     let history = book.history(name).map_err(Failure::refused)?;
