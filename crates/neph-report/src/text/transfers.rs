@@ -8,7 +8,9 @@ use super::padded;
 
 /// Names are cut down to this.
 const LONGEST: usize = 48;
-/// The columns after the names.
+/// The cell of a scenario without the quantity.
+const MISSING: &str = "-";
+/// The columns after the names, each with the quantities of which it shows the worst.
 const COLUMNS: [(&str, &[Quantity]); 7] = [
     ("bit rate", &[Quantity::MediaRate]),
     ("transactions", &[Quantity::Transactions]),
@@ -45,16 +47,23 @@ pub(super) fn table(data: &CampaignData, settings: &PlotSettings) -> String {
     let shown_labels: Vec<String> = shown.iter().map(|index| labels[*index].clone()).collect();
     let longest = shown_labels.iter().map(|label| label.width()).max();
     let width = longest.unwrap_or(0).clamp(8, LONGEST);
+    let all_courses: Vec<Vec<QuantityCourse>> = shown
+        .iter()
+        .map(|scenario| data.courses(*scenario, settings))
+        .collect();
+    let columns: Vec<Column> = COLUMNS
+        .iter()
+        .filter_map(|(title, quantities)| Column::of(title, quantities, &all_courses))
+        .collect();
     let mut out = padded("medians", &[], width);
-    for (title, _) in COLUMNS {
-        out.push_str(&format!("{title:>16}"));
+    for column in &columns {
+        out.push_str(&format!("{:>1$}", column.title, column.width));
     }
     out.push_str("  limit\n");
-    for (scenario, label) in shown.iter().zip(&shown_labels) {
-        let courses = data.courses(*scenario, settings);
+    for (row, (scenario, label)) in shown.iter().zip(&shown_labels).enumerate() {
         out.push_str(&padded(label, &shown_labels, width));
-        for (_, quantities) in COLUMNS {
-            out.push_str(&format!("{:>16}", cell(&courses, quantities)));
+        for column in &columns {
+            out.push_str(&format!("{:>1$}", column.cells[row], column.width));
         }
         let limit = data.usual_limit(*scenario, settings);
         let limit = limit.map_or_else(String::new, |(limit, _)| limit);
@@ -63,16 +72,45 @@ pub(super) fn table(data: &CampaignData, settings: &PlotSettings) -> String {
     out
 }
 
+/// A column with a value in at least one row.
+struct Column {
+    title: &'static str,
+    cells: Vec<String>,
+    /// With the space before it.
+    width: usize,
+}
+
+impl Column {
+    fn of(
+        title: &'static str,
+        quantities: &[Quantity],
+        rows: &[Vec<QuantityCourse>],
+    ) -> Option<Self> {
+        let cells: Vec<String> = rows
+            .iter()
+            .map(|courses| cell(courses, quantities))
+            .collect();
+        let has_value = cells.iter().any(|text| text != MISSING);
+        let widths = cells.iter().map(|text| text.width());
+        let width = widths.chain([title.width()]).max().unwrap_or(0) + 2;
+        has_value.then_some(Self {
+            title,
+            cells,
+            width,
+        })
+    }
+}
+
 /// The worst of these quantities' medians; a dash where there is none.
 fn cell(courses: &[QuantityCourse], quantities: &[Quantity]) -> String {
-    let shown_labels = courses
+    let matching = courses
         .iter()
         .filter(|course| quantities.contains(&course.quantity));
-    let medians = shown_labels
-        .filter_map(|course| Some((course.quantity, course.summary()?.median.number()?)));
+    let medians =
+        matching.filter_map(|course| Some((course.quantity, course.summary()?.median.number()?)));
     let worst = medians.max_by(|(_, a), (_, b)| a.total_cmp(b));
     worst.map_or_else(
-        || "-".to_owned(),
+        || MISSING.to_owned(),
         |(quantity, value)| quantity.to_text(value),
     )
 }
