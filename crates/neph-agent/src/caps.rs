@@ -58,7 +58,8 @@ pub(crate) fn collect_refusals(earlier: &[Option<EarlierRefusals>]) -> Vec<Vec<W
         Some(refusal_warnings(refused).collect())
     };
     let refusals = earlier.iter();
-    refusals.map(|earlier| earlier.as_ref().and_then(warnings_of).unwrap_or_default())
+    refusals
+        .map(|earlier| earlier.as_ref().and_then(warnings_of).unwrap_or_default())
         .collect()
 }
 

@@ -97,27 +97,22 @@ fn record(
     let max_duration = order.duration.map_or(i64::MAX, Span::nanos);
     let max_bytes = order.limit.map_or(u64::MAX, |ByteSize(bytes)| bytes);
     let (from, mut until, mut next_report_at) = (now(), None, Span::ZERO);
-    let recorded = record_point(
-        capture_interface,
-        &mut writer,
-        |capture_counters, bytes| {
-            let elapsed = Span::from_nanos(clock::raw().0 - start.0);
-            if elapsed >= next_report_at {
-                next_report_at = elapsed + REPORT_INTERVAL;
-                let packets = capture_counters.packets;
-                context.report(Update::Progress(Progress {
-                    elapsed,
-                    due: packets,
-                }));
-            }
-            let is_over = context.stop().is_set()
-                || elapsed.nanos() >= max_duration
-                || bytes >= max_bytes;
-            // What has passed by now is still taken.
-            until = is_over.then(now);
-            is_over
-        },
-    );
+    let recorded = record_point(capture_interface, &mut writer, |capture_counters, bytes| {
+        let elapsed = Span::from_nanos(clock::raw().0 - start.0);
+        if elapsed >= next_report_at {
+            next_report_at = elapsed + REPORT_INTERVAL;
+            let packets = capture_counters.packets;
+            context.report(Update::Progress(Progress {
+                elapsed,
+                due: packets,
+            }));
+        }
+        let is_over =
+            context.stop().is_set() || elapsed.nanos() >= max_duration || bytes >= max_bytes;
+        // What has passed by now is still taken.
+        until = is_over.then(now);
+        is_over
+    });
     let until = until.filter(|_| !writer.is_refused());
     let (counters, packets) = (capture_interface.counters(), writer.packets());
     let written = writer.close().map_err(|reason| reason.to_string());

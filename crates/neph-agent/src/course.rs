@@ -215,7 +215,8 @@ impl<'a> Course<'a> {
                     self.fault = Some(error.to_string());
                 } else {
                     let (name, why) = (spec.name.clone(), error.to_string());
-                    self.intake.add_missing_echo(Missing { name, why }, spec.index);
+                    self.intake
+                        .add_missing_echo(Missing { name, why }, spec.index);
                 }
             }
         }

@@ -21,7 +21,13 @@ pub(crate) fn follow_redirects(
         ..Resolving::here(scenario.parameters.ip_version().copied())
     };
     let operation = || format!("follow '{}'", scenario.endpoint);
-    let reached = follow(main.target.clone(), main.address, discovery, &resolving, options);
+    let reached = follow(
+        main.target.clone(),
+        main.address,
+        discovery,
+        &resolving,
+        options,
+    );
     let reached = reached.map_err(|error| match error {
         FollowError::Target(error) => not_found(operation(), &error),
         error => failed(operation(), error),

@@ -137,7 +137,8 @@ impl Intake {
             }
             Report::Tcp { at, info } if flow.0 == 0 => {
                 let at = (at - self.origin.at).nanos();
-                self.samples.extend(self.tcp.changed_samples(at, info.bytes()));
+                self.samples
+                    .extend(self.tcp.changed_samples(at, info.bytes()));
             }
             Report::Anchor(anchor) if flow.0 == 0 => {
                 let at = (anchor.at - self.origin.at).nanos();
@@ -233,7 +234,10 @@ impl Intake {
 
     fn sample(&mut self) {
         let now = neph_probe::now();
-        if self.last_sample.is_some_and(|before| now - before < SAMPLE_INTERVAL) {
+        if self
+            .last_sample
+            .is_some_and(|before| now - before < SAMPLE_INTERVAL)
+        {
             return;
         }
         let since = self.last_sample.map_or(Span::ZERO, |before| now - before);

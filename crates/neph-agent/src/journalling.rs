@@ -128,7 +128,8 @@ impl<E: Executor> Executor for JournallingExecutor<E> {
             _ => Vec::new(),
         };
         if let Some(refused) = self.find_existing_journal(&experiments) {
-            self.pending_updates.push_back((ticket, Update::Done(Err(refused))));
+            self.pending_updates
+                .push_back((ticket, Update::Done(Err(refused))));
             return ticket;
         }
         let running = RunningOrder {

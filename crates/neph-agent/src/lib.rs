@@ -47,5 +47,5 @@ pub use journalling::JournallingExecutor;
 pub use lab_handle::LabAccess;
 pub use links::LinkCounters;
 pub use load::{CpuDone, FlowDone, LoadDone, LoadRefused, ReadyLoad, StreamDone};
-pub use load_rates::{LoadSample, LoadResults};
+pub use load_rates::{LoadResults, LoadSample};
 pub use reflecting::{Bound, ReflectingError, Service, Serving};

@@ -29,7 +29,10 @@ pub(crate) fn check_reflector(
     } else {
         String::new()
     };
-    Err(failed(format!("asking {target}{address_text} who it is"), reason))
+    Err(failed(
+        format!("asking {target}{address_text} who it is"),
+        reason,
+    ))
 }
 
 /// Whether silence means that the server is unknown. A service on TCP may accept a connection and not

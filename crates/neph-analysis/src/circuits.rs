@@ -47,7 +47,8 @@ pub fn of(data: &CampaignData, settings: &PlotSettings) -> Circuits {
         );
     }
     let baseline = settings.baseline.as_ref();
-    if let Some(at) = baseline.and_then(|name| networks.iter().position(|network| network == name)) {
+    if let Some(at) = baseline.and_then(|name| networks.iter().position(|network| network == name))
+    {
         networks[..=at].rotate_right(1);
     }
     let mut rows: Vec<CircuitRow> = Vec::new();

@@ -55,7 +55,9 @@ impl ClockTimes {
         experiments: impl IntoIterator<Item = &'a ExperimentData>,
         offset: UtcOffset,
     ) -> Self {
-        let started = experiments.into_iter().map(|experiment| experiment.experiment.started);
+        let started = experiments
+            .into_iter()
+            .map(|experiment| experiment.experiment.started);
         Self::over(started, offset)
     }
 

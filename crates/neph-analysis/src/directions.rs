@@ -37,8 +37,9 @@ impl Directions {
         stamps.sort_by_key(|stamps| stamps.sent);
         let mut directions = Self::default();
         // Local timestamps count from the experiment's start, and the peer's from its boot.
-        let is_ordered =
-            |timestamps: &FourTimestamps| timestamps.sent <= timestamps.arrived && timestamps.answered <= timestamps.returned;
+        let is_ordered = |timestamps: &FourTimestamps| {
+            timestamps.sent <= timestamps.arrived && timestamps.answered <= timestamps.returned
+        };
         if flow.flow.same_clock && stamps.iter().all(is_ordered) {
             for stamps in &stamps {
                 directions.add(stamps, ClockOffset::SAME_CLOCK);
@@ -162,7 +163,10 @@ mod tests {
             directions.forward.iter().min(),
             Some(&Span::from_nanos(3 * MILLI))
         );
-        assert_eq!(directions.reverse.iter().max(), Some(&Span::from_nanos(MILLI)));
+        assert_eq!(
+            directions.reverse.iter().max(),
+            Some(&Span::from_nanos(MILLI))
+        );
     }
 
     #[test]

@@ -41,7 +41,9 @@ impl CampaignData {
             by_block: self.load_by_block(scenario, settings, SeriesName::Load(*number, end)),
             cpu_by_block: self.load_by_block(scenario, settings, SeriesName::LoadCpu(*number, end)),
         });
-        courses.filter(|course| !course.by_block.is_empty()).collect()
+        courses
+            .filter(|course| !course.by_block.is_empty())
+            .collect()
     }
 
     /// CPU utilisation of the measuring host during a scenario, percent, by block.
@@ -56,7 +58,8 @@ impl CampaignData {
         series: SeriesName,
     ) -> BTreeMap<u32, Level> {
         let experiments = self.experiments_of(scenario, settings);
-        let means = experiments.filter_map(|experiment| Some((experiment.block(), mean(experiment, series)?)));
+        let means = experiments
+            .filter_map(|experiment| Some((experiment.block(), mean(experiment, series)?)));
         means.collect()
     }
 }
@@ -76,7 +79,10 @@ pub(crate) fn traffic(scenario: &Scenario) -> Vec<(u16, String)> {
 /// Mean over time. Each value covers the time since the previous one, which exceeds a second after a late
 /// reading.
 fn mean(experiment: &ExperimentData, series: SeriesName) -> Option<Level> {
-    let samples = experiment.samples.iter().filter(|sample| sample.series == series);
+    let samples = experiment
+        .samples
+        .iter()
+        .filter(|sample| sample.series == series);
     let samples: Vec<(i64, f64)> = samples.map(|sample| (sample.at, sample.value)).collect();
     over_time(&samples).map(Level::At)
 }

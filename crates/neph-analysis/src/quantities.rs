@@ -83,14 +83,20 @@ impl CampaignData {
         settings: &'a PlotSettings,
     ) -> impl Iterator<Item = (u32, &'a Quantities)> + 'a {
         let experiments = self.experiments_of(scenario, settings);
-        experiments.filter_map(|experiment| Some((experiment.block(), experiment.experiment.quantities.as_ref()?)))
+        experiments.filter_map(|experiment| {
+            Some((
+                experiment.block(),
+                experiment.experiment.quantities.as_ref()?,
+            ))
+        })
     }
 
     /// Each quantity of a scenario that was measured, in their order.
     pub fn courses(&self, scenario: usize, settings: &PlotSettings) -> Vec<QuantityCourse> {
         let measured: BTreeSet<Quantity> = if self.is_transfer(scenario) {
             let quantities = self.quantities(scenario, settings);
-            quantities.flat_map(|(_, quantities)| quantities.values.keys().copied())
+            quantities
+                .flat_map(|(_, quantities)| quantities.values.keys().copied())
                 .collect()
         } else {
             OF_MESSAGES.into()
@@ -99,7 +105,9 @@ impl CampaignData {
             quantity,
             by_block: self.by_block(scenario, settings, quantity),
         });
-        courses.filter(|course| !course.by_block.is_empty()).collect()
+        courses
+            .filter(|course| !course.by_block.is_empty())
+            .collect()
     }
 
     /// A quantity of a scenario in each block (from 1) in which it was measured.
@@ -110,8 +118,9 @@ impl CampaignData {
         quantity: Quantity,
     ) -> BTreeMap<u32, Level> {
         let experiments = self.experiments_of(scenario, settings);
-        let levels =
-            experiments.filter_map(|experiment| Some((experiment.block(), level(experiment, settings, quantity)?)));
+        let levels = experiments.filter_map(|experiment| {
+            Some((experiment.block(), level(experiment, settings, quantity)?))
+        });
         levels.collect()
     }
 
@@ -147,7 +156,10 @@ fn level(data: &ExperimentData, settings: &PlotSettings, quantity: Quantity) -> 
         Quantity::ResponseP50 => latencies.median().map(nanos),
         Quantity::ResponseP99 => latencies.quantile(0.99).map(nanos),
         Quantity::ResponseJitter => {
-            let times = main.exchanges.iter().filter_map(|exchange| exchange.response);
+            let times = main
+                .exchanges
+                .iter()
+                .filter_map(|exchange| exchange.response);
             jitter(times.map(Span::nanos)).map(Level::At)
         }
         Quantity::MessageLoss => Some(Level::At(latencies.loss() * 100.0)),

@@ -219,7 +219,9 @@ impl Agenda {
     /// What to run next among the scenarios that may run now; `None` if none of those is open.
     pub fn next_allowed(&self, is_allowed: &dyn Fn(u32) -> bool) -> Option<Slot> {
         if self.front >= self.blocks {
-            return self.next_retry(u32::MAX, is_allowed).map(|pair| self.slot(pair));
+            return self
+                .next_retry(u32::MAX, is_allowed)
+                .map(|pair| self.slot(pair));
         }
         let begun = self.carried_out[self.front as usize] > 0;
         if !begun && let Some(pair) = self.next_retry(self.front, is_allowed) {
@@ -280,8 +282,8 @@ impl Agenda {
             .iter()
             .filter(|(block, scenario)| {
                 let cell = &self.cells[*block as usize][*scenario as usize];
-                let due = before_block == u32::MAX
-                    || cell.tried <= before_block.saturating_sub(*block);
+                let due =
+                    before_block == u32::MAX || cell.tried <= before_block.saturating_sub(*block);
                 due && is_allowed(*scenario)
             })
             .min_by_key(|(block, scenario)| {

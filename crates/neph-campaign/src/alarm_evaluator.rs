@@ -88,7 +88,8 @@ impl AlarmEvaluator {
     fn count(&mut self, at: Instant<Local>, latency: impl Fn(AlarmQuantity) -> Option<Span>) {
         for alarm in &mut self.alarms {
             if let Some(latency) = latency(alarm.alarm().rule().subject) {
-                self.found.extend(alarm.record(since_start(at), Some(latency)));
+                self.found
+                    .extend(alarm.record(since_start(at), Some(latency)));
             }
         }
     }
@@ -191,7 +192,10 @@ mod tests {
                 evaluator.message(&message);
             }
             evaluator.finish();
-            let rules = evaluator.take_unrecorded().into_iter().map(|change| change.rule);
+            let rules = evaluator
+                .take_unrecorded()
+                .into_iter()
+                .map(|change| change.rule);
             assert_eq!(rules.collect::<Vec<_>>(), ["round_trip > 1s p50"]);
         }
     }

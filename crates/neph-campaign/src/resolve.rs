@@ -46,11 +46,11 @@ pub fn resolve(
             problems.add(address_span, fault);
         }
     }
-    let resolved = answers
+    let addresses = answers
         .into_iter()
         .filter_map(|(host, answer)| Some((host, answer.ok()?)))
         .collect();
-    problems.verdict(Some(resolved))
+    problems.verdict(Some(addresses))
 }
 
 /// Every host that a plan names, and where it is written, in bytes of the plan's text.

@@ -45,7 +45,8 @@ impl PlanRounds {
     pub fn scenarios(&self) -> impl Iterator<Item = Vec<u32>> {
         self.table.rounds.iter().map(|round| {
             let tasks = round.tasks.iter();
-            let mut scenarios: Vec<u32> = tasks.flat_map(|task| self.tasks[*task].clone()).collect();
+            let mut scenarios: Vec<u32> =
+                tasks.flat_map(|task| self.tasks[*task].clone()).collect();
             scenarios.sort_unstable();
             scenarios
         })

@@ -323,7 +323,9 @@ impl<'r, 'c> Run<'r, 'c> {
         let failed = slots
             .iter()
             .filter_map(|slot| self.failed.get(&(slot.block, slot.scenario)));
-        let rest_end = failed.max().map_or(pause_end, |failed| *failed + RETRY_REST);
+        let rest_end = failed
+            .max()
+            .map_or(pause_end, |failed| *failed + RETRY_REST);
         if rest_end > pause_end {
             self.crew
                 .observer

@@ -50,7 +50,12 @@ pub(crate) fn read(node: &Node) -> Result<Stress, Fault> {
         match entry.key.as_str() {
             "name" => name = Some(String::from_node(&entry.node)?),
             "load" => load = Some(String::from_node(&entry.node)?),
-            other => return Err(Fault::new(format!("a load has no key '{other}'"), LOAD_REMEDY)),
+            other => {
+                return Err(Fault::new(
+                    format!("a load has no key '{other}'"),
+                    LOAD_REMEDY,
+                ));
+            }
         }
     }
     let pair = name.zip(load);

@@ -51,11 +51,11 @@ fn the_idle_slow_start_compares_two_senders_at_four_intervals() {
         scenarios[0].label(),
         "server · every 25 ms · 100 kB · from restarts"
     );
-    assert!(
-        scenarios
-            .iter()
-            .all(|s| s.parameters.congestion().is_some_and(|congestion| congestion == "cubic"))
-    );
+    assert!(scenarios.iter().all(|s| {
+        s.parameters
+            .congestion()
+            .is_some_and(|congestion| congestion == "cubic")
+    }));
     let topology = plan.lab.expect("a lab").topology.value;
     assert!(folder().join(topology).exists());
 }

@@ -181,7 +181,9 @@ impl DuplicateFilter {
             let set = self.set(this.hash).iter_mut();
             let oldest = set.min_by_key(|packet| packet.map(|observed| observed.at));
             let Some(slot) = oldest else { return };
-            if is_full_grown || !slot.is_some_and(|observed| observed.later(this.at) < MAX_DUPLICATE_DELAY) {
+            if is_full_grown
+                || !slot.is_some_and(|observed| observed.later(this.at) < MAX_DUPLICATE_DELAY)
+            {
                 *slot = Some(this);
                 return;
             }

@@ -162,7 +162,8 @@ impl Authority {
     /// enrolment.
     pub(crate) fn tls(&self) -> Result<Arc<ServerConfig>, AuthorityError> {
         let key = KeyPair::generate().map_err(invalid)?;
-        let mut params = CertificateParams::new(vec![CONTROLLER_NAME.to_owned()]).map_err(invalid)?;
+        let mut params =
+            CertificateParams::new(vec![CONTROLLER_NAME.to_owned()]).map_err(invalid)?;
         params
             .distinguished_name
             .push(DnType::CommonName, CONTROLLER_NAME);

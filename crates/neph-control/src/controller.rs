@@ -15,11 +15,11 @@ use neph_text::{DiskError, FolderLock};
 
 use crate::campaign_socket::{self, CampaignService, socket_path};
 use crate::hub::Hub;
+use crate::loop_control::LoopControl;
 use crate::monitor::Monitor;
 use crate::nats::{Bridge, NatsError};
 use crate::registry::{Registry, RegistryError};
 use crate::server::{Server, ServerError};
-use crate::loop_control::LoopControl;
 
 /// Why a controller could not be started.
 #[derive(Debug, thiserror::Error)]

@@ -18,8 +18,8 @@ use neph_agent::remote::{
 use neph_model::{AgentName, Order, OrderId, Span, Update, Wall};
 
 use crate::inbox::{Inbox, InboxError, SentOrder};
-pub(crate) use out::{Out, latest_lease_end};
 use out::{OrderMessageContext, Stage, has_experiments, is_result_of};
+pub(crate) use out::{Out, latest_lease_end};
 use updates::completed_updates;
 
 /// Time for an agent to end a cancelled order, including a reconnection.

@@ -220,7 +220,10 @@ impl<B: Bus> AgentsExecutor<B> {
         id: OrderId,
         update: Update,
     ) -> Result<Vec<(Ticket, Update)>, InboxError> {
-        match self.reflectors.apply_update(id, &update, (self.elapsed.0)()) {
+        match self
+            .reflectors
+            .apply_update(id, &update, (self.elapsed.0)())
+        {
             None => self.process_part_update(id, update),
             Some(effect) => {
                 if let Some(lost_reflector) = &effect.lost_reflector {

@@ -14,6 +14,7 @@ mod dispatcher;
 mod executor;
 mod hub;
 mod inbox;
+mod loop_control;
 mod monitor;
 mod nats;
 mod now;
@@ -22,7 +23,6 @@ mod reception;
 mod registry;
 mod schedule;
 mod server;
-mod loop_control;
 
 pub use agent_history::{AgentHistory, ClockReading, SeenOrder, SeenState};
 pub use authority::AuthorityError;

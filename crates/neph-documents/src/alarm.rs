@@ -103,8 +103,8 @@ impl<W> AlarmDocument<W> {
     /// The document of a change that counts packets.
     pub fn of_packets(at: Wall, change: &Change, about: W) -> Self {
         let counted = Counted::Packets {
-            packets: change.of,
-            packets_above_limit: change.longer,
+            packets: change.total,
+            packets_above_limit: change.above_limit,
         };
         Self::of(at, change, counted, about)
     }

@@ -102,7 +102,10 @@ impl CircuitPair {
     }
 
     fn sentence(&self, margin: f64) -> String {
-        let [a, b] = self.circuits.each_ref().map(|circuit| circuit.circuit.as_str());
+        let [a, b] = self
+            .circuits
+            .each_ref()
+            .map(|circuit| circuit.circuit.as_str());
         match self.verdict {
             "interfere" => format!("Circuits '{a}' and '{b}' interfere."),
             "independent" => {

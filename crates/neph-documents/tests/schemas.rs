@@ -92,7 +92,9 @@ fn undescribed(value: &Value, path: &str, missing: &mut Vec<String>) {
                 undescribed(value, &format!("{path}/{key}"), missing);
             }
         }
-        Value::Array(elements) => elements.iter().for_each(|element| undescribed(element, path, missing)),
+        Value::Array(elements) => elements
+            .iter()
+            .for_each(|element| undescribed(element, path, missing)),
         _ => {}
     }
 }

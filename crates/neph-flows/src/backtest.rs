@@ -64,9 +64,7 @@ impl<'a> ObservedFlow<'a> {
     /// Its segment at a moment, as far as known then; `None` if it had been silent for `silence`.
     fn segment_known_at(&self, moment: Instant<Local>, silence: Span) -> Option<&'a Segment> {
         let is_alive = self.history.segments.last()?.until >= moment - silence;
-        let next = self
-            .known_since
-            .partition_point(|since| *since <= moment);
+        let next = self.known_since.partition_point(|since| *since <= moment);
         let segment = self.history.segments.get(next.checked_sub(1)?)?;
         is_alive.then_some(segment)
     }
@@ -138,7 +136,9 @@ fn score(
     let mut score = Score::default();
     for moment in moments {
         if let Some(chosen_flow) = choose_flow(observed, *moment, silence) {
-            score.advised.add(chosen_flow.history.at(*moment + after), 1);
+            score
+                .advised
+                .add(chosen_flow.history.at(*moment + after), 1);
         }
     }
     for flow in observed {

@@ -71,7 +71,10 @@ pub(crate) fn uncertainty(
     is_requested: impl Fn(usize) -> bool,
 ) -> Uncertainty {
     let (block_width, blocks) = block_width(stays, bin);
-    let first = stays.iter().map(|stay| stay.from.nanos() / block_width).min();
+    let first = stays
+        .iter()
+        .map(|stay| stay.from.nanos() / block_width)
+        .min();
     let first = first.unwrap_or(0);
     let block_at = |at: i64| usize::try_from(at / block_width - first).unwrap_or(0);
     let mut events = Events::default();
@@ -85,7 +88,9 @@ pub(crate) fn uncertainty(
         for block in block_at(from)..=last {
             let begin = (i64::try_from(block).unwrap_or(0) + first) * block_width;
             let end = (begin + block_width).min(until);
-            events.starts.push((nanos_to_f64((begin - from).max(0)), block));
+            events
+                .starts
+                .push((nanos_to_f64((begin - from).max(0)), block));
             events.part_ends.push((nanos_to_f64(end - from), block));
         }
     }
@@ -141,7 +146,10 @@ fn compute_errors(
 fn block_width(stays: &[Stay], bin: Span) -> (i64, usize) {
     let mut block_width = bin.nanos().max(1);
     let count_blocks_and_parts = |block_width: i64| {
-        let first = stays.iter().map(|stay| stay.from.nanos() / block_width).min();
+        let first = stays
+            .iter()
+            .map(|stay| stay.from.nanos() / block_width)
+            .min();
         let last = stays
             .iter()
             .map(|stay| (stay.from + stay.length).nanos().saturating_sub(1) / block_width)

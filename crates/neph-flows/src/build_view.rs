@@ -37,14 +37,14 @@ struct Pair {
     view: PairView,
 }
 
-pub(crate) fn build_view(known: DigestState) -> FleetView {
-    let (from, until) = known.extent;
+pub(crate) fn build_view(state: DigestState) -> FleetView {
+    let (from, until) = state.extent;
     let mut view = FleetView {
-        fleet: known.fleet,
+        fleet: state.fleet,
         from,
         until,
-        flows: known.flows,
-        changes: known.changes,
+        flows: state.flows,
+        changes: state.changes,
         classes: Vec::new(),
         latency_bins: Vec::new(),
         spectra: Vec::new(),
@@ -76,8 +76,9 @@ fn build_pair_view(
     let (fleet, settings) = (&fleet_view.fleet, &fleet_view.settings);
     let (from, until, soon) = (fleet_view.from, fleet_view.until, fleet_view.soon());
     let is_at_endpoint = |slot| fleet.endpoint_of(slot) == endpoint;
-    let own_changes = fleet_view.changes.iter();
-    let own_changes: Vec<_> = own_changes.filter(|change| is_at_endpoint(change.slot)).collect();
+    let changes = fleet_view.changes.iter();
+    let is_own = |change: &&PathChange| is_at_endpoint(change.slot);
+    let own_changes: Vec<_> = changes.filter(is_own).collect();
     let mut flows: Vec<&mut FlowHistory> = fleet_view
         .flows
         .iter_mut()
@@ -91,8 +92,8 @@ fn build_pair_view(
     let (watched, hidden) = observed.observed_time(&own_changes);
     count_moves(&mut classes, &own_changes);
     count_flows(&mut classes, &flows, until - settings.bin - fleet.interval);
-    let tolerance = settings.detection.tolerance.nanos();
-    let cell = Span::from_nanos((tolerance / CELLS_PER_TOLERANCE).max(1));
+    let cell_nanos = settings.detection.tolerance.nanos() / CELLS_PER_TOLERANCE;
+    let cell = Span::from_nanos(cell_nanos.max(1));
     let sweep = Sweep::from_flows(flows.iter().copied(), cell);
     let mut latency_bins = latency_bins(&known.bins, &sweep, &own_changes, settings.bin, until);
     clear_incomplete_bins(&mut latency_bins, horizon);
@@ -102,8 +103,8 @@ fn build_pair_view(
         bin: settings.bin,
         interval: fleet.interval,
     };
-    let observable_time = watched - hidden.all();
-    let moved = class_moves(&classes, &own_changes, observable_time, &observed, frame);
+    let observable = watched - hidden.all();
+    let moved = class_moves(&classes, &own_changes, observable, &observed, frame);
     let mut view = PairView {
         endpoint: fleet.endpoints[endpoint].name.clone(),
         tally: known.tally,

@@ -39,7 +39,7 @@ impl Cell {
     }
 
     /// Its mean base latency, and the time.
-    fn to_weighted(&self) -> Weighted {
+    fn weighted_mean(&self) -> Weighted {
         let mean = i64::try_from(self.weighted / self.nanos.max(1)).unwrap_or(i64::MAX);
         #[expect(clippy::cast_precision_loss, reason = "a weight")]
         let weight = self.nanos as f64;
@@ -70,7 +70,7 @@ pub(crate) fn classes(flows: &[&FlowHistory], settings: &Settings) -> Vec<Class>
         let cell = cells.entry(base.div_euclid(cell_height)).or_default();
         cell.add(base, (segment.until - segment.from).nanos());
     }
-    let mut values: Vec<Weighted> = cells.values().map(Cell::to_weighted).collect();
+    let mut values: Vec<Weighted> = cells.values().map(Cell::weighted_mean).collect();
     // The number of independent values is that of the flows: time only adds weight.
     let time: f64 = values.iter().map(|value| value.weight).sum();
     for value in &mut values {
@@ -180,7 +180,11 @@ pub(crate) fn class_moves(
             class: u16::try_from(index).unwrap_or(u16::MAX),
             share: class.share,
             moved: moves[index].share(),
-            per_flow_hour: if time > 0.0 { moves_from_class / time } else { 0.0 },
+            per_flow_hour: if time > 0.0 {
+                moves_from_class / time
+            } else {
+                0.0
+            },
         }
     };
     classes.iter().enumerate().map(to_moves).collect()

@@ -84,8 +84,8 @@ fn taken(classes: &[Class], known: usize, connect: Span, tolerance: Span) -> usi
         return known;
     };
     let excess = |class: &Class| (connect - class.base).nanos();
-    let explains = excess(&classes[nearest_lower]).saturating_mul(EXCESS_DIVISOR)
-        <= excess(flow_class);
+    let explains =
+        excess(&classes[nearest_lower]).saturating_mul(EXCESS_DIVISOR) <= excess(flow_class);
     if is_below(flow_class) || explains {
         nearest_lower
     } else {
@@ -150,7 +150,10 @@ fn completion(class: usize, transfers: &[&SourcePortTransfer]) -> Completion {
     });
     let (median, interval) = median_and_interval.unwrap_or_default();
     let failed = by_port.values().map(|port| port.failed).sum::<usize>();
-    let done_count = by_port.values().map(|port| port.done_nanos.len()).sum::<usize>();
+    let done_count = by_port
+        .values()
+        .map(|port| port.done_nanos.len())
+        .sum::<usize>();
     Completion {
         class,
         n: (done_count + failed) as u64,
@@ -209,7 +212,8 @@ mod tests {
                 source_port,
                 pass: 0,
                 begun: Instant::from_nanos(0),
-                outcome: duration.map_or_else(|| SourcePortOutcome::Failed("refused".to_owned()), done),
+                outcome: duration
+                    .map_or_else(|| SourcePortOutcome::Failed("refused".to_owned()), done),
             },
         }
     }
@@ -270,7 +274,10 @@ mod tests {
         let ratio = of_classes[1].ratio.expect("both have medians");
         assert!((ratio - 122.5 / 104.5).abs() < 1e-12, "{ratio}");
         // Ten transfers on one port count as one path.
-        assert_eq!((of_classes[0].interval, of_classes[1].interval), (None, None));
+        assert_eq!(
+            (of_classes[0].interval, of_classes[1].interval),
+            (None, None)
+        );
     }
 
     /// Ten ports of 100 to 109 ms, three transfers each. The interval of ten values' median is from the

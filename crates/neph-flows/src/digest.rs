@@ -272,8 +272,8 @@ impl Digest {
             }
             (EventKind::Correction { at, base }, None) => {
                 let snapshot = self.flows.find_finished(slot, at);
-                let withdrawn = snapshot
-                    .and_then(|snapshot| snapshot.correct(base, &self.settings, changes));
+                let withdrawn =
+                    snapshot.and_then(|snapshot| snapshot.correct(base, &self.settings, changes));
                 self.announce(withdrawn.map(PathEvent::Withdrawn));
             }
         }

@@ -95,8 +95,12 @@ impl FlowSnapshot {
         let flow_changes = changes.of_flow(self.latest);
         let first_start = changes
             .complete_since()
-            .map_or(level.since, |complete_since| complete_since.max(level.since));
-        let starts = [first_start].into_iter().chain(flow_changes.iter().map(|change| change.at));
+            .map_or(level.since, |complete_since| {
+                complete_since.max(level.since)
+            });
+        let starts = [first_start]
+            .into_iter()
+            .chain(flow_changes.iter().map(|change| change.at));
         let ends = flow_changes.iter().map(|change| (change.at, change.before));
         starts
             .zip(ends.chain([(self.until, level.base)]))

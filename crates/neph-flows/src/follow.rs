@@ -258,7 +258,11 @@ impl RouteTracker {
                 .record_result(traced_route.clone());
         }
         let due = last + self.report_delay;
-        let finished = FinishedTrace { request, traced_route, at };
+        let finished = FinishedTrace {
+            request,
+            traced_route,
+            at,
+        };
         if request.change.is_some() {
             self.pending.push(slot, due, finished);
             self.decide(slot, None);

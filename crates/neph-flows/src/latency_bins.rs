@@ -11,9 +11,9 @@ use neph_model::{Fleet, FleetMessage, Instant, Local, Span};
 use neph_stats::{Level, Sorted, rough_level};
 
 use crate::compact_rtt::CompactRtt;
+use crate::flow_quantiles::FlowQuantile;
 use crate::latency::Latency;
 use crate::medians::Medians;
-use crate::flow_quantiles::FlowQuantile;
 use crate::settings::Settings;
 
 /// Bins of all endpoints together that are kept: 14 MiB, of one endpoint 60 days at 20 s.
@@ -208,7 +208,9 @@ pub(crate) fn flow_quantiles(values: &mut [f64], lost: usize) -> Option<[Latency
         latencies[quantile as usize] = took(rough_level(sorted, lost, quantile.share()).ok()?);
     }
     let extremes = (sorted.values().first(), sorted.values().last());
-    latencies[0] = extremes.0.map_or(Latency::Lost, |low| took(Level::At(*low)));
+    latencies[0] = extremes
+        .0
+        .map_or(Latency::Lost, |low| took(Level::At(*low)));
     latencies[4] = match extremes.1 {
         Some(high) if lost == 0 => took(Level::At(*high)),
         _ => Latency::Lost,
@@ -273,7 +275,10 @@ mod tests {
         assert_eq!((closed.len(), closed[0].flows), (1, 2));
         let [low, middle, _, _, high] = took(&closed[0]);
         let millis = [low, middle, high];
-        assert_eq!(millis, [10, 20, 30].map(|count| Some(Span::from_millis(count))));
+        assert_eq!(
+            millis,
+            [10, 20, 30].map(|count| Some(Span::from_millis(count)))
+        );
     }
 
     #[test]

@@ -45,7 +45,11 @@ impl Silence {
             }
             FleetOutcome::Reply(_) => {
                 let lost_count = u64::from(std::mem::take(&mut self.0));
-                let lost = if lost_count < silence_length { lost_count } else { 0 };
+                let lost = if lost_count < silence_length {
+                    lost_count
+                } else {
+                    0
+                };
                 OutcomeCounts {
                     sent: 1 + lost,
                     lost,
@@ -83,7 +87,10 @@ impl LossByBase {
     fn nearest_cell(&self, cell: i64) -> i64 {
         let previous = self.0.range(..cell).next_back();
         let next = self.0.range(cell..).next();
-        let used_cells = previous.into_iter().chain(next).map(|(used_cell, _)| *used_cell);
+        let used_cells = previous
+            .into_iter()
+            .chain(next)
+            .map(|(used_cell, _)| *used_cell);
         used_cells
             .min_by_key(|used_cell| (used_cell - cell).abs())
             .unwrap_or(cell)

@@ -6,7 +6,7 @@
 
 use neph_stats::Level;
 
-use crate::over_flows::{FlowQuantile, OverBins};
+use crate::flow_quantiles::{FlowQuantile, OverBins};
 use crate::view::{FleetView, FlowLatencyBin};
 
 /// The quantile over flows that is compared with their median.
@@ -106,7 +106,10 @@ mod tests {
     #[test]
     fn unfairness_needs_the_flows_of_p95_and_counts_losses() {
         let few_flows = [bin(58, [10, 30, 30])];
-        assert_eq!(compute_unfairness(&few_flows), Err(NoValue::TooFewFlows { needs: 59 }));
+        assert_eq!(
+            compute_unfairness(&few_flows),
+            Err(NoValue::TooFewFlows { needs: 59 })
+        );
         let mut bins = [10, 12, 14].map(|p95| bin(59, [10, p95, 30])).to_vec();
         // Bins with too few flows, for example at the end of a measurement, do not count.
         bins.push(bin(5, [10, 90, 90]));

@@ -99,7 +99,9 @@ impl Medians {
         let flows = 0..self.flows.len();
         flows.filter_map(move |number| {
             let open_bin = self.flows[number];
-            (open_bin.bin <= bin).then(|| self.complete(number)).flatten()
+            (open_bin.bin <= bin)
+                .then(|| self.complete(number))
+                .flatten()
         })
     }
 
@@ -137,10 +139,14 @@ mod tests {
         Latency::Took(CompactRtt::from_nanos(nanos))
     }
 
-    fn bins_and_nanos(latencies: impl Iterator<Item = (u32, Latency<CompactRtt>)>) -> Vec<(u32, i64)> {
+    fn bins_and_nanos(
+        latencies: impl Iterator<Item = (u32, Latency<CompactRtt>)>,
+    ) -> Vec<(u32, i64)> {
         let nanos =
             |latency: Latency<CompactRtt>| latency.took().map_or(i64::MAX, CompactRtt::nanos);
-        latencies.map(|(bin, latency)| (bin, nanos(latency))).collect()
+        latencies
+            .map(|(bin, latency)| (bin, nanos(latency)))
+            .collect()
     }
 
     #[test]

@@ -13,9 +13,9 @@ const MIN_SILENT_ROUNDS: u64 = 3;
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Lost {
     /// Lost since the latest reply to any flow.
-    lost_since_reply: u64,
+    since_reply: u64,
     /// Lost while other messages got replies.
-    lost_outside_outages: u64,
+    outside_outages: u64,
     /// Send time of the latest replied message, and number of unanswered messages since then.
     last_replied_at: Option<Instant<Local>>,
     unanswered_since: u64,
@@ -27,11 +27,11 @@ impl Lost {
         self.update_silence(message);
         match message.outcome {
             FleetOutcome::Failed => {}
-            FleetOutcome::Lost => self.lost_since_reply += 1,
+            FleetOutcome::Lost => self.since_reply += 1,
             FleetOutcome::Reply(_) => {
-                let lost_count = std::mem::take(&mut self.lost_since_reply);
+                let lost_count = std::mem::take(&mut self.since_reply);
                 if lost_count < messages_per_bin(fleet, settings) {
-                    self.lost_outside_outages += lost_count;
+                    self.outside_outages += lost_count;
                 }
             }
         }
@@ -62,7 +62,7 @@ impl Lost {
 
     /// Whether more messages were lost outside of outages than got replies.
     pub(crate) const fn is_most_of(&self, tally: &FlowTally) -> bool {
-        self.lost_outside_outages > tally.replies
+        self.outside_outages > tally.replies
     }
 }
 

@@ -116,7 +116,9 @@ pub(crate) fn stay_curve(stays: &[Stay], (bin, soon): (Span, Span)) -> Option<St
     };
     let points_until = points.iter().rev().find(|(point, _)| point.at <= soon);
     let is_known = |point: &CurvePoint| span(survival.observed()) >= soon || point.surviving <= 0.0;
-    let soon = points_until.filter(|(point, _)| is_known(point)).map(leave_share);
+    let soon = points_until
+        .filter(|(point, _)| is_known(point))
+        .map(leave_share);
     // The last point is the end of observation: without it the curve would seem to stop with an end.
     if steps
         .last()

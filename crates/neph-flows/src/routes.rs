@@ -130,7 +130,8 @@ fn path(addresses: Vec<Option<IpAddr>>, routes: &[&FlowRoute]) -> DiamondPath {
 
 /// Merges each group with holes into the only other group that may be its path.
 fn fill_holes(groups: &mut Vec<(Vec<Option<IpAddr>>, Vec<&FlowRoute>)>) {
-    let holes = |addresses: &[Option<IpAddr>]| addresses.iter().filter(|address| address.is_none()).count();
+    let holes =
+        |addresses: &[Option<IpAddr>]| addresses.iter().filter(|address| address.is_none()).count();
     // Fewest holes first, open ends last: a merged group is no candidate for groups with less information.
     groups.sort_by_key(|(addresses, routes)| (is_open(routes), holes(addresses)));
     let mut at = 0;

@@ -54,7 +54,9 @@ impl Skew {
         let half = round_trip.nanos() / 2;
         Self {
             at: sent,
-            mean: forward.saturating_sub(half).clamp(-MAX_TIME_NANOS, MAX_TIME_NANOS),
+            mean: forward
+                .saturating_sub(half)
+                .clamp(-MAX_TIME_NANOS, MAX_TIME_NANOS),
             spread: 0,
             messages: NonZeroU8::MIN,
         }
@@ -177,7 +179,10 @@ pub(crate) fn direction(old: &Skew, new: &Skew, step: &Step, drift: Drift) -> Op
     let (moved_margin, stayed_margin) = (margin(ERRORS_IF_MOVED), margin(ERRORS_IF_STAYED));
     let difference = old.difference(new, drift);
     let half = (step.after - step.before).nanos() / 2;
-    let (forward, reverse) = (half.saturating_add(difference), half.saturating_sub(difference));
+    let (forward, reverse) = (
+        half.saturating_add(difference),
+        half.saturating_sub(difference),
+    );
     let largest_change = forward.saturating_abs().max(reverse.saturating_abs());
     let min_change = (step.tolerance.nanos() / 2).max(largest_change / SMALL_CHANGE_DIVISOR);
     let movement = |change: i64| {

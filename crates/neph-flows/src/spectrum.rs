@@ -69,10 +69,10 @@ pub(crate) fn spectrum(flows: &[&FlowHistory], frame: Frame) -> Spectrum {
     }
     let sweep = Sweep::from_flows(flows.iter().copied(), row);
     let first = lowest.nanos().div_euclid(row.nanos());
-    let levels_by_column = sweep.level_row(frame.middles(step, columns), |levels| {
+    let levels_by_column = sweep.at(frame.middles(step, columns), |levels| {
         levels
             .iter()
-            .map(|(level_row, flows)| (*level_row - first, *flows))
+            .map(|(row, flows)| (*row - first, *flows))
             .collect::<Vec<_>>()
     });
     let bins = (0..).zip(levels_by_column).flat_map(|(column, levels)| {

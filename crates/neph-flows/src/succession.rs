@@ -62,9 +62,13 @@ impl Succession {
         let mut dropped_until = None;
         while let Some(entry) = self.pending.range((slot, 0)..(slot, detector_nth)).next() {
             let key = *entry.0;
-            let snapshot = self.pending.remove(&key).map(|flow| flow.snapshot(slot, None));
+            let snapshot = self
+                .pending
+                .remove(&key)
+                .map(|flow| flow.snapshot(slot, None));
             if self.finished.len() >= self.max_finished {
-                dropped_until = dropped_until.max(self.finished.pop_front().map(|snapshot| snapshot.until()));
+                dropped_until =
+                    dropped_until.max(self.finished.pop_front().map(|snapshot| snapshot.until()));
             }
             self.finished.extend(snapshot);
         }
@@ -90,7 +94,11 @@ impl Succession {
     }
 
     /// The finished flow that a slot had at a moment, if it had a base latency by then.
-    pub(crate) fn find_finished(&mut self, slot: Slot, at: Instant<Local>) -> Option<&mut FlowSnapshot> {
+    pub(crate) fn find_finished(
+        &mut self,
+        slot: Slot,
+        at: Instant<Local>,
+    ) -> Option<&mut FlowSnapshot> {
         let flows = self.finished.iter_mut().rev();
         flows
             .filter(|snapshot| snapshot.slot() == slot)

@@ -187,7 +187,10 @@ impl Witness {
         self.base_messages = (self.base_messages + 1).min(RETURN_MESSAGES);
         if self.base_messages == RETURN_MESSAGES {
             let removed = self.other_levels.take();
-            self.forget(removed.into_iter().flat_map(|other_levels| other_levels.0), base.window);
+            self.forget(
+                removed.into_iter().flat_map(|other_levels| other_levels.0),
+                base.window,
+            );
         }
         match &mut self.base_traits {
             Some(known) if known.is_near(new.round_trip, base.tolerance) => {
@@ -251,7 +254,9 @@ impl Witness {
     /// The levels other than the base latency, which are no longer needed.
     fn take_other_levels(&mut self) -> [Option<OtherLevel>; 2] {
         self.base_messages = 0;
-        self.other_levels.take().map_or([None, None], |other_levels| other_levels.0)
+        self.other_levels
+            .take()
+            .map_or([None, None], |other_levels| other_levels.0)
     }
 
     /// The evidence for a change; from here on the new level is the flow's base latency.
@@ -310,7 +315,9 @@ pub(crate) struct WitnessConditions {
 }
 
 fn ttls_differ(first: Option<u8>, other: Option<u8>) -> bool {
-    first.zip(other).is_some_and(|(first, other)| first != other)
+    first
+        .zip(other)
+        .is_some_and(|(first, other)| first != other)
 }
 
 #[cfg(test)]

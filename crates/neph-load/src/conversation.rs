@@ -137,13 +137,14 @@ fn agree(stream: &mut TcpStream, subject: &Subject) -> Result<(), String> {
     };
     let silent = |error| format!("it is no neph reflect, or does not answer: {error}");
     stream.set_nodelay(true).map_err(silent)?;
-    let reply = greet(stream, &hello, CONNECT_TIMEOUT, &Stop::new()).map_err(|error| match error {
-        Unanswered::Io(error) => silent(error),
-        Unanswered::Frame(FrameError::Magic(_)) => {
-            "it answers, but is no neph reflect: name the port of one".to_owned()
-        }
-        Unanswered::Frame(other) => other.to_string(),
-    })?;
+    let reply =
+        greet(stream, &hello, CONNECT_TIMEOUT, &Stop::new()).map_err(|error| match error {
+            Unanswered::Io(error) => silent(error),
+            Unanswered::Frame(FrameError::Magic(_)) => {
+                "it answers, but is no neph reflect: name the port of one".to_owned()
+            }
+            Unanswered::Frame(other) => other.to_string(),
+        })?;
     if let Status::Refused(refusal) = reply.status {
         return Err(refusal.to_string());
     }

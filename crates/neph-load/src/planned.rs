@@ -75,7 +75,11 @@ impl PlannedTransfer {
             Measure::Messages => return None,
             Measure::Throughput(test) => {
                 let congestion = terms.congestion.clone();
-                Engine::Throughput(throughput::build_test_request(test, terms.duration, congestion))
+                Engine::Throughput(throughput::build_test_request(
+                    test,
+                    terms.duration,
+                    congestion,
+                ))
             }
             Measure::Media(test) => Engine::Media(MediaRequest {
                 url: format!("rtsp://{server}/"),
@@ -113,7 +117,8 @@ impl PlannedTransfer {
                     test_request,
                     permit,
                 };
-                let mut report_second = |second: &throughput::Second| on_second(second.quantities());
+                let mut report_second =
+                    |second: &throughput::Second| on_second(second.quantities());
                 let measured = throughput::measure(request, stop, &mut report_second)?;
                 Ok(Transferred {
                     quantities: measured.quantities(),

@@ -100,7 +100,11 @@ fn carry_out(spec: &UploadSpec, stop: &Stop) -> Result<Transfer, TransferError> 
     }
 }
 
-fn request_upload(stream: &mut TcpStream, spec: &UploadSpec, stop: &Stop) -> Result<(), TransferError> {
+fn request_upload(
+    stream: &mut TcpStream,
+    spec: &UploadSpec,
+    stop: &Stop,
+) -> Result<(), TransferError> {
     let millis = spec.duration.nanos() / 1_000_000;
     let hello = Hello {
         mode: Mode::Upload,

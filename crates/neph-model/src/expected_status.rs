@@ -42,7 +42,8 @@ impl ExpectedStatus {
     /// The statuses as runs of neighbours.
     fn runs(&self) -> Vec<(u16, u16)> {
         let mut runs: Vec<(u16, u16)> = Vec::new();
-        for status in (Self::MIN_STATUS..=Self::MAX_STATUS).filter(|status| self.contains(*status)) {
+        for status in (Self::MIN_STATUS..=Self::MAX_STATUS).filter(|status| self.contains(*status))
+        {
             match runs.last_mut() {
                 Some((_, last)) if *last + 1 == status => *last = status,
                 _ => runs.push((status, status)),

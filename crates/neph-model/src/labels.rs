@@ -62,7 +62,9 @@ impl FromStr for Label {
                 key: key.to_owned(),
                 value: value.to_owned(),
             }),
-            _ => Err(LabelError::Wrong(text.chars().take(2 * MAX_LABEL_CHARS).collect())),
+            _ => Err(LabelError::Wrong(
+                text.chars().take(2 * MAX_LABEL_CHARS).collect(),
+            )),
         }
     }
 }
@@ -111,7 +113,9 @@ impl TryFrom<BTreeMap<String, String>> for Labels {
             .find(|(key, value)| !is_key(key) || !is_value(value));
         if let Some((key, value)) = wrong {
             let text = format!("{key}={value}");
-            return Err(LabelError::Wrong(text.chars().take(2 * MAX_LABEL_CHARS).collect()));
+            return Err(LabelError::Wrong(
+                text.chars().take(2 * MAX_LABEL_CHARS).collect(),
+            ));
         }
         Self::bounded(labels)
     }

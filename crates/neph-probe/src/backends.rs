@@ -95,7 +95,10 @@ impl Backends {
         if let Some(clock) = fits(&self.known[index]) {
             self.known[index] = clock;
         }
-        if self.latest_index.is_some_and(|latest_index| latest_index != index) {
+        if self
+            .latest_index
+            .is_some_and(|latest_index| latest_index != index)
+        {
             self.changes += 1;
         }
         self.latest_index = Some(index);

@@ -255,7 +255,11 @@ mod tests {
             outbox.release();
             outbox.wrote(100_000);
             assert_eq!(outbox.len(), 100_000);
-            assert!(outbox.bytes.len() <= 3 * MAX_SPARE_CAPACITY, "{}", outbox.bytes.len());
+            assert!(
+                outbox.bytes.len() <= 3 * MAX_SPARE_CAPACITY,
+                "{}",
+                outbox.bytes.len()
+            );
         }
         assert_eq!(outbox.message_at(19_999_999), Some(Seq(199)));
         assert_eq!(outbox.untouched().collect::<Vec<_>>(), [Seq(199)]);

@@ -93,7 +93,11 @@ fn written(data: &CampaignData, folder: &Path) -> Result<(), Box<dyn Error>> {
     write_report(data, &settings, &diagnoses, &path)?;
     let shown = text(data, &settings, &diagnoses, 120);
     std::fs::write(path.join("terminal.txt"), shown)?;
-    if data.experiments.iter().any(|experiment| experiment.fleet.is_some()) {
+    if data
+        .experiments
+        .iter()
+        .any(|experiment| experiment.fleet.is_some())
+    {
         return Ok(());
     }
     let tail = PlotSettings {

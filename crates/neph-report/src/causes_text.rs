@@ -32,7 +32,11 @@ pub fn diagnoses_in_full(diagnoses: &Diagnoses, width: usize) -> String {
             .iter()
             .map(|number| format!("{} {}", number.name, number.to_text()))
             .collect();
-        let observations: Vec<String> = diagnosis.observations.iter().map(Observation::to_text).collect();
+        let observations: Vec<String> = diagnosis
+            .observations
+            .iter()
+            .map(Observation::to_text)
+            .collect();
         for (title, text) in [
             ("confidence", diagnosis.confidence.why.clone()),
             ("numbers", numbers.join(", ")),
@@ -75,7 +79,12 @@ fn notes(diagnoses: &Diagnoses, width: usize) -> String {
 
 fn head(index: usize, diagnosis: &Diagnosis, width: usize) -> String {
     let level = diagnosis.confidence.level.name();
-    let cause = format!("{}. {} ({level}). {}", index + 1, diagnosis.title, diagnosis.cause);
+    let cause = format!(
+        "{}. {} ({level}). {}",
+        index + 1,
+        diagnosis.title,
+        diagnosis.cause
+    );
     let remedy = format!("remedy: {}", diagnosis.remedy);
     indented(&cause, INDENT, width) + &indented(&remedy, 2 * INDENT, width)
 }

@@ -23,7 +23,11 @@ pub(crate) fn shortened_among(text: &str, among: &[String], fits: impl Fn(&str) 
     let others = among.iter().map(String::as_str);
     let cut_too: Vec<&str> = others.filter(|other| !fits(other)).collect();
     let apart = |text: &str| {
-        let others: Vec<&str> = cut_too.iter().copied().filter(|other| *other != text).collect();
+        let others: Vec<&str> = cut_too
+            .iter()
+            .copied()
+            .filter(|other| *other != text)
+            .collect();
         let is_clear = |pieces: &[&str]| !others.iter().any(|other| is_left_of(pieces, other));
         let other_texts: Vec<&str> = among
             .iter()

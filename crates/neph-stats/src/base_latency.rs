@@ -5,8 +5,8 @@
 //! stable and it changes by more than 0.5 ms. [`BaseLatency`] is exactly that rule. `flow_level.rs` and
 //! `fleet_base.rs` keep congestion and jitter from being reported as path changes.
 
-use crate::error::StatsError;
 use crate::casts::nanos_to_f64;
+use crate::error::StatsError;
 
 /// The largest window that is accepted.
 pub(crate) const LARGEST_WINDOW: u8 = 16;

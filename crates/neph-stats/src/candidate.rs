@@ -2,8 +2,8 @@
 //! nothing.
 
 use crate::base_latency::{Detection, Stable};
-use crate::current_level::CurrentLevel;
 use crate::casts::to_f32;
+use crate::current_level::CurrentLevel;
 use crate::recent::Recent;
 
 /// Evidence above this is not collected, so that a return is noticed.

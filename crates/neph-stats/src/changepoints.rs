@@ -8,8 +8,8 @@
 use std::collections::BTreeMap;
 
 use crate::base_latency::Detection;
-use crate::error::StatsError;
 use crate::casts::nanos_to_f64;
+use crate::error::StatsError;
 use crate::sorted::refuse_fewer;
 
 /// Levels that are considered, at most; beyond that, the most frequent ones.

@@ -11,9 +11,9 @@
 //!
 //! Values of little weight between two classes (a change that was seen halfway) are set aside first.
 
+use crate::casts::to_usize;
 use crate::density::valleys;
 use crate::error::StatsError;
-use crate::casts::to_usize;
 
 /// A value with its weight, for example a base latency and the time that flows spent at it.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -121,8 +121,11 @@ fn cut_in_gaps(near: &[Weighted], gap: f64) -> Vec<&[Weighted]> {
     let is_inner = |at: &usize| weight(&near[..*at]) >= light && weight(&near[*at..]) >= light;
     let inner = (1..near.len()).filter(is_inner);
     let widest = inner.clone().map(step).fold(0.0, f64::max);
-    let mut wide: Vec<usize> = inner.filter(|&at| step(at) >= WIDE_GAP_SHARE * widest).collect();
-    let is_most = wide.iter().map(|&at| step(at)).sum::<f64>() >= SEPARATING_GAP_SHARE * (high - low);
+    let mut wide: Vec<usize> = inner
+        .filter(|&at| step(at) >= WIDE_GAP_SHARE * widest)
+        .collect();
+    let is_most =
+        wide.iter().map(|&at| step(at)).sum::<f64>() >= SEPARATING_GAP_SHARE * (high - low);
     let is_far_wider = widest >= WIDE_GAP_RATIO * middle_step(near);
     if widest < MIN_APART * gap || !(is_most || is_far_wider) {
         return vec![near];

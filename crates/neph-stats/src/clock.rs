@@ -28,8 +28,8 @@ pub use four_timestamps::{FourTimestamps, MeanOffset};
 pub use retained::RetainedLimits;
 pub use steps::ClockStep;
 
-use crate::error::StatsError;
 use crate::casts::{nanos_to_f64, round_to_i64};
+use crate::error::StatsError;
 use hull::Hull;
 
 /// The longest horizon, in nanoseconds: floats represent each nanosecond of 104 days.

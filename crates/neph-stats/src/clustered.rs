@@ -9,12 +9,12 @@
 //! Whether there is an interval must not depend on an accidental similarity of groups: it would then be too
 //! narrow. So a quantile with too few independent messages above it has an interval without an upper end.
 
+use crate::casts::{to_usize, usize_to_f64};
 use crate::distribution::{chi_square_quantile, normal_quantile, student_quantile};
 use crate::error::StatsError;
 use crate::interval::{ALPHA, ConfidenceInterval};
 use crate::proportion::share_interval;
 use crate::quantile::{Level, at_rank, interval_ranks, lower_rank, quantile_needs, type_seven};
-use crate::casts::{to_usize, usize_to_f64};
 use crate::sorted::{Sorted, refuse_fewer};
 
 /// A group of messages: an experiment, or a stretch of one.

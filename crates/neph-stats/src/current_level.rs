@@ -2,8 +2,8 @@
 //! Makes no decisions.
 
 use crate::base_latency::Stable;
-use crate::levels::{BucketKey, Levels};
 use crate::casts::{clamp_to_i32, nanos_to_f64};
+use crate::levels::{BucketKey, Levels};
 
 /// The weight of the tail: the density falls with this power of the distance.
 const TAIL_EXPONENT: f64 = 3.0;

@@ -1,11 +1,11 @@
 //! The description of a sample: n, mean, standard deviation, five numbers. It covers the replies only; show
 //! it together with the loss.
 
+use crate::casts::usize_to_f64;
 use crate::distribution::student_quantile;
 use crate::error::StatsError;
 use crate::interval::{ALPHA, ConfidenceInterval};
 use crate::quantile::plain_quantile;
-use crate::casts::usize_to_f64;
 use crate::sorted::{Sorted, refuse_fewer};
 
 /// Tukey's five numbers; the quartiles are type 7, as in [`crate::quantile()`].
@@ -49,7 +49,8 @@ pub fn describe(sample: Sorted<'_>) -> Result<Description, StatsError> {
     let mean = mean(sample.values());
     let sd = (n > 1).then(|| (squares(sample.values(), mean) / usize_to_f64(n - 1)).sqrt());
     let mean_interval = sd.map(|sd| {
-        let reach = student_quantile(1.0 - 0.5 * ALPHA, usize_to_f64(n - 1)) * sd / usize_to_f64(n).sqrt();
+        let reach =
+            student_quantile(1.0 - 0.5 * ALPHA, usize_to_f64(n - 1)) * sd / usize_to_f64(n).sqrt();
         ConfidenceInterval {
             low: mean - reach,
             high: mean + reach,

@@ -6,9 +6,9 @@
 //! uniform samples of the same size with a dip at least as large, as the uniform distribution has the largest
 //! dips.
 
+use crate::casts::usize_to_f64;
 use crate::error::StatsError;
 use crate::random::Random;
-use crate::casts::usize_to_f64;
 use crate::sorted::{Sorted, refuse_fewer};
 
 /// The largest sample size for draws.
@@ -60,7 +60,8 @@ struct Widest {
 impl<'a> Hulls<'a> {
     fn of(values: &'a [f64], low: usize, high: usize) -> Self {
         let turns = |a: usize, b: usize, c: usize| {
-            (values[b] - values[a]) * usize_to_f64(c - b) - (values[c] - values[b]) * usize_to_f64(b - a)
+            (values[b] - values[a]) * usize_to_f64(c - b)
+                - (values[c] - values[b]) * usize_to_f64(b - a)
         };
         let (mut minorant, mut majorant): (Vec<usize>, Vec<usize>) = (Vec::new(), Vec::new());
         for next in low..=high {
@@ -108,13 +109,23 @@ impl<'a> Hulls<'a> {
             let candidate = if below > above {
                 let from = minorant[g - 1];
                 l += 1;
-                self.rise(from, below, above)
-                    .map(|rise| (usize_to_f64(above + 1) - usize_to_f64(from) - rise, from, above))
+                self.rise(from, below, above).map(|rise| {
+                    (
+                        usize_to_f64(above + 1) - usize_to_f64(from) - rise,
+                        from,
+                        above,
+                    )
+                })
             } else {
                 let from = majorant[l - 1];
                 g += 1;
-                self.rise(from, above, below)
-                    .map(|rise| (usize_to_f64(from + 1) + rise - usize_to_f64(below), below, above))
+                self.rise(from, above, below).map(|rise| {
+                    (
+                        usize_to_f64(from + 1) + rise - usize_to_f64(below),
+                        below,
+                        above,
+                    )
+                })
             };
             if let Some((distance, low, high)) = candidate
                 && distance >= widest.distance
@@ -183,7 +194,9 @@ impl DipNull {
     /// The probability of a dip at least this large in a unimodal sample of `n` values: never 0, at least 1 /
     /// (draws + 1). Other sizes are scaled to the drawn one.
     pub fn p(&self, dip: f64, n: usize) -> f64 {
-        let usual = |n: usize| (1.0 - APPROACH_COEFFICIENT / usize_to_f64(n).sqrt()) / usize_to_f64(n).sqrt();
+        let usual = |n: usize| {
+            (1.0 - APPROACH_COEFFICIENT / usize_to_f64(n).sqrt()) / usize_to_f64(n).sqrt()
+        };
         let same = dip * usual(self.size) / usual(n);
         let below = self.dips.partition_point(|&d| d < same);
         usize_to_f64(self.dips.len() - below + 1) / usize_to_f64(self.dips.len() + 1)

@@ -8,8 +8,8 @@
 //! levels stay constant. A path change of one flow hardly moves it. It pauses where many samples are far from
 //! their levels.
 
-use crate::congestion::MIN_FLOWS;
 use crate::casts::{nanos_to_f64, round_to_i64};
+use crate::congestion::MIN_FLOWS;
 
 /// Least length of a window, in nanoseconds, and least mean number of samples per flow. A sample is used once
 /// the next ones have come, and a loop must be slow compared to its delay.
@@ -147,7 +147,9 @@ impl Drift {
         look.samples += 1;
         look.astray += usize::from(is_astray);
         let since = *look.since.get_or_insert(at);
-        if at.saturating_sub(since) < MIN_WINDOW_NS || look.samples < MIN_SAMPLES_PER_FLOW * look.flows {
+        if at.saturating_sub(since) < MIN_WINDOW_NS
+            || look.samples < MIN_SAMPLES_PER_FLOW * look.flows
+        {
             return;
         }
         let look = self.begin_look(Some(at));

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use crate::error::StatsError;
 use crate::casts::{tied, to_usize, usize_to_f64};
+use crate::error::StatsError;
 use crate::sorted::{Sorted, refuse_fewer};
 
 /// The last steps, all of which are kept: an axis with a log tail shows them one by one.
@@ -65,7 +65,8 @@ fn retained_steps(steps: usize, max_points: usize) -> BTreeSet<usize> {
     let evenly = (0..even).map(|j| j * (body - 1) / (even - 1));
     let ratio = usize_to_f64(steps) / usize_to_f64(TAIL_POINTS);
     let densely = (0..dense).map(|j| {
-        let from_end = usize_to_f64(TAIL_POINTS) * ratio.powf(usize_to_f64(j + 1) / usize_to_f64(dense + 1));
+        let from_end =
+            usize_to_f64(TAIL_POINTS) * ratio.powf(usize_to_f64(j + 1) / usize_to_f64(dense + 1));
         steps.saturating_sub(to_usize(from_end))
     });
     evenly.chain(densely).chain(body..steps).collect()

@@ -4,8 +4,8 @@
 //! Each bucket of time keeps its first, lowest, highest and last point (M4: Jugel et al., VLDB 2014). So a
 //! line through the kept points covers the same pixels as a line through all.
 
-use crate::error::StatsError;
 use crate::casts::{to_usize, usize_to_f64};
+use crate::error::StatsError;
 
 /// One value of a series; `v` is absent where the message was lost.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -199,7 +199,10 @@ mod tests {
         values
             .iter()
             .enumerate()
-            .map(|(i, &v)| Reading { t: usize_to_f64(i), v })
+            .map(|(i, &v)| Reading {
+                t: usize_to_f64(i),
+                v,
+            })
             .collect()
     }
 

@@ -5,10 +5,10 @@
 //! The p values are corrected by Holm over the whole family, so the probability of any false verdict in a
 //! report stays below the level.
 
+use crate::casts::usize_to_f64;
 use crate::holm::holm;
 use crate::interval::{ALPHA, ConfidenceInterval};
 use crate::paired::PairedShift;
-use crate::casts::usize_to_f64;
 use crate::verdict::{Verdict, Wanted};
 
 /// A possible statement of a report, with its limit. `margin` is the smallest difference that matters, above

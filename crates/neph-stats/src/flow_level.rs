@@ -122,13 +122,11 @@ impl FlowLevel {
         if let Some(level) = self.level.as_mut() {
             level.bucket_key = level.bucket_key.map(shift_key);
         }
-        for base in [
-            self.level.as_mut().map(|h| &mut h.base),
-            self.candidate.as_mut().map(|c| &mut c.base),
-        ]
-        .into_iter()
-        .flatten()
-        {
+        let bases = [
+            self.level.as_mut().map(|level| &mut level.base),
+            self.candidate.as_mut().map(|candidate| &mut candidate.base),
+        ];
+        for base in bases.into_iter().flatten() {
             *base = base.saturating_add(by);
         }
     }
@@ -348,7 +346,11 @@ impl FlowLevel {
         let quiet = 2 * level.spread() * QUIET_SPREAD_DIVISOR <= tolerance
             && 2 * samples().map(off).sum::<i64>() <= 3 * count * level.width(tolerance);
         let is_alone = fleet.flows < MIN_OTHER_FLOWS;
-        let enough = if is_alone { CALM_SAMPLES_ALONE } else { CALM_SAMPLES };
+        let enough = if is_alone {
+            CALM_SAMPLES_ALONE
+        } else {
+            CALM_SAMPLES
+        };
         fleet.is_small() && !candidate.slope && quiet && count >= enough
     }
 

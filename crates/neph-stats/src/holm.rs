@@ -1,7 +1,7 @@
 //! Holm's correction for several tests at once.
 
-use crate::error::StatsError;
 use crate::casts::usize_to_f64;
+use crate::error::StatsError;
 
 /// The p values of several tests, raised so that the probability of any false finding stays below the level
 /// that each is compared with (Holm 1979). In the order given.

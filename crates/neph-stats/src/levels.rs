@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::num::NonZeroI32;
 
-use crate::path_choice::PossibleLevel;
 use crate::casts::{nanos_to_f64, round_to_i64};
+use crate::path_choice::PossibleLevel;
 use crate::weight::Weight;
 
 /// Buckets in one tolerance: the resolution of levels.
@@ -199,7 +199,9 @@ impl Levels {
 
     /// The current and recent levels of enough flows, more than the tolerance apart.
     pub(crate) fn paths(&mut self, at: i64) -> &[PossibleLevel] {
-        let elapsed_ns = self.paths_found_at_ns.map(|found_at_ns| at.saturating_sub(found_at_ns));
+        let elapsed_ns = self
+            .paths_found_at_ns
+            .map(|found_at_ns| at.saturating_sub(found_at_ns));
         if elapsed_ns.is_none_or(|elapsed_ns| elapsed_ns >= REFRESH_INTERVAL_NS) {
             let decay =
                 (-nanos_to_f64(elapsed_ns.unwrap_or(0)) / nanos_to_f64(LEVEL_RETENTION_NS)).exp();

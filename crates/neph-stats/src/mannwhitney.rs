@@ -1,10 +1,10 @@
 //! The Mann-Whitney U test: two scenarios whose experiments are not paired.
 
+use crate::casts::usize_to_f64;
 use crate::error::StatsError;
 use crate::interval::ALPHA;
 use crate::pairs::Pairs;
 use crate::ranks::{Ranks, ranks};
-use crate::casts::usize_to_f64;
 use crate::shift::{
     Approximation, Arrangements, Basis, EXACT_UP_TO, Shift, ShiftTest, doubled, triangle, untied,
 };

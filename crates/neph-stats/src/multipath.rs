@@ -23,7 +23,8 @@ pub fn flows_to_rule_out(known: u32, confidence: f64) -> Option<u32> {
             // `unseen` are still unseen when `known_paths` have been seen.
             let stays = (total - f64::from(unseen)) / total;
             let joins = f64::from(unseen + 1) / total;
-            probabilities[known_paths] = probabilities[known_paths] * stays + probabilities[known_paths - 1] * joins;
+            probabilities[known_paths] =
+                probabilities[known_paths] * stays + probabilities[known_paths - 1] * joins;
         }
         probabilities[0] = 0.0;
         flows += 1;

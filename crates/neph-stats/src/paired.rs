@@ -6,12 +6,12 @@
 //! conservative with ties. It assumes differences that are independent and symmetric around their centre. The
 //! estimate is the centre (Hodges-Lehmann): of a skewed distribution the pseudo-median, not the median.
 
+use crate::casts::usize_to_f64;
 use crate::error::StatsError;
 use crate::interval::ConfidenceInterval;
 use crate::level_shift::{difference, undone};
 use crate::pairs::Pairs;
 use crate::quantile::Level;
-use crate::casts::usize_to_f64;
 use crate::shift::{Approximation, Arrangements, EXACT_UP_TO, triangle, untied};
 use crate::sorted::{Sorted, refuse_fewer};
 

@@ -3,9 +3,9 @@
 //! Noether's sample size for Wilcoxon's signed ranks (1987), against the smallest difference that matters
 //! instead of zero, with the share of the level that a comparison has in its family.
 
+use crate::casts::to_usize;
 use crate::distribution::{normal_above, normal_quantile};
 use crate::family::{blocks_needed, simultaneous};
-use crate::casts::to_usize;
 
 /// What is to be found. Differences and the spread are in one unit, as shares of the median.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -1,9 +1,9 @@
 //! A share of messages, such as the lost ones, with Wilson's interval.
 
+use crate::casts::usize_to_f64;
 use crate::distribution::normal_quantile;
 use crate::error::StatsError;
 use crate::interval::{ALPHA, ConfidenceInterval};
-use crate::casts::usize_to_f64;
 
 /// A share with its 95 % confidence interval and its n. Only [`proportion`] creates it.
 #[derive(Debug, Clone, Copy, PartialEq)]

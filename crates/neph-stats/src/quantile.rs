@@ -8,10 +8,10 @@
 //!
 //! The interval assumes independent values. For messages, which are not, see `clustered.rs`.
 
+use crate::casts::{to_usize, usize_to_f64};
 use crate::distribution::{binomial_above, binomial_up_to};
 use crate::error::StatsError;
 use crate::interval::ALPHA;
-use crate::casts::{to_usize, usize_to_f64};
 use crate::sorted::{Sorted, refuse_fewer};
 
 /// Values in ascending order, by place.

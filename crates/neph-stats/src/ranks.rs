@@ -1,7 +1,7 @@
 //! Ranks, with the mean rank for ties, as all rank tests need them.
 
-use crate::error::StatsError;
 use crate::casts::{tied, usize_to_f64};
+use crate::error::StatsError;
 use crate::sorted::refuse_not_finite;
 
 /// The rank of each value, in the order the values were given.

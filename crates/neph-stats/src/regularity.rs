@@ -3,9 +3,9 @@
 //! The skew of a timestamp is its distance from the one before it minus the scheduled distance. It uses only
 //! differences of one clock's timestamps, so a clock offset has no effect.
 
+use crate::casts::nanos_to_f64;
 use crate::describe::{Description, describe};
 use crate::error::StatsError;
-use crate::casts::nanos_to_f64;
 use crate::sorted::{Sorted, refuse_fewer};
 
 /// One timestamp of a numbered message.

@@ -4,10 +4,10 @@
 //! Quantiles are exact up to [`RunningSummary::EXACT`] values and within one part in 512 beyond. Nothing is
 //! sampled, so values and losses have one population.
 
+use crate::casts::usize_to_f64;
 use crate::error::StatsError;
 use crate::histogram::Histogram;
 use crate::quantile::{Quantile, Ranked, quantile_of};
-use crate::casts::usize_to_f64;
 use crate::sorted::{Sorted, refuse_not_finite};
 
 /// The summary of a stream of values, in their own unit.
@@ -261,7 +261,8 @@ mod tests {
             (Some(7.0), Some(9_000_000.0))
         );
         let [p50, p99, p999] = summary.quantiles(15_000, [0.5, 0.99, 0.999]);
-        let at = |quantile: Result<Quantile, StatsError>| quantile.expect("enough").value().number();
+        let at =
+            |quantile: Result<Quantile, StatsError>| quantile.expect("enough").value().number();
         let near = |value: Option<f64>, truth: f64| {
             let value = value.expect("no lost message decides it");
             assert!(

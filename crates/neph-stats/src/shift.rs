@@ -1,8 +1,8 @@
 //! The result of a test of two scenarios, and the exact null distribution of a rank sum that both tests
 //! share.
 
-use crate::interval::{ALPHA, ConfidenceInterval};
 use crate::casts::usize_to_f64;
+use crate::interval::{ALPHA, ConfidenceInterval};
 
 /// Up to this many ranks the null distribution is counted exactly. All counts stay below 2^53, so floats
 /// represent them exactly.

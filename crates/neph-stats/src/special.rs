@@ -173,7 +173,11 @@ fn beta_fraction(a: f64, b: f64, x: f64, y: f64) -> f64 {
 }
 
 fn away_from_zero(x: f64) -> f64 {
-    if x.abs() < ZERO_REPLACEMENT { ZERO_REPLACEMENT } else { x }
+    if x.abs() < ZERO_REPLACEMENT {
+        ZERO_REPLACEMENT
+    } else {
+        x
+    }
 }
 
 #[cfg(test)]

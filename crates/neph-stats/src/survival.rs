@@ -3,10 +3,10 @@
 //! The product-limit estimate of Kaplan and Meier (1958), with Greenwood's variance. The interval uses the
 //! scale of log(-log S) (Kalbfleisch and Prentice), so it stays inside 0..=1.
 
+use crate::casts::usize_to_f64;
 use crate::distribution::normal_quantile;
 use crate::error::StatsError;
 use crate::interval::{ALPHA, ConfidenceInterval};
-use crate::casts::usize_to_f64;
 use crate::sorted::refuse_fewer;
 
 /// A lifetime, and whether its end was observed.

@@ -3,8 +3,8 @@
 //! All are differences of one-way delays, so a constant clock offset cancels; a drift does not. A peer's
 //! timestamps come from outside: differences saturate.
 
-use crate::error::StatsError;
 use crate::casts::nanos_to_f64;
+use crate::error::StatsError;
 use crate::sorted::refuse_fewer;
 
 /// One message's departure and arrival, each in nanoseconds of its own clock.

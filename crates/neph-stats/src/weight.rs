@@ -33,7 +33,11 @@ impl Weight {
     /// At least 2, and 1 %. If few flows have a level, one flow that lasted at a level is enough, even if
     /// only its own past shows it.
     pub(crate) fn has_enough_flows(&self, total: &Self) -> bool {
-        let min_flows = if total.current_flows < SMALL_FLEET_FLOWS { 1 } else { 2 };
+        let min_flows = if total.current_flows < SMALL_FLEET_FLOWS {
+            1
+        } else {
+            2
+        };
         self.current_flows.max(self.arrived_flows) >= min_flows && self.share(total) >= 0.01
     }
 }

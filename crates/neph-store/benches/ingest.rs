@@ -99,7 +99,8 @@ fn messages(count: u64) -> Vec<Message> {
 }
 
 fn tcp(noise: &mut Noise) -> TcpState {
-    let mut value = |minimum: u32, spread: i64| minimum + u32::try_from(noise.below(spread)).unwrap();
+    let mut value =
+        |minimum: u32, spread: i64| minimum + u32::try_from(noise.below(spread)).unwrap();
     TcpState {
         cwnd: value(10, 4),
         ssthresh: u32::MAX,

@@ -221,7 +221,11 @@ mod tests {
                 .map(|campaign| campaign.id)
         };
         assert_eq!(picked(LAST), Some(campaigns[2].id));
-        assert_eq!(picked("a"), Some(campaigns[2].id), "the latest of that name");
+        assert_eq!(
+            picked("a"),
+            Some(campaigns[2].id),
+            "the latest of that name"
+        );
         assert_eq!(picked("b"), Some(campaigns[1].id));
         assert_eq!(picked(&campaigns[0].id.to_string()), Some(campaigns[0].id));
         let length = short_length(campaigns.iter().map(|campaign| campaign.id));

@@ -133,7 +133,9 @@ fn try_for_a_moment(file: &File) -> Result<(), TryLockError> {
     let latest = Instant::now() + LOCK_TIMEOUT;
     loop {
         match file.try_lock() {
-            Err(TryLockError::WouldBlock) if Instant::now() < latest => thread::sleep(RETRY_INTERVAL),
+            Err(TryLockError::WouldBlock) if Instant::now() < latest => {
+                thread::sleep(RETRY_INTERVAL);
+            }
             done => return done,
         }
     }

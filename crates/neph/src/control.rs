@@ -207,7 +207,9 @@ fn serve(args: &ServeArgs) -> Result<Outcome, Failure> {
         }
     }
     // Runs need this controller to reach their agents, also when they end.
-    runner.stop(&now, RUNS_END_TIMEOUT).map_err(Failure::refused)?;
+    runner
+        .stop(&now, RUNS_END_TIMEOUT)
+        .map_err(Failure::refused)?;
     drop(service);
     exporting.finish();
     drop(controller);

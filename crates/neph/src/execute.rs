@@ -34,7 +34,10 @@ pub(crate) struct Args {
 /// Reads the order and carries it out.
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let mut text = String::new();
-    let read = io::stdin().lock().take(MAX_ORDER_BYTES).read_to_string(&mut text);
+    let read = io::stdin()
+        .lock()
+        .take(MAX_ORDER_BYTES)
+        .read_to_string(&mut text);
     read.map_err(|error| Failure::refused(format!("read the order: {error}")))?;
     match order(&text)? {
         Order::Load(order) => stress::carry_out(&order),

@@ -250,7 +250,9 @@ fn before(argument: &str) -> Option<String> {
     let typed = typed();
     let mut pairs = typed.windows(2);
     let argument_pair = pairs.find(|pair| pair[1] == argument || pair[1].starts_with(argument))?;
-    argument_pair[0].starts_with('-').then(|| argument_pair[0].clone())
+    argument_pair[0]
+        .starts_with('-')
+        .then(|| argument_pair[0].clone())
 }
 
 /// A replacement for clap's message about a number out of range, `0 is not in 1..=50000`.

@@ -127,7 +127,9 @@ impl Args {
         let kind = self.kind.kind();
         let size = |name: &str, given: Option<ByteSize>, minimum: u32| {
             let maximum = kind.most();
-            let Some(given) = given else { return Ok(minimum) };
+            let Some(given) = given else {
+                return Ok(minimum);
+            };
             let bytes = u32::try_from(given.bytes()).unwrap_or(u32::MAX);
             if (minimum..=maximum).contains(&bytes) {
                 return Ok(bytes);
@@ -146,7 +148,8 @@ impl Args {
             reply_bytes: size("--reply", self.reply, kind.least_reply())?,
             dscp: self.dscp,
         };
-        if !(TestRequest::MIN_DURATION_NS..=TestRequest::MAX_DURATION_NS).contains(&ask.duration_ns) {
+        if !(TestRequest::MIN_DURATION_NS..=TestRequest::MAX_DURATION_NS).contains(&ask.duration_ns)
+        {
             let duration = self.duration;
             return Err(Failure::usage(format!(
                 "--duration {duration}: write 100ms to 24h"

@@ -55,7 +55,9 @@ pub(crate) fn max_query_time(order: &ExperimentOrder, usual: Span) -> Span {
         None => usual,
         Some(start) => {
             let remaining = start.unix_nanos().saturating_sub(now().unix_nanos());
-            usual.min(Span::from_nanos(remaining) - MAX_LATENESS).max(MINIMUM)
+            usual
+                .min(Span::from_nanos(remaining) - MAX_LATENESS)
+                .max(MINIMUM)
         }
     }
 }

@@ -57,9 +57,12 @@ impl Stressing {
             match running.end(lab) {
                 Ok(output) => {
                     let late_warning = is_late.then(|| load_checks::late_start_warning(&load));
-                    results.warnings
+                    results
+                        .warnings
                         .extend(load_checks::check_load(&load, &output).or(late_warning));
-                    results.seconds.extend(by_second::load_samples(&output, number, ended));
+                    results
+                        .seconds
+                        .extend(by_second::load_samples(&output, number, ended));
                 }
                 Err(error) => {
                     let site = load.site;
@@ -68,7 +71,9 @@ impl Stressing {
             }
         }
         let guests = self.guests.drain(..);
-        results.seconds.extend(guests.flat_map(|guest| guest.end(lab)));
+        results
+            .seconds
+            .extend(guests.flat_map(|guest| guest.end(lab)));
         refused.map_or(Ok(results), Err)
     }
 

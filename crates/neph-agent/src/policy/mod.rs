@@ -13,8 +13,7 @@ use std::ops::RangeInclusive;
 
 use neph_model::{
     AllowedTargets, BitRate, Budgets, ByteSize, CaptureOrder, ExperimentOrder, LoadWork, Measure,
-    Order, Permit, ReflectorCaps, ReflectorIdentity, SecretSource, Span, ThroughputTool,
-    Wall,
+    Order, Permit, ReflectorCaps, ReflectorIdentity, SecretSource, Span, ThroughputTool, Wall,
 };
 
 pub use hours::Hours;
@@ -125,7 +124,11 @@ impl Policy {
         if largest > LARGEST {
             let requested = format!("messages of {largest}");
             let most = LARGEST.to_string();
-            return Err(Refusal::Rate { requested, most, key: None });
+            return Err(Refusal::Rate {
+                requested,
+                most,
+                key: None,
+            });
         }
         let parameters = &order.scenario.parameters;
         let files = [parameters.key_file(), parameters.ca_file()];
@@ -156,7 +159,11 @@ impl Policy {
         if !is_modest(&order.spec.caps) {
             let requested = "higher caps than the defaults of neph reflect".to_owned();
             let most = "the default caps".to_owned();
-            return Err(Refusal::Rate { requested, most, key: None });
+            return Err(Refusal::Rate {
+                requested,
+                most,
+                key: None,
+            });
         }
         if let Some(ReflectorIdentity::Files { certificate, key }) = &order.spec.identity {
             self.judge_file(&certificate.to_string_lossy())?;
@@ -215,7 +222,11 @@ fn judge_rate(order: &Order, bits: f64, budget: BitRate) -> Result<(), Refusal> 
 /// Whether a capture is of headers, and ends by itself.
 fn judge_capture(order: &CaptureOrder) -> Result<(), Refusal> {
     let refused = |requested: String, most: String| {
-        Err(Refusal::Rate { requested, most, key: None })
+        Err(Refusal::Rate {
+            requested,
+            most,
+            key: None,
+        })
     };
     if order.snaplen > MAX_KEPT {
         let requested = format!("{} bytes of each packet", order.snaplen);

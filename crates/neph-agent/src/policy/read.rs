@@ -45,7 +45,9 @@ fn read(mut fields: Fields<'_>) -> Policy {
     let policy = Policy {
         controllers: list(&mut fields, "controllers", String::from_node),
         kinds,
-        longest: max_duration.map_or(DEFAULT_MAX_DURATION, |nanos| Span::from_nanos(nanos.value.0)),
+        longest: max_duration.map_or(DEFAULT_MAX_DURATION, |nanos| {
+            Span::from_nanos(nanos.value.0)
+        }),
         hours: list(&mut fields, "hours", |node| {
             parse_text(node, "write times of the day, as \"08:00-18:00\"")
         }),
@@ -110,7 +112,9 @@ fn list<T: PartialEq>(
     key: &'static str,
     parse_value: impl Fn(&Node) -> Result<T, Fault>,
 ) -> Vec<T> {
-    let values = fields.one_or_list_with(key, parse_value).unwrap_or_default();
+    let values = fields
+        .one_or_list_with(key, parse_value)
+        .unwrap_or_default();
     values.into_iter().map(|spanned| spanned.value).collect()
 }
 

@@ -153,6 +153,9 @@ fn a_capture_is_limited_to_headers_and_bounded_in_time_and_size() {
     ];
     for (change, code, part) in refused {
         let (actual_code, reason) = check_capture(change).expect_err(part);
-        assert!(actual_code == code && reason.contains(part), "{actual_code}: {reason}");
+        assert!(
+            actual_code == code && reason.contains(part),
+            "{actual_code}: {reason}"
+        );
     }
 }

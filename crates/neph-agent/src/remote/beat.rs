@@ -150,7 +150,9 @@ mod tests {
         exchanged(&mut beats, 0, MS, MS);
         // 100 ms further ahead, read within 5 ms.
         let ours = wall(BEAT_INTERVAL + 3 * SECOND + 100 * MS);
-        let beat = beats.next_due(RawNanos(BEAT_INTERVAL), ours, 0).expect("it is due");
+        let beat = beats
+            .next_due(RawNanos(BEAT_INTERVAL), ours, 0)
+            .expect("it is due");
         let (forward, back) = (5 * MS, 5 * MS);
         beats.take_answer(
             beat.sent,
@@ -186,7 +188,11 @@ mod tests {
         exchanged(&mut beats, 0, MS, MS);
         for beat in 1..=5 {
             assert!(!beats.is_silent(RawNanos(beat * BEAT_INTERVAL)), "{beat}");
-            let _ = beats.next_due(RawNanos(beat * BEAT_INTERVAL), wall(beat * BEAT_INTERVAL), 0);
+            let _ = beats.next_due(
+                RawNanos(beat * BEAT_INTERVAL),
+                wall(beat * BEAT_INTERVAL),
+                0,
+            );
         }
         assert!(!beats.is_silent(RawNanos(BEAT_INTERVAL + SILENCE_TIMEOUT)));
         assert!(beats.is_silent(RawNanos(BEAT_INTERVAL + SILENCE_TIMEOUT + 1)));

@@ -315,7 +315,9 @@ impl Spent {
     }
 
     fn keep(&mut self, bytes: u64, now: RawNanos) -> Result<(), DiskError> {
-        let is_due = self.written.is_none_or(|last| now.0 - last.0 >= WRITE_INTERVAL);
+        let is_due = self
+            .written
+            .is_none_or(|last| now.0 - last.0 >= WRITE_INTERVAL);
         if bytes == self.bytes || !is_due {
             return Ok(());
         }

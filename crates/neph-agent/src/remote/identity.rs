@@ -112,10 +112,14 @@ impl Identity {
     /// Something in it is wrong.
     pub fn tls(&self) -> Result<Arc<ClientConfig>, IdentityError> {
         let chain = CertificateDer::pem_slice_iter(self.certificate.as_bytes());
-        let chain = chain.collect::<Result<Vec<_>, _>>().map_err(invalid_identity)?;
+        let chain = chain
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(invalid_identity)?;
         let key = PrivateKeyDer::from_pem_slice(self.key.as_bytes()).map_err(invalid_identity)?;
         let builder = tls_builder(&self.authority)?;
-        let config = builder.with_client_auth_cert(chain, key).map_err(invalid_identity)?;
+        let config = builder
+            .with_client_auth_cert(chain, key)
+            .map_err(invalid_identity)?;
         Ok(Arc::new(config))
     }
 }
@@ -150,7 +154,9 @@ type ClientConfigBuilder = rustls::ConfigBuilder<ClientConfig, rustls::client::W
 fn tls_builder(authority: &str) -> Result<ClientConfigBuilder, IdentityError> {
     let mut roots = RootCertStore::empty();
     for certificate in CertificateDer::pem_slice_iter(authority.as_bytes()) {
-        roots.add(certificate.map_err(invalid_identity)?).map_err(invalid_identity)?;
+        roots
+            .add(certificate.map_err(invalid_identity)?)
+            .map_err(invalid_identity)?;
     }
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder = ClientConfig::builder_with_provider(provider);

@@ -159,7 +159,9 @@ pub fn enrol(
     socket
         .send(Message::text(text))
         .map_err(|error| link_lost_by("enrol", &error))?;
-    let answer = socket.read().map_err(|error| link_lost_by("enrol", &error))?;
+    let answer = socket
+        .read()
+        .map_err(|error| link_lost_by("enrol", &error))?;
     let answer = answer.into_text().map_err(|error| failed(&error))?;
     match serde_json::from_str(&answer).map_err(|error| failed(&error))? {
         Enrolled::Refused(reason) => Err(EnrolError::Refused(reason)),

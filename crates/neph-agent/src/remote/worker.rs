@@ -272,7 +272,10 @@ impl<E: Executor> Worker<E> {
         self.report(clock::raw());
         let mut messages = Vec::new();
         for (ticket, update) in self.executor.poll(patience)? {
-            let Some(RunningOrder { id, clock_offset, .. }) = self.running.get(&ticket) else {
+            let Some(RunningOrder {
+                id, clock_offset, ..
+            }) = self.running.get(&ticket)
+            else {
                 continue;
             };
             let (id, clock_offset) = (*id, *clock_offset);

@@ -256,7 +256,9 @@ impl CampaignData {
     /// The warnings of a scenario's experiments, each with the block number (from 1).
     pub fn flags(&self, scenario: usize, settings: &PlotSettings) -> Vec<(u32, &Warning)> {
         let flagged = self.flagged(scenario, settings);
-        flagged.map(|(experiment, w)| (experiment.block(), w)).collect()
+        flagged
+            .map(|(experiment, w)| (experiment.block(), w))
+            .collect()
     }
 
     /// The warnings of a scenario's experiments, each with the experiment.
@@ -267,6 +269,12 @@ impl CampaignData {
     ) -> impl Iterator<Item = (&ExperimentData, &Warning)> {
         let shown = self.shown(settings);
         let shown = shown.filter(move |data| data.scenario == scenario);
-        shown.flat_map(|experiment| experiment.experiment.warnings.iter().map(move |w| (experiment, w)))
+        shown.flat_map(|experiment| {
+            experiment
+                .experiment
+                .warnings
+                .iter()
+                .map(move |w| (experiment, w))
+        })
     }
 }

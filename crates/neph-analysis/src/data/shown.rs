@@ -8,7 +8,8 @@ use crate::settings::PlotSettings;
 impl CampaignData {
     /// The experiments.
     pub fn shown(&self, settings: &PlotSettings) -> impl Iterator<Item = &ExperimentData> + Clone {
-        let is_shown = move |experiment: &&ExperimentData| settings.shows_block(experiment.experiment.block);
+        let is_shown =
+            move |experiment: &&ExperimentData| settings.shows_block(experiment.experiment.block);
         self.experiments.iter().filter(is_shown)
     }
 

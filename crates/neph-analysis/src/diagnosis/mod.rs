@@ -150,12 +150,15 @@ pub fn diagnose(data: &CampaignData, settings: &PlotSettings) -> Diagnoses {
     for rule in RULES {
         let results = (rule.evaluate)(&input);
         if results.is_empty() {
-            diagnoses.not_evaluated.extend(NotEvaluated::of(rule, &input));
+            diagnoses
+                .not_evaluated
+                .extend(NotEvaluated::of(rule, &input));
         }
         let (notes, causes): (Vec<RuleResult>, Vec<RuleResult>) =
             results.into_iter().partition(|result| result.is_note);
         let causes = causes.into_iter();
-        diagnoses.causes
+        diagnoses
+            .causes
             .extend(causes.map(|result| Diagnosis::new(rule, result)));
         diagnoses.notes.extend(notes.into_iter().map(|result| Note {
             rule: rule.name,
@@ -164,6 +167,8 @@ pub fn diagnose(data: &CampaignData, settings: &PlotSettings) -> Diagnoses {
             observations: result.observations,
         }));
     }
-    diagnoses.causes.sort_by(|a, b| b.added_ms.total_cmp(&a.added_ms));
+    diagnoses
+        .causes
+        .sort_by(|a, b| b.added_ms.total_cmp(&a.added_ms));
     diagnoses
 }

@@ -142,7 +142,9 @@ impl Need {
             }
             Self::TcpStatistics => any(&|run| {
                 let mut exchanges = run.flow.exchanges.iter();
-                !is_tcp(run) || exchanges.any(|exchange| exchange.cwnd.is_some() || exchange.least_rtt.is_some())
+                !is_tcp(run)
+                    || exchanges
+                        .any(|exchange| exchange.cwnd.is_some() || exchange.least_rtt.is_some())
             }),
             Self::Sizes => has_two_sizes(input),
             Self::Flows(min) => {

@@ -8,7 +8,10 @@ pub(crate) struct Ordered(Vec<f64>);
 
 impl FromIterator<f64> for Ordered {
     fn from_iter<I: IntoIterator<Item = f64>>(values: I) -> Self {
-        let mut values: Vec<f64> = values.into_iter().filter(|value| value.is_finite()).collect();
+        let mut values: Vec<f64> = values
+            .into_iter()
+            .filter(|value| value.is_finite())
+            .collect();
         values.sort_by(f64::total_cmp);
         Self(values)
     }

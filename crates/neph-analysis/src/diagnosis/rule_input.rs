@@ -158,12 +158,19 @@ impl Run<'_> {
 
     /// Its network times in order.
     pub(crate) fn networks(&self) -> Ordered {
-        self.crossings.iter().map(|crossing| crossing.network).collect()
+        self.crossings
+            .iter()
+            .map(|crossing| crossing.network)
+            .collect()
     }
 
     /// The least round trip that TCP has measured, including the handshake, in milliseconds.
     pub(crate) fn min_tcp_rtt(&self) -> Option<f64> {
-        let min_rtt = self.flow.exchanges.iter().filter_map(|exchange| exchange.least_rtt);
+        let min_rtt = self
+            .flow
+            .exchanges
+            .iter()
+            .filter_map(|exchange| exchange.least_rtt);
         min_rtt.min().map(Span::millis_f64)
     }
 
@@ -210,8 +217,9 @@ impl Run<'_> {
             ..
         } = &self.stalls;
         let replied = self.all_replies();
-        replied
-            .filter(|(exchange, _)| !waited.contains(&exchange.seq) && !waited_for_client.contains(&exchange.seq))
+        replied.filter(|(exchange, _)| {
+            !waited.contains(&exchange.seq) && !waited_for_client.contains(&exchange.seq)
+        })
     }
 
     /// All replied messages with the time of each stage.
@@ -272,6 +280,8 @@ fn crossings(flow: &FlowData, stalls: &Stalls) -> Vec<Crossing> {
         })
     };
     let waited = |exchange: &Exchange| stalls.waited.contains(&exchange.seq);
-    let exchanges = flow.resent_meanwhile().filter(|(exchange, _)| !waited(exchange));
+    let exchanges = flow
+        .resent_meanwhile()
+        .filter(|(exchange, _)| !waited(exchange));
     exchanges.filter_map(crossing).collect()
 }

@@ -293,14 +293,20 @@ pub(crate) fn waiting_for_client(flow: &FlowData, stalls: &[Stall]) -> BTreeSet<
 /// messages failed because there was no connection.
 fn is_on_one_connection(flow: &FlowData, stall: &Stall) -> bool {
     let failed = |seq: Seq| {
-        let index = flow.exchanges.partition_point(|exchange| exchange.seq < seq);
+        let index = flow
+            .exchanges
+            .partition_point(|exchange| exchange.seq < seq);
         let exchange = flow.exchanges.get(index);
         exchange.is_some_and(|exchange| exchange.outcome == Outcome::Failed)
     };
     if !stall.waited.iter().any(|task| failed(task.seq)) {
         return true;
     }
-    let sent = || flow.exchanges.iter().filter(|exchange| exchange.begun.is_some());
+    let sent = || {
+        flow.exchanges
+            .iter()
+            .filter(|exchange| exchange.begun.is_some())
+    };
     let connections: BTreeSet<u32> = sent().map(|exchange| exchange.connection).collect();
     if 2 * connections.len() > sent().count() {
         return true;

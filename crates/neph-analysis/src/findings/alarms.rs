@@ -54,7 +54,13 @@ pub(crate) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Find
 /// What orders alarms by when they were raised.
 fn moment(data: &ExperimentData, at: Span) -> (Wall, u32, u32, u32, Span) {
     let experiment = &data.experiment;
-    (experiment.started, experiment.block, experiment.position, experiment.attempt, at)
+    (
+        experiment.started,
+        experiment.block,
+        experiment.position,
+        experiment.attempt,
+        at,
+    )
 }
 
 fn raised(experiment: &ExperimentData) -> impl Iterator<Item = &Event> {

@@ -162,7 +162,11 @@ fn far_above_echo(
         .experiments_of(scenario, settings)
         .filter_map(|experiment| experiment.companion());
     let echo = companions
-        .flat_map(|flow| flow.exchanges.iter().filter_map(|exchange| flow.round_trip(exchange)))
+        .flat_map(|flow| {
+            flow.exchanges
+                .iter()
+                .filter_map(|exchange| flow.round_trip(exchange))
+        })
         .min()?
         .millis_f64();
     let comparison = FarAboveEcho {
@@ -214,7 +218,10 @@ fn under_way<'a>(flows: impl Iterator<Item = &'a FlowData>) -> Option<(StageSet,
         .flat_map(|entry| entry.set.iter())
         .fold(StageSet::EMPTY, StageSet::with);
     let of = |time: fn(&UnderWay) -> Span| {
-        let mut times: Vec<f64> = entries.iter().map(|entry| time(entry).millis_f64()).collect();
+        let mut times: Vec<f64> = entries
+            .iter()
+            .map(|entry| time(entry).millis_f64())
+            .collect();
         median(&mut times)
     };
     Some((set, of(|entry| entry.network)?, of(|entry| entry.time)?))

@@ -69,10 +69,19 @@ impl Traffic {
         site: Option<&str>,
     ) -> Self {
         let shown = data.shown(settings).filter(|experiment| {
-            let ran_at = experiment.provenance.as_ref().and_then(|ran| ran.site.as_deref());
-            data.scenarios[experiment.scenario].endpoint == endpoint && (site.is_none() || ran_at == site)
+            let ran_at = experiment
+                .provenance
+                .as_ref()
+                .and_then(|ran| ran.site.as_deref());
+            data.scenarios[experiment.scenario].endpoint == endpoint
+                && (site.is_none() || ran_at == site)
         });
-        Self::of(shown.map(|experiment| (data.scenarios[experiment.scenario].request_size.bytes(), experiment)))
+        Self::of(shown.map(|experiment| {
+            (
+                data.scenarios[experiment.scenario].request_size.bytes(),
+                experiment,
+            )
+        }))
     }
 }
 
@@ -125,8 +134,15 @@ fn shortest(experiment: &ExperimentData) -> Option<Span> {
         .into_iter()
         .flat_map(|flow| &flow.exchanges);
     let echoes = experiment.companion().into_iter();
-    let echoes = echoes.flat_map(|flow| flow.exchanges.iter().map(|exchange| flow.round_trip(exchange)));
-    site.map(|path| path.least_rtt).chain(echoes).flatten().min()
+    let echoes = echoes.flat_map(|flow| {
+        flow.exchanges
+            .iter()
+            .map(|exchange| flow.round_trip(exchange))
+    });
+    site.map(|path| path.least_rtt)
+        .chain(echoes)
+        .flatten()
+        .min()
 }
 
 #[cfg(test)]

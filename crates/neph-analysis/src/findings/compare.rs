@@ -65,12 +65,11 @@ impl Family {
 
     /// Adds a claim, or returns the same one: two sentences about the same claim are one test.
     fn add_once(&mut self, subject: Subject, claim: Claim) -> ClaimIndex {
-        let known = self
-            .subjects
-            .iter()
-            .zip(&self.claims)
-            .position(|(known_subject, other)| known_subject.as_ref() == Some(&subject) && *other == claim);
-        if let Some(index) = known {
+        let mut known = self.subjects.iter().zip(&self.claims);
+        let is_same = |(known_subject, known_claim): (&Option<Subject>, &Claim)| {
+            known_subject.as_ref() == Some(&subject) && *known_claim == claim
+        };
+        if let Some(index) = known.position(is_same) {
             return ClaimIndex(index);
         }
         let index = self.add(claim);
@@ -103,7 +102,9 @@ impl Decisions {
 
     /// Several comparisons with their judgements.
     pub(crate) fn all(&self, list: impl IntoIterator<Item = Comparison>) -> Vec<DecidedComparison> {
-        list.into_iter().map(|comparison| self.of(comparison)).collect()
+        list.into_iter()
+            .map(|comparison| self.of(comparison))
+            .collect()
     }
 }
 
@@ -223,7 +224,8 @@ pub(crate) fn format_millis(value: f64) -> String {
 
 /// A sentence that explains infinite values; empty if there are none.
 pub(crate) fn infinity_reason(decided: &[DecidedComparison]) -> &'static str {
-    if decided.iter().any(|comparison| comparison.comparison.shift.is_infinite()) {
+    let mut shifts = decided.iter().map(|decided| decided.comparison.shift);
+    if shifts.any(f64::is_infinite) {
         " At least half of the messages of the slower side have no reply, so its median is unknown."
     } else {
         ""
@@ -365,7 +367,8 @@ pub(crate) struct Certainty {
 pub(crate) fn certainty_text(decided: &[Certainty]) -> String {
     let blocks = decided.iter().map(|certainty| certainty.blocks).min();
     let blocks = blocks.unwrap_or(0);
-    let family = decided.first().map_or(1, |certainty| certainty.decision.family);
+    let first = decided.first();
+    let family = first.map_or(1, |certainty| certainty.decision.family);
     let needed = blocks_needed(family);
     let counted = crate::text::plural(blocks, "block");
     if blocks < needed {

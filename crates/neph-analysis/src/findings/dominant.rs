@@ -87,7 +87,9 @@ fn sentence(data: &CampaignData, members: &mut [&LargestStage], scenario_count: 
     members.sort_by(|a, b| b.share().total_cmp(&a.share()));
     let (highest, lowest) = (members[0], members[members.len() - 1]);
     let (max, min) = (highest.share(), lowest.share());
-    let label = |largest_stage: &LargestStage| format!("'{}'", data.scenarios[largest_stage.scenario].label());
+    let label = |largest_stage: &LargestStage| {
+        format!("'{}'", data.scenarios[largest_stage.scenario].label())
+    };
     let text = if members.len() <= MAX_NAMED {
         let sentences = (0..).zip(members.iter()).map(|(index, largest_stage)| {
             let (mean, total) = (millis(largest_stage.mean), millis(largest_stage.total));
@@ -107,7 +109,11 @@ fn sentence(data: &CampaignData, members: &mut [&LargestStage], scenario_count: 
         let scenarios = if members.len() == scenario_count {
             format!("all {}", plural(scenario_count, "scenario"))
         } else {
-            format!("{} of {}", members.len(), plural(scenario_count, "scenario"))
+            format!(
+                "{} of {}",
+                members.len(),
+                plural(scenario_count, "scenario")
+            )
         };
         format!(
             "{} to {} of the mean response time{part} is the stage '{set}' in {scenarios} (lowest share: {}, highest: {}).",

@@ -32,7 +32,9 @@ impl Pair {
     /// The largest possible difference, in milliseconds.
     fn reach(&self, family: usize) -> f64 {
         let interval = self.interval(family);
-        interval.map_or(f64::INFINITY, |bounds| bounds.low.abs().max(bounds.high.abs()))
+        interval.map_or(f64::INFINITY, |bounds| {
+            bounds.low.abs().max(bounds.high.abs())
+        })
     }
 }
 

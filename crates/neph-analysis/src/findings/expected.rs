@@ -11,15 +11,18 @@ use crate::view::groups;
 /// The size of the family of a report of these scenarios, with so many margins of equivalence.
 pub fn comparisons(scenarios: &[Scenario], margins: usize) -> usize {
     let with_messages = scenarios.iter().enumerate();
-    let with_messages =
-        with_messages.filter(|(_, scenario)| scenario.flows().is_none() && !scenario.measure().is_transfer());
+    let with_messages = with_messages
+        .filter(|(_, scenario)| scenario.flows().is_none() && !scenario.measure().is_transfer());
     let shown: Vec<usize> = with_messages.map(|(index, _)| index).collect();
     let members: Vec<&Scenario> = shown.iter().map(|index| &scenarios[*index]).collect();
     let of_factor = |factor: &Factor| -> usize {
         let groups = groups(scenarios, &shown, factor);
         match factor {
             // The longest against the shortest.
-            Factor::Interval => groups.iter().filter(|group| group.members.len() > 1).count(),
+            Factor::Interval => groups
+                .iter()
+                .filter(|group| group.members.len() > 1)
+                .count(),
             factor if levels::is_compared(factor) => {
                 let others = groups
                     .iter()

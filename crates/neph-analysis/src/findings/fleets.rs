@@ -18,7 +18,10 @@ pub(crate) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Find
     let pairs = pairs(data, settings);
     let mut pooled = PooledPair::all(&pairs);
     pooled.retain(|pair| pair.flows > 0);
-    let mut findings: Vec<Finding> = SettingInflation::all(&pooled).iter().map(inflated).collect();
+    let mut findings: Vec<Finding> = SettingInflation::all(&pooled)
+        .iter()
+        .map(inflated)
+        .collect();
     pooled.sort_by(|a, b| a.effect().larger_first(&b.effect()));
     findings.extend(pooled.iter().take(REPORTED).map(one));
     let remaining = pooled.get(REPORTED..).unwrap_or_default();

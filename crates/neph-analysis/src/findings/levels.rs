@@ -38,7 +38,8 @@ pub(crate) struct Compared {
 impl Compared {
     pub(crate) fn of(&self, level: &str) -> Option<&Medians> {
         let mut levels = self.levels.iter();
-        levels.find(|(name, _)| *name == level)
+        levels
+            .find(|(name, _)| *name == level)
             .map(|(_, medians)| medians)
     }
 }
@@ -138,8 +139,9 @@ fn of_factor(
         let mut pairs = Vec::new();
         for group in &groups {
             let both_medians = group.of(name).zip(group.of(baseline));
-            let compared =
-                both_medians.and_then(|(median, baseline_median)| compare(family, median, baseline_median, MATTERS));
+            let compared = both_medians.and_then(|(median, baseline_median)| {
+                compare(family, median, baseline_median, MATTERS)
+            });
             pairs.extend(compared.map(|compared| (group.title.clone(), compared)));
         }
         pairs.sort_by(|(_, a), (_, b)| a.shift.total_cmp(&b.shift));

@@ -44,7 +44,9 @@ fn shared(scenarios: &[Scenario]) -> Vec<SharedLoad> {
             factors,
         }
     });
-    shared_loads.filter(|shared_load| !shared_load.factors.is_empty()).collect()
+    shared_loads
+        .filter(|shared_load| !shared_load.factors.is_empty())
+        .collect()
 }
 
 /// Interval and size of messages are no levels of the background load.

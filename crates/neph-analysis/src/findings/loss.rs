@@ -67,12 +67,18 @@ pub(crate) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Find
         return Vec::new();
     }
     let affected = outcomes.iter().filter(|ends| ends.share() > 0.0).count();
-    let worst = outcomes.iter().map(MessageOutcomes::share).fold(0.0, f64::max);
+    let worst = outcomes
+        .iter()
+        .map(MessageOutcomes::share)
+        .fold(0.0, f64::max);
     let failed = outcomes.iter().map(|ends| ends.failed).sum();
     let finding = Finding::new(FindingKind::Notable, "loss", text.join(" "))
         .with("scenarios_with_loss", real(affected))
         .with("worst_share", worst)
-        .with("errors", real(outcomes.iter().map(|ends| ends.errors).sum()))
+        .with(
+            "errors",
+            real(outcomes.iter().map(|ends| ends.errors).sum()),
+        )
         .with("not_sent", real(failed));
     vec![finding]
 }

@@ -182,10 +182,9 @@ pub(super) fn missing(data: &CampaignData, settings: &PlotSettings, shown: usize
             " {remaining} {more}scenarios of the plan have nothing to show yet."
         )),
     }
-    let cut_off = data
-        .left_out
-        .iter()
-        .filter(|experiment| experiment.status != ExperimentStatus::Failed && settings.shows_block(experiment.block));
+    let cut_off = data.left_out.iter().filter(|experiment| {
+        experiment.status != ExperimentStatus::Failed && settings.shows_block(experiment.block)
+    });
     match cut_off.count() {
         0 => {}
         1 => text.push_str(" 1 incomplete experiment is left out."),

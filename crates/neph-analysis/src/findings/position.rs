@@ -48,7 +48,9 @@ pub(crate) fn prepare(
     for group in compared(data, settings, &Factor::Endpoint) {
         for (near, far) in pairs(&endpoints) {
             let medians = group.of(&near.name).zip(group.of(&far.name));
-            let compared = medians.and_then(|(near_median, far_median)| compare(family, near_median, far_median, MATTERS));
+            let compared = medians.and_then(|(near_median, far_median)| {
+                compare(family, near_median, far_median, MATTERS)
+            });
             compared_pairs.extend(compared.map(|compared| Pair {
                 near: near.clone(),
                 far: far.clone(),
@@ -67,7 +69,11 @@ fn endpoints_with_distance(scenarios: &[Scenario]) -> Vec<EndpointDistance> {
             .parameters
             .distance()
             .map(|distance| distance.get());
-        if let Some(km) = km.filter(|_| endpoints.iter().all(|endpoint| endpoint.name != scenario.endpoint)) {
+        if let Some(km) = km.filter(|_| {
+            endpoints
+                .iter()
+                .all(|endpoint| endpoint.name != scenario.endpoint)
+        }) {
             let name = scenario.endpoint.clone();
             endpoints.push(EndpointDistance { name, km });
         }
@@ -106,8 +112,13 @@ fn quickest(data: &CampaignData, settings: &PlotSettings, endpoint: &str) -> Opt
     let there = data.measured(settings).into_iter();
     let there = there.filter(|index| data.scenarios[*index].endpoint == endpoint);
     let experiments = there.flat_map(|index| data.experiments_of(index, settings));
-    let flows = experiments.filter_map(|experiment| experiment.companion().or_else(|| experiment.main()));
-    let times = flows.flat_map(|flow| flow.exchanges.iter().filter_map(|exchange| flow.round_trip(exchange)));
+    let flows =
+        experiments.filter_map(|experiment| experiment.companion().or_else(|| experiment.main()));
+    let times = flows.flat_map(|flow| {
+        flow.exchanges
+            .iter()
+            .filter_map(|exchange| flow.round_trip(exchange))
+    });
     times.min().map(Span::millis_f64)
 }
 

@@ -17,7 +17,10 @@ pub fn spread(data: &CampaignData, settings: &PlotSettings) -> Option<f64> {
         .collect();
     let first = medians.first()?;
     let row = |block: &u32| -> Option<Vec<f64>> {
-        medians.iter().map(|median| median.get(block).copied()).collect()
+        medians
+            .iter()
+            .map(|median| median.get(block).copied())
+            .collect()
     };
     let rows: Vec<Vec<f64>> = first.keys().filter_map(row).collect();
     let (blocks, columns) = (rows.len(), medians.len());

@@ -37,7 +37,8 @@ pub(crate) fn prepare(
         return Vec::new();
     }
     let factors = compared_factors(&scenarios, circuits::are_named(&data.scenarios));
-    let combinations = factors.flat_map(|factor| COMPARED.map(|quantity| (factor.clone(), quantity)));
+    let combinations =
+        factors.flat_map(|factor| COMPARED.map(|quantity| (factor.clone(), quantity)));
     let combinations: Vec<(Factor, Quantity)> = combinations.collect();
     let shifts = combinations
         .iter()

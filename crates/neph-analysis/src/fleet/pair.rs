@@ -84,7 +84,10 @@ pub fn pairs<'a>(data: &'a CampaignData, settings: &'a PlotSettings) -> Vec<Pair
         .into_iter()
         .filter(|scenario| fleets(*scenario).next().is_some())
         .collect();
-    let plans: Vec<&Scenario> = scenarios.iter().map(|index| &data.scenarios[*index]).collect();
+    let plans: Vec<&Scenario> = scenarios
+        .iter()
+        .map(|index| &data.scenarios[*index])
+        .collect();
     let varied = factors(&plans);
     let is_same = !varied.contains(&Factor::Endpoint);
     let mut pairs = Vec::new();

@@ -79,7 +79,10 @@ impl<'a> PooledPair<'a> {
                 None => groups.push(vec![pair]),
             }
         }
-        groups.iter().filter_map(|blocks| Self::of(blocks)).collect()
+        groups
+            .iter()
+            .filter_map(|blocks| Self::of(blocks))
+            .collect()
     }
 
     fn of(blocks: &[&'a Pair<'a>]) -> Option<Self> {
@@ -88,7 +91,9 @@ impl<'a> PooledPair<'a> {
         let classes = || blocks.iter().map(|block| block.classes().len());
         let inflations = || known().filter_map(|view| view.inflation);
         let ends = inflations().map(|inflation| (inflation.lowest, inflation.highest));
-        let mut ratios: Vec<f64> = inflations().map(|inflation| inflation.ratio - 1.0).collect();
+        let mut ratios: Vec<f64> = inflations()
+            .map(|inflation| inflation.ratio - 1.0)
+            .collect();
         let unfair = blocks.iter().filter_map(|block| unfairness(block));
         let mut unfair: Vec<f64> = unfair.collect();
         let changes = to_usize(known().map(|view| view.changes).sum());
@@ -103,13 +108,16 @@ impl<'a> PooledPair<'a> {
             changes,
             changes_per_flow_hour: PairView::changes_per_flow_hour_of(known()),
             unrated: to_usize(known().map(|view| view.hidden.changes).sum()),
-            too_short: blocks.iter().find(|block| block.known.too_short).map(|block| {
-                if block.view.lifetime_ends_flows() {
-                    "flows lived"
-                } else {
-                    "the measurement was"
-                }
-            }),
+            too_short: blocks
+                .iter()
+                .find(|block| block.known.too_short)
+                .map(|block| {
+                    if block.view.lifetime_ends_flows() {
+                        "flows lived"
+                    } else {
+                        "the measurement was"
+                    }
+                }),
             mostly_lost: known().any(|view| view.mostly_lost),
             forgotten: known().any(|view| view.forgotten.is_some()),
             left_soon: Share::together(known().filter_map(|view| view.leave_share)),
@@ -156,13 +164,23 @@ pub fn counted(data: &CampaignData, pairs: &[Pair<'_>]) -> String {
     let pooled = PooledPair::all(pairs);
     let mut flows: BTreeMap<PairIdentity, usize> = BTreeMap::new();
     for pooled_pair in &pooled {
-        let max = flows.entry(identity_of(pooled_pair.pair, data)).or_default();
+        let max = flows
+            .entry(identity_of(pooled_pair.pair, data))
+            .or_default();
         *max = pooled_pair.flows.max(*max);
     }
     let settings: BTreeSet<&str> = pairs.iter().map(|pair| pair.setting.as_str()).collect();
-    let blocks = pooled.iter().map(|pooled_pair| pooled_pair.blocks).max().unwrap_or(0);
+    let blocks = pooled
+        .iter()
+        .map(|pooled_pair| pooled_pair.blocks)
+        .max()
+        .unwrap_or(0);
     let (flow_count, pair_count) = (flows.values().sum(), flows.len());
-    let mut text = format!("{}, {}", plural(flow_count, "flow"), plural(pair_count, "pair"));
+    let mut text = format!(
+        "{}, {}",
+        plural(flow_count, "flow"),
+        plural(pair_count, "pair")
+    );
     if settings.len() > 1 {
         text.push_str(&format!(", measured in {} ways", settings.len()));
     }

@@ -150,7 +150,8 @@ impl Entry {
         let expected = self.expected.iter();
         let mut expected = expected.filter(|_| side == Side::Finding);
         self.also.iter().any(|also| also == rule)
-            || expected.any(|expectation| matches!(&expectation.topic, Topic::Cause(name) if name == rule))
+            || expected
+                .any(|expectation| matches!(&expectation.topic, Topic::Cause(name) if name == rule))
     }
 
     /// Whether any subject of a root cause is an endpoint without a cause.
@@ -198,12 +199,19 @@ mod tests {
             let name = entry.name;
             assert!(!entry.expected.is_empty(), "{name} expects nothing");
             assert!(!entry.of_control.is_empty(), "{name}: of its control");
-            let expected = entry.expected.iter().filter_map(|expectation| match &expectation.topic {
-                Topic::Cause(rule) => Some(rule),
-                Topic::Finding(_) | Topic::Median => None,
-            });
+            let expected =
+                entry
+                    .expected
+                    .iter()
+                    .filter_map(|expectation| match &expectation.topic {
+                        Topic::Cause(rule) => Some(rule),
+                        Topic::Finding(_) | Topic::Median => None,
+                    });
             for rule in expected.chain(&entry.also) {
-                assert!(RULES.iter().any(|known| known.name == rule), "{name}: {rule}");
+                assert!(
+                    RULES.iter().any(|known| known.name == rule),
+                    "{name}: {rule}"
+                );
             }
         }
     }

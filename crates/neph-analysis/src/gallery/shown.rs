@@ -31,7 +31,9 @@ impl EntryResult {
     pub fn results(&self) -> Vec<ExpectationResult<'_>> {
         let expected = self.entry.expected.iter();
         match self.side {
-            Side::Finding => expected.map(|expectation| expectation.check(&self.statement)).collect(),
+            Side::Finding => expected
+                .map(|expectation| expectation.check(&self.statement))
+                .collect(),
             Side::Control => {
                 let absent = expected.map(|expectation| expectation.check_absent(&self.statement));
                 let present = self.entry.of_control.iter();

@@ -119,7 +119,9 @@ impl Members {
     fn of(flow: &FlowData, exchanges: &[Exchange], layer: &Layer, data: &CampaignData) -> Self {
         let of_kind = |outcome: Outcome| {
             let of_stretch = exchanges.iter();
-            of_stretch.filter(|exchange| exchange.outcome == outcome).count()
+            of_stretch
+                .filter(|exchange| exchange.outcome == outcome)
+                .count()
         };
         let mut values = layer.values_of(flow, exchanges);
         values.sort_unstable_by(f64::total_cmp);

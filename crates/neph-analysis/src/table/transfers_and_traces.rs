@@ -21,9 +21,15 @@ pub(crate) const TRANSFERS: [&str; 9] = [
 
 /// A row for each class. All transfers of a measurement have the same size.
 pub(crate) fn transfers(pair: &Pair<'_>) -> Vec<Vec<Cell>> {
-    let size = pair.transfers().next().map(|transfer| transfer.size.bytes());
+    let size = pair
+        .transfers()
+        .next()
+        .map(|transfer| transfer.size.bytes());
     let completions = completions(pair.transfers());
-    completions.iter().map(|result| completion(result, size)).collect()
+    completions
+        .iter()
+        .map(|result| completion(result, size))
+        .collect()
 }
 
 fn completion(result: &Completion, size: Option<u64>) -> Vec<Cell> {

@@ -99,7 +99,10 @@ pub fn evaluate_pairs(readings: &[Reading], margin: f64) -> Vec<PairFinding> {
         .into_iter()
         .map(|(a, b)| [side(&of, a, b), side(&of, b, a)])
         .collect();
-    let claims = sides.iter().flatten().filter_map(|side| claim(side, min_shift));
+    let claims = sides
+        .iter()
+        .flatten()
+        .filter_map(|side| claim(side, min_shift));
     let mut decisions = decide(&claims.collect::<Vec<_>>()).into_iter();
     let family = decisions.len();
     let mut finding = |sides: [Side; 2]| {
@@ -194,7 +197,12 @@ fn share_each(sides: [Side; 2], decisions: [JudgedShift; 2]) -> [Share; 2] {
     })
 }
 
-fn answer(sides: &[Side; 2], decisions: &[JudgedShift; 2], min_shift: f64, family: usize) -> Answer {
+fn answer(
+    sides: &[Side; 2],
+    decisions: &[JudgedShift; 2],
+    min_shift: f64,
+    family: usize,
+) -> Answer {
     let verdicts = decisions
         .each_ref()
         .map(|entry| entry.as_ref().map(|(_, decision)| decision.verdict));
@@ -211,7 +219,10 @@ fn answer(sides: &[Side; 2], decisions: &[JudgedShift; 2], min_shift: f64, famil
     let wished: Vec<(bool, Option<usize>)> = open
         .map(|((side, decision), _)| {
             let estimate = decision.as_ref().map_or(0.0, |(shift, _)| shift.estimate());
-            (estimate < -min_shift, more(side, estimate, min_shift, family))
+            (
+                estimate < -min_shift,
+                more(side, estimate, min_shift, family),
+            )
         })
         .collect();
     let disturbed = wished.iter().filter(|(is_disturbed, _)| *is_disturbed);

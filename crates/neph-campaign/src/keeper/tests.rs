@@ -247,7 +247,12 @@ fn routes(path: &Path, experiment: &Experiment) -> Vec<(i64, Option<i64>)> {
     let store = opened(path, Access::Read);
     let mut route_times = Vec::new();
     let mut take = |batch: &[TracedRoute]| {
-        let times = |route: &TracedRoute| (route.at.nanos(), route.change.map(|change| change.at.nanos()));
+        let times = |route: &TracedRoute| {
+            (
+                route.at.nanos(),
+                route.change.map(|change| change.at.nanos()),
+            )
+        };
         route_times.extend(batch.iter().map(times));
         Ok(())
     };

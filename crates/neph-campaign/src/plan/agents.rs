@@ -208,8 +208,7 @@ mod tests {
         ] {
             let problems = parse(&Source::new("p.toml", plan));
             let text = format!("{:?}", problems.expect_err("one port for two servers"));
-            let part =
-                format!("sites 'ams' and 'lju' have one address and both use its {ports}");
+            let part = format!("sites 'ams' and 'lju' have one address and both use its {ports}");
             assert!(text.contains(&part), "{text}");
         }
     }

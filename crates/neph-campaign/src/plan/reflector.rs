@@ -203,7 +203,9 @@ impl Typed {
     fn finish(mut self) -> Result<ReflectorSpec, Fault> {
         let has_files = self.certificate.is_some() || self.key.is_some();
         if !self.tls_names.is_empty() && has_files {
-            return Err(flags_fault("--tls-name: a certificate of --cert has its names"));
+            return Err(flags_fault(
+                "--tls-name: a certificate of --cert has its names",
+            ));
         }
         if !self.tls_names.is_empty() && !self.has_tls {
             return Err(flags_fault("--tls-name needs --tls"));

@@ -240,7 +240,9 @@ pub(crate) fn apply(
             let count = axes.length.messages(*interval);
             interval.times(i64::try_from(count).unwrap_or(i64::MAX))
         });
-        let Some(max_length) = lengths.max() else { return };
+        let Some(max_length) = lengths.max() else {
+            return;
+        };
         let epoch = Wall::from_unix_nanos(0);
         if season.next(epoch, max_length + pause).is_none() {
             let message = format!(

@@ -98,7 +98,10 @@ pub(crate) fn read(fields: &mut Fields<'_>) -> Vec<SharedResource> {
                 table.fault(table.span(), message, remedy);
             }
             if let Some(name) = name {
-                if resources.iter().any(|other| other.resource == shared.resource) {
+                if resources
+                    .iter()
+                    .any(|other| other.resource == shared.resource)
+                {
                     let message = format!("there are two [[{key}]] '{}'", name.value);
                     table.fault(name.span.clone(), message, "give each a name of its own");
                 }

@@ -24,7 +24,10 @@ fn rounds_of(top: &str, rest: &str) -> Vec<Vec<u32>> {
     let (plan, matrix) = plan(top, rest);
     let plan_rounds = rounds(&plan, &matrix);
     assert_eq!(
-        plan_rounds.scenarios().map(|round| round.len()).sum::<usize>(),
+        plan_rounds
+            .scenarios()
+            .map(|round| round.len())
+            .sum::<usize>(),
         matrix.len()
     );
     plan_rounds.scenarios().collect()

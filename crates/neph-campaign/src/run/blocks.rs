@@ -66,9 +66,10 @@ impl Run<'_, '_> {
             _ => *previous + self.plan.block_interval,
         };
         if wait_end > self.crew.clock.now() {
-            self.crew
-                .observer
-                .report(&CampaignEvent::Waiting { block, until: wait_end });
+            self.crew.observer.report(&CampaignEvent::Waiting {
+                block,
+                until: wait_end,
+            });
             self.wait_until(block, wait_end)?;
         }
         Ok(())

@@ -124,7 +124,8 @@ impl Run<'_, '_> {
         prepared: Vec<Result<Prepared, OrderFailed>>,
     ) -> Result<Vec<ActiveRun>, RunError> {
         let requested = slots.iter().zip(orders).zip(prepared);
-        requested.map(|((slot, order), prepared)| self.begin(*slot, order.clone(), prepared))
+        requested
+            .map(|((slot, order), prepared)| self.begin(*slot, order.clone(), prepared))
             .collect()
     }
 
@@ -201,8 +202,8 @@ impl Run<'_, '_> {
     /// Takes note of the endpoint's address; a warning if it was another one before.
     fn address(&mut self, order: &ExperimentOrder) -> Option<Warning> {
         let (endpoint, now) = address_of(&order.experiment, &order.scenario)?;
-        let previous = self.addresses.insert(endpoint, now)?;
-        (previous != now).then_some(Warning::AddressChanged { before: previous, now })
+        let before = self.addresses.insert(endpoint, now)?;
+        (before != now).then_some(Warning::AddressChanged { before, now })
     }
 
     fn finish(&mut self, begun: ActiveRun) -> Result<(), RunError> {

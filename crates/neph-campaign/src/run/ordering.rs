@@ -22,7 +22,10 @@ impl Run<'_, '_> {
         }
         // Orders that were adopted report at the same time, and are followed one after the other.
         for (updated_ticket, update) in self.crew.executor.poll(POLL_TIMEOUT)? {
-            self.reported.entry(updated_ticket).or_default().push(update);
+            self.reported
+                .entry(updated_ticket)
+                .or_default()
+                .push(update);
         }
         Ok(self.reported.remove(&ticket).unwrap_or_default())
     }

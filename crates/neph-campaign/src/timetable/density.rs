@@ -26,7 +26,9 @@ pub(super) fn densest(circuits: &[WeightedCircuit], ends: usize) -> Density {
         of_end[weighed.circuit.from].push(*weighed);
         of_end[weighed.circuit.to].push(*weighed);
     }
-    let sum = |weighed_circuits: &Vec<WeightedCircuit>| weighed_circuits.iter().map(|weighed| weighed.weight).sum();
+    let sum = |weighed_circuits: &Vec<WeightedCircuit>| {
+        weighed_circuits.iter().map(|weighed| weighed.weight).sum()
+    };
     let mut load: Vec<i64> = of_end.iter().map(sum).collect();
     let busiest = (0..ends).max_by_key(|end| (load[*end], ends - end));
     let mut best = Density {

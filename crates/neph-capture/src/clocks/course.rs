@@ -101,7 +101,10 @@ impl Course {
             .filter_map(shown)
             .collect();
         let clock_steps = course.steps();
-        let steps: Vec<ClockStep> = clock_steps.iter().filter_map(|step| added.step(*step)).collect();
+        let steps: Vec<ClockStep> = clock_steps
+            .iter()
+            .filter_map(|step| added.step(*step))
+            .collect();
         let mut drawn: Vec<i64> = active_time
             .moments(whole_range, (active_time.long / DRAWN).max(1))
             .collect();

@@ -79,7 +79,8 @@ impl HostPair {
                 round_trip.map(|span| (side.half(), (span, 1)))
             }
         };
-        let Some((half, (round_trip, weight))) = trip.filter(|(_, (span, _))| *span <= MAX_ROUND_TRIP)
+        let Some((half, (round_trip, weight))) =
+            trip.filter(|(_, (span, _))| *span <= MAX_ROUND_TRIP)
         else {
             return;
         };

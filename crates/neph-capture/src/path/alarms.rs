@@ -134,7 +134,9 @@ impl Rules {
                     .extend(rule_state.evaluate(&delays, passages.began));
             }
         }
-        result.found.sort_by_key(|segment_change| segment_change.change.at);
+        result
+            .found
+            .sort_by_key(|segment_change| segment_change.change.at);
         let few = self.0.iter().filter(|rule| !enough.contains(&rule.text));
         result.unjudged.extend(few.map(too_few));
         result

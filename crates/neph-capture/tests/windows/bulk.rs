@@ -61,7 +61,8 @@ impl Bulk {
         } else {
             2 * HALF - phase
         };
-        MAX_ROUND_TRIP_NANOS / 10 + (MAX_ROUND_TRIP_NANOS - MAX_ROUND_TRIP_NANOS / 10) * (up / 1_000) / (HALF / 1_000)
+        MAX_ROUND_TRIP_NANOS / 10
+            + (MAX_ROUND_TRIP_NANOS - MAX_ROUND_TRIP_NANOS / 10) * (up / 1_000) / (HALF / 1_000)
     }
 
     pub(super) fn write(&self, out: &mut impl Write) -> Truth {

@@ -157,8 +157,12 @@ fn ask(
     let silent = |_| controller_place.silent();
     let mut connection = controller_place.stream()?;
     let stream = &mut connection.stream;
-    stream.set_read_timeout(Some(ANSWER_TIMEOUT)).map_err(silent)?;
-    stream.set_write_timeout(Some(WRITE_TIMEOUT)).map_err(silent)?;
+    stream
+        .set_read_timeout(Some(ANSWER_TIMEOUT))
+        .map_err(silent)?;
+    stream
+        .set_write_timeout(Some(WRITE_TIMEOUT))
+        .map_err(silent)?;
     let text = serde_json::to_vec(request).map_err(io::Error::from);
     let written = text.and_then(|text| write_block(stream, &text));
     written.map_err(silent)?;

@@ -12,12 +12,12 @@ use neph_model::{AgentName, Span};
 use neph_sys::clock;
 
 use super::frames::{read_block, read_frame, write_block, write_frame};
-use super::{ANSWER_TIMEOUT, ControllerAgents, READY, REFUSED, WRITE_TIMEOUT, SocketRequest};
+use super::{ANSWER_TIMEOUT, ControllerAgents, READY, REFUSED, SocketRequest, WRITE_TIMEOUT};
 use crate::dispatcher::latest_lease_end;
 use crate::hub::{Hub, HubBus};
+use crate::loop_control::LoopControl;
 use crate::now::now;
 use crate::registry::Registry;
-use crate::loop_control::LoopControl;
 use crate::{Bus, FromBus};
 
 /// Polling interval of an idle socket.
@@ -203,9 +203,8 @@ fn sign_order(
 ) -> Result<ToAgent, SignError> {
     match (signer, message) {
         (Some(signer), ToAgent::Begin { id, grant }) => {
-            let grant = signer.countersign(&grant, agent, id, &|order| {
-                latest_lease_end(order, now())
-            })?;
+            let grant =
+                signer.countersign(&grant, agent, id, &|order| latest_lease_end(order, now()))?;
             let grant = Box::new(grant);
             Ok(ToAgent::Begin { id, grant })
         }

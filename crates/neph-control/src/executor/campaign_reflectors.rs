@@ -216,7 +216,10 @@ impl CampaignReflectors {
         self.is_over = true;
         // The refusal was reported; the end of the others is still awaited.
         self.refusal = None;
-        self.slots.values().filter_map(ReflectorSlot::order).collect()
+        self.slots
+            .values()
+            .filter_map(ReflectorSlot::order)
+            .collect()
     }
 
     /// Whether a reflector is ordered.

@@ -92,7 +92,8 @@ impl RunningOrder {
                 target.host() == lost_reflector.host && target.port() == lost_reflector.port
             };
             if target.as_ref().is_some_and(uses_lost_reflector) {
-                self.without_reflector.insert(index, lost_reflector.agent.clone());
+                self.without_reflector
+                    .insert(index, lost_reflector.agent.clone());
             }
         }
     }

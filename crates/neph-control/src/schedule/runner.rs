@@ -166,7 +166,9 @@ impl Runner {
         events: &mut Vec<String>,
     ) -> Result<(), BookError> {
         let campaign = self.finder.find(&state.schedule, run.since);
-        let Some(campaign) = campaign.filter(|campaign| campaign.status != CampaignStatus::Complete) else {
+        let Some(campaign) =
+            campaign.filter(|campaign| campaign.status != CampaignStatus::Complete)
+        else {
             return Ok(());
         };
         if state
@@ -237,7 +239,12 @@ impl Runner {
         }
     }
 
-    fn outcome(&self, schedule: &Schedule, end: RunEnd, campaign: Option<FoundCampaign>) -> Outcome {
+    fn outcome(
+        &self,
+        schedule: &Schedule,
+        end: RunEnd,
+        campaign: Option<FoundCampaign>,
+    ) -> Outcome {
         let status = campaign.map(|campaign| campaign.status);
         end.outcome(status).unwrap_or_else(|| Outcome::Failed {
             reason: failure_reason(&self.book.folder_of(&schedule.name)),

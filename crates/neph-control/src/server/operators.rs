@@ -18,10 +18,10 @@ use neph_sys::pulse::Pulse;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
-use super::{PING_INTERVAL, BUFFER_BYTES, CLOSE, AuthenticatedPeer, ServerState};
+use super::{AuthenticatedPeer, BUFFER_BYTES, CLOSE, PING_INTERVAL, ServerState};
 use crate::campaign_socket::{CampaignService, answer};
-use crate::operator_port::{MAX_MESSAGE_BYTES, SILENCE_TIMEOUT, clock_payload};
 use crate::loop_control::LoopControl;
+use crate::operator_port::{MAX_MESSAGE_BYTES, SILENCE_TIMEOUT, clock_payload};
 
 /// Maximum number of operator connections: each has a thread.
 pub(super) const MAX_OPERATORS: usize = 64;

@@ -46,8 +46,7 @@ const EXCHANGE_COLUMNS: [&str; 2] = ["requests_not_tracked", "responses_without_
 
 /// The names of the columns.
 pub fn header() -> String {
-    let column_names =
-        |kind: &&str| STATISTICS.map(|statistic| format!("{kind}_{statistic}"));
+    let column_names = |kind: &&str| STATISTICS.map(|statistic| format!("{kind}_{statistic}"));
     let round_trips = ROUND_TRIP_KINDS.iter().flat_map(column_names);
     let names = BASE_COLUMNS
         .iter()

@@ -182,17 +182,25 @@ impl Totals {
             page.head(&name, kind, help);
             page.value(&[], value);
         }
-        page.head(OTHER_PACKETS_METRIC, Kind::Counter, "Packets of no flow here.");
-        for (kind, value) in [
-            ("udp", others.udp),
-            ("icmp", others.icmp),
-            ("fragment", others.fragments),
-            ("unread", others.unread),
-            ("cut_off", others.cut),
-            ("not_ip", packets_seen.not_ip),
-        ] {
-            page.value(&[("kind", kind)], value);
-        }
+        write_other_packets(page, others, packets_seen.not_ip);
+    }
+}
+
+fn write_other_packets(page: &mut Page, others: &Others, not_ip: u64) {
+    page.head(
+        OTHER_PACKETS_METRIC,
+        Kind::Counter,
+        "Packets of no flow here.",
+    );
+    for (kind, value) in [
+        ("udp", others.udp),
+        ("icmp", others.icmp),
+        ("fragment", others.fragments),
+        ("unread", others.unread),
+        ("cut_off", others.cut),
+        ("not_ip", not_ip),
+    ] {
+        page.value(&[("kind", kind)], value);
     }
 }
 

@@ -348,7 +348,11 @@ fn classes(
         ""
     };
     if let Some(path) = round_trips.path(method) {
-        writeln!(out, "Path RTT to {side}{method_note}: {}.", quantiles_text(&path))?;
+        writeln!(
+            out,
+            "Path RTT to {side}{method_note}: {}.",
+            quantiles_text(&path)
+        )?;
     }
     if let Some(delayed) = round_trips.of(method, Answer::Delayed) {
         writeln!(

@@ -121,7 +121,10 @@ impl StepOf {
             "raw clocks" | "clocks" => "stepped against each other, or took another rate, by",
             _ => "was set by",
         };
-        format!("{} {event} {step_text}, between {after} and {before} s", self.clock)
+        format!(
+            "{} {event} {step_text}, between {after} and {before} s",
+            self.clock
+        )
     }
 }
 

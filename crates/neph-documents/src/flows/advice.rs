@@ -95,7 +95,10 @@ fn losses_text(ports: &[AdvisedPort]) -> String {
     match (lossy.is_empty(), samples.max()) {
         (true, Some(samples)) => format!("lost none of its last {}", counted(samples, "message")),
         (true, None) => "has no recent messages to estimate its loss".to_owned(),
-        (false, _) => format!("lost of its last messages: {}{others_text}", lossy.join(", ")),
+        (false, _) => format!(
+            "lost of its last messages: {}{others_text}",
+            lossy.join(", ")
+        ),
     }
 }
 
@@ -115,7 +118,11 @@ fn gains(evidence: &AdviceEvidence, holds: Span) -> String {
             single_connection.p99
         ));
     }
-    if let Some(tested) = evidence.horizons.iter().find(|horizon| horizon.after == holds) {
+    if let Some(tested) = evidence
+        .horizons
+        .iter()
+        .find(|horizon| horizon.after == holds)
+    {
         text.push_str(&format!(
             ". In this measurement, {} after it was chosen, the port was still on the low path in {} of {} checks; a random port was on it in {}",
             lasting(holds),
@@ -226,7 +233,10 @@ mod tests {
             losses_text(&[of(1, 4), of(2, 0)]),
             "lost of its last messages: 1 4 of 63; the others none"
         );
-        assert_eq!(losses_text(&[of(1, 0)]), "lost none of its last 63 messages");
+        assert_eq!(
+            losses_text(&[of(1, 0)]),
+            "lost none of its last 63 messages"
+        );
     }
 
     #[test]

@@ -192,7 +192,8 @@ pub fn silence_reasons(
     let pairs = view.pairs.iter().zip(&view.fleet.endpoints);
     let mute = pairs
         .filter(|(pair, _)| pair.tally.replies == 0 && pair.tally.lost + pair.tally.failed > 0);
-    let mut reasons = known_reasons.unwrap_or_else(|| silence.why(mute.map(|(_, endpoint)| endpoint)));
+    let mut reasons =
+        known_reasons.unwrap_or_else(|| silence.why(mute.map(|(_, endpoint)| endpoint)));
     let fell = view.pairs.iter();
     reasons.extend(fell.filter_map(|pair| silent(pair, clock)));
     reasons

@@ -18,7 +18,9 @@ pub(super) fn text(bins: &[FlowLatencyBin], width: Span) -> String {
         return String::new();
     };
     let of = |over_bins: &OverBins| counted(over_bins.bins as u64, "bin");
-    let is_identical = medians.iter().all(|(_, over_bins)| over_bins.bins == first.bins);
+    let is_identical = medians
+        .iter()
+        .all(|(_, over_bins)| over_bins.bins == first.bins);
     let quantile = |(name, over_bins): &(&str, OverBins)| {
         let middle = latency(over_bins.level);
         if is_identical {

@@ -250,13 +250,20 @@ fn without_flows(steps: u64) -> String {
 const MAX_SHOWN_SEGMENTS: usize = 6;
 
 fn story(flow: &FlowTruth, start: i64) -> String {
-    let shown = flow.segments.iter().take(MAX_SHOWN_SEGMENTS).map(|segment| {
-        let since = Span::from_nanos(segment.from.saturating_sub(start));
-        format!("{} {since}", segment.path)
-    });
+    let shown = flow
+        .segments
+        .iter()
+        .take(MAX_SHOWN_SEGMENTS)
+        .map(|segment| {
+            let since = Span::from_nanos(segment.from.saturating_sub(start));
+            format!("{} {since}", segment.path)
+        });
     let mut shown: Vec<String> = shown.collect();
     if flow.segments.len() > MAX_SHOWN_SEGMENTS {
-        shown.push(format!("and {} more", flow.segments.len() - MAX_SHOWN_SEGMENTS));
+        shown.push(format!(
+            "and {} more",
+            flow.segments.len() - MAX_SHOWN_SEGMENTS
+        ));
     }
     shown.join(", ")
 }

@@ -193,7 +193,9 @@ fn span(nanos: u64) -> String {
 
 /// A quantile; none with too few values.
 fn quantile(delays: &Histogram, permille: u64) -> String {
-    let quantile = delays.quantile(permille).filter(|_| delays.n() >= samples_needed(permille));
+    let quantile = delays
+        .quantile(permille)
+        .filter(|_| delays.n() >= samples_needed(permille));
     quantile.or_dash(span)
 }
 

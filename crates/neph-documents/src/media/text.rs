@@ -87,7 +87,9 @@ fn all_streams_text(measured: &MediaMeasured) -> String {
         .clone()
         .fold(Span::ZERO, |total, stream| total + stream.stalls.total);
     let stalls = counted(sum(|stream| stream.statistics.stalls.count), "stall");
-    let is_of_network = figures.clone().all(|stream| stream.network_jitter.is_some());
+    let is_of_network = figures
+        .clone()
+        .all(|stream| stream.network_jitter.is_some());
     let jitter_name = jitter_name(is_of_network);
     let jitters = figures.filter_map(|stream| stream.network_jitter.or(stream.jitter));
     let jitter = jitters.map(|jitter| jitter.mean).max();

@@ -83,7 +83,10 @@ pub(super) fn percents(shares: &[f64]) -> Vec<f64> {
         floors[index] += 1;
     }
     #[expect(clippy::cast_precision_loss, reason = "small numbers")]
-    floors.into_iter().map(|floor| floor as f64 / 10.0).collect()
+    floors
+        .into_iter()
+        .map(|floor| floor as f64 / 10.0)
+        .collect()
 }
 
 #[cfg(test)]
@@ -122,7 +125,10 @@ mod tests {
             .collect();
         let of = |name: &str| rows.iter().find(|row| row.0 == name).expect("a row").1;
         // 5 messages of 1000 us and 95 of 10: 5950 us, of which handshakes take 5 times 900.
-        assert!((of("handshake") - 4500.0 / 5950.0).abs() < 1e-12, "{rows:?}");
+        assert!(
+            (of("handshake") - 4500.0 / 5950.0).abs() < 1e-12,
+            "{rows:?}"
+        );
         let sum: f64 = rows.iter().map(|row| row.1).sum();
         assert!((sum - 1.0).abs() < 1e-12, "{rows:?}");
         // Those without the peer's timestamp have a row of their own.

@@ -144,7 +144,8 @@ fn column(ledger: &Ledger, stages: &[Stage]) -> String {
             .is_some_and(|first| stages.contains(&first))
     };
     let entries = || ledger.entries().iter().filter(begins);
-    let is_merged = entries().any(|entry| entry.stages.iter().any(|stage| !stages.contains(&stage)));
+    let is_merged =
+        entries().any(|entry| entry.stages.iter().any(|stage| !stages.contains(&stage)));
     let time = entries()
         .next()
         .map(|_| entries().map(neph_model::Entry::time).sum());

@@ -42,8 +42,9 @@ pub fn preview(plan: &Plan, scenarios: &[Scenario], out: &mut impl Write) -> io:
         time(cost.block),
         time(cost.total)
     )?;
-    let goes_on =
-        |scenario: &Scenario| scenario.measure().is_transfer() && scenario.measure().target_rate().is_none();
+    let goes_on = |scenario: &Scenario| {
+        scenario.measure().is_transfer() && scenario.measure().target_rate().is_none()
+    };
     if scenarios.iter().any(goes_on) {
         writeln!(
             out,
@@ -115,7 +116,9 @@ fn write_fleets(out: &mut impl Write, cost: &Estimate) -> io::Result<()> {
 
 /// The lifetime of flows, if all scenarios have the same: else labels contain it.
 fn write_lifetime(out: &mut impl Write, scenarios: &[Scenario]) -> io::Result<()> {
-    let lives = scenarios.iter().filter_map(|scenario| scenario.parameters.lifetime());
+    let lives = scenarios
+        .iter()
+        .filter_map(|scenario| scenario.parameters.lifetime());
     let lives: BTreeSet<&Lifetime> = lives.collect();
     match (lives.first(), lives.len()) {
         (Some(life), 1) => writeln!(

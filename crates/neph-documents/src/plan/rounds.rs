@@ -81,7 +81,10 @@ fn write_rounds(out: &mut impl Write, plan_rounds: &PlanRounds) -> io::Result<()
 }
 
 fn write_usage(out: &mut impl Write, usage: &[Usage]) -> io::Result<()> {
-    let names: Vec<String> = usage.iter().map(|claimed| claimed.resource.to_string()).collect();
+    let names: Vec<String> = usage
+        .iter()
+        .map(|claimed| claimed.resource.to_string())
+        .collect();
     let wide = names
         .iter()
         .map(|name| name.chars().count())

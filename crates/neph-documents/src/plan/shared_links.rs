@@ -60,7 +60,8 @@ pub fn shared_links(out: &mut impl Write, plan: &Plan, traces: &[Traceroute]) ->
         let name = shared.routers.first().zip(shared.routers.last());
         let name = name.map_or_else(String::new, |(from, to)| format!("{from} to {to}"));
         let circuits = shared.circuits.iter().map(|index| &circuits[*index]);
-        let circuits = circuits.map(|circuit| format!("\"{} -> {}\"", circuit.site, circuit.endpoint));
+        let circuits =
+            circuits.map(|circuit| format!("\"{} -> {}\"", circuit.site, circuit.endpoint));
         let circuits: Vec<String> = circuits.collect();
         writeln!(out, "  {shared}")?;
         writeln!(out, "    [[shared_link]]")?;

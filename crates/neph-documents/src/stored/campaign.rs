@@ -284,7 +284,9 @@ fn matrix(scenarios: &[Scenario]) -> Vec<ScenarioRow> {
 /// generates one and the remedy depends on it.
 fn warnings(experiments: &[Experiment], scenarios: &[Scenario]) -> Vec<WarningKindRow> {
     let load = |experiment: &Experiment| {
-        let scenario = scenarios.iter().find(|known| known.id == experiment.scenario);
+        let scenario = scenarios
+            .iter()
+            .find(|known| known.id == experiment.scenario);
         scenario.and_then(Scenario::stress)
     };
     let mut rows: Vec<WarningKindRow> = Vec::new();
@@ -308,7 +310,11 @@ fn warnings(experiments: &[Experiment], scenarios: &[Scenario]) -> Vec<WarningKi
 
 fn throughput(check: &Throughput) -> ThroughputRow {
     let sum = |value: fn(&ThroughputSecond) -> u32| -> u64 {
-        check.seconds.iter().map(|second| u64::from(value(second))).sum()
+        check
+            .seconds
+            .iter()
+            .map(|second| u64::from(value(second)))
+            .sum()
     };
     // A failed check has no result, which differs from 0 bit/s.
     let is_known = check.failure.is_none();

@@ -158,7 +158,9 @@ impl ExperimentDocument {
         }
         if let Some(fleet) = &self.fleet {
             let endpoints = fleet.endpoints.iter();
-            let pairs = endpoints.fold(Pairs::of(fleet), |pairs, endpoint| pairs.and("endpoint", endpoint));
+            let pairs = endpoints.fold(Pairs::of(fleet), |pairs, endpoint| {
+                pairs.and("endpoint", endpoint)
+            });
             sections.pairs("Fleet", &pairs);
         }
         sections.table("Flows", &self.flows);
@@ -219,7 +221,10 @@ const fn tally(tally: &Tally) -> TallyFacts {
 }
 
 fn quantities(experiment: &Experiment) -> Vec<QuantityRow> {
-    let quantities = experiment.quantities.iter().flat_map(|quantities| &quantities.values);
+    let quantities = experiment
+        .quantities
+        .iter()
+        .flat_map(|quantities| &quantities.values);
     let row = |(quantity, value): (&Quantity, &f64)| QuantityRow {
         quantity: *quantity,
         value: *value,
@@ -229,7 +234,9 @@ fn quantities(experiment: &Experiment) -> Vec<QuantityRow> {
 
 fn limits(experiment: &Experiment) -> Vec<String> {
     let quantities = experiment.quantities.as_ref();
-    quantities.map(|quantities| quantities.limits.clone()).unwrap_or_default()
+    quantities
+        .map(|quantities| quantities.limits.clone())
+        .unwrap_or_default()
 }
 
 fn fleet(fleet: &Fleet) -> FleetFacts {

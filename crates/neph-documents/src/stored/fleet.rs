@@ -39,7 +39,9 @@ impl ClassTransferRow {
     pub fn all(experiment: &Experiment, transfers: &[ClassTransfer]) -> Vec<Self> {
         let endpoints = experiment.fleet.iter().flat_map(|fleet| &fleet.endpoints);
         let rows = endpoints.enumerate().flat_map(|(index, endpoint)| {
-            let transfers_of_endpoint = transfers.iter().filter(move |transfer| transfer.endpoint == index);
+            let transfers_of_endpoint = transfers
+                .iter()
+                .filter(move |transfer| transfer.endpoint == index);
             completions(transfers_of_endpoint)
                 .into_iter()
                 .map(move |completion| Self {

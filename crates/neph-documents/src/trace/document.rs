@@ -130,7 +130,11 @@ impl HopRow {
             .iter()
             .map(ToString::to_string)
             .collect();
-        let labels: Vec<String> = hop.labels.iter().map(|label| label.label.to_string()).collect();
+        let labels: Vec<String> = hop
+            .labels
+            .iter()
+            .map(|label| label.label.to_string())
+            .collect();
         let [best_ns, median_ns, worst_ns] = min_median_max(&hop.round_trips);
         Self {
             source_port: route.source_port,

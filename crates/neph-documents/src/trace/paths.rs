@@ -60,12 +60,17 @@ impl PathRow {
 /// `192.0.2.1 > * > 192.0.2.7`
 fn via(addresses: &[Option<IpAddr>]) -> String {
     let addresses = addresses.iter();
-    let shown = addresses.map(|hop| hop.map_or_else(|| "*".to_owned(), |address| address.to_string()));
+    let shown =
+        addresses.map(|hop| hop.map_or_else(|| "*".to_owned(), |address| address.to_string()));
     shown.collect::<Vec<_>>().join(" > ")
 }
 
 fn ports(ports: &[u16]) -> String {
-    let listed: Vec<String> = ports.iter().take(MAX_PORTS).map(ToString::to_string).collect();
+    let listed: Vec<String> = ports
+        .iter()
+        .take(MAX_PORTS)
+        .map(ToString::to_string)
+        .collect();
     let mut text = listed.join(" ");
     if ports.len() > MAX_PORTS {
         text.push_str(&format!(" and {} more", ports.len() - MAX_PORTS));

@@ -35,7 +35,10 @@ mod tests {
     fn the_median_of_an_even_number_lies_between_the_two_middles_as_everywhere() {
         let spans = [4, 1, 3, 2].map(Span::from_millis);
         let micros = [1_000, 2_500, 4_000];
-        assert_eq!(min_median_max(&spans), micros.map(|n| Some(Span::from_micros(n))));
+        assert_eq!(
+            min_median_max(&spans),
+            micros.map(|n| Some(Span::from_micros(n)))
+        );
         assert_eq!(min_median_max(&[]), [None; 3]);
     }
 }

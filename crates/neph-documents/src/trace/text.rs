@@ -123,7 +123,11 @@ fn labels(trace: &FlowTrace, ttl: u8, address: Option<IpAddr>) -> String {
     let labels: BTreeSet<String> = hops_here
         .filter(|hop| !hop.labels.is_empty())
         .map(|hop| {
-            let stack: Vec<String> = hop.labels.iter().map(|label| label.label.to_string()).collect();
+            let stack: Vec<String> = hop
+                .labels
+                .iter()
+                .map(|label| label.label.to_string())
+                .collect();
             stack.join("/")
         })
         .collect();

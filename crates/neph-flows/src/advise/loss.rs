@@ -26,7 +26,9 @@ pub(super) fn lowest_class_loss(
             .iter()
             .filter(|flow| (flow.class == Some(0)) == is_low);
         let flows_of_class = flows_of_class.filter_map(|flow| flows.get(flow.flow));
-        dispersion_ratio(flows_of_class.map(|flow| (flow.tally.lost, flow.tally.lost + flow.tally.replies)))
+        dispersion_ratio(
+            flows_of_class.map(|flow| (flow.tally.lost, flow.tally.lost + flow.tally.replies)),
+        )
     };
     let dispersion = class_dispersion(true).max(class_dispersion(false));
     let low = share_with_cases(low.lost, low.sent, dispersion)?;

@@ -129,10 +129,8 @@ fn classes_and_shares_are_those_of_the_network() {
     );
     let left: u64 = classes.iter().map(|class| class.left).sum();
     let joined: u64 = classes.iter().map(|class| class.joined).sum();
-    assert_eq!(
-        (left, joined),
-        (view.changes.len() as u64, view.changes.len() as u64)
-    );
+    let changes = view.changes.len() as u64;
+    assert_eq!((left, joined), (changes, changes));
 }
 
 #[test]
@@ -311,7 +309,8 @@ fn beyond_the_maximum_only_the_latest_changes_are_reported() {
     assert!((50..=100).contains(&view.changes.len()));
     let mut changes = 0;
     for (flow, complete_flow) in view.flows.iter().zip(&complete.flows) {
-        let segments = complete_flow.segments.iter().filter(|segment| segment.until > since);
+        let segments = complete_flow.segments.iter();
+        let segments = segments.filter(|segment| segment.until > since);
         let clipped = segments.map(|segment| Segment {
             from: segment.from.max(since),
             ..*segment

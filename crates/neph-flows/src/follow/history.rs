@@ -74,7 +74,12 @@ impl History {
 
     /// Whether `after` lies completely on the path that began with this change. The moment of a change is
     /// known only to within an `interval`, the time between two messages.
-    pub(super) fn covers(&self, change: Instant<Local>, after: &KnownRoute, interval: Span) -> bool {
+    pub(super) fn covers(
+        &self,
+        change: Instant<Local>,
+        after: &KnownRoute,
+        interval: Span,
+    ) -> bool {
         let next = self.changes.iter().find(|at| **at > change);
         after.first >= change && next.is_none_or(|at| after.last + interval <= *at)
     }

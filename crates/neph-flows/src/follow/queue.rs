@@ -63,7 +63,9 @@ mod tests {
     /// The slots and ports in the order of their turns.
     fn order(mut queue: TraceQueue) -> Vec<(u32, u16)> {
         let requests = std::iter::from_fn(|| queue.pop_front());
-        requests.map(|request| (request.slot.0, request.port)).collect()
+        requests
+            .map(|request| (request.slot.0, request.port))
+            .collect()
     }
 
     #[test]
@@ -74,8 +76,18 @@ mod tests {
         queue.push_front(request(2, 2));
         queue.push_front(request(3, 3));
         queue.push_back(request(0, 4));
-        assert_eq!(queue.get(Slot(2)).map(|waiting_request| waiting_request.port), Some(2));
-        assert_eq!(queue.take(Slot(1)).map(|waiting_request| waiting_request.port), Some(1));
+        assert_eq!(
+            queue
+                .get(Slot(2))
+                .map(|waiting_request| waiting_request.port),
+            Some(2)
+        );
+        assert_eq!(
+            queue
+                .take(Slot(1))
+                .map(|waiting_request| waiting_request.port),
+            Some(1)
+        );
         assert!(queue.get(Slot(1)).is_none() && queue.take(Slot(1)).is_none());
         assert_eq!(order(queue), [(3, 3), (2, 2), (0, 4)]);
     }

@@ -198,6 +198,9 @@ fn no_more_traces_run_at_a_time_than_routers_answer() {
     let running: Vec<TraceOrder> = std::iter::from_fn(|| follow.next_trace()).collect();
     assert_eq!(running.len(), MAX_CONCURRENT_TRACES);
     follow.record_failure(running[0].id);
-    assert_eq!(follow.next_trace().map(|request| request.source_port), Some(9));
+    assert_eq!(
+        follow.next_trace().map(|request| request.source_port),
+        Some(9)
+    );
     assert_eq!(follow.next_trace(), None);
 }

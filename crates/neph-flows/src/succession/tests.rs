@@ -121,8 +121,7 @@ fn false_changes_of_ended_flows_are_withdrawn() {
     digest.finish();
     assert_eq!((in_the_queue, digest.changes()), (8, 0));
     let events: Vec<_> = digest.events().collect();
-    let is_back =
-        |event: &&PathEvent| matches!(event, PathEvent::Withdrawn(change) if change.slot.0 % 8 == 0);
+    let is_back = |event: &&PathEvent| matches!(event, PathEvent::Withdrawn(change) if change.slot.0 % 8 == 0);
     assert_eq!(events.iter().filter(is_back).count(), 8);
     for flow in digest.view().flows {
         let first = usize::from(flow.source_port < 1124);

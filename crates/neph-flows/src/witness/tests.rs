@@ -184,5 +184,8 @@ fn without_peer_timestamps_there_is_no_evidence() {
         overtaking: None,
         drift: Drift::default(),
     };
-    assert_eq!(Witness::default().collect_evidence(&claim), Evidence::default());
+    assert_eq!(
+        Witness::default().collect_evidence(&claim),
+        Evidence::default()
+    );
 }

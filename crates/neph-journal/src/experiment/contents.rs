@@ -48,7 +48,9 @@ impl Contents {
         };
         while let Some((start, key)) = reader.next(|record| contents.key_of(record))? {
             if let Some((flow, seq)) = key {
-                contents.message_offsets.push(MessageOffset { flow, seq, start });
+                contents
+                    .message_offsets
+                    .push(MessageOffset { flow, seq, start });
             }
         }
         contents.message_offsets.sort_unstable();

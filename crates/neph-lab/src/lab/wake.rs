@@ -40,8 +40,9 @@ impl Waker {
     /// Keeps them awake from now on; `keeper`: whether this process exists for the lab only.
     pub(super) fn start(lab: &Lab, keeper: HasKeeper) -> Result<Self, LabError> {
         let link_numbers = 0..lab.topology.links.len();
-        let links: Option<Vec<Arc<LinkCounters>>> =
-            link_numbers.map(|number| lab.counters(number).cloned()).collect();
+        let links: Option<Vec<Arc<LinkCounters>>> = link_numbers
+            .map(|number| lab.counters(number).cloned())
+            .collect();
         // The kernel's links have no counters here.
         let (HasKeeper::Yes, Some(links)) = (keeper, links) else {
             return Ok(Self::Always {

@@ -70,7 +70,9 @@ fn round_trip(lab: &Lab, from: &str, to: &str, bytes: usize) -> Option<Duration>
             UdpSocket::bind(at).expect("bind")
         });
         let socket = socket.expect("enter");
-        socket.set_read_timeout(Some(ANSWER_TIMEOUT)).expect("timeout");
+        socket
+            .set_read_timeout(Some(ANSWER_TIMEOUT))
+            .expect("timeout");
         socket
     };
     let (asker, answerer) = (bind(from, 0), bind(to, 7007));
@@ -209,7 +211,9 @@ fn a_bridge_lets_pods_out_and_in_only_where_a_port_is_published() {
     };
     let (outside, pod) = (socket("three", 0), socket("pod-b", 7007));
     for socket in [&outside, &pod] {
-        socket.set_read_timeout(Some(ANSWER_TIMEOUT)).expect("timeout");
+        socket
+            .set_read_timeout(Some(ANSWER_TIMEOUT))
+            .expect("timeout");
     }
     let published = SocketAddr::new(address(&lab, "two"), 80);
     outside.send_to(b"in", published).expect("send");

@@ -40,7 +40,7 @@ pub(super) fn open_all(
             let thread = thread::Builder::new().spawn_scoped(scope, work);
             threads.push(thread.map_err(MediaError::Thread)?);
         }
-        let opened = opening.into_iter().map(|thread| match thread.join() {
+        let opened = threads.into_iter().map(|thread| match thread.join() {
             Ok(opened) => opened,
             Err(panic) => std::panic::resume_unwind(panic),
         });
@@ -57,7 +57,8 @@ struct Opening<'a> {
 
 impl<'a> Opening<'a> {
     fn begin(server: SocketAddr, stop: &'a Stop) -> Result<Self, MediaError> {
-        let stream = connect(server, STEP_TIMEOUT).map_err(MediaError::socket("connect to", server))?;
+        let stream =
+            connect(server, STEP_TIMEOUT).map_err(MediaError::socket("connect to", server))?;
         let prepared = stream
             .set_nodelay(true)
             .and_then(|()| stream.set_read_timeout(Some(TICK.to_duration())))
@@ -121,7 +122,8 @@ impl<'a> Opening<'a> {
                 };
                 let is_answer = response.headers.cseq() == request.headers.cseq();
                 let received = dialogue.hear(&response);
-                let received = received.map_err(|refusal| Receiver::refusal_error(peer, refusal))?;
+                let received =
+                    received.map_err(|refusal| Receiver::refusal_error(peer, refusal))?;
                 if is_answer && response.status >= 200 {
                     return Ok(received);
                 }

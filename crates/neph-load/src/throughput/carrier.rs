@@ -25,7 +25,11 @@ pub(super) enum Carrier {
 
 impl Carrier {
     /// Prepares a connection; `sends`: whether this end sends on it.
-    pub(super) fn tcp(stream: TcpStream, test_request: &TestRequest, sends: bool) -> io::Result<Self> {
+    pub(super) fn tcp(
+        stream: TcpStream,
+        test_request: &TestRequest,
+        sends: bool,
+    ) -> io::Result<Self> {
         if sends {
             tcp_sender::prepare(&stream, test_request.congestion.as_deref())?;
         }

@@ -50,7 +50,11 @@ pub fn measure(
     } = start(server, &job, stop)?;
     let mut client = Client {
         dialogue: Dialogue::begin(control, stop),
-        measured: Measured::begin(server, test_request.clone(), Wall::from_unix_nanos(clock::wall().0)),
+        measured: Measured::begin(
+            server,
+            test_request.clone(),
+            Wall::from_unix_nanos(clock::wall().0),
+        ),
         seconds: Seconds::default(),
         on_second,
     };

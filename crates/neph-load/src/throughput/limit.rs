@@ -274,7 +274,10 @@ fn is_full(end: &Usage, min: f64) -> bool {
 
 /// Whether this test causes a large part of its core's load; other programs may use the core too.
 fn is_at_work(end: &Usage) -> bool {
-    end.thread >= MIN_WORK_SHARE || end.core_softirq.is_some_and(|share| share >= MIN_WORK_SHARE)
+    end.thread >= MIN_WORK_SHARE
+        || end
+            .core_softirq
+            .is_some_and(|share| share >= MIN_WORK_SHARE)
 }
 
 fn wanted(requested: Option<BitRate>) -> String {

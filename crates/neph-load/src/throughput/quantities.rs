@@ -59,7 +59,11 @@ const fn names(direction: Direction) -> &'static Names {
 }
 
 /// The test of a plan with this duration.
-pub fn build_test_request(test: &ThroughputMeasure, duration: Span, congestion: Option<String>) -> TestRequest {
+pub fn build_test_request(
+    test: &ThroughputMeasure,
+    duration: Span,
+    congestion: Option<String>,
+) -> TestRequest {
     TestRequest {
         version: VERSION,
         protocol: match test.transport {

@@ -72,8 +72,9 @@ impl Seconds {
         const MIN_LENGTH_NANOS: u64 = 100_000_000;
         let intervals = [&measured.client, &measured.server];
         let lasting = intervals.into_iter().flat_map(|end| &end.received);
-        let lasting = lasting
-            .filter(|interval| !interval.is_late && interval.to_ns >= interval.from_ns + MIN_LENGTH_NANOS);
+        let lasting = lasting.filter(|interval| {
+            !interval.is_late && interval.to_ns >= interval.from_ns + MIN_LENGTH_NANOS
+        });
         let end = lasting
             .map(|interval| interval.index + 1)
             .max()

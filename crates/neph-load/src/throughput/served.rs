@@ -126,9 +126,14 @@ mod tests {
             refused(|test_request| test_request.duration_ns += 1)
                 .ends_with(&format!("this server allows at most {}", caps.duration))
         );
-        assert!(refused(|test_request| test_request.streams = 5).ends_with("this server allows at most 4"));
+        assert!(
+            refused(|test_request| test_request.streams = 5)
+                .ends_with("this server allows at most 4")
+        );
         let max = "this server allows at most 1 Gbit/s";
-        assert!(refused(|test_request| test_request.rate_bit_s = Some(1_000_000_001)).ends_with(max));
+        assert!(
+            refused(|test_request| test_request.rate_bit_s = Some(1_000_000_001)).ends_with(max)
+        );
         assert!(refused(|test_request| test_request.rate_bit_s = None).ends_with(": give a rate"));
         let free = ServerCaps { rate: None, ..caps };
         let unlimited = TestRequest {

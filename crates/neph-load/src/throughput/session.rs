@@ -122,7 +122,10 @@ impl Session<'_> {
         let carriers = self.gather(job)?;
         self.control.send(&ServerMessage::Ready)?;
         let start = "the start";
-        match self.control.await_message(start, MESSAGE_TIMEOUT, self.stop)? {
+        match self
+            .control
+            .await_message(start, MESSAGE_TIMEOUT, self.stop)?
+        {
             ClientMessage::Start => {}
             _ => return Err(self.unexpected(start)),
         }

@@ -40,7 +40,9 @@ impl Active {
     pub(super) fn of_connections(&self, token: Token) -> Option<&RrTestRequest> {
         match &self.job {
             Job::Rr(test_request)
-                if test_request.kind == RrKind::TcpCrr && self.is_started && self.token == token =>
+                if test_request.kind == RrKind::TcpCrr
+                    && self.is_started
+                    && self.token == token =>
             {
                 Some(test_request)
             }

@@ -50,7 +50,8 @@ pub(super) fn send(stream: TcpStream, id: u16, run: Run<'_>) -> io::Result<()> {
 /// Incompressible bytes of one write.
 fn pattern(rate: Option<BitRate>) -> Vec<u8> {
     let step = |rate: BitRate| {
-        let bytes = u128::from(rate.bits_per_second()) * u128::from(BURST_INTERVAL.nanos().unsigned_abs())
+        let bytes = u128::from(rate.bits_per_second())
+            * u128::from(BURST_INTERVAL.nanos().unsigned_abs())
             / 8_000_000_000;
         usize::try_from(bytes)
             .unwrap_or(CHUNK)

@@ -94,7 +94,8 @@ fn is_near(rate: BitRate, percent: f64) -> bool {
 fn the_target_rate_is_reached_with_each_protocol_and_direction() {
     for protocol in [Protocol::Tcp, Protocol::Udp] {
         for direction in [Direction::Up, Direction::Down] {
-            let (measured, seconds) = measured(&test_request(protocol, direction), &spec(Span::ZERO));
+            let (measured, seconds) =
+                measured(&test_request(protocol, direction), &spec(Span::ZERO));
             assert_eq!(measured.fault, None);
             let [result] = &measured.results()[..] else {
                 panic!("one direction")
@@ -207,7 +208,10 @@ fn nonsense_from_clients_does_not_harm_the_throughput_server() {
             stream.write_all(nonsense).expect("it is sent");
         }
         let measured = measure(
-            request_of(server.address(), &test_request(Protocol::Tcp, Direction::Up)),
+            request_of(
+                server.address(),
+                &test_request(Protocol::Tcp, Direction::Up),
+            ),
             &Stop::new(),
             &mut |_| {},
         );
@@ -262,7 +266,12 @@ fn receivers_stay_within_their_permit_and_leave_room_for_messages_after_the_test
     for (protocol, rate_bit_s, most, limit) in [
         (Protocol::Tcp, None, 22_000_000, LimitKind::Policy),
         // Datagrams arrive faster than the budget: nothing can slow their sender down.
-        (Protocol::Udp, Some(60_000_000), 61_000_000, LimitKind::TargetRate),
+        (
+            Protocol::Udp,
+            Some(60_000_000),
+            61_000_000,
+            LimitKind::TargetRate,
+        ),
     ] {
         let budgets = Budgets {
             rate: Some(BitRate(20_000_000)),

@@ -143,7 +143,10 @@ impl Receiver<'_> {
             }
             Err(error) if error.kind() == ErrorKind::WouldBlock => {
                 let max_wait = (until - now).to_duration();
-                ppoll::wait(&mut [Awaited::readable(self.socket.as_fd())], Some(max_wait))?;
+                ppoll::wait(
+                    &mut [Awaited::readable(self.socket.as_fd())],
+                    Some(max_wait),
+                )?;
                 self.course.waited_since(now);
                 Ok(false)
             }

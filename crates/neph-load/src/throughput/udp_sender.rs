@@ -59,8 +59,11 @@ pub(super) fn send(socket: &UdpSocket, id: u16, run: Run<'_>) -> io::Result<()> 
 /// Number of datagrams per call.
 fn burst(rate: Option<BitRate>, size: usize) -> usize {
     let max_segments = (bulk::LARGEST_BURST / size.max(1)).clamp(1, bulk::MAX_SEGMENTS);
-    let Some(rate) = rate else { return max_segments };
-    let bits = u128::from(rate.bits_per_second()) * u128::from(BURST_INTERVAL.nanos().unsigned_abs());
+    let Some(rate) = rate else {
+        return max_segments;
+    };
+    let bits =
+        u128::from(rate.bits_per_second()) * u128::from(BURST_INTERVAL.nanos().unsigned_abs());
     let bytes = bits / 8_000_000_000;
     let count = usize::try_from(bytes).unwrap_or(usize::MAX) / size.max(1);
     count.clamp(1, max_segments)

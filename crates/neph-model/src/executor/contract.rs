@@ -145,7 +145,10 @@ fn follow(
     while reports.values().any(|report| report.ended.is_none()) {
         let open = reports.iter().filter(|(_, report)| report.ended.is_none());
         let open: Vec<&Ticket> = open.map(|(ticket, _)| ticket).collect();
-        assert!(began.elapsed() < MAX_ORDER_DURATION, "an order ends: {open:?}");
+        assert!(
+            began.elapsed() < MAX_ORDER_DURATION,
+            "an order ends: {open:?}"
+        );
         for (ticket, update) in executor.poll(POLL_TIMEOUT).expect("the executor is there") {
             let entry = reports
                 .get_mut(&ticket)

@@ -4,7 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 
 use neph_model::{Outcome, Wall};
-use neph_wire::icmp::{EchoRequest, Family, IcmpMessage, PAYLOAD_WITH_TOKEN, parse};
+use neph_wire::icmp::{EchoRequest, Family, IcmpMessage, PAYLOAD_LEN_WITH_TOKEN, parse};
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
 use super::{Codec, Opened, ReplyOutcome};
@@ -100,7 +100,7 @@ impl Codec for Icmp {
         if self.raw_ident.is_some_and(|ident| ident != echo.ident) {
             return None;
         }
-        if self.payload >= PAYLOAD_WITH_TOKEN && echo.token() != Some(self.token) {
+        if self.payload >= PAYLOAD_LEN_WITH_TOKEN && echo.token() != Some(self.token) {
             return None;
         }
         Some(ReplyOutcome {

@@ -75,7 +75,8 @@ pub(super) fn drive(
 
 /// How long arrivals may wait to be read.
 fn reading(gap: Span) -> Span {
-    gap.times(READ_AT_A_TIME).clamp(MIN_READ_INTERVAL, READ_INTERVAL)
+    gap.times(READ_AT_A_TIME)
+        .clamp(MIN_READ_INTERVAL, READ_INTERVAL)
 }
 
 #[derive(Debug)]

@@ -188,7 +188,10 @@ mod tests {
             taken.push(port);
         }
         assert_eq!(taken.len(), 64_512);
-        assert_eq!((taken[0], taken[22_767], taken[22_768]), (10_000, 32_767, 61_000));
+        assert_eq!(
+            (taken[0], taken[22_767], taken[22_768]),
+            (10_000, 32_767, 61_000)
+        );
         let first_of_theirs = taken.iter().position(|port| KERNELS.contains(port));
         assert_eq!(first_of_theirs, Some(36_280));
     }

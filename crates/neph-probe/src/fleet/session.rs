@@ -48,7 +48,7 @@ pub(crate) struct Session {
     /// The first message whose timeout has not passed.
     unexpired: u64,
     /// Messages with a reply, in the order of replies, until reported.
-    ripening: VecDeque<(Instant<Local>, u64)>,
+    replied: VecDeque<(Instant<Local>, u64)>,
     /// For messages before `first`, latest last: whether a reply was counted.
     past: VecDeque<bool>,
     unreported: u64,
@@ -71,7 +71,7 @@ impl Session {
             in_flight: VecDeque::with_capacity(room),
             first: 0,
             unexpired: 0,
-            ripening: VecDeque::new(),
+            replied: VecDeque::new(),
             past: VecDeque::with_capacity(room),
             unreported: 0,
             finished: Vec::new(),
@@ -217,7 +217,8 @@ impl Session {
             self.tally.late += 1;
         } else if in_time {
             self.tally.refused += u64::from(replied.answer == Some(SynAnswer::Rst));
-            self.ripening.push_back((replied.read + REPORT_DELAY, number));
+            self.replied
+                .push_back((replied.read + REPORT_DELAY, number));
         } else {
             self.tally.late += 1;
             self.lose(number);
@@ -275,11 +276,11 @@ impl Session {
 
     /// Makes the decisions that are due at `now`. Replies until then must have been processed.
     pub(crate) fn at_time(&mut self, now: Instant<Local>) {
-        while let Some((ripe, number)) = self.ripening.front().copied() {
-            if ripe > now {
+        while let Some((due, number)) = self.replied.front().copied() {
+            if due > now {
                 break;
             }
-            self.ripening.pop_front();
+            self.replied.pop_front();
             self.tally.replies += 1;
             self.done(number);
         }
@@ -344,8 +345,8 @@ impl Session {
         let at = self.unexpired.checked_sub(self.first);
         let pending = at.and_then(|at| self.in_flight.get(usize::try_from(at).ok()?));
         let expires = pending.map(|pending| pending.sent + self.timeout);
-        let ripens = self.ripening.front().map(|(ripe, _)| *ripe);
-        expires.into_iter().chain(ripens).min()
+        let report_due = self.replied.front().map(|(due, _)| *due);
+        expires.into_iter().chain(report_due).min()
     }
 
     /// How many finished messages wait to be taken.
@@ -367,7 +368,7 @@ impl Session {
     /// Reports the rest, as the fleet is over. A message still in flight was cut short before its timeout: it
     /// is neither answered nor lost, and is not counted.
     pub(crate) fn finish(&mut self) {
-        while let Some((_, number)) = self.ripening.pop_front() {
+        while let Some((_, number)) = self.replied.pop_front() {
             self.tally.replies += 1;
             if let Some(pending) = self.pending(number) {
                 pending.stage = Stage::Done;

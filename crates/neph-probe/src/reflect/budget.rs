@@ -288,7 +288,10 @@ mod tests {
         for remaining in [2, 1, 0] {
             peers.forget_oldest(|_| true);
             // The /56 of two goes with the second of them.
-            assert_eq!((peers.budgets.len(), peers.rooms.len()), (remaining, remaining));
+            assert_eq!(
+                (peers.budgets.len(), peers.rooms.len()),
+                (remaining, remaining)
+            );
         }
     }
 

@@ -11,17 +11,17 @@ pub(crate) mod bulk_turn;
 mod caps;
 mod connection_slots;
 mod counters;
-pub(crate) mod tx_timestamps;
 mod listening;
-pub(crate) mod reply_timestamps;
 mod network;
 mod ports;
 mod progress;
 mod repeats;
+pub(crate) mod reply_timestamps;
 mod room;
 mod serve;
 pub(crate) mod session;
 mod sessions;
+pub(crate) mod tx_timestamps;
 mod udp;
 
 use std::net::SocketAddr;
@@ -48,9 +48,9 @@ use bulk_turn::BulkGate;
 use caps::Division;
 use connection_slots::ConnectionSlots;
 use counters::Counters;
-use tx_timestamps::PendingTxTimestamps;
 use listening::Pair;
 use room::Room;
+use tx_timestamps::PendingTxTimestamps;
 
 /// Data that all threads of a reflector share.
 #[derive(Debug)]

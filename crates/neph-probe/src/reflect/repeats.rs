@@ -67,7 +67,10 @@ impl Repeats {
         let number = self.number(seq);
         self.latest_seq = seq;
         self.credit = match number {
-            Number::New => self.credit.saturating_add(CREDIT_PER_NEW_NUMBER).min(CREDIT),
+            Number::New => self
+                .credit
+                .saturating_add(CREDIT_PER_NEW_NUMBER)
+                .min(CREDIT),
             Number::Repeated => self.credit - 1,
             Number::Beginning => self.credit.saturating_sub(RESTART_COST),
         };

@@ -19,8 +19,8 @@ use super::answerer::{Answerer, CloseReason, Shares, Times};
 use super::budget::Budget;
 use super::connection_slots::SlotGuard;
 use super::counters::Counted;
-use super::reply_timestamps::Arrived;
 use super::progress::{Progress, WINDOW};
+use super::reply_timestamps::Arrived;
 use crate::stamp_clock::{StampClock, now};
 
 /// How long a thread may take to notice that the reflector stops.

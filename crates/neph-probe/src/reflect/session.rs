@@ -6,8 +6,8 @@ use neph_model::{Anchor, Instant, Local};
 use neph_wire::marks::PreviousTx;
 use neph_wire::stamp::{ErrorEstimate, FollowUp, Format, ReplyFields, Timestamp};
 
-use super::reply_timestamps::{Arrived, build_reply_timestamps};
 use super::repeats::Repeats;
+use super::reply_timestamps::{Arrived, build_reply_timestamps};
 
 /// One peer's session.
 #[derive(Debug)]

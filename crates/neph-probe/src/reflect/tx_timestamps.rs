@@ -172,7 +172,10 @@ mod tests {
         }
         let count = timestamps.0.lock().expect("nobody panicked").count;
         assert!(count <= MAX_TOTAL, "{count}");
-        assert_eq!(timestamps.take(PEER, flow).map(|timestamp| timestamp.seq), Some(7));
+        assert_eq!(
+            timestamps.take(PEER, flow).map(|timestamp| timestamp.seq),
+            Some(7)
+        );
     }
 
     #[test]

@@ -19,8 +19,8 @@ use super::ReflectorState;
 use super::budget::Budget;
 use super::caps::Division;
 use super::counters::Counted;
-use super::reply_timestamps::Arrived;
 use super::ports::Ports;
+use super::reply_timestamps::Arrived;
 use super::session::ReceivedDatagram;
 use super::sessions::Sessions;
 use crate::ProbeError;
@@ -281,7 +281,10 @@ fn spend(
     bytes: u64,
     now: Instant<Local>,
 ) -> bool {
-    if cached_budget.as_ref().is_none_or(|(known, _)| *known != peer) {
+    if cached_budget
+        .as_ref()
+        .is_none_or(|(known, _)| *known != peer)
+    {
         *cached_budget = shared.budgets.of(peer, now).map(|budget| (peer, budget));
     }
     cached_budget

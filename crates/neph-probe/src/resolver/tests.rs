@@ -50,7 +50,10 @@ fn the_next_address_is_tried_at_once_after_a_refusal() {
             Ok(())
         }
     });
-    assert_eq!((resolved.address, resolved.answered), (addresses[1], Some(true)));
+    assert_eq!(
+        (resolved.address, resolved.answered),
+        (addresses[1], Some(true))
+    );
     assert_eq!(resolved.silent.len(), 1);
     assert_eq!(
         requested.load(Ordering::SeqCst),
@@ -84,7 +87,10 @@ fn where_none_answers_all_are_named() {
     let resolved = race(&addresses, &Resolving::here(None), |_| {
         refusing(io::ErrorKind::ConnectionRefused)
     });
-    assert_eq!((resolved.address, resolved.answered), (addresses[0], Some(false)));
+    assert_eq!(
+        (resolved.address, resolved.answered),
+        (addresses[0], Some(false))
+    );
     let target = Target::parse("tcp://h:9").expect("a target");
     let remark = resolved.remark(&target).expect("a remark");
     assert_eq!(

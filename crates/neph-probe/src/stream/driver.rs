@@ -204,7 +204,10 @@ impl Driver<'_> {
         self.dial_and_close();
         self.outlet.anchor(&self.clock);
         if self.sampler.is_due(self.ticked_at)
-            && let Some(connection) = self.sockets.values().rfind(|connection| connection.connected)
+            && let Some(connection) = self
+                .sockets
+                .values()
+                .rfind(|connection| connection.connected)
         {
             self.outlet.tcp(&connection.socket);
         }

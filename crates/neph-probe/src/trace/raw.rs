@@ -95,9 +95,13 @@ impl Raw {
                 let payload = carrier::stamp_request(ask.number);
                 probe::udp(source, self.destination, &payload, BALANCE_AT, ask.number)
             }
-            (TraceKind::Udp, PortUse::Shared) => {
-                probe::udp(source, self.destination, &NON_STAMP_PAYLOAD, BALANCE_AT, ask.number)
-            }
+            (TraceKind::Udp, PortUse::Shared) => probe::udp(
+                source,
+                self.destination,
+                &NON_STAMP_PAYLOAD,
+                BALANCE_AT,
+                ask.number,
+            ),
             (TraceKind::Syn, PortUse::Ours) => {
                 probe::syn(source, self.destination, seq_of(ask.port, ask.number))
             }

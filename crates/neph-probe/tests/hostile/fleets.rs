@@ -43,7 +43,9 @@ fn times_at_the_peer_that_cannot_be_are_left_out_of_a_fleet_and_counted() {
     let lies: [Lie; 3] = [
         |_, fields| fields.timestamps.app_tx = Some(3_600 * SECOND),
         |_, fields| fields.timestamps.app_tx = Some(-1),
-        |_, fields| (fields.timestamps.rx, fields.timestamps.app_tx) = (Some(i64::MIN), Some(i64::MAX)),
+        |_, fields| {
+            (fields.timestamps.rx, fields.timestamps.app_tx) = (Some(i64::MIN), Some(i64::MAX));
+        },
     ];
     for lie in lies {
         let result = measured(lie, |_| {});

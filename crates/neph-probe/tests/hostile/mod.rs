@@ -134,7 +134,9 @@ fn impossible_peer_timestamps_are_discarded_and_reported() {
         |_, fields| fields.timestamps.app_rx = Some(244_000_000),
         // Sent before it came.
         |_, fields| fields.timestamps.app_tx = Some(-1),
-        |_, fields| (fields.timestamps.rx, fields.timestamps.app_tx) = (Some(i64::MIN), Some(i64::MAX)),
+        |_, fields| {
+            (fields.timestamps.rx, fields.timestamps.app_tx) = (Some(i64::MIN), Some(i64::MAX));
+        },
     ];
     for lie in lies {
         let (messages, tally, notes) = measured(lie, |_| {});
@@ -162,7 +164,11 @@ fn a_departure_after_the_replys_arrival_is_left_out() {
     };
     let (messages, tally, _) = measured(lie, |_| {});
     assert_eq!((tally.replies, believed(&messages)), (5, 5));
-    assert!(messages.iter().all(|message| message.marks.peer.nic_tx.is_none()));
+    assert!(
+        messages
+            .iter()
+            .all(|message| message.marks.peer.nic_tx.is_none())
+    );
 }
 
 #[test]

@@ -102,7 +102,10 @@ fn each_transfer_uses_its_source_port_and_receives_the_file() {
         &Stop::new(),
     );
     let made = made.expect("a server");
-    assert!(made.iter().all(|transfer| transfer.total().is_some()), "{made:?}");
+    assert!(
+        made.iter().all(|transfer| transfer.total().is_some()),
+        "{made:?}"
+    );
     let received_ports: Vec<u16> = ports_seen.try_iter().collect();
     assert_eq!(received_ports, [&ports[..], &ports, &ports].concat());
 }

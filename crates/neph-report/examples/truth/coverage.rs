@@ -71,7 +71,11 @@ fn truth(world: &World, lost: f64, p: f64) -> f64 {
         world.between_experiments,
         world.between_messages,
     ];
-    let spread = spreads.iter().map(|spread| spread * spread).sum::<f64>().sqrt();
+    let spread = spreads
+        .iter()
+        .map(|spread| spread * spread)
+        .sum::<f64>()
+        .sqrt();
     let of_replies = p / (1.0 - lost);
     if of_replies >= 1.0 {
         return f64::INFINITY;
@@ -102,7 +106,10 @@ fn rows(title: &str, world: &World, reports: u64) -> Vec<Row> {
             );
         }
         if let Some((bursts, loss)) = world.loss.zip(row.loss) {
-            losses.add(loss.interval.map(|interval| (interval.low, interval.high)), bursts.share);
+            losses.add(
+                loss.interval.map(|interval| (interval.low, interval.high)),
+                bursts.share,
+            );
         }
     }
     let names = ["p50", "p90", "p99"];

@@ -20,7 +20,9 @@ fn printed(world: &World, margin_ms: f64, reports: u64) -> usize {
     };
     let is_reported = |seed: &u64| {
         let findings = findings(&world.campaign(*seed), &settings);
-        findings.iter().any(|finding| finding.topic == "equivalence")
+        findings
+            .iter()
+            .any(|finding| finding.topic == "equivalence")
     };
     (0..reports).filter(is_reported).count()
 }

@@ -28,7 +28,9 @@ pub(crate) struct Row {
 
 impl Row {
     fn share(&self) -> Option<f64> {
-        proportion(self.hits, self.of).ok().map(|proportion| proportion.share())
+        proportion(self.hits, self.of)
+            .ok()
+            .map(|proportion| proportion.share())
     }
 
     /// Whether the target is met; nothing without a target, or without a single case.

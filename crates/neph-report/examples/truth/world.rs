@@ -76,7 +76,8 @@ impl World {
     pub(crate) fn are_equal(&self, first: &str, second: &str) -> bool {
         let median = |name: &str| {
             let mut endpoints = self.endpoints.iter();
-            endpoints.find(|endpoint| endpoint.name == name)
+            endpoints
+                .find(|endpoint| endpoint.name == name)
                 .map(|endpoint| endpoint.median_ms)
         };
         median(first) == median(second)
@@ -233,7 +234,9 @@ fn experiment(
     let mut id = [0; 16];
     id[..4].copy_from_slice(&block.to_be_bytes());
     id[4..8].copy_from_slice(&scenario.index.to_be_bytes());
-    let lost = messages.iter().filter(|message| message.outcome == Outcome::Lost);
+    let lost = messages
+        .iter()
+        .filter(|message| message.outcome == Outcome::Lost);
     let lost = lost.count() as u64;
     Experiment {
         id: ExperimentId::from_bytes(id),

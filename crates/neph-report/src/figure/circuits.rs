@@ -122,7 +122,8 @@ fn draw_panel(matrix: &Matrix<'_>, networks: &[String], frame: Rect) -> Vec<Mark
     for (column, network) in networks.iter().enumerate() {
         let middle = frame.x + NAMES + column_width * (count(column) + 0.5);
         let name = shortened_among(network, networks, |short| {
-            crate::scene::width(short, Style::LABEL, crate::scene::Weight::Regular) <= column_width - 4.0
+            crate::scene::width(short, Style::LABEL, crate::scene::Weight::Regular)
+                <= column_width - 4.0
         });
         let at = Point::new(middle, frame.y + HEAD - 6.0);
         let text = Text::new(at, Anchor::Middle, Style::LABEL, name).coloured(Colour::FAINT_INK);

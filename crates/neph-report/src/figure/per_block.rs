@@ -94,7 +94,10 @@ fn panels(data: &CampaignData, settings: &PlotSettings) -> Vec<Panel> {
             .filter_map(|block| Spread::of_latencies(&block.latencies));
         spreads.collect()
     };
-    let groups: Vec<Vec<Spread>> = by_scenario.iter().map(|(_, blocks)| spreads(blocks)).collect();
+    let groups: Vec<Vec<Spread>> = by_scenario
+        .iter()
+        .map(|(_, blocks)| spreads(blocks))
+        .collect();
     let scales = shared(&groups, settings);
     by_scenario
         .into_iter()

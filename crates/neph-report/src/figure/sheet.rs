@@ -73,7 +73,14 @@ impl Sheet {
         let row = self.take(height);
         let column_width = (row.width - GAP * f64::from(count - 1)) / f64::from(count);
         (0..count)
-            .map(|i| Rect::new(row.x + f64::from(i) * (column_width + GAP), row.y, column_width, height))
+            .map(|i| {
+                Rect::new(
+                    row.x + f64::from(i) * (column_width + GAP),
+                    row.y,
+                    column_width,
+                    height,
+                )
+            })
             .collect()
     }
 

@@ -195,7 +195,11 @@ fn blocks_axis(
     let fits = |text: &str, segment: &Segment<'_>| {
         width(text, Style::TICK, Weight::Regular) <= segment.width - 4.0
     };
-    let is_room = |form: &usize| segments.iter().all(|segment| fits(&labels(segment)[*form], segment));
+    let is_room = |form: &usize| {
+        segments
+            .iter()
+            .all(|segment| fits(&labels(segment)[*form], segment))
+    };
     // The shortest one stands under as many blocks as have room.
     let form = (0..2).find(is_room).unwrap_or(2);
     let mut free_from = f64::NEG_INFINITY;

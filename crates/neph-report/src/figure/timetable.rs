@@ -84,11 +84,16 @@ pub(super) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> 
 /// The bars of each block, counted from 1.
 fn blocks(data: &CampaignData, settings: &PlotSettings) -> BTreeMap<u32, Vec<Bar>> {
     let mut bars: BTreeMap<u32, Vec<Bar>> = BTreeMap::new();
-    let shown = data.shown(settings).map(|experiment| &experiment.experiment);
+    let shown = data
+        .shown(settings)
+        .map(|experiment| &experiment.experiment);
     let left_out = data.left_out.iter();
     let left_out = left_out.filter(|experiment| settings.shows_block(experiment.block));
     for experiment in shown.chain(left_out) {
-        let scenario = data.scenarios.iter().find(|own| own.id == experiment.scenario);
+        let scenario = data
+            .scenarios
+            .iter()
+            .find(|own| own.id == experiment.scenario);
         let bar = scenario.and_then(|scenario| bar(experiment, scenario));
         if let Some(bar) = bar {
             bars.entry(experiment.block + 1).or_default().push(bar);

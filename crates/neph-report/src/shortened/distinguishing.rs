@@ -30,7 +30,11 @@ fn runs<'t>(text: &'t str, others: &[&str]) -> Vec<Run<'t>> {
     for word in text.split_whitespace() {
         let begin = from + text[from..].find(word).unwrap_or(0);
         from = begin + word.len();
-        let is_in = |other: &&str| other.split_whitespace().any(|other_word| other_word == word);
+        let is_in = |other: &&str| {
+            other
+                .split_whitespace()
+                .any(|other_word| other_word == word)
+        };
         let is_shared = others.iter().all(is_in);
         match runs.last_mut() {
             Some((_, end, before)) if *before == is_shared => *end = from,

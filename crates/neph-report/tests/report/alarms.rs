@@ -30,7 +30,10 @@ fn an_alarm_is_reported_with_its_rule_count_and_first_time() {
     let spans = [(5_000_000_000, Some(9_000_000_000)), (12_000_000_000, None)];
     assert_eq!(data.experiments[0].alarms(), spans);
     let findings = findings(&data, &PlotSettings::default());
-    let alarms: Vec<_> = findings.iter().filter(|finding| finding.topic == "alarm").collect();
+    let alarms: Vec<_> = findings
+        .iter()
+        .filter(|finding| finding.topic == "alarm")
+        .collect();
     assert_eq!(alarms.len(), 1);
     let actual = &alarms[0].text;
     let part = format!("The alarm \"{RULE}\" was raised 2 times, in 1 experiment; first 5 s after");
@@ -43,14 +46,18 @@ fn the_first_alarm_is_the_one_that_was_raised_first_whatever_the_plan_s_order() 
     // The plan's second scenario was measured first.
     for (index, after, second) in [(0, 60, 1), (1, 0, 7)] {
         let experiment = &mut data.experiments[index];
-        experiment.events.push(event(second, EventKind::AlarmRaised));
+        experiment
+            .events
+            .push(event(second, EventKind::AlarmRaised));
         experiment.experiment.position = u32::from(after > 0);
         let started = experiment.experiment.started.unix_nanos() + after * 1_000_000_000;
         experiment.experiment.started = Wall::from_unix_nanos(started);
     }
     let first = |data: &CampaignData| {
         let findings = findings(data, &PlotSettings::default());
-        let alarm = findings.into_iter().find(|finding| finding.topic == "alarm");
+        let alarm = findings
+            .into_iter()
+            .find(|finding| finding.topic == "alarm");
         alarm.expect("alarms were raised").text
     };
     let actual = first(&data);

@@ -62,7 +62,9 @@ fn findings_include_the_part_that_a_root_cause_leaves() {
     });
     let settings = PlotSettings::default();
     let mut actual = diagnose(&data, &settings);
-    actual.causes.retain(|diagnosis| diagnosis.cause.starts_with("home"));
+    actual
+        .causes
+        .retain(|diagnosis| diagnosis.cause.starts_with("home"));
     assert_eq!(actual.causes.len(), 1, "{:#?}", actual.causes);
     let transmission = |data: &_, actual: &_| {
         let folder = tempfile::tempdir().unwrap();

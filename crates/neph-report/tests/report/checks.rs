@@ -7,7 +7,9 @@ use crate::synthetic;
 
 fn capacity_findings(data: &CampaignData) -> Vec<Finding> {
     let findings = findings(data, &PlotSettings::default()).into_iter();
-    findings.filter(|finding| finding.topic == "throughput").collect()
+    findings
+        .filter(|finding| finding.topic == "throughput")
+        .collect()
 }
 
 /// Replies to home come one behind the other, as fast as its uplink takes 100 KiB.
@@ -42,7 +44,9 @@ fn traffic_within_capacity_has_no_overload_finding() {
     // As before, but every message is answered as soon as if it were alone.
     let findings = capacity_findings(&synthetic::twelve());
     assert!(
-        findings.iter().all(|finding| !finding.text.contains("home")),
+        findings
+            .iter()
+            .all(|finding| !finding.text.contains("home")),
         "{findings:?}"
     );
 }

@@ -96,21 +96,34 @@ fn the_matrix_has_the_median_of_each_circuit_over_each_network() {
 #[test]
 fn a_sentence_holds_the_network_against_the_first_with_a_verdict() {
     let findings = findings(&with_transfers(), &PlotSettings::default());
-    let of_network: Vec<_> = findings.iter().filter(|finding| finding.topic == "network").collect();
+    let of_network: Vec<_> = findings
+        .iter()
+        .filter(|finding| finding.topic == "network")
+        .collect();
     let [network_finding] = of_network.as_slice() else {
         panic!("{of_network:#?}")
     };
     assert_eq!(network_finding.about, ["docker", "underlay"]);
     // 90 to 54 and 80 to 72 Mbit/s.
-    assert!((network_finding.evidence["share_least"] + 0.4).abs() < 1e-9, "{network_finding:?}");
-    assert!((network_finding.evidence["share_most"] + 0.1).abs() < 1e-9, "{network_finding:?}");
     assert!(
-        network_finding.text.contains("worse in 2 of 2 combinations"),
+        (network_finding.evidence["share_least"] + 0.4).abs() < 1e-9,
+        "{network_finding:?}"
+    );
+    assert!(
+        (network_finding.evidence["share_most"] + 0.1).abs() < 1e-9,
+        "{network_finding:?}"
+    );
+    assert!(
+        network_finding
+            .text
+            .contains("worse in 2 of 2 combinations"),
         "{}",
         network_finding.text
     );
     assert!(
-        network_finding.text.contains("significant over 12 blocks in each"),
+        network_finding
+            .text
+            .contains("significant over 12 blocks in each"),
         "{}",
         network_finding.text
     );
@@ -150,7 +163,8 @@ fn tables_and_figures_have_the_circuits() {
 fn with_media() -> CampaignData {
     let mut data = with_transfers();
     data.scenarios.truncate(2);
-    data.experiments.retain(|experiment| experiment.scenario < 2);
+    data.experiments
+        .retain(|experiment| experiment.scenario < 2);
     let first = data.scenarios[0].clone();
     for clients in [1_u16, 3, 9] {
         for network in ["underlay", "docker"] {
@@ -194,7 +208,9 @@ fn media_streams_have_a_figure_by_clients() {
     }
     let findings = findings(&data, &settings);
     let same = "of docker against underlay: no difference anywhere";
-    let of_media = findings.iter().filter(|finding| finding.text.contains("media"));
+    let of_media = findings
+        .iter()
+        .filter(|finding| finding.text.contains("media"));
     for finding in of_media {
         assert!(
             finding.text.contains(same) || finding.text.contains("differ by 0 bit/s"),

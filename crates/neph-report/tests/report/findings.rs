@@ -196,7 +196,10 @@ fn the_largest_transmission_leads_and_the_path_is_the_quickest_echo() {
         }
     }
     let findings = findings(&data, &PlotSettings::default());
-    let actual: Vec<_> = findings.iter().filter(|f| f.topic == "transmission").collect();
+    let actual: Vec<_> = findings
+        .iter()
+        .filter(|f| f.topic == "transmission")
+        .collect();
     let [only] = actual.as_slice() else {
         panic!("one sentence: {actual:?}")
     };

@@ -98,7 +98,9 @@ fn in_two_seasons(world: World) -> CampaignData {
     for (index, season) in [(0, "low"), (1, "high")] {
         let mut seasonal = scenario.clone();
         seasonal.id.0 += u64::from(index == 1);
-        seasonal.parameters.insert(Parameter::Season(season.to_owned()));
+        seasonal
+            .parameters
+            .insert(Parameter::Season(season.to_owned()));
         seasonal.varied.push(ParameterName::Season);
         let mut measured = experiment.clone();
         measured.scenario = index;

@@ -179,7 +179,10 @@ fn bins_with_too_few_flows_for_a_quantile_are_in_neither_its_number_nor_its_line
 fn a_quantile_that_falls_on_lost_flows_is_lost_and_no_number() {
     let data = nine_lost();
     let tables = tables(&data, &PlotSettings::default());
-    let pairs = tables.iter().find(|table| table.name == "flow-pairs").unwrap();
+    let pairs = tables
+        .iter()
+        .find(|table| table.name == "flow-pairs")
+        .unwrap();
     let actual = ["p95_ms", "most_lost_flows"].map(|name| {
         let index = pairs.columns.iter().position(|column| column.0 == name);
         pairs.rows[0][index.unwrap()].clone()

@@ -24,7 +24,10 @@ fn draw_figures(data: &CampaignData) -> Vec<Figure> {
 }
 
 fn of_kind<'f>(figures: &'f [Figure], kind: &str) -> Vec<&'f Figure> {
-    figures.iter().filter(|figure| figure.kind == kind).collect()
+    figures
+        .iter()
+        .filter(|figure| figure.kind == kind)
+        .collect()
 }
 
 fn printed_text(figure: &Figure) -> Vec<String> {
@@ -181,9 +184,10 @@ fn the_headline_is_the_share_of_pairs_above_an_inflation() {
     let data = MACRO.campaign();
     let view = data.experiments[0].fleet.as_ref().unwrap();
     let ratios = || {
-        view.pairs
-            .iter()
-            .map(|pair| pair.inflation.map_or(0.0, |inflation| inflation.ratio - 1.0))
+        view.pairs.iter().map(|pair| {
+            pair.inflation
+                .map_or(0.0, |inflation| inflation.ratio - 1.0)
+        })
     };
     let findings = findings(&data, &PlotSettings::default());
     let headline = findings

@@ -57,7 +57,10 @@ fn a_fleet_has_ten_figures_and_no_empty_ones() {
 fn figures_without_data_are_not_drawn() {
     // One pair has no distribution of inflation and nobody to stand beside.
     let of_one_pair = draw_figures(&SMALL.campaign());
-    assert!(!kinds(&of_one_pair).contains(&"flow-inflation") && !kinds(&of_one_pair).contains(&"flow-spectra"));
+    assert!(
+        !kinds(&of_one_pair).contains(&"flow-inflation")
+            && !kinds(&of_one_pair).contains(&"flow-spectra")
+    );
     let mut data = SMALL.campaign();
     for experiment in &mut data.experiments {
         experiment.traces.clear();

@@ -229,7 +229,11 @@ fn a_trace_speaks_for_the_change_that_it_was_made_for() {
     let count = read.len() as u64;
     let traced = [count, 3, 2, 1].map(Cell::Integer);
     assert_eq!(cells_of(&loaded, "flow-traced"), traced);
-    let ports: usize = experiment.traces.iter().map(|trace| trace.routes.len()).sum();
+    let ports: usize = experiment
+        .traces
+        .iter()
+        .map(|trace| trace.routes.len())
+        .sum();
     assert!((1..=5).contains(&ports), "the latest route of each slot");
 }
 

@@ -88,11 +88,17 @@ fn a_table_has_the_rate_of_each_load_at_both_ends() {
 fn a_load_is_compared_alone_and_with_a_second_load() {
     let (data, settings) = (with_loads(), PlotSettings::default());
     let findings = findings(&data, &settings);
-    let of_loads: Vec<_> = findings.iter().filter(|finding| finding.topic == "load").collect();
+    let of_loads: Vec<_> = findings
+        .iter()
+        .filter(|finding| finding.topic == "load")
+        .collect();
     let [finding] = of_loads.as_slice() else {
         panic!("{of_loads:#?}")
     };
-    assert!((finding.evidence["share_least"] + 0.5).abs() < 1e-9, "{finding:?}");
+    assert!(
+        (finding.evidence["share_least"] + 0.5).abs() < 1e-9,
+        "{finding:?}"
+    );
     assert!(finding.text.contains("a flow h:1 max"), "{}", finding.text);
     assert!(
         finding.text.contains("significant over 12 blocks"),

@@ -105,7 +105,10 @@ fn dots(figures: &[Figure]) -> usize {
         });
         discs.sum()
     }
-    figures.iter().map(|figure| within(&figure.scene.marks)).sum()
+    figures
+        .iter()
+        .map(|figure| within(&figure.scene.marks))
+        .sum()
 }
 
 #[test]

@@ -58,7 +58,10 @@ fn failed_experiments_are_reported_with_reason_and_remedy() {
         .drain(..)
         .partition(|experiment| experiment.scenario == 1);
     data.experiments = alive;
-    data.left_out = dead.into_iter().map(|experiment| experiment.experiment).collect();
+    data.left_out = dead
+        .into_iter()
+        .map(|experiment| experiment.experiment)
+        .collect();
     for experiment in &mut data.left_out {
         experiment.status = ExperimentStatus::Failed;
         experiment.reason = Some(format!("refused in block {}", experiment.block));

@@ -243,7 +243,9 @@ fn looks(
 
 /// Median change between consecutive windows of a side, over both directions: the effect of a rate.
 fn median_change(directions: &[[f64; 2 * WINDOWS_PER_SIDE]; 2]) -> f64 {
-    let sides = directions.iter().flat_map(|looks| looks.chunks(WINDOWS_PER_SIDE));
+    let sides = directions
+        .iter()
+        .flat_map(|looks| looks.chunks(WINDOWS_PER_SIDE));
     let mut changes: Vec<f64> = sides
         .flat_map(|side| side.windows(2).map(|pair| pair[1] - pair[0]))
         .collect();

@@ -43,7 +43,8 @@ fn corners(of: &[OffsetLimit], sign: f64, nature: ClockNature) -> Cow<'_, [Offse
     let is_short = |block: &&[OffsetLimit]| {
         let ends = block.first().zip(block.last());
         let long = ends.map(|(first, last)| last.at.saturating_sub(first.at));
-        block.len() == BLOCK_LIMITS && long.is_some_and(|long| long <= nature.horizon / HORIZON_DIVISOR)
+        block.len() == BLOCK_LIMITS
+            && long.is_some_and(|long| long <= nature.horizon / HORIZON_DIVISOR)
     };
     if !of.chunks(BLOCK_LIMITS).any(|block| is_short(&block)) {
         return Cow::Borrowed(of);
@@ -88,7 +89,8 @@ mod tests {
         for at in [0, 33 * SECOND + 77, 100 * SECOND] {
             let lines = Lines::around(at, &made.at_most[0], nature);
             let of = |limits: OffsetLimits<'_>| limits.lines(lines, |_| true).unwrap();
-            let (few, all): (PossibleLines, PossibleLines) = (of(corners.limits()), of(made_limits));
+            let (few, all): (PossibleLines, PossibleLines) =
+                (of(corners.limits()), of(made_limits));
             let wider = few.room() - all.room();
             assert!((-1.0..100.0).contains(&wider), "{at}: {wider}");
         }

@@ -144,16 +144,30 @@ mod tests {
     #[test]
     fn each_tenth_of_a_second_keeps_the_tightest_limit_per_side() {
         let mut retained = RetainedLimits::per_period(FINE_INTERVAL_NS);
-        for (at, forward, reverse) in [(0, 50, 90), (10, 40, 99), (20, 60, 70), (FINE_INTERVAL_NS, 80, 80)] {
+        for (at, forward, reverse) in [
+            (0, 50, 90),
+            (10, 40, 99),
+            (20, 60, 70),
+            (FINE_INTERVAL_NS, 80, 80),
+        ] {
             retained.add(exchange(at, forward, reverse), 1);
         }
         let times_and_offsets = |of: &[OffsetLimit]| -> Vec<(i64, i64)> {
             of.iter().map(|limit| (limit.at, limit.offset)).collect()
         };
         let limits = retained.limits();
-        assert_eq!(times_and_offsets(limits.at_most), [(10, 41), (FINE_INTERVAL_NS, 81)]);
-        assert_eq!(times_and_offsets(limits.at_least), [(20, -71), (FINE_INTERVAL_NS, -81)]);
-        assert_eq!(times_and_offsets(retained.since(15).at_most), [(FINE_INTERVAL_NS, 81)]);
+        assert_eq!(
+            times_and_offsets(limits.at_most),
+            [(10, 41), (FINE_INTERVAL_NS, 81)]
+        );
+        assert_eq!(
+            times_and_offsets(limits.at_least),
+            [(20, -71), (FINE_INTERVAL_NS, -81)]
+        );
+        assert_eq!(
+            times_and_offsets(retained.since(15).at_most),
+            [(FINE_INTERVAL_NS, 81)]
+        );
     }
 
     #[test]
@@ -163,7 +177,10 @@ mod tests {
             limits.add(exchange(at * NANOS_PER_SECOND / 10, 50, 50), 0);
         }
         let count = limits.limits().at_most.len();
-        assert!((86_400..86_400 + 2 * MAX_ADDED_LIMITS).contains(&count), "{count}");
+        assert!(
+            (86_400..86_400 + 2 * MAX_ADDED_LIMITS).contains(&count),
+            "{count}"
+        );
         let times = limits.limits().at_least.windows(2);
         assert!(times.map(|pair| pair[1].at - pair[0].at).all(|gap| gap > 0));
     }

@@ -52,7 +52,8 @@ impl OffsetLimits<'_> {
         {
             let looks = self.looks(limits, mean.as_ref(), bent);
             for part in COVERED_STEP_PARTS {
-                let other = sides(looks.step_free(part * room)).map(|lines| lines.wider(part * room));
+                let other =
+                    sides(looks.step_free(part * room)).map(|lines| lines.wider(part * room));
                 either = match (either, other) {
                     (Some(known), Some(other)) if other.room() < known.room() => Some(other),
                     (known, other) => known.or(other),

@@ -84,18 +84,18 @@ impl LevelScales {
         for side in 0..2 {
             let mut changed = TimeMarks::new(&self.query);
             for levels in &self.scales {
-                let mut changes = Vec::new();
+                let mut change_times = Vec::new();
                 for (time, level) in levels.edges(side, self.rate, least_step) {
                     first = first.min(time.until);
                     last = last.max(time.from);
                     match level {
                         // A queue of the step's size hides it only while the queue lasts.
                         EdgeLevel::Level if !changed.has_any(time) => step_free.mark(time),
-                        EdgeLevel::Change => changes.push(time),
+                        EdgeLevel::Change => change_times.push(time),
                         _ => {}
                     }
                 }
-                for time in changes {
+                for time in change_times {
                     changed.mark(time);
                 }
             }
@@ -181,7 +181,12 @@ impl OffsetLimits<'_> {
     fn few(self) -> (i64, i64) {
         let kinds = [self.at_most, self.at_least];
         let first = kinds.map(|of| of.get(MAX_EXCLUDED_LIMITS - 1).or_else(|| of.last()));
-        let last = kinds.map(|of| of.iter().rev().nth(MAX_EXCLUDED_LIMITS - 1).or_else(|| of.first()));
+        let last = kinds.map(|of| {
+            of.iter()
+                .rev()
+                .nth(MAX_EXCLUDED_LIMITS - 1)
+                .or_else(|| of.first())
+        });
         let first = first.into_iter().flatten().map(|limit| limit.at).max();
         let last = last.into_iter().flatten().map(|limit| limit.at).min();
         (first.unwrap_or(i64::MAX), last.unwrap_or(i64::MIN))

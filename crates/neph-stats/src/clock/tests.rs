@@ -33,7 +33,8 @@ impl Peer {
         seed: u64,
     ) -> Exchanges {
         let mut random = Random::new(seed);
-        let mut delay = |min_delay: i64| min_delay + round_to_i64(-50_000.0 * (1.0 - random.unit()).ln());
+        let mut delay =
+            |min_delay: i64| min_delay + round_to_i64(-50_000.0 * (1.0 - random.unit()).ln());
         let mut made = Exchanges::default();
         for sent in (0..count).map(|n| n * interval) {
             let arrived = sent + delay(min_delays[0]);
@@ -264,7 +265,9 @@ fn the_bound_holds_for_a_rate_that_swings_as_far_as_it_may() {
     let swing = 120.0 * nanos_to_f64(SECOND);
     let truth = |at: i64| {
         let turn = nanos_to_f64(at) / swing;
-        round_to_i64(wander * swing / std::f64::consts::PI * (turn * std::f64::consts::PI).sin() / 2.0)
+        round_to_i64(
+            wander * swing / std::f64::consts::PI * (turn * std::f64::consts::PI).sin() / 2.0,
+        )
     };
     let mut made = Exchanges::default();
     for at in (0..2_400).map(|n| n * SECOND / 4) {
@@ -294,7 +297,10 @@ fn a_horizon_is_refused_that_floats_do_not_hold_to_the_nanosecond() {
         let refused = matches!(course(horizon), Err(StatsError::OutOfRange { .. }));
         assert!(refused, "{horizon}");
     }
-    assert_eq!((course(MAX_HORIZON_NS), course(20 * SECOND)), (Ok(true), Ok(true)));
+    assert_eq!(
+        (course(MAX_HORIZON_NS), course(20 * SECOND)),
+        (Ok(true), Ok(true))
+    );
 }
 
 #[test]
@@ -322,16 +328,9 @@ fn by_all_pairs(made: &Exchanges, steepest: f64) -> Option<(f64, f64)> {
     let mut possible: Option<(f64, f64)> = None;
     for rate in rates.into_iter().filter(|rate| rate.abs() <= steepest) {
         let through = |l: &OffsetLimit| nanos_to_f64(l.offset) - rate * nanos_to_f64(l.at);
-        let high = made
-            .at_most
-            .iter()
-            .map(through)
-            .fold(f64::INFINITY, f64::min);
-        let low = made
-            .at_least
-            .iter()
-            .map(through)
-            .fold(f64::NEG_INFINITY, f64::max);
+        let (highs, lows) = (made.at_most.iter(), made.at_least.iter());
+        let high = highs.map(through).fold(f64::INFINITY, f64::min);
+        let low = lows.map(through).fold(f64::NEG_INFINITY, f64::max);
         if low <= high + 1e-6 {
             let (a, b) = possible.unwrap_or((f64::INFINITY, f64::NEG_INFINITY));
             possible = Some((a.min(low), b.max(high)));

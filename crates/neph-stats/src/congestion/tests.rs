@@ -1,6 +1,6 @@
 use super::*;
-use crate::random::Random;
 use crate::casts::round_to_i64;
+use crate::random::Random;
 
 const MS: i64 = 1_000_000;
 const S: i64 = 1000 * MS;

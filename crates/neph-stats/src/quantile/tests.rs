@@ -122,7 +122,10 @@ fn the_quantile_interval_has_its_nominal_coverage() {
         let (low, high) = (q.low().number().unwrap(), q.high().number().unwrap());
         hits += usize::from(low <= 0.9 && 0.9 <= high);
     }
-    assert!(usize_to_f64(hits) / usize_to_f64(rounds) > 0.94, "{hits} of {rounds}");
+    assert!(
+        usize_to_f64(hits) / usize_to_f64(rounds) > 0.94,
+        "{hits} of {rounds}"
+    );
 }
 
 proptest! {

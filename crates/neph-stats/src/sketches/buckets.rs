@@ -25,7 +25,8 @@ impl Sketches {
         // The limit of buckets depends on the kinds. If one of these is of a new kind, and buckets may become
         // too many, the order matters.
         let at_most = end - self.buckets() + latest.len();
-        if at_most > MAX_MEAN_BUCKETS * usize::from(self.kinds.max(1)) && self.has_new_kind(latest) {
+        if at_most > MAX_MEAN_BUCKETS * usize::from(self.kinds.max(1)) && self.has_new_kind(latest)
+        {
             return latest.iter().for_each(|number| {
                 let (kind, number) = split_kind(*number);
                 self.put_into_bucket(Exact::of(kind, number, 1), 1);

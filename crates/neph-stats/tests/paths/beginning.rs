@@ -183,7 +183,9 @@ fn without_withdrawn(detections: &[FleetDetection]) -> Vec<FleetDetection> {
             Finding::First => {}
             Finding::Change => changes.push(*detection),
             Finding::Correction => {
-                let latest = changes.iter().rposition(|change| change.flow == detection.flow);
+                let latest = changes
+                    .iter()
+                    .rposition(|change| change.flow == detection.flow);
                 let Some(latest) = latest else { continue };
                 let before = changes[latest].detection.before.unwrap_or(0);
                 if (before - detection.detection.after).abs() <= MS / 2 {

@@ -106,9 +106,15 @@ pub(crate) fn scores(plan: Plan, only: Option<&str>) -> Vec<(&'static str, Score
     let detectors = [RULE, GUARD, AFTERWARDS].into_iter().filter(wanted);
     let score = |name: &'static str| {
         let changes: Vec<Vec<Change>> = match name {
-            RULE => flow_samples.iter().map(|samples| rule_alone(samples)).collect(),
+            RULE => flow_samples
+                .iter()
+                .map(|samples| rule_alone(samples))
+                .collect(),
             GUARD => guarded(&flow_samples),
-            _ => flow_samples.iter().map(|samples| afterwards(samples)).collect(),
+            _ => flow_samples
+                .iter()
+                .map(|samples| afterwards(samples))
+                .collect(),
         };
         let mut score = Score::default();
         for ((flow, samples), changes) in (0..).zip(&flow_samples).zip(&changes) {

@@ -76,7 +76,8 @@ impl Catalog {
             .map_err(failed("set up the catalog", path))?;
         match access {
             Access::Read => {
-                let schema_version = migrate::check(&catalog.connection, path, migrate::MIGRATIONS)?;
+                let schema_version =
+                    migrate::check(&catalog.connection, path, migrate::MIGRATIONS)?;
                 catalog.has_reductions = schema_version >= migrate::WITH_REDUCTIONS;
             }
             Access::Write => {

@@ -70,7 +70,9 @@ pub(super) fn four_writers_record_one_campaign_at_the_same_time(location: &Store
         };
         let threads: Vec<_> = (0..WRITERS).map(start).collect();
         let ids_of_writers = threads.into_iter().map(thread::ScopedJoinHandle::join);
-        ids_of_writers.flat_map(|ids| ids.expect("no panic")).collect()
+        ids_of_writers
+            .flat_map(|ids| ids.expect("no panic"))
+            .collect()
     });
     let experiments = store.experiments(first.campaign).expect("readable");
     // By block and position: the order of the writers and of their work.

@@ -105,7 +105,10 @@ fn only_messages_sent_within_the_time_range_are_returned() {
     let minute = |n: i64| Some(Instant::from_nanos(n * 60_000_000_000));
     let within = |from, until| {
         let messages = visited(&fleet_files, SentWithin { from, until });
-        messages.iter().map(|message| message.seq).collect::<Vec<_>>()
+        messages
+            .iter()
+            .map(|message| message.seq)
+            .collect::<Vec<_>>()
     };
     assert_eq!(within(minute(9), minute(13)), [9, 10, 11, 12]);
     assert_eq!(within(minute(47), None), [47, 48, 49]);

@@ -103,8 +103,9 @@ fn give(frame: Frame, files: &mut [RawFile], ends: &[i64]) -> bool {
     match frame {
         Frame::Other => true,
         Frame::Retransmitted(segment) => {
-            let index = started_by(segment.at, files)
-                .filter(|file| segment.at <= ends[*file].saturating_add(MAX_RETRANSMISSION_DELAY_NANOS));
+            let index = started_by(segment.at, files).filter(|file| {
+                segment.at <= ends[*file].saturating_add(MAX_RETRANSMISSION_DELAY_NANOS)
+            });
             index
                 .map(|file| files[file].retransmissions.push(segment))
                 .is_some()

@@ -108,7 +108,9 @@ fn attribute<'a>(
         for ping in &file.pings {
             let began = files.partition_point(|raw| raw.started() <= ping.intended);
             match began.checked_sub(1) {
-                Some(index) if ping.intended <= ends[index].saturating_add(MAX_PING_DELAY_NANOS) => {
+                Some(index)
+                    if ping.intended <= ends[index].saturating_add(MAX_PING_DELAY_NANOS) =>
+                {
                     inside.entry(index).or_default().push(*ping);
                 }
                 _ => {
@@ -174,7 +176,10 @@ fn experiment(
             index: FlowIndex(0),
             role: FlowRole::Main,
             probe: ProbeKind::Ws,
-            name: endpoint.map_or_else(|| file.name.endpoint.clone(), |known_endpoint| known_endpoint.name.clone()),
+            name: endpoint.map_or_else(
+                || file.name.endpoint.clone(),
+                |known_endpoint| known_endpoint.name.clone(),
+            ),
             source: known.source_port.map(|port| of_nobody(port.get())),
             target: address(&file.name, endpoint).unwrap_or_else(|| of_nobody(0)),
             reflector: false,

@@ -62,7 +62,11 @@ fn a_file_of_many_mistakes_reports_100_and_counts_the_rest() {
     let text = (0..250).fold(String::new(), |text, n| text + &format!("k{n} = 1\n"));
     let problems = problems_of(&text, |_| ());
     assert_eq!(problems.len(), 101);
-    assert!(problems[100].contains("150 more mistakes"), "{}", problems[100]);
+    assert!(
+        problems[100].contains("150 more mistakes"),
+        "{}",
+        problems[100]
+    );
 }
 
 #[test]

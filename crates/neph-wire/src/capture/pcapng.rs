@@ -4,7 +4,8 @@
 //! the format requires.
 
 use super::{
-    CaptureError, MAX_INTERFACES, MAX_FRAME_BYTES, MAX_BLOCK_BYTES, Order, Record, Source, Step, Ticks,
+    CaptureError, MAX_BLOCK_BYTES, MAX_FRAME_BYTES, MAX_INTERFACES, Order, Record, Source, Step,
+    Ticks,
 };
 use crate::dissect::Link;
 

@@ -145,20 +145,20 @@ pub fn reflect(request: &Request<'_>, fields: &ReplyFields, auth: Auth<'_>, out:
         sender_ttl: fields.sender_ttl,
     }
     .encode(auth, out);
-    let tlvs_start = out.len();
+    let base_end = out.len();
     let is_authentic = are_tlvs_authentic(auth, request.packet.seq, request.tlvs);
     let mut tlv_iter = Tlvs::new(request.tlvs);
     while let Some(tlv) = tlv_iter.next() {
         let tlv_start = out.len();
         let consumed = request.tlvs.len() - tlv_iter.rest().len();
-        out.extend_from_slice(&request.tlvs[tlv_start - tlvs_start..consumed]);
+        out.extend_from_slice(&request.tlvs[tlv_start - base_end..consumed]);
         out[tlv_start] = reflected_flags(tlv, is_authentic);
         if out[tlv_start] == 0 {
             write_tlv_value(tlv.code, fields, &mut out[tlv_start + tlv::HEADER_LEN..]);
         }
         let is_valid_hmac = tlv.code == Type::Hmac.code() && out[tlv_start] == 0;
         if let (true, Auth::Keyed(key)) = (is_valid_hmac, auth) {
-            let tag = tlv_tag(key, fields.seq, &out[tlvs_start..tlv_start]);
+            let tag = tlv_tag(key, fields.seq, &out[base_end..tlv_start]);
             out[tlv_start + tlv::HEADER_LEN..].copy_from_slice(&tag);
         }
     }

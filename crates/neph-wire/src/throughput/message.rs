@@ -10,9 +10,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::test_request::TestRequest;
 use super::interval::{CpuInterval, ReceivedInterval, SentInterval, StreamVariation};
 use super::rr::{RrInterval, RrTestRequest};
+use super::test_request::TestRequest;
 use super::token::Token;
 
 /// A message of the client.

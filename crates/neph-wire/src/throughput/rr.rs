@@ -3,8 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::test_request::{TestRequest, TestRequestError, VERSION, check_range};
 use super::preamble::Preamble;
+use super::test_request::{TestRequest, TestRequestError, VERSION, check_range};
 use super::token::Token;
 
 /// Smallest datagram, bytes.
@@ -111,7 +111,12 @@ impl RrTestRequest {
             self.kind.least_request().into(),
             maximum,
         )?;
-        check_range("reply_bytes", reply, self.kind.least_reply().into(), maximum)?;
+        check_range(
+            "reply_bytes",
+            reply,
+            self.kind.least_reply().into(),
+            maximum,
+        )?;
         if let Some(dscp) = self.dscp {
             check_range("dscp", dscp.into(), 0, 63)?;
         }

@@ -113,10 +113,15 @@ fn each_invalid_field_is_refused_by_its_name() {
     );
     assert!(refused(|test_request| test_request.duration_ns = 1).starts_with("duration_ns"));
     assert!(refused(|test_request| test_request.datagram_bytes = 31).starts_with("datagram_bytes"));
-    assert!(refused(|test_request| test_request.datagram_bytes = 65_508).starts_with("datagram_bytes"));
+    assert!(
+        refused(|test_request| test_request.datagram_bytes = 65_508).starts_with("datagram_bytes")
+    );
     assert!(refused(|test_request| test_request.rate_bit_s = Some(1)).starts_with("rate_bit_s"));
     assert!(refused(|test_request| test_request.dscp = Some(64)).starts_with("dscp"));
-    assert!(refused(|test_request| test_request.congestion = Some("a b".to_owned())).contains("congestion"));
+    assert!(
+        refused(|test_request| test_request.congestion = Some("a b".to_owned()))
+            .contains("congestion")
+    );
 }
 
 fn rr(kind: RrKind) -> RrTestRequest {
@@ -172,8 +177,16 @@ fn a_request_response_test_has_room_for_its_tag_and_a_most() {
     assert_eq!(refused(RrKind::TcpRr, few), Ok(()));
     assert!(refused(RrKind::UdpRr, |test_request| test_request.reply_bytes = 15).is_err());
     assert!(refused(RrKind::TcpCrr, |test_request| test_request.reply_bytes = 0).is_err());
-    assert!(refused(RrKind::UdpRr, |test_request| test_request.reply_bytes = 65_508).is_err());
-    assert!(refused(RrKind::TcpRr, |test_request| test_request.reply_bytes = (1 << 20) + 1).is_err());
+    assert!(
+        refused(RrKind::UdpRr, |test_request| test_request.reply_bytes =
+            65_508)
+        .is_err()
+    );
+    assert!(
+        refused(RrKind::TcpRr, |test_request| test_request.reply_bytes =
+            (1 << 20) + 1)
+        .is_err()
+    );
     assert!(refused(RrKind::TcpRr, |test_request| test_request.streams = 65).is_err());
     assert!(refused(RrKind::TcpRr, |test_request| test_request.duration_ns = 0).is_err());
     assert!(refused(RrKind::TcpRr, |test_request| test_request.dscp = Some(64)).is_err());

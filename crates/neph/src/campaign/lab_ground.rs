@@ -108,7 +108,8 @@ impl UsableController {
     }
 
     fn at_port(args: &OperatorArgs, controller: OperatorController) -> Result<Self, Failure> {
-        let controller_agents = agents_at(&controller.controller_place).map_err(operator::failure)?;
+        let controller_agents =
+            agents_at(&controller.controller_place).map_err(operator::failure)?;
         Ok(Self {
             controller_place: controller.controller_place,
             id: controller_id(&controller.authority),
@@ -154,10 +155,15 @@ fn agents(plan: &Plan, control: &Control<'_>) -> Result<Box<dyn Executor>, Failu
         default: None,
     };
     let agents = sites.agents.values().cloned().collect();
-    let bus = CampaignSocket::connect(controller.controller_place, agents).map_err(operator::failure)?;
+    let bus =
+        CampaignSocket::connect(controller.controller_place, agents).map_err(operator::failure)?;
     // In the workspace: only one campaign uses it at a time, and it is there when the campaign is
     // resumed.
-    let orders = control.workspace.folder().join("orders").join(controller.id);
+    let orders = control
+        .workspace
+        .folder()
+        .join("orders")
+        .join(controller.id);
     let executor = AgentsExecutor::new(&orders, sites, bus, controller.signer);
     Ok(Box::new(executor.map_err(Failure::refused)?))
 }

@@ -297,7 +297,11 @@ mod tests {
             moved: made.moved,
         };
         assert_eq!(
-            (transfers.moved, transfers.by_class[0].n, transfers.by_class[1].n),
+            (
+                transfers.moved,
+                transfers.by_class[0].n,
+                transfers.by_class[1].n
+            ),
             (3, 6, 0)
         );
         assert!(

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use neph_agent::LoadMeter;
 use neph_campaign::WatchedHosts;
-use neph_flows::{Digest, PathEvent, Settings, advise};
+use neph_flows::{Digest, FleetView, PathEvent, Settings, advise};
 use neph_model::{Ending, Instant, Local, Span, Stop};
 use neph_probe::{FleetReport, FleetRun, FleetSpec, FleetTally, RefusalWatch, Silence, now};
 
@@ -295,12 +295,12 @@ impl Watch<'_> {
         let mut view = self.digest.view();
         view.record_late_replies(fleet_tally.late);
         if args.advise {
-            let endpoints = 0..view.fleet.endpoints.len();
-            view.advice = endpoints.map(|endpoint| advise(&view, endpoint)).collect();
+            add_advice(&mut view);
         }
         let is_silence_reported = !self.found.is_empty() && view.tally.replies == 0;
         let known_reasons = is_silence_reported.then_some(self.found);
-        let silence = lines::silence_reasons(&self.silence, &view, known_reasons, self.report.clock());
+        let silence =
+            lines::silence_reasons(&self.silence, &view, known_reasons, self.report.clock());
         let result = FlowsResult {
             origin: Origin {
                 version: version::VERSION,
@@ -328,6 +328,11 @@ impl Watch<'_> {
             campaign,
         })
     }
+}
+
+fn add_advice(view: &mut FleetView) {
+    let endpoints = 0..view.fleet.endpoints.len();
+    view.advice = endpoints.map(|endpoint| advise(view, endpoint)).collect();
 }
 
 #[cfg(test)]

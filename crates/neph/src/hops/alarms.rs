@@ -64,7 +64,8 @@ mod tests {
                 (1, Direction::Forward),
                 (1, Direction::Reverse),
             ];
-            directions.map(|(segment, direction)| rules.rules()[index].subject.is_of(segment, direction))
+            directions
+                .map(|(segment, direction)| rules.rules()[index].subject.is_of(segment, direction))
         };
         assert_eq!(of(0), [true, true, false, false]);
         assert_eq!(of(1), [false, false, false, true]);

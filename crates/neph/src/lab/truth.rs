@@ -58,7 +58,9 @@ fn rows(
     out: &mut dyn Write,
 ) -> Result<(), Failure> {
     let mut rows = RowWriter::begin(format, out)?;
-    let read = files.iter().try_for_each(|path| write_rows(path, &mut rows));
+    let read = files
+        .iter()
+        .try_for_each(|path| write_rows(path, &mut rows));
     // Closes the list, so that records before a mistake can be used.
     rows.end()?;
     out.flush()?;

@@ -73,7 +73,10 @@ mod tests {
             "neph_agent_day_limit_bytes{agent=\"ams\"} 100000",
             "neph_agent_refusals_total{agent=\"ams\",reason=\"bytes a day\"} 7",
         ] {
-            assert!(page.lines().any(|page_line| page_line == line), "{line}\n{page}");
+            assert!(
+                page.lines().any(|page_line| page_line == line),
+                "{line}\n{page}"
+            );
         }
         assert!(!page.contains("clock"), "nothing is known of it: {page}");
     }

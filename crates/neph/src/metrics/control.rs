@@ -112,7 +112,10 @@ mod tests {
             "neph_control_agent_silence_seconds{agent=\"lju\"} 60",
             "neph_control_campaign_attached 1",
         ] {
-            assert!(page.lines().any(|page_line| page_line == line), "{line}\n{page}");
+            assert!(
+                page.lines().any(|page_line| page_line == line),
+                "{line}\n{page}"
+            );
         }
         assert!(!page.contains("silence_seconds{agent=\"new\"}"), "{page}");
     }

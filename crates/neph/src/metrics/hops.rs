@@ -114,7 +114,10 @@ mod tests {
             format!("neph_hops_alarm{{{ruled}}} 1"),
             format!("neph_hops_alarms_total{{{ruled}}} 2"),
         ] {
-            assert!(page.lines().any(|page_line| page_line == line), "{line}\n{page}");
+            assert!(
+                page.lines().any(|page_line| page_line == line),
+                "{line}\n{page}"
+            );
         }
     }
 }

@@ -296,7 +296,10 @@ mod tests {
 
     fn line(metrics: &RunMetrics, line: &str) {
         let page = Page::of(&metrics.snapshot()).text();
-        assert!(page.lines().any(|page_line| page_line == line), "{line}\n{page}");
+        assert!(
+            page.lines().any(|page_line| page_line == line),
+            "{line}\n{page}"
+        );
     }
 
     #[test]

@@ -46,8 +46,12 @@ pub(super) fn find(args: &Args) -> Result<PlannedFlows, Failure> {
         let target = Target::parse(&args.target).map_err(Failure::usage)?;
         check_sizes(target.kind(), args)?;
         fits::check(args, &target)?;
-        planned_flows.remarks.extend(raised_size(target.kind(), args));
-        planned_flows.remarks.extend(check_syns(target.kind(), args)?);
+        planned_flows
+            .remarks
+            .extend(raised_size(target.kind(), args));
+        planned_flows
+            .remarks
+            .extend(check_syns(target.kind(), args)?);
         let Followed {
             target,
             address,
@@ -64,7 +68,9 @@ pub(super) fn find(args: &Args) -> Result<PlannedFlows, Failure> {
             return Err(Failure::Refused(format!("{target}: {why}")));
         }
         planned_flows.remarks.extend(silence(&target, &discovery));
-        planned_flows.remarks.extend(bad_status(&target, &discovery));
+        planned_flows
+            .remarks
+            .extend(bad_status(&target, &discovery));
         let peer = Peer {
             target,
             address,
@@ -294,10 +300,14 @@ fn whatever_answers(args: &Args, planned_flows: &mut PlannedFlows) -> Result<(),
         if let (ProbeKind::Udp, Err(Failure::Usage(why))) =
             (target.kind(), check_sizes(target.kind(), args))
         {
-            planned_flows.remarks.push(format!("{target} is left out: {why}"));
+            planned_flows
+                .remarks
+                .push(format!("{target} is left out: {why}"));
             continue;
         }
-        planned_flows.remarks.extend(bad_status(&target, &best.discovery));
+        planned_flows
+            .remarks
+            .extend(bad_status(&target, &best.discovery));
         let peer = Peer {
             target,
             address: best.address,

@@ -256,7 +256,12 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     for reason in silent.filter_map(|(planned, _)| flows::silent_over_udp(planned)) {
         output::say(&format!("neph: {reason}"));
     }
-    let main = |at: usize| planned_flows.flows.get(at).is_some_and(Planned::is_asked_for);
+    let main = |at: usize| {
+        planned_flows
+            .flows
+            .get(at)
+            .is_some_and(Planned::is_asked_for)
+    };
     let measured = watched
         .flows
         .iter()

@@ -149,9 +149,7 @@ impl<'a> Show<'a> {
         }
         match self.args.format {
             // For a slow flow, the line of the reply was already printed.
-            Format::Text
-                if self.args.interval >= SLOW_INTERVAL && message.ledger().is_some() =>
-            {
+            Format::Text if self.args.interval >= SLOW_INTERVAL && message.ledger().is_some() => {
                 Ok(())
             }
             Format::Text => self.text(planned, message),
@@ -250,7 +248,11 @@ impl<'a> Show<'a> {
     }
 
     /// Writes the summary.
-    pub(super) fn end(&mut self, planned_flows: &PlannedFlows, result: &PingResult) -> Result<(), Failure> {
+    pub(super) fn end(
+        &mut self,
+        planned_flows: &PlannedFlows,
+        result: &PingResult,
+    ) -> Result<(), Failure> {
         let origin = Origin {
             version: version::VERSION,
             commit: version::COMMIT,

@@ -1,7 +1,7 @@
 //! `neph trace`: the route of each flow, and the diamonds where paths split.
 
-mod target;
 mod progress;
+mod target;
 
 use std::io::{ErrorKind, Write};
 use std::net::IpAddr;

@@ -36,7 +36,10 @@ impl ProgressLine {
         };
         let thread = thread::Builder::new().name("neph-waiting".to_owned());
         // Without a thread there is no progress line.
-        let worker = thread.spawn(update_line).ok().map(|thread| (stop_sender, thread));
+        let worker = thread
+            .spawn(update_line)
+            .ok()
+            .map(|thread| (stop_sender, thread));
         Self { worker }
     }
 }

@@ -82,7 +82,9 @@ impl Screen {
         let mut flows = self.rows.take();
         let requested = self.exchanges.take();
         if !requested.is_empty() {
-            let room = self.room.saturating_sub(requested.len() + SECOND_TABLE_LINES);
+            let room = self
+                .room
+                .saturating_sub(requested.len() + SECOND_TABLE_LINES);
             self.hidden += flows.len().saturating_sub(room) as u64;
             flows.truncate(room);
         }

@@ -19,7 +19,8 @@ type Uses = BTreeMap<String, BTreeSet<String>>;
 fn uses() -> Uses {
     let entries = manifests();
     let manifests = entries.iter();
-    manifests.map(|(name, manifest)| (name.clone(), ours(manifest, "dependencies")))
+    manifests
+        .map(|(name, manifest)| (name.clone(), ours(manifest, "dependencies")))
         .collect()
 }
 
@@ -39,11 +40,12 @@ fn reduced(uses: &Uses) -> Uses {
         false
     };
     let crates = uses.iter();
-    crates.map(|(name, used)| {
-        let direct = used.iter().filter(|text| !reaches(name, text));
-        (name.clone(), direct.cloned().collect())
-    })
-    .collect()
+    crates
+        .map(|(name, used)| {
+            let direct = used.iter().filter(|text| !reaches(name, text));
+            (name.clone(), direct.cloned().collect())
+        })
+        .collect()
 }
 
 /// The rows, the lowest first: each crate above all that it uses.

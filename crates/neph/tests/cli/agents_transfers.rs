@@ -51,7 +51,9 @@ fn sites_measure_the_throughput_between_them() {
         assert!((4.5e6..=5.5e6).contains(&goodput), "{goodput}");
         let series = shown["series"].as_array().expect("series");
         assert!(
-            series.iter().any(|entry| entry["series"] == "up_goodput_bit_s"),
+            series
+                .iter()
+                .any(|entry| entry["series"] == "up_goodput_bit_s"),
             "{series:?}"
         );
     }

@@ -63,6 +63,9 @@ fn a_reflector_whose_memory_runs_out_ends_connections_and_goes_on() {
         let mut rest = String::new();
         printed.read_to_string(&mut rest).expect("text");
         let refused = ["refused_memory", "refused_connections"];
-        assert!(refused.iter().any(|counter| rest.contains(counter)), "{rest}");
+        assert!(
+            refused.iter().any(|counter| rest.contains(counter)),
+            "{rest}"
+        );
     }
 }

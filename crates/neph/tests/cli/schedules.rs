@@ -75,7 +75,11 @@ fn a_scheduled_campaign_outlives_a_kill_of_its_controller_and_is_measured_once()
     assert_eq!(counts, [1, 0, 0, 0].map(Value::from), "{listed}");
     let experiments = sites.experiments();
     assert_eq!(experiments.len(), BLOCKS * SITES.len(), "{experiments:?}");
-    assert!(experiments.iter().all(|experiment| experiment["status"] == "complete"));
+    assert!(
+        experiments
+            .iter()
+            .all(|experiment| experiment["status"] == "complete")
+    );
     eventually("nothing is left of it", SOON, || {
         has_no_orders(&sites.folder)
     });

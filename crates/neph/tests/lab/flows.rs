@@ -106,7 +106,8 @@ fn is_found(change: &Value, made: &LinkChange, late: i64) -> bool {
 
 /// How many of those that can be expected were found, dated at most `late` nanoseconds after them.
 fn count_found(changes: &[Value], link_changes: &[&LinkChange], late: i64) -> usize {
-    let is_reported = |made: &&&LinkChange| changes.iter().any(|change| is_found(change, made, late));
+    let is_reported =
+        |made: &&&LinkChange| changes.iter().any(|change| is_found(change, made, late));
     link_changes.iter().filter(is_reported).count()
 }
 

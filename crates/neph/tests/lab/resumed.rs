@@ -214,7 +214,10 @@ fn is_whole(bench: &Bench) {
     // Each season was measured in its own topology, after every change of them.
     let min_rtt = DELAYS.map(|(season, delay)| {
         let min_rtt = *spans[season].first().expect("a reply");
-        assert!(min_rtt >= Span::from_millis(2 * delay), "{season}: {min_rtt}");
+        assert!(
+            min_rtt >= Span::from_millis(2 * delay),
+            "{season}: {min_rtt}"
+        );
         min_rtt
     });
     assert!(min_rtt[0] < min_rtt[1], "{min_rtt:?}");

@@ -92,7 +92,8 @@ fn stored_routes(workspace: &Path, name: &str) -> Option<(Experiment, Vec<Traced
 
 /// How many changes the kept routes confirm.
 fn confirmed(routes: &[TracedRoute]) -> usize {
-    let others = |route: &&TracedRoute| route.change.and_then(|change| change.other_routers) == Some(true);
+    let others =
+        |route: &&TracedRoute| route.change.and_then(|change| change.other_routers) == Some(true);
     routes.iter().filter(others).count()
 }
 

@@ -49,7 +49,10 @@ fn a_transfer_runs_in_the_place_of_a_main_flow_and_comes_to_quantities() {
     let quantities = result.quantities.as_ref().expect("quantities");
     let goodput = quantities.values[&Quantity::UpGoodput];
     assert!((15e6..=21e6).contains(&goodput), "{goodput}");
-    assert_eq!((quantities.peer, quantities.limits.len()), (server.address(), 1));
+    assert_eq!(
+        (quantities.peer, quantities.limits.len()),
+        (server.address(), 1)
+    );
     let is_goodput = |series| series == SeriesName::Quantity(Quantity::UpGoodput);
     let seconds = run.records[0].samples.iter();
     let seconds = seconds.filter(|sample| is_goodput(sample.series)).count();

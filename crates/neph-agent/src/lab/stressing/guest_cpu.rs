@@ -159,7 +159,10 @@ mod tests {
             .map(|load_second| (load_second.from, load_second.until))
             .collect();
         assert_eq!(ends[0], (at(97_500_000_000), at(98_510_000_000)));
-        assert!((load_seconds[0].value - 5_000.0 / 101.0).abs() < 1e-9, "{load_seconds:?}");
+        assert!(
+            (load_seconds[0].value - 5_000.0 / 101.0).abs() < 1e-9,
+            "{load_seconds:?}"
+        );
         assert_eq!(shares("", at(0)), []);
         assert_eq!(shares("cat: cannot open", at(0)), []);
         assert_eq!(uptime("99999999999999999999.00 1"), None);

@@ -111,8 +111,14 @@ fn queue_period(run: &Run<'_>) -> Option<QueuePeriod> {
     let (from, to) = longest(&crossings.iter().map(raised).collect::<Vec<bool>>())?;
     let inside = crossings.get(from..=to)?;
     let (first, last) = (inside.first()?, inside.last()?);
-    let outside: Vec<&Crossing> = crossings[..from].iter().chain(&crossings[to + 1..]).collect();
-    let rested: Vec<&Crossing> = outside.into_iter().filter(|crossing| !raised(crossing)).collect();
+    let outside: Vec<&Crossing> = crossings[..from]
+        .iter()
+        .chain(&crossings[to + 1..])
+        .collect();
+    let rested: Vec<&Crossing> = outside
+        .into_iter()
+        .filter(|crossing| !raised(crossing))
+        .collect();
     let resting: Ordered = rested.iter().map(|crossing| crossing.network).collect();
     let times: Ordered = inside.iter().map(|crossing| crossing.network).collect();
     let period = QueuePeriod {
@@ -220,12 +226,9 @@ fn diagnose_group<'a>(
     let (run, worst) = observed
         .iter()
         .max_by(|(_, a), (_, b)| a.added().total_cmp(&b.added()))?;
-    let identical = runs
-        .iter()
-        .filter(|other| other.scenario.index == run.scenario.index);
-    let shown = observed
-        .iter()
-        .filter(|(other, _)| other.scenario.index == run.scenario.index);
+    let is_same = |other: &&Run<'_>| other.scenario.index == run.scenario.index;
+    let identical = runs.iter().filter(|other| is_same(other));
+    let shown = observed.iter().filter(|(other, _)| is_same(other));
     let confidence = Agreement {
         noun: "experiment",
         shown: shown.count(),
@@ -314,11 +317,11 @@ impl<'s> Filler<'s> {
                 && is_ours(check.site.as_deref())
                 && check.failure.is_none()
         });
-        let on_same_path = input
-            .runs
-            .iter()
-            .filter(|other| other.scenario.endpoint == scenario.endpoint && other.site() == run.site());
-        let traffic = on_same_path.map(|other| (other.scenario.request_size.bytes(), other.experiment));
+        let on_same_path = input.runs.iter().filter(|other| {
+            other.scenario.endpoint == scenario.endpoint && other.site() == run.site()
+        });
+        let traffic =
+            on_same_path.map(|other| (other.scenario.request_size.bytes(), other.experiment));
         let capacity = Capacity::of(&rates.collect::<Vec<_>>(), Traffic::of(traffic));
         #[expect(clippy::cast_precision_loss, reason = "sizes of messages")]
         let needed_rate = scenario.request_size.bytes() as f64 * 8.0 / scenario.interval.secs_f64();

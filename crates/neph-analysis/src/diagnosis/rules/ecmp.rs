@@ -148,7 +148,9 @@ fn name(input: &RuleInput<'_>, runs: &[&Run<'_>]) -> String {
     let names: BTreeSet<String> = runs.iter().map(|run| input.name(&run.pair())).collect();
     let names: Vec<String> = names.into_iter().collect();
     match names.split_at_checked(NAMED) {
-        Some((few, remaining @ [_, ..])) => format!("{} and {} more", few.join(", "), remaining.len()),
+        Some((few, remaining @ [_, ..])) => {
+            format!("{} and {} more", few.join(", "), remaining.len())
+        }
         _ => names.join(", "),
     }
 }
@@ -165,7 +167,9 @@ struct Class {
 
 impl Class {
     fn of(paths: &[Aligned<'_>], (low, high): (f64, f64)) -> Self {
-        let members = paths.iter().filter(|path| (low..=high).contains(&path.base));
+        let members = paths
+            .iter()
+            .filter(|path| (low..=high).contains(&path.base));
         Self {
             low,
             high,
@@ -361,7 +365,10 @@ fn each_of(flows: usize, strayed: usize) -> String {
 
 /// High if ports recurred in every class, lower if the classes only alternate.
 fn confidence(paths: &[&Aligned<'_>], classes: &[Class]) -> Confidence {
-    let reused = classes.iter().filter(|class| class.has_reused_ports()).count();
+    let reused = classes
+        .iter()
+        .filter(|class| class.has_reused_ports())
+        .count();
     let turns = switches(&order(paths, classes));
     let unnamed: usize = classes.iter().map(|class| class.unnamed).sum();
     let ports = match unnamed {

@@ -137,19 +137,18 @@ fn diagnose_group<'a>(
         .filter_map(|run| Some((*run, Blocked::of(run)?)))
         .filter(|(_, blocked)| blocked.messages >= MESSAGES)
         .collect();
-    let ratio = observed
-        .iter()
-        .map(|(_, blocking)| blocking.ratio())
-        .collect::<Ordered>();
-    let shown = observed
-        .iter()
-        .filter(|(_, blocking)| blocking.ratio() >= 1.0)
-        .count();
+    let ratios = observed.iter().map(|(_, blocking)| blocking.ratio());
+    let ratio = ratios.clone().collect::<Ordered>();
+    let shown = ratios.filter(|ratio| *ratio >= 1.0).count();
     let is_chance = shown < 2 && observed.len() > 1;
     if is_chance || real(shown) < EXPERIMENTS * real(observed.len()) {
         return None;
     }
-    let blocked = || observed.iter().filter(|(_, blocking)| blocking.ratio() >= 1.0);
+    let blocked = || {
+        observed
+            .iter()
+            .filter(|(_, blocking)| blocking.ratio() >= 1.0)
+    };
     let (run, worst) = blocked().max_by(|(_, a), (_, b)| a.middle().total_cmp(&b.middle()))?;
     let confidence = Agreement {
         noun: "experiment",

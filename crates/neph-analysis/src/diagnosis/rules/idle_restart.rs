@@ -147,7 +147,8 @@ impl<'a> RepliedMessage<'a> {
     fn idle_after(&self, before: &Self) -> Option<f64> {
         let (exchange, earlier) = (self.exchange, before.exchange);
         let replied = earlier.intended + earlier.response?;
-        (exchange.connection == earlier.connection).then_some((exchange.begun? - replied).millis_f64())
+        (exchange.connection == earlier.connection)
+            .then_some((exchange.begun? - replied).millis_f64())
     }
 
     /// Whether a segment was retransmitted since the previous message.
@@ -217,8 +218,10 @@ fn evaluate(input: &RuleInput<'_>) -> Vec<RuleResult> {
 }
 
 fn diagnose_group(name: &str, observed: &[(&Run<'_>, Restarts)]) -> Option<RuleResult> {
-    let shown: Vec<&(&Run<'_>, Restarts)> =
-        observed.iter().filter(|(_, restarts)| restarts.shows()).collect();
+    let shown: Vec<&(&Run<'_>, Restarts)> = observed
+        .iter()
+        .filter(|(_, restarts)| restarts.shows())
+        .collect();
     if 2 * shown.len() < observed.len() {
         return None;
     }
@@ -233,7 +236,10 @@ fn diagnose_group(name: &str, observed: &[(&Run<'_>, Restarts)]) -> Option<RuleR
         ratio: worst.rounds() / MIN_ROUNDS,
     };
     let scenario = run.scenario;
-    let (before, at) = (worst.middle(|restart| restart.before), worst.middle(|restart| restart.at));
+    let (before, at) = (
+        worst.middle(|restart| restart.before),
+        worst.middle(|restart| restart.at),
+    );
     let cause = format!(
         "{name}: TCP resets its congestion window while the connection is idle between messages. Largest effect, with {} every {}: {} of {} after an idle period found a congestion window of at most {at:.0} segments instead of {before:.0}. They waited {} for it to grow ({:.1} round trips of {}).",
         scenario.request_size.exact(),

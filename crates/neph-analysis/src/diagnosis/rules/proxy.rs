@@ -112,7 +112,10 @@ fn diagnose_group(name: &str, runs: &[&Run<'_>]) -> Option<RuleResult> {
     // bytes take no longer.
     let bytes = observed.iter().map(|(_, split)| split.bytes);
     let bytes = bytes.min_by(f64::total_cmp)?;
-    let ratio: Ordered = observed.iter().map(|(_, split)| split.ratio(bytes)).collect();
+    let ratio: Ordered = observed
+        .iter()
+        .map(|(_, split)| split.ratio(bytes))
+        .collect();
     // A proxy is present in all experiments or in none.
     if ratio.at(0.2)? < 1.0 {
         return None;

@@ -131,7 +131,9 @@ impl Losses {
 
     /// Whether the loss rate is more than twice as high, and the difference is significant.
     fn are_more_than(&self, calm: &Self) -> bool {
-        let share = |losses: &Self| neph_stats::proportion(losses.lost.min(losses.segments), losses.segments);
+        let share = |losses: &Self| {
+            neph_stats::proportion(losses.lost.min(losses.segments), losses.segments)
+        };
         let (Ok(with), Ok(without)) = (share(self), share(calm)) else {
             return false;
         };
@@ -192,7 +194,9 @@ fn just_before(crossings: &[Crossing], hit: &Exchange) -> Option<f64> {
     let end = crossings.partition_point(|crossing| crossing.seq < hit.seq);
     let before = crossings.get(end.checked_sub(BEFORE)?..end)?;
     let fresh = before.iter().filter(|crossing| at - crossing.at <= FRESH);
-    fresh.map(|crossing| crossing.network).min_by(f64::total_cmp)
+    fresh
+        .map(|crossing| crossing.network)
+        .min_by(f64::total_cmp)
 }
 
 fn evaluate(input: &RuleInput<'_>) -> Vec<RuleResult> {
@@ -246,7 +250,10 @@ impl<'r> Lossy<'r> {
             .iter()
             .filter_map(|run| Some((*run, losses.add(run)?)))
             .collect();
-        Self { all: losses, observed }
+        Self {
+            all: losses,
+            observed,
+        }
     }
 
     /// The plan's load under which most messages were affected.
@@ -369,6 +376,14 @@ fn overtaking(name: &str, runs: &[&Run<'_>]) -> Option<RuleResult> {
 /// Number of replies that arrived after a later one's, and of all replies.
 fn out_of_order(run: &Run<'_>) -> (usize, usize) {
     let exchanges = run.flow.exchanges.iter();
-    let late = exchanges.clone().filter(|exchange| exchange.reordered).count();
-    (late, exchanges.filter(|exchange| exchange.response.is_some()).count())
+    let late = exchanges
+        .clone()
+        .filter(|exchange| exchange.reordered)
+        .count();
+    (
+        late,
+        exchanges
+            .filter(|exchange| exchange.response.is_some())
+            .count(),
+    )
 }

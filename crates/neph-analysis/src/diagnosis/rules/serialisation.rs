@@ -61,7 +61,9 @@ impl Point {
         let scenario = runs.first()?.scenario;
         let crossings = || runs.iter().flat_map(|run| &run.crossings);
         let networks: Ordered = crossings().map(|crossing| crossing.network).collect();
-        let times: Ordered = crossings().map(|crossing| crossing.network + crossing.waited).collect();
+        let times: Ordered = crossings()
+            .map(|crossing| crossing.network + crossing.waited)
+            .collect();
         if networks.len() < MESSAGES {
             return None;
         }
@@ -183,7 +185,10 @@ fn line(runs: &[&Run<'_>]) -> Option<FittedLine> {
     let (reference, others) = measured.split_first()?;
     let resolved = |point: &&Point| point.time - reference.time >= RESOLVED_MS;
     let line = |others: Vec<&Point>| -> Option<FittedLine> {
-        let rates: Vec<f64> = others.iter().map(|point| point.rate_from(reference)).collect();
+        let rates: Vec<f64> = others
+            .iter()
+            .map(|point| point.rate_from(reference))
+            .collect();
         let rate = rates.iter().copied().collect::<Ordered>().median()?;
         Some(FittedLine {
             rate,

@@ -69,9 +69,9 @@ impl Part {
             Stage::Compose,
             Stage::SendWindow,
         ];
-        let after = replies
-            .iter()
-            .filter_map(|(exchange, times)| Some(exchange.service?.millis_f64() - times.sum(&before)));
+        let after = replies.iter().filter_map(|(exchange, times)| {
+            Some(exchange.service?.millis_f64() - times.sum(&before))
+        });
         let exchanges = run.flow.exchanges.iter();
         let answered = exchanges.filter(|exchange| exchange.response.is_some());
         let service = answered.filter_map(|exchange| Some(exchange.service?.millis_f64()));
@@ -108,7 +108,10 @@ fn intact<'r>(run: &'r Run<'_>) -> Vec<(&'r Exchange, Times)> {
         if is_whole || exchange.retransmissions == Some(before) {
             retained.push((exchange, times));
         }
-        counted = Some((exchange.connection, exchange.retransmissions.unwrap_or(before)));
+        counted = Some((
+            exchange.connection,
+            exchange.retransmissions.unwrap_or(before),
+        ));
     }
     retained
 }

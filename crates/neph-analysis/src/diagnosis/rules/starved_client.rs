@@ -80,7 +80,8 @@ impl<'r> ClientDelays<'r> {
                 times.at(Stage::Lateness) + unread
             };
             replies.extend(
-                exchange.response
+                exchange
+                    .response
                     .map(|response| (Span::millis_f64(response), delay)),
             );
             by_delay.push((delay, exchange.seq));

@@ -94,7 +94,8 @@ fn requests(flow: &FlowData) -> Option<(Vec<Task>, f64)> {
     };
     let usual = |is_dialled: bool| {
         let took = sent().filter(|exchange| dials(flow, exchange) == is_dialled);
-        let took = took.filter_map(|exchange| Some(arrived(flow, exchange)? - departure(flow, exchange)?));
+        let took =
+            took.filter_map(|exchange| Some(arrived(flow, exchange)? - departure(flow, exchange)?));
         took.collect::<Ordered>().at(USUAL)
     };
     let (open, dialled) = (usual(false), usual(true));
@@ -163,7 +164,8 @@ fn was_awake(flow: &FlowData, stall: &Stall) -> bool {
         .filter(|exchange| (stall.from..stall.until).contains(&millis(exchange.intended)));
     let late = IN_TIME * stall.length();
     let is_in_time = |exchange: &&Exchange| {
-        exchange.begun
+        exchange
+            .begun
             .is_some_and(|at| (at - exchange.intended).millis_f64() <= late)
     };
     let (due_count, in_time) = (due.clone().count(), due.filter(is_in_time).count());
@@ -181,8 +183,12 @@ struct StallMessages<'s> {
 impl<'s> StallMessages<'s> {
     fn of(flow: &'s FlowData, stall: &'s Stall) -> Self {
         let find = |seq: Seq| {
-            let index = flow.exchanges.partition_point(|exchange| exchange.seq < seq);
-            flow.exchanges.get(index).filter(|exchange| exchange.seq == seq)
+            let index = flow
+                .exchanges
+                .partition_point(|exchange| exchange.seq < seq);
+            flow.exchanges
+                .get(index)
+                .filter(|exchange| exchange.seq == seq)
         };
         let exchanges = stall.waited.iter().filter_map(|task| find(task.seq));
         Self {
@@ -194,7 +200,10 @@ impl<'s> StallMessages<'s> {
 
     /// In an outage packets are lost; in a stall they are delayed.
     fn are_answered(&self) -> bool {
-        let replied = self.all.iter().filter(|exchange| exchange.response.is_some());
+        let replied = self
+            .all
+            .iter()
+            .filter(|exchange| exchange.response.is_some());
         2 * replied.count() >= self.all.len()
     }
 
@@ -214,7 +223,8 @@ impl<'s> StallMessages<'s> {
             .all
             .iter()
             .filter(|exchange| !lost.contains(&exchange.connection));
-        let connections: BTreeSet<u32> = intact.clone().map(|exchange| exchange.connection).collect();
+        let connections: BTreeSet<u32> =
+            intact.clone().map(|exchange| exchange.connection).collect();
         let several = connections.len() >= CONNECTIONS;
         if 2 * intact.count() < self.all.len() || self.answered_at_its_pace() {
             return false;

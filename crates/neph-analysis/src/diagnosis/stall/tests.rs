@@ -111,7 +111,10 @@ fn tasks_held_back_by_the_window_belong_to_the_stall() {
     }
     let stalls = stalls(&tasks, &[]);
     assert_eq!(stalls.len(), 1, "{stalls:?}");
-    assert_eq!((stalls[0].waited.len(), stalls[0].held_back.len()), (10, 30));
+    assert_eq!(
+        (stalls[0].waited.len(), stalls[0].held_back.len()),
+        (10, 30)
+    );
 }
 
 #[test]

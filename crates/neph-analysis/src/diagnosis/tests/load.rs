@@ -92,7 +92,10 @@ fn a_server_that_is_worth_a_sentence_only_under_the_load_need_not_be_profiled() 
     };
     by_load(&both_worlds(&near(0.3), &near(0.55)), "slow-server");
     let slow_servers = causes(&both_worlds(&near(0.53), &near(0.55)), "slow-server");
-    assert!(slow_servers[0].remedy.starts_with("profile"), "{slow_servers:#?}");
+    assert!(
+        slow_servers[0].remedy.starts_with("profile"),
+        "{slow_servers:#?}"
+    );
 }
 
 #[test]
@@ -185,7 +188,10 @@ fn a_queue_that_only_the_plan_s_load_fills_is_not_others() {
     stressed(&mut data, LOAD);
     let queues = causes(&data, "bufferbloat");
     assert!(queues[0].cause.contains("may cause it"), "{queues:#?}");
-    assert!(queues[0].remedy.contains("stress = \"none\""), "{queues:#?}");
+    assert!(
+        queues[0].remedy.contains("stress = \"none\""),
+        "{queues:#?}"
+    );
 }
 
 #[test]
@@ -294,7 +300,9 @@ fn the_advice_to_stop_programs_is_omitted_under_the_plans_load() {
         experiment.experiment.warnings.push(busy);
     }
     let findings = crate::findings(&data, &PlotSettings::default());
-    let flagged = findings.iter().filter(|finding| finding.kind == FindingKind::Flagged);
+    let flagged = findings
+        .iter()
+        .filter(|finding| finding.kind == FindingKind::Flagged);
     let texts: Vec<&str> = flagged.map(|finding| finding.text.as_str()).collect();
     let [own, planned] = texts.as_slice() else {
         panic!("{texts:#?}");
@@ -325,7 +333,9 @@ fn every_load_under_which_the_host_was_busy_is_named_and_no_other() {
         warnings.push(busy(percent));
     }
     let findings = crate::findings(&data, &PlotSettings::default());
-    let flagged = findings.iter().filter(|finding| finding.kind == FindingKind::Flagged);
+    let flagged = findings
+        .iter()
+        .filter(|finding| finding.kind == FindingKind::Flagged);
     let texts: Vec<&str> = flagged.map(|finding| finding.text.as_str()).collect();
     let [planned, own] = texts.as_slice() else {
         panic!("{texts:#?}");
@@ -348,5 +358,8 @@ fn echoes_that_only_a_load_delays_take_no_other_way() {
     let mut data = far.campaign();
     stressed(&mut data, LOAD);
     let differences = causes(&data, "icmp-differs");
-    assert!(differences[0].remedy.contains("stress = \"none\""), "{differences:#?}");
+    assert!(
+        differences[0].remedy.contains("stress = \"none\""),
+        "{differences:#?}"
+    );
 }

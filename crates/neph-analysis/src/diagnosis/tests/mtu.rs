@@ -23,7 +23,9 @@ fn dropping_from(world: &World, size: u64) -> CampaignData {
 
 fn diagnoses_of(data: &CampaignData) -> Vec<(&'static str, Level)> {
     let causes = diagnose(data, &PlotSettings::default()).causes;
-    let diagnoses_of = causes.iter().map(|diagnosis| (diagnosis.rule, diagnosis.confidence.level));
+    let diagnoses_of = causes
+        .iter()
+        .map(|diagnosis| (diagnosis.rule, diagnosis.confidence.level));
     diagnoses_of
         .filter(|(rule, _)| *rule == "path-mtu-black-hole")
         .collect()

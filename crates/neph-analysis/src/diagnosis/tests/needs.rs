@@ -9,7 +9,8 @@ use crate::{ExperimentData, PlotSettings, diagnose};
 fn not_evaluated(messages: &[Message]) -> Vec<String> {
     let mut data = World::default().campaign();
     for experiment in &mut data.experiments {
-        *experiment = ExperimentData::new(experiment.experiment.clone(), experiment.scenario, messages);
+        *experiment =
+            ExperimentData::new(experiment.experiment.clone(), experiment.scenario, messages);
     }
     diagnose(&data, &PlotSettings::default()).not_evaluated_text()
 }

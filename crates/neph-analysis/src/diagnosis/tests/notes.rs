@@ -79,7 +79,11 @@ fn replies_that_wait_behind_a_lost_one_are_no_doing_of_our_machine() {
 fn rules_that_were_not_evaluated_report_what_they_need() {
     let world = World::default();
     let not_evaluated = |diagnoses: &Diagnoses| -> Vec<&str> {
-        diagnoses.not_evaluated.iter().map(|rule| rule.rule).collect()
+        diagnoses
+            .not_evaluated
+            .iter()
+            .map(|rule| rule.rule)
+            .collect()
     };
     assert_eq!(not_evaluated(&all(&world)), ["serialisation"]);
     let with_both = World {

@@ -255,7 +255,10 @@ fn score(seeds: Range<u64>) -> (Count, Vec<String>) {
     for seed in seeds {
         let (world, put_in) = world(seed);
         let diagnoses_of = diagnoses_of(&world);
-        let named_rules: BTreeSet<&str> = diagnoses_of.iter().map(|diagnosis| diagnosis.rule).collect();
+        let named_rules: BTreeSet<&str> = diagnoses_of
+            .iter()
+            .map(|diagnosis| diagnosis.rule)
+            .collect();
         for name in &put_in {
             let count = counts.entry(name).or_default();
             count.put_in += 1;
@@ -266,15 +269,19 @@ fn score(seeds: Range<u64>) -> (Count, Vec<String>) {
         }
         if named_rules != put_in {
             mistaken.push(format!("{seed}: {put_in:?}, named {named_rules:?}"));
-            let wrong = diagnoses_of.iter().filter(|diagnosis| !put_in.contains(diagnosis.rule));
+            let wrong = diagnoses_of
+                .iter()
+                .filter(|diagnosis| !put_in.contains(diagnosis.rule));
             mistaken.extend(wrong.map(|diagnosis| format!("    {}", diagnosis.cause)));
         }
     }
-    let sum = counts.values().fold(Count::default(), |total, count| Count {
-        put_in: total.put_in + count.put_in,
-        named: total.named + count.named,
-        wrong: total.wrong + count.wrong,
-    });
+    let sum = counts
+        .values()
+        .fold(Count::default(), |total, count| Count {
+            put_in: total.put_in + count.put_in,
+            named: total.named + count.named,
+            wrong: total.wrong + count.wrong,
+        });
     println!("| cause | put in | named | named wrongly | precision | recall |");
     for (name, count) in counts.iter().chain([(&"all", &sum)]) {
         println!(

@@ -137,7 +137,8 @@ fn echoes_that_meet_each_stall_are_no_slow_echoes() {
     // Those from before the first stall.
     for flow in &mut data.experiments[0].flows {
         let is_later = |at: Instant<Local>| at.nanos() > 500_000_000;
-        flow.exchanges.retain(|exchange| is_later(exchange.intended));
+        flow.exchanges
+            .retain(|exchange| is_later(exchange.intended));
     }
     let causes = diagnose(&data, &PlotSettings::default()).causes;
     let names: Vec<&str> = causes.iter().map(|diagnosis| diagnosis.rule).collect();

@@ -150,7 +150,8 @@ impl<'a> Side<'a> {
     fn of(level: &str, fleets: Vec<(u32, &'a FleetView)>, endpoint: usize) -> Self {
         let values = |measure: Measure| {
             let views = fleets.iter();
-            views.map(|(block, view)| (*block, measure.of(view, endpoint)))
+            views
+                .map(|(block, view)| (*block, measure.of(view, endpoint)))
                 .collect()
         };
         let measures = Measure::ALL.into_iter();
@@ -165,7 +166,8 @@ impl<'a> Side<'a> {
     /// The available values of a measure.
     fn by_block(&self, measure: Measure) -> ByBlock {
         let values = self.values.get(&measure).into_iter().flatten();
-        values.filter_map(|(block, value)| Some((*block, value.ok()?)))
+        values
+            .filter_map(|(block, value)| Some((*block, value.ok()?)))
             .collect()
     }
 
@@ -208,7 +210,10 @@ impl LevelVersusFirst {
                 compared.extend(compare(measure, &samples, family));
             }
         }
-        if compared.iter().any(|comparison| comparison.claim_index.is_none()) {
+        if compared
+            .iter()
+            .any(|comparison| comparison.claim_index.is_none())
+        {
             limits.push(DIFFERENT_BLOCKS.to_owned());
         }
         Self {

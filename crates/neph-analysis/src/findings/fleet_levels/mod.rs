@@ -20,13 +20,17 @@ use crate::text::{plural, real};
 
 /// For each group of scenarios, a sentence per level other than the first.
 pub(crate) fn findings(comparisons: &[LevelVersusFirst]) -> Vec<Finding> {
-    comparisons.iter().filter_map(LevelVersusFirst::sentence).collect()
+    comparisons
+        .iter()
+        .filter_map(LevelVersusFirst::sentence)
+        .collect()
 }
 
 impl LevelVersusFirst {
     fn sentence(&self) -> Option<Finding> {
         let first = self.compared.first()?;
-        let part = |compared: &Compared| format!("{}{}", compared.to_text(), compared.other_base(first));
+        let part =
+            |compared: &Compared| format!("{}{}", compared.to_text(), compared.other_base(first));
         let parts: Vec<String> = self.compared.iter().map(part).collect();
         let mut text = format!(
             "{}: {} against {}: {}. {}.",

@@ -35,7 +35,9 @@ impl Samples {
             Self::Blocks(pairs) => !pairs.iter().any(|block| distinguishes(*block)),
             Self::Apart(others, firsts) => {
                 let mut levels = others.iter().chain(firsts);
-                !others.is_empty() && !firsts.is_empty() && levels.all(|level| *level == Level::Censored)
+                !others.is_empty()
+                    && !firsts.is_empty()
+                    && levels.all(|level| *level == Level::Censored)
             }
         }
     }

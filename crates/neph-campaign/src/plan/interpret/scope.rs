@@ -317,8 +317,9 @@ impl Scope<'_> {
                 "{} is an IPv{own_version} address: IPv{other_version} does not reach it",
                 self.target
             );
-            let remedy =
-                format!("remove ip_version, or write a name or an IPv{other_version} address in the url");
+            let remedy = format!(
+                "remove ip_version, or write a name or an IPv{other_version} address in the url"
+            );
             self.fault(&self.place_of(ParameterName::IpVersion), message, remedy);
         }
     }

@@ -63,7 +63,10 @@ fn circuits_of_a_round_run_at_the_same_time_and_no_site_is_twice_in_it() {
             let scenario = candidates
                 .find(|scenario| scenario.id == of.scenario)
                 .expect("there");
-            (scenario.site().map(str::to_owned), scenario.endpoint.clone())
+            (
+                scenario.site().map(str::to_owned),
+                scenario.endpoint.clone(),
+            )
         };
         let others = experiments
             .iter()

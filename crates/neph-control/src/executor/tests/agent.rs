@@ -221,6 +221,8 @@ impl Bus for ToAll {
 
     fn receive(&mut self, patience: Span) -> Vec<FromBus> {
         let connections = self.0.iter_mut();
-        connections.flat_map(|to_one| to_one.receive(patience)).collect()
+        connections
+            .flat_map(|to_one| to_one.receive(patience))
+            .collect()
     }
 }

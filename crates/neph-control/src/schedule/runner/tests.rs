@@ -225,7 +225,12 @@ fn a_run_that_was_cut_off_goes_on_until_the_next_is_due() {
         drop(runner);
         let campaign = fixture.store(CampaignStatus::Running);
         let mut runner = fixture.runner(now);
-        ends(&fixture, &mut runner, now, if should_continue { 2 } else { 1 });
+        ends(
+            &fixture,
+            &mut runner,
+            now,
+            if should_continue { 2 } else { 1 },
+        );
         let resumed = fixture
             .called()
             .iter()

@@ -178,8 +178,7 @@ fn direction(
 
 /// Reports a queue that can never fill.
 fn useless_queues(table: &mut Fields<'_>, shapes: &[Shape; 2], schedule: &[Change]) {
-    let rate =
-        |change: &Change| matches!(&change.action, ChangeAction::Override(changed) if changed.rate.is_some());
+    let rate = |change: &Change| matches!(&change.action, ChangeAction::Override(changed) if changed.rate.is_some());
     if schedule.iter().any(rate) {
         return;
     }

@@ -96,9 +96,9 @@ fn invalid_link_features_are_reported_with_their_position() {
         let both_v6 =
             with(features).replace("10.0.0.1/24\"", "10.0.0.1/24\"\naddress_v6 = \"fd00::1\"");
         let mistakes = parse(&both_v6).expect_err(features);
-        let found = mistakes
-            .iter()
-            .any(|mistake| mistake.position.to_string() == position && mistake.remedy.contains(part));
+        let found = mistakes.iter().any(|mistake| {
+            mistake.position.to_string() == position && mistake.remedy.contains(part)
+        });
         assert!(found, "{features}: {mistakes:?}");
     }
 }

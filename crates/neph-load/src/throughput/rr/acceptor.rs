@@ -114,11 +114,21 @@ pub(in crate::throughput) fn answer_connection(
     read: usize,
 ) {
     // The client counts a broken connection.
-    let _ = finish(stream, test_request, read, &buffer(test_request.reply_bytes));
+    let _ = finish(
+        stream,
+        test_request,
+        read,
+        &buffer(test_request.reply_bytes),
+    );
 }
 
 /// Reads the rest of a request, and writes the reply.
-fn finish(stream: &TcpStream, test_request: &RrTestRequest, read: usize, reply: &[u8]) -> io::Result<Moved> {
+fn finish(
+    stream: &TcpStream,
+    test_request: &RrTestRequest,
+    read: usize,
+    reply: &[u8],
+) -> io::Result<Moved> {
     // A client that does not read must not block this thread.
     stream.set_read_timeout(Some(TICK.to_duration()))?;
     stream.set_write_timeout(Some(TICK.to_duration()))?;
@@ -127,7 +137,12 @@ fn finish(stream: &TcpStream, test_request: &RrTestRequest, read: usize, reply: 
     let mut go_on = || !is_late(&mut wait_start);
     let remaining = size(test_request.request_bytes).saturating_sub(read);
     if remaining > 0 {
-        let moved = take(stream, &mut buffer(test_request.request_bytes), remaining, &mut go_on)?;
+        let moved = take(
+            stream,
+            &mut buffer(test_request.request_bytes),
+            remaining,
+            &mut go_on,
+        )?;
         if moved != Moved::All {
             return Ok(moved);
         }

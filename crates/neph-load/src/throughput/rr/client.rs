@@ -56,7 +56,9 @@ pub fn measure(
             Some(Carrier::Udp(socket)) => {
                 datagram_client::run_transactions(&socket, request, token, stop, recorder)
             }
-            Some(Carrier::Tcp(stream)) => stream_client::run_transactions(&stream, request, stop, recorder),
+            Some(Carrier::Tcp(stream)) => {
+                stream_client::run_transactions(&stream, request, stop, recorder)
+            }
             None => {
                 let preamble = Preamble { stream, token };
                 stream_client::run_connections(request, preamble, stop, recorder)

@@ -41,13 +41,21 @@ pub(super) struct Guard<'a> {
 
 impl<'a> Guard<'a> {
     /// Starts now.
-    pub(super) fn new(test_request: &RrTestRequest, spec: &ServerSpec, recorder: Recorder<'a>) -> Self {
-        let duration = Span::from_nanos(i64::try_from(test_request.duration_ns).unwrap_or(i64::MAX / 2));
+    pub(super) fn new(
+        test_request: &RrTestRequest,
+        spec: &ServerSpec,
+        recorder: Recorder<'a>,
+    ) -> Self {
+        let duration =
+            Span::from_nanos(i64::try_from(test_request.duration_ns).unwrap_or(i64::MAX / 2));
         let now = clock::raw();
         let rate = spec.caps.rate.map(|max_rate| Rate {
             most: max_rate,
             streams: test_request.streams,
-            each: test_request.request_bytes.max(test_request.reply_bytes).into(),
+            each: test_request
+                .request_bytes
+                .max(test_request.reply_bytes)
+                .into(),
             from: now,
             bytes: 0,
         });
@@ -55,7 +63,8 @@ impl<'a> Guard<'a> {
             ends_at: recorder.moment(duration + END_MARGIN),
             busy_poll: spec.busy_poll,
             permit: spec.permit.clone(),
-            transaction_bytes: u64::from(test_request.request_bytes) + u64::from(test_request.reply_bytes),
+            transaction_bytes: u64::from(test_request.request_bytes)
+                + u64::from(test_request.reply_bytes),
             last_request: now,
             last_request_of_all: None,
             rate,
@@ -124,7 +133,9 @@ impl<'a> Guard<'a> {
             .map(|shared| shared.load(Ordering::Relaxed));
         let last_request = of_all.unwrap_or(self.last_request.0);
         if Span::from_nanos(now.0 - last_request) >= IDLE_TIMEOUT {
-            return Err(io::Error::other(format!("no request came for {IDLE_TIMEOUT}")));
+            return Err(io::Error::other(format!(
+                "no request came for {IDLE_TIMEOUT}"
+            )));
         }
         self.check_end_time(now)
     }

@@ -107,7 +107,11 @@ impl<'a> Recorder<'a> {
     #[inline]
     pub(super) fn count(&mut self) {
         self.interval_counts.transactions += 1;
-        if self.interval_counts.transactions.is_multiple_of(TRANSACTIONS_PER_CHECK) {
+        if self
+            .interval_counts
+            .transactions
+            .is_multiple_of(TRANSACTIONS_PER_CHECK)
+        {
             self.course.look();
         }
     }
@@ -116,7 +120,8 @@ impl<'a> Recorder<'a> {
     pub(super) fn lose(&mut self, from: RawNanos, now: RawNanos) -> RawNanos {
         self.interval_counts.lost += 1;
         let elapsed = positive(Span::from_nanos(now.0 - from.0));
-        self.interval_counts.lost_wait_ns = self.interval_counts.lost_wait_ns.saturating_add(elapsed);
+        self.interval_counts.lost_wait_ns =
+            self.interval_counts.lost_wait_ns.saturating_add(elapsed);
         self.rtts.interrupt();
         self.tick(now)
     }

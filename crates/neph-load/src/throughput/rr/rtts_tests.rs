@@ -83,7 +83,10 @@ fn very_long_times_still_have_a_deviation() {
     for n in 0..40_u64 {
         rtts.add(3_000_000_000_000_000_000 * (n % 2) + 1);
     }
-    assert!(rtts.deviation().is_some_and(|deviation| deviation > Span::from_secs(1)));
+    assert!(
+        rtts.deviation()
+            .is_some_and(|deviation| deviation > Span::from_secs(1))
+    );
 }
 
 proptest! {

@@ -44,9 +44,15 @@ pub(in crate::throughput) fn serve(
     lent: Option<LentSocket<'_>>,
     poll: &mut dyn FnMut(TestState<'_>) -> Result<Decision, ThroughputError>,
 ) -> Result<Option<String>, ThroughputError> {
-    let RrServer { test_request, token, .. } = *rr_server;
+    let RrServer {
+        test_request,
+        token,
+        ..
+    } = *rr_server;
     let parts: BTreeMap<u16, Option<Carrier>> = match test_request.kind {
-        RrKind::TcpCrr => (0..test_request.streams).map(|stream| (stream, None)).collect(),
+        RrKind::TcpCrr => (0..test_request.streams)
+            .map(|stream| (stream, None))
+            .collect(),
         RrKind::UdpRr | RrKind::TcpRr => carriers
             .into_iter()
             .map(|(stream, carrier)| (stream, Some(carrier)))
@@ -54,7 +60,11 @@ pub(in crate::throughput) fn serve(
     };
     let requested = AtomicI64::new(clock::raw().0);
     let work = |part: Option<Carrier>, stream, board: &Board, stop: &Stop| {
-        let mut guard = Guard::new(test_request, rr_server.spec, Recorder::of_server(stream, board));
+        let mut guard = Guard::new(
+            test_request,
+            rr_server.spec,
+            Recorder::of_server(stream, board),
+        );
         match part {
             Some(Carrier::Udp(socket)) => {
                 datagram_server::serve(&socket, test_request, token, stop, guard)

@@ -32,9 +32,15 @@ fn serve_until_end(
     stop: &Stop,
     guard: &mut Guard<'_>,
 ) -> io::Result<()> {
-    let (mut request, reply) = (buffer(test_request.request_bytes), buffer(test_request.reply_bytes));
+    let (mut request, reply) = (
+        buffer(test_request.request_bytes),
+        buffer(test_request.reply_bytes),
+    );
     let size = |bytes: u32| usize::try_from(bytes).unwrap_or(usize::MAX);
-    let (request_len, reply_len) = (size(test_request.request_bytes), size(test_request.reply_bytes));
+    let (request_len, reply_len) = (
+        size(test_request.request_bytes),
+        size(test_request.reply_bytes),
+    );
     while !stop.is_set() {
         let mut fault = None;
         let mut go_on = || {

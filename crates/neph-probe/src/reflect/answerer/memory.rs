@@ -28,13 +28,21 @@ pub(super) struct Unfinished {
 impl Answerer {
     /// Makes room in the inbox for what `incoming_len` bytes bring.
     pub(super) fn make_room(&mut self, incoming_len: usize) -> Result<(), OutOfMemory> {
-        let of_tls = if self.context.is_sealed { MAX_TLS_RECORD_BYTES } else { 0 };
+        let of_tls = if self.context.is_sealed {
+            MAX_TLS_RECORD_BYTES
+        } else {
+            0
+        };
         let needed = self.inbox.len() + incoming_len + of_tls;
         if needed <= self.inbox.capacity() {
             return Ok(());
         }
         let wanted = usize::try_from(grown(needed as u64)).map_err(|_| OutOfMemory)?;
-        let wanted = if needed <= OWN - MAX_TLS_RECORD_BYTES { OWN } else { wanted };
+        let wanted = if needed <= OWN - MAX_TLS_RECORD_BYTES {
+            OWN
+        } else {
+            wanted
+        };
         if !self.memory.hold((self.protocol.capacity() + wanted) as u64) {
             return Err(OutOfMemory);
         }

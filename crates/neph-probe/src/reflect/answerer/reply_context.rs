@@ -14,8 +14,8 @@ use crate::reflect::budget::Budget;
 use crate::reflect::bulk_turn::BulkGate;
 use crate::reflect::caps::Division;
 use crate::reflect::counters::{Counted, Counters};
-use crate::reflect::tx_timestamps::PendingTxTimestamps;
 use crate::reflect::room::{MemoryGuard, OWN, Room};
+use crate::reflect::tx_timestamps::PendingTxTimestamps;
 use crate::refused::Refusals;
 
 /// Room that is always kept for the next reply. More is kept while memory is free.

@@ -36,7 +36,8 @@ impl Driver<'_> {
         while let Some(Closing {
             number: connection_id,
             close_message,
-        }) = self.session.take_close() {
+        }) = self.session.take_close()
+        {
             if let Some(connection) = self.sockets.get(&connection_id) {
                 // Whether the peer gets it has no effect here.
                 let _ = stamp::send(connection.socket.as_fd(), &close_message, Ending::Open);
@@ -60,12 +61,16 @@ impl Driver<'_> {
         match socket.connect(&SockAddr::from(self.spec.address)) {
             Err(error) if is_answer(self.spec, &error) => {
                 let connected = false;
-                self.sockets.insert(connection_id, OpenSocket { socket, connected });
+                self.sockets
+                    .insert(connection_id, OpenSocket { socket, connected });
                 self.handle_refused(connection_id);
             }
             Err(error) if !in_progress(&error) => {
-                self.session
-                    .broke(connection_id, self.connect_error(&error, ErrorTime::AtOnce), now());
+                self.session.broke(
+                    connection_id,
+                    self.connect_error(&error, ErrorTime::AtOnce),
+                    now(),
+                );
             }
             _ => {
                 self.sockets.insert(
@@ -88,6 +93,10 @@ impl Driver<'_> {
     }
 
     pub(super) fn connect_error(&self, error: &io::Error, error_time: ErrorTime) -> ConnectionEnd {
-        fault::to_connection_end(&format!("connect to {}", self.spec.address), error, error_time)
+        fault::to_connection_end(
+            &format!("connect to {}", self.spec.address),
+            error,
+            error_time,
+        )
     }
 }

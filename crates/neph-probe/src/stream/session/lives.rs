@@ -287,7 +287,10 @@ impl Session {
         {
             let close_message = connection.close_message();
             connection.phase = Phase::Leaving;
-            self.to_close.push(Closing { number, close_message });
+            self.to_close.push(Closing {
+                number,
+                close_message,
+            });
         }
     }
 
@@ -310,7 +313,10 @@ impl Session {
             return;
         };
         let close_message = connection.close_message();
-        self.to_close.push(Closing { number, close_message });
+        self.to_close.push(Closing {
+            number,
+            close_message,
+        });
         if self.prepared == Some(number) {
             self.prepared = None;
         }
@@ -364,12 +370,7 @@ impl Session {
     }
 
     /// Decides every message that was lost with a connection. Returns their number.
-    fn settle(
-        &mut self,
-        connection: &Connection,
-        end: &ConnectionEnd,
-        at: Instant<Local>,
-    ) -> u64 {
+    fn settle(&mut self, connection: &Connection, end: &ConnectionEnd, at: Instant<Local>) -> u64 {
         let before = self.book.tally().messages;
         for seq in connection.outbox.untouched() {
             self.book.never_left(seq, end.answer, at);

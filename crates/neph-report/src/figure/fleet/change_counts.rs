@@ -52,7 +52,10 @@ impl CourseLine {
             block_counts.filter(|counts| !counts.is_empty()).collect()
         };
         let by_pair: Vec<Vec<Vec<u32>>> = course.pairs.iter().map(blocks).collect();
-        let by_pair: Vec<Vec<Vec<u32>>> = by_pair.into_iter().filter(|pair| !pair.is_empty()).collect();
+        let by_pair: Vec<Vec<Vec<u32>>> = by_pair
+            .into_iter()
+            .filter(|pair| !pair.is_empty())
+            .collect();
         let numbers: BTreeSet<u32> = by_pair.iter().flatten().flatten().copied().collect();
         let share = |counts: &[u32], max: u32| {
             real(counts.partition_point(|count| *count <= max)) / real(counts.len())
@@ -181,7 +184,8 @@ fn lines(pairs: &[Pair<'_>]) -> Vec<CourseLine> {
     let courses = Course::all(pairs);
     let is_crowded = courses.len() > DISTINGUISHED;
     let numbered = courses.iter().enumerate();
-    let made = numbered.filter_map(|(index, course)| CourseLine::of(course, stroke(index, courses.len())));
+    let made =
+        numbered.filter_map(|(index, course)| CourseLine::of(course, stroke(index, courses.len())));
     let mut lines: Vec<CourseLine> = made.collect();
     if !is_crowded {
         return lines;

@@ -174,10 +174,8 @@ impl Flow<'_> {
 fn legend(flows: &[Flow<'_>]) -> Vec<(Swatch, String)> {
     let any = |test: fn(&Flow<'_>) -> bool| flows.iter().any(test);
     let lost = |flow: &Flow<'_>| {
-        let samples = &flow.taken.samples;
-        samples
-            .iter()
-            .any(|sample| !matches!(sample.outcome, DissectedOutcome::Reply { .. }))
+        let mut samples = flow.taken.samples.iter();
+        samples.any(|sample| !matches!(sample.outcome, DissectedOutcome::Reply { .. }))
     };
     let entries = [
         (true, Swatch::Dot(SAMPLE), "round trip of a message"),
@@ -272,7 +270,8 @@ fn draw_panel(flow: &Flow<'_>, frame: Rect) -> Vec<Mark> {
 fn scale(flow: &Flow<'_>, values: &[f64]) -> Option<Scale> {
     let sorted = neph_stats::Sorted::check(values).ok()?;
     let spread = Spread::of(sorted)?;
-    let bases = flow.segments.iter().map(|segment| segment.base.millis_f64());
+    let segments = flow.segments.iter();
+    let bases = segments.map(|segment| segment.base.millis_f64());
     let spread = bases.fold(spread, |spread, base| Spread {
         low: spread.low.min(base),
         min: spread.min.min(base),

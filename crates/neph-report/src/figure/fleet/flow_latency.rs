@@ -153,7 +153,11 @@ fn lost_slot(pair: &Pair<'_>, plot: &Plot, clock: &Clock) -> Vec<Mark> {
     // The slowest on top.
     for (from_below, quantile) in (1..).zip(quantiles_shown(bins)) {
         let top = 1.5 + 3.0 * f64::from(from_below);
-        marks.push(cells(quantile, (top, 2.0), Fill::solid(ink(quantile).colour)));
+        marks.push(cells(
+            quantile,
+            (top, 2.0),
+            Fill::solid(ink(quantile).colour),
+        ));
     }
     let at = Point::new(plot.area.x - 6.0, plot.area.y - 4.0);
     let label = Text::new(at, Anchor::End, Style::TICK, "lost");
@@ -186,7 +190,12 @@ fn draw_panel(pair: &Pair<'_>, among: &[String], height: f64, frame: Rect) -> Ve
         x: clock.scale,
         y: scale,
     };
-    let mut marks = heading(pair, among, &outside(&latencies, &unreported(scale, unit)), frame);
+    let mut marks = heading(
+        pair,
+        among,
+        &outside(&latencies, &unreported(scale, unit)),
+        frame,
+    );
     time.y_axis(&mut marks, &format!("round trip, {}", unit.name()));
     time.x_axis(&mut marks, &clock.title(pair));
     marks.push(time.clipped(over_time(pair, &time, &clock, unit)));
@@ -273,7 +282,8 @@ fn heading(pair: &Pair<'_>, among: &[String], outside: &str, frame: Rect) -> Vec
     let room = frame.width - plain.width() - outside.width() - 24.0;
     let name = title(pair, among, Point::new(frame.x, y), (Style::TITLE, room));
     let texts = [name, plain, outside].into_iter();
-    texts.filter(|text| !text.text.is_empty())
+    texts
+        .filter(|text| !text.text.is_empty())
         .map(Mark::Text)
         .collect()
 }

@@ -26,7 +26,10 @@ const BAR: f64 = 7.0;
 pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> {
     let mut traced: Vec<(&ExperimentData, &FlowTrace)> = data
         .shown(settings)
-        .flat_map(|experiment| experiment.traces.iter().map(move |trace| (experiment, trace)))
+        .flat_map(|experiment| {
+            let traces = experiment.traces.iter();
+            traces.map(move |trace| (experiment, trace))
+        })
         .filter(|(_, trace)| trace.routes.len() > 1)
         .collect();
     // A trace without any answer has no path to draw: its page would be empty.
@@ -260,7 +263,8 @@ impl Drawing<'_> {
         let coloured = paths.iter().enumerate().take(DISTINGUISHED);
         let mut labels: Vec<Label> = coloured
             .filter_map(|(rank, path)| {
-                let last = self.layout.ribbons.iter().rfind(|ribbon| ribbon.path == rank)?;
+                let mut ribbons = self.layout.ribbons.iter();
+                let last = ribbons.rfind(|ribbon| ribbon.path == rank)?;
                 let node = self.node(last.column + 1, last.nodes.1);
                 let y = node.y + self.high(last.within.1) + self.high(last.flows) / 2.0;
                 Some(Label {

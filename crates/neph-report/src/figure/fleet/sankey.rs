@@ -245,7 +245,8 @@ fn nodes_of(paths: &[Path], ttl: usize) -> Vec<NodeIdentity> {
         nodes.truncate(NODES - 1);
     }
     nodes.sort_by(|a, b| a.2.total_cmp(&b.2).then(a.0.cmp(&b.0)));
-    let mut identities: Vec<NodeIdentity> = nodes.into_iter().map(|(identity, _, _)| identity).collect();
+    let mut identities: Vec<NodeIdentity> =
+        nodes.into_iter().map(|(identity, _, _)| identity).collect();
     if is_crowded {
         identities.push(NodeIdentity::Rest);
     }
@@ -342,7 +343,10 @@ mod tests {
         let layout = Layout::of(&is_crowded, 3);
         assert_eq!(layout.columns[2].nodes.len(), NODES);
         for column in 0..3 {
-            let ribbons = layout.ribbons.iter().filter(|ribbon| ribbon.column == column);
+            let ribbons = layout
+                .ribbons
+                .iter()
+                .filter(|ribbon| ribbon.column == column);
             assert_eq!(ribbons.map(|ribbon| ribbon.flows).sum::<usize>(), 120);
         }
     }

@@ -131,7 +131,9 @@ fn range(spectrum: &Spectrum) -> (Scale, String) {
             seen += flows;
             seen > wanted
         });
-        wanted_row.or_else(|| rows.last()).map_or(0, |(row, _)| *row)
+        wanted_row
+            .or_else(|| rows.last())
+            .map_or(0, |(row, _)| *row)
     };
     let (first, last) = (at(0), at(total.saturating_sub(1)));
     let (low, high) = (at(total / 1000), at(total - total / 1000 - 1));

@@ -53,7 +53,10 @@ pub(super) fn draw(drawing: &HopsDrawing<'_>) -> Vec<Figure> {
 
 /// Of delays at or below nothing a logarithmic axis knows nothing: they count as its low end.
 fn scale(spreads: &[Spread]) -> Option<Scale> {
-    let raised: Vec<Spread> = spreads.iter().map(|spread| raised(*spread, MIN_MILLIS)).collect();
+    let raised: Vec<Spread> = spreads
+        .iter()
+        .map(|spread| raised(*spread, MIN_MILLIS))
+        .collect();
     match choose(&raised, Limits::default())? {
         log if log.spacing == Spacing::Logarithmic => Some(log),
         _ => choose(spreads, Limits::default()),

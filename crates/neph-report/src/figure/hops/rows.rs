@@ -100,7 +100,10 @@ impl Rows {
         let lost: Vec<usize> = (0..packets.len())
             .filter(|index| packets[*index].lost().is_some())
             .collect();
-        let arrived = packets.iter().filter(|packet| packet.total().is_some()).count();
+        let arrived = packets
+            .iter()
+            .filter(|packet| packet.total().is_some())
+            .count();
         let lost_rows = lost.len().min(LOST.max(MAX_ROWS.saturating_sub(arrived)));
         let mut shown = slowest(packets, MAX_ROWS - lost_rows);
         let mut ended: Vec<Row> = (0..lost_rows)

@@ -134,7 +134,8 @@ fn a_clock_that_is_slewed_is_found_where_that_began_or_ended_or_is_within_the_bo
     let mut made = Exchanges::default();
     let mut random = Random::new(1);
     for at in (0..1_200).map(|n| n * SECOND / 20) {
-        let mut delay = || 10 * MILLI + crate::casts::round_to_i64(-20_000.0 * (1.0 - random.unit()).ln());
+        let mut delay =
+            || 10 * MILLI + crate::casts::round_to_i64(-20_000.0 * (1.0 - random.unit()).ln());
         let (there, back) = (delay(), delay());
         let shows = |offset| OffsetLimit {
             at,

@@ -3,8 +3,8 @@
 
 use super::super::{ClockCourse, ClockNature, clock_course};
 use super::{Exchanges, OffsetLimit, SECOND};
-use crate::random::Random;
 use crate::casts::{nanos_to_f64, round_to_i64};
+use crate::random::Random;
 
 const MICRO: i64 = 1_000;
 const MILLI: i64 = 1_000_000;

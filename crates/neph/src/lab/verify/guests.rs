@@ -27,9 +27,11 @@ pub(super) struct GuestCheck {
 
 impl GuestCheck {
     pub(super) fn is_ok(&self) -> bool {
-        let max = self
-            .ceiling
-            .map(|rate| rate.bits_per_second().saturating_mul(100 + TOLERANCE_PERCENT) / 100);
+        let max = self.ceiling.map(|rate| {
+            rate.bits_per_second()
+                .saturating_mul(100 + TOLERANCE_PERCENT)
+                / 100
+        });
         match &self.received_rate {
             Ok(received_rate) => max.is_none_or(|max| received_rate.bits_per_second() <= max),
             Err(_) => false,

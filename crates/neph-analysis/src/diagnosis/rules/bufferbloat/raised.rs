@@ -31,7 +31,8 @@ mod tests {
 
     #[test]
     fn a_stretch_bridges_single_messages_and_ends_before_several() {
-        let raised = |text: &str| -> Vec<bool> { text.chars().map(|character| character == '#').collect() };
+        let raised =
+            |text: &str| -> Vec<bool> { text.chars().map(|character| character == '#').collect() };
         assert_eq!(longest(&raised("..####.####.........#")), Some((2, 10)));
         assert_eq!(longest(&raised("#......########")), Some((7, 14)));
         assert_eq!(longest(&raised("......")), None);

@@ -32,7 +32,9 @@ impl Reply {
         Some(Self {
             seq: exchange.seq,
             connection: exchange.connection,
-            begun: exchange.begun.map_or_else(|| millis(exchange.intended), millis),
+            begun: exchange
+                .begun
+                .map_or_else(|| millis(exchange.intended), millis),
             arrived: unread.map(|(_, time)| read - time.millis_f64()),
             read,
         })
@@ -55,7 +57,8 @@ struct Program {
 impl Program {
     fn of(flow: &FlowData, replies: &[Reply]) -> Self {
         let begun = flow.exchanges.iter();
-        let begun = begun.filter_map(|exchange| Some((millis(exchange.intended), millis(exchange.begun?))));
+        let begun =
+            begun.filter_map(|exchange| Some((millis(exchange.intended), millis(exchange.begun?))));
         let (late, in_time): (Vec<_>, Vec<_>) = begun.partition(|(due, at)| at - due >= MIN_MS);
         let reads = replies.iter().map(|reply| reply.read);
         let mut acts: Vec<f64> = in_time.into_iter().map(|(_, at)| at).chain(reads).collect();
@@ -89,10 +92,15 @@ pub(crate) fn held_by_tcp(flow: &FlowData) -> BTreeSet<Seq> {
         return BTreeSet::new();
     }
     let exchanges = flow.exchanges.iter();
-    let mut replies: Vec<Reply> = exchanges.filter_map(|exchange| Reply::of(flow, exchange)).collect();
+    let mut replies: Vec<Reply> = exchanges
+        .filter_map(|exchange| Reply::of(flow, exchange))
+        .collect();
     replies.sort_by_key(|reply| (reply.connection, reply.seq));
     let program = Program::of(flow, &replies);
-    let times: Ordered = replies.iter().map(|reply| reply.read - reply.begun).collect();
+    let times: Ordered = replies
+        .iter()
+        .map(|reply| reply.read - reply.begun)
+        .collect();
     let usual = times.median().unwrap_or(0.0);
     let mut replies_held = BTreeSet::new();
     let mut before: Option<Reply> = None;
@@ -175,7 +183,10 @@ mod tests {
             let peer = Some(Instant::<Peer>::from_nanos(0));
             (marks.peer.rx, marks.peer.app_rx) = (peer, peer);
             (marks.peer.app_tx, marks.peer.nic_tx) = (peer, peer);
-            (marks.nic_rx, marks.app_recv) = (sent_message.arrived.map(instant), Some(instant(sent_message.read)));
+            (marks.nic_rx, marks.app_recv) = (
+                sent_message.arrived.map(instant),
+                Some(instant(sent_message.read)),
+            );
             let mut message = Message::new(FlowIndex(0), Seq(u64::try_from(seq).unwrap()), marks);
             message.outcome = Outcome::Reply;
             message.connection = sent_message.connection;

@@ -144,7 +144,9 @@ pub(super) fn dissected(
 #[expect(clippy::cast_possible_truncation, reason = "microseconds")]
 fn sample(flow: &FlowHistory, tick: i64, random: &mut Random) -> Option<DissectedSample> {
     let sent = seconds(0.0) + Span::from_millis(tick * 200);
-    let at = flow.segments.partition_point(|segment| segment.from <= sent);
+    let at = flow
+        .segments
+        .partition_point(|segment| segment.from <= sent);
     let base = flow.segments[at.checked_sub(1)?].base;
     let fell = at >= 2 && base < flow.segments[at - 2].base;
     let fresh = sent - flow.segments[at - 1].from < Span::from_millis(200);

@@ -187,7 +187,9 @@ pub(crate) fn of_season(like: &Scenario, index: u32, season: &str) -> Scenario {
     let mut scenario = like.clone();
     scenario.index = index;
     scenario.id.0 += u64::from(index);
-    scenario.parameters.insert(Parameter::Season(season.to_owned()));
+    scenario
+        .parameters
+        .insert(Parameter::Season(season.to_owned()));
     scenario.varied.push(ParameterName::Season);
     scenario
 }

@@ -16,7 +16,9 @@ pub(crate) fn messages(world: &World) -> Vec<FleetMessage> {
             let apart =
                 Span::from_micros(200_000 * i64::from(flow.slot.0) / i64::from(world.flows));
             let sent = seconds(0.0) + Span::from_millis(tick * 200) + apart;
-            let index = flow.segments.partition_point(|segment| segment.from <= sent);
+            let index = flow
+                .segments
+                .partition_point(|segment| segment.from <= sent);
             let base = flow.segments[index.max(1) - 1].base;
             #[expect(clippy::cast_possible_truncation, reason = "microseconds")]
             let jitter = Span::from_micros(exponential(&mut random, 30.0) as i64);

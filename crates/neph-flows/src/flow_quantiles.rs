@@ -83,9 +83,14 @@ impl FlowLatencyBin {
         let Latency::Took(upper_latency) = self.at(upper) else {
             return Some(Level::Censored);
         };
-        let lower_latency = self.at(lower).took().filter(|lower_latency| lower_latency.nanos() > 0)?;
+        let lower_latency = self
+            .at(lower)
+            .took()
+            .filter(|lower_latency| lower_latency.nanos() > 0)?;
         #[expect(clippy::cast_precision_loss, reason = "statistics; exact to 104 days")]
-        Some(Level::At(upper_latency.nanos() as f64 / lower_latency.nanos() as f64))
+        Some(Level::At(
+            upper_latency.nanos() as f64 / lower_latency.nanos() as f64,
+        ))
     }
 }
 
