@@ -367,8 +367,7 @@ pub(crate) struct Certainty {
 pub(crate) fn certainty_text(decided: &[Certainty]) -> String {
     let blocks = decided.iter().map(|certainty| certainty.blocks).min();
     let blocks = blocks.unwrap_or(0);
-    let first = decided.first();
-    let family = first.map_or(1, |certainty| certainty.decision.family);
+    let family = decided.first().map_or(1, |first| first.decision.family);
     let needed = blocks_needed(family);
     let counted = crate::text::plural(blocks, "block");
     if blocks < needed {

@@ -33,7 +33,6 @@ pub(crate) struct Departure {
     pub(crate) port: Option<u16>,
 }
 
-/// See the module.
 #[derive(Debug)]
 pub(crate) struct Session {
     rota: SendOrder,
