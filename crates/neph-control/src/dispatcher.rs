@@ -149,7 +149,7 @@ impl Dispatcher {
         let is_running = |out: &Out| out.agent == *agent && matches!(out.stage, Stage::Running);
         if self.out.values().any(is_running) {
             tracing::warn!(
-                "agent {agent} has disconnected while it measures; its result is collected when it is back. \
+                "agent {agent} has disconnected during an order; its result is collected when it is back. \
                  If it was revoked, it needs a new invitation (neph control invite {agent}) and an empty folder"
             );
         }
