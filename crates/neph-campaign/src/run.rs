@@ -298,7 +298,7 @@ impl<'r, 'c> Run<'r, 'c> {
             let slots = self
                 .agenda
                 .concurrent_slots(slot, &|scenario| self.has_room(scenario, self.plan.pause));
-            self.rest_before(&slots);
+            self.rest_before(&slots)?;
             if self.crew.stop.is_set() {
                 return self.end(CampaignStatus::Interrupted);
             }
@@ -317,7 +317,7 @@ impl<'r, 'c> Run<'r, 'c> {
     }
 
     /// The plan's pause, and what is left of failed experiments' rest.
-    fn rest_before(&mut self, slots: &[Slot]) {
+    fn rest_before(&mut self, slots: &[Slot]) -> Result<(), RunError> {
         let now = self.crew.clock.now();
         let pause_end = now + self.plan.pause;
         let failed = slots
@@ -331,10 +331,7 @@ impl<'r, 'c> Run<'r, 'c> {
                 .observer
                 .report(&CampaignEvent::Resting { until: rest_end });
         }
-        let wait_end = rest_end.max(pause_end);
-        if wait_end > now {
-            self.crew.clock.wait_until(wait_end, self.crew.stop);
-        }
+        self.wait(rest_end.max(pause_end))
     }
 
     fn end(mut self, status: CampaignStatus) -> Result<(Campaign, CampaignProgress), RunError> {

@@ -87,8 +87,7 @@ impl Run<'_, '_> {
             };
             self.ping(order)?;
         }
-        self.crew.clock.wait_until(until, self.crew.stop);
-        Ok(())
+        self.wait(until)
     }
 
     /// That no ping could be sent is reported by the experiments.

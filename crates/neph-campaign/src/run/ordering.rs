@@ -1,11 +1,14 @@
-//! An order from the campaign's side: submitted, followed to its end, cancelled when the user stops.
+//! An order from the campaign's side: submitted, followed to its end, cancelled when the user stops. Also the
+//! waits between orders, in which the executor goes on.
 
-use neph_model::{Order, OrderFailed, OrderResult, Span, Ticket, Update};
+use neph_model::{Order, OrderFailed, OrderResult, Span, Ticket, Update, Wall};
 
 use super::{Run, RunError};
 
 /// How long an executor that has nothing to report is waited for at a time: a stop is noticed within it.
 const POLL_TIMEOUT: Span = Span::from_millis(50);
+/// How often the executor is polled while the campaign waits.
+const WAIT_POLL_INTERVAL: Span = Span::from_millis(500);
 
 /// What became of an order.
 pub(super) type OrderOutcome = Result<OrderResult, OrderFailed>;
@@ -20,14 +23,28 @@ impl Run<'_, '_> {
         if self.crew.stop.is_set() {
             self.crew.executor.cancel(ticket);
         }
-        // Orders that were adopted report at the same time, and are followed one after the other.
-        for (updated_ticket, update) in self.crew.executor.poll(POLL_TIMEOUT)? {
-            self.reported
-                .entry(updated_ticket)
-                .or_default()
-                .push(update);
-        }
+        self.poll(POLL_TIMEOUT)?;
         Ok(self.reported.remove(&ticket).unwrap_or_default())
+    }
+
+    /// Orders that were adopted report at the same time, and are followed one after the other.
+    fn poll(&mut self, patience: Span) -> Result<(), RunError> {
+        for (ticket, update) in self.crew.executor.poll(patience)? {
+            self.reported.entry(ticket).or_default().push(update);
+        }
+        Ok(())
+    }
+
+    /// Waits until `until`, or until the user stops. The executor is polled meanwhile: agents return,
+    /// their reflectors end and are ordered once more, and results are confirmed.
+    pub(super) fn wait(&mut self, until: Wall) -> Result<(), RunError> {
+        while self.crew.clock.now() < until && !self.crew.stop.is_set() {
+            self.poll(Span::ZERO)?;
+            let next_poll = self.crew.clock.now() + WAIT_POLL_INTERVAL;
+            let wait_end = next_poll.min(until);
+            self.crew.clock.wait_until(wait_end, self.crew.stop);
+        }
+        Ok(())
     }
 
     /// Follows an order to its end, and hands every update before that to `take`. What cannot be kept is

@@ -3,6 +3,7 @@ mod fake;
 mod pairs;
 mod rounds;
 mod seasons;
+mod waits;
 
 use std::collections::BTreeMap;
 use std::path::Path;

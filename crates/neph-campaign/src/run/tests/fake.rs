@@ -65,6 +65,8 @@ pub(super) struct Fake {
     pub(super) prepared: Vec<Option<FakeOutcome>>,
     /// It has been killed.
     pub(super) gone: bool,
+    /// How often it was polled without an order.
+    pub(super) idle_polls: u32,
     /// How many ran at the same time, each time.
     pub(super) together: Vec<usize>,
     pub(super) checks: u32,
@@ -271,7 +273,10 @@ impl Executor for Fake {
         if self.gone {
             return Err(ExecutorLost("killed".to_owned()));
         }
-        let order = self.ordered.take().expect("it was ordered");
+        let Some(order) = self.ordered.take() else {
+            self.idle_polls += 1;
+            return Ok(Vec::new());
+        };
         let updates = match &order {
             Order::Experiments(orders) if self.prepared.is_empty() => {
                 let prepared = orders.iter().map(|order| self.prepare_one(order));
