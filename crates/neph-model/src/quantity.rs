@@ -108,9 +108,9 @@ quantities! {
     /// Share of the transactions that had no reply in time.
     TransactionLoss = "transaction_loss_percent", "lost transactions", Percent, Lower;
     /// The busiest thread of the measuring site, percent of a core.
-    AskerCpu = "asker_cpu_percent", "asker CPU", Percent, Lower;
+    AskerCpu = "asker_cpu_percent", "client CPU", Percent, Lower;
     /// The busiest thread of the endpoint, percent of a core.
-    AnswererCpu = "answerer_cpu_percent", "answerer CPU", Percent, Lower;
+    AnswererCpu = "answerer_cpu_percent", "server CPU", Percent, Lower;
     /// The mean bit rate of a stream; the mean over streams.
     MediaRate = "media_rate_bit_s", "bit rate", BitsPerSecond, Higher;
     /// The lowest bit rate of a stream in a second.
@@ -123,11 +123,11 @@ quantities! {
     /// Share of the packets of all streams that were lost.
     MediaLoss = "media_loss_percent", "loss", Percent, Lower;
     /// Share of the packets of all streams that arrived after their frame was due.
-    MediaLate = "media_late_percent", "late", Percent, Lower;
+    MediaLate = "media_late_percent", "late packets", Percent, Lower;
     /// Number of stalls of all streams.
     MediaStalls = "media_stalls", "stalls", Count, Lower;
     /// The estimated quality of the worst stream.
-    MediaQuality = "media_quality_score", "quality", Score, Higher;
+    MediaQuality = "media_quality_score", "quality (MOS)", Score, Higher;
     /// Payload per time that the endpoint received during the test.
     UpGoodput = "up_goodput_bit_s", "goodput up", BitsPerSecond, Higher;
     /// Payload per time that the measuring site received during the test.
