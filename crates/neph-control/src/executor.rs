@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::Path;
 
-use neph_agent::remote::Signer;
+use neph_agent::remote::{FromAgent, OrderState, Signer};
 use neph_model::{
     CampaignId, Executor, ExecutorLost, ExperimentId, Order, OrderFailed, OrderId, Span, Ticket,
     Update,
@@ -197,6 +197,15 @@ impl<B: Bus> AgentsExecutor<B> {
         self.running.insert(ticket, running);
     }
 
+    /// Sends an order, or holds it until its reflectors are ready.
+    fn send_or_hold(&mut self, ticket: Ticket, order: Order, now: Span) {
+        if self.reflectors.is_ready_for(&order, now) {
+            self.send(ticket, order);
+        } else {
+            self.pending_orders.push((ticket, order));
+        }
+    }
+
     /// Orders reflectors, and sends the orders that waited for them.
     fn send_held(&mut self) -> Result<(), InboxError> {
         let now = (self.elapsed.0)();
@@ -206,10 +215,8 @@ impl<B: Bus> AgentsExecutor<B> {
                 .submit(agent.clone(), Order::Reflector(order))?;
             self.reflectors.set_ordered(&agent, id);
         }
-        if !self.pending_orders.is_empty() && self.reflectors.is_ready(now) {
-            for (ticket, order) in std::mem::take(&mut self.pending_orders) {
-                self.send(ticket, order);
-            }
+        for (ticket, order) in std::mem::take(&mut self.pending_orders) {
+            self.send_or_hold(ticket, order, now);
         }
         Ok(())
     }
@@ -277,11 +284,8 @@ impl<B: Bus> Drop for AgentsExecutor<B> {
 impl<B: Bus> Executor for AgentsExecutor<B> {
     fn submit(&mut self, order: Order) -> Ticket {
         let ticket = self.next_ticket();
-        if self.reflectors.is_ready((self.elapsed.0)()) {
-            self.send(ticket, order);
-        } else {
-            self.pending_orders.push((ticket, order));
-        }
+        let now = (self.elapsed.0)();
+        self.send_or_hold(ticket, order, now);
         // The next poll sends it, with all orders submitted until then.
         ticket
     }
@@ -296,10 +300,18 @@ impl<B: Bus> Executor for AgentsExecutor<B> {
                 FromBus::Message(agent, message) => (agent, message),
                 FromBus::Gone(agent) => {
                     self.dispatcher.report_disconnected(&agent);
+                    self.reflectors.mark_away(&agent);
                     continue;
                 }
                 FromBus::Refused(reason) => return Err(ExecutorLost(reason)),
             };
+            if let FromAgent::State {
+                id,
+                state: OrderState::Running { .. },
+            } = &message
+            {
+                self.reflectors.mark_running(*id);
+            }
             for (id, update) in self.dispatcher.process_message(&agent, message)? {
                 updates.extend(self.process_update(id, update)?);
             }

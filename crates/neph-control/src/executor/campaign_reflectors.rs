@@ -1,15 +1,14 @@
 //! Reflectors at agents, during the life of the executor.
 //!
-//! Owns when each is ordered, and whether all are ready. A reflector that ends, or whose agent was
-//! killed, is ordered once more.
+//! Owns when each is ordered, and whether those that an order needs are ready. A reflector that ends,
+//! or whose agent was killed, is ordered once more.
 
 use std::collections::BTreeMap;
 
 use neph_agent::remote::REFUSED;
-use neph_model::{AgentName, OrderId, ReflectorOrder, Span, Update};
+use neph_model::{AgentName, Order, OrderId, ReflectorOrder, Span, Target, Update};
 
-/// How long experiments wait for reflectors: an agent may be offline, and other sites can measure
-/// without it.
+/// How long an order waits for a reflector that it needs: its agent may be offline for long.
 const READY_TIMEOUT: Span = Span::from_secs(20);
 /// Minimum time from the end of a reflector to its next order.
 const MIN_RETRY_DELAY: Span = Span::from_secs(1);
@@ -24,6 +23,13 @@ pub struct AgentReflector {
     pub order: ReflectorOrder,
     /// The host in targets that use it.
     pub host: String,
+}
+
+impl AgentReflector {
+    /// Whether it is the server of a target.
+    fn answers(&self, target: &Target) -> bool {
+        target.host() == self.host && target.port() == self.order.spec.address.port()
+    }
 }
 
 /// A reflector that does not run: it ended before the campaign, or has not started yet.
@@ -61,6 +67,8 @@ enum ReflectorState {
     Ordered(OrderId),
     /// It answers.
     Ready(OrderId),
+    /// It answered, and its agent has disconnected since: it is unknown whether it still does.
+    Away(OrderId),
 }
 
 #[derive(Debug)]
@@ -69,18 +77,58 @@ struct ReflectorSlot {
     state: ReflectorState,
     /// Time from its last end to the next order.
     retry_delay: Span,
+    /// Since when orders wait for it.
+    wait_start: Option<Span>,
+    /// The end of this wait was reported.
+    is_wait_reported: bool,
 }
 
 impl ReflectorSlot {
     const fn order(&self) -> Option<OrderId> {
         match self.state {
             ReflectorState::Due(_) => None,
-            ReflectorState::Ordered(id) | ReflectorState::Ready(id) => Some(id),
+            ReflectorState::Ordered(id) | ReflectorState::Ready(id) | ReflectorState::Away(id) => {
+                Some(id)
+            }
         }
     }
 
     const fn is_ready(&self) -> bool {
         matches!(self.state, ReflectorState::Ready(_))
+    }
+
+    /// It has started, and its end is not known.
+    const fn has_started(&self) -> bool {
+        matches!(self.state, ReflectorState::Ready(_) | ReflectorState::Away(_))
+    }
+
+    /// Whether an order may need it: only experiments have targets that show it.
+    fn is_needed_by(&self, order: &Order) -> bool {
+        let Order::Experiments(experiments) = order else {
+            return true;
+        };
+        let mut targets = experiments
+            .iter()
+            .flat_map(|order| order.scenario.target.as_slice());
+        targets.any(|target| self.reflector.answers(target))
+    }
+
+    /// Whether an order that needs it may be sent: it is ready, or the wait for it is over.
+    fn is_wait_over(&mut self, agent: &AgentName, now: Span) -> bool {
+        if self.is_ready() {
+            self.wait_start = None;
+            self.is_wait_reported = false;
+            return true;
+        }
+        let wait_start = *self.wait_start.get_or_insert(now);
+        let is_over = now - wait_start > READY_TIMEOUT;
+        if is_over && !self.is_wait_reported {
+            self.is_wait_reported = true;
+            tracing::warn!(
+                "agent {agent} has not started its reflector after {READY_TIMEOUT}: experiments to this site fail until it has"
+            );
+        }
+        is_over
     }
 }
 
@@ -90,10 +138,6 @@ pub(super) struct CampaignReflectors {
     slots: BTreeMap<AgentName, ReflectorSlot>,
     /// Reason of an agent that refuses its reflector.
     refusal: Option<String>,
-    /// Start of the wait for reflectors.
-    since: Option<Span>,
-    /// The end of this wait was reported.
-    is_wait_reported: bool,
     is_over: bool,
 }
 
@@ -103,6 +147,8 @@ impl CampaignReflectors {
             reflector,
             state: ReflectorState::Due(Span::ZERO),
             retry_delay: MIN_RETRY_DELAY,
+            wait_start: None,
+            is_wait_reported: false,
         };
         let slots = reflector_specs.into_iter();
         Self {
@@ -160,7 +206,7 @@ impl CampaignReflectors {
                     }
                 }
                 // A reflector that was ready has a short rest; for another one the rest doubles.
-                slot.retry_delay = if slot.is_ready() {
+                slot.retry_delay = if slot.has_started() {
                     effect.lost_reflector =
                         (!self.is_over).then(|| LostReflector::of(agent, &slot.reflector));
                     MIN_RETRY_DELAY
@@ -180,35 +226,36 @@ impl CampaignReflectors {
         self.refusal.as_deref()
     }
 
-    /// Whether all answer, or the wait is over.
-    pub(super) fn is_ready(&mut self, now: Span) -> bool {
-        if self.slots.values().all(ReflectorSlot::is_ready) {
-            self.since = None;
-            self.is_wait_reported = false;
-            return true;
+    /// Whether an order may be sent: the reflectors that it needs are ready, or the wait for them is
+    /// over.
+    pub(super) fn is_ready_for(&mut self, order: &Order, now: Span) -> bool {
+        let needed = self.slots.iter_mut();
+        let needed = needed.filter(|(_, slot)| slot.is_needed_by(order));
+        // Each wait begins with the first order that needs the reflector, so all are visited.
+        needed.fold(true, |is_ready, (agent, slot)| slot.is_wait_over(agent, now) && is_ready)
+    }
+
+    /// The agent has disconnected.
+    pub(super) fn mark_away(&mut self, agent: &AgentName) {
+        if let Some(slot) = self.slots.get_mut(agent)
+            && let ReflectorState::Ready(id) = slot.state
+        {
+            slot.state = ReflectorState::Away(id);
         }
-        let since = *self.since.get_or_insert(now);
-        let is_over = now - since > READY_TIMEOUT;
-        if is_over && !self.is_wait_reported {
-            self.is_wait_reported = true;
-            for (agent, _) in self.missing() {
-                tracing::warn!(
-                    "agent {agent} has not started its reflector after {READY_TIMEOUT}: experiments to this site fail until it has"
-                );
-            }
+    }
+
+    /// The agent reports that the order still runs.
+    pub(super) fn mark_running(&mut self, id: OrderId) {
+        let mut slots = self.slots.values_mut();
+        if let Some(slot) = slots.find(|slot| matches!(slot.state, ReflectorState::Away(of) if of == id)) {
+            slot.state = ReflectorState::Ready(id);
         }
-        is_over
     }
 
     /// Reflectors that do not run now. Another server may answer at their address.
     pub(super) fn lost_reflectors(&self) -> impl Iterator<Item = LostReflector> + '_ {
-        let missing = self.missing();
+        let missing = self.slots.iter().filter(|(_, slot)| !slot.has_started());
         missing.map(|(agent, slot)| LostReflector::of(agent, &slot.reflector))
-    }
-
-    /// The reflectors that do not answer, with their agents.
-    fn missing(&self) -> impl Iterator<Item = (&AgentName, &ReflectorSlot)> {
-        self.slots.iter().filter(|(_, slot)| !slot.is_ready())
     }
 
     /// Stops ordering reflectors; returns the orders to cancel.
@@ -232,34 +279,92 @@ impl CampaignReflectors {
 mod tests {
     use neph_model::{OrderFailed, Progress, ReflectorSpec};
 
+    use super::super::tests::agent;
     use super::*;
 
-    #[test]
-    fn a_reflector_runs_from_its_first_progress_to_the_end_of_its_order() {
-        let agent: AgentName = "ams".parse().expect("a name");
-        let order = ReflectorOrder {
-            spec: ReflectorSpec::at("127.0.0.1:8600".parse().expect("an address")),
-            duration: Span::from_secs(60),
-        };
-        let host = "127.0.0.1".to_owned();
-        let reflector_specs = BTreeMap::from([(agent.clone(), AgentReflector { order, host })]);
-        let mut reflectors = CampaignReflectors::new(reflector_specs);
-        let missing = |reflectors: &CampaignReflectors| -> Vec<(String, u16)> {
-            let missing = reflectors.lost_reflectors();
-            missing.map(|lost| (lost.host, lost.port)).collect()
-        };
-        let expected = [("127.0.0.1".to_owned(), 8600)];
+    fn name(text: &str) -> AgentName {
+        text.parse().expect("a name")
+    }
+
+    /// Reflectors of agents at ports of this host.
+    fn at_ports(ports: &[(&str, u16)]) -> CampaignReflectors {
+        let reflectors = ports.iter().map(|(agent, port)| {
+            let address = format!("127.0.0.1:{port}").parse().expect("an address");
+            let order = ReflectorOrder {
+                spec: ReflectorSpec::at(address),
+                duration: Span::from_secs(60),
+            };
+            let host = "127.0.0.1".to_owned();
+            (name(agent), AgentReflector { order, host })
+        });
+        CampaignReflectors::new(reflectors.collect())
+    }
+
+    fn missing(reflectors: &CampaignReflectors) -> Vec<(String, u16)> {
+        let missing = reflectors.lost_reflectors();
+        missing.map(|lost| (lost.host, lost.port)).collect()
+    }
+
+    fn start(reflectors: &mut CampaignReflectors, agent: &str) -> OrderId {
         let id = OrderId::new();
-        reflectors.set_ordered(&agent, id);
-        assert_eq!(missing(&reflectors), expected, "ordered");
+        reflectors.set_ordered(&name(agent), id);
         let progress = Update::Progress(Progress {
             elapsed: Span::ZERO,
             due: 0,
         });
         reflectors.apply_update(id, &progress, Span::ZERO);
+        id
+    }
+
+    fn ended() -> Update {
+        Update::Done(Err(OrderFailed::new("serve", "port taken")))
+    }
+
+    fn order_to(port: u16) -> Order {
+        Order::Experiments(vec![agent::order(&format!("udp://127.0.0.1:{port}"))])
+    }
+
+    #[test]
+    fn a_reflector_runs_from_its_first_progress_to_the_end_of_its_order() {
+        let mut reflectors = at_ports(&[("ams", 8600)]);
+        let expected = [("127.0.0.1".to_owned(), 8600)];
+        reflectors.set_ordered(&name("ams"), OrderId::new());
+        assert_eq!(missing(&reflectors), expected, "ordered");
+        let id = start(&mut reflectors, "ams");
         assert!(missing(&reflectors).is_empty(), "it answers");
-        let ended = Update::Done(Err(OrderFailed::new("serve", "port taken")));
-        reflectors.apply_update(id, &ended, Span::ZERO);
+        reflectors.apply_update(id, &ended(), Span::ZERO);
         assert_eq!(missing(&reflectors), expected, "it has ended");
+    }
+
+    #[test]
+    fn only_orders_that_need_a_missing_reflector_wait_for_it() {
+        let mut reflectors = at_ports(&[("ams", 8600), ("lju", 8601)]);
+        start(&mut reflectors, "ams");
+        let at = Span::from_secs(5);
+        assert!(reflectors.is_ready_for(&order_to(8600), at));
+        assert!(!reflectors.is_ready_for(&order_to(8601), at));
+        // Another server, and another order's wait has no effect.
+        assert!(reflectors.is_ready_for(&order_to(9999), at));
+        let later = at + READY_TIMEOUT;
+        assert!(!reflectors.is_ready_for(&order_to(8601), later));
+        assert!(reflectors.is_ready_for(&order_to(8601), later + Span::from_secs(1)));
+    }
+
+    #[test]
+    fn orders_wait_for_an_agent_that_has_disconnected_until_it_is_back() {
+        let mut reflectors = at_ports(&[("lju", 8601)]);
+        let id = start(&mut reflectors, "lju");
+        let (order, now) = (order_to(8601), Span::from_secs(1));
+        reflectors.mark_away(&name("lju"));
+        assert!(!reflectors.is_ready_for(&order, now));
+        assert!(missing(&reflectors).is_empty(), "it may still answer");
+        reflectors.mark_running(id);
+        assert!(reflectors.is_ready_for(&order, now), "it answered all the time");
+        reflectors.mark_away(&name("lju"));
+        reflectors.apply_update(id, &ended(), now);
+        assert!(!reflectors.is_ready_for(&order, now), "its agent was killed");
+        assert_eq!(missing(&reflectors).len(), 1);
+        start(&mut reflectors, "lju");
+        assert!(reflectors.is_ready_for(&order, now));
     }
 }
