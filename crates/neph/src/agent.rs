@@ -42,10 +42,10 @@ pub(crate) struct Args {
     /// tries several in turn
     #[arg(long, value_name = "ADDRESS", required = true)]
     controller: Vec<ControllerAddress>,
-    /// Invitation with which the agent enrols at the controller: the line that neph control invite prints
+    /// Invitation with which the agent enrols at the controller: the line that `neph control invite` prints
     #[arg(long, value_name = "LINE", env = "NEPH_INVITE", hide_env_values = true)]
     invite: Option<Invitation>,
-    /// File with the invitation (mode 0600), from neph control invite --output; not used if already enrolled
+    /// File with the invitation (mode 0600), from `neph control invite --output`; not used if already enrolled
     #[arg(long, value_name = "FILE", conflicts_with = "invite")]
     invite_file: Option<PathBuf>,
     /// Folder with the agent's key, certificate, orders and results that the controller has not stored yet
@@ -55,7 +55,7 @@ pub(crate) struct Args {
     /// --folder]
     #[arg(long, value_name = "FILE")]
     policy: Option<PathBuf>,
-    /// Label of this agent in neph agents and the controller's metrics, such as region=eu; repeatable,
+    /// Label of this agent in `neph agents` and the controller's metrics, such as region=eu; repeatable,
     /// at most 16
     #[arg(long = "label", value_name = "KEY=VALUE")]
     labels: Vec<Label>,

@@ -44,11 +44,11 @@ pub(crate) enum Command {
     Hops(Box<hops::Args>),
     /// Runs the server that answers neph's probes until ctrl-C: WebSocket, HTTP, TCP and STAMP on one port.
     Reflect(Box<reflect::Args>),
-    /// Checks whether a running neph reflect or neph control serve responds (exit status 0: yes, 1: no).
+    /// Checks whether a running `neph reflect` or `neph control serve` responds (exit status 0: yes, 1: no).
     Health(health::Args),
     /// Checks a plan file for mistakes, and lists each with its line and remedy.
     Check(campaign::PlanArgs),
-    /// Shows what neph run would do with a plan file: scenarios, their order, messages, bytes, duration.
+    /// Shows what `neph run` would do with a plan file: scenarios, their order, messages, bytes, duration.
     Plan(campaign::PreviewArgs),
     /// Runs a plan file: measures all of its scenarios, stores the messages and writes a report.
     Run(campaign::RunArgs),

@@ -47,7 +47,7 @@ const CONTROL_FOLDER: &str = ".neph-control";
 /// The folder of a controller.
 #[derive(Clone, Debug, ClapArgs)]
 pub(crate) struct ControlFolder {
-    /// Folder of the controller (keys, agents, schedules), which neph control serve creates
+    /// Folder of the controller (keys, agents, schedules), which `neph control serve` creates
     #[arg(
         long = "control",
         value_name = "FOLDER",
@@ -66,7 +66,7 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Runs the controller until ctrl-C: agents on other hosts connect to it, and neph run measures
+    /// Runs the controller until ctrl-C: agents on other hosts connect to it, and `neph run` measures
     /// with them.
     Serve(ServeArgs),
     /// Creates an invitation: a secret line with which one agent or operator can enrol within one hour.

@@ -59,7 +59,7 @@ pub(crate) struct Args {
     output: PathBuf,
     #[command(flatten)]
     force: Force,
-    /// Export only the experiment with this id, or beginning of an id, as neph list CAMPAIGN prints it
+    /// Export only the experiment with this id, or beginning of an id, as `neph list CAMPAIGN` prints it
     #[arg(long, value_name = "ID")]
     experiment: Option<String>,
     /// Also export experiments that were interrupted, failed or are still running; column 'status' has
@@ -72,7 +72,7 @@ pub(crate) struct Args {
     /// Export the path changes of flows in fleets instead, as this detector finds them; one row per change
     #[arg(long, value_enum, value_name = "DETECTOR", conflicts_with = "flows")]
     changes: Option<changes::ChangeDetector>,
-    /// Export the transfers that neph flows --transfers made instead, one row per transfer
+    /// Export the transfers that `neph flows --transfers` made instead, one row per transfer
     #[arg(long, conflicts_with_all = ["flows", "changes"])]
     transfers: bool,
     /// Export time series recorded in experiments (CPU, interfaces, TCP statistics) instead, one row

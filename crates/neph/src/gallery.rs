@@ -36,7 +36,7 @@ pub(crate) struct Args {
     /// With --all: run also the entries that are already measured completely
     #[arg(long, requires = "all")]
     repeats: bool,
-    /// Folder to which neph gallery writes plans, measurements and reports
+    /// Folder to which `neph gallery` writes plans, measurements and reports
     #[arg(long, value_name = "FOLDER", default_value = "neph-gallery")]
     folder: PathBuf,
     /// Output format of the list

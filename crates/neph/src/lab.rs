@@ -33,7 +33,7 @@ pub(crate) struct Args {
 enum Command {
     /// Checks a topology file for mistakes, and lists each with its line and remedy
     Check(CheckArgs),
-    /// Shows every step (ip, tc, sysctl) with which neph lab up would start a lab, and runs none
+    /// Shows every step (ip, tc, sysctl) with which `neph lab up` would start a lab, and runs none
     Plan(plan::Args),
     /// Starts the emulated network (lab) of a topology file, until ctrl-C or in the background
     Up(up::Args),
@@ -45,7 +45,7 @@ enum Command {
     Status(status::Args),
     /// Starts a lab, measures each link, compares it with the topology file, and stops the lab
     Verify(verify::Args),
-    /// Shows what emulated links did to each packet, from the files that neph lab up --record writes
+    /// Shows what emulated links did to each packet, from the files that `neph lab up --record` writes
     Truth(truth::Args),
     /// Calculates the time of a request with each protocol from the delays in a topology file
     Predict(predict::Args),
@@ -63,7 +63,7 @@ struct CheckArgs {
 
 #[derive(Debug, ClapArgs)]
 struct DownArgs {
-    /// Name of the lab to stop, as neph lab list prints it
+    /// Name of the lab to stop, as `neph lab list` prints it
     #[arg(required_unless_present = "all", conflicts_with = "all")]
     name: Option<String>,
     /// Stop all labs that run on this host

@@ -34,7 +34,7 @@ Exit status: 0 complete, 1 refused, unreachable or aborted, 2 usage error, 130 i
 pub(crate) struct Args {
     #[command(subcommand)]
     command: Option<Command>,
-    /// Server that sends the video: host[:port] of neph media serve, or rtsp:// URL of an RTSP server
+    /// Server that sends the video: host[:port] of `neph media serve`, or rtsp:// URL of an RTSP server
     #[arg(required = true)]
     target: Option<String>,
     /// Number of concurrent streams, 1 to 256, each with its own RTSP connection; all start together

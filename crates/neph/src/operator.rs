@@ -27,7 +27,7 @@ pub(crate) struct OperatorArgs {
         default_value = ".neph-operator"
     )]
     operator: PathBuf,
-    /// File with the operator's invitation (mode 0600), from neph control invite --operator; not used
+    /// File with the operator's invitation (mode 0600), from `neph control invite --operator`; not used
     /// if already enrolled
     #[arg(long, value_name = "FILE", requires = "controller")]
     invite_file: Option<PathBuf>,
@@ -36,7 +36,7 @@ pub(crate) struct OperatorArgs {
 /// The controller whose agents measure.
 #[derive(Clone, Debug, Default, ClapArgs)]
 pub(crate) struct ControllerArgs {
-    /// Measure with agents: folder of their controller on this host, which neph control serve creates
+    /// Measure with agents: folder of their controller on this host, which `neph control serve` creates
     #[arg(long, value_name = "FOLDER")]
     pub(crate) control: Option<PathBuf>,
     #[command(flatten)]

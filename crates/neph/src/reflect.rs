@@ -70,11 +70,11 @@ pub(crate) struct Args {
     /// Wait for this time before each reply, to simulate server processing time
     #[arg(long, value_name = "TIME", value_parser = value::span, default_value = "0")]
     pub(crate) think: Span,
-    /// Also serve neph throughput and neph rr, one test at a time, at this port of the --listen address
+    /// Also serve `neph throughput` and `neph rr`, one test at a time, at this port of the --listen address
     /// [default port: 7420]
     #[arg(long, value_name = "PORT", num_args = 0..=1, require_equals = true, default_missing_value = "7420")]
     pub(crate) throughput: Option<NonZeroU16>,
-    /// Also serve video streams for neph media (RTSP) at this port of the --listen address [default
+    /// Also serve video streams for `neph media` (RTSP) at this port of the --listen address [default
     /// port: 8554]
     #[arg(long, value_name = "PORT", num_args = 0..=1, require_equals = true, default_missing_value = "8554")]
     pub(crate) media: Option<NonZeroU16>,

@@ -25,7 +25,7 @@ use crate::{format, interrupt, output, resolving, value};
 Exit status: 0 complete, 1 refused, unreachable or aborted, 2 usage error, 130 interrupted by ctrl-C (prints the results so far)."
 )]
 pub(crate) struct Args {
-    /// Host where neph throughput serve runs: host[:port], default port 7420
+    /// Host where `neph throughput serve` runs: host[:port], default port 7420
     target: String,
     #[command(flatten)]
     kind: KindChoice,

@@ -32,7 +32,7 @@ Exit status: 0 complete, 1 refused, unreachable or aborted, 2 usage error, 130 i
 pub(crate) struct Args {
     #[command(subcommand)]
     command: Option<Command>,
-    /// Host where neph throughput serve runs: host[:port], default port 7420
+    /// Host where `neph throughput serve` runs: host[:port], default port 7420
     #[arg(required = true)]
     target: Option<String>,
     /// Send UDP datagrams instead of TCP
@@ -72,7 +72,7 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Runs the server of neph throughput and neph rr until ctrl-C; it serves one test at a time
+    /// Runs the server of `neph throughput` and `neph rr` until ctrl-C; it serves one test at a time
     Serve(serve::Args),
 }
 

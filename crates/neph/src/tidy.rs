@@ -78,7 +78,7 @@ pub(crate) struct Args {
     /// List what neph tidy would remove, and change nothing
     #[arg(long)]
     dry_run: bool,
-    /// Tidy only the campaigns that ran this plan file; write the same path as for neph run
+    /// Tidy only the campaigns that ran this plan file; write the same path as for `neph run`
     #[arg(long, value_name = "FILE")]
     plan: Option<PathBuf>,
     #[command(flatten)]

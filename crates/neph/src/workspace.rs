@@ -15,7 +15,7 @@ const DEFAULT_WORKSPACE: &str = ".neph";
 /// The workspace option.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Workspace {
-    /// Folder with stored campaigns (workspace), which neph run, neph flows --save and neph import write
+    /// Folder with stored campaigns (workspace), which `neph run`, `neph flows --save` and `neph import` write
     #[arg(
         long = "workspace",
         value_name = "FOLDER",

@@ -41,7 +41,7 @@ enum Method {
 (default port 862).\nExit status: 0 measured, 1 nothing measured, 2 usage error, 130 interrupted by ctrl-C (prints the summary)."
 )]
 pub(crate) struct Args {
-    /// Host whose clocks neph compares with the local clocks; it runs neph reflect or a STAMP reflector
+    /// Host whose clocks neph compares with the local clocks; it runs `neph reflect` or a STAMP reflector
     #[arg(conflicts_with = "captures")]
     peer: Option<String>,
     /// Compare the clocks of two capture files of the same packets: clock of THERE minus clock of HERE
@@ -80,7 +80,7 @@ pub(crate) struct Args {
     stamp_key: Option<Secret>,
     #[command(flatten)]
     user: UserChoice,
-    /// Run inside this network namespace, or at this site of a lab that neph lab up started
+    /// Run inside this network namespace, or at this site of a lab that `neph lab up` started
     #[arg(long, value_name = "SITE", value_parser = neph_lab::namespace)]
     site: Option<String>,
 }

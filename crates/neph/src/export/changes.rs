@@ -19,7 +19,7 @@ use crate::{output, when};
 /// The detector of path changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum ChangeDetector {
-    /// The detector of neph flows and reports: it checks each flow's RTTs against those of all other flows
+    /// The detector of `neph flows` and reports: it checks each flow's RTTs against those of all other flows
     Guard,
     /// The published rule of Chiesa et al. (docs/sources.md, source 3) for each flow alone
     Rule,

@@ -89,10 +89,10 @@ pub(crate) struct Args {
     /// base latency), 1 to 100000. Needs syn:// or tcp://, and --duration or --count
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(crate) transfers: Option<u32>,
-    /// Bytes that neph reflect sends in each of the --transfers, 1 to 1048576; other servers send their page
+    /// Bytes that `neph reflect` sends in each of the --transfers, 1 to 1048576; other servers send their page
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(1..=1_048_576), default_value = "1024", requires = "transfers")]
     pub(crate) transfer_size: u32,
-    /// Store every message in the --workspace folder, as a campaign with this name for neph report NAME
+    /// Store every message in the --workspace folder, as a campaign with this name for `neph report NAME`
     #[arg(long, value_name = "NAME", value_parser = keep::name)]
     pub(crate) save: Option<String>,
     #[command(flatten)]
@@ -115,7 +115,7 @@ pub(crate) struct Args {
     /// Print only the summary at the end, in the chosen --format; errors still go to standard error
     #[arg(long, short)]
     pub(crate) quiet: bool,
-    /// Run inside this network namespace, or at this site of a lab that neph lab up started
+    /// Run inside this network namespace, or at this site of a lab that `neph lab up` started
     #[arg(long, value_name = "SITE", value_parser = neph_lab::namespace)]
     pub(crate) site: Option<String>,
     /// Write the results to this file instead of standard output

@@ -24,7 +24,7 @@ use crate::output;
 pub(super) struct RunArgs {
     /// Name of the site (emulated host) in the topology file
     site: String,
-    /// Name of the running lab, as neph lab list prints it; needed if several labs run
+    /// Name of the running lab, as `neph lab list` prints it; needed if several labs run
     #[arg(long, value_name = "NAME")]
     lab: Option<String>,
     /// Program to run at the site, with its arguments
@@ -37,7 +37,7 @@ pub(super) struct RunArgs {
 pub(super) struct ShellArgs {
     /// Name of the site (emulated host) in the topology file
     site: String,
-    /// Name of the running lab, as neph lab list prints it; needed if several labs run
+    /// Name of the running lab, as `neph lab list` prints it; needed if several labs run
     #[arg(long, value_name = "NAME")]
     lab: Option<String>,
 }

@@ -21,7 +21,7 @@ pub(super) struct Args {
     /// Name of the lab: a lower-case letter, then up to 15 of a-z, 0-9 and _ [default: from the name of FILE]
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
-    /// Also show the steps that neph lab up --record FOLDER adds
+    /// Also show the steps that `neph lab up --record FOLDER` adds
     #[arg(long, value_name = "FOLDER")]
     record: Option<PathBuf>,
     /// Output format

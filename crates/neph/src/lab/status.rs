@@ -16,7 +16,7 @@ use crate::{format, output};
 /// Options of `neph lab status`.
 #[derive(Debug, ClapArgs)]
 pub(super) struct Args {
-    /// Name of the running lab, as neph lab list prints it; needed if several labs run
+    /// Name of the running lab, as `neph lab list` prints it; needed if several labs run
     lab: Option<String>,
     /// Output format
     #[arg(long, default_value = "text", value_parser = format::one_of(format::DOCUMENT))]

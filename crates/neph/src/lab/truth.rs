@@ -17,7 +17,7 @@ use crate::{format, output};
 /// Options of `neph lab truth`.
 #[derive(Debug, ClapArgs)]
 pub(super) struct Args {
-    /// Files LINK.truth of one or more links, which neph lab up --record writes
+    /// Files LINK.truth of one or more links, which `neph lab up --record` writes
     #[arg(required = true)]
     files: Vec<PathBuf>,
     /// Show for each flow when it took which path, and its reordered packets

@@ -29,7 +29,7 @@ pub(super) struct Args {
     /// Name of the lab: a lower-case letter, then up to 15 of a-z, 0-9 and _ [default: from the name of FILE]
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
-    /// Return when the lab is ready, and keep it running in the background until neph lab down
+    /// Return when the lab is ready, and keep it running in the background until `neph lab down`
     #[arg(long, short)]
     detach: bool,
     /// Record what each link does to each packet: neph writes one file LINK.truth per link to this folder

@@ -89,7 +89,7 @@ pub(crate) struct Args {
     /// reflector's timestamps need room; 44B: without these timestamps
     #[arg(long, short = 's', value_name = "SIZE", value_parser = value::size, default_value_t = REQUEST_SIZE)]
     pub(crate) request_size: ByteSize,
-    /// Payload size of each reply, if neph reflect is the target; over WebSocket and TCP it sends 68 B
+    /// Payload size of each reply, if `neph reflect` is the target; over WebSocket and TCP it sends 68 B
     /// or more
     #[arg(long, value_name = "SIZE", value_parser = value::size, default_value = "64")]
     pub(crate) response_size: ByteSize,
@@ -160,7 +160,7 @@ pub(crate) struct Args {
     /// Trace the route to this host before the first message; without HOST, the route to the target
     #[arg(long, value_name = "HOST", num_args = 0..=1, default_missing_value = "")]
     pub(crate) traceroute: Option<String>,
-    /// Run inside this network namespace, or at this site of a lab that neph lab up started
+    /// Run inside this network namespace, or at this site of a lab that `neph lab up` started
     #[arg(long, value_name = "SITE", value_parser = neph_lab::namespace)]
     pub(crate) site: Option<String>,
     /// Write the results to this file instead of standard output

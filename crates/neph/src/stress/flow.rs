@@ -23,7 +23,7 @@ use neph_documents::Format;
 Exit status: 0 all flows completed, 1 a flow was refused, broke or got no more replies, 2 usage error, 130 interrupted by ctrl-C (prints the results so far)."
 )]
 pub(super) struct Args {
-    /// Host where neph reflect receives the traffic: host[:port], default port 8080
+    /// Host where `neph reflect` receives the traffic: host[:port], default port 8080
     target: String,
     /// Maximum bit rate of all connections together, requests plus replies; max: as fast as TCP allows
     #[arg(long, value_name = "RATE", default_value = "10Mbit/s", value_parser = aim::most)]

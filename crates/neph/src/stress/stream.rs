@@ -22,7 +22,7 @@ use neph_documents::Format;
 Exit status: 0 rate reached within 3 percentage points, 1 rate missed or no replies at the end, 2 usage error, 130 interrupted by ctrl-C (prints the results so far)."
 )]
 pub(super) struct Args {
-    /// Host where neph reflect receives the traffic and returns it: host[:port], default port 8080
+    /// Host where `neph reflect` receives the traffic and returns it: host[:port], default port 8080
     target: String,
     /// Payload bit rate in each direction
     #[arg(long, value_name = "RATE", default_value = "1450kbit/s", value_parser = aim::some_rate)]

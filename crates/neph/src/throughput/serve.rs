@@ -37,7 +37,7 @@ pub(super) struct Args {
     /// Wait for this time before each read, to simulate a slow receiver
     #[arg(long, value_name = "TIME", default_value = "0", value_parser = value::span)]
     read_pause: Span,
-    /// Poll for requests of neph rr without sleeping; each stream (UDP, TCP) uses one CPU core of this host
+    /// Poll for requests of `neph rr` without sleeping; each stream (UDP, TCP) uses one CPU core of this host
     #[arg(long)]
     busy_poll: bool,
     #[command(flatten)]

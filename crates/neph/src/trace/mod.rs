@@ -74,7 +74,7 @@ pub(crate) struct Args {
     no_raw: bool,
     #[command(flatten)]
     user: UserChoice,
-    /// Run inside this network namespace, or at this site of a lab that neph lab up started
+    /// Run inside this network namespace, or at this site of a lab that `neph lab up` started
     #[arg(long, value_name = "SITE", value_parser = neph_lab::namespace)]
     site: Option<String>,
     /// Output format

@@ -51,8 +51,8 @@ pub(crate) struct Args {
     /// with results only at the end
     #[arg(value_name = "INTERFACE")]
     interface: String,
-    /// For agent:AGENT/eth0, the folder of the agent's controller on this host, which neph control
-    /// serve creates
+    /// For agent:AGENT/eth0, the folder of the agent's controller on this host, which `neph control
+    /// serve` creates
     #[arg(long, value_name = "FOLDER")]
     control: Option<PathBuf>,
     /// Output format
@@ -83,7 +83,7 @@ pub(crate) struct Args {
     duration: Option<Span>,
     #[command(flatten)]
     user: UserChoice,
-    /// Run inside this network namespace, or at this site of a lab that neph lab up started
+    /// Run inside this network namespace, or at this site of a lab that `neph lab up` started
     #[arg(long, value_name = "SITE", value_parser = neph_lab::namespace)]
     site: Option<String>,
     /// Raise an alarm if RTTs are high: 'path > 2ms p99 for 30s' (path: RTT from here to servers); repeatable
