@@ -193,10 +193,9 @@ fn evaluate(input: &RuleInput<'_>) -> Vec<RuleResult> {
     let sites = sites.into_iter();
     sites
         .flat_map(|(site, scenarios)| {
-            let host = if site.is_empty() {
-                "the client host"
-            } else {
-                &site
+            let host = match site.as_str() {
+                "" => "the client host".to_owned(),
+                site => format!("site {site}"),
             };
             let starved = scenarios.iter().filter(|scenario| scenario.ratio() >= 1.0);
             let (by_load, not_by_load): (Vec<_>, Vec<_>) =
@@ -204,11 +203,11 @@ fn evaluate(input: &RuleInput<'_>) -> Vec<RuleResult> {
             let causes: Vec<RuleResult> = [(not_by_load, false), (by_load, true)]
                 .into_iter()
                 .filter_map(|(starved, is_by_load)| {
-                    diagnose_group(host, &starved, scenarios.len(), is_by_load)
+                    diagnose_group(&host, &starved, scenarios.len(), is_by_load)
                 })
                 .collect();
             if causes.is_empty() {
-                return note_delays(host, &scenarios).into_iter().collect();
+                return note_delays(&host, &scenarios).into_iter().collect();
             }
             causes
         })
@@ -343,10 +342,10 @@ fn note_delays(host: &str, scenarios: &[Scenario<'_>]) -> Option<RuleResult> {
     let (scenario, largest) = moved.max_by(|(_, a), (_, b)| a.size().total_cmp(&b.size()))?;
     let share = real(delayed) / real(messages.max(1));
     let text = format!(
-        "{host} delayed {delayed} of {} ({}) by 1 ms or more. The largest effect on a percentile is {} ({}). {}",
+        "{host} delayed {delayed} of {} ({}) by 1 ms or more. Without these delays, {} ({}). {}",
         plural(messages, "message"),
         percent(share),
-        largest.to_text(),
+        largest.to_conditional(),
         scenario.label(),
         largest.no_cause_reason(),
     );

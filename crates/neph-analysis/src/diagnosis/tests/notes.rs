@@ -32,7 +32,7 @@ fn a_machine_that_delays_a_few_messages_is_noted_and_one_that_moves_a_quantile_i
             "{}",
             note.text
         );
-        assert!(note.text.contains("p90 from 20."), "{}", note.text);
+        assert!(note.text.contains("p90 would be 20."), "{}", note.text);
         let is_reported = note
             .text
             .contains("no root cause, because the difference is below");

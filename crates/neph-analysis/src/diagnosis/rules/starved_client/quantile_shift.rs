@@ -63,22 +63,28 @@ impl QuantileShift {
         format!("p{p:.0} from {without} to {with}")
     }
 
+    /// The quantile as it would be, and as it is: `p90 would be 5.21 ms instead of 6.23 ms`.
+    pub(crate) fn to_conditional(self) -> String {
+        let (p, without, with) = (self.p * 100.0, millis(self.without), millis(self.with));
+        format!("p{p:.0} would be {without} instead of {with}")
+    }
+
     /// Why it is reported as no root cause, in a sentence.
     pub(crate) fn no_cause_reason(self) -> String {
         if self.size() < 1.0 {
             return format!(
-                "It is no root cause, because the difference is below {}.",
+                "This is no root cause, because the difference is below {}.",
                 millis(self.min_shift())
             );
         }
         if !self.is_certain() {
             return format!(
-                "The difference is within the uncertainty of the percentile: its 95 % confidence interval begins at {}.",
+                "This difference is within the uncertainty of the percentile: its 95 % confidence interval begins at {}.",
                 millis(self.low)
             );
         }
         format!(
-            "The difference is not significant: {} of the messages of the scenario are affected, {} are needed.",
+            "This is no root cause: {} of the messages of this scenario are affected, and the rule needs {}.",
             percent(self.delayed),
             percent(self.needed())
         )
@@ -111,7 +117,7 @@ mod tests {
         for (moved, expected) in [
             (
                 few,
-                "34 % of the messages of the scenario are affected, 50 % are needed",
+                "34 % of the messages of this scenario are affected, and the rule needs 50 %",
             ),
             (little, "because the difference is below 1.00 ms"),
             (uncertain, "its 95 % confidence interval begins at 1.10 ms"),
