@@ -38,8 +38,8 @@ const CHECK_INTERVAL: Span = Span::from_millis(50);
 /// Options of `neph agent`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Args {
-    /// Address of the controller (wss://HOST:PORT) or of its NATS server (nats://HOST:PORT); the agent
-    /// tries several in turn
+    /// Address of the controller (wss://HOST:PORT), or of its NATS message server (nats://HOST:PORT). Repeatable:
+    /// the agent tries the addresses in turn
     #[arg(long, value_name = "ADDRESS", required = true)]
     controller: Vec<ControllerAddress>,
     /// Invitation with which the agent enrols at the controller: the line that `neph control invite` prints

@@ -135,13 +135,13 @@ pub const FIGURES: &[FigureKind] = &[
     FigureKind {
         name: "send-skew",
         title: "Regularity of sends",
-        answers: "Difference between the time between two sends and the planned interval.",
+        answers: "The time between two sends, minus the planned interval.",
         draw: skew::draw_send,
     },
     FigureKind {
         name: "server-skew",
         title: "Regularity of arrivals at the server",
-        answers: "Difference between the time between two requests at the server application and the planned interval.",
+        answers: "The time between two requests at the server application, minus the planned interval.",
         draw: skew::draw_server,
     },
     FigureKind {

@@ -27,7 +27,7 @@ use neph_documents::clock::{ClockWriter, Methods};
 /// The estimation method of the offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Method {
-    /// Each message limits the possible offsets; neph takes the middle, with an error bound
+    /// Each message limits the possible offsets; neph reports the middle of what is left, with an error bound
     Hulls,
     /// neph averages the NTP formula ((T2 - T1) + (T3 - T4)) / 2, without an error bound
     #[value(name = "four-stamps")]

@@ -104,7 +104,7 @@ pub(crate) struct Args {
     /// Number of bytes to capture of each packet, 64 to 262140; neph needs only the headers
     #[arg(long, value_name = "BYTES", value_parser = snaplen, default_value_t = ENOUGH)]
     snaplen: u32,
-    /// Method of the capture [default: bpf on interfaces without a queue and with segmentation offload,
+    /// Method of the capture [default: bpf on interfaces without a queue and with segmentation offload, such as veth;
     /// else ring]
     #[arg(long, value_name = "WAY", value_parser = method_parser())]
     listen: Option<CaptureMethod>,

@@ -11,7 +11,7 @@ use crate::text::plural;
 pub(crate) const RULE: Rule = Rule {
     name: "serialisation",
     title: "serialisation on a slow link",
-    limits: "The rule calculates the rate of the slowest link on the forward path. For this it compares requests of different sizes, or requests of one size with ICMP echoes. It does not cover replies, and no link faster than 50 Mbit/s.",
+    limits: "The rule calculates the rate of the slowest link on the forward path. For this it compares requests of different sizes, or requests of one size with ICMP echoes. It covers requests only, and links of at most 50 Mbit/s.",
     covers: &["transmission"],
     needs: &[Need::Network, Need::Sizes],
     evaluate,
@@ -237,7 +237,7 @@ fn diagnose_group(name: &str, runs: &[&Run<'_>]) -> Option<RuleResult> {
         format!("a small packet takes {}", millis(small.time))
     };
     let cause = format!(
-        "{name}: requests pass a link of about {}. Each kilobyte adds {} to the RTT of {}: {} take {}, {smaller}. From {:.1} kB on, transmission adds more than 10 %.",
+        "{name}: requests pass a link of about {}. Each kilobyte adds {} to the RTT of {}: {} take {}, {smaller}. From {:.1} kB on, transmission adds more than 10 % to the RTT.",
         mbit(line.rate),
         millis(per_kilobyte),
         millis(path),
@@ -253,7 +253,7 @@ fn diagnose_group(name: &str, runs: &[&Run<'_>]) -> Option<RuleResult> {
         .with("smallest message", small.time, "ms")
         .with("largest message", large.time, "ms")
         .with("matters from", matters_from, "kB")
-        .with("lowest rate from one request size", min, "Mbit/s")
+        .with("lowest rate by requests of one size", min, "Mbit/s")
         .with("highest rate from one request size", max, "Mbit/s")
         .observed_in(runs.iter().copied());
     for run in runs {
