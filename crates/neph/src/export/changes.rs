@@ -23,8 +23,7 @@ pub(super) enum ChangeDetector {
     Guard,
     /// The published rule of Chiesa et al. (docs/sources.md, source 3) for each flow alone
     Rule,
-    /// Change-point detection on the minimum RTT of each time window, for each flow alone, after the
-    /// measurement
+    /// Finds the times at which the minimum RTT of a flow changes; each flow alone, in its complete series
     ChangePoints,
 }
 

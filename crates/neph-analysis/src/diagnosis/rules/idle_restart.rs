@@ -237,8 +237,8 @@ fn diagnose_group(name: &str, observed: &[(&Run<'_>, Restarts)]) -> Option<RuleR
     };
     let scenario = run.scenario;
     let (before, at) = (
-        worst.middle(|restart| restart.before),
-        worst.middle(|restart| restart.at),
+        worst.middle(|restart| restart.before).round(),
+        worst.middle(|restart| restart.at).round(),
     );
     let cause = format!(
         "{name}: TCP resets its congestion window while the connection is idle between messages. Largest effect, with {} every {}: {} of {} after an idle period found a congestion window of at most {at:.0} segments instead of {before:.0}. They waited {} for it to grow ({:.1} round trips of {}).",
@@ -253,10 +253,10 @@ fn diagnose_group(name: &str, observed: &[(&Run<'_>, Restarts)]) -> Option<RuleR
     let remedy = "on the sender: sysctl net.ipv4.tcp_slow_start_after_idle=0; or send more often than every 200 ms plus one RTT, keep messages within ten segments (14 kB), or use BBR";
     let mut result = RuleResult::new(cause, remedy.to_owned(), confidence.confidence())
         .with_added_latency(cost(worst))
-        .with("window before the idle period", before.round(), "segments")
+        .with("window before the idle period", before, "segments")
         .with(
             "window after the idle period, at most",
-            at.round(),
+            at,
             "segments",
         )
         .with("wait for the window", cost(worst), "ms")

@@ -290,7 +290,7 @@ fn the_clock_page_contains_the_simulated_errors() {
             },
         ),
         (
-            "peer's clock set by 10 ms after half of the time",
+            "peer's clock set forward by 10 ms in the middle of the minute",
             Peer {
                 set: 10 * MILLI,
                 ..quiet
