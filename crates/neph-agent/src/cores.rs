@@ -12,11 +12,11 @@ use crate::provenance::{CpuTimes, load_average};
 
 /// Cores by number; all where nothing is known.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Cores(BTreeSet<u32>);
+pub(crate) struct AllowedCores(BTreeSet<u32>);
 
-impl Cores {
+impl AllowedCores {
     /// Those that the calling thread may use: its affinity within its control group.
-    pub(crate) fn here() -> Self {
+    pub(crate) fn of_thread() -> Self {
         let status = fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
         let mut lines = status.lines();
         let list = lines.find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
@@ -58,27 +58,27 @@ impl Cores {
 /// The load of the cores that the calling thread may use, from now on.
 #[derive(Clone, Debug)]
 pub struct LoadMeter {
-    cores: Cores,
-    before: String,
+    cores: AllowedCores,
+    stat_before: String,
 }
 
 impl LoadMeter {
     /// From now on.
     pub fn begin() -> Self {
         Self {
-            cores: Cores::here(),
-            before: stat(),
+            cores: AllowedCores::of_thread(),
+            stat_before: read_stat(),
         }
     }
 
     /// Until now.
     pub fn load(&self) -> Load {
-        self.cores.load((&self.before, &stat()))
+        self.cores.load((&self.stat_before, &read_stat()))
     }
 }
 
 /// The text of `/proc/stat` now; empty where there is none.
-pub(crate) fn stat() -> String {
+pub(crate) fn read_stat() -> String {
     fs::read_to_string("/proc/stat").unwrap_or_default()
 }
 
@@ -88,11 +88,16 @@ mod tests {
 
     #[test]
     fn a_list_of_cores_reads_as_the_kernel_writes_it() {
-        let cores = |text: &str| Cores::of_list(text).0.into_iter().collect::<Vec<_>>();
+        let cores = |text: &str| {
+            AllowedCores::of_list(text)
+                .0
+                .into_iter()
+                .collect::<Vec<_>>()
+        };
         assert_eq!(cores("\t0-2,7\n"), [0, 1, 2, 7]);
         assert_eq!(cores("3"), [3]);
         assert_eq!(cores(""), [] as [u32; 0]);
-        assert!(!Cores::here().0.is_empty());
+        assert!(!AllowedCores::of_thread().0.is_empty());
     }
 
     #[test]
@@ -102,11 +107,15 @@ mod tests {
         // The second core works 99 of 100 ticks, the others none.
         let after = "cpu  99 0 0 201 0 0 0 0\ncpu0 0 0 0 100 0 0 0 0\ncpu1 99 0 0 1 0 0 0 0\n\
             cpu11 0 0 0 100 0 0 0 0\n";
-        let busy = |list: &str| Cores::of_list(list).load((before, after)).busy_percent;
+        let busy = |list: &str| {
+            AllowedCores::of_list(list)
+                .load((before, after))
+                .busy_percent
+        };
         let close = |list: &str, percent: f64| (busy(list) - percent).abs() < 1e-9;
         assert!(close("1", 99.0) && close("0,11", 0.0) && close("0-1", 49.5));
         // All of them, where nothing is known or the text has none of them.
         assert!(close("", 33.0) && close("5", 33.0));
-        assert_eq!(Cores::default().load(("", "")), Load::default());
+        assert_eq!(AllowedCores::default().load(("", "")), Load::default());
     }
 }

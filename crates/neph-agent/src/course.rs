@@ -11,14 +11,14 @@ use neph_model::{
 use neph_probe::{FleetRun, Flow as Running};
 
 use crate::caps::EarlierRefusals;
-use crate::cores::Cores;
+use crate::cores::AllowedCores;
 use crate::failure::failed;
 use crate::flows::{Missing, Ready};
-use crate::host_series::HostSeries;
+use crate::host_sampler::HostSampler;
 use crate::intake::Intake;
 use crate::order_context::OrderContext;
 use crate::transfer::TransferRun;
-use crate::{LoadSample, load_rates, peer, trace};
+use crate::{LoadSample, load_rates, reflector_check, trace};
 
 /// How often reports of the flows are taken in and passed on.
 const TICK: Duration = Duration::from_millis(50);
@@ -35,7 +35,7 @@ pub(crate) struct Course<'a> {
     intake: Intake,
     host: HostFacts,
     /// Which its threads may use.
-    cores: Cores,
+    cores: AllowedCores,
     stop_on_drop: StopOnDrop,
     /// The flows that run, in the order of their specifications.
     running: Vec<Option<Running>>,
@@ -76,12 +76,14 @@ impl<'a> Course<'a> {
         mut ready: Ready,
         context: &'a OrderContext,
     ) -> Result<Self, OrderFailed> {
-        let series = neph_probe::at_site(ready.site.as_ref(), HostSeries::here)
+        let host_sampler = neph_probe::at_site(ready.site.as_ref(), HostSampler::open)
             .map_err(|error| failed("inspect the host", error))?;
-        let cores = neph_probe::at_site(ready.site.as_ref(), Cores::here)
+        let cores = neph_probe::at_site(ready.site.as_ref(), AllowedCores::of_thread)
             .map_err(|error| failed("inspect the host", error))?;
         let traced = order.trace.map_or(0, |trace| trace.flows);
-        let mut intake = Intake::new(ready.origin).tracing(traced).sampling(series);
+        let mut intake = Intake::new(ready.origin)
+            .tracing(traced)
+            .sampling(host_sampler);
         for missing in ready.missing.drain(..) {
             intake.add_missing_echo(missing, FlowIndex(0));
         }
@@ -252,7 +254,7 @@ impl<'a> Course<'a> {
         let mut warnings = self.intake.warnings();
         warnings.extend(refused);
         if self.ready.transfer.is_none() {
-            warnings.extend(peer::sizes_warning(&self.ready.specs[0]));
+            warnings.extend(reflector_check::sizes_warning(&self.ready.specs[0]));
         }
         warnings.extend(shared.warnings.iter().cloned());
         self.host.congestion_control = self.intake.congestion();

@@ -12,11 +12,11 @@ use neph_model::{
     CaptureOrder, Executor, ExecutorLost, Order, OrderResult, Permit, Span, Stop, Ticket, Update,
 };
 
-use crate::capturing::CaptureOutput;
+use crate::capture_order::CaptureOutput;
 use crate::failure::failed;
 use crate::lab_handle::{LabAccess, LabHandle};
 use crate::order_context::OrderContext;
-use crate::{answering, between, capturing, check, experiments, flows, load};
+use crate::{answering, between, capture_order, check, experiments, flows, load};
 
 /// Largest number of updates that wait to be read. Beyond it the order's thread waits, and results of its
 /// flows stay in their own queues.
@@ -170,7 +170,7 @@ fn capture(order: &CaptureOrder, ticket: Ticket, folder: Option<&Path>, context:
             "capture",
             "a capture is a stream of bytes, which neph execute writes",
         )),
-        Some(folder) => capturing::capture(
+        Some(folder) => capture_order::capture(
             order,
             &CaptureOutput {
                 folder,

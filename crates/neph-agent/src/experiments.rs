@@ -9,7 +9,7 @@ use crate::failure::failed;
 use crate::flows::{self, Ready};
 use crate::lab_handle::{LabHandle, Stay};
 use crate::order_context::OrderContext;
-use crate::{caps, peer};
+use crate::{caps, reflector_check};
 
 pub(crate) mod start;
 
@@ -74,8 +74,8 @@ fn ask(
     if ready.transfer.is_some() {
         return Ok(ready);
     }
-    let expected = order.reflector || lab_handle.reflects(ready.specs[0].address);
-    peer::check_reflector(&ready.found, &ready.specs[0], expected)?;
+    let requires_reflector = order.reflector || lab_handle.reflects(ready.specs[0].address);
+    reflector_check::check_reflector(&ready.found, &ready.specs[0], requires_reflector)?;
     Ok(ready)
 }
 
@@ -106,7 +106,7 @@ fn run(
     context: &OrderContext,
     stay: Stay<'_>,
 ) -> PerOrder<ExperimentResult> {
-    let (stat_before, links) = (cores::stat(), stay.begin());
+    let (stat_before, links) = (cores::read_stat(), stay.begin());
     let pairs = orders.iter().zip(ready);
     let mut courses: PerOrder<Course<'_>> = pairs
         .map(|(order, ready)| Course::begin(order, ready?, context))
@@ -115,7 +115,7 @@ fn run(
     let link_warnings = stay.warnings(&links);
     let loads = stay.end();
     let shared = SharedContext {
-        stat: (stat_before, cores::stat()),
+        stat: (stat_before, cores::read_stat()),
         warnings: [link_warnings, loads.warnings].concat(),
         loads: loads.seconds,
     };

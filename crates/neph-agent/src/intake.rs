@@ -15,7 +15,7 @@ use neph_model::{
 use neph_probe::{Backends, FleetTally, ProbeError, Report};
 
 use crate::flows::Missing;
-use crate::host_series::HostSeries;
+use crate::host_sampler::HostSampler;
 use crate::tcp_samples::TcpSamples;
 use anchors::Anchors;
 use fleet::RunProgress;
@@ -50,7 +50,7 @@ pub(crate) struct Intake {
     samples: Vec<Sample>,
     tcp: TcpSamples,
     last_sample: Option<Instant<Local>>,
-    host: HostSeries,
+    host_sampler: HostSampler,
     /// ICMP echo that did not go.
     missing: Vec<Missing>,
     /// The servers that answer the main flow.
@@ -77,15 +77,15 @@ impl Intake {
             samples: Vec::new(),
             tcp: TcpSamples::default(),
             last_sample: None,
-            host: HostSeries::default(),
+            host_sampler: HostSampler::default(),
             missing: Vec::new(),
             backends: Backends::default(),
         }
     }
 
     /// The same, with the counters of where the sender is.
-    pub(crate) fn sampling(mut self, host: HostSeries) -> Self {
-        self.host = host;
+    pub(crate) fn sampling(mut self, host_sampler: HostSampler) -> Self {
+        self.host_sampler = host_sampler;
         self
     }
 
@@ -240,9 +240,9 @@ impl Intake {
         {
             return;
         }
-        let since = self.last_sample.map_or(Span::ZERO, |before| now - before);
+        let elapsed = self.last_sample.map_or(Span::ZERO, |before| now - before);
         let at = (now - self.origin.at).nanos();
-        let of_host = self.host.next(since).into_iter();
+        let of_host = self.host_sampler.sample(elapsed).into_iter();
         self.samples
             .extend(of_host.map(|(series, value)| Sample { series, at, value }));
         self.last_sample = Some(now);

@@ -9,7 +9,7 @@ use neph_model::{Span, Warning};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkCounters {
     /// Packets that left later than the link's tolerance (50 us, or 2 % of its delay) after they were due.
-    pub late: u64,
+    pub late_packets: u64,
     /// The largest lateness since the last read.
     pub max_lateness: Span,
     /// Packets delivered, late or not.
@@ -19,7 +19,7 @@ pub struct LinkCounters {
 }
 
 /// One late packet per so many is tolerated: fewer change no quantile of a report.
-const PACKETS_PER_TOLERATED_LATE: u64 = 100;
+const MIN_PACKETS_PER_LATE_PACKET: u64 = 100;
 
 /// The warnings that the time between two counts of the same links earns.
 pub(crate) fn warnings(before: &[LinkCounters], after: &[LinkCounters]) -> Vec<Warning> {
@@ -27,7 +27,7 @@ pub(crate) fn warnings(before: &[LinkCounters], after: &[LinkCounters]) -> Vec<W
         .iter()
         .zip(after)
         .map(|(before, after)| LinkCounters {
-            late: after.late - before.late,
+            late_packets: after.late_packets - before.late_packets,
             delivered_packets: after.delivered_packets - before.delivered_packets,
             unexpected_losses: after.unexpected_losses - before.unexpected_losses,
             max_lateness: after.max_lateness,
@@ -35,10 +35,10 @@ pub(crate) fn warnings(before: &[LinkCounters], after: &[LinkCounters]) -> Vec<W
     let deltas: Vec<LinkCounters> = deltas.collect();
     let late_links = deltas
         .iter()
-        .filter(|link| link.late * PACKETS_PER_TOLERATED_LATE > link.delivered_packets);
+        .filter(|link| link.late_packets * MIN_PACKETS_PER_LATE_PACKET > link.delivered_packets);
     let worst = late_links.clone().map(|link| link.max_lateness).max();
     let late_warning = worst.map(|worst| Warning::LinkLate {
-        packets: late_links.map(|link| link.late).sum(),
+        packets: late_links.map(|link| link.late_packets).sum(),
         worst,
     });
     let packets: u64 = deltas.iter().map(|link| link.unexpected_losses).sum();
@@ -50,8 +50,8 @@ pub(crate) fn warnings(before: &[LinkCounters], after: &[LinkCounters]) -> Vec<W
 mod tests {
     use super::*;
 
-    const IN_TIME: LinkCounters = LinkCounters {
-        late: 10,
+    const WITHIN_TOLERANCE: LinkCounters = LinkCounters {
+        late_packets: 10,
         max_lateness: Span::from_micros(60),
         delivered_packets: 1_000_000,
         unexpected_losses: 0,
@@ -59,27 +59,28 @@ mod tests {
 
     #[test]
     fn each_link_is_checked_separately_for_late_packets() {
-        let late = LinkCounters {
-            late: 5,
+        let late_link = LinkCounters {
+            late_packets: 5,
             max_lateness: Span::from_micros(300),
             delivered_packets: 20,
             unexpected_losses: 0,
         };
         let none = [LinkCounters::default(); 2];
-        assert_eq!(warnings(&none, &[IN_TIME, IN_TIME]), []);
-        let link_warnings = warnings(&none, &[IN_TIME, late]);
+        assert_eq!(warnings(&none, &[WITHIN_TOLERANCE, WITHIN_TOLERANCE]), []);
+        let counters = [WITHIN_TOLERANCE, late_link];
+        let link_warnings = warnings(&none, &counters);
         let worst = Span::from_micros(300);
         assert_eq!(link_warnings, [Warning::LinkLate { packets: 5, worst }]);
-        assert_eq!(warnings(&[IN_TIME, late], &[IN_TIME, late]), [], "before");
+        assert_eq!(warnings(&counters, &counters), [], "before");
     }
 
     #[test]
     fn a_single_unexpected_loss_is_reported() {
         let with_loss = LinkCounters {
             unexpected_losses: 1,
-            ..IN_TIME
+            ..WITHIN_TOLERANCE
         };
-        let link_warnings = warnings(&[IN_TIME], &[with_loss]);
+        let link_warnings = warnings(&[WITHIN_TOLERANCE], &[with_loss]);
         assert_eq!(link_warnings, [Warning::LinkLostPackets { packets: 1 }]);
     }
 }

@@ -7,7 +7,7 @@ use neph_sys::clock;
 
 use super::PerOrder;
 use crate::failure::failed;
-use crate::now::now;
+use crate::wall_clock::now;
 
 /// How long after its moment an experiment may still begin.
 const MAX_LATENESS: Span = Span::from_millis(250);

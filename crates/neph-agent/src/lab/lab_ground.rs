@@ -215,7 +215,7 @@ impl LabAccess for LabGround {
             Direction::BOTH.map(|direction| {
                 let count = link.read(direction);
                 LinkCounters {
-                    late: count.late,
+                    late_packets: count.late,
                     max_lateness: link.take_worst(direction),
                     delivered_packets: count.delivered,
                     unexpected_losses: count.broken(),

@@ -34,7 +34,7 @@ impl Policy {
 
 fn read(mut fields: Fields<'_>) -> Policy {
     check_version(&mut fields);
-    let kinds = list(&mut fields, "kinds", |node| {
+    let kinds = read_list(&mut fields, "kinds", |node| {
         choice(node, &Kind::kind_names())
     });
     if fields.entry("kinds").is_none() {
@@ -43,16 +43,16 @@ fn read(mut fields: Fields<'_>) -> Policy {
     }
     let max_duration = fields.optional::<Nanos>("longest");
     let policy = Policy {
-        controllers: list(&mut fields, "controllers", String::from_node),
+        controllers: read_list(&mut fields, "controllers", String::from_node),
         kinds,
         longest: max_duration.map_or(DEFAULT_MAX_DURATION, |nanos| {
             Span::from_nanos(nanos.value.0)
         }),
-        hours: list(&mut fields, "hours", |node| {
+        hours: read_list(&mut fields, "hours", |node| {
             parse_text(node, "write times of the day, as \"08:00-18:00\"")
         }),
-        listen: list(&mut fields, "listen", ports),
-        files: list(&mut fields, "files", absolute_path),
+        listen: read_list(&mut fields, "listen", port_range),
+        files: read_list(&mut fields, "files", absolute_path),
         targets: targets(&mut fields),
         budgets: budgets(&mut fields),
     };
@@ -81,9 +81,9 @@ fn targets(fields: &mut Fields<'_>) -> AllowedTargets {
         return AllowedTargets::default();
     };
     let targets = AllowedTargets {
-        allow: list(&mut table, "allow", network),
-        deny: list(&mut table, "deny", network),
-        ports: list(&mut table, "ports", ports),
+        allow: read_list(&mut table, "allow", network),
+        deny: read_list(&mut table, "deny", network),
+        ports: read_list(&mut table, "ports", port_range),
     };
     table.finish();
     targets
@@ -107,7 +107,7 @@ fn budgets(fields: &mut Fields<'_>) -> Budgets {
     budgets
 }
 
-fn list<T: PartialEq>(
+fn read_list<T: PartialEq>(
     fields: &mut Fields<'_>,
     key: &'static str,
     parse_value: impl Fn(&Node) -> Result<T, Fault>,
@@ -132,7 +132,7 @@ fn network(node: &Node) -> Result<Network, Fault> {
 }
 
 /// A port, or the first and the last of several.
-fn ports(node: &Node) -> Result<RangeInclusive<u16>, Fault> {
+fn port_range(node: &Node) -> Result<RangeInclusive<u16>, Fault> {
     let text = String::from_node(node)?;
     let port = |text: &str| text.parse::<u16>().ok().filter(|port| *port > 0);
     let range = match text.split_once('-') {

@@ -8,7 +8,7 @@ use neph_sys::clock;
 use super::beat::Beats;
 use super::worker::{Worker, WorkerLost};
 use super::{Beat, FromAgent, Link, LinkLost, ToAgent};
-use crate::now::now;
+use crate::wall_clock::now;
 
 /// How long a message is waited for before what is measured is looked at.
 const RECEIVE_TIMEOUT: Span = Span::from_millis(20);

@@ -22,8 +22,8 @@ use super::times::by_controllers_clock;
 use super::{AgentClockOffset, FromAgent, Grant, Guard, Moment, OrderState, ToAgent};
 use crate::JournallingExecutor;
 use crate::failure::failed;
-use crate::now::now;
 use crate::policy::Refusal;
+use crate::wall_clock::now;
 
 /// The operation of an order that the agent's policy refuses.
 pub const REFUSED: &str = "begin an order";

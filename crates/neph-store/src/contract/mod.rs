@@ -4,12 +4,12 @@
 //! violated claim panics on a thread with its name. A further kind of store needs a further
 //! [`Subject`].
 
+mod append_only;
 mod campaigns;
 mod experiments;
 mod fleets;
 mod found;
 mod kill;
-mod once;
 mod reduced;
 mod taken_in;
 pub(crate) mod values;
@@ -76,9 +76,9 @@ const CLAIMS: &[(&str, Claim)] = claims![
     fleets::a_fleet_without_its_writer_keeps_its_messages_and_they_are_counted,
     found::what_a_fleet_found_beside_its_messages_survives_a_kill_at_any_moment,
     found::a_visitor_of_routes_that_refuses_ends_the_visit,
-    once::an_experiment_is_begun_once,
-    once::one_of_four_writers_begins_an_experiment,
-    once::an_experiment_ends_once,
+    append_only::an_experiment_is_begun_once,
+    append_only::one_of_four_writers_begins_an_experiment,
+    append_only::an_experiment_ends_once,
     reduced::messages_are_replaced_by_minutes_and_these_removed,
     taken_in::a_finished_journal_is_taken_in_once,
     taken_in::one_of_four_writers_takes_a_journal_in,

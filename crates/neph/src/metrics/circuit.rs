@@ -168,7 +168,7 @@ mod tests {
     use neph_export::Page;
 
     use super::*;
-    use crate::metrics::definitions::live::{PING_JITTER, PING_MESSAGES, PING_RESPONSE};
+    use crate::metrics::definitions::live::{PING_IPDV, PING_MESSAGES, PING_RESPONSE_TIME};
 
     #[test]
     fn jitter_is_between_replies_and_loss_is_no_reply() {
@@ -192,8 +192,8 @@ mod tests {
         }
         let definitions = MessageDefinitions {
             messages: &PING_MESSAGES,
-            response_times: &PING_RESPONSE,
-            ipdv: &PING_JITTER,
+            response_times: &PING_RESPONSE_TIME,
+            ipdv: &PING_IPDV,
         };
         let page = Page::of(&messages.metrics(definitions)).text();
         let labels = "endpoint=\"b\",kind=\"udp\"";

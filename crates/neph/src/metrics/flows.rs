@@ -9,13 +9,14 @@ use neph_model::{Fleet, FleetMessage, Slot};
 
 use super::circuit::{Circuit, LastResponseTimes, MessageDefinitions, Messages};
 use super::definitions::live::{
-    FLOWS, FLOWS_CHANGES, FLOWS_JITTER, FLOWS_MESSAGES, FLOWS_ROUND_TRIP, FLOWS_WITHDRAWN,
+    FLOWS_ACTIVE, FLOWS_IPDV, FLOWS_MESSAGES, FLOWS_PATH_CHANGES, FLOWS_PATH_CHANGES_WITHDRAWN,
+    FLOWS_ROUND_TRIP,
 };
 
 const MESSAGE_DEFINITIONS: MessageDefinitions = MessageDefinitions {
     messages: &FLOWS_MESSAGES,
     response_times: &FLOWS_ROUND_TRIP,
-    ipdv: &FLOWS_JITTER,
+    ipdv: &FLOWS_IPDV,
 };
 
 /// Metrics of an endpoint.
@@ -104,8 +105,12 @@ impl MetricSource for FlowsMetrics {
             let counts = self.lock();
             (counts.messages.clone(), counts.endpoints.clone())
         };
-        let [mut flows, mut changes, mut withdrawn] =
-            [&FLOWS, &FLOWS_CHANGES, &FLOWS_WITHDRAWN].map(Metric::new);
+        let [mut flows, mut changes, mut withdrawn] = [
+            &FLOWS_ACTIVE,
+            &FLOWS_PATH_CHANGES,
+            &FLOWS_PATH_CHANGES_WITHDRAWN,
+        ]
+        .map(Metric::new);
         for endpoint in &endpoints {
             let labels = endpoint.circuit.labels();
             flows.add(&labels, Value::Count(endpoint.flows));

@@ -8,7 +8,7 @@ use neph_capture::Direction;
 use neph_capture::path::alarms::SegmentChange;
 use neph_export::{Histogram, Metric, MetricSource, Value};
 
-use super::definitions::live::{HOPS_ALARM, HOPS_ALARMS, HOPS_DELAY};
+use super::definitions::live::{HOPS_ALARM_ACTIVE, HOPS_ALARMS_RAISED, HOPS_DELAY};
 
 /// A segment and a direction.
 type SegmentDirection = (String, &'static str);
@@ -63,7 +63,7 @@ impl MetricSource for HopsMetrics {
     fn snapshot(&self) -> Vec<Metric> {
         let counts = self.lock().clone();
         let [mut delay, mut alarm, mut alarms] =
-            [&HOPS_DELAY, &HOPS_ALARM, &HOPS_ALARMS].map(Metric::new);
+            [&HOPS_DELAY, &HOPS_ALARM_ACTIVE, &HOPS_ALARMS_RAISED].map(Metric::new);
         for ((segment, direction), histogram) in &counts.delays {
             let value = Value::Histogram(Box::new(histogram.clone()));
             delay.add(&[segment, direction], value);

@@ -8,12 +8,12 @@ use neph_export::{Metric, MetricSource, Value};
 use neph_model::{EventKind, Message};
 
 use super::circuit::{Circuit, LastResponseTime, MessageDefinitions, Messages};
-use super::definitions::live::{PING_EVENTS, PING_JITTER, PING_MESSAGES, PING_RESPONSE};
+use super::definitions::live::{PING_EVENTS, PING_IPDV, PING_MESSAGES, PING_RESPONSE_TIME};
 
 const MESSAGE_DEFINITIONS: MessageDefinitions = MessageDefinitions {
     messages: &PING_MESSAGES,
-    response_times: &PING_RESPONSE,
-    ipdv: &PING_JITTER,
+    response_times: &PING_RESPONSE_TIME,
+    ipdv: &PING_IPDV,
 };
 
 #[derive(Debug)]

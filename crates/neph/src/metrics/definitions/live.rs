@@ -9,12 +9,12 @@ pub(in crate::metrics) static PING_MESSAGES: Definition = counter(
     &["site", "endpoint", "kind", "outcome"],
     "Messages that ended: reply, error, lost, failed (not sent).",
 );
-pub(in crate::metrics) static PING_RESPONSE: Definition = times(
+pub(in crate::metrics) static PING_RESPONSE_TIME: Definition = times(
     "neph_ping_response_time_seconds",
     &["site", "endpoint", "kind"],
     "Response times of messages with a reply, since the scheduled send time.",
 );
-pub(in crate::metrics) static PING_JITTER: Definition = times(
+pub(in crate::metrics) static PING_IPDV: Definition = times(
     "neph_ping_jitter_seconds",
     &["site", "endpoint", "kind"],
     "Difference between the times of replies that follow each other in a flow, without sign.",
@@ -24,7 +24,7 @@ pub(in crate::metrics) static PING_EVENTS: Definition = counter(
     &["site", "endpoint", "kind", "event"],
     "Events other than messages: connected, connection_lost, connect_failed, late_reply, address_changed ...",
 );
-pub(in crate::metrics) static FLOWS: Definition = gauge(
+pub(in crate::metrics) static FLOWS_ACTIVE: Definition = gauge(
     "neph_flows_flows",
     &["site", "endpoint", "kind"],
     "Flows at a time.",
@@ -39,17 +39,17 @@ pub(in crate::metrics) static FLOWS_ROUND_TRIP: Definition = times(
     &["site", "endpoint", "kind"],
     "Network round trips of all flows.",
 );
-pub(in crate::metrics) static FLOWS_JITTER: Definition = times(
+pub(in crate::metrics) static FLOWS_IPDV: Definition = times(
     "neph_flows_jitter_seconds",
     &["site", "endpoint", "kind"],
     "Difference between round trips that follow each other in a flow, without sign.",
 );
-pub(in crate::metrics) static FLOWS_CHANGES: Definition = counter(
+pub(in crate::metrics) static FLOWS_PATH_CHANGES: Definition = counter(
     "neph_flows_path_changes_total",
     &["site", "endpoint", "kind"],
     "Path changes that were detected, including those that were withdrawn later.",
 );
-pub(in crate::metrics) static FLOWS_WITHDRAWN: Definition = counter(
+pub(in crate::metrics) static FLOWS_PATH_CHANGES_WITHDRAWN: Definition = counter(
     "neph_flows_path_changes_withdrawn_total",
     &["site", "endpoint", "kind"],
     "Path changes that were detected and withdrawn, because later messages disproved them.",
@@ -59,12 +59,12 @@ pub(in crate::metrics) static HOPS_DELAY: Definition = times(
     &["segment", "direction"],
     "Delays of packets between two points, while these record.",
 );
-pub(in crate::metrics) static HOPS_ALARM: Definition = gauge(
+pub(in crate::metrics) static HOPS_ALARM_ACTIVE: Definition = gauge(
     "neph_hops_alarm",
     &["segment", "direction", "rule"],
     "1 while the alarm is raised.",
 );
-pub(in crate::metrics) static HOPS_ALARMS: Definition = counter(
+pub(in crate::metrics) static HOPS_ALARMS_RAISED: Definition = counter(
     "neph_hops_alarms_total",
     &["segment", "direction", "rule"],
     "How often the alarm was raised.",
@@ -74,16 +74,16 @@ pub(in crate::metrics) static HOPS_ALARMS: Definition = counter(
 #[cfg(test)]
 pub(super) static ALL: [&Definition; 13] = [
     &PING_MESSAGES,
-    &PING_RESPONSE,
-    &PING_JITTER,
+    &PING_RESPONSE_TIME,
+    &PING_IPDV,
     &PING_EVENTS,
-    &FLOWS,
+    &FLOWS_ACTIVE,
     &FLOWS_MESSAGES,
     &FLOWS_ROUND_TRIP,
-    &FLOWS_JITTER,
-    &FLOWS_CHANGES,
-    &FLOWS_WITHDRAWN,
+    &FLOWS_IPDV,
+    &FLOWS_PATH_CHANGES,
+    &FLOWS_PATH_CHANGES_WITHDRAWN,
     &HOPS_DELAY,
-    &HOPS_ALARM,
-    &HOPS_ALARMS,
+    &HOPS_ALARM_ACTIVE,
+    &HOPS_ALARMS_RAISED,
 ];

@@ -14,9 +14,9 @@ use neph_model::{ByteSize, CaptureOrder, Captured, OrderFailed, Progress, Span, 
 use neph_sys::clock;
 
 use crate::failure::failed;
-use crate::now::now;
 use crate::order_context::OrderContext;
 use crate::sampling;
+use crate::wall_clock::now;
 
 /// Memory in which packets wait, at most: it is locked.
 const MAX_RING: ByteSize = ByteSize(64 << 20);
@@ -94,7 +94,7 @@ fn record(
     let (link_type, snaplen) = capture_interface.format();
     let mut writer = Writing::with_header(file, link_type, snaplen);
     let start = clock::raw();
-    let max_duration = order.duration.map_or(i64::MAX, Span::nanos);
+    let max_duration_ns = order.duration.map_or(i64::MAX, Span::nanos);
     let max_bytes = order.limit.map_or(u64::MAX, |ByteSize(bytes)| bytes);
     let (from, mut until, mut next_report_at) = (now(), None, Span::ZERO);
     let recorded = record_point(capture_interface, &mut writer, |capture_counters, bytes| {
@@ -108,7 +108,7 @@ fn record(
             }));
         }
         let is_over =
-            context.stop().is_set() || elapsed.nanos() >= max_duration || bytes >= max_bytes;
+            context.stop().is_set() || elapsed.nanos() >= max_duration_ns || bytes >= max_bytes;
         // What has passed by now is still taken.
         until = is_over.then(now);
         is_over
@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     /// What becomes of an order that has this interface.
-    fn failure(interface: &str, executor: &mut LocalExecutor) -> String {
+    fn run_failing_capture(interface: &str, executor: &mut LocalExecutor) -> String {
         executor.submit(Order::Capture(CaptureOrder {
             duration: Some(Span::from_secs(1)),
             limit: Some(ByteSize(1 << 20)),
@@ -159,17 +159,17 @@ mod tests {
     }
 
     #[test]
-    fn an_interface_that_is_not_there_is_one_sentence_and_leaves_no_file() {
+    fn missing_interface_gives_one_sentence_and_no_file() {
         let folder = tempfile::tempdir().expect("a folder");
         let captures = folder.path().join("captures");
         let mut executor = LocalExecutor::new().with_captures(captures.clone());
-        let reason = failure("no-such-one", &mut executor);
+        let reason = run_failing_capture("no-such-one", &mut executor);
         assert!(
             reason.starts_with("capture at no-such-one failed: "),
             "{reason}"
         );
         assert!(!captures.exists());
-        let reason = failure("lo", &mut LocalExecutor::new());
+        let reason = run_failing_capture("lo", &mut LocalExecutor::new());
         assert!(reason.contains("a stream of bytes"), "{reason}");
     }
 }

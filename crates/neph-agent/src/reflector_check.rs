@@ -7,17 +7,22 @@ use neph_probe::{Discovery, FlowSpec};
 
 use crate::failure::failed;
 
-/// Whether the flow can run as what was found. `expected`: it must be a reflector.
+/// Whether the flow can run as what was found. `requires_reflector`: it must be a reflector.
 pub(crate) fn check_reflector(
     discovery: &Discovery,
     main: &FlowSpec,
-    expected: bool,
+    requires_reflector: bool,
 ) -> Result<(), OrderFailed> {
     let reason = match &discovery.silence {
-        Some(reason) if expected || must_answer(main.target.kind(), discovery.accepted) => {
+        Some(reason)
+            if requires_reflector || must_answer(main.target.kind(), discovery.accepted) =>
+        {
             reason.as_str()
         }
-        None if expected && main.target.kind().is_identified() && !discovery.reflector => {
+        None if requires_reflector
+            && main.target.kind().is_identified()
+            && !discovery.reflector =>
+        {
             "a third-party server answers where a reflector of this campaign should be"
         }
         _ => return Ok(()),

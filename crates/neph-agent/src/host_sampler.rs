@@ -13,10 +13,10 @@ use crate::provenance::CpuTimes;
 
 /// What is read again and again.
 #[derive(Debug, Default)]
-pub(crate) struct HostSeries {
+pub(crate) struct HostSampler {
     /// The interfaces' counters. Opened where the sender is: they belong to that network namespace,
     /// for any thread that reads them.
-    interfaces: Option<File>,
+    net_dev: Option<File>,
     last: Option<Reading>,
 }
 
@@ -29,22 +29,25 @@ struct Reading {
     net: Option<[u64; NetCount::ALL.len()]>,
 }
 
-impl HostSeries {
+impl HostSampler {
     /// Of this host, and of the interfaces in the calling thread's network namespace.
-    pub(crate) fn here() -> Self {
+    pub(crate) fn open() -> Self {
         Self {
-            interfaces: File::open("/proc/thread-self/net/dev").ok(),
+            net_dev: File::open("/proc/thread-self/net/dev").ok(),
             last: None,
         }
     }
 
-    /// The values since the last call, which was `since` ago; none at the first.
-    pub(crate) fn next(&mut self, since: Span) -> Vec<(SeriesName, f64)> {
+    /// The values since the last call, which was `elapsed` ago; none at the first.
+    pub(crate) fn sample(&mut self, elapsed: Span) -> Vec<(SeriesName, f64)> {
         let stat = fs::read_to_string("/proc/stat").unwrap_or_default();
-        let net = self.interfaces.as_mut().and_then(reread);
-        let now = Reading::of(&stat, net.as_deref());
-        let values = self.last.as_ref().map(|last| values(last, &now, since));
-        self.last = Some(now);
+        let net = self.net_dev.as_mut().and_then(reread);
+        let current = Reading::parse(&stat, net.as_deref());
+        let values = self
+            .last
+            .as_ref()
+            .map(|last| shares_and_rates(last, &current, elapsed));
+        self.last = Some(current);
         values.unwrap_or_default()
     }
 }
@@ -57,7 +60,7 @@ fn reread(file: &mut File) -> Option<String> {
 }
 
 impl Reading {
-    fn of(stat: &str, net: Option<&str>) -> Self {
+    fn parse(stat: &str, net: Option<&str>) -> Self {
         let cores = stat.lines().skip(1).filter_map(|line| {
             let number = line.strip_prefix("cpu")?.split(' ').next()?;
             Some((number.parse().ok()?, CpuTimes::of_line(line)?))
@@ -65,13 +68,13 @@ impl Reading {
         Self {
             total: CpuTimes::parse(stat),
             cores: cores.collect(),
-            net: net.map(interfaces),
+            net: net.map(sum_interface_counters),
         }
     }
 }
 
 /// The counters of all interfaces but loopback, added up: proc(5).
-fn interfaces(text: &str) -> [u64; NetCount::ALL.len()] {
+fn sum_interface_counters(text: &str) -> [u64; NetCount::ALL.len()] {
     /// Which column each count is in.
     const COLUMNS: [usize; NetCount::ALL.len()] = [0, 1, 3, 8, 9, 11];
     let mut sums = [0_u64; COLUMNS.len()];
@@ -91,21 +94,21 @@ fn interfaces(text: &str) -> [u64; NetCount::ALL.len()] {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "rates for people")]
-fn values(last: &Reading, now: &Reading, since: Span) -> Vec<(SeriesName, f64)> {
+fn shares_and_rates(last: &Reading, current: &Reading, elapsed: Span) -> Vec<(SeriesName, f64)> {
     let mut values = Vec::new();
-    if let (Some(before), Some(after)) = (last.total, now.total) {
+    if let (Some(before), Some(after)) = (last.total, current.total) {
         let shares = before.shares_until(after);
-        values.extend(shares.map(|(of, value)| (SeriesName::Cpu(of), value)));
+        values.extend(shares.map(|(state, value)| (SeriesName::Cpu(state), value)));
     }
-    for (core, after) in &now.cores {
+    for (core, after) in &current.cores {
         let before = last.cores.iter().find(|(other, _)| other == core);
         if let Some((_, before)) = before {
             let shares = before.shares_until(*after);
-            values.extend(shares.map(|(of, value)| (SeriesName::Core(*core, of), value)));
+            values.extend(shares.map(|(state, value)| (SeriesName::Core(*core, state), value)));
         }
     }
-    let seconds = since.nanos() as f64 / 1e9;
-    if let (Some(before), Some(after)) = (&last.net, &now.net)
+    let seconds = elapsed.nanos() as f64 / 1e9;
+    if let (Some(before), Some(after)) = (&last.net, &current.net)
         && seconds > 0.0
     {
         for (count, (before, after)) in NetCount::ALL.into_iter().zip(before.iter().zip(after)) {
@@ -122,7 +125,7 @@ fn values(last: &Reading, now: &Reading, since: Span) -> Vec<(SeriesName, f64)> 
 mod tests {
     use super::*;
 
-    const DEV: &str = "Inter-|   Receive  |  Transmit\n face |bytes packets errs drop\n\
+    const NET_DEV: &str = "Inter-|   Receive  |  Transmit\n face |bytes packets errs drop\n\
         \x20   lo: 999 9 0 0 0 0 0 0 999 9 0 0 0 0 0 0\n\
         \x20 eth0: 1000 10 0 1 0 0 0 0 200 2 0 0 0 0 0 0\n\
         \x20 eth1:5000 50 0 0 0 0 0 0 0 0 0 4 0 0 0 0\n";
@@ -133,18 +136,19 @@ mod tests {
             "cpu  10 0 10 80 0 0 0 0\ncpu0 5 0 5 40 0 0 0 0\ncpu1 5 0 5 40 0 0 0 0\nintr 7\n";
         let after =
             "cpu  60 0 10 130 0 0 0 0\ncpu0 45 0 5 40 0 0 10 0\ncpu1 5 0 5 80 0 0 0 10\nintr 8\n";
-        let first = Reading::of(before, Some(DEV));
-        let later = DEV
+        let first = Reading::parse(before, Some(NET_DEV));
+        let later_net = NET_DEV
             .replace("1000 10", "3000 30")
             .replace("200 2 ", "300 3 ");
-        let samples_value = values(
+        let samples = shares_and_rates(
             &first,
-            &Reading::of(after, Some(&later)),
+            &Reading::parse(after, Some(&later_net)),
             Span::from_secs(2),
         );
         let value = |name: &str| {
-            let mut samples = samples_value.iter();
-            let sample = samples.find(|(series, _)| series.to_string() == name);
+            let sample = samples
+                .iter()
+                .find(|(series, _)| series.to_string() == name);
             sample.expect(name).1
         };
         // What was stolen was of no use to this host either.
@@ -159,19 +163,19 @@ mod tests {
             ("net_sent_bytes_per_second", 50.0),
             ("net_sent_drops_per_second", 0.0),
         ];
-        let shares: Vec<(&str, f64)> = expected
+        let actual: Vec<(&str, f64)> = expected
             .iter()
             .map(|(name, _)| (*name, value(name)))
             .collect();
-        assert_eq!(shares, expected);
-        assert_eq!(samples_value.len(), 3 * 3 + 6);
+        assert_eq!(actual, expected);
+        assert_eq!(samples.len(), 3 * 3 + 6);
     }
 
     #[test]
     fn interfaces_are_read_again_from_the_same_file() {
-        let mut host = HostSeries::here();
-        assert_eq!(host.next(Span::from_secs(1)), []);
-        let samples = host.next(Span::from_secs(1));
+        let mut host = HostSampler::open();
+        assert_eq!(host.sample(Span::from_secs(1)), []);
+        let samples = host.sample(Span::from_secs(1));
         let has = |name: &str| samples.iter().any(|(series, _)| series.to_string() == name);
         assert!(
             has("cpu_busy_percent") && has("net_received_bytes_per_second"),
