@@ -13,7 +13,7 @@ use crate::loss_by_base::LossByBase;
 use crate::pair::{Bimodality, Inflation, PairView, ShareBin};
 use crate::persistence::{Counted, stay_curve, stays};
 use crate::settings::Settings;
-use crate::spectrum::{Frame, spectrum};
+use crate::spectrum::{TimeGrid, spectrum};
 use crate::stay::Stay;
 use crate::sweep::{Levels, Sweep};
 use crate::view::{Class, FleetView, FlowHistory, FlowLatencyBin, PathChange, Spectrum};
@@ -26,7 +26,7 @@ const MIN_FLOWS_FOR_DIP_TEST: usize = 8;
 /// Null distribution of the dip: number of samples, and maximum number of values in each. Beyond that it only
 /// scales with the root of the number.
 const DIP_DRAWS: usize = 1000;
-const DIP_SIZE: usize = 200;
+const MAX_DIP_SIZE: usize = 200;
 const DIP_SEED: u64 = 1985;
 
 /// The data of the flows to one endpoint.
@@ -56,7 +56,7 @@ pub(crate) fn build_view(state: DigestState) -> FleetView {
     };
     for (endpoint, endpoint_flows) in state.of_endpoints.into_iter().enumerate() {
         let silence = endpoint_flows.lost.silence(&view.fleet);
-        let mut pair = build_pair_view(&mut view, endpoint, endpoint_flows, state.horizon);
+        let mut pair = build_pair_view(&mut view, endpoint, endpoint_flows, state.complete_since);
         pair.view.silence = silence;
         view.tally.add(&pair.view.tally);
         view.classes.push(pair.classes);
@@ -70,66 +70,66 @@ pub(crate) fn build_view(state: DigestState) -> FleetView {
 fn build_pair_view(
     fleet_view: &mut FleetView,
     endpoint: usize,
-    known: KnownEndpointFlows,
-    horizon: Option<Instant<Local>>,
+    endpoint_flows: KnownEndpointFlows,
+    complete_since: Option<Instant<Local>>,
 ) -> Pair {
     let (fleet, settings) = (&fleet_view.fleet, &fleet_view.settings);
-    let (from, until, soon) = (fleet_view.from, fleet_view.until, fleet_view.soon());
+    let (from, until, early_stay) = (fleet_view.from, fleet_view.until, fleet_view.soon());
     let is_at_endpoint = |slot| fleet.endpoint_of(slot) == endpoint;
-    let changes = fleet_view.changes.iter();
     let is_own = |change: &&PathChange| is_at_endpoint(change.slot);
-    let own_changes: Vec<_> = changes.filter(is_own).collect();
+    let own_changes: Vec<_> = fleet_view.changes.iter().filter(is_own).collect();
     let mut flows: Vec<&mut FlowHistory> = fleet_view
         .flows
         .iter_mut()
         .filter(|flow| is_at_endpoint(flow.slot) && !flow.segments.is_empty())
         .collect();
-    let mostly_lost = known.lost.is_most_of(&known.tally);
-    let loss = (!mostly_lost).then_some(&known.loss_by_base);
-    let mut classes = classify(&mut flows, settings, loss);
+    let mostly_lost = endpoint_flows.lost.is_most_of(&endpoint_flows.tally);
+    let loss_by_base = (!mostly_lost).then_some(&endpoint_flows.loss_by_base);
+    let mut classes = classify(&mut flows, settings, loss_by_base);
     let flows: Vec<&FlowHistory> = flows.into_iter().map(|flow| &*flow).collect();
-    let observed = ObservedTime::new(&flows, &known.congested, fleet, settings, horizon);
-    let (watched, hidden) = observed.observed_time(&own_changes);
+    let KnownEndpointFlows { bins, congested, .. } = &endpoint_flows;
+    let observed = ObservedTime::new(&flows, congested, fleet, settings, complete_since);
+    let (observed_time, excluded_time) = observed.observed_time(&own_changes);
     count_moves(&mut classes, &own_changes);
     count_flows(&mut classes, &flows, until - settings.bin - fleet.interval);
     let cell_nanos = settings.detection.tolerance.nanos() / CELLS_PER_TOLERANCE;
     let cell = Span::from_nanos(cell_nanos.max(1));
     let sweep = Sweep::from_flows(flows.iter().copied(), cell);
-    let mut latency_bins = latency_bins(&known.bins, &sweep, &own_changes, settings.bin, until);
-    clear_incomplete_bins(&mut latency_bins, horizon);
-    let frame = Frame {
+    let mut latency_bins = latency_bins(bins, &sweep, &own_changes, settings.bin, until);
+    clear_incomplete_bins(&mut latency_bins, complete_since);
+    let time_grid = TimeGrid {
         from,
         until,
         bin: settings.bin,
         interval: fleet.interval,
     };
-    let observable = watched - hidden.all();
-    let moved = class_moves(&classes, &own_changes, observable, &observed, frame);
+    let observable = observed_time - excluded_time.all();
+    let moved = class_moves(&classes, &own_changes, observable, &observed, time_grid);
     let mut view = PairView {
         endpoint: fleet.endpoints[endpoint].name.clone(),
-        tally: known.tally,
+        tally: endpoint_flows.tally,
         flows: flows.len() as u64,
         changes: own_changes.len() as u64,
-        watched,
-        hidden,
-        unexplained: known.unexplained,
-        drift: known.drift,
-        forgotten: horizon,
+        watched: observed_time,
+        hidden: excluded_time,
+        unexplained: endpoint_flows.unexplained,
+        drift: endpoint_flows.drift,
+        forgotten: complete_since,
         inflation: inflation(&classes, &flows),
         bimodality: bimodality(&flows, (from, until)).filter(|_| !mostly_lost),
         mostly_lost,
         too_short: is_too_short(fleet, settings, until - from),
         moved,
-        shares: shares(&classes, &sweep, frame),
-        congested: known.congested,
-        congestion_periods_merged: known.congestion_periods_merged,
+        shares: count_flows_by_class(&classes, &sweep, time_grid),
+        congested: endpoint_flows.congested,
+        congestion_periods_merged: endpoint_flows.congestion_periods_merged,
         ..PairView::default()
     };
     drop(sweep);
-    report_stays(&mut view, &flows, &own_changes, frame, soon);
+    set_stay_curves(&mut view, &flows, &own_changes, time_grid, early_stay);
     Pair {
         latency_bins,
-        spectrum: spectrum(&flows, frame),
+        spectrum: spectrum(&flows, time_grid),
         classes,
         view,
     }
@@ -146,8 +146,8 @@ fn classify(
         return Vec::new();
     };
     let mut classes = {
-        let shared_flows: Vec<&FlowHistory> = flows.iter().map(|flow| &**flow).collect();
-        classes(&shared_flows, settings)
+        let flow_refs: Vec<&FlowHistory> = flows.iter().map(|flow| &**flow).collect();
+        classes(&flow_refs, settings)
     };
     for segment in flows.iter_mut().flat_map(|flow| &mut flow.segments) {
         segment.class = class_at(&classes, segment.base, settings);
@@ -156,34 +156,34 @@ fn classify(
     classes
 }
 
-/// How long flows stayed. Blocks of time are counted from the frame's begin. So live and stored messages give
+/// How long flows stayed. Blocks of time are counted from the grid's begin. So live and stored messages give
 /// the same result, although their clocks have different origins.
-fn report_stays(
+fn set_stay_curves(
     view: &mut PairView,
     flows: &[&FlowHistory],
     changes: &[&PathChange],
-    frame: Frame,
-    soon: Span,
+    time_grid: TimeGrid,
+    early_stay: Span,
 ) {
     // By flow: each slot and port with its changes in order of time.
     let mut by_flow = changes.to_vec();
     by_flow.sort_by_key(|change| (change.slot, change.source_port, change.at));
-    let collect_stays = |counted: Counted| -> Vec<Stay> {
-        let stays_of_flow = |flow: &&FlowHistory| stays(flow, own_changes(&by_flow, flow), counted);
+    let collect_stays = |kind: Counted| -> Vec<Stay> {
+        let stays_of_flow = |flow: &&FlowHistory| stays(flow, own_changes(&by_flow, flow), kind);
         let mut stays: Vec<Stay> = flows.iter().flat_map(stays_of_flow).collect();
         for stay in &mut stays {
-            stay.from = Instant::from_nanos((stay.from - frame.from).nanos());
+            stay.from = Instant::from_nanos((stay.from - time_grid.from).nanos());
         }
         stays
     };
-    let curve_of = |counted: Counted| stay_curve(&collect_stays(counted), (frame.bin, soon));
-    let curve = |counted: Counted| curve_of(counted).map(|stay_curve| stay_curve.curve);
-    view.between = curve(Counted::Each);
+    let curve_of = |kind: Counted| stay_curve(&collect_stays(kind), (time_grid.bin, early_stay));
+    let points_of = |kind: Counted| curve_of(kind).map(|stay_curve| stay_curve.curve);
+    view.between = points_of(Counted::Each);
     let class_curve = curve_of(Counted::OfClass);
     view.leave_share = class_curve.as_ref().and_then(|stay_curve| stay_curve.soon);
     view.persistence = class_curve.map(|stay_curve| stay_curve.curve);
-    view.persistence_forward = curve(Counted::Forward);
-    view.persistence_reverse = curve(Counted::Reverse);
+    view.persistence_forward = points_of(Counted::Forward);
+    view.persistence_reverse = points_of(Counted::Reverse);
 }
 
 /// The changes of one flow, from all changes, sorted by slot, port and time.
@@ -228,7 +228,7 @@ fn bimodality(
         return None;
     }
     let dip = neph_stats::dip(Sorted::sort(&mut values).ok()?).ok()?;
-    let null = DipNull::new(n.min(DIP_SIZE), DIP_DRAWS, DIP_SEED).ok()?;
+    let null = DipNull::new(n.min(MAX_DIP_SIZE), DIP_DRAWS, DIP_SEED).ok()?;
     Some(Bimodality {
         dip,
         p: null.p(dip, n),
@@ -267,36 +267,36 @@ fn latency_bins(
     view_bins.collect()
 }
 
-/// Bins that begin before the horizon have an unknown number of changes.
-fn clear_incomplete_bins(bins: &mut [FlowLatencyBin], horizon: Option<Instant<Local>>) {
-    for bin in bins.iter_mut().filter(|bin| Some(bin.from) <= horizon) {
+/// Bins that begin before `complete_since` have an unknown number of changes.
+fn clear_incomplete_bins(bins: &mut [FlowLatencyBin], complete_since: Option<Instant<Local>>) {
+    for bin in bins.iter_mut().filter(|bin| Some(bin.from) <= complete_since) {
         (bin.changes, bin.base) = (None, None);
     }
 }
 
 fn base_quantiles(levels: &Levels, sweep: &Sweep) -> Option<[Span; 5]> {
     let [low, p50, p95, p99, high] =
-        flow_quantiles(&mut repeat_bases(levels, sweep), 0)?.map(Latency::took);
+        flow_quantiles(&mut base_per_flow(levels, sweep), 0)?.map(Latency::took);
     Some([low?, p50?, p95?, p99?, high?])
 }
 
 /// The base latency of each flow, in nanoseconds, ascending.
-fn repeat_bases(levels: &Levels, sweep: &Sweep) -> Vec<f64> {
+fn base_per_flow(levels: &Levels, sweep: &Sweep) -> Vec<f64> {
     #[expect(clippy::cast_precision_loss, reason = "statistics")]
-    let repeat_base = |(row, flows): (&i64, &u32)| {
-        std::iter::repeat_n(sweep.middle(*row).nanos() as f64, *flows as usize)
+    let bases_in_cell = |(cell, flows): (&i64, &u32)| {
+        std::iter::repeat_n(sweep.middle(*cell).nanos() as f64, *flows as usize)
     };
-    levels.iter().flat_map(repeat_base).collect()
+    levels.iter().flat_map(bases_in_cell).collect()
 }
 
 /// Number of flows in each class, step by step.
-fn shares(classes: &[Class], sweep: &Sweep, frame: Frame) -> Vec<ShareBin> {
-    let (step, columns) = frame.columns();
-    let middles = frame.middles(step, columns);
+fn count_flows_by_class(classes: &[Class], sweep: &Sweep, time_grid: TimeGrid) -> Vec<ShareBin> {
+    let (step, columns) = time_grid.columns();
+    let middles = time_grid.middles(step, columns);
     let counts = sweep.at(middles, |levels| {
         let mut flows = vec![0; classes.len()];
-        for (row, count) in levels {
-            let class = crate::classes::nearest_class(classes, sweep.middle(*row));
+        for (cell, count) in levels {
+            let class = crate::classes::nearest_class(classes, sweep.middle(*cell));
             if let Some(flows) = class.and_then(|class| flows.get_mut(class)) {
                 *flows += count;
             }
@@ -304,7 +304,7 @@ fn shares(classes: &[Class], sweep: &Sweep, frame: Frame) -> Vec<ShareBin> {
         flows
     });
     let bins = (0..).zip(counts).map(|(column, flows)| ShareBin {
-        from: frame.from + step.times(column),
+        from: time_grid.from + step.times(column),
         flows,
     });
     bins.collect()

@@ -14,7 +14,7 @@ use crate::loss_by_base::LossByBase;
 use crate::pair::ClassMoves;
 use crate::settings::Settings;
 use crate::share::Groups;
-use crate::spectrum::Frame;
+use crate::spectrum::TimeGrid;
 use crate::view::{Class, FlowHistory, PathChange};
 use crate::watched::ObservedTime;
 
@@ -153,7 +153,7 @@ pub(crate) fn class_moves(
     changes: &[&PathChange],
     observable_time: Span,
     observed_time: &ObservedTime<'_>,
-    frame: Frame,
+    time_grid: TimeGrid,
 ) -> Vec<ClassMoves> {
     let mut moves: Vec<Groups> = classes.iter().map(|_| Groups::default()).collect();
     let mut moves_from_class = vec![0.0; classes.len()];
@@ -162,8 +162,8 @@ pub(crate) fn class_moves(
         if from == nearest_class(classes, change.after) {
             continue;
         }
-        let group = (change.at - frame.from).nanos();
-        let group = group.div_euclid(frame.bin.nanos().max(1));
+        let group = (change.at - time_grid.from).nanos();
+        let group = group.div_euclid(time_grid.bin.nanos().max(1));
         for (index, groups) in moves.iter_mut().enumerate() {
             groups.add(group, from == Some(index));
         }

@@ -315,7 +315,7 @@ impl Digest {
                 .iter()
                 .map(|snapshot| snapshot.history(&self.changes))
                 .collect(),
-            horizon: self.changes.complete_since(),
+            complete_since: self.changes.complete_since(),
             changes: self.changes.by_time(),
             of_endpoints,
         }

@@ -22,7 +22,7 @@ pub(crate) struct DigestState {
     /// By time.
     pub(crate) changes: Vec<PathChange>,
     /// Data before this moment is incomplete.
-    pub(crate) horizon: Option<Instant<Local>>,
+    pub(crate) complete_since: Option<Instant<Local>>,
     /// By endpoint.
     pub(crate) of_endpoints: Vec<KnownEndpointFlows>,
 }

@@ -16,7 +16,7 @@ const MIN_ROW_HEIGHT: Span = Span::from_micros(50);
 
 /// Time and its division, which all grids of a view share.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Frame {
+pub(crate) struct TimeGrid {
     /// When the first message was sent.
     pub(crate) from: Instant<Local>,
     /// When the last was.
@@ -27,7 +27,7 @@ pub(crate) struct Frame {
     pub(crate) interval: Span,
 }
 
-impl Frame {
+impl TimeGrid {
     /// The step, and the number of columns. Starts with a bin; halves it while there are few columns and each
     /// half has a message per flow, or doubles it while there are too many.
     pub(crate) fn columns(self) -> (Span, i64) {
@@ -53,8 +53,8 @@ impl Frame {
 }
 
 /// The spectrum of some flows; empty without a base latency.
-pub(crate) fn spectrum(flows: &[&FlowHistory], frame: Frame) -> Spectrum {
-    let (step, columns) = frame.columns();
+pub(crate) fn spectrum(flows: &[&FlowHistory], time_grid: TimeGrid) -> Spectrum {
+    let (step, columns) = time_grid.columns();
     let bases = || {
         let segments = flows.iter().flat_map(|flow| &flow.segments);
         segments.map(|segment| segment.base)
@@ -69,7 +69,7 @@ pub(crate) fn spectrum(flows: &[&FlowHistory], frame: Frame) -> Spectrum {
     }
     let sweep = Sweep::from_flows(flows.iter().copied(), row);
     let first = lowest.nanos().div_euclid(row.nanos());
-    let levels_by_column = sweep.at(frame.middles(step, columns), |levels| {
+    let levels_by_column = sweep.at(time_grid.middles(step, columns), |levels| {
         levels
             .iter()
             .map(|(row, flows)| (*row - first, *flows))
@@ -83,7 +83,7 @@ pub(crate) fn spectrum(flows: &[&FlowHistory], frame: Frame) -> Spectrum {
         })
     });
     Spectrum {
-        from: frame.from,
+        from: time_grid.from,
         step,
         lowest: row.times(first),
         row,
@@ -101,14 +101,14 @@ mod tests {
         history(segments, (Span::from_secs(1), Span::from_micros(1)))
     }
 
-    impl Frame {
+    impl TimeGrid {
         fn with_interval(self, interval: Span) -> Self {
             Self { interval, ..self }
         }
     }
 
-    fn frame(seconds: i64) -> Frame {
-        Frame {
+    fn time_grid(seconds: i64) -> TimeGrid {
+        TimeGrid {
             from: Instant::from_nanos(0),
             until: Instant::from_nanos(seconds * 1_000_000_000),
             bin: Span::from_secs(20),
@@ -120,7 +120,7 @@ mod tests {
     fn a_short_run_has_columns_as_fine_as_its_messages_and_a_long_one_not_too_many() {
         let columns = |seconds: i64, interval| {
             let interval = Span::from_millis(interval);
-            frame(seconds).with_interval(interval).columns()
+            time_grid(seconds).with_interval(interval).columns()
         };
         let millis = |millis: i64| Span::from_millis(millis);
         assert_eq!(columns(60, 1000), (Span::from_micros(1_250_000), 49));
@@ -131,7 +131,7 @@ mod tests {
         assert_eq!(columns(60, 30_000), (millis(20_000), 4));
         assert_eq!(columns(0, 1).1, 1);
         for seconds in 1..2000 {
-            let (_, columns) = frame(seconds * 97).with_interval(millis(1)).columns();
+            let (_, columns) = time_grid(seconds * 97).with_interval(millis(1)).columns();
             assert!((240..=1000).contains(&columns), "{seconds}: {columns}");
         }
     }
@@ -142,7 +142,7 @@ mod tests {
             flow(&[(0, 35, 10_000), (35, 60, 12_000)]),
             flow(&[(0, 60, 10_010)]),
         ];
-        let spectrum = spectrum(&[&flows[0], &flows[1]], frame(60));
+        let spectrum = spectrum(&[&flows[0], &flows[1]], time_grid(60));
         assert_eq!(spectrum.lowest, Span::from_millis(10));
         assert_eq!(spectrum.row, Span::from_micros(50));
         let cells: Vec<_> = spectrum
@@ -157,7 +157,7 @@ mod tests {
     fn a_week_and_a_wide_range_stay_small() {
         let week = 7 * 86_400;
         let flows = [flow(&[(0, week, 1_000)]), flow(&[(0, week, 900_000)])];
-        let spectrum = spectrum(&[&flows[0], &flows[1]], frame(week));
+        let spectrum = spectrum(&[&flows[0], &flows[1]], time_grid(week));
         assert_eq!(spectrum.step, Span::from_secs(640));
         assert!(
             spectrum
@@ -173,6 +173,6 @@ mod tests {
 
     #[test]
     fn without_a_flow_there_is_an_empty_grid() {
-        assert!(spectrum(&[], frame(60)).bins.is_empty());
+        assert!(spectrum(&[], time_grid(60)).bins.is_empty());
     }
 }

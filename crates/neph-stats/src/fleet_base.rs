@@ -8,9 +8,9 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use crate::base_latency::Detection;
+use crate::baseline_drift::BaselineDrift;
 use crate::beginning::Beginning;
 use crate::congestion::{CommonShift, Congestion, MIN_FLOWS, Reading};
-use crate::drift::Drift;
 use crate::fleet_detection::FleetDetection;
 use crate::flow_level::{FleetContext, FlowLevel};
 use crate::jitter_shape::JitterShape;
@@ -66,7 +66,7 @@ pub struct FleetBase {
     levels: Levels,
     shape: JitterShape,
     congestion: Congestion,
-    drift: Drift,
+    drift: BaselineDrift,
     beginning: Beginning,
     waiting: BinaryHeap<Reverse<(i64, u32, Option<i64>)>>,
     all_flows: Vec<(i64, u32, i64)>,
@@ -89,7 +89,7 @@ impl FleetBase {
             levels: Levels::new(tolerance),
             shape: JitterShape::new(),
             congestion: Congestion::new(tolerance, settings.hold),
-            drift: Drift::new(tolerance),
+            drift: BaselineDrift::new(tolerance),
             beginning: Beginning::new(tolerance, settings.hold),
             waiting: BinaryHeap::new(),
             all_flows: Vec::new(),
@@ -143,7 +143,7 @@ impl FleetBase {
     /// The slow drift of all flows since the beginning, in nanoseconds: a sample minus this lies at its
     /// flow's base.
     pub fn drifted(&self) -> i64 {
-        self.drift.now()
+        self.drift.value_ns()
     }
 
     /// The lowest and the highest drift so far, in nanoseconds.
@@ -179,7 +179,7 @@ impl FleetBase {
                 self.forget(flow, at);
                 continue;
             };
-            let sample = sample.saturating_sub(self.drift.now());
+            let sample = sample.saturating_sub(self.drift.value_ns());
             if let Some(common) = self.common_at(at) {
                 self.push_decided(at, flow, sample, common);
                 continue;
@@ -323,7 +323,7 @@ impl FleetBase {
         self.levels = Levels::new(tolerance);
         self.shape = JitterShape::new();
         self.congestion = Congestion::new(tolerance, self.settings.hold);
-        self.drift.forget_levels();
+        self.drift.restart();
         self.queued.cut(since);
         self.queued.add(since, until);
     }

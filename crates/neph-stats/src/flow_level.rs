@@ -18,10 +18,10 @@
 //! If the flow returns before that, the candidate is withdrawn and the base has never changed.
 
 use crate::base_latency::{Detection, Stable};
+use crate::baseline_drift::BaselineDrift;
 use crate::candidate::{Candidate, displaced_window};
 use crate::congestion::MIN_FLOWS;
 use crate::current_level::{CurrentLevel, SETTLED_SAMPLES};
-use crate::drift::Drift;
 use crate::jitter_shape::JitterShape;
 use crate::level_detection::{Finding, LevelDetection};
 use crate::levels::{BucketKey, Levels};
@@ -68,7 +68,7 @@ pub(crate) struct FleetContext<'a> {
     pub(crate) hold: i64,
     pub(crate) levels: &'a mut Levels,
     pub(crate) shape: &'a mut JitterShape,
-    pub(crate) drift: &'a mut Drift,
+    pub(crate) drift: &'a mut BaselineDrift,
     /// How many flows there are.
     pub(crate) flows: usize,
 }
@@ -171,7 +171,7 @@ impl FlowLevel {
             let tolerance = fleet.detection.tolerance();
             if let Some(learnt) = level.learn(oldest, stable, tolerance) {
                 fleet.shape.learn(learnt.off, level.width(tolerance));
-                fleet.drift.learn(learnt.aside);
+                fleet.drift.add_deviation(learnt.aside);
             }
             level.register(at, fleet.levels);
         }

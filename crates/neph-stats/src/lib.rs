@@ -17,6 +17,7 @@
 )]
 
 mod base_latency;
+mod baseline_drift;
 mod beginning;
 mod boxplot;
 mod candidate;
@@ -31,7 +32,6 @@ mod density;
 mod describe;
 mod dip;
 mod distribution;
-mod drift;
 mod ecdf;
 mod envelope;
 mod error;

@@ -17,7 +17,7 @@ const MIN_WINDOW_NS: i64 = 1_000_000_000;
 const MIN_SAMPLES_PER_FLOW: usize = 4;
 /// Windows until a new slope is followed: this many if windows differ by the tolerance, else fewer, at least
 /// the second number.
-const MAX_LOOP_NOISE: f64 = 60.0;
+const LOOP_WINDOWS_AT_TOLERANCE: f64 = 60.0;
 const MIN_LOOP_WINDOWS: f64 = 3.0;
 /// If windows differ by more than this part of the tolerance, no slope is followed: it may be jitter of
 /// single flows.
@@ -28,8 +28,8 @@ const NOISE_WINDOWS: f64 = 30.0;
 const MIN_WINDOWS_PER_TOLERANCE: f64 = 5.0;
 /// A window is not used if one sample of this many lies far from its flow's level: flows change their paths,
 /// or wait in a queue. Fleets below the batch size have no other sign of a queue.
-const OUTLIER_DIVISOR: usize = 2;
-const OUTLIER_DIVISOR_ALONE: usize = 3;
+const MIN_SAMPLES_PER_OUTLIER: usize = 2;
+const MIN_SAMPLES_PER_OUTLIER_FEW_FLOWS: usize = 3;
 /// Windows over which a slope fades while no window can be used.
 const FADE_WINDOWS: f64 = 30.0;
 /// Most consecutive windows to wait for the end of a queue. Anything longer is no queue.
@@ -37,81 +37,82 @@ const MAX_PAUSED_WINDOWS: u32 = 30;
 
 /// Drift of all flows since the first sample.
 #[derive(Debug)]
-pub(crate) struct Drift {
+pub(crate) struct BaselineDrift {
     tolerance: f64,
     /// Nanoseconds.
-    by: f64,
+    value_ns: f64,
     /// Nanoseconds per window.
     slope: f64,
     /// Random error of windows in nanoseconds, and from how many windows it is known.
     noise: f64,
-    looks: f64,
-    look: Look,
+    noise_windows: f64,
+    window: Window,
     /// Windows that begin before this are not used, and the number of consecutive ones.
-    queued: i64,
-    paused: u32,
+    queue_until: i64,
+    paused_windows: u32,
     /// The lowest and the highest so far, in nanoseconds.
     range: (i64, i64),
     /// In which window each flow was seen last.
-    flows: Vec<u32>,
-    number: u32,
+    last_window_by_flow: Vec<u32>,
+    window_number: u32,
 }
 
 /// The samples of one window.
 #[derive(Debug, Default)]
-struct Look {
+struct Window {
     /// When its first sample was sent.
-    since: Option<i64>,
+    first_sent_at: Option<i64>,
     samples: usize,
     /// Flows that had one.
     flows: usize,
     /// How many samples were far from their flow's level.
-    astray: usize,
+    outliers: usize,
     /// Used samples: number, sum of distances in nanoseconds from the flow's level, and sum of squares.
-    used: f64,
+    used_samples: f64,
     sum: f64,
     squares: f64,
 }
 
-impl Look {
+impl Window {
     /// The mean distance of the flows from their levels, if that can be decided.
-    fn off(&self) -> Option<f64> {
-        let part = if self.flows < MIN_FLOWS {
-            OUTLIER_DIVISOR_ALONE
+    fn mean_deviation(&self) -> Option<f64> {
+        let samples_per_outlier = if self.flows < MIN_FLOWS {
+            MIN_SAMPLES_PER_OUTLIER_FEW_FLOWS
         } else {
-            OUTLIER_DIVISOR
+            MIN_SAMPLES_PER_OUTLIER
         };
-        (self.used > 1.0 && part * self.astray < self.samples).then(|| self.sum / self.used)
+        (self.used_samples > 1.0 && samples_per_outlier * self.outliers < self.samples)
+            .then(|| self.sum / self.used_samples)
     }
 
     /// Its random error: the standard error of the mean, in nanoseconds.
-    fn noise(&self) -> f64 {
-        let squares = self.squares - self.sum * self.sum / self.used;
-        (squares.max(0.0) / (self.used - 1.0) / self.used).sqrt()
+    fn standard_error(&self) -> f64 {
+        let squared_deviations = self.squares - self.sum * self.sum / self.used_samples;
+        (squared_deviations.max(0.0) / (self.used_samples - 1.0) / self.used_samples).sqrt()
     }
 }
 
-impl Drift {
+impl BaselineDrift {
     /// For levels that are distinguished by more than `tolerance` nanoseconds.
     pub(crate) fn new(tolerance: i64) -> Self {
         Self {
             tolerance: nanos_to_f64(tolerance),
-            by: 0.0,
+            value_ns: 0.0,
             slope: 0.0,
             noise: 0.0,
-            looks: 0.0,
-            look: Look::default(),
-            queued: i64::MIN,
-            paused: 0,
+            noise_windows: 0.0,
+            window: Window::default(),
+            queue_until: i64::MIN,
+            paused_windows: 0,
             range: (0, 0),
-            flows: Vec::new(),
-            number: 1,
+            last_window_by_flow: Vec::new(),
+            window_number: 1,
         }
     }
 
     /// The current drift, in nanoseconds.
-    pub(crate) fn now(&self) -> i64 {
-        round_to_i64(self.by)
+    pub(crate) fn value_ns(&self) -> i64 {
+        round_to_i64(self.value_ns)
     }
 
     /// The lowest and the highest so far, in nanoseconds.
@@ -121,90 +122,91 @@ impl Drift {
 
     /// Adds the distance of a sample at its flow's level from the flow's usual samples, in nanoseconds. Its
     /// mean is 0 while nothing drifts.
-    pub(crate) fn learn(&mut self, aside: i64) {
-        let aside = nanos_to_f64(aside);
-        self.look.sum += aside;
-        self.look.squares += aside * aside;
-        self.look.used += 1.0;
+    pub(crate) fn add_deviation(&mut self, deviation_ns: i64) {
+        let deviation_ns = nanos_to_f64(deviation_ns);
+        self.window.sum += deviation_ns;
+        self.window.squares += deviation_ns * deviation_ns;
+        self.window.used_samples += 1.0;
     }
 
     /// A queue of all flows lasts until this moment: samples until then, and those used shortly after, show
     /// no drift.
     pub(crate) fn pause(&mut self, until: i64) {
-        self.queued = until.saturating_add(MIN_WINDOW_NS);
+        self.queue_until = until.saturating_add(MIN_WINDOW_NS);
     }
 
     /// The levels of all flows are learnt again: the gathered samples refer to other levels.
-    pub(crate) fn forget_levels(&mut self) {
-        self.begin_look(None);
+    pub(crate) fn restart(&mut self) {
+        self.begin_window(None);
         self.slope = 0.0;
     }
 
     /// A flow had a sample that was sent at `at`. Ends the window if it was long enough.
-    pub(crate) fn record_sample(&mut self, at: i64, flow: u32, is_astray: bool) {
+    pub(crate) fn record_sample(&mut self, at: i64, flow: u32, is_outlier: bool) {
         self.count(flow);
-        let look = &mut self.look;
-        look.samples += 1;
-        look.astray += usize::from(is_astray);
-        let since = *look.since.get_or_insert(at);
-        if at.saturating_sub(since) < MIN_WINDOW_NS
-            || look.samples < MIN_SAMPLES_PER_FLOW * look.flows
+        let window = &mut self.window;
+        window.samples += 1;
+        window.outliers += usize::from(is_outlier);
+        let first_sent_at = *window.first_sent_at.get_or_insert(at);
+        if at.saturating_sub(first_sent_at) < MIN_WINDOW_NS
+            || window.samples < MIN_SAMPLES_PER_FLOW * window.flows
         {
             return;
         }
-        let look = self.begin_look(Some(at));
-        let is_queued = since < self.queued;
-        self.paused = if is_queued {
-            self.paused.saturating_add(1)
+        let window = self.begin_window(Some(at));
+        let is_queued = first_sent_at < self.queue_until;
+        self.paused_windows = if is_queued {
+            self.paused_windows.saturating_add(1)
         } else {
             0
         };
-        let is_paused = is_queued && self.paused <= MAX_PAUSED_WINDOWS;
-        if is_paused || !self.follow(&look) {
+        let is_paused = is_queued && self.paused_windows <= MAX_PAUSED_WINDOWS;
+        if is_paused || !self.update(&window) {
             self.slope *= 1.0 - 1.0 / FADE_WINDOWS;
-            self.by += self.slope;
+            self.value_ns += self.slope;
         }
-        let now = self.now();
-        self.range = (self.range.0.min(now), self.range.1.max(now));
+        let value_ns = self.value_ns();
+        self.range = (self.range.0.min(value_ns), self.range.1.max(value_ns));
     }
 
     /// Begins the next window, without flows. Returns the one before.
-    fn begin_look(&mut self, since: Option<i64>) -> Look {
-        self.number = self.number.wrapping_add(1);
-        let next = Look {
-            since,
-            ..Look::default()
+    fn begin_window(&mut self, first_sent_at: Option<i64>) -> Window {
+        self.window_number = self.window_number.wrapping_add(1);
+        let next = Window {
+            first_sent_at,
+            ..Window::default()
         };
-        std::mem::replace(&mut self.look, next)
+        std::mem::replace(&mut self.window, next)
     }
 
     /// Counts a flow once in a window.
     fn count(&mut self, flow: u32) {
         let index = flow as usize;
-        if self.flows.len() <= index {
-            self.flows.resize(index + 1, 0);
+        if self.last_window_by_flow.len() <= index {
+            self.last_window_by_flow.resize(index + 1, 0);
         }
-        if self.flows[index] != self.number {
-            self.flows[index] = self.number;
-            self.look.flows += 1;
+        if self.last_window_by_flow[index] != self.window_number {
+            self.last_window_by_flow[index] = self.window_number;
+            self.window.flows += 1;
         }
     }
 
     /// Updates the drift by a window. Returns whether it could be used.
-    fn follow(&mut self, look: &Look) -> bool {
-        let Some(off) = look.off() else {
+    fn update(&mut self, window: &Window) -> bool {
+        let Some(mean_deviation) = window.mean_deviation() else {
             return false;
         };
-        self.looks = (self.looks + 1.0).min(NOISE_WINDOWS);
-        self.noise += (look.noise() - self.noise) / self.looks;
-        let noise = self.noise / self.tolerance;
-        if noise > MAX_NOISE_SHARE {
+        self.noise_windows = (self.noise_windows + 1.0).min(NOISE_WINDOWS);
+        self.noise += (window.standard_error() - self.noise) / self.noise_windows;
+        let noise_share = self.noise / self.tolerance;
+        if noise_share > MAX_NOISE_SHARE {
             return false;
         }
         let steepest = self.tolerance / MIN_WINDOWS_PER_TOLERANCE;
-        let length = (MAX_LOOP_NOISE * noise).max(MIN_LOOP_WINDOWS);
-        self.slope = (self.slope + off / (length * length)).clamp(-steepest, steepest);
-        self.by += self.slope + off * 2.0 / length;
+        let loop_windows = (LOOP_WINDOWS_AT_TOLERANCE * noise_share).max(MIN_LOOP_WINDOWS);
+        self.slope = (self.slope + mean_deviation / (loop_windows * loop_windows))
+            .clamp(-steepest, steepest);
+        self.value_ns += self.slope + mean_deviation * 2.0 / loop_windows;
         true
     }
 }
@@ -218,98 +220,107 @@ mod tests {
     const MS: i64 = 1_000 * US;
     const S: i64 = 1_000 * MS;
 
-    /// This many flows of 5 samples per second lie `drifts(at)` above constant levels, with `jitter` above or
+    /// This many flows of 5 samples per second lie `drift_at(at)` above constant levels, with `jitter` above or
     /// below.
-    fn followed(flows: i64, seconds: i64, drifts: impl Fn(i64) -> i64, jitter: i64) -> Drift {
+    fn simulate(
+        flows: i64,
+        seconds: i64,
+        drift_at: impl Fn(i64) -> i64,
+        jitter: i64,
+    ) -> BaselineDrift {
         let mut random = Random::new(1);
-        let mut drift = Drift::new(MS / 2);
+        let mut drift = BaselineDrift::new(MS / 2);
         for number in 0..seconds * 5 * flows {
             let at = number * S / (5 * flows);
-            let own = round_to_i64(nanos_to_f64(2 * jitter) * random.unit()) - jitter;
-            let aside = drifts(at) + own - drift.now();
-            let is_astray = aside.abs() > MS / 2;
-            if !is_astray {
-                drift.learn(aside);
+            let own_jitter = round_to_i64(nanos_to_f64(2 * jitter) * random.unit()) - jitter;
+            let deviation_ns = drift_at(at) + own_jitter - drift.value_ns();
+            let is_outlier = deviation_ns.abs() > MS / 2;
+            if !is_outlier {
+                drift.add_deviation(deviation_ns);
             }
-            drift.record_sample(at, u32::try_from(number % flows).unwrap(), is_astray);
+            drift.record_sample(at, u32::try_from(number % flows).unwrap(), is_outlier);
         }
         drift
     }
 
-    fn slope(at: i64) -> i64 {
+    fn steady_drift(at: i64) -> i64 {
         at / 64_000
     }
 
     #[test]
     fn a_steady_slope_is_followed_without_an_error() {
-        let drift = followed(16, 120, slope, 0);
-        assert!((drift.now() - slope(120 * S)).abs() < 20 * US, "{drift:?}");
-        assert_eq!(drift.range(), (0, drift.now()));
+        let drift = simulate(16, 120, steady_drift, 0);
+        let error = drift.value_ns() - steady_drift(120 * S);
+        assert!(error.abs() < 20 * US, "{drift:?}");
+        assert_eq!(drift.range(), (0, drift.value_ns()));
     }
 
     #[test]
     fn jitter_alone_is_no_drift() {
-        let drift = followed(16, 600, |_| 0, MS / 2);
-        assert!(drift.now().abs() < 50 * US, "{drift:?}");
+        let drift = simulate(16, 600, |_| 0, MS / 2);
+        assert!(drift.value_ns().abs() < 50 * US, "{drift:?}");
     }
 
     #[test]
     fn a_jump_of_all_flows_is_no_drift() {
         let jump = |at: i64| if at < 60 * S { 0 } else { 2 * MS };
-        assert_eq!(followed(16, 90, jump, 0).now(), 0);
+        assert_eq!(simulate(16, 90, jump, 0).value_ns(), 0);
     }
 
     #[test]
     fn in_a_queue_the_slope_goes_on_and_fades() {
-        let mut drift = followed(16, 60, slope, 0);
-        let before = drift.now();
+        let mut drift = simulate(16, 60, steady_drift, 0);
+        let before = drift.value_ns();
         drift.pause(80 * S);
         for number in 0..20 * 80 {
-            drift.learn(MS / 4);
+            drift.add_deviation(MS / 4);
             drift.record_sample(
                 60 * S + number * S / 80,
                 u32::try_from(number % 16).unwrap(),
                 false,
             );
         }
-        let since = drift.now() - before;
-        let full = slope(20 * S);
-        assert!((full / 2..full).contains(&since), "{since} of {full}");
+        let change = drift.value_ns() - before;
+        let full_change = steady_drift(20 * S);
+        assert!(
+            (full_change / 2..full_change).contains(&change),
+            "{change} of {full_change}"
+        );
     }
 
     /// More than 30 windows: levels wait for no queue so long.
     #[test]
     fn a_slope_longer_than_a_queue_is_followed_as_drift() {
-        let mut drift = followed(16, 60, slope, 0);
+        let mut drift = simulate(16, 60, steady_drift, 0);
         drift.pause(400 * S);
         for number in 0..300 * 80 {
             let at = 60 * S + number * S / 80;
-            drift.learn(slope(at) - drift.now());
+            drift.add_deviation(steady_drift(at) - drift.value_ns());
             drift.record_sample(at, u32::try_from(number % 16).unwrap(), false);
         }
-        let off = drift.now() - slope(360 * S);
-        assert!(off.abs() < 20 * US, "{off}");
+        let error = drift.value_ns() - steady_drift(360 * S);
+        assert!(error.abs() < 20 * US, "{error}");
     }
 
     /// 500 of 512 flows have ended: windows last as long as four samples of each of the others take.
     #[test]
     fn flows_that_are_silent_are_not_waited_for() {
-        let mut drift = followed(512, 10, slope, 0);
+        let mut drift = simulate(512, 10, steady_drift, 0);
         for number in 0..60 * 60 {
             let at = 10 * S + number * S / 60;
-            drift.learn(slope(at) - drift.now());
+            drift.add_deviation(steady_drift(at) - drift.value_ns());
             drift.record_sample(at, u32::try_from(number % 12).unwrap(), false);
         }
-        let off = drift.now() - slope(70 * S);
-        assert!(off.abs() < 20 * US, "{off}");
+        let error = drift.value_ns() - steady_drift(70 * S);
+        assert!(error.abs() < 20 * US, "{error}");
     }
 
     #[test]
-    fn a_flow_that_jitters_and_has_no_company_is_not_followed() {
-        let jitters = followed(1, 600, slope, MS / 2);
-        assert!(jitters.now().abs() < 100 * US, "{jitters:?}");
-        let quiet = followed(1, 600, slope, MS / 20);
-        let off = quiet.now() - slope(600 * S);
-        assert!(off.abs() < 100 * US, "{off}");
+    fn jitter_of_a_single_flow_is_no_drift() {
+        let jittery = simulate(1, 600, steady_drift, MS / 2);
+        assert!(jittery.value_ns().abs() < 100 * US, "{jittery:?}");
+        let quiet = simulate(1, 600, steady_drift, MS / 20);
+        let error = quiet.value_ns() - steady_drift(600 * S);
+        assert!(error.abs() < 100 * US, "{error}");
     }
 }
