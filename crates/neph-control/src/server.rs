@@ -51,7 +51,7 @@ const MAX_CONNECTIONS: usize = 8192;
 const REQUEST_BUFFER_BYTES: usize = 16 << 10;
 /// Buffers of an agent's connection, bytes each. Thousands of agents are mostly idle, and a
 /// connection with default buffers takes 145 KiB.
-const BUFFER_BYTES: usize = 4 << 10;
+const WEBSOCKET_BUFFER_BYTES: usize = 4 << 10;
 /// Maximum size of an enrolment message in bytes.
 const MAX_ENROLMENT_BYTES: usize = 4096;
 
@@ -84,7 +84,7 @@ struct ServerState {
     registry: Arc<Registry>,
     hub: Arc<Hub>,
     /// Permits for operators.
-    operators: Arc<Semaphore>,
+    operator_permits: Arc<Semaphore>,
 }
 
 /// An authenticated peer, and its certificate (DER).
@@ -114,18 +114,18 @@ impl Server {
         hub: Arc<Hub>,
     ) -> Result<Self, ServerError> {
         let tls = registry.authority().tls()?;
-        let listen = |error| ServerError::Listen(address, error);
-        let listener = TcpListener::bind(address).map_err(listen)?;
-        listener.set_nonblocking(true).map_err(listen)?;
-        let address = listener.local_addr().map_err(listen)?;
+        let listen_error = |error| ServerError::Listen(address, error);
+        let listener = TcpListener::bind(address).map_err(listen_error)?;
+        listener.set_nonblocking(true).map_err(listen_error)?;
+        let address = listener.local_addr().map_err(listen_error)?;
         let (stop, stopped) = oneshot::channel();
         let mut builder = tokio::runtime::Builder::new_current_thread();
         let runtime = builder.enable_all().build().map_err(ServerError::Thread)?;
-        let operators = Arc::new(Semaphore::new(MAX_OPERATORS));
+        let operator_permits = Arc::new(Semaphore::new(MAX_OPERATORS));
         let shared = ServerState {
             registry,
             hub,
-            operators,
+            operator_permits,
         };
         let pulse = Pulse::new("controller");
         let thread_pulse = pulse.clone();
@@ -134,7 +134,7 @@ impl Server {
             runtime.block_on(async {
                 tokio::select! {
                     () = accept(listener, tls, shared) => {}
-                    () = pulse_regularly(&thread_pulse) => {}
+                    () = update_pulse(&thread_pulse) => {}
                     _ = stopped => {}
                 }
             });
@@ -170,7 +170,7 @@ impl Drop for Server {
 }
 
 /// Pulses while the thread has time for its tasks.
-async fn pulse_regularly(pulse: &Pulse) {
+async fn update_pulse(pulse: &Pulse) {
     loop {
         pulse.beat();
         tokio::time::sleep(PULSE_INTERVAL).await;
@@ -183,16 +183,16 @@ async fn accept(listener: TcpListener, tls: Arc<ServerConfig>, shared: ServerSta
         Err(error) => return tracing::error!("cannot listen: {error}"),
     };
     let acceptor = TlsAcceptor::from(tls);
-    let connection_slots = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+    let connection_permits = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     loop {
-        let Ok(permit) = Arc::clone(&connection_slots).acquire_owned().await else {
+        let Ok(permit) = Arc::clone(&connection_permits).acquire_owned().await else {
             return;
         };
         match listener.accept().await {
             Ok((stream, from)) => {
                 let (acceptor, shared) = (acceptor.clone(), shared.clone());
                 tokio::spawn(async move {
-                    if let Err(error) = connection(stream, &acceptor, shared).await {
+                    if let Err(error) = serve_connection(stream, &acceptor, shared).await {
                         tracing::debug!("connection from {from}: {error}");
                     }
                     drop(permit);
@@ -206,7 +206,7 @@ async fn accept(listener: TcpListener, tls: Arc<ServerConfig>, shared: ServerSta
     }
 }
 
-async fn connection(
+async fn serve_connection(
     stream: TcpStream,
     acceptor: &TlsAcceptor,
     shared: ServerState,
@@ -217,7 +217,7 @@ async fn connection(
     let certificate: Option<Arc<[u8]>> = chain
         .and_then(|chain| chain.first())
         .map(|certificate_der| Arc::from(certificate_der.as_ref()));
-    let proved = match certificate {
+    let peer = match certificate {
         Some(certificate) => {
             let certificate_holder = shared.registry.holder_of(&certificate)?;
             certificate_holder.map(|holder| AuthenticatedPeer {
@@ -228,72 +228,72 @@ async fn connection(
         None => None,
     };
     let router = Router::new()
-        .route("/agent", get(agent))
+        .route("/agent", get(upgrade_agent))
         .route("/enrol", get(enrol))
         .route(&operator_path(), get(operator))
         .route("/health", get(health))
         .layer(Extension(shared))
-        .layer(Extension(proved));
+        .layer(Extension(peer));
     let mut builder = hyper::server::conn::http1::Builder::new();
     let timer = hyper_util::rt::TokioTimer::new();
     // An unauthenticated peer gets little memory.
     let builder = builder.timer(timer).header_read_timeout(HANDSHAKE_TIMEOUT);
     let builder = builder.max_buf_size(REQUEST_BUFFER_BYTES);
     let service = TowerToHyperService::new(router);
-    let served = builder.serve_connection(TokioIo::new(stream), service);
-    Ok(served.with_upgrades().await?)
+    let connection = builder.serve_connection(TokioIo::new(stream), service);
+    Ok(connection.with_upgrades().await?)
 }
 
 /// Closes the connection after the answer, so that it does not count against the limit.
-const CLOSE: [(HeaderName, &str); 1] = [(CONNECTION, "close")];
+const CONNECTION_CLOSE: [(HeaderName, &str); 1] = [(CONNECTION, "close")];
 
 async fn health() -> Response {
-    (CLOSE, "ok").into_response()
+    (CONNECTION_CLOSE, "ok").into_response()
 }
 
-async fn agent(
+async fn upgrade_agent(
     Extension(shared): Extension<ServerState>,
-    Extension(proved): Extension<Option<AuthenticatedPeer>>,
+    Extension(peer): Extension<Option<AuthenticatedPeer>>,
     upgrade: WebSocketUpgrade,
 ) -> Response {
-    let Some(proved) = proved else {
+    let Some(peer) = peer else {
         let reason = "your certificate is of no agent that is enrolled here";
-        return (StatusCode::UNAUTHORIZED, CLOSE, reason).into_response();
+        return (StatusCode::UNAUTHORIZED, CONNECTION_CLOSE, reason).into_response();
     };
-    if proved.holder.role != Role::Agent {
+    if peer.holder.role != Role::Agent {
         let reason = "your certificate is not an agent's";
-        return (StatusCode::FORBIDDEN, CLOSE, reason).into_response();
+        return (StatusCode::FORBIDDEN, CONNECTION_CLOSE, reason).into_response();
     }
     upgrade
         .max_message_size(LONGEST_FRAME)
         .max_frame_size(LONGEST_FRAME)
-        .read_buffer_size(BUFFER_BYTES)
-        .write_buffer_size(BUFFER_BYTES)
-        .on_upgrade(move |socket| serve(socket, shared, proved))
+        .read_buffer_size(WEBSOCKET_BUFFER_BYTES)
+        .write_buffer_size(WEBSOCKET_BUFFER_BYTES)
+        .on_upgrade(move |socket| serve_agent(socket, shared, peer))
 }
 
 /// Carries messages of one agent until it disconnects or is revoked.
-async fn serve(mut socket: WebSocket, shared: ServerState, proved: AuthenticatedPeer) {
-    let name = proved.holder.name.clone();
-    let (number, mut queue) = shared.hub.connected(&name, now());
-    let mut beat = interval(PING_INTERVAL);
-    beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut silent = 0;
+async fn serve_agent(mut socket: WebSocket, shared: ServerState, peer: AuthenticatedPeer) {
+    let name = peer.holder.name.clone();
+    let (connection_number, mut queue) = shared.hub.connected(&name, now());
+    let mut ping_timer = interval(PING_INTERVAL);
+    ping_timer.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut unanswered_pings = 0;
     loop {
         let should_continue = tokio::select! {
             message = queue.recv() => match message {
-                Some(message) => answer(&mut socket, &message).await,
+                Some(message) => send_to_agent(&mut socket, &message).await,
                 // A later connection has replaced it.
                 None => false,
             },
             received = socket.recv() => {
-                silent = 0;
-                take(received, &mut socket, &shared, &name).await
+                unanswered_pings = 0;
+                handle_message(received, &mut socket, &shared, &name).await
             }
-            _ = beat.tick() => {
-                silent += 1;
-                silent <= MAX_UNANSWERED_PINGS
-                    && !shared.is_revoked(&proved)
+            _ = ping_timer.tick() => {
+                unanswered_pings += 1;
+                unanswered_pings <= MAX_UNANSWERED_PINGS
+                    && !shared.is_revoked(&peer)
                     && send(&mut socket, Message::Ping(Vec::new().into())).await
             }
         };
@@ -301,11 +301,11 @@ async fn serve(mut socket: WebSocket, shared: ServerState, proved: Authenticated
             break;
         }
     }
-    shared.hub.gone(&name, number);
+    shared.hub.gone(&name, connection_number);
 }
 
 /// Processes data of an agent; returns whether its connection continues.
-async fn take(
+async fn handle_message(
     received: Option<Result<Message, axum::Error>>,
     socket: &mut WebSocket,
     shared: &ServerState,
@@ -321,13 +321,13 @@ async fn take(
     };
     match receive(&shared.hub, name, &bytes, now()) {
         Reception::Taken => true,
-        Reception::Answer(message) => answer(socket, &message).await,
+        Reception::Answer(message) => send_to_agent(socket, &message).await,
         Reception::CutOff => false,
     }
 }
 
 /// Sends a message; returns whether the agent accepted it. Skips a message that cannot be encoded.
-async fn answer(socket: &mut WebSocket, message: &ToAgent) -> bool {
+async fn send_to_agent(socket: &mut WebSocket, message: &ToAgent) -> bool {
     match encode_to_agent(message) {
         Ok(bytes) => send(socket, Message::Binary(bytes.into())).await,
         Err(error) => {
@@ -347,15 +347,15 @@ async fn enrol(Extension(shared): Extension<ServerState>, upgrade: WebSocketUpgr
     upgrade
         .max_message_size(MAX_ENROLMENT_BYTES)
         .max_frame_size(MAX_ENROLMENT_BYTES)
-        .on_upgrade(move |socket| redeem(socket, shared))
+        .on_upgrade(move |socket| enrol_peer(socket, shared))
 }
 
-async fn redeem(mut socket: WebSocket, shared: ServerState) {
+async fn enrol_peer(mut socket: WebSocket, shared: ServerState) {
     let Ok(Some(Ok(Message::Text(text)))) = timeout(HANDSHAKE_TIMEOUT, socket.recv()).await else {
         return;
     };
     let enrolled = match serde_json::from_str(&text) {
-        Ok(requested) => shared.registry.enrol(&requested, now()),
+        Ok(request) => shared.registry.enrol(&request, now()),
         Err(error) => Err(AuthorityError::Invalid(error.to_string()).into()),
     };
     let answer = match enrolled {

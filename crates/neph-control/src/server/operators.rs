@@ -18,7 +18,9 @@ use neph_sys::pulse::Pulse;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
-use super::{AuthenticatedPeer, BUFFER_BYTES, CLOSE, PING_INTERVAL, ServerState};
+use super::{
+    AuthenticatedPeer, CONNECTION_CLOSE, PING_INTERVAL, ServerState, WEBSOCKET_BUFFER_BYTES,
+};
 use crate::campaign_socket::{CampaignService, answer};
 use crate::loop_control::LoopControl;
 use crate::operator_port::{MAX_MESSAGE_BYTES, SILENCE_TIMEOUT, clock_payload};
@@ -33,7 +35,9 @@ pub(super) async fn operator(
     Extension(peer): Extension<Option<AuthenticatedPeer>>,
     upgrade: WebSocketUpgrade,
 ) -> Response {
-    let refused = |status: StatusCode, why: &'static str| (status, CLOSE, why).into_response();
+    let refused = |status: StatusCode, why: &'static str| {
+        (status, CONNECTION_CLOSE, why).into_response()
+    };
     let Some(peer) = peer else {
         let why = "no enrolled operator has this certificate";
         return refused(StatusCode::UNAUTHORIZED, why);
@@ -44,15 +48,15 @@ pub(super) async fn operator(
             "your certificate is not an operator's",
         );
     }
-    let Ok(permit) = Arc::clone(&shared.operators).try_acquire_owned() else {
+    let Ok(permit) = Arc::clone(&shared.operator_permits).try_acquire_owned() else {
         let why = "as many operators as may be are connected; try again later";
         return refused(StatusCode::SERVICE_UNAVAILABLE, why);
     };
     upgrade
         .max_message_size(MAX_MESSAGE_BYTES)
         .max_frame_size(MAX_MESSAGE_BYTES)
-        .read_buffer_size(BUFFER_BYTES)
-        .write_buffer_size(BUFFER_BYTES)
+        .read_buffer_size(WEBSOCKET_BUFFER_BYTES)
+        .write_buffer_size(WEBSOCKET_BUFFER_BYTES)
         .on_upgrade(async move |socket| {
             serve(socket, &shared, &peer).await;
             drop(permit);
