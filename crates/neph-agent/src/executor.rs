@@ -202,7 +202,7 @@ fn carry_out(order: &Order, context: &OrderContext, lab_handle: &LabHandle) {
             OrderResult::Pings
         }
         Order::Capture(order) => return capture(order, Ticket(0), None, context),
-        Order::Load(order) => match load::make(order, context) {
+        Order::Load(order) => match load::generate(order, context) {
             Ok(()) => OrderResult::Load,
             Err(reason) => return context.report(Update::Done(Err(reason))),
         },

@@ -46,6 +46,6 @@ pub use fleet_intake::{FleetIntake, scenario_of};
 pub use journalling::JournallingExecutor;
 pub use lab_handle::LabAccess;
 pub use links::LinkCounters;
-pub use load::{CpuDone, FlowDone, LoadDone, LoadRefused, ReadyLoad, StreamDone};
+pub use load::{CpuResult, GeneratedLoad, PrepareLoadError, ReadyLoad, TcpResult, UdpResult};
 pub use load_rates::{LoadResults, LoadSample};
 pub use reflecting::{Bound, ReflectingError, Service, Serving};

@@ -29,24 +29,24 @@ pub struct ReadyLoad {
 #[derive(Debug)]
 enum Engine {
     Cpu { share: CpuShare, load: CpuLoad },
-    Flow { subject: Subject, bulk: Bulk },
-    Stream(StreamLoad),
+    Tcp { load: Subject, bulk: Bulk },
+    Udp(StreamLoad),
 }
 
 /// What a load did, and its target.
 #[derive(Debug)]
-pub enum LoadDone {
+pub enum GeneratedLoad {
     /// The CPU was loaded.
-    Cpu(CpuDone),
+    Cpu(CpuResult),
     /// TCP was sent.
-    Flow(FlowDone),
+    Tcp(TcpResult),
     /// UDP was sent.
-    Stream(StreamDone),
+    Udp(UdpResult),
 }
 
 /// What a load of the CPU did.
 #[derive(Debug)]
-pub struct CpuDone {
+pub struct CpuResult {
     /// The share that was asked of each thread.
     pub share: CpuShare,
     /// What each did.
@@ -55,7 +55,7 @@ pub struct CpuDone {
 
 /// What TCP traffic did.
 #[derive(Debug)]
-pub struct FlowDone {
+pub struct TcpResult {
     /// The reflector.
     pub address: SocketAddr,
     /// What all connections could send together at most.
@@ -66,42 +66,42 @@ pub struct FlowDone {
 
 /// What a stream did.
 #[derive(Debug)]
-pub struct StreamDone {
+pub struct UdpResult {
     /// The requested rate.
     pub rate: BitRate,
     /// What was sent and came back.
-    pub streamed: Streamed,
+    pub counters: Streamed,
     /// Why it is not the stream that was requested.
     pub fault: Option<String>,
 }
 
-impl LoadDone {
+impl GeneratedLoad {
     /// Why traffic is not what was requested; nothing of the CPU, whose share may be missed.
     fn fault(self) -> Option<String> {
         match self {
             Self::Cpu(_) => None,
-            Self::Flow(done) => done
+            Self::Tcp(result) => result
                 .connections
                 .into_iter()
                 .find_map(|connection| connection.map_or_else(Some, |carried| carried.broken)),
-            Self::Stream(done) => done.fault,
+            Self::Udp(result) => result.fault,
         }
     }
 }
 
 /// Why a load is not made.
 #[derive(Debug, thiserror::Error)]
-pub enum LoadRefused {
+pub enum PrepareLoadError {
     /// Its reflector cannot be found.
     #[error(transparent)]
     Target(#[from] TargetError),
     /// It asks for more than there can be.
-    #[error("a load has {most} {what} at most")]
-    TooMuch {
+    #[error("a load has {maximum} {quantity} at most")]
+    LimitExceeded {
         /// Of what, in words.
-        what: &'static str,
-        /// The most.
-        most: String,
+        quantity: &'static str,
+        /// The maximum.
+        maximum: String,
     },
     /// It cannot be begun.
     #[error(transparent)]
@@ -113,13 +113,13 @@ impl ReadyLoad {
     ///
     /// # Errors
     /// There is none, or no thread can be there.
-    pub fn of(order: &LoadOrder, permit: &Permit) -> Result<Self, LoadRefused> {
+    pub fn prepare(order: &LoadOrder, permit: &Permit) -> Result<Self, PrepareLoadError> {
         let mut remark = None;
         let engine = match &order.work {
             LoadWork::Cpu { share, threads } => {
                 let load = CpuLoad {
                     share: share.in_percent() / 100.0,
-                    cpus: cpus(threads)?,
+                    cpus: pinned_cpus(threads)?,
                     duration: order.duration,
                 };
                 load.try_pins()?;
@@ -132,22 +132,23 @@ impl ReadyLoad {
                 to,
                 rate,
                 connections,
-                request_reply_sizes: turns,
+                request_reply_sizes,
             } => {
-                let flows = connections.get();
-                check_max(
-                    flows.into(),
-                    LoadWork::MAX_CONNECTIONS.into(),
-                    "connections",
-                )?;
-                let bulk = Bulk { rate: *rate, flows };
+                let connection_count = connections.get();
+                let maximum = LoadWork::MAX_CONNECTIONS.into();
+                check_max(connection_count.into(), maximum, "connections")?;
+                let bulk = Bulk {
+                    rate: *rate,
+                    flows: connection_count,
+                };
                 let address = resolve_reflector(to, permit, &mut remark)?;
-                Engine::Flow {
-                    subject: subject(bulk, *turns, address, order.duration)?.within(permit.clone()),
+                let load = connection_load(bulk, *request_reply_sizes, address, order.duration)?;
+                Engine::Tcp {
+                    load: load.within(permit.clone()),
                     bulk,
                 }
             }
-            LoadWork::Stream { to, rate } => Engine::Stream(StreamLoad {
+            LoadWork::Stream { to, rate } => Engine::Udp(StreamLoad {
                 address: resolve_reflector(to, permit, &mut remark)?,
                 rate: *rate,
                 duration: order.duration,
@@ -166,70 +167,74 @@ impl ReadyLoad {
     pub fn address(&self) -> Option<SocketAddr> {
         match &self.engine {
             Engine::Cpu { .. } => None,
-            Engine::Flow { subject, .. } => Some(subject.address),
-            Engine::Stream(load) => Some(load.address),
+            Engine::Tcp { load, .. } => Some(load.address),
+            Engine::Udp(load) => Some(load.address),
         }
     }
 
     /// How many threads load the CPU; 0 of traffic.
-    pub fn threads(&self) -> usize {
+    pub fn thread_count(&self) -> usize {
         match &self.engine {
             Engine::Cpu { load, .. } => load.cpus.len(),
-            Engine::Flow { .. } | Engine::Stream(_) => 0,
+            Engine::Tcp { .. } | Engine::Udp(_) => 0,
         }
     }
 
-    /// Makes it until its time is over or `stop` is set; `works` is called once, when all of it works.
+    /// Generates it until its time is over or `stop` is set. Calls `on_started` once all of it works.
     ///
     /// # Errors
     /// It cannot be begun, or broke off.
-    pub fn run(&self, works: &(dyn Fn() + Sync), stop: &Stop) -> Result<LoadDone, LoadError> {
+    pub fn run(
+        &self,
+        on_started: &(dyn Fn() + Sync),
+        stop: &Stop,
+    ) -> Result<GeneratedLoad, LoadError> {
         Ok(match &self.engine {
-            Engine::Cpu { share, load } => LoadDone::Cpu(CpuDone {
+            Engine::Cpu { share, load } => GeneratedLoad::Cpu(CpuResult {
                 share: *share,
-                threads: load.run(&Beginning::of(load.cpus.len(), works), stop)?,
+                threads: load.run(&Beginning::of(load.cpus.len(), on_started), stop)?,
             }),
-            Engine::Flow { subject, bulk } => {
-                let flow_count = usize::from(bulk.flows);
-                LoadDone::Flow(FlowDone {
-                    address: subject.address,
+            Engine::Tcp { load, bulk } => {
+                let connection_count = usize::from(bulk.flows);
+                GeneratedLoad::Tcp(TcpResult {
+                    address: load.address,
                     rate: bulk.rate,
                     connections: converse_all(
-                        subject,
-                        flow_count,
-                        &Beginning::of(flow_count, works),
+                        load,
+                        connection_count,
+                        &Beginning::of(connection_count, on_started),
                         stop,
                     ),
                 })
             }
-            Engine::Stream(load) => {
-                let streamed = load.run(&Beginning::of(1, works), stop)?;
-                LoadDone::Stream(StreamDone {
+            Engine::Udp(load) => {
+                let counters = load.run(&Beginning::of(1, on_started), stop)?;
+                GeneratedLoad::Udp(UdpResult {
                     rate: load.rate,
-                    fault: streamed.fault(load.rate, load.address),
-                    streamed,
+                    fault: counters.fault(load.rate, load.address),
+                    counters,
                 })
             }
         })
     }
 }
 
-/// Makes the load as an executor does. It is over when this returns.
-pub(crate) fn make(order: &LoadOrder, context: &OrderContext) -> Result<(), OrderFailed> {
+/// Generates the load as an executor does. It is over when this returns.
+pub(crate) fn generate(order: &LoadOrder, context: &OrderContext) -> Result<(), OrderFailed> {
     let operation = || match &order.work {
         LoadWork::Cpu { .. } => "load the CPU".to_owned(),
         LoadWork::Flow { to, .. } => format!("send to {to} over TCP"),
         LoadWork::Stream { to, .. } => format!("stream to {to}"),
     };
     let ready =
-        ReadyLoad::of(order, context.permit()).map_err(|reason| failed(operation(), reason))?;
-    let done = ready.run(&|| {}, context.stop());
-    let done = done.map_err(|reason| failed(operation(), reason))?;
-    let fault = done.fault().filter(|_| !context.stop().is_set());
+        ReadyLoad::prepare(order, context.permit()).map_err(|reason| failed(operation(), reason))?;
+    let result = ready.run(&|| {}, context.stop());
+    let generated = result.map_err(|reason| failed(operation(), reason))?;
+    let fault = generated.fault().filter(|_| !context.stop().is_set());
     fault.map_or(Ok(()), |reason| Err(failed(operation(), reason)))
 }
 
-fn cpus(threads: &CpuThreads) -> Result<Vec<Option<usize>>, LoadRefused> {
+fn pinned_cpus(threads: &CpuThreads) -> Result<Vec<Option<usize>>, PrepareLoadError> {
     let cores = match threads {
         CpuThreads::EachCore => {
             let core_count = thread::available_parallelism().map_or(1, usize::from);
@@ -246,13 +251,13 @@ fn cpus(threads: &CpuThreads) -> Result<Vec<Option<usize>>, LoadRefused> {
 }
 
 /// What each connection carries.
-fn subject(
+fn connection_load(
     bulk: Bulk,
-    turns: Option<TurnSizes>,
+    request_reply_sizes: Option<TurnSizes>,
     address: SocketAddr,
     duration: Span,
-) -> Result<Subject, LoadRefused> {
-    let Some(TurnSizes { request, reply }) = turns else {
+) -> Result<Subject, PrepareLoadError> {
+    let Some(TurnSizes { request, reply }) = request_reply_sizes else {
         return Ok(bulk.subject(address, duration));
     };
     let sizes = (checked_size(request)?, checked_size(reply)?);
@@ -260,16 +265,16 @@ fn subject(
 }
 
 /// A size that no reflector refuses.
-fn checked_size(size: ByteSize) -> Result<usize, LoadRefused> {
+fn checked_size(size: ByteSize) -> Result<usize, PrepareLoadError> {
     let (size, maximum) = (size.bytes(), TurnSizes::LARGEST.bytes());
     check_max(size, maximum, "bytes in a request or reply")?;
     Ok(usize::try_from(size).unwrap_or(usize::MAX))
 }
 
-fn check_max(requested: u64, most: u64, unit: &'static str) -> Result<(), LoadRefused> {
-    if requested > most {
-        let most = most.to_string();
-        return Err(LoadRefused::TooMuch { what: unit, most });
+fn check_max(requested: u64, maximum: u64, quantity: &'static str) -> Result<(), PrepareLoadError> {
+    if requested > maximum {
+        let maximum = maximum.to_string();
+        return Err(PrepareLoadError::LimitExceeded { quantity, maximum });
     }
     Ok(())
 }
@@ -304,15 +309,15 @@ mod tests {
         LoadOrder { work, duration }
     }
 
-    fn made(load: LoadSpec) -> Result<(), OrderFailed> {
+    fn generate_load(load: LoadSpec) -> Result<(), OrderFailed> {
         let (sender, _updates) = sync_channel(8);
-        make(&order(load.into()), &OrderContext::new(Ticket(0), sender))
+        generate(&order(load.into()), &OrderContext::new(Ticket(0), sender))
     }
 
     #[test]
-    fn each_kind_of_load_is_made() {
-        let ours = reflector();
-        let to = ours.address().to_string();
+    fn each_kind_of_load_is_generated() {
+        let reflector = reflector();
+        let to = reflector.address().to_string();
         let rate = BitRate(1_000_000);
         let share = CpuShare::percent(10.0).expect("a share");
         let flow = LoadSpec::Flow {
@@ -320,16 +325,16 @@ mod tests {
             rate: Some(rate),
         };
         for load in [LoadSpec::Cpu(share), flow, LoadSpec::Stream { to, rate }] {
-            made(load.clone()).unwrap_or_else(|reason| panic!("{load:?}: {reason}"));
+            generate_load(load.clone()).unwrap_or_else(|reason| panic!("{load:?}: {reason}"));
         }
     }
 
     #[test]
-    fn requests_go_in_turn_on_each_connection() {
-        let ours = reflector();
+    fn each_connection_carries_request_and_reply() {
+        let reflector = reflector();
         let size = ByteSize(1000);
         let work = LoadWork::Flow {
-            to: ours.address().to_string(),
+            to: reflector.address().to_string(),
             rate: None,
             connections: NonZeroU16::new(2).expect("two"),
             request_reply_sizes: Some(TurnSizes {
@@ -337,23 +342,25 @@ mod tests {
                 reply: size,
             }),
         };
-        let ready = ReadyLoad::of(&order(work), &Permit::ANYTHING);
+        let ready = ReadyLoad::prepare(&order(work), &Permit::ANYTHING);
         let ready = ready.expect("a reflector");
-        assert_eq!(ready.address(), Some(ours.address()));
-        let Ok(LoadDone::Flow(done)) = ready.run(&|| {}, &Stop::new()) else {
+        assert_eq!(ready.address(), Some(reflector.address()));
+        let Ok(GeneratedLoad::Tcp(result)) = ready.run(&|| {}, &Stop::new()) else {
             panic!("a flow")
         };
-        assert_eq!(done.connections.len(), 2);
-        for flow in done.connections {
-            let flow = flow.expect("carried");
-            assert_eq!(flow.received, flow.answered * size.bytes(), "{flow:?}");
+        assert_eq!(result.connections.len(), 2);
+        for connection in result.connections {
+            let carried = connection.expect("carried");
+            let expected = carried.answered * size.bytes();
+            assert_eq!(carried.received, expected, "{carried:?}");
         }
     }
 
     #[test]
     fn a_load_to_a_closed_port_fails_with_the_address() {
         let to = "127.0.0.1:1".to_owned();
-        let reason = made(LoadSpec::Flow { to, rate: None }).expect_err("no server is there");
+        let load = LoadSpec::Flow { to, rate: None };
+        let reason = generate_load(load).expect_err("no server is there");
         assert!(
             reason.to_string().starts_with("send to 127.0.0.1:1"),
             "{reason}"
@@ -361,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn more_than_there_can_be_is_refused() {
+    fn loads_above_the_limits_are_refused() {
         let flow = |connections: u16, reply: u64| LoadWork::Flow {
             to: "127.0.0.1:1".to_owned(),
             rate: None,
@@ -381,9 +388,9 @@ mod tests {
             cpu(CpuThreads::Anywhere(NonZeroU16::MAX)),
             cpu(CpuThreads::Pinned(vec![0; 1025])),
         ] {
-            let refused = ReadyLoad::of(&order(work.clone()), &Permit::ANYTHING);
+            let refused = ReadyLoad::prepare(&order(work.clone()), &Permit::ANYTHING);
             assert!(
-                matches!(refused, Err(LoadRefused::TooMuch { .. })),
+                matches!(refused, Err(PrepareLoadError::LimitExceeded { .. })),
                 "{work:?}"
             );
         }

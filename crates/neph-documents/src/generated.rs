@@ -1,6 +1,6 @@
 //! `neph stress`: the load that was generated.
 
-use neph_agent::{CpuDone, StreamDone};
+use neph_agent::{CpuResult, UdpResult};
 use neph_load::{Carried, LoadSecond, rate_of};
 use neph_model::{BitRate, ByteSize, Span};
 use schemars::JsonSchema;
@@ -29,7 +29,7 @@ crate::rows! {
 impl CpuRow {
     /// A row for each thread.
     #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
-    pub fn all(done: &CpuDone) -> Vec<Self> {
+    pub fn all(done: &CpuResult) -> Vec<Self> {
         let rows = done.threads.iter().map(|thread| Self {
             cpu: thread.cpu,
             target_percent: done.share.in_percent(),
@@ -152,22 +152,22 @@ crate::rows! {
     }
 }
 
-impl From<&StreamDone> for StreamRow {
-    fn from(done: &StreamDone) -> Self {
-        let streamed = &done.streamed;
+impl From<&UdpResult> for StreamRow {
+    fn from(done: &UdpResult) -> Self {
+        let counters = &done.counters;
         Self {
             target_bit_s: done.rate,
-            frames: streamed.frames,
-            frames_skipped: streamed.left_out(),
-            sent_packets: streamed.packets,
-            sent_bytes: ByteSize(streamed.bytes),
-            refused_packets: streamed.refused,
-            received_packets: streamed.received_bytes,
-            reverse_packets: streamed.back,
-            lasted_ns: streamed.lasted,
-            sent_bit_s: rate_of(streamed.bytes, streamed.lasted),
-            reverse_bit_s: rate_of(streamed.reverse_bytes, streamed.lasted),
-            seconds: LoadSecondRow::all(&streamed.seconds),
+            frames: counters.frames,
+            frames_skipped: counters.left_out(),
+            sent_packets: counters.packets,
+            sent_bytes: ByteSize(counters.bytes),
+            refused_packets: counters.refused,
+            received_packets: counters.received_bytes,
+            reverse_packets: counters.back,
+            lasted_ns: counters.lasted,
+            sent_bit_s: rate_of(counters.bytes, counters.lasted),
+            reverse_bit_s: rate_of(counters.reverse_bytes, counters.lasted),
+            seconds: LoadSecondRow::all(&counters.seconds),
             fault: done.fault.clone(),
         }
     }

@@ -10,7 +10,7 @@ mod reporting;
 mod stream;
 
 use clap::{Args as ClapArgs, Subcommand};
-use neph_agent::LoadDone;
+use neph_agent::GeneratedLoad;
 use neph_model::LoadOrder;
 
 use crate::exit::{Failure, Outcome};
@@ -57,13 +57,13 @@ fn make(
 ) -> Result<Outcome, Failure> {
     Needs::of(&Row::STRESS).restrict(user)?;
     let ready = aim::ready(order)?;
-    let overcommit = cpu::overcommit(order, ready.threads());
+    let overcommit = cpu::overcommit(order, ready.thread_count());
     let stop = interrupt::stop_on_ctrl_c()?;
     let done = ready.run(&|| reporting.works(), &stop);
     let is_stopped = || stop.is_set();
     match done.map_err(cpu::failure)? {
-        LoadDone::Cpu(done) => cpu::show(&done, reporting, overcommit.as_ref(), is_stopped),
-        LoadDone::Flow(done) => flow::show(done, reporting, is_stopped),
-        LoadDone::Stream(done) => stream::show(&done, reporting, is_stopped),
+        GeneratedLoad::Cpu(done) => cpu::show(&done, reporting, overcommit.as_ref(), is_stopped),
+        GeneratedLoad::Tcp(done) => flow::show(done, reporting, is_stopped),
+        GeneratedLoad::Udp(done) => stream::show(&done, reporting, is_stopped),
     }
 }

@@ -1,6 +1,6 @@
 //! Target and rate of a load: a reflector, `host[:port]`.
 
-use neph_agent::{LoadRefused, ReadyLoad};
+use neph_agent::{PrepareLoadError, ReadyLoad};
 use neph_model::{BitRate, LoadOrder, Permit};
 use neph_probe::TargetError;
 
@@ -23,13 +23,13 @@ pub(super) fn target(text: &str) -> Result<String, Failure> {
 
 /// Prepares the load and finds its reflector. Addresses that do not answer are reported.
 pub(super) fn ready(order: &LoadOrder) -> Result<ReadyLoad, Failure> {
-    let ready = ReadyLoad::of(order, &Permit::ANYTHING).map_err(|refused| match refused {
-        LoadRefused::Target(TargetError::Text(error)) => {
+    let ready = ReadyLoad::prepare(order, &Permit::ANYTHING).map_err(|refused| match refused {
+        PrepareLoadError::Target(TargetError::Text(error)) => {
             Failure::Usage(format!("{error}; {TARGET}"))
         }
-        LoadRefused::Target(error) => resolving::failure(error),
-        LoadRefused::TooMuch { .. } => Failure::usage(refused),
-        LoadRefused::Engine(error) => cpu::failure(error),
+        PrepareLoadError::Target(error) => resolving::failure(error),
+        PrepareLoadError::LimitExceeded { .. } => Failure::usage(refused),
+        PrepareLoadError::Engine(error) => cpu::failure(error),
     })?;
     if let Some(remark) = ready.remark() {
         output::say(&format!("neph: {remark}"));

@@ -3,7 +3,7 @@
 use std::num::NonZeroU16;
 
 use clap::Args as ClapArgs;
-use neph_agent::CpuDone;
+use neph_agent::CpuResult;
 use neph_documents::generated::CpuRow;
 use neph_load::{CpuPlacement, CpuThreadResult, HELD, LoadError, Overcommit, Room, Work};
 use neph_model::{CpuShare, CpuThreads, LoadOrder, LoadWork, Span};
@@ -97,7 +97,7 @@ pub(super) fn overcommit(order: &LoadOrder, count: usize) -> Option<Overcommit> 
 
 /// Reports the achieved load, and why targets were missed.
 pub(super) fn show(
-    done: &CpuDone,
+    done: &CpuResult,
     reporting: &LoadReporting,
     overcommit: Option<&Overcommit>,
     is_stopped: impl Fn() -> bool,

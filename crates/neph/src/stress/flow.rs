@@ -3,7 +3,7 @@
 use std::num::NonZeroU16;
 
 use clap::Args as ClapArgs;
-use neph_agent::FlowDone;
+use neph_agent::TcpResult;
 use neph_documents::generated::FlowRow;
 use neph_load::{Carried, rate_of};
 use neph_model::{BitRate, ByteSize, LoadOrder, LoadWork, Span, TurnSizes, cross_flows};
@@ -95,11 +95,11 @@ impl Args {
 
 /// Reports the results.
 pub(super) fn show(
-    done: FlowDone,
+    done: TcpResult,
     reporting: &LoadReporting,
     is_stopped: impl Fn() -> bool,
 ) -> Result<Outcome, Failure> {
-    let FlowDone {
+    let TcpResult {
         address,
         rate,
         connections,

@@ -4,7 +4,7 @@
 //! loss on the forward and on the reverse path is distinguished.
 
 use clap::Args as ClapArgs;
-use neph_agent::StreamDone;
+use neph_agent::UdpResult;
 use neph_documents::generated::StreamRow;
 use neph_model::{BitRate, LoadOrder, LoadWork, Span};
 
@@ -65,7 +65,7 @@ impl Args {
 
 /// Reports the results.
 pub(super) fn show(
-    done: &StreamDone,
+    done: &UdpResult,
     reporting: &LoadReporting,
     is_stopped: impl Fn() -> bool,
 ) -> Result<Outcome, Failure> {
