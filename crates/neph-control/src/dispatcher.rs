@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use neph_agent::remote::{
-    Ended, FromAgent, LONGEST_FRAME, OrderState, PART_BYTES, Part, Signer, ToAgent,
+    Ended, FromAgent, LONGEST_FRAME, MAX_PART_BYTES, OrderState, Part, Signer, ToAgent,
 };
 use neph_model::{AgentName, Order, OrderId, Span, Update, Wall};
 
@@ -72,7 +72,7 @@ impl Dispatcher {
             confirm_after: CONFIRMATION_DELAY,
             now: Span::ZERO,
             wall: Wall::from_unix_nanos(0),
-            part_bytes: PART_BYTES,
+            part_bytes: MAX_PART_BYTES,
             rejected: 0,
         })
     }

@@ -13,8 +13,8 @@ use neph_model::Span;
 use neph_sys::clock::{self, RawNanos};
 use neph_wire::http::{Connection, ResponseLine, parse_request};
 
+use crate::exposition::Page;
 use crate::metric::MetricSource;
-use crate::page::Page;
 use crate::protobuf;
 
 /// Timeout for reading a request, and for the response.

@@ -3,9 +3,9 @@
 //!
 //! Owns the encoding of the few needed fields, written by hand: a code generator would be larger.
 
+use crate::exposition::{Family, Page, Point, Reading};
 use crate::histogram::{BOUNDS, Histogram, SCHEMA, ZERO};
 use crate::metric::Kind;
-use crate::page::{Family, Page, Point, Reading};
 
 /// The content type.
 pub(crate) const TYPE: &str =

@@ -1,5 +1,5 @@
-//! Messages to bytes and back: the length of the head as four bytes (little-endian), the head as JSON. The
-//! bytes of a [`Part`](super::Part) or of a sample of packets follow.
+//! Messages to bytes and back: the length of the header as four bytes (little-endian), the header as
+//! JSON. The bytes of a [`Part`](super::Part) or of a sample of packets follow.
 //!
 //! Bytes come from outside: what is too long, cut off or of no message is refused, and nothing panics.
 
@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use super::{FromAgent, ToAgent};
 
 /// Bytes of a file that travel in one message, at most.
-pub const PART_BYTES: u32 = 256 << 10;
+pub const MAX_PART_BYTES: u32 = 256 << 10;
 /// Bytes of the longest message: an order with a long list of pinned ports, or the state of one.
 pub const LONGEST_FRAME: usize = 4 << 20;
 
@@ -23,10 +23,10 @@ pub enum FrameError {
     TooLong(usize),
     /// Shorter than it claims to be.
     #[error("a message is cut off after {0} bytes")]
-    CutOff(usize),
+    Truncated(usize),
     /// Not one of the messages.
     #[error("a message cannot be understood: {0}")]
-    Unknown(#[from] serde_json::Error),
+    Malformed(#[from] serde_json::Error),
     /// A message that carries no bytes has some behind it.
     #[error("{0} bytes stand behind a message that has none")]
     Trailing(usize),
@@ -44,7 +44,7 @@ pub fn encode_to_agent(message: &ToAgent) -> Result<Vec<u8>, FrameError> {
 pub fn decode_to_agent(bytes: &[u8]) -> Result<ToAgent, FrameError> {
     match decode(bytes)? {
         (message, []) => Ok(message),
-        (_, behind) => Err(FrameError::Trailing(behind.len())),
+        (_, trailing_bytes) => Err(FrameError::Trailing(trailing_bytes.len())),
     }
 }
 
@@ -62,31 +62,31 @@ pub fn encode_from_agent(message: &FromAgent) -> Result<Vec<u8>, FrameError> {
 /// # Errors
 /// The bytes are none.
 pub fn decode_from_agent(bytes: &[u8]) -> Result<FromAgent, FrameError> {
-    let (mut message, behind) = decode(bytes)?;
-    let carried = match &mut message {
+    let (mut message, payload) = decode(bytes)?;
+    let payload_field = match &mut message {
         FromAgent::Part(part) => &mut part.bytes,
         FromAgent::Sample { sample, .. } => &mut sample.pcap,
-        _ if behind.is_empty() => return Ok(message),
-        _ => return Err(FrameError::Trailing(behind.len())),
+        _ if payload.is_empty() => return Ok(message),
+        _ => return Err(FrameError::Trailing(payload.len())),
     };
-    if behind.len() > PART_BYTES as usize {
+    if payload.len() > MAX_PART_BYTES as usize {
         return Err(FrameError::TooLong(bytes.len()));
     }
-    *carried = behind.to_vec();
+    *payload_field = payload.to_vec();
     Ok(message)
 }
 
-fn encode(head: &impl Serialize, behind: &[u8]) -> Result<Vec<u8>, FrameError> {
-    let head = serde_json::to_vec(head)?;
-    let total_length = LENGTH_BYTES + head.len() + behind.len();
-    let length = u32::try_from(head.len()).map_err(|_| FrameError::TooLong(total_length))?;
+fn encode(header: &impl Serialize, payload: &[u8]) -> Result<Vec<u8>, FrameError> {
+    let header = serde_json::to_vec(header)?;
+    let total_length = LENGTH_BYTES + header.len() + payload.len();
+    let length = u32::try_from(header.len()).map_err(|_| FrameError::TooLong(total_length))?;
     if total_length > LONGEST_FRAME {
         return Err(FrameError::TooLong(total_length));
     }
     let mut bytes = Vec::with_capacity(total_length);
     bytes.extend_from_slice(&length.to_le_bytes());
-    bytes.extend_from_slice(&head);
-    bytes.extend_from_slice(behind);
+    bytes.extend_from_slice(&header);
+    bytes.extend_from_slice(payload);
     Ok(bytes)
 }
 
@@ -94,13 +94,13 @@ fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<(T, &[u8]), FrameError> {
     if bytes.len() > LONGEST_FRAME {
         return Err(FrameError::TooLong(bytes.len()));
     }
-    let cut_off = || FrameError::CutOff(bytes.len());
+    let truncated = || FrameError::Truncated(bytes.len());
     let (length, rest) = bytes
         .split_first_chunk::<LENGTH_BYTES>()
-        .ok_or_else(cut_off)?;
+        .ok_or_else(truncated)?;
     let length = u32::from_le_bytes(*length) as usize;
-    let (head, behind) = rest.split_at_checked(length).ok_or_else(cut_off)?;
-    Ok((serde_json::from_slice(head)?, behind))
+    let (header, payload) = rest.split_at_checked(length).ok_or_else(truncated)?;
+    Ok((serde_json::from_slice(header)?, payload))
 }
 
 #[cfg(test)]
@@ -137,13 +137,13 @@ mod tests {
                 pcap: vec![1, 0, 2],
             },
         };
-        for from in [
+        for message in [
             FromAgent::Part(part),
             FromAgent::State { id, state },
             sample,
         ] {
-            let bytes = encode_from_agent(&from).expect("short enough");
-            assert_eq!(decode_from_agent(&bytes).expect("a message"), from);
+            let bytes = encode_from_agent(&message).expect("short enough");
+            assert_eq!(decode_from_agent(&bytes).expect("a message"), message);
             for cut in 0..bytes.len().min(40) {
                 assert!(decode_from_agent(&bytes[..cut]).is_err());
             }
@@ -168,7 +168,7 @@ mod tests {
             id,
             file: 0,
             from: 0,
-            bytes: vec![0; PART_BYTES as usize + 1],
+            bytes: vec![0; MAX_PART_BYTES as usize + 1],
         };
         let bytes = encode_from_agent(&FromAgent::Part(part)).expect("short enough");
         assert!(matches!(
@@ -179,7 +179,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_bytes_make_it_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+        fn arbitrary_bytes_do_not_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
             let _ = decode_to_agent(&bytes);
             let _ = decode_from_agent(&bytes);
         }

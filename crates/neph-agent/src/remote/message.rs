@@ -47,7 +47,7 @@ pub enum ToAgent {
         file: u32,
         /// Offset of the first byte.
         from: u64,
-        /// Maximum number of bytes; never more than [`PART_BYTES`](super::PART_BYTES).
+        /// Maximum number of bytes; never more than [`MAX_PART_BYTES`](super::MAX_PART_BYTES).
         most: u32,
     },
     /// The answer to a heartbeat.

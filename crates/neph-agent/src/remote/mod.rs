@@ -29,8 +29,8 @@ mod tests;
 pub use address::{ControllerAddress, NoController};
 pub use file::{FileLength, ResultFile};
 pub use frame::{
-    FrameError, LONGEST_FRAME, PART_BYTES, decode_from_agent, decode_to_agent, encode_from_agent,
-    encode_to_agent,
+    FrameError, LONGEST_FRAME, MAX_PART_BYTES, decode_from_agent, decode_to_agent,
+    encode_from_agent, encode_to_agent,
 };
 pub use grant::{Grant, Granted, OrderBrief, SignError, Signer, Verifier};
 pub use guard::{Guard, GuardError, MAX_RUNNING, Moment};

@@ -15,7 +15,7 @@ use neph_text::{DiskError, FolderLock, remove_folder, write_durable};
 
 use super::file::files_of;
 use super::json::{read_json, write_json};
-use super::{Ended, LONGEST_FRAME, OrderState, PART_BYTES, Part, ResultFile};
+use super::{Ended, LONGEST_FRAME, MAX_PART_BYTES, OrderState, Part, ResultFile};
 
 /// Stored orders that are remembered, at least; one that is older than all of them is taken for stored.
 const REMEMBERED: usize = 4096;
@@ -256,7 +256,7 @@ impl OrderStore {
             return Ok(None);
         };
         let path = file_length.file.path(&self.journals(), &self.folder_of(id));
-        let max = u64::from(max.min(PART_BYTES));
+        let max = u64::from(max.min(MAX_PART_BYTES));
         let left = file_length.bytes.saturating_sub(from).min(max);
         let read = || -> io::Result<Vec<u8>> {
             let mut opened = File::open(&path)?;

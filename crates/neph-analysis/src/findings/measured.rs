@@ -13,49 +13,50 @@ use crate::{CampaignData, ExperimentData, PlotSettings};
 
 /// Everything shown, counted.
 #[derive(Default)]
-struct Count {
+struct Totals {
     experiments: usize,
     blocks: BTreeSet<u32>,
     messages: usize,
     replies: usize,
     errors: usize,
     lost: usize,
-    failed: usize,
+    not_sent: usize,
 }
 
-impl Count {
-    fn of(data: &CampaignData, settings: &PlotSettings) -> Self {
-        let mut measured = Self::default();
-        let is_of_messages = |experiment: &&ExperimentData| !data.is_transfer(experiment.scenario);
-        for experiment in data.shown(settings).filter(is_of_messages) {
-            measured.experiments += 1;
-            measured.blocks.insert(experiment.block());
+impl Totals {
+    fn count(data: &CampaignData, settings: &PlotSettings) -> Self {
+        let mut totals = Self::default();
+        let measures_messages =
+            |experiment: &&ExperimentData| !data.is_transfer(experiment.scenario);
+        for experiment in data.shown(settings).filter(measures_messages) {
+            totals.experiments += 1;
+            totals.blocks.insert(experiment.block());
             if let Some(fleet) = &experiment.fleet {
-                measured.fleet(&fleet.tally);
+                totals.add_fleet(&fleet.tally);
             }
             if let Some(main) = experiment.main() {
                 let replied = main.exchanges.iter().filter(|e| e.response.is_some());
-                measured.messages += main.exchanges.len();
-                measured.replies += replied.count();
-                measured.errors += main.errors();
-                measured.lost += main.lost();
-                measured.failed += main.failed();
+                totals.messages += main.exchanges.len();
+                totals.replies += replied.count();
+                totals.errors += main.errors();
+                totals.lost += main.lost();
+                totals.not_sent += main.failed();
             }
         }
-        measured
+        totals
     }
 
     /// Adds the messages of a fleet.
-    fn fleet(&mut self, tally: &FlowTally) {
-        let count = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
-        self.messages += count(tally.replies + tally.lost + tally.failed);
-        self.replies += count(tally.replies);
-        self.lost += count(tally.lost);
-        self.failed += count(tally.failed);
+    fn add_fleet(&mut self, tally: &FlowTally) {
+        let to_usize = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+        self.messages += to_usize(tally.replies + tally.lost + tally.failed);
+        self.replies += to_usize(tally.replies);
+        self.lost += to_usize(tally.lost);
+        self.not_sent += to_usize(tally.failed);
     }
 
     /// `, 12 not answered as expected`; nothing where all were.
-    fn errors(&self) -> String {
+    fn errors_text(&self) -> String {
         match self.errors {
             0 => String::new(),
             errors => format!(", {} not answered as expected", count(errors)),
@@ -63,15 +64,15 @@ impl Count {
     }
 
     /// `, 3 not sent`; nothing where all were.
-    fn not_sent(&self) -> String {
-        match self.failed {
+    fn not_sent_text(&self) -> String {
+        match self.not_sent {
             0 => String::new(),
-            failed => format!(", {} not sent", count(failed)),
+            not_sent => format!(", {} not sent", count(not_sent)),
         }
     }
 
     /// `, 17 lost (0.07 %)`, over all scenarios: a share without an interval, since they differ.
-    fn loss(&self) -> String {
+    fn loss_text(&self) -> String {
         match self.lost + self.errors + self.replies {
             0 => String::new(),
             sent => {
@@ -83,7 +84,7 @@ impl Count {
 }
 
 /// The number of blocks, and what a block is.
-fn passes(blocks: usize) -> String {
+fn blocks_text(blocks: usize) -> String {
     let phrase = if blocks == 1 { "one pass" } else { "passes" };
     format!("{} ({phrase} over all scenarios)", plural(blocks, "block"))
 }
@@ -91,51 +92,51 @@ fn passes(blocks: usize) -> String {
 pub(crate) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Finding> {
     let shown = data.measured(settings);
     let scenarios: Vec<&Scenario> = shown.iter().map(|i| &data.scenarios[*i]).collect();
-    let count = Count::of(data, settings);
+    let totals = Totals::count(data, settings);
     // What was lost is not in imported files.
     let unanswered = if data.is_imported() {
         String::new()
     } else {
-        count.errors() + &count.loss() + &count.not_sent()
+        totals.errors_text() + &totals.loss_text() + &totals.not_sent_text()
     };
     let transfers = data.transfers(settings).len();
     if scenarios.is_empty() && transfers > 0 {
         return Vec::new();
     }
     let text = if scenarios.is_empty() {
-        format!("Nothing was measured.{}", missing(data, settings, 0))
+        format!("Nothing was measured.{}", missing_text(data, settings, 0))
     } else {
         format!(
             "{}, measured in {}: {}, {}, {} of them answered{}.{}",
-            matrix(&scenarios),
-            passes(count.blocks.len()),
-            plural(count.experiments, "experiment"),
-            plural(count.messages, "message"),
-            crate::numbers::count(count.replies),
+            scenarios_text(&scenarios),
+            blocks_text(totals.blocks.len()),
+            plural(totals.experiments, "experiment"),
+            plural(totals.messages, "message"),
+            count(totals.replies),
             unanswered,
-            missing(data, settings, scenarios.len() + transfers),
+            missing_text(data, settings, scenarios.len() + transfers),
         )
     };
     let finding = Finding::new(FindingKind::Measured, "campaign", text)
         .with("scenarios", real(shown.len()))
-        .with("blocks", real(count.blocks.len()))
-        .with("experiments", real(count.experiments))
-        .with("messages", real(count.messages))
-        .with("replies", real(count.replies));
+        .with("blocks", real(totals.blocks.len()))
+        .with("experiments", real(totals.experiments))
+        .with("messages", real(totals.messages))
+        .with("replies", real(totals.replies));
     if data.is_imported() {
         return vec![finding];
     }
     vec![
         finding
-            .with("errors", real(count.errors))
-            .with("lost", real(count.lost))
-            .with("not_sent", real(count.failed)),
+            .with("errors", real(totals.errors))
+            .with("lost", real(totals.lost))
+            .with("not_sent", real(totals.not_sent)),
     ]
 }
 
 /// `15 scenarios (3 endpoints, 3 intervals, 2 request sizes; not all combinations are planned)`;
 /// without the second part if all are there, or few.
-fn matrix(scenarios: &[&Scenario]) -> String {
+fn scenarios_text(scenarios: &[&Scenario]) -> String {
     let levels = |factor: &Factor| {
         let levels: BTreeSet<String> = scenarios.iter().map(|s| factor.level(s)).collect();
         levels.len()
@@ -158,34 +159,38 @@ fn matrix(scenarios: &[&Scenario]) -> String {
     let (counts, parts): (Vec<usize>, Vec<String>) = parts.into_iter().unzip();
     let combinations: usize = counts.iter().product();
     // With far more combinations, endpoints have parameters of their own: the product means nothing.
-    let rest = match combinations {
+    let note = match combinations {
         count if count == scenarios.len() || count > 2 * scenarios.len() => "",
         _ => "; not all combinations are planned",
     };
     format!(
-        "{} ({}{rest})",
+        "{} ({}{note})",
         plural(scenarios.len(), "scenario"),
         parts.join(", ")
     )
 }
 
 /// What the plan has and the report does not; experiments that failed have a sentence of their own.
-pub(super) fn missing(data: &CampaignData, settings: &PlotSettings, shown: usize) -> String {
+pub(super) fn missing_text(
+    data: &CampaignData,
+    settings: &PlotSettings,
+    shown_count: usize,
+) -> String {
     let mut text = String::new();
-    let more = if shown == 0 { "" } else { "more " };
-    match data.scenarios.len() - shown {
+    let more_word = if shown_count == 0 { "" } else { "more " };
+    match data.scenarios.len() - shown_count {
         0 => {}
         1 => text.push_str(&format!(
-            " 1 {more}scenario of the plan has nothing to show yet."
+            " 1 {more_word}scenario of the plan has nothing to show yet."
         )),
         remaining => text.push_str(&format!(
-            " {remaining} {more}scenarios of the plan have nothing to show yet."
+            " {remaining} {more_word}scenarios of the plan have nothing to show yet."
         )),
     }
-    let cut_off = data.left_out.iter().filter(|experiment| {
+    let incomplete = data.left_out.iter().filter(|experiment| {
         experiment.status != ExperimentStatus::Failed && settings.shows_block(experiment.block)
     });
-    match cut_off.count() {
+    match incomplete.count() {
         0 => {}
         1 => text.push_str(" 1 incomplete experiment is left out."),
         more => text.push_str(&format!(" {more} incomplete experiments are left out.")),

@@ -6,7 +6,7 @@ use neph_model::{ParameterName, Quantity, Scenario};
 
 use super::compare::{Decisions, Family};
 use super::levels::baseline_first;
-use super::measured::missing;
+use super::measured::missing_text;
 use super::quantity_shift::{Pair, QuantityShift};
 use super::{Finding, FindingKind, networks};
 use crate::circuits;
@@ -130,7 +130,7 @@ fn counted(data: &CampaignData, settings: &PlotSettings) -> Option<Finding> {
     let distinct: BTreeSet<u32> = blocks.iter().copied().collect();
     // With messages, their findings state what is missing.
     let missing = if data.measured(settings).is_empty() {
-        missing(data, settings, shown.len())
+        missing_text(data, settings, shown.len())
     } else {
         String::new()
     };

@@ -7,7 +7,7 @@ use neph_text::counted::counted;
 
 use crate::clocks::active_time::ActiveTime;
 use crate::reading::ReadError;
-use crate::reading::enough::advice;
+use crate::reading::snaplen::snaplen_remedy;
 use crate::{MatchedCaptures, Point};
 
 /// One limit of each kind is kept per this many nanoseconds. If that gives more than [`MAXIMUM`], the time in
@@ -53,7 +53,7 @@ pub fn refuse_cut(points: [(&Path, &Point); 2]) -> Result<(), ReadError> {
                 "{} of {} are cut within their headers, and cannot be known again; {}",
                 counted(point.cut, "packet"),
                 name.display(),
-                advice()
+                snaplen_remedy()
             )))
         })
 }

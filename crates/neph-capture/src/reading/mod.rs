@@ -5,12 +5,12 @@
 
 pub mod conversations;
 pub mod ending;
-pub mod enough;
 pub mod file;
 pub mod order;
 pub mod packed;
 pub mod packets;
 pub mod parts;
+pub mod snaplen;
 pub mod source;
 
 use std::fmt;

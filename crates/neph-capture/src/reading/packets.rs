@@ -9,7 +9,7 @@ use crate::Ending;
 use neph_wire::dissect::{Dissected, NoPacket, dissect, why_not};
 
 use super::ending;
-use super::enough::advice;
+use super::snaplen::snaplen_remedy;
 use super::source::{self, ReadCapture};
 use super::{ReadError, Reader};
 use neph_text::counted::counted;
@@ -68,7 +68,7 @@ pub fn packets(
         packets if is_any_cut && !is_any => Err(ReadError::wrong(format!(
             "{name} holds {}, none of them of IP with a time and all of its header; {}",
             counted(packets, "packet"),
-            advice()
+            snaplen_remedy()
         ))),
         packets if !is_any => Err(ReadError::wrong(format!(
             "{name} holds {}, none of them of IP with a time; capture where IP passes",

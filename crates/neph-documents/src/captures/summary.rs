@@ -14,8 +14,8 @@ use super::summary_document::SummaryDocument;
 use crate::version::Version;
 use crate::when;
 use neph_capture::reading::conversations::{Conversations, ONCE};
-use neph_capture::reading::enough::advice;
 use neph_capture::reading::file::File;
+use neph_capture::reading::snaplen::snaplen_remedy;
 use neph_text::counted::counted;
 
 /// A number, its noun and a description.
@@ -320,7 +320,7 @@ fn left_out(conversations: &Conversations, files: &[File], out: &mut dyn Write) 
             out,
             "{} truncated within the headers, so their content is unknown; {}.",
             counted(others.cut, "packet"),
-            advice()
+            snaplen_remedy()
         )?;
     }
     let repeats = conversations.repeats();

@@ -7,7 +7,7 @@ use neph_capture::clocks::words;
 use neph_capture::path::offsets::Offsets;
 use neph_capture::path::passages::Passages;
 use neph_capture::path::unmatched;
-use neph_capture::reading::enough::too_short;
+use neph_capture::reading::snaplen::truncated_message;
 use neph_text::counted::counted;
 
 use super::document::since;
@@ -87,7 +87,9 @@ fn counts(passages: &Passages) -> impl Iterator<Item = String> {
         UnknownDirection::of(passages).sentences(),
     ];
     let counts = unknown.into_iter().flatten().chain(known);
-    let counts = counts.chain(once((cut.sum(), too_short()))).chain(repeats);
+    let counts = counts
+        .chain(once((cut.sum(), truncated_message())))
+        .chain(repeats);
     let some: Vec<(u64, String)> = counts.filter(|(count, _)| *count > 0).collect();
     let sentences = some.into_iter();
     sentences.map(|(count, reason)| format!("{} {reason}.", counted(count, "packet")))

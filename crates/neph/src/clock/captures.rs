@@ -16,8 +16,8 @@ use neph_capture::clocks::course::Course;
 use neph_capture::clocks::drift::Drift;
 use neph_capture::clocks::formula::{Formula, passed, split_off, until_next};
 use neph_capture::clocks::pair::{refuse_duplicate, refuse_unmet, retained_limits, too_few};
-use neph_capture::reading::enough::too_short;
 use neph_capture::reading::packets::packets;
+use neph_capture::reading::snaplen::truncated_message;
 use neph_documents::clock::{Clocks, Means, Row, StepOf, Summary};
 use neph_report::clocks_of_captures;
 use neph_text::counted::counted;
@@ -129,7 +129,7 @@ fn course(args: &Args, met: &MatchedCaptures) -> Result<Course, StatsError> {
 
 /// The unused parts of the captures.
 fn remarks(met: &MatchedCaptures) {
-    let cut = too_short();
+    let cut = truncated_message();
     let of = [
         (
             met.first.repeats + met.second.repeats,

@@ -70,10 +70,10 @@ fn run_until(
 ) -> Result<Outcome, Failure> {
     // Options that the analysis cannot use are refused before the captures are made.
     let names: Vec<String> = points.iter().map(|point| point.name.clone()).collect();
-    let options = args.live.options();
+    let options = args.live.to_recording_options();
     let rules = args.alarms.rules(&names)?;
     refuse_longer(rules.rules(), options.duration)?;
-    let agents = at_agents::agents(points, args.live.control(), options.duration)?;
+    let agents = at_agents::agents(points, args.live.controller_folder(), options.duration)?;
     let judging = LiveEvaluation::begin(JudgingSpec {
         points,
         rules: &rules,
@@ -111,7 +111,7 @@ fn run_until(
     let outcome = analysed.map(|analysed| analysed.outcome);
     let is_empty = recording.points.iter().all(|point| point.packets == 0);
     // Live traffic cannot be repeated: other options may show more of the captures.
-    if !is_whole && !is_empty && !args.live.are_kept() {
+    if !is_whole && !is_empty && !args.live.keeps_captures() {
         recording.stay();
         let repeats = repeats(args, &reported_of(&recording.points));
         output::say(&format!("neph hops: the captures stay: {repeats}"));
@@ -143,7 +143,7 @@ fn report(
         ));
         return Ok(Analysed::in_part(Outcome::Nothing));
     }
-    if args.live.are_kept() {
+    if args.live.keeps_captures() {
         let repeats = repeats(args, &reported_of(&recording.points));
         output::say(&format!("neph hops: the same again: {repeats}"));
     }

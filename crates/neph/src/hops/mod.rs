@@ -18,10 +18,10 @@ use neph_wire::dissect::NoPacket;
 
 use crate::clock::parts_per_million;
 use crate::exit::{self, Failure, Outcome};
+use crate::live_point_options::LivePointOptions;
 use crate::metrics::{MetricsArgs, Ready};
 use crate::privileges::{Needs, Row, UserChoice};
 use crate::read as captures;
-use crate::recording::Options;
 use crate::sink::Force;
 use crate::{format, interrupt, output};
 use final_alarms::Alarms;
@@ -82,7 +82,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     alarms: alarms::Wanted,
     #[command(flatten)]
-    live: Options,
+    live: LivePointOptions,
     #[command(flatten)]
     metrics: MetricsArgs,
 }

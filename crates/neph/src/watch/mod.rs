@@ -6,9 +6,9 @@
 mod alarm;
 mod at_agent;
 mod intake;
-pub(crate) mod recording;
 mod screen;
 mod watching;
+pub(crate) mod write_capture;
 
 use std::net::SocketAddr;
 use std::ops::RangeInclusive;
@@ -31,7 +31,7 @@ use crate::read::{MatchMethod, SortChoice};
 use crate::sink::{self, Force};
 use crate::{exit, format, interrupt, output, value};
 use intake::Intake;
-use neph_capture::reading::enough::ENOUGH;
+use neph_capture::reading::snaplen::DEFAULT_SNAPLEN;
 use neph_documents::captures::Shown;
 use neph_export::Url;
 use neph_listen::OUT;
@@ -102,7 +102,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     force: Force,
     /// Number of bytes to capture of each packet, 64 to 262140; neph needs only the headers
-    #[arg(long, value_name = "BYTES", value_parser = snaplen, default_value_t = ENOUGH)]
+    #[arg(long, value_name = "BYTES", value_parser = snaplen, default_value_t = DEFAULT_SNAPLEN)]
     snaplen: u32,
     /// Method of the capture [default: bpf on interfaces without a queue and with segmentation offload, such as veth;
     /// else ring]
@@ -206,7 +206,7 @@ pub(crate) fn ring(text: &str) -> Result<ByteSize, String> {
 
 /// Carries out an order for a capture.
 pub(crate) fn carry_out(order: &CaptureOrder) -> Result<Outcome, Failure> {
-    recording::carry_out(order)
+    write_capture::carry_out(order)
 }
 
 /// Watches.
@@ -216,7 +216,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     }
     args.needs().restrict(&args.user)?;
     if args.writes_out() {
-        return recording::write_out(args);
+        return write_capture::write_to_stdout(args);
     }
     if args.samples && args.format != Format::Ndjson {
         return Err(Failure::usage("--samples needs --format ndjson"));

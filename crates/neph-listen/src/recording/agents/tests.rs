@@ -3,7 +3,7 @@
 use std::fs;
 use std::sync::atomic::AtomicBool;
 
-use neph_capture::reading::enough::ENOUGH;
+use neph_capture::reading::snaplen::DEFAULT_SNAPLEN;
 use neph_model::{ByteSize, Stop, Wall};
 use neph_wire::capture::{ETHERNET, pcap_header, pcap_record};
 
@@ -22,7 +22,7 @@ fn options() -> RecordingOptions {
         save: None,
         limit: ByteSize(1 << 20),
         choice: PacketChoice::default(),
-        snaplen: ENOUGH,
+        snaplen: DEFAULT_SNAPLEN,
         ring: ByteSize(2 << 20),
     }
 }

@@ -15,7 +15,7 @@ use crate::sink::Force;
 use crate::{interrupt, output};
 
 /// `--write -`.
-pub(super) fn write_out(args: &Args) -> Result<Outcome, Failure> {
+pub(super) fn write_to_stdout(args: &Args) -> Result<Outcome, Failure> {
     if args.reports_more() {
         return Err(Failure::usage(
             "--write - gives standard output to the capture; leave out --format, --samples, --alarm \
@@ -35,8 +35,8 @@ pub(super) fn write_out(args: &Args) -> Result<Outcome, Failure> {
 
 /// Carries out an order: writes the capture to standard output until it ends.
 pub(crate) fn carry_out(order: &CaptureOrder) -> Result<Outcome, Failure> {
-    let needs = Needs::of(&Row::WATCH).bpf().entering(order.site.is_some());
-    needs.restrict(&UserChoice::default())?;
+    let privileges = Needs::of(&Row::WATCH).bpf().entering(order.site.is_some());
+    privileges.restrict(&UserChoice::default())?;
     let site = order.site.as_deref().map(neph_lab::namespace).transpose();
     let site = site.map_err(Failure::usage)?;
     let filter_rules = PacketChoice::of(order).wanted();
@@ -61,16 +61,16 @@ fn stream(
 ) -> Result<Outcome, Failure> {
     let stop = interrupt::stop_on_ctrl_c()?;
     let mut capture_interface = CaptureInterface::open(listening)?;
-    let (link_type, kept_count) = capture_interface.format();
-    let mut writer = super::write_into(Path::new(OUT), force, (link_type, kept_count))?;
+    let (link_type, snaplen) = capture_interface.format();
+    let mut writer = super::write_into(Path::new(OUT), force, (link_type, snaplen))?;
     output::say(&format!(
         "neph watch: looking at {}; ctrl-C ends it",
         listening.interface
     ));
     let start = clock::raw().0;
-    let max_duration = duration.map_or(i64::MAX, Span::nanos);
+    let max_duration_ns = duration.map_or(i64::MAX, Span::nanos);
     let recorded = record_point(&mut capture_interface, &mut writer, |_, _| {
-        stop.is_set() || clock::raw().0 - start >= max_duration
+        stop.is_set() || clock::raw().0 - start >= max_duration_ns
     });
     let written = writer.finish();
     let capture_counters = capture_interface.counters();

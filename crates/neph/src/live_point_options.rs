@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args as ClapArgs;
-use neph_capture::reading::enough::ENOUGH;
+use neph_capture::reading::snaplen::DEFAULT_SNAPLEN;
 use neph_listen::recording::RecordingOptions;
 use neph_model::{ByteSize, Span};
 
@@ -15,7 +15,7 @@ use crate::watch::{ring, snaplen};
 /// Options of a recording at live points.
 #[derive(Clone, Debug, ClapArgs)]
 #[command(next_help_heading = "Live points")]
-pub(crate) struct Options {
+pub(crate) struct LivePointOptions {
     /// Capture for this time, such as 30s or 5min [default: until ctrl-C]
     #[arg(long, short = 'w', value_name = "TIME", value_parser = value::positive_span)]
     duration: Option<Span>,
@@ -29,9 +29,9 @@ pub(crate) struct Options {
     #[arg(long, value_name = "SIZE", value_parser = value::size, default_value = "2GB")]
     limit: ByteSize,
     #[command(flatten)]
-    choice: PacketArgs,
+    filter: PacketArgs,
     /// Number of bytes to capture of each packet, 64 to 262140; neph needs headers and 16 bytes of payload
-    #[arg(long, value_name = "BYTES", value_parser = snaplen, default_value_t = ENOUGH)]
+    #[arg(long, value_name = "BYTES", value_parser = snaplen, default_value_t = DEFAULT_SNAPLEN)]
     snaplen: u32,
     /// For agent: points, the folder of the agents' controller on this host, which `neph control serve` creates
     #[arg(long, value_name = "FOLDER")]
@@ -42,27 +42,27 @@ pub(crate) struct Options {
     ring: ByteSize,
 }
 
-impl Options {
+impl LivePointOptions {
     /// The recording that these options describe.
-    pub(crate) fn options(&self) -> RecordingOptions {
+    pub(crate) fn to_recording_options(&self) -> RecordingOptions {
         RecordingOptions {
             duration: self.duration,
             count: self.count,
             save: self.save.clone(),
             limit: self.limit,
-            choice: self.choice.choice(),
+            choice: self.filter.choice(),
             snaplen: self.snaplen,
             ring: self.ring,
         }
     }
 
     /// The folder of the controller whose agents capture.
-    pub(crate) fn control(&self) -> Option<&Path> {
+    pub(crate) fn controller_folder(&self) -> Option<&Path> {
         self.control.as_deref()
     }
 
     /// Whether the captures are kept.
-    pub(crate) const fn are_kept(&self) -> bool {
+    pub(crate) const fn keeps_captures(&self) -> bool {
         self.save.is_some()
     }
 
@@ -84,7 +84,7 @@ impl Options {
         ];
         let given = given.into_iter().filter(|(_, is_given)| *is_given);
         let given = given.map(|(option, _)| option.to_owned());
-        match given.chain(self.choice.choice().options()).next() {
+        match given.chain(self.filter.choice().options()).next() {
             Some(option) => Err(Failure::usage(format!(
                 "{option} is for live points (iface:eth0, ssh:user@host/eth0, agent:ams/eth0), and these are files"
             ))),
@@ -94,15 +94,15 @@ impl Options {
 }
 
 #[cfg(test)]
-impl Default for Options {
+impl Default for LivePointOptions {
     fn default() -> Self {
         Self {
             duration: None,
             count: None,
             save: None,
             limit: ByteSize(1 << 20),
-            choice: PacketArgs::default(),
-            snaplen: ENOUGH,
+            filter: PacketArgs::default(),
+            snaplen: DEFAULT_SNAPLEN,
             control: None,
             ring: ByteSize(2 << 20),
         }
@@ -118,7 +118,7 @@ mod tests {
     #[derive(Parser)]
     struct CommandLine {
         #[command(flatten)]
-        options: Options,
+        options: LivePointOptions,
     }
 
     #[test]
