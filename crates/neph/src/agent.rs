@@ -11,8 +11,8 @@ use clap::Args as ClapArgs;
 use neph_agent::LocalExecutor;
 use neph_agent::policy::{DEFAULT_POLICY, POLICY_FILE, Policy};
 use neph_agent::remote::{
-    ControllerAddress, EnrolError, Guard, Identity, IdentityError, Invitation, Link, LinkLost,
-    NoInvitation, Role, ServeError, WebSocketLink, Worker, captures_in, enrol, serve,
+    AdmissionControl, ControllerAddress, EnrolError, Identity, IdentityError, Invitation, Link,
+    LinkLost, NoInvitation, Role, ServeError, WebSocketLink, Worker, captures_in, enrol, serve,
 };
 use neph_control::NatsLink;
 use neph_model::{Label, Labels, Span, Stop, Wall};
@@ -160,12 +160,12 @@ fn worker(
     policy: Policy,
 ) -> Result<Worker<LocalExecutor>, Failure> {
     let name = identity.name().map_err(Failure::usage)?;
-    let guard = Guard::open(&args.folder, name, identity.authority(), policy, now());
-    let guard = guard.map_err(Failure::refused)?;
+    let admission = AdmissionControl::open(&args.folder, name, identity.authority(), policy, now());
+    let admission = admission.map_err(Failure::refused)?;
     let executor = LocalExecutor::new()
-        .with_permit(guard.permit().clone())
+        .with_permit(admission.permit().clone())
         .with_captures(captures_in(&args.folder));
-    Worker::new(&args.folder, executor, version::VERSION, guard).map_err(Failure::refused)
+    Worker::new(&args.folder, executor, version::VERSION, admission).map_err(Failure::refused)
 }
 
 type Dialled = Result<Box<dyn Link>, EnrolError>;

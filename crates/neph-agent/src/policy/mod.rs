@@ -1,7 +1,7 @@
 //! What an agent may do for its controller, for any order.
 //!
 //! Owns the policy as a value, its file (`agent.toml`) and the judgement of an order before it begins. The
-//! [`Permit`] that it makes limits what leaves a socket. The guard checks who may order.
+//! [`Permit`] that it makes limits what leaves a socket. Admission control checks who may order.
 
 mod hours;
 mod kind;

@@ -4,11 +4,11 @@
 //! worker. A [`Link`] may lose any message: the controller asks again, and nothing is done twice.
 
 mod address;
+mod admission;
 mod beat;
 mod file;
 mod frame;
 mod grant;
-mod guard;
 mod identity;
 mod invitation;
 mod json;
@@ -27,13 +27,13 @@ mod worker;
 mod tests;
 
 pub use address::{ControllerAddress, NoController};
+pub use admission::{AdmissionControl, MAX_RUNNING, Moment, OpenAdmissionError};
 pub use file::{FileLength, ResultFile};
 pub use frame::{
     FrameError, LONGEST_FRAME, MAX_PART_BYTES, decode_from_agent, decode_to_agent,
     encode_from_agent, encode_to_agent,
 };
 pub use grant::{Grant, Granted, OrderBrief, SignError, Signer, Verifier};
-pub use guard::{Guard, GuardError, MAX_RUNNING, Moment};
 pub use identity::{CONTROLLER_NAME, Identity, IdentityError};
 pub use invitation::{Enrolled, Enrolment, Invitation, NoInvitation};
 pub use json::{read_json, write_json};

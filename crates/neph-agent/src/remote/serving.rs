@@ -47,14 +47,14 @@ fn converse<E: Executor>(
         }
         let received = link.receive(RECEIVE_TIMEOUT).inspect_err(|lost| {
             if lost.is_unreadable {
-                worker.guard.count("unreadable");
+                worker.admission.count_refusal("unreadable");
             }
         });
         let answer = match received? {
             Some(ToAgent::Beat { sent, received }) => {
                 beats.take_answer(sent, received, clock::raw());
-                if let Some(clock) = beats.clock(clock::raw()) {
-                    worker.set_clock(clock);
+                if let Some(clock_offset) = beats.clock(clock::raw()) {
+                    worker.set_clock_offset(clock_offset);
                 }
                 None
             }

@@ -10,7 +10,7 @@ use neph_model::{AgentName, Order, OrderId, Span, Wall};
 use neph_sys::clock;
 use neph_text::Source;
 
-use super::{AgentClockOffset, Grant, Granted, Guard, Moment, Signer, ToAgent};
+use super::{AdmissionControl, AgentClockOffset, Grant, Granted, Moment, Signer, ToAgent};
 use crate::policy::Policy;
 
 /// A key and its certificate.
@@ -59,15 +59,15 @@ pub(super) fn begin(hand: &SigningKey, granted: &Granted) -> ToAgent {
 }
 
 /// The guard of agent ams in this folder.
-pub(super) fn guard(folder: &Path, hand: &SigningKey, policy: &str) -> Guard {
+pub(super) fn guard(folder: &Path, hand: &SigningKey, policy: &str) -> AdmissionControl {
     let policy = Policy::parse(&Source::new("agent.toml", policy));
     let policy = policy.unwrap_or_else(|problems| panic!("{problems:?}"));
-    let guard = Guard::open(folder, name("ams"), &hand.certificate, policy, now());
+    let guard = AdmissionControl::open(folder, name("ams"), &hand.certificate, policy, now());
     let mut guard = guard.expect("a guard");
     let exact = AgentClockOffset {
         offset: Span::ZERO,
         bound: Span::from_millis(1),
     };
-    guard.set_clock(exact, Moment::now());
+    guard.set_clock_offset(exact, Moment::now());
     guard
 }

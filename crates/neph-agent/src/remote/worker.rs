@@ -15,11 +15,11 @@ use neph_model::{
 use neph_sys::clock::{self, RawNanos};
 use neph_sys::pulse::Pulse;
 
-use super::guard::Admission;
+use super::admission::Admission;
 use super::order_store::{OrderStore, OrderStoreError};
 use super::status::{AgentStatus, StatusBoard};
 use super::times::by_controllers_clock;
-use super::{AgentClockOffset, FromAgent, Grant, Guard, Moment, OrderState, ToAgent};
+use super::{AdmissionControl, AgentClockOffset, FromAgent, Grant, Moment, OrderState, ToAgent};
 use crate::JournallingExecutor;
 use crate::failure::failed;
 use crate::policy::Refusal;
@@ -41,7 +41,7 @@ pub struct Worker<E> {
     running: BTreeMap<Ticket, RunningOrder>,
     version: String,
     labels: Labels,
-    pub(super) guard: Guard,
+    pub(super) admission: AdmissionControl,
     pulse: Pulse,
     status: StatusBoard,
     /// When it was written last.
@@ -62,7 +62,7 @@ struct RunningOrder {
 
 impl<E: Executor> Worker<E> {
     /// One that keeps orders and results in `folder`. What an earlier one left there without a result, since
-    /// it was killed, is over now, with what it had recorded. `version` is the program's. `guard` decides
+    /// it was killed, is over now, with what it had recorded. `version` is the program's. `admission` decides
     /// what may begin and go on.
     ///
     /// # Errors
@@ -71,7 +71,7 @@ impl<E: Executor> Worker<E> {
         folder: &Path,
         executor: E,
         version: &str,
-        guard: Guard,
+        admission: AdmissionControl,
     ) -> Result<Self, OrderStoreError> {
         let mut shelf = OrderStore::open(folder)?;
         let now = now();
@@ -87,7 +87,7 @@ impl<E: Executor> Worker<E> {
             running: BTreeMap::new(),
             version: version.to_owned(),
             labels: Labels::default(),
-            guard,
+            admission,
             pulse: Pulse::new("agent"),
             status: StatusBoard::default(),
             status_at: None,
@@ -98,7 +98,7 @@ impl<E: Executor> Worker<E> {
 
     /// How often something was refused, by the reason.
     pub fn refusals(&self) -> BTreeMap<String, u64> {
-        self.guard.refusals()
+        self.admission.refusals()
     }
 
     /// The loop in which orders are looked after: it turns with each call of [`Self::work`].
@@ -120,7 +120,7 @@ impl<E: Executor> Worker<E> {
             is_connected: self.is_connected,
             connections: self.connections,
             running: self.running(),
-            ..self.guard.status()
+            ..self.admission.status()
         };
         if is_due && self.status.write(status()) {
             self.status_at = Some(now);
@@ -185,24 +185,28 @@ impl<E: Executor> Worker<E> {
         match self.shelf.state(id) {
             OrderState::Unknown => {}
             OrderState::Forgotten => {
-                self.guard.count(Refusal::Replay.code());
+                self.admission.count_refusal(Refusal::Replay.code());
                 return true;
             }
             OrderState::Running { .. } | OrderState::Ended(_) => return true,
         }
-        match self.guard.admit(id, grant, Moment::now()) {
+        match self.admission.admit(id, grant, Moment::now()) {
             Admission::Granted(order, clock_offset) => {
                 if let Err(reason) = self.shelf.add(id, order.clone()) {
                     // The controller asks a second time: perhaps there is room then.
                     tracing::warn!("an order cannot be kept: {reason}");
-                    self.guard.count("disk");
-                    self.guard.ended(id);
+                    self.admission.count_refusal("disk");
+                    self.admission.remove_lease(id);
                     return false;
                 }
                 let running = RunningOrder {
                     id,
                     clock_offset,
-                    clock: self.guard.reading(Moment::now()).into_iter().collect(),
+                    clock: self
+                        .admission
+                        .clock_reading(Moment::now())
+                        .into_iter()
+                        .collect(),
                 };
                 let ticket = self.executor.submit(order);
                 self.running.insert(ticket, running);
@@ -213,7 +217,7 @@ impl<E: Executor> Worker<E> {
                 let added = self.shelf.add(id, order);
                 if let Err(reason) = added.and_then(|()| self.shelf.end(id, Err(reason))) {
                     tracing::warn!("a refusal cannot be kept: {reason}");
-                    self.guard.count("disk");
+                    self.admission.count_refusal("disk");
                     return false;
                 }
             }
@@ -226,10 +230,10 @@ impl<E: Executor> Worker<E> {
     }
 
     /// The controller has answered a heartbeat: running orders get the clock offset to the controller.
-    pub(super) fn set_clock(&mut self, clock: AgentClockOffset) {
+    pub(super) fn set_clock_offset(&mut self, clock_offset: AgentClockOffset) {
         let now = Moment::now();
-        self.guard.set_clock(clock, now);
-        let reading = self.guard.reading(now);
+        self.admission.set_clock_offset(clock_offset, now);
+        let reading = self.admission.clock_reading(now);
         for running in self.running.values_mut() {
             if running.clock.len() < MAX_READINGS {
                 running.clock.extend(reading);
@@ -240,11 +244,11 @@ impl<E: Executor> Worker<E> {
     /// Ends what may not go on, and writes down what was spent.
     fn watch(&mut self) -> Result<(), OrderStoreError> {
         let now = Moment::now();
-        for (id, reason) in self.guard.lapsed(now) {
+        for (id, reason) in self.admission.remove_lapsed(now) {
             tracing::warn!("an order is ended early: {reason}");
             self.cancel(id);
         }
-        Ok(self.guard.keep(now)?)
+        Ok(self.admission.save(now)?)
     }
 
     fn cancel(&mut self, id: OrderId) {
@@ -256,7 +260,7 @@ impl<E: Executor> Worker<E> {
 
     /// The controller has revoked this agent: what runs is ended.
     pub fn revoked(&mut self) {
-        for id in self.guard.revoked() {
+        for id in self.admission.revoke_leases() {
             tracing::warn!("an order is ended early: this agent was revoked");
             self.cancel(id);
         }
@@ -286,7 +290,7 @@ impl<E: Executor> Worker<E> {
                     continue;
                 }
                 Update::Sampled(mut sample) => {
-                    sample.clock = self.guard.reading(Moment::now());
+                    sample.clock = self.admission.clock_reading(Moment::now());
                     messages.push(FromAgent::Sample { id, sample });
                     continue;
                 }
@@ -304,7 +308,9 @@ impl<E: Executor> Worker<E> {
                     let clock = self.running.remove(&ticket).map(|running| running.clock);
                     if let Ok(OrderResult::Captured(captured)) = &mut result {
                         captured.clock = clock.unwrap_or_default();
-                        captured.clock.extend(self.guard.reading(Moment::now()));
+                        captured
+                            .clock
+                            .extend(self.admission.clock_reading(Moment::now()));
                     }
                     if let Ok(OrderResult::Experiments(results)) = &result {
                         let refused = results.iter().filter_map(|result| result.as_ref().err());
@@ -312,7 +318,7 @@ impl<E: Executor> Worker<E> {
                             tracing::warn!("an experiment is refused: {reason}");
                         }
                     }
-                    self.guard.ended(id);
+                    self.admission.remove_lease(id);
                     self.shelf.end(id, result)?;
                 }
             }

@@ -8,7 +8,7 @@ use neph_sys::deadline::{Stopwatch, wait_until};
 
 use super::*;
 use crate::LocalExecutor;
-use crate::remote::guard::{Admission, Moment};
+use crate::remote::admission::{Admission, Moment};
 use crate::remote::{AgentClockOffset, FromAgent, OrderState, Worker};
 
 const POLICY: &str = r#"
@@ -43,7 +43,12 @@ fn reflector(seconds: i64) -> Order {
 const NOON: i64 = 12 * 3600;
 
 /// Admits an order at noon whose lease is so long by the controller's clock, which is at `controller`.
-fn admitted(guard: &mut Guard, hand: &SigningKey, controller: Wall, lease: Span) -> OrderId {
+fn admitted(
+    guard: &mut AdmissionControl,
+    hand: &SigningKey,
+    controller: Wall,
+    lease: Span,
+) -> OrderId {
     let grant = Granted {
         agent: name("ams"),
         id: OrderId::new(),
@@ -63,12 +68,19 @@ fn a_lease_ends_by_the_controllers_clock_wherever_ours_stands() {
         let mut guard = guard(folder.path(), &hand, POLICY);
         let offset = Span::from_secs(seconds);
         let bound = Span::from_millis(1);
-        guard.set_clock(AgentClockOffset { offset, bound }, at(NOON));
+        guard.set_clock_offset(AgentClockOffset { offset, bound }, at(NOON));
         let controller = at(NOON).wall + -offset;
         let id = admitted(&mut guard, &hand, controller, Span::from_secs(300));
-        assert_eq!(guard.lapsed(at(NOON + 299)), []);
-        assert_eq!(guard.lapsed(at(NOON + 300)), [(id, "its lease is over")]);
-        assert_eq!(guard.lapsed(at(NOON + 301)), [], "it is reported once");
+        assert_eq!(guard.remove_lapsed(at(NOON + 299)), []);
+        assert_eq!(
+            guard.remove_lapsed(at(NOON + 300)),
+            [(id, "its lease is over")]
+        );
+        assert_eq!(
+            guard.remove_lapsed(at(NOON + 301)),
+            [],
+            "it is reported once"
+        );
         assert_eq!(guard.refusals()["lapsed"], 1);
     }
 }
@@ -78,7 +90,8 @@ fn no_order_begins_before_the_clocks_are_compared() {
     let folder = tempfile::tempdir().expect("a folder");
     let hand = SigningKey::new();
     let policy = Policy::parse(&Source::new("agent.toml", POLICY)).expect("a policy");
-    let guard = Guard::open(folder.path(), name("ams"), &hand.certificate, policy, now());
+    let guard =
+        AdmissionControl::open(folder.path(), name("ams"), &hand.certificate, policy, now());
     let mut guard = guard.expect("a guard");
     let grant = granted(reflector(600), Span::from_secs(300));
     let admission = guard.admit(grant.id, &hand.grant(&grant), at(NOON));
@@ -92,8 +105,11 @@ fn a_lease_is_no_longer_than_the_order() {
     let hand = SigningKey::new();
     let mut guard = guard(folder.path(), &hand, POLICY);
     let id = admitted(&mut guard, &hand, at(NOON).wall, Span::from_secs(100 * DAY));
-    assert_eq!(guard.lapsed(at(NOON + 600)), []);
-    assert_eq!(guard.lapsed(at(NOON + 800)), [(id, "its lease is over")]);
+    assert_eq!(guard.remove_lapsed(at(NOON + 600)), []);
+    assert_eq!(
+        guard.remove_lapsed(at(NOON + 800)),
+        [(id, "its lease is over")]
+    );
 }
 
 fn capture() -> Order {
@@ -110,12 +126,12 @@ fn a_clock_that_is_set_shows_in_the_next_reading_and_one_that_is_slewed_does_not
     let hand = SigningKey::new();
     let mut guard = guard(folder.path(), &hand, POLICY);
     let (offset, bound) = (Span::from_millis(7), Span::from_millis(1));
-    guard.set_clock(AgentClockOffset { offset, bound }, at(NOON));
+    guard.set_clock_offset(AgentClockOffset { offset, bound }, at(NOON));
     let later = |wall: Span| Moment {
         wall: at(NOON + 4).wall + wall,
         raw: at(NOON + 4).raw,
     };
-    let read = |wall| guard.reading(later(wall)).expect("it is known");
+    let read = |wall| guard.clock_reading(later(wall)).expect("it is known");
     for slewed in [
         Span::from_micros(-2_900),
         Span::ZERO,
@@ -134,7 +150,7 @@ fn a_ninth_capture_at_a_time_has_to_wait_and_is_counted() {
     let folder = tempfile::tempdir().expect("a folder");
     let hand = SigningKey::new();
     let mut guard = guard(folder.path(), &hand, POLICY);
-    let admit = |guard: &mut Guard| {
+    let admit = |guard: &mut AdmissionControl| {
         let first_grant = Granted {
             until: at(NOON).wall + Span::from_secs(60),
             ..granted(capture(), Span::ZERO)
@@ -154,7 +170,7 @@ fn a_ninth_capture_at_a_time_has_to_wait_and_is_counted() {
     let (_, ninth) = admit(&mut guard);
     assert!(matches!(ninth, Admission::Ignored(_)), "{ninth:?}");
     assert_eq!(guard.refusals()["captures"], 1);
-    guard.ended(running[0]);
+    guard.remove_lease(running[0]);
     let (_, second_admission) = admit(&mut guard);
     assert!(
         matches!(second_admission, Admission::Granted(..)),
@@ -174,14 +190,14 @@ fn running_orders_end_with_the_policy_hours_and_the_byte_budget() {
         ..evening
     };
     assert_eq!(
-        guard.lapsed(evening),
+        guard.remove_lapsed(evening),
         [(id, "the hours of its policy are over")]
     );
     let id = admitted(&mut guard, &hand, at(NOON).wall, Span::from_secs(600));
-    assert_eq!(guard.lapsed(at(NOON + 1)), []);
+    assert_eq!(guard.remove_lapsed(at(NOON + 1)), []);
     assert!(guard.permit().message(1_000, 0));
     let spent = "the bytes of its policy for today are spent";
-    assert_eq!(guard.lapsed(at(NOON + 2)), [(id, spent)]);
+    assert_eq!(guard.remove_lapsed(at(NOON + 2)), [(id, spent)]);
 }
 
 #[test]
@@ -191,14 +207,15 @@ fn spent_bytes_survive_a_kill_until_the_end_of_the_day() {
     let open = |moment: Moment| {
         let policy = Policy::parse(&Source::new("agent.toml", POLICY)).expect("a policy");
         let certificate = &hand.certificate;
-        Guard::open(folder.path(), name("ams"), certificate, policy, moment.wall).expect("a guard")
+        AdmissionControl::open(folder.path(), name("ams"), certificate, policy, moment.wall)
+            .expect("a guard")
     };
     let mut guard = open(at(NOON));
     guard.permit().spend(700, 0);
-    guard.keep(at(NOON)).expect("writable");
+    guard.save(at(NOON)).expect("writable");
     let mut guard = open(at(NOON + 60));
     assert_eq!(guard.permit().spent_today(), 700);
-    guard.keep(at(NOON + DAY)).expect("writable");
+    guard.save(at(NOON + DAY)).expect("writable");
     assert_eq!(guard.permit().spent_today(), 0, "a new day");
     assert_eq!(open(at(NOON + DAY)).permit().spent_today(), 0);
     std::fs::write(folder.path().join("spent"), "what").expect("writable");

@@ -18,7 +18,7 @@ impl<E: Executor> Worker<E> {
             protocol: PROTOCOL,
             version: self.version.clone(),
             holds: self.shelf.holds(),
-            policy: self.guard.policy().summary(),
+            policy: self.admission.policy().summary(),
             labels: self.labels.clone(),
         })
     }

@@ -10,7 +10,8 @@ use std::thread::JoinHandle;
 use neph_agent::LocalExecutor;
 use neph_agent::policy::{DEFAULT_POLICY, Policy};
 use neph_agent::remote::{
-    AgentClockOffset, FromAgent, Guard, Link, LinkLost, Moment, Signer, ToAgent, Worker, serve,
+    AdmissionControl, AgentClockOffset, FromAgent, Link, LinkLost, Moment, Signer, ToAgent, Worker,
+    serve,
 };
 use neph_campaign::expand::scenarios;
 use neph_campaign::plan::parse;
@@ -97,7 +98,7 @@ pub(super) fn signer() -> Signer {
 }
 
 /// A guard that allows everything to this host.
-pub(super) fn guard(folder: &Path, agent: &AgentName, authority: &str) -> Guard {
+pub(super) fn guard(folder: &Path, agent: &AgentName, authority: &str) -> AdmissionControl {
     let policy = DEFAULT_POLICY
         .replace(
             "\"throughput\"]",
@@ -106,13 +107,13 @@ pub(super) fn guard(folder: &Path, agent: &AgentName, authority: &str) -> Guard 
         .replace("\"127.0.0.0/8\", \"::1/128\", ", "");
     let policy = Policy::parse(&Source::new("agent.toml", policy)).expect("a good policy");
     let now = Wall::from_unix_nanos(clock::wall().0);
-    let guard = Guard::open(folder, agent.clone(), authority, policy, now);
+    let guard = AdmissionControl::open(folder, agent.clone(), authority, policy, now);
     let mut guard = guard.expect("a certificate");
     let exact = AgentClockOffset {
         offset: Span::ZERO,
         bound: Span::from_millis(1),
     };
-    guard.set_clock(exact, Moment::now());
+    guard.set_clock_offset(exact, Moment::now());
     guard
 }
 

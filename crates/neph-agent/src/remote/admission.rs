@@ -22,7 +22,7 @@ pub const MAX_RUNNING: usize = 64;
 const MAX_CAPTURES: usize = 8;
 const DAY_NANOS: i64 = 86_400_000_000_000;
 /// What was spent is written down this often at most, nanoseconds.
-const WRITE_INTERVAL: i64 = 1_000_000_000;
+const WRITE_INTERVAL_NS: i64 = 1_000_000_000;
 /// A clock was set if it moved by more than this, and than the 500 ppm by which a kernel slews it.
 const MAX_SLEW: Span = Span::from_millis(1);
 /// A lease longer than the order can take is no reason to let it run on.
@@ -50,16 +50,16 @@ impl Moment {
 
 /// What an agent checks an order against.
 #[derive(Debug)]
-pub struct Guard {
+pub struct AdmissionControl {
     name: AgentName,
     verifier: Verifier,
     policy: Policy,
     permit: Permit,
-    spent: Spent,
+    daily_usage: DailyUsage,
     /// What runs.
     leases: BTreeMap<OrderId, Lease>,
     /// How far this host's clock is from the controller's, once that is known, and when that was measured.
-    clock: Option<(AgentClockOffset, Moment)>,
+    clock_offset: Option<(AgentClockOffset, Moment)>,
     refusals: BTreeMap<String, u64>,
 }
 
@@ -82,9 +82,9 @@ pub(super) enum Admission {
     Ignored(Refusal),
 }
 
-/// A guard that cannot be made.
+/// Why admission control cannot begin.
 #[derive(Debug, thiserror::Error)]
-pub enum GuardError {
+pub enum OpenAdmissionError {
     /// The certificate of the controller's authority.
     #[error("the certificate of the controller's authority: {0}")]
     Authority(String),
@@ -93,13 +93,13 @@ pub enum GuardError {
     Disk(#[from] DiskError),
 }
 
-impl Guard {
+impl AdmissionControl {
     /// What it holds orders against.
     pub const fn policy(&self) -> &Policy {
         &self.policy
     }
 
-    /// The guard of the agent of this name, whose controller's authority has this certificate (PEM). What was
+    /// For the agent of this name, whose controller's authority has this certificate (PEM). What was
     /// spent today is in `folder`.
     ///
     /// # Errors
@@ -107,21 +107,21 @@ impl Guard {
     pub fn open(
         folder: &Path,
         name: AgentName,
-        authority: &str,
+        authority_certificate: &str,
         policy: Policy,
         now: Wall,
-    ) -> Result<Self, GuardError> {
-        let verifier = Verifier::of(authority).map_err(GuardError::Authority)?;
-        let spent = Spent::open(folder, now)?;
-        let permit = Permit::new(policy.targets.clone(), policy.budgets, spent.bytes);
+    ) -> Result<Self, OpenAdmissionError> {
+        let verifier = Verifier::of(authority_certificate).map_err(OpenAdmissionError::Authority)?;
+        let daily_usage = DailyUsage::open(folder, now)?;
+        let permit = Permit::new(policy.targets.clone(), policy.budgets, daily_usage.bytes);
         Ok(Self {
             name,
             verifier,
             policy,
             permit,
-            spent,
+            daily_usage,
             leases: BTreeMap::new(),
-            clock: None,
+            clock_offset: None,
             refusals: BTreeMap::new(),
         })
     }
@@ -134,38 +134,42 @@ impl Guard {
     /// How often something was refused, by the reason.
     pub fn refusals(&self) -> BTreeMap<String, u64> {
         let mut counts = self.refusals.clone();
-        let targets = self.permit.forbidden();
-        if targets > 0 {
-            counts.insert("target".to_owned(), targets);
+        let forbidden_targets = self.permit.forbidden();
+        if forbidden_targets > 0 {
+            counts.insert("target".to_owned(), forbidden_targets);
         }
         counts
     }
 
     /// Counts something that was refused before it was an order.
-    pub(super) fn count(&mut self, reason: &str) {
+    pub(super) fn count_refusal(&mut self, reason: &str) {
         *self.refusals.entry(reason.to_owned()).or_default() += 1;
     }
 
     /// How far this host's clock is from the controller's at `now`. No order begins before that is known.
-    pub const fn set_clock(&mut self, clock: AgentClockOffset, now: Moment) {
-        self.clock = Some((clock, now));
+    pub const fn set_clock_offset(&mut self, clock_offset: AgentClockOffset, now: Moment) {
+        self.clock_offset = Some((clock_offset, now));
     }
 
     /// The same as a reading at `now`.
-    pub(super) fn reading(&self, now: Moment) -> Option<ClockReading> {
-        let (clock, measured) = self.clock?;
-        let age = Span::from_nanos(now.raw.0.saturating_sub(measured.raw.0));
-        let AgentClockOffset { offset, bound } = clock.after(age);
-        let passed = now
+    pub(super) fn clock_reading(&self, now: Moment) -> Option<ClockReading> {
+        let (clock_offset, measured_at) = self.clock_offset?;
+        let age = Span::from_nanos(now.raw.0.saturating_sub(measured_at.raw.0));
+        let AgentClockOffset { offset, bound } = clock_offset.after(age);
+        let wall_elapsed = now
             .wall
             .unix_nanos()
-            .saturating_sub(measured.wall.unix_nanos());
-        let jumped = Span::from_nanos(passed) - age;
-        let is_set = jumped.abs() > MAX_SLEW + Span::from_nanos(age.nanos().max(0) / 2_000);
+            .saturating_sub(measured_at.wall.unix_nanos());
+        let clock_step = Span::from_nanos(wall_elapsed) - age;
+        let is_stepped = clock_step.abs() > MAX_SLEW + Span::from_nanos(age.nanos().max(0) / 2_000);
         Some(ClockReading {
             at: now.wall,
             // The next heartbeat would show it seconds later.
-            offset: if is_set { offset + jumped } else { offset },
+            offset: if is_stepped {
+                offset + clock_step
+            } else {
+                offset
+            },
             bound,
         })
     }
@@ -176,7 +180,9 @@ impl Guard {
             spent_today: self.permit.spent_today(),
             day_bytes: self.policy.budgets.day_bytes,
             refusals: self.refusals(),
-            clock: self.clock.map(|(clock, measured)| (clock, measured.raw)),
+            clock: self
+                .clock_offset
+                .map(|(clock_offset, measured_at)| (clock_offset, measured_at.raw)),
             ..AgentStatus::default()
         }
     }
@@ -184,56 +190,56 @@ impl Guard {
     /// Judges an order that came under this id.
     pub(super) fn admit(&mut self, id: OrderId, grant: &Grant, now: Moment) -> Admission {
         let Some(granted) = self.verifier.open(grant).filter(|granted| granted.id == id) else {
-            return self.ignored(Refusal::Signature);
+            return self.ignore(Refusal::Signature);
         };
         if granted.agent != self.name {
-            return self.ignored(Refusal::OtherAgent(granted.agent));
+            return self.ignore(Refusal::OtherAgent(granted.agent));
         }
-        let Some((clock, _)) = self.clock else {
+        let Some((clock_offset, _)) = self.clock_offset else {
             // The first sign of life is answered within a round trip, and the order comes a second time.
             return Admission::Ignored(Refusal::Clock);
         };
-        let remaining = remaining_lease(granted.until, clock, now);
+        let remaining = remaining_lease(granted.until, clock_offset, now);
         if remaining <= Span::ZERO {
-            return self.ignored(Refusal::Expired(-remaining));
+            return self.ignore(Refusal::Expired(-remaining));
         }
         if self.leases.len() >= MAX_RUNNING {
-            return self.ignored(Refusal::Busy(MAX_RUNNING));
+            return self.ignore(Refusal::Busy(MAX_RUNNING));
         }
-        let order = granted.order.by_clock_ahead(clock.offset);
+        let order = granted.order.by_clock_ahead(clock_offset.offset);
         let is_capture = matches!(order, Order::Capture(_));
         let captures = self.leases.values().filter(|lease| lease.is_capture);
         if is_capture && captures.count() >= MAX_CAPTURES {
             // Those of a command that was killed end in a moment, and the order comes a second time.
-            return self.ignored(Refusal::Captures(MAX_CAPTURES));
+            return self.ignore(Refusal::Captures(MAX_CAPTURES));
         }
         if let Err(refusal) = self.policy.check(&order, &self.permit, now.wall) {
-            self.count(refusal.code());
+            self.count_refusal(refusal.code());
             return Admission::Refused(order, refusal);
         }
         let max = order.longest(now.wall).min(self.policy.longest) + LEASE_MARGIN;
         let until = RawNanos(now.raw.0.saturating_add(remaining.min(max).nanos()));
         let lease = Lease { until, is_capture };
         self.leases.insert(id, lease);
-        Admission::Granted(order, clock)
+        Admission::Granted(order, clock_offset)
     }
 
-    fn ignored(&mut self, refusal: Refusal) -> Admission {
-        self.count(refusal.code());
+    fn ignore(&mut self, refusal: Refusal) -> Admission {
+        self.count_refusal(refusal.code());
         Admission::Ignored(refusal)
     }
 
     /// An order is over.
-    pub(super) fn ended(&mut self, id: OrderId) {
+    pub(super) fn remove_lease(&mut self, id: OrderId) {
         self.leases.remove(&id);
     }
 
     /// Orders that may not go on, each with the reason.
-    pub(super) fn lapsed(&mut self, now: Moment) -> Vec<(OrderId, &'static str)> {
+    pub(super) fn remove_lapsed(&mut self, now: Moment) -> Vec<(OrderId, &'static str)> {
         if self.leases.is_empty() {
             return Vec::new();
         }
-        let for_all = if !self.policy.is_open(now.wall) {
+        let common_reason = if !self.policy.is_open(now.wall) {
             Some("the hours of its policy are over")
         } else if self.permit.is_spent() {
             Some("the bytes of its policy for today are spent")
@@ -241,41 +247,43 @@ impl Guard {
             None
         };
         let lapsed = self.leases.iter().filter_map(|(id, lease)| {
-            let over = (lease.until.0 <= now.raw.0).then_some("its lease is over");
-            Some((*id, for_all.or(over)?))
+            let expired = (lease.until.0 <= now.raw.0).then_some("its lease is over");
+            Some((*id, common_reason.or(expired)?))
         });
         let lapsed: Vec<_> = lapsed.collect();
         for (id, _) in &lapsed {
             self.leases.remove(id);
-            self.count("lapsed");
+            self.count_refusal("lapsed");
         }
         lapsed
     }
 
     /// The controller has revoked this agent: nothing may go on.
-    pub(super) fn revoked(&mut self) -> Vec<OrderId> {
+    pub(super) fn revoke_leases(&mut self) -> Vec<OrderId> {
         let order_ids: Vec<_> = std::mem::take(&mut self.leases).into_keys().collect();
         for _ in &order_ids {
-            self.count("lapsed");
+            self.count_refusal("lapsed");
         }
         order_ids
     }
 
     /// Writes down what was spent, and begins a new day.
-    pub(super) fn keep(&mut self, now: Moment) -> Result<(), DiskError> {
+    pub(super) fn save(&mut self, now: Moment) -> Result<(), DiskError> {
         let day = day_of(now.wall);
-        if day != self.spent.day {
+        if day != self.daily_usage.day {
             self.permit.begin_day();
-            self.spent.day = day;
+            self.daily_usage.day = day;
         }
-        self.spent.keep(self.permit.spent_today(), now.raw)
+        self.daily_usage.save(self.permit.spent_today(), now.raw)
     }
 }
 
 /// How much of a lease is left: it ends by the controller's clock.
-fn remaining_lease(until: Wall, clock: AgentClockOffset, now: Moment) -> Span {
-    let ours = until.unix_nanos().saturating_add(clock.offset.nanos());
-    Span::from_nanos(ours.saturating_sub(now.wall.unix_nanos()))
+fn remaining_lease(until: Wall, clock_offset: AgentClockOffset, now: Moment) -> Span {
+    let local_until = until
+        .unix_nanos()
+        .saturating_add(clock_offset.offset.nanos());
+    Span::from_nanos(local_until.saturating_sub(now.wall.unix_nanos()))
 }
 
 fn day_of(now: Wall) -> i64 {
@@ -284,20 +292,20 @@ fn day_of(now: Wall) -> i64 {
 
 /// What was spent today, on the disk: a restart does not refill a budget.
 #[derive(Debug)]
-struct Spent {
+struct DailyUsage {
     path: PathBuf,
     /// Days since 1970-01-01 UTC.
     day: i64,
     bytes: u64,
-    written: Option<RawNanos>,
+    last_written: Option<RawNanos>,
 }
 
-impl Spent {
+impl DailyUsage {
     fn open(folder: &Path, now: Wall) -> Result<Self, DiskError> {
         let path = folder.join("spent");
         let today = day_of(now);
         let bytes = match fs::read_to_string(&path) {
-            Ok(text) => match parsed(&text) {
+            Ok(text) => match parse_usage(&text) {
                 Some((day, bytes)) if day == today => bytes,
                 Some(_) => 0,
                 // What cannot be read allows nothing until the day is over.
@@ -310,25 +318,25 @@ impl Spent {
             path,
             day: today,
             bytes,
-            written: None,
+            last_written: None,
         })
     }
 
-    fn keep(&mut self, bytes: u64, now: RawNanos) -> Result<(), DiskError> {
+    fn save(&mut self, bytes: u64, now: RawNanos) -> Result<(), DiskError> {
         let is_due = self
-            .written
-            .is_none_or(|last| now.0 - last.0 >= WRITE_INTERVAL);
+            .last_written
+            .is_none_or(|last| now.0 - last.0 >= WRITE_INTERVAL_NS);
         if bytes == self.bytes || !is_due {
             return Ok(());
         }
-        (self.bytes, self.written) = (bytes, Some(now));
+        (self.bytes, self.last_written) = (bytes, Some(now));
         let text = format!("{} {bytes}\n", self.day);
         let written = write_whole(&self.path, text.as_bytes(), Existing::Replace);
         written.map_err(DiskError::of("write", &self.path))
     }
 }
 
-fn parsed(text: &str) -> Option<(i64, u64)> {
+fn parse_usage(text: &str) -> Option<(i64, u64)> {
     let (day, bytes) = text.trim_end().split_once(' ')?;
     Some((day.parse().ok()?, bytes.parse().ok()?))
 }
