@@ -226,8 +226,8 @@ pub(crate) fn generate(order: &LoadOrder, context: &OrderContext) -> Result<(), 
         LoadWork::Flow { to, .. } => format!("send to {to} over TCP"),
         LoadWork::Stream { to, .. } => format!("stream to {to}"),
     };
-    let ready =
-        ReadyLoad::prepare(order, context.permit()).map_err(|reason| failed(operation(), reason))?;
+    let ready = ReadyLoad::prepare(order, context.permit())
+        .map_err(|reason| failed(operation(), reason))?;
     let result = ready.run(&|| {}, context.stop());
     let generated = result.map_err(|reason| failed(operation(), reason))?;
     let fault = generated.fault().filter(|_| !context.stop().is_set());

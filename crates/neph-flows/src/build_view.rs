@@ -87,7 +87,7 @@ fn build_pair_view(
     let loss_by_base = (!mostly_lost).then_some(&endpoint_flows.loss_by_base);
     let mut classes = classify(&mut flows, settings, loss_by_base);
     let flows: Vec<&FlowHistory> = flows.into_iter().map(|flow| &*flow).collect();
-    let KnownEndpointFlows { bins, congested, .. } = &endpoint_flows;
+    let (bins, congested) = (&endpoint_flows.bins, &endpoint_flows.congested);
     let observed = ObservedTime::new(&flows, congested, fleet, settings, complete_since);
     let (observed_time, excluded_time) = observed.observed_time(&own_changes);
     count_moves(&mut classes, &own_changes);
@@ -269,7 +269,10 @@ fn latency_bins(
 
 /// Bins that begin before `complete_since` have an unknown number of changes.
 fn clear_incomplete_bins(bins: &mut [FlowLatencyBin], complete_since: Option<Instant<Local>>) {
-    for bin in bins.iter_mut().filter(|bin| Some(bin.from) <= complete_since) {
+    for bin in bins
+        .iter_mut()
+        .filter(|bin| Some(bin.from) <= complete_since)
+    {
         (bin.changes, bin.base) = (None, None);
     }
 }

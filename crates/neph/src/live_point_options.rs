@@ -78,7 +78,7 @@ impl LivePointOptions {
     pub(crate) fn refuse_for_files(&self) -> Result<(), Failure> {
         let given = [
             ("-w", self.duration.is_some()),
-            ("-n", self.count.is_some()),
+            ("-c", self.count.is_some()),
             ("--save", self.save.is_some()),
             ("--control", self.control.is_some()),
         ];

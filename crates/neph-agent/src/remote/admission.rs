@@ -111,7 +111,8 @@ impl AdmissionControl {
         policy: Policy,
         now: Wall,
     ) -> Result<Self, OpenAdmissionError> {
-        let verifier = Verifier::of(authority_certificate).map_err(OpenAdmissionError::Authority)?;
+        let verifier =
+            Verifier::of(authority_certificate).map_err(OpenAdmissionError::Authority)?;
         let daily_usage = DailyUsage::open(folder, now)?;
         let permit = Permit::new(policy.targets.clone(), policy.budgets, daily_usage.bytes);
         Ok(Self {

@@ -99,7 +99,10 @@ impl ReflectorSlot {
 
     /// It has started, and its end is not known.
     const fn has_started(&self) -> bool {
-        matches!(self.state, ReflectorState::Ready(_) | ReflectorState::Away(_))
+        matches!(
+            self.state,
+            ReflectorState::Ready(_) | ReflectorState::Away(_)
+        )
     }
 
     /// Whether an order may need it: only experiments have targets that show it.
@@ -232,7 +235,9 @@ impl CampaignReflectors {
         let needed = self.slots.iter_mut();
         let needed = needed.filter(|(_, slot)| slot.is_needed_by(order));
         // Each wait begins with the first order that needs the reflector, so all are visited.
-        needed.fold(true, |is_ready, (agent, slot)| slot.is_wait_over(agent, now) && is_ready)
+        needed.fold(true, |is_ready, (agent, slot)| {
+            slot.is_wait_over(agent, now) && is_ready
+        })
     }
 
     /// The agent has disconnected.
@@ -247,7 +252,9 @@ impl CampaignReflectors {
     /// The agent reports that the order still runs.
     pub(super) fn mark_running(&mut self, id: OrderId) {
         let mut slots = self.slots.values_mut();
-        if let Some(slot) = slots.find(|slot| matches!(slot.state, ReflectorState::Away(of) if of == id)) {
+        if let Some(slot) =
+            slots.find(|slot| matches!(slot.state, ReflectorState::Away(of) if of == id))
+        {
             slot.state = ReflectorState::Ready(id);
         }
     }
@@ -359,10 +366,16 @@ mod tests {
         assert!(!reflectors.is_ready_for(&order, now));
         assert!(missing(&reflectors).is_empty(), "it may still answer");
         reflectors.mark_running(id);
-        assert!(reflectors.is_ready_for(&order, now), "it answered all the time");
+        assert!(
+            reflectors.is_ready_for(&order, now),
+            "it answered all the time"
+        );
         reflectors.mark_away(&name("lju"));
         reflectors.apply_update(id, &ended(), now);
-        assert!(!reflectors.is_ready_for(&order, now), "its agent was killed");
+        assert!(
+            !reflectors.is_ready_for(&order, now),
+            "its agent was killed"
+        );
         assert_eq!(missing(&reflectors).len(), 1);
         start(&mut reflectors, "lju");
         assert!(reflectors.is_ready_for(&order, now));

@@ -1,6 +1,6 @@
 //! Tests orders over a bus that loses and duplicates messages, with processes that are killed.
 
-mod agent;
+pub(super) mod agent;
 mod campaign;
 mod contract;
 mod fake;

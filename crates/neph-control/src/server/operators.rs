@@ -35,9 +35,8 @@ pub(super) async fn operator(
     Extension(peer): Extension<Option<AuthenticatedPeer>>,
     upgrade: WebSocketUpgrade,
 ) -> Response {
-    let refused = |status: StatusCode, why: &'static str| {
-        (status, CONNECTION_CLOSE, why).into_response()
-    };
+    let refused =
+        |status: StatusCode, why: &'static str| (status, CONNECTION_CLOSE, why).into_response();
     let Some(peer) = peer else {
         let why = "no enrolled operator has this certificate";
         return refused(StatusCode::UNAUTHORIZED, why);

@@ -254,11 +254,7 @@ fn diagnose_group(name: &str, observed: &[(&Run<'_>, Restarts)]) -> Option<RuleR
     let mut result = RuleResult::new(cause, remedy.to_owned(), confidence.confidence())
         .with_added_latency(cost(worst))
         .with("window before the idle period", before, "segments")
-        .with(
-            "window after the idle period, at most",
-            at,
-            "segments",
-        )
+        .with("window after the idle period, at most", at, "segments")
         .with("wait for the window", cost(worst), "ms")
         .with("wait for the window", worst.rounds(), "round trips")
         .with("round trip", worst.round_trip, "ms")

@@ -25,7 +25,7 @@ use crate::authority::Authority;
 use crate::{AgentsExecutor, Bus, FromBus, NotConnected, Sites};
 
 /// An experiment of one message to `url`.
-pub(super) fn order(url: &str) -> ExperimentOrder {
+pub(in crate::executor) fn order(url: &str) -> ExperimentOrder {
     let plan = format!(
         "version = 1\nname = \"p\"\ninterval = \"1ms\"\nmessages = 1\n\
          [[endpoint]]\nname = \"e\"\nurl = \"{url}\"\n"
