@@ -373,9 +373,7 @@ pub(crate) fn certainty_text(decided: &[Certainty]) -> String {
     if blocks < needed {
         let why = match family {
             0 | 1 => String::new(),
-            count => {
-                format!(" (more comparisons need more blocks; this report has {count} comparisons)")
-            }
+            n => format!(" (more comparisons need more blocks; this report has {n} comparisons)"),
         };
         return format!("no verdict yet: {counted} of the {needed} needed{why}");
     }

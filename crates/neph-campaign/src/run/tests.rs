@@ -109,6 +109,7 @@ impl Lab {
         };
         let stop = neph_model::Stop::new();
         self.fake.stop = stop.clone();
+        self.fake.gone = false;
         let known = store.campaigns().expect("campaigns").pop();
         let mut crew = Participants {
             store: store.as_mut(),

@@ -262,7 +262,6 @@ impl Fake {
 
 impl Executor for Fake {
     fn submit(&mut self, order: Order) -> Ticket {
-        self.gone = false;
         self.prepared.clear();
         self.ordered = Some(order);
         Ticket(0)
