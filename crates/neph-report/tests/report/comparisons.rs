@@ -103,7 +103,7 @@ fn verdicts_on_several_endpoints_are_one_family() {
     );
     let printed = of(6);
     assert!(
-        printed.contains("b took 1.00 ms more than a at the median; no verdict yet: 6 blocks of the 7 needed (more comparisons need more blocks, and this report makes 2)"),
+        printed.contains("b took 1.00 ms more than a at the median; no verdict yet: 6 blocks of the 7 needed (more comparisons need more blocks; this report has 2 comparisons)"),
         "{printed}"
     );
 }

@@ -254,7 +254,7 @@ fn diagnose_group(name: &str, runs: &[&Run<'_>]) -> Option<RuleResult> {
         .with("largest message", large.time, "ms")
         .with("matters from", matters_from, "kB")
         .with("lowest rate by requests of one size", min, "Mbit/s")
-        .with("highest rate from one request size", max, "Mbit/s")
+        .with("highest rate by requests of one size", max, "Mbit/s")
         .observed_in(runs.iter().copied());
     for run in runs {
         result = result.explaining(run, bytes_take(run, line.rate));
