@@ -22,7 +22,8 @@ use crate::journal;
 /// The longest command: the atomic size of a pipe.
 const MAX_COMMAND_LEN: usize = 4096;
 const CHUNK: usize = 64 * 1024;
-/// A guest gets an empty line after this time without output; then after twice as long, and so on.
+/// A guest gets an empty line after this time without output, and once more each time until a command has
+/// started: the interrupt of an empty line may be lost, too. Later the time doubles.
 const SILENCE: Duration = Duration::from_secs(1);
 /// The maximum of these times.
 const LONGEST_SILENCE: Duration = Duration::from_mins(1);
@@ -167,7 +168,9 @@ impl Console {
             }
             // A full pipe contains lines already.
             let _ = self.into.write(b"\n");
-            silence = (silence * 2).min(LONGEST_SILENCE);
+            if patience.is_none() {
+                silence = (silence * 2).min(LONGEST_SILENCE);
+            }
         }
         let mut chunk = vec![0; CHUNK];
         let length = self.out.read(&mut chunk)?;
