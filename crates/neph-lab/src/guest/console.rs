@@ -22,8 +22,8 @@ use crate::journal;
 /// The longest command: the atomic size of a pipe.
 const MAX_COMMAND_LEN: usize = 4096;
 const CHUNK: usize = 64 * 1024;
-/// A guest gets an empty line after this time without output, and once more each time until a command has
-/// started: the interrupt of an empty line may be lost, too. Later the time doubles.
+/// A guest gets an empty line after this time without output. The interrupt of an empty line may be lost,
+/// too: until a command has started, lines follow at this interval. Later the interval doubles.
 const SILENCE: Duration = Duration::from_secs(1);
 /// The maximum of these times.
 const LONGEST_SILENCE: Duration = Duration::from_mins(1);
