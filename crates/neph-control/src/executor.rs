@@ -310,7 +310,7 @@ impl<B: Bus> Executor for AgentsExecutor<B> {
                 state: OrderState::Running { .. },
             } = &message
             {
-                self.reflectors.mark_running(*id);
+                self.reflectors.mark_running(&agent, *id);
             }
             for (id, update) in self.dispatcher.process_message(&agent, message)? {
                 updates.extend(self.process_update(id, update)?);

@@ -27,7 +27,7 @@ pub struct AgentReflector {
 
 impl AgentReflector {
     /// Whether it is the server of a target.
-    fn answers(&self, target: &Target) -> bool {
+    pub(super) fn answers(&self, target: &Target) -> bool {
         target.host() == self.host && target.port() == self.order.spec.address.port()
     }
 }
@@ -36,16 +36,14 @@ impl AgentReflector {
 #[derive(Debug)]
 pub(super) struct LostReflector {
     pub(super) agent: AgentName,
-    pub(super) host: String,
-    pub(super) port: u16,
+    pub(super) reflector: AgentReflector,
 }
 
 impl LostReflector {
     fn of(agent: &AgentName, reflector: &AgentReflector) -> Self {
         Self {
             agent: agent.clone(),
-            host: reflector.host.clone(),
-            port: reflector.order.spec.address.port(),
+            reflector: reflector.clone(),
         }
     }
 }
@@ -249,11 +247,10 @@ impl CampaignReflectors {
         }
     }
 
-    /// The agent reports that the order still runs.
-    pub(super) fn mark_running(&mut self, id: OrderId) {
-        let mut slots = self.slots.values_mut();
-        if let Some(slot) =
-            slots.find(|slot| matches!(slot.state, ReflectorState::Away(of) if of == id))
+    /// The agent reports that the order still runs; reports of other agents have no effect.
+    pub(super) fn mark_running(&mut self, agent: &AgentName, id: OrderId) {
+        if let Some(slot) = self.slots.get_mut(agent)
+            && matches!(slot.state, ReflectorState::Away(known) if known == id)
         {
             slot.state = ReflectorState::Ready(id);
         }
@@ -309,7 +306,9 @@ mod tests {
 
     fn missing(reflectors: &CampaignReflectors) -> Vec<(String, u16)> {
         let missing = reflectors.lost_reflectors();
-        missing.map(|lost| (lost.host, lost.port)).collect()
+        let reflectors = missing.map(|lost| lost.reflector);
+        let places = reflectors.map(|lost| (lost.host, lost.order.spec.address.port()));
+        places.collect()
     }
 
     fn start(reflectors: &mut CampaignReflectors, agent: &str) -> OrderId {
@@ -365,7 +364,12 @@ mod tests {
         reflectors.mark_away(&name("lju"));
         assert!(!reflectors.is_ready_for(&order, now));
         assert!(missing(&reflectors).is_empty(), "it may still answer");
-        reflectors.mark_running(id);
+        reflectors.mark_running(&name("ams"), id);
+        assert!(
+            !reflectors.is_ready_for(&order, now),
+            "it is another agent's order"
+        );
+        reflectors.mark_running(&name("lju"), id);
         assert!(
             reflectors.is_ready_for(&order, now),
             "it answered all the time"

@@ -88,10 +88,8 @@ impl RunningOrder {
     /// Marks experiments whose reflector does not run: they measure nothing, or another server.
     pub(super) fn mark_lost_reflector(&mut self, lost_reflector: &LostReflector) {
         for (index, target) in self.targets.iter().enumerate() {
-            let uses_lost_reflector = |target: &Target| {
-                target.host() == lost_reflector.host && target.port() == lost_reflector.port
-            };
-            if target.as_ref().is_some_and(uses_lost_reflector) {
+            let uses_it = |target: &Target| lost_reflector.reflector.answers(target);
+            if target.as_ref().is_some_and(uses_it) {
                 self.without_reflector
                     .insert(index, lost_reflector.agent.clone());
             }
