@@ -124,11 +124,7 @@ impl Policy {
         if largest > LARGEST {
             let requested = format!("messages of {largest}");
             let most = LARGEST.to_string();
-            return Err(Refusal::Rate {
-                requested,
-                most,
-                key: None,
-            });
+            return Err(Refusal::above_limit(requested, most));
         }
         let parameters = &order.scenario.parameters;
         let files = [parameters.key_file(), parameters.ca_file()];
@@ -159,11 +155,7 @@ impl Policy {
         if !is_modest(&order.spec.caps) {
             let requested = "higher caps than the defaults of neph reflect".to_owned();
             let most = "the default caps".to_owned();
-            return Err(Refusal::Rate {
-                requested,
-                most,
-                key: None,
-            });
+            return Err(Refusal::above_limit(requested, most));
         }
         if let Some(ReflectorIdentity::Files { certificate, key }) = &order.spec.identity {
             self.judge_file(&certificate.to_string_lossy())?;
@@ -179,14 +171,12 @@ impl Policy {
 
 /// `messages` is the number of messages a second that the order sends.
 fn judge_messages(order: &Order, messages: f64, budget: u32) -> Result<(), Refusal> {
-    let is_endless = match order {
-        Order::Experiments(orders) => orders.iter().any(asks_in_turn),
-        _ => false,
-    };
-    let requested = match is_endless {
+    let requested = match order {
         _ if messages > f64::from(budget) => format!("{messages:.0} messages a second"),
-        true => "requests as fast as replies come".to_owned(),
-        false => return Ok(()),
+        Order::Experiments(orders) if orders.iter().any(asks_in_turn) => {
+            "requests as fast as replies come".to_owned()
+        }
+        _ => return Ok(()),
     };
     Err(Refusal::Rate {
         requested,
@@ -221,13 +211,7 @@ fn judge_rate(order: &Order, bits: f64, budget: BitRate) -> Result<(), Refusal> 
 
 /// Whether a capture is of headers, and ends by itself.
 fn judge_capture(order: &CaptureOrder) -> Result<(), Refusal> {
-    let refused = |requested: String, most: String| {
-        Err(Refusal::Rate {
-            requested,
-            most,
-            key: None,
-        })
-    };
+    let refused = |requested, most| Err(Refusal::above_limit(requested, most));
     if order.snaplen > MAX_KEPT {
         let requested = format!("{} bytes of each packet", order.snaplen);
         return refused(requested, MAX_KEPT.to_string());

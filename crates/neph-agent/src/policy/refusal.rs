@@ -103,6 +103,16 @@ fn bytes_text(requested: u64, left: u64) -> String {
 }
 
 impl Refusal {
+    /// More than every agent allows, whatever its policy.
+    pub(super) const fn above_limit(requested: String, most: String) -> Self {
+        let key = None;
+        Self::Rate {
+            requested,
+            most,
+            key,
+        }
+    }
+
     /// Whether the same order would be refused at every other time, too.
     pub const fn is_permanent(&self) -> bool {
         match self {
