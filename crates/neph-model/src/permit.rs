@@ -11,7 +11,7 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use crate::BitRate;
+use crate::{BitRate, Span};
 pub use bucket::TokenBucket;
 pub use network::{Network, NoNetwork};
 
@@ -110,6 +110,9 @@ impl Permit {
 
     /// The smallest room that is worth a read or a write of a stream, in bytes: a full segment.
     pub const MIN_ROOM: usize = 1448;
+
+    /// Time before the next attempt of a stream when its room is exhausted.
+    pub const REST: Span = Span::from_millis(1);
 
     /// The permit of a policy; `spent_today` is the number of bytes already sent today.
     pub fn new(targets: AllowedTargets, budgets: Budgets, spent_today: u64) -> Self {

@@ -9,8 +9,6 @@ use super::course::Course;
 
 /// Maximum delay until a set stop flag is noticed.
 pub(super) const TICK: Span = Span::from_millis(50);
-/// Time before the next attempt when a permit is exhausted.
-pub(super) const BUDGET_REST: Span = Span::from_millis(1);
 
 /// State that the threads of one end share.
 #[derive(Clone, Copy, Debug)]
@@ -33,7 +31,7 @@ impl Run<'_> {
         if room >= min {
             return Some(room);
         }
-        clock::nap(BUDGET_REST.to_duration());
+        clock::nap(Permit::REST.to_duration());
         course.held_by_policy_since(now);
         None
     }

@@ -12,9 +12,6 @@ use neph_sys::tcp::{self, TcpStats};
 /// Bytes per read.
 const CHUNK: usize = 256 << 10;
 
-/// Time before the next attempt when a permit is exhausted.
-const BUDGET_REST: Span = Span::from_millis(1);
-
 /// The next step of a transfer.
 #[derive(Debug)]
 pub(crate) enum Next<'a> {
@@ -126,7 +123,7 @@ impl Driver {
                 }
                 Next::Wait(until) => (false, until),
                 Next::Write { bytes, until } => match self.write(stream, bytes) {
-                    Ok(None) => (false, until.min(elapsed() + BUDGET_REST)),
+                    Ok(None) => (false, until.min(elapsed() + Permit::REST)),
                     Ok(Some(count)) if count > 0 => {
                         traffic.wrote(count);
                         continue;

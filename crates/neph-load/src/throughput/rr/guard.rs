@@ -7,7 +7,6 @@ use neph_model::{BitRate, Permit, Span, Stop};
 use neph_sys::clock::{self, RawNanos};
 use neph_wire::throughput::RrTestRequest;
 
-use super::super::run::BUDGET_REST;
 use super::super::served::ServerSpec;
 use super::recorder::Recorder;
 
@@ -102,7 +101,7 @@ impl<'a> Guard<'a> {
                 return Ok(false);
             }
             self.idle(clock::raw())?;
-            clock::nap(BUDGET_REST.to_duration());
+            clock::nap(Permit::REST.to_duration());
         }
         Ok(true)
     }
