@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use neph_flows::{Digest, Dissector, FleetView, Settings, advise};
+use neph_flows::{Digest, Dissector, FleetView, Settings, add_advice};
 use neph_model::{
     PeerReport, Fleet, FleetEndpoint, FleetMessage, FleetOutcome, FleetReply, Instant, Slot, ProbeKind,
     ReadBy, Span,
@@ -24,13 +24,11 @@ fuzz_target!(|bytes: &[u8]| {
     digest.finish();
     let known = messages.iter().filter(|message| message.slot.0 < SLOTS).count();
     let changes = digest.changes();
-    let view = digest.view();
+    let mut view = digest.view();
     assert_eq!(view.tally.messages(), known as u64);
     assert_eq!(view.changes.len(), changes);
     holds(&view);
-    for endpoint in 0..view.fleet.endpoints.len() {
-        advise(&view, endpoint);
-    }
+    add_advice(&mut view);
     let mut dissector = Dissector::new(&view, 3);
     messages.iter().for_each(|message| dissector.push(message));
     dissector.finish();

@@ -28,8 +28,14 @@ const WANTED_VALIDITY: Span = Span::from_secs(300);
 /// Numbers of connections that are evaluated.
 const CONNECTION_COUNTS: [u32; 5] = [1, 2, 4, 8, 16];
 
+/// Adds the advice on source ports for each endpoint.
+pub fn add_advice(view: &mut FleetView) {
+    let endpoints = 0..view.fleet.endpoints.len();
+    view.advice = endpoints.map(|endpoint| advise(view, endpoint)).collect();
+}
+
 /// Advice on source ports for the endpoint with this index, which must exist in the fleet.
-pub fn advise(view: &FleetView, endpoint: usize) -> Advice {
+fn advise(view: &FleetView, endpoint: usize) -> Advice {
     let name = |endpoint: &neph_model::FleetEndpoint| endpoint.name.clone();
     let port_advice = match evidence(view, endpoint) {
         Ok(evidence) => PortAdvice::Given(Box::new(evidence)),

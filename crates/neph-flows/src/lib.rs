@@ -57,7 +57,7 @@ mod world;
 pub use advice::{
     Advice, AdviceEvidence, AdvisedPort, BestOf, CAUTION, LowestClassLoss, PortAdvice,
 };
-pub use advise::advise;
+pub use advise::add_advice;
 pub use completion::{Completion, alternate_ports, completions, completions_of};
 pub use detectors::{DetectedChange, DetectedChanges, Detector, DetectorRun};
 pub use digest::{Digest, PathEvent};

@@ -1,7 +1,7 @@
 //! Reduces the messages of a fleet to the data of figures and tables, in two passes. The first pass collects
 //! everything of bounded size; the second collects the messages of a few flows.
 
-use neph_flows::{Digest, Dissector, FleetView, Settings, StatsError, advise};
+use neph_flows::{Digest, Dissector, FleetView, Settings, StatsError, add_advice};
 use neph_model::{Fleet, FleetMessage};
 
 /// Number of flows that are dissected message by message.
@@ -21,9 +21,7 @@ pub fn read_fleet<E: From<StatsError>>(
     let mut dissector = Dissector::new(&view, DISSECTED);
     visit(&mut |message| dissector.push(message))?;
     view.dissected = dissector.finish();
-    view.advice = (0..fleet.endpoints.len())
-        .map(|endpoint| advise(&view, endpoint))
-        .collect();
+    add_advice(&mut view);
     Ok(view)
 }
 

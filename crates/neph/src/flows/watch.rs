@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use neph_agent::LoadMeter;
 use neph_campaign::WatchedHosts;
-use neph_flows::{Digest, FleetView, PathEvent, Settings, advise};
+use neph_flows::{Digest, PathEvent, Settings, add_advice};
 use neph_model::{Ending, Instant, Local, Span, Stop};
 use neph_probe::{FleetReport, FleetRun, FleetSpec, FleetTally, RefusalWatch, Silence, now};
 
@@ -328,11 +328,6 @@ impl Watch<'_> {
             campaign,
         })
     }
-}
-
-fn add_advice(view: &mut FleetView) {
-    let endpoints = 0..view.fleet.endpoints.len();
-    view.advice = endpoints.map(|endpoint| advise(view, endpoint)).collect();
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ mod sums;
 mod wire;
 
 use neph_analysis::{CampaignData, read_fleet};
-use neph_flows::{FleetView, FlowTally, Settings, StatsError, advise};
+use neph_flows::{FleetView, FlowTally, Settings, StatsError, add_advice};
 use neph_model::{
     Fleet, FleetEndpoint, FleetMessage, Instant, Local, Parameter, ParameterName, ProbeKind,
     Scenario, Span, Wall,
@@ -107,8 +107,7 @@ impl World {
         };
         // Of 50,000 flows it takes a while.
         if self.flows <= 512 {
-            let advice = (0..self.pairs as usize).map(|endpoint| advise(&view, endpoint));
-            view.advice = advice.collect();
+            add_advice(&mut view);
         }
         view
     }
