@@ -43,7 +43,7 @@ pub(crate) fn agents(
             "an agent captures {LONGEST_CAPTURE} at most, and {requested} was requested"
         )));
     }
-    let registry = crate::control::existing(folder)?;
+    let registry = crate::control::open_registry(folder)?;
     let enrolled_agents = registry.agents().map_err(Failure::refused)?;
     let is_known = |agent: &&AgentName| enrolled_agents.iter().any(|(name, _)| name == *agent);
     if let Some(unknown) = agents.iter().find(|agent| !is_known(agent)) {

@@ -73,7 +73,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
             let plan = demo_plan();
             keep(&args.folder.join(TOPOLOGY_FILE), TOPOLOGY).map_err(refused)?;
             let plan = keep(&args.folder.join(PLAN_FILE), &plan).map_err(refused)?;
-            campaign::carry_out(&campaign::understand(plan)?, None, None, &settings)
+            campaign::carry_out(&campaign::parse_plan(plan)?, None, None, &settings)
         }
         Err(reason) => {
             output::say(&format!(
@@ -117,7 +117,7 @@ fn over_loopback(args: &Args, settings: &Settings) -> Result<Outcome, Failure> {
         ))
     })?;
     let plan = Source::new(path.display().to_string(), text);
-    campaign::carry_out(&campaign::understand(plan)?, None, None, settings)
+    campaign::carry_out(&campaign::parse_plan(plan)?, None, None, settings)
 }
 
 #[cfg(test)]

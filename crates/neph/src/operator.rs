@@ -8,7 +8,7 @@ use clap::Args as ClapArgs;
 use neph_agent::remote::{ControllerAddress, EnrolError, Identity, IdentityError, Role, enrol};
 use neph_control::{CampaignSocketError, ControllerPlace, OperatorPort};
 
-use crate::agent::invitation_in;
+use crate::agent::read_invitation;
 use crate::exit::Failure;
 use crate::output;
 
@@ -112,7 +112,7 @@ impl OperatorArgs {
                  --operator NAME, and give its line here once, with --invite-file FILE"
             ))),
             (Err(IdentityError::NotEnrolled(_)), Some(file)) => {
-                let invitation = invitation_in(file)?;
+                let invitation = read_invitation(file)?;
                 if invitation.role != Role::Operator {
                     return Err(Failure::usage(format!(
                         "--invite-file: {} invites an agent, not an operator; neph control invite --operator NAME \

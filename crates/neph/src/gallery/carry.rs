@@ -61,7 +61,7 @@ impl Gallery {
             metrics: MetricsArgs::default(),
             approval: self.approval.clone(),
         };
-        let outcome = campaign::carry_out(&campaign::understand(plan)?, None, None, &settings)?;
+        let outcome = campaign::carry_out(&campaign::parse_plan(plan)?, None, None, &settings)?;
         if outcome != Outcome::Done {
             return Ok(Ended::Unfinished(outcome));
         }
@@ -139,7 +139,7 @@ impl Gallery {
 fn had_topologies(campaign: &Campaign, plan: &Plan, now: &[Topology]) -> bool {
     plan.topologies().into_iter().all(|topology| {
         let now = now.iter().find(|(file, _)| *file == topology.value);
-        let stored = campaign::kept_topology(campaign, &topology.value);
+        let stored = campaign::stored_topology_text(campaign, &topology.value);
         now.is_none_or(|(_, text)| stored == Some(text.text()))
     })
 }
