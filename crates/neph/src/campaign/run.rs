@@ -23,7 +23,7 @@ use crate::approval::Approval;
 use crate::exit::{Failure, Outcome};
 use crate::interrupt::SecondInterruptMessage;
 use crate::metrics::run::RunMetrics;
-use crate::metrics::{MetricsArgs, Ready};
+use crate::metrics::{MetricsArgs, BoundExporters};
 use crate::operator::ControllerArgs;
 use crate::workspace::Workspace;
 use crate::{diagnose, interrupt, output, report, version};
@@ -205,7 +205,7 @@ pub(crate) fn carry_out(
     let topologies = plan_source.lab_topologies.iter().map(|lab_topology| &lab_topology.topology);
     settings.approval.ask(plan_source.source.name(), topologies)?;
     check_open_file_limit(&plan_source.plan)?;
-    let exporters = settings.metrics.bind("neph run")?;
+    let bound_exporters = settings.metrics.bind("neph run")?;
     let mut store = settings.workspace.write()?;
     store.recover()?;
     let season = match earlier_campaign {
@@ -213,7 +213,7 @@ pub(crate) fn carry_out(
         Some(campaign) => next_season(plan_source, campaign, store.as_ref())?,
     };
     let mut executor = build_executor(plan_source, season.as_deref(), &settings.control(), &stop)?;
-    let mut watch = start_watch(settings, exporters)?;
+    let mut watch = start_watch(settings, bound_exporters)?;
     let mut acknowledging_observer;
     let observer: &mut dyn Observer = match &settings.acknowledge {
         None => &mut watch,
@@ -275,11 +275,11 @@ fn check_webhook(plan: &Plan, settings: &Settings) -> Result<(), Failure> {
 }
 
 /// Shows progress, and exports it.
-fn start_watch(settings: &Settings, exporters: Ready) -> Result<Watch, Failure> {
+fn start_watch(settings: &Settings, bound_exporters: BoundExporters) -> Result<Watch, Failure> {
     let metrics = RunMetrics::default();
-    let exporting = exporters.begin(metrics.clone())?;
+    let running_exporters = bound_exporters.begin(metrics.clone())?;
     let watch = Watch::new(settings.quiet, AlarmReporter::new(settings.webhook.clone()));
-    Ok(watch.exporting(metrics, exporting))
+    Ok(watch.with_metrics(metrics, running_exporters))
 }
 
 /// Checks that this process may open enough files for all fleets that the plan runs at the same time.

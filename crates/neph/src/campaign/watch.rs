@@ -10,7 +10,7 @@ use neph_model::{
 };
 
 use super::alarming::AlarmReporter;
-use crate::metrics::Exporting;
+use crate::metrics::RunningExporters;
 use crate::metrics::run::RunMetrics;
 use crate::{output, when};
 use neph_documents::plan::time;
@@ -29,7 +29,7 @@ pub(super) struct Watch {
     without_echo: BTreeSet<String>,
     alarm_reporter: AlarmReporter,
     metrics: RunMetrics,
-    exporting: Option<Exporting>,
+    exporters: Option<RunningExporters>,
 }
 
 impl Watch {
@@ -43,15 +43,15 @@ impl Watch {
             without_echo: BTreeSet::new(),
             alarm_reporter,
             metrics: RunMetrics::default(),
-            exporting: None,
+            exporters: None,
         }
     }
 
     /// As above, and exports counts.
-    pub(super) fn exporting(self, metrics: RunMetrics, exporting: Exporting) -> Self {
+    pub(super) fn with_metrics(self, metrics: RunMetrics, exporters: RunningExporters) -> Self {
         Self {
             metrics,
-            exporting: Some(exporting),
+            exporters: Some(exporters),
             ..self
         }
     }
@@ -59,8 +59,8 @@ impl Watch {
     /// Ends: waits for pending webhook reports, for a limited time.
     pub(super) fn finish(self) {
         self.alarm_reporter.finish();
-        if let Some(exporting) = self.exporting {
-            exporting.finish();
+        if let Some(exporters) = self.exporters {
+            exporters.finish();
         }
     }
 

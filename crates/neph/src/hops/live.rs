@@ -8,7 +8,7 @@ use super::{Analysed, Args, Clock, analyse, mappings};
 use crate::alarm::refuse_longer;
 use crate::exit::{self, Failure, Outcome};
 use crate::interrupt::{self, SecondInterruptMessage};
-use crate::metrics::Ready;
+use crate::metrics::BoundExporters;
 use crate::metrics::hops::HopsMetrics;
 use crate::{at_agents, output};
 use neph_capture::path::point::Point;
@@ -43,7 +43,7 @@ pub(super) fn points(args: &Args) -> Result<Option<Vec<recording::Point>>, Failu
 pub(super) fn run(
     args: &Args,
     points: &[recording::Point],
-    exporters: Option<Ready>,
+    exporters: Option<BoundExporters>,
 ) -> Result<Outcome, Failure> {
     let message = SecondInterruptMessage::default();
     let stop = interrupt::stop_on_ctrl_c_saying(&message)?;

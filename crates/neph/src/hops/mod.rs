@@ -19,7 +19,7 @@ use neph_wire::dissect::NoPacket;
 use crate::clock::parts_per_million;
 use crate::exit::{self, Failure, Outcome};
 use crate::live_point_options::LivePointOptions;
-use crate::metrics::{MetricsArgs, Ready};
+use crate::metrics::{MetricsArgs, BoundExporters};
 use crate::privileges::{Needs, Row, UserChoice};
 use crate::read as captures;
 use crate::sink::Force;
@@ -146,7 +146,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
 }
 
 /// The exporters of live points; `None` if no export is requested.
-fn exporters(args: &Args, points: &[recording::Point]) -> Result<Option<Ready>, Failure> {
+fn exporters(args: &Args, points: &[recording::Point]) -> Result<Option<BoundExporters>, Failure> {
     if !args.metrics.is_asked_for() {
         return Ok(None);
     }

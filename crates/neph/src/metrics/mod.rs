@@ -37,7 +37,7 @@ pub(crate) struct MetricsArgs {
 
 /// Exporters with bound ports that do not run yet.
 #[derive(Debug)]
-pub(crate) struct Ready {
+pub(crate) struct BoundExporters {
     service: &'static str,
     port: Option<BoundPort>,
     otlp: Option<Url>,
@@ -45,7 +45,7 @@ pub(crate) struct Ready {
 
 /// Running exporters.
 #[derive(Debug)]
-pub(crate) struct Exporting(Option<Pushing>);
+pub(crate) struct RunningExporters(Option<Pushing>);
 
 impl MetricsArgs {
     /// Whether metrics are requested.
@@ -58,7 +58,7 @@ impl MetricsArgs {
     ///
     /// # Errors
     /// Exit 1: the address is in use, or not of this host.
-    pub(crate) fn bind(&self, service: &'static str) -> Result<Ready, Failure> {
+    pub(crate) fn bind(&self, service: &'static str) -> Result<BoundExporters, Failure> {
         let bind = |address| {
             BoundPort::bind(address).map_err(|error| {
                 Failure::refused(format!(
@@ -66,7 +66,7 @@ impl MetricsArgs {
                 ))
             })
         };
-        Ok(Ready {
+        Ok(BoundExporters {
             service,
             port: self.prometheus.map(bind).transpose()?,
             otlp: self.otlp.clone(),
@@ -74,12 +74,12 @@ impl MetricsArgs {
     }
 }
 
-impl Ready {
+impl BoundExporters {
     /// Starts the exporters.
     ///
     /// # Errors
     /// Exit 1: a thread cannot be started.
-    pub(crate) fn begin(self, exported: impl MetricSource + 'static) -> Result<Exporting, Failure> {
+    pub(crate) fn begin(self, exported: impl MetricSource + 'static) -> Result<RunningExporters, Failure> {
         let exported: Arc<dyn MetricSource> = Arc::new(WithBuild(exported));
         let failure = |error| Failure::refused(format!("start a thread for metrics: {error}"));
         let service = self.service;
@@ -101,11 +101,11 @@ impl Ready {
             };
             Pushing::begin(push, exported).map_err(failure)
         });
-        Ok(Exporting(pushing.transpose()?))
+        Ok(RunningExporters(pushing.transpose()?))
     }
 }
 
-impl Exporting {
+impl RunningExporters {
     /// Pushes a last time, for at most 5 s.
     pub(crate) fn finish(self) {
         if let Some(pushing) = self.0 {
