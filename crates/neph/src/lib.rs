@@ -72,7 +72,7 @@ pub fn main() -> ExitCode {
     log_output::begin();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
-        Err(error) => return exit::usage(&error),
+        Err(error) => return exit::usage_status(&error),
     };
     exit::status(run(cli))
 }

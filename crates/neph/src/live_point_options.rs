@@ -76,15 +76,15 @@ impl LivePointOptions {
     /// # Errors
     /// An option of live points was given.
     pub(crate) fn refuse_for_files(&self) -> Result<(), Failure> {
-        let given = [
+        let used_options = [
             ("-w", self.duration.is_some()),
             ("-c", self.count.is_some()),
             ("--save", self.save.is_some()),
             ("--control", self.control.is_some()),
         ];
-        let given = given.into_iter().filter(|(_, is_given)| *is_given);
-        let given = given.map(|(option, _)| option.to_owned());
-        match given.chain(self.filter.choice().options()).next() {
+        let used_options = used_options.into_iter().filter(|(_, is_used)| *is_used);
+        let used_options = used_options.map(|(option, _)| option.to_owned());
+        match used_options.chain(self.filter.choice().options()).next() {
             Some(option) => Err(Failure::usage(format!(
                 "{option} is for live points (iface:eth0, ssh:user@host/eth0, agent:ams/eth0), and these are files"
             ))),

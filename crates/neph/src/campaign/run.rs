@@ -307,7 +307,7 @@ fn write_report(
     if settings.is_silent {
         Ok(())
     } else if settings.no_report {
-        diagnose::after_run(store, campaign, &settings.workspace)
+        diagnose::report_after_run(store, campaign, &settings.workspace)
     } else {
         report::after_run(store, campaign, &plan_source.plan, &settings.workspace)
     }

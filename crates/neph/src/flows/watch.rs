@@ -305,7 +305,7 @@ impl Watch<'_> {
             origin: Origin {
                 version: version::VERSION,
                 commit: version::COMMIT,
-                cpu_idle_disabled: awake::is_kept(),
+                cpu_idle_disabled: awake::is_cpu_idle_disabled(),
             },
             view,
             own: fleet_tally,

@@ -5,7 +5,7 @@ use neph_model::Stop;
 
 use super::reporting::AlarmReporter;
 use super::{AnalysisResult, Args, Clock, analyse, parse_nat_rules};
-use crate::alarm::refuse_longer;
+use crate::alarm::check_duration;
 use crate::exit::{self, Failure, Outcome};
 use crate::interrupt::{self, SecondInterruptMessage};
 use crate::metrics::BoundExporters;
@@ -72,8 +72,8 @@ fn record_and_report(
     let names: Vec<String> = points.iter().map(|point| point.name.clone()).collect();
     let options = args.live.to_recording_options();
     let rules = args.alarms.rules(&names)?;
-    refuse_longer(rules.rules(), options.duration)?;
-    let agents = at_agents::agents(points, args.live.controller_folder(), options.duration)?;
+    check_duration(rules.rules(), options.duration)?;
+    let agents = at_agents::connect_agents(points, args.live.controller_folder(), options.duration)?;
     let evaluation = LiveEvaluation::begin(JudgingSpec {
         points,
         rules: &rules,
@@ -120,7 +120,7 @@ fn record_and_report(
     alarm_reporter.finish();
     let outcome = recording.fault.map_or(outcome, |fault| Err(fault.into()));
     match outcome {
-        Err(fault) if is_alarmed => exit::say(&fault),
+        Err(fault) if is_alarmed => exit::report_failure(&fault),
         Ok(_) if is_alarmed => {}
         Ok(_) if stop.is_set() => return Ok(Outcome::Interrupted),
         _ => return outcome,

@@ -16,7 +16,7 @@ use neph_capture::{DuplicateFilter, Followed, Hops, Mapping};
 use neph_model::{Stop, Wall};
 use neph_wire::dissect::NoPacket;
 
-use crate::clock::parts_per_million;
+use crate::clock::parse_ppm;
 use crate::exit::{self, Failure, Outcome};
 use crate::live_point_options::LivePointOptions;
 use crate::metrics::{MetricsArgs, BoundExporters};
@@ -66,7 +66,7 @@ pub(crate) struct Args {
     #[arg(long, value_enum, default_value = "fit")]
     clock: Clock,
     /// Largest change of the clock drift within 100 s that neph assumes, in ppm, 0 to 1000 [default: 2]
-    #[arg(long, value_name = "PPM", value_parser = parts_per_million)]
+    #[arg(long, value_name = "PPM", value_parser = parse_ppm)]
     wander: Option<f64>,
     /// NAT rule: packets at POINT show address OUTER where the other points show INNER; IP or IP:PORT;
     /// repeatable
@@ -234,7 +234,7 @@ fn analyse(
     let is_alarmed = alarms.report(alarm_reporter);
     let is_measured = match write_result {
         Err(fault) if is_alarmed => {
-            exit::say(&fault);
+            exit::report_failure(&fault);
             None
         }
         write_result => write_result?,

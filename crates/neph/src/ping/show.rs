@@ -256,7 +256,7 @@ impl<'a> Show<'a> {
         let origin = Origin {
             version: version::VERSION,
             commit: version::COMMIT,
-            cpu_idle_disabled: awake::is_kept(),
+            cpu_idle_disabled: awake::is_cpu_idle_disabled(),
         };
         let summary = || PingSummary::of(origin, planned_flows, result);
         match self.args.format {

@@ -64,7 +64,7 @@ pub(super) fn run(args: &Args, point: &Point) -> Result<Outcome, Failure> {
     let stop = interrupt::stop_on_ctrl_c()?;
     let watch_output = WatchOutput::new(args)?;
     let points = std::slice::from_ref(point);
-    let agents = at_agents::agents(points, args.control.as_deref(), args.duration)?;
+    let agents = at_agents::connect_agents(points, args.control.as_deref(), args.duration)?;
     let options = RecordingOptions {
         duration: args.duration,
         count: args.count,

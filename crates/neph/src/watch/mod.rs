@@ -248,7 +248,7 @@ fn outcome(
 ) -> Result<Outcome, Failure> {
     if was_alarmed {
         if let Err(failure) = result {
-            exit::say(&failure);
+            exit::report_failure(&failure);
         }
         return Ok(Outcome::Alarmed);
     }

@@ -15,7 +15,7 @@ use serde::Serialize;
 use super::Args;
 use super::alarm::Alarm;
 use super::screen::Screen;
-use crate::alarm::refuse_longer;
+use crate::alarm::check_duration;
 use crate::exit::Failure;
 use crate::read::Forwarder;
 use crate::resolving::addresses;
@@ -55,7 +55,7 @@ impl WatchOutput {
         let parse = |text: &String| Alarm::parse(text, args.by.method());
         let alarms: Result<Vec<Alarm>, Failure> = args.alarm.iter().map(parse).collect();
         let alarms = alarms?;
-        refuse_longer(alarms.iter().map(Alarm::rule), args.duration)?;
+        check_duration(alarms.iter().map(Alarm::rule), args.duration)?;
         let start = clock::pair();
         Ok(Self {
             interface: args.interface.clone(),
