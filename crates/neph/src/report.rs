@@ -108,7 +108,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         return Err(Failure::Usage(nothing));
     }
     if data.experiments.is_empty() {
-        let kept_count = list::retained(store.as_ref(), &data.left_out)?;
+        let kept_count = list::count_stored_messages(store.as_ref(), &data.left_out)?;
         if kept_count > 0 {
             // A page without any measurement would be misleading.
             return Err(Failure::Refused(format!(

@@ -42,9 +42,9 @@ pub(super) fn check(plan: &Plan, problems: &Problems<'_>) {
     }
     check_iperf3(plan, problems);
     for name in &plan.congestion_controls {
-        if let Err(Unusable { why, loaded }) = congestion::check(&name.value) {
+        if let Err(Unusable { reason, loaded }) = congestion::check(&name.value) {
             let message = format!(
-                "congestion control '{}' cannot be had here: {why}",
+                "congestion control '{}' cannot be had here: {reason}",
                 name.value
             );
             let fault = Fault::new(message, format!("loaded are {loaded}"));

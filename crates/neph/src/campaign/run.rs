@@ -200,7 +200,7 @@ pub(crate) fn carry_out(
 ) -> Result<Outcome, Failure> {
     check_webhook(&plan_source.plan, settings)?;
     let second_interrupt = SecondInterruptMessage::default();
-    let stop = interrupt::stop_on_ctrl_c_saying(&second_interrupt)?;
+    let stop = interrupt::stop_on_ctrl_c_with_message(&second_interrupt)?;
     check_lab_permission(&plan_source.plan)?;
     let topologies = plan_source.lab_topologies.iter().map(|lab_topology| &lab_topology.topology);
     settings.approval.ask(plan_source.source.name(), topologies)?;

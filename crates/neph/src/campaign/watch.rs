@@ -35,7 +35,7 @@ pub(super) struct Watch {
 impl Watch {
     pub(super) fn new(is_quiet: bool, alarm_reporter: AlarmReporter) -> Self {
         Self {
-            is_terminal: output::is_lively(),
+            is_terminal: output::can_rewrite(),
             is_quiet,
             remaining: Span::ZERO,
             progress_text: String::new(),
@@ -132,7 +132,7 @@ fn progress_text(scenario: &Scenario, due_messages: u64, figures: &[Figures]) ->
 
 impl Observer for Watch {
     fn report(&mut self, event: &CampaignEvent<'_>) {
-        self.metrics.count(event);
+        self.metrics.add_event(event);
         match event {
             CampaignEvent::Begun {
                 campaign,

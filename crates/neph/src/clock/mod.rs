@@ -105,7 +105,7 @@ impl Args {
             let is_fast = self.interval < Span::from_millis(1);
             Needs::of(&Row::CLOCK)
                 .capability(Capability::CAP_NET_ADMIN, is_fast)
-                .at(self.site.as_deref())
+                .at_site(self.site.as_deref())
         } else {
             Needs::of(&Row::CLOCK_CAPTURES).without_connections()
         };

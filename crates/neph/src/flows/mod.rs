@@ -139,7 +139,7 @@ impl Args {
         let folder = self.save.as_ref().map(|_| self.workspace.folder());
         Needs::of(&Row::FLOWS)
             .bpf()
-            .at(self.site.as_deref())
+            .at_site(self.site.as_deref())
             .writes(self.output.as_deref())
             .workspace(folder.as_deref())
     }

@@ -134,7 +134,7 @@ impl Watch<'_> {
             }
             FleetReport::Messages(messages) => {
                 self.hosts.take(&messages);
-                self.metrics.messages(&messages);
+                self.metrics.add_messages(&messages);
                 for message in &messages {
                     self.digest.push(message);
                     self.report.message(fleet, message)?;
@@ -184,7 +184,7 @@ impl Watch<'_> {
     fn report_events(&mut self) -> Result<(), Failure> {
         let fleet = &self.digest.fleet().clone();
         for event in self.digest.events() {
-            self.metrics.events(&event);
+            self.metrics.add_event(&event);
             self.report.events(fleet, &event)?;
             match (&mut self.tracers, &event) {
                 (Some(tracers), PathEvent::Changed(change)) => {

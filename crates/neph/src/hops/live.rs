@@ -46,7 +46,7 @@ pub(super) fn run(
     exporters: Option<BoundExporters>,
 ) -> Result<Outcome, Failure> {
     let second_interrupt = SecondInterruptMessage::default();
-    let stop = interrupt::stop_on_ctrl_c_saying(&second_interrupt)?;
+    let stop = interrupt::stop_on_ctrl_c_with_message(&second_interrupt)?;
     let metrics = exporters.as_ref().map(|_| HopsMetrics::default());
     let bound = exporters.zip(metrics.clone());
     let running_exporters = bound.map(|(exporters, metrics)| exporters.begin(metrics));
@@ -100,7 +100,7 @@ fn record_and_report(
             begins: &on_start,
             live: evaluation.samples(),
             say: &output::say,
-            progress: output::is_lively().then_some(&output::rewrite),
+            progress: output::can_rewrite().then_some(&output::rewrite),
         },
     );
     let alarm_reporter = evaluation.end();

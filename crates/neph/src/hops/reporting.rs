@@ -114,7 +114,7 @@ impl AlarmReporter {
 impl AlarmListener for AlarmReporter {
     fn hear(&mut self, alarm: SegmentChange) {
         let document = build_document(&alarm, "live");
-        if output::is_lively() {
+        if output::can_rewrite() {
             // Clears the progress line.
             output::rewrite("");
         }
@@ -126,7 +126,7 @@ impl AlarmListener for AlarmReporter {
         }
         self.send(&alarm, &document);
         if let Some(metrics) = &self.metrics {
-            metrics.alarm(&alarm);
+            metrics.add_alarm(&alarm);
         }
         self.reported_alarms.push(alarm);
     }
@@ -137,7 +137,7 @@ impl AlarmListener for AlarmReporter {
 
     fn crossed(&mut self, segment: &str, direction: Direction, took: i64) {
         if let Some(metrics) = &self.metrics {
-            metrics.crossed(segment, direction, took);
+            metrics.add_delay(segment, direction, took);
         }
     }
 }

@@ -19,8 +19,8 @@ impl Circuit {
     }
 
     /// The labels, and an additional one.
-    pub(super) fn labels_with<'a>(&'a self, more: &'a str) -> [&'a str; 4] {
-        [&self.site, &self.endpoint, self.probe, more]
+    pub(super) fn labels_with<'a>(&'a self, label: &'a str) -> [&'a str; 4] {
+        [&self.site, &self.endpoint, self.probe, label]
     }
 }
 
@@ -79,11 +79,11 @@ impl LastResponseTimes {
     /// The last reply of this message's flow. A new source port in a slot is a new flow, which may
     /// have another path.
     pub(super) fn of(&mut self, message: &FleetMessage) -> &mut LastResponseTime {
-        let (port, last) = self.0.entry(message.slot).or_default();
+        let (port, response_time) = self.0.entry(message.slot).or_default();
         if *port != message.source_port {
-            (*port, *last) = (message.source_port, None);
+            (*port, *response_time) = (message.source_port, None);
         }
-        last
+        response_time
     }
 }
 

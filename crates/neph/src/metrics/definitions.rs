@@ -30,7 +30,7 @@ const fn counter(
     }
 }
 
-const fn in_unit(unit: Unit, definition: &Definition) -> Definition {
+const fn with_unit(unit: Unit, definition: &Definition) -> Definition {
     Definition {
         unit,
         ..*definition
@@ -38,7 +38,7 @@ const fn in_unit(unit: Unit, definition: &Definition) -> Definition {
 }
 
 /// Histogram bounds of times.
-const fn times(
+const fn time_histogram(
     name: &'static str,
     label_names: &'static [&'static str],
     help: &'static str,
@@ -56,12 +56,12 @@ pub(super) static BUILD: Definition = gauge(
     "1, with the version of the program.",
 );
 
-pub(super) static ENROLLED: Definition = gauge(
+pub(super) static ENROLLED_AGENTS: Definition = gauge(
     "neph_control_agents_enrolled",
     &[],
     "Agents that are enrolled.",
 );
-pub(super) static CONNECTED: Definition = gauge(
+pub(super) static CONNECTED_AGENTS: Definition = gauge(
     "neph_control_agent_connected",
     &["agent"],
     "1 if the agent is connected, 0 if it is enrolled and not connected.",
@@ -81,7 +81,7 @@ pub(super) static REFUSALS: Definition = counter(
     &["agent", "reason"],
     "Number of orders and targets that the connected agent has refused since its start.",
 );
-pub(super) static CLOCK_OFFSET: Definition = in_unit(
+pub(super) static CLOCK_OFFSET: Definition = with_unit(
     Unit::Seconds,
     &gauge(
         "neph_control_clock_offset_seconds",
@@ -89,7 +89,7 @@ pub(super) static CLOCK_OFFSET: Definition = in_unit(
         "Clock of the agent minus clock of the controller.",
     ),
 );
-pub(super) static CLOCK_BOUND: Definition = in_unit(
+pub(super) static CLOCK_BOUND: Definition = with_unit(
     Unit::Seconds,
     &gauge(
         "neph_control_clock_bound_seconds",
@@ -97,7 +97,7 @@ pub(super) static CLOCK_BOUND: Definition = in_unit(
         "Error bound of the clock offset, in each direction.",
     ),
 );
-pub(super) static SILENCE: Definition = in_unit(
+pub(super) static SILENCE: Definition = with_unit(
     Unit::Seconds,
     &gauge(
         "neph_control_agent_silence_seconds",
@@ -126,7 +126,7 @@ pub(super) static AGENT_ORDERS: Definition = gauge(
     &["agent"],
     "Orders that the agent carries out.",
 );
-pub(super) static AGENT_SPENT: Definition = in_unit(
+pub(super) static AGENT_SPENT: Definition = with_unit(
     Unit::Bytes,
     &gauge(
         "neph_agent_sent_today_bytes",
@@ -134,7 +134,7 @@ pub(super) static AGENT_SPENT: Definition = in_unit(
         "Bytes that the agent has sent since 00:00 UTC, as its policy counts them.",
     ),
 );
-pub(super) static AGENT_LIMIT: Definition = in_unit(
+pub(super) static AGENT_LIMIT: Definition = with_unit(
     Unit::Bytes,
     &gauge(
         "neph_agent_day_limit_bytes",
@@ -147,7 +147,7 @@ pub(super) static AGENT_REFUSALS: Definition = counter(
     &["agent", "reason"],
     "Number of orders and targets that the agent has refused since its start.",
 );
-pub(super) static AGENT_OFFSET: Definition = in_unit(
+pub(super) static AGENT_OFFSET: Definition = with_unit(
     Unit::Seconds,
     &gauge(
         "neph_agent_clock_offset_seconds",
@@ -155,7 +155,7 @@ pub(super) static AGENT_OFFSET: Definition = in_unit(
         "Clock of the agent minus clock of the controller.",
     ),
 );
-pub(super) static AGENT_BOUND: Definition = in_unit(
+pub(super) static AGENT_BOUND: Definition = with_unit(
     Unit::Seconds,
     &gauge(
         "neph_agent_clock_bound_seconds",
@@ -169,8 +169,8 @@ pub(super) static AGENT_BOUND: Definition = in_unit(
 fn all_definitions() -> Vec<&'static Definition> {
     let of_hosts = [
         &BUILD,
-        &ENROLLED,
-        &CONNECTED,
+        &ENROLLED_AGENTS,
+        &CONNECTED_AGENTS,
         &LABELS,
         &ORDERS,
         &REFUSALS,

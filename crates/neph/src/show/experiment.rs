@@ -24,7 +24,7 @@ pub(super) fn document(
     offset: UtcOffset,
 ) -> Result<ExperimentDocument, Failure> {
     let scenarios = store.scenarios(campaign.id)?;
-    let scenario = list::by_id(scenarios).remove(&experiment.scenario);
+    let scenario = list::scenarios_by_id(scenarios).remove(&experiment.scenario);
     let load = scenario.as_ref().and_then(Scenario::stress);
     let load = load.map(str::to_owned);
     let label = scenario.map_or_else(|| experiment.scenario.to_string(), |known| known.label());

@@ -79,6 +79,6 @@ fn campaign(
         pings: &store.pings_between(campaign.id)?,
         offset: args.zone.offset,
     };
-    let rows = list::experiments(store, campaign, args.zone.offset)?;
+    let rows = list::experiment_rows(store, campaign, args.zone.offset)?;
     Ok(CampaignDocument::of(&parts, rows))
 }

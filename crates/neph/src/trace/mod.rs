@@ -152,7 +152,7 @@ impl Args {
 /// Traces and shows.
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     Needs::of(&Row::TRACE)
-        .at(args.site.as_deref())
+        .at_site(args.site.as_deref())
         .writes(args.output.as_deref())
         .restrict(&args.user)?;
     let spec = args.spec()?;

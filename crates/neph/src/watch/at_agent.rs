@@ -79,7 +79,7 @@ pub(super) fn run(args: &Args, point: &Point) -> Result<Outcome, Failure> {
         begins: &|_| {},
         live: None,
         say: &|sentence| output::say(&sentence.replacen("neph hops", "neph watch", 1)),
-        progress: output::is_lively().then_some(&output::rewrite),
+        progress: output::can_rewrite().then_some(&output::rewrite),
     };
     let recording = recording::record(points, &options, agents, receiver)?;
     let Some(point_recording) = recording.points.first() else {

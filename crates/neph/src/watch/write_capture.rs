@@ -22,7 +22,7 @@ pub(super) fn write_to_stdout(args: &Args) -> Result<Outcome, Failure> {
              and --prometheus",
         ));
     }
-    if output::is_read_by_people() {
+    if output::is_terminal() {
         return Err(Failure::usage(
             "--write - writes a capture, which no terminal can show; let it go to a program or a file",
         ));
