@@ -97,7 +97,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
 
 fn check(args: &CheckArgs) -> Result<Outcome, Failure> {
     let topology = topology::read(&args.file)?;
-    approval::note(&args.file.display().to_string(), [&topology]);
+    approval::print_commands(&args.file.display().to_string(), [&topology]);
     report_unused_links(&topology);
     let Topology { sites, links, .. } = topology;
     output::say(&format!(

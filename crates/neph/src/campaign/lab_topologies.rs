@@ -116,7 +116,7 @@ mod tests {
 
     fn lab_topology(file: &str, text: &str) -> LabTopology {
         let (topology, source) =
-            crate::topology::understand(Source::new(file, text)).expect("a topology");
+            crate::topology::parse(Source::new(file, text)).expect("a topology");
         LabTopology {
             file: file.to_owned(),
             topology,

@@ -98,7 +98,7 @@ impl PowerArgs {
             let store = workspace.read()?;
             let campaign = campaign(store.as_ref(), name)?;
             let data = load(store.as_ref(), &campaign, Include::Complete)?;
-            let settings = report::kept_settings(&campaign);
+            let settings = report::stored_settings(&campaign);
             let spread = spread(&data, &settings).ok_or_else(|| {
                 Failure::usage(format!(
                     "--like {name}: it needs a campaign with at least two scenarios and two blocks"

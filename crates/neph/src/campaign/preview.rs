@@ -27,7 +27,7 @@ pub(crate) fn run(args: &PreviewArgs) -> Result<Outcome, Failure> {
         output::say(&format!("neph: {note}"));
     }
     let topologies = plan_source.lab_topologies.iter().map(|lab_topology| &lab_topology.topology);
-    approval::note(plan_source.source.name(), topologies);
+    approval::print_commands(plan_source.source.name(), topologies);
     out.flush()?;
     Ok(Outcome::Done)
 }

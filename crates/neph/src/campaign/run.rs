@@ -159,7 +159,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Outcome, Failure> {
 /// Continues a campaign.
 pub(crate) fn resume(args: &ResumeArgs) -> Result<Outcome, Failure> {
     let (campaign, scenarios) = {
-        let store = args.settings.workspace.existing()?;
+        let store = args.settings.workspace.open_existing()?;
         let campaign = find::campaign(store.as_ref(), &args.campaign)?;
         let scenarios = store.scenarios(campaign.id)?;
         (campaign, scenarios)
@@ -309,7 +309,7 @@ fn write_report(
     } else if settings.no_report {
         diagnose::report_after_run(store, campaign, &settings.workspace)
     } else {
-        report::after_run(store, campaign, &plan_source.plan, &settings.workspace)
+        report::report_after_run(store, campaign, &plan_source.plan, &settings.workspace)
     }
 }
 

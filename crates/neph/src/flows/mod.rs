@@ -177,7 +177,7 @@ impl Args {
                 self.quorum, self.window
             )));
         }
-        if self.save.is_none() && self.workspace.is_asked_for() {
+        if self.save.is_none() && self.workspace.is_given() {
             return Err(Failure::Usage(format!(
                 "--workspace {}: nothing is kept there without --save NAME; add it, or leave \
                  --workspace out",

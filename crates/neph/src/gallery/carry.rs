@@ -105,7 +105,7 @@ impl Gallery {
         let Ok(plan) = plan::read(&source) else {
             return Ok(None);
         };
-        let store = self.workspace().existing()?;
+        let store = self.workspace().open_existing()?;
         let campaigns = store.campaigns()?;
         let is_current = |campaign: &&Campaign| {
             campaign.status == CampaignStatus::Complete
@@ -116,7 +116,7 @@ impl Gallery {
             return Ok(None);
         };
         let data = load(store.as_ref(), campaign, Include::Complete)?;
-        let statement = everything(&data, &report::kept_settings(campaign));
+        let statement = everything(&data, &report::stored_settings(campaign));
         Ok(Some(EntryResult {
             entry,
             side,
@@ -129,7 +129,7 @@ impl Gallery {
 
     /// The first page of the entry's figure in its campaign's report.
     fn figure(&self, entry: &Entry, campaign: &Campaign) -> Option<PathBuf> {
-        let figures = report::folder_of(&self.workspace(), campaign).join("figures");
+        let figures = report::report_folder(&self.workspace(), campaign).join("figures");
         let pages = ["", "-1"].map(|page| figures.join(format!("{}{page}.png", entry.figure)));
         pages.into_iter().find(|page| page.exists())
     }

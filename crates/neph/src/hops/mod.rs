@@ -131,7 +131,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         }
         return live::run(args, &points, exporters);
     }
-    if args.metrics.is_asked_for() {
+    if args.metrics.is_requested() {
         return Err(Failure::usage(
             "--prometheus and --otlp are for live points only",
         ));
@@ -147,7 +147,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
 
 /// The exporters of live points; `None` if no export is requested.
 fn bind_exporters(args: &Args, points: &[recording::Point]) -> Result<Option<BoundExporters>, Failure> {
-    if !args.metrics.is_asked_for() {
+    if !args.metrics.is_requested() {
         return Ok(None);
     }
     if points.iter().take_while(|point| point.is_here()).count() < 2 {

@@ -38,7 +38,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
         folder,
         every: NonZeroU32::MIN,
     });
-    approval::note(&args.file.display().to_string(), [&topology]);
+    approval::print_commands(&args.file.display().to_string(), [&topology]);
     let steps = Lab::plan(&topology, &options).map_err(failure)?;
     let mut out = output::data();
     if args.format == Format::Text {

@@ -167,7 +167,7 @@ pub(super) static AGENT_BOUND: Definition = with_unit(
 /// All metrics, in the order of their page.
 #[cfg(test)]
 fn all_definitions() -> Vec<&'static Definition> {
-    let of_hosts = [
+    let host_definitions = [
         &BUILD,
         &ENROLLED_AGENTS,
         &CONNECTED_AGENTS,
@@ -187,7 +187,7 @@ fn all_definitions() -> Vec<&'static Definition> {
         &AGENT_OFFSET,
         &AGENT_BOUND,
     ];
-    [&of_hosts[..], &run::ALL, &live::ALL].concat()
+    [&host_definitions[..], &run::ALL, &live::ALL].concat()
 }
 
 #[cfg(test)]
@@ -197,10 +197,10 @@ mod tests {
 
     use super::*;
 
-    const OPEN: &str = "<!-- metrics -->\n";
-    const CLOSE: &str = "<!-- end of metrics -->\n";
+    const START_MARK: &str = "<!-- metrics -->\n";
+    const END_MARK: &str = "<!-- end of metrics -->\n";
 
-    fn table() -> String {
+    fn render_table() -> String {
         let mut text = "| metric | type | labels | meaning |\n|---|---|---|---|\n".to_owned();
         for definition in all_definitions() {
             let kind = match definition.kind {
@@ -223,14 +223,14 @@ mod tests {
     fn the_page_shows_this_table() {
         let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/metrics.md");
         let page = fs::read_to_string(&path).expect("docs/metrics.md");
-        let (before, rest) = page.split_once(OPEN).expect("the mark");
-        let (_, after) = rest.split_once(CLOSE).expect("the second mark");
-        let right = format!("{before}{OPEN}{}{CLOSE}{after}", table());
+        let (head, rest) = page.split_once(START_MARK).expect("the mark");
+        let (_, tail) = rest.split_once(END_MARK).expect("the second mark");
+        let expected_page = format!("{head}{START_MARK}{}{END_MARK}{tail}", render_table());
         if std::env::var_os("NEPH_BLESS").is_some() {
-            fs::write(&path, right).expect("a page of ours");
+            fs::write(&path, expected_page).expect("a page of ours");
         } else {
             assert!(
-                page == right,
+                page == expected_page,
                 "NEPH_BLESS=1 cargo test -p neph --lib metrics"
             );
         }
@@ -245,8 +245,8 @@ mod tests {
             } else {
                 ""
             };
-            let end = format!("{}{total}", definition.unit.suffix());
-            assert!(name.starts_with("neph_") && name.ends_with(&end), "{name}");
+            let suffix = format!("{}{total}", definition.unit.suffix());
+            assert!(name.starts_with("neph_") && name.ends_with(&suffix), "{name}");
             let is_total = name.ends_with("_total");
             assert_eq!(is_total, definition.kind == Kind::Counter, "{name}");
             assert!(definition.help.ends_with('.'), "{name}");

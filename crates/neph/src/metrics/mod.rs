@@ -49,7 +49,7 @@ pub(crate) struct RunningExporters(Option<Pushing>);
 
 impl MetricsArgs {
     /// Whether metrics are requested.
-    pub(crate) const fn is_asked_for(&self) -> bool {
+    pub(crate) const fn is_requested(&self) -> bool {
         self.prometheus.is_some() || self.otlp.is_some()
     }
 
@@ -79,16 +79,16 @@ impl BoundExporters {
     ///
     /// # Errors
     /// Exit 1: a thread cannot be started.
-    pub(crate) fn begin(self, exported: impl MetricSource + 'static) -> Result<RunningExporters, Failure> {
-        let exported: Arc<dyn MetricSource> = Arc::new(WithBuild(exported));
-        let failure = |error| Failure::refused(format!("start a thread for metrics: {error}"));
+    pub(crate) fn begin(self, source: impl MetricSource + 'static) -> Result<RunningExporters, Failure> {
+        let source: Arc<dyn MetricSource> = Arc::new(WithBuild(source));
+        let to_failure = |error| Failure::refused(format!("start a thread for metrics: {error}"));
         let service = self.service;
         if let Some(port) = self.port {
             let address = port.address();
-            port.serve(Arc::clone(&exported)).map_err(failure)?;
+            port.serve(Arc::clone(&source)).map_err(to_failure)?;
             output::say(&format!("{service}: metrics at http://{address}/metrics"));
         }
-        let pushing = self.otlp.map(|url| {
+        let push_task = self.otlp.map(|url| {
             let resource = Resource {
                 service,
                 version: VERSION,
@@ -99,9 +99,9 @@ impl BoundExporters {
                 say: output::say,
                 find: addresses,
             };
-            Pushing::begin(push, exported).map_err(failure)
+            Pushing::begin(push, source).map_err(to_failure)
         });
-        Ok(RunningExporters(pushing.transpose()?))
+        Ok(RunningExporters(push_task.transpose()?))
     }
 }
 

@@ -17,7 +17,7 @@ use super::alarm::Alarm;
 use super::screen::Screen;
 use crate::alarm::check_duration;
 use crate::exit::Failure;
-use crate::read::Forwarder;
+use crate::read::OutputWriter;
 use crate::resolving::addresses;
 use crate::{output, when};
 use neph_capture::reading::conversations::{ConversationListener, Conversations, Counts};
@@ -33,7 +33,7 @@ use neph_listen::{ANY, CaptureCounters};
 
 pub(super) struct WatchOutput {
     interface: String,
-    forwarder: Forwarder,
+    writer: OutputWriter,
     screen: Option<Screen>,
     alarms: Vec<Alarm>,
     webhook: Option<Webhook>,
@@ -59,7 +59,7 @@ impl WatchOutput {
         let start = clock::pair();
         Ok(Self {
             interface: args.interface.clone(),
-            forwarder: Forwarder::new(args.display_settings(), output::data()),
+            writer: OutputWriter::new(args.display_settings(), output::data()),
             screen: is_text.then(|| Screen::new(args)),
             alarms,
             webhook: (args.webhook.clone())
@@ -80,7 +80,7 @@ impl WatchOutput {
 
     /// Whether the reader of the output has closed it.
     pub(super) const fn is_refused(&self) -> bool {
-        self.forwarder.is_refused()
+        self.writer.is_refused()
     }
 
     /// Sets the start of the first period.
@@ -102,15 +102,15 @@ impl WatchOutput {
             until: Wall::from_unix_nanos(now.wall.0),
             length: Span::from_nanos(now.raw.0 - self.period_start.raw.0),
         };
-        let (forwarder, screen) = (&mut self.forwarder, &mut self.screen);
+        let (writer, screen) = (&mut self.writer, &mut self.screen);
         let report_flow = |flow: &Flow, recent: &Recent| match screen {
             Some(screen) => screen.flow(stretch.length, flow, recent),
-            None => forwarder.line(&PeriodLine::flow(stretch, flow, recent)),
+            None => writer.line(&PeriodLine::flow(stretch, flow, recent)),
         };
         let round_trip_sketches = conversations.table.look(report_flow);
         let report_exchange = |pair: &HostPair, recent: &ExchangeCounts| match screen {
             Some(screen) => screen.exchange(pair, recent),
-            None => forwarder.line(&PeriodLine::exchange(stretch, pair, recent)),
+            None => writer.line(&PeriodLine::exchange(stretch, pair, recent)),
         };
         let exchanges = conversations.exchanges.look(report_exchange);
         let (others, counts) = (conversations.table.others(), conversations.counts());
@@ -126,14 +126,14 @@ impl WatchOutput {
         };
         match &mut self.screen {
             Some(screen) => {
-                let write_result = screen.draw(&period, self.forwarder.out());
-                self.forwarder.written(write_result);
+                let write_result = screen.draw(&period, self.writer.out());
+                self.writer.written(write_result);
             }
-            None => self.forwarder.line(&PeriodLine::period(&period)),
+            None => self.writer.line(&PeriodLine::period(&period)),
         }
         self.evaluate_alarms(now);
-        let flush_result = io::Write::flush(self.forwarder.out());
-        self.forwarder.written(flush_result);
+        let flush_result = io::Write::flush(self.writer.out());
+        self.writer.written(flush_result);
         (self.period_start, self.counters) = (now, capture_counters);
         (self.others, self.counts) = (others, counts);
         self.repairs[1] = self.repairs[0];
@@ -190,10 +190,10 @@ impl WatchOutput {
     fn write_between_periods(&mut self, line: &impl Serialize) {
         match &mut self.screen {
             Some(screen) => {
-                let write_result = screen.keep_drawn(self.forwarder.out());
-                self.forwarder.written(write_result);
+                let write_result = screen.keep_drawn(self.writer.out());
+                self.writer.written(write_result);
             }
-            None => self.forwarder.line(line),
+            None => self.writer.line(line),
         }
     }
 
@@ -220,8 +220,8 @@ impl WatchOutput {
     ) -> (bool, io::Result<()>) {
         conversations.end(&mut self);
         if let Some(screen) = &mut self.screen {
-            let write_result = screen.keep_drawn(self.forwarder.out());
-            self.forwarder.written(write_result);
+            let write_result = screen.keep_drawn(self.writer.out());
+            self.writer.written(write_result);
         }
         let was_alarmed = self.alarms.iter().any(Alarm::was_raised);
         for message in self.alarms.iter().filter_map(Alarm::insufficient_data_message) {
@@ -241,7 +241,7 @@ impl WatchOutput {
             times: None,
             without_time: 0,
         };
-        let write_result = self.forwarder.finish(&conversations, &[file]);
+        let write_result = self.writer.finish(&conversations, &[file]);
         // Last: a slow webhook must not delay the summary.
         if let Some(webhook) = self.webhook.take() {
             webhook.finish();
@@ -252,11 +252,11 @@ impl WatchOutput {
 
 impl ConversationListener for WatchOutput {
     fn exchanged(&mut self, pair: &HostPair) {
-        self.forwarder.exchanged(pair);
+        self.writer.exchanged(pair);
     }
 
     fn answered(&mut self, key: &ExchangeKey, round_trip: ExchangeRoundTrip) {
-        self.forwarder.answered(key, round_trip);
+        self.writer.answered(key, round_trip);
         if let Some((metrics, _)) = &mut self.metrics {
             metrics.answered(key, round_trip);
         }
@@ -271,12 +271,12 @@ impl Listener for WatchOutput {
         if let Some((metrics, _)) = &mut self.metrics {
             metrics.sample(name, sample);
         }
-        self.forwarder.sample(name, sample);
+        self.writer.sample(name, sample);
     }
 
     fn event(&mut self, name: &Name, time: Wall, side: Side, event: Event) {
         self.repairs[0].event(event);
-        self.forwarder.event(name, time, side, event);
+        self.writer.event(name, time, side, event);
     }
 
     fn thinned(&mut self, _: &Name, segments: u64) {
@@ -285,19 +285,19 @@ impl Listener for WatchOutput {
 
     fn found_spurious(&mut self, name: &Name, time: Wall, side: Side, original: Event) {
         self.repairs[0].spurious += 1;
-        self.forwarder.found_spurious(name, time, side, original);
+        self.writer.found_spurious(name, time, side, original);
     }
 
     fn backwards(&mut self) {
-        self.forwarder.backwards();
+        self.writer.backwards();
     }
 
     fn of_no_time(&mut self) {
-        self.forwarder.of_no_time();
+        self.writer.of_no_time();
     }
 
     fn ended(&mut self, flow: &Flow) {
-        self.forwarder.ended(flow);
+        self.writer.ended(flow);
     }
 }
 
