@@ -42,7 +42,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         StoreError::NothingToImport { .. } => Failure::usage(error),
         error => Failure::refused(error),
     })?;
-    let known_settings = output.settings().map(|(path, text)| settings(path, text));
+    let known_settings = output.settings().map(|(path, text)| read_settings(path, text));
     let mut store = args.workspace.write()?;
     let report = output
         .with_settings(known_settings.unwrap_or_default())
@@ -52,7 +52,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
 }
 
 /// The settings of the results in the folder. If the file cannot be read: none, and a message.
-fn settings(path: &Path, text: &str) -> ImportedSettings {
+fn read_settings(path: &Path, text: &str) -> ImportedSettings {
     let name = path.display().to_string();
     let plan = match settings::parse(&Source::new(name.clone(), text.to_owned())) {
         Ok(plan) => plan,

@@ -197,9 +197,9 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let mut last_counts = Vec::new();
     let mut elapsed = Duration::ZERO;
     while !stop.is_set() {
-        const TICK: Duration = Duration::from_millis(50);
-        clock::nap(TICK);
-        elapsed += TICK;
+        const STOP_CHECK_INTERVAL: Duration = Duration::from_millis(50);
+        clock::nap(STOP_CHECK_INTERVAL);
+        elapsed += STOP_CHECK_INTERVAL;
         if elapsed >= REPORT_INTERVAL && !args.quiet {
             elapsed = Duration::ZERO;
             report_counters(&mut last_counts, reflector.counted(), args.format)?;

@@ -149,7 +149,7 @@ impl Observer for Watch {
             }
             CampaignEvent::OutOfSeason { season, until } => {
                 let until = when::utc(*until);
-                self.line(&format!("waiting for the season '{season}', until {until}"));
+                self.print_line(&format!("waiting for the season '{season}', until {until}"));
             }
             CampaignEvent::CheckBegun(order) => {
                 let pair = pair(order.site.as_deref(), &order.server.name);

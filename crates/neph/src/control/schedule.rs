@@ -277,7 +277,7 @@ fn build_run_rows(history: &[Entry]) -> Vec<ScheduledRunRow> {
                 row.count = *count;
                 row.outcome = format!("{MISSED_PREFIX}{reason}");
             }
-            Entry::LeftOut { reason, .. } => row.outcome = format!("{LEFT_OUT_PREFIX}{reason}"),
+            Entry::LeftOut { reason, .. } => row.outcome = format!("{SKIPPED_PREFIX}{reason}"),
         }
         rows.push(row);
     }

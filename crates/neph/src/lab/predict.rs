@@ -46,7 +46,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     if args.size > MAX_SIZE {
         let message = format!("--size {} is more than a request can have", args.size);
         return Err(Failure::usage(format!(
-            "{message}; write at most {MAXIMUM}"
+            "{message}; write at most {MAX_SIZE}"
         )));
     }
     let topology = topology::read(&args.file)?;

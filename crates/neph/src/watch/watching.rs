@@ -266,7 +266,7 @@ impl ConversationListener for WatchOutput {
 impl Listener for WatchOutput {
     fn sample(&mut self, name: &Name, sample: &Sample) {
         for alarm in &mut self.alarms {
-            alarm.sample(sample);
+            alarm.add_sample(sample);
         }
         if let Some((metrics, _)) = &mut self.metrics {
             metrics.sample(name, sample);
