@@ -174,7 +174,7 @@ fn serve(args: &ServeArgs) -> Result<Outcome, Failure> {
     files::raise_limit().map_err(Failure::refused)?;
     let mut service = Service::find("control");
     let folder = &args.folder.folder;
-    let nats = match &args.bus {
+    let nats_servers = match &args.bus {
         None => None,
         Some(ControllerAddress::Nats(servers)) => Some(servers.as_str()),
         Some(other) => {
@@ -184,7 +184,7 @@ fn serve(args: &ServeArgs) -> Result<Outcome, Failure> {
         }
     };
     let metrics = args.metrics.bind("neph control")?;
-    let controller = Controller::start(folder, args.listen, nats).map_err(Failure::refused)?;
+    let controller = Controller::start(folder, args.listen, nats_servers).map_err(Failure::refused)?;
     output::say(&format!(
         "neph control: listening at {}, folder {}; neph control invite NAME makes an invitation, \
          ctrl-C ends it",

@@ -174,7 +174,7 @@ fn replacement_message(error: &clap::Error) -> Option<String> {
     let negative_number = || {
         let number = argument.strip_prefix('-')?;
         number
-            .starts_with(|c: char| c.is_ascii_digit())
+            .starts_with(|character: char| character.is_ascii_digit())
             .then_some(())
     };
     if error.kind() == Clap::UnknownArgument {

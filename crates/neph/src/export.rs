@@ -248,7 +248,7 @@ fn export_summary(row_count: u64, selection: &Selection, args: &Args) -> String 
     };
     let is_written = row_count > 0 || selection.allows_no_rows(args);
     let is_file = args.output.as_os_str() != "-";
-    let nothing = if is_written || !is_file {
+    let negation = if is_written || !is_file {
         ""
     } else {
         ": nothing is"
@@ -257,11 +257,11 @@ fn export_summary(row_count: u64, selection: &Selection, args: &Args) -> String 
     let output = args.output.display();
     if args.pings {
         // Pings belong to no experiment, so none is omitted.
-        return format!("neph export: {row_text} of '{campaign}'{nothing} written to {output}");
+        return format!("neph export: {row_text} of '{campaign}'{negation} written to {output}");
     }
     let experiments = counted(selection.experiments.len() as u64, "experiment");
     let mut line = format!(
-        "neph export: {row_text} of {experiments} of '{campaign}'{nothing} written to {output}"
+        "neph export: {row_text} of {experiments} of '{campaign}'{negation} written to {output}"
     );
     match selection.omitted_count {
         0 => {}
@@ -316,18 +316,18 @@ fn write_to_folder(store: &dyn Store, selection: &Selection, path: &Path) -> Res
             "{path} is there already; give the name of a new folder"
         )));
     }
-    let partial = alongside(path).map_err(to_failure)?;
-    fs::create_dir(&partial).map_err(to_failure)?;
+    let partial_folder = alongside(path).map_err(to_failure)?;
+    fs::create_dir(&partial_folder).map_err(to_failure)?;
     let result =
-        export_latency_tester_folder(store, &selection.campaign, &selection.experiments, &partial)
+        export_latency_tester_folder(store, &selection.campaign, &selection.experiments, &partial_folder)
             .map_err(Failure::refused)
             .and_then(|rows| match rows {
                 0 => Ok(0),
-                _ => fs::rename(&partial, path).map_err(to_failure).map(|()| rows),
+                _ => fs::rename(&partial_folder, path).map_err(to_failure).map(|()| rows),
             });
     if !matches!(result, Ok(1..)) {
         // This process created it: no folder of that name existed before.
-        let _ = fs::remove_dir_all(&partial);
+        let _ = fs::remove_dir_all(&partial_folder);
     }
     result
 }

@@ -193,8 +193,8 @@ fn lab_name(requested_name: Option<&str>, file: &Path) -> String {
     let mut name: String = stem
         .to_ascii_lowercase()
         .chars()
-        .map(|c| if c.is_ascii_alphanumeric() { c } else { '_' })
-        .skip_while(|c| !c.is_ascii_lowercase())
+        .map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '_' })
+        .skip_while(|letter| !letter.is_ascii_lowercase())
         .collect();
     name.truncate(16);
     match name.as_str() {

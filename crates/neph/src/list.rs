@@ -273,8 +273,8 @@ impl FlowNumbers {
     /// If the messages were reduced: the stored counts, and the median from the histograms per minute.
     fn from_minutes(store: &dyn Store, experiment: &Experiment) -> Result<Self, Failure> {
         let stored_tally = experiment.tally;
-        let merged = Merged::of(store, experiment)?;
-        let p50 = merged.quantile(500).or(experiment.response_p50);
+        let histogram = Merged::of(store, experiment)?;
+        let p50 = histogram.quantile(500).or(experiment.response_p50);
         Ok(Self {
             messages: stored_tally.messages,
             lost: stored_tally.lost,

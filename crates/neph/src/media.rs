@@ -126,9 +126,9 @@ impl Args {
         let restrictions = Needs::of(&Row::MEDIA).restrict(&self.user)?;
         drop(restrictions);
         let stop = interrupt::stop_on_ctrl_c()?;
-        let resolved = resolving::find(&target, self.version.version(), None)?;
+        let resolution = resolving::find(&target, self.version.version(), None)?;
         let mut writer = Writer::begin(self.format)?;
-        let measurement = measure(resolved.address, &request, &stop, &mut |second| {
+        let measurement = measure(resolution.address, &request, &stop, &mut |second| {
             writer.second(second);
         });
         let measurement = measurement.map_err(to_failure)?;

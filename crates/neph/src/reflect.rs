@@ -317,8 +317,8 @@ mod tests {
             .map(|(name, _)| *name)
             .chain(["user"])
             .collect();
-        let missing = command.get_arguments().filter_map(clap::Arg::get_long);
-        let missing: Vec<_> = missing.filter(|name| !known_names.contains(name)).collect();
-        assert_eq!(missing, [""; 0], "flags that plans do not know");
+        let unknown_names = command.get_arguments().filter_map(clap::Arg::get_long);
+        let unknown_names: Vec<_> = unknown_names.filter(|name| !known_names.contains(name)).collect();
+        assert_eq!(unknown_names, [""; 0], "flags that plans do not know");
     }
 }

@@ -100,10 +100,10 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let target = Target::with_port("tcp", &args.target, THROUGHPUT_PORT).map_err(Failure::usage)?;
     drop(Needs::of(&Row::RR).restrict(&args.user)?);
     let stop = interrupt::stop_on_ctrl_c()?;
-    let resolved = resolving::find(&target, args.version.version(), None)?;
+    let resolution = resolving::find(&target, args.version.version(), None)?;
     let mut writer = Writer::begin(args.format)?;
     let request = RrRequest {
-        server: resolved.address,
+        server: resolution.address,
         spec: &spec,
         permit: &Permit::ANYTHING,
     };

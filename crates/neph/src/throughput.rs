@@ -171,10 +171,10 @@ impl Args {
         drop(restrictions);
         let stop = interrupt::stop_on_ctrl_c()?;
         let version: Option<IpVersion> = self.version.version();
-        let resolved = resolving::find(&target, version, None)?;
+        let resolution = resolving::find(&target, version, None)?;
         let mut writer = Writer::begin(self.format, &test_request)?;
         let request = ThroughputRequest {
-            server: resolved.address,
+            server: resolution.address,
             test_request: &test_request,
             permit: &Permit::ANYTHING,
         };

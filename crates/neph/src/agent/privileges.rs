@@ -20,8 +20,8 @@ pub(super) fn drop_privileges(policy: &Policy, folder: &Path) -> Result<(), Fail
         output::say("neph agent: privileges: all are kept, since its policy allows iperf3");
         return Ok(());
     }
-    let force = required_privileges(policy, folder).restrict(&UserChoice::default())?;
-    output::say(&format!("neph agent: {}", sentence(&force)));
+    let restrictions = required_privileges(policy, folder).restrict(&UserChoice::default())?;
+    output::say(&format!("neph agent: {}", sentence(&restrictions)));
     Ok(())
 }
 

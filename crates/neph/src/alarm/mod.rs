@@ -11,7 +11,7 @@ use crate::exit::Failure;
 /// Parses a rule of `--alarm` about one of `subjects`.
 ///
 /// # Errors
-/// The first mistake, or the better explanation of `mend`, if there is one.
+/// The first mistake, or the better explanation of `explain`, if there is one.
 pub(crate) fn parse<S: Clone>(
     text: &str,
     subjects: &[(&str, S)],

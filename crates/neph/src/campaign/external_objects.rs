@@ -95,7 +95,7 @@ fn check_hosts(plan: &Plan, lab_topologies: &[LabTopology], problems: &Problems<
 }
 
 fn check_sites_of(plan: &Plan, lab: &LabPlan, topology: &Topology, problems: &Problems<'_>) {
-    let site_names: Vec<&str> = topology.sites.iter().map(|s| s.name.as_str()).collect();
+    let site_names: Vec<&str> = topology.sites.iter().map(|site| site.name.as_str()).collect();
     let reflector_sites = lab.reflectors.iter().map(|reflector| &reflector.site);
     check_stresses(plan, &site_names, problems);
     let named_sites = std::iter::once(&lab.prober)

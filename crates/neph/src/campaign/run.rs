@@ -286,8 +286,8 @@ fn start_watch(settings: &Settings, bound_exporters: BoundExporters) -> Result<W
 fn check_open_file_limit(plan: &Plan) -> Result<(), Failure> {
     let scenarios = expand::scenarios(plan);
     let groups = together::groups(plan, &scenarios);
-    let grouped = scenarios.iter().zip(groups);
-    neph_agent::check_open_file_limit(grouped, plan.timeout).map_err(Failure::usage)
+    let grouped_scenarios = scenarios.iter().zip(groups);
+    neph_agent::check_open_file_limit(grouped_scenarios, plan.timeout).map_err(Failure::usage)
 }
 
 /// Prints the status of a campaign, unless the output is quiet.
@@ -330,9 +330,9 @@ fn next_season(
     campaign: &Campaign,
     store: &dyn Store,
 ) -> Result<Option<String>, Failure> {
-    let past = store.experiments(campaign.id)?;
+    let experiments = store.experiments(campaign.id)?;
     let now = RealClock.now();
-    Ok(neph_campaign::next_season(&plan_source.plan, campaign, &past, now))
+    Ok(neph_campaign::next_season(&plan_source.plan, campaign, &experiments, now))
 }
 
 /// Runs or continues the campaign.

@@ -147,9 +147,9 @@ impl Observer for Watch {
             CampaignEvent::Waiting { block, .. } => {
                 self.print_line(&format!("waiting for block {}", block + 1));
             }
-            CampaignEvent::OutOfSeason { season, until } => {
-                let until = when::utc(*until);
-                self.print_line(&format!("waiting for the season '{season}', until {until}"));
+            CampaignEvent::OutOfSeason { season, until: season_start } => {
+                let season_start = when::utc(*season_start);
+                self.print_line(&format!("waiting for the season '{season}', until {season_start}"));
             }
             CampaignEvent::CheckBegun(order) => {
                 let pair = pair(order.site.as_deref(), &order.server.name);
@@ -239,8 +239,8 @@ fn check_line(check: &Throughput) -> String {
 
 /// `from a to b`, `to b`
 fn pair(site: Option<&str>, endpoint: &str) -> String {
-    let from = site.map_or_else(String::new, |site| format!("from {site} "));
-    format!("{from}to {endpoint}")
+    let prefix = site.map_or_else(String::new, |site| format!("from {site} "));
+    format!("{prefix}to {endpoint}")
 }
 
 fn traceroute_line(route: &Traceroute) -> String {
@@ -354,30 +354,30 @@ mod tests {
             reached: true,
             failure: None,
         };
-        let unsure = "traceroute from client to udp: at most 3 hops";
-        assert_eq!(traceroute_line(&route), unsure);
+        let uncertain_text = "traceroute from client to udp: at most 3 hops";
+        assert_eq!(traceroute_line(&route), uncertain_text);
         route.hops[1] = hop(2, 1);
         assert_eq!(traceroute_line(&route), "traceroute from client to udp: 3 hops");
         route.reached = false;
-        let short = "traceroute from client to udp: 3 hops, not reached";
-        assert_eq!(traceroute_line(&route), short);
+        let unreached_text = "traceroute from client to udp: 3 hops, not reached";
+        assert_eq!(traceroute_line(&route), unreached_text);
     }
 
     #[test]
     fn the_reason_for_missing_echoes_is_printed_once() {
         let mut watch = Watch::new(true, AlarmReporter::new(None));
-        let missing = |name: &str, why: &str| Warning::EchoMissing {
+        let echo_missing = |name: &str, reason: &str| Warning::EchoMissing {
             names: vec![name.to_owned()],
-            reason: why.to_owned(),
+            reason: reason.to_owned(),
         };
-        let (forbidden, unknown) = (missing("home", "forbidden"), missing("b", "unknown host"));
+        let (forbidden, unknown) = (echo_missing("home", "forbidden"), echo_missing("b", "unknown host"));
         assert_eq!(
             watch.warning_text(&forbidden),
             "  ! W014 echo-missing: no ICMP echo to home: forbidden"
         );
-        let repeats = missing("metro", "forbidden");
+        let repeated = echo_missing("metro", "forbidden");
         assert_eq!(
-            watch.warning_text(&repeats),
+            watch.warning_text(&repeated),
             "  ! W014 echo-missing: no ICMP echo, as before"
         );
         assert_eq!(

@@ -46,9 +46,9 @@ pub(super) fn run(args: &Args, first: &Path, second: &Path) -> Result<Outcome, F
     if stop.is_set() {
         return Err(Failure::Interrupted("interrupted while reading".to_owned()));
     }
-    let matched = matcher.end();
-    refuse_unmet((first, second), &matched)?;
-    let has_result = write_report(args, first, second, &matched)?;
+    let matched_captures = matcher.end();
+    refuse_unmet((first, second), &matched_captures)?;
+    let has_result = write_report(args, first, second, &matched_captures)?;
     Ok(if has_result {
         Outcome::Done
     } else {
@@ -60,9 +60,9 @@ fn write_report(
     args: &Args,
     first: &Path,
     second: &Path,
-    matched: &MatchedCaptures,
+    matched_captures: &MatchedCaptures,
 ) -> Result<bool, Failure> {
-    let course = match build_course(args, matched) {
+    let course = match build_course(args, matched_captures) {
         Ok(course) => course,
         Err(StatsError::TooFew { .. }) => return Err(too_few(first, second).into()),
         Err(error) => return Err(Failure::refused(error)),
@@ -70,31 +70,31 @@ fn write_report(
     let Some(end) = course.fits.last() else {
         return Err(too_few(first, second).into());
     };
-    let mut exchanges = matched.exchanges();
+    let mut exchanges = matched_captures.exchanges();
     let formula = Formula::of(&exchanges);
     let nature = args.nature();
     let description = format!("{} minus {}", second.display(), first.display());
     let mut writer = args.writer();
     writer.begin(&format!("clock of {description}"))?;
-    let to_row = |fit: &ClockFit, formula: &Formula, n: usize| Row {
+    let to_row = |fit: &ClockFit, formula: &Formula, message_count: usize| Row {
         since: Span::from_nanos(fit.at - course.from),
         fit: *fit,
         drift: Drift::at(fit, nature),
         wall: None,
         mean: formula.mean.mean(),
         round_trip: formula.shortest,
-        n: n as u64,
+        n: message_count as u64,
         is_old: false,
     };
     exchanges.sort_by_key(|exchange| exchange.sent);
-    let passed_times = passed(matched);
+    let passed_times = passed(matched_captures);
     let (mut exchanges, mut passed_times) = (&exchanges[..], &passed_times[..]);
     for (fit, next) in course.fits.iter().zip(until_next(&course.fits)) {
         let formula = Formula::of(split_off(&mut exchanges, |exchange| exchange.sent < next));
-        let n = split_off(&mut passed_times, |at| *at < next).len();
-        writer.row(&to_row(fit, &formula, n))?;
+        let message_count = split_off(&mut passed_times, |at| *at < next).len();
+        writer.row(&to_row(fit, &formula, message_count))?;
     }
-    report_unused_packets(matched);
+    report_unused_packets(matched_captures);
     let offset_figure = clocks_of_captures(&formula.dots, &course, &description);
     let has_four_timestamps = args.uses_method(Method::FourTimestamps);
     let steps = course.steps.iter();
@@ -102,7 +102,7 @@ fn write_report(
         of: description,
         clocks: Clocks::Captures,
         began: course.from,
-        row: to_row(end, &formula, matched.crossings.len()),
+        row: to_row(end, &formula, matched_captures.crossings.len()),
         steps: steps
             .map(|step| StepOf::between(Clocks::Captures, step))
             .collect(),
@@ -116,43 +116,43 @@ fn write_report(
     Ok(true)
 }
 
-fn build_course(args: &Args, matched: &MatchedCaptures) -> Result<Course, StatsError> {
+fn build_course(args: &Args, matched_captures: &MatchedCaptures) -> Result<Course, StatsError> {
     let nature = args.nature();
-    let retained = retained_limits(matched, nature);
+    let retained_constraints = retained_limits(matched_captures, nature);
     let interval = args.every.map_or_else(
-        || ActiveTime::of(retained.limits(), nature.horizon).long / DEFAULT_ROWS,
+        || ActiveTime::of(retained_constraints.limits(), nature.horizon).long / DEFAULT_ROWS,
         Span::nanos,
     );
-    let added = Added::of(matched.set_back());
-    Course::of(retained.limits(), nature, &added, interval)
+    let added = Added::of(matched_captures.set_back());
+    Course::of(retained_constraints.limits(), nature, &added, interval)
 }
 
 /// The unused parts of the captures.
-fn report_unused_packets(matched: &MatchedCaptures) {
+fn report_unused_packets(matched_captures: &MatchedCaptures) {
     let cut = truncated_message();
     let reasons = [
         (
-            matched.first.repeats + matched.second.repeats,
+            matched_captures.first.repeats + matched_captures.second.repeats,
             "left out because a capture shows them again (a mirror of both directions, or several interfaces): \
              the first of each counts",
         ),
         (
-            matched.identical,
+            matched_captures.identical,
             "excluded because one capture has several identical packets",
         ),
         (
-            matched.one_way,
+            matched_captures.one_way,
             "excluded because only one direction was captured; capture both directions",
         ),
         (
-            matched.even,
+            matched_captures.even,
             "excluded because their hosts' packets are split evenly between the two directions",
         ),
         (
-            matched.timeless,
+            matched_captures.timeless,
             "of both directions show only the clock offset between the captures: it is reported, but the order of the points is unknown",
         ),
-        (matched.first.cut + matched.second.cut, &cut),
+        (matched_captures.first.cut + matched_captures.second.cut, &cut),
     ];
     for (count, reason) in reasons.into_iter().filter(|(count, _)| *count > 0) {
         output::say(&format!(

@@ -195,8 +195,8 @@ fn build_row(schedule: Schedule, history: &[Entry]) -> ScheduleRow {
     ScheduleRow {
         next_unix_ns: schedule.next(history.iter().map(Entry::due).max()),
         last: runs.last().map(|run| {
-            let at = when::utc(run.due_unix_ns);
-            format!("{at}: {}", run.outcome)
+            let due_text = when::utc(run.due_unix_ns);
+            format!("{due_text}: {}", run.outcome)
         }),
         complete: count_runs(&is_complete),
         incomplete: count_runs(&|run| is_over(run) && !is_complete(run)),
@@ -295,30 +295,30 @@ mod tests {
 
     #[test]
     fn a_run_is_one_row_from_its_beginning_to_its_end() {
-        let at = |seconds: i64| Wall::from_unix_nanos(seconds * 1_000_000_000);
+        let wall_at = |seconds: i64| Wall::from_unix_nanos(seconds * 1_000_000_000);
         let begun_entry = |due, now| Entry::Begun {
-            due: at(due),
-            at: at(now),
+            due: wall_at(due),
+            at: wall_at(now),
             resumes: None,
         };
         let ended_entry = |due, now, outcome| Entry::Ended {
-            due: at(due),
-            at: at(now),
+            due: wall_at(due),
+            at: wall_at(now),
             outcome,
             campaign: None,
         };
         let history = [
             begun_entry(100, 101),
             Entry::LeftOut {
-                due: at(200),
+                due: wall_at(200),
                 reason: "the run before was not over".to_owned(),
             },
             ended_entry(100, 230, RunOutcome::Interrupted),
             begun_entry(100, 240),
             ended_entry(100, 250, RunOutcome::Complete),
             Entry::Missed {
-                first: at(300),
-                last: at(500),
+                first: wall_at(300),
+                last: wall_at(500),
                 count: 3,
                 reason: "x".to_owned(),
             },
@@ -337,10 +337,10 @@ mod tests {
             })
             .collect();
         let expected = [
-            (at(100), 1, Some(at(101)), "complete"),
-            (at(200), 1, None, "left out: the run before was not over"),
-            (at(300), 3, None, "missed: x"),
-            (at(600), 1, Some(at(600)), "running"),
+            (wall_at(100), 1, Some(wall_at(101)), "complete"),
+            (wall_at(200), 1, None, "left out: the run before was not over"),
+            (wall_at(300), 3, None, "missed: x"),
+            (wall_at(600), 1, Some(wall_at(600)), "running"),
         ];
         assert_eq!(actual, expected);
     }

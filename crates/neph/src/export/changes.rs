@@ -71,9 +71,9 @@ pub(super) fn write(
         let detected_changes = detect_changes(store, experiment, fleet, change_detector)?;
         let traced_changes = find_traced_changes(store, experiment, &detected_changes.changes)?;
         if let Some(limit) = detected_changes.forgotten {
-            let from = when::utc(clock.wall(limit));
+            let limit_text = when::utc(clock.wall(limit));
             output::say(&format!(
-                "neph: experiment {}: there were more path changes than are kept; those up to {from} are not among the rows",
+                "neph: experiment {}: there were more path changes than are kept; those up to {limit_text} are not among the rows",
                 experiment.id
             ));
         }

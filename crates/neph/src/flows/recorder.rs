@@ -58,7 +58,7 @@ fn report_name_reuse(store: &dyn Store, name: &str) -> Result<(), Failure> {
 enum State {
     Waiting {
         store: Box<dyn Store>,
-        keeping: FleetStorage,
+        storage: FleetStorage,
         spec: Box<FleetSpec>,
     },
     Recording(Box<Recording>),
@@ -141,7 +141,7 @@ impl FleetRecorder {
         let Some(name) = args.save.clone() else {
             return Ok(None);
         };
-        let keeping = FleetStorage {
+        let storage = FleetStorage {
             name: name.clone(),
             description: command_line(args),
             site: args.site.clone(),
@@ -155,7 +155,7 @@ impl FleetRecorder {
         Ok(Some(Self {
             state: State::Waiting {
                 store,
-                keeping,
+                storage,
                 spec: Box::new(spec.clone()),
             },
             origin: anchor(),
@@ -179,12 +179,12 @@ impl FleetRecorder {
         let state = std::mem::replace(&mut self.state, State::Broken);
         if let State::Waiting {
             store,
-            keeping,
+            storage,
             spec,
         } = state
         {
             let (scenario, fleet) = (scenario_of(&spec), spec.fleet.clone());
-            let keeper_result = FleetKeeper::begin(store, keeping, scenario, fleet, self.origin);
+            let keeper_result = FleetKeeper::begin(store, storage, scenario, fleet, self.origin);
             self.state = State::Recording(Box::new(Recording {
                 keeper: keeper_result.map_err(|error| to_failure(&error))?,
                 intake: FleetIntake::begin(&spec, self.origin),
@@ -207,8 +207,8 @@ impl FleetRecorder {
         let State::Recording(recording) = &mut self.state else {
             return Ok(());
         };
-        let recorded = recording.record();
-        recorded.map_err(|error| {
+        let record_result = recording.record();
+        record_result.map_err(|error| {
             // The store would refuse the same data again.
             self.state = State::Broken;
             to_failure(&error)

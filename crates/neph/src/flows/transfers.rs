@@ -143,7 +143,7 @@ fn make_all(
         }
         let view = &fleet_outcome.result.view;
         let taken_class =
-            |known, transfer: &SourcePortTransfer| view.class_taken(endpoint, known, transfer);
+            |flow_class, transfer: &SourcePortTransfer| view.class_taken(endpoint, flow_class, transfer);
         let size = args.transfer_size as usize;
         let endpoint_transfers = EndpointTransfers::new(endpoint, &classes, &taken_class, size);
         let client = build_client(args, spec, &target, endpoint)?;

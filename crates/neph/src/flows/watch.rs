@@ -201,21 +201,21 @@ impl Watch<'_> {
 
     /// Processes new routes. If tracing is not possible, that is reported once.
     fn report_routes(&mut self) -> Result<(), Failure> {
-        let traced = self
+        let traced_routes = self
             .tracers
             .as_mut()
             .map_or_else(|| Ok(Vec::new()), Tracers::poll);
-        let traced = traced.unwrap_or_else(|error| {
+        let traced_routes = traced_routes.unwrap_or_else(|error| {
             output::say(&format!("neph: no routes are traced: {error}"));
             self.tracers = None;
             Vec::new()
         });
-        self.report_traced(traced)
+        self.report_traced(traced_routes)
     }
 
-    fn report_traced(&mut self, traced: Vec<Traced>) -> Result<(), Failure> {
+    fn report_traced(&mut self, traced_routes: Vec<Traced>) -> Result<(), Failure> {
         let mut outcome = Ok(());
-        for Traced { route, verdict } in traced {
+        for Traced { route, verdict } in traced_routes {
             if let Some(recorder) = &mut self.recorder {
                 recorder.add_route(route);
             }
@@ -232,13 +232,13 @@ impl Watch<'_> {
     /// A status when it is time for one: every few seconds, less often in a long run.
     fn report_status(&mut self) -> Result<(), Failure> {
         let now = now();
-        let running = now - self.start;
-        if now - self.last_status < pause(running) {
+        let elapsed = now - self.start;
+        if now - self.last_status < pause(elapsed) {
             return Ok(());
         }
         self.last_status = now;
         let status = Status {
-            running,
+            running: elapsed,
             tally: self.digest.tally(),
             changes: self.digest.changes(),
         };
@@ -266,8 +266,8 @@ impl Watch<'_> {
     ) -> Result<FleetOutcome, Failure> {
         self.digest.finish();
         let reported_events = self.report_events();
-        let (traced, uncompared) = self.tracers.take().map(Tracers::end).unwrap_or_default();
-        let reported_traced = self.report_traced(traced);
+        let (traced_routes, uncompared) = self.tracers.take().map(Tracers::end).unwrap_or_default();
+        let reported_traced = self.report_traced(traced_routes);
         // Results are stored before any failure is reported.
         if let Some(recorder) = &mut self.recorder {
             recorder.record_rest()?;
@@ -275,12 +275,12 @@ impl Watch<'_> {
         // Before reflectors are queried: the load must be that of the measurement.
         let warnings = self.hosts.warnings(&self.load.load());
         let fleet_tally = self.fleet_tally.unwrap_or_default();
-        let refused = if fleet_tally.is_whole() {
+        let refusals_by_endpoint = if fleet_tally.is_whole() {
             Vec::new()
         } else {
             refusals.end()
         };
-        let recorder_result = self.recorder.take().map(|recorder| recorder.end(&refused));
+        let recorder_result = self.recorder.take().map(|recorder| recorder.end(&refusals_by_endpoint));
         let mut waiting_fleet = recorder_result.transpose()?.flatten();
         // Without transfers the stored data is complete: a later ctrl-C cannot interrupt it.
         let end_result = match args.transfers {
@@ -312,7 +312,7 @@ impl Watch<'_> {
             stay_p99: self.hosts.stay_p99(),
             late_p99: self.hosts.late_p99(),
             warnings,
-            refused,
+            refused: refusals_by_endpoint,
             clock: self.report.clock().clone(),
             silence,
             not_sent: self.not_sent,
@@ -347,8 +347,8 @@ mod tests {
         let reflector = Reflector::start(&ReflectorSpec::at(address)).expect("a port");
         let target = format!("tcp://{}", reflector.address());
         let all_args = ["neph", "flows", &target, "-n", "2", "-c", "2", "-i", "20ms"];
-        let stored = ["--quiet", "--output", "/dev/null", "--workspace", folder];
-        let all_args = [&all_args[..], &stored, &["--save", "night"], more_args].concat();
+        let output_args = ["--quiet", "--output", "/dev/null", "--workspace", folder];
+        let all_args = [&all_args[..], &output_args, &["--save", "night"], more_args].concat();
         let cli = Cli::try_parse_from(all_args).expect("good words");
         let Command::Flows(args) = cli.command else {
             panic!("another command");

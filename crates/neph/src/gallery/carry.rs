@@ -139,8 +139,8 @@ impl Gallery {
 fn had_topologies(campaign: &Campaign, plan: &Plan, current_topologies: &[Topology]) -> bool {
     plan.topologies().into_iter().all(|topology| {
         let current = current_topologies.iter().find(|(file, _)| *file == topology.value);
-        let stored = campaign::stored_topology_text(campaign, &topology.value);
-        current.is_none_or(|(_, text)| stored == Some(text.text()))
+        let stored_text = campaign::stored_topology_text(campaign, &topology.value);
+        current.is_none_or(|(_, text)| stored_text == Some(text.text()))
     })
 }
 

@@ -92,13 +92,13 @@ mod tests {
     fn a_segment_that_was_slow_for_some_seconds_raises_it_and_its_end_ends_it() {
         let rules = rules(&["segment > 5ms p99 for 4s"]).expect("rules");
         let mut delays: Vec<Delay> = (0..4_000)
-            .map(|n: i64| {
-                let since = (n ^ 1) * 10_000_000;
+            .map(|index: i64| {
+                let since = (index ^ 1) * 10_000_000;
                 let is_slow = (10_000_000_000..20_000_000_000).contains(&since);
                 Delay {
                     since,
                     took: if is_slow { 8_000_000 } else { 1_000_000 },
-                    bound: n,
+                    bound: index,
                 }
             })
             .collect();

@@ -136,7 +136,7 @@ mod tests {
     ) -> (Vec<i64>, Vec<i64>) {
         let segment_changes = |changes: &[(SegmentDirection, i64)]| {
             changes.iter()
-                .map(|(segment_direction, at)| segment_change(*segment_direction, *at))
+                .map(|(segment_direction, second)| segment_change(*segment_direction, *second))
                 .collect()
         };
         let live_reporter = AlarmReporter::of(segment_changes(live));

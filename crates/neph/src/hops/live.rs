@@ -82,16 +82,16 @@ fn record_and_report(
         say: output::say,
     });
     let set_interrupt_message = |recorded: &[recording::PointRecording]| {
-        let repeats = repeat_command(args, recorded);
+        let command = repeat_command(args, recorded);
         second_interrupt.set(Some(format!(
-            "neph hops: ended before any result; the captures stay: {repeats}"
+            "neph hops: ended before any result; the captures stay: {command}"
         )));
     };
     let on_start = |recorded: &[recording::PointRecording]| {
         set_interrupt_message(recorded);
         evaluation.hear(recorded);
     };
-    let recorded = recording::record(
+    let recording_result = recording::record(
         points,
         &options,
         agents,
@@ -104,7 +104,7 @@ fn record_and_report(
         },
     );
     let alarm_reporter = evaluation.end();
-    let mut recording = recorded?;
+    let mut recording = recording_result?;
     set_interrupt_message(&recording.points);
     let analysis = analyse_recording(args, &recording, &alarm_reporter);
     let is_complete = analysis.as_ref().is_ok_and(|analysis| analysis.is_complete);
@@ -113,8 +113,8 @@ fn record_and_report(
     // Live traffic cannot be repeated: other options may show more of the captures.
     if !is_complete && !is_empty && !args.live.keeps_captures() {
         recording.stay();
-        let repeats = repeat_command(args, &comparable_points(&recording.points));
-        output::say(&format!("neph hops: the captures stay: {repeats}"));
+        let command = repeat_command(args, &comparable_points(&recording.points));
+        output::say(&format!("neph hops: the captures stay: {command}"));
     }
     let is_alarmed = alarm_reporter.is_alarmed() || matches!(outcome, Ok(Outcome::Alarmed));
     alarm_reporter.finish();
@@ -144,8 +144,8 @@ fn analyse_recording(
         return Ok(AnalysisResult::incomplete(Outcome::Nothing));
     }
     if args.live.keeps_captures() {
-        let repeats = repeat_command(args, &comparable_points(&recording.points));
-        output::say(&format!("neph hops: the same again: {repeats}"));
+        let command = repeat_command(args, &comparable_points(&recording.points));
+        output::say(&format!("neph hops: the same again: {command}"));
     }
     let points = recording.points.iter().map(|recorded| Point {
         name: recorded.name.clone(),

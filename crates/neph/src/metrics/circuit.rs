@@ -112,12 +112,12 @@ impl Messages {
         self.entry(circuit);
     }
 
-    /// Adds a message of a flow whose last reply took `last`.
+    /// Adds a message of a flow whose last reply took `last_response`.
     pub(super) fn add(
         &mut self,
         circuit: &Circuit,
         message: CompletedMessage,
-        last: &mut LastResponseTime,
+        last_response: &mut LastResponseTime,
     ) {
         let statistics = self.entry(circuit);
         let outcome_index = Outcome::ALL
@@ -130,7 +130,7 @@ impl Messages {
             return;
         };
         statistics.response_times.add(response_ns, 1);
-        if let Some(previous) = last.replace(response_ns) {
+        if let Some(previous) = last_response.replace(response_ns) {
             statistics.ipdv.add(response_ns.abs_diff(previous), 1);
         }
     }
@@ -178,7 +178,7 @@ mod tests {
             probe: "udp",
         };
         let mut messages = Messages::default();
-        let mut last = None;
+        let mut last_response = None;
         for response_ns in [Some(1_000_000), None, Some(1_250_000)] {
             let outcome = response_ns.map_or(Outcome::Lost, |_| Outcome::Reply);
             messages.add(
@@ -187,7 +187,7 @@ mod tests {
                     outcome,
                     response_ns,
                 },
-                &mut last,
+                &mut last_response,
             );
         }
         let definitions = MessageDefinitions {

@@ -78,9 +78,9 @@ impl FlowsMetrics {
         let counts = &mut *self.lock();
         for message in messages {
             let index = counts.fleet.endpoint_of(message.slot);
-            let last = counts.last.of(message);
+            let last_response = counts.last.of(message);
             if let Some(endpoint) = counts.endpoints.get(index) {
-                counts.messages.add(&endpoint.circuit, message.into(), last);
+                counts.messages.add(&endpoint.circuit, message.into(), last_response);
             }
         }
     }

@@ -108,7 +108,7 @@ mod tests {
         let page = Page::of(&metrics.snapshot()).text();
         let direction = Direction::Forward.name();
         let labels = format!("segment=\"a - b\",direction=\"{direction}\"");
-        let ruled = format!("{labels},rule=\"segment > 1ms p50\"");
+        let rule_labels = format!("{labels},rule=\"segment > 1ms p50\"");
         for line in [
             format!("neph_hops_delay_seconds_sum{{{labels}}} 0.002"),
             format!("neph_hops_alarm{{{ruled}}} 1"),

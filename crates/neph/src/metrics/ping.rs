@@ -62,8 +62,8 @@ impl PingMetrics {
     /// Adds a completed message of the flow with this index.
     pub(crate) fn add_message(&self, flow: usize, message: &Message) {
         let counts = &mut *self.lock();
-        if let Some((circuit, last)) = counts.circuits.get_mut(flow) {
-            counts.messages.add(circuit, message.into(), last);
+        if let Some((circuit, last_response)) = counts.circuits.get_mut(flow) {
+            counts.messages.add(circuit, message.into(), last_response);
         }
     }
 

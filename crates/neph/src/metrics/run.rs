@@ -152,12 +152,12 @@ impl Counts {
         };
         for message in messages {
             let circuit = circuits.flows.get(&message.flow).unwrap_or(&circuits.main);
-            let last = circuits.last.entry(message.flow).or_default();
-            self.messages.add(circuit, message.into(), last);
+            let last_response = circuits.last.entry(message.flow).or_default();
+            self.messages.add(circuit, message.into(), last_response);
         }
         for message in fleet {
-            let last = circuits.last_of_fleet.of(message);
-            self.messages.add(&circuits.main, message.into(), last);
+            let last_response = circuits.last_of_fleet.of(message);
+            self.messages.add(&circuits.main, message.into(), last_response);
         }
     }
 

@@ -109,8 +109,8 @@ fn check_sizes(kind: ProbeKind, args: &Args) -> Result<(), Failure> {
 /// The message that a requested size is not sent exactly; `None` for the default.
 fn size_remark(kind: ProbeKind, args: &Args) -> Option<String> {
     let authenticated = Authenticated::by(args.stamp_key.as_ref());
-    let requested = Some(args.request_size).filter(|size| *size != super::DEFAULT_REQUEST_SIZE)?;
-    why_raised(kind, requested, sent_size(kind, requested, authenticated))
+    let requested_size = Some(args.request_size).filter(|size| *size != super::DEFAULT_REQUEST_SIZE)?;
+    why_raised(kind, requested_size, sent_size(kind, requested_size, authenticated))
 }
 
 /// Applies the rate limit of SYNs. Returns a message about the replacement if SYNs cannot be built.
@@ -127,19 +127,19 @@ fn check_syns(kind: ProbeKind, args: &Args) -> Result<Option<String>, Failure> {
         interval: args.interval,
     };
     schedule.check(args.rate_cap).map_err(Failure::usage)?;
-    let connects = "no permission to build TCP segments (CAP_NET_RAW): plain connects are timed by \
+    let fallback_remark = "no permission to build TCP segments (CAP_NET_RAW): plain connects are timed by \
                     the program instead, and broken off at once";
-    Ok((!can_build_syns()).then(|| connects.to_owned()))
+    Ok((!can_build_syns()).then(|| fallback_remark.to_owned()))
 }
 
 /// Why the server is not identified. TCP cannot detect a STAMP reflector.
 fn silence_remark(target: &Target, discovery: &Discovery) -> Option<String> {
-    let silence = discovery.silence.as_ref()?;
+    let reason = discovery.silence.as_ref()?;
     (!target.kind().is_datagram()).then(|| {
         if discovery.accepted {
-            format!("{target} did not say who it is: {silence}")
+            format!("{target} did not say who it is: {reason}")
         } else {
-            format!("no answer from {target}: {silence}")
+            format!("no answer from {target}: {reason}")
         }
     })
 }

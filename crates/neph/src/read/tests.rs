@@ -44,14 +44,14 @@ fn summary(path: &Path) -> Option<(Value, String)> {
 /// The packets in each counter of the summary.
 fn count_packets(summary: &Value) -> u64 {
     let to_u64 = |value: &Value| value.as_u64().expect("a number");
-    let others = summary["other_packets"].as_object().expect("an object");
+    let other_packets = summary["other_packets"].as_object().expect("an object");
     let sum_over_files = |key: &str| -> u64 {
         let files = summary["files"].as_array().expect("a list");
         files.iter().map(|file| to_u64(&file[key])).sum()
     };
     let keys = ["packets", "exchange_packets", "capture_duplicates_removed"];
     keys.iter().map(|key| to_u64(&summary[*key])).sum::<u64>()
-        + others.values().map(to_u64).sum::<u64>()
+        + other_packets.values().map(to_u64).sum::<u64>()
         + sum_over_files("packets_not_ip")
         + sum_over_files("packets_without_timestamp")
 }
@@ -108,11 +108,11 @@ fn each_packet_is_counted_once_and_each_counter_is_reported() {
         let Some((summary, text)) = summary(&path) else {
             continue;
         };
-        let captured = summary["packets_captured"].as_u64().expect("a number");
-        assert_eq!(count_packets(&summary), captured, "{index}: {summary}");
-        assert!(captured == 0 || !text.is_empty(), "{index}");
-        captures_read += u64::from(captured > 0);
-        packets += captured;
+        let captured_packets = summary["packets_captured"].as_u64().expect("a number");
+        assert_eq!(count_packets(&summary), captured_packets, "{index}: {summary}");
+        assert!(captured_packets == 0 || !text.is_empty(), "{index}");
+        captures_read += u64::from(captured_packets > 0);
+        packets += captured_packets;
     }
     fs::remove_dir_all(&folder).expect("removed");
     println!("{packets} packets of {captures_read} captures");

@@ -53,16 +53,16 @@ fn reduced_facts(store: &dyn Store, experiment: &Experiment) -> Result<Option<Re
     let Some(reduction) = store.reduction(experiment.id)? else {
         return Ok(None);
     };
-    let merged = Merged::of(store, experiment)?;
+    let histogram = Merged::of(store, experiment)?;
     Ok(Some(ReducedFacts {
         at_unix_ns: reduction.at,
         minutes_removed_unix_ns: reduction.minutes_removed,
-        minutes: merged.minutes,
-        min_ns: merged.least(),
-        p50_ns: merged.quantile(500),
-        p90_ns: merged.quantile(900),
-        p99_ns: merged.quantile(990),
-        max_ns: merged.most(),
+        minutes: histogram.minutes,
+        min_ns: histogram.least(),
+        p50_ns: histogram.quantile(500),
+        p90_ns: histogram.quantile(900),
+        p99_ns: histogram.quantile(990),
+        max_ns: histogram.most(),
     }))
 }
 

@@ -102,7 +102,7 @@ pub(super) fn show(
     overcommit: Option<&Overcommit>,
     is_stopped: impl Fn() -> bool,
 ) -> Result<Outcome, Failure> {
-    let requested = cpu_result.share.in_percent();
+    let requested_percent = cpu_result.share.in_percent();
     write_rows(&CpuRow::all(cpu_result), report_options.format)?;
     if is_stopped() {
         return Ok(Outcome::Interrupted);
@@ -110,7 +110,7 @@ pub(super) fn show(
     let results = cpu_result.threads.iter();
     let missed_threads: Vec<&CpuThreadResult> = results
         .clone()
-        .filter(|result| (result.percent() - requested).abs() > HELD)
+        .filter(|result| (result.percent() - requested_percent).abs() > HELD)
         .collect();
     let unknown_reason = || "other processes used it, or a CPU limit applies".to_owned();
     let total_percent = results.map(CpuThreadResult::percent).sum();
@@ -119,7 +119,7 @@ pub(super) fn show(
     let is_pinned = missed_threads.iter().any(|result| result.cpu.is_some());
     let chunk_len = if is_pinned { 1 } else { missed_threads.len().max(1) };
     for threads in missed_threads.chunks(chunk_len) {
-        report_missed(threads, requested, &reason);
+        report_missed(threads, requested_percent, &reason);
     }
     Ok(if missed_threads.is_empty() {
         Outcome::Done
@@ -139,7 +139,7 @@ pub(super) fn to_failure(error: LoadError) -> Failure {
 }
 
 /// Reports that these threads missed the target, and why; nothing for none.
-fn report_missed(missed_threads: &[&CpuThreadResult], requested: f64, reason: &str) {
+fn report_missed(missed_threads: &[&CpuThreadResult], requested_percent: f64, reason: &str) {
     let percents = missed_threads.iter().map(|result| result.percent());
     let range = percents
         .clone()
@@ -158,6 +158,6 @@ fn report_missed(missed_threads: &[&CpuThreadResult], requested: f64, reason: &s
         format!("{min:.1} to {max:.1}")
     };
     output::say(&format!(
-        "neph stress: {name} used {percent_text} % of the CPU time, {requested:.0} % was requested: {reason}"
+        "neph stress: {name} used {percent_text} % of the CPU time, {requested_percent:.0} % was requested: {reason}"
     ));
 }

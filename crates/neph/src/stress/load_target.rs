@@ -75,12 +75,12 @@ mod tests {
             };
             Ok(prepare_load(&order)?.address().expect("it is traffic"))
         };
-        let resolved = |text: &str| address(text).ok().map(|address| address.to_string());
-        assert_eq!(resolved("127.0.0.1").as_deref(), Some("127.0.0.1:8080"));
-        assert_eq!(resolved("127.0.0.1:80").as_deref(), Some("127.0.0.1:80"));
-        assert_eq!(resolved("[::1]").as_deref(), Some("[::1]:8080"));
-        assert_eq!(resolved("[::1]:9").as_deref(), Some("[::1]:9"));
-        assert!(resolved("127.0.0.1:http").is_none());
+        let resolved_address = |text: &str| address(text).ok().map(|address| address.to_string());
+        assert_eq!(resolved_address("127.0.0.1").as_deref(), Some("127.0.0.1:8080"));
+        assert_eq!(resolved_address("127.0.0.1:80").as_deref(), Some("127.0.0.1:80"));
+        assert_eq!(resolved_address("[::1]").as_deref(), Some("[::1]:8080"));
+        assert_eq!(resolved_address("[::1]:9").as_deref(), Some("[::1]:9"));
+        assert!(resolved_address("127.0.0.1:http").is_none());
         for invalid in ["127.0.0.1:http", "udp://127.0.0.1"] {
             let Err(Failure::Usage(reason)) = address(invalid) else {
                 panic!("{invalid}")
