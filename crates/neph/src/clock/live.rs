@@ -172,7 +172,7 @@ impl LiveClock<'_> {
             let is_old = book.exchanges == self.reported_exchanges;
             self.reported_exchanges = book.exchanges;
             let time = if is_old { Some(now) } else { book.latest };
-            if let Some(row) = time.and_then(|time| self.row(&book, time)) {
+            if let Some(row) = time.and_then(|time| self.build_row(&book, time)) {
                 self.writer.row(&Row { is_old, ..row })?;
             }
         }
@@ -180,7 +180,7 @@ impl LiveClock<'_> {
     }
 
     /// The clocks at a given time.
-    fn row(&self, book: &Book, time: i64) -> Option<Row> {
+    fn build_row(&self, book: &Book, time: i64) -> Option<Row> {
         let reading = book.reading(time)?;
         Some(Row {
             since: Span::from_nanos(time - self.start),
@@ -199,7 +199,7 @@ impl LiveClock<'_> {
         self.report()?;
         let interval = self.args.every.unwrap_or(REPORT_INTERVAL).nanos();
         let book = &self.book;
-        let row = book.latest.and_then(|time| self.row(book, time));
+        let row = book.latest.and_then(|time| self.build_row(book, time));
         let course = Course::of(
             book.raw.limits(),
             book.raw.nature(),

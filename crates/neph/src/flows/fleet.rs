@@ -47,7 +47,7 @@ pub(super) fn build_spec(args: &Args) -> Result<FleetSpec, Failure> {
         response_size: PAYLOAD_SIZE,
         timeout: args.timeout,
         first_port: args.first_port,
-        rate_cap: rate_cap(args, probe)?,
+        rate_cap: choose_rate_cap(args, probe)?,
         permit: Permit::ANYTHING,
         key: args.stamp_key.clone(),
         priority: args.priority(),
@@ -126,7 +126,7 @@ fn check_ports(args: &Args) -> Result<(), Failure> {
 /// Largest rate in messages per second, unless a higher one is requested: half of a reflector's
 /// default limit, so that 50,000 flows can catch up after a short delay. SYNs have a far lower limit,
 /// in total and per target, since a target may take them for an attack.
-fn rate_cap(args: &Args, probe: ProbeKind) -> Result<u32, Failure> {
+fn choose_rate_cap(args: &Args, probe: ProbeKind) -> Result<u32, Failure> {
     if !probe.properties().may_look_like_attack {
         return Ok(args.rate_cap.unwrap_or(60_000));
     }

@@ -275,7 +275,7 @@ pub(super) struct WaitingFleet(StoredFleet);
 
 impl WaitingFleet {
     /// Stores transfers on the source ports of its flows.
-    pub(super) fn transfers(&mut self, transfers: &[ClassTransfer]) -> Result<(), Failure> {
+    pub(super) fn add_transfers(&mut self, transfers: &[ClassTransfer]) -> Result<(), Failure> {
         self.0.transfers(transfers).map_err(|error| to_failure(&error))
     }
 
@@ -314,11 +314,11 @@ pub(super) fn stored_message(campaign: &Campaign, workspace: &Workspace) -> Stri
 /// Ends the stored fleet after another failure before its transfers.
 pub(super) fn end_without_transfers(waiting_fleet: Option<WaitingFleet>) {
     // The first reason is already reported.
-    drop(waiting_fleet.map(|waiting_fleet| waiting_fleet.end(&without_transfers())));
+    drop(waiting_fleet.map(|waiting_fleet| waiting_fleet.end(&transfers_failed_ending())));
 }
 
 /// The ending of an experiment without its transfers.
-pub(super) fn without_transfers() -> Ending {
+pub(super) fn transfers_failed_ending() -> Ending {
     Ending::Failed("transfers could not be made".to_owned())
 }
 

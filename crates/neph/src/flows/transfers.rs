@@ -12,7 +12,7 @@ use neph_model::{
 use neph_probe::{FleetSpec, ProbeError, SmallTransfer, now};
 
 use super::Args;
-use super::recorder::{WaitingFleet, without_transfers};
+use super::recorder::{WaitingFleet, transfers_failed_ending};
 use super::transfer_task::{build_client, build_transfer_spec, transfer_target};
 use super::watched::FleetOutcome;
 use crate::exit::Failure;
@@ -38,11 +38,11 @@ pub(super) fn check(args: &Args, spec: &FleetSpec, stop: &Stop) -> Result<(), Fa
             "they come after the measurement; say when it ends, with --duration or --count",
         );
     }
-    (0..spec.fleet.endpoints.len()).try_for_each(|endpoint| try_one(args, spec, endpoint, stop))
+    (0..spec.fleet.endpoints.len()).try_for_each(|endpoint| check_transfer(args, spec, endpoint, stop))
 }
 
 /// A transfer before the measurement, so that an impossible one is reported before hours have passed.
-fn try_one(args: &Args, spec: &FleetSpec, endpoint: usize, stop: &Stop) -> Result<(), Failure> {
+fn check_transfer(args: &Args, spec: &FleetSpec, endpoint: usize, stop: &Stop) -> Result<(), Failure> {
     let target = transfer_target(spec, endpoint)?;
     let failure_message = |reason: &str| {
         format!(
@@ -85,9 +85,9 @@ pub(super) fn make(
         per_class,
         spec,
     };
-    let result = make_all(&request, fleet_outcome, &mut waiting_fleet, stop);
+    let result = make_all_transfers(&request, fleet_outcome, &mut waiting_fleet, stop);
     let ending = match &result {
-        Err(_) => without_transfers(),
+        Err(_) => transfers_failed_ending(),
         Ok(()) if stop.is_set() => Ending::Interrupted,
         Ok(()) => Ending::Complete,
     };
@@ -112,7 +112,7 @@ struct TransferRequest<'a> {
 }
 
 /// For each endpoint; ends early when `stop` is set.
-fn make_all(
+fn make_all_transfers(
     request: &TransferRequest<'_>,
     fleet_outcome: &mut FleetOutcome,
     waiting_fleet: &mut Option<WaitingFleet>,
@@ -209,7 +209,7 @@ impl<'a> EndpointTransfers<'a> {
                 return ControlFlow::Continue(());
             }
             if let Some(waiting_fleet) = &mut waiting_fleet {
-                store_result = waiting_fleet.transfers(&self.transfers[stored_count..]);
+                store_result = waiting_fleet.add_transfers(&self.transfers[stored_count..]);
             }
             (stored_count, last_record) = (self.transfers.len(), now());
             match store_result {
@@ -219,7 +219,7 @@ impl<'a> EndpointTransfers<'a> {
         })?;
         store_result?;
         if let Some(waiting_fleet) = waiting_fleet {
-            waiting_fleet.transfers(&self.transfers[stored_count..])?;
+            waiting_fleet.add_transfers(&self.transfers[stored_count..])?;
         }
         Ok(self)
     }

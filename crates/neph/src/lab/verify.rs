@@ -57,7 +57,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     report_fallbacks(&lab);
     output::say(&format!(
         "neph lab: measuring {} of {}, {}",
-        description(&topology),
+        measured_objects_text(&topology),
         lab_name(None, &args.file),
         duration_text(&topology)
     ));
@@ -103,7 +103,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
 }
 
 /// The measured objects, in words.
-fn description(topology: &Topology) -> String {
+fn measured_objects_text(topology: &Topology) -> String {
     let links = counted(topology.links.len() as u64, "link");
     match topology.guests().len() {
         0 => links,

@@ -111,8 +111,8 @@ mod tests {
         let rule_labels = format!("{labels},rule=\"segment > 1ms p50\"");
         for line in [
             format!("neph_hops_delay_seconds_sum{{{labels}}} 0.002"),
-            format!("neph_hops_alarm{{{ruled}}} 1"),
-            format!("neph_hops_alarms_total{{{ruled}}} 2"),
+            format!("neph_hops_alarm{{{rule_labels}}} 1"),
+            format!("neph_hops_alarms_total{{{rule_labels}}} 2"),
         ] {
             assert!(
                 page.lines().any(|page_line| page_line == line),

@@ -59,7 +59,7 @@ pub(super) fn find_first_answer(
     let schemeless_target = SchemelessTarget::parse(&args.target, args.needs_certificate())?;
     let mut candidates = Vec::new();
     for address in addresses(&schemeless_target.plain, args.ip.version())? {
-        for target in schemeless_target.targets()? {
+        for target in schemeless_target.build_targets()? {
             candidates.push(Candidate {
                 address: with_port(address, target.port()),
                 target,
@@ -67,14 +67,14 @@ pub(super) fn find_first_answer(
             });
         }
     }
-    ask_all(&mut candidates, options)?;
-    let Some((rank, candidate)) = best(&candidates) else {
+    discover_all(&mut candidates, options)?;
+    let Some((rank, candidate)) = best_answer(&candidates) else {
         return Ok(Answers {
             best: None,
             sentence: no_answer_sentence(&candidates),
         });
     };
-    let answer = schemeless_target.answer(rank, candidate)?;
+    let answer = schemeless_target.build_answer(rank, candidate)?;
     Ok(Answers {
         sentence: answer_sentence(&candidates, candidate, &answer),
         best: Some(answer),
@@ -119,7 +119,7 @@ impl SchemelessTarget {
         Target::parse(&format!("{scheme}://{host}:{port}{path}")).map_err(Failure::usage)
     }
 
-    fn targets(&self) -> Result<Vec<Target>, Failure> {
+    fn build_targets(&self) -> Result<Vec<Target>, Failure> {
         let (plain, secure) = (self.plain.port(), self.secure.port());
         if self.requires_tls {
             return Ok(if plain == secure {
@@ -139,7 +139,7 @@ impl SchemelessTarget {
     }
 
     /// One flow per protocol in which a reflector answers; one flow for any other server.
-    fn answer(&self, rank: Rank, candidate: &Candidate) -> Result<Answer, Failure> {
+    fn build_answer(&self, rank: Rank, candidate: &Candidate) -> Result<Answer, Failure> {
         let port = candidate.target.port();
         let schemes: &[&str] = match rank {
             Rank::Reflector if !candidate.target.is_secure() => &["ws", "tcp", "udp"],
@@ -182,7 +182,7 @@ impl Candidate {
 }
 
 /// The answer with the best rank; of several, the first.
-fn best(candidates: &[Candidate]) -> Option<(Rank, &Candidate)> {
+fn best_answer(candidates: &[Candidate]) -> Option<(Rank, &Candidate)> {
     let ranked = candidates
         .iter()
         .filter_map(|candidate| Some((candidate.rank()?, candidate)));
@@ -190,11 +190,11 @@ fn best(candidates: &[Candidate]) -> Option<(Rank, &Candidate)> {
 }
 
 /// Tries all addresses at the same time.
-fn ask_all(candidates: &mut [Candidate], options: &DiscoveryOptions) -> Result<(), ProbeError> {
+fn discover_all(candidates: &mut [Candidate], options: &DiscoveryOptions) -> Result<(), ProbeError> {
     let (sender, receiver) = channel();
     let start = now();
     for (index, candidate) in candidates.iter().enumerate() {
-        ask(index, candidate, options, sender.clone())?;
+        start_discovery(index, candidate, options, sender.clone())?;
     }
     drop(sender);
     let mut deadline = start + options.patience;
@@ -216,7 +216,7 @@ fn ask_all(candidates: &mut [Candidate], options: &DiscoveryOptions) -> Result<(
 type AskResult = (usize, Result<Discovery, ProbeError>);
 
 /// On a detached thread: a late result is discarded.
-fn ask(
+fn start_discovery(
     index: usize,
     candidate: &Candidate,
     options: &DiscoveryOptions,
@@ -237,7 +237,7 @@ fn ask(
 }
 
 /// The target, with the address if there are several.
-fn name_of(target: &Target, candidate: &Candidate, candidates: &[Candidate]) -> String {
+fn candidate_name(target: &Target, candidate: &Candidate, candidates: &[Candidate]) -> String {
     let ip = candidate.address.ip();
     if candidates.iter().any(|other| other.address.ip() != ip) {
         format!("{target} ({ip})")
@@ -250,9 +250,9 @@ fn name_of(target: &Target, candidate: &Candidate, candidates: &[Candidate]) -> 
 /// answers: usually an untrusted certificate.
 fn answer_sentence(candidates: &[Candidate], best: &Candidate, answer: &Answer) -> String {
     let chosen_target = answer.targets.first().unwrap_or(&best.target);
-    let mut text = format!("{} answers", name_of(chosen_target, best, candidates));
+    let mut text = format!("{} answers", candidate_name(chosen_target, best, candidates));
     for candidate in candidates.iter().filter(|other| !std::ptr::eq(*other, best)) {
-        let name = name_of(&candidate.target, candidate, candidates);
+        let name = candidate_name(&candidate.target, candidate, candidates);
         let discovery = candidate.discovery.as_ref().filter(|discovery| discovery.accepted);
         match discovery.map(|discovery| &discovery.silence) {
             Some(Some(reason)) if candidate.is_missed_by(best) => {
@@ -274,7 +274,7 @@ fn no_answer_sentence(candidates: &[Candidate]) -> String {
             .discovery
             .as_ref()
             .and_then(|discovery| discovery.silence.as_deref());
-        let name = name_of(&candidate.target, candidate, candidates);
+        let name = candidate_name(&candidate.target, candidate, candidates);
         format!("{name}: {}", reason.unwrap_or("no answer in time"))
     });
     format!("no answer: {}", reasons.collect::<Vec<_>>().join("; "))
@@ -325,17 +325,17 @@ mod tests {
 
     fn choose(discoveries: [Discovery; 3]) -> (Option<Vec<String>>, String) {
         let schemeless_target = SchemelessTarget::parse("h", false).expect("a host");
-        let targets = schemeless_target.targets().expect("targets");
+        let targets = schemeless_target.build_targets().expect("targets");
         let names: Vec<String> = targets.iter().map(ToString::to_string).collect();
         let candidates: Vec<Candidate> = names
             .iter()
             .zip(discoveries)
             .map(|(name, discovery)| candidate(name, discovery))
             .collect();
-        let Some((rank, candidate)) = best(&candidates) else {
+        let Some((rank, candidate)) = best_answer(&candidates) else {
             return (None, no_answer_sentence(&candidates));
         };
-        let answer = schemeless_target.answer(rank, candidate).expect("targets");
+        let answer = schemeless_target.build_answer(rank, candidate).expect("targets");
         let flows = answer.targets.iter().map(ToString::to_string).collect();
         (Some(flows), answer_sentence(&candidates, candidate, &answer))
     }
@@ -390,7 +390,7 @@ mod tests {
             ("h:9", ["http://h:9", "https://h:9"]),
             ("[::1]:9/x", ["http://[::1]:9/x", "https://[::1]:9/x"]),
         ] {
-            let targets = SchemelessTarget::parse(text, false).and_then(|target| target.targets());
+            let targets = SchemelessTarget::parse(text, false).and_then(|target| target.build_targets());
             let targets = targets.expect("a host and a port");
             let urls: Vec<String> = targets.iter().map(ToString::to_string).collect();
             assert_eq!(urls, expected);

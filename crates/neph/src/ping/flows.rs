@@ -76,7 +76,7 @@ pub(super) fn plan_flows(args: &Args) -> Result<PlannedFlows, Failure> {
             address,
             discovery,
         };
-        peer.add(args, &mut planned_flows);
+        peer.add_flow(args, &mut planned_flows);
     } else {
         add_answering_flows(args, &mut planned_flows)?;
     }
@@ -203,7 +203,7 @@ struct Peer {
 
 impl Peer {
     /// A peer without further information.
-    fn unknown(target: Target, address: SocketAddr) -> Self {
+    fn without_discovery(target: Target, address: SocketAddr) -> Self {
         let discovery = Discovery::default();
         Self {
             target,
@@ -213,7 +213,7 @@ impl Peer {
     }
 
     /// Adds a flow to this peer.
-    fn add(self, args: &Args, planned_flows: &mut PlannedFlows) {
+    fn add_flow(self, args: &Args, planned_flows: &mut PlannedFlows) {
         let Self {
             target,
             address,
@@ -292,7 +292,7 @@ fn add_answering_flows(args: &Args, planned_flows: &mut PlannedFlows) -> Result<
         let target = Target::icmp(host_target.host()).map_err(Failure::usage)?;
         check_sizes(target.kind(), args)?;
         let address = resolving::find(&target, args.ip.version(), args.placement())?.address;
-        Peer::unknown(target, address).add(args, planned_flows);
+        Peer::without_discovery(target, address).add_flow(args, planned_flows);
         return Ok(());
     };
     planned_flows.remarks.push(answers.sentence);
@@ -313,7 +313,7 @@ fn add_answering_flows(args: &Args, planned_flows: &mut PlannedFlows) -> Result<
             address: best.address,
             discovery: best.discovery.clone(),
         };
-        peer.add(args, planned_flows);
+        peer.add_flow(args, planned_flows);
     }
     Ok(())
 }
@@ -330,7 +330,7 @@ fn add_icmp(args: &Args, planned_flows: &mut PlannedFlows) {
     let Ok(target) = Target::icmp(main.spec.target.host()) else {
         return;
     };
-    Peer::unknown(target, address).add(args, planned_flows);
+    Peer::without_discovery(target, address).add_flow(args, planned_flows);
     if let Some(icmp) = planned_flows.flows.last_mut() {
         let spec = &mut icmp.spec;
         spec.role = FlowRole::Companion;

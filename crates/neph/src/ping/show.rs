@@ -44,7 +44,7 @@ enum DocumentEntry {
 }
 
 impl DocumentEntry {
-    fn line(&self, planned_flows: &PlannedFlows) -> PingLine {
+    fn to_line(&self, planned_flows: &PlannedFlows) -> PingLine {
         match self {
             Self::Event(event) => PingLine::Event(event.clone()),
             Self::Message(message, anchor) => {
@@ -273,7 +273,7 @@ impl<'a> Show<'a> {
                 let lines = || {
                     document_entries
                         .iter()
-                        .map(|document_entry| document_entry.line(planned_flows))
+                        .map(|document_entry| document_entry.to_line(planned_flows))
                 };
                 let document = PingDocument {
                     summary: summary(),
