@@ -149,7 +149,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
 
 impl Selection {
     fn has_fleets(&self) -> bool {
-        self.experiments.iter().any(|experiment| experiment.fleet.is_some())
+        self.experiments.iter().any(|run| run.fleet.is_some())
     }
 
     /// No path change is a valid result.
@@ -278,12 +278,12 @@ fn write_to_path(store: &dyn Store, selection: &Selection, args: &Args) -> Resul
     if args.is_folder() {
         return write_to_folder(store, selection, path);
     }
-    let to_failure = |error: &io::Error| sink::failure(path, error);
-    let file = WholeFile::at(path, args.force.existing()).map_err(|error| to_failure(&error))?;
+    let failure = |error: &io::Error| sink::failure(path, error);
+    let file = WholeFile::at(path, args.force.existing()).map_err(|error| failure(&error))?;
     let row_count =
         write_file(store, selection, args.request(), &file).map_err(|error| match error {
-            StoreError::Output { source, .. } => to_failure(&source),
-            StoreError::File { path, source, .. } if path == file.temporary() => to_failure(&source),
+            StoreError::Output { source, .. } => failure(&source),
+            StoreError::File { path, source, .. } if path == file.temporary() => failure(&source),
             StoreError::Columns {
                 operation,
                 path: temporary,
@@ -297,7 +297,7 @@ fn write_to_path(store: &dyn Store, selection: &Selection, args: &Args) -> Resul
         })?;
     // Without rows, an existing file with this name is kept.
     if row_count > 0 || selection.allows_no_rows(args) {
-        file.finish().map_err(|error| to_failure(&error))?;
+        file.finish().map_err(|error| failure(&error))?;
     }
     Ok(row_count)
 }
@@ -316,18 +316,18 @@ fn write_to_folder(store: &dyn Store, selection: &Selection, path: &Path) -> Res
             "{path} is there already; give the name of a new folder"
         )));
     }
-    let partial_folder = alongside(path).map_err(to_failure)?;
-    fs::create_dir(&partial_folder).map_err(to_failure)?;
+    let staging = alongside(path).map_err(to_failure)?;
+    fs::create_dir(&staging).map_err(to_failure)?;
     let result =
-        export_latency_tester_folder(store, &selection.campaign, &selection.experiments, &partial_folder)
+        export_latency_tester_folder(store, &selection.campaign, &selection.experiments, &staging)
             .map_err(Failure::refused)
             .and_then(|rows| match rows {
                 0 => Ok(0),
-                _ => fs::rename(&partial_folder, path).map_err(to_failure).map(|()| rows),
+                _ => fs::rename(&staging, path).map_err(to_failure).map(|()| rows),
             });
     if !matches!(result, Ok(1..)) {
         // This process created it: no folder of that name existed before.
-        let _ = fs::remove_dir_all(&partial_folder);
+        let _ = fs::remove_dir_all(&staging);
     }
     result
 }

@@ -147,16 +147,16 @@ impl Observer for Watch {
             CampaignEvent::Waiting { block, .. } => {
                 self.print_line(&format!("waiting for block {}", block + 1));
             }
-            CampaignEvent::OutOfSeason { season, until: season_start } => {
-                let season_start = when::utc(*season_start);
-                self.print_line(&format!("waiting for the season '{season}', until {season_start}"));
+            CampaignEvent::OutOfSeason { season, until } => {
+                let until = when::utc(*until);
+                self.print_line(&format!("waiting for the season '{season}', until {until}"));
             }
             CampaignEvent::CheckBegun(order) => {
                 let pair = pair(order.site.as_deref(), &order.server.name);
                 self.update_line(&format!("throughput check {pair} ..."));
             }
             CampaignEvent::Checked(check) => self.print_line(&check_line(check)),
-            CampaignEvent::Traced(route) => self.print_line(&traceroute_line(route)),
+            CampaignEvent::Traced(route) => self.print_line(&route_line(route)),
             CampaignEvent::ExperimentBegun { progress, left, .. } => {
                 self.set_progress(*progress, Some(*left));
             }
@@ -165,11 +165,10 @@ impl Observer for Watch {
                 progress,
                 figures,
             } => {
-                let remaining = (self.remaining - progress.elapsed).max(Span::ZERO);
+                let left = (self.remaining - progress.elapsed).max(Span::ZERO);
                 let (done, label) = (&self.progress_text, running_label(scenario, figures));
-                let (progress, remaining) =
-                    (progress_text(scenario, progress.due, figures), time(remaining));
-                self.update_line(&format!("[{done}] {label}: {progress} | {remaining} left"));
+                let (progress, left) = (progress_text(scenario, progress.due, figures), time(left));
+                self.update_line(&format!("[{done}] {label}: {progress} | {left} left"));
             }
             CampaignEvent::ExperimentEnded {
                 experiment,
@@ -243,7 +242,7 @@ fn pair(site: Option<&str>, endpoint: &str) -> String {
     format!("{prefix}to {endpoint}")
 }
 
-fn traceroute_line(route: &Traceroute) -> String {
+fn route_line(route: &Traceroute) -> String {
     let pair = pair(route.site.as_deref(), &route.endpoint);
     let hops = counted(route.hops.len() as u64, "hop");
     let uncertain_length = route.length().filter(|length| !length.is_sure());
@@ -355,27 +354,27 @@ mod tests {
             failure: None,
         };
         let uncertain_text = "traceroute from client to udp: at most 3 hops";
-        assert_eq!(traceroute_line(&route), uncertain_text);
+        assert_eq!(route_line(&route), uncertain_text);
         route.hops[1] = hop(2, 1);
-        assert_eq!(traceroute_line(&route), "traceroute from client to udp: 3 hops");
+        assert_eq!(route_line(&route), "traceroute from client to udp: 3 hops");
         route.reached = false;
         let unreached_text = "traceroute from client to udp: 3 hops, not reached";
-        assert_eq!(traceroute_line(&route), unreached_text);
+        assert_eq!(route_line(&route), unreached_text);
     }
 
     #[test]
     fn the_reason_for_missing_echoes_is_printed_once() {
         let mut watch = Watch::new(true, AlarmReporter::new(None));
-        let echo_missing = |name: &str, reason: &str| Warning::EchoMissing {
+        let missing = |name: &str, reason: &str| Warning::EchoMissing {
             names: vec![name.to_owned()],
             reason: reason.to_owned(),
         };
-        let (forbidden, unknown) = (echo_missing("home", "forbidden"), echo_missing("b", "unknown host"));
+        let (forbidden, unknown) = (missing("home", "forbidden"), missing("b", "unknown host"));
         assert_eq!(
             watch.warning_text(&forbidden),
             "  ! W014 echo-missing: no ICMP echo to home: forbidden"
         );
-        let repeated = echo_missing("metro", "forbidden");
+        let repeated = missing("metro", "forbidden");
         assert_eq!(
             watch.warning_text(&repeated),
             "  ! W014 echo-missing: no ICMP echo, as before"

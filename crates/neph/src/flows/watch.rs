@@ -96,7 +96,7 @@ pub(super) fn run(
         }
         match fleet_run.reports().recv_timeout(STATUS_CHECK_INTERVAL) {
             Ok(report) => {
-                if let Err(error) = watch.process_report(report, &fleet) {
+                if let Err(error) = watch.add_report(report, &fleet) {
                     break Err(error);
                 }
             }
@@ -121,7 +121,7 @@ pub(super) fn run(
 }
 
 impl Watch<'_> {
-    fn process_report(&mut self, report: FleetReport, fleet: &neph_model::Fleet) -> Result<(), Failure> {
+    fn add_report(&mut self, report: FleetReport, fleet: &neph_model::Fleet) -> Result<(), Failure> {
         if let Some(recorder) = &mut self.recorder {
             recorder.add_report(&report)?;
         }
@@ -275,12 +275,12 @@ impl Watch<'_> {
         // Before reflectors are queried: the load must be that of the measurement.
         let warnings = self.hosts.warnings(&self.load.load());
         let fleet_tally = self.fleet_tally.unwrap_or_default();
-        let refusals_by_endpoint = if fleet_tally.is_whole() {
+        let refusals = if fleet_tally.is_whole() {
             Vec::new()
         } else {
             refusals.end()
         };
-        let recorder_result = self.recorder.take().map(|recorder| recorder.end(&refusals_by_endpoint));
+        let recorder_result = self.recorder.take().map(|recorder| recorder.end(&refusals));
         let mut waiting_fleet = recorder_result.transpose()?.flatten();
         // Without transfers the stored data is complete: a later ctrl-C cannot interrupt it.
         let end_result = match args.transfers {
@@ -312,7 +312,7 @@ impl Watch<'_> {
             stay_p99: self.hosts.stay_p99(),
             late_p99: self.hosts.late_p99(),
             warnings,
-            refused: refusals_by_endpoint,
+            refused: refusals,
             clock: self.report.clock().clone(),
             silence,
             not_sent: self.not_sent,

@@ -59,7 +59,7 @@ pub(super) fn find_first_answer(
     let schemeless_target = SchemelessTarget::parse(&args.target, args.needs_certificate())?;
     let mut candidates = Vec::new();
     for address in addresses(&schemeless_target.plain, args.ip.version())? {
-        for target in schemeless_target.build_targets()? {
+        for target in schemeless_target.targets()? {
             candidates.push(Candidate {
                 address: with_port(address, target.port()),
                 target,
@@ -67,7 +67,7 @@ pub(super) fn find_first_answer(
             });
         }
     }
-    discover_all(&mut candidates, options)?;
+    probe_all(&mut candidates, options)?;
     let Some((rank, candidate)) = best_answer(&candidates) else {
         return Ok(Answers {
             best: None,
@@ -119,7 +119,7 @@ impl SchemelessTarget {
         Target::parse(&format!("{scheme}://{host}:{port}{path}")).map_err(Failure::usage)
     }
 
-    fn build_targets(&self) -> Result<Vec<Target>, Failure> {
+    fn targets(&self) -> Result<Vec<Target>, Failure> {
         let (plain, secure) = (self.plain.port(), self.secure.port());
         if self.requires_tls {
             return Ok(if plain == secure {
@@ -190,7 +190,7 @@ fn best_answer(candidates: &[Candidate]) -> Option<(Rank, &Candidate)> {
 }
 
 /// Tries all addresses at the same time.
-fn discover_all(candidates: &mut [Candidate], options: &DiscoveryOptions) -> Result<(), ProbeError> {
+fn probe_all(candidates: &mut [Candidate], options: &DiscoveryOptions) -> Result<(), ProbeError> {
     let (sender, receiver) = channel();
     let start = now();
     for (index, candidate) in candidates.iter().enumerate() {
@@ -253,8 +253,8 @@ fn answer_sentence(candidates: &[Candidate], best: &Candidate, answer: &Answer) 
     let mut text = format!("{} answers", candidate_name(chosen_target, best, candidates));
     for candidate in candidates.iter().filter(|other| !std::ptr::eq(*other, best)) {
         let name = candidate_name(&candidate.target, candidate, candidates);
-        let discovery = candidate.discovery.as_ref().filter(|discovery| discovery.accepted);
-        match discovery.map(|discovery| &discovery.silence) {
+        let reply = candidate.discovery.as_ref().filter(|reply| reply.accepted);
+        match reply.map(|reply| &reply.silence) {
             Some(Some(reason)) if candidate.is_missed_by(best) => {
                 text.push_str(&format!("; {name}: {reason}"));
             }
@@ -324,8 +324,8 @@ mod tests {
     }
 
     fn choose(discoveries: [Discovery; 3]) -> (Option<Vec<String>>, String) {
-        let schemeless_target = SchemelessTarget::parse("h", false).expect("a host");
-        let targets = schemeless_target.build_targets().expect("targets");
+        let host = SchemelessTarget::parse("h", false).expect("a host");
+        let targets = host.targets().expect("targets");
         let names: Vec<String> = targets.iter().map(ToString::to_string).collect();
         let candidates: Vec<Candidate> = names
             .iter()
@@ -335,7 +335,7 @@ mod tests {
         let Some((rank, candidate)) = best_answer(&candidates) else {
             return (None, no_answer_sentence(&candidates));
         };
-        let answer = schemeless_target.build_answer(rank, candidate).expect("targets");
+        let answer = host.build_answer(rank, candidate).expect("targets");
         let flows = answer.targets.iter().map(ToString::to_string).collect();
         (Some(flows), answer_sentence(&candidates, candidate, &answer))
     }
@@ -390,7 +390,7 @@ mod tests {
             ("h:9", ["http://h:9", "https://h:9"]),
             ("[::1]:9/x", ["http://[::1]:9/x", "https://[::1]:9/x"]),
         ] {
-            let targets = SchemelessTarget::parse(text, false).and_then(|target| target.build_targets());
+            let targets = SchemelessTarget::parse(text, false).and_then(|host| host.targets());
             let targets = targets.expect("a host and a port");
             let urls: Vec<String> = targets.iter().map(ToString::to_string).collect();
             assert_eq!(urls, expected);
