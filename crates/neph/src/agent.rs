@@ -67,23 +67,23 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let mut service = Service::find("agent");
     let labels = Labels::new(args.labels.iter().cloned()).map_err(Failure::usage)?;
-    let identity = identity(args)?;
+    let identity = load_identity(args)?;
     identity.tls().map_err(Failure::usage)?;
-    let policy = policy(args)?;
+    let policy = read_policy(args)?;
     let metrics = args.metrics.bind("neph agent")?;
     // The process may lose its access to /proc afterwards.
     let code = Code::of_this_process();
-    privileges::give_up(&policy, &args.folder)?;
+    privileges::drop_privileges(&policy, &args.folder)?;
     let stop = interrupt::stop_on_ctrl_c()?;
-    let mut worker = worker(args, &identity, policy)?.with_labels(labels);
-    let exporting = metrics.begin(AgentMetrics {
+    let mut worker = build_worker(args, &identity, policy)?.with_labels(labels);
+    let exporter = metrics.begin(AgentMetrics {
         name: identity.name().map_err(Failure::usage)?,
         status: worker.status().clone(),
     })?;
     // Ready before its controller answers: waiting for it would make the start fail while the controller is
     // away. The service manager would then restart the agent in a loop, and results would wait.
     service.ready("looks for its controller", vec![worker.pulse().clone()]);
-    let served = serve_all(
+    let outcome = serve_all(
         args,
         &identity,
         &mut worker,
@@ -93,8 +93,8 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
             code,
         },
     );
-    exporting.finish();
-    served
+    exporter.finish();
+    outcome
 }
 
 /// The process of an agent.
@@ -110,13 +110,13 @@ fn serve_all(
     args: &Args,
     identity: &Identity,
     worker: &mut Worker<LocalExecutor>,
-    around: &AgentProcess,
+    process: &AgentProcess,
 ) -> Result<Outcome, Failure> {
     let AgentProcess {
         service,
         stop,
         code,
-    } = around;
+    } = process;
     let mut retry_delay = MIN_RETRY_DELAY;
     let mut addresses = args.controller.iter().cycle();
     while !stop.is_set() {
@@ -133,18 +133,18 @@ fn serve_all(
                 code.iter().for_each(Code::give_back);
                 match serve(worker, link.as_mut(), stop) {
                     Ok(()) => break,
-                    Err(ServeError::Link(why)) => without(service, &why.to_string()),
-                    Err(ServeError::Worker(why)) => return Err(Failure::refused(why)),
+                    Err(ServeError::Link(reason)) => report_disconnected(service, &reason.to_string()),
+                    Err(ServeError::Worker(reason)) => return Err(Failure::refused(reason)),
                 }
             }
-            Some(Err(why)) => {
-                if matches!(why, EnrolError::Revoked) {
+            Some(Err(reason)) => {
+                if matches!(reason, EnrolError::Revoked) {
                     worker.revoked();
                 }
-                without(service, &format!("{address}: {why}"));
+                report_disconnected(service, &format!("{address}: {reason}"));
             }
         }
-        wait(retry_delay, worker, stop)?;
+        wait_for_retry(retry_delay, worker, stop)?;
         retry_delay = retry_delay.times(2).min(MAX_RETRY_DELAY);
     }
     Ok(Outcome::Done)
@@ -154,7 +154,7 @@ fn now() -> Wall {
     Wall::from_unix_nanos(clock::wall().0)
 }
 
-fn worker(
+fn build_worker(
     args: &Args,
     identity: &Identity,
     policy: Policy,
@@ -168,9 +168,9 @@ fn worker(
     Worker::new(&args.folder, executor, version::VERSION, admission).map_err(Failure::refused)
 }
 
-type Dialled = Result<Box<dyn Link>, EnrolError>;
+type ConnectResult = Result<Box<dyn Link>, EnrolError>;
 
-fn connect(address: &ControllerAddress, identity: &Identity) -> Dialled {
+fn connect(address: &ControllerAddress, identity: &Identity) -> ConnectResult {
     match address {
         ControllerAddress::Port(_) => Ok(Box::new(WebSocketLink::connect(address, identity)?)),
         ControllerAddress::Nats(servers) => match NatsLink::connect(servers, identity) {
@@ -187,51 +187,51 @@ fn dial(
     identity: &Identity,
     worker: &mut Worker<LocalExecutor>,
     stop: &Stop,
-) -> Result<Option<Dialled>, Failure> {
+) -> Result<Option<ConnectResult>, Failure> {
     let (address, identity) = (address.clone(), identity.clone());
-    let thread = thread::Builder::new().name("dial".to_owned());
-    let dialling: JoinHandle<Dialled> = thread
+    let builder = thread::Builder::new().name("dial".to_owned());
+    let connecting_thread: JoinHandle<ConnectResult> = builder
         .spawn(move || connect(&address, &identity))
         .map_err(Failure::refused)?;
-    while !dialling.is_finished() {
+    while !connecting_thread.is_finished() {
         if stop.is_set() {
             // The thread ends with the process.
             return Ok(None);
         }
-        work(worker)?;
+        continue_work(worker)?;
     }
-    let dialled = dialling.join();
+    let result = connecting_thread.join();
     Ok(Some(
-        dialled.unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+        result.unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
     ))
 }
 
 /// Reports why there is no connection.
-fn without(service: &Service, why: &str) {
-    output::say(&format!("neph agent: {why}"));
-    service.status(&format!("without a controller: {why}"));
+fn report_disconnected(service: &Service, reason: &str) {
+    output::say(&format!("neph agent: {reason}"));
+    service.status(&format!("without a controller: {reason}"));
 }
 
 /// Continues measurements without a connection.
-fn work(worker: &mut Worker<LocalExecutor>) -> Result<(), Failure> {
+fn continue_work(worker: &mut Worker<LocalExecutor>) -> Result<(), Failure> {
     // The controller requests the results on the next connection.
     worker.work(Span::ZERO).map_err(Failure::refused)?;
     clock::nap(CHECK_INTERVAL.to_duration());
     Ok(())
 }
 
-fn wait(retry_delay: Span, worker: &mut Worker<LocalExecutor>, stop: &Stop) -> Result<(), Failure> {
+fn wait_for_retry(retry_delay: Span, worker: &mut Worker<LocalExecutor>, stop: &Stop) -> Result<(), Failure> {
     let deadline = clock::raw().0 + retry_delay.nanos();
     while clock::raw().0 < deadline && !stop.is_set() {
-        work(worker)?;
+        continue_work(worker)?;
     }
     Ok(())
 }
 
 /// The policy of the agent. Without a policy nothing is allowed, so the agent does not start.
-fn policy(args: &Args) -> Result<Policy, Failure> {
-    let folder = args.folder.join(POLICY_FILE);
-    let path = args.policy.as_deref().unwrap_or(&folder);
+fn read_policy(args: &Args) -> Result<Policy, Failure> {
+    let default_path = args.folder.join(POLICY_FILE);
+    let path = args.policy.as_deref().unwrap_or(&default_path);
     let text = read_text(FileKind::Policy, path).map_err(|error| {
         Failure::usage(format!(
             "policy {}: {error}; an agent does nothing without one: --policy names another file, and an \
@@ -257,7 +257,7 @@ fn policy(args: &Args) -> Result<Policy, Failure> {
 }
 
 /// The identity in the folder. With an invitation and no identity, a new one.
-fn identity(args: &Args) -> Result<Identity, Failure> {
+fn load_identity(args: &Args) -> Result<Identity, Failure> {
     match (Identity::load(&args.folder), &args.invite) {
         (Ok(identity), None) => Ok(identity),
         (Ok(_), Some(_)) => Err(Failure::usage(format!(
@@ -266,7 +266,7 @@ fn identity(args: &Args) -> Result<Identity, Failure> {
         ))),
         (Err(IdentityError::NotEnrolled(_)), Some(invitation)) => redeem(args, invitation),
         (Err(error @ IdentityError::NotEnrolled(_)), None) => match &args.invite_file {
-            Some(path) => redeem(args, &invitation_in(path)?),
+            Some(path) => redeem(args, &read_invitation(path)?),
             None => Err(Failure::usage(error)),
         },
         (Err(error), _) => Err(Failure::refused(error)),
@@ -274,8 +274,8 @@ fn identity(args: &Args) -> Result<Identity, Failure> {
 }
 
 /// The invitation in a file.
-pub(crate) fn invitation_in(path: &Path) -> Result<Invitation, Failure> {
-    let failure = |why: String| Failure::usage(format!("--invite-file: {why}"));
+pub(crate) fn read_invitation(path: &Path) -> Result<Invitation, Failure> {
+    let failure = |reason: String| Failure::usage(format!("--invite-file: {reason}"));
     let bytes = read_private(FileKind::Secret, path).map_err(|error| failure(error.to_string()))?;
     let text = str::from_utf8(&bytes).unwrap_or_default();
     text.parse()
@@ -300,8 +300,8 @@ fn redeem(args: &Args, invitation: &Invitation) -> Result<Identity, Failure> {
                 }
                 return Ok(identity);
             }
-            Err(EnrolError::Refused(why)) => {
-                return Err(Failure::usage(format!("{address} refuses: {why}")));
+            Err(EnrolError::Refused(reason)) => {
+                return Err(Failure::usage(format!("{address} refuses: {reason}")));
             }
             Err(error) => last_error = Some(format!("{address}: {error}")),
         }
@@ -315,8 +315,8 @@ fn write_policy(folder: &Path) -> Result<(), Failure> {
     if path.exists() {
         return Ok(());
     }
-    let written = write_whole(&path, DEFAULT_POLICY.as_bytes(), Existing::Keep);
-    written.map_err(|error| Failure::refused(format!("write {}: {error}", path.display())))?;
+    let result = write_whole(&path, DEFAULT_POLICY.as_bytes(), Existing::Keep);
+    result.map_err(|error| Failure::refused(format!("write {}: {error}", path.display())))?;
     output::say(&format!(
         "neph agent: its policy is {}; change it as needed and restart the agent",
         path.display()

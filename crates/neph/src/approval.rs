@@ -19,7 +19,7 @@ use crate::output;
 use neph_text::counted::counted;
 
 /// The longest list of commands that neph shows and asks about, bytes.
-const LONGEST_LIST: usize = 16 << 10;
+const MAX_LIST_BYTES: usize = 16 << 10;
 
 /// Whether commands run without confirmation.
 #[derive(Clone, Debug, Default, ClapArgs)]
@@ -43,20 +43,20 @@ impl Approval {
         file: &str,
         topologies: impl IntoIterator<Item = &'t Topology>,
     ) -> Result<(), Failure> {
-        let commands = commands(topologies);
+        let commands = collect_commands(topologies);
         if commands.is_empty() {
             return Ok(());
         }
-        let approved = Approved::of(&commands, &working_folder());
+        let confirmation = Confirmation::of(&commands, &working_folder());
         if self.yes {
-            approved.remember();
+            confirmation.remember();
             return Ok(());
         }
-        if self.approved.as_ref() == Some(&approved.digest) || approved.is_known() {
+        if self.approved.as_ref() == Some(&confirmation.digest) || confirmation.is_known() {
             return Ok(());
         }
-        let list = listed(file, &commands);
-        if list.len() > LONGEST_LIST {
+        let list = command_list(file, &commands);
+        if list.len() > MAX_LIST_BYTES {
             return Err(Failure::Usage(format!(
                 "{file}: its commands are longer than anybody reads before an answer ({} bytes): read them in \
                  the file, then add --yes to run them as root",
@@ -73,7 +73,7 @@ impl Approval {
         let mut answer = String::new();
         io::stdin().lock().read_line(&mut answer)?;
         if matches!(answer.trim(), "y" | "Y" | "yes") {
-            approved.remember();
+            confirmation.remember();
             return Ok(());
         }
         Err(Failure::Refused(format!(
@@ -84,7 +84,7 @@ impl Approval {
 
 /// The digest of the commands of this topology in this folder.
 pub(crate) fn digest(topology: &Topology) -> String {
-    Approved::of(&commands([topology]), &working_folder()).digest
+    Confirmation::of(&collect_commands([topology]), &working_folder()).digest
 }
 
 /// The folder in which commands run: `./serve` in another folder is another program.
@@ -93,15 +93,15 @@ fn working_folder() -> PathBuf {
 }
 
 /// Prints the commands of topologies that are not started.
-pub(crate) fn note<'t>(file: &str, topologies: impl IntoIterator<Item = &'t Topology>) {
-    let commands = commands(topologies);
+pub(crate) fn print_commands<'t>(file: &str, topologies: impl IntoIterator<Item = &'t Topology>) {
+    let commands = collect_commands(topologies);
     if !commands.is_empty() {
-        output::report_lines(&listed(file, &commands));
+        output::report_lines(&command_list(file, &commands));
     }
 }
 
 /// Each command once, in the order of the files.
-fn commands<'t>(topologies: impl IntoIterator<Item = &'t Topology>) -> Vec<Command> {
+fn collect_commands<'t>(topologies: impl IntoIterator<Item = &'t Topology>) -> Vec<Command> {
     let mut commands = Vec::new();
     for command in topologies.into_iter().flat_map(Topology::commands) {
         if !commands.contains(&command) {
@@ -111,7 +111,7 @@ fn commands<'t>(topologies: impl IntoIterator<Item = &'t Topology>) -> Vec<Comma
     commands
 }
 
-fn listed(file: &str, commands: &[Command]) -> String {
+fn command_list(file: &str, commands: &[Command]) -> String {
     let mut text = format!(
         "neph: treat {file} as a script: it runs {} as root",
         counted(commands.len() as u64, "command")
@@ -125,24 +125,24 @@ fn listed(file: &str, commands: &[Command]) -> String {
 
 /// Whether a list of commands was confirmed before: the file has one digest per line.
 #[derive(Debug)]
-struct Approved {
+struct Confirmation {
     digest: String,
     file: Option<PathBuf>,
 }
 
-impl Approved {
+impl Confirmation {
     fn of(commands: &[Command], folder: &Path) -> Self {
-        let mut hash = Sha256::new();
-        hash.update(folder.as_os_str().as_bytes());
-        hash.update([0]);
+        let mut hasher = Sha256::new();
+        hasher.update(folder.as_os_str().as_bytes());
+        hasher.update([0]);
         for Command { runs_for, line } in commands {
             for part in [runs_for, line] {
-                hash.update(part.as_bytes());
-                hash.update([0]);
+                hasher.update(part.as_bytes());
+                hasher.update([0]);
             }
         }
         let mut digest = String::new();
-        for byte in hash.finalize() {
+        for byte in hasher.finalize() {
             digest.push_str(&format!("{byte:02x}"));
         }
         Self {
@@ -164,10 +164,10 @@ impl Approved {
         if self.is_known() {
             return;
         }
-        let _ = self.keep();
+        let _ = self.store();
     }
 
-    fn keep(&self) -> io::Result<()> {
+    fn store(&self) -> io::Result<()> {
         let Some(file) = &self.file else {
             return Ok(());
         };
@@ -177,21 +177,21 @@ impl Approved {
                 .mode(0o700)
                 .create(folder)?;
         }
-        let mut open = OpenOptions::new();
-        let mut out = open.create(true).append(true).mode(0o600).open(file)?;
-        writeln!(out, "{}", self.digest)
+        let mut options = OpenOptions::new();
+        let mut output_file = options.create(true).append(true).mode(0o600).open(file)?;
+        writeln!(output_file, "{}", self.digest)
     }
 }
 
 /// `$XDG_STATE_HOME/neph`, or `~/.local/state/neph`.
 fn state_folder() -> Option<PathBuf> {
-    let absolute = |name: &str| {
+    let absolute_path = |name: &str| {
         let path = std::env::var_os(name).map(PathBuf::from);
         path.filter(|path| path.is_absolute())
     };
-    let state = absolute("XDG_STATE_HOME");
-    let state = state.or_else(|| absolute("HOME").map(|home| home.join(".local/state")));
-    state.map(|state| state.join("neph"))
+    let state_home = absolute_path("XDG_STATE_HOME");
+    let state_home = state_home.or_else(|| absolute_path("HOME").map(|home| home.join(".local/state")));
+    state_home.map(|state_home| state_home.join("neph"))
 }
 
 #[cfg(test)]
@@ -207,9 +207,9 @@ mod tests {
 
     #[test]
     fn commands_are_listed_as_they_are_and_cannot_move_the_cursor() {
-        let listed = listed("x.toml", &[command("serve\u{1b}[1A\rtrue"), command("b")]);
+        let list = command_list("x.toml", &[command("serve\u{1b}[1A\rtrue"), command("b")]);
         assert_eq!(
-            listed,
+            list,
             "neph: treat x.toml as a script: it runs 2 commands as root\n  service 'web' at site 'b': \
              serve\\u001b[1A\\u000dtrue\n  service 'web' at site 'b': b"
         );
@@ -218,24 +218,24 @@ mod tests {
     #[test]
     fn only_the_approved_commands_are_known() {
         let folder = tempfile::tempdir().expect("a folder");
-        let with = |line: &str| Approved {
+        let confirmation_of = |line: &str| Confirmation {
             file: Some(folder.path().join("neph/approved-commands")),
-            ..Approved::of(&[command(line)], Path::new("/here"))
+            ..Confirmation::of(&[command(line)], Path::new("/here"))
         };
-        assert!(!with("a").is_known());
-        with("a").remember();
-        assert!(with("a").is_known() && !with("b").is_known());
+        assert!(!confirmation_of("a").is_known());
+        confirmation_of("a").remember();
+        assert!(confirmation_of("a").is_known() && !confirmation_of("b").is_known());
         // Separators keep adjacent commands distinct.
-        let in_folder = |folder: &str, lines: [&str; 2]| {
-            Approved::of(&lines.map(command), Path::new(folder)).digest
+        let digest_in = |folder: &str, lines: [&str; 2]| {
+            Confirmation::of(&lines.map(command), Path::new(folder)).digest
         };
         assert_ne!(
-            in_folder("/here", ["a", "bc"]),
-            in_folder("/here", ["ab", "c"])
+            digest_in("/here", ["a", "bc"]),
+            digest_in("/here", ["ab", "c"])
         );
         assert_ne!(
-            in_folder("/here", ["./a", "b"]),
-            in_folder("/there", ["./a", "b"])
+            digest_in("/here", ["./a", "b"]),
+            digest_in("/there", ["./a", "b"])
         );
     }
 }

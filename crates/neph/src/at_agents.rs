@@ -10,7 +10,7 @@ use neph_model::{AgentName, Span};
 use crate::exit::Failure;
 
 /// Captures in progress, in the controller's folder. Only one command may have this file at a time.
-const ORDERS: &str = "captures";
+const ORDERS_NAME: &str = "captures";
 
 /// The agents that capture at these points, through the controller in this folder; `None` without
 /// such a point.
@@ -18,7 +18,7 @@ const ORDERS: &str = "captures";
 /// # Errors
 /// The duration is too long, no controller is named or runs in the folder, or an agent is unknown
 /// or busy.
-pub(crate) fn agents(
+pub(crate) fn connect_agents(
     points: &[Point],
     control: Option<&Path>,
     duration: Option<Span>,
@@ -26,9 +26,9 @@ pub(crate) fn agents(
     let agents: BTreeSet<AgentName> = points.iter().filter_map(Point::agent).cloned().collect();
     let folder = match (agents.first(), control) {
         (Some(_), Some(folder)) => folder,
-        (Some(first), None) => {
+        (Some(agent), None) => {
             return Err(Failure::usage(format!(
-                "a point is at agent {first}: add --control FOLDER, the folder in which neph control serve runs on this host"
+                "a point is at agent {agent}: add --control FOLDER, the folder in which neph control serve runs on this host"
             )));
         }
         (None, Some(_)) => {
@@ -43,7 +43,7 @@ pub(crate) fn agents(
             "an agent captures {LONGEST_CAPTURE} at most, and {requested} was requested"
         )));
     }
-    let registry = crate::control::existing(folder)?;
+    let registry = crate::control::open_registry(folder)?;
     let enrolled_agents = registry.agents().map_err(Failure::refused)?;
     let is_known = |agent: &&AgentName| enrolled_agents.iter().any(|(name, _)| name == *agent);
     if let Some(unknown) = agents.iter().find(|agent| !is_known(agent)) {
@@ -53,9 +53,9 @@ pub(crate) fn agents(
         )));
     }
     let controller_place = ControllerPlace::Folder(folder.to_owned());
-    let bus =
+    let socket =
         CampaignSocket::connect(controller_place, agents.clone()).map_err(Failure::refused)?;
     let signer = registry.signer().map_err(Failure::refused)?;
-    let captures = AgentCaptures::new(&folder.join(ORDERS), agents, bus, signer);
+    let captures = AgentCaptures::new(&folder.join(ORDERS_NAME), agents, socket, signer);
     Ok(Some(Box::new(captures.map_err(Failure::refused)?)))
 }

@@ -29,8 +29,8 @@ impl AwakeChoice {
     }
 }
 
-fn wakefulness_message(stored: Result<(), &std::io::Error>) -> String {
-    match stored {
+fn wakefulness_message(result: Result<(), &std::io::Error>) -> String {
+    match result {
         Ok(()) => "neph: all cores of this machine are kept awake".to_owned(),
         Err(error) => format!(
             "neph: --awake: cores may sleep as ever, /dev/cpu_dma_latency cannot be written ({error}); run it as root"
@@ -39,8 +39,8 @@ fn wakefulness_message(stored: Result<(), &std::io::Error>) -> String {
 }
 
 /// Whether any process currently prevents idle states; `None` if that cannot be read.
-pub(crate) fn is_kept() -> Option<bool> {
-    awake::permitted_us().ok().map(|permitted| permitted == 0)
+pub(crate) fn is_cpu_idle_disabled() -> Option<bool> {
+    awake::permitted_us().ok().map(|permitted_us| permitted_us == 0)
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use crate::{
 
 /// Measures network latency layer by layer, and reports where the time goes.
 #[derive(Debug, Parser)]
-#[command(name = "neph", version = version::VERSION, long_version = version::LONG)]
+#[command(name = "neph", version = version::VERSION, long_version = version::LONG_VERSION)]
 #[command(
     after_help = "First try: neph demo\nGuides and reference: docs/ in the source tree. Man pages: neph man --output FOLDER."
 )]

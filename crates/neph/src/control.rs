@@ -161,10 +161,10 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         Command::Serve(args) => serve(args),
         Command::Schedule(args) => schedule::run(args),
         Command::Interference(args) => interference::run(args),
-        Command::Nats(args) => nats(args),
+        Command::Nats(args) => write_nats_files(args),
         Command::Invite(args) => invite::run(args),
         Command::Revoke(args) => revoke(args),
-        Command::Operators(args) => operators(args),
+        Command::Operators(args) => list_operators(args),
     }
 }
 
@@ -174,7 +174,7 @@ fn serve(args: &ServeArgs) -> Result<Outcome, Failure> {
     files::raise_limit().map_err(Failure::refused)?;
     let mut service = Service::find("control");
     let folder = &args.folder.folder;
-    let nats = match &args.bus {
+    let nats_servers = match &args.bus {
         None => None,
         Some(ControllerAddress::Nats(servers)) => Some(servers.as_str()),
         Some(other) => {
@@ -184,14 +184,14 @@ fn serve(args: &ServeArgs) -> Result<Outcome, Failure> {
         }
     };
     let metrics = args.metrics.bind("neph control")?;
-    let controller = Controller::start(folder, args.listen, nats).map_err(Failure::refused)?;
+    let controller = Controller::start(folder, args.listen, nats_servers).map_err(Failure::refused)?;
     output::say(&format!(
         "neph control: listening at {}, folder {}; neph control invite NAME makes an invitation, \
          ctrl-C ends it",
         controller.address(),
         folder.display()
     ));
-    let exporting = metrics.begin(ControlMetrics(controller.monitor().clone()))?;
+    let exporter = metrics.begin(ControlMetrics(controller.monitor().clone()))?;
     let status = format!("listens at {}", controller.address());
     service.ready(&status, controller.pulses().to_vec());
     let runs = runner_folder(folder)?;
@@ -211,7 +211,7 @@ fn serve(args: &ServeArgs) -> Result<Outcome, Failure> {
         .stop(&now, RUNS_END_TIMEOUT)
         .map_err(Failure::refused)?;
     drop(service);
-    exporting.finish();
+    exporter.finish();
     drop(controller);
     Ok(Outcome::Done)
 }
@@ -241,38 +241,38 @@ fn step_schedules(runner: &mut Runner) {
     }
 }
 
-fn nats(args: &NatsArgs) -> Result<Outcome, Failure> {
-    let registry = existing(&args.folder.folder)?;
+fn write_nats_files(args: &NatsArgs) -> Result<Outcome, Failure> {
+    let registry = open_registry(&args.folder.folder)?;
     let out = args
         .out
         .clone()
         .unwrap_or_else(|| args.folder.folder.join("nats"));
     let listen = args.listen.to_string();
-    let files = write_nats_config(&registry, &out, &listen, &args.names);
-    let files = files.map_err(Failure::refused)?;
+    let nats_files = write_nats_config(&registry, &out, &listen, &args.names);
+    let nats_files = nats_files.map_err(Failure::refused)?;
     output::say(&format!(
         "neph control: wrote {config} for {count}; start it with nats-server -c {config}, then neph control \
          serve --bus nats://HOST:PORT; one that runs: nats-server --signal reload",
-        config = files.config.display(),
-        count = counted(files.agents as u64, "agent"),
+        config = nats_files.config.display(),
+        count = counted(nats_files.agents as u64, "agent"),
     ));
     Ok(Outcome::Done)
 }
 
 fn revoke(args: &NameArgs) -> Result<Outcome, Failure> {
-    let registry = existing(&args.folder.folder)?;
-    let (revoked, role) = if args.operator {
+    let registry = open_registry(&args.folder.folder)?;
+    let (result, role) = if args.operator {
         (registry.revoke_operator(&args.name), Role::Operator)
     } else {
         (registry.revoke(&args.name), Role::Agent)
     };
-    revoked.map_err(Failure::usage)?;
+    result.map_err(Failure::usage)?;
     output::say(&format!("neph control: {role} {} is revoked", args.name));
     Ok(Outcome::Done)
 }
 
-fn operators(args: &OperatorsArgs) -> Result<Outcome, Failure> {
-    let operators = existing(&args.folder.folder)?
+fn list_operators(args: &OperatorsArgs) -> Result<Outcome, Failure> {
+    let operators = open_registry(&args.folder.folder)?
         .operators()
         .map_err(Failure::refused)?;
     let row = |(operator, enrolled): (AgentName, EnrolledAgent)| OperatorRow {
@@ -288,13 +288,13 @@ fn operators(args: &OperatorsArgs) -> Result<Outcome, Failure> {
 }
 
 /// Checks that the folder contains a controller.
-fn holds_controller(folder: &Path) -> bool {
+fn has_controller(folder: &Path) -> bool {
     folder.join("authority.pem").exists()
 }
 
 /// The registry of an existing controller.
-pub(crate) fn existing(folder: &Path) -> Result<Registry, Failure> {
-    if !holds_controller(folder) {
+pub(crate) fn open_registry(folder: &Path) -> Result<Registry, Failure> {
+    if !has_controller(folder) {
         return Err(Failure::usage(format!(
             "{} is the folder of no controller; name the folder in which neph control serve runs",
             folder.display()

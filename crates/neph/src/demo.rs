@@ -19,13 +19,13 @@ use crate::exit::{Failure, Outcome};
 use crate::metrics::MetricsArgs;
 use crate::operator::ControllerArgs;
 use crate::output;
-use crate::shipped::keep;
+use crate::shipped::write_unless_changed;
 use crate::workspace::Workspace;
 
 const PLAN: &str = include_str!("../../../plans/demo.toml");
 const TOPOLOGY: &str = include_str!("../../neph-lab/topologies/demo.toml");
 /// Where the shipped plan finds its topology in the source tree.
-const SHIPPED_AT: &str = "../crates/neph-lab/topologies/demo.toml";
+const SOURCE_TOPOLOGY_PATH: &str = "../crates/neph-lab/topologies/demo.toml";
 const PLAN_FILE: &str = "plan.toml";
 const TOPOLOGY_FILE: &str = "demo.lab.toml";
 /// The plan without its lab. Its ports are valid for one run, so each run writes it.
@@ -48,13 +48,13 @@ pub(crate) struct Args {
 
 /// Runs the demo.
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
-    let refused = |error: std::io::Error| {
+    let to_failure = |error: std::io::Error| {
         Failure::refused(format!(
             "write the demo into {}: {error}",
             args.folder.display()
         ))
     };
-    fs::create_dir_all(&args.folder).map_err(refused)?;
+    fs::create_dir_all(&args.folder).map_err(to_failure)?;
     let settings = Settings {
         controller: ControllerArgs::default(),
         workspace: Workspace {
@@ -68,39 +68,39 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         metrics: MetricsArgs::default(),
         approval: args.approval.clone(),
     };
-    match whether_in_a_lab() {
+    match check_lab_permission() {
         Ok(()) => {
             let plan = demo_plan();
-            keep(&args.folder.join(TOPOLOGY_FILE), TOPOLOGY).map_err(refused)?;
-            let plan = keep(&args.folder.join(PLAN_FILE), &plan).map_err(refused)?;
-            campaign::carry_out(&campaign::understand(plan)?, None, None, &settings)
+            write_unless_changed(&args.folder.join(TOPOLOGY_FILE), TOPOLOGY).map_err(to_failure)?;
+            let plan = write_unless_changed(&args.folder.join(PLAN_FILE), &plan).map_err(to_failure)?;
+            campaign::carry_out(&campaign::parse_plan(plan)?, None, None, &settings)
         }
         Err(reason) => {
             output::say(&format!(
                 "neph: no lab: {reason}. Measuring over loopback instead: the round trips are \
                  microseconds, and metro, continent and home do not differ"
             ));
-            over_loopback(args, &settings)
+            run_over_loopback(args, &settings)
         }
     }
 }
 
 /// The shipped plan, which finds its topology in the same folder.
 fn demo_plan() -> String {
-    let in_the_source = SHIPPED_AT.trim_start_matches("../");
-    PLAN.replace(SHIPPED_AT, TOPOLOGY_FILE)
-        .replace(in_the_source, TOPOLOGY_FILE)
+    let path_from_root = SOURCE_TOPOLOGY_PATH.trim_start_matches("../");
+    PLAN.replace(SOURCE_TOPOLOGY_PATH, TOPOLOGY_FILE)
+        .replace(path_from_root, TOPOLOGY_FILE)
 }
 
 /// A lab needs network namespaces, which need root.
-pub(crate) fn whether_in_a_lab() -> Result<(), String> {
+pub(crate) fn check_lab_permission() -> Result<(), String> {
     let name = format!("neph-try-{}", std::process::id());
     neph_sys::netns::NetNs::create(&name).map_err(|error| error.to_string())?;
     neph_sys::netns::remove(&name).map_err(|error| error.to_string())
 }
 
 /// One reflector on loopback for each endpoint, and the plan without its lab.
-fn over_loopback(args: &Args, settings: &Settings) -> Result<Outcome, Failure> {
+fn run_over_loopback(args: &Args, settings: &Settings) -> Result<Outcome, Failure> {
     let spec = ReflectorSpec::at(([127, 0, 0, 1], 0).into());
     let mut reflectors = Vec::new();
     let mut text = PLAN.split("[lab]").next().unwrap_or_default().to_owned();
@@ -117,7 +117,7 @@ fn over_loopback(args: &Args, settings: &Settings) -> Result<Outcome, Failure> {
         ))
     })?;
     let plan = Source::new(path.display().to_string(), text);
-    campaign::carry_out(&campaign::understand(plan)?, None, None, settings)
+    campaign::carry_out(&campaign::parse_plan(plan)?, None, None, settings)
 }
 
 #[cfg(test)]

@@ -17,9 +17,9 @@ use neph_store::find::{self};
 
 /// Without a report, a run needs at most about 100 MB at its end. With more messages it does not
 /// report root causes.
-const MESSAGES_AFTER_A_RUN: u64 = 250_000;
+const MAX_AUTOMATIC_MESSAGES: u64 = 250_000;
 /// Memory that diagnosis needs per message: its own part, the rules' part, and the echo.
-const BYTES_A_MESSAGE: u64 = 400;
+const BYTES_PER_MESSAGE: u64 = 400;
 
 /// Options of `neph diagnose`.
 #[derive(Debug, ClapArgs)]
@@ -58,10 +58,10 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         blocks_to_plot: (!args.blocks.is_empty()).then_some(blocks),
         ..PlotSettings::default()
     };
-    let shown = data.experiments.iter();
-    let shown =
-        shown.filter(|experiment_data| settings.shows_block(experiment_data.experiment.block));
-    if shown.count() == 0 {
+    let shown_experiments = data.experiments.iter();
+    let shown_experiments =
+        shown_experiments.filter(|experiment_data| settings.shows_block(experiment_data.experiment.block));
+    if shown_experiments.count() == 0 {
         return Err(Failure::Refused(format!(
             "campaign {} has no complete experiment; --everything includes the others",
             campaign.name
@@ -79,16 +79,16 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
 
 /// The message that a campaign has too many messages for a diagnosis at the end of a run; `None` if
 /// it has not.
-fn later(messages: u64) -> Option<String> {
-    let megabytes = messages.saturating_mul(BYTES_A_MESSAGE).div_ceil(1_000_000);
-    (messages > MESSAGES_AFTER_A_RUN).then(|| {
+fn too_large_message(messages: u64) -> Option<String> {
+    let megabytes = messages.saturating_mul(BYTES_PER_MESSAGE).div_ceil(1_000_000);
+    (messages > MAX_AUTOMATIC_MESSAGES).then(|| {
         format!("{messages} messages are too many to diagnose automatically; to do it, with about {megabytes} MB of memory")
     })
 }
 
 /// Reports the root causes of a campaign that has just ended without a report. A campaign that is
 /// too large for the memory of a run is left to `neph diagnose`.
-pub(crate) fn after_run(
+pub(crate) fn report_after_run(
     store: &dyn Store,
     campaign: &Campaign,
     workspace: &Workspace,
@@ -98,9 +98,9 @@ pub(crate) fn after_run(
         .iter()
         .map(|experiment| experiment.tally.messages)
         .sum();
-    if let Some(later) = later(messages) {
+    if let Some(message) = too_large_message(messages) {
         output::say(&format!(
-            "neph: {later}: neph diagnose {}{}",
+            "neph: {message}: neph diagnose {}{}",
             campaign.id,
             workspace.option()
         ));
@@ -123,8 +123,8 @@ mod tests {
 
     #[test]
     fn a_long_run_prints_the_memory_that_a_diagnosis_needs() {
-        assert_eq!(later(MESSAGES_AFTER_A_RUN), None);
-        let message = later(10_000_000).expect("too many");
+        assert_eq!(too_large_message(MAX_AUTOMATIC_MESSAGES), None);
+        let message = too_large_message(10_000_000).expect("too many");
         assert!(message.contains("4000 MB"), "{message}");
     }
 }

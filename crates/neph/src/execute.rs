@@ -34,12 +34,12 @@ pub(crate) struct Args {
 /// Reads the order and carries it out.
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let mut text = String::new();
-    let read = io::stdin()
+    let result = io::stdin()
         .lock()
         .take(MAX_ORDER_BYTES)
         .read_to_string(&mut text);
-    read.map_err(|error| Failure::refused(format!("read the order: {error}")))?;
-    match order(&text)? {
+    result.map_err(|error| Failure::refused(format!("read the order: {error}")))?;
+    match parse_order(&text)? {
         Order::Load(order) => stress::carry_out(&order),
         Order::Capture(order) => watch::carry_out(&order),
         order => match &args.journal {
@@ -76,7 +76,7 @@ fn carry_out(executor: &mut dyn Executor, order: Order) -> Result<Outcome, Failu
     }
 }
 
-fn order(text: &str) -> Result<Order, Failure> {
+fn parse_order(text: &str) -> Result<Order, Failure> {
     serde_json::from_str(text).map_err(|error| {
         Failure::Usage(format!(
             "standard input holds no order: {error}; neph run writes one, of the same version"
@@ -90,7 +90,7 @@ mod tests {
 
     #[test]
     fn an_invalid_order_is_a_usage_error_with_its_position() {
-        let Err(Failure::Usage(message)) = order("{\"load\": 1}") else {
+        let Err(Failure::Usage(message)) = parse_order("{\"load\": 1}") else {
             panic!("it is none")
         };
         assert!(message.contains("line 1 column"), "{message}");

@@ -86,7 +86,7 @@ impl From<FindError> for Failure {
     fn from(error: FindError) -> Self {
         match error {
             FindError::Store(error) => Self::refused(error),
-            wrong => Self::usage(wrong),
+            other => Self::usage(other),
         }
     }
 }
@@ -117,7 +117,7 @@ impl From<ProbeError> for Failure {
     fn from(error: ProbeError) -> Self {
         let is_usage = match &error {
             ProbeError::Tls(_) | ProbeError::Secret(_) => true,
-            ProbeError::Site(fault) => is_named_wrong(fault),
+            ProbeError::Site(fault) => is_name_error(fault),
             _ => false,
         };
         if is_usage {
@@ -132,19 +132,19 @@ impl From<TransferError> for Failure {
     /// Classified like errors of probes.
     fn from(error: TransferError) -> Self {
         match &error {
-            TransferError::Site(fault) if is_named_wrong(fault) => Self::usage(error),
+            TransferError::Site(fault) if is_name_error(fault) => Self::usage(error),
             _ => Self::refused(error),
         }
     }
 }
 
-fn is_named_wrong(error: &PlaceError) -> bool {
+fn is_name_error(error: &PlaceError) -> bool {
     matches!(error.kind(), ErrorKind::NotFound | ErrorKind::InvalidInput)
 }
 
 /// The exit status of a command line that clap refused or answered itself (`--help`).
-pub(crate) fn usage(error: &clap::Error) -> ExitCode {
-    if let Some(sentence) = plain(error) {
+pub(crate) fn usage_status(error: &clap::Error) -> ExitCode {
+    if let Some(sentence) = replacement_message(error) {
         output::say(&format!("neph: {sentence}"));
         return ExitCode::from(2);
     }
@@ -158,23 +158,23 @@ pub(crate) fn usage(error: &clap::Error) -> ExitCode {
 }
 
 /// Options whose value is not printed: it may be a secret, or neph's sentence contains it.
-const OWN_WORDS: [&str; 2] = ["--stamp-key", "--pin"];
+const OPTIONS_WITH_OWN_MESSAGE: [&str; 2] = ["--stamp-key", "--pin"];
 
 /// A replacement for clap's message about numbers that cannot be read: clap shows the parser's
 /// wording, and for a negative number it suggests to write it as a target.
-fn plain(error: &clap::Error) -> Option<String> {
-    let text = |kind| match error.get(kind) {
-        Some(ContextValue::String(text)) => Some(text.as_str()),
+fn replacement_message(error: &clap::Error) -> Option<String> {
+    let context_text = |kind| match error.get(kind) {
+        Some(ContextValue::String(context_text)) => Some(context_text.as_str()),
         _ => None,
     };
     if error.kind() == Clap::MissingRequiredArgument {
-        return lacking(error, &typed());
+        return missing_option_message(error, &command_line());
     }
-    let argument = text(ContextKind::InvalidArg)?;
-    let is_below_zero = || {
+    let argument = context_text(ContextKind::InvalidArg)?;
+    let negative_number = || {
         let number = argument.strip_prefix('-')?;
         number
-            .starts_with(|c: char| c.is_ascii_digit())
+            .starts_with(|character: char| character.is_ascii_digit())
             .then_some(())
     };
     if error.kind() == Clap::UnknownArgument {
@@ -185,34 +185,34 @@ fn plain(error: &clap::Error) -> Option<String> {
                     .to_owned(),
             );
         }
-        if argument == "--controller" && text(ContextKind::SuggestedArg) == Some("--control") {
+        if argument == "--controller" && context_text(ContextKind::SuggestedArg) == Some("--control") {
             return Some(
                 "this command uses agents from their controller's host only: run it there, with --control \
                  FOLDER"
                     .to_owned(),
             );
         }
-        is_below_zero()?;
-        let whose = before(argument).map_or_else(String::new, |option| format!(" for {option}"));
+        negative_number()?;
+        let option_text = option_before(argument).map_or_else(String::new, |option| format!(" for {option}"));
         return Some(format!(
-            "'{argument}' is no value{whose}: numbers and times are not below zero"
+            "'{argument}' is no value{option_text}: numbers and times are not below zero"
         ));
     }
     let source = std::error::Error::source(error)?.to_string();
-    if let Some(option) = OWN_WORDS.iter().find(|name| argument.starts_with(**name)) {
+    if let Some(option) = OPTIONS_WITH_OWN_MESSAGE.iter().find(|name| argument.starts_with(**name)) {
         return Some(format!("{option}: {source}"));
     }
-    let value = text(ContextKind::InvalidValue)?;
-    let needed = match source.as_str() {
+    let value = context_text(ContextKind::InvalidValue)?;
+    let remedy = match source.as_str() {
         "invalid digit found in string" => "give a whole number".to_owned(),
         "number would be zero for non-zero type" => "give a whole number, at least 1".to_owned(),
-        other => within(other)?,
+        other => range_message(other)?,
     };
-    Some(format!("'{value}' for {argument}: {needed}"))
+    Some(format!("'{value}' for {argument}: {remedy}"))
 }
 
 /// Options that require another option.
-const NEEDS: [(&str, &str); 4] = [
+const REQUIRED_OPTIONS: [(&str, &str); 4] = [
     ("--every", "--record"),
     ("--transfer-size", "--transfers"),
     ("--cert", "--key"),
@@ -220,35 +220,35 @@ const NEEDS: [(&str, &str); 4] = [
 ];
 
 /// The option that requires the missing one; `None` if the command itself does.
-fn lacking(error: &clap::Error, typed: &[String]) -> Option<String> {
+fn missing_option_message(error: &clap::Error, command_line: &[String]) -> Option<String> {
     let Some(ContextValue::Strings(missing)) = error.get(ContextKind::InvalidArg) else {
         return None;
     };
     let [missing] = &missing[..] else { return None };
     let is_typed = |option: &str| {
-        let mut with_name = typed.iter().map(|name| name.split('=').next());
-        with_name.any(|name| name == Some(option))
+        let mut names = command_line.iter().map(|name| name.split('=').next());
+        names.any(|name| name == Some(option))
     };
-    let is_it =
-        |(asks, needs): &&(&str, &str)| missing.split(' ').next() == Some(*needs) && is_typed(asks);
-    let (asks, _) = NEEDS.iter().find(is_it)?;
+    let is_match =
+        |(option, required): &&(&str, &str)| missing.split(' ').next() == Some(*required) && is_typed(option);
+    let (option, _) = REQUIRED_OPTIONS.iter().find(is_match)?;
     Some(format!(
-        "{asks} has no effect without {missing}: give both, or neither"
+        "{option} has no effect without {missing}: give both, or neither"
     ))
 }
 
 /// The command line of neph.
-fn typed() -> Vec<String> {
-    let typed = std::env::args_os();
-    typed
+fn command_line() -> Vec<String> {
+    let arguments = std::env::args_os();
+    arguments
         .map(|argument| argument.to_string_lossy().into_owned())
         .collect()
 }
 
 /// The option of this argument on the command line.
-fn before(argument: &str) -> Option<String> {
-    let typed = typed();
-    let mut pairs = typed.windows(2);
+fn option_before(argument: &str) -> Option<String> {
+    let command_line = command_line();
+    let mut pairs = command_line.windows(2);
     let argument_pair = pairs.find(|pair| pair[1] == argument || pair[1].starts_with(argument))?;
     argument_pair[0]
         .starts_with('-')
@@ -256,7 +256,7 @@ fn before(argument: &str) -> Option<String> {
 }
 
 /// A replacement for clap's message about a number out of range, `0 is not in 1..=50000`.
-fn within(clap: &str) -> Option<String> {
+fn range_message(clap: &str) -> Option<String> {
     let (_, range) = clap.split_once(" is not in ")?;
     let (min, max) = range.split_once("..")?;
     match max.strip_prefix('=') {
@@ -275,7 +275,7 @@ pub(crate) fn status(result: Result<Outcome, Failure>) -> ExitCode {
         Ok(Outcome::Interrupted) => ExitCode::from(130),
         Ok(Outcome::Status(status)) => ExitCode::from(status),
         Err(failure) => {
-            say(&failure);
+            report_failure(&failure);
             ExitCode::from(match failure {
                 Failure::Usage(_) | Failure::Text(..) => 2,
                 Failure::Refused(_) => 1,
@@ -287,14 +287,14 @@ pub(crate) fn status(result: Result<Outcome, Failure>) -> ExitCode {
 }
 
 /// Reports why a command, or a part of it, failed.
-pub(crate) fn say(failure: &Failure) {
+pub(crate) fn report_failure(failure: &Failure) {
     match failure {
         Failure::Usage(sentence) | Failure::Refused(sentence) | Failure::Interrupted(sentence) => {
             output::say(&format!("neph: {sentence}"));
         }
         Failure::Text(source, problems) => {
             for problem in problems {
-                show(source, problem);
+                show_problem(source, problem);
             }
         }
         Failure::OutputClosed => {}
@@ -302,7 +302,7 @@ pub(crate) fn say(failure: &Failure) {
 }
 
 /// Shows a mistake with its line of the file.
-fn show(source: &Source, problem: &Problem) {
+fn show_problem(source: &Source, problem: &Problem) {
     let excerpt = Excerpt::of(source, problem);
     let diagnostic = MietteDiagnostic::new(format!(
         "{}:{}: {}",
@@ -329,7 +329,7 @@ mod tests {
     fn an_unsupported_site_option_prints_the_lab_command() {
         let args = ["neph", "reflect", "--site", "server"];
         let error = Cli::try_parse_from(args).expect_err("it has no such option");
-        let message = plain(&error).expect("reported");
+        let message = replacement_message(&error).expect("reported");
         assert!(message.contains("neph lab run SITE -- neph"), "{message}");
     }
 
@@ -338,7 +338,7 @@ mod tests {
         let message_of = |args: &[&str]| {
             let error = Cli::try_parse_from(args).expect_err("one is missing");
             let args: Vec<String> = args.iter().map(ToString::to_string).collect();
-            lacking(&error, &args)
+            missing_option_message(&error, &args)
         };
         let every = message_of(&["neph", "lab", "up", "f.toml", "--every", "4"]).expect("reported");
         assert!(

@@ -32,11 +32,11 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let sections: Vec<Section> = sections().collect();
     let Some(requested) = &args.code else {
         for Section { code, name, text } in sections {
-            let first = text.lines().next().unwrap_or(text);
-            let first = first.split(". ").next().unwrap_or(first);
+            let summary = text.lines().next().unwrap_or(text);
+            let summary = summary.split(". ").next().unwrap_or(summary);
             output::line(&format!(
                 "{code}  {name:20}  {}",
-                plain(first.trim_end_matches('.'))
+                strip_markup(summary.trim_end_matches('.'))
             ))?;
         }
         return Ok(Outcome::Done);
@@ -50,15 +50,15 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         let number = number.and_then(|number| number.parse::<u32>().ok());
         let code = number.map(|number| format!("W{number:03}"));
         let mut codes = sections.iter().map(|section| section.code);
-        let meant = codes.find(|name| Some(*name) == code.as_deref());
-        let meant =
-            meant.or_else(|| nearest(requested, sections.iter().map(|section| section.name)));
-        let meant = meant.map_or_else(String::new, |name| format!("did you mean '{name}'? "));
+        let suggestion = codes.find(|name| Some(*name) == code.as_deref());
+        let suggestion =
+            suggestion.or_else(|| nearest(requested, sections.iter().map(|section| section.name)));
+        let suggestion = suggestion.map_or_else(String::new, |name| format!("did you mean '{name}'? "));
         return Err(Failure::usage(format!(
-            "there is no warning '{requested}': {meant}neph explain lists all"
+            "there is no warning '{requested}': {suggestion}neph explain lists all"
         )));
     };
-    output::line(&format!("{code} {name}\n\n{}", plain(text)))?;
+    output::line(&format!("{code} {name}\n\n{}", strip_markup(text)))?;
     Ok(Outcome::Done)
 }
 
@@ -76,7 +76,7 @@ fn sections() -> impl Iterator<Item = Section> {
 }
 
 /// Text without the markup of Markdown.
-fn plain(text: &str) -> String {
+fn strip_markup(text: &str) -> String {
     text.replace("**", "").replace('`', "")
 }
 
@@ -86,13 +86,13 @@ mod tests {
 
     #[test]
     fn every_section_has_a_meaning_how_it_is_detected_and_a_remedy() {
-        let entries: Vec<Section> = sections().collect();
-        assert_eq!(entries.len(), neph_model::WarningCode::COUNT);
-        for Section { code, name, text } in entries {
+        let all_sections: Vec<Section> = sections().collect();
+        assert_eq!(all_sections.len(), neph_model::WarningCode::COUNT);
+        for Section { code, name, text } in all_sections {
             assert!(code.len() == 4 && !name.is_empty(), "{code} {name}");
-            let at = |part: &str| text.find(part).unwrap_or_else(|| panic!("{code}: {part}"));
-            assert!(0 < at("- **Detected:**"), "{code}");
-            assert!(at("- **Detected:**") < at("- **Remedy:**"), "{code}");
+            let position = |part: &str| text.find(part).unwrap_or_else(|| panic!("{code}: {part}"));
+            assert!(0 < position("- **Detected:**"), "{code}");
+            assert!(position("- **Detected:**") < position("- **Remedy:**"), "{code}");
         }
     }
 }

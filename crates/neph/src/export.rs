@@ -102,65 +102,65 @@ enum ExportContent {
 
 /// Content and format of the export.
 #[derive(Clone, Copy, Debug)]
-struct Wanted {
+struct ExportRequest {
     format: FileFormat,
-    of: ExportContent,
+    content: ExportContent,
 }
 
 /// The selected experiments.
-struct Chosen {
+struct Selection {
     campaign: Campaign,
     experiments: Vec<Experiment>,
     /// The number of omitted experiments: not complete, and not requested.
-    left_out: usize,
+    omitted_count: usize,
 }
 
 /// Exports.
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     args.check_format()?;
-    let to_standard_output = args.output.as_os_str() == "-";
-    if to_standard_output {
+    let is_standard_output = args.output.as_os_str() == "-";
+    if is_standard_output {
         args.check_standard_output()?;
     }
     let store = args.workspace.read()?;
-    let chosen = args.choose(store.as_ref())?;
-    let rows = if to_standard_output {
+    let selection = args.select(store.as_ref())?;
+    let row_count = if is_standard_output {
         let mut out = output::data();
-        let written = write(store.as_ref(), &chosen, args.wanted_content(), &mut out);
-        let rows = written.map_err(|error| match error {
+        let result = write_rows(store.as_ref(), &selection, args.request(), &mut out);
+        let row_count = result.map_err(|error| match error {
             StoreError::Output { source, .. } => source.into(),
             other => Failure::refused(other),
         })?;
         out.flush()?;
-        rows
+        row_count
     } else {
-        to_path(store.as_ref(), &chosen, args)?
+        write_to_path(store.as_ref(), &selection, args)?
     };
-    output::say(&export_summary(rows, &chosen, args));
-    if args.wanted_content().of == ExportContent::SingleFlows && chosen.has_fleets() {
+    output::say(&export_summary(row_count, &selection, args));
+    if args.request().content == ExportContent::SingleFlows && selection.has_fleets() {
         output::say("neph export: fleets were measured too; --flows writes their messages");
     }
-    Ok(if rows > 0 || chosen.is_answered_by_none(args) {
+    Ok(if row_count > 0 || selection.allows_no_rows(args) {
         Outcome::Done
     } else {
         Outcome::Nothing
     })
 }
 
-impl Chosen {
+impl Selection {
     fn has_fleets(&self) -> bool {
         self.experiments.iter().any(|run| run.fleet.is_some())
     }
 
     /// No path change is a valid result.
-    fn is_answered_by_none(&self, args: &Args) -> bool {
-        matches!(args.wanted_content().of, ExportContent::Changes(_)) && self.has_fleets()
+    fn allows_no_rows(&self, args: &Args) -> bool {
+        matches!(args.request().content, ExportContent::Changes(_)) && self.has_fleets()
     }
 }
 
 impl Args {
-    const fn wanted_content(&self) -> Wanted {
-        let of = match self.changes {
+    const fn request(&self) -> ExportRequest {
+        let content = match self.changes {
             Some(detector) => ExportContent::Changes(detector),
             None if self.transfers => ExportContent::Transfers,
             None if self.samples => ExportContent::Samples,
@@ -168,15 +168,15 @@ impl Args {
             None if self.flows => ExportContent::Fleets,
             None => ExportContent::SingleFlows,
         };
-        Wanted {
+        ExportRequest {
             format: self.format,
-            of,
+            content,
         }
     }
 
     fn check_format(&self) -> Result<(), Failure> {
-        let Wanted { format, of } = self.wanted_content();
-        let reason = match (format, of) {
+        let ExportRequest { format, content } = self.request();
+        let reason = match (format, content) {
             (FileFormat::LatencyTester, ExportContent::Fleets) => {
                 "the Latency Tester's format has no place for flows; write csv, jsonl or parquet"
             }
@@ -216,13 +216,13 @@ impl Args {
         Ok(())
     }
 
-    fn choose(&self, store: &dyn Store) -> Result<Chosen, Failure> {
+    fn select(&self, store: &dyn Store) -> Result<Selection, Failure> {
         let campaign = campaign(store, &self.campaign)?;
         if let Some(id) = &self.experiment {
-            return Ok(Chosen {
+            return Ok(Selection {
                 experiments: vec![experiment(store, &campaign, id)?],
                 campaign,
-                left_out: 0,
+                omitted_count: 0,
             });
         }
         let mut experiments = store.experiments(campaign.id)?;
@@ -230,40 +230,40 @@ impl Args {
         experiments.retain(|experiment| {
             self.everything || experiment.status == ExperimentStatus::Complete
         });
-        Ok(Chosen {
-            left_out: total - experiments.len(),
+        Ok(Selection {
+            omitted_count: total - experiments.len(),
             campaign,
             experiments,
         })
     }
 }
 
-fn export_summary(rows: u64, chosen: &Chosen, args: &Args) -> String {
-    let row = match args.wanted_content().of {
+fn export_summary(row_count: u64, selection: &Selection, args: &Args) -> String {
+    let row_noun = match args.request().content {
         ExportContent::SingleFlows | ExportContent::Fleets => "message",
         ExportContent::Changes(_) => "path change",
         ExportContent::Transfers => "transfer",
         ExportContent::Samples => "sample",
         ExportContent::Pings => "ping",
     };
-    let is_written = rows > 0 || chosen.is_answered_by_none(args);
+    let is_written = row_count > 0 || selection.allows_no_rows(args);
     let is_file = args.output.as_os_str() != "-";
-    let nothing = if is_written || !is_file {
+    let negation = if is_written || !is_file {
         ""
     } else {
         ": nothing is"
     };
-    let (rows, campaign) = (counted(rows, row), &chosen.campaign.name);
+    let (row_text, campaign) = (counted(row_count, row_noun), &selection.campaign.name);
     let output = args.output.display();
     if args.pings {
         // Pings belong to no experiment, so none is omitted.
-        return format!("neph export: {rows} of '{campaign}'{nothing} written to {output}");
+        return format!("neph export: {row_text} of '{campaign}'{negation} written to {output}");
     }
-    let experiments = counted(chosen.experiments.len() as u64, "experiment");
+    let experiments = counted(selection.experiments.len() as u64, "experiment");
     let mut line = format!(
-        "neph export: {rows} of {experiments} of '{campaign}'{nothing} written to {output}"
+        "neph export: {row_text} of {experiments} of '{campaign}'{negation} written to {output}"
     );
-    match chosen.left_out {
+    match selection.omitted_count {
         0 => {}
         1 => line.push_str("; 1 that is not complete left out (--everything takes it)"),
         several => line.push_str(&format!(
@@ -273,17 +273,17 @@ fn export_summary(rows: u64, chosen: &Chosen, args: &Args) -> String {
     line
 }
 
-fn to_path(store: &dyn Store, chosen: &Chosen, args: &Args) -> Result<u64, Failure> {
+fn write_to_path(store: &dyn Store, selection: &Selection, args: &Args) -> Result<u64, Failure> {
     let path = &args.output;
     if args.is_folder() {
-        return to_folder(store, chosen, path);
+        return write_to_folder(store, selection, path);
     }
-    let refused = |error: &io::Error| sink::failure(path, error);
-    let file = WholeFile::at(path, args.force.existing()).map_err(|error| refused(&error))?;
-    let rows =
-        write_file(store, chosen, args.wanted_content(), &file).map_err(|error| match error {
-            StoreError::Output { source, .. } => refused(&source),
-            StoreError::File { path, source, .. } if path == file.temporary() => refused(&source),
+    let failure = |error: &io::Error| sink::failure(path, error);
+    let file = WholeFile::at(path, args.force.existing()).map_err(|error| failure(&error))?;
+    let row_count =
+        write_file(store, selection, args.request(), &file).map_err(|error| match error {
+            StoreError::Output { source, .. } => failure(&source),
+            StoreError::File { path, source, .. } if path == file.temporary() => failure(&source),
             StoreError::Columns {
                 operation,
                 path: temporary,
@@ -296,52 +296,52 @@ fn to_path(store: &dyn Store, chosen: &Chosen, args: &Args) -> Result<u64, Failu
             other => Failure::refused(other),
         })?;
     // Without rows, an existing file with this name is kept.
-    if rows > 0 || chosen.is_answered_by_none(args) {
-        file.finish().map_err(|error| refused(&error))?;
+    if row_count > 0 || selection.allows_no_rows(args) {
+        file.finish().map_err(|error| failure(&error))?;
     }
-    Ok(rows)
+    Ok(row_count)
 }
 
 /// The folder must be new or empty: files of an earlier export would be read with these.
-fn to_folder(store: &dyn Store, chosen: &Chosen, path: &Path) -> Result<u64, Failure> {
-    let refused = |error: io::Error| sink::failure(path, &error);
-    let is_free = !path.is_symlink()
+fn write_to_folder(store: &dyn Store, selection: &Selection, path: &Path) -> Result<u64, Failure> {
+    let to_failure = |error: io::Error| sink::failure(path, &error);
+    let is_new = !path.is_symlink()
         && match fs::read_dir(path) {
             Ok(mut entries) => entries.next().is_none(),
             Err(error) => error.kind() == io::ErrorKind::NotFound,
         };
-    if !is_free {
+    if !is_new {
         let path = path.display();
         return Err(Failure::usage(format!(
             "{path} is there already; give the name of a new folder"
         )));
     }
-    let partial = alongside(path).map_err(refused)?;
-    fs::create_dir(&partial).map_err(refused)?;
-    let written =
-        export_latency_tester_folder(store, &chosen.campaign, &chosen.experiments, &partial)
+    let staging = alongside(path).map_err(to_failure)?;
+    fs::create_dir(&staging).map_err(to_failure)?;
+    let result =
+        export_latency_tester_folder(store, &selection.campaign, &selection.experiments, &staging)
             .map_err(Failure::refused)
             .and_then(|rows| match rows {
                 0 => Ok(0),
-                _ => fs::rename(&partial, path).map_err(refused).map(|()| rows),
+                _ => fs::rename(&staging, path).map_err(to_failure).map(|()| rows),
             });
-    if !matches!(written, Ok(1..)) {
+    if !matches!(result, Ok(1..)) {
         // This process created it: no folder of that name existed before.
-        let _ = fs::remove_dir_all(&partial);
+        let _ = fs::remove_dir_all(&staging);
     }
-    written
+    result
 }
 
 /// Writes all rows to `file`.
 fn write_file(
     store: &dyn Store,
-    chosen: &Chosen,
-    wanted: Wanted,
+    selection: &Selection,
+    request: ExportRequest,
     file: &WholeFile,
 ) -> Result<u64, StoreError> {
-    let experiments = &chosen.experiments[..];
-    if wanted.format == FileFormat::Parquet {
-        return match wanted.of {
+    let experiments = &selection.experiments[..];
+    if request.format == FileFormat::Parquet {
+        return match request.content {
             ExportContent::Fleets => export_fleet_parquet(store, experiments, file),
             ExportContent::SingleFlows => export_parquet(store, experiments, file),
             ExportContent::Changes(_)
@@ -352,38 +352,38 @@ fn write_file(
             }
         };
     }
-    let unwritten = |source| StoreError::Output {
+    let output_error = |source| StoreError::Output {
         format: "file",
         source,
     };
-    let mut out = BufWriter::new(file.file().map_err(unwritten)?);
-    let rows = write(store, chosen, wanted, &mut out)?;
-    out.flush().map_err(unwritten)?;
-    Ok(rows)
+    let mut out = BufWriter::new(file.file().map_err(output_error)?);
+    let row_count = write_rows(store, selection, request, &mut out)?;
+    out.flush().map_err(output_error)?;
+    Ok(row_count)
 }
 
-fn write(
+fn write_rows(
     store: &dyn Store,
-    chosen: &Chosen,
-    wanted: Wanted,
+    selection: &Selection,
+    request: ExportRequest,
     out: &mut dyn Write,
 ) -> Result<u64, StoreError> {
-    let experiments = &chosen.experiments[..];
-    let Wanted { format, of } = wanted;
-    match of {
+    let experiments = &selection.experiments[..];
+    let ExportRequest { format, content } = request;
+    match content {
         ExportContent::Changes(detector) => {
             return changes::write(store, experiments, format, detector, out);
         }
         ExportContent::Transfers => return transfers::write(store, experiments, format, out),
         ExportContent::Samples => return samples::write(store, experiments, format, out),
-        ExportContent::Pings => return pings::write(store, &chosen.campaign, format, out),
+        ExportContent::Pings => return pings::write(store, &selection.campaign, format, out),
         ExportContent::SingleFlows | ExportContent::Fleets => {}
     }
     match (format, experiments) {
-        (FileFormat::Csv, _) if of == ExportContent::Fleets => {
+        (FileFormat::Csv, _) if content == ExportContent::Fleets => {
             export_fleet_csv(store, experiments, out)
         }
-        (FileFormat::Jsonl, _) if of == ExportContent::Fleets => {
+        (FileFormat::Jsonl, _) if content == ExportContent::Fleets => {
             export_fleet_jsonl(store, experiments, out)
         }
         (FileFormat::Csv, _) => export_csv(store, experiments, out),

@@ -13,11 +13,11 @@ pub(crate) const STREAM: &[Format] = &[Format::Text, Format::Json, Format::Ndjso
 pub(crate) const ENDLESS: &[Format] = &[Format::Text, Format::Ndjson];
 
 /// Reads one of these formats.
-pub(crate) fn one_of(offered: &'static [Format]) -> impl TypedValueParser<Value = Format> {
-    let value = |format: &Format| PossibleValue::new(format.name()).help(format.purpose());
-    PossibleValuesParser::new(offered.iter().map(value)).map(move |name| {
-        let mut offered = offered.iter().copied();
-        offered
+pub(crate) fn one_of(formats: &'static [Format]) -> impl TypedValueParser<Value = Format> {
+    let possible_value = |format: &Format| PossibleValue::new(format.name()).help(format.purpose());
+    PossibleValuesParser::new(formats.iter().map(possible_value)).map(move |name| {
+        let mut formats = formats.iter().copied();
+        formats
             .find(|format| format.name() == name)
             .expect("clap has refused other names")
     })

@@ -15,7 +15,7 @@ use neph_documents::Format;
 use crate::approval::Approval;
 use crate::exit::{Failure, Outcome};
 use crate::{demo, format, output};
-use carry::{Ended, Gallery};
+use carry::{Gallery, RunResult};
 use neph_analysis::gallery::{Entry, EntryResult, Side, entries, entry};
 
 /// Options of `neph gallery`.
@@ -52,7 +52,7 @@ pub(crate) struct Args {
 /// Lists the entries, or runs one or all.
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     if args.name.is_some() || args.all {
-        demo::whether_in_a_lab().map_err(|reason| {
+        demo::check_lab_permission().map_err(|reason| {
             Failure::refused(format!("no lab, and so no gallery: {reason}; be root"))
         })?;
     }
@@ -72,7 +72,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         }
         None if args.all && args.repeats => measure_all(&gallery, EntryChoice::Every),
         None if args.all => measure_all(&gallery, EntryChoice::Unfinished),
-        None => show::list(args.format),
+        None => show::list_entries(args.format),
     }
 }
 
@@ -86,56 +86,56 @@ enum EntryChoice {
 
 fn find_entry(name: &str) -> Result<&'static Entry, Failure> {
     entry(name).ok_or_else(|| {
-        let known: Vec<&str> = entries().iter().map(|entry| entry.name).collect();
-        let remedy = neph_text::did_you_mean(name, &known);
+        let entry_names: Vec<&str> = entries().iter().map(|entry| entry.name).collect();
+        let remedy = neph_text::did_you_mean(name, &entry_names);
         Failure::usage(format!("the gallery has no entry '{name}'; {remedy}"))
     })
 }
 
 fn measure_one(gallery: &Gallery, entry: &'static Entry, side: Side) -> Result<Outcome, Failure> {
     match gallery.run(entry, side)? {
-        Ended::Unfinished(outcome) => Ok(outcome),
-        Ended::Whole(shown) => {
-            show::entry(&shown)?;
-            Ok(outcome(shown.is_right()))
+        RunResult::Incomplete(outcome) => Ok(outcome),
+        RunResult::Complete(entry_result) => {
+            show::show_entry(&entry_result)?;
+            Ok(outcome(entry_result.is_right()))
         }
     }
 }
 
 /// Runs all entries in sequence. A failure of one does not prevent the others.
-fn measure_all(gallery: &Gallery, which: EntryChoice) -> Result<Outcome, Failure> {
-    let mut everything = Vec::new();
-    let mut is_whole = true;
+fn measure_all(gallery: &Gallery, choice: EntryChoice) -> Result<Outcome, Failure> {
+    let mut results = Vec::new();
+    let mut is_complete = true;
     for (entry, side) in entries().iter().flat_map(|entry| sides(entry)) {
-        let result = match which {
+        let stored_result = match choice {
             EntryChoice::Every => None,
-            EntryChoice::Unfinished => gallery.finished(entry, side)?,
+            EntryChoice::Unfinished => gallery.stored_result(entry, side)?,
         };
-        let ended = match result {
-            Some(shown) => Ok(Ended::Whole(Box::new(shown))),
+        let run_result = match stored_result {
+            Some(entry_result) => Ok(RunResult::Complete(Box::new(entry_result))),
             None => gallery.run(entry, side),
         };
-        match ended {
-            Ok(Ended::Whole(shown)) => {
-                show::entry(&shown)?;
-                everything.push(*shown);
+        match run_result {
+            Ok(RunResult::Complete(entry_result)) => {
+                show::show_entry(&entry_result)?;
+                results.push(*entry_result);
             }
-            Ok(Ended::Unfinished(Outcome::Interrupted)) => {
-                show::show_all(&everything)?;
+            Ok(RunResult::Incomplete(Outcome::Interrupted)) => {
+                show::show_all(&results)?;
                 return Ok(Outcome::Interrupted);
             }
-            Ok(Ended::Unfinished(_)) => is_whole = false,
+            Ok(RunResult::Incomplete(_)) => is_complete = false,
             // A program that is missing here, such as HAProxy.
             Err(Failure::Refused(reason)) => {
                 output::say(&format!("neph: {}{}: {reason}", entry.name, side.suffix()));
-                is_whole = false;
+                is_complete = false;
             }
             Err(failure) => return Err(failure),
         }
     }
-    show::show_all(&everything)?;
+    show::show_all(&results)?;
     Ok(outcome(
-        is_whole && everything.iter().all(EntryResult::is_right),
+        is_complete && results.iter().all(EntryResult::is_right),
     ))
 }
 
@@ -174,9 +174,9 @@ mod tests {
                 let name = format!("gallery {}{}", entry.name, side.suffix());
                 assert_eq!(plan.name, name);
                 let topology = Topology::parse(&Source::new("lab", lab.text)).expect(&description);
-                let wanted = plan.lab.as_ref().expect("a lab");
-                assert_eq!(wanted.topology.value, lab.file);
-                for site in wanted.reflectors.iter().map(|reflector| &reflector.site) {
+                let plan_lab = plan.lab.as_ref().expect("a lab");
+                assert_eq!(plan_lab.topology.value, lab.file);
+                for site in plan_lab.reflectors.iter().map(|reflector| &reflector.site) {
                     assert!(topology.site_index(&site.value).is_some(), "{description}");
                 }
                 let span = estimate(&plan, &expand::scenarios(&plan)).total;

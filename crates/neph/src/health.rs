@@ -11,7 +11,7 @@ use crate::resolving;
 use crate::value;
 
 /// The path of health checks at a controller; a reflector replies at any path.
-const PATH: &str = "/health";
+const HEALTH_PATH: &str = "/health";
 
 /// Options of `neph health`.
 #[derive(Debug, ClapArgs)]
@@ -30,13 +30,13 @@ pub(crate) struct Args {
 
 /// Sends one request. Exit status 1 unless the reply has a status from 200 to 299.
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
-    let targets = targets(&args.address)?;
+    let targets = parse_targets(&args.address)?;
     Needs::of(&Row::HEALTH).restrict(&UserChoice::default())?;
-    let latest = now() + args.timeout;
-    let mut why = "no answer".to_owned();
+    let deadline = now() + args.timeout;
+    let mut failure_reason = "no answer".to_owned();
     for target in &targets {
         for address in target.addresses(None).map_err(resolving::failure)? {
-            let patience = latest - now();
+            let patience = deadline - now();
             if patience <= Span::ZERO {
                 break;
             }
@@ -57,10 +57,10 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
                 output::line(&format!("{target} answers{name}"))?;
                 return Ok(Outcome::Done);
             }
-            why = reason(&discovery);
+            failure_reason = unhealthy_reason(&discovery);
         }
     }
-    Err(Failure::refused(format!("{}: {why}", args.address)))
+    Err(Failure::refused(format!("{}: {failure_reason}", args.address)))
 }
 
 fn is_healthy(discovery: &Discovery) -> bool {
@@ -70,18 +70,18 @@ fn is_healthy(discovery: &Discovery) -> bool {
 }
 
 /// The reason why the server is not healthy.
-fn reason(discovery: &Discovery) -> String {
+fn unhealthy_reason(discovery: &Discovery) -> String {
     match (discovery.http, &discovery.silence) {
         (Some(status), _) => format!("it answers with HTTP status {status}"),
-        (None, Some(why)) => why.clone(),
+        (None, Some(reason)) => reason.clone(),
         (None, None) => "what answers is no HTTP".to_owned(),
     }
 }
 
 /// The targets in order. Without a scheme: plain text, then TLS.
-fn targets(text: &str) -> Result<Vec<Target>, Failure> {
-    let at = |scheme: &str| Target::with_port(scheme, text, REFLECT_PORT);
-    let typed = match text.split_once("://") {
+fn parse_targets(text: &str) -> Result<Vec<Target>, Failure> {
+    let with_scheme = |scheme: &str| Target::with_port(scheme, text, REFLECT_PORT);
+    let targets = match text.split_once("://") {
         Some(("http" | "https", _)) => vec![Target::parse(text)],
         Some((scheme @ ("ws" | "wss"), rest)) => {
             let scheme = scheme.replace("ws", "http");
@@ -92,23 +92,23 @@ fn targets(text: &str) -> Result<Vec<Target>, Failure> {
                 "{text}: health is requested over HTTP, not {scheme}; write HOST:PORT, http:// or https://"
             )));
         }
-        None => vec![at("http"), at("https")],
+        None => vec![with_scheme("http"), with_scheme("https")],
     };
-    let typed: Result<Vec<Target>, _> = typed.into_iter().collect();
-    typed
+    let targets: Result<Vec<Target>, _> = targets.into_iter().collect();
+    targets
         .map_err(Failure::usage)?
         .into_iter()
-        .map(with_path)
+        .map(add_health_path)
         .collect()
 }
 
 /// Adds the path of health checks to the target, unless the target has a path.
-fn with_path(target: Target) -> Result<Target, Failure> {
+fn add_health_path(target: Target) -> Result<Target, Failure> {
     if target.path() != "/" {
         return Ok(target);
     }
-    let written = target.written();
-    let text = format!("{}{PATH}", written.trim_end_matches('/'));
+    let url = target.written();
+    let text = format!("{}{HEALTH_PATH}", url.trim_end_matches('/'));
     Target::parse(&text).map_err(Failure::usage)
 }
 
@@ -116,8 +116,8 @@ fn with_path(target: Target) -> Result<Target, Failure> {
 mod tests {
     use super::*;
 
-    fn written(text: &str) -> Vec<String> {
-        let targets = targets(text).expect("targets");
+    fn parsed_urls(text: &str) -> Vec<String> {
+        let targets = parse_targets(text).expect("targets");
         targets.iter().map(Target::written).collect()
     }
 
@@ -127,23 +127,23 @@ mod tests {
             "http://localhost:8080/health",
             "https://localhost:8080/health",
         ];
-        assert_eq!(written("localhost"), pair);
+        assert_eq!(parsed_urls("localhost"), pair);
         let pair = ["http://[::1]:7443/health", "https://[::1]:7443/health"];
-        assert_eq!(written("[::1]:7443"), pair);
+        assert_eq!(parsed_urls("[::1]:7443"), pair);
     }
 
     #[test]
     fn a_url_is_queried_as_written() {
-        for (typed, requested) in [
+        for (url, requested) in [
             ("http://h:1", "http://h:1/health"),
             ("wss://h:7443", "https://h:7443/health"),
             ("ws://h/", "http://h/health"),
             ("https://h/up?x=1", "https://h/up?x=1"),
         ] {
-            assert_eq!(written(typed), [requested], "{typed}");
+            assert_eq!(parsed_urls(url), [requested], "{url}");
         }
-        for wrong in ["udp://h:1", "http://", "h:0", "h:port"] {
-            assert!(matches!(targets(wrong), Err(Failure::Usage(_))), "{wrong}");
+        for invalid in ["udp://h:1", "http://", "h:0", "h:port"] {
+            assert!(matches!(parse_targets(invalid), Err(Failure::Usage(_))), "{invalid}");
         }
     }
 }

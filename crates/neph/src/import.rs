@@ -42,7 +42,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         StoreError::NothingToImport { .. } => Failure::usage(error),
         error => Failure::refused(error),
     })?;
-    let known_settings = output.settings().map(|(path, text)| settings(path, text));
+    let known_settings = output.settings().map(|(path, text)| read_settings(path, text));
     let mut store = args.workspace.write()?;
     let report = output
         .with_settings(known_settings.unwrap_or_default())
@@ -52,15 +52,15 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
 }
 
 /// The settings of the results in the folder. If the file cannot be read: none, and a message.
-fn settings(path: &Path, text: &str) -> ImportedSettings {
+fn read_settings(path: &Path, text: &str) -> ImportedSettings {
     let name = path.display().to_string();
     let plan = match settings::parse(&Source::new(name.clone(), text.to_owned())) {
         Ok(plan) => plan,
         Err(problems) => {
-            let first = problems.first().map(ToString::to_string);
+            let first_problem = problems.first().map(ToString::to_string);
             output::say(&format!(
                 "{name}: its targets and sizes are not taken: {}",
-                first.unwrap_or_default()
+                first_problem.unwrap_or_default()
             ));
             return ImportedSettings::default();
         }
@@ -70,16 +70,16 @@ fn settings(path: &Path, text: &str) -> ImportedSettings {
         destination: settings::destination(&endpoint.target),
         is_secure: endpoint.target.is_secure(),
     });
-    let first = plan.endpoints.first().map(|endpoint| &endpoint.axes);
-    let only = |sizes: &Vec<ByteSize>| match sizes.as_slice() {
+    let first_axes = plan.endpoints.first().map(|endpoint| &endpoint.axes);
+    let single_size = |sizes: &Vec<ByteSize>| match sizes.as_slice() {
         [size] => Some(*size),
         _ => None,
     };
-    let port = first.and_then(|axes| axes.values(Parameter::source_port).next());
+    let port = first_axes.and_then(|axes| axes.values(Parameter::source_port).next());
     ImportedSettings {
         endpoints: endpoints.collect(),
-        request_size: first.and_then(|axes| only(&axes.request_sizes)),
-        response_size: first.and_then(|axes| only(&axes.response_sizes)),
+        request_size: first_axes.and_then(|axes| single_size(&axes.request_sizes)),
+        response_size: first_axes.and_then(|axes| single_size(&axes.response_sizes)),
         source_port: port.copied(),
     }
 }
@@ -90,15 +90,15 @@ fn print_report(report: &ImportReport, workspace: &Workspace) {
         let (path, line) = (problem.path.display(), line.unwrap_or_default());
         output::say(&format!("{path}{line}: {}", problem.what));
     }
-    let shown = report.problems.len().min(MAX_LISTED) as u64;
-    if report.problem_count > shown {
-        let more = report.problem_count - shown;
-        output::say(&format!("... and {more} more problems of this sort"));
+    let listed_count = report.problems.len().min(MAX_LISTED) as u64;
+    if report.problem_count > listed_count {
+        let more_count = report.problem_count - listed_count;
+        output::say(&format!("... and {more_count} more problems of this sort"));
     }
     for path in &report.ignored {
         output::say(&format!("{}: of no known kind, left out", path.display()));
     }
-    let outside = [
+    let unmatched = [
         (
             report.acknowledgements_outside,
             "acknowledgements of no message",
@@ -108,7 +108,7 @@ fn print_report(report: &ImportReport, workspace: &Workspace) {
             "rows of TCP statistics outside every experiment",
         ),
     ];
-    for (count, message) in outside.into_iter().filter(|(count, _)| *count > 0) {
+    for (count, message) in unmatched.into_iter().filter(|(count, _)| *count > 0) {
         output::say(&format!("{count} {message}: not kept"));
     }
     output::say(&import_summary(report, workspace));

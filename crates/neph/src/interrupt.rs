@@ -15,7 +15,7 @@ use crate::exit::Failure;
 use crate::output;
 
 /// Exit status after a second ctrl-C.
-const INTERRUPTED: i32 = 130;
+const INTERRUPTED_STATUS: i32 = 130;
 
 /// The message when a second ctrl-C ends neph: what happens to the results so far.
 #[derive(Clone, Debug, Default)]
@@ -27,7 +27,7 @@ impl SecondInterruptMessage {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = text;
     }
 
-    fn say(&self) {
+    fn print(&self) {
         let text = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(text) = &*text {
             output::say(text);
@@ -40,37 +40,37 @@ pub(crate) fn stop_on_ctrl_c() -> Result<Stop, Failure> {
     let stop = Stop::new();
     for signal in [SIGINT, SIGTERM] {
         // The order matters: at the second signal the flag is already set, and neph exits.
-        flag::register_conditional_shutdown(signal, INTERRUPTED, stop.flag())
+        flag::register_conditional_shutdown(signal, INTERRUPTED_STATUS, stop.flag())
             .and_then(|_| flag::register(signal, stop.flag()))
-            .map_err(refused(signal))?;
+            .map_err(signal_failure(signal))?;
     }
     stop_when_terminal_closes(&stop)?;
     Ok(stop)
 }
 
 /// As above; on the second signal neph prints its final message before it exits.
-pub(crate) fn stop_on_ctrl_c_saying(text: &SecondInterruptMessage) -> Result<Stop, Failure> {
+pub(crate) fn stop_on_ctrl_c_with_message(second_interrupt: &SecondInterruptMessage) -> Result<Stop, Failure> {
     let stop = Stop::new();
     let (mut signals, handler) = UnixStream::pair()
         .map_err(|error| Failure::refused(format!("listen for signals: {error}")))?;
     for signal in [SIGINT, SIGTERM] {
         flag::register(signal, stop.flag())
             .and_then(|_| low_level::pipe::register(signal, handler.try_clone()?))
-            .map_err(refused(signal))?;
+            .map_err(signal_failure(signal))?;
     }
     stop_when_terminal_closes(&stop)?;
-    let text = text.clone();
+    let second_interrupt = second_interrupt.clone();
     // A signal handler must not print: each signal writes a byte to this pipe.
     thread::spawn(move || {
         if signals.read_exact(&mut [0; 2]).is_ok() {
-            text.say();
-            low_level::exit(INTERRUPTED);
+            second_interrupt.print();
+            low_level::exit(INTERRUPTED_STATUS);
         }
     });
     Ok(stop)
 }
 
-fn refused(signal: i32) -> impl Fn(std::io::Error) -> Failure {
+fn signal_failure(signal: i32) -> impl Fn(std::io::Error) -> Failure {
     move |error| Failure::refused(format!("listen for signal {signal}: {error}"))
 }
 
@@ -78,7 +78,7 @@ fn stop_when_terminal_closes(stop: &Stop) -> Result<(), Failure> {
     // Processes under nohup continue. The kernel and the shell each send a signal for a closed
     // terminal, so the second signal does not come from the user.
     if !process::outlives_terminal() {
-        flag::register(SIGHUP, stop.flag()).map_err(refused(SIGHUP))?;
+        flag::register(SIGHUP, stop.flag()).map_err(signal_failure(SIGHUP))?;
     }
     Ok(())
 }

@@ -97,8 +97,8 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
 
 fn check(args: &CheckArgs) -> Result<Outcome, Failure> {
     let topology = topology::read(&args.file)?;
-    approval::note(&args.file.display().to_string(), [&topology]);
-    note_unused(&topology);
+    approval::print_commands(&args.file.display().to_string(), [&topology]);
+    report_unused_links(&topology);
     let Topology { sites, links, .. } = topology;
     output::say(&format!(
         "neph lab: {} is a valid topology: {}, {}",
@@ -110,14 +110,14 @@ fn check(args: &CheckArgs) -> Result<Outcome, Failure> {
 }
 
 /// Prints which links no route uses: a measurement of such a link sees no packet.
-fn note_unused(topology: &Topology) {
+fn report_unused_links(topology: &Topology) {
     for link in topology.unused_links() {
-        let joins = |link: &Link| [link.a.min(link.b), link.a.max(link.b)];
-        let many = topology
+        let ends = |link: &Link| [link.a.min(link.b), link.a.max(link.b)];
+        let parallel_links = topology
             .links
             .iter()
-            .filter(|candidate| joins(candidate) == joins(link));
-        let remedy = if many.count() == 1 {
+            .filter(|candidate| ends(candidate) == ends(link));
+        let remedy = if parallel_links.count() == 1 {
             "; with routing = \"direct\" neighbours use the link between them"
         } else {
             ""
@@ -131,10 +131,10 @@ fn note_unused(topology: &Topology) {
 
 fn down(args: &DownArgs) -> Result<Outcome, Failure> {
     let Some(name) = &args.name else {
-        return all_down();
+        return take_all_down();
     };
     if Lab::find(name).map_err(failure)?.is_none() {
-        return Err(enter::no_lab(name)?);
+        return Err(enter::missing_lab_failure(name)?);
     }
     Lab::down_by_name(name).map_err(failure)?;
     output::say(&format!("neph lab: {name} is down"));
@@ -142,16 +142,16 @@ fn down(args: &DownArgs) -> Result<Outcome, Failure> {
 }
 
 /// Takes down all labs; a failure of one does not stop the others.
-fn all_down() -> Result<Outcome, Failure> {
+fn take_all_down() -> Result<Outcome, Failure> {
     let LabListings { labs, others } = Lab::list().map_err(failure)?;
     if labs.is_empty() {
         output::say("neph lab: there is no lab on this machine");
     }
-    let mut is_fine = report(&others);
+    let mut is_fine = report_problems(&others);
     for lab in labs {
         match Lab::down_by_name(&lab.name) {
             Ok(()) => output::say(&format!("neph lab: {} is down", lab.name)),
-            Err(error) => is_fine = report(&[error]),
+            Err(error) => is_fine = report_problems(&[error]),
         }
     }
     Ok(outcome(is_fine))
@@ -163,11 +163,11 @@ fn list(args: &ListArgs) -> Result<Outcome, Failure> {
     let mut out = output::data();
     rows::write(&labs, args.format, &mut out)?;
     out.flush()?;
-    Ok(outcome(report(&others)))
+    Ok(outcome(report_problems(&others)))
 }
 
 /// Reports the problem of each entry. Returns whether there is none.
-fn report(others: &[LabError]) -> bool {
+fn report_problems(others: &[LabError]) -> bool {
     let sentences: BTreeSet<String> = others.iter().map(LabError::to_string).collect();
     for sentence in sentences {
         output::say(&format!("neph: {sentence}"));
@@ -184,8 +184,8 @@ fn outcome(is_fine: bool) -> Outcome {
 }
 
 /// The given name, or a valid lab name from the file's name without its extensions.
-fn name_of(given: Option<&str>, file: &Path) -> String {
-    if let Some(name) = given {
+fn lab_name(requested_name: Option<&str>, file: &Path) -> String {
+    if let Some(name) = requested_name {
         return name.to_owned();
     }
     let name = file.file_name().unwrap_or_default().to_string_lossy();
@@ -193,8 +193,8 @@ fn name_of(given: Option<&str>, file: &Path) -> String {
     let mut name: String = stem
         .to_ascii_lowercase()
         .chars()
-        .map(|c| if c.is_ascii_alphanumeric() { c } else { '_' })
-        .skip_while(|c| !c.is_ascii_lowercase())
+        .map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '_' })
+        .skip_while(|letter| !letter.is_ascii_lowercase())
         .collect();
     name.truncate(16);
     match name.as_str() {
@@ -205,8 +205,8 @@ fn name_of(given: Option<&str>, file: &Path) -> String {
 
 /// Reports which guests this machine could not run, and why.
 pub(crate) fn report_fallbacks(lab: &Lab) {
-    for stand_in in lab.stand_ins() {
-        output::say(&format!("neph lab: {stand_in}"));
+    for fallback in lab.stand_ins() {
+        output::say(&format!("neph lab: {fallback}"));
     }
 }
 
@@ -224,11 +224,11 @@ mod tests {
 
     #[test]
     fn a_lab_is_called_after_its_file() {
-        let called = |file: &str| name_of(None, Path::new(file));
-        assert_eq!(called("plans/idle-slow-start.lab.toml"), "idle_slow_start");
-        assert_eq!(called("3 Demo.toml"), "demo");
-        assert_eq!(called("42"), "lab");
-        assert_eq!(called("a-very-long-name-indeed.toml"), "a_very_long_name");
-        assert_eq!(name_of(Some("x"), Path::new("y.toml")), "x");
+        let name_from_file = |file: &str| lab_name(None, Path::new(file));
+        assert_eq!(name_from_file("plans/idle-slow-start.lab.toml"), "idle_slow_start");
+        assert_eq!(name_from_file("3 Demo.toml"), "demo");
+        assert_eq!(name_from_file("42"), "lab");
+        assert_eq!(name_from_file("a-very-long-name-indeed.toml"), "a_very_long_name");
+        assert_eq!(lab_name(Some("x"), Path::new("y.toml")), "x");
     }
 }

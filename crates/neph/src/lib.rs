@@ -69,10 +69,10 @@ use crate::exit::{Failure, Outcome};
 
 /// Reads the command line and carries it out.
 pub fn main() -> ExitCode {
-    log_output::begin();
+    log_output::install_subscriber();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
-        Err(error) => return exit::usage(&error),
+        Err(error) => return exit::usage_status(&error),
     };
     exit::status(run(cli))
 }

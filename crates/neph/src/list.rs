@@ -42,16 +42,16 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let store = args.workspace.read()?;
     match &args.campaign {
-        None => write(&campaigns(store.as_ref(), args)?, args.format),
+        None => write_rows(&campaign_rows(store.as_ref(), args)?, args.format),
         Some(name) => {
             let campaign = campaign(store.as_ref(), name)?;
-            let rows = experiments(store.as_ref(), &campaign, args.zone.offset)?;
-            write(&rows, args.format)
+            let rows = experiment_rows(store.as_ref(), &campaign, args.zone.offset)?;
+            write_rows(&rows, args.format)
         }
     }
 }
 
-fn write<R: Row>(rows: &[R], format: Format) -> Result<Outcome, Failure> {
+fn write_rows<R: Row>(rows: &[R], format: Format) -> Result<Outcome, Failure> {
     let mut out = output::data();
     rows::write(rows, format, &mut out)?;
     // Dropping the buffer would hide a write error.
@@ -62,13 +62,13 @@ fn write<R: Row>(rows: &[R], format: Format) -> Result<Outcome, Failure> {
     Ok(Outcome::Done)
 }
 
-fn campaigns(store: &dyn Store, args: &Args) -> Result<Vec<CampaignRow>, Failure> {
+fn campaign_rows(store: &dyn Store, args: &Args) -> Result<Vec<CampaignRow>, Failure> {
     let campaigns = store.campaigns()?;
     let id_length = short_length(campaigns.iter().map(|campaign| campaign.id));
-    let row = |campaign: Campaign| {
+    let to_row = |campaign: Campaign| {
         let scenarios = store.scenarios(campaign.id)?.len();
         let experiments = store.experiments(campaign.id)?.len();
-        let (status, way_on) = campaign_status(store, &campaign, &args.workspace)?;
+        let (status, next_command) = campaign_status(store, &campaign, &args.workspace)?;
         Ok(CampaignRow {
             id: campaign.id.to_string(),
             name: campaign.name,
@@ -79,10 +79,10 @@ fn campaigns(store: &dyn Store, args: &Args) -> Result<Vec<CampaignRow>, Failure
             experiments: experiments as u64,
             id_length,
             offset: args.zone.offset,
-            way_on,
+            way_on: next_command,
         })
     };
-    campaigns.into_iter().map(row).collect()
+    campaigns.into_iter().map(to_row).collect()
 }
 
 /// The status of a campaign, with the command that continues it if something of it is missing.
@@ -97,25 +97,25 @@ pub(crate) fn campaign_status(
     } else {
         campaign.status
     };
-    let is_missing_some = matches!(
+    let is_incomplete = matches!(
         status,
         CampaignStatus::Interrupted | CampaignStatus::Incomplete
     );
     let option = workspace.option();
-    let way_on = is_missing_some.then(|| {
+    let next_command = is_incomplete.then(|| {
         // A campaign without a plan (neph flows --save) cannot be continued, only shown.
         if campaign.plan_text.is_empty() {
             format!("neph report {}{option} --everything", campaign.id)
         } else {
-            let control = control_of(&campaign.plan_text);
+            let control = controller_option(&campaign.plan_text);
             format!("neph resume {}{option}{control}", campaign.id)
         }
     });
-    Ok((status.name(), way_on))
+    Ok((status.name(), next_command))
 }
 
 /// The option that names the controller, if agents carry the plan out. The store does not have its folder.
-fn control_of(plan_text: &str) -> &'static str {
+fn controller_option(plan_text: &str) -> &'static str {
     match plan::parse(&Source::new("plan", plan_text)) {
         Ok(plan) if !plan.agents.is_empty() => " --control FOLDER",
         _ => "",
@@ -123,7 +123,7 @@ fn control_of(plan_text: &str) -> &'static str {
 }
 
 /// The number of stored messages of these experiments, with any outcome.
-pub(crate) fn retained<'e>(
+pub(crate) fn count_stored_messages<'e>(
     store: &dyn Store,
     experiments: impl IntoIterator<Item = &'e Experiment>,
 ) -> Result<u64, Failure> {
@@ -153,13 +153,13 @@ pub(crate) fn experiment_status(
 pub(crate) const MAX_READ: u64 = 20_000_000;
 
 /// One row per experiment of `campaign`. The median of a fleet is its median RTT, as in `neph run`.
-pub(crate) fn experiments(
+pub(crate) fn experiment_rows(
     store: &dyn Store,
     campaign: &Campaign,
     offset: UtcOffset,
 ) -> Result<Vec<ExperimentRow>, Failure> {
     let scenarios = store.scenarios(campaign.id)?;
-    let labels = labels(&scenarios);
+    let labels = scenario_labels(&scenarios);
     let transfers = scenarios
         .iter()
         .filter(|scenario| scenario.measure().is_transfer());
@@ -167,22 +167,22 @@ pub(crate) fn experiments(
     let experiments = store.experiments(campaign.id)?;
     let id_length = short_length_in(store, &experiments)?;
     let mut unread = MAX_READ;
-    let row = |experiment: &Experiment| {
+    let to_row = |experiment: &Experiment| {
         let mut warnings: Vec<String> = experiment
             .warnings
             .iter()
             .map(ToString::to_string)
             .collect();
-        warnings.extend(removed(store, experiment)?);
-        let observed = FlowNumbers::of(store, experiment, &mut unread)?;
-        let unknown = || {
+        warnings.extend(removed_data_text(store, experiment)?);
+        let flow_numbers = FlowNumbers::of(store, experiment, &mut unread)?;
+        let unknown_labels = || {
             [
                 experiment.scenario.to_string(),
                 experiment.scenario.to_string(),
             ]
         };
         let label = labels.get(&experiment.scenario).cloned();
-        let [scenario, scenario_shown] = label.unwrap_or_else(unknown);
+        let [scenario, scenario_shown] = label.unwrap_or_else(unknown_labels);
         Ok(ExperimentRow {
             id: experiment.id.to_string(),
             started_unix_ns: experiment.started,
@@ -190,22 +190,22 @@ pub(crate) fn experiments(
             attempt: experiment.attempt,
             scenario,
             status: experiment_status(store, experiment)?.to_owned(),
-            messages: observed.messages,
-            lost: observed.lost,
-            response_p50_ns: observed.p50.time(),
+            messages: flow_numbers.messages,
+            lost: flow_numbers.lost,
+            response_p50_ns: flow_numbers.p50.time(),
             warnings: warnings.join("; "),
             id_length,
             offset,
             scenario_shown,
-            p50: observed.p50,
+            p50: flow_numbers.p50,
             is_transfer: transfers.contains(&experiment.scenario),
         })
     };
-    experiments.iter().map(row).collect()
+    experiments.iter().map(to_row).collect()
 }
 
 /// The data of an experiment that a retention policy has removed.
-fn removed(store: &dyn Store, experiment: &Experiment) -> Result<Option<String>, Failure> {
+fn removed_data_text(store: &dyn Store, experiment: &Experiment) -> Result<Option<String>, Failure> {
     let reduction = store.reduction(experiment.id)?;
     Ok(reduction.map(|reduction| match reduction.minutes_removed {
         None => {
@@ -217,7 +217,7 @@ fn removed(store: &dyn Store, experiment: &Experiment) -> Result<Option<String>,
 }
 
 /// Scenarios by id.
-pub(crate) fn by_id(scenarios: Vec<Scenario>) -> BTreeMap<ScenarioId, Scenario> {
+pub(crate) fn scenarios_by_id(scenarios: Vec<Scenario>) -> BTreeMap<ScenarioId, Scenario> {
     scenarios
         .into_iter()
         .map(|scenario| (scenario.id, scenario))
@@ -225,7 +225,7 @@ pub(crate) fn by_id(scenarios: Vec<Scenario>) -> BTreeMap<ScenarioId, Scenario> 
 }
 
 /// The labels of each scenario: complete, and without the common part.
-fn labels(scenarios: &[Scenario]) -> BTreeMap<ScenarioId, [String; 2]> {
+fn scenario_labels(scenarios: &[Scenario]) -> BTreeMap<ScenarioId, [String; 2]> {
     let labels = scenarios.iter().zip(Scenario::labels_apart(scenarios));
     labels
         .map(|(scenario, shown)| (scenario.id, [scenario.label(), shown]))
@@ -244,7 +244,7 @@ impl FlowNumbers {
     /// The stored counts of an ended experiment; otherwise the messages recorded so far are counted.
     fn of(store: &dyn Store, experiment: &Experiment, unread: &mut u64) -> Result<Self, Failure> {
         if store.reduction(experiment.id)?.is_some() {
-            return Self::of_minutes(store, experiment);
+            return Self::from_minutes(store, experiment);
         }
         if experiment.fleet.is_some() {
             return Self::from_store(store, experiment, unread);
@@ -271,14 +271,14 @@ impl FlowNumbers {
     }
 
     /// If the messages were reduced: the stored counts, and the median from the histograms per minute.
-    fn of_minutes(store: &dyn Store, experiment: &Experiment) -> Result<Self, Failure> {
-        let counted = experiment.tally;
-        let merged = Merged::of(store, experiment)?;
-        let p50 = merged.quantile(500).or(experiment.response_p50);
+    fn from_minutes(store: &dyn Store, experiment: &Experiment) -> Result<Self, Failure> {
+        let stored_tally = experiment.tally;
+        let histogram = Merged::of(store, experiment)?;
+        let p50 = histogram.quantile(500).or(experiment.response_p50);
         Ok(Self {
-            messages: counted.messages,
-            lost: counted.lost,
-            p50: P50::of_fleet(p50, &counted),
+            messages: stored_tally.messages,
+            lost: stored_tally.lost,
+            p50: P50::of_fleet(p50, &stored_tally),
         })
     }
 
@@ -289,19 +289,19 @@ impl FlowNumbers {
         experiment: &Experiment,
         unread: &mut u64,
     ) -> Result<Self, Failure> {
-        let counted = experiment.tally;
+        let stored_tally = experiment.tally;
         let flow_numbers = Self {
-            messages: counted.messages,
-            lost: counted.lost,
-            p50: P50::of_fleet(experiment.response_p50, &counted),
+            messages: stored_tally.messages,
+            lost: stored_tally.lost,
+            p50: P50::of_fleet(experiment.response_p50, &stored_tally),
         };
         let is_over = experiment.status != ExperimentStatus::Running;
-        let is_known = flow_numbers.p50 != P50::TooFew || counted.replies == 0;
-        if is_over && (is_known || counted.messages > *unread) {
+        let is_known = flow_numbers.p50 != P50::TooFew || stored_tally.replies == 0;
+        if is_over && (is_known || stored_tally.messages > *unread) {
             return Ok(flow_numbers);
         }
-        let read = neph_campaign::kept_fleet(store, experiment.id);
-        let (tally, p50) = read.map_err(Failure::refused)?;
+        let result = neph_campaign::kept_fleet(store, experiment.id);
+        let (tally, p50) = result.map_err(Failure::refused)?;
         let p50 = P50::of_fleet(p50, &tally);
         *unread = unread.saturating_sub(tally.messages);
         if is_over {

@@ -10,7 +10,7 @@ use neph_model::{ByteSize, Span};
 use crate::exit::Failure;
 use crate::packet_choice::PacketArgs;
 use crate::value;
-use crate::watch::{ring, snaplen};
+use crate::watch::{parse_ring_size, parse_snaplen};
 
 /// Options of a recording at live points.
 #[derive(Clone, Debug, ClapArgs)]
@@ -31,14 +31,14 @@ pub(crate) struct LivePointOptions {
     #[command(flatten)]
     filter: PacketArgs,
     /// Number of bytes to capture of each packet, 64 to 262140; neph needs headers and 16 bytes of payload
-    #[arg(long, value_name = "BYTES", value_parser = snaplen, default_value_t = DEFAULT_SNAPLEN)]
+    #[arg(long, value_name = "BYTES", value_parser = parse_snaplen, default_value_t = DEFAULT_SNAPLEN)]
     snaplen: u32,
     /// For agent: points, the folder of the agents' controller on this host, which `neph control serve` creates
     #[arg(long, value_name = "FOLDER")]
     control: Option<PathBuf>,
     /// Size of each point's capture buffer, 2MiB to 1GiB; while it is full, neph loses packets and
     /// counts them
-    #[arg(long, value_name = "SIZE", value_parser = ring, default_value = "32MiB")]
+    #[arg(long, value_name = "SIZE", value_parser = parse_ring_size, default_value = "32MiB")]
     ring: ByteSize,
 }
 
@@ -76,15 +76,15 @@ impl LivePointOptions {
     /// # Errors
     /// An option of live points was given.
     pub(crate) fn refuse_for_files(&self) -> Result<(), Failure> {
-        let given = [
+        let used_options = [
             ("-w", self.duration.is_some()),
             ("-c", self.count.is_some()),
             ("--save", self.save.is_some()),
             ("--control", self.control.is_some()),
         ];
-        let given = given.into_iter().filter(|(_, is_given)| *is_given);
-        let given = given.map(|(option, _)| option.to_owned());
-        match given.chain(self.filter.choice().options()).next() {
+        let used_options = used_options.into_iter().filter(|(_, is_used)| *is_used);
+        let used_options = used_options.map(|(option, _)| option.to_owned());
+        match used_options.chain(self.filter.choice().options()).next() {
             Some(option) => Err(Failure::usage(format!(
                 "{option} is for live points (iface:eth0, ssh:user@host/eth0, agent:ams/eth0), and these are files"
             ))),

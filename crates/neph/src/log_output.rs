@@ -15,19 +15,19 @@ use tracing::{Event, Level, Metadata, Subscriber};
 use crate::output;
 
 /// Installs the subscriber.
-pub(crate) fn begin() {
+pub(crate) fn install_subscriber() {
     // Fails if a subscriber exists, as in tests.
     let _ = tracing::subscriber::set_global_default(LogSubscriber::default());
 }
 
 #[derive(Debug, Default)]
 struct LogSubscriber {
-    printed: Mutex<BTreeSet<String>>,
+    printed_warnings: Mutex<BTreeSet<String>>,
 }
 
 impl LogSubscriber {
     /// The sentence; `None` for a warning that was printed before.
-    fn events(&self, event: &Event<'_>) -> Option<String> {
+    fn new_sentence(&self, event: &Event<'_>) -> Option<String> {
         let is_info = *event.metadata().level() == Level::INFO;
         let start = if is_info { "neph: " } else { "neph: warning: " };
         let mut sentence = Sentence(start.to_owned());
@@ -35,14 +35,14 @@ impl LogSubscriber {
         if is_info {
             return Some(sentence.0);
         }
-        let mut printed = self.printed.lock().unwrap_or_else(PoisonError::into_inner);
-        printed.insert(sentence.0.clone()).then_some(sentence.0)
+        let mut printed_warnings = self.printed_warnings.lock().unwrap_or_else(PoisonError::into_inner);
+        printed_warnings.insert(sentence.0.clone()).then_some(sentence.0)
     }
 }
 
 impl Subscriber for LogSubscriber {
-    fn enabled(&self, about: &Metadata<'_>) -> bool {
-        about.is_event() && *about.level() <= Level::INFO && about.target().starts_with("neph")
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        metadata.is_event() && *metadata.level() <= Level::INFO && metadata.target().starts_with("neph")
     }
 
     fn max_level_hint(&self) -> Option<LevelFilter> {
@@ -50,7 +50,7 @@ impl Subscriber for LogSubscriber {
     }
 
     fn event(&self, event: &Event<'_>) {
-        if let Some(sentence) = self.events(event) {
+        if let Some(sentence) = self.new_sentence(event) {
             output::say(&sentence);
         }
     }

@@ -51,7 +51,7 @@ pub(crate) struct Args {
     buffer: Span,
     /// Start all streams at this time, such as 2026-11-27T09:30:00Z, to synchronise several clients
     /// [default: now]
-    #[arg(long, value_name = "TIME", value_parser = moment)]
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
     start_at: Option<Wall>,
     #[command(flatten)]
     version: IpChoice,
@@ -69,9 +69,9 @@ enum Command {
 }
 
 /// Parses a time with its offset from UTC.
-fn moment(text: &str) -> Result<Wall, String> {
-    let parsed = text.parse::<jiff::Timestamp>();
-    let nanos = parsed.ok().map(jiff::Timestamp::as_nanosecond);
+fn parse_time(text: &str) -> Result<Wall, String> {
+    let timestamp = text.parse::<jiff::Timestamp>();
+    let nanos = timestamp.ok().map(jiff::Timestamp::as_nanosecond);
     let nanos = nanos.and_then(|nanos| i64::try_from(nanos).ok());
     let nanos = nanos.ok_or("write a time with its offset from UTC: 2026-11-27T09:30:00Z")?;
     Ok(Wall::from_unix_nanos(nanos))
@@ -94,7 +94,7 @@ struct MediaEndpoint {
     url: String,
 }
 
-fn find(text: &str) -> Result<MediaEndpoint, Failure> {
+fn parse_endpoint(text: &str) -> Result<MediaEndpoint, Failure> {
     if !text.contains("://") {
         let target = Target::with_port("tcp", text, PORT).map_err(Failure::usage)?;
         let authority = target.to_string().replacen("tcp://", "", 1);
@@ -114,37 +114,37 @@ fn find(text: &str) -> Result<MediaEndpoint, Failure> {
 
 impl Args {
     fn measure(&self, target: &str) -> Result<Outcome, Failure> {
-        let MediaEndpoint { target, url } = find(target)?;
-        let ask = MediaRequest {
+        let MediaEndpoint { target, url } = parse_endpoint(target)?;
+        let request = MediaRequest {
             url,
             streams: self.clients,
             duration: self.duration,
             buffer: self.buffer,
             start: self.start_at,
         };
-        ask.check().map_err(Failure::usage)?;
-        let force = Needs::of(&Row::MEDIA).restrict(&self.user)?;
-        drop(force);
+        request.check().map_err(Failure::usage)?;
+        let restrictions = Needs::of(&Row::MEDIA).restrict(&self.user)?;
+        drop(restrictions);
         let stop = interrupt::stop_on_ctrl_c()?;
-        let resolved = resolving::find(&target, self.version.version(), None)?;
+        let resolution = resolving::find(&target, self.version.version(), None)?;
         let mut writer = Writer::begin(self.format)?;
-        let measured = measure(resolved.address, &ask, &stop, &mut |second| {
+        let measurement = measure(resolution.address, &request, &stop, &mut |second| {
             writer.second(second);
         });
-        let measured = measured.map_err(failure)?;
-        writer.end(&measured)?;
-        Ok(match measured.fault() {
+        let measurement = measurement.map_err(to_failure)?;
+        writer.end(&measurement)?;
+        Ok(match measurement.fault() {
             Some(fault) => {
                 output::say(&format!("neph media: {fault}"));
                 Outcome::Nothing
             }
-            None if measured.is_stopped => Outcome::Interrupted,
+            None if measurement.is_stopped => Outcome::Interrupted,
             None => Outcome::Done,
         })
     }
 }
 
-fn failure(error: MediaError) -> Failure {
+fn to_failure(error: MediaError) -> Failure {
     match error {
         MediaError::InvalidRequest(sentence) => Failure::Usage(sentence),
         MediaError::Stopped => Failure::Interrupted(error.to_string()),
@@ -162,7 +162,7 @@ struct Writer {
     has_heading: bool,
     rows: Vec<SecondRow>,
     /// If the reader closes the pipe, the output ends and the measurement continues.
-    failed: Option<std::io::Error>,
+    write_error: Option<std::io::Error>,
 }
 
 impl Writer {
@@ -172,7 +172,7 @@ impl Writer {
             format,
             has_heading: false,
             rows: Vec::new(),
-            failed: None,
+            write_error: None,
         })
     }
 
@@ -186,7 +186,7 @@ impl Writer {
     }
 
     fn second(&mut self, second: &MediaSecond) {
-        let written = match self.format {
+        let result = match self.format {
             Format::Text => self.line(second),
             Format::Ndjson => SecondRow::all(second)
                 .try_for_each(|row| output::line(&json_line(&MediaLine::Second(row)))),
@@ -196,21 +196,21 @@ impl Writer {
             }
             Format::Json => Ok(()),
         };
-        if let Err(error) = written {
-            self.failed.get_or_insert(error);
+        if let Err(error) = result {
+            self.write_error.get_or_insert(error);
         }
     }
 
-    fn end(self, measured: &MediaMeasured) -> Result<(), Failure> {
-        if let Some(error) = self.failed {
+    fn end(self, measurement: &MediaMeasured) -> Result<(), Failure> {
+        if let Some(error) = self.write_error {
             return Err(error.into());
         }
         let mut out = output::data();
         match self.format {
-            Format::Text => out.write_all(summary(measured).as_bytes())?,
-            Format::Json => rows::pretty(&MediaDocument::from(measured), &mut out)?,
+            Format::Text => out.write_all(summary(measurement).as_bytes())?,
+            Format::Json => rows::pretty(&MediaDocument::from(measurement), &mut out)?,
             Format::Ndjson => {
-                let document = Box::new(MediaDocument::from(measured));
+                let document = Box::new(MediaDocument::from(measurement));
                 rows::line(&MediaLine::Summary(document), &mut out)?;
             }
             Format::Csv => {

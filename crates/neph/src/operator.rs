@@ -8,7 +8,7 @@ use clap::Args as ClapArgs;
 use neph_agent::remote::{ControllerAddress, EnrolError, Identity, IdentityError, Role, enrol};
 use neph_control::{CampaignSocketError, ControllerPlace, OperatorPort};
 
-use crate::agent::invitation_in;
+use crate::agent::read_invitation;
 use crate::exit::Failure;
 use crate::output;
 
@@ -71,8 +71,8 @@ impl OperatorArgs {
     /// Whether the address is on the command line, not only in the environment.
     pub(crate) fn is_typed(&self) -> bool {
         let variable = std::env::var("NEPH_CONTROLLER").ok();
-        let in_environment = variable.and_then(|text| text.parse().ok());
-        self.controller.is_some() && self.controller != in_environment
+        let environment_address = variable.and_then(|text| text.parse().ok());
+        self.controller.is_some() && self.controller != environment_address
     }
 
     /// These options as command-line text.
@@ -112,7 +112,7 @@ impl OperatorArgs {
                  --operator NAME, and give its line here once, with --invite-file FILE"
             ))),
             (Err(IdentityError::NotEnrolled(_)), Some(file)) => {
-                let invitation = invitation_in(file)?;
+                let invitation = read_invitation(file)?;
                 if invitation.role != Role::Operator {
                     return Err(Failure::usage(format!(
                         "--invite-file: {} invites an agent, not an operator; neph control invite --operator NAME \
@@ -133,10 +133,10 @@ impl OperatorArgs {
 
 fn enrolment_failure(address: &ControllerAddress, error: &EnrolError) -> Failure {
     match error {
-        EnrolError::Refused(why) => Failure::usage(format!("{address} refuses: {why}")),
-        EnrolError::Link(why) => Failure::usage(format!(
+        EnrolError::Refused(reason) => Failure::usage(format!("{address} refuses: {reason}")),
+        EnrolError::Link(reason) => Failure::usage(format!(
             "cannot reach the controller at {address}: {}; is it running, and is this its address?",
-            why.why
+            reason.why
         )),
         other => Failure::refused(other),
     }

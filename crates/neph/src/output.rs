@@ -36,11 +36,11 @@ pub(crate) fn report_coloured(text: &str) {
 /// Prints why clap refused a command line. The message contains the user's input.
 pub(crate) fn report_clap(reason: &StyledStr) {
     // A line break in the user's input is not from clap: then all text becomes one line.
-    if std::env::args_os().any(|typed| typed.as_encoded_bytes().contains(&b'\n')) {
+    if std::env::args_os().any(|argument| argument.as_encoded_bytes().contains(&b'\n')) {
         say(reason.to_string().trim_end());
         return;
     }
-    let has_colours = is_lively() && std::env::var_os("NO_COLOR").is_none_or(|set| set.is_empty());
+    let has_colours = can_rewrite() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     if has_colours {
         report_coloured(reason.ansi().to_string().trim_end());
     } else {
@@ -56,9 +56,9 @@ fn print(text: &str) {
 /// Replaces the last line of progress; an empty text clears the line.
 pub(crate) fn rewrite(line: &str) {
     let line = one_line(line, LONGEST_SENTENCE);
-    let mut err = io::stderr().lock();
+    let mut stderr = io::stderr().lock();
     // Errors are ignored: progress is not essential.
-    let _ = write!(err, "\r\x1b[K{line}").and_then(|()| err.flush());
+    let _ = write!(stderr, "\r\x1b[K{line}").and_then(|()| stderr.flush());
 }
 
 /// Moves the cursor of the terminal up by this number of lines and clears the lines below it. Flush
@@ -66,10 +66,10 @@ pub(crate) fn rewrite(line: &str) {
 ///
 /// # Errors
 /// It cannot be written.
-pub(crate) fn clear_lines(drawn: usize) -> io::Result<()> {
+pub(crate) fn clear_lines(line_count: usize) -> io::Result<()> {
     let mut out = io::stdout().lock();
-    if drawn > 0 {
-        write!(out, "\x1b[{drawn}A")?;
+    if line_count > 0 {
+        write!(out, "\x1b[{line_count}A")?;
     }
     write!(out, "\r\x1b[J")?;
     out.flush()
@@ -99,7 +99,7 @@ pub(crate) fn bytes() -> io::Result<File> {
 }
 
 /// Whether standard output is a terminal.
-pub(crate) fn is_read_by_people() -> bool {
+pub(crate) fn is_terminal() -> bool {
     io::stdout().is_terminal()
 }
 
@@ -132,7 +132,7 @@ impl Write for Data {
 }
 
 /// Whether standard error is a terminal that can be rewritten.
-pub(crate) fn is_lively() -> bool {
+pub(crate) fn can_rewrite() -> bool {
     io::stderr().is_terminal()
 }
 

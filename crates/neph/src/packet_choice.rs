@@ -67,7 +67,7 @@ mod tests {
 
     #[test]
     fn a_wrong_host_or_port_is_reported_with_a_remedy() {
-        for (option, wrong, remedy) in [
+        for (option, invalid, remedy) in [
             ("--host", "foo", "write the address (getent hosts foo)"),
             (
                 "--host",
@@ -78,8 +78,8 @@ mod tests {
             ("--port", "0", "from 1 to 65535"),
             ("--port", "70000", "from 1 to 65535"),
         ] {
-            let message = match CommandLine::try_parse_from(["neph", option, wrong]) {
-                Ok(_) => panic!("{wrong} is taken"),
+            let message = match CommandLine::try_parse_from(["neph", option, invalid]) {
+                Ok(_) => panic!("{invalid} is taken"),
                 Err(error) => error.to_string(),
             };
             assert!(message.contains(remedy), "{message}");
@@ -89,10 +89,10 @@ mod tests {
     #[test]
     fn a_packet_choice_is_converted_to_options_and_a_filter() {
         let expected = "--host 10.0.0.7 --host fd00::7 --port 443 --proto tcp --proto icmp";
-        let meant = choice(&format!("neph {expected}"));
-        assert_eq!(meant.options().join(" "), expected);
+        let full_choice = choice(&format!("neph {expected}"));
+        assert_eq!(full_choice.options().join(" "), expected);
         assert_eq!(
-            meant.expression(),
+            full_choice.expression(),
             "(host 10.0.0.7 or host fd00::7) and (port 443) and (tcp or icmp or icmp6)"
         );
         assert_eq!(

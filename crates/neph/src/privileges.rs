@@ -68,12 +68,12 @@ pub(crate) struct Needs {
 
 /// Files that every command of the row may read, and the targets of symbolic links in the settings
 /// of name resolution: some systems keep these in another folder.
-fn readable(row: &Row) -> impl Iterator<Item = PathBuf> {
-    const LINKED: [&str; 4] = ["resolv.conf", "hosts", "nsswitch.conf", "localtime"];
+fn readable_files(row: &Row) -> impl Iterator<Item = PathBuf> {
+    const LINKED_NAMES: [&str; 4] = ["resolv.conf", "hosts", "nsswitch.conf", "localtime"];
     let etc = row.reads.iter().filter(|folder| **folder == "/etc");
-    let linked = etc.flat_map(|etc| LINKED.map(|name| Path::new(etc).join(name)));
-    let linked = linked.filter_map(|link| link.canonicalize().ok());
-    row.reads.iter().map(PathBuf::from).chain(linked)
+    let linked_files = etc.flat_map(|etc| LINKED_NAMES.map(|name| Path::new(etc).join(name)));
+    let linked_files = linked_files.filter_map(|link| link.canonicalize().ok());
+    row.reads.iter().map(PathBuf::from).chain(linked_files)
 }
 
 impl Needs {
@@ -84,7 +84,7 @@ impl Needs {
             capabilities: row.always().collect(),
             calls: Vec::new(),
             files: Files {
-                shared: readable(row).collect(),
+                shared: readable_files(row).collect(),
                 ..Files::default()
             },
             site: None,
@@ -114,7 +114,7 @@ impl Needs {
     }
 
     /// The process enters this namespace before it is restricted.
-    pub(crate) fn at(mut self, site: Option<&str>) -> Self {
+    pub(crate) fn at_site(mut self, site: Option<&str>) -> Self {
         self.site = site.map(str::to_owned);
         self
     }
@@ -136,14 +136,14 @@ impl Needs {
 
     /// Adds a file to write, or a folder in which files are created.
     pub(crate) fn writes(mut self, path: Option<&Path>) -> Self {
-        self.files.write.extend(path.and_then(paths::written));
-        self.files.write.extend(path.and_then(paths::existing));
+        self.files.write.extend(path.and_then(paths::writable_target));
+        self.files.write.extend(path.and_then(paths::existing_file));
         self
     }
 
     /// Adds a folder that is created if necessary, and in which files are created.
     pub(crate) fn fills(mut self, folder: Option<&Path>) -> Self {
-        self.files.write.extend(folder.map(paths::filled));
+        self.files.write.extend(folder.map(paths::writable_folder));
         self
     }
 
@@ -165,8 +165,8 @@ impl Needs {
         let user = user.find()?;
         if let Some(site) = &self.site {
             // If it cannot be entered, the code that needs it reports that.
-            let entered = NetNs::open(site).and_then(|ns| netns::enter(&ns));
-            if entered.is_err() {
+            let result = NetNs::open(site).and_then(|ns| netns::enter(&ns));
+            if result.is_err() {
                 self.calls.push(Extra::EnterNamespace);
             }
         }
@@ -187,39 +187,39 @@ impl Needs {
 }
 
 /// The active restrictions, in a sentence.
-pub(crate) fn sentence(force: &AppliedRestrictions) -> String {
-    let capabilities: Vec<String> = force.capabilities.iter().map(ToString::to_string).collect();
-    let stored = if capabilities.is_empty() {
+pub(crate) fn sentence(restrictions: &AppliedRestrictions) -> String {
+    let capabilities: Vec<String> = restrictions.capabilities.iter().map(ToString::to_string).collect();
+    let capabilities_text = if capabilities.is_empty() {
         "no capabilities".to_owned()
     } else {
         capabilities.join(" ")
     };
-    let user = force.user.as_ref();
+    let user = restrictions.user.as_ref();
     let user = user.map_or_else(String::new, |name| format!("user {name}, "));
     format!(
-        "privileges: {user}{stored}, no_new_privs on, seccomp {}, landlock {}",
-        state(&force.seccomp),
-        state(&force.landlock)
+        "privileges: {user}{capabilities_text}, no_new_privs on, seccomp {}, landlock {}",
+        status_text(&restrictions.seccomp),
+        status_text(&restrictions.landlock)
     )
 }
 
 /// `on`, or `off` with the reason.
-fn state(force: &Force) -> String {
-    match force {
+fn status_text(status: &Force) -> String {
+    match status {
         Force::On => "on".to_owned(),
         Force::Off(reason) => format!("off ({reason})"),
     }
 }
 
 /// The active restrictions, as JSON.
-pub(crate) fn document(force: &AppliedRestrictions) -> PrivilegesDocument {
-    let capabilities = force.capabilities.iter().map(ToString::to_string);
+pub(crate) fn document(restrictions: &AppliedRestrictions) -> PrivilegesDocument {
+    let capabilities = restrictions.capabilities.iter().map(ToString::to_string);
     PrivilegesDocument {
-        user: force.user.clone(),
+        user: restrictions.user.clone(),
         capabilities: capabilities.collect(),
         no_new_privs: "on",
-        seccomp: state(&force.seccomp),
-        landlock: state(&force.landlock),
+        seccomp: status_text(&restrictions.seccomp),
+        landlock: status_text(&restrictions.landlock),
     }
 }
 
@@ -229,30 +229,30 @@ mod tests {
 
     #[test]
     fn applied_privileges_are_printed_as_sentence_and_as_json() {
-        let force = AppliedRestrictions {
+        let restrictions = AppliedRestrictions {
             user: Some("nobody".to_owned()),
             capabilities: vec![Capability::CAP_NET_RAW, Capability::CAP_SYS_NICE],
             seccomp: Force::On,
             landlock: Force::Off("this kernel has no Landlock".to_owned()),
         };
         assert_eq!(
-            sentence(&force),
+            sentence(&restrictions),
             "privileges: user nobody, CAP_NET_RAW CAP_SYS_NICE, no_new_privs on, seccomp on, landlock \
              off (this kernel has no Landlock)"
         );
-        let shown = serde_json::json!({
+        let expected = serde_json::json!({
             "user": "nobody",
             "capabilities": ["CAP_NET_RAW", "CAP_SYS_NICE"],
             "no_new_privs": "on",
             "seccomp": "on",
             "landlock": "off (this kernel has no Landlock)",
         });
-        assert_eq!(serde_json::json!(document(&force)), shown);
+        assert_eq!(serde_json::json!(document(&restrictions)), expected);
         let bare = AppliedRestrictions {
             user: None,
             capabilities: Vec::new(),
             landlock: Force::On,
-            ..force
+            ..restrictions
         };
         assert_eq!(
             sentence(&bare),

@@ -23,16 +23,16 @@ use crate::ping::TlsChoice;
 use crate::privileges::{Needs, Row, UserChoice};
 use crate::service::Service;
 use crate::{format, interrupt, value};
-use lines::{not_started, report, report_what_fits, show_start};
+use lines::{start_failure, report_counters, report_reduced_caps, show_start};
 use neph_documents::Format;
 
 pub(crate) use neph_model::REFLECT_PORT as PORT;
 
 /// Interval of reports about refusals, while their number grows.
-const REPORT: Duration = Duration::from_secs(10);
+const REPORT_INTERVAL: Duration = Duration::from_secs(10);
 /// File descriptors that are not connections: sockets, standard streams, /proc, and connections
 /// that are about to end.
-const FILES_KEPT: u64 = 64;
+const RESERVED_FILES: u64 = 64;
 
 /// Options of `neph reflect`.
 #[derive(Debug, ClapArgs)]
@@ -167,48 +167,48 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     args.user.find()?;
     memory::return_large_blocks();
     let mut service = Service::find("reflect");
-    let requested = spec.caps;
+    let requested_caps = spec.caps;
     // More connections than file descriptors would leave none for new connections.
     if let Ok(files) = files::raise_limit() {
-        let max = files.saturating_sub(FILES_KEPT).max(1);
+        let max = files.saturating_sub(RESERVED_FILES).max(1);
         let max = u32::try_from(max).unwrap_or(u32::MAX);
         spec.caps.connections = spec.caps.connections.min(max);
     }
-    let bound = Reflector::bind(&spec).map_err(|error| not_started(error, args.listen))?;
-    let alongside = Bound::alongside(&spec, None, &Permit::ANYTHING).map_err(Failure::refused)?;
+    let bound_reflector = Reflector::bind(&spec).map_err(|error| start_failure(error, args.listen))?;
+    let services = Bound::alongside(&spec, None, &Permit::ANYTHING).map_err(Failure::refused)?;
     let _awake = args.awake.keep();
     // No thread runs yet. From now on only incoming connections are opened.
-    let force = Needs::of(&Row::REFLECT)
+    let restrictions = Needs::of(&Row::REFLECT)
         .capability(Capability::CAP_NET_ADMIN, spec.throughput.is_some())
         .without_connections()
         .restrict(&args.user)?;
-    let reflector = bound.answer()?;
-    let alongside: Result<Vec<Serving>, ReflectingError> =
-        alongside.into_iter().map(Bound::serve).collect();
-    let alongside = alongside.map_err(Failure::refused)?;
+    let reflector = bound_reflector.answer()?;
+    let services: Result<Vec<Serving>, ReflectingError> =
+        services.into_iter().map(Bound::serve).collect();
+    let services = services.map_err(Failure::refused)?;
     if !args.quiet {
-        show_start(&reflector, &alongside, &force, args.format)?;
-        report_what_fits(&requested, &fitting_caps(spec.caps));
+        show_start(&reflector, &services, &restrictions, args.format)?;
+        report_reduced_caps(&requested_caps, &fitting_caps(spec.caps));
     }
     service.ready(
         &format!("answers at {}", reflector.address()),
         reflector.pulses().to_vec(),
     );
     let mut last_counts = Vec::new();
-    let mut waited = Duration::ZERO;
+    let mut elapsed = Duration::ZERO;
     while !stop.is_set() {
-        const TICK: Duration = Duration::from_millis(50);
-        clock::nap(TICK);
-        waited += TICK;
-        if waited >= REPORT && !args.quiet {
-            waited = Duration::ZERO;
-            report(&mut last_counts, reflector.counted(), args.format)?;
+        const STOP_CHECK_INTERVAL: Duration = Duration::from_millis(50);
+        clock::nap(STOP_CHECK_INTERVAL);
+        elapsed += STOP_CHECK_INTERVAL;
+        if elapsed >= REPORT_INTERVAL && !args.quiet {
+            elapsed = Duration::ZERO;
+            report_counters(&mut last_counts, reflector.counted(), args.format)?;
         }
     }
-    drop((service, alongside));
-    let counted = reflector.stop();
+    drop((service, services));
+    let counters = reflector.stop();
     if !args.quiet {
-        report(&mut Vec::new(), counted, args.format)?;
+        report_counters(&mut Vec::new(), counters, args.format)?;
     }
     Ok(Outcome::Done)
 }
@@ -226,7 +226,7 @@ mod tests {
     }
 
     /// Every flag with its value, except the one that plans refuse.
-    const SAMPLES: &[(&str, &[&str])] = &[
+    const VALID_ARGUMENTS: &[(&str, &[&str])] = &[
         ("listen", &["--listen", "127.0.0.1:9"]),
         ("tls", &["--tls"]),
         ("cert", &["--cert", "a.pem", "--key", "b.pem"]),
@@ -260,7 +260,7 @@ mod tests {
         ("quiet", &["-q"]),
     ];
 
-    const REFUSED: &[&[&str]] = &[
+    const INVALID_ARGUMENTS: &[&[&str]] = &[
         &["--listn"],
         &["--listen", "localhost:1"],
         &["--tls", "--tls"],
@@ -281,44 +281,44 @@ mod tests {
         &["nonsense"],
     ];
 
-    fn here(arguments: &[&str]) -> Option<ReflectorSpec> {
+    fn parse_options(arguments: &[&str]) -> Option<ReflectorSpec> {
         let arguments = std::iter::once("neph").chain(arguments.iter().copied());
         CommandLine::try_parse_from(arguments)
             .ok()
             .map(|line| line.args.spec())
     }
 
-    fn in_a_plan(arguments: &[&str]) -> Option<ReflectorSpec> {
+    fn parse_in_plan(arguments: &[&str]) -> Option<ReflectorSpec> {
         neph_campaign::plan::reflector(arguments.iter().copied()).ok()
     }
 
     #[test]
     fn a_plan_reads_the_flags_of_a_reflector_as_the_command_line_does() {
-        let none: &[&str] = &[];
-        let samples = SAMPLES
+        let no_arguments: &[&str] = &[];
+        let samples = VALID_ARGUMENTS
             .iter()
             .map(|(_, arguments)| *arguments)
-            .chain([none]);
+            .chain([no_arguments]);
         for arguments in samples {
-            let spec = here(arguments);
+            let spec = parse_options(arguments);
             assert!(spec.is_some(), "{arguments:?}");
-            assert_eq!(in_a_plan(arguments), spec, "{arguments:?}");
+            assert_eq!(parse_in_plan(arguments), spec, "{arguments:?}");
         }
-        for arguments in REFUSED {
+        for arguments in INVALID_ARGUMENTS {
             assert_eq!(
-                (here(arguments), in_a_plan(arguments)),
+                (parse_options(arguments), parse_in_plan(arguments)),
                 (None, None),
                 "{arguments:?}"
             );
         }
         let command = Args::augment_args(CommandLine::command());
-        let known: Vec<&str> = SAMPLES
+        let known_names: Vec<&str> = VALID_ARGUMENTS
             .iter()
             .map(|(name, _)| *name)
             .chain(["user"])
             .collect();
-        let missing = command.get_arguments().filter_map(clap::Arg::get_long);
-        let missing: Vec<_> = missing.filter(|name| !known.contains(name)).collect();
-        assert_eq!(missing, [""; 0], "flags that plans do not know");
+        let unknown_names = command.get_arguments().filter_map(clap::Arg::get_long);
+        let unknown_names: Vec<_> = unknown_names.filter(|name| !known_names.contains(name)).collect();
+        assert_eq!(unknown_names, [""; 0], "flags that plans do not know");
     }
 }

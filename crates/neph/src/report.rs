@@ -85,13 +85,13 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let store = args.workspace.read()?;
     let campaign = find::campaign(store.as_ref(), &args.campaign)?;
-    let mut settings = kept_settings(&campaign);
+    let mut settings = stored_settings(&campaign);
     args.apply(&mut settings)?;
     settings.utc_offset = args.zone.offset;
     let folder = args
         .output
         .clone()
-        .unwrap_or_else(|| folder_of(&args.workspace, &campaign));
+        .unwrap_or_else(|| report_folder(&args.workspace, &campaign));
     let include = if args.everything {
         Include::Everything
     } else {
@@ -102,26 +102,26 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         Some(_) => args.force.existing(),
         None => Existing::Replace,
     };
-    check_folder(&folder, existing).map_err(|error| refused(&error))?;
+    check_folder(&folder, existing).map_err(|error| to_failure(&error))?;
     let data = load(store.as_ref(), &campaign, include)?;
-    if let Some(nothing) = without_blocks(&data, &settings) {
-        return Err(Failure::Usage(nothing));
+    if let Some(message) = missing_blocks_message(&data, &settings) {
+        return Err(Failure::Usage(message));
     }
     if data.experiments.is_empty() {
-        let kept_count = list::retained(store.as_ref(), &data.left_out)?;
-        if kept_count > 0 {
+        let stored_count = list::count_stored_messages(store.as_ref(), &data.left_out)?;
+        if stored_count > 0 {
             // A page without any measurement would be misleading.
             return Err(Failure::Refused(format!(
                 "nothing to report is complete; {} of {} that did not end are kept: \
                  neph report {}{} --everything shows them",
-                counted(kept_count, "message"),
+                counted(stored_count, "message"),
                 counted(data.left_out.len() as u64, "experiment"),
                 campaign.id,
                 args.workspace.option()
             )));
         }
     }
-    write(&data, &settings, &folder)?;
+    write_and_print(&data, &settings, &folder)?;
     Ok(if data.experiments.is_empty() {
         Outcome::Nothing
     } else {
@@ -130,36 +130,36 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
 }
 
 /// Writes the report of a campaign that has just ended, and prints its conclusion.
-pub(crate) fn after_run(
+pub(crate) fn report_after_run(
     store: &dyn Store,
     campaign: &Campaign,
     plan: &Plan,
     workspace: &Workspace,
 ) -> Result<(), Failure> {
-    let settings = settings_of(&plan.plot, &plan.compares, plan.baseline.clone());
+    let settings = build_settings(&plan.plot, &plan.compares, plan.baseline.clone());
     let data = load(store, campaign, Include::Complete)?;
-    if let Some(nothing) = without_blocks(&data, &settings) {
+    if let Some(message) = missing_blocks_message(&data, &settings) {
         // The campaign may have ended before these blocks; its results are kept.
-        output::say(&format!("neph: no report: {nothing}"));
+        output::say(&format!("neph: no report: {message}"));
         return Ok(());
     }
-    write(&data, &settings, &folder_of(workspace, campaign))
+    write_and_print(&data, &settings, &report_folder(workspace, campaign))
 }
 
 /// The message if none of the selected blocks was measured. If only some were, prints which are
 /// missing.
-fn without_blocks(data: &CampaignData, settings: &PlotSettings) -> Option<String> {
-    let (selected_blocks, measured) = (settings.blocks_to_plot.as_ref()?, data.blocks());
-    let missing: BTreeSet<u32> = selected_blocks.difference(&measured).copied().collect();
-    if missing.is_empty() || measured.is_empty() {
+fn missing_blocks_message(data: &CampaignData, settings: &PlotSettings) -> Option<String> {
+    let (selected_blocks, measured_blocks) = (settings.blocks_to_plot.as_ref()?, data.blocks());
+    let missing_blocks: BTreeSet<u32> = selected_blocks.difference(&measured_blocks).copied().collect();
+    if missing_blocks.is_empty() || measured_blocks.is_empty() {
         return None;
     }
     let sentence = format!(
         "nothing to show of {}: the campaign has measured {}",
-        blocks(missing.iter().copied()),
-        blocks(measured)
+        blocks(missing_blocks.iter().copied()),
+        blocks(measured_blocks)
     );
-    if missing.len() == selected_blocks.len() {
+    if missing_blocks.len() == selected_blocks.len() {
         return Some(sentence);
     }
     output::say(&format!("neph: {sentence}"));
@@ -167,18 +167,18 @@ fn without_blocks(data: &CampaignData, settings: &PlotSettings) -> Option<String
 }
 
 /// The default folder of a campaign's report.
-pub(crate) fn folder_of(workspace: &Workspace, campaign: &Campaign) -> PathBuf {
+pub(crate) fn report_folder(workspace: &Workspace, campaign: &Campaign) -> PathBuf {
     workspace
         .folder()
         .join("reports")
         .join(campaign.id.to_string())
 }
 
-fn write(data: &CampaignData, settings: &PlotSettings, folder: &Path) -> Result<(), Failure> {
+fn write_and_print(data: &CampaignData, settings: &PlotSettings, folder: &Path) -> Result<(), Failure> {
     use std::io::Write;
     let diagnoses = diagnose(data, settings);
-    let written =
-        write_report(data, settings, &diagnoses, folder).map_err(|error| refused(&error))?;
+    let written_files =
+        write_report(data, settings, &diagnoses, folder).map_err(|error| to_failure(&error))?;
     let mut out = output::data();
     write!(
         out,
@@ -188,14 +188,14 @@ fn write(data: &CampaignData, settings: &PlotSettings, folder: &Path) -> Result<
     if !data.experiments.is_empty() {
         write!(out, "\n{}", diagnoses_in_brief(&diagnoses, output::width()))?;
     }
-    if let Some(page) = written.first() {
+    if let Some(page) = written_files.first() {
         writeln!(out, "\nreport: {}", page.display())?;
     }
     out.flush()?;
     Ok(())
 }
 
-fn refused(error: &ReportError) -> Failure {
+fn to_failure(error: &ReportError) -> Failure {
     match error {
         ReportError::NotOurs { .. } | ReportError::Exists { .. } => Failure::usage(error),
         ReportError::Folder { path, source } | ReportError::File { path, source } => {
@@ -206,15 +206,15 @@ fn refused(error: &ReportError) -> Failure {
 }
 
 /// The plot settings of a campaign's plan; the defaults without a plan (imports).
-pub(crate) fn kept_settings(campaign: &Campaign) -> PlotSettings {
+pub(crate) fn stored_settings(campaign: &Campaign) -> PlotSettings {
     let source = Source::new(campaign.plan_path.clone(), campaign.plan_text.clone());
     neph_campaign::plan::read(&source).map_or_else(
-        |_| settings_of(&PlotPlan::default(), &[], None),
-        |plan| settings_of(&plan.plot, &plan.compares, plan.baseline),
+        |_| build_settings(&PlotPlan::default(), &[], None),
+        |plan| build_settings(&plan.plot, &plan.compares, plan.baseline),
     )
 }
 
-fn settings_of(
+fn build_settings(
     plot: &PlotPlan,
     compares: &[ComparePlan],
     baseline: Option<String>,
@@ -239,7 +239,7 @@ fn settings_of(
             Tail::Linear
         },
         basis: Basis::Response,
-        figures: figures_of(plot),
+        figures: requested_figures(plot),
         utc_offset: UtcOffset::UTC,
         margins: compares.iter().map(margin).collect(),
         baseline,
@@ -260,14 +260,14 @@ fn margin(compare: &ComparePlan) -> Margin {
 
 /// The figures that a plan asks for. Unknown names in the stored plan of a campaign are reported,
 /// not refused: the results must still be shown.
-fn figures_of(plot: &PlotPlan) -> Option<BTreeSet<String>> {
+fn requested_figures(plot: &PlotPlan) -> Option<BTreeSet<String>> {
     let names = plot.figures.iter().map(|figure| &figure.value);
     let (known, unknown): (BTreeSet<String>, BTreeSet<String>) =
         names.cloned().partition(|name| is_figure(name));
     for name in unknown {
         output::say(&format!(
             "neph: [plot] of the campaign's plan: {}",
-            no_figure(&name)
+            unknown_figure_message(&name)
         ));
     }
     (!known.is_empty()).then_some(known)
@@ -295,12 +295,12 @@ fn figure_names() -> String {
     names.join(", ")
 }
 
-fn no_figure(name: &str) -> String {
+fn unknown_figure_message(name: &str) -> String {
     format!("there is no figure '{name}'; there are {}", figure_names())
 }
 
 /// Refuses a minimum that is not below the maximum, as `neph check` does; either may be from the plan.
-fn not_backwards<T: PartialOrd + Display>(
+fn check_order<T: PartialOrd + Display>(
     name: &str,
     low: Option<T>,
     high: Option<T>,
@@ -315,19 +315,19 @@ fn not_backwards<T: PartialOrd + Display>(
 
 impl Args {
     fn apply(&self, settings: &mut PlotSettings) -> Result<(), Failure> {
-        let percent = |name: &str, value: Option<f64>, below: f64| match value {
-            Some(value) if !(0.0..=below).contains(&value) => Err(Failure::Usage(format!(
-                "--{name} {value}: give a number from 0 to {below}"
+        let check_percent = |name: &str, value: Option<f64>, max: f64| match value {
+            Some(value) if !(0.0..=max).contains(&value) => Err(Failure::Usage(format!(
+                "--{name} {value}: give a number from 0 to {max}"
             ))),
             value => Ok(value),
         };
-        if let Some(cut) = percent("percentiles-to-remove", self.percentiles_to_remove, 49.0)? {
-            settings.percentiles_to_remove = cut;
+        if let Some(percentage) = check_percent("percentiles-to-remove", self.percentiles_to_remove, 49.0)? {
+            settings.percentiles_to_remove = percentage;
         }
-        if let Some(low) = percent("whisker-min", self.whisker_min, 25.0)? {
+        if let Some(low) = check_percent("whisker-min", self.whisker_min, 25.0)? {
             settings.whisker_min = Some(low);
         }
-        if let Some(high) = percent("whisker-max", self.whisker_max, 100.0)? {
+        if let Some(high) = check_percent("whisker-max", self.whisker_max, 100.0)? {
             settings.whisker_max = Some(high);
         }
         if self.no_equalize {
@@ -335,8 +335,8 @@ impl Args {
         }
         settings.rtt_min = self.rtt_min.or(settings.rtt_min);
         settings.rtt_max = self.rtt_max.or(settings.rtt_max);
-        not_backwards("rtt", settings.rtt_min, settings.rtt_max)?;
-        not_backwards("whisker", settings.whisker_min, settings.whisker_max)?;
+        check_order("rtt", settings.rtt_min, settings.rtt_max)?;
+        check_order("whisker", settings.whisker_min, settings.whisker_max)?;
         if !self.blocks.is_empty() {
             if self.blocks.contains(&0) {
                 return Err(Failure::Usage("--blocks counts from 1".to_owned()));
@@ -359,7 +359,7 @@ impl Args {
     fn check_figures(&self) -> Result<(), Failure> {
         match self.figures.iter().find(|name| !is_figure(name)) {
             None => Ok(()),
-            Some(name) => Err(Failure::Usage(format!("--figures: {}", no_figure(name)))),
+            Some(name) => Err(Failure::Usage(format!("--figures: {}", unknown_figure_message(name)))),
         }
     }
 }

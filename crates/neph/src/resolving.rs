@@ -27,11 +27,11 @@ pub(crate) fn find(
         site,
         ..Resolving::here(None)
     };
-    let resolved = target.find(&resolving).map_err(failure)?;
-    if let Some(remark) = resolved.remark(target) {
+    let resolution = target.find(&resolving).map_err(failure)?;
+    if let Some(remark) = resolution.remark(target) {
         output::say(&format!("neph: {remark}"));
     }
-    Ok(resolved)
+    Ok(resolution)
 }
 
 /// Exit 2 where the target cannot be meant, 1 where its name has no address.

@@ -15,7 +15,7 @@ use neph_wire::throughput::{RrKind, RrTestRequest, TestRequest, VERSION};
 use crate::exit::{Failure, Outcome};
 use crate::ip_choice::IpChoice;
 use crate::privileges::{Needs, Row, UserChoice};
-use crate::throughput::failure;
+use crate::throughput::to_failure;
 use crate::{format, interrupt, output, resolving, value};
 
 /// Options of `neph rr`.
@@ -100,24 +100,24 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let target = Target::with_port("tcp", &args.target, THROUGHPUT_PORT).map_err(Failure::usage)?;
     drop(Needs::of(&Row::RR).restrict(&args.user)?);
     let stop = interrupt::stop_on_ctrl_c()?;
-    let resolved = resolving::find(&target, args.version.version(), None)?;
+    let resolution = resolving::find(&target, args.version.version(), None)?;
     let mut writer = Writer::begin(args.format)?;
     let request = RrRequest {
-        server: resolved.address,
+        server: resolution.address,
         spec: &spec,
         permit: &Permit::ANYTHING,
     };
-    let measured = measure(request, &stop, &mut |second| {
+    let measurement = measure(request, &stop, &mut |second| {
         writer.second(second);
     });
-    let measured = measured.map_err(failure)?;
-    writer.end(&measured)?;
-    Ok(match &measured.fault {
+    let measurement = measurement.map_err(to_failure)?;
+    writer.end(&measurement)?;
+    Ok(match &measurement.fault {
         Some(fault) => {
             output::say(&format!("neph rr: {fault}"));
             Outcome::Nothing
         }
-        None if measured.is_stopped => Outcome::Interrupted,
+        None if measurement.is_stopped => Outcome::Interrupted,
         None => Outcome::Done,
     })
 }
@@ -125,30 +125,30 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
 impl Args {
     fn spec(&self) -> Result<RrSpec, Failure> {
         let kind = self.kind.kind();
-        let size = |name: &str, given: Option<ByteSize>, minimum: u32| {
+        let check_size = |name: &str, requested: Option<ByteSize>, minimum: u32| {
             let maximum = kind.most();
-            let Some(given) = given else {
+            let Some(requested) = requested else {
                 return Ok(minimum);
             };
-            let bytes = u32::try_from(given.bytes()).unwrap_or(u32::MAX);
+            let bytes = u32::try_from(requested.bytes()).unwrap_or(u32::MAX);
             if (minimum..=maximum).contains(&bytes) {
                 return Ok(bytes);
             }
-            let given = given.exact();
+            let requested = requested.exact();
             Err(Failure::usage(format!(
-                "{name} {given}: write {minimum} to {maximum} bytes"
+                "{name} {requested}: write {minimum} to {maximum} bytes"
             )))
         };
-        let ask = RrTestRequest {
+        let test_request = RrTestRequest {
             version: VERSION,
             kind,
             streams: self.streams,
             duration_ns: u64::try_from(self.duration.nanos()).unwrap_or(0),
-            request_bytes: size("--request", self.request, kind.least_request())?,
-            reply_bytes: size("--reply", self.reply, kind.least_reply())?,
+            request_bytes: check_size("--request", self.request, kind.least_request())?,
+            reply_bytes: check_size("--reply", self.reply, kind.least_reply())?,
             dscp: self.dscp,
         };
-        if !(TestRequest::MIN_DURATION_NS..=TestRequest::MAX_DURATION_NS).contains(&ask.duration_ns)
+        if !(TestRequest::MIN_DURATION_NS..=TestRequest::MAX_DURATION_NS).contains(&test_request.duration_ns)
         {
             let duration = self.duration;
             return Err(Failure::usage(format!(
@@ -162,9 +162,9 @@ impl Args {
                 "--timeout {timeout}: write 1ms to 60s"
             )));
         }
-        ask.check().map_err(Failure::usage)?;
+        test_request.check().map_err(Failure::usage)?;
         Ok(RrSpec {
-            ask,
+            ask: test_request,
             timeout: self.timeout,
             busy_poll: self.busy_poll,
         })
@@ -176,7 +176,7 @@ struct Writer {
     format: Format,
     rows: Vec<RrSecondRow>,
     /// If the reader closes the pipe, the output ends and the test continues.
-    failed: Option<std::io::Error>,
+    write_error: Option<std::io::Error>,
 }
 
 impl Writer {
@@ -188,33 +188,33 @@ impl Writer {
         Ok(Self {
             format,
             rows: Vec::new(),
-            failed: None,
+            write_error: None,
         })
     }
 
     fn second(&mut self, second: &RrSecond) {
         let row = RrSecondRow::from(second);
-        let written = match self.format {
+        let result = match self.format {
             Format::Text => output::line(&second_line(second)),
             Format::Ndjson => output::line(&json_line(&RrLine::Second(row.clone()))),
             Format::Csv | Format::Json => Ok(()),
         };
         self.rows.push(row);
-        if let Err(error) = written {
-            self.failed.get_or_insert(error);
+        if let Err(error) = result {
+            self.write_error.get_or_insert(error);
         }
     }
 
-    fn end(self, measured: &RrMeasured) -> Result<(), Failure> {
-        if let Some(error) = self.failed {
+    fn end(self, measurement: &RrMeasured) -> Result<(), Failure> {
+        if let Some(error) = self.write_error {
             return Err(error.into());
         }
         let mut out = output::data();
         match self.format {
-            Format::Text => out.write_all(summary(measured).as_bytes())?,
-            Format::Json => rows::pretty(&RrDocument::new(measured, self.rows), &mut out)?,
+            Format::Text => out.write_all(summary(measurement).as_bytes())?,
+            Format::Json => rows::pretty(&RrDocument::new(measurement, self.rows), &mut out)?,
             Format::Ndjson => {
-                let document = Box::new(RrDocument::new(measured, self.rows));
+                let document = Box::new(RrDocument::new(measurement, self.rows));
                 rows::line(&RrLine::Summary(document), &mut out)?;
             }
             Format::Csv => {

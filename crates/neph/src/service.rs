@@ -55,16 +55,16 @@ impl Service {
         let Some(interval) = manager.watchdog() else {
             return;
         };
-        let watching = Watching {
+        let watchdog_thread = Watchdog {
             command: self.command,
             manager: Arc::clone(manager),
             interval,
             loops,
         };
         let stop = Stop::new();
-        let ended = stop.clone();
-        let thread = thread::Builder::new().name("watchdog".to_owned());
-        match thread.spawn(move || watching.run(&ended)) {
+        let thread_stop = stop.clone();
+        let builder = thread::Builder::new().name("watchdog".to_owned());
+        match builder.spawn(move || watchdog_thread.run(&thread_stop)) {
             Ok(thread) => self.watchdog = Some((stop, thread)),
             Err(error) => output::say(&format!(
                 "neph {}: the watchdog is not answered: {error}",
@@ -97,26 +97,26 @@ impl Drop for Service {
 }
 
 /// State of the watchdog thread.
-struct Watching {
+struct Watchdog {
     command: &'static str,
     manager: Arc<ServiceManager>,
     interval: Duration,
     loops: Vec<Pulse>,
 }
 
-impl Watching {
+impl Watchdog {
     fn run(&self, stop: &Stop) {
         let beat_interval = self.interval / BEATS_PER_TIMEOUT;
-        let mut waited = beat_interval;
+        let mut elapsed = beat_interval;
         let mut is_silent = false;
         while !stop.is_set() {
-            if waited >= beat_interval {
-                waited = Duration::ZERO;
+            if elapsed >= beat_interval {
+                elapsed = Duration::ZERO;
                 is_silent = self.check_loops(is_silent);
             }
-            let nap = STOP_CHECK_INTERVAL.min(beat_interval);
-            clock::nap(nap);
-            waited += nap;
+            let pause = STOP_CHECK_INTERVAL.min(beat_interval);
+            clock::nap(pause);
+            elapsed += pause;
         }
     }
 
@@ -175,7 +175,7 @@ mod tests {
         }
 
         /// Whether this message arrives within 20 s; earlier messages are skipped.
-        fn listener(&self, text: &str) -> bool {
+        fn receives(&self, text: &str) -> bool {
             let mut bytes = [0; 512];
             wait_until(Duration::from_secs(20), || {
                 let count = self.socket.recv(&mut bytes).unwrap_or(0);
@@ -193,10 +193,10 @@ mod tests {
     fn ready_a_status_and_the_end_are_reported() {
         let mut manager = Manager::new("all", Duration::from_mins(1));
         manager.service.ready("listens", vec![Pulse::new("loop")]);
-        assert!(manager.listener("READY=1\nSTATUS=listens"));
-        assert!(manager.listener("WATCHDOG=1"), "at once");
+        assert!(manager.receives("READY=1\nSTATUS=listens"));
+        assert!(manager.receives("WATCHDOG=1"), "at once");
         manager.service.status("busy");
-        assert!(manager.listener("STATUS=busy"));
+        assert!(manager.receives("STATUS=busy"));
         let Manager { socket, service } = manager;
         drop(service);
         let mut bytes = [0; 512];
@@ -208,29 +208,29 @@ mod tests {
     fn the_watchdog_is_answered_while_all_loops_turn_and_not_while_one_stands_still() {
         let interval = Duration::from_millis(400);
         let mut manager = Manager::new("watchdog", interval);
-        let (turns, stands) = (Pulse::new("turns"), Pulse::new("stands"));
+        let (running_loop, blocked_loop) = (Pulse::new("turns"), Pulse::new("stands"));
         let stop = Stop::new();
-        let (beating, ended) = (turns.clone(), stop.clone());
-        let turning = thread::spawn(move || {
+        let (beating_loop, thread_stop) = (running_loop.clone(), stop.clone());
+        let beat_thread = thread::spawn(move || {
             wait_until(Duration::from_mins(2), || {
-                beating.beat();
-                ended.is_set()
+                beating_loop.beat();
+                thread_stop.is_set()
             })
         });
-        manager.service.ready("", vec![turns, stands.clone()]);
-        assert!(manager.listener("WATCHDOG=1"));
+        manager.service.ready("", vec![running_loop, blocked_loop.clone()]);
+        assert!(manager.receives("WATCHDOG=1"));
         // The loop hangs from now on: messages sent before that was detected are skipped.
-        assert!(wait_until(Duration::from_secs(20), || stands.silence() > interval));
+        assert!(wait_until(Duration::from_secs(20), || blocked_loop.silence() > interval));
         manager.drain();
-        assert!(wait_until(Duration::from_secs(20), || stands.silence() > interval * 3));
+        assert!(wait_until(Duration::from_secs(20), || blocked_loop.silence() > interval * 3));
         let mut bytes = [0; 512];
         assert!(
             manager.socket.recv(&mut bytes).is_err(),
             "nothing is answered"
         );
-        stands.beat();
-        assert!(manager.listener("WATCHDOG=1"), "it turns");
+        blocked_loop.beat();
+        assert!(manager.receives("WATCHDOG=1"), "it turns");
         stop.set();
-        assert!(turning.join().expect("it ends"), "it was asked to end");
+        assert!(beat_thread.join().expect("it ends"), "it was asked to end");
     }
 }

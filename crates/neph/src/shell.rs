@@ -43,7 +43,7 @@ pub(crate) fn completions(args: &CompletionArgs, mut neph: Command) -> Result<Ou
 /// Writes the man pages of `neph`, the whole command.
 pub(crate) fn man(args: &ManArgs, neph: Command) -> Result<Outcome, Failure> {
     // The `help` command of clap would get a page, and a copy for each command.
-    let mut command = without_help(neph);
+    let mut command = without_help_command(neph);
     command.build();
     match &args.output {
         None => {
@@ -52,10 +52,10 @@ pub(crate) fn man(args: &ManArgs, neph: Command) -> Result<Outcome, Failure> {
             out.flush()?;
         }
         Some(folder) => {
-            let refused = |error: std::io::Error| sink::failure(folder, &error);
-            fs::create_dir_all(folder).map_err(refused)?;
+            let to_failure = |error: std::io::Error| sink::failure(folder, &error);
+            fs::create_dir_all(folder).map_err(to_failure)?;
             let mut pages = Vec::new();
-            pages_of(&command, &mut pages);
+            collect_pages(&command, &mut pages);
             for (name, _) in &pages {
                 sink::check(&folder.join(name), args.force)?;
             }
@@ -70,21 +70,21 @@ pub(crate) fn man(args: &ManArgs, neph: Command) -> Result<Outcome, Failure> {
 }
 
 /// The pages of a command and of its subcommands, with their file names.
-fn pages_of(command: &Command, pages: &mut Vec<(String, Vec<u8>)>) {
+fn collect_pages(command: &Command, pages: &mut Vec<(String, Vec<u8>)>) {
     let man = clap_mangen::Man::new(command.clone());
     let mut page = Vec::new();
     man.render(&mut page).expect("memory takes everything");
     pages.push((man.get_filename(), page));
-    for below in command
+    for subcommand in command
         .get_subcommands()
         .filter(|subcommand| !subcommand.is_hide_set())
     {
-        pages_of(below, pages);
+        collect_pages(subcommand, pages);
     }
 }
 
-fn without_help(command: Command) -> Command {
+fn without_help_command(command: Command) -> Command {
     command
         .disable_help_subcommand(true)
-        .mut_subcommands(without_help)
+        .mut_subcommands(without_help_command)
 }

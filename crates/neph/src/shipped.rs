@@ -9,7 +9,7 @@ use neph_text::{FileError, FileKind, Source, read_text};
 use crate::output;
 
 /// Writes a shipped file, unless the user changed it: then the changed file is kept and used.
-pub(crate) fn keep(path: &Path, shipped: &str) -> std::io::Result<Source> {
+pub(crate) fn write_unless_changed(path: &Path, shipped: &str) -> std::io::Result<Source> {
     let name = path.display().to_string();
     let text = match read_text(FileKind::Plan, path) {
         Ok(text) if text != shipped => {
@@ -40,13 +40,13 @@ mod tests {
     fn a_changed_shipped_file_is_kept_and_used() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("plan.toml");
-        let used = |shipped| keep(&path, shipped).expect("a file").text().to_owned();
-        assert_eq!(used("shipped"), "shipped");
-        assert_eq!(used("shipped"), "shipped", "and again");
+        let used_text = |shipped| write_unless_changed(&path, shipped).expect("a file").text().to_owned();
+        assert_eq!(used_text("shipped"), "shipped");
+        assert_eq!(used_text("shipped"), "shipped", "and again");
         fs::write(&path, "changed").expect("written");
-        assert_eq!(used("shipped"), "changed");
+        assert_eq!(used_text("shipped"), "changed");
         assert_eq!(fs::read_to_string(&path).expect("there"), "changed");
         fs::remove_file(&path).expect("removed");
-        assert_eq!(used("shipped"), "shipped");
+        assert_eq!(used_text("shipped"), "shipped");
     }
 }

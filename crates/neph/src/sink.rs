@@ -120,20 +120,20 @@ impl OutputFile {
         Ok(Self { file, path })
     }
 
-    fn with_path<T>(&self, done: io::Result<T>) -> io::Result<T> {
+    fn with_path<T>(&self, result: io::Result<T>) -> io::Result<T> {
         let path = self.path.display();
-        done.map_err(|error| io::Error::new(error.kind(), format!("{path}: {error}")))
+        result.map_err(|error| io::Error::new(error.kind(), format!("{path}: {error}")))
     }
 }
 
 impl Write for OutputFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let written = self.file.write(bytes);
-        self.with_path(written)
+        let result = self.file.write(bytes);
+        self.with_path(result)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        let flushed = self.file.flush();
-        self.with_path(flushed)
+        let result = self.file.flush();
+        self.with_path(result)
     }
 }

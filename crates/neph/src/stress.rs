@@ -3,7 +3,7 @@
 //! Owns the command; each kind of load has a separate file. neph-agent generates the loads for this
 //! command, for orders and for executors.
 
-mod aim;
+mod load_target;
 mod cpu;
 mod flow;
 mod reporting;
@@ -16,7 +16,7 @@ use neph_model::LoadOrder;
 use crate::exit::{Failure, Outcome};
 use crate::interrupt;
 use crate::privileges::{Needs, Row, UserChoice};
-use reporting::LoadReporting;
+use reporting::LoadReportOptions;
 
 /// Options of `neph stress`.
 #[derive(Debug, ClapArgs)]
@@ -37,33 +37,33 @@ enum Command {
 
 /// Generates an ordered load: reports when it is established, and writes the result as JSON.
 pub(crate) fn carry_out(order: &LoadOrder) -> Result<Outcome, Failure> {
-    make(order, &LoadReporting::ORDERED, &UserChoice::default())
+    generate(order, &LoadReportOptions::FOR_ORDERS, &UserChoice::default())
 }
 
 /// Generates the load.
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     match &args.command {
-        Command::Cpu(args) => make(&args.order(), &args.reporting(), &args.user),
-        Command::Flow(args) => make(&args.order()?, &args.reporting(), &args.user),
-        Command::Stream(args) => make(&args.order()?, &args.reporting(), &args.user),
+        Command::Cpu(args) => generate(&args.order(), &args.report_options(), &args.user),
+        Command::Flow(args) => generate(&args.order()?, &args.report_options(), &args.user),
+        Command::Stream(args) => generate(&args.order()?, &args.report_options(), &args.user),
     }
 }
 
 /// Generates a load for its duration or until ctrl-C, and shows the result.
-fn make(
+fn generate(
     order: &LoadOrder,
-    reporting: &LoadReporting,
+    report_options: &LoadReportOptions,
     user: &UserChoice,
 ) -> Result<Outcome, Failure> {
     Needs::of(&Row::STRESS).restrict(user)?;
-    let ready = aim::ready(order)?;
-    let overcommit = cpu::overcommit(order, ready.thread_count());
+    let ready_load = load_target::prepare_load(order)?;
+    let overcommit = cpu::detect_overcommit(order, ready_load.thread_count());
     let stop = interrupt::stop_on_ctrl_c()?;
-    let done = ready.run(&|| reporting.works(), &stop);
+    let result = ready_load.run(&|| report_options.announce_start(), &stop);
     let is_stopped = || stop.is_set();
-    match done.map_err(cpu::failure)? {
-        GeneratedLoad::Cpu(done) => cpu::show(&done, reporting, overcommit.as_ref(), is_stopped),
-        GeneratedLoad::Tcp(done) => flow::show(done, reporting, is_stopped),
-        GeneratedLoad::Udp(done) => stream::show(&done, reporting, is_stopped),
+    match result.map_err(cpu::to_failure)? {
+        GeneratedLoad::Cpu(result) => cpu::show(&result, report_options, overcommit.as_ref(), is_stopped),
+        GeneratedLoad::Tcp(result) => flow::show(result, report_options, is_stopped),
+        GeneratedLoad::Udp(result) => stream::show(&result, report_options, is_stopped),
     }
 }

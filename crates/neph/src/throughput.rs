@@ -39,7 +39,7 @@ pub(crate) struct Args {
     #[arg(long)]
     udp: bool,
     /// Maximum payload rate per direction, all streams together; max: no limit [default: max; UDP: 1Mbit/s]
-    #[arg(long, value_name = "RATE", value_parser = most)]
+    #[arg(long, value_name = "RATE", value_parser = parse_max_rate)]
     rate: Option<MaxRate>,
     /// Number of concurrent streams per direction, 1 to 64, each with its own socket and thread
     #[arg(long, short = 'n', value_name = "N", default_value_t = 1,
@@ -91,7 +91,7 @@ enum DirectionChoice {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct MaxRate(Option<BitRate>);
 
-fn most(text: &str) -> Result<MaxRate, String> {
+fn parse_max_rate(text: &str) -> Result<MaxRate, String> {
     if text == "max" {
         return Ok(MaxRate(None));
     }
@@ -111,12 +111,12 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
 }
 
 impl Args {
-    fn ask(&self) -> Result<TestRequest, Failure> {
+    fn test_request(&self) -> Result<TestRequest, Failure> {
         let datagram_bytes = u32::try_from(self.size.bytes()).unwrap_or(u32::MAX);
         // UDP has no congestion control and could flood a path: no limit must be requested explicitly.
         let default = self.udp.then_some(BitRate(1_000_000));
         let rate = self.rate.map_or(default, |max_rate| max_rate.0);
-        let ask = TestRequest {
+        let test_request = TestRequest {
             version: VERSION,
             protocol: if self.udp {
                 Protocol::Udp
@@ -142,14 +142,14 @@ impl Args {
             )));
         }
         let (min, max) = (TestRequest::MIN_DURATION_NS, TestRequest::MAX_DURATION_NS);
-        if !(min..=max).contains(&ask.duration_ns) {
+        if !(min..=max).contains(&test_request.duration_ns) {
             let duration = self.duration;
             return Err(Failure::usage(format!(
                 "--duration {duration}: write 100ms to 24h"
             )));
         }
-        ask.check().map_err(Failure::usage)?;
-        Ok(ask)
+        test_request.check().map_err(Failure::usage)?;
+        Ok(test_request)
     }
 
     fn measure(&self, target: &str) -> Result<Outcome, Failure> {
@@ -158,44 +158,44 @@ impl Args {
                 "target '{target}': neph throughput takes no scheme; write host[:port], and --udp for UDP"
             )));
         }
-        let ask = self.ask()?;
+        let test_request = self.test_request()?;
         let target = Target::with_port("tcp", target, THROUGHPUT_PORT).map_err(Failure::usage)?;
-        let sends = ask.direction.has_up();
-        if let Some(name) = self.congestion.as_deref().filter(|_| sends) {
+        let sends_data = test_request.direction.has_up();
+        if let Some(name) = self.congestion.as_deref().filter(|_| sends_data) {
             congestion::check(name).map_err(|unusable| {
-                let (why, loaded) = (unusable.why, unusable.loaded);
-                Failure::usage(format!("--congestion {name}: {why}; loaded here: {loaded}"))
+                let (reason, loaded) = (unusable.reason, unusable.loaded);
+                Failure::usage(format!("--congestion {name}: {reason}; loaded here: {loaded}"))
             })?;
         }
-        let force = Needs::of(&Row::THROUGHPUT).restrict(&self.user)?;
-        drop(force);
+        let restrictions = Needs::of(&Row::THROUGHPUT).restrict(&self.user)?;
+        drop(restrictions);
         let stop = interrupt::stop_on_ctrl_c()?;
         let version: Option<IpVersion> = self.version.version();
-        let resolved = resolving::find(&target, version, None)?;
-        let mut writer = Writer::begin(self.format, &ask)?;
+        let resolution = resolving::find(&target, version, None)?;
+        let mut writer = Writer::begin(self.format, &test_request)?;
         let request = ThroughputRequest {
-            server: resolved.address,
-            test_request: &ask,
+            server: resolution.address,
+            test_request: &test_request,
             permit: &Permit::ANYTHING,
         };
-        let measured = measure(request, &stop, &mut |second| {
+        let measurement = measure(request, &stop, &mut |second| {
             writer.second(second);
         });
-        let measured = measured.map_err(failure)?;
-        writer.end(&measured)?;
-        Ok(match &measured.fault {
+        let measurement = measurement.map_err(to_failure)?;
+        writer.end(&measurement)?;
+        Ok(match &measurement.fault {
             Some(fault) => {
                 output::say(&format!("neph throughput: {fault}"));
                 Outcome::Nothing
             }
-            None if measured.is_stopped => Outcome::Interrupted,
+            None if measurement.is_stopped => Outcome::Interrupted,
             None => Outcome::Done,
         })
     }
 }
 
 /// Why there is no result, with the remedy if known.
-pub(crate) fn failure(error: ThroughputError) -> Failure {
+pub(crate) fn to_failure(error: ThroughputError) -> Failure {
     match error {
         ThroughputError::InvalidRequest(error) => Failure::usage(error),
         ThroughputError::Stopped => Failure::Interrupted(error.to_string()),
@@ -210,29 +210,29 @@ pub(crate) fn failure(error: ThroughputError) -> Failure {
 /// Writes one line per second, and the summary.
 struct Writer {
     format: Format,
-    ask: TestRequest,
+    test_request: TestRequest,
     rows: Vec<SecondRow>,
     /// If the reader closes the pipe, the output ends and the test continues.
-    failed: Option<std::io::Error>,
+    write_error: Option<std::io::Error>,
 }
 
 impl Writer {
-    fn begin(format: Format, ask: &TestRequest) -> Result<Self, Failure> {
+    fn begin(format: Format, test_request: &TestRequest) -> Result<Self, Failure> {
         output::is_open()?;
         if format == Format::Text {
-            output::line(&heading(ask))?;
+            output::line(&heading(test_request))?;
         }
         Ok(Self {
             format,
-            ask: ask.clone(),
+            test_request: test_request.clone(),
             rows: Vec::new(),
-            failed: None,
+            write_error: None,
         })
     }
 
     fn second(&mut self, second: &Second) {
-        let written = match self.format {
-            Format::Text => output::line(&second_line(second, &self.ask)),
+        let result = match self.format {
+            Format::Text => output::line(&second_line(second, &self.test_request)),
             Format::Ndjson => {
                 let line = ThroughputLine::Second(SecondRow::from(second));
                 output::line(&json_line(&line))
@@ -243,21 +243,21 @@ impl Writer {
             }
             Format::Json => Ok(()),
         };
-        if let Err(error) = written {
-            self.failed.get_or_insert(error);
+        if let Err(error) = result {
+            self.write_error.get_or_insert(error);
         }
     }
 
-    fn end(self, measured: &Measured) -> Result<(), Failure> {
-        if let Some(error) = self.failed {
+    fn end(self, measurement: &Measured) -> Result<(), Failure> {
+        if let Some(error) = self.write_error {
             return Err(error.into());
         }
         let mut out = output::data();
         match self.format {
-            Format::Text => out.write_all(summary(measured).as_bytes())?,
-            Format::Json => rows::pretty(&ThroughputDocument::from(measured), &mut out)?,
+            Format::Text => out.write_all(summary(measurement).as_bytes())?,
+            Format::Json => rows::pretty(&ThroughputDocument::from(measurement), &mut out)?,
             Format::Ndjson => {
-                let document = Box::new(ThroughputDocument::from(measured));
+                let document = Box::new(ThroughputDocument::from(measurement));
                 rows::line(&ThroughputLine::Summary(document), &mut out)?;
             }
             Format::Csv => {

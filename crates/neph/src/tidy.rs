@@ -24,11 +24,11 @@ use crate::{format, interrupt, output, value};
 pub(crate) struct RetentionArgs {
     /// Keep messages for this time after the end of their experiment, such as 30d or forever; then
     /// histograms per minute
-    #[arg(long, value_name = "TIME", default_value = "30d", value_parser = retention_time)]
+    #[arg(long, value_name = "TIME", default_value = "30d", value_parser = parse_retention_time)]
     keep_messages: RetentionTime,
     /// Keep histograms per minute for this time after the end of their experiment, such as 365d or
     /// forever; then neph keeps only counts
-    #[arg(long, value_name = "TIME", default_value = "365d", value_parser = retention_time)]
+    #[arg(long, value_name = "TIME", default_value = "365d", value_parser = parse_retention_time)]
     keep_minutes: RetentionTime,
 }
 
@@ -36,7 +36,7 @@ pub(crate) struct RetentionArgs {
 #[derive(Clone, Copy, Debug)]
 struct RetentionTime(Option<Span>);
 
-fn retention_time(text: &str) -> Result<RetentionTime, String> {
+fn parse_retention_time(text: &str) -> Result<RetentionTime, String> {
     if text == "forever" {
         return Ok(RetentionTime(None));
     }
@@ -93,26 +93,26 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let stop = interrupt::stop_on_ctrl_c()?;
     let now = Wall::from_unix_nanos(clock::wall().0);
     // A missing workspace is not created.
-    let existing = args.workspace.existing()?;
+    let existing_store = args.workspace.open_existing()?;
     let mut store = if args.dry_run {
-        existing
+        existing_store
     } else {
-        drop(existing);
+        drop(existing_store);
         let mut store = args.workspace.write()?;
         store.recover()?;
         store
     };
     let mut rows = Vec::new();
-    for campaign in chosen(store.as_ref(), args)? {
+    for campaign in select_campaigns(store.as_ref(), args)? {
         let retention = args.retention.retention();
-        for due in due_reductions(store.as_ref(), &campaign, retention, now)? {
+        for reduction in due_reductions(store.as_ref(), &campaign, retention, now)? {
             if stop.is_set() {
                 break;
             }
             if !args.dry_run {
-                carry_out_reduction(store.as_mut(), &due, now)?;
+                carry_out_reduction(store.as_mut(), &reduction, now)?;
             }
-            rows.push(row(&campaign, &due));
+            rows.push(build_row(&campaign, &reduction));
         }
     }
     let mut out = output::data();
@@ -125,7 +125,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     Ok(Outcome::Done)
 }
 
-fn chosen(store: &dyn Store, args: &Args) -> Result<Vec<Campaign>, Failure> {
+fn select_campaigns(store: &dyn Store, args: &Args) -> Result<Vec<Campaign>, Failure> {
     let mut campaigns = store.campaigns()?;
     if let Some(plan) = &args.plan {
         let plan = plan.display().to_string();
@@ -134,30 +134,30 @@ fn chosen(store: &dyn Store, args: &Args) -> Result<Vec<Campaign>, Failure> {
     Ok(campaigns)
 }
 
-fn row(campaign: &Campaign, due: &DueReduction) -> TidyRow {
-    let experiment = &due.experiment;
+fn build_row(campaign: &Campaign, reduction: &DueReduction) -> TidyRow {
+    let experiment = &reduction.experiment;
     TidyRow {
         experiment: experiment.id,
         campaign: campaign.name.clone(),
         ended_unix_ns: experiment.ended,
         messages: experiment.tally.messages,
-        action: match due.kind {
+        action: match reduction.kind {
             Reducing::Messages => "messages to minutes",
             Reducing::Minutes => "minutes removed",
         },
     }
 }
 
-fn summary(rows: &[TidyRow], is_dry: bool) -> String {
-    let of = |action: &str| rows.iter().filter(|row| row.action == action).count() as u64;
-    let (messages, minutes) = (of("messages to minutes"), of("minutes removed"));
-    let [would, are] = if is_dry {
+fn summary(rows: &[TidyRow], is_dry_run: bool) -> String {
+    let count_action = |action: &str| rows.iter().filter(|row| row.action == action).count() as u64;
+    let (messages, minutes) = (count_action("messages to minutes"), count_action("minutes removed"));
+    let [replaced_text, removed_text] = if is_dry_run {
         ["would be replaced", "would be removed"]
     } else {
         ["were replaced", "were removed"]
     };
     format!(
-        "neph tidy: the messages of {} {would} by a histogram for each minute; the histograms of {} {are}",
+        "neph tidy: the messages of {} {replaced_text} by a histogram for each minute; the histograms of {} {removed_text}",
         counted(messages, "experiment"),
         counted(minutes, "experiment")
     )
@@ -171,12 +171,12 @@ mod tests {
     fn a_policy_becomes_arguments_that_read_back() {
         for (text, span) in [("30d", Some(Span::from_secs(2_592_000))), ("forever", None)] {
             let args = RetentionArgs {
-                keep_messages: retention_time(text).expect("a length"),
-                keep_minutes: retention_time("1h").expect("a length"),
+                keep_messages: parse_retention_time(text).expect("a length"),
+                keep_minutes: parse_retention_time("1h").expect("a length"),
             };
-            let repeats = retention_time(&args.arguments()[1]).expect("it reads back");
-            assert_eq!(repeats.0, span);
+            let parsed = parse_retention_time(&args.arguments()[1]).expect("it reads back");
+            assert_eq!(parsed.0, span);
         }
-        assert!(retention_time("never").is_err());
+        assert!(parse_retention_time("never").is_err());
     }
 }

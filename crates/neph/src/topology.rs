@@ -15,7 +15,7 @@ pub(crate) fn read(path: &Path) -> Result<Topology, Failure> {
         path,
         "write its path as seen from this folder",
     )?;
-    understand(source).map(|(topology, _)| topology)
+    parse(source).map(|(topology, _)| topology)
 }
 
 /// The text of a topology file, or why it cannot be read.
@@ -24,7 +24,7 @@ pub(crate) fn load(path: &Path) -> Result<Source, String> {
 }
 
 /// Parses the text of a topology file; returns both.
-pub(crate) fn understand(source: Source) -> Result<(Topology, Source), Failure> {
+pub(crate) fn parse(source: Source) -> Result<(Topology, Source), Failure> {
     match Topology::parse(&source) {
         Ok(topology) => Ok((topology, source)),
         Err(problems) => Err(Failure::Text(source, problems)),

@@ -42,10 +42,10 @@ pub(crate) fn flows(text: &str) -> Result<usize, String> {
 /// IPv4.
 pub(crate) fn address(text: &str) -> Result<IpAddr, String> {
     let address: Result<IpAddr, _> = text.parse();
-    let parted = |by| text.split_once(by);
+    let split_at = |by| text.split_once(by);
     address
         .map(|address| address.to_canonical())
-        .map_err(|_| match (parted('/'), parted('%')) {
+        .map_err(|_| match (split_at('/'), split_at('%')) {
             (Some((host, length)), _) => {
                 format!(
                     "no network is taken; write the address of one host: {host} without /{length}"

@@ -7,4 +7,4 @@ pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 pub(crate) const COMMIT: &str = env!("NEPH_COMMIT");
 
 /// Version and commit.
-pub(crate) const LONG: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("NEPH_COMMIT"), ")");
+pub(crate) const LONG_VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("NEPH_COMMIT"), ")");

@@ -27,14 +27,14 @@ pub(crate) struct Workspace {
 
 impl Workspace {
     /// Whether the command line named the workspace, not the environment or the default.
-    pub(crate) fn is_asked_for(&self) -> bool {
-        let usual = std::env::var(WORKSPACE_VARIABLE);
-        self.location != usual.as_deref().unwrap_or(DEFAULT_WORKSPACE)
+    pub(crate) fn is_given(&self) -> bool {
+        let default_location = std::env::var(WORKSPACE_VARIABLE);
+        self.location != default_location.as_deref().unwrap_or(DEFAULT_WORKSPACE)
     }
 
     /// The option that repeats this workspace in a suggested command; empty for the usual one.
     pub(crate) fn option(&self) -> String {
-        if self.is_asked_for() {
+        if self.is_given() {
             format!(" --workspace {}", self.location)
         } else {
             String::new()
@@ -61,19 +61,19 @@ impl Workspace {
     }
 
     /// Opens an existing workspace, and migrates an older one; creates none.
-    pub(crate) fn existing(&self) -> Result<Box<dyn Store>, Failure> {
+    pub(crate) fn open_existing(&self) -> Result<Box<dyn Store>, Failure> {
         match open(&self.location, Access::Read) {
             Err(StoreError::OlderSchema { .. }) => self.write(),
-            opened => opened.map_err(refused),
+            result => result.map_err(to_failure),
         }
     }
 
     fn open(&self, access: Access) -> Result<Box<dyn Store>, Failure> {
-        open(&self.location, access).map_err(refused)
+        open(&self.location, access).map_err(to_failure)
     }
 }
 
-fn refused(error: StoreError) -> Failure {
+fn to_failure(error: StoreError) -> Failure {
     match &error {
         StoreError::NoWorkspace { .. } => Failure::usage(format!(
             "{error}; --workspace FOLDER or NEPH_WORKSPACE names another"

@@ -11,17 +11,17 @@ use crate::exit::Failure;
 /// Parses a rule of `--alarm` about one of `subjects`.
 ///
 /// # Errors
-/// The first mistake, or the better explanation of `mend`, if there is one.
+/// The first mistake, or the better explanation of `explain`, if there is one.
 pub(crate) fn parse<S: Clone>(
     text: &str,
     subjects: &[(&str, S)],
-    mend: impl Fn(&str) -> Option<Fault>,
+    explain: impl Fn(&str) -> Option<Fault>,
 ) -> Result<Rule<S>, Failure> {
     neph_campaign::alarm::parse(text, subjects).map_err(|Spanned { value, span }| {
         let source = Source::new("--alarm", text);
         let problems = Problems::new(&source);
         let word = text.get(span.clone()).unwrap_or_default();
-        problems.add(span, mend(word).unwrap_or(value));
+        problems.add(span, explain(word).unwrap_or(value));
         match problems.verdict::<()>(None) {
             Ok(()) => Failure::usage("--alarm cannot be read"),
             Err(problems) => Failure::Text(source.clone(), problems),
@@ -33,15 +33,15 @@ pub(crate) fn parse<S: Clone>(
 ///
 /// # Errors
 /// The duration is shorter than a rule needs.
-pub(crate) fn refuse_longer<'r, S: 'r>(
+pub(crate) fn check_duration<'r, S: 'r>(
     rules: impl IntoIterator<Item = &'r Rule<S>>,
     duration: Option<Span>,
 ) -> Result<(), Failure> {
     let Some(duration) = duration else {
         return Ok(());
     };
-    let longer = rules.into_iter().find(|rule| rule.length > duration);
-    longer.map_or(Ok(()), |rule| {
+    let too_long_rule = rules.into_iter().find(|rule| rule.length > duration);
+    too_long_rule.map_or(Ok(()), |rule| {
         Err(Failure::usage(format!(
             "--alarm '{}' is raised after {}, and this lasts {duration}; write a shorter time behind for, or measure \
              for longer",

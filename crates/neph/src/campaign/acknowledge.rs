@@ -18,16 +18,16 @@ use crate::exit::Failure;
 
 /// An observer that also records stored messages.
 #[derive(Debug)]
-pub(super) struct Acknowledging<'a, O> {
+pub(super) struct AcknowledgingObserver<'a, O> {
     inner: &'a mut O,
     file: File,
     /// Lines of messages that have come and are not stored yet.
-    received: BTreeMap<ExperimentId, String>,
+    pending_lines: BTreeMap<ExperimentId, String>,
 }
 
-impl<'a, O> Acknowledging<'a, O> {
+impl<'a, O> AcknowledgingObserver<'a, O> {
     pub(super) fn new(inner: &'a mut O, path: &Path) -> Result<Self, Failure> {
-        let refused = |error: io::Error| {
+        let to_failure = |error: io::Error| {
             Failure::Usage(format!(
                 "--acknowledge {}: {error}",
                 PrintableText::path(path)
@@ -35,17 +35,17 @@ impl<'a, O> Acknowledging<'a, O> {
         };
         // Appends, so that an existing file is kept. Symbolic links are not followed.
         if path.is_symlink() && (path.is_file() || !path.exists()) {
-            return Err(refused(NotWritten::Link.into()));
+            return Err(to_failure(NotWritten::Link.into()));
         }
         let file = OpenOptions::new()
             .create(true)
             .append(true)
             .open(path)
-            .map_err(refused)?;
+            .map_err(to_failure)?;
         Ok(Self {
             inner,
             file,
-            received: BTreeMap::new(),
+            pending_lines: BTreeMap::new(),
         })
     }
 
@@ -55,39 +55,39 @@ impl<'a, O> Acknowledging<'a, O> {
     }
 }
 
-impl<O: Observer> Observer for Acknowledging<'_, O> {
-    fn report(&mut self, events: &CampaignEvent<'_>) {
-        match events {
+impl<O: Observer> Observer for AcknowledgingObserver<'_, O> {
+    fn report(&mut self, event: &CampaignEvent<'_>) {
+        match event {
             CampaignEvent::Kept {
                 experiment,
                 records,
-            } => self.write(&lines(*experiment, &records.messages, &records.fleet)),
+            } => self.write(&message_lines(*experiment, &records.messages, &records.fleet)),
             CampaignEvent::Received {
                 experiment,
                 messages,
                 fleet,
             } => {
-                let received = self.received.entry(*experiment).or_default();
-                received.push_str(&lines(*experiment, messages, fleet));
+                let pending = self.pending_lines.entry(*experiment).or_default();
+                pending.push_str(&message_lines(*experiment, messages, fleet));
             }
             CampaignEvent::ExperimentEnded { experiment, .. } => {
-                if let Some(received) = self.received.remove(&experiment.id) {
-                    self.write(&received);
+                if let Some(pending) = self.pending_lines.remove(&experiment.id) {
+                    self.write(&pending);
                 }
             }
             _ => {}
         }
-        self.inner.report(events);
+        self.inner.report(event);
     }
 }
 
-fn lines(experiment: ExperimentId, messages: &[Message], fleet: &[FleetMessage]) -> String {
-    let of_flows = messages.iter();
-    let of_flows =
-        of_flows.map(|message| format!("{experiment} {} {}\n", message.flow.0, message.seq));
-    let of_fleet = fleet.iter().map(|message| {
+fn message_lines(experiment: ExperimentId, messages: &[Message], fleet: &[FleetMessage]) -> String {
+    let flow_lines = messages.iter();
+    let flow_lines =
+        flow_lines.map(|message| format!("{experiment} {} {}\n", message.flow.0, message.seq));
+    let fleet_lines = fleet.iter().map(|message| {
         let (slot, port, seq) = (message.slot.0, message.source_port, message.seq);
         format!("{experiment} {slot}/{port} {seq}\n")
     });
-    of_flows.chain(of_fleet).collect()
+    flow_lines.chain(fleet_lines).collect()
 }

@@ -14,22 +14,22 @@ use neph_export::{Url, Webhook};
 
 /// The destinations of alarms.
 #[derive(Debug)]
-pub(super) struct Alarming {
+pub(super) struct AlarmReporter {
     webhook: Option<Webhook>,
 }
 
-impl Alarming {
+impl AlarmReporter {
     pub(super) fn new(webhook: Option<Url>) -> Self {
         let webhook = webhook.map(|url| Webhook::begin(url, "neph run", output::say, addresses));
         Self { webhook }
     }
 
     pub(super) fn report(&self, experiment: &Experiment, scenario: &Scenario, change: &Change) {
-        let at = experiment.started + change.at;
-        let (printed, label) = (sentence(at, change, "round trip"), scenario.label());
-        output::say(&format!("{printed} [{label}]"));
+        let time = experiment.started + change.at;
+        let (text, label) = (sentence(time, change, "round trip"), scenario.label());
+        output::say(&format!("{text} [{label}]"));
         if let Some(webhook) = &self.webhook {
-            webhook.report(json_line(&posted(at, experiment, &label, change)));
+            webhook.report(json_line(&build_document(time, experiment, &label, change)));
         }
     }
 
@@ -41,20 +41,20 @@ impl Alarming {
     }
 }
 
-fn posted(
-    at: Wall,
+fn build_document(
+    time: Wall,
     experiment: &Experiment,
     label: &str,
     change: &Change,
 ) -> AlarmDocument<OfExperiment> {
-    let about = OfExperiment {
+    let experiment_ref = OfExperiment {
         campaign: experiment.campaign.to_string(),
         experiment: experiment.id.to_string(),
         scenario: label.to_owned(),
         block: experiment.block + 1,
         since_start_ns: change.at,
     };
-    AlarmDocument::of_round_trips(at, change, about)
+    AlarmDocument::of_round_trips(time, change, experiment_ref)
 }
 
 /// Whether an alarm was raised in any experiment of a campaign, including those of an earlier process.

@@ -7,12 +7,12 @@ use crate::exit::{Failure, Outcome};
 use crate::output;
 
 /// Reports why a campaign was cut off, and how to continue it. After ctrl-C it counts as interrupted.
-pub(super) fn cut_off(
+pub(super) fn report_cut_off(
     error: &RunError,
-    resume: Option<String>,
+    resume_command: Option<String>,
     stop: &Stop,
 ) -> Result<Outcome, Failure> {
-    let reason = with_the_way_on(error, resume);
+    let reason = reason_with_remedy(error, resume_command);
     if stop.is_set() {
         output::say(&format!("neph: {reason}"));
         return Ok(Outcome::Interrupted);
@@ -21,13 +21,13 @@ pub(super) fn cut_off(
 }
 
 /// Why a campaign was cut off, and how to continue it.
-fn with_the_way_on(error: &RunError, resume: Option<String>) -> String {
-    match (error, resume) {
+fn reason_with_remedy(error: &RunError, resume_command: Option<String>) -> String {
+    match (error, resume_command) {
         (RunError::MatrixDiffers { .. }, _) | (_, None) => error.to_string(),
-        (_, Some(resume)) if error.is_disk_full() => {
-            format!("{error}; the results so far are kept: free space, then {resume}")
+        (_, Some(resume_command)) if error.is_disk_full() => {
+            format!("{error}; the results so far are kept: free space, then {resume_command}")
         }
-        (_, Some(resume)) => format!("{error}; the results so far are kept: {resume} continues"),
+        (_, Some(resume_command)) => format!("{error}; the results so far are kept: {resume_command} continues"),
     }
 }
 
@@ -40,7 +40,7 @@ mod tests {
 
     use super::*;
 
-    fn refused(source: io::Error) -> RunError {
+    fn store_error(source: io::Error) -> RunError {
         RunError::Store {
             operation: "finish an experiment",
             source: StoreError::Output {
@@ -53,13 +53,13 @@ mod tests {
     #[test]
     fn a_campaign_stopped_by_the_store_is_reported_with_its_resume() {
         let id = CampaignId::new();
-        let full = refused(io::ErrorKind::StorageFull.into());
+        let disk_full = store_error(io::ErrorKind::StorageFull.into());
         let resume = Some(format!("neph resume {id}"));
-        let message = with_the_way_on(&full, resume.clone());
+        let message = reason_with_remedy(&disk_full, resume.clone());
         let text = format!("; the results so far are kept: free space, then neph resume {id}");
         assert!(message.ends_with(&text), "{message}");
-        assert_eq!(with_the_way_on(&full, None), full.to_string());
-        let other = with_the_way_on(&refused(io::ErrorKind::PermissionDenied.into()), resume);
+        assert_eq!(reason_with_remedy(&disk_full, None), disk_full.to_string());
+        let other = reason_with_remedy(&store_error(io::ErrorKind::PermissionDenied.into()), resume);
         assert!(
             other.ends_with(&format!("neph resume {id} continues")),
             "{other}"

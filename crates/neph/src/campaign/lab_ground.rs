@@ -33,7 +33,7 @@ pub(super) struct Control<'a> {
 }
 
 /// Checks that the lab of a plan is permitted, before anything is written.
-pub(super) fn check_rights(plan: &Plan) -> Result<(), Failure> {
+pub(super) fn check_lab_permission(plan: &Plan) -> Result<(), Failure> {
     match plan.lab {
         None => Ok(()),
         Some(_) => Lab::is_permitted().map_err(lab::failure),
@@ -42,15 +42,15 @@ pub(super) fn check_rights(plan: &Plan) -> Result<(), Failure> {
 
 /// The executor of a plan's experiments: in its lab or on this host. The lab is up, with the
 /// topology of this season, until the executor is dropped.
-pub(super) fn executor(
-    read: &PlanSource,
+pub(super) fn build_executor(
+    plan_source: &PlanSource,
     season: Option<&str>,
     control: &Control<'_>,
     stop: &Stop,
 ) -> Result<Box<dyn Executor>, Failure> {
-    let PlanSource { plan, scenes, .. } = read;
+    let PlanSource { plan, lab_topologies, .. } = plan_source;
     if !plan.agents.is_empty() {
-        return agents(plan, control);
+        return build_agents_executor(plan, control);
     }
     if control.operator.is_typed() {
         return Err(Failure::usage(
@@ -62,25 +62,25 @@ pub(super) fn executor(
             "--control has no effect: the plan has no site with an agent; add [[site]] with name and agent",
         ));
     }
-    let Some(wanted) = &plan.lab else {
+    let Some(plan_lab) = &plan.lab else {
         return Ok(Box::new(LocalExecutor::new()));
     };
     let seasons = plan.seasons.iter().map(|season| season.name.as_str());
-    let topology_of = seasons.filter_map(|season| {
+    let season_topologies = seasons.filter_map(|season| {
         let file = &plan.topology_of(Some(season))?.value;
-        let topology = scenes.iter().position(|scene| scene.file == *file)?;
-        Some((season.to_owned(), topology))
+        let topology_index = lab_topologies.iter().position(|lab_topology| lab_topology.file == *file)?;
+        Some((season.to_owned(), topology_index))
     });
-    let reflectors = wanted.reflectors.iter().map(|reflector| SiteReflector {
+    let reflectors = plan_lab.reflectors.iter().map(|reflector| SiteReflector {
         site: reflector.site.value.clone(),
         spec: reflector.spec.value.clone(),
     });
     let plan = LabPlan {
         reflectors: reflectors.collect(),
-        topologies: scenes.iter().map(|scene| scene.topology.clone()).collect(),
-        topology_of: topology_of.collect::<BTreeMap<_, _>>(),
+        topologies: lab_topologies.iter().map(|lab_topology| lab_topology.topology.clone()).collect(),
+        topology_of: season_topologies.collect::<BTreeMap<_, _>>(),
     };
-    let lab_ground = LabGround::up(plan, season, stop).map_err(failure)?;
+    let lab_ground = LabGround::up(plan, season, stop).map_err(to_failure)?;
     Ok(Box::new(LocalExecutor::in_lab(Box::new(lab_ground))))
 }
 
@@ -97,13 +97,13 @@ struct UsableController {
 
 impl UsableController {
     fn in_folder(folder: &Path) -> Result<Self, Failure> {
-        let registry = crate::control::existing(folder)?;
+        let registry = crate::control::open_registry(folder)?;
         Ok(Self {
             controller_place: ControllerPlace::Folder(folder.to_owned()),
             id: registry.id(),
             signer: registry.signer().map_err(Failure::refused)?,
-            enrolled: enrolled(&registry)?,
-            listing: listing(folder),
+            enrolled: enrolled_agents(&registry)?,
+            listing: list_command(folder),
         })
     }
 
@@ -125,7 +125,7 @@ impl UsableController {
 }
 
 /// The controller that was named; a folder has precedence over an address.
-fn find(control: &Control<'_>) -> Result<UsableController, Failure> {
+fn find_controller(control: &Control<'_>) -> Result<UsableController, Failure> {
     if let Some(folder) = control.folder {
         if control.operator.is_typed() {
             return Err(Failure::usage(
@@ -144,18 +144,18 @@ fn find(control: &Control<'_>) -> Result<UsableController, Failure> {
 }
 
 /// The executor whose orders go to agents.
-fn agents(plan: &Plan, control: &Control<'_>) -> Result<Box<dyn Executor>, Failure> {
-    let controller = find(control)?;
-    are_enrolled(plan, &controller.enrolled, &controller.listing)?;
-    let pairs = plan.agents.iter();
-    let pairs = pairs.map(|site| (site.name.value.clone(), site.agent.value.clone()));
+fn build_agents_executor(plan: &Plan, control: &Control<'_>) -> Result<Box<dyn Executor>, Failure> {
+    let controller = find_controller(control)?;
+    check_enrolled(plan, &controller.enrolled, &controller.listing)?;
+    let site_agents = plan.agents.iter();
+    let site_agents = site_agents.map(|site| (site.name.value.clone(), site.agent.value.clone()));
     let sites = Sites {
-        agents: pairs.collect(),
-        reflectors: reflectors(plan),
+        agents: site_agents.collect(),
+        reflectors: build_reflectors(plan),
         default: None,
     };
     let agents = sites.agents.values().cloned().collect();
-    let bus =
+    let socket =
         CampaignSocket::connect(controller.controller_place, agents).map_err(operator::failure)?;
     // In the workspace: only one campaign uses it at a time, and it is there when the campaign is
     // resumed.
@@ -164,28 +164,28 @@ fn agents(plan: &Plan, control: &Control<'_>) -> Result<Box<dyn Executor>, Failu
         .folder()
         .join("orders")
         .join(controller.id);
-    let executor = AgentsExecutor::new(&orders, sites, bus, controller.signer);
+    let executor = AgentsExecutor::new(&orders, sites, socket, controller.signer);
     Ok(Box::new(executor.map_err(Failure::refused)?))
 }
 
-fn enrolled(registry: &Registry) -> Result<Vec<AgentName>, Failure> {
-    let known = registry.agents().map_err(Failure::refused)?;
-    Ok(known.into_iter().map(|(name, _)| name).collect())
+fn enrolled_agents(registry: &Registry) -> Result<Vec<AgentName>, Failure> {
+    let agents = registry.agents().map_err(Failure::refused)?;
+    Ok(agents.into_iter().map(|(name, _)| name).collect())
 }
 
-fn listing(folder: &Path) -> String {
+fn list_command(folder: &Path) -> String {
     format!("neph agents --control {}", folder.display())
 }
 
 /// Checks that all agents of a plan are enrolled at the controller in `folder`.
 pub(crate) fn check_agents(plan: &Plan, registry: &Registry, folder: &Path) -> Result<(), Failure> {
-    are_enrolled(plan, &enrolled(registry)?, &listing(folder))
+    check_enrolled(plan, &enrolled_agents(registry)?, &list_command(folder))
 }
 
-fn are_enrolled(plan: &Plan, known: &[AgentName], listing: &str) -> Result<(), Failure> {
+fn check_enrolled(plan: &Plan, enrolled: &[AgentName], listing: &str) -> Result<(), Failure> {
     for site in &plan.agents {
         let agent = &site.agent.value;
-        if !known.contains(agent) {
+        if !enrolled.contains(agent) {
             return Err(Failure::usage(format!(
                 "site '{}' has agent {agent}, which is not enrolled; {listing} lists those that are",
                 site.name.value
@@ -197,11 +197,11 @@ fn are_enrolled(plan: &Plan, known: &[AgentName], listing: &str) -> Result<(), F
 
 /// The reflectors of a plan, ordered for longer than the plan can take, but at most for a day; then
 /// each is ordered again.
-fn reflectors(plan: &Plan) -> BTreeMap<AgentName, AgentReflector> {
-    const MINIMUM: Span = Span::from_secs(600);
-    const MAXIMUM: Span = Span::from_secs(23 * 3600);
+fn build_reflectors(plan: &Plan) -> BTreeMap<AgentName, AgentReflector> {
+    const MARGIN: Span = Span::from_secs(600);
+    const MAX_DURATION: Span = Span::from_secs(23 * 3600);
     let span = estimate(plan, &scenarios(plan)).total;
-    let duration = (span.times(2) + MINIMUM).min(MAXIMUM);
+    let duration = (span.times(2) + MARGIN).min(MAX_DURATION);
     let sites = plan.agents.iter();
     let order = |site: &AgentSite| {
         let spec = site.reflector.clone()?;
@@ -212,7 +212,7 @@ fn reflectors(plan: &Plan) -> BTreeMap<AgentName, AgentReflector> {
     sites.filter_map(order).collect()
 }
 
-fn failure(error: GroundError) -> Failure {
+fn to_failure(error: GroundError) -> Failure {
     match error {
         GroundError::Lab(error) => lab::failure(error),
         GroundError::Site(error) => Failure::usage(error),

@@ -10,33 +10,33 @@ use super::PlanSource;
 /// Reports every congestion control of the plan that the topology forbids at the sending site. The
 /// routes of a site with `congestion_control` lock it (`ip route ... congctl lock`): the kernel
 /// then refuses any other.
-pub(super) fn check(read: &PlanSource, problems: &Problems<'_>) {
-    let Some(lab) = &read.plan.lab else {
+pub(super) fn check(plan_source: &PlanSource, problems: &Problems<'_>) {
+    let Some(lab) = &plan_source.plan.lab else {
         return;
     };
-    let mut reported = BTreeSet::new();
-    for scenario in expand::scenarios(&read.plan) {
-        let Some(requested) = scenario.parameters.congestion() else {
+    let mut reported_pairs = BTreeSet::new();
+    for scenario in expand::scenarios(&plan_source.plan) {
+        let Some(requested_control) = scenario.parameters.congestion() else {
             continue;
         };
         let site = scenario.parameters.site().unwrap_or(&lab.prober.value);
-        let scenes = read.scenes.iter();
-        let mut sites = scenes.flat_map(|scene| &scene.topology.sites);
-        let locked = sites
+        let lab_topologies = plan_source.lab_topologies.iter();
+        let mut sites = lab_topologies.flat_map(|lab_topology| &lab_topology.topology.sites);
+        let locked_control = sites
             .find(|lab_site| lab_site.name == *site && lab_site.congestion_control.is_some())
             .and_then(|site| site.congestion_control.as_ref())
-            .filter(|locked| *locked != requested);
-        let mut written = read.plan.congestion_controls.iter();
-        if let Some(locked) = locked
-            && reported.insert((site.clone(), requested.clone()))
-            && let Some(written) = written.find(|placed| placed.value == *requested)
+            .filter(|locked_control| *locked_control != requested_control);
+        let mut plan_controls = plan_source.plan.congestion_controls.iter();
+        if let Some(locked_control) = locked_control
+            && reported_pairs.insert((site.clone(), requested_control.clone()))
+            && let Some(plan_control) = plan_controls.find(|control| control.value == *requested_control)
         {
             let message = format!(
-                "congestion control '{requested}' is refused at site '{site}': the topology has \
-                 congestion_control = \"{locked}\" there, and its routes lock it"
+                "congestion control '{requested_control}' is refused at site '{site}': the topology has \
+                 congestion_control = \"{locked_control}\" there, and its routes lock it"
             );
             let remedy = "remove congestion here, or congestion_control from the site";
-            problems.add(written.span.clone(), Fault::new(message, remedy));
+            problems.add(plan_control.span.clone(), Fault::new(message, remedy));
         }
     }
 }

@@ -6,13 +6,13 @@ mod check;
 mod cut_off;
 mod lab_ground;
 mod locked;
-mod outside;
+mod external_objects;
 mod power;
 mod preview;
 mod reachability;
 mod real_clock;
 mod run;
-mod scenes;
+mod lab_topologies;
 mod status;
 mod unfinished;
 mod watch;
@@ -28,8 +28,8 @@ pub(crate) use check::run as check;
 pub(crate) use lab_ground::check_agents;
 pub(crate) use preview::run as preview;
 pub(crate) use run::{ResumeArgs, RunArgs, Settings, carry_out, resume, run};
-pub(crate) use scenes::Scene;
-use scenes::Unread;
+pub(crate) use lab_topologies::LabTopology;
+use lab_topologies::TopologyError;
 
 use crate::exit::Failure;
 use crate::workspace::Workspace;
@@ -49,7 +49,7 @@ pub(crate) struct PreviewArgs {
     #[command(flatten)]
     pub(crate) plan: PlanArgs,
     #[command(flatten)]
-    pub(crate) power: power::Wanted,
+    pub(crate) power: power::PowerArgs,
     /// Print the links that several circuits (site to endpoint) of the plan share, as found in the
     /// traceroutes of this earlier campaign
     #[arg(long, value_name = "CAMPAIGN")]
@@ -63,12 +63,12 @@ pub(crate) struct PlanSource {
     pub(crate) source: Source,
     pub(crate) plan: Plan,
     /// The topologies of its lab; none without a lab, several if seasons have different ones.
-    pub(crate) scenes: Vec<Scene>,
+    pub(crate) lab_topologies: Vec<LabTopology>,
 }
 
 impl PlanSource {
     /// Returns the plan, unless `check` finds problems.
-    fn held_against(self, check: impl Fn(&Self, &Problems<'_>)) -> Result<Self, Failure> {
+    fn validate_with(self, check: impl Fn(&Self, &Problems<'_>)) -> Result<Self, Failure> {
         let problems = Problems::new(&self.source);
         check(&self, &problems);
         match problems.verdict(Some(())) {
@@ -79,44 +79,44 @@ impl PlanSource {
 }
 
 /// Reads a plan file for a new campaign.
-pub(crate) fn read(path: &Path) -> Result<PlanSource, Failure> {
+pub(crate) fn load_plan(path: &Path) -> Result<PlanSource, Failure> {
     let path_hint = "write its path as seen from this folder; plans/ in the source has examples";
-    understand(text_file::read(text_file::PLAN, path, path_hint)?)
+    parse_plan(text_file::read(text_file::PLAN, path, path_hint)?)
 }
 
 /// Reads a plan from its text, and its topology files. Reports before any measurement: missing
 /// objects, and figures that the report cannot draw.
-pub(crate) fn understand(source: Source) -> Result<PlanSource, Failure> {
-    let check_here = |plan: &Plan, problems: &Problems<'_>| {
-        outside::check(plan, problems);
+pub(crate) fn parse_plan(source: Source) -> Result<PlanSource, Failure> {
+    let check_source = |plan: &Plan, problems: &Problems<'_>| {
+        external_objects::check(plan, problems);
         report::check_figures(&plan.plot, problems);
     };
-    let read = read_both(source, &check_here, |_, file| crate::topology::load(&file))?;
-    read.held_against(|read, problems| {
-        check_here(&read.plan, problems);
-        outside::check_sites(&read.plan, &read.scenes, problems);
-        locked::check(read, problems);
-        reachability::check(read, problems);
-        period::check(&read.plan, problems);
+    let plan_source = parse_with_topologies(source, &check_source, |_, file| crate::topology::load(&file))?;
+    plan_source.validate_with(|plan_source, problems| {
+        check_source(&plan_source.plan, problems);
+        external_objects::check_sites(&plan_source.plan, &plan_source.lab_topologies, problems);
+        locked::check(plan_source, problems);
+        reachability::check(plan_source, problems);
+        period::check(&plan_source.plan, problems);
     })
 }
 
 /// The text of a topology file that was stored with a campaign; `None` if it was not. The text of a
 /// plan's only topology has no name.
-pub(crate) fn kept_topology<'c>(campaign: &'c Campaign, file: &str) -> Option<&'c str> {
+pub(crate) fn stored_topology_text<'c>(campaign: &'c Campaign, file: &str) -> Option<&'c str> {
     let topology_text = campaign.topology_text.as_deref()?;
-    scenes::of_kept(topology_text, file)
-        .or_else(|| scenes::is_one(topology_text).then_some(topology_text))
+    lab_topologies::find_stored(topology_text, file)
+        .or_else(|| lab_topologies::is_single(topology_text).then_some(topology_text))
 }
 
 /// Reads the plan of a campaign, and the stored topology: later changes of the files have no
 /// effect. The report lists figures that this version does not know.
-fn understand_kept(campaign: &Campaign) -> Result<PlanSource, Failure> {
+fn parse_stored_plan(campaign: &Campaign) -> Result<PlanSource, Failure> {
     let source = Source::new(campaign.plan_path.clone(), campaign.plan_text.clone());
-    let read = read_both(source, &outside::check, |written, file| {
+    let plan_source = parse_with_topologies(source, &external_objects::check, |file_name, file| {
         let name = file.display().to_string();
         if let Some(text) = &campaign.topology_text {
-            let topology_source = scenes::of_kept(text, written).unwrap_or(text);
+            let topology_source = lab_topologies::find_stored(text, file_name).unwrap_or(text);
             return Ok(Source::new(name, topology_source.to_owned()));
         }
         output::say(&format!(
@@ -126,39 +126,39 @@ fn understand_kept(campaign: &Campaign) -> Result<PlanSource, Failure> {
         ));
         crate::topology::load(&file)
     })?;
-    read.held_against(|read, problems| {
-        outside::check(&read.plan, problems);
-        outside::check_sites(&read.plan, &read.scenes, problems);
+    plan_source.validate_with(|plan_source, problems| {
+        external_objects::check(&plan_source.plan, problems);
+        external_objects::check_sites(&plan_source.plan, &plan_source.lab_topologies, problems);
     })
 }
 
 /// Reads a plan, and its topologies through `load`. If the plan has mistakes, those found by
-/// `check_here` and in its lab are added; otherwise the caller checks these.
-fn read_both(
+/// `check` and in its lab are added; otherwise the caller checks these.
+fn parse_with_topologies(
     source: Source,
-    check_here: plan::Also<'_>,
+    check: plan::Also<'_>,
     load: impl Fn(&str, PathBuf) -> Result<Source, String>,
 ) -> Result<PlanSource, Failure> {
     let plan = match plan::read_with(&source, &|plan, problems| {
         if problems.is_empty() {
             return;
         }
-        check_here(plan, problems);
-        match scenes::read(plan, &load) {
-            Ok(scenes) => outside::check_sites(plan, &scenes, problems),
-            Err(Unread::File(fault)) => problems.add(fault.span, fault.value),
+        check(plan, problems);
+        match lab_topologies::read(plan, &load) {
+            Ok(lab_topologies) => external_objects::check_sites(plan, &lab_topologies, problems),
+            Err(TopologyError::File(fault)) => problems.add(fault.span, fault.value),
             // These mistakes are shown if the plan itself has none.
-            Err(Unread::Mistakes(..)) => (),
+            Err(TopologyError::Mistakes(..)) => (),
         }
     }) {
         Ok(plan) => plan,
         Err(problems) => return Err(Failure::Text(source, problems)),
     };
-    match scenes::read(&plan, load) {
-        Ok(scenes) => Ok(PlanSource {
+    match lab_topologies::read(&plan, load) {
+        Ok(lab_topologies) => Ok(PlanSource {
             source,
             plan,
-            scenes,
+            lab_topologies,
         }),
         Err(unread) => Err(unread.failure(source)),
     }

@@ -22,7 +22,7 @@ const POWER: f64 = 0.8;
 
 /// The difference to find, and the spread of the data.
 #[derive(Debug, Args)]
-pub(crate) struct Wanted {
+pub(crate) struct PowerArgs {
     /// Print how many blocks (passes over all scenarios) are needed to detect that medians differ by
     /// this share, such as 10%
     #[arg(long, value_name = "SHARE", value_parser = value::share)]
@@ -38,7 +38,7 @@ pub(crate) struct Wanted {
 }
 
 /// Prints the number of blocks that a verdict needs, if the report compares anything.
-pub(super) fn report(
+pub(super) fn print_power(
     out: &mut impl Write,
     plan: &Plan,
     scenarios: &[Scenario],
@@ -56,16 +56,16 @@ pub(super) fn report(
         return Ok(());
     };
     let comparison_count = counted(family as u64, "comparison");
-    let need = if family == 1 { "needs" } else { "need" };
+    let verb = if family == 1 { "needs" } else { "need" };
     writeln!(
         out,
-        "verdicts: {comparison_count} in the report, which {need} at least {}",
+        "verdicts: {comparison_count} in the report, which {verb} at least {}",
         counted(min_blocks as u64, "block")
     )?;
     let Some(effect) = power_args.effect else {
         return Ok(());
     };
-    let (spread, whence) = power_args.spread(&args.workspace)?;
+    let (spread, spread_source) = power_args.spread(&args.workspace)?;
     let target = PowerTarget {
         effect,
         margin: MIN_SHARE,
@@ -83,7 +83,7 @@ pub(super) fn report(
     })?;
     writeln!(
         out,
-        "  a difference of {} is found with 80 % chance in {}, where medians spread by {} ({whence})",
+        "  a difference of {} is found with 80 % chance in {}, where medians spread by {} ({spread_source})",
         percent(effect),
         counted(blocks as u64, "block"),
         percent(spread)
@@ -91,14 +91,14 @@ pub(super) fn report(
     Ok(())
 }
 
-impl Wanted {
+impl PowerArgs {
     /// The spread, and its source.
     fn spread(&self, workspace: &Workspace) -> Result<(f64, String), Failure> {
         if let Some(name) = &self.like {
             let store = workspace.read()?;
             let campaign = campaign(store.as_ref(), name)?;
             let data = load(store.as_ref(), &campaign, Include::Complete)?;
-            let settings = report::kept_settings(&campaign);
+            let settings = report::stored_settings(&campaign);
             let spread = spread(&data, &settings).ok_or_else(|| {
                 Failure::usage(format!(
                     "--like {name}: it needs a campaign with at least two scenarios and two blocks"

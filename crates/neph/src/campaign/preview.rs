@@ -6,18 +6,18 @@ use neph_campaign::expand;
 use neph_documents::plan::{notes, preview, shared_links};
 use neph_store::find::campaign;
 
-use super::{PreviewArgs, power, read};
+use super::{PreviewArgs, load_plan, power};
 use crate::exit::{Failure, Outcome};
 use crate::{approval, output};
 
 /// Shows what a plan would run.
 pub(crate) fn run(args: &PreviewArgs) -> Result<Outcome, Failure> {
-    let read = read(&args.plan.plan)?;
-    let plan = &read.plan;
+    let plan_source = load_plan(&args.plan.plan)?;
+    let plan = &plan_source.plan;
     let scenarios = expand::scenarios(plan);
     let mut out = output::data();
     preview(plan, &scenarios, &mut out)?;
-    power::report(&mut out, plan, &scenarios, args)?;
+    power::print_power(&mut out, plan, &scenarios, args)?;
     if let Some(name) = &args.traces {
         let store = args.workspace.read()?;
         let campaign = campaign(store.as_ref(), name)?;
@@ -26,8 +26,8 @@ pub(crate) fn run(args: &PreviewArgs) -> Result<Outcome, Failure> {
     for note in notes(plan) {
         output::say(&format!("neph: {note}"));
     }
-    let topologies = read.scenes.iter().map(|scene| &scene.topology);
-    approval::note(read.source.name(), topologies);
+    let topologies = plan_source.lab_topologies.iter().map(|lab_topology| &lab_topology.topology);
+    approval::print_commands(plan_source.source.name(), topologies);
     out.flush()?;
     Ok(Outcome::Done)
 }

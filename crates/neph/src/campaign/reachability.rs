@@ -11,32 +11,32 @@ use neph_lab::addresses::{accepts, no_site_has, site_at};
 use neph_model::LoadSpec;
 use neph_text::{Fault, Problems};
 
-use super::{PlanSource, Scene};
+use super::{PlanSource, LabTopology};
 
 /// Reports every endpoint and load in the lab that no site would answer. Only for plans without
 /// other mistakes: the listeners are not known while the site of a reflector is wrong.
-pub(super) fn check(read: &PlanSource, problems: &Problems<'_>) {
-    let Some(lab) = &read.plan.lab else {
+pub(super) fn check(plan_source: &PlanSource, problems: &Problems<'_>) {
+    let Some(lab) = &plan_source.plan.lab else {
         return;
     };
     if !problems.is_empty() {
         return;
     }
-    for endpoint in &read.plan.endpoints {
-        let mut scenes = read.scenes.iter();
+    for endpoint in &plan_source.plan.endpoints {
+        let mut lab_topologies = plan_source.lab_topologies.iter();
         let Some((ip, port)) = requested_address(endpoint) else {
             continue;
         };
-        if let Some(fault) = scenes.find_map(|scene| unreachable_fault(ip, port, lab, scene)) {
+        if let Some(fault) = lab_topologies.find_map(|lab_topology| unreachable_fault(ip, port, lab, lab_topology)) {
             problems.add(endpoint.address_span.clone(), fault);
         }
     }
-    for stress in &read.plan.background_loads {
+    for stress in &plan_source.plan.background_loads {
         let targets = stress.value.loads().iter();
-        let targets = targets.filter_map(|load| loaded(&load.load));
-        let mut pairs = targets.flat_map(|to| read.scenes.iter().map(move |scene| (to, scene)));
+        let targets = targets.filter_map(|load| load_target(&load.load));
+        let mut pairs = targets.flat_map(|target| plan_source.lab_topologies.iter().map(move |lab_topology| (target, lab_topology)));
         let fault =
-            pairs.find_map(|(to, scene)| unreachable_fault(to.ip(), Some(to.port()), lab, scene));
+            pairs.find_map(|(target, lab_topology)| unreachable_fault(target.ip(), Some(target.port()), lab, lab_topology));
         if let Some(fault) = fault {
             problems.add(stress.span.clone(), fault);
         }
@@ -47,20 +47,20 @@ pub(super) fn check(read: &PlanSource, problems: &Problems<'_>) {
 fn requested_address(endpoint: &Endpoint) -> Option<(IpAddr, Option<u16>)> {
     let ip = endpoint.target.host().parse().ok()?;
     // The kernel answers ICMP echo, and SYNs to a port without a listener.
-    let by_kernel = endpoint.target.kind().properties().is_answered_by_kernel;
-    Some((ip, (!by_kernel).then(|| endpoint.target.port())))
+    let is_answered_by_kernel = endpoint.target.kind().properties().is_answered_by_kernel;
+    Some((ip, (!is_answered_by_kernel).then(|| endpoint.target.port())))
 }
 
 /// The reflector that a load sends to; `None` for a name.
-fn loaded(load: &LoadSpec) -> Option<SocketAddr> {
+fn load_target(load: &LoadSpec) -> Option<SocketAddr> {
     match load {
         LoadSpec::Cpu(_) => None,
         LoadSpec::Flow { to, .. } | LoadSpec::Stream { to, .. } => to.parse().ok(),
     }
 }
 
-fn unreachable_fault(ip: IpAddr, port: Option<u16>, lab: &LabPlan, scene: &Scene) -> Option<Fault> {
-    let topology = &scene.topology;
+fn unreachable_fault(ip: IpAddr, port: Option<u16>, lab: &LabPlan, lab_topology: &LabTopology) -> Option<Fault> {
+    let topology = &lab_topology.topology;
     let Some((index, site)) = site_at(topology, ip) else {
         // Overlays, load balancers and guests add IPv4 addresses.
         let is_known = topology.fixtures.is_empty() || ip.is_ipv6();
@@ -84,13 +84,13 @@ fn unreachable_fault(ip: IpAddr, port: Option<u16>, lab: &LabPlan, scene: &Scene
         .reflectors
         .iter()
         .filter(|reflector| reflector.site.value == site.name);
-    let listening: Vec<SocketAddr> = reflectors
+    let listeners: Vec<SocketAddr> = reflectors
         .map(|reflector| reflector.spec.value.address)
         .collect();
-    if listening.iter().any(|at| accepts(*at, address)) {
+    if listeners.iter().any(|listener| accepts(*listener, address)) {
         return None;
     }
-    let first = listening.first()?;
+    let first = listeners.first()?;
     let message = format!(
         "no reflector listens at {address}: that of site '{}' listens at {first}",
         site.name
@@ -106,7 +106,7 @@ fn unreachable_fault(ip: IpAddr, port: Option<u16>, lab: &LabPlan, scene: &Scene
 mod tests {
     use neph_text::Source;
 
-    use crate::campaign::understand;
+    use crate::campaign::parse_plan;
     use crate::exit::Failure;
 
     /// The problems of a plan for the shipped topology of four regions.
@@ -125,7 +125,7 @@ mod tests {
              [[endpoint]]\nname = \"virginia\"\nurl = \"{url}\"\n\
              [lab]\ntopology = \"{topology}\"\nprober = \"{prober}\"\n{reflectors}"
         );
-        match understand(Source::new("p.toml", plan)) {
+        match parse_plan(Source::new("p.toml", plan)) {
             Ok(_) => String::new(),
             Err(Failure::Text(_, problems)) => {
                 let messages = problems.iter().map(ToString::to_string);
@@ -137,20 +137,20 @@ mod tests {
 
     #[test]
     fn a_port_that_no_reflector_of_the_lab_listens_at_is_a_mistake_of_the_plan() {
-        let at = |site: &str| format!("[[lab.reflector]]\nsite = \"{site}\"\n");
-        let wrong = problems_text("udp://10.88.0.2:21082", &at("virginia"));
+        let reflector_at = |site: &str| format!("[[lab.reflector]]\nsite = \"{site}\"\n");
+        let problems = problems_text("udp://10.88.0.2:21082", &reflector_at("virginia"));
         for part in [
             "p.toml:7:7",
             "listens at [::]:8080",
             "\"--listen\", \"[::]:21082\"",
         ] {
-            assert!(wrong.contains(part), "{part}: {wrong}");
+            assert!(problems.contains(part), "{part}: {problems}");
         }
-        let moved = at("virginia") + "flags = [\"--listen\", \"0.0.0.0:21082\"]\n";
-        assert_eq!(problems_text("udp://10.88.0.2:21082", &moved), "");
-        let remote = at("virginia") + "flags = [\"--listen\", \"127.0.0.1:8080\"]\n";
-        assert!(problems_text("ws://10.88.0.2:8080", &remote).contains("no reflector listens"));
-        assert_eq!(problems_text("tcp://10.88.0.2:9", &at("tokyo")), "");
+        let other_port = reflector_at("virginia") + "flags = [\"--listen\", \"0.0.0.0:21082\"]\n";
+        assert_eq!(problems_text("udp://10.88.0.2:21082", &other_port), "");
+        let loopback = reflector_at("virginia") + "flags = [\"--listen\", \"127.0.0.1:8080\"]\n";
+        assert!(problems_text("ws://10.88.0.2:8080", &loopback).contains("no reflector listens"));
+        assert_eq!(problems_text("tcp://10.88.0.2:9", &reflector_at("tokyo")), "");
     }
 
     #[test]
@@ -167,41 +167,41 @@ mod tests {
 
     #[test]
     fn a_lab_without_any_reflector_answers_no_endpoint_in_it() {
-        let wrong = problems_text("udp://10.88.0.2:21082", "");
+        let problems = problems_text("udp://10.88.0.2:21082", "");
         let part = "p.toml:7:7: no reflector listens at 10.88.0.2:21082: the lab has none; add \
                     [[lab.reflector]] with site = \"virginia\"";
-        assert_eq!(wrong, part);
+        assert_eq!(problems, part);
     }
 
     #[test]
     fn an_address_that_no_site_of_the_lab_has_is_a_mistake_of_the_plan() {
         for url in ["udp://10.88.0.77", "icmp://192.0.2.1", "syn://10.88.0.77:9"] {
-            let wrong = problems_text(url, "[[lab.reflector]]\nsite = \"virginia\"\n");
+            let problems = problems_text(url, "[[lab.reflector]]\nsite = \"virginia\"\n");
             let part = "p.toml:7:7: no site of the lab has the address";
-            assert!(wrong.starts_with(part), "{url}: {wrong}");
-            assert!(wrong.contains("(virginia)"), "{wrong}");
+            assert!(problems.starts_with(part), "{url}: {problems}");
+            assert!(problems.contains("(virginia)"), "{problems}");
         }
     }
 
     #[test]
     fn a_load_that_no_site_of_the_lab_would_take_is_a_mistake_of_the_plan() {
-        let stress = |to: &str| {
+        let problems_of_load = |to: &str| {
             let reflector = "[[lab.reflector]]\nsite = \"virginia\"\n";
             let load = format!("udp://10.88.0.2:8080\"\nstress = \"oregon flow {to} 5Mbit/s");
             problems_text(&load, reflector)
         };
-        assert_eq!(stress("10.88.0.2:8080"), "");
-        assert_eq!(stress("elsewhere.example:8080"), "");
-        let wrong = stress("10.88.0.99:8080");
+        assert_eq!(problems_of_load("10.88.0.2:8080"), "");
+        assert_eq!(problems_of_load("elsewhere.example:8080"), "");
+        let problems = problems_of_load("10.88.0.99:8080");
         let part = "p.toml:8:10: no site of the lab has the address 10.88.0.99; write for example";
-        assert!(wrong.starts_with(part), "{wrong}");
-        let wrong = stress("10.88.0.2:8081");
+        assert!(problems.starts_with(part), "{problems}");
+        let problems = problems_of_load("10.88.0.2:8081");
         let part = "p.toml:8:10: no reflector listens at 10.88.0.2:8081";
-        assert!(wrong.starts_with(part), "{wrong}");
-        let wrong = stress("[fd00::1]:8080");
+        assert!(problems.starts_with(part), "{problems}");
+        let problems = problems_of_load("[fd00::1]:8080");
         assert!(
-            wrong.contains("fd00::1; write for example 10.88."),
-            "{wrong}"
+            problems.contains("fd00::1; write for example 10.88."),
+            "{problems}"
         );
     }
 
@@ -214,10 +214,10 @@ mod tests {
                     guest = [{name = \"m\", kind = \"uml\", sites = [\"vm\"]}]\n";
         std::fs::write(&file, text).expect("written");
         let file = file.display().to_string();
-        let message_of = |url: &str| problems_text_in((&file, "h"), url, "");
-        assert_eq!(message_of("udp://10.9.0.2:8080"), "");
+        let problems_of = |url: &str| problems_text_in((&file, "h"), url, "");
+        assert_eq!(problems_of("udp://10.9.0.2:8080"), "");
         assert_eq!(
-            message_of("udp://[fd00:9::2]:8080"),
+            problems_of("udp://[fd00:9::2]:8080"),
             "p.toml:7:7: no site of the lab has the address fd00:9::2; write for example fd00:9::1 (h)"
         );
     }

@@ -13,14 +13,14 @@ impl Clock for RealClock {
         neph_probe::anchor().wall
     }
 
-    fn wait_until(&self, until: Wall, stop: &Stop) {
-        const TICK: Span = Span::from_millis(100);
+    fn wait_until(&self, deadline: Wall, stop: &Stop) {
+        const MAX_PAUSE: Span = Span::from_millis(100);
         while !stop.is_set() {
-            let remaining = Span::from_nanos(until.unix_nanos() - self.now().unix_nanos());
+            let remaining = Span::from_nanos(deadline.unix_nanos() - self.now().unix_nanos());
             if remaining <= Span::ZERO {
                 return;
             }
-            clock::nap(remaining.min(TICK).to_duration());
+            clock::nap(remaining.min(MAX_PAUSE).to_duration());
         }
     }
 }

@@ -12,18 +12,18 @@ use neph_documents::plan::notes;
 use neph_model::{BlockOrder, Campaign, CampaignStatus, Fingerprint, Pins};
 use neph_store::Store;
 
-use super::acknowledge::Acknowledging;
-use super::alarming::{self, Alarming};
-use super::cut_off::cut_off;
-use super::lab_ground::{Control, check_rights, executor};
+use super::acknowledge::AcknowledgingObserver;
+use super::alarming::{self, AlarmReporter};
+use super::cut_off::report_cut_off;
+use super::lab_ground::{Control, build_executor, check_lab_permission};
 use super::real_clock::RealClock;
 use super::watch::Watch;
-use super::{PlanSource, read, scenes, status, understand_kept, unfinished};
+use super::{PlanSource, lab_topologies, load_plan, parse_stored_plan, status, unfinished};
 use crate::approval::Approval;
 use crate::exit::{Failure, Outcome};
 use crate::interrupt::SecondInterruptMessage;
 use crate::metrics::run::RunMetrics;
-use crate::metrics::{MetricsArgs, Ready};
+use crate::metrics::{MetricsArgs, BoundExporters};
 use crate::operator::ControllerArgs;
 use crate::workspace::Workspace;
 use crate::{diagnose, interrupt, output, report, version};
@@ -124,7 +124,7 @@ impl Settings {
     }
 
     /// The command that continues a campaign.
-    fn resume(&self, campaign: impl Display) -> String {
+    fn resume_command(&self, campaign: impl Display) -> String {
         format!(
             "neph resume {campaign}{}{}",
             self.workspace.option(),
@@ -135,16 +135,16 @@ impl Settings {
 
 /// Carries out a plan.
 pub(crate) fn run(args: &RunArgs) -> Result<Outcome, Failure> {
-    let mut read = read(&args.plan)?;
+    let mut plan_source = load_plan(&args.plan)?;
     if let Some(certificates) = args.certificates()
-        && read.plan.trust(&certificates) == 0
+        && plan_source.plan.trust(&certificates) == 0
     {
         return Err(Failure::usage(
             "--insecure, --ca-file and --pin have no effect: no endpoint of the plan has TLS; remove the \
              flag, or write wss:// or https:// in a url",
         ));
     }
-    for note in notes(&read.plan) {
+    for note in notes(&plan_source.plan) {
         if !args.settings.quiet || note.starts_with("WARNING") {
             output::say(&format!("neph: {note}"));
         }
@@ -153,16 +153,16 @@ pub(crate) fn run(args: &RunArgs) -> Result<Outcome, Failure> {
         OrderChoice::Random => BlockOrder::Random,
         OrderChoice::Sequential => BlockOrder::Sequential,
     });
-    carry_out(&read, order, None, &args.settings)
+    carry_out(&plan_source, order, None, &args.settings)
 }
 
 /// Continues a campaign.
 pub(crate) fn resume(args: &ResumeArgs) -> Result<Outcome, Failure> {
-    let (campaign, measured) = {
-        let store = args.settings.workspace.existing()?;
+    let (campaign, scenarios) = {
+        let store = args.settings.workspace.open_existing()?;
         let campaign = find::campaign(store.as_ref(), &args.campaign)?;
-        let measured = store.scenarios(campaign.id)?;
-        (campaign, measured)
+        let scenarios = store.scenarios(campaign.id)?;
+        (campaign, scenarios)
     };
     match campaign.status {
         CampaignStatus::Complete => {
@@ -186,81 +186,81 @@ pub(crate) fn resume(args: &ResumeArgs) -> Result<Outcome, Failure> {
         }
         CampaignStatus::Running | CampaignStatus::Interrupted | CampaignStatus::Incomplete => {}
     }
-    let mut read = understand_kept(&campaign)?;
-    read.plan.trust_as_in(&measured);
-    carry_out(&read, None, Some(&campaign), &args.settings)
+    let mut plan_source = parse_stored_plan(&campaign)?;
+    plan_source.plan.trust_as_in(&scenarios);
+    carry_out(&plan_source, None, Some(&campaign), &args.settings)
 }
 
 /// Prepares the executor, runs or continues the campaign, and reports.
 pub(crate) fn carry_out(
-    read: &PlanSource,
+    plan_source: &PlanSource,
     order: Option<BlockOrder>,
-    earlier: Option<&Campaign>,
+    earlier_campaign: Option<&Campaign>,
     settings: &Settings,
 ) -> Result<Outcome, Failure> {
-    check_webhook(&read.plan, settings)?;
-    let at_second = SecondInterruptMessage::default();
-    let stop = interrupt::stop_on_ctrl_c_saying(&at_second)?;
-    check_rights(&read.plan)?;
-    let topologies = read.scenes.iter().map(|scene| &scene.topology);
-    settings.approval.ask(read.source.name(), topologies)?;
-    check_open_file_limit(&read.plan)?;
-    let exporters = settings.metrics.bind("neph run")?;
+    check_webhook(&plan_source.plan, settings)?;
+    let second_interrupt = SecondInterruptMessage::default();
+    let stop = interrupt::stop_on_ctrl_c_with_message(&second_interrupt)?;
+    check_lab_permission(&plan_source.plan)?;
+    let topologies = plan_source.lab_topologies.iter().map(|lab_topology| &lab_topology.topology);
+    settings.approval.ask(plan_source.source.name(), topologies)?;
+    check_open_file_limit(&plan_source.plan)?;
+    let bound_exporters = settings.metrics.bind("neph run")?;
     let mut store = settings.workspace.write()?;
     store.recover()?;
-    let season = match earlier {
+    let season = match earlier_campaign {
         None => None,
-        Some(campaign) => season_of_next(read, campaign, store.as_ref())?,
+        Some(campaign) => next_season(plan_source, campaign, store.as_ref())?,
     };
-    let mut executor = executor(read, season.as_deref(), &settings.control(), &stop)?;
-    let mut watch = watch(settings, exporters)?;
-    let mut acknowledging;
+    let mut executor = build_executor(plan_source, season.as_deref(), &settings.control(), &stop)?;
+    let mut watch = start_watch(settings, bound_exporters)?;
+    let mut acknowledging_observer;
     let observer: &mut dyn Observer = match &settings.acknowledge {
         None => &mut watch,
         Some(path) => {
-            acknowledging = Acknowledging::new(&mut watch, path)?;
-            &mut acknowledging
+            acknowledging_observer = AcknowledgingObserver::new(&mut watch, path)?;
+            &mut acknowledging_observer
         }
     };
-    let mut crew = Participants {
+    let mut participants = Participants {
         store: store.as_mut(),
         executor: executor.as_mut(),
         observer,
         clock: &RealClock,
         stop: &stop,
     };
-    let name = earlier.map_or_else(|| "last".to_owned(), |campaign| campaign.id.to_string());
-    let resume = settings.resume(name);
-    at_second.set(Some(format!(
-        "neph: ended at once; the results so far are kept: {resume} continues"
+    let name = earlier_campaign.map_or_else(|| "last".to_owned(), |campaign| campaign.id.to_string());
+    let resume_command = settings.resume_command(name);
+    second_interrupt.set(Some(format!(
+        "neph: ended at once; the results so far are kept: {resume_command} continues"
     )));
-    let conducted = conduct(read, order, earlier, &mut crew);
-    at_second.set(None);
+    let campaign_result = run_campaign(plan_source, order, earlier_campaign, &mut participants);
+    second_interrupt.set(None);
     // The lab is removed before anything is reported.
     drop(executor);
-    let resume = watch.campaign().map(|id| settings.resume(id));
-    let ended = conducted.map_or_else(
-        |error| cut_off(&error, resume, &stop),
+    let resume_command = watch.campaign().map(|id| settings.resume_command(id));
+    let result = campaign_result.map_or_else(
+        |error| report_cut_off(&error, resume_command, &stop),
         |(campaign, campaign_progress)| {
             // If the status cannot be read, the report and the next step are still shown.
-            let stood = stand(store.as_ref(), &campaign, settings);
-            let written = report(read, store.as_ref(), &campaign, settings);
-            let resume = settings.resume(campaign.id);
+            let status_result = print_status(store.as_ref(), &campaign, settings);
+            let report_result = write_report(plan_source, store.as_ref(), &campaign, settings);
+            let resume_command = settings.resume_command(campaign.id);
             let outcome = if stop.is_set() {
-                output::say(&format!("neph: stopped; {resume} continues"));
+                output::say(&format!("neph: stopped; {resume_command} continues"));
                 Outcome::Interrupted
             } else {
-                outcome(read, store.as_ref(), &campaign)?
+                campaign_outcome(plan_source, store.as_ref(), &campaign)?
             };
             if let Outcome::Nothing = outcome {
-                unfinished::report(store.as_ref(), &campaign, campaign_progress, &resume)?;
+                unfinished::report(store.as_ref(), &campaign, campaign_progress, &resume_command)?;
             }
-            stood.and(written).map(|()| outcome)
+            status_result.and(report_result).map(|()| outcome)
         },
     );
     // Last: a slow webhook must not delay the report.
     watch.finish();
-    ended
+    result
 }
 
 /// A webhook needs alarms.
@@ -275,31 +275,31 @@ fn check_webhook(plan: &Plan, settings: &Settings) -> Result<(), Failure> {
 }
 
 /// Shows progress, and exports it.
-fn watch(settings: &Settings, exporters: Ready) -> Result<Watch, Failure> {
+fn start_watch(settings: &Settings, bound_exporters: BoundExporters) -> Result<Watch, Failure> {
     let metrics = RunMetrics::default();
-    let exporting = exporters.begin(metrics.clone())?;
-    let watch = Watch::new(settings.quiet, Alarming::new(settings.webhook.clone()));
-    Ok(watch.exporting(metrics, exporting))
+    let running_exporters = bound_exporters.begin(metrics.clone())?;
+    let watch = Watch::new(settings.quiet, AlarmReporter::new(settings.webhook.clone()));
+    Ok(watch.with_metrics(metrics, running_exporters))
 }
 
 /// Checks that this process may open enough files for all fleets that the plan runs at the same time.
 fn check_open_file_limit(plan: &Plan) -> Result<(), Failure> {
     let scenarios = expand::scenarios(plan);
     let groups = together::groups(plan, &scenarios);
-    let grouped = scenarios.iter().zip(groups);
-    neph_agent::check_open_file_limit(grouped, plan.timeout).map_err(Failure::usage)
+    let grouped_scenarios = scenarios.iter().zip(groups);
+    neph_agent::check_open_file_limit(grouped_scenarios, plan.timeout).map_err(Failure::usage)
 }
 
 /// Prints the status of a campaign, unless the output is quiet.
-fn stand(store: &dyn Store, campaign: &Campaign, settings: &Settings) -> Result<(), Failure> {
+fn print_status(store: &dyn Store, campaign: &Campaign, settings: &Settings) -> Result<(), Failure> {
     if !settings.quiet {
         output::say(&status::line(store, campaign, &settings.workspace)?);
     }
     Ok(())
 }
 
-fn report(
-    read: &PlanSource,
+fn write_report(
+    plan_source: &PlanSource,
     store: &dyn Store,
     campaign: &Campaign,
     settings: &Settings,
@@ -307,50 +307,50 @@ fn report(
     if settings.is_silent {
         Ok(())
     } else if settings.no_report {
-        diagnose::after_run(store, campaign, &settings.workspace)
+        diagnose::report_after_run(store, campaign, &settings.workspace)
     } else {
-        report::after_run(store, campaign, &read.plan, &settings.workspace)
+        report::report_after_run(store, campaign, &plan_source.plan, &settings.workspace)
     }
 }
 
 /// The outcome of a campaign that was not stopped. An alarm requires complete measurements.
-fn outcome(read: &PlanSource, store: &dyn Store, campaign: &Campaign) -> Result<Outcome, Failure> {
+fn campaign_outcome(plan_source: &PlanSource, store: &dyn Store, campaign: &Campaign) -> Result<Outcome, Failure> {
     if campaign.status != CampaignStatus::Complete {
         return Ok(Outcome::Nothing);
     }
-    if read.plan.has_alarms() && alarming::was_raised(store, campaign)? {
+    if plan_source.plan.has_alarms() && alarming::was_raised(store, campaign)? {
         return Ok(Outcome::Alarmed);
     }
     Ok(Outcome::Done)
 }
 
 /// The season of the next experiments of a campaign, from its experiments so far.
-fn season_of_next(
-    read: &PlanSource,
+fn next_season(
+    plan_source: &PlanSource,
     campaign: &Campaign,
     store: &dyn Store,
 ) -> Result<Option<String>, Failure> {
-    let past = store.experiments(campaign.id)?;
+    let experiments = store.experiments(campaign.id)?;
     let now = RealClock.now();
-    Ok(neph_campaign::next_season(&read.plan, campaign, &past, now))
+    Ok(neph_campaign::next_season(&plan_source.plan, campaign, &experiments, now))
 }
 
 /// Runs or continues the campaign.
-fn conduct(
-    read: &PlanSource,
+fn run_campaign(
+    plan_source: &PlanSource,
     order: Option<BlockOrder>,
-    earlier: Option<&Campaign>,
-    crew: &mut Participants<'_>,
+    earlier_campaign: Option<&Campaign>,
+    participants: &mut Participants<'_>,
 ) -> Result<(Campaign, CampaignProgress), RunError> {
     let build = Build {
         version: version::VERSION.to_owned(),
         commit: version::COMMIT.to_owned(),
     };
-    let plan = &read.plan;
-    let topology = scenes::stored_topology(&read.scenes);
+    let plan = &plan_source.plan;
+    let topology = lab_topologies::stored_topology(&plan_source.lab_topologies);
     let topology = topology.as_deref();
-    match earlier {
-        None => neph_campaign::start(plan, order, topology, &build, crew),
-        Some(campaign) => neph_campaign::resume(plan, campaign, &build, crew),
+    match earlier_campaign {
+        None => neph_campaign::start(plan, order, topology, &build, participants),
+        Some(campaign) => neph_campaign::resume(plan, campaign, &build, participants),
     }
 }

@@ -19,7 +19,7 @@ pub(super) fn line(
         .filter(|experiment| experiment.status == ExperimentStatus::Failed);
     let failed = match failed.count() {
         0 => String::new(),
-        some => format!("; {} failed", counted(some as u64, "attempt")),
+        count => format!("; {} failed", counted(count as u64, "attempt")),
     };
     entries.retain(|experiment| experiment.status == ExperimentStatus::Complete);
     let experiments = counted(entries.len() as u64, "experiment");
@@ -29,8 +29,8 @@ pub(super) fn line(
         .count();
     let flagged = match flagged {
         0 => "none flagged".to_owned(),
-        some => format!(
-            "{some} with warnings; neph list {}{} shows them",
+        count => format!(
+            "{count} with warnings; neph list {}{} shows them",
             campaign.id,
             workspace.option()
         ),

@@ -18,12 +18,12 @@ pub(super) fn report(
     store: &dyn Store,
     campaign: &Campaign,
     campaign_progress: CampaignProgress,
-    resume: &str,
+    resume_command: &str,
 ) -> Result<(), Failure> {
     let scenarios = store.scenarios(campaign.id)?;
     let experiments = store.experiments(campaign.id)?;
-    let lacking = lacking(&experiments);
-    for (id, IncompleteScenario { blocks, reason }) in lacking.iter().take(MAX_LISTED) {
+    let incomplete = incomplete_scenarios(&experiments);
+    for (id, IncompleteScenario { blocks, reason }) in incomplete.iter().take(MAX_LISTED) {
         let scenario = scenarios.iter().find(|scenario| scenario.id == *id);
         let label = scenario.map_or_else(|| id.to_string(), Scenario::label);
         let blocks = counted::blocks(blocks.iter().map(|block| block + 1));
@@ -31,7 +31,7 @@ pub(super) fn report(
             "neph: {label} has no complete experiment in {blocks}: {reason}"
         ));
     }
-    let unlisted_count = lacking.len().saturating_sub(MAX_LISTED) as u64;
+    let unlisted_count = incomplete.len().saturating_sub(MAX_LISTED) as u64;
     if unlisted_count > 0 {
         output::say(&format!(
             "neph: and {}",
@@ -42,7 +42,7 @@ pub(super) fn report(
         total, given_up, ..
     } = campaign_progress;
     output::say(&format!(
-        "neph: {given_up} of {total} experiments are left to do; {resume} tries them again"
+        "neph: {given_up} of {total} experiments are left to do; {resume_command} tries them again"
     ));
     Ok(())
 }
@@ -56,19 +56,19 @@ struct IncompleteScenario<'a> {
 }
 
 /// The scenarios with blocks without a complete experiment. Experiments are ordered by block.
-fn lacking(experiments: &[Experiment]) -> BTreeMap<ScenarioId, IncompleteScenario<'_>> {
+fn incomplete_scenarios(experiments: &[Experiment]) -> BTreeMap<ScenarioId, IncompleteScenario<'_>> {
     let complete: BTreeSet<(u32, ScenarioId)> = experiments
         .iter()
         .filter(|experiment| experiment.status == ExperimentStatus::Complete)
         .map(|experiment| (experiment.block, experiment.scenario))
         .collect();
-    let mut lacking: BTreeMap<ScenarioId, IncompleteScenario<'_>> = BTreeMap::new();
+    let mut incomplete: BTreeMap<ScenarioId, IncompleteScenario<'_>> = BTreeMap::new();
     for experiment in experiments {
         if complete.contains(&(experiment.block, experiment.scenario)) {
             continue;
         }
         let reason = experiment.reason.as_deref().unwrap_or("no reason reported");
-        let entry = lacking
+        let entry = incomplete
             .entry(experiment.scenario)
             .or_insert_with(|| IncompleteScenario {
                 blocks: Vec::new(),
@@ -79,5 +79,5 @@ fn lacking(experiments: &[Experiment]) -> BTreeMap<ScenarioId, IncompleteScenari
             entry.blocks.push(experiment.block);
         }
     }
-    lacking
+    incomplete
 }

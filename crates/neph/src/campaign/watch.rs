@@ -9,8 +9,8 @@ use neph_model::{
     Unanswered, Warning,
 };
 
-use super::alarming::Alarming;
-use crate::metrics::Exporting;
+use super::alarming::AlarmReporter;
+use crate::metrics::RunningExporters;
 use crate::metrics::run::RunMetrics;
 use crate::{output, when};
 use neph_documents::plan::time;
@@ -19,48 +19,48 @@ use neph_text::counted::counted;
 /// Shows progress.
 #[derive(Debug)]
 pub(super) struct Watch {
-    lively: bool,
-    quiet: bool,
-    left: Span,
+    is_terminal: bool,
+    is_quiet: bool,
+    remaining: Span,
     progress_text: String,
     /// The campaign, after it is in the store.
     campaign: Option<CampaignId>,
     /// Why there are no ICMP echoes, if known.
     without_echo: BTreeSet<String>,
-    alarming: Alarming,
+    alarm_reporter: AlarmReporter,
     metrics: RunMetrics,
-    exporting: Option<Exporting>,
+    exporters: Option<RunningExporters>,
 }
 
 impl Watch {
-    pub(super) fn new(quiet: bool, alarming: Alarming) -> Self {
+    pub(super) fn new(is_quiet: bool, alarm_reporter: AlarmReporter) -> Self {
         Self {
-            lively: output::is_lively(),
-            quiet,
-            left: Span::ZERO,
+            is_terminal: output::can_rewrite(),
+            is_quiet,
+            remaining: Span::ZERO,
             progress_text: String::new(),
             campaign: None,
             without_echo: BTreeSet::new(),
-            alarming,
+            alarm_reporter,
             metrics: RunMetrics::default(),
-            exporting: None,
+            exporters: None,
         }
     }
 
     /// As above, and exports counts.
-    pub(super) fn exporting(self, metrics: RunMetrics, exporting: Exporting) -> Self {
+    pub(super) fn with_metrics(self, metrics: RunMetrics, exporters: RunningExporters) -> Self {
         Self {
             metrics,
-            exporting: Some(exporting),
+            exporters: Some(exporters),
             ..self
         }
     }
 
     /// Ends: waits for pending webhook reports, for a limited time.
     pub(super) fn finish(self) {
-        self.alarming.finish();
-        if let Some(exporting) = self.exporting {
-            exporting.finish();
+        self.alarm_reporter.finish();
+        if let Some(exporters) = self.exporters {
+            exporters.finish();
         }
     }
 
@@ -69,7 +69,7 @@ impl Watch {
     }
 
     /// The displayed warnings: the reason of missing ICMP echoes only once.
-    fn flag(&mut self, warning: &Warning) -> String {
+    fn warning_text(&mut self, warning: &Warning) -> String {
         match warning {
             Warning::EchoMissing { reason, .. } if !self.without_echo.insert(reason.clone()) => {
                 format!("  ! {}: no ICMP echo, as before", warning.code())
@@ -82,35 +82,35 @@ impl Watch {
         }
     }
 
-    fn stand(&mut self, progress: CampaignProgress, left: Option<Span>) {
-        self.left = left.unwrap_or(self.left);
+    fn set_progress(&mut self, progress: CampaignProgress, remaining: Option<Span>) {
+        self.remaining = remaining.unwrap_or(self.remaining);
         self.progress_text = format!("{}/{}", progress.complete, progress.total);
     }
 
     /// Alarms are printed even without progress output.
-    fn alarm(&self, events: &CampaignEvent<'_>) {
+    fn report_alarm(&self, event: &CampaignEvent<'_>) {
         if let CampaignEvent::Alarm {
             experiment,
             scenario,
             change,
-        } = events
+        } = event
         {
-            self.live("");
-            self.alarming.report(experiment, scenario, change);
+            self.update_line("");
+            self.alarm_reporter.report(experiment, scenario, change);
         }
     }
 
     /// Updates the progress line.
-    fn live(&self, line: &str) {
-        if self.lively && !self.quiet {
+    fn update_line(&self, line: &str) {
+        if self.is_terminal && !self.is_quiet {
             output::rewrite(line);
         }
     }
 
     /// Prints a permanent line.
-    fn line(&self, line: &str) {
-        if !self.quiet {
-            self.live("");
+    fn print_line(&self, line: &str) {
+        if !self.is_quiet {
+            self.update_line("");
             output::say(line);
         }
     }
@@ -118,22 +118,22 @@ impl Watch {
 
 /// The progress of an experiment in words: the seconds of a transfer, otherwise messages and their
 /// values.
-fn course(scenario: &Scenario, due: u64, figures: &[Figures]) -> String {
+fn progress_text(scenario: &Scenario, due_messages: u64, figures: &[Figures]) -> String {
     let total = scenario.messages;
     if scenario.measure().is_transfer() {
-        return format!("{due}/{total} s");
+        return format!("{due_messages}/{total} s");
     }
-    let of_each_flow = scenario.flows().map_or("", |_| " of each flow");
+    let flow_suffix = scenario.flows().map_or("", |_| " of each flow");
     format!(
-        "{due}/{total} messages{of_each_flow}, {}",
+        "{due_messages}/{total} messages{flow_suffix}, {}",
         figures_line_of_all(figures)
     )
 }
 
 impl Observer for Watch {
-    fn report(&mut self, events: &CampaignEvent<'_>) {
-        self.metrics.count(events);
-        match events {
+    fn report(&mut self, event: &CampaignEvent<'_>) {
+        self.metrics.add_event(event);
+        match event {
             CampaignEvent::Begun {
                 campaign,
                 scenarios,
@@ -141,34 +141,34 @@ impl Observer for Watch {
                 left,
             } => {
                 self.campaign = Some(campaign.id);
-                self.stand(*progress, Some(*left));
-                self.line(&begun(campaign, scenarios.len(), *progress, *left));
+                self.set_progress(*progress, Some(*left));
+                self.print_line(&begin_line(campaign, scenarios.len(), *progress, *left));
             }
             CampaignEvent::Waiting { block, .. } => {
-                self.line(&format!("waiting for block {}", block + 1));
+                self.print_line(&format!("waiting for block {}", block + 1));
             }
             CampaignEvent::OutOfSeason { season, until } => {
                 let until = when::utc(*until);
-                self.line(&format!("waiting for the season '{season}', until {until}"));
+                self.print_line(&format!("waiting for the season '{season}', until {until}"));
             }
             CampaignEvent::CheckBegun(order) => {
                 let pair = pair(order.site.as_deref(), &order.server.name);
-                self.live(&format!("throughput check {pair} ..."));
+                self.update_line(&format!("throughput check {pair} ..."));
             }
-            CampaignEvent::Checked(check) => self.line(&checked(check)),
-            CampaignEvent::Traced(route) => self.line(&traced(route)),
+            CampaignEvent::Checked(check) => self.print_line(&check_line(check)),
+            CampaignEvent::Traced(route) => self.print_line(&route_line(route)),
             CampaignEvent::ExperimentBegun { progress, left, .. } => {
-                self.stand(*progress, Some(*left));
+                self.set_progress(*progress, Some(*left));
             }
             CampaignEvent::Running {
                 scenario,
                 progress,
                 figures,
             } => {
-                let left = (self.left - progress.elapsed).max(Span::ZERO);
-                let (state, label) = (&self.progress_text, running(scenario, figures));
-                let (course, left) = (course(scenario, progress.due, figures), time(left));
-                self.live(&format!("[{state}] {label}: {course} | {left} left"));
+                let left = (self.remaining - progress.elapsed).max(Span::ZERO);
+                let (done, label) = (&self.progress_text, running_label(scenario, figures));
+                let (progress, left) = (progress_text(scenario, progress.due, figures), time(left));
+                self.update_line(&format!("[{done}] {label}: {progress} | {left} left"));
             }
             CampaignEvent::ExperimentEnded {
                 experiment,
@@ -176,24 +176,24 @@ impl Observer for Watch {
                 figures,
                 progress,
             } => {
-                self.stand(*progress, None);
+                self.set_progress(*progress, None);
                 let (block, label) = (experiment.block + 1, scenario.label());
-                let flags = experiment.warnings.iter().map(|warning| self.flag(warning));
+                let flags = experiment.warnings.iter().map(|warning| self.warning_text(warning));
                 let flags: String = flags.collect();
-                let end = ended(experiment, figures) + &flags;
-                self.line(&format!(
-                    "[{}] block {block} {label}: {end}",
+                let end_text = end_text(experiment, figures) + &flags;
+                self.print_line(&format!(
+                    "[{}] block {block} {label}: {end_text}",
                     self.progress_text
                 ));
             }
             // The final status needs the store.
-            CampaignEvent::Ended { .. } => self.live(""),
-            _ => self.alarm(events),
+            CampaignEvent::Ended { .. } => self.update_line(""),
+            _ => self.report_alarm(event),
         }
     }
 }
 
-fn begun(
+fn begin_line(
     campaign: &Campaign,
     scenarios: usize,
     progress: CampaignProgress,
@@ -228,90 +228,90 @@ fn begun(
     )
 }
 
-fn checked(check: &Throughput) -> String {
+fn check_line(check: &Throughput) -> String {
     let pair = pair(check.site.as_deref(), &check.endpoint);
     match &check.failure {
         None => format!("throughput {pair}: {}", check.goodput),
-        Some(why) => format!("throughput {pair}: no figure: {why}"),
+        Some(reason) => format!("throughput {pair}: no figure: {reason}"),
     }
 }
 
 /// `from a to b`, `to b`
 fn pair(site: Option<&str>, endpoint: &str) -> String {
-    let from = site.map_or_else(String::new, |site| format!("from {site} "));
-    format!("{from}to {endpoint}")
+    let prefix = site.map_or_else(String::new, |site| format!("from {site} "));
+    format!("{prefix}to {endpoint}")
 }
 
-fn traced(route: &Traceroute) -> String {
+fn route_line(route: &Traceroute) -> String {
     let pair = pair(route.site.as_deref(), &route.endpoint);
     let hops = counted(route.hops.len() as u64, "hop");
-    let min = route.length().filter(|length| !length.is_sure());
+    let uncertain_length = route.length().filter(|length| !length.is_sure());
     match &route.failure {
-        None if min.is_some() => format!("traceroute {pair}: at most {hops}"),
+        None if uncertain_length.is_some() => format!("traceroute {pair}: at most {hops}"),
         None if !route.reached => format!("traceroute {pair}: {hops}, not reached"),
         None => format!("traceroute {pair}: {hops}"),
-        Some(why) => format!("traceroute {pair}: none: {why}"),
+        Some(reason) => format!("traceroute {pair}: none: {reason}"),
     }
 }
 
-fn ended(experiment: &Experiment, figures: &Figures) -> String {
+fn end_text(experiment: &Experiment, figures: &Figures) -> String {
     match experiment.status {
         ExperimentStatus::Complete => match &experiment.quantities {
             Some(quantities) => quantities.in_a_line(),
             None => figures_line(figures),
         },
         status => {
-            let why = experiment.reason.as_deref().unwrap_or("no reason reported");
-            format!("{}: {why}", status.name())
+            let reason = experiment.reason.as_deref().unwrap_or("no reason reported");
+            format!("{}: {reason}", status.name())
         }
     }
 }
 
 /// The scenario, or the first of several concurrent ones.
-fn running(scenario: &Scenario, figures: &[Figures]) -> String {
+fn running_label(scenario: &Scenario, figures: &[Figures]) -> String {
     let label = scenario.label();
     match figures.len() {
         0 | 1 => label,
-        total => format!("{label} and {}", counted(total as u64 - 1, "other")),
+        count => format!("{label} and {}", counted(count as u64 - 1, "other")),
     }
 }
 
 /// A median over several pairs would describe none of them: their medians are shown as a range.
-fn figures_line_of_all(entries: &[Figures]) -> String {
-    if let [single] = entries {
+fn figures_line_of_all(figures_list: &[Figures]) -> String {
+    if let [single] = figures_list {
         return figures_line(single);
     }
-    let medians = || entries.iter().filter_map(|figures| figures.median);
-    let none: Unanswered = entries
+    let medians = || figures_list.iter().filter_map(|figures| figures.median);
+    let unanswered: Unanswered = figures_list
         .iter()
         .map(|figures| figures.tally.without_response())
         .sum();
-    let middle = match (medians().min(), medians().max()) {
-        (Some(min), Some(greatest)) => format!("medians {min} to {greatest}"),
-        _ if entries.iter().any(|figures| figures.tally.replies > 0) => {
-            format!("medians: {}", none.word())
+    let median_text = match (medians().min(), medians().max()) {
+        (Some(min), Some(max)) => format!("medians {min} to {max}"),
+        _ if figures_list.iter().any(|figures| figures.tally.replies > 0) => {
+            format!("medians: {}", unanswered.word())
         }
         _ => "no reply".to_owned(),
     };
-    middle + &missing(none)
+    median_text + &missing_text(unanswered)
 }
 
 fn figures_line(figures: &Figures) -> String {
-    let none = figures.tally.without_response();
-    let middle = match figures.median {
+    let unanswered = figures.tally.without_response();
+    let median_text = match figures.median {
         Some(median) => format!("median {median}"),
-        None if figures.tally.replies > 0 => format!("median: {}", none.word()),
+        None if figures.tally.replies > 0 => format!("median: {}", unanswered.word()),
         None => "no reply".to_owned(),
     };
-    let high = figures
+    let p99_text = figures
         .p99
         .map_or_else(String::new, |p99| format!(", p99 {p99}"));
-    middle + &high + &missing(none)
+    median_text + &p99_text + &missing_text(unanswered)
 }
 
 /// `, 3 without a reply`; empty for none.
-fn missing(none: Unanswered) -> String {
-    match none.count() {
+fn missing_text(unanswered: Unanswered) -> String {
+    match unanswered.count() {
         0 => String::new(),
         count => format!(", {count} without a reply"),
     }
@@ -353,39 +353,39 @@ mod tests {
             reached: true,
             failure: None,
         };
-        let unsure = "traceroute from client to udp: at most 3 hops";
-        assert_eq!(traced(&route), unsure);
+        let uncertain_text = "traceroute from client to udp: at most 3 hops";
+        assert_eq!(route_line(&route), uncertain_text);
         route.hops[1] = hop(2, 1);
-        assert_eq!(traced(&route), "traceroute from client to udp: 3 hops");
+        assert_eq!(route_line(&route), "traceroute from client to udp: 3 hops");
         route.reached = false;
-        let short = "traceroute from client to udp: 3 hops, not reached";
-        assert_eq!(traced(&route), short);
+        let unreached_text = "traceroute from client to udp: 3 hops, not reached";
+        assert_eq!(route_line(&route), unreached_text);
     }
 
     #[test]
     fn the_reason_for_missing_echoes_is_printed_once() {
-        let mut watch = Watch::new(true, Alarming::new(None));
-        let missing = |name: &str, why: &str| Warning::EchoMissing {
+        let mut watch = Watch::new(true, AlarmReporter::new(None));
+        let missing = |name: &str, reason: &str| Warning::EchoMissing {
             names: vec![name.to_owned()],
-            reason: why.to_owned(),
+            reason: reason.to_owned(),
         };
         let (forbidden, unknown) = (missing("home", "forbidden"), missing("b", "unknown host"));
         assert_eq!(
-            watch.flag(&forbidden),
+            watch.warning_text(&forbidden),
             "  ! W014 echo-missing: no ICMP echo to home: forbidden"
         );
-        let repeats = missing("metro", "forbidden");
+        let repeated = missing("metro", "forbidden");
         assert_eq!(
-            watch.flag(&repeats),
+            watch.warning_text(&repeated),
             "  ! W014 echo-missing: no ICMP echo, as before"
         );
         assert_eq!(
-            watch.flag(&unknown),
+            watch.warning_text(&unknown),
             "  ! W014 echo-missing: no ICMP echo to b: unknown host"
         );
         let other = Warning::FewMessages { replies: 1 };
         for _ in 0..2 {
-            assert_eq!(watch.flag(&other), "  ! W011 few-messages: only 1 reply");
+            assert_eq!(watch.warning_text(&other), "  ! W011 few-messages: only 1 reply");
         }
     }
 }

@@ -40,16 +40,16 @@ fn commands(page: &str) -> Vec<(usize, Vec<String>)> {
 }
 
 fn split_args(line: &str) -> Vec<String> {
-    let ends = ["|", "#", "&&", "&", ";", ">", "2>", "2>&1", "<"];
+    let terminators = ["|", "#", "&&", "&", ";", ">", "2>", "2>&1", "<"];
     let mut args = Vec::new();
     let mut quote = None;
     let mut word = String::new();
-    for c in line.chars().chain([' ']) {
-        match (quote, c) {
-            (Some(open), _) if c == open => quote = None,
-            (None, '"' | '\'') => quote = Some(c),
+    for character in line.chars().chain([' ']) {
+        match (quote, character) {
+            (Some(opening), _) if character == opening => quote = None,
+            (None, '"' | '\'') => quote = Some(character),
             (None, ' ') => {
-                if ends.contains(&word.as_str()) || word.starts_with('>') {
+                if terminators.contains(&word.as_str()) || word.starts_with('>') {
                     return args;
                 }
                 let is_last = word.ends_with(';');
@@ -62,14 +62,14 @@ fn split_args(line: &str) -> Vec<String> {
                     return args;
                 }
             }
-            _ => word.push(c),
+            _ => word.push(character),
         }
     }
     args
 }
 
 /// Whether a refusal is about the words themselves, and not about what a placeholder stands for.
-fn is_wrong(kind: ErrorKind) -> bool {
+fn is_syntax_error(kind: ErrorKind) -> bool {
     matches!(
         kind,
         ErrorKind::UnknownArgument | ErrorKind::InvalidSubcommand | ErrorKind::ArgumentConflict
@@ -80,30 +80,30 @@ fn is_wrong(kind: ErrorKind) -> bool {
 fn the_commands_in_the_pages_exist_with_their_options() {
     let root = tree::root();
     let mut pages = tree::files(&root.join("docs"));
-    pages.retain(|path| path.extension().is_some_and(|ending| ending == "md"));
+    pages.retain(|path| path.extension().is_some_and(|extension| extension == "md"));
     pages.push(root.join("README.md"));
-    let (mut wrong, mut observed) = (Vec::new(), 0);
+    let (mut errors, mut command_count) = (Vec::new(), 0);
     for path in &pages {
         let text = fs::read_to_string(path).expect("UTF-8");
         for (line, args) in commands(&text) {
-            observed += 1;
+            command_count += 1;
             if let Err(error) = Cli::try_parse_from(&args)
-                && is_wrong(error.kind())
+                && is_syntax_error(error.kind())
             {
-                let first = error.to_string();
-                let first = first.lines().next().unwrap_or_default().to_owned();
-                wrong.push(format!(
-                    "{}:{line}: {}: {first}",
+                let message = error.to_string();
+                let message = message.lines().next().unwrap_or_default().to_owned();
+                errors.push(format!(
+                    "{}:{line}: {}: {message}",
                     path.display(),
                     args.join(" ")
                 ));
             }
         }
     }
-    assert!(observed > 100, "only {observed} commands were found");
+    assert!(command_count > 100, "only {command_count} commands were found");
     assert!(
-        wrong.is_empty(),
+        errors.is_empty(),
         "these are no commands:\n{}",
-        wrong.join("\n")
+        errors.join("\n")
     );
 }

@@ -23,46 +23,46 @@ use neph_report::clocks_of_captures;
 use neph_text::counted::counted;
 
 /// The default number of rows.
-const ROWS: i64 = 10;
+const DEFAULT_ROWS: i64 = 10;
 
 /// Reads both captures and reports the clock offset.
 pub(super) fn run(args: &Args, first: &Path, second: &Path) -> Result<Outcome, Failure> {
     figure::check(args.figure.as_deref(), args.force)?;
     refuse_duplicate(first, second)?;
     let stop = interrupt::stop_on_ctrl_c()?;
-    let say = |printed: &str| output::say(&format!("neph clock: {printed}"));
+    let say = |text: &str| output::say(&format!("neph clock: {text}"));
     let reader = read::reader(&stop, &say);
-    let mut meeting = CaptureMatcher::default();
-    packets(first, reader, |at, _, packet| match packet {
-        Ok(packet) => meeting.add_first(at, packet),
-        Err(NoPacket::Cut) => meeting.here_cut(at),
+    let mut matcher = CaptureMatcher::default();
+    packets(first, reader, |timestamp, _, packet| match packet {
+        Ok(packet) => matcher.add_first(timestamp, packet),
+        Err(NoPacket::Cut) => matcher.here_cut(timestamp),
         Err(NoPacket::NotIp) => {}
     })?;
-    packets(second, reader, |at, _, packet| match packet {
-        Ok(packet) => meeting.add_second(at, packet),
-        Err(NoPacket::Cut) => meeting.there_cut(at),
+    packets(second, reader, |timestamp, _, packet| match packet {
+        Ok(packet) => matcher.add_second(timestamp, packet),
+        Err(NoPacket::Cut) => matcher.there_cut(timestamp),
         Err(NoPacket::NotIp) => {}
     })?;
     if stop.is_set() {
         return Err(Failure::Interrupted("interrupted while reading".to_owned()));
     }
-    let met = meeting.end();
-    refuse_unmet((first, second), &met)?;
-    let clock_report = report(args, first, second, &met)?;
-    Ok(if clock_report {
+    let matched_captures = matcher.end();
+    refuse_unmet((first, second), &matched_captures)?;
+    let has_result = write_report(args, first, second, &matched_captures)?;
+    Ok(if has_result {
         Outcome::Done
     } else {
         Outcome::Nothing
     })
 }
 
-fn report(
+fn write_report(
     args: &Args,
     first: &Path,
     second: &Path,
-    met: &MatchedCaptures,
+    matched_captures: &MatchedCaptures,
 ) -> Result<bool, Failure> {
-    let course = match course(args, met) {
+    let course = match build_course(args, matched_captures) {
         Ok(course) => course,
         Err(StatsError::TooFew { .. }) => return Err(too_few(first, second).into()),
         Err(error) => return Err(Failure::refused(error)),
@@ -70,91 +70,91 @@ fn report(
     let Some(end) = course.fits.last() else {
         return Err(too_few(first, second).into());
     };
-    let mut exchanges = met.exchanges();
+    let mut exchanges = matched_captures.exchanges();
     let formula = Formula::of(&exchanges);
     let nature = args.nature();
-    let of = format!("{} minus {}", second.display(), first.display());
-    let mut reporting = args.writer();
-    reporting.begin(&format!("clock of {of}"))?;
-    let row = |fit: &ClockFit, formula: &Formula, n: usize| Row {
+    let description = format!("{} minus {}", second.display(), first.display());
+    let mut writer = args.writer();
+    writer.begin(&format!("clock of {description}"))?;
+    let to_row = |fit: &ClockFit, formula: &Formula, message_count: usize| Row {
         since: Span::from_nanos(fit.at - course.from),
         fit: *fit,
         drift: Drift::at(fit, nature),
         wall: None,
         mean: formula.mean.mean(),
         round_trip: formula.shortest,
-        n: n as u64,
+        n: message_count as u64,
         is_old: false,
     };
-    exchanges.sort_by_key(|of| of.sent);
-    let passed = passed(met);
-    let (mut exchanges, mut passed) = (&exchanges[..], &passed[..]);
+    exchanges.sort_by_key(|exchange| exchange.sent);
+    let passed_times = passed(matched_captures);
+    let (mut exchanges, mut passed_times) = (&exchanges[..], &passed_times[..]);
     for (fit, next) in course.fits.iter().zip(until_next(&course.fits)) {
-        let formula = Formula::of(split_off(&mut exchanges, |of| of.sent < next));
-        let n = split_off(&mut passed, |at| *at < next).len();
-        reporting.row(&row(fit, &formula, n))?;
+        let formula = Formula::of(split_off(&mut exchanges, |exchange| exchange.sent < next));
+        let message_count = split_off(&mut passed_times, |at| *at < next).len();
+        writer.row(&to_row(fit, &formula, message_count))?;
     }
-    remarks(met);
-    let drawn = clocks_of_captures(&formula.dots, &course, &of);
-    let four = args.asks_for(Method::FourTimestamps);
+    report_unused_packets(matched_captures);
+    let offset_figure = clocks_of_captures(&formula.dots, &course, &description);
+    let has_four_timestamps = args.uses_method(Method::FourTimestamps);
     let steps = course.steps.iter();
     let summary = Summary {
-        of,
+        of: description,
         clocks: Clocks::Captures,
         began: course.from,
-        row: row(end, &formula, met.crossings.len()),
+        row: to_row(end, &formula, matched_captures.crossings.len()),
         steps: steps
             .map(|step| StepOf::between(Clocks::Captures, step))
             .collect(),
-        means: four.then(|| Means::of(&formula.mean, None)).flatten(),
+        means: has_four_timestamps.then(|| Means::of(&formula.mean, None)).flatten(),
         lost: None,
         nature,
         course,
     };
-    reporting.finish(&summary)?;
-    figure::write(args.figure.as_deref(), args.force, drawn.as_ref())?;
+    writer.finish(&summary)?;
+    figure::write(args.figure.as_deref(), args.force, offset_figure.as_ref())?;
     Ok(true)
 }
 
-fn course(args: &Args, met: &MatchedCaptures) -> Result<Course, StatsError> {
+fn build_course(args: &Args, matched_captures: &MatchedCaptures) -> Result<Course, StatsError> {
     let nature = args.nature();
-    let stored = retained_limits(met, nature);
-    let every = args.every.map_or_else(
-        || ActiveTime::of(stored.limits(), nature.horizon).long / ROWS,
+    let retained_constraints = retained_limits(matched_captures, nature);
+    let interval = args.every.map_or_else(
+        || ActiveTime::of(retained_constraints.limits(), nature.horizon).long / DEFAULT_ROWS,
         Span::nanos,
     );
-    let added = Added::of(met.set_back());
-    Course::of(stored.limits(), nature, &added, every)
+    let added = Added::of(matched_captures.set_back());
+    Course::of(retained_constraints.limits(), nature, &added, interval)
 }
 
 /// The unused parts of the captures.
-fn remarks(met: &MatchedCaptures) {
+fn report_unused_packets(matched_captures: &MatchedCaptures) {
     let cut = truncated_message();
-    let of = [
+    let reasons = [
         (
-            met.first.repeats + met.second.repeats,
+            matched_captures.first.repeats + matched_captures.second.repeats,
             "left out because a capture shows them again (a mirror of both directions, or several interfaces): \
              the first of each counts",
         ),
         (
-            met.identical,
+            matched_captures.identical,
             "excluded because one capture has several identical packets",
         ),
         (
-            met.one_way,
+            matched_captures.one_way,
             "excluded because only one direction was captured; capture both directions",
         ),
         (
-            met.even,
+            matched_captures.even,
             "excluded because their hosts' packets are split evenly between the two directions",
         ),
         (
-            met.timeless,
+            matched_captures.timeless,
             "of both directions show only the clock offset between the captures: it is reported, but the order of the points is unknown",
         ),
-        (met.first.cut + met.second.cut, &cut),
+        (matched_captures.first.cut + matched_captures.second.cut, &cut),
     ];
-    for (count, reason) in of.into_iter().filter(|(count, _)| *count > 0) {
+    for (count, reason) in reasons.into_iter().filter(|(count, _)| *count > 0) {
         output::say(&format!(
             "neph clock: {} {reason}",
             counted(count, "packet")

@@ -17,20 +17,20 @@ const SCALE: f64 = 2.0;
 /// measured. Creates no file and does not change an existing one.
 pub(super) fn check(path: Option<&Path>, force: Force) -> Result<(), Failure> {
     let Some(path) = path else { return Ok(()) };
-    if !matches!(ending(path), Some("svg" | "png" | "pdf")) {
+    if !matches!(extension(path), Some("svg" | "png" | "pdf")) {
         return Err(Failure::Usage(format!(
             "--figure {}: a name that ends in .svg, .png or .pdf is needed",
             path.display()
         )));
     }
-    check_output(path, force.existing()).map_err(|error| refused(path, &error))
+    check_output(path, force.existing()).map_err(|error| to_failure(path, &error))
 }
 
-fn refused(path: &Path, error: &io::Error) -> Failure {
+fn to_failure(path: &Path, error: &io::Error) -> Failure {
     Failure::Usage(format!("--figure: {}", sink::unwritable(path, error)))
 }
 
-fn ending(path: &Path) -> Option<&str> {
+fn extension(path: &Path) -> Option<&str> {
     path.extension()?.to_str()
 }
 
@@ -38,17 +38,17 @@ fn ending(path: &Path) -> Option<&str> {
 pub(super) fn write(
     path: Option<&Path>,
     force: Force,
-    drawn: Option<&Figure>,
+    figure: Option<&Figure>,
 ) -> Result<(), Failure> {
     let Some(path) = path else { return Ok(()) };
-    let Some(figure) = drawn else {
+    let Some(figure) = figure else {
         output::say("neph clock: no figure: the offset is known at one moment only");
         return Ok(());
     };
-    let bytes = match ending(path) {
+    let bytes = match extension(path) {
         Some("png") => png(&figure.scene, SCALE).map_err(Failure::refused)?,
         Some("pdf") => pdf(&figure.scene, &figure.title),
         _ => svg(&figure.scene, "clock", &figure.title).into_bytes(),
     };
-    write_whole(path, &bytes, force.existing()).map_err(|error| refused(path, &error))
+    write_whole(path, &bytes, force.existing()).map_err(|error| to_failure(path, &error))
 }

@@ -20,7 +20,7 @@ use neph_capture::clocks::drift::Drift;
 use neph_documents::clock::{ClockWriter, Clocks, Means, Row, StepOf, Summary};
 
 /// Interval at which reports of the flow are read.
-const TICK: Duration = Duration::from_millis(10);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 /// The default time between two output lines.
 const REPORT_INTERVAL: Span = Span::from_secs(1);
 /// Without `--duration`, neph ends after this time with refusals only.
@@ -36,30 +36,30 @@ pub(super) fn run(args: &Args, peer: &str) -> Result<Outcome, Failure> {
     }
     figure::check(args.figure.as_deref(), args.force)?;
     let stop = interrupt::stop_on_ctrl_c()?;
-    let spec = spec(args, peer)?;
+    let spec = build_spec(args, peer)?;
     let name = spec.target.to_string();
     let mut live = LiveClock {
         args,
         book: Book::new(args.nature()),
-        reporting: args.writer(),
-        began: neph_probe::now().nanos(),
-        reported: 0,
+        writer: args.writer(),
+        start: neph_probe::now().nanos(),
+        line_count: 0,
         reported_exchanges: 0,
-        steps_reported: 0,
-        refused: None,
-        listen: match spec.address.ip() {
+        reported_steps: 0,
+        refusal: None,
+        listen_option: match spec.address.ip() {
             IpAddr::V4(_) => String::new(),
             IpAddr::V6(_) => format!(" --listen '[::]:{}'", spec.address.port()),
         },
         tally: Tally::default(),
     };
-    live.reporting.begin(&format!(
+    live.writer.begin(&format!(
         "clocks of {name} minus ours, every {}",
         args.interval
     ))?;
     live.run(spec, &stop)?;
-    let measured = live.finish(&name)?;
-    Ok(match (stop.is_set(), measured) {
+    let has_result = live.finish(&name)?;
+    Ok(match (stop.is_set(), has_result) {
         (true, _) => Outcome::Interrupted,
         (false, true) => Outcome::Done,
         (false, false) => Outcome::Nothing,
@@ -67,7 +67,7 @@ pub(super) fn run(args: &Args, peer: &str) -> Result<Outcome, Failure> {
 }
 
 /// The flow of the options.
-fn spec(args: &Args, peer: &str) -> Result<FlowSpec, Failure> {
+fn build_spec(args: &Args, peer: &str) -> Result<FlowSpec, Failure> {
     let target = if let Some((scheme, rest)) = peer.split_once("://") {
         if scheme != "udp" {
             return Err(Failure::Usage(format!(
@@ -100,39 +100,39 @@ fn spec(args: &Args, peer: &str) -> Result<FlowSpec, Failure> {
 struct LiveClock<'a> {
     args: &'a Args,
     book: Book,
-    reporting: ClockWriter,
+    writer: ClockWriter,
     /// By the local raw clock, as all times here.
-    began: i64,
+    start: i64,
     /// The number of lines so far, and of messages at the last one.
-    reported: i64,
+    line_count: i64,
     reported_exchanges: u64,
-    steps_reported: usize,
+    reported_steps: usize,
     /// Why no reply arrives, if known.
-    refused: Option<String>,
+    refusal: Option<String>,
     /// The option of neph reflect at the peer for this IP version.
-    listen: String,
+    listen_option: String,
     tally: Tally,
 }
 
 impl LiveClock<'_> {
     fn run(&mut self, spec: FlowSpec, stop: &Stop) -> Result<(), Failure> {
         let is_endless = spec.schedule.messages().is_none();
-        let own_stop = Stop::new();
-        let flow = Flow::start(spec, own_stop.clone())?;
-        while self.take(&flow)? {
-            let silent = self.book.exchanges == 0 && self.refused.is_some();
-            let waited = Span::from_nanos(neph_probe::now().nanos() - self.began);
-            if stop.is_set() || (is_endless && silent && waited >= SILENCE_TIMEOUT) {
-                own_stop.set();
+        let flow_stop = Stop::new();
+        let flow = Flow::start(spec, flow_stop.clone())?;
+        while self.read_reports(&flow)? {
+            let is_refused = self.book.exchanges == 0 && self.refusal.is_some();
+            let elapsed = Span::from_nanos(neph_probe::now().nanos() - self.start);
+            if stop.is_set() || (is_endless && is_refused && elapsed >= SILENCE_TIMEOUT) {
+                flow_stop.set();
             }
             self.report()?;
-            clock::nap(TICK);
+            clock::nap(POLL_INTERVAL);
         }
         Ok(flow.join()?)
     }
 
     /// Reads the reports of the flow. Returns whether more may follow.
-    fn take(&mut self, flow: &Flow) -> Result<bool, Failure> {
+    fn read_reports(&mut self, flow: &Flow) -> Result<bool, Failure> {
         loop {
             match flow.reports().try_recv() {
                 // The two local clocks are read as soon as the report of an exchange arrives.
@@ -146,7 +146,7 @@ impl LiveClock<'_> {
                 }
                 Ok(Report::Event { kind, text, .. }) => {
                     if matches!(kind, EventKind::Refused | EventKind::ConnectFailed) {
-                        self.refused = Some(text);
+                        self.refusal = Some(text);
                     }
                 }
                 Ok(Report::Opened { .. } | Report::Tcp { .. } | Report::Anchor(_)) => {}
@@ -159,31 +159,31 @@ impl LiveClock<'_> {
 
     /// Reports new steps, and the line that is due.
     fn report(&mut self) -> Result<(), Failure> {
-        while let Some(step) = self.book.steps.get(self.steps_reported) {
-            self.steps_reported += 1;
-            self.reporting.step(&StepOf::wall(step), self.began)?;
+        while let Some(step) = self.book.steps.get(self.reported_steps) {
+            self.reported_steps += 1;
+            self.writer.step(&StepOf::wall(step), self.start)?;
         }
-        let every = self.args.every.unwrap_or(REPORT_INTERVAL).nanos();
+        let interval = self.args.every.unwrap_or(REPORT_INTERVAL).nanos();
         let now = neph_probe::now().nanos();
-        let due = (now - self.began) / every;
-        if due > self.reported {
-            self.reported = due;
-            let known = self.book.so_far();
-            let is_old = known.exchanges == self.reported_exchanges;
-            self.reported_exchanges = known.exchanges;
-            let at = if is_old { Some(now) } else { known.latest };
-            if let Some(row) = at.and_then(|at| self.row(&known, at)) {
-                self.reporting.row(&Row { is_old, ..row })?;
+        let due_lines = (now - self.start) / interval;
+        if due_lines > self.line_count {
+            self.line_count = due_lines;
+            let book = self.book.so_far();
+            let is_old = book.exchanges == self.reported_exchanges;
+            self.reported_exchanges = book.exchanges;
+            let time = if is_old { Some(now) } else { book.latest };
+            if let Some(row) = time.and_then(|time| self.build_row(&book, time)) {
+                self.writer.row(&Row { is_old, ..row })?;
             }
         }
         Ok(())
     }
 
     /// The clocks at a given time.
-    fn row(&self, book: &Book, at: i64) -> Option<Row> {
-        let reading = book.reading(at)?;
+    fn build_row(&self, book: &Book, time: i64) -> Option<Row> {
+        let reading = book.reading(time)?;
         Some(Row {
-            since: Span::from_nanos(at - self.began),
+            since: Span::from_nanos(time - self.start),
             fit: reading.raw,
             drift: Drift::at(&reading.raw, book.raw.nature()),
             wall: reading.wall,
@@ -197,26 +197,26 @@ impl LiveClock<'_> {
     /// Reports all results. Returns whether there were any.
     fn finish(mut self, name: &str) -> Result<bool, Failure> {
         self.report()?;
-        let every = self.args.every.unwrap_or(REPORT_INTERVAL).nanos();
+        let interval = self.args.every.unwrap_or(REPORT_INTERVAL).nanos();
         let book = &self.book;
-        let row = book.latest.and_then(|at| self.row(book, at));
+        let row = book.latest.and_then(|time| self.build_row(book, time));
         let course = Course::of(
             book.raw.limits(),
             book.raw.nature(),
             &Added::default(),
-            every,
+            interval,
         );
         let (Ok(course), Some(row)) = (course, row) else {
-            let reason = self.refused.as_deref().unwrap_or("no reply came");
-            self.reporting.nothing()?;
-            let key = match (&self.refused, &self.args.stamp_key) {
+            let reason = self.refusal.as_deref().unwrap_or("no reply came");
+            self.writer.nothing()?;
+            let key_hint = match (&self.refusal, &self.args.stamp_key) {
                 (None, Some(_)) => ", or if it runs, with the --stamp-key of here",
                 (None, None) => ", or if it runs with a --stamp-key, give that here",
                 (Some(_), _) => "",
             };
             output::say(&format!(
-                "neph clock: no answer from {name}: {reason}; start neph reflect{} there{key}",
-                self.listen
+                "neph clock: no answer from {name}: {reason}; start neph reflect{} there{key_hint}",
+                self.listen_option
             ));
             return Ok(false);
         };
@@ -225,26 +225,26 @@ impl LiveClock<'_> {
         } else {
             Clocks::Raw
         };
-        let raw = course.steps.iter();
-        let raw = raw.map(|step| StepOf::between(clocks, step));
-        let steps = book.steps.iter().map(StepOf::wall).chain(raw).collect();
-        let drawn = clocks_on_a_connection(&self.book, &course, name);
-        let four = self.args.asks_for(Method::FourTimestamps);
+        let raw_steps = course.steps.iter();
+        let raw_steps = raw_steps.map(|step| StepOf::between(clocks, step));
+        let steps = book.steps.iter().map(StepOf::wall).chain(raw_steps).collect();
+        let offset_figure = clocks_on_a_connection(&self.book, &course, name);
+        let has_four_timestamps = self.args.uses_method(Method::FourTimestamps);
         let summary = Summary {
             of: name.to_owned(),
             clocks,
-            began: self.began,
+            began: self.start,
             row,
             steps,
-            means: four
+            means: has_four_timestamps
                 .then(|| Means::of(&book.raw_mean, Some(&book.wall_mean)))
                 .flatten(),
             lost: Some(self.tally.lost),
             nature: book.raw.nature(),
             course,
         };
-        self.reporting.finish(&summary)?;
-        figure::write(self.args.figure.as_deref(), self.args.force, drawn.as_ref())?;
+        self.writer.finish(&summary)?;
+        figure::write(self.args.figure.as_deref(), self.args.force, offset_figure.as_ref())?;
         Ok(true)
     }
 }

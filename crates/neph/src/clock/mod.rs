@@ -63,7 +63,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "TIME", value_parser = value::positive_span)]
     every: Option<Span>,
     /// Largest change of the clock drift within 100 s that neph assumes, in ppm, 0 to 1000 [default: 2]
-    #[arg(long, value_name = "PPM", value_parser = parts_per_million)]
+    #[arg(long, value_name = "PPM", value_parser = parse_ppm)]
     wander: Option<f64>,
     /// Write a figure of the clock offset over time to this file (.svg, .png or .pdf)
     #[arg(long, value_name = "FILE.svg")]
@@ -86,15 +86,15 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    fn asks_for(&self, method: Method) -> bool {
+    fn uses_method(&self, method: Method) -> bool {
         self.method.contains(&method)
     }
 
     /// Writes to standard output.
     fn writer(&self) -> ClockWriter {
         let methods = Methods {
-            hulls: self.asks_for(Method::Hulls),
-            four_stamps: self.asks_for(Method::FourTimestamps),
+            hulls: self.uses_method(Method::Hulls),
+            four_stamps: self.uses_method(Method::FourTimestamps),
         };
         ClockWriter::new(self.format, methods, Box::new(output::data()))
     }
@@ -105,7 +105,7 @@ impl Args {
             let is_fast = self.interval < Span::from_millis(1);
             Needs::of(&Row::CLOCK)
                 .capability(Capability::CAP_NET_ADMIN, is_fast)
-                .at(self.site.as_deref())
+                .at_site(self.site.as_deref())
         } else {
             Needs::of(&Row::CLOCK_CAPTURES).without_connections()
         };
@@ -134,7 +134,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     }
 }
 
-pub(crate) fn parts_per_million(text: &str) -> Result<f64, String> {
+pub(crate) fn parse_ppm(text: &str) -> Result<f64, String> {
     let number: f64 = text.parse().map_err(|_| format!("'{text}' is no number"))?;
     if (0.0..=1_000.0).contains(&number) {
         return Ok(number);

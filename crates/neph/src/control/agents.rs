@@ -15,7 +15,7 @@ use neph_documents::rows;
 use neph_documents::version::Version;
 use neph_model::{AgentName, Wall};
 
-use super::{CONTROL_FOLDER, ControlFolder, existing, holds_controller, write_document};
+use super::{CONTROL_FOLDER, ControlFolder, open_registry, has_controller, write_document};
 use crate::exit::{Failure, Outcome};
 use crate::operator::{self, OperatorArgs};
 use crate::{format, output};
@@ -72,10 +72,10 @@ struct KnownController {
     agents: ControllerAgents,
 }
 
-fn known(folder: &ControlFolder, operator: &OperatorArgs) -> Result<KnownController, Failure> {
+fn find_controller(folder: &ControlFolder, operator: &OperatorArgs) -> Result<KnownController, Failure> {
     // A folder on the command line has precedence over an address in the environment.
-    let is_meant = operator.is_typed() || folder.folder == Path::new(CONTROL_FOLDER);
-    if is_meant && let Some(controller) = operator.find()? {
+    let is_operator_selected = operator.is_typed() || folder.folder == Path::new(CONTROL_FOLDER);
+    if is_operator_selected && let Some(controller) = operator.find()? {
         let agents = agents_at(&controller.controller_place).map_err(operator::failure)?;
         let controller_place = Some(controller.controller_place);
         return Ok(KnownController {
@@ -84,7 +84,7 @@ fn known(folder: &ControlFolder, operator: &OperatorArgs) -> Result<KnownControl
         });
     }
     let folder = &folder.folder;
-    if !holds_controller(folder) {
+    if !has_controller(folder) {
         return Err(Failure::usage(format!(
             "{} holds no controller: on its host give --control FOLDER, the folder of neph control serve; on \
              another host give --controller wss://HOST:PORT",
@@ -100,7 +100,7 @@ fn known(folder: &ControlFolder, operator: &OperatorArgs) -> Result<KnownControl
             agents,
         });
     }
-    let enrolled = existing(folder)?.agents().map_err(Failure::refused)?;
+    let enrolled = open_registry(folder)?.agents().map_err(Failure::refused)?;
     Ok(KnownController {
         controller_place: None,
         agents: ControllerAgents {
@@ -115,18 +115,18 @@ fn list(args: &Args) -> Result<Outcome, Failure> {
     let KnownController {
         controller_place,
         agents,
-    } = known(&args.folder, &args.operator)?;
+    } = find_controller(&args.folder, &args.operator)?;
     let ControllerAgents {
         enrolled,
         connected,
         gone,
     } = agents;
     let row = |(agent, enrolled): (AgentName, EnrolledAgent)| {
-        let present = connected
+        let connection = connected
             .iter()
             .find(|connected_agent| connected_agent.agent == agent);
         let gone = gone.get(&agent).copied();
-        row(agent, &enrolled, present, gone)
+        build_row(agent, &enrolled, connection, gone)
     };
     let rows: Vec<AgentRow> = enrolled.into_iter().map(row).collect();
     let mut out = output::data();
@@ -139,33 +139,33 @@ fn list(args: &Args) -> Result<Outcome, Failure> {
 }
 
 /// An agent that is connected (`present`), or whose last message was received at `gone`.
-fn row(
+fn build_row(
     agent: AgentName,
     enrolled: &EnrolledAgent,
-    present: Option<&ConnectedAgent>,
-    gone: Option<Wall>,
+    connection: Option<&ConnectedAgent>,
+    last_message: Option<Wall>,
 ) -> AgentRow {
-    let clock = present.and_then(|agent| agent.clock);
+    let clock = connection.and_then(|agent| agent.clock);
     AgentRow {
-        connected: present.is_some(),
-        labels: present
+        connected: connection.is_some(),
+        labels: connection
             .map(|agent| agent.labels.clone())
             .unwrap_or_default(),
-        version: present.and_then(|agent| agent.version.clone()),
-        running: present.map(|agent| agent.running),
+        version: connection.and_then(|agent| agent.version.clone()),
+        running: connection.map(|agent| agent.running),
         clock_offset_ns: clock.map(|clock| clock.offset),
         clock_bound_ns: clock.map(|clock| clock.bound),
-        refusals: present
+        refusals: connection
             .map(|agent| agent.refusals.clone())
             .unwrap_or_default(),
-        last_seen_unix_ns: present.map(|agent| agent.received).or(gone),
+        last_seen_unix_ns: connection.map(|agent| agent.received).or(last_message),
         enrolled_unix_ns: enrolled.enrolled,
         agent,
     }
 }
 
 /// The list of agents.
-fn listing(args: &ShowArgs) -> String {
+fn list_command(args: &ShowArgs) -> String {
     match args.operator.address() {
         Some(_) => format!("neph agents {}", args.operator.option_text()),
         None => format!("neph agents --control {}", args.folder.folder.display()),
@@ -176,14 +176,14 @@ fn show(args: &ShowArgs) -> Result<Outcome, Failure> {
     let KnownController {
         controller_place,
         agents,
-    } = known(&args.folder, &args.operator)?;
+    } = find_controller(&args.folder, &args.operator)?;
     let mut agent_entries = agents.enrolled.into_iter();
     let entry = agent_entries.find(|(agent, _)| *agent == args.agent);
     let (agent, enrolled) = entry.ok_or_else(|| {
         Failure::usage(format!(
             "there is no agent {}; {} lists those that there are",
             args.agent,
-            listing(args)
+            list_command(args)
         ))
     })?;
     let details = match &controller_place {
@@ -192,7 +192,7 @@ fn show(args: &ShowArgs) -> Result<Outcome, Failure> {
         }
         None => AgentDetails::default(),
     };
-    let document = document(agent, enrolled, details);
+    let document = build_document(agent, enrolled, details);
     write_document(&document, AgentDocument::text, args.format)?;
     if controller_place.is_none() {
         output::say(NO_CONTROLLER);
@@ -200,16 +200,16 @@ fn show(args: &ShowArgs) -> Result<Outcome, Failure> {
     Ok(Outcome::Done)
 }
 
-fn document(agent: AgentName, enrolled: EnrolledAgent, details: AgentDetails) -> AgentDocument {
-    let present = details.presence.as_ref();
-    let listed = row(agent, &enrolled, present, details.received);
+fn build_document(agent: AgentName, enrolled: EnrolledAgent, details: AgentDetails) -> AgentDocument {
+    let connection = details.presence.as_ref();
+    let agent_row = build_row(agent, &enrolled, connection, details.received);
     let agent_history = details.seen;
     AgentDocument {
         schema: Version,
-        agent: listed,
+        agent: agent_row,
         fingerprint: enrolled.fingerprint,
-        connected_unix_ns: present.map(|agent| agent.connected),
-        results_pending: present.map(|agent| agent.holds),
+        connected_unix_ns: connection.map(|agent| agent.connected),
+        results_pending: connection.map(|agent| agent.holds),
         in_campaign: details.has_campaign,
         policy: agent_history
             .policy
@@ -225,11 +225,11 @@ fn document(agent: AgentName, enrolled: EnrolledAgent, details: AgentDetails) ->
                 bound_ns: reading.clock.bound,
             })
             .collect(),
-        orders: agent_history.orders.into_iter().map(order).collect(),
+        orders: agent_history.orders.into_iter().map(build_order_row).collect(),
     }
 }
 
-fn order(seen_order: SeenOrder) -> AgentOrderRow {
+fn build_order_row(seen_order: SeenOrder) -> AgentOrderRow {
     let (state, failure) = match seen_order.state {
         SeenState::Sent => ("sent", None),
         SeenState::Running => ("running", None),

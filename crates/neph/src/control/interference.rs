@@ -91,29 +91,29 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     };
     let store = args.workspace.read()?;
     let campaign = find::campaign(store.as_ref(), name)?;
-    answer(args, store.as_ref(), &campaign)
+    print_findings(args, store.as_ref(), &campaign)
 }
 
 /// Carries out the design; `None` if it is only printed.
 fn measure(args: &Args, path: &Path) -> Result<Option<Outcome>, Failure> {
-    let read = campaign::read(path)?;
-    let requested = DesignRequest {
+    let plan_source = campaign::load_plan(path)?;
+    let request = DesignRequest {
         blocks: args.blocks,
         duration: args.duration,
         rate: args.rate,
         bytes: args.bytes,
     };
-    let design = design(&read.plan, &requested).map_err(Failure::usage)?;
+    let design = design(&plan_source.plan, &request).map_err(Failure::usage)?;
     if args.print_plan {
         let mut out = output::data();
         out.write_all(design.text.as_bytes())?;
         out.flush()?;
         return Ok(None);
     }
-    let designed = Source::new(path.display().to_string(), design.text.clone());
-    let designed = campaign::understand(designed)?;
+    let design_source = Source::new(path.display().to_string(), design.text.clone());
+    let designed_plan = campaign::parse_plan(design_source)?;
     if !args.quiet {
-        report(&design, &designed);
+        print_design(&design, &designed_plan);
     }
     let settings = Settings {
         workspace: args.workspace.clone(),
@@ -126,12 +126,12 @@ fn measure(args: &Args, path: &Path) -> Result<Option<Outcome>, Failure> {
         metrics: MetricsArgs::default(),
         approval: Approval::default(),
     };
-    campaign::carry_out(&designed, None, None, &settings).map(Some)
+    campaign::carry_out(&designed_plan, None, None, &settings).map(Some)
 }
 
 /// Reports what is measured, and what is not.
-fn report(design: &Design, designed: &PlanSource) {
-    let plan = &designed.plan;
+fn print_design(design: &Design, plan_source: &PlanSource) {
+    let plan = &plan_source.plan;
     let span = estimate(plan, &scenarios(plan)).total;
     output::say(&format!(
         "neph control: {} of circuits, each circuit by itself and both at the same time: {}, up to {}, about {}",
@@ -149,32 +149,32 @@ fn report(design: &Design, designed: &PlanSource) {
     }
 }
 
-fn answer(args: &Args, store: &dyn Store, campaign: &Campaign) -> Result<Outcome, Failure> {
+fn print_findings(args: &Args, store: &dyn Store, campaign: &Campaign) -> Result<Outcome, Failure> {
     let scenarios = store.scenarios(campaign.id)?;
     let experiments = store.experiments(campaign.id)?;
-    let complete = experiments
+    let complete_experiments = experiments
         .iter()
         .filter(|experiment| experiment.status == ExperimentStatus::Complete);
-    let readings: Vec<Reading> = complete
-        .filter_map(|experiment| reading(experiment, &scenarios))
+    let readings: Vec<Reading> = complete_experiments
+        .filter_map(|experiment| build_reading(experiment, &scenarios))
         .collect();
     let findings = evaluate_pairs(&readings, args.margin);
-    let measured = scenarios.first().map(Scenario::measure);
-    let Some(measured) = measured.filter(|_| !findings.is_empty()) else {
+    let scenario_measure = scenarios.first().map(Scenario::measure);
+    let Some(scenario_measure) = scenario_measure.filter(|_| !findings.is_empty()) else {
         return Err(Failure::usage(format!(
             "campaign {} has no circuits that were measured at the same time; neph control interference PLAN \
              measures them",
             campaign.name
         )));
     };
-    let measure = measured.to_string();
+    let measure = scenario_measure.to_string();
     let document = InterferenceDocument::new(campaign.id, measure, args.margin, &findings);
     super::write_document(&document, InterferenceDocument::text, args.format)?;
     Ok(Outcome::Done)
 }
 
 /// The result of an experiment, if it belongs to a design.
-fn reading(experiment: &Experiment, scenarios: &[Scenario]) -> Option<Reading> {
+fn build_reading(experiment: &Experiment, scenarios: &[Scenario]) -> Option<Reading> {
     let mut entries = scenarios.iter();
     let scenario = entries.find(|scenario| scenario.id == experiment.scenario)?;
     let values = &experiment.quantities.as_ref()?.values;

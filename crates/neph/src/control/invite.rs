@@ -27,21 +27,21 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     // Created before the invitation, whose validity starts at once.
-    let secret = args.output.as_deref().map(Secret::create).transpose()?;
+    let secret = args.output.as_deref().map(SecretFile::create).transpose()?;
     let NameArgs {
         name,
         operator,
         folder,
     } = &args.name_args;
     let registry = Registry::open(&folder.folder).map_err(Failure::refused)?;
-    let random = random::bytes().map_err(Failure::refused)?;
+    let random_bytes = random::bytes().map_err(Failure::refused)?;
     let (invitation, role, command) = if *operator {
         let command = "neph run PLAN --controller wss://HOST:7443 --invite-file FILE";
-        let invitation = registry.invite_operator(name.clone(), now(), random);
+        let invitation = registry.invite_operator(name.clone(), now(), random_bytes);
         (invitation, Role::Operator, command)
     } else {
         let command = "neph agent --controller wss://HOST:7443 --invite-file FILE";
-        let invitation = registry.invite(name.clone(), now(), random);
+        let invitation = registry.invite(name.clone(), now(), random_bytes);
         (invitation, Role::Agent, command)
     };
     let line = invitation.map_err(Failure::usage)?.to_string();
@@ -58,13 +58,13 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
 }
 
 /// A new file for a secret. It is removed if nothing is written.
-struct Secret<'a> {
+struct SecretFile<'a> {
     path: &'a Path,
     file: File,
     is_written: bool,
 }
 
-impl<'a> Secret<'a> {
+impl<'a> SecretFile<'a> {
     fn create(path: &'a Path) -> Result<Self, Failure> {
         let mut options = OpenOptions::new();
         let file = options.create_new(true).write(true).mode(0o600).open(path);
@@ -83,15 +83,15 @@ impl<'a> Secret<'a> {
     }
 
     fn write(mut self, line: &str) -> Result<(), Failure> {
-        let written = writeln!(self.file, "{line}").and_then(|()| self.file.sync_all());
-        written
+        let result = writeln!(self.file, "{line}").and_then(|()| self.file.sync_all());
+        result
             .map_err(|error| Failure::refused(format!("write {}: {error}", self.path.display())))?;
         self.is_written = true;
         Ok(())
     }
 }
 
-impl Drop for Secret<'_> {
+impl Drop for SecretFile<'_> {
     fn drop(&mut self) {
         if !self.is_written {
             // If the file cannot be removed, an empty file stays.

@@ -10,8 +10,8 @@ use neph_documents::agents::{ScheduleRow, ScheduledRunRow};
 use neph_documents::rows;
 use neph_model::{AgentName, Span, Wall};
 
-use super::{ControlFolder, existing, now};
-use crate::campaign::{check_agents, read};
+use super::{ControlFolder, open_registry, now};
+use crate::campaign::{check_agents, load_plan};
 use crate::exit::{Failure, Outcome};
 use crate::workspace::Workspace;
 use crate::{format, output, value, when};
@@ -27,7 +27,7 @@ pub(super) struct Args {
     every: Option<Span>,
     /// Start no run after this time: 2026-12-24T08:00:00Z, or a duration from now, such as 30d
     /// [default: no end]
-    #[arg(long, value_name = "WHEN", value_parser = end, requires = "plan")]
+    #[arg(long, value_name = "WHEN", value_parser = parse_end, requires = "plan")]
     until: Option<ScheduleEnd>,
     /// Name of the schedule: 1 to 63 lower-case letters, digits and hyphens [default: the plan's file name]
     #[arg(long, value_name = "NAME", requires = "plan")]
@@ -54,9 +54,9 @@ enum ScheduleEnd {
     After(Span),
 }
 
-fn end(text: &str) -> Result<ScheduleEnd, String> {
-    if let Ok(at) = text.parse::<jiff::Timestamp>() {
-        let nanos = i64::try_from(at.as_nanosecond());
+fn parse_end(text: &str) -> Result<ScheduleEnd, String> {
+    if let Ok(timestamp) = text.parse::<jiff::Timestamp>() {
+        let nanos = i64::try_from(timestamp.as_nanosecond());
         let nanos = nanos.map_err(|_| "write a time before the year 2262".to_owned())?;
         return Ok(ScheduleEnd::At(Wall::from_unix_nanos(nanos)));
     }
@@ -71,7 +71,7 @@ fn end(text: &str) -> Result<ScheduleEnd, String> {
 /// Carries the command out.
 pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     let folder = &args.folder.folder;
-    let registry = existing(folder)?;
+    let registry = open_registry(folder)?;
     let book = Book::in_folder(folder);
     if let Some(name) = &args.remove {
         book.remove(name).map_err(Failure::usage)?;
@@ -81,55 +81,55 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
         return Ok(Outcome::Done);
     }
     if let Some(name) = &args.runs {
-        return runs(&book, name, args.format);
+        return list_runs(&book, name, args.format);
     }
-    let (Some(plan), Some(every)) = (&args.plan, args.every) else {
+    let (Some(plan), Some(interval)) = (&args.plan, args.every) else {
         return list(&book, args.format);
     };
-    let read = read(plan)?;
-    if read.plan.agents.is_empty() {
+    let plan_source = load_plan(plan)?;
+    if plan_source.plan.agents.is_empty() {
         return Err(Failure::usage(format!(
             "{} has no site with an agent: a controller schedules what agents measure; add [[site]] with name \
              and agent",
             plan.display()
         )));
     }
-    check_agents(&read.plan, &registry, folder)?;
-    let schedule = schedule(args, plan, every)?;
+    check_agents(&plan_source.plan, &registry, folder)?;
+    let schedule = build_schedule(args, plan, interval)?;
     book.add(&schedule).map_err(Failure::usage)?;
     output::say(&format!(
-        "neph control: schedule {name} begins a run every {every} while a controller runs in {folder}. \
+        "neph control: schedule {name} begins a run every {interval} while a controller runs in {folder}. \
          neph control schedule --runs {name} lists them, --remove {name} ends it. Messages are kept for 30 days unless \
          neph control serve has another --keep-messages",
         name = schedule.name,
-        every = every.exact(),
+        interval = interval.exact(),
         folder = folder.display(),
     ));
     Ok(Outcome::Done)
 }
 
-fn schedule(args: &Args, plan: &Path, every: Span) -> Result<Schedule, Failure> {
-    if every < SHORTEST_INTERVAL {
+fn build_schedule(args: &Args, plan: &Path, interval: Span) -> Result<Schedule, Failure> {
+    if interval < SHORTEST_INTERVAL {
         return Err(Failure::usage(format!(
             "--every {}: write {} or more",
-            every.exact(),
+            interval.exact(),
             SHORTEST_INTERVAL.exact()
         )));
     }
     let name = match &args.name {
         Some(name) => name.clone(),
-        None => named_after(plan)?,
+        None => name_from_plan(plan)?,
     };
-    let absolute = |path: &Path| {
+    let to_absolute = |path: &Path| {
         std::path::absolute(path)
             .map_err(|error| Failure::refused(format!("find {}: {error}", path.display())))
     };
-    let from = now();
-    let until = args.until.map(|end| match end {
-        ScheduleEnd::At(at) => at,
-        ScheduleEnd::After(span) => from + span,
+    let start = now();
+    let end = args.until.map(|schedule_end| match schedule_end {
+        ScheduleEnd::At(time) => time,
+        ScheduleEnd::After(span) => start + span,
     });
-    if until.is_some_and(|until| until <= from) {
+    if end.is_some_and(|end| end <= start) {
         return Err(Failure::usage(
             "--until lies in the past: no run would begin",
         ));
@@ -137,20 +137,20 @@ fn schedule(args: &Args, plan: &Path, every: Span) -> Result<Schedule, Failure> 
     let workspace = args.workspace.folder();
     Ok(Schedule {
         name,
-        plan: absolute(plan)?,
-        folder: absolute(Path::new("."))?,
-        workspace: absolute(&workspace)?.display().to_string(),
-        every,
-        from,
-        until,
+        plan: to_absolute(plan)?,
+        folder: to_absolute(Path::new("."))?,
+        workspace: to_absolute(&workspace)?.display().to_string(),
+        every: interval,
+        from: start,
+        until: end,
     })
 }
 
 /// The name of a plan's file, converted to the characters of schedule names.
-fn named_after(plan: &Path) -> Result<AgentName, Failure> {
+fn name_from_plan(plan: &Path) -> Result<AgentName, Failure> {
     let stem = plan.file_stem().unwrap_or_default().to_string_lossy();
     let letters = stem.chars().map(|stem| match stem.to_ascii_lowercase() {
-        ascii_lowercase if ascii_lowercase.is_ascii_alphanumeric() => ascii_lowercase,
+        lowercase if lowercase.is_ascii_alphanumeric() => lowercase,
         _ => '-',
     });
     let name: String = letters.collect();
@@ -166,9 +166,9 @@ fn list(book: &Book, format: Format) -> Result<Outcome, Failure> {
     let mut rows = Vec::new();
     for schedule in book.schedules().map_err(Failure::refused)? {
         let history = book.history(&schedule.name).map_err(Failure::refused)?;
-        rows.push(row(schedule, &history));
+        rows.push(build_row(schedule, &history));
     }
-    write(&rows, format)?;
+    write_rows(&rows, format)?;
     if rows.is_empty() {
         output::say(
             "neph control: there is no schedule; neph control schedule PLAN --every 1h adds one",
@@ -177,31 +177,31 @@ fn list(book: &Book, format: Format) -> Result<Outcome, Failure> {
     Ok(Outcome::Done)
 }
 
-fn write<R: rows::Row>(rows: &[R], format: Format) -> Result<(), Failure> {
+fn write_rows<R: rows::Row>(rows: &[R], format: Format) -> Result<(), Failure> {
     let mut out = output::data();
     rows::write(rows, format, &mut out)?;
     out.flush()?;
     Ok(())
 }
 
-fn row(schedule: Schedule, history: &[Entry]) -> ScheduleRow {
-    let runs = rows_of(history);
-    let count = |fits: &dyn Fn(&ScheduledRunRow) -> bool| -> u64 {
-        let fitting = runs.iter().filter(|run| fits(run));
-        fitting.map(|run| run.count).sum()
+fn build_row(schedule: Schedule, history: &[Entry]) -> ScheduleRow {
+    let runs = build_run_rows(history);
+    let count_runs = |is_counted: &dyn Fn(&ScheduledRunRow) -> bool| -> u64 {
+        let counted_runs = runs.iter().filter(|run| is_counted(run));
+        counted_runs.map(|run| run.count).sum()
     };
     let is_over = |run: &ScheduledRunRow| run.ended_unix_ns.is_some();
-    let complete = |run: &ScheduledRunRow| is_over(run) && run.outcome.starts_with(COMPLETE);
+    let is_complete = |run: &ScheduledRunRow| is_over(run) && run.outcome.starts_with(COMPLETE_PREFIX);
     ScheduleRow {
         next_unix_ns: schedule.next(history.iter().map(Entry::due).max()),
         last: runs.last().map(|run| {
-            let at = when::utc(run.due_unix_ns);
-            format!("{at}: {}", run.outcome)
+            let due_text = when::utc(run.due_unix_ns);
+            format!("{due_text}: {}", run.outcome)
         }),
-        complete: count(&complete),
-        incomplete: count(&|run| is_over(run) && !complete(run)),
-        missed: count(&|run| run.outcome.starts_with(MISSED_PREFIX)),
-        skipped: count(&|run| run.outcome.starts_with(LEFT_OUT_PREFIX)),
+        complete: count_runs(&is_complete),
+        incomplete: count_runs(&|run| is_over(run) && !is_complete(run)),
+        missed: count_runs(&|run| run.outcome.starts_with(MISSED_PREFIX)),
+        skipped: count_runs(&|run| run.outcome.starts_with(SKIPPED_PREFIX)),
         every_ns: schedule.every,
         until_unix_ns: schedule.until,
         plan: schedule.plan.display().to_string(),
@@ -210,11 +210,11 @@ fn row(schedule: Schedule, history: &[Entry]) -> ScheduleRow {
     }
 }
 
-const COMPLETE: &str = "complete";
+const COMPLETE_PREFIX: &str = "complete";
 const MISSED_PREFIX: &str = "missed: ";
-const LEFT_OUT_PREFIX: &str = "left out: ";
+const SKIPPED_PREFIX: &str = "left out: ";
 
-fn runs(book: &Book, name: &AgentName, format: Format) -> Result<Outcome, Failure> {
+fn list_runs(book: &Book, name: &AgentName, format: Format) -> Result<Outcome, Failure> {
     let schedules = book.schedules().map_err(Failure::refused)?;
     if !schedules.iter().any(|schedule| schedule.name == *name) {
         return Err(Failure::usage(format!(
@@ -223,12 +223,12 @@ fn runs(book: &Book, name: &AgentName, format: Format) -> Result<Outcome, Failur
         )));
     }
     let history = book.history(name).map_err(Failure::refused)?;
-    write(&rows_of(&history), format)?;
+    write_rows(&build_run_rows(&history), format)?;
     Ok(Outcome::Done)
 }
 
 /// One row per run, with its latest status.
-fn rows_of(history: &[Entry]) -> Vec<ScheduledRunRow> {
+fn build_run_rows(history: &[Entry]) -> Vec<ScheduledRunRow> {
     let mut rows: Vec<ScheduledRunRow> = Vec::new();
     for entry in history {
         let mut row = ScheduledRunRow {
@@ -241,11 +241,11 @@ fn rows_of(history: &[Entry]) -> Vec<ScheduledRunRow> {
         };
         match entry {
             Entry::Begun { due, at, resumes } => {
-                let earlier = rows
+                let earlier_row = rows
                     .iter()
                     .position(|scheduled_run_row| scheduled_run_row.due_unix_ns == *due);
-                let earlier = earlier.map(|index| rows.remove(index));
-                row.began_unix_ns = earlier
+                let earlier_row = earlier_row.map(|index| rows.remove(index));
+                row.began_unix_ns = earlier_row
                     .and_then(|scheduled_run_row| scheduled_run_row.began_unix_ns)
                     .or(Some(*at));
                 row.campaign = *resumes;
@@ -257,12 +257,12 @@ fn rows_of(history: &[Entry]) -> Vec<ScheduledRunRow> {
                 outcome,
                 campaign,
             } => {
-                let begun = rows
+                let begun_row = rows
                     .iter()
                     .position(|scheduled_run_row| scheduled_run_row.due_unix_ns == *due);
-                let begun = begun.map(|index| rows.remove(index));
+                let begun_row = begun_row.map(|index| rows.remove(index));
                 row.began_unix_ns =
-                    begun.and_then(|scheduled_run_row| scheduled_run_row.began_unix_ns);
+                    begun_row.and_then(|scheduled_run_row| scheduled_run_row.began_unix_ns);
                 row.ended_unix_ns = Some(*at);
                 row.campaign = *campaign;
                 row.outcome = outcome_text(outcome);
@@ -277,7 +277,7 @@ fn rows_of(history: &[Entry]) -> Vec<ScheduledRunRow> {
                 row.count = *count;
                 row.outcome = format!("{MISSED_PREFIX}{reason}");
             }
-            Entry::LeftOut { reason, .. } => row.outcome = format!("{LEFT_OUT_PREFIX}{reason}"),
+            Entry::LeftOut { reason, .. } => row.outcome = format!("{SKIPPED_PREFIX}{reason}"),
         }
         rows.push(row);
     }
@@ -295,37 +295,37 @@ mod tests {
 
     #[test]
     fn a_run_is_one_row_from_its_beginning_to_its_end() {
-        let at = |seconds: i64| Wall::from_unix_nanos(seconds * 1_000_000_000);
-        let begun = |due, now| Entry::Begun {
-            due: at(due),
-            at: at(now),
+        let wall_at = |seconds: i64| Wall::from_unix_nanos(seconds * 1_000_000_000);
+        let begun_entry = |due, now| Entry::Begun {
+            due: wall_at(due),
+            at: wall_at(now),
             resumes: None,
         };
-        let ended = |due, now, outcome| Entry::Ended {
-            due: at(due),
-            at: at(now),
+        let ended_entry = |due, now, outcome| Entry::Ended {
+            due: wall_at(due),
+            at: wall_at(now),
             outcome,
             campaign: None,
         };
         let history = [
-            begun(100, 101),
+            begun_entry(100, 101),
             Entry::LeftOut {
-                due: at(200),
+                due: wall_at(200),
                 reason: "the run before was not over".to_owned(),
             },
-            ended(100, 230, RunOutcome::Interrupted),
-            begun(100, 240),
-            ended(100, 250, RunOutcome::Complete),
+            ended_entry(100, 230, RunOutcome::Interrupted),
+            begun_entry(100, 240),
+            ended_entry(100, 250, RunOutcome::Complete),
             Entry::Missed {
-                first: at(300),
-                last: at(500),
+                first: wall_at(300),
+                last: wall_at(500),
                 count: 3,
                 reason: "x".to_owned(),
             },
-            begun(600, 600),
+            begun_entry(600, 600),
         ];
-        let rows = rows_of(&history);
-        let shown: Vec<_> = rows
+        let rows = build_run_rows(&history);
+        let actual: Vec<_> = rows
             .iter()
             .map(|row| {
                 (
@@ -337,30 +337,30 @@ mod tests {
             })
             .collect();
         let expected = [
-            (at(100), 1, Some(at(101)), "complete"),
-            (at(200), 1, None, "left out: the run before was not over"),
-            (at(300), 3, None, "missed: x"),
-            (at(600), 1, Some(at(600)), "running"),
+            (wall_at(100), 1, Some(wall_at(101)), "complete"),
+            (wall_at(200), 1, None, "left out: the run before was not over"),
+            (wall_at(300), 3, None, "missed: x"),
+            (wall_at(600), 1, Some(wall_at(600)), "running"),
         ];
-        assert_eq!(shown, expected);
+        assert_eq!(actual, expected);
     }
 
     #[test]
     fn an_end_is_a_time_or_a_length() {
         assert!(
-            matches!(end("1970-01-01T00:00:01Z"), Ok(ScheduleEnd::At(at)) if at.unix_nanos() == 1_000_000_000)
+            matches!(parse_end("1970-01-01T00:00:01Z"), Ok(ScheduleEnd::At(at)) if at.unix_nanos() == 1_000_000_000)
         );
-        assert!(matches!(end("2h"), Ok(ScheduleEnd::After(span)) if span == Span::from_secs(7200)));
-        assert!(end("soon").is_err());
+        assert!(matches!(parse_end("2h"), Ok(ScheduleEnd::After(span)) if span == Span::from_secs(7200)));
+        assert!(parse_end("soon").is_err());
     }
 
     #[test]
     fn a_schedule_is_named_after_its_plan() {
-        let with_name = |path: &str| named_after(Path::new(path)).map(|name| name.to_string());
+        let name_of = |path: &str| name_from_plan(Path::new(path)).map(|name| name.to_string());
         assert_eq!(
-            with_name("plans/Two Sites.toml").ok().as_deref(),
+            name_of("plans/Two Sites.toml").ok().as_deref(),
             Some("two-sites")
         );
-        assert!(with_name("plans/….toml").is_err());
+        assert!(name_of("plans/….toml").is_err());
     }
 }

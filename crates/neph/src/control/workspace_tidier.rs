@@ -24,10 +24,10 @@ pub(super) struct WorkspaceTidier {
     folder: RunnerFolder,
     retention: RetentionArgs,
     /// The next time of each schedule.
-    due: BTreeMap<AgentName, Wall>,
+    due_times: BTreeMap<AgentName, Wall>,
     queue: VecDeque<Schedule>,
     /// The pass in progress.
-    running: Option<(AgentName, Child)>,
+    current_pass: Option<(AgentName, Child)>,
 }
 
 impl WorkspaceTidier {
@@ -35,28 +35,28 @@ impl WorkspaceTidier {
         Self {
             folder,
             retention,
-            due: BTreeMap::new(),
+            due_times: BTreeMap::new(),
             queue: VecDeque::new(),
-            running: None,
+            current_pass: None,
         }
     }
 
     /// Starts due passes; call this about once a second.
     pub(super) fn step(&mut self, now: Wall) {
-        if let Some((name, child)) = &mut self.running {
+        if let Some((name, child)) = &mut self.current_pass {
             let delay = match child.try_wait() {
                 Ok(None) => return,
                 Ok(Some(status)) if status.success() => PASS_INTERVAL,
                 _ => RETRY_DELAY,
             };
-            self.due.insert(name.clone(), now + delay);
-            self.running = None;
+            self.due_times.insert(name.clone(), now + delay);
+            self.current_pass = None;
         }
         if self.queue.is_empty() {
             let schedules = Book::in_folder(&self.folder.control).schedules();
-            let due = &self.due;
+            let due_times = &self.due_times;
             let is_due =
-                |schedule: &Schedule| due.get(&schedule.name).is_none_or(|due| *due <= now);
+                |schedule: &Schedule| due_times.get(&schedule.name).is_none_or(|due| *due <= now);
             // The code that runs schedules reports disk errors.
             let due_schedules = schedules.unwrap_or_default().into_iter().filter(is_due);
             self.queue.extend(due_schedules.filter(has_workspace));
@@ -65,10 +65,10 @@ impl WorkspaceTidier {
             return;
         };
         match self.start(&schedule) {
-            Ok(child) => self.running = Some((schedule.name, child)),
+            Ok(child) => self.current_pass = Some((schedule.name, child)),
             Err(error) => {
                 tracing::warn!("{} cannot be tidied: {error}", schedule.workspace);
-                self.due.insert(schedule.name, now + PASS_INTERVAL);
+                self.due_times.insert(schedule.name, now + PASS_INTERVAL);
             }
         }
     }

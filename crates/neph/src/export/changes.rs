@@ -13,7 +13,7 @@ use neph_model::{ChangeId, Experiment, Fleet, PathHash, TracedChange};
 use neph_store::{SentWithin, Store, StoreError, WallClock};
 
 use super::FileFormat;
-use super::rows::{Rows, whose};
+use super::rows::{Rows, row_experiment};
 use crate::{output, when};
 
 /// The detector of path changes.
@@ -47,93 +47,93 @@ impl ChangeDetector {
 }
 
 /// The routes that were traced for reported changes.
-type Traced = BTreeMap<ChangeId, (TracedChange, PathHash)>;
+type TracedChanges = BTreeMap<ChangeId, (TracedChange, PathHash)>;
 
 /// Writes the path changes that this detector finds in fleets; returns their number.
 pub(super) fn write(
     store: &dyn Store,
     experiments: &[Experiment],
     format: FileFormat,
-    by: ChangeDetector,
+    change_detector: ChangeDetector,
     out: &mut dyn Write,
 ) -> Result<u64, StoreError> {
-    let unwritten = |source: io::Error| StoreError::Output {
+    let output_error = |source: io::Error| StoreError::Output {
         format: "path changes",
         source,
     };
-    let mut rows = Rows::begin::<OfExperiment<ChangeRow>>(format, out).map_err(unwritten)?;
+    let mut rows = Rows::begin::<OfExperiment<ChangeRow>>(format, out).map_err(output_error)?;
     for experiment in experiments {
         let Some(fleet) = &experiment.fleet else {
             continue;
         };
-        let owner = whose(store, experiment)?;
+        let columns = row_experiment(store, experiment)?;
         let clock = WallClock::of(experiment);
-        let detected = found(store, experiment, fleet, by)?;
-        let traced = traced(store, experiment, &detected.changes)?;
-        if let Some(until) = detected.forgotten {
-            let from = when::utc(clock.wall(until));
+        let detected_changes = detect_changes(store, experiment, fleet, change_detector)?;
+        let traced_changes = find_traced_changes(store, experiment, &detected_changes.changes)?;
+        if let Some(limit) = detected_changes.forgotten {
+            let limit_text = when::utc(clock.wall(limit));
             output::say(&format!(
-                "neph: experiment {}: there were more path changes than are kept; those up to {from} are not among the rows",
+                "neph: experiment {}: there were more path changes than are kept; those up to {limit_text} are not among the rows",
                 experiment.id
             ));
         }
-        for change in detected.changes {
-            let paths = traced.get(&change.id()).map(|(traced, after)| TracedPaths {
-                before: traced.before.map(String::from),
+        for change in detected_changes.changes {
+            let paths = traced_changes.get(&change.id()).map(|(traced_change, after)| TracedPaths {
+                before: traced_change.before.map(String::from),
                 after: Some(after.to_string()),
-                others: traced.other_routers,
+                others: traced_change.other_routers,
             });
             let flow_change = Change {
                 fleet,
-                detector: by.name(),
+                detector: change_detector.name(),
                 change: &change,
             };
-            let row = ChangeRow::of(flow_change, paths.unwrap_or_default(), |at| clock.wall(at));
-            let whose = owner.clone();
-            rows.push(&OfExperiment { whose, row }).map_err(unwritten)?;
+            let row = ChangeRow::of(flow_change, paths.unwrap_or_default(), |time| clock.wall(time));
+            let whose = columns.clone();
+            rows.push(&OfExperiment { whose, row }).map_err(output_error)?;
         }
     }
-    rows.end().map_err(unwritten)
+    rows.end().map_err(output_error)
 }
 
 /// Memory is bounded: only the routes of `changes` are kept.
-fn traced(
+fn find_traced_changes(
     store: &dyn Store,
     experiment: &Experiment,
     changes: &[DetectedChange],
-) -> Result<Traced, StoreError> {
+) -> Result<TracedChanges, StoreError> {
     let change_ids: BTreeSet<ChangeId> = changes.iter().map(DetectedChange::id).collect();
-    let mut traced = Traced::new();
+    let mut traced_changes = TracedChanges::new();
     store.visit_traced_routes(experiment.id, &mut |batch| {
         for route in batch {
             let Some((id, change)) = route.change_id().zip(route.change) else {
                 continue;
             };
             if change_ids.contains(&id) {
-                traced.insert(id, (change, route.route.hash));
+                traced_changes.insert(id, (change, route.route.hash));
             }
         }
         Ok(())
     })?;
-    Ok(traced)
+    Ok(traced_changes)
 }
 
-fn found(
+fn detect_changes(
     store: &dyn Store,
     experiment: &Experiment,
     fleet: &Fleet,
-    by: ChangeDetector,
+    change_detector: ChangeDetector,
 ) -> Result<DetectedChanges, StoreError> {
-    let detecting = DetectorRun::new(fleet, Settings::of(fleet), by.detector());
-    let mut detecting = detecting.map_err(|error| StoreError::Output {
+    let detector_run = DetectorRun::new(fleet, Settings::of(fleet), change_detector.detector());
+    let mut detector_run = detector_run.map_err(|error| StoreError::Output {
         format: "path changes",
         source: io::Error::other(error),
     })?;
     store.visit_fleet(experiment.id, SentWithin::ALL, &mut |batch| {
         for message in batch {
-            detecting.push(message);
+            detector_run.push(message);
         }
         Ok(())
     })?;
-    Ok(detecting.finish())
+    Ok(detector_run.finish())
 }

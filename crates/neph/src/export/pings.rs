@@ -16,16 +16,16 @@ pub(super) fn write(
     format: FileFormat,
     out: &mut dyn Write,
 ) -> Result<u64, StoreError> {
-    let unwritten = |source: io::Error| StoreError::Output {
+    let output_error = |source: io::Error| StoreError::Output {
         format: "pings",
         source,
     };
-    let mut rows = Rows::begin::<PingRow>(format, out).map_err(unwritten)?;
+    let mut rows = Rows::begin::<PingRow>(format, out).map_err(output_error)?;
     for ping in &store.pings_between(campaign.id)? {
         let row = PingRow::of(campaign.id, ping);
-        rows.push(&row).map_err(unwritten)?;
+        rows.push(&row).map_err(output_error)?;
     }
-    rows.end().map_err(unwritten)
+    rows.end().map_err(output_error)
 }
 
 #[cfg(test)]
@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     /// The output for a reply after 7 ms and a ping without a reply, and the number of rows.
-    fn written(format: FileFormat) -> (String, u64) {
+    fn export_pings(format: FileFormat) -> (String, u64) {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().display().to_string();
         let mut store = open(&path, Access::Write).expect("a new workspace");
@@ -46,11 +46,11 @@ mod tests {
             .parse()
             .expect("an id");
         store.add_campaign(&campaign, &[]).expect("added");
-        let ping = |at, round_trip: Option<Span>| PingBetween {
+        let ping = |sent_ns, round_trip: Option<Span>| PingBetween {
             block: 1,
             name: "far, away".to_owned(),
             address: [10, 0, 0, 1].into(),
-            sent: Wall::from_unix_nanos(at),
+            sent: Wall::from_unix_nanos(sent_ns),
             outcome: round_trip.map_or(Outcome::Lost, |_| Outcome::Reply),
             round_trip,
         };
@@ -63,16 +63,16 @@ mod tests {
 
     #[test]
     fn each_ping_is_a_row_by_time_and_a_lost_one_has_no_round_trip() {
-        let whose = "019ab300-0000-7000-8000-000000000000,1";
+        let columns = "019ab300-0000-7000-8000-000000000000,1";
         let csv = format!(
             "campaign_id,block,name,address,sent_unix_ns,round_trip_ns,outcome\n\
-             {whose},\"far, away\",10.0.0.1,10,7000000,reply\n\
-             {whose},\"far, away\",10.0.0.1,20,,lost\n"
+             {columns},\"far, away\",10.0.0.1,10,7000000,reply\n\
+             {columns},\"far, away\",10.0.0.1,20,,lost\n"
         );
-        assert_eq!(written(FileFormat::Csv), (csv, 2));
-        let (lines, _) = written(FileFormat::Jsonl);
-        let lost: Value = serde_json::from_str(lines.lines().nth(1).expect("two")).expect("JSON");
-        assert_eq!(lost["outcome"], "lost");
-        assert_eq!(lost.get("round_trip_ns"), None, "what is absent has no key");
+        assert_eq!(export_pings(FileFormat::Csv), (csv, 2));
+        let (lines, _) = export_pings(FileFormat::Jsonl);
+        let lost_ping: Value = serde_json::from_str(lines.lines().nth(1).expect("two")).expect("JSON");
+        assert_eq!(lost_ping["outcome"], "lost");
+        assert_eq!(lost_ping.get("round_trip_ns"), None, "what is absent has no key");
     }
 }

@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::FileFormat;
 
 /// The experiment that rows belong to.
-pub(super) fn whose(
+pub(super) fn row_experiment(
     store: &dyn Store,
     experiment: &Experiment,
 ) -> Result<RowExperiment, StoreError> {
@@ -27,7 +27,7 @@ pub(super) struct Rows<'a> {
     format: FileFormat,
     keys: Vec<String>,
     out: &'a mut dyn Write,
-    written: u64,
+    row_count: u64,
 }
 
 impl<'a> Rows<'a> {
@@ -41,13 +41,13 @@ impl<'a> Rows<'a> {
             format,
             keys,
             out,
-            written: 0,
+            row_count: 0,
         })
     }
 
     /// Writes a row.
     pub(super) fn push<R: Row>(&mut self, row: &R) -> io::Result<()> {
-        self.written += 1;
+        self.row_count += 1;
         if self.format == FileFormat::Csv {
             return writeln!(self.out, "{}", csv_line(&self.keys, row));
         }
@@ -62,6 +62,6 @@ impl<'a> Rows<'a> {
     /// The number of written rows.
     pub(super) fn end(self) -> io::Result<u64> {
         self.out.flush()?;
-        Ok(self.written)
+        Ok(self.row_count)
     }
 }

@@ -7,7 +7,7 @@ use neph_model::{Experiment, Instant};
 use neph_store::{Store, StoreError, WallClock};
 
 use super::FileFormat;
-use super::rows::{Rows, whose};
+use super::rows::{Rows, row_experiment};
 
 /// Writes the samples of the experiments; returns their number.
 pub(super) fn write(
@@ -16,20 +16,20 @@ pub(super) fn write(
     format: FileFormat,
     out: &mut dyn Write,
 ) -> Result<u64, StoreError> {
-    let unwritten = |source: io::Error| StoreError::Output {
+    let output_error = |source: io::Error| StoreError::Output {
         format: "samples",
         source,
     };
-    let mut rows = Rows::begin::<OfExperiment<SampleRow>>(format, out).map_err(unwritten)?;
+    let mut rows = Rows::begin::<OfExperiment<SampleRow>>(format, out).map_err(output_error)?;
     for experiment in experiments {
         let samples = store.samples(experiment.id)?;
-        let owner = whose(store, experiment)?;
+        let columns = row_experiment(store, experiment)?;
         let clock = WallClock::of(experiment);
         for sample in &samples {
             let row = SampleRow::of(sample, clock.wall(Instant::from_nanos(sample.at)));
-            let whose = owner.clone();
-            rows.push(&OfExperiment { whose, row }).map_err(unwritten)?;
+            let whose = columns.clone();
+            rows.push(&OfExperiment { whose, row }).map_err(output_error)?;
         }
     }
-    rows.end().map_err(unwritten)
+    rows.end().map_err(output_error)
 }

@@ -7,7 +7,7 @@ use neph_model::Experiment;
 use neph_store::{Store, StoreError, WallClock};
 
 use super::FileFormat;
-use super::rows::{Rows, whose};
+use super::rows::{Rows, row_experiment};
 
 /// Writes the transfers of the experiments' fleets; returns their number.
 pub(super) fn write(
@@ -16,23 +16,23 @@ pub(super) fn write(
     format: FileFormat,
     out: &mut dyn Write,
 ) -> Result<u64, StoreError> {
-    let unwritten = |source: io::Error| StoreError::Output {
+    let output_error = |source: io::Error| StoreError::Output {
         format: "transfers",
         source,
     };
-    let mut rows = Rows::begin::<OfExperiment<TransferRow>>(format, out).map_err(unwritten)?;
+    let mut rows = Rows::begin::<OfExperiment<TransferRow>>(format, out).map_err(output_error)?;
     for experiment in experiments {
-        let made = store.transfers(experiment.id)?;
-        if made.is_empty() {
+        let transfers = store.transfers(experiment.id)?;
+        if transfers.is_empty() {
             continue;
         }
-        let owner = whose(store, experiment)?;
+        let columns = row_experiment(store, experiment)?;
         let clock = WallClock::of(experiment);
-        for transfer in &made {
+        for transfer in &transfers {
             let row = TransferRow::of(experiment, transfer, clock.wall(transfer.transfer.begun));
-            let whose = owner.clone();
-            rows.push(&OfExperiment { whose, row }).map_err(unwritten)?;
+            let whose = columns.clone();
+            rows.push(&OfExperiment { whose, row }).map_err(output_error)?;
         }
     }
-    rows.end().map_err(unwritten)
+    rows.end().map_err(output_error)
 }

@@ -14,16 +14,16 @@ use crate::resolving;
 
 /// Payload of a request, and of a reply that its request asks for, bytes. STAMP is raised to what a
 /// reflector's timestamps need.
-const PAYLOAD: usize = 64;
+const PAYLOAD_SIZE: usize = 64;
 
 /// The complete specification.
-pub(super) fn spec(args: &Args) -> Result<FleetSpec, Failure> {
-    let requested = args
+pub(super) fn build_spec(args: &Args) -> Result<FleetSpec, Failure> {
+    let parsed_targets = args
         .targets
         .iter()
-        .map(|text| endpoint(text, args))
+        .map(|text| resolve_endpoint(text, args))
         .collect::<Result<Vec<_>, _>>()?;
-    let (kinds, endpoints): (Vec<ProbeKind>, Vec<FleetEndpoint>) = requested.into_iter().unzip();
+    let (kinds, endpoints): (Vec<ProbeKind>, Vec<FleetEndpoint>) = parsed_targets.into_iter().unzip();
     let probe = kinds[0];
     if let Some(other) = kinds.iter().find(|kind| **kind != probe) {
         return Err(Failure::Usage(format!(
@@ -43,11 +43,11 @@ pub(super) fn spec(args: &Args) -> Result<FleetSpec, Failure> {
             criteria: Some(args.criteria()),
         },
         count: args.messages(),
-        request_size: PAYLOAD,
-        response_size: PAYLOAD,
+        request_size: PAYLOAD_SIZE,
+        response_size: PAYLOAD_SIZE,
         timeout: args.timeout,
         first_port: args.first_port,
-        rate_cap: rate_cap(args, probe)?,
+        rate_cap: choose_rate_cap(args, probe)?,
         permit: Permit::ANYTHING,
         key: args.stamp_key.clone(),
         priority: args.priority(),
@@ -79,14 +79,14 @@ fn check_key(args: &Args, probe: ProbeKind) -> Result<(), Failure> {
 
 /// Checks that one fleet can measure all these targets.
 fn check_endpoints(args: &Args, endpoints: &[FleetEndpoint]) -> Result<(), Failure> {
-    let mut observed = BTreeSet::new();
-    if let Some(duplicates) = endpoints
+    let mut names = BTreeSet::new();
+    if let Some(duplicate) = endpoints
         .iter()
-        .find(|endpoint| !observed.insert(&endpoint.name))
+        .find(|endpoint| !names.insert(&endpoint.name))
     {
         return Err(Failure::Usage(format!(
             "target {} is there twice; name each once",
-            duplicates.name
+            duplicate.name
         )));
     }
     let flows = u64::from(args.flows);
@@ -109,15 +109,15 @@ fn check_endpoints(args: &Args, endpoints: &[FleetEndpoint]) -> Result<(), Failu
 
 /// Checks that there are enough ports from `--first-port` on.
 fn check_ports(args: &Args) -> Result<(), Failure> {
-    let Some(first) = args.first_port else {
+    let Some(first_port) = args.first_port else {
         return Ok(());
     };
-    let left = u32::from(u16::MAX - first) + 1;
-    if args.flows <= left {
+    let available_ports = u32::from(u16::MAX - first_port) + 1;
+    if args.flows <= available_ports {
         return Ok(());
     }
     Err(Failure::Usage(format!(
-        "--first-port {first}: only {left} ports are left there for {} flows; give a lower one, or \
+        "--first-port {first_port}: only {available_ports} ports are left there for {} flows; give a lower one, or \
          fewer flows",
         args.flows
     )))
@@ -126,7 +126,7 @@ fn check_ports(args: &Args) -> Result<(), Failure> {
 /// Largest rate in messages per second, unless a higher one is requested: half of a reflector's
 /// default limit, so that 50,000 flows can catch up after a short delay. SYNs have a far lower limit,
 /// in total and per target, since a target may take them for an attack.
-fn rate_cap(args: &Args, probe: ProbeKind) -> Result<u32, Failure> {
+fn choose_rate_cap(args: &Args, probe: ProbeKind) -> Result<u32, Failure> {
     if !probe.properties().may_look_like_attack {
         return Ok(args.rate_cap.unwrap_or(60_000));
     }
@@ -138,7 +138,7 @@ fn rate_cap(args: &Args, probe: ProbeKind) -> Result<u32, Failure> {
     schedule.check(args.rate_cap).map_err(Failure::usage)
 }
 
-fn endpoint(text: &str, args: &Args) -> Result<(ProbeKind, FleetEndpoint), Failure> {
+fn resolve_endpoint(text: &str, args: &Args) -> Result<(ProbeKind, FleetEndpoint), Failure> {
     let complete_text = if text.contains("://") {
         text.to_owned()
     } else {

@@ -2,7 +2,7 @@
 //! ports.
 
 mod fleet;
-mod keep;
+mod recorder;
 mod tracing;
 mod transfer_task;
 mod transfers;
@@ -93,7 +93,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(1..=1_048_576), default_value = "1024", requires = "transfers")]
     pub(crate) transfer_size: u32,
     /// Store every message in the --workspace folder, as a campaign with this name for `neph report NAME`
-    #[arg(long, value_name = "NAME", value_parser = keep::name)]
+    #[arg(long, value_name = "NAME", value_parser = recorder::parse_name)]
     pub(crate) save: Option<String>,
     #[command(flatten)]
     pub(crate) workspace: Workspace,
@@ -139,7 +139,7 @@ impl Args {
         let folder = self.save.as_ref().map(|_| self.workspace.folder());
         Needs::of(&Row::FLOWS)
             .bpf()
-            .at(self.site.as_deref())
+            .at_site(self.site.as_deref())
             .writes(self.output.as_deref())
             .workspace(folder.as_deref())
     }
@@ -151,12 +151,12 @@ impl Args {
 
     /// The number of messages of each slot; `None` until interrupted.
     fn messages(&self) -> Option<u64> {
-        let in_time = |duration: Span| {
+        let messages_in = |duration: Span| {
             u64::try_from(duration.nanos() / self.interval.nanos())
                 .unwrap_or(0)
                 .max(1)
         };
-        self.count.or_else(|| self.duration.map(in_time))
+        self.count.or_else(|| self.duration.map(messages_in))
     }
 
     fn criteria(&self) -> Criteria {
@@ -177,7 +177,7 @@ impl Args {
                 self.quorum, self.window
             )));
         }
-        if self.save.is_none() && self.workspace.is_asked_for() {
+        if self.save.is_none() && self.workspace.is_given() {
             return Err(Failure::Usage(format!(
                 "--workspace {}: nothing is kept there without --save NAME; add it, or leave \
                  --workspace out",
@@ -202,41 +202,41 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let _awake = args.awake.keep();
     let exporters = args.metrics.bind("neph flows")?;
     args.needs().restrict(&args.user)?;
-    let spec = fleet::spec(args)?;
+    let spec = fleet::build_spec(args)?;
     check_files(&[(&spec.fleet, spec.timeout)]).map_err(Failure::usage)?;
     let stop = interrupt::stop_on_ctrl_c()?;
     transfers::check(args, &spec, &stop)?;
     let mut report = FlowsWriter::new(args.format, sink::open(args.output.as_deref(), args.force)?)
         .quiet(args.quiet);
-    let keep = keep::Keep::new(args, &spec, &stop)?;
+    let recorder = recorder::FleetRecorder::new(args, &spec, &stop)?;
     let metrics = FlowsMetrics::of(args.site.as_deref(), &spec.fleet);
-    let exporting = exporters.begin(metrics.clone())?;
-    let listener = watched::FleetSink {
+    let exporter = exporters.begin(metrics.clone())?;
+    let fleet_sink = watched::FleetSink {
         report: &mut report,
-        keep,
+        recorder,
         metrics,
     };
-    let mut watched = watch::run(args, spec.clone(), &stop, listener)?;
+    let mut fleet_outcome = watch::run(args, spec.clone(), &stop, fleet_sink)?;
     // Measured results are reported even if no transfers could be made.
-    let made = transfers::make(args, &spec, &mut watched, &stop);
-    if let Err(error) = report.end(&watched.result) {
-        made?;
+    let transfers_result = transfers::make(args, &spec, &mut fleet_outcome, &stop);
+    if let Err(error) = report.end(&fleet_outcome.result) {
+        transfers_result?;
         return Err(error.into());
     }
-    if let Some(campaign) = &watched.campaign {
-        output::say(&keep::stored_message(campaign, &args.workspace));
+    if let Some(campaign) = &fleet_outcome.campaign {
+        output::say(&recorder::stored_message(campaign, &args.workspace));
     }
-    let silence = watched
+    let unreported_reasons = fleet_outcome
         .result
         .silence
         .iter()
-        .filter(|_| !watched.is_silence_reported);
-    for reason in silence.chain(&watched.given_up) {
+        .filter(|_| !fleet_outcome.is_silence_reported);
+    for reason in unreported_reasons.chain(&fleet_outcome.early_end_reason) {
         output::say(&format!("neph: {reason}"));
     }
-    exporting.finish();
-    made?;
-    Ok(match (stop.is_set(), watched.result.own.replies > 0) {
+    exporter.finish();
+    transfers_result?;
+    Ok(match (stop.is_set(), fleet_outcome.result.own.replies > 0) {
         (true, _) => Outcome::Interrupted,
         (false, true) => Outcome::Done,
         (false, false) => Outcome::Nothing,

@@ -8,18 +8,18 @@ use super::Args;
 use crate::exit::Failure;
 
 /// Minimum time between the starts of two transfers, so that they run in sequence.
-const PAUSE: Span = Span::from_millis(5);
+const MIN_INTERVAL: Span = Span::from_millis(5);
 
 /// HTTP needs two round trips, to connect and to request, like most transfers. neph reflect serves
 /// it on its common port.
-pub(super) fn target(spec: &FleetSpec, endpoint: usize) -> Result<Target, Failure> {
+pub(super) fn transfer_target(spec: &FleetSpec, endpoint: usize) -> Result<Target, Failure> {
     let endpoint = &spec.fleet.endpoints[endpoint];
-    let name = endpoint.name.split_once("://");
-    let location = name.map_or(endpoint.name.as_str(), |(_, location)| location);
+    let name_parts = endpoint.name.split_once("://");
+    let location = name_parts.map_or(endpoint.name.as_str(), |(_, location)| location);
     Target::parse(&format!("http://{location}")).map_err(Failure::usage)
 }
 
-pub(super) fn task(
+pub(super) fn build_transfer_spec(
     args: &Args,
     spec: &FleetSpec,
     endpoint: usize,
@@ -29,14 +29,14 @@ pub(super) fn task(
         address: spec.fleet.endpoints[endpoint].address,
         source_ports,
         repetitions: 1,
-        interval: PAUSE,
+        interval: MIN_INTERVAL,
         timeout: args.timeout,
         site: spec.site.clone(),
     }
 }
 
 /// The client of these transfers.
-pub(super) fn small(
+pub(super) fn build_client(
     args: &Args,
     spec: &FleetSpec,
     target: &Target,

@@ -12,55 +12,55 @@ use neph_model::{
 use neph_probe::{FleetSpec, ProbeError, SmallTransfer, now};
 
 use super::Args;
-use super::keep::{WaitingFleet, without_transfers};
-use super::transfer_task::{small, target, task};
-use super::watched::Watched;
+use super::recorder::{WaitingFleet, transfers_failed_ending};
+use super::transfer_task::{build_client, build_transfer_spec, transfer_target};
+use super::watched::FleetOutcome;
 use crate::exit::Failure;
 use crate::output;
 use neph_text::counted::counted;
 
 /// Minimum time between two records of transfers.
-const RECORDED: Span = Span::from_millis(200);
+const RECORD_INTERVAL: Span = Span::from_millis(200);
 
 /// Refuses impossible options before anything is measured.
 pub(super) fn check(args: &Args, spec: &FleetSpec, stop: &Stop) -> Result<(), Failure> {
     if args.transfers.is_none() {
         return Ok(());
     }
-    let wrong = |message: &str| Err(Failure::Usage(format!("--transfers: {message}")));
+    let usage_error = |message: &str| Err(Failure::Usage(format!("--transfers: {message}")));
     if !matches!(spec.fleet.probe, ProbeKind::Tcp | ProbeKind::Syn) {
-        return wrong(
+        return usage_error(
             "a transfer over TCP need not take the path of a UDP flow; measure syn:// or tcp:// flows",
         );
     }
     if spec.count.is_none() {
-        return wrong(
+        return usage_error(
             "they come after the measurement; say when it ends, with --duration or --count",
         );
     }
-    (0..spec.fleet.endpoints.len()).try_for_each(|endpoint| try_one(args, spec, endpoint, stop))
+    (0..spec.fleet.endpoints.len()).try_for_each(|endpoint| check_transfer(args, spec, endpoint, stop))
 }
 
 /// A transfer before the measurement, so that an impossible one is reported before hours have passed.
-fn try_one(args: &Args, spec: &FleetSpec, endpoint: usize, stop: &Stop) -> Result<(), Failure> {
-    let target = target(spec, endpoint)?;
-    let unable = |why: &str| {
+fn check_transfer(args: &Args, spec: &FleetSpec, endpoint: usize, stop: &Stop) -> Result<(), Failure> {
+    let target = transfer_target(spec, endpoint)?;
+    let failure_message = |reason: &str| {
         format!(
-            "--transfers: {why}; it needs neph reflect there, or a server with HTTP without TLS"
+            "--transfers: {reason}; it needs neph reflect there, or a server with HTTP without TLS"
         )
     };
-    let small = small(args, spec, &target, endpoint).map_err(|error| match error {
-        ProbeError::Transfer { closed: true, .. } => Failure::Refused(unable(&error.to_string())),
-        ProbeError::Transfer { .. } => Failure::Usage(unable(&error.to_string())),
+    let client = build_client(args, spec, &target, endpoint).map_err(|error| match error {
+        ProbeError::Transfer { closed: true, .. } => Failure::Refused(failure_message(&error.to_string())),
+        ProbeError::Transfer { .. } => Failure::Usage(failure_message(&error.to_string())),
         other => other.into(),
     })?;
     // From any free port.
-    let transfer_spec = task(args, spec, endpoint, vec![0]);
-    let made = run_transfers(&transfer_spec, &|| small.exchange(), stop)?;
-    match made.first().map(|transfer| &transfer.outcome) {
-        Some(SourcePortOutcome::Failed(why)) => {
-            let why = format!("a transfer from {target}: {why}");
-            Err(Failure::Usage(unable(&why)))
+    let spec_of_one = build_transfer_spec(args, spec, endpoint, vec![0]);
+    let transfers = run_transfers(&spec_of_one, &|| client.exchange(), stop)?;
+    match transfers.first().map(|transfer| &transfer.outcome) {
+        Some(SourcePortOutcome::Failed(reason)) => {
+            let reason = format!("a transfer from {target}: {reason}");
+            Err(Failure::Usage(failure_message(&reason)))
         }
         _ => Ok(()),
     }
@@ -69,25 +69,25 @@ fn try_one(args: &Args, spec: &FleetSpec, endpoint: usize, stop: &Stop) -> Resul
 /// Makes the requested transfers, and ends the stored fleet: as incomplete if they cannot be made.
 ///
 /// # Errors
-/// The transfers cannot be made or stored; those made before are in `watched`.
+/// The transfers cannot be made or stored; those made before are in `fleet_outcome`.
 pub(super) fn make(
     args: &Args,
     spec: &FleetSpec,
-    watched: &mut Watched,
+    fleet_outcome: &mut FleetOutcome,
     stop: &Stop,
 ) -> Result<(), Failure> {
-    let Some(of_each) = args.transfers else {
+    let Some(per_class) = args.transfers else {
         return Ok(());
     };
-    let mut waiting_fleet = watched.waiting_fleet.take();
+    let mut waiting_fleet = fleet_outcome.waiting_fleet.take();
     let request = TransferRequest {
         args,
-        of_each,
+        per_class,
         spec,
     };
-    let made = make_all(&request, watched, &mut waiting_fleet, stop);
-    let ending = match &made {
-        Err(_) => without_transfers(),
+    let result = make_all_transfers(&request, fleet_outcome, &mut waiting_fleet, stop);
+    let ending = match &result {
+        Err(_) => transfers_failed_ending(),
         Ok(()) if stop.is_set() => Ending::Interrupted,
         Ok(()) => Ending::Complete,
     };
@@ -96,10 +96,10 @@ pub(super) fn make(
         .transpose()
     {
         Ok(campaign) => {
-            watched.campaign = campaign;
-            made
+            fleet_outcome.campaign = campaign;
+            result
         }
-        Err(error) => made.and(Err(error)),
+        Err(error) => result.and(Err(error)),
     }
 }
 
@@ -107,31 +107,31 @@ pub(super) fn make(
 struct TransferRequest<'a> {
     args: &'a Args,
     /// The number of transfers per class.
-    of_each: u32,
+    per_class: u32,
     spec: &'a FleetSpec,
 }
 
 /// For each endpoint; ends early when `stop` is set.
-fn make_all(
+fn make_all_transfers(
     request: &TransferRequest<'_>,
-    watched: &mut Watched,
+    fleet_outcome: &mut FleetOutcome,
     waiting_fleet: &mut Option<WaitingFleet>,
     stop: &Stop,
 ) -> Result<(), Failure> {
     let TransferRequest {
         args,
-        of_each,
+        per_class,
         spec,
     } = *request;
     for endpoint in 0..spec.fleet.endpoints.len() {
         if stop.is_set() {
             break;
         }
-        let classes = watched.result.view.ports_by_class(endpoint);
-        let transfer_spec = task(args, spec, endpoint, alternate_ports(&classes, of_each));
-        let target = target(spec, endpoint)?;
+        let classes = fleet_outcome.result.view.ports_by_class(endpoint);
+        let transfer_spec = build_transfer_spec(args, spec, endpoint, alternate_ports(&classes, per_class));
+        let target = transfer_target(spec, endpoint)?;
         if transfer_spec.source_ports.is_empty() {
-            watched.result.transfers.push(TransfersFound::default());
+            fleet_outcome.result.transfers.push(TransfersFound::default());
             continue;
         }
         if !args.quiet {
@@ -141,17 +141,17 @@ fn make_all(
                 target
             ));
         }
-        let view = &watched.result.view;
-        let taken =
-            |known, transfer: &SourcePortTransfer| view.class_taken(endpoint, known, transfer);
+        let view = &fleet_outcome.result.view;
+        let taken_class =
+            |flow_class, transfer: &SourcePortTransfer| view.class_taken(endpoint, flow_class, transfer);
         let size = args.transfer_size as usize;
-        let made = EndpointTransfers::new(endpoint, &classes, &taken, size);
-        let small = small(args, spec, &target, endpoint)?;
-        let made = made.take(&transfer_spec, &small, waiting_fleet.as_mut(), stop)?;
-        watched.result.transfers.push(TransfersFound {
-            by_class: completions_of(classes.len(), &made.transfers),
-            n: made.transfers.len() as u64,
-            moved: made.moved,
+        let endpoint_transfers = EndpointTransfers::new(endpoint, &classes, &taken_class, size);
+        let client = build_client(args, spec, &target, endpoint)?;
+        let endpoint_transfers = endpoint_transfers.run(&transfer_spec, &client, waiting_fleet.as_mut(), stop)?;
+        fleet_outcome.result.transfers.push(TransfersFound {
+            by_class: completions_of(classes.len(), &endpoint_transfers.transfers),
+            n: endpoint_transfers.transfers.len() as u64,
+            moved: endpoint_transfers.moved,
         });
     }
     Ok(())
@@ -164,7 +164,7 @@ type ClassOfTransfer<'a> = dyn Fn(usize, &SourcePortTransfer) -> usize + Sync + 
 struct EndpointTransfers<'a> {
     endpoint: usize,
     /// The class whose path a transfer took, from that of its flow.
-    taken: &'a ClassOfTransfer<'a>,
+    taken_class: &'a ClassOfTransfer<'a>,
     class_of: BTreeMap<u16, usize>,
     /// The number of transfers per port.
     passes: BTreeMap<u16, u32>,
@@ -177,7 +177,7 @@ impl<'a> EndpointTransfers<'a> {
     fn new(
         endpoint: usize,
         classes: &[Vec<u16>],
-        taken: &'a ClassOfTransfer<'a>,
+        taken_class: &'a ClassOfTransfer<'a>,
         size: usize,
     ) -> Self {
         let ports = classes.iter().enumerate();
@@ -185,7 +185,7 @@ impl<'a> EndpointTransfers<'a> {
             ports.flat_map(|(class, ports)| ports.iter().map(move |port| (*port, class)));
         Self {
             endpoint,
-            taken,
+            taken_class,
             class_of: class_of.collect(),
             passes: BTreeMap::new(),
             size: ByteSize(size as u64),
@@ -195,40 +195,40 @@ impl<'a> EndpointTransfers<'a> {
     }
 
     /// Makes the transfers. They are stored as they end: a kill loses only the last ones.
-    fn take(
+    fn run(
         mut self,
         spec: &TransferSpec,
-        small: &SmallTransfer,
+        client: &SmallTransfer,
         mut waiting_fleet: Option<&mut WaitingFleet>,
         stop: &Stop,
     ) -> Result<Self, Failure> {
-        let (mut is_kept, mut recorded, mut refused) = (0, now(), Ok(()));
-        run_transfers_with(spec, &|| small.exchange(), stop, |transfer| {
+        let (mut stored_count, mut last_record, mut store_result) = (0, now(), Ok(()));
+        run_transfers_with(spec, &|| client.exchange(), stop, |transfer| {
             self.push(transfer);
-            if now() - recorded < RECORDED {
+            if now() - last_record < RECORD_INTERVAL {
                 return ControlFlow::Continue(());
             }
             if let Some(waiting_fleet) = &mut waiting_fleet {
-                refused = waiting_fleet.transfers(&self.transfers[is_kept..]);
+                store_result = waiting_fleet.add_transfers(&self.transfers[stored_count..]);
             }
-            (is_kept, recorded) = (self.transfers.len(), now());
-            match refused {
+            (stored_count, last_record) = (self.transfers.len(), now());
+            match store_result {
                 Ok(()) => ControlFlow::Continue(()),
                 Err(_) => ControlFlow::Break(()),
             }
         })?;
-        refused?;
+        store_result?;
         if let Some(waiting_fleet) = waiting_fleet {
-            waiting_fleet.transfers(&self.transfers[is_kept..])?;
+            waiting_fleet.add_transfers(&self.transfers[stored_count..])?;
         }
         Ok(self)
     }
 
     /// One pass covers all of them; a port is used several times if its class has few.
     fn push(&mut self, mut transfer: SourcePortTransfer) {
-        if let Some(&known) = self.class_of.get(&transfer.source_port) {
-            let class = (self.taken)(known, &transfer);
-            self.moved += u64::from(class != known);
+        if let Some(&flow_class) = self.class_of.get(&transfer.source_port) {
+            let class = (self.taken_class)(flow_class, &transfer);
+            self.moved += u64::from(class != flow_class);
             let pass = self.passes.entry(transfer.source_port).or_default();
             transfer.pass = *pass;
             *pass += 1;
@@ -251,18 +251,18 @@ mod tests {
     #[test]
     fn each_further_transfer_from_a_port_is_of_a_further_pass() {
         let classes = [vec![1, 2, 3], vec![4]];
-        let stayed = |known, _: &SourcePortTransfer| known;
-        let mut made = EndpointTransfers::new(0, &classes, &stayed, 1024);
+        let same_class = |flow_class, _: &SourcePortTransfer| flow_class;
+        let mut endpoint_transfers = EndpointTransfers::new(0, &classes, &same_class, 1024);
         for source_port in alternate_ports(&classes, 4) {
-            made.push(SourcePortTransfer {
+            endpoint_transfers.push(SourcePortTransfer {
                 source_port,
                 pass: 0,
                 begun: Instant::from_nanos(5),
                 outcome: SourcePortOutcome::Failed("refused".to_owned()),
             });
         }
-        let of = |transfer: &ClassTransfer| (transfer.transfer.source_port, transfer.transfer.pass);
-        let passes: Vec<(u16, u32)> = made.transfers.iter().map(of).collect();
+        let port_and_pass = |transfer: &ClassTransfer| (transfer.transfer.source_port, transfer.transfer.pass);
+        let passes: Vec<(u16, u32)> = endpoint_transfers.transfers.iter().map(port_and_pass).collect();
         let expected = [
             (1, 0),
             (4, 0),
@@ -279,12 +279,12 @@ mod tests {
     #[test]
     fn a_transfer_that_took_another_path_counts_for_that_class() {
         let classes = [vec![1, 2], vec![4]];
-        let taken = |known, transfer: &SourcePortTransfer| {
-            if transfer.source_port == 4 { 0 } else { known }
+        let taken_class = |flow_class, transfer: &SourcePortTransfer| {
+            if transfer.source_port == 4 { 0 } else { flow_class }
         };
-        let mut made = EndpointTransfers::new(0, &classes, &taken, 1024);
+        let mut endpoint_transfers = EndpointTransfers::new(0, &classes, &taken_class, 1024);
         for source_port in alternate_ports(&classes, 3) {
-            made.push(SourcePortTransfer {
+            endpoint_transfers.push(SourcePortTransfer {
                 source_port,
                 pass: 0,
                 begun: Instant::from_nanos(5),
@@ -292,9 +292,9 @@ mod tests {
             });
         }
         let transfers = TransfersFound {
-            by_class: completions_of(2, &made.transfers),
-            n: made.transfers.len() as u64,
-            moved: made.moved,
+            by_class: completions_of(2, &endpoint_transfers.transfers),
+            n: endpoint_transfers.transfers.len() as u64,
+            moved: endpoint_transfers.moved,
         };
         assert_eq!(
             (

@@ -10,9 +10,9 @@ use neph_model::{Ending, Instant, Local, Span, Stop};
 use neph_probe::{FleetReport, FleetRun, FleetSpec, FleetTally, RefusalWatch, Silence, now};
 
 use super::Args;
-use super::keep::{self, Keep};
+use super::recorder::{self, FleetRecorder};
 use super::tracing::Tracers;
-use super::watched::{FleetSink, Watched};
+use super::watched::{FleetSink, FleetOutcome};
 use crate::exit::Failure;
 use crate::metrics::flows::FlowsMetrics;
 use crate::{awake, output, version};
@@ -21,11 +21,11 @@ use neph_documents::origin::Origin;
 use neph_flows::follow::Traced;
 
 /// How long to wait for a report before checking whether a status is due.
-const TICK: Duration = Duration::from_millis(200);
+const STATUS_CHECK_INTERVAL: Duration = Duration::from_millis(200);
 /// An endless run without any reply ends after this time.
 const FIRST_REPLY_TIMEOUT: Span = Span::from_secs(15);
 /// This long after the timeout of the first message, neph searches for the reason of missing replies.
-const LOOK: Span = Span::from_secs(1);
+const DIAGNOSIS_DELAY: Span = Span::from_secs(1);
 
 /// A running fleet.
 struct Watch<'a> {
@@ -34,19 +34,19 @@ struct Watch<'a> {
     load: LoadMeter,
     report: &'a mut FlowsWriter,
     tracers: Option<Tracers>,
-    keep: Option<Keep>,
+    recorder: Option<FleetRecorder>,
     metrics: FlowsMetrics,
-    began: Instant<Local>,
-    reported: Instant<Local>,
+    start: Instant<Local>,
+    last_status: Instant<Local>,
     fleet_tally: Option<FleetTally>,
-    given_up: Option<String>,
+    early_end_reason: Option<String>,
     silence: Silence,
     not_sent: Option<String>,
     /// Time without a reply after which neph searches for the reason, and whether it has searched.
     patience: Span,
-    is_looked_into: bool,
+    is_diagnosed: bool,
     /// The reason that was found.
-    found: Vec<String>,
+    silence_reasons: Vec<String>,
 }
 
 /// Runs the fleet to its end.
@@ -57,84 +57,84 @@ pub(super) fn run(
     args: &Args,
     spec: FleetSpec,
     stop: &Stop,
-    listener: FleetSink<'_>,
-) -> Result<Watched, Failure> {
+    fleet_sink: FleetSink<'_>,
+) -> Result<FleetOutcome, Failure> {
     let digest = Digest::new(&spec.fleet, Settings::of(&spec.fleet)).map_err(Failure::usage)?;
     let is_endless = spec.count.is_none();
-    let own_stop = Stop::new();
+    let fleet_stop = Stop::new();
     let fleet = spec.fleet.clone();
-    let (silence, patience) = (Silence::new(&spec), spec.timeout + LOOK);
+    let (silence, patience) = (Silence::new(&spec), spec.timeout + DIAGNOSIS_DELAY);
     let refusals = RefusalWatch::begin(&spec);
     let FleetSink {
         report,
-        keep,
+        recorder,
         metrics,
-    } = listener;
-    let running = FleetRun::start(spec, own_stop.clone())?;
-    let began = now();
+    } = fleet_sink;
+    let fleet_run = FleetRun::start(spec, fleet_stop.clone())?;
+    let start = now();
     let mut watch = Watch {
         digest,
         hosts: WatchedHosts::begin(),
         load: LoadMeter::begin(),
         report,
         tracers: args.trace.then(|| Tracers::new(&fleet, args.placement())),
-        keep,
+        recorder,
         metrics,
-        began,
-        reported: began,
+        start,
+        last_status: start,
         fleet_tally: None,
-        given_up: None,
+        early_end_reason: None,
         silence,
         not_sent: None,
         patience,
-        is_looked_into: false,
-        found: Vec::new(),
+        is_diagnosed: false,
+        silence_reasons: Vec::new(),
     };
     let outcome = loop {
         if stop.is_set() {
-            own_stop.set();
+            fleet_stop.set();
         }
-        match running.reports().recv_timeout(TICK) {
+        match fleet_run.reports().recv_timeout(STATUS_CHECK_INTERVAL) {
             Ok(report) => {
-                if let Err(error) = watch.take(report, &fleet) {
+                if let Err(error) = watch.add_report(report, &fleet) {
                     break Err(error);
                 }
             }
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => break Ok(()),
         }
-        if let Err(error) = watch.go_on(&fleet) {
+        if let Err(error) = watch.do_periodic_work(&fleet) {
             break Err(error);
         }
         if is_endless && watch.is_hopeless() {
-            own_stop.set();
+            fleet_stop.set();
         }
     };
-    own_stop.set();
-    let ran = running.join();
-    outcome.and_then(|()| Ok(ran?)).inspect_err(|error| {
-        if let Some(keep) = watch.keep.take() {
-            keep.broken_off(error);
+    fleet_stop.set();
+    let join_result = fleet_run.join();
+    outcome.and_then(|()| Ok(join_result?)).inspect_err(|error| {
+        if let Some(recorder) = watch.recorder.take() {
+            recorder.abort(error);
         }
     })?;
     watch.end(args, refusals, stop.is_set())
 }
 
 impl Watch<'_> {
-    fn take(&mut self, report: FleetReport, fleet: &neph_model::Fleet) -> Result<(), Failure> {
-        if let Some(keep) = &mut self.keep {
-            keep.take(&report)?;
+    fn add_report(&mut self, report: FleetReport, fleet: &neph_model::Fleet) -> Result<(), Failure> {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.add_report(&report)?;
         }
         match report {
             FleetReport::Opened { sources, how } => {
                 self.report.begin(fleet, &sources, how)?;
                 if let Some(tracers) = &mut self.tracers {
-                    tracers.wanted().begin(&sources);
+                    tracers.tracker().begin(&sources);
                 }
             }
             FleetReport::Messages(messages) => {
                 self.hosts.take(&messages);
-                self.metrics.messages(&messages);
+                self.metrics.add_messages(&messages);
                 for message in &messages {
                     self.digest.push(message);
                     self.report.message(fleet, message)?;
@@ -157,41 +157,41 @@ impl Watch<'_> {
     }
 
     /// Periodic work.
-    fn go_on(&mut self, fleet: &neph_model::Fleet) -> Result<(), Failure> {
-        if let Some(keep) = &mut self.keep {
-            keep.record()?;
+    fn do_periodic_work(&mut self, fleet: &neph_model::Fleet) -> Result<(), Failure> {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.record()?;
         }
-        self.status()?;
-        self.look_into(fleet);
-        self.trace()
+        self.report_status()?;
+        self.diagnose_silence(fleet);
+        self.report_routes()
     }
 
     /// Reports why no reply has arrived so far. Reports early, not only at the end of the run.
-    fn look_into(&mut self, fleet: &neph_model::Fleet) {
-        let is_time = now() - self.began > self.patience;
-        if self.is_looked_into || !is_time {
+    fn diagnose_silence(&mut self, fleet: &neph_model::Fleet) {
+        let is_due = now() - self.start > self.patience;
+        if self.is_diagnosed || !is_due {
             return;
         }
-        self.is_looked_into = true;
+        self.is_diagnosed = true;
         if self.digest.tally().replies == 0 {
-            self.found = self.silence.why(fleet.endpoints.iter());
-            for why in &self.found {
-                output::say(&format!("neph: {why}"));
+            self.silence_reasons = self.silence.why(fleet.endpoints.iter());
+            for reason in &self.silence_reasons {
+                output::say(&format!("neph: {reason}"));
             }
         }
     }
 
     fn report_events(&mut self) -> Result<(), Failure> {
         let fleet = &self.digest.fleet().clone();
-        for events in self.digest.events() {
-            self.metrics.events(&events);
-            self.report.events(fleet, &events)?;
-            match (&mut self.tracers, &events) {
+        for event in self.digest.events() {
+            self.metrics.add_event(&event);
+            self.report.events(fleet, &event)?;
+            match (&mut self.tracers, &event) {
                 (Some(tracers), PathEvent::Changed(change)) => {
-                    tracers.wanted().record_change(change);
+                    tracers.tracker().record_change(change);
                 }
                 (Some(tracers), PathEvent::Withdrawn(change)) => {
-                    tracers.wanted().record_withdrawal(change);
+                    tracers.tracker().record_withdrawal(change);
                 }
                 (None, _) => {}
             }
@@ -200,24 +200,24 @@ impl Watch<'_> {
     }
 
     /// Processes new routes. If tracing is not possible, that is reported once.
-    fn trace(&mut self) -> Result<(), Failure> {
-        let traced = self
+    fn report_routes(&mut self) -> Result<(), Failure> {
+        let traced_routes = self
             .tracers
             .as_mut()
             .map_or_else(|| Ok(Vec::new()), Tracers::poll);
-        let traced = traced.unwrap_or_else(|error| {
+        let traced_routes = traced_routes.unwrap_or_else(|error| {
             output::say(&format!("neph: no routes are traced: {error}"));
             self.tracers = None;
             Vec::new()
         });
-        self.report_traced(traced)
+        self.report_traced(traced_routes)
     }
 
-    fn report_traced(&mut self, traced: Vec<Traced>) -> Result<(), Failure> {
+    fn report_traced(&mut self, traced_routes: Vec<Traced>) -> Result<(), Failure> {
         let mut outcome = Ok(());
-        for Traced { route, verdict } in traced {
-            if let Some(keep) = &mut self.keep {
-                keep.route(route);
+        for Traced { route, verdict } in traced_routes {
+            if let Some(recorder) = &mut self.recorder {
+                recorder.add_route(route);
             }
             let Some(verdict) = verdict else { continue };
             let comparison = verdict.comparison.ok().filter(|_| !verdict.is_withdrawn);
@@ -230,15 +230,15 @@ impl Watch<'_> {
     }
 
     /// A status when it is time for one: every few seconds, less often in a long run.
-    fn status(&mut self) -> Result<(), Failure> {
+    fn report_status(&mut self) -> Result<(), Failure> {
         let now = now();
-        let running = now - self.began;
-        if now - self.reported < pause(running) {
+        let elapsed = now - self.start;
+        if now - self.last_status < pause(elapsed) {
             return Ok(());
         }
-        self.reported = now;
+        self.last_status = now;
         let status = Status {
-            running,
+            running: elapsed,
             tally: self.digest.tally(),
             changes: self.digest.changes(),
         };
@@ -248,48 +248,48 @@ impl Watch<'_> {
     /// Whether no reply has ever arrived.
     fn is_hopeless(&mut self) -> bool {
         let tally = self.digest.tally();
-        let hopeless = tally.replies == 0 && now() - self.began > FIRST_REPLY_TIMEOUT;
-        if hopeless && self.given_up.is_none() {
-            self.given_up = Some(format!(
+        let is_hopeless = tally.replies == 0 && now() - self.start > FIRST_REPLY_TIMEOUT;
+        if is_hopeless && self.early_end_reason.is_none() {
+            self.early_end_reason = Some(format!(
                 "no answer for {}, so it ended; with --count or --duration it continues",
                 FIRST_REPLY_TIMEOUT.exact()
             ));
         }
-        hopeless
+        is_hopeless
     }
 
     fn end(
         mut self,
         args: &Args,
         refusals: RefusalWatch,
-        interrupted: bool,
-    ) -> Result<Watched, Failure> {
+        is_interrupted: bool,
+    ) -> Result<FleetOutcome, Failure> {
         self.digest.finish();
         let reported_events = self.report_events();
-        let (traced, uncompared) = self.tracers.take().map(Tracers::end).unwrap_or_default();
-        let reported_traced = self.report_traced(traced);
+        let (traced_routes, uncompared) = self.tracers.take().map(Tracers::end).unwrap_or_default();
+        let reported_traced = self.report_traced(traced_routes);
         // Results are stored before any failure is reported.
-        if let Some(keep) = &mut self.keep {
-            keep.record_rest()?;
+        if let Some(recorder) = &mut self.recorder {
+            recorder.record_rest()?;
         }
         // Before reflectors are queried: the load must be that of the measurement.
         let warnings = self.hosts.warnings(&self.load.load());
         let fleet_tally = self.fleet_tally.unwrap_or_default();
-        let refused = if fleet_tally.is_whole() {
+        let refusals = if fleet_tally.is_whole() {
             Vec::new()
         } else {
             refusals.end()
         };
-        let keep = self.keep.take().map(|keep| keep.end(&refused));
-        let mut waiting = keep.transpose()?.flatten();
+        let recorder_result = self.recorder.take().map(|recorder| recorder.end(&refusals));
+        let mut waiting_fleet = recorder_result.transpose()?.flatten();
         // Without transfers the stored data is complete: a later ctrl-C cannot interrupt it.
-        let ended = match args.transfers {
-            None => waiting.take().map(|waiting| waiting.end(&Ending::Complete)),
+        let end_result = match args.transfers {
+            None => waiting_fleet.take().map(|waiting_fleet| waiting_fleet.end(&Ending::Complete)),
             Some(_) => None,
         };
-        let campaign = ended.transpose()?;
+        let campaign = end_result.transpose()?;
         if let Err(error) = reported_events.and(reported_traced) {
-            keep::not_made(waiting);
+            recorder::end_without_transfers(waiting_fleet);
             return Err(error);
         }
         let mut view = self.digest.view();
@@ -297,34 +297,34 @@ impl Watch<'_> {
         if args.advise {
             add_advice(&mut view);
         }
-        let is_silence_reported = !self.found.is_empty() && view.tally.replies == 0;
-        let known_reasons = is_silence_reported.then_some(self.found);
+        let is_silence_reported = !self.silence_reasons.is_empty() && view.tally.replies == 0;
+        let known_reasons = is_silence_reported.then_some(self.silence_reasons);
         let silence =
             lines::silence_reasons(&self.silence, &view, known_reasons, self.report.clock());
         let result = FlowsResult {
             origin: Origin {
                 version: version::VERSION,
                 commit: version::COMMIT,
-                cpu_idle_disabled: awake::is_kept(),
+                cpu_idle_disabled: awake::is_cpu_idle_disabled(),
             },
             view,
             own: fleet_tally,
             stay_p99: self.hosts.stay_p99(),
             late_p99: self.hosts.late_p99(),
             warnings,
-            refused,
+            refused: refusals,
             clock: self.report.clock().clone(),
             silence,
             not_sent: self.not_sent,
-            interrupted,
+            interrupted: is_interrupted,
             uncompared,
             transfers: Vec::new(),
         };
-        Ok(Watched {
+        Ok(FleetOutcome {
             result,
             is_silence_reported,
-            given_up: self.given_up,
-            waiting_fleet: waiting,
+            early_end_reason: self.early_end_reason,
+            waiting_fleet,
             campaign,
         })
     }
@@ -342,31 +342,31 @@ mod tests {
     use crate::flows::fleet;
 
     /// A few messages to a reflector, stored in this folder.
-    fn measured(folder: &str, more: &[&str]) -> Watched {
-        let at = "127.0.0.1:0".parse().expect("an address");
-        let reflector = Reflector::start(&ReflectorSpec::at(at)).expect("a port");
+    fn measure(folder: &str, more_args: &[&str]) -> FleetOutcome {
+        let address = "127.0.0.1:0".parse().expect("an address");
+        let reflector = Reflector::start(&ReflectorSpec::at(address)).expect("a port");
         let target = format!("tcp://{}", reflector.address());
         let all_args = ["neph", "flows", &target, "-n", "2", "-c", "2", "-i", "20ms"];
-        let stored = ["--quiet", "--output", "/dev/null", "--workspace", folder];
-        let all_args = [&all_args[..], &stored, &["--save", "night"], more].concat();
+        let output_args = ["--quiet", "--output", "/dev/null", "--workspace", folder];
+        let all_args = [&all_args[..], &output_args, &["--save", "night"], more_args].concat();
         let cli = Cli::try_parse_from(all_args).expect("good words");
         let Command::Flows(args) = cli.command else {
             panic!("another command");
         };
-        let spec = fleet::spec(&args).expect("a fleet");
+        let spec = fleet::build_spec(&args).expect("a fleet");
         let stop = Stop::new();
-        let keep = Keep::new(&args, &spec, &stop).expect("a workspace");
+        let recorder = FleetRecorder::new(&args, &spec, &stop).expect("a workspace");
         let mut report = FlowsWriter::new(args.format, Box::new(std::io::sink()));
         let metrics = FlowsMetrics::of(None, &spec.fleet);
-        let listener = FleetSink {
+        let fleet_sink = FleetSink {
             report: &mut report,
-            keep,
+            recorder,
             metrics,
         };
-        run(&args, spec, &stop, listener).expect("measured")
+        run(&args, spec, &stop, fleet_sink).expect("measured")
     }
 
-    fn status(folder: &str) -> CampaignStatus {
+    fn stored_status(folder: &str) -> CampaignStatus {
         let store = open(folder, Access::Read).expect("a workspace");
         store.campaigns().expect("readable")[0].status
     }
@@ -374,18 +374,18 @@ mod tests {
     #[test]
     fn a_saved_fleet_ends_with_its_messages_unless_transfers_follow() {
         let folders = [(); 2].map(|()| tempfile::tempdir().expect("a folder"));
-        let [single, more] = folders.each_ref().map(|folder| folder.path().display());
-        let (single, more) = (single.to_string(), more.to_string());
-        let watched = measured(&single, &[]);
-        assert!(watched.waiting_fleet.is_none());
-        let campaign = watched.campaign.expect("it has ended");
+        let [without_transfers, with_transfers] = folders.each_ref().map(|folder| folder.path().display());
+        let (without_transfers, with_transfers) = (without_transfers.to_string(), with_transfers.to_string());
+        let outcome = measure(&without_transfers, &[]);
+        assert!(outcome.waiting_fleet.is_none());
+        let campaign = outcome.campaign.expect("it has ended");
         assert_eq!(campaign.status, CampaignStatus::Complete);
-        assert_eq!(status(&single), CampaignStatus::Complete);
+        assert_eq!(stored_status(&without_transfers), CampaignStatus::Complete);
 
-        let watched = measured(&more, &["--transfers", "2"]);
-        assert!(watched.campaign.is_none());
-        assert_eq!(status(&more), CampaignStatus::Running);
-        keep::not_made(watched.waiting_fleet);
-        assert_eq!(status(&more), CampaignStatus::Incomplete);
+        let outcome = measure(&with_transfers, &["--transfers", "2"]);
+        assert!(outcome.campaign.is_none());
+        assert_eq!(stored_status(&with_transfers), CampaignStatus::Running);
+        recorder::end_without_transfers(outcome.waiting_fleet);
+        assert_eq!(stored_status(&with_transfers), CampaignStatus::Incomplete);
     }
 }

@@ -17,7 +17,7 @@ use crate::exit::{Failure, Outcome};
 use crate::metrics::MetricsArgs;
 use crate::operator::ControllerArgs;
 use crate::report;
-use crate::shipped::keep;
+use crate::shipped::write_unless_changed;
 use crate::workspace::Workspace;
 
 /// A topology by the name of its file.
@@ -33,11 +33,11 @@ pub(super) struct Gallery {
 
 /// The result of carrying out an entry.
 #[derive(Debug)]
-pub(super) enum Ended {
+pub(super) enum RunResult {
     /// Everything was measured.
-    Whole(Box<EntryResult>),
+    Complete(Box<EntryResult>),
     /// Ctrl-C, or experiments failed: nothing can be compared with the expected values.
-    Unfinished(Outcome),
+    Incomplete(Outcome),
 }
 
 impl Gallery {
@@ -48,8 +48,8 @@ impl Gallery {
     }
 
     /// Measures an entry, even if it has a stored result.
-    pub(super) fn run(&self, entry: &'static Entry, side: Side) -> Result<Ended, Failure> {
-        let (plan, _) = self.write(entry, side)?;
+    pub(super) fn run(&self, entry: &'static Entry, side: Side) -> Result<RunResult, Failure> {
+        let (plan, _) = self.write_files(entry, side)?;
         let settings = Settings {
             controller: ControllerArgs::default(),
             workspace: self.workspace(),
@@ -61,30 +61,30 @@ impl Gallery {
             metrics: MetricsArgs::default(),
             approval: self.approval.clone(),
         };
-        let outcome = campaign::carry_out(&campaign::understand(plan)?, None, None, &settings)?;
+        let outcome = campaign::carry_out(&campaign::parse_plan(plan)?, None, None, &settings)?;
         if outcome != Outcome::Done {
-            return Ok(Ended::Unfinished(outcome));
+            return Ok(RunResult::Incomplete(outcome));
         }
-        let ended = self.finished(entry, side)?;
-        Ok(ended.map_or(Ended::Unfinished(Outcome::Nothing), |shown| {
-            Ended::Whole(Box::new(shown))
+        let result = self.stored_result(entry, side)?;
+        Ok(result.map_or(RunResult::Incomplete(Outcome::Nothing), |entry_result| {
+            RunResult::Complete(Box::new(entry_result))
         }))
     }
 
     /// The plan in the entry's folder, and its topologies by file name, the lab's first; written if
     /// missing.
-    fn write(&self, entry: &Entry, side: Side) -> Result<(Source, Vec<Topology>), Failure> {
+    fn write_files(&self, entry: &Entry, side: Side) -> Result<(Source, Vec<Topology>), Failure> {
         let folder = self.folder.join(entry.name);
-        let write = |shipped: &EntryFile| keep(&folder.join(shipped.file), &shipped.text);
+        let write_file = |shipped: &EntryFile| write_unless_changed(&folder.join(shipped.file), &shipped.text);
         let [plan, lab] = entry.shipped(side);
         let topologies = iter::once(lab).chain(entry.season_topologies());
         let topologies = || -> io::Result<Vec<Topology>> {
             topologies
-                .map(|file| Ok((file.file, write(&file)?)))
+                .map(|file| Ok((file.file, write_file(&file)?)))
                 .collect()
         };
         fs::create_dir_all(&folder)
-            .and_then(|()| Ok((write(&plan)?, topologies()?)))
+            .and_then(|()| Ok((write_file(&plan)?, topologies()?)))
             .map_err(|error| {
                 let folder = folder.display();
                 Failure::refused(format!("write the gallery's entry into {folder}: {error}"))
@@ -92,7 +92,7 @@ impl Gallery {
     }
 
     /// The result of the last complete campaign of an entry, if its plan and topology are the same.
-    pub(super) fn finished(
+    pub(super) fn stored_result(
         &self,
         entry: &'static Entry,
         side: Side,
@@ -100,23 +100,23 @@ impl Gallery {
         if !self.folder.join("catalog.sqlite").exists() {
             return Ok(None);
         }
-        let (source, topologies) = self.write(entry, side)?;
+        let (source, topologies) = self.write_files(entry, side)?;
         // A plan with mistakes had no campaign.
         let Ok(plan) = plan::read(&source) else {
             return Ok(None);
         };
-        let store = self.workspace().existing()?;
+        let store = self.workspace().open_existing()?;
         let campaigns = store.campaigns()?;
-        let same = |campaign: &&Campaign| {
+        let is_current = |campaign: &&Campaign| {
             campaign.status == CampaignStatus::Complete
                 && campaign.plan_text == source.text()
                 && had_topologies(campaign, &plan, &topologies)
         };
-        let Some(campaign) = campaigns.iter().rev().find(same) else {
+        let Some(campaign) = campaigns.iter().rev().find(is_current) else {
             return Ok(None);
         };
         let data = load(store.as_ref(), campaign, Include::Complete)?;
-        let statement = everything(&data, &report::kept_settings(campaign));
+        let statement = everything(&data, &report::stored_settings(campaign));
         Ok(Some(EntryResult {
             entry,
             side,
@@ -129,18 +129,18 @@ impl Gallery {
 
     /// The first page of the entry's figure in its campaign's report.
     fn figure(&self, entry: &Entry, campaign: &Campaign) -> Option<PathBuf> {
-        let figures = report::folder_of(&self.workspace(), campaign).join("figures");
+        let figures = report::report_folder(&self.workspace(), campaign).join("figures");
         let pages = ["", "-1"].map(|page| figures.join(format!("{}{page}.png", entry.figure)));
         pages.into_iter().find(|page| page.exists())
     }
 }
 
 /// Whether a campaign of this plan had the current topologies of the plan.
-fn had_topologies(campaign: &Campaign, plan: &Plan, now: &[Topology]) -> bool {
+fn had_topologies(campaign: &Campaign, plan: &Plan, current_topologies: &[Topology]) -> bool {
     plan.topologies().into_iter().all(|topology| {
-        let now = now.iter().find(|(file, _)| *file == topology.value);
-        let stored = campaign::kept_topology(campaign, &topology.value);
-        now.is_none_or(|(_, text)| stored == Some(text.text()))
+        let current = current_topologies.iter().find(|(file, _)| *file == topology.value);
+        let stored_text = campaign::stored_topology_text(campaign, &topology.value);
+        current.is_none_or(|(_, text)| stored_text == Some(text.text()))
     })
 }
 
@@ -157,16 +157,16 @@ mod tests {
     use super::*;
 
     /// Whether a campaign that kept the topology `kept` counts for an entry with two topologies now.
-    fn counts(plan_text: &str, stored: &str) -> bool {
+    fn is_current(plan_text: &str, stored: &str) -> bool {
         let plan = plan::parse(&Source::new("plan.toml", plan_text)).expect("a good plan");
         let campaign = Campaign {
             plan_text: plan_text.to_owned(),
             topology_text: Some(stored.to_owned()),
             ..Campaign::begun("c", Wall::from_unix_nanos(0))
         };
-        let now = [("lab.toml", "low"), ("high.lab.toml", "high")];
-        let now = now.map(|(file, text)| (file, Source::new(file, text)));
-        had_topologies(&campaign, &plan, &now)
+        let current_topologies = [("lab.toml", "low"), ("high.lab.toml", "high")];
+        let current_topologies = current_topologies.map(|(file, text)| (file, Source::new(file, text)));
+        had_topologies(&campaign, &plan, &current_topologies)
     }
 
     #[test]
@@ -180,11 +180,11 @@ mod tests {
             )
         };
         for topology in ["\"lab.toml\"", "'lab.toml'"] {
-            assert!(counts(&plan(topology), "low"), "{topology}");
-            assert!(!counts(&plan(topology), "other"), "{topology}");
+            assert!(is_current(&plan(topology), "low"), "{topology}");
+            assert!(!is_current(&plan(topology), "other"), "{topology}");
         }
         assert!(
-            counts(&plan("'mine.toml'"), "other"),
+            is_current(&plan("'mine.toml'"), "other"),
             "it is not the entry's"
         );
     }

@@ -14,7 +14,7 @@ use crate::exit::{Failure, Outcome};
 use crate::output;
 
 /// Lists the entries.
-pub(super) fn list(format: Format) -> Result<Outcome, Failure> {
+pub(super) fn list_entries(format: Format) -> Result<Outcome, Failure> {
     let rows = entries().iter().map(|entry| EntryRow {
         name: entry.name,
         finding: &entry.finding,
@@ -35,43 +35,43 @@ const NUMBER_COLUMNS: [Heading; 4] = [
 ];
 
 /// Shows neph's result for an entry, and whether it is correct.
-pub(super) fn entry(shown: &EntryResult) -> Result<(), Failure> {
+pub(super) fn show_entry(entry_result: &EntryResult) -> Result<(), Failure> {
     let mut out = output::data();
     let Entry {
         finding, published, ..
-    } = shown.entry;
-    writeln!(out, "\n{}: {finding} ({published})", title(shown))?;
-    for result in shown.results() {
-        writeln!(out, "  {}", statement(&result))?;
+    } = entry_result.entry;
+    writeln!(out, "\n{}: {finding} ({published})", title(entry_result))?;
+    for result in entry_result.results() {
+        writeln!(out, "  {}", statement_text(&result))?;
         if !result.numbers.is_empty() {
             let mut table = Table::new(NUMBER_COLUMNS);
             result
                 .numbers
                 .iter()
-                .for_each(|compared| table.push(row(compared)));
+                .for_each(|compared| table.push(number_row(compared)));
             out.write_all(table.text().as_bytes())?;
         }
     }
-    for statement in shown.misnamed() {
+    for statement in entry_result.misnamed() {
         writeln!(out, "  neph reports what is not there: {}", statement.text)?;
     }
-    for statement in shown.disturbances() {
+    for statement in entry_result.disturbances() {
         writeln!(
             out,
             "  disturbed, and no part of the entry: {}",
             statement.text
         )?;
     }
-    if let Some(figure) = &shown.figure {
+    if let Some(figure) = &entry_result.figure {
         writeln!(out, "  figure: {}", figure.display())?;
     }
-    writeln!(out, "  verdict: {}", verdict(shown.is_right()))?;
+    writeln!(out, "  verdict: {}", verdict(entry_result.is_right()))?;
     out.flush()?;
     Ok(())
 }
 
-fn title(shown: &EntryResult) -> String {
-    format!("{}{}", shown.entry.name, shown.side.suffix())
+fn title(entry_result: &EntryResult) -> String {
+    format!("{}{}", entry_result.entry.name, entry_result.side.suffix())
 }
 
 const fn verdict(is_right: bool) -> &'static str {
@@ -79,8 +79,8 @@ const fn verdict(is_right: bool) -> &'static str {
 }
 
 /// The sentence, or that it is absent, and which is expected.
-fn statement(result: &ExpectationResult<'_>) -> String {
-    let expected_text = wanted(result.expectation);
+fn statement_text(result: &ExpectationResult<'_>) -> String {
+    let expected_text = expectation_name(result.expectation);
     match (result.statement, result.is_wanted) {
         (Some(statement), true) => format!("neph reports: {}", statement.text),
         (None, true) => format!("neph does not say what it should: {expected_text}"),
@@ -95,7 +95,7 @@ fn statement(result: &ExpectationResult<'_>) -> String {
 }
 
 /// The name of the sentence: `a finding 'endpoint' about REST and persistent`.
-fn wanted(expectation: &Expectation) -> String {
+fn expectation_name(expectation: &Expectation) -> String {
     let message = match &expectation.topic {
         Topic::Finding(topic) => format!("a finding '{topic}'"),
         Topic::Cause(rule) => format!("the cause '{rule}'"),
@@ -107,17 +107,17 @@ fn wanted(expectation: &Expectation) -> String {
     }
 }
 
-fn row(compared: &Compared) -> [String; 4] {
+fn number_row(compared: &Compared) -> [String; 4] {
     let Number { name, low, high } = &compared.number;
     let (low, high) = (*low, *high);
     let expected = if high.is_infinite() {
-        format!("{} or more", rounded(low))
+        format!("{} or more", format_rounded(low))
     } else if high - low <= 0.0 {
-        rounded(low)
+        format_rounded(low)
     } else {
-        format!("{} to {}", rounded(low), rounded(high))
+        format!("{} to {}", format_rounded(low), format_rounded(high))
     };
-    let holds = if compared.holds {
+    let remark = if compared.holds {
         ""
     } else {
         "not as expected"
@@ -125,13 +125,13 @@ fn row(compared: &Compared) -> [String; 4] {
     [
         format!("  {name}"),
         expected,
-        compared.measured.map_or_else(|| "-".to_owned(), rounded),
-        holds.to_owned(),
+        compared.measured.map_or_else(|| "-".to_owned(), format_rounded),
+        remark.to_owned(),
     ]
 }
 
 /// Three digits suffice for a comparison with the expected value.
-fn rounded(value: f64) -> String {
+fn format_rounded(value: f64) -> String {
     let text = decimals::fixed(value, 3);
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
@@ -144,10 +144,10 @@ const ALL_COLUMNS: [Heading; 4] = [
 ];
 
 /// The table of all results.
-pub(super) fn show_all(everything: &[EntryResult]) -> Result<(), Failure> {
+pub(super) fn show_all(results: &[EntryResult]) -> Result<(), Failure> {
     let mut table = Table::new(ALL_COLUMNS);
-    for result in everything {
-        table.push(summary(result));
+    for result in results {
+        table.push(summary_row(result));
     }
     let mut out = output::data();
     writeln!(out)?;
@@ -156,13 +156,13 @@ pub(super) fn show_all(everything: &[EntryResult]) -> Result<(), Failure> {
     Ok(())
 }
 
-fn summary(shown: &EntryResult) -> [String; 4] {
-    let result = shown.results();
+fn summary_row(entry_result: &EntryResult) -> [String; 4] {
+    let result = entry_result.results();
     let sentence = result.iter().find_map(|result| result.statement);
     [
-        title(shown),
-        verdict(shown.is_right()).to_owned(),
-        format!("{:.0}", shown.seconds),
+        title(entry_result),
+        verdict(entry_result.is_right()).to_owned(),
+        format!("{:.0}", entry_result.seconds),
         sentence.map_or_else(|| "-".to_owned(), |statement| statement.text.clone()),
     ]
 }
@@ -179,9 +179,9 @@ mod tests {
                 measured,
                 holds,
             };
-            let cells = row(&compared);
-            let shown: Vec<&str> = cells.iter().map(|cell| cell.trim()).collect();
-            shown.join("|")
+            let cells = number_row(&compared);
+            let texts: Vec<&str> = cells.iter().map(|cell| cell.trim()).collect();
+            texts.join("|")
         };
         let shift = Number::between("shift_ms", 7.5, 9.0);
         assert_eq!(

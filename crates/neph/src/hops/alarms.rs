@@ -9,7 +9,7 @@ use crate::exit::Failure;
 
 /// Alarm rules and their webhook.
 #[derive(Clone, Debug, Default, ClapArgs)]
-pub(super) struct Wanted {
+pub(super) struct AlarmArgs {
     /// Raise an alarm if the delay between points a and b is high: 'a - b > 2ms p99 for 30s'; any
     /// segment: 'segment > 2ms p99'; repeatable
     #[arg(long, value_name = "RULE")]
@@ -19,7 +19,7 @@ pub(super) struct Wanted {
     pub(super) webhook: Option<Url>,
 }
 
-impl Wanted {
+impl AlarmArgs {
     /// The rules, about segments of points with these names.
     ///
     /// # Errors
@@ -27,7 +27,7 @@ impl Wanted {
     pub(super) fn rules(&self, points: &[String]) -> Result<Rules, Failure> {
         let subjects = subjects(points);
         let names = subjects.iter();
-        let names: Vec<(&str, Subject)> = names.map(|(name, of)| (name.as_str(), *of)).collect();
+        let names: Vec<(&str, Subject)> = names.map(|(name, subject)| (name.as_str(), *subject)).collect();
         let rules = self.alarm.iter().map(|text| parse(text, &names, |_| None));
         Ok(Rules::of(rules.collect::<Result<_, _>>()?))
     }
@@ -41,12 +41,12 @@ mod tests {
     use super::*;
 
     fn rules(texts: &[&str]) -> Result<Rules, Failure> {
-        let wanted = Wanted {
+        let alarm_args = AlarmArgs {
             alarm: texts.iter().map(ToString::to_string).collect(),
             webhook: None,
         };
         let names = ["client", "my host", "vm"].map(str::to_owned);
-        wanted.rules(&names)
+        alarm_args.rules(&names)
     }
 
     #[test]
@@ -57,7 +57,7 @@ mod tests {
             "segment>2ms p99",
         ]);
         let rules = rules.expect("rules");
-        let of = |index: usize| {
+        let matched_directions = |index: usize| {
             let directions = [
                 (0, Direction::Forward),
                 (0, Direction::Reverse),
@@ -67,21 +67,21 @@ mod tests {
             directions
                 .map(|(segment, direction)| rules.rules()[index].subject.is_of(segment, direction))
         };
-        assert_eq!(of(0), [true, true, false, false]);
-        assert_eq!(of(1), [false, false, false, true]);
-        assert_eq!(of(2), [true; 4]);
+        assert_eq!(matched_directions(0), [true, true, false, false]);
+        assert_eq!(matched_directions(1), [false, false, false, true]);
+        assert_eq!(matched_directions(2), [true; 4]);
     }
 
     #[test]
     fn an_unknown_segment_is_refused_with_the_known_ones() {
         match rules(&["client - vm > 2ms p99"]) {
             Err(Failure::Text(_, problems)) => {
-                let reporting = problems[0].to_string();
+                let message = problems[0].to_string();
                 assert!(
-                    reporting.starts_with("--alarm:1:1: 'client - vm' is not"),
-                    "{reporting}"
+                    message.starts_with("--alarm:1:1: 'client - vm' is not"),
+                    "{message}"
                 );
-                assert!(reporting.contains("my host - vm"), "{reporting}");
+                assert!(message.contains("my host - vm"), "{message}");
             }
             other => panic!("{other:?}"),
         }
@@ -92,13 +92,13 @@ mod tests {
     fn a_segment_that_was_slow_for_some_seconds_raises_it_and_its_end_ends_it() {
         let rules = rules(&["segment > 5ms p99 for 4s"]).expect("rules");
         let mut delays: Vec<Delay> = (0..4_000)
-            .map(|n: i64| {
-                let since = (n ^ 1) * 10_000_000;
-                let slow = (10_000_000_000..20_000_000_000).contains(&since);
+            .map(|index: i64| {
+                let since = (index ^ 1) * 10_000_000;
+                let is_slow = (10_000_000_000..20_000_000_000).contains(&since);
                 Delay {
                     since,
-                    took: if slow { 8_000_000 } else { 1_000_000 },
-                    bound: n,
+                    took: if is_slow { 8_000_000 } else { 1_000_000 },
+                    bound: index,
                 }
             })
             .collect();
@@ -106,7 +106,7 @@ mod tests {
         let names = ["client", "vm"].map(str::to_owned);
         let mut standings = rules.standings(&names, |_| true);
         let changes = standings[0].evaluate(&delays, 7);
-        let reporting: Vec<(bool, i64)> = changes
+        let state_changes: Vec<(bool, i64)> = changes
             .iter()
             .map(|reported| {
                 (
@@ -116,7 +116,7 @@ mod tests {
             })
             .collect();
         // p99 needs 299: stretches of 3 s, those from 9 s on over the limit and from 21 s on well.
-        assert_eq!(reporting, [(true, 15), (false, 27)]);
+        assert_eq!(state_changes, [(true, 15), (false, 27)]);
         assert_eq!(
             (
                 changes[0].bound,

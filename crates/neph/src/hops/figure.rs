@@ -30,12 +30,12 @@ pub(super) fn write(
     force: Force,
 ) -> Result<(), Failure> {
     let Some(folder) = folder else { return Ok(()) };
-    let drawn = passages_figures(passages);
-    if drawn.is_empty() {
+    let figures = passages_figures(passages);
+    if figures.is_empty() {
         output::say("neph hops: no figures: of no packet a segment is known");
         return Ok(());
     }
-    write_figures(&drawn, folder, force.existing()).map_err(|error| match &error {
+    write_figures(&figures, folder, force.existing()).map_err(|error| match &error {
         ReportError::File { path, source } => sink::failure(path, source),
         _ => Failure::refused(&error),
     })?;

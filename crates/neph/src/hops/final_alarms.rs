@@ -7,13 +7,13 @@
 use neph_documents::alarm::{AlarmDocument, OfSegment};
 use neph_model::Wall;
 
-use super::reporting::{AlarmReporter, printed, reporting};
+use super::reporting::{AlarmReporter, alarm_text, build_document};
 use crate::output;
 use neph_capture::path::alarms::{AlarmResult, SegmentChange};
 
 /// Maximum difference of the two times of one alarm: the complete captures and their windows may
 /// contain slightly different packets.
-const NEAR: i64 = 60_000_000_000;
+const MAX_TIME_DIFFERENCE_NS: i64 = 60_000_000_000;
 
 /// Alarms to report when all data is known.
 #[derive(Debug)]
@@ -27,16 +27,16 @@ pub(super) struct Alarms {
 }
 
 impl Alarms {
-    /// Merges the alarms of the complete captures with those that `before` reported.
-    pub(super) fn of(result: AlarmResult, before: &AlarmReporter) -> Self {
+    /// Merges the alarms of the complete captures with those that `live_reporter` reported.
+    pub(super) fn of(result: AlarmResult, live_reporter: &AlarmReporter) -> Self {
         let mut alarms: Vec<(SegmentChange, bool)> =
             (result.found.into_iter().map(|alarm| (alarm, false))).collect();
         let mut only_live = Vec::new();
-        for live in before.found() {
-            let same = alarms
+        for live in live_reporter.reported_alarms() {
+            let candidates = alarms
                 .iter_mut()
                 .filter(|(alarm, is_reported)| !is_reported && is_same(alarm, live));
-            match same.min_by_key(|(alarm, _)| apart(alarm.at, live.at)) {
+            match candidates.min_by_key(|(alarm, _)| time_difference(alarm.at, live.at)) {
                 Some((_, is_reported)) => *is_reported = true,
                 None => only_live.push(live.clone()),
             }
@@ -53,8 +53,8 @@ impl Alarms {
         let documents = self
             .found
             .iter()
-            .map(|(alarm, _)| reporting(alarm, "whole"));
-        let live = self.only_live.iter().map(|alarm| reporting(alarm, "live"));
+            .map(|(alarm, _)| build_document(alarm, "whole"));
+        let live = self.only_live.iter().map(|alarm| build_document(alarm, "live"));
         documents.chain(live).collect()
     }
 
@@ -62,41 +62,41 @@ impl Alarms {
     pub(super) fn final_alarms(&self) -> Vec<AlarmDocument<OfSegment>> {
         let final_alarms = self.found.iter().filter(|(_, is_reported)| !is_reported);
         final_alarms
-            .map(|(alarm, _)| reporting(alarm, "whole"))
+            .map(|(alarm, _)| build_document(alarm, "whole"))
             .collect()
     }
 
     /// Prints the new alarms, and sends them to the webhook. Returns whether any was raised.
-    pub(super) fn report(&self, before: &AlarmReporter) -> bool {
+    pub(super) fn report(&self, live_reporter: &AlarmReporter) -> bool {
         for (alarm, _) in self.found.iter().filter(|(_, is_reported)| !is_reported) {
-            before.say(alarm, &reporting(alarm, "whole"));
+            live_reporter.send(alarm, &build_document(alarm, "whole"));
         }
         for alarm in &self.only_live {
             output::say(&format!(
                 "neph hops: raised while recording, but not confirmed by the whole captures: {}",
-                printed(alarm)
+                alarm_text(alarm)
             ));
         }
         for unjudged in &self.unjudged {
             output::say(&format!("neph hops: {unjudged}"));
         }
-        before.is_alarmed() || self.found.iter().any(|(alarm, _)| alarm.change.is_raised)
+        live_reporter.is_alarmed() || self.found.iter().any(|(alarm, _)| alarm.change.is_raised)
     }
 }
 
 /// Whether two alarms may be the same.
-fn is_same(a: &SegmentChange, b: &SegmentChange) -> bool {
+fn is_same(first: &SegmentChange, second: &SegmentChange) -> bool {
     let rule_and_state =
         |alarm: &SegmentChange| (alarm.change.rule.clone(), alarm.change.is_raised);
     let segment_of = |alarm: &SegmentChange| (alarm.segment.clone(), alarm.direction);
-    rule_and_state(a) == rule_and_state(b)
-        && segment_of(a) == segment_of(b)
-        && apart(a.at, b.at) <= NEAR
+    rule_and_state(first) == rule_and_state(second)
+        && segment_of(first) == segment_of(second)
+        && time_difference(first.at, second.at) <= MAX_TIME_DIFFERENCE_NS
 }
 
-const fn apart(a: Wall, b: Wall) -> i64 {
-    a.unix_nanos()
-        .saturating_sub(b.unix_nanos())
+const fn time_difference(first: Wall, second: Wall) -> i64 {
+    first.unix_nanos()
+        .saturating_sub(second.unix_nanos())
         .saturating_abs()
 }
 
@@ -111,13 +111,13 @@ mod tests {
     type SegmentDirection = (&'static str, Direction);
 
     /// Raised (positive) or ended (negative) at this second.
-    fn found((segment, direction): SegmentDirection, second: i64) -> SegmentChange {
-        let at = second.abs();
+    fn segment_change((segment, direction): SegmentDirection, second: i64) -> SegmentChange {
+        let time = second.abs();
         SegmentChange {
-            at: Wall::from_unix_nanos(at * 1_000_000_000),
+            at: Wall::from_unix_nanos(time * 1_000_000_000),
             change: Change {
                 rule: "segment > 2ms p50".to_owned(),
-                at: Span::from_secs(at),
+                at: Span::from_secs(time),
                 is_raised: second > 0,
                 above_limit: 6,
                 total: 6,
@@ -130,34 +130,34 @@ mod tests {
     }
 
     /// Seconds of new alarms at the end, and of withdrawn ones.
-    fn new(
+    fn final_and_withdrawn(
         live: &[(SegmentDirection, i64)],
         final_alarms: &[(SegmentDirection, i64)],
     ) -> (Vec<i64>, Vec<i64>) {
-        let found_at = |of: &[(SegmentDirection, i64)]| {
-            of.iter()
-                .map(|(segment_direction, at)| found(*segment_direction, *at))
+        let segment_changes = |changes: &[(SegmentDirection, i64)]| {
+            changes.iter()
+                .map(|(segment_direction, second)| segment_change(*segment_direction, *second))
                 .collect()
         };
-        let before = AlarmReporter::of(found_at(live));
+        let live_reporter = AlarmReporter::of(segment_changes(live));
         let result = AlarmResult {
-            found: found_at(final_alarms),
+            found: segment_changes(final_alarms),
             unjudged: Vec::new(),
         };
-        let alarms = Alarms::of(result, &before);
+        let alarms = Alarms::of(result, &live_reporter);
         assert_eq!(
             alarms.documents().len(),
             final_alarms.len() + alarms.only_live.len()
         );
         let seconds =
-            |reporting: AlarmDocument<OfSegment>| reporting.about.since_ns.nanos() / 1_000_000_000;
-        let back = alarms
+            |document: AlarmDocument<OfSegment>| document.about.since_ns.nanos() / 1_000_000_000;
+        let withdrawn = alarms
             .only_live
             .iter()
-            .map(|alarm| reporting(alarm, "live"));
+            .map(|alarm| build_document(alarm, "live"));
         (
             alarms.final_alarms().into_iter().map(seconds).collect(),
-            back.map(seconds).collect(),
+            withdrawn.map(seconds).collect(),
         )
     }
 
@@ -167,10 +167,10 @@ mod tests {
             (("a - b", Direction::Forward), 5),
             (("a - b", Direction::Forward), -9),
         ];
-        assert_eq!(new(&pair, &pair), (vec![], vec![]));
+        assert_eq!(final_and_withdrawn(&pair, &pair), (vec![], vec![]));
         // It ended after the last live evaluation; another segment is evaluated at the end.
         let final_alarms = [pair[0], (("b - c", Direction::Forward), 6), pair[1]];
-        assert_eq!(new(&pair[..1], &final_alarms), (vec![6, 9], vec![]));
+        assert_eq!(final_and_withdrawn(&pair[..1], &final_alarms), (vec![6, 9], vec![]));
     }
 
     #[test]
@@ -183,13 +183,13 @@ mod tests {
             (segment_direction, -30),
         ];
         let live = [(segment_direction, 21), (segment_direction, -30)];
-        assert_eq!(new(&live, &final_alarms), (vec![5, 9], vec![]));
+        assert_eq!(final_and_withdrawn(&live, &final_alarms), (vec![5, 9], vec![]));
         assert_eq!(
-            new(&[(segment_direction, 300)], &final_alarms[..1]),
+            final_and_withdrawn(&[(segment_direction, 300)], &final_alarms[..1]),
             (vec![5], vec![300])
         );
         assert_eq!(
-            new(&[(("a - b", Direction::Forward), 5)], &final_alarms[..1]),
+            final_and_withdrawn(&[(("a - b", Direction::Forward), 5)], &final_alarms[..1]),
             (vec![5], vec![5])
         );
     }

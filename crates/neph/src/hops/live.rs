@@ -4,11 +4,11 @@ use neph_lab::quoted;
 use neph_model::Stop;
 
 use super::reporting::AlarmReporter;
-use super::{Analysed, Args, Clock, analyse, mappings};
-use crate::alarm::refuse_longer;
+use super::{AnalysisResult, Args, Clock, analyse, parse_nat_rules};
+use crate::alarm::check_duration;
 use crate::exit::{self, Failure, Outcome};
 use crate::interrupt::{self, SecondInterruptMessage};
-use crate::metrics::Ready;
+use crate::metrics::BoundExporters;
 use crate::metrics::hops::HopsMetrics;
 use crate::{at_agents, output};
 use neph_capture::path::point::Point;
@@ -18,14 +18,14 @@ use neph_listen::recording::{self, JudgingSpec, LiveEvaluation, Received};
 ///
 /// # Errors
 /// Live points and files are mixed, a point has a syntax error, or an option does not apply.
-pub(super) fn points(args: &Args) -> Result<Option<Vec<recording::Point>>, Failure> {
-    let parsed = args
+pub(super) fn parse_points(args: &Args) -> Result<Option<Vec<recording::Point>>, Failure> {
+    let parsed_points = args
         .points
         .iter()
         .map(|text| recording::Point::parse(text, &neph_lab::namespace));
-    let parsed: Vec<Option<recording::Point>> = parsed.collect::<Result<_, _>>()?;
-    let file = (args.points.iter().zip(&parsed)).find(|(_, live)| live.is_none());
-    let points: Vec<recording::Point> = parsed.iter().flatten().cloned().collect();
+    let parsed_points: Vec<Option<recording::Point>> = parsed_points.collect::<Result<_, _>>()?;
+    let file = (args.points.iter().zip(&parsed_points)).find(|(_, live)| live.is_none());
+    let points: Vec<recording::Point> = parsed_points.iter().flatten().cloned().collect();
     match file {
         Some(_) if points.is_empty() => {
             args.live.refuse_for_files()?;
@@ -43,84 +43,84 @@ pub(super) fn points(args: &Args) -> Result<Option<Vec<recording::Point>>, Failu
 pub(super) fn run(
     args: &Args,
     points: &[recording::Point],
-    exporters: Option<Ready>,
+    exporters: Option<BoundExporters>,
 ) -> Result<Outcome, Failure> {
-    let message = SecondInterruptMessage::default();
-    let stop = interrupt::stop_on_ctrl_c_saying(&message)?;
+    let second_interrupt = SecondInterruptMessage::default();
+    let stop = interrupt::stop_on_ctrl_c_with_message(&second_interrupt)?;
     let metrics = exporters.as_ref().map(|_| HopsMetrics::default());
-    let begun = exporters.zip(metrics.clone());
-    let exporting = begun.map(|(exporters, metrics)| exporters.begin(metrics));
-    let exporting = exporting.transpose()?;
-    let reporting = AlarmReporter::nothing(args, &stop).exporting(metrics);
-    let outcome = run_until(args, points, reporting, &stop, &message);
-    if let Some(exporting) = exporting {
-        exporting.finish();
+    let bound = exporters.zip(metrics.clone());
+    let running_exporters = bound.map(|(exporters, metrics)| exporters.begin(metrics));
+    let running_exporters = running_exporters.transpose()?;
+    let alarm_reporter = AlarmReporter::new(args, &stop).with_metrics(metrics);
+    let outcome = record_and_report(args, points, alarm_reporter, &stop, &second_interrupt);
+    if let Some(running_exporters) = running_exporters {
+        running_exporters.finish();
     }
     // The captures are deleted, or in their folder.
-    message.set(None);
+    second_interrupt.set(None);
     outcome
 }
 
-fn run_until(
+fn record_and_report(
     args: &Args,
     points: &[recording::Point],
-    reporting: AlarmReporter,
+    alarm_reporter: AlarmReporter,
     stop: &Stop,
-    message: &SecondInterruptMessage,
+    second_interrupt: &SecondInterruptMessage,
 ) -> Result<Outcome, Failure> {
     // Options that the analysis cannot use are refused before the captures are made.
     let names: Vec<String> = points.iter().map(|point| point.name.clone()).collect();
     let options = args.live.to_recording_options();
     let rules = args.alarms.rules(&names)?;
-    refuse_longer(rules.rules(), options.duration)?;
-    let agents = at_agents::agents(points, args.live.controller_folder(), options.duration)?;
-    let judging = LiveEvaluation::begin(JudgingSpec {
+    check_duration(rules.rules(), options.duration)?;
+    let agents = at_agents::connect_agents(points, args.live.controller_folder(), options.duration)?;
+    let evaluation = LiveEvaluation::begin(JudgingSpec {
         points,
         rules: &rules,
-        mappings: &mappings(args, &names)?,
-        listener: reporting,
+        mappings: &parse_nat_rules(args, &names)?,
+        listener: alarm_reporter,
         say: output::say,
     });
-    let stays = |recorded: &[recording::PointRecording]| {
-        let repeats = repeats(args, recorded);
-        message.set(Some(format!(
-            "neph hops: ended before any result; the captures stay: {repeats}"
+    let set_interrupt_message = |recorded: &[recording::PointRecording]| {
+        let command = repeat_command(args, recorded);
+        second_interrupt.set(Some(format!(
+            "neph hops: ended before any result; the captures stay: {command}"
         )));
     };
-    let begins = |recorded: &[recording::PointRecording]| {
-        stays(recorded);
-        judging.hear(recorded);
+    let on_start = |recorded: &[recording::PointRecording]| {
+        set_interrupt_message(recorded);
+        evaluation.hear(recorded);
     };
-    let recorded = recording::record(
+    let recording_result = recording::record(
         points,
         &options,
         agents,
         Received {
             stop,
-            begins: &begins,
-            live: judging.samples(),
+            begins: &on_start,
+            live: evaluation.samples(),
             say: &output::say,
-            progress: output::is_lively().then_some(&output::rewrite),
+            progress: output::can_rewrite().then_some(&output::rewrite),
         },
     );
-    let reporting = judging.end();
-    let mut recording = recorded?;
-    stays(&recording.points);
-    let analysed = report(args, &recording, &reporting);
-    let is_whole = analysed.as_ref().is_ok_and(|analysed| analysed.is_whole);
-    let outcome = analysed.map(|analysed| analysed.outcome);
+    let alarm_reporter = evaluation.end();
+    let mut recording = recording_result?;
+    set_interrupt_message(&recording.points);
+    let analysis = analyse_recording(args, &recording, &alarm_reporter);
+    let is_complete = analysis.as_ref().is_ok_and(|analysis| analysis.is_complete);
+    let outcome = analysis.map(|analysis| analysis.outcome);
     let is_empty = recording.points.iter().all(|point| point.packets == 0);
     // Live traffic cannot be repeated: other options may show more of the captures.
-    if !is_whole && !is_empty && !args.live.keeps_captures() {
+    if !is_complete && !is_empty && !args.live.keeps_captures() {
         recording.stay();
-        let repeats = repeats(args, &reported_of(&recording.points));
-        output::say(&format!("neph hops: the captures stay: {repeats}"));
+        let command = repeat_command(args, &comparable_points(&recording.points));
+        output::say(&format!("neph hops: the captures stay: {command}"));
     }
-    let is_alarmed = reporting.is_alarmed() || matches!(outcome, Ok(Outcome::Alarmed));
-    reporting.finish();
+    let is_alarmed = alarm_reporter.is_alarmed() || matches!(outcome, Ok(Outcome::Alarmed));
+    alarm_reporter.finish();
     let outcome = recording.fault.map_or(outcome, |fault| Err(fault.into()));
     match outcome {
-        Err(fault) if is_alarmed => exit::say(&fault),
+        Err(fault) if is_alarmed => exit::report_failure(&fault),
         Ok(_) if is_alarmed => {}
         Ok(_) if stop.is_set() => return Ok(Outcome::Interrupted),
         _ => return outcome,
@@ -128,24 +128,24 @@ fn run_until(
     Ok(Outcome::Alarmed)
 }
 
-fn report(
+fn analyse_recording(
     args: &Args,
     recording: &recording::Recording,
-    reporting: &AlarmReporter,
-) -> Result<Analysed, Failure> {
-    let silent = recording.points.iter().filter(|point| point.packets == 0);
-    let silent: Vec<&str> = silent.map(|point| point.name.as_str()).collect();
+    alarm_reporter: &AlarmReporter,
+) -> Result<AnalysisResult, Failure> {
+    let silent_points = recording.points.iter().filter(|point| point.packets == 0);
+    let silent_points: Vec<&str> = silent_points.map(|point| point.name.as_str()).collect();
     // Otherwise the points with packets are analysed, and neph reports why the others have none.
-    if silent.len() + 1 >= recording.points.len() {
+    if silent_points.len() + 1 >= recording.points.len() {
         output::say(&format!(
             "neph hops: no packet of {} was recorded: there is nothing to compare",
-            silent.join(", ")
+            silent_points.join(", ")
         ));
-        return Ok(Analysed::in_part(Outcome::Nothing));
+        return Ok(AnalysisResult::incomplete(Outcome::Nothing));
     }
     if args.live.keeps_captures() {
-        let repeats = repeats(args, &reported_of(&recording.points));
-        output::say(&format!("neph hops: the same again: {repeats}"));
+        let command = repeat_command(args, &comparable_points(&recording.points));
+        output::say(&format!("neph hops: the same again: {command}"));
     }
     let points = recording.points.iter().map(|recorded| Point {
         name: recorded.name.clone(),
@@ -157,26 +157,26 @@ fn report(
     });
     let points: Vec<Point> = points.collect();
     // Ctrl-C ended the recording. A second ctrl-C ends the analysis.
-    analyse(args, &points, &Stop::new(), reporting)
+    analyse(args, &points, &Stop::new(), alarm_reporter)
 }
 
 /// The points with packets, if they can be compared: files without packets are refused.
-fn reported_of(recorded: &[recording::PointRecording]) -> Vec<recording::PointRecording> {
-    let observed = recorded.iter().filter(|point| point.packets > 0).cloned();
-    let observed: Vec<recording::PointRecording> = observed.collect();
-    if observed.len() < 2 {
-        return recorded.to_vec();
+fn comparable_points(recordings: &[recording::PointRecording]) -> Vec<recording::PointRecording> {
+    let points_with_packets = recordings.iter().filter(|point| point.packets > 0).cloned();
+    let points_with_packets: Vec<recording::PointRecording> = points_with_packets.collect();
+    if points_with_packets.len() < 2 {
+        return recordings.to_vec();
     }
-    observed
+    points_with_packets
 }
 
 /// The command that repeats the analysis with the same clocks: a capture file does not record which
 /// kernel took its timestamps.
-fn repeats(args: &Args, recorded: &[recording::PointRecording]) -> String {
+fn repeat_command(args: &Args, recordings: &[recording::PointRecording]) -> String {
     let mut command_args = vec!["neph".to_owned(), "hops".to_owned()];
-    command_args.extend(recorded.iter().map(|point| {
-        let mut sharing = recorded.iter().filter(|other| other.host == point.host);
-        let first = sharing.next().filter(|_| sharing.next().is_some());
+    command_args.extend(recordings.iter().map(|point| {
+        let mut points_of_host = recordings.iter().filter(|other| other.host == point.host);
+        let first = points_of_host.next().filter(|_| points_of_host.next().is_some());
         let host = first.map_or(String::new(), |first| format!("@{}", first.name));
         format!("{}{host}={}", point.name, point.file.display())
     }));
@@ -205,7 +205,7 @@ mod tests {
         args: Args,
     }
 
-    fn recorded(name: &str, host: &str) -> recording::PointRecording {
+    fn point_recording(name: &str, host: &str) -> recording::PointRecording {
         recording::PointRecording {
             name: name.to_owned(),
             file: format!("my captures/{name}.pcap").into(),
@@ -224,9 +224,9 @@ mod tests {
             .expect("options")
             .args;
         let points = [("a", "k1"), ("c", "k2"), ("b", "k1")];
-        let reporting = repeats(&args, &points.map(|(name, host)| recorded(name, host)));
+        let command = repeat_command(&args, &points.map(|(name, host)| point_recording(name, host)));
         assert_eq!(
-            reporting,
+            command,
             "neph hops 'a@a=my captures/a.pcap' 'c=my captures/c.pcap' 'b@a=my captures/b.pcap' \
              --wander 2 --nat a:10.0.0.1=10.0.0.2"
         );

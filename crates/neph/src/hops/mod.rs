@@ -16,10 +16,10 @@ use neph_capture::{DuplicateFilter, Followed, Hops, Mapping};
 use neph_model::{Stop, Wall};
 use neph_wire::dissect::NoPacket;
 
-use crate::clock::parts_per_million;
+use crate::clock::parse_ppm;
 use crate::exit::{self, Failure, Outcome};
 use crate::live_point_options::LivePointOptions;
-use crate::metrics::{MetricsArgs, Ready};
+use crate::metrics::{MetricsArgs, BoundExporters};
 use crate::privileges::{Needs, Row, UserChoice};
 use crate::read as captures;
 use crate::sink::Force;
@@ -66,7 +66,7 @@ pub(crate) struct Args {
     #[arg(long, value_enum, default_value = "fit")]
     clock: Clock,
     /// Largest change of the clock drift within 100 s that neph assumes, in ppm, 0 to 1000 [default: 2]
-    #[arg(long, value_name = "PPM", value_parser = parts_per_million)]
+    #[arg(long, value_name = "PPM", value_parser = parse_ppm)]
     wander: Option<f64>,
     /// NAT rule: packets at POINT show address OUTER where the other points show INNER; IP or IP:PORT;
     /// repeatable
@@ -80,7 +80,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     user: UserChoice,
     #[command(flatten)]
-    alarms: alarms::Wanted,
+    alarms: alarms::AlarmArgs,
     #[command(flatten)]
     live: LivePointOptions,
     #[command(flatten)]
@@ -101,8 +101,8 @@ impl Args {
     /// As above for live points; `None` if ssh is started or a controller is used, which need the
     /// original privileges.
     fn needs_live(&self, points: &[recording::Point]) -> Option<Needs> {
-        let is_away = |point: &recording::Point| point.is_remote() || point.agent().is_some();
-        if points.iter().any(is_away) {
+        let is_remote = |point: &recording::Point| point.is_remote() || point.agent().is_some();
+        if points.iter().any(is_remote) {
             return None;
         }
         let needs = Needs::of(&Row::HOPS_LIVE)
@@ -119,8 +119,8 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         return Err(Failure::usage("--packets needs --format json or ndjson"));
     }
     figure::check(args.figure.as_deref(), args.force)?;
-    if let Some(points) = live::points(args)? {
-        let exporters = exporters(args, &points)?;
+    if let Some(points) = live::parse_points(args)? {
+        let exporters = bind_exporters(args, &points)?;
         if let Some(needs) = args.needs_live(&points) {
             needs.restrict(&args.user)?;
         } else if args.user.is_named() {
@@ -131,7 +131,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         }
         return live::run(args, &points, exporters);
     }
-    if args.metrics.is_asked_for() {
+    if args.metrics.is_requested() {
         return Err(Failure::usage(
             "--prometheus and --otlp are for live points only",
         ));
@@ -139,15 +139,15 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let points = neph_capture::path::point::parse_all(&args.points)?;
     args.needs(&points).restrict(&args.user)?;
     let stop = interrupt::stop_on_ctrl_c()?;
-    let reporting = AlarmReporter::nothing(args, &stop);
-    let analysed = analyse(args, &points, &stop, &reporting);
-    reporting.finish();
-    analysed.map(|analysed| analysed.outcome)
+    let alarm_reporter = AlarmReporter::new(args, &stop);
+    let analysis = analyse(args, &points, &stop, &alarm_reporter);
+    alarm_reporter.finish();
+    analysis.map(|analysis| analysis.outcome)
 }
 
 /// The exporters of live points; `None` if no export is requested.
-fn exporters(args: &Args, points: &[recording::Point]) -> Result<Option<Ready>, Failure> {
-    if !args.metrics.is_asked_for() {
+fn bind_exporters(args: &Args, points: &[recording::Point]) -> Result<Option<BoundExporters>, Failure> {
+    if !args.metrics.is_requested() {
         return Ok(None);
     }
     if points.iter().take_while(|point| point.is_here()).count() < 2 {
@@ -161,17 +161,17 @@ fn exporters(args: &Args, points: &[recording::Point]) -> Result<Option<Ready>, 
 
 /// The result of an analysis.
 #[derive(Clone, Copy, Debug)]
-struct Analysed {
+struct AnalysisResult {
     outcome: Outcome,
     /// All segments have delays, in path order: no other options would show more.
-    is_whole: bool,
+    is_complete: bool,
 }
 
-impl Analysed {
-    const fn in_part(outcome: Outcome) -> Self {
+impl AnalysisResult {
+    const fn incomplete(outcome: Outcome) -> Self {
         Self {
             outcome,
-            is_whole: false,
+            is_complete: false,
         }
     }
 }
@@ -188,8 +188,8 @@ fn analyse(
     args: &Args,
     points: &[Point],
     stop: &Stop,
-    reporting: &AlarmReporter,
-) -> Result<Analysed, Failure> {
+    alarm_reporter: &AlarmReporter,
+) -> Result<AnalysisResult, Failure> {
     let names: Vec<String> = points.iter().map(|point| point.name.clone()).collect();
     let rules = args.alarms.rules(&names)?;
     let one_clock: Vec<bool> = points
@@ -197,21 +197,21 @@ fn analyse(
         .map(|pair| args.clock == Clock::Same || pair[0].has_clock_of(&pair[1]))
         .collect();
     let mut hops = Hops::at(points.len());
-    for (index, mapping) in mappings(args, &names)? {
+    for (index, mapping) in parse_nat_rules(args, &names)? {
         hops.map(index, mapping);
     }
-    let points = &points[..read(&mut hops, points, stop)?];
+    let points = &points[..read_captures(&mut hops, points, stop)?];
     let is_cut = stop.is_set();
     let one_clock = &one_clock[..points.len() - 1];
     hops.only(points.len());
     report_idle_rules(&hops, &args.nat);
     let followed = hops.end(one_clock);
-    let order = order(&names[..points.len()], &followed, one_clock);
-    let requested = KnownClocks {
+    let order = find_order(&names[..points.len()], &followed, one_clock);
+    let known_clocks = KnownClocks {
         nature: nature(args.wander),
         one_clock,
     };
-    let (clocks, false_clocks) = clocks(points, &followed, &requested, &say).map_err(|error| {
+    let (clocks, false_clocks) = clocks(points, &followed, &known_clocks, &say).map_err(|error| {
         match Failure::from(error) {
             // The unread part may have common packets.
             Failure::Usage(_) if is_cut => Failure::Interrupted(
@@ -221,26 +221,26 @@ fn analyse(
         }
     })?;
     let mut passages = Passages::of(names[..points.len()].to_vec(), followed, clocks);
-    let (order, misplaced) = order.unzip();
-    passages.doubts = misplaced.into_iter().chain(false_clocks).collect();
+    let (order, order_doubt) = order.unzip();
+    passages.doubts = order_doubt.into_iter().chain(false_clocks).collect();
     for doubt in &passages.doubts {
         say(doubt);
     }
     passages.order = order;
     let is_met = (0..one_clock.len()).all(|segment| passages.followed.is_met(segment));
-    let alarms = Alarms::of(rules.evaluate(&passages), reporting);
-    let written = write(args, &passages, &alarms, reporting);
+    let alarms = Alarms::of(rules.evaluate(&passages), alarm_reporter);
+    let write_result = write_results(args, &passages, &alarms, alarm_reporter);
     // Alarms are sent even if the results cannot be written.
-    let is_alarmed = alarms.report(reporting);
-    let is_measured = match written {
+    let is_alarmed = alarms.report(alarm_reporter);
+    let is_measured = match write_result {
         Err(fault) if is_alarmed => {
-            exit::say(&fault);
+            exit::report_failure(&fault);
             None
         }
-        written => written?,
+        write_result => write_result?,
     };
     let Some(is_measured) = is_measured else {
-        return Ok(Analysed::in_part(Outcome::Alarmed));
+        return Ok(AnalysisResult::incomplete(Outcome::Alarmed));
     };
     let outcome = match (is_alarmed, is_cut, is_measured) {
         (true, _, _) => Outcome::Alarmed,
@@ -248,24 +248,24 @@ fn analyse(
         (false, false, true) => Outcome::Done,
         (false, false, false) => Outcome::Nothing,
     };
-    Ok(Analysed {
+    Ok(AnalysisResult {
         outcome,
-        is_whole: is_measured && is_met && passages.order.is_none(),
+        is_complete: is_measured && is_met && passages.order.is_none(),
     })
 }
 
 /// Writes all results. Returns whether any delay is known. `None` if nothing can be written: a line
 /// of an alarm that was reported live is missing, and no output may follow it.
-fn write(
+fn write_results(
     args: &Args,
     passages: &Passages,
     alarms: &Alarms,
-    reporting: &AlarmReporter,
+    alarm_reporter: &AlarmReporter,
 ) -> Result<Option<bool>, Failure> {
-    if reporting.is_cut_off() {
+    if alarm_reporter.is_cut_off() {
         return Ok(None);
     }
-    let is_measured = writing::report(args, passages, alarms)?;
+    let is_measured = writing::write_report(args, passages, alarms)?;
     figure::write(passages, args.figure.as_deref(), args.force)?;
     Ok(Some(is_measured))
 }
@@ -275,24 +275,24 @@ fn write(
 ///
 /// # Errors
 /// A file that is not a capture; interrupted before the second one.
-fn read(hops: &mut Hops, points: &[Point], stop: &Stop) -> Result<usize, Failure> {
+fn read_captures(hops: &mut Hops, points: &[Point], stop: &Stop) -> Result<usize, Failure> {
     let reader = captures::reader(stop, &say);
-    let received = points.iter().enumerate();
-    for (index, point) in received.filter(|(_, point)| !point.is_silent) {
+    let indexed_points = points.iter().enumerate();
+    for (index, point) in indexed_points.filter(|(_, point)| !point.is_silent) {
         let mut duplicates = DuplicateFilter::default();
-        packets(&point.path, reader, |at, interface, packet| {
-            let time = Wall::from_unix_nanos(at);
+        packets(&point.path, reader, |timestamp, interface, packet| {
+            let time = Wall::from_unix_nanos(timestamp);
             match packet {
                 Ok(packet) if !duplicates.is_copy(time, interface, packet) => {
-                    hops.see(index, at, packet);
+                    hops.see(index, timestamp, packet);
                 }
-                Err(NoPacket::Cut) => hops.see_cut(index, at),
-                _ => hops.lasts(index, at),
+                Err(NoPacket::Cut) => hops.see_cut(index, timestamp),
+                _ => hops.lasts(index, timestamp),
             }
         })?;
         if !stop.is_set() {
-            for at in point.listened.into_iter().flatten() {
-                hops.lasts(index, at.unix_nanos());
+            for timestamp in point.listened.into_iter().flatten() {
+                hops.lasts(index, timestamp.unix_nanos());
             }
             continue;
         }
@@ -302,12 +302,12 @@ fn read(hops: &mut Hops, points: &[Point], stop: &Stop) -> Result<usize, Failure
                 "interrupted while reading {name}: no other point was read yet to compare it with"
             )));
         }
-        let left_out = match points.len() - index - 1 {
+        let skipped_text = match points.len() - index - 1 {
             0 => String::new(),
-            more => format!("; {} behind it left out", counted(more as u64, "point")),
+            count => format!("; {} behind it left out", counted(count as u64, "point")),
         };
         output::say(&format!(
-            "neph hops: interrupted while reading {name}: the result covers what was read{left_out}"
+            "neph hops: interrupted while reading {name}: the result covers what was read{skipped_text}"
         ));
         return Ok(index + 1);
     }
@@ -325,19 +325,19 @@ fn report_idle_rules(hops: &Hops, rules: &[String]) {
 }
 
 /// The actual order of the points if it differs from the given one, and the resulting doubt.
-fn order(
+fn find_order(
     names: &[String],
     followed: &Followed,
     one_clock: &[bool],
 ) -> Option<(Vec<usize>, String)> {
-    let listed = |order: &[usize]| {
+    let list_names = |order: &[usize]| {
         let order: Vec<&str> = order.iter().map(|point| names[*point].as_str()).collect();
         order.join(", ")
     };
     if let Some(order) = followed.order_of_points(one_clock) {
         let doubt = format!(
             "packets pass these points in the order {}, or in reverse: give them in this order; the results below are not usable",
-            listed(&order)
+            list_names(&order)
         );
         return Some((order, doubt));
     }
@@ -347,32 +347,32 @@ fn order(
             "nearly all flows are started from the end of {}: give the points from there ({}); a round trip \
              here is the time from an answer to the next question",
             names[order[0]],
-            listed(&order)
+            list_names(&order)
         );
         (order, doubt)
     })
 }
 
 /// NAT rules, each with the index of its point.
-fn mappings(args: &Args, points: &[String]) -> Result<Vec<(usize, Mapping)>, Failure> {
-    args.nat.iter().map(|rule| nat(rule, points)).collect()
+fn parse_nat_rules(args: &Args, points: &[String]) -> Result<Vec<(usize, Mapping)>, Failure> {
+    args.nat.iter().map(|rule| parse_nat_rule(rule, points)).collect()
 }
 
 /// A NAT rule, and the index of its point.
-fn nat(rule: &str, points: &[String]) -> Result<(usize, Mapping), Failure> {
-    let wrong = |why: String| Failure::usage(format!("--nat '{rule}': {why}"));
+fn parse_nat_rule(rule: &str, points: &[String]) -> Result<(usize, Mapping), Failure> {
+    let usage_error = |reason: String| Failure::usage(format!("--nat '{rule}': {reason}"));
     let (name, mapping) = rule
         .split_once(':')
-        .ok_or_else(|| wrong("write POINT:OUTER=INNER".to_owned()))?;
+        .ok_or_else(|| usage_error("write POINT:OUTER=INNER".to_owned()))?;
     let index = points.iter().position(|point| point == name);
     let index = index.ok_or_else(|| {
-        wrong(format!(
+        usage_error(format!(
             "no point is called '{name}'; there are {}",
             points.join(", ")
         ))
     })?;
     let mapping = mapping
         .parse()
-        .map_err(|error: neph_capture::MappingError| wrong(error.to_string()))?;
+        .map_err(|error: neph_capture::MappingError| usage_error(error.to_string()))?;
     Ok((index, mapping))
 }

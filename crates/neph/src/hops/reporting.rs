@@ -33,14 +33,14 @@ pub(super) struct AlarmReporter {
     stop: Stop,
     /// A line could not be written: later lines are not written either.
     is_cut_off: bool,
-    found: Vec<SegmentChange>,
+    reported_alarms: Vec<SegmentChange>,
     /// Metrics that are exported while points record.
     metrics: Option<HopsMetrics>,
 }
 
 impl AlarmReporter {
     /// Without alarms so far; `stop` ends the recording.
-    pub(super) fn nothing(args: &Args, stop: &Stop) -> Self {
+    pub(super) fn new(args: &Args, stop: &Stop) -> Self {
         Self {
             // Not on the evaluating thread: a thread that it starts inherits its idle priority.
             webhook: (args.alarms.webhook.clone())
@@ -48,13 +48,13 @@ impl AlarmReporter {
             has_lines: args.format == Format::Ndjson,
             stop: stop.clone(),
             is_cut_off: false,
-            found: Vec::new(),
+            reported_alarms: Vec::new(),
             metrics: None,
         }
     }
 
     /// As above, and exports alarms as metrics.
-    pub(super) fn exporting(self, metrics: Option<HopsMetrics>) -> Self {
+    pub(super) fn with_metrics(self, metrics: Option<HopsMetrics>) -> Self {
         Self { metrics, ..self }
     }
 
@@ -66,13 +66,13 @@ impl AlarmReporter {
             has_lines: true,
             stop: Stop::new(),
             is_cut_off: false,
-            found: alarms,
+            reported_alarms: alarms,
             metrics: None,
         }
     }
 
     /// Ends the recording. A reader that closed its pipe gets no message.
-    fn cut_off(&mut self, error: io::Error) {
+    fn end_recording(&mut self, error: io::Error) {
         self.is_cut_off = true;
         self.stop.set();
         if let Failure::Refused(reason) = Failure::from(error) {
@@ -87,12 +87,12 @@ impl AlarmReporter {
 
     /// Whether an alarm was raised.
     pub(super) fn is_alarmed(&self) -> bool {
-        self.found.iter().any(|alarm| alarm.change.is_raised)
+        self.reported_alarms.iter().any(|alarm| alarm.change.is_raised)
     }
 
     /// Reported alarms and ends of alarms.
-    pub(super) fn found(&self) -> &[SegmentChange] {
-        &self.found
+    pub(super) fn reported_alarms(&self) -> &[SegmentChange] {
+        &self.reported_alarms
     }
 
     /// Waits until the webhook has received all alarms.
@@ -103,32 +103,32 @@ impl AlarmReporter {
     }
 
     /// Prints an alarm, and sends it to the webhook.
-    pub(super) fn say(&self, alarm: &SegmentChange, reporting: &AlarmDocument<OfSegment>) {
-        output::say(&printed(alarm));
+    pub(super) fn send(&self, alarm: &SegmentChange, document: &AlarmDocument<OfSegment>) {
+        output::say(&alarm_text(alarm));
         if let Some(webhook) = &self.webhook {
-            webhook.report(json_line(reporting));
+            webhook.report(json_line(document));
         }
     }
 }
 
 impl AlarmListener for AlarmReporter {
     fn hear(&mut self, alarm: SegmentChange) {
-        let reporting = reporting(&alarm, "live");
-        if output::is_lively() {
+        let document = build_document(&alarm, "live");
+        if output::can_rewrite() {
             // Clears the progress line.
             output::rewrite("");
         }
         if self.has_lines
             && !self.is_cut_off
-            && let Err(error) = output::line(&json_line(&reporting))
+            && let Err(error) = output::line(&json_line(&document))
         {
-            self.cut_off(error);
+            self.end_recording(error);
         }
-        self.say(&alarm, &reporting);
+        self.send(&alarm, &document);
         if let Some(metrics) = &self.metrics {
-            metrics.alarm(&alarm);
+            metrics.add_alarm(&alarm);
         }
-        self.found.push(alarm);
+        self.reported_alarms.push(alarm);
     }
 
     fn wants_delays(&self) -> bool {
@@ -137,30 +137,30 @@ impl AlarmListener for AlarmReporter {
 
     fn crossed(&mut self, segment: &str, direction: Direction, took: i64) {
         if let Some(metrics) = &self.metrics {
-            metrics.crossed(segment, direction, took);
+            metrics.add_delay(segment, direction, took);
         }
     }
 }
 
 /// As text.
-pub(super) fn printed(alarm: &SegmentChange) -> String {
-    let printed = sentence(alarm.at, &alarm.change, NOUN);
+pub(super) fn alarm_text(alarm: &SegmentChange) -> String {
+    let text = sentence(alarm.at, &alarm.change, NOUN);
     let direction = alarm.direction.name();
     format!(
-        "{printed} [{}, {direction}; ± {}]",
+        "{text} [{}, {direction}; ± {}]",
         alarm.segment,
         words::up(alarm.bound)
     )
 }
 
 /// As JSON, with the evaluated data: complete captures, or windows while points recorded.
-pub(super) fn reporting(alarm: &SegmentChange, verdict: &'static str) -> AlarmDocument<OfSegment> {
-    let about = OfSegment {
+pub(super) fn build_document(alarm: &SegmentChange, verdict: &'static str) -> AlarmDocument<OfSegment> {
+    let segment_ref = OfSegment {
         segment: alarm.segment.clone(),
         direction: alarm.direction.name(),
         since_ns: alarm.change.at,
         bound_ns: alarm.bound,
         evaluated_on: verdict,
     };
-    AlarmDocument::of_packets(alarm.at, &alarm.change, about)
+    AlarmDocument::of_packets(alarm.at, &alarm.change, segment_ref)
 }

@@ -17,12 +17,12 @@ use crate::exit::Failure;
 use crate::output;
 
 /// Writes all results. Returns whether any delay is known.
-pub(super) fn report(args: &Args, passages: &Passages, alarms: &Alarms) -> Result<bool, Failure> {
+pub(super) fn write_report(args: &Args, passages: &Passages, alarms: &Alarms) -> Result<bool, Failure> {
     let mut out = output::data();
     let delays = shares::delays(passages);
     let durations = shares::round_trips(passages);
     let segments = SegmentRow::all(passages, &delays, &durations);
-    let parts = RoundTripRow::all(passages, &durations);
+    let round_trips = RoundTripRow::all(passages, &durations);
     let summary = || HopsLine::Summary(Box::new(SummaryDocument::of(passages)));
     let packets = || {
         let rows = passages.rows();
@@ -30,12 +30,12 @@ pub(super) fn report(args: &Args, passages: &Passages, alarms: &Alarms) -> Resul
     };
     match args.format {
         Format::Csv => out.write_all(rows::csv(&segments).as_bytes())?,
-        Format::Text => out.write_all(text(passages, &segments, &parts).as_bytes())?,
+        Format::Text => out.write_all(text(passages, &segments, &round_trips).as_bytes())?,
         Format::Json => {
             let document = HopsDocument {
                 packets: args.packets.then(|| Lazy::new(packets)),
                 segments,
-                round_trips: parts,
+                round_trips,
                 alarms: alarms.documents(),
                 summary: summary(),
             };
@@ -46,7 +46,7 @@ pub(super) fn report(args: &Args, passages: &Passages, alarms: &Alarms) -> Resul
                 packets().try_for_each(|packet| line(&packet, &mut out))?;
             }
             let segments = segments.into_iter().map(HopsLine::Segment);
-            for row in segments.chain(parts.into_iter().map(HopsLine::RoundTrip)) {
+            for row in segments.chain(round_trips.into_iter().map(HopsLine::RoundTrip)) {
                 line(&row, &mut out)?;
             }
             for alarm in alarms.final_alarms() {
@@ -56,5 +56,5 @@ pub(super) fn report(args: &Args, passages: &Passages, alarms: &Alarms) -> Resul
         }
     }
     out.flush()?;
-    Ok(delays.iter().any(|of| of.n > 0))
+    Ok(delays.iter().any(|delay| delay.n > 0))
 }

@@ -44,20 +44,20 @@ pub(super) struct ShellArgs {
 
 /// Executes the program at the site, in place of this process.
 pub(super) fn run(args: &RunArgs) -> Result<Outcome, Failure> {
-    let lab = which(args.lab.as_deref())?;
+    let lab = select_lab(args.lab.as_deref())?;
     let placement = placement_of(&lab, &args.site)?;
     if let Some(console) = Lab::console(&lab.name, &args.site).map_err(failure)? {
-        return in_guest(console, &args.command);
+        return run_in_guest(console, &args.command);
     }
     let mut command = process::command(&args.command[0]);
     command.args(&args.command[1..]);
-    become_it(command, &placement)
+    exec_at_site(command, &placement)
 }
 
 /// Runs the program in a guest, through its console: setns cannot enter another kernel.
-fn in_guest(mut console: Console, command: &[OsString]) -> Result<Outcome, Failure> {
-    let text = command.iter().map(|word| quoted(&word.to_string_lossy()));
-    let line = text.collect::<Vec<_>>().join(" ");
+fn run_in_guest(mut console: Console, command: &[OsString]) -> Result<Outcome, Failure> {
+    let words = command.iter().map(|word| quote_for_shell(&word.to_string_lossy()));
+    let line = words.collect::<Vec<_>>().join(" ");
     // The output of the user's program is copied unchanged: it may be binary.
     let status = console
         .run(&line, &mut output::bytes()?)
@@ -66,13 +66,13 @@ fn in_guest(mut console: Console, command: &[OsString]) -> Result<Outcome, Failu
 }
 
 /// Quotes a word for a shell.
-fn quoted(word: &str) -> String {
+fn quote_for_shell(word: &str) -> String {
     format!("'{}'", word.replace('\'', "'\\''"))
 }
 
 /// Executes a shell at the site, in place of this process.
 pub(super) fn shell(args: &ShellArgs) -> Result<Outcome, Failure> {
-    let lab = which(args.lab.as_deref())?;
+    let lab = select_lab(args.lab.as_deref())?;
     let placement = placement_of(&lab, &args.site)?;
     if Lab::console(&lab.name, &args.site)
         .map_err(failure)?
@@ -99,10 +99,10 @@ pub(super) fn shell(args: &ShellArgs) -> Result<Outcome, Failure> {
             .map_err(|error| Failure::refused(format!("write {file}: {error}")))?;
         command.args(["--rcfile", &file, "-i"]);
     }
-    become_it(command, &placement)
+    exec_at_site(command, &placement)
 }
 
-fn become_it(mut command: Command, placement: &Placement) -> Result<Outcome, Failure> {
+fn exec_at_site(mut command: Command, placement: &Placement) -> Result<Outcome, Failure> {
     placement
         .arrange(Birth::default(), &mut command)
         .and_then(|()| placement.enter_namespace())
@@ -116,7 +116,7 @@ fn become_it(mut command: Command, placement: &Placement) -> Result<Outcome, Fai
 }
 
 /// The selected lab: by name, or the only one.
-pub(super) fn which(name: Option<&str>) -> Result<LabListing, Failure> {
+pub(super) fn select_lab(name: Option<&str>) -> Result<LabListing, Failure> {
     if let Some(name) = name
         && let Some(lab) = Lab::find(name).map_err(failure)?
     {
@@ -124,7 +124,7 @@ pub(super) fn which(name: Option<&str>) -> Result<LabListing, Failure> {
     }
     let LabListings { mut labs, others } = Lab::list().map_err(failure)?;
     // Only the requested lab matters: problems of others are reported and do not stop the command.
-    super::report(&others);
+    super::report_problems(&others);
     let names: Vec<String> = labs.iter().map(|lab| lab.name.clone()).collect();
     match (labs.pop(), name) {
         (Some(lab), None) if labs.is_empty() => Ok(lab),
@@ -134,7 +134,7 @@ pub(super) fn which(name: Option<&str>) -> Result<LabListing, Failure> {
                 "there is more than one lab: say which with --lab ({names})"
             )))
         }
-        (Some(_), Some(name)) => Err(not_among(name, &names)),
+        (Some(_), Some(name)) => Err(unknown_lab_failure(name, &names)),
         _ => Err(Failure::refused(
             "there is no lab on this machine: neph lab up FILE --detach brings one up",
         )),
@@ -142,14 +142,14 @@ pub(super) fn which(name: Option<&str>) -> Result<LabListing, Failure> {
 }
 
 /// The message if there is no lab with this name.
-pub(super) fn no_lab(name: &str) -> Result<Failure, Failure> {
+pub(super) fn missing_lab_failure(name: &str) -> Result<Failure, Failure> {
     let LabListings { labs, others } = Lab::list().map_err(failure)?;
-    super::report(&others);
+    super::report_problems(&others);
     let names: Vec<String> = labs.into_iter().map(|lab| lab.name).collect();
-    Ok(not_among(name, &names))
+    Ok(unknown_lab_failure(name, &names))
 }
 
-fn not_among(name: &str, labs: &[String]) -> Failure {
+fn unknown_lab_failure(name: &str, labs: &[String]) -> Failure {
     let labs: Vec<&str> = labs.iter().map(String::as_str).collect();
     let remedy = match labs.as_slice() {
         [] => "no lab is up on this machine".to_owned(),

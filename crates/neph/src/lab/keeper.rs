@@ -18,11 +18,11 @@ use crate::exit::{Failure, Outcome};
 use crate::{interrupt, output};
 
 /// The byte that means that the lab is up.
-pub(super) const UP: char = '\u{4}';
+pub(super) const READY_MARK: char = '\u{4}';
 /// Interval of checks while waiting.
-const TICK: Duration = Duration::from_millis(50);
+const CHECK_INTERVAL: Duration = Duration::from_millis(50);
 /// Size of a read: the capacity of a pipe.
-const CHUNK: usize = 64 * 1024;
+const READ_SIZE: usize = 64 * 1024;
 
 /// The lab to start in the background.
 pub(super) struct BackgroundLab<'a> {
@@ -38,16 +38,16 @@ pub(super) struct BackgroundLab<'a> {
 
 /// Starts the background process, and waits until the lab is up.
 pub(super) fn detach(background_lab: &BackgroundLab<'_>) -> Result<Outcome, Failure> {
-    let refused = |error: io::Error| Failure::refused(format!("start the keeper: {error}"));
+    let to_failure = |error: io::Error| Failure::refused(format!("start the keeper: {error}"));
     let stop = interrupt::stop_on_ctrl_c()?;
-    let mut keeper = start(background_lab).map_err(refused)?;
-    let table = hear(&mut keeper, &stop).map_err(refused)?;
+    let mut keeper = start(background_lab).map_err(to_failure)?;
+    let table = read_table(&mut keeper, &stop).map_err(to_failure)?;
     let mut stderr = keeper.stderr.take().expect("piped");
     let Some(table) = table else {
         let mut reason = String::new();
-        stderr.read_to_string(&mut reason).map_err(refused)?;
-        let ended = keeper.wait().map_err(refused)?;
-        if stop.is_set() && !matches!(ended.code(), Some(1 | 2)) {
+        stderr.read_to_string(&mut reason).map_err(to_failure)?;
+        let status = keeper.wait().map_err(to_failure)?;
+        if stop.is_set() && !matches!(status.code(), Some(1 | 2)) {
             return Err(Failure::Interrupted(format!(
                 "lab {} was stopped while it came up; nothing of it is left",
                 background_lab.name
@@ -69,7 +69,7 @@ pub(super) fn detach(background_lab: &BackgroundLab<'_>) -> Result<Outcome, Fail
     out.write_all(&table)?;
     out.flush()?;
     // Warnings so far; later ones are not shown.
-    let text = at_hand(&mut stderr).map_err(refused)?;
+    let text = read_available(&mut stderr).map_err(to_failure)?;
     if !text.is_empty() {
         output::report_lines(String::from_utf8_lossy(&text).trim_end());
     }
@@ -84,9 +84,9 @@ pub(super) fn detach(background_lab: &BackgroundLab<'_>) -> Result<Outcome, Fail
 fn start(background_lab: &BackgroundLab<'_>) -> io::Result<Child> {
     let mut command = process::command(std::env::current_exe()?);
     command.args(["lab", "up", "--keeper", "--name", background_lab.name]);
-    if let Some((folder, every)) = background_lab.record {
+    if let Some((folder, sampling)) = background_lab.record {
         command.arg("--record").arg(folder);
-        command.arg("--every").arg(every.to_string());
+        command.arg("--every").arg(sampling.to_string());
     }
     command
         .args(["--approved", background_lab.approved, "--"])
@@ -99,41 +99,41 @@ fn start(background_lab: &BackgroundLab<'_>) -> io::Result<Child> {
 }
 
 /// The table when the lab is up; `None` if the background process has ended.
-fn hear(keeper: &mut Child, stop: &Stop) -> io::Result<Option<Vec<u8>>> {
-    let mut out = keeper.stdout.take().expect("piped");
+fn read_table(keeper: &mut Child, stop: &Stop) -> io::Result<Option<Vec<u8>>> {
+    let mut stdout = keeper.stdout.take().expect("piped");
     let mut received = Vec::new();
-    let mut is_asked = false;
+    let mut is_stop_requested = false;
     loop {
-        let mut awaited = [Awaited::readable(out.as_fd())];
-        ppoll::wait(&mut awaited, Some(TICK))?;
-        if stop.is_set() && !is_asked {
-            is_asked = true;
+        let mut awaited = [Awaited::readable(stdout.as_fd())];
+        ppoll::wait(&mut awaited, Some(CHECK_INTERVAL))?;
+        if stop.is_set() && !is_stop_requested {
+            is_stop_requested = true;
             process::ask(keeper.id(), Request::End)?;
         }
         if !awaited[0].has_something() {
             continue;
         }
-        let mut chunk = vec![0; CHUNK];
-        let length = out.read(&mut chunk)?;
+        let mut chunk = vec![0; READ_SIZE];
+        let length = stdout.read(&mut chunk)?;
         received.extend_from_slice(&chunk[..length]);
         if length == 0 {
             return Ok(None);
         }
-        let sign = format!("{UP}\n");
-        if let (Some(table), false) = (received.strip_suffix(sign.as_bytes()), is_asked) {
+        let ready_line = format!("{READY_MARK}\n");
+        if let (Some(table), false) = (received.strip_suffix(ready_line.as_bytes()), is_stop_requested) {
             return Ok(Some(table.to_vec()));
         }
     }
 }
 
 /// Reads the available data without waiting.
-fn at_hand(from: &mut (impl Read + AsFd)) -> io::Result<Vec<u8>> {
-    let mut awaited = [Awaited::readable(from.as_fd())];
+fn read_available(source: &mut (impl Read + AsFd)) -> io::Result<Vec<u8>> {
+    let mut awaited = [Awaited::readable(source.as_fd())];
     ppoll::wait(&mut awaited, Some(Duration::ZERO))?;
     let mut text = Vec::new();
     if awaited[0].is_readable() {
-        text.resize(CHUNK, 0);
-        let length = from.read(&mut text)?;
+        text.resize(READ_SIZE, 0);
+        let length = source.read(&mut text)?;
         text.truncate(length);
     }
     Ok(text)

@@ -9,7 +9,7 @@ use neph_documents::lab::StepRow;
 use neph_documents::{Format, rows};
 use neph_lab::{Lab, Recording, UpOptions};
 
-use super::{failure, name_of};
+use super::{failure, lab_name};
 use crate::exit::{Failure, Outcome};
 use crate::{approval, format, output, topology};
 
@@ -32,19 +32,19 @@ pub(super) struct Args {
 /// Writes the steps; adjacent steps in the same namespace share a heading.
 pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     let topology = topology::read(&args.file)?;
-    let name = name_of(args.name.as_deref(), &args.file);
+    let name = lab_name(args.name.as_deref(), &args.file);
     let mut options = UpOptions::with_name(name);
     options.truth = args.record.clone().map(|folder| Recording {
         folder,
         every: NonZeroU32::MIN,
     });
-    approval::note(&args.file.display().to_string(), [&topology]);
+    approval::print_commands(&args.file.display().to_string(), [&topology]);
     let steps = Lab::plan(&topology, &options).map_err(failure)?;
     let mut out = output::data();
     if args.format == Format::Text {
-        for identical in steps.chunk_by(|a, b| a.namespace == b.namespace) {
-            writeln!(out, "# {}", identical[0].namespace)?;
-            for step in identical {
+        for namespace_steps in steps.chunk_by(|first, second| first.namespace == second.namespace) {
+            writeln!(out, "# {}", namespace_steps[0].namespace)?;
+            for step in namespace_steps {
                 writeln!(out, "{}", step.line)?;
             }
         }

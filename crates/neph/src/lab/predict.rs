@@ -13,14 +13,14 @@ use crate::exit::{Failure, Outcome};
 use crate::{format, output, topology, value};
 
 /// Maximum number of destinations that `neph lab verify` reports: a mesh has hundreds.
-const REPORTED: usize = 4;
+const MAX_DESTINATIONS: usize = 4;
 /// Size of a small message: below it the results hardly change.
-const SMALL: ByteSize = ByteSize(64);
+const SMALL_SIZE: ByteSize = ByteSize(64);
 /// Default size of a large transfer: the size of source 1's experiments.
-const LARGE: ByteSize = ByteSize(100_000);
+const LARGE_SIZE: ByteSize = ByteSize(100_000);
 
 /// The largest request of a reflector.
-const MAXIMUM: ByteSize = ProbeKind::Tcp.properties().most_payload;
+const MAX_SIZE: ByteSize = ProbeKind::Tcp.properties().most_payload;
 
 /// Options of `neph lab predict`.
 #[derive(Debug, ClapArgs)]
@@ -43,97 +43,97 @@ pub(super) struct Args {
 
 /// Prints the table; starts no lab.
 pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
-    if args.size > MAXIMUM {
+    if args.size > MAX_SIZE {
         let message = format!("--size {} is more than a request can have", args.size);
         return Err(Failure::usage(format!(
-            "{message}; write at most {MAXIMUM}"
+            "{message}; write at most {MAX_SIZE}"
         )));
     }
     let topology = topology::read(&args.file)?;
-    let index = |name: &String| {
+    let find_site = |name: &String| {
         topology.site_index(name).ok_or_else(|| {
-            let known: Vec<&str> = ends(&topology).map(|at| name_of(&topology, at)).collect();
+            let site_names: Vec<&str> = measured_sites(&topology).map(|site| site_name(&topology, site)).collect();
             Failure::usage(format!(
                 "{} has no site '{name}'; its sites are {}",
                 args.file.display(),
-                known.join(", ")
+                site_names.join(", ")
             ))
         })
     };
-    let from = args.from.as_ref().map(index).transpose()?;
-    let to = args.to.as_ref().map(index).transpose()?;
-    let from = from.or_else(|| ends(&topology).next()).unwrap_or(0);
-    let others: Vec<usize> = match to {
-        Some(to) => vec![to],
-        None => ends(&topology).filter(|at| *at != from).collect(),
+    let source = args.from.as_ref().map(find_site).transpose()?;
+    let destination = args.to.as_ref().map(find_site).transpose()?;
+    let source = source.or_else(|| measured_sites(&topology).next()).unwrap_or(0);
+    let destinations: Vec<usize> = match destination {
+        Some(destination) => vec![destination],
+        None => measured_sites(&topology).filter(|site| *site != source).collect(),
     };
-    let predicted = forecast(&topology, from, &others, args.size);
-    if predicted.is_empty() {
+    let predictions = predict_rows(&topology, source, &destinations, args.size);
+    if predictions.is_empty() {
         return Err(Failure::usage(format!(
             "nothing to predict from '{}'{}: name two sites that links join; what runs inside \
              another site is reached through an overlay",
-            name_of(&topology, from),
+            site_name(&topology, source),
             args.to
                 .as_ref()
-                .map_or_else(String::new, |to| format!(" to '{to}'")),
+                .map_or_else(String::new, |destination| format!(" to '{destination}'")),
         )));
     }
     let mut out = output::data();
-    rows::write(&predicted, args.format, &mut out)?;
+    rows::write(&predictions, args.format, &mut out)?;
     out.flush()?;
     Ok(Outcome::Done)
 }
 
 /// The expected times between the first site and the next few, printed below a verified topology:
 /// round trips of a protocol must not look like a fault of a link.
-pub(super) fn below_verify(topology: &Topology) -> String {
-    let mut ends = ends(topology);
-    let Some(from) = ends.next() else {
+pub(super) fn predictions_text(topology: &Topology) -> String {
+    let mut sites = measured_sites(topology);
+    let Some(source) = sites.next() else {
         return String::new();
     };
-    let others: Vec<usize> = ends.collect();
-    let shown = &others[..others.len().min(REPORTED)];
-    let more = match others.len() - shown.len() {
+    let destinations: Vec<usize> = sites.collect();
+    let reported_destinations = &destinations[..destinations.len().min(MAX_DESTINATIONS)];
+    let more_sites = match destinations.len() - reported_destinations.len() {
         0 => String::new(),
-        more => format!(
-            "and {more} more sites: `neph lab predict FILE --from {}` shows all\n",
-            name_of(topology, from)
+        more_sites => format!(
+            "and {more_sites} more sites: `neph lab predict FILE --from {}` shows all\n",
+            site_name(topology, source)
         ),
     };
     format!(
-        "\nUntil the first reply, by calculation (hosts, loss and other traffic left out):\n{}{more}",
-        rows::text(&forecast(topology, from, shown, LARGE))
+        "\nUntil the first reply, by calculation (hosts, loss and other traffic left out):\n{}{more_sites}",
+        rows::text(&predict_rows(topology, source, reported_destinations, LARGE_SIZE))
     )
 }
 
 /// The sites that measurements start or end at.
-fn ends(topology: &Topology) -> impl Iterator<Item = usize> {
+fn measured_sites(topology: &Topology) -> impl Iterator<Item = usize> {
     let sites = topology.sites.iter().enumerate();
     // Pods are reached through overlays, which the calculation does not cover.
-    sites.filter_map(|(at, site)| (site.role == Role::Site && site.inside.is_none()).then_some(at))
+    sites.filter_map(|(index, site)| (site.role == Role::Site && site.inside.is_none()).then_some(index))
 }
 
-fn name_of(topology: &Topology, site: usize) -> &str {
+fn site_name(topology: &Topology, site: usize) -> &str {
     &topology.sites[site].name
 }
 
-fn forecast(
+fn predict_rows(
     topology: &Topology,
-    from: usize,
-    others: &[usize],
-    large: ByteSize,
+    source: usize,
+    destinations: &[usize],
+    large_size: ByteSize,
 ) -> Vec<PredictionRow> {
-    let between = |to: &usize| Some((*to, Forecast::between(topology, from, *to)?));
-    let forecasts = others.iter().filter_map(between);
-    let rows = forecasts.flat_map(|(to, forecast)| {
+    let forecast_to = |destination: &usize| Some((*destination, Forecast::between(topology, source, *destination)?));
+    let forecasts = destinations.iter().filter_map(forecast_to);
+    let rows = forecasts.flat_map(|(destination, forecast)| {
         PROTOCOLS.iter().map(move |protocol| PredictionRow {
-            from: name_of(topology, from).to_owned(),
-            to: name_of(topology, to).to_owned(),
+            from: site_name(topology, source).to_owned(),
+            to: site_name(topology, destination).to_owned(),
             protocol: protocol.name,
             round_trips: u64::try_from(protocol.round_trips()).unwrap_or(u64::MAX),
-            small_ns: forecast.predict(protocol, SMALL),
-            large_ns: forecast.predict(protocol, large),
-            large_bytes: large,
+            small_ns: forecast.predict(protocol, SMALL_SIZE),
+            large_ns: forecast.predict(protocol, large_size),
+            large_bytes: large_size,
         })
     });
     rows.collect()

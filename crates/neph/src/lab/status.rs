@@ -8,7 +8,7 @@ use neph_documents::lab::LabStatusDocument;
 use neph_documents::rows::pretty;
 use neph_lab::Lab;
 
-use super::enter::which;
+use super::enter::select_lab;
 use super::failure;
 use crate::exit::{Failure, Outcome};
 use crate::{format, output};
@@ -25,7 +25,7 @@ pub(super) struct Args {
 
 /// Queries the lab, and writes the status. A lab without running processes has none.
 pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
-    let lab = which(args.lab.as_deref())?;
+    let lab = select_lab(args.lab.as_deref())?;
     let status = Lab::status(&lab.name).map_err(failure)?;
     let document = LabStatusDocument::of(&lab, &status);
     let mut out = output::data();

@@ -33,15 +33,15 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     let mut out = output::data();
     match (args.format, args.flows) {
-        (Format::Text, false) => summaries(&args.files, &mut out)?,
-        (Format::Text, true) => texts_of_flows(&args.files, &mut out)?,
-        (format, is_of_flows) => {
-            let write_rows = if is_of_flows {
-                every_segment
+        (Format::Text, false) => write_summaries(&args.files, &mut out)?,
+        (Format::Text, true) => write_flow_texts(&args.files, &mut out)?,
+        (format, has_flows) => {
+            let write_rows = if has_flows {
+                write_segments
             } else {
-                every_record
+                write_records
             };
-            rows(&args.files, format, write_rows, &mut out)?;
+            write_all_rows(&args.files, format, write_rows, &mut out)?;
         }
     }
     out.flush()?;
@@ -49,59 +49,59 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
 }
 
 /// Writes the rows of one file.
-type EachRow = fn(&Path, &mut RowWriter<'_>) -> Result<(), Failure>;
+type WriteRows = fn(&Path, &mut RowWriter<'_>) -> Result<(), Failure>;
 
-fn rows(
+fn write_all_rows(
     files: &[PathBuf],
     format: Format,
-    write_rows: EachRow,
+    write_rows: WriteRows,
     out: &mut dyn Write,
 ) -> Result<(), Failure> {
     let mut rows = RowWriter::begin(format, out)?;
-    let read = files
+    let result = files
         .iter()
         .try_for_each(|path| write_rows(path, &mut rows));
     // Closes the list, so that records before a mistake can be used.
     rows.end()?;
     out.flush()?;
-    read
+    result
 }
 
-fn every_record(path: &Path, rows: &mut RowWriter<'_>) -> Result<(), Failure> {
+fn write_records(path: &Path, rows: &mut RowWriter<'_>) -> Result<(), Failure> {
     rows.heading::<RecordRow>()?;
     let mut file = TruthFile::open(path).map_err(failure)?;
     let (name, link) = (path.display().to_string(), file.link().to_owned());
     for record in file.by_ref() {
         rows.row(&RecordRow::of(&name, &link, &record.map_err(failure)?))?;
     }
-    report_cut(path, file.cut_off());
+    report_truncation(path, file.cut_off());
     Ok(())
 }
 
-fn every_segment(path: &Path, rows: &mut RowWriter<'_>) -> Result<(), Failure> {
+fn write_segments(path: &Path, rows: &mut RowWriter<'_>) -> Result<(), Failure> {
     rows.heading::<FlowSegmentRow>()?;
-    let flows = flows_of(path)?;
+    let flows = read_flows(path)?;
     let name = path.display().to_string();
     flows.segments(&name).try_for_each(|row| rows.row(&row))?;
     Ok(())
 }
 
-fn texts_of_flows(files: &[PathBuf], out: &mut dyn Write) -> Result<(), Failure> {
-    for (number, path) in files.iter().enumerate() {
-        let flows = flows_of(path)?;
-        separate(number, out)?;
+fn write_flow_texts(files: &[PathBuf], out: &mut dyn Write) -> Result<(), Failure> {
+    for (index, path) in files.iter().enumerate() {
+        let flows = read_flows(path)?;
+        write_separator(index, out)?;
         out.write_all(flows.text(&path.display().to_string()).as_bytes())?;
     }
     Ok(())
 }
 
 /// An empty line before each file but the first.
-fn separate(number: usize, out: &mut dyn Write) -> io::Result<()> {
-    if number > 0 { writeln!(out) } else { Ok(()) }
+fn write_separator(index: usize, out: &mut dyn Write) -> io::Result<()> {
+    if index > 0 { writeln!(out) } else { Ok(()) }
 }
 
 /// The flows of a link's record.
-fn flows_of(path: &Path) -> Result<PathsOfFlows, Failure> {
+fn read_flows(path: &Path) -> Result<PathsOfFlows, Failure> {
     let mut file = TruthFile::open(path).map_err(failure)?;
     let mut flows = Flows::default();
     let mut steps = 0;
@@ -110,7 +110,7 @@ fn flows_of(path: &Path) -> Result<PathsOfFlows, Failure> {
         steps += u64::from(matches!(record, Record::Step { .. }));
         flows.take(&record);
     }
-    report_cut(path, file.cut_off());
+    report_truncation(path, file.cut_off());
     Ok(PathsOfFlows {
         link: file.link().to_owned(),
         every: file.every(),
@@ -119,28 +119,28 @@ fn flows_of(path: &Path) -> Result<PathsOfFlows, Failure> {
     })
 }
 
-fn summaries(files: &[PathBuf], out: &mut dyn Write) -> Result<(), Failure> {
-    for (number, path) in files.iter().enumerate() {
-        separate(number, out)?;
+fn write_summaries(files: &[PathBuf], out: &mut dyn Write) -> Result<(), Failure> {
+    for (index, path) in files.iter().enumerate() {
+        write_separator(index, out)?;
         let mut file = TruthFile::open(path).map_err(failure)?;
         let mut tally = Tally::default();
-        let read = file.by_ref().try_for_each(|record| {
+        let result = file.by_ref().try_for_each(|record| {
             tally.take(&record?);
             Ok(())
         });
-        let recorded = RecordedFile {
+        let recorded_file = RecordedFile {
             path: &path.display().to_string(),
             link: file.link(),
             every: file.every(),
         };
-        out.write_all(summary(&tally, recorded).as_bytes())?;
-        read.map_err(failure)?;
-        report_cut(path, file.cut_off());
+        out.write_all(summary(&tally, recorded_file).as_bytes())?;
+        result.map_err(failure)?;
+        report_truncation(path, file.cut_off());
     }
     Ok(())
 }
 
-fn report_cut(path: &Path, bytes: usize) {
+fn report_truncation(path: &Path, bytes: usize) {
     if bytes > 0 {
         output::say(&format!(
             "neph lab: {} ends within a record ({bytes} bytes of it are there): its lab was killed, \

@@ -13,13 +13,13 @@ use neph_lab::{HasKeeper, Kernel, Lab, Recording, ServiceState, Site, Topology, 
 use neph_sys::clock;
 
 use super::keeper::BackgroundLab;
-use super::{failure, keeper, name_of, note_unused, report_fallbacks};
+use super::{failure, keeper, lab_name, report_unused_links, report_fallbacks};
 use crate::approval::Approval;
 use crate::exit::{Failure, Outcome};
 use crate::{approval, interrupt, output, sink, topology};
 
 /// Interval at which a running lab checks whether to end.
-const TICK: Duration = Duration::from_millis(50);
+const CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Options of `neph lab up`.
 #[derive(Debug, ClapArgs)]
@@ -49,9 +49,9 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     let topology = topology::read(&args.file)?;
     if !args.keeper {
-        note_unused(&topology);
+        report_unused_links(&topology);
     }
-    let name = name_of(args.name.as_deref(), &args.file);
+    let name = lab_name(args.name.as_deref(), &args.file);
     if is_up(&name, &topology)? {
         if args.record.is_some() {
             return Err(Failure::Usage(format!(
@@ -65,9 +65,9 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     args.approval
         .ask(&args.file.display().to_string(), [&topology])?;
     let record = args.record.as_ref();
-    let made = record.filter(|folder| !folder.exists());
+    let new_folder = record.filter(|folder| !folder.exists());
     let truth = record
-        .map(|to| recording(to, &topology, args.every))
+        .map(|folder| prepare_recording(folder, &topology, args.every))
         .transpose()?;
     let outcome = if args.detach {
         keeper::detach(&BackgroundLab {
@@ -79,9 +79,9 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     } else {
         let mut options = UpOptions::with_name(name);
         options.truth = truth;
-        here(args, &topology, options)
+        run_in_foreground(args, &topology, options)
     };
-    if let (Err(_), Some(folder)) = (&outcome, made) {
+    if let (Err(_), Some(folder)) = (&outcome, new_folder) {
         // A folder with records is not empty, and stays.
         let _ = fs::remove_dir(folder);
     }
@@ -114,33 +114,33 @@ fn is_up(name: &str, topology: &Topology) -> Result<bool, Failure> {
     Ok(true)
 }
 
-fn here(args: &Args, topology: &Topology, mut options: UpOptions) -> Result<Outcome, Failure> {
+fn run_in_foreground(args: &Args, topology: &Topology, mut options: UpOptions) -> Result<Outcome, Failure> {
     options.keeper = HasKeeper::Yes;
     let stop = interrupt::stop_on_ctrl_c()?;
     options.stop = stop.flag();
     let lab = Lab::up(topology, &options).map_err(failure)?;
     report_fallbacks(&lab);
     let mut out = output::data();
-    out.write_all(rows::text(&sites(&lab)?).as_bytes())?;
+    out.write_all(rows::text(&site_rows(&lab)?).as_bytes())?;
     out.flush()?;
     if args.keeper {
-        writeln!(output::bytes()?, "{}", keeper::UP)?;
+        writeln!(output::bytes()?, "{}", keeper::READY_MARK)?;
     }
     drop(out);
     if !args.keeper {
         let name = lab.name();
         output::say(&format!("neph lab: {name} is up; ctrl-C takes it down"));
     }
-    let mut ended = vec![false; lab.services().count()];
+    let mut reported_services = vec![false; lab.services().count()];
     while !stop.is_set() && lab.is_there() && lab.is_carrying() {
-        report_ended(&lab, &mut ended);
-        clock::nap(TICK);
+        report_ended(&lab, &mut reported_services);
+        clock::nap(CHECK_INTERVAL);
     }
-    let ended_by_another = !stop.is_set();
+    let is_ended_externally = !stop.is_set();
     let name = lab.name().to_owned();
     lab.down().map_err(failure)?;
     output::say(&format!("neph lab: {name} is down"));
-    Ok(if ended_by_another {
+    Ok(if is_ended_externally {
         Outcome::Nothing
     } else {
         Outcome::Done
@@ -148,7 +148,7 @@ fn here(args: &Args, topology: &Topology, mut options: UpOptions) -> Result<Outc
 }
 
 /// Creates the folder; refuses one with records.
-fn recording(folder: &Path, topology: &Topology, every: NonZeroU32) -> Result<Recording, Failure> {
+fn prepare_recording(folder: &Path, topology: &Topology, every: NonZeroU32) -> Result<Recording, Failure> {
     let recording = Recording {
         folder: folder.to_owned(),
         every,
@@ -159,29 +159,29 @@ fn recording(folder: &Path, topology: &Topology, every: NonZeroU32) -> Result<Re
 }
 
 /// Reports once for each service that has ended while the lab is up.
-fn report_ended(lab: &Lab, already_reported: &mut [bool]) {
-    for ((name, state), is_reported) in lab.services().zip(already_reported) {
+fn report_ended(lab: &Lab, reported_services: &mut [bool]) {
+    for ((name, state), is_reported) in lab.services().zip(reported_services) {
         if let (ServiceState::Ended(status), false) = (state, *is_reported) {
             *is_reported = true;
-            let how = status.map_or_else(
+            let ending = status.map_or_else(
                 || "was killed".to_owned(),
                 |status| format!("ended with status {status}"),
             );
-            output::say(&format!("neph lab: service '{name}' {how}"));
+            output::say(&format!("neph lab: service '{name}' {ending}"));
         }
     }
 }
 
 /// Each site with its addresses, and the command to enter it.
-fn sites(lab: &Lab) -> Result<Vec<SiteRow>, Failure> {
+fn site_rows(lab: &Lab) -> Result<Vec<SiteRow>, Failure> {
     let guests = lab.topology().guests();
-    let row = |site: &Site| {
+    let to_row = |site: &Site| {
         let namespace = lab.namespace(&site.name).map_err(failure)?;
         let addresses: Vec<String> = site.addresses().map(|ip| ip.to_string()).collect();
-        let own_kernel = guests.iter().any(|guest| {
+        let has_own_kernel = guests.iter().any(|guest| {
             guest.kernel == Kernel::Own && lab.topology().sites[guest.site].name == site.name
         });
-        let enter = if own_kernel {
+        let enter = if has_own_kernel {
             format!("neph lab run {} -- COMMAND", site.name)
         } else {
             format!("nsenter --net=/run/netns/{}", namespace.name())
@@ -192,5 +192,5 @@ fn sites(lab: &Lab) -> Result<Vec<SiteRow>, Failure> {
             enter,
         })
     };
-    lab.topology().sites.iter().map(row).collect()
+    lab.topology().sites.iter().map(to_row).collect()
 }

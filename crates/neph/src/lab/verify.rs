@@ -16,14 +16,14 @@ use neph_model::Span;
 
 use guests::GuestCheck;
 
-use super::{failure, name_of, predict, report_fallbacks};
+use super::{failure, lab_name, predict, report_fallbacks};
 use crate::approval::Approval;
 use crate::exit::{Failure, Outcome};
 use crate::{format, interrupt, output, topology};
 use neph_text::counted::counted;
 
 /// The name of a verified lab begins with this; the process id follows.
-const PURPOSE: &str = "v";
+const LAB_NAME_PREFIX: &str = "v";
 
 /// Options of `neph lab verify`.
 #[derive(Debug, ClapArgs)]
@@ -45,21 +45,21 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     // Other traffic on a link would disturb the measurement.
     topology.traffic.clear();
     // A separate name: the same topology may be up under another name.
-    for error in clear_left_labs(PURPOSE) {
+    for error in clear_left_labs(LAB_NAME_PREFIX) {
         output::say(&format!("neph: {error}"));
     }
     let stop = interrupt::stop_on_ctrl_c()?;
     let options = UpOptions {
         stop: stop.flag(),
-        ..UpOptions::with_name(own_lab_name(PURPOSE))
+        ..UpOptions::with_name(own_lab_name(LAB_NAME_PREFIX))
     };
     let lab = Lab::up(&topology, &options).map_err(failure)?;
     report_fallbacks(&lab);
     output::say(&format!(
         "neph lab: measuring {} of {}, {}",
-        description(&topology),
-        name_of(None, &args.file),
-        takes(&topology)
+        measured_objects_text(&topology),
+        lab_name(None, &args.file),
+        duration_text(&topology)
     ));
     let mut links = Vec::new();
     for link in 0..topology.links.len() {
@@ -71,31 +71,31 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     let guests = guests::check(&lab, &stop);
     lab.down().map_err(failure)?;
     let mut out = output::data();
-    let mut verified = verified(&links);
-    verified.extend(guests.iter().map(GuestCheck::row));
-    rows::write(&verified, args.format, &mut out)?;
+    let mut verified_rows = build_rows(&links);
+    verified_rows.extend(guests.iter().map(GuestCheck::row));
+    rows::write(&verified_rows, args.format, &mut out)?;
     if args.format == Format::Text {
-        out.write_all(predict::below_verify(&topology).as_bytes())?;
+        out.write_all(predict::predictions_text(&topology).as_bytes())?;
     }
     out.flush()?;
     let checks: Vec<&LinkCheck> = links.iter().flat_map(|link| &link.checks).collect();
-    let late = checks.iter().filter(|check| check.is_late()).count();
-    if late > 0 {
+    let late_count = checks.iter().filter(|check| check.is_late()).count();
+    if late_count > 0 {
         output::say(&format!(
-            "neph lab: {late} of {} directions delayed more than 1 % of the packets, or lost some: this host was too busy, and an experiment on them would have a warning",
+            "neph lab: {late_count} of {} directions delayed more than 1 % of the packets, or lost some: this host was too busy, and an experiment on them would have a warning",
             checks.len()
         ));
     }
     let links = checks.iter().map(|check| check.is_ok());
-    let entries: Vec<bool> = links.chain(guests.iter().map(GuestCheck::is_ok)).collect();
-    let wrong = entries.iter().filter(|ok| !**ok).count();
-    Ok(match (stop.is_set(), wrong) {
+    let verdicts: Vec<bool> = links.chain(guests.iter().map(GuestCheck::is_ok)).collect();
+    let failed_count = verdicts.iter().filter(|ok| !**ok).count();
+    Ok(match (stop.is_set(), failed_count) {
         (true, _) => Outcome::Interrupted,
         (false, 0) => Outcome::Done,
-        (false, wrong) => {
+        (false, failed_count) => {
             output::say(&format!(
-                "neph lab: {wrong} of {} directions differ from the topology",
-                entries.len()
+                "neph lab: {failed_count} of {} directions differ from the topology",
+                verdicts.len()
             ));
             Outcome::Nothing
         }
@@ -103,7 +103,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
 }
 
 /// The measured objects, in words.
-fn description(topology: &Topology) -> String {
+fn measured_objects_text(topology: &Topology) -> String {
     let links = counted(topology.links.len() as u64, "link");
     match topology.guests().len() {
         0 => links,
@@ -112,18 +112,18 @@ fn description(topology: &Topology) -> String {
 }
 
 /// The duration of all measurements, in words.
-fn takes(topology: &Topology) -> String {
+fn duration_text(topology: &Topology) -> String {
     let links = topology.links.iter().map(verification_takes);
-    let total_time = links.fold(guests::takes(topology), |sum, span| sum + span);
+    let total_time = links.fold(guests::total_duration(topology), |sum, span| sum + span);
     let seconds = total_time.nanos().div_euclid(Span::from_secs(1).nanos()) + 1;
-    let long = match seconds {
+    let duration = match seconds {
         ..120 => format!("{seconds} s"),
         _ => format!("{} min", seconds / 60 + 1),
     };
-    format!("at most {long}, or twice that where links do not match or their rate is unknown")
+    format!("at most {duration}, or twice that where links do not match or their rate is unknown")
 }
 
-fn verified(links: &[Verified]) -> Vec<VerifiedRow> {
+fn build_rows(links: &[Verified]) -> Vec<VerifiedRow> {
     let rows = links.iter().flat_map(|link| {
         let checks = link.checks.iter().map(VerifiedRow::from);
         checks.chain(link.not_met.iter().map(VerifiedRow::not_met))

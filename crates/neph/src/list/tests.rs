@@ -10,7 +10,7 @@ const MESSAGES: u32 = 9;
 
 /// A campaign with two ended fleets of nine messages of 7 ms each; the first `known` ones have a
 /// stored median.
-fn of_two_fleets(location: &str, known: &[Option<Span>; 2]) -> (Box<dyn Store>, Vec<Experiment>) {
+fn store_two_fleets(location: &str, known: &[Option<Span>; 2]) -> (Box<dyn Store>, Vec<Experiment>) {
     let mut store = open(location, Access::Write).expect("a new workspace");
     let campaign = Campaign::begun("fleets", Wall::from_unix_nanos(0));
     let scenario = scenario();
@@ -101,11 +101,11 @@ fn provenance(experiment: &Experiment) -> Provenance {
 /// The medians if at most `unread` messages may be read, and how many of these are left.
 fn medians(known: &[Option<Span>; 2], mut unread: u64) -> (Vec<Option<Span>>, u64) {
     let folder = tempfile::tempdir().expect("a folder");
-    let (store, experiments) = of_two_fleets(&folder.path().display().to_string(), known);
+    let (store, experiments) = store_two_fleets(&folder.path().display().to_string(), known);
     let medians = experiments.iter().map(|experiment| {
-        let observed = FlowNumbers::of(store.as_ref(), experiment, &mut unread).expect("readable");
-        assert_eq!(observed.messages, u64::from(MESSAGES));
-        observed.p50.time()
+        let flow_numbers = FlowNumbers::of(store.as_ref(), experiment, &mut unread).expect("readable");
+        assert_eq!(flow_numbers.messages, u64::from(MESSAGES));
+        flow_numbers.p50.time()
     });
     (medians.collect(), unread)
 }
@@ -116,8 +116,8 @@ fn only_missing_medians_are_computed_within_a_message_limit() {
     assert_eq!(medians(&[span, span], 100), (vec![span, span], 100));
     let (p50s, unread) = medians(&[span, None], 100);
     assert_eq!((p50s[0], unread), (span, 91));
-    let read = p50s[1].expect("messages have it").nanos();
-    assert!((7_000_000..=7_007_000).contains(&read), "{read}");
+    let computed_ns = p50s[1].expect("messages have it").nanos();
+    assert!((7_000_000..=7_007_000).contains(&computed_ns), "{computed_ns}");
     // Enough for one of them.
     let (p50s, unread) = medians(&[None, None], 17);
     assert_eq!((p50s[0].is_some(), p50s[1], unread), (true, None, 8));

@@ -52,7 +52,7 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     args.user.find()?;
     let trace = match &args.trace {
-        Some(path) => read(path)?,
+        Some(path) => read_trace(path)?,
         None => Trace::animation().map_err(Failure::refused)?,
     };
     let rate = trace.mean_rate();
@@ -71,14 +71,14 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
         },
         trace,
     };
-    let server = Server::bind(&spec).map_err(|error| not_started(&error))?;
+    let server = Server::bind(&spec).map_err(|error| start_failure(&error))?;
     // No thread runs yet. From now on only incoming connections and ports for them are opened.
-    let force = Needs::of(&Row::MEDIA_SERVE)
+    let restrictions = Needs::of(&Row::MEDIA_SERVE)
         .without_connections()
         .restrict(&args.user)?;
     let stop = interrupt::stop_on_ctrl_c()?;
     if !args.quiet {
-        show_start(&server, &force, args.format, rate)?;
+        show_start(&server, &restrictions, args.format, rate)?;
     }
     let show = |event: MediaServed| {
         if !args.quiet {
@@ -89,17 +89,17 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     Ok(Outcome::Done)
 }
 
-fn read(path: &Path) -> Result<Trace, Failure> {
+fn read_trace(path: &Path) -> Result<Trace, Failure> {
     let path_hint = "write its path as seen from this folder";
     let source = text_file::read(text_file::TRACE, path, path_hint)?;
     let name = neph_text::PrintableText::path(path);
-    let parsed = Trace::parse(source.text());
-    parsed.map_err(|error| Failure::Usage(format!("trace {name}: {error}")))
+    let result = Trace::parse(source.text());
+    result.map_err(|error| Failure::Usage(format!("trace {name}: {error}")))
 }
 
 fn show_start(
     server: &Server,
-    force: &AppliedRestrictions,
+    restrictions: &AppliedRestrictions,
     format: Format,
     rate: BitRate,
 ) -> Result<(), Failure> {
@@ -107,7 +107,7 @@ fn show_start(
     if format == Format::Ndjson {
         let line = ServedLine::Listening {
             address: address.to_string(),
-            privileges: privileges::document(force),
+            privileges: privileges::document(restrictions),
         };
         return Ok(output::line(&json_line(&line))?);
     }
@@ -115,7 +115,7 @@ fn show_start(
         "neph media: {address} serves a video of {rate} at rtsp://HOST:{}/video",
         address.port()
     ));
-    output::say(&format!("neph media: {}", privileges::sentence(force)));
+    output::say(&format!("neph media: {}", privileges::sentence(restrictions)));
     Ok(())
 }
 
@@ -132,10 +132,10 @@ fn show_event(event: MediaServed, format: Format) {
         }
         MediaServed::Ended { peer, sent, fault } => {
             let packets = counted(sent.packets, "packet");
-            let (bytes, lasted) = (ByteSize(sent.bytes), sent.lasted);
-            let why = fault.map_or_else(String::new, |fault| format!(": {fault}"));
+            let (bytes, duration) = (ByteSize(sent.bytes), sent.lasted);
+            let reason = fault.map_or_else(String::new, |fault| format!(": {fault}"));
             let mut sentence =
-                format!("{peer}: stream ended after {lasted}, {packets}, {bytes}{why}");
+                format!("{peer}: stream ended after {duration}, {packets}, {bytes}{reason}");
             if sent.refused + sent.frames_left_out > 0 {
                 let (refused, frames) = (sent.refused, sent.frames_left_out);
                 sentence.push_str(&format!(
@@ -150,7 +150,7 @@ fn show_event(event: MediaServed, format: Format) {
 }
 
 /// Why the server cannot start; for port errors with the remedy.
-fn not_started(error: &MediaError) -> Failure {
+fn start_failure(error: &MediaError) -> Failure {
     let remedy = match error {
         MediaError::Listen { source, .. } => match source.kind() {
             ErrorKind::AddrInUse => {

@@ -18,11 +18,11 @@ pub(crate) struct AgentMetrics {
 
 impl MetricSource for AgentMetrics {
     fn snapshot(&self) -> Vec<Metric> {
-        metrics(self.name.as_str(), &self.status.read())
+        build_metrics(self.name.as_str(), &self.status.read())
     }
 }
 
-fn metrics(agent: &str, status: &AgentStatus) -> Vec<Metric> {
+fn build_metrics(agent: &str, status: &AgentStatus) -> Vec<Metric> {
     let gauge = |definition, value| Metric::of(definition, &[agent], value);
     let mut metrics = vec![
         gauge(&AGENT_CONNECTED, Value::Count(status.is_connected.into())),
@@ -64,7 +64,7 @@ mod tests {
             ..AgentStatus::default()
         };
         status.refusals.insert("bytes a day".to_owned(), 7);
-        let page = Page::of(&metrics("ams", &status)).text();
+        let page = Page::of(&build_metrics("ams", &status)).text();
         for line in [
             "neph_agent_connected{agent=\"ams\"} 1",
             "neph_agent_connections_total{agent=\"ams\"} 4",

@@ -19,8 +19,8 @@ impl Circuit {
     }
 
     /// The labels, and an additional one.
-    pub(super) fn labels_with<'a>(&'a self, more: &'a str) -> [&'a str; 4] {
-        [&self.site, &self.endpoint, self.probe, more]
+    pub(super) fn labels_with<'a>(&'a self, label: &'a str) -> [&'a str; 4] {
+        [&self.site, &self.endpoint, self.probe, label]
     }
 }
 
@@ -79,11 +79,11 @@ impl LastResponseTimes {
     /// The last reply of this message's flow. A new source port in a slot is a new flow, which may
     /// have another path.
     pub(super) fn of(&mut self, message: &FleetMessage) -> &mut LastResponseTime {
-        let (port, last) = self.0.entry(message.slot).or_default();
+        let (port, response_time) = self.0.entry(message.slot).or_default();
         if *port != message.source_port {
-            (*port, *last) = (message.source_port, None);
+            (*port, *response_time) = (message.source_port, None);
         }
-        last
+        response_time
     }
 }
 
@@ -112,12 +112,12 @@ impl Messages {
         self.entry(circuit);
     }
 
-    /// Adds a message of a flow whose last reply took `last`.
+    /// Adds a message of a flow whose last reply took `last_response`.
     pub(super) fn add(
         &mut self,
         circuit: &Circuit,
         message: CompletedMessage,
-        last: &mut LastResponseTime,
+        last_response: &mut LastResponseTime,
     ) {
         let statistics = self.entry(circuit);
         let outcome_index = Outcome::ALL
@@ -130,7 +130,7 @@ impl Messages {
             return;
         };
         statistics.response_times.add(response_ns, 1);
-        if let Some(previous) = last.replace(response_ns) {
+        if let Some(previous) = last_response.replace(response_ns) {
             statistics.ipdv.add(response_ns.abs_diff(previous), 1);
         }
     }
@@ -178,7 +178,7 @@ mod tests {
             probe: "udp",
         };
         let mut messages = Messages::default();
-        let mut last = None;
+        let mut last_response = None;
         for response_ns in [Some(1_000_000), None, Some(1_250_000)] {
             let outcome = response_ns.map_or(Outcome::Lost, |_| Outcome::Reply);
             messages.add(
@@ -187,7 +187,7 @@ mod tests {
                     outcome,
                     response_ns,
                 },
-                &mut last,
+                &mut last_response,
             );
         }
         let definitions = MessageDefinitions {

@@ -6,7 +6,7 @@ use neph_model::{Span, Wall};
 use neph_sys::clock;
 
 use super::definitions::{
-    CAMPAIGN, CLOCK_BOUND, CLOCK_OFFSET, CONNECTED, ENROLLED, LABELS, ORDERS, REFUSALS, SILENCE,
+    CAMPAIGN, CLOCK_BOUND, CLOCK_OFFSET, CONNECTED_AGENTS, ENROLLED_AGENTS, LABELS, ORDERS, REFUSALS, SILENCE,
 };
 
 /// The metrics of a controller.
@@ -15,13 +15,13 @@ pub(crate) struct ControlMetrics(pub(crate) Monitor);
 
 impl MetricSource for ControlMetrics {
     fn snapshot(&self) -> Vec<Metric> {
-        metrics(&self.0.read(), Wall::from_unix_nanos(clock::wall().0))
+        build_metrics(&self.0.read(), Wall::from_unix_nanos(clock::wall().0))
     }
 }
 
-fn metrics(status: &ControllerStatus, now: Wall) -> Vec<Metric> {
-    let mut enrolled = Metric::new(&ENROLLED);
-    let mut connected = Metric::new(&CONNECTED);
+fn build_metrics(status: &ControllerStatus, now: Wall) -> Vec<Metric> {
+    let mut enrolled = Metric::new(&ENROLLED_AGENTS);
+    let mut connected = Metric::new(&CONNECTED_AGENTS);
     let mut silence = Metric::new(&SILENCE);
     if let Some(names) = &status.enrolled {
         enrolled.add(&[], Value::Count(names.len() as u64));
@@ -29,7 +29,7 @@ fn metrics(status: &ControllerStatus, now: Wall) -> Vec<Metric> {
             let is_connected = status.connected.iter().any(|agent| agent.agent == *name);
             connected.add(&[name.as_str()], Value::Count(is_connected.into()));
             if let Some(received) = status.gone.get(name) {
-                silence.add(&[name.as_str()], since(*received, now));
+                silence.add(&[name.as_str()], elapsed_since(*received, now));
             }
         }
     }
@@ -38,7 +38,7 @@ fn metrics(status: &ControllerStatus, now: Wall) -> Vec<Metric> {
     for connected_agent in &status.connected {
         let agent = connected_agent.agent.as_str();
         orders.add(&[agent], Value::Count(connected_agent.running.into()));
-        silence.add(&[agent], since(connected_agent.received, now));
+        silence.add(&[agent], elapsed_since(connected_agent.received, now));
         for (key, value) in connected_agent.labels.iter() {
             labels.add(&[agent, key, value], Value::Count(1));
         }
@@ -57,7 +57,7 @@ fn metrics(status: &ControllerStatus, now: Wall) -> Vec<Metric> {
 }
 
 /// If the clock was set back, the last contact is now, not in the future.
-fn since(received: Wall, now: Wall) -> Value {
+fn elapsed_since(received: Wall, now: Wall) -> Value {
     let nanos = now.unix_nanos().saturating_sub(received.unix_nanos());
     Value::Time(Span::from_nanos(nanos.max(0)))
 }
@@ -97,7 +97,7 @@ mod tests {
             gone: BTreeMap::from([("lju".parse().expect("a name"), wall(40))]),
             has_campaign: true,
         };
-        let page = Page::of(&metrics(&status, wall(100))).text();
+        let page = Page::of(&build_metrics(&status, wall(100))).text();
         for line in [
             "# TYPE neph_control_refusals_total counter",
             "neph_control_agents_enrolled 3",

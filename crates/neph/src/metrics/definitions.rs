@@ -30,7 +30,7 @@ const fn counter(
     }
 }
 
-const fn in_unit(unit: Unit, definition: &Definition) -> Definition {
+const fn with_unit(unit: Unit, definition: &Definition) -> Definition {
     Definition {
         unit,
         ..*definition
@@ -38,7 +38,7 @@ const fn in_unit(unit: Unit, definition: &Definition) -> Definition {
 }
 
 /// Histogram bounds of times.
-const fn times(
+const fn time_histogram(
     name: &'static str,
     label_names: &'static [&'static str],
     help: &'static str,
@@ -56,12 +56,12 @@ pub(super) static BUILD: Definition = gauge(
     "1, with the version of the program.",
 );
 
-pub(super) static ENROLLED: Definition = gauge(
+pub(super) static ENROLLED_AGENTS: Definition = gauge(
     "neph_control_agents_enrolled",
     &[],
     "Agents that are enrolled.",
 );
-pub(super) static CONNECTED: Definition = gauge(
+pub(super) static CONNECTED_AGENTS: Definition = gauge(
     "neph_control_agent_connected",
     &["agent"],
     "1 if the agent is connected, 0 if it is enrolled and not connected.",
@@ -81,7 +81,7 @@ pub(super) static REFUSALS: Definition = counter(
     &["agent", "reason"],
     "Number of orders and targets that the connected agent has refused since its start.",
 );
-pub(super) static CLOCK_OFFSET: Definition = in_unit(
+pub(super) static CLOCK_OFFSET: Definition = with_unit(
     Unit::Seconds,
     &gauge(
         "neph_control_clock_offset_seconds",
@@ -89,7 +89,7 @@ pub(super) static CLOCK_OFFSET: Definition = in_unit(
         "Clock of the agent minus clock of the controller.",
     ),
 );
-pub(super) static CLOCK_BOUND: Definition = in_unit(
+pub(super) static CLOCK_BOUND: Definition = with_unit(
     Unit::Seconds,
     &gauge(
         "neph_control_clock_bound_seconds",
@@ -97,7 +97,7 @@ pub(super) static CLOCK_BOUND: Definition = in_unit(
         "Error bound of the clock offset, in each direction.",
     ),
 );
-pub(super) static SILENCE: Definition = in_unit(
+pub(super) static SILENCE: Definition = with_unit(
     Unit::Seconds,
     &gauge(
         "neph_control_agent_silence_seconds",
@@ -126,7 +126,7 @@ pub(super) static AGENT_ORDERS: Definition = gauge(
     &["agent"],
     "Orders that the agent carries out.",
 );
-pub(super) static AGENT_SPENT: Definition = in_unit(
+pub(super) static AGENT_SPENT: Definition = with_unit(
     Unit::Bytes,
     &gauge(
         "neph_agent_sent_today_bytes",
@@ -134,7 +134,7 @@ pub(super) static AGENT_SPENT: Definition = in_unit(
         "Bytes that the agent has sent since 00:00 UTC, as its policy counts them.",
     ),
 );
-pub(super) static AGENT_LIMIT: Definition = in_unit(
+pub(super) static AGENT_LIMIT: Definition = with_unit(
     Unit::Bytes,
     &gauge(
         "neph_agent_day_limit_bytes",
@@ -147,7 +147,7 @@ pub(super) static AGENT_REFUSALS: Definition = counter(
     &["agent", "reason"],
     "Number of orders and targets that the agent has refused since its start.",
 );
-pub(super) static AGENT_OFFSET: Definition = in_unit(
+pub(super) static AGENT_OFFSET: Definition = with_unit(
     Unit::Seconds,
     &gauge(
         "neph_agent_clock_offset_seconds",
@@ -155,7 +155,7 @@ pub(super) static AGENT_OFFSET: Definition = in_unit(
         "Clock of the agent minus clock of the controller.",
     ),
 );
-pub(super) static AGENT_BOUND: Definition = in_unit(
+pub(super) static AGENT_BOUND: Definition = with_unit(
     Unit::Seconds,
     &gauge(
         "neph_agent_clock_bound_seconds",
@@ -167,10 +167,10 @@ pub(super) static AGENT_BOUND: Definition = in_unit(
 /// All metrics, in the order of their page.
 #[cfg(test)]
 fn all_definitions() -> Vec<&'static Definition> {
-    let of_hosts = [
+    let host_definitions = [
         &BUILD,
-        &ENROLLED,
-        &CONNECTED,
+        &ENROLLED_AGENTS,
+        &CONNECTED_AGENTS,
         &LABELS,
         &ORDERS,
         &REFUSALS,
@@ -187,7 +187,7 @@ fn all_definitions() -> Vec<&'static Definition> {
         &AGENT_OFFSET,
         &AGENT_BOUND,
     ];
-    [&of_hosts[..], &run::ALL, &live::ALL].concat()
+    [&host_definitions[..], &run::ALL, &live::ALL].concat()
 }
 
 #[cfg(test)]
@@ -197,10 +197,10 @@ mod tests {
 
     use super::*;
 
-    const OPEN: &str = "<!-- metrics -->\n";
-    const CLOSE: &str = "<!-- end of metrics -->\n";
+    const START_MARK: &str = "<!-- metrics -->\n";
+    const END_MARK: &str = "<!-- end of metrics -->\n";
 
-    fn table() -> String {
+    fn render_table() -> String {
         let mut text = "| metric | type | labels | meaning |\n|---|---|---|---|\n".to_owned();
         for definition in all_definitions() {
             let kind = match definition.kind {
@@ -223,14 +223,14 @@ mod tests {
     fn the_page_shows_this_table() {
         let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/metrics.md");
         let page = fs::read_to_string(&path).expect("docs/metrics.md");
-        let (before, rest) = page.split_once(OPEN).expect("the mark");
-        let (_, after) = rest.split_once(CLOSE).expect("the second mark");
-        let right = format!("{before}{OPEN}{}{CLOSE}{after}", table());
+        let (head, rest) = page.split_once(START_MARK).expect("the mark");
+        let (_, tail) = rest.split_once(END_MARK).expect("the second mark");
+        let expected_page = format!("{head}{START_MARK}{}{END_MARK}{tail}", render_table());
         if std::env::var_os("NEPH_BLESS").is_some() {
-            fs::write(&path, right).expect("a page of ours");
+            fs::write(&path, expected_page).expect("a page of ours");
         } else {
             assert!(
-                page == right,
+                page == expected_page,
                 "NEPH_BLESS=1 cargo test -p neph --lib metrics"
             );
         }
@@ -245,8 +245,8 @@ mod tests {
             } else {
                 ""
             };
-            let end = format!("{}{total}", definition.unit.suffix());
-            assert!(name.starts_with("neph_") && name.ends_with(&end), "{name}");
+            let suffix = format!("{}{total}", definition.unit.suffix());
+            assert!(name.starts_with("neph_") && name.ends_with(&suffix), "{name}");
             let is_total = name.ends_with("_total");
             assert_eq!(is_total, definition.kind == Kind::Counter, "{name}");
             assert!(definition.help.ends_with('.'), "{name}");

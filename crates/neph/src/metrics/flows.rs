@@ -74,24 +74,24 @@ impl FlowsMetrics {
     }
 
     /// Adds completed messages.
-    pub(crate) fn messages(&self, messages: &[FleetMessage]) {
+    pub(crate) fn add_messages(&self, messages: &[FleetMessage]) {
         let counts = &mut *self.lock();
         for message in messages {
             let index = counts.fleet.endpoint_of(message.slot);
-            let last = counts.last.of(message);
+            let last_response = counts.last.of(message);
             if let Some(endpoint) = counts.endpoints.get(index) {
-                counts.messages.add(&endpoint.circuit, message.into(), last);
+                counts.messages.add(&endpoint.circuit, message.into(), last_response);
             }
         }
     }
 
     /// Adds an event about paths.
-    pub(crate) fn events(&self, events: &PathEvent) {
+    pub(crate) fn add_event(&self, event: &PathEvent) {
         let counts = &mut *self.lock();
-        let (PathEvent::Changed(change) | PathEvent::Withdrawn(change)) = events;
+        let (PathEvent::Changed(change) | PathEvent::Withdrawn(change)) = event;
         let index = counts.fleet.endpoint_of(change.slot);
         if let Some(endpoint) = counts.endpoints.get_mut(index) {
-            match events {
+            match event {
                 PathEvent::Changed(_) => endpoint.changes += 1,
                 PathEvent::Withdrawn(_) => endpoint.withdrawn += 1,
             }

@@ -17,7 +17,7 @@ type SegmentDirection = (String, &'static str);
 #[derive(Clone, Copy, Debug, Default)]
 struct AlarmState {
     is_raised: bool,
-    times: u64,
+    raise_count: u64,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -36,26 +36,26 @@ impl HopsMetrics {
     }
 
     /// Adds the delay of a packet.
-    pub(crate) fn crossed(&self, segment: &str, direction: Direction, took: i64) {
+    pub(crate) fn add_delay(&self, segment: &str, direction: Direction, delay_ns: i64) {
         let segment_direction = (segment.to_owned(), direction.name());
-        let took = u64::try_from(took).unwrap_or(0);
+        let delay_ns = u64::try_from(delay_ns).unwrap_or(0);
         self.lock()
             .delays
             .entry(segment_direction)
             .or_default()
-            .add(took, 1);
+            .add(delay_ns, 1);
     }
 
     /// Adds the start or the end of an alarm.
-    pub(crate) fn alarm(&self, alarm: &SegmentChange) {
+    pub(crate) fn add_alarm(&self, alarm: &SegmentChange) {
         let segment_direction = (alarm.segment.clone(), alarm.direction.name());
         let mut counts = self.lock();
-        let raised = counts
+        let state = counts
             .alarms
             .entry((segment_direction, alarm.change.rule.clone()));
-        let raised = raised.or_default();
-        raised.is_raised = alarm.change.is_raised;
-        raised.times += u64::from(alarm.change.is_raised);
+        let state = state.or_default();
+        state.is_raised = alarm.change.is_raised;
+        state.raise_count += u64::from(alarm.change.is_raised);
     }
 }
 
@@ -68,10 +68,10 @@ impl MetricSource for HopsMetrics {
             let value = Value::Histogram(Box::new(histogram.clone()));
             delay.add(&[segment, direction], value);
         }
-        for (((segment, direction), rule), raised) in &counts.alarms {
+        for (((segment, direction), rule), state) in &counts.alarms {
             let labels = [segment, *direction, rule];
-            alarm.add(&labels, Value::Count(raised.is_raised.into()));
-            alarms.add(&labels, Value::Count(raised.times));
+            alarm.add(&labels, Value::Count(state.is_raised.into()));
+            alarms.add(&labels, Value::Count(state.raise_count));
         }
         vec![delay, alarm, alarms]
     }
@@ -88,9 +88,9 @@ mod tests {
     #[test]
     fn delays_and_alarms_have_segment_and_direction() {
         let metrics = HopsMetrics::default();
-        metrics.crossed("a - b", Direction::Forward, 2_000_000);
+        metrics.add_delay("a - b", Direction::Forward, 2_000_000);
         for is_raised in [true, false, true] {
-            metrics.alarm(&SegmentChange {
+            metrics.add_alarm(&SegmentChange {
                 at: Wall::from_unix_nanos(0),
                 change: Change {
                     rule: "segment > 1ms p50".to_owned(),
@@ -108,11 +108,11 @@ mod tests {
         let page = Page::of(&metrics.snapshot()).text();
         let direction = Direction::Forward.name();
         let labels = format!("segment=\"a - b\",direction=\"{direction}\"");
-        let ruled = format!("{labels},rule=\"segment > 1ms p50\"");
+        let rule_labels = format!("{labels},rule=\"segment > 1ms p50\"");
         for line in [
             format!("neph_hops_delay_seconds_sum{{{labels}}} 0.002"),
-            format!("neph_hops_alarm{{{ruled}}} 1"),
-            format!("neph_hops_alarms_total{{{ruled}}} 2"),
+            format!("neph_hops_alarm{{{rule_labels}}} 1"),
+            format!("neph_hops_alarms_total{{{rule_labels}}} 2"),
         ] {
             assert!(
                 page.lines().any(|page_line| page_line == line),

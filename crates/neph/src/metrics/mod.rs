@@ -37,7 +37,7 @@ pub(crate) struct MetricsArgs {
 
 /// Exporters with bound ports that do not run yet.
 #[derive(Debug)]
-pub(crate) struct Ready {
+pub(crate) struct BoundExporters {
     service: &'static str,
     port: Option<BoundPort>,
     otlp: Option<Url>,
@@ -45,11 +45,11 @@ pub(crate) struct Ready {
 
 /// Running exporters.
 #[derive(Debug)]
-pub(crate) struct Exporting(Option<Pushing>);
+pub(crate) struct RunningExporters(Option<Pushing>);
 
 impl MetricsArgs {
     /// Whether metrics are requested.
-    pub(crate) const fn is_asked_for(&self) -> bool {
+    pub(crate) const fn is_requested(&self) -> bool {
         self.prometheus.is_some() || self.otlp.is_some()
     }
 
@@ -58,7 +58,7 @@ impl MetricsArgs {
     ///
     /// # Errors
     /// Exit 1: the address is in use, or not of this host.
-    pub(crate) fn bind(&self, service: &'static str) -> Result<Ready, Failure> {
+    pub(crate) fn bind(&self, service: &'static str) -> Result<BoundExporters, Failure> {
         let bind = |address| {
             BoundPort::bind(address).map_err(|error| {
                 Failure::refused(format!(
@@ -66,7 +66,7 @@ impl MetricsArgs {
                 ))
             })
         };
-        Ok(Ready {
+        Ok(BoundExporters {
             service,
             port: self.prometheus.map(bind).transpose()?,
             otlp: self.otlp.clone(),
@@ -74,21 +74,21 @@ impl MetricsArgs {
     }
 }
 
-impl Ready {
+impl BoundExporters {
     /// Starts the exporters.
     ///
     /// # Errors
     /// Exit 1: a thread cannot be started.
-    pub(crate) fn begin(self, exported: impl MetricSource + 'static) -> Result<Exporting, Failure> {
-        let exported: Arc<dyn MetricSource> = Arc::new(WithBuild(exported));
-        let failure = |error| Failure::refused(format!("start a thread for metrics: {error}"));
+    pub(crate) fn begin(self, source: impl MetricSource + 'static) -> Result<RunningExporters, Failure> {
+        let source: Arc<dyn MetricSource> = Arc::new(WithBuild(source));
+        let to_failure = |error| Failure::refused(format!("start a thread for metrics: {error}"));
         let service = self.service;
         if let Some(port) = self.port {
             let address = port.address();
-            port.serve(Arc::clone(&exported)).map_err(failure)?;
+            port.serve(Arc::clone(&source)).map_err(to_failure)?;
             output::say(&format!("{service}: metrics at http://{address}/metrics"));
         }
-        let pushing = self.otlp.map(|url| {
+        let push_task = self.otlp.map(|url| {
             let resource = Resource {
                 service,
                 version: VERSION,
@@ -99,13 +99,13 @@ impl Ready {
                 say: output::say,
                 find: addresses,
             };
-            Pushing::begin(push, exported).map_err(failure)
+            Pushing::begin(push, source).map_err(to_failure)
         });
-        Ok(Exporting(pushing.transpose()?))
+        Ok(RunningExporters(push_task.transpose()?))
     }
 }
 
-impl Exporting {
+impl RunningExporters {
     /// Pushes a last time, for at most 5 s.
     pub(crate) fn finish(self) {
         if let Some(pushing) = self.0 {

@@ -60,15 +60,15 @@ impl PingMetrics {
     }
 
     /// Adds a completed message of the flow with this index.
-    pub(crate) fn message(&self, flow: usize, message: &Message) {
+    pub(crate) fn add_message(&self, flow: usize, message: &Message) {
         let counts = &mut *self.lock();
-        if let Some((circuit, last)) = counts.circuits.get_mut(flow) {
-            counts.messages.add(circuit, message.into(), last);
+        if let Some((circuit, last_response)) = counts.circuits.get_mut(flow) {
+            counts.messages.add(circuit, message.into(), last_response);
         }
     }
 
     /// Adds another event of the flow.
-    pub(crate) fn event(&self, flow: usize, kind: EventKind) {
+    pub(crate) fn add_event(&self, flow: usize, kind: EventKind) {
         let counts = &mut *self.lock();
         if let Some((circuit, _)) = counts.circuits.get(flow) {
             let key = (circuit.clone(), kind.name());
@@ -83,12 +83,12 @@ impl MetricSource for PingMetrics {
             let counts = self.lock();
             (counts.messages.clone(), counts.events.clone())
         };
-        let mut happened = Metric::new(&PING_EVENTS);
+        let mut event_metric = Metric::new(&PING_EVENTS);
         for ((circuit, event), count) in &events {
-            happened.add(&circuit.labels_with(event), Value::Count(*count));
+            event_metric.add(&circuit.labels_with(event), Value::Count(*count));
         }
         let mut metrics = messages.metrics(MESSAGE_DEFINITIONS).to_vec();
-        metrics.push(happened);
+        metrics.push(event_metric);
         metrics
     }
 }

@@ -16,12 +16,12 @@ use neph_model::{
 
 use super::circuit::{Circuit, LastResponseTime, LastResponseTimes, MessageDefinitions, Messages};
 use super::definitions::run::{
-    ALARM, ALARMS, ENDED, FLAGS, JITTER, MESSAGES, MISSED, PLANNED, RESPONSE, TRANSFER,
+    ALARM, ALARMS, ENDED_EXPERIMENTS, FLAGS, JITTER, MESSAGES, MISSED_STARTS, PLANNED_EXPERIMENTS, RESPONSE_TIME, TRANSFER,
 };
 
 const MESSAGE_DEFINITIONS: MessageDefinitions = MessageDefinitions {
     messages: &MESSAGES,
-    response_times: &RESPONSE,
+    response_times: &RESPONSE_TIME,
     ipdv: &JITTER,
 };
 
@@ -70,7 +70,7 @@ impl Circuits {
 /// The state of an alarm.
 #[derive(Clone, Copy, Debug, Default)]
 struct AlarmState {
-    times: u64,
+    raise_count: u64,
     /// Experiments in which it is raised.
     raised_count: u64,
 }
@@ -87,7 +87,7 @@ struct Counts {
     flags: BTreeMap<(Circuit, String), u64>,
     alarms: BTreeMap<(Circuit, String), AlarmState>,
     /// Active alarms by experiment: they end with the experiment.
-    raised: BTreeMap<(ExperimentId, String), Circuit>,
+    active_alarms: BTreeMap<(ExperimentId, String), Circuit>,
 }
 
 /// The metrics of a campaign; clones share the same values.
@@ -100,9 +100,9 @@ impl RunMetrics {
     }
 
     /// Adds an event.
-    pub(crate) fn count(&self, events: &CampaignEvent<'_>) {
+    pub(crate) fn add_event(&self, event: &CampaignEvent<'_>) {
         let mut counts = self.lock();
-        match events {
+        match event {
             CampaignEvent::Begun { progress, .. } | CampaignEvent::Ended { progress, .. } => {
                 counts.progress = Some(*progress);
             }
@@ -130,7 +130,7 @@ impl RunMetrics {
                 experiment,
                 scenario,
                 change,
-            } => counts.alarm(experiment.id, Circuit::of(scenario), change),
+            } => counts.add_alarm(experiment.id, Circuit::of(scenario), change),
             CampaignEvent::ExperimentEnded {
                 experiment,
                 scenario,
@@ -152,41 +152,41 @@ impl Counts {
         };
         for message in messages {
             let circuit = circuits.flows.get(&message.flow).unwrap_or(&circuits.main);
-            let last = circuits.last.entry(message.flow).or_default();
-            self.messages.add(circuit, message.into(), last);
+            let last_response = circuits.last.entry(message.flow).or_default();
+            self.messages.add(circuit, message.into(), last_response);
         }
         for message in fleet {
-            let last = circuits.last_of_fleet.of(message);
-            self.messages.add(&circuits.main, message.into(), last);
+            let last_response = circuits.last_of_fleet.of(message);
+            self.messages.add(&circuits.main, message.into(), last_response);
         }
     }
 
-    fn alarm(&mut self, experiment: ExperimentId, circuit: Circuit, change: &Change) {
-        let of_experiment = (experiment, change.rule.clone());
-        let was_raised = self.raised.contains_key(&of_experiment);
-        let raised = self.alarms.entry((circuit.clone(), change.rule.clone()));
-        let raised = raised.or_default();
+    fn add_alarm(&mut self, experiment: ExperimentId, circuit: Circuit, change: &Change) {
+        let key = (experiment, change.rule.clone());
+        let was_raised = self.active_alarms.contains_key(&key);
+        let state = self.alarms.entry((circuit.clone(), change.rule.clone()));
+        let state = state.or_default();
         if change.is_raised && !was_raised {
-            raised.times += 1;
-            raised.raised_count += 1;
-            self.raised.insert(of_experiment, circuit);
+            state.raise_count += 1;
+            state.raised_count += 1;
+            self.active_alarms.insert(key, circuit);
         } else if !change.is_raised && was_raised {
-            raised.raised_count = raised.raised_count.saturating_sub(1);
-            self.raised.remove(&of_experiment);
+            state.raised_count = state.raised_count.saturating_sub(1);
+            self.active_alarms.remove(&key);
         }
     }
 
     /// Ends its alarms.
-    fn quiet(&mut self, experiment: ExperimentId) {
-        let mut over = Vec::new();
-        for key in self.raised.keys().filter(|(id, _)| *id == experiment) {
-            over.push(key.clone());
+    fn end_alarms(&mut self, experiment: ExperimentId) {
+        let mut ended_keys = Vec::new();
+        for key in self.active_alarms.keys().filter(|(id, _)| *id == experiment) {
+            ended_keys.push(key.clone());
         }
-        for key in over {
-            if let Some(circuit) = self.raised.remove(&key)
-                && let Some(raised) = self.alarms.get_mut(&(circuit, key.1))
+        for key in ended_keys {
+            if let Some(circuit) = self.active_alarms.remove(&key)
+                && let Some(state) = self.alarms.get_mut(&(circuit, key.1))
             {
-                raised.raised_count = raised.raised_count.saturating_sub(1);
+                state.raised_count = state.raised_count.saturating_sub(1);
             }
         }
     }
@@ -194,9 +194,9 @@ impl Counts {
     fn end(&mut self, experiment: &Experiment, scenario: &Scenario) {
         let circuit = Circuit::of(scenario);
         self.running.remove(&experiment.id);
-        self.quiet(experiment.id);
+        self.end_alarms(experiment.id);
         for warning in &experiment.warnings {
-            let key = (circuit.clone(), flag(warning));
+            let key = (circuit.clone(), warning_name(warning));
             *self.flags.entry(key).or_default() += 1;
         }
         let quantities = experiment
@@ -217,13 +217,13 @@ impl Counts {
 }
 
 /// The JSON name of a flag.
-fn flag(warning: &Warning) -> String {
+fn warning_name(warning: &Warning) -> String {
     let json = serde_json::to_value(warning).unwrap_or_default();
     let word = json.get("warning").and_then(serde_json::Value::as_str);
     word.unwrap_or("other").to_owned()
 }
 
-fn counted<L: AsRef<str>>(
+fn count_metric<L: AsRef<str>>(
     definition: &'static Definition,
     counts: &BTreeMap<(Circuit, L), u64>,
 ) -> Metric {
@@ -237,7 +237,7 @@ fn counted<L: AsRef<str>>(
 impl MetricSource for RunMetrics {
     fn snapshot(&self) -> Vec<Metric> {
         let counts = self.lock();
-        let mut planned = Metric::new(&PLANNED);
+        let mut planned = Metric::new(&PLANNED_EXPERIMENTS);
         if let Some(campaign_progress) = counts.progress {
             for (state, count) in [
                 ("complete", campaign_progress.complete),
@@ -248,7 +248,7 @@ impl MetricSource for RunMetrics {
             }
         }
         let [messages, response, jitter] = counts.messages.metrics(MESSAGE_DEFINITIONS);
-        let mut missed = Metric::new(&MISSED);
+        let mut missed = Metric::new(&MISSED_STARTS);
         for (circuit, count) in &counts.missed {
             missed.add(&circuit.labels(), Value::Count(*count));
         }
@@ -259,20 +259,20 @@ impl MetricSource for RunMetrics {
             transfer.add(&labels, Value::Number(*value));
         }
         let [mut alarm, mut alarms] = [&ALARM, &ALARMS].map(Metric::new);
-        for ((circuit, rule), raised) in &counts.alarms {
-            let is_raised = raised.raised_count > 0;
+        for ((circuit, rule), state) in &counts.alarms {
+            let is_raised = state.raised_count > 0;
             alarm.add(&circuit.labels_with(rule), Value::Count(is_raised.into()));
-            alarms.add(&circuit.labels_with(rule), Value::Count(raised.times));
+            alarms.add(&circuit.labels_with(rule), Value::Count(state.raise_count));
         }
         vec![
             planned,
-            counted(&ENDED, &counts.ended),
+            count_metric(&ENDED_EXPERIMENTS, &counts.ended),
             missed,
             messages,
             response,
             jitter,
             transfer,
-            counted(&FLAGS, &counts.flags),
+            count_metric(&FLAGS, &counts.flags),
             alarm,
             alarms,
         ]
@@ -294,7 +294,7 @@ mod tests {
         }
     }
 
-    fn line(metrics: &RunMetrics, line: &str) {
+    fn assert_line(metrics: &RunMetrics, line: &str) {
         let page = Page::of(&metrics.snapshot()).text();
         assert!(
             page.lines().any(|page_line| page_line == line),
@@ -320,14 +320,14 @@ mod tests {
             ..Records::default()
         };
         let experiment = id;
-        metrics.count(&CampaignEvent::Kept {
+        metrics.add_event(&CampaignEvent::Kept {
             experiment,
             records: &records,
         });
         let labels = "{site=\"at ams\",endpoint=\"fra\",kind=\"ws\",outcome=";
         for (outcome, count) in [("reply", 0), ("error", 0), ("lost", 0), ("failed", 1)] {
             let name = "neph_run_messages_total";
-            line(&metrics, &format!("{name}{labels}\"{outcome}\"}} {count}"));
+            assert_line(&metrics, &format!("{name}{labels}\"{outcome}\"}} {count}"));
         }
     }
 
@@ -337,7 +337,7 @@ mod tests {
         let key = (circuit(), "tcp rr".to_owned(), Quantity::TransactionLoss);
         metrics.lock().transfers.insert(key, 0.25);
         let labels = "{site=\"at ams\",endpoint=\"fra\",measure=\"tcp rr\",quantity=\"transaction_loss_percent\"}";
-        line(&metrics, &format!("neph_run_transfer{labels} 0.25"));
+        assert_line(&metrics, &format!("neph_run_transfer{labels} 0.25"));
     }
 
     #[test]
@@ -355,16 +355,16 @@ mod tests {
         let state = |count: u32| {
             let labels =
                 "{site=\"at ams\",endpoint=\"fra\",kind=\"ws\",rule=\"round_trip > 2ms p99\"}";
-            line(&metrics, &format!("neph_run_alarm{labels} {count}"));
-            line(&metrics, &format!("neph_run_alarms_total{labels} 1"));
+            assert_line(&metrics, &format!("neph_run_alarm{labels} {count}"));
+            assert_line(&metrics, &format!("neph_run_alarms_total{labels} 1"));
         };
         for _ in 0..2 {
-            metrics.lock().alarm(id, circuit(), &change(true));
+            metrics.lock().add_alarm(id, circuit(), &change(true));
             state(1);
         }
-        metrics.lock().quiet(id);
+        metrics.lock().end_alarms(id);
         state(0);
-        metrics.lock().alarm(id, circuit(), &change(false));
+        metrics.lock().add_alarm(id, circuit(), &change(false));
         state(0);
     }
 }

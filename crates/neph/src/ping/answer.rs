@@ -34,10 +34,10 @@ pub(super) struct Answers {
 
 /// An address and its answer.
 #[derive(Debug)]
-struct AnsweredAddress {
+struct Candidate {
     target: Target,
     address: SocketAddr,
-    printed: Option<Discovery>,
+    discovery: Option<Discovery>,
 }
 
 /// The rank of an answer; the lowest is the best.
@@ -52,31 +52,31 @@ enum Rank {
 
 /// Tries the reflector's port, https and http; for a given port, with and without TLS. Waits for
 /// each at most as long as `options` allow.
-pub(super) fn first_that_answers(
+pub(super) fn find_first_answer(
     args: &Args,
     options: &DiscoveryOptions,
 ) -> Result<Answers, Failure> {
-    let typed = Typed::parse(&args.target, args.needs_certificate())?;
-    let mut places = Vec::new();
-    for address in addresses(&typed.plain, args.ip.version())? {
-        for target in typed.targets()? {
-            places.push(AnsweredAddress {
+    let schemeless_target = SchemelessTarget::parse(&args.target, args.needs_certificate())?;
+    let mut candidates = Vec::new();
+    for address in addresses(&schemeless_target.plain, args.ip.version())? {
+        for target in schemeless_target.targets()? {
+            candidates.push(Candidate {
                 address: with_port(address, target.port()),
                 target,
-                printed: None,
+                discovery: None,
             });
         }
     }
-    ask_all(&mut places, options)?;
-    let Some((rank, answered_address)) = best(&places) else {
+    probe_all(&mut candidates, options)?;
+    let Some((rank, candidate)) = best_answer(&candidates) else {
         return Ok(Answers {
             best: None,
-            sentence: no_answer(&places),
+            sentence: no_answer_sentence(&candidates),
         });
     };
-    let answer = typed.answer(rank, answered_address)?;
+    let answer = schemeless_target.build_answer(rank, candidate)?;
     Ok(Answers {
-        sentence: sentence(&places, answered_address, &answer),
+        sentence: answer_sentence(&candidates, candidate, &answer),
         best: Some(answer),
     })
 }
@@ -96,70 +96,70 @@ fn with_port(mut address: SocketAddr, port: u16) -> SocketAddr {
 }
 
 /// A target without a scheme.
-struct Typed {
+struct SchemelessTarget {
     /// As http and as https: both have the same port only if a port was given.
     plain: Target,
     secure: Target,
     /// A certificate is required, so plain text is not an alternative.
-    only_secure: bool,
+    requires_tls: bool,
 }
 
-impl Typed {
-    fn parse(text: &str, only_secure: bool) -> Result<Self, Failure> {
-        let with = |scheme: &str| Target::under(scheme, text);
+impl SchemelessTarget {
+    fn parse(text: &str, requires_tls: bool) -> Result<Self, Failure> {
+        let parse_with_scheme = |scheme: &str| Target::under(scheme, text);
         Ok(Self {
-            plain: with("http").map_err(Failure::usage)?,
-            secure: with("https").map_err(Failure::usage)?,
-            only_secure,
+            plain: parse_with_scheme("http").map_err(Failure::usage)?,
+            secure: parse_with_scheme("https").map_err(Failure::usage)?,
+            requires_tls,
         })
     }
 
-    fn at(&self, scheme: &str, port: u16) -> Result<Target, Failure> {
+    fn with_scheme(&self, scheme: &str, port: u16) -> Result<Target, Failure> {
         let (host, path) = (bracketed(self.plain.host()), self.plain.path());
         Target::parse(&format!("{scheme}://{host}:{port}{path}")).map_err(Failure::usage)
     }
 
     fn targets(&self) -> Result<Vec<Target>, Failure> {
         let (plain, secure) = (self.plain.port(), self.secure.port());
-        if self.only_secure {
+        if self.requires_tls {
             return Ok(if plain == secure {
                 vec![self.secure.clone()]
             } else {
-                vec![self.at("https", PORT)?, self.secure.clone()]
+                vec![self.with_scheme("https", PORT)?, self.secure.clone()]
             });
         }
         if plain == secure {
             return Ok(vec![self.plain.clone(), self.secure.clone()]);
         }
         Ok(vec![
-            self.at("http", PORT)?,
+            self.with_scheme("http", PORT)?,
             self.secure.clone(),
             self.plain.clone(),
         ])
     }
 
     /// One flow per protocol in which a reflector answers; one flow for any other server.
-    fn answer(&self, rank: Rank, address: &AnsweredAddress) -> Result<Answer, Failure> {
-        let port = address.target.port();
+    fn build_answer(&self, rank: Rank, candidate: &Candidate) -> Result<Answer, Failure> {
+        let port = candidate.target.port();
         let schemes: &[&str] = match rank {
-            Rank::Reflector if !address.target.is_secure() => &["ws", "tcp", "udp"],
-            Rank::Reflector if self.only_secure => &["wss"],
+            Rank::Reflector if !candidate.target.is_secure() => &["ws", "tcp", "udp"],
+            Rank::Reflector if self.requires_tls => &["wss"],
             // Behind a proxy only HTTP is known to work.
             Rank::Reflector | Rank::Https => &["https"],
             Rank::Http => &["http"],
             Rank::Tcp => &["tcp"],
         };
         let targets: Result<Vec<Target>, Failure> =
-            schemes.iter().map(|scheme| self.at(scheme, port)).collect();
+            schemes.iter().map(|scheme| self.with_scheme(scheme, port)).collect();
         Ok(Answer {
             targets: targets?,
-            address: address.address,
-            discovery: address.printed.clone().unwrap_or_default(),
+            address: candidate.address,
+            discovery: candidate.discovery.clone().unwrap_or_default(),
         })
     }
 }
 
-impl AnsweredAddress {
+impl Candidate {
     /// Whether https at this address would have been preferred to `best`. If the same port has
     /// plain text, https is not needed.
     fn is_missed_by(&self, best: &Self) -> bool {
@@ -169,42 +169,42 @@ impl AnsweredAddress {
     }
 
     fn rank(&self) -> Option<Rank> {
-        let printed = self.printed.as_ref()?;
-        match printed.http {
-            _ if printed.reflector => Some(Rank::Reflector),
+        let discovery = self.discovery.as_ref()?;
+        match discovery.http {
+            _ if discovery.reflector => Some(Rank::Reflector),
             Some(_) if self.target.is_secure() => Some(Rank::Https),
             // A server that answers a plain request with status 400 usually expects TLS.
             Some(status) if status != 400 => Some(Rank::Http),
             // A TLS server without a trusted certificate still accepts connections.
-            _ => (printed.accepted && !self.target.is_secure()).then_some(Rank::Tcp),
+            _ => (discovery.accepted && !self.target.is_secure()).then_some(Rank::Tcp),
         }
     }
 }
 
 /// The answer with the best rank; of several, the first.
-fn best(places: &[AnsweredAddress]) -> Option<(Rank, &AnsweredAddress)> {
-    let ranked = places
+fn best_answer(candidates: &[Candidate]) -> Option<(Rank, &Candidate)> {
+    let ranked = candidates
         .iter()
-        .filter_map(|address| Some((address.rank()?, address)));
+        .filter_map(|candidate| Some((candidate.rank()?, candidate)));
     ranked.min_by_key(|(rank, _)| *rank)
 }
 
 /// Tries all addresses at the same time.
-fn ask_all(places: &mut [AnsweredAddress], options: &DiscoveryOptions) -> Result<(), ProbeError> {
+fn probe_all(candidates: &mut [Candidate], options: &DiscoveryOptions) -> Result<(), ProbeError> {
     let (sender, receiver) = channel();
     let start = now();
-    for (number, address) in places.iter().enumerate() {
-        ask(number, address, options, sender.clone())?;
+    for (index, candidate) in candidates.iter().enumerate() {
+        start_discovery(index, candidate, options, sender.clone())?;
     }
     drop(sender);
     let mut deadline = start + options.patience;
     loop {
         let remaining = (deadline - now()).max(Span::ZERO);
         match receiver.recv_timeout(remaining.to_duration()) {
-            Ok((number, printed)) => {
-                let address = &mut places[number];
-                address.printed = Some(printed?);
-                if address.rank().is_some() {
+            Ok((index, discovery)) => {
+                let candidate = &mut candidates[index];
+                candidate.discovery = Some(discovery?);
+                if candidate.rank().is_some() {
                     deadline = deadline.min(now() + (now() - start) + ANSWER_GRACE);
                 }
             }
@@ -213,33 +213,33 @@ fn ask_all(places: &mut [AnsweredAddress], options: &DiscoveryOptions) -> Result
     }
 }
 
-type Reported = (usize, Result<Discovery, ProbeError>);
+type AskResult = (usize, Result<Discovery, ProbeError>);
 
 /// On a detached thread: a late result is discarded.
-fn ask(
-    number: usize,
-    answered_address: &AnsweredAddress,
+fn start_discovery(
+    index: usize,
+    candidate: &Candidate,
     options: &DiscoveryOptions,
-    sender: Sender<Reported>,
+    sender: Sender<AskResult>,
 ) -> Result<(), ProbeError> {
     let (target, address, options) = (
-        answered_address.target.clone(),
-        answered_address.address,
+        candidate.target.clone(),
+        candidate.address,
         options.clone(),
     );
-    let requested = move || {
+    let ask_task = move || {
         // The receiver may be gone.
-        let _ = sender.send((number, neph_probe::discover(&target, address, &options)));
+        let _ = sender.send((index, neph_probe::discover(&target, address, &options)));
     };
-    let thread = thread::Builder::new().name("neph-ask".to_owned());
-    thread.spawn(requested).map_err(ProbeError::Thread)?;
+    let builder = thread::Builder::new().name("neph-ask".to_owned());
+    builder.spawn(ask_task).map_err(ProbeError::Thread)?;
     Ok(())
 }
 
 /// The target, with the address if there are several.
-fn name_of(target: &Target, address: &AnsweredAddress, places: &[AnsweredAddress]) -> String {
-    let ip = address.address.ip();
-    if places.iter().any(|other| other.address.ip() != ip) {
+fn candidate_name(target: &Target, candidate: &Candidate, candidates: &[Candidate]) -> String {
+    let ip = candidate.address.ip();
+    if candidates.iter().any(|other| other.address.ip() != ip) {
         format!("{target} ({ip})")
     } else {
         target.to_string()
@@ -248,17 +248,17 @@ fn name_of(target: &Target, address: &AnsweredAddress, places: &[AnsweredAddress
 
 /// `https://h:443 answers; http://h:80 too`, and why a better target was not used although it
 /// answers: usually an untrusted certificate.
-fn sentence(places: &[AnsweredAddress], best: &AnsweredAddress, answer: &Answer) -> String {
-    let chosen = answer.targets.first().unwrap_or(&best.target);
-    let mut text = format!("{} answers", name_of(chosen, best, places));
-    for address in places.iter().filter(|other| !std::ptr::eq(*other, best)) {
-        let name = name_of(&address.target, address, places);
-        let printed = address.printed.as_ref().filter(|printed| printed.accepted);
-        match printed.map(|printed| &printed.silence) {
-            Some(Some(reason)) if address.is_missed_by(best) => {
+fn answer_sentence(candidates: &[Candidate], best: &Candidate, answer: &Answer) -> String {
+    let chosen_target = answer.targets.first().unwrap_or(&best.target);
+    let mut text = format!("{} answers", candidate_name(chosen_target, best, candidates));
+    for candidate in candidates.iter().filter(|other| !std::ptr::eq(*other, best)) {
+        let name = candidate_name(&candidate.target, candidate, candidates);
+        let reply = candidate.discovery.as_ref().filter(|reply| reply.accepted);
+        match reply.map(|reply| &reply.silence) {
+            Some(Some(reason)) if candidate.is_missed_by(best) => {
                 text.push_str(&format!("; {name}: {reason}"));
             }
-            Some(None) if address.rank().is_some_and(|rank| rank < Rank::Tcp) => {
+            Some(None) if candidate.rank().is_some_and(|rank| rank < Rank::Tcp) => {
                 text.push_str(&format!("; {name} too"));
             }
             _ => {}
@@ -268,14 +268,14 @@ fn sentence(places: &[AnsweredAddress], best: &AnsweredAddress, answer: &Answer)
 }
 
 /// `no answer: https://h:443: connection refused; ...`
-fn no_answer(places: &[AnsweredAddress]) -> String {
-    let reasons = places.iter().map(|address| {
-        let printed = address
-            .printed
+fn no_answer_sentence(candidates: &[Candidate]) -> String {
+    let reasons = candidates.iter().map(|candidate| {
+        let reason = candidate
+            .discovery
             .as_ref()
-            .and_then(|printed| printed.silence.as_deref());
-        let name = name_of(&address.target, address, places);
-        format!("{name}: {}", printed.unwrap_or("no answer in time"))
+            .and_then(|discovery| discovery.silence.as_deref());
+        let name = candidate_name(&candidate.target, candidate, candidates);
+        format!("{name}: {}", reason.unwrap_or("no answer in time"))
     });
     format!("no answer: {}", reasons.collect::<Vec<_>>().join("; "))
 }
@@ -284,12 +284,12 @@ fn no_answer(places: &[AnsweredAddress]) -> String {
 mod tests {
     use super::*;
 
-    fn answered_address(target: &str, printed: Discovery) -> AnsweredAddress {
+    fn candidate(target: &str, discovery: Discovery) -> Candidate {
         let target = Target::parse(target).expect("a target");
-        AnsweredAddress {
+        Candidate {
             address: SocketAddr::from(([192, 0, 2, 1], target.port())),
             target,
-            printed: Some(printed),
+            discovery: Some(discovery),
         }
     }
 
@@ -323,54 +323,54 @@ mod tests {
         }
     }
 
-    fn chosen(printed: [Discovery; 3]) -> (Option<Vec<String>>, String) {
-        let typed = Typed::parse("h", false).expect("a host");
-        let targets = typed.targets().expect("targets");
+    fn choose(discoveries: [Discovery; 3]) -> (Option<Vec<String>>, String) {
+        let host = SchemelessTarget::parse("h", false).expect("a host");
+        let targets = host.targets().expect("targets");
         let names: Vec<String> = targets.iter().map(ToString::to_string).collect();
-        let places: Vec<AnsweredAddress> = names
+        let candidates: Vec<Candidate> = names
             .iter()
-            .zip(printed)
-            .map(|(name, printed)| answered_address(name, printed))
+            .zip(discoveries)
+            .map(|(name, discovery)| candidate(name, discovery))
             .collect();
-        let Some((rank, discovery)) = best(&places) else {
-            return (None, no_answer(&places));
+        let Some((rank, candidate)) = best_answer(&candidates) else {
+            return (None, no_answer_sentence(&candidates));
         };
-        let answer = typed.answer(rank, discovery).expect("targets");
+        let answer = host.build_answer(rank, candidate).expect("targets");
         let flows = answer.targets.iter().map(ToString::to_string).collect();
-        (Some(flows), sentence(&places, discovery, &answer))
+        (Some(flows), answer_sentence(&candidates, candidate, &answer))
     }
 
     #[test]
     fn a_reflector_comes_first_then_https_then_http_then_whoever_takes_connections() {
-        let list = |targets: &[&str]| {
+        let flow_list = |targets: &[&str]| {
             let targets = targets.iter().map(|target| (*target).to_owned());
             Some(targets.collect::<Vec<_>>())
         };
-        let ours = list(&["ws://h:8080", "tcp://h:8080", "udp://h:8080"]);
-        for (printed, flows, expected) in [
+        let reflector_flows = flow_list(&["ws://h:8080", "tcp://h:8080", "udp://h:8080"]);
+        for (discoveries, flows, expected) in [
             (
                 [reflector(), http(200), http(301)],
-                ours,
+                reflector_flows,
                 "ws://h:8080 answers; https://h:443 too; http://h:80 too",
             ),
             (
                 [refused(), http(404), http(301)],
-                list(&["https://h:443"]),
+                flow_list(&["https://h:443"]),
                 "https://h:443 answers; http://h:80 too",
             ),
             (
                 [refused(), untrusted(), http(301)],
-                list(&["http://h:80"]),
+                flow_list(&["http://h:80"]),
                 "http://h:80 answers; https://h:443: invalid peer certificate",
             ),
             (
                 [http(400), refused(), refused()],
-                list(&["tcp://h:8080"]),
+                flow_list(&["tcp://h:8080"]),
                 "tcp://h:8080 answers",
             ),
             (
                 [refused(), reflector(), refused()],
-                list(&["https://h:443"]),
+                flow_list(&["https://h:443"]),
                 "https://h:443 answers",
             ),
             (
@@ -380,20 +380,20 @@ mod tests {
                  https://h:443: connection refused; http://h:80: connection refused",
             ),
         ] {
-            assert_eq!(chosen(printed), (flows, expected.to_owned()));
+            assert_eq!(choose(discoveries), (flows, expected.to_owned()));
         }
     }
 
     #[test]
     fn a_typed_port_is_queried_only_with_and_without_tls() {
-        for (typed, places) in [
+        for (text, expected) in [
             ("h:9", ["http://h:9", "https://h:9"]),
             ("[::1]:9/x", ["http://[::1]:9/x", "https://[::1]:9/x"]),
         ] {
-            let targets = Typed::parse(typed, false).and_then(|typed| typed.targets());
+            let targets = SchemelessTarget::parse(text, false).and_then(|host| host.targets());
             let targets = targets.expect("a host and a port");
-            let messages: Vec<String> = targets.iter().map(ToString::to_string).collect();
-            assert_eq!(messages, places);
+            let urls: Vec<String> = targets.iter().map(ToString::to_string).collect();
+            assert_eq!(urls, expected);
         }
     }
 }

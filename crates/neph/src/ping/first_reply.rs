@@ -12,13 +12,13 @@ pub(super) enum FirstReply {
     #[default]
     Unmet,
     /// Only refusals, with the latest reason.
-    Refused { since: Instant<Local>, why: String },
+    Refused { start: Instant<Local>, reason: String },
     /// At least one reply: the server may return.
     Answered,
 }
 
 impl FirstReply {
-    pub(super) fn answered(&mut self) {
+    pub(super) fn set_answered(&mut self) {
         *self = Self::Answered;
     }
 
@@ -26,13 +26,13 @@ impl FirstReply {
         match (kind, &mut *self) {
             (_, Self::Answered) => {}
             (EventKind::Connected, _) => *self = Self::Answered,
-            (EventKind::ConnectFailed | EventKind::Refused, Self::Refused { why, .. }) => {
-                text.clone_into(why);
+            (EventKind::ConnectFailed | EventKind::Refused, Self::Refused { reason, .. }) => {
+                text.clone_into(reason);
             }
             (EventKind::ConnectFailed | EventKind::Refused, Self::Unmet) => {
                 *self = Self::Refused {
-                    since: now,
-                    why: text.to_owned(),
+                    start: now,
+                    reason: text.to_owned(),
                 };
             }
             _ => {}
@@ -40,13 +40,13 @@ impl FirstReply {
     }
 
     /// Why no reply is expected any more; `None` if one is.
-    pub(super) fn lost(&self, now: Instant<Local>) -> Option<String> {
+    pub(super) fn give_up_reason(&self, now: Instant<Local>) -> Option<String> {
         match self {
-            Self::Refused { since, why }
-                if now - *since >= Span::from_secs(SERVER_START_SECONDS) =>
+            Self::Refused { start, reason }
+                if now - *start >= Span::from_secs(SERVER_START_SECONDS) =>
             {
                 Some(format!(
-                    "no answer in {SERVER_START_SECONDS} s: {why}; with --count or --duration neph continues"
+                    "no answer in {SERVER_START_SECONDS} s: {reason}; with --count or --duration neph continues"
                 ))
             }
             _ => None,
@@ -58,33 +58,33 @@ impl FirstReply {
 mod tests {
     use super::*;
 
-    fn after(seconds: i64) -> Instant<Local> {
+    fn at_second(seconds: i64) -> Instant<Local> {
         Instant::from_nanos(seconds * 1_000_000_000)
     }
 
     #[test]
     fn refusals_alone_are_put_up_with_for_ten_seconds() {
         let mut first_reply = FirstReply::default();
-        assert_eq!(first_reply.lost(after(60)), None, "silence is no refusal");
-        first_reply.event(EventKind::ConnectFailed, "refused", after(100));
-        first_reply.event(EventKind::ConnectFailed, "unreachable", after(105));
-        assert_eq!(first_reply.lost(after(109)), None);
-        let why = first_reply.lost(after(110)).expect("its time is over");
-        assert!(why.starts_with("no answer in 10 s: unreachable"), "{why}");
+        assert_eq!(first_reply.give_up_reason(at_second(60)), None, "silence is no refusal");
+        first_reply.event(EventKind::ConnectFailed, "refused", at_second(100));
+        first_reply.event(EventKind::ConnectFailed, "unreachable", at_second(105));
+        assert_eq!(first_reply.give_up_reason(at_second(109)), None);
+        let reason = first_reply.give_up_reason(at_second(110)).expect("its time is over");
+        assert!(reason.starts_with("no answer in 10 s: unreachable"), "{reason}");
     }
 
     #[test]
     fn a_peer_that_answered_once_may_reconnect() {
-        for connected in [true, false] {
+        for is_connected in [true, false] {
             let mut first_reply = FirstReply::default();
-            first_reply.event(EventKind::Refused, "not yet", after(0));
-            if connected {
-                first_reply.event(EventKind::Connected, "connection 1", after(1));
+            first_reply.event(EventKind::Refused, "not yet", at_second(0));
+            if is_connected {
+                first_reply.event(EventKind::Connected, "connection 1", at_second(1));
             } else {
-                first_reply.answered();
+                first_reply.set_answered();
             }
-            first_reply.event(EventKind::ConnectFailed, "gone", after(2));
-            assert_eq!(first_reply.lost(after(60)), None);
+            first_reply.event(EventKind::ConnectFailed, "gone", at_second(2));
+            assert_eq!(first_reply.give_up_reason(at_second(60)), None);
         }
     }
 }

@@ -12,8 +12,8 @@ use neph_probe::{
     SynSchedule, can_build_syns, discover, follow, stamp_suspicion,
 };
 
-use super::answer::first_that_answers;
-use super::{Args, fits};
+use super::answer::find_first_answer;
+use super::{Args, target_options};
 use crate::congestion::{self, Unusable};
 use crate::exit::Failure;
 use crate::resolving;
@@ -24,17 +24,17 @@ const ICMP_INTERVAL: Span = Span::from_millis(200);
 const DISCOVERY_TIMEOUT: Span = Span::from_secs(2);
 
 /// Why a STAMP reflector may not reply although it accepts TCP connections.
-pub(super) fn silent_over_udp(planned: &Planned) -> Option<String> {
+pub(super) fn udp_silence_reason(planned: &Planned) -> Option<String> {
     let target = &planned.spec.target;
-    let is_there = target.kind() == ProbeKind::Udp && planned.discovery.reflector;
+    let is_reflector = target.kind() == ProbeKind::Udp && planned.discovery.reflector;
     let secret = stamp_suspicion(planned.spec.key.is_some());
-    is_there.then(|| {
+    is_reflector.then(|| {
         format!("{target}: neph reflect is there, but nothing comes back over UDP: a firewall drops it, or {secret}")
     })
 }
 
 /// Finds the server that answers, and selects the flows.
-pub(super) fn find(args: &Args) -> Result<PlannedFlows, Failure> {
+pub(super) fn plan_flows(args: &Args) -> Result<PlannedFlows, Failure> {
     let mut planned_flows = PlannedFlows {
         flows: Vec::new(),
         remarks: Vec::new(),
@@ -45,10 +45,10 @@ pub(super) fn find(args: &Args) -> Result<PlannedFlows, Failure> {
     if args.target.contains("://") {
         let target = Target::parse(&args.target).map_err(Failure::usage)?;
         check_sizes(target.kind(), args)?;
-        fits::check(args, &target)?;
+        target_options::check(args, &target)?;
         planned_flows
             .remarks
-            .extend(raised_size(target.kind(), args));
+            .extend(size_remark(target.kind(), args));
         planned_flows
             .remarks
             .extend(check_syns(target.kind(), args)?);
@@ -57,28 +57,28 @@ pub(super) fn find(args: &Args) -> Result<PlannedFlows, Failure> {
             address,
             discovery,
             redirects,
-        } = ask(target, args)?;
+        } = identify_server(target, args)?;
         planned_flows.remarks.extend(
             redirects
                 .into_iter()
                 .map(|redirect| format!("followed: {redirect}")),
         );
         if discovery.untrusted && args.is_endless() {
-            let why = discovery.silence.unwrap_or_default();
-            return Err(Failure::Refused(format!("{target}: {why}")));
+            let reason = discovery.silence.unwrap_or_default();
+            return Err(Failure::Refused(format!("{target}: {reason}")));
         }
-        planned_flows.remarks.extend(silence(&target, &discovery));
+        planned_flows.remarks.extend(silence_remark(&target, &discovery));
         planned_flows
             .remarks
-            .extend(bad_status(&target, &discovery));
+            .extend(status_remark(&target, &discovery));
         let peer = Peer {
             target,
             address,
             discovery,
         };
-        peer.add(args, &mut planned_flows);
+        peer.add_flow(args, &mut planned_flows);
     } else {
-        whatever_answers(args, &mut planned_flows)?;
+        add_answering_flows(args, &mut planned_flows)?;
     }
     add_icmp(args, &mut planned_flows);
     Ok(planned_flows)
@@ -93,8 +93,8 @@ fn check_sizes(kind: ProbeKind, args: &Args) -> Result<(), Failure> {
         ("--request-size", args.request_size),
         ("--response-size", args.response_size),
     ];
-    let asked_for = sizes.into_iter().take(if is_datagram { 1 } else { 2 });
-    for (option, size) in asked_for {
+    let checked_sizes = sizes.into_iter().take(if is_datagram { 1 } else { 2 });
+    for (option, size) in checked_sizes {
         if size > max {
             return Err(Failure::Usage(format!(
                 "{option} {}: {kind} carries at most {}",
@@ -107,10 +107,10 @@ fn check_sizes(kind: ProbeKind, args: &Args) -> Result<(), Failure> {
 }
 
 /// The message that a requested size is not sent exactly; `None` for the default.
-fn raised_size(kind: ProbeKind, args: &Args) -> Option<String> {
+fn size_remark(kind: ProbeKind, args: &Args) -> Option<String> {
     let authenticated = Authenticated::by(args.stamp_key.as_ref());
-    let requested = Some(args.request_size).filter(|size| *size != super::REQUEST_SIZE)?;
-    why_raised(kind, requested, sent_size(kind, requested, authenticated))
+    let requested_size = Some(args.request_size).filter(|size| *size != super::DEFAULT_REQUEST_SIZE)?;
+    why_raised(kind, requested_size, sent_size(kind, requested_size, authenticated))
 }
 
 /// Applies the rate limit of SYNs. Returns a message about the replacement if SYNs cannot be built.
@@ -127,25 +127,25 @@ fn check_syns(kind: ProbeKind, args: &Args) -> Result<Option<String>, Failure> {
         interval: args.interval,
     };
     schedule.check(args.rate_cap).map_err(Failure::usage)?;
-    let connects = "no permission to build TCP segments (CAP_NET_RAW): plain connects are timed by \
+    let fallback_remark = "no permission to build TCP segments (CAP_NET_RAW): plain connects are timed by \
                     the program instead, and broken off at once";
-    Ok((!can_build_syns()).then(|| connects.to_owned()))
+    Ok((!can_build_syns()).then(|| fallback_remark.to_owned()))
 }
 
 /// Why the server is not identified. TCP cannot detect a STAMP reflector.
-fn silence(target: &Target, discovery: &Discovery) -> Option<String> {
-    let silence = discovery.silence.as_ref()?;
+fn silence_remark(target: &Target, discovery: &Discovery) -> Option<String> {
+    let reason = discovery.silence.as_ref()?;
     (!target.kind().is_datagram()).then(|| {
         if discovery.accepted {
-            format!("{target} did not say who it is: {silence}")
+            format!("{target} did not say who it is: {reason}")
         } else {
-            format!("no answer from {target}: {silence}")
+            format!("no answer from {target}: {reason}")
         }
     })
 }
 
 /// Replies with an error status are usually not the intended measurement.
-fn bad_status(target: &Target, discovery: &Discovery) -> Option<String> {
+fn status_remark(target: &Target, discovery: &Discovery) -> Option<String> {
     let status = discovery.http.filter(|status| *status >= 400)?;
     target.kind().properties().has_status.then(|| {
         format!("{target} answers HEAD with status {status}; what it answers to GET is measured")
@@ -153,13 +153,13 @@ fn bad_status(target: &Target, discovery: &Discovery) -> Option<String> {
 }
 
 fn check_congestion(name: &str) -> Result<(), Failure> {
-    congestion::check(name).map_err(|Unusable { why, loaded }| {
-        Failure::Usage(format!("--congestion {name}: {why}; loaded here: {loaded}"))
+    congestion::check(name).map_err(|Unusable { reason, loaded }| {
+        Failure::Usage(format!("--congestion {name}: {reason}; loaded here: {loaded}"))
     })
 }
 
 /// Finds the address and identifies its server; with --follow at the target that redirects lead to.
-fn ask(target: Target, args: &Args) -> Result<Followed, Failure> {
+fn identify_server(target: Target, args: &Args) -> Result<Followed, Failure> {
     if args.follow && !target.kind().properties().has_status {
         return Err(Failure::usage(
             "--follow: only http:// and https:// redirect",
@@ -203,7 +203,7 @@ struct Peer {
 
 impl Peer {
     /// A peer without further information.
-    fn unknown(target: Target, address: SocketAddr) -> Self {
+    fn without_discovery(target: Target, address: SocketAddr) -> Self {
         let discovery = Discovery::default();
         Self {
             target,
@@ -213,7 +213,7 @@ impl Peer {
     }
 
     /// Adds a flow to this peer.
-    fn add(self, args: &Args, planned_flows: &mut PlannedFlows) {
+    fn add_flow(self, args: &Args, planned_flows: &mut PlannedFlows) {
         let Self {
             target,
             address,
@@ -225,7 +225,7 @@ impl Peer {
         } else {
             FlowRole::Companion
         };
-        let fit = |size: u64| usize::try_from(size).unwrap_or(usize::MAX);
+        let to_usize = |size: u64| usize::try_from(size).unwrap_or(usize::MAX);
         let mut spec = FlowSpec {
             index: FlowIndex(index),
             role,
@@ -236,8 +236,8 @@ impl Peer {
                 count: args.count,
                 duration: args.duration,
             },
-            request_size: fit(args.request_size.bytes()),
-            response_size: fit(reply_size(target.kind(), args.response_size).bytes()),
+            request_size: to_usize(args.request_size.bytes()),
+            response_size: to_usize(reply_size(target.kind(), args.response_size).bytes()),
             source_port: args.source_port.filter(|_| role == FlowRole::Main),
             timeout: args.timeout,
             tls_version: super::TlsChoice::version(args.tls_version),
@@ -274,9 +274,9 @@ impl Peer {
 
 /// For a target without a scheme: the first usual protocol that answers, otherwise ICMP. Options
 /// that only streams support are reported, and datagrams are measured without them.
-fn whatever_answers(args: &Args, planned_flows: &mut PlannedFlows) -> Result<(), Failure> {
+fn add_answering_flows(args: &Args, planned_flows: &mut PlannedFlows) -> Result<(), Failure> {
     check_sizes(ProbeKind::Tcp, args)?;
-    let answers = first_that_answers(args, &args.discovery_options())?;
+    let answers = find_first_answer(args, &args.discovery_options())?;
     let Some(best) = answers.best else {
         if args.needs_certificate() {
             // ICMP echo has no certificate: the reply may come from another server than the
@@ -288,32 +288,32 @@ fn whatever_answers(args: &Args, planned_flows: &mut PlannedFlows) -> Result<(),
             answers.sentence,
             Scheme::list()
         ));
-        let typed = Target::under("http", &args.target).map_err(Failure::usage)?;
-        let target = Target::icmp(typed.host()).map_err(Failure::usage)?;
+        let host_target = Target::under("http", &args.target).map_err(Failure::usage)?;
+        let target = Target::icmp(host_target.host()).map_err(Failure::usage)?;
         check_sizes(target.kind(), args)?;
         let address = resolving::find(&target, args.ip.version(), args.placement())?.address;
-        Peer::unknown(target, address).add(args, planned_flows);
+        Peer::without_discovery(target, address).add_flow(args, planned_flows);
         return Ok(());
     };
     planned_flows.remarks.push(answers.sentence);
     for target in best.targets {
-        if let (ProbeKind::Udp, Err(Failure::Usage(why))) =
+        if let (ProbeKind::Udp, Err(Failure::Usage(reason))) =
             (target.kind(), check_sizes(target.kind(), args))
         {
             planned_flows
                 .remarks
-                .push(format!("{target} is left out: {why}"));
+                .push(format!("{target} is left out: {reason}"));
             continue;
         }
         planned_flows
             .remarks
-            .extend(bad_status(&target, &best.discovery));
+            .extend(status_remark(&target, &best.discovery));
         let peer = Peer {
             target,
             address: best.address,
             discovery: best.discovery.clone(),
         };
-        peer.add(args, planned_flows);
+        peer.add_flow(args, planned_flows);
     }
     Ok(())
 }
@@ -330,7 +330,7 @@ fn add_icmp(args: &Args, planned_flows: &mut PlannedFlows) {
     let Ok(target) = Target::icmp(main.spec.target.host()) else {
         return;
     };
-    Peer::unknown(target, address).add(args, planned_flows);
+    Peer::without_discovery(target, address).add_flow(args, planned_flows);
     if let Some(icmp) = planned_flows.flows.last_mut() {
         let spec = &mut icmp.spec;
         spec.role = FlowRole::Companion;

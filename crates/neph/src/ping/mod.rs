@@ -2,7 +2,7 @@
 
 mod answer;
 mod first_reply;
-mod fits;
+mod target_options;
 mod flows;
 mod route;
 mod show;
@@ -49,7 +49,7 @@ impl TlsChoice {
 }
 
 /// The default payload of a request.
-const REQUEST_SIZE: ByteSize = ByteSize(64);
+const DEFAULT_REQUEST_SIZE: ByteSize = ByteSize(64);
 
 /// The schemes, and the exit status.
 fn after_help() -> String {
@@ -87,7 +87,7 @@ pub(crate) struct Args {
     pub(crate) duration: Option<Span>,
     /// Payload size of each request, such as 1KiB; udp:// sends 104 B or more, as the
     /// reflector's timestamps need room; 44B: without these timestamps
-    #[arg(long, short = 's', value_name = "SIZE", value_parser = value::size, default_value_t = REQUEST_SIZE)]
+    #[arg(long, short = 's', value_name = "SIZE", value_parser = value::size, default_value_t = DEFAULT_REQUEST_SIZE)]
     pub(crate) request_size: ByteSize,
     /// Payload size of each reply, if `neph reflect` is the target; over WebSocket and TCP it sends 68 B
     /// or more
@@ -195,11 +195,11 @@ impl Args {
     }
     /// The privileges that the command keeps.
     fn needs(&self) -> Needs {
-        let is_reserved = self.source_port.is_some_and(|port| port < 1024);
+        let is_privileged_port = self.source_port.is_some_and(|port| port < 1024);
         let is_fast = self.interval < Span::from_millis(1);
         Needs::of(&Row::PING)
-            .at(self.site.as_deref())
-            .capability(Capability::CAP_NET_BIND_SERVICE, is_reserved)
+            .at_site(self.site.as_deref())
+            .capability(Capability::CAP_NET_BIND_SERVICE, is_privileged_port)
             .capability(
                 Capability::CAP_NET_ADMIN,
                 is_fast || self.congestion.is_some(),
@@ -235,39 +235,39 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     }
     let stop = interrupt::stop_on_ctrl_c()?;
     let _awake = args.awake.keep();
-    let exporters = args.metrics.bind("neph ping")?;
+    let bound_exporters = args.metrics.bind("neph ping")?;
     args.needs().restrict(&args.user)?;
-    let planned_flows = flows::find(args)?;
+    let planned_flows = flows::plan_flows(args)?;
     let mut show = show::Show::new(args)?;
     if let Some(host) = &args.traceroute {
         show.route(&route::trace(args, host, &planned_flows, &stop)?)?;
     }
     show.begin(&planned_flows)?;
     let metrics = PingMetrics::of(args.site.as_deref(), labels(&planned_flows));
-    let exporting = exporters.begin(metrics.clone())?;
-    let watched = watch::run(&planned_flows, &stop, &mut show, &metrics)?;
-    show.end(&planned_flows, &watched)?;
-    exporting.finish();
-    if let Some(reason) = &watched.given_up {
+    let running_exporters = bound_exporters.begin(metrics.clone())?;
+    let result = watch::run(&planned_flows, &stop, &mut show, &metrics)?;
+    show.end(&planned_flows, &result)?;
+    running_exporters.finish();
+    if let Some(reason) = &result.given_up {
         output::say(&format!("neph: {reason}"));
     }
-    let silent = planned_flows.flows.iter().zip(&watched.flows);
-    let silent = silent.filter(|(_, flow)| flow.tally.replies == 0 && flow.tally.lost > 0);
-    for reason in silent.filter_map(|(planned, _)| flows::silent_over_udp(planned)) {
+    let silent_flows = planned_flows.flows.iter().zip(&result.flows);
+    let silent_flows = silent_flows.filter(|(_, flow)| flow.tally.replies == 0 && flow.tally.lost > 0);
+    for reason in silent_flows.filter_map(|(planned, _)| flows::udp_silence_reason(planned)) {
         output::say(&format!("neph: {reason}"));
     }
-    let main = |at: usize| {
+    let is_main_flow = |index: usize| {
         planned_flows
             .flows
-            .get(at)
+            .get(index)
             .is_some_and(Planned::is_asked_for)
     };
-    let measured = watched
+    let has_reply = result
         .flows
         .iter()
         .enumerate()
-        .any(|(at, flow)| main(at) && flow.tally.replies > 0);
-    Ok(match (stop.is_set(), measured) {
+        .any(|(index, flow)| is_main_flow(index) && flow.tally.replies > 0);
+    Ok(match (stop.is_set(), has_reply) {
         (true, _) => Outcome::Interrupted,
         (false, true) => Outcome::Done,
         (false, false) => Outcome::Nothing,

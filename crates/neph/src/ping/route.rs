@@ -34,12 +34,12 @@ pub(super) fn trace(
 
 fn resolve(args: &Args, host: &str) -> Result<IpAddr, Failure> {
     let target = Target::icmp(host).map_err(Failure::usage)?;
-    let resolved = resolving::find(&target, args.ip.version(), args.placement())?;
-    Ok(resolved.address.ip())
+    let endpoint = resolving::find(&target, args.ip.version(), args.placement())?;
+    Ok(endpoint.address.ip())
 }
 
 /// One line per hop. Routers reply with low priority: their RTTs are upper bounds.
-pub(super) fn text(route: &Traceroute) -> String {
+pub(super) fn traceroute_text(route: &Traceroute) -> String {
     let mut text = format!("traceroute to {}", route.destination);
     for hop in &route.hops {
         let addresses: Vec<String> = hop.addresses.iter().map(IpAddr::to_string).collect();
@@ -88,7 +88,7 @@ mod tests {
             reached: true,
             failure: None,
         };
-        let route_text = text(&route);
+        let route_text = traceroute_text(&route);
         assert!(
             route_text.ends_with(
                 "at most 3 hops: the hop before the last was silent, the destination may be nearer"
@@ -96,6 +96,6 @@ mod tests {
             "{route_text}"
         );
         route.hops[1] = hop(2, &[router]);
-        assert!(!text(&route).contains("at most"), "{route:?}");
+        assert!(!traceroute_text(&route).contains("at most"), "{route:?}");
     }
 }

@@ -44,7 +44,7 @@ enum DocumentEntry {
 }
 
 impl DocumentEntry {
-    fn line(&self, planned_flows: &PlannedFlows) -> PingLine {
+    fn to_line(&self, planned_flows: &PlannedFlows) -> PingLine {
         match self {
             Self::Event(event) => PingLine::Event(event.clone()),
             Self::Message(message, anchor) => {
@@ -63,8 +63,8 @@ impl DocumentEntry {
 /// The RTT of the latest ICMP echo.
 #[derive(Clone, Copy, Debug)]
 struct Echo {
-    at: Instant<Local>,
-    every: Span,
+    sent: Instant<Local>,
+    interval: Span,
     round_trip: Span,
 }
 
@@ -73,8 +73,8 @@ impl Echo {
     /// kernel.
     fn of(planned: &Planned, message: &Message) -> Option<Self> {
         Some(Self {
-            at: message.marks.intended,
-            every: planned.spec.schedule.interval,
+            sent: message.marks.intended,
+            interval: planned.spec.schedule.interval,
             round_trip: message.marks.network_and_peer_round_trip()?,
         })
     }
@@ -82,9 +82,9 @@ impl Echo {
     /// Whether the ICMP echo represents the network RTT of `message`: both were sent within one
     /// interval, allowing for the offset between the flows' starts.
     fn is_of(&self, message: &Message) -> bool {
-        let difference = message.marks.intended - self.at;
-        let max = self.every + Span::from_nanos(self.every.nanos() / 2);
-        (-max..=max).contains(&difference)
+        let difference = message.marks.intended - self.sent;
+        let max_difference = self.interval + Span::from_nanos(self.interval.nanos() / 2);
+        (-max_difference..=max_difference).contains(&difference)
     }
 }
 
@@ -111,7 +111,7 @@ impl<'a> Show<'a> {
             self.out.flush()?;
         } else {
             // If results go to a file or are one document, the route is shown on standard error.
-            output::report_lines(&route::text(route));
+            output::report_lines(&route::traceroute_text(route));
         }
         Ok(())
     }
@@ -143,7 +143,7 @@ impl<'a> Show<'a> {
 
     /// Shows a completed message.
     pub(super) fn message(&mut self, planned: &Planned, message: &Message) -> io::Result<()> {
-        self.echo(planned, message);
+        self.record_echo(planned, message);
         if self.args.quiet {
             return Ok(());
         }
@@ -152,7 +152,7 @@ impl<'a> Show<'a> {
             Format::Text if self.args.interval >= SLOW_INTERVAL && message.ledger().is_some() => {
                 Ok(())
             }
-            Format::Text => self.text(planned, message),
+            Format::Text => self.write_line(planned, message),
             Format::Json => {
                 self.entries
                     .push(DocumentEntry::Message(*message, self.anchor));
@@ -180,21 +180,21 @@ impl<'a> Show<'a> {
 
     /// Shows a new reply.
     pub(super) fn reply(&mut self, planned: &Planned, message: &Message) -> io::Result<()> {
-        self.echo(planned, message);
-        let at_the_reply = self.args.interval >= SLOW_INTERVAL && !self.args.quiet;
-        if self.args.format == Format::Text && at_the_reply {
-            self.text(planned, message)?;
+        self.record_echo(planned, message);
+        let is_shown_at_reply = self.args.interval >= SLOW_INTERVAL && !self.args.quiet;
+        if self.args.format == Format::Text && is_shown_at_reply {
+            self.write_line(planned, message)?;
         }
         Ok(())
     }
 
-    fn echo(&mut self, planned: &Planned, message: &Message) {
+    fn record_echo(&mut self, planned: &Planned, message: &Message) {
         if planned.spec.target.kind().is_echo() {
             self.icmp = Echo::of(planned, message).or(self.icmp);
         }
     }
 
-    fn text(&mut self, planned: &Planned, message: &Message) -> io::Result<()> {
+    fn write_line(&mut self, planned: &Planned, message: &Message) -> io::Result<()> {
         if !ping::has_lines(planned) {
             return Ok(());
         }
@@ -215,13 +215,13 @@ impl<'a> Show<'a> {
     pub(super) fn event(
         &mut self,
         planned: &Planned,
-        at: Instant<Local>,
+        time: Instant<Local>,
         kind: EventKind,
         text: &str,
     ) -> io::Result<()> {
         let document = || EventDocument {
             flow: planned.spec.name.clone(),
-            at_unix_ns: self.anchor.map(|anchor| anchor.to_wall(at)),
+            at_unix_ns: self.anchor.map(|anchor| anchor.to_wall(time)),
             event: kind,
             text: text.to_owned(),
         };
@@ -256,7 +256,7 @@ impl<'a> Show<'a> {
         let origin = Origin {
             version: version::VERSION,
             commit: version::COMMIT,
-            cpu_idle_disabled: awake::is_kept(),
+            cpu_idle_disabled: awake::is_cpu_idle_disabled(),
         };
         let summary = || PingSummary::of(origin, planned_flows, result);
         match self.args.format {
@@ -273,7 +273,7 @@ impl<'a> Show<'a> {
                 let lines = || {
                     document_entries
                         .iter()
-                        .map(|document_entry| document_entry.line(planned_flows))
+                        .map(|document_entry| document_entry.to_line(planned_flows))
                 };
                 let document = PingDocument {
                     summary: summary(),

@@ -15,7 +15,7 @@ use crate::output;
 use neph_documents::ping::{FlowMeasured, PingResult, Planned, PlannedFlows};
 
 /// Interval at which reports of the flows are read.
-const TICK: Duration = Duration::from_millis(10);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Runs the flows to their end.
 ///
@@ -28,64 +28,64 @@ pub(super) fn run(
     show: &mut Show<'_>,
     metrics: &PingMetrics,
 ) -> Result<PingResult, Failure> {
-    let mut running = Vec::new();
-    let own_stop = Stop::new();
+    let mut flow_slots = Vec::new();
+    let flows_stop = Stop::new();
     for planned in &planned_flows.flows {
-        let flow = Flow::start(planned.spec.clone(), own_stop.clone())?;
-        running.push(Some(flow));
+        let flow = Flow::start(planned.spec.clone(), flows_stop.clone())?;
+        flow_slots.push(Some(flow));
     }
-    let mut everything = PingResult::default();
-    everything
+    let mut result = PingResult::default();
+    result
         .flows
-        .resize_with(running.len(), FlowMeasured::default);
+        .resize_with(flow_slots.len(), FlowMeasured::default);
     let mut first_replies: Vec<FirstReply> = Vec::new();
-    first_replies.resize_with(running.len(), FirstReply::default);
+    first_replies.resize_with(flow_slots.len(), FirstReply::default);
     loop {
         if stop.is_set() {
-            own_stop.set();
+            flows_stop.set();
         }
-        let mut open = 0;
+        let mut open_count = 0;
         // In reverse order: the ICMP echo is last, and its result is a column in the lines of the
         // main flow.
-        for (index, slot) in running.iter_mut().enumerate().rev() {
-            let mut taken = WatchedFlow {
+        for (index, slot) in flow_slots.iter_mut().enumerate().rev() {
+            let mut watched_flow = WatchedFlow {
                 planned: &planned_flows.flows[index],
-                measured: &mut everything.flows[index],
+                measured: &mut result.flows[index],
                 first_reply: &mut first_replies[index],
                 metrics: (metrics, index),
             };
-            if taken.take(slot.as_ref(), show)? {
-                open += 1;
+            if watched_flow.read_reports(slot.as_ref(), show)? {
+                open_count += 1;
             } else if let Some(flow) = slot.take()
                 && let Err(error) = flow.join()
             {
                 if planned_flows.flows[index].spec.role == FlowRole::Main {
-                    own_stop.set();
+                    flows_stop.set();
                     return Err(error.into());
                 }
                 output::say(&format!("neph: {error}"));
             }
         }
         // The additional ICMP echo ends with the main flow.
-        let mut asked_for = running
+        let mut requested_flows = flow_slots
             .iter()
             .zip(&planned_flows.flows)
-            .filter(|(_, f)| f.is_asked_for());
-        if asked_for.all(|(slot, _)| slot.is_none()) {
-            own_stop.set();
+            .filter(|(_, planned)| planned.is_asked_for());
+        if requested_flows.all(|(slot, _)| slot.is_none()) {
+            flows_stop.set();
         }
-        if everything.given_up.is_none() {
-            everything.given_up = hopeless(&first_replies, planned_flows, now());
-            if everything.given_up.is_some() {
-                own_stop.set();
+        if result.given_up.is_none() {
+            result.given_up = give_up_reason(&first_replies, planned_flows, now());
+            if result.given_up.is_some() {
+                flows_stop.set();
             }
         }
-        if open == 0 {
+        if open_count == 0 {
             break;
         }
-        clock::nap(TICK);
+        clock::nap(POLL_INTERVAL);
     }
-    Ok(everything)
+    Ok(result)
 }
 
 /// A flow whose reports are read.
@@ -99,10 +99,10 @@ struct WatchedFlow<'t> {
 
 impl WatchedFlow<'_> {
     /// Reads the reports of the flow. Returns whether more may follow.
-    fn take(&mut self, slot: Option<&Flow>, show: &mut Show<'_>) -> Result<bool, Failure> {
+    fn read_reports(&mut self, slot: Option<&Flow>, show: &mut Show<'_>) -> Result<bool, Failure> {
         let Self {
             planned,
-            measured: watched,
+            measured,
             first_reply,
             metrics: (metrics, flow_index),
         } = self;
@@ -111,25 +111,25 @@ impl WatchedFlow<'_> {
             match flow.reports().try_recv() {
                 Ok(Report::Message(message)) => {
                     if message.ledger().is_some() {
-                        first_reply.answered();
+                        first_reply.set_answered();
                     }
-                    watched.add(&message);
-                    metrics.message(*flow_index, &message);
+                    measured.add(&message);
+                    metrics.add_message(*flow_index, &message);
                     show.message(planned, &message)?;
                 }
                 Ok(Report::Reply(message)) => {
-                    first_reply.answered();
+                    first_reply.set_answered();
                     show.reply(planned, &message)?;
                 }
                 Ok(Report::Event { kind, text, at }) => {
-                    watched.connections += u32::from(kind == EventKind::Connected);
+                    measured.connections += u32::from(kind == EventKind::Connected);
                     first_reply.event(kind, &text, now());
-                    metrics.event(*flow_index, kind);
+                    metrics.add_event(*flow_index, kind);
                     show.event(planned, at, kind, &text)?;
                 }
                 Ok(Report::Opened { .. } | Report::Tcp { .. }) => {}
                 Ok(Report::Anchor(anchor)) => show.anchor(anchor),
-                Ok(Report::Ended(tally)) => watched.tally = tally,
+                Ok(Report::Ended(tally)) => measured.tally = tally,
                 Err(TryRecvError::Empty) => return Ok(true),
                 Err(TryRecvError::Disconnected) => return Ok(false),
             }
@@ -139,18 +139,18 @@ impl WatchedFlow<'_> {
 
 /// Why neph gives up: every requested endless flow has only met refusals. A flow with a given
 /// number of messages sends them all.
-fn hopeless(
+fn give_up_reason(
     first_replies: &[FirstReply],
     planned_flows: &PlannedFlows,
     now: Instant<Local>,
 ) -> Option<String> {
-    let asked_for = first_replies.iter().zip(&planned_flows.flows);
-    let asked_for = asked_for.filter(|(_, planned)| planned.is_asked_for());
-    let mut whys = asked_for.map(|(first_reply, planned)| {
-        let reason = first_reply.lost(now)?;
+    let requested_flows = first_replies.iter().zip(&planned_flows.flows);
+    let requested_flows = requested_flows.filter(|(_, planned)| planned.is_asked_for());
+    let mut reasons = requested_flows.map(|(first_reply, planned)| {
+        let reason = first_reply.give_up_reason(now)?;
         let is_endless = planned.spec.schedule.messages().is_none();
         is_endless.then(|| format!("{}: {reason}", planned.spec.target))
     });
-    let first = whys.next()??;
-    whys.all(|reason| reason.is_some()).then_some(first)
+    let first_reason = reasons.next()??;
+    reasons.all(|reason| reason.is_some()).then_some(first_reason)
 }

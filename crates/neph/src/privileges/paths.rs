@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 /// The path that must be writable to write `file`: its folder, because a file is replaced as a
 /// whole; a device or pipe itself. Nothing for `-`.
-pub(super) fn written(file: &Path) -> Option<PathBuf> {
+pub(super) fn writable_target(file: &Path) -> Option<PathBuf> {
     if file == Path::new("-") {
         return None;
     }
@@ -14,22 +14,22 @@ pub(super) fn written(file: &Path) -> Option<PathBuf> {
     if target.exists() && !target.is_file() && !target.is_dir() {
         return Some(target);
     }
-    Some(filled(target.parent().unwrap_or_else(|| Path::new("/"))))
+    Some(writable_folder(target.parent().unwrap_or_else(|| Path::new("/"))))
 }
 
 /// An existing empty file is written in place: it may belong to another user.
-pub(super) fn existing(file: &Path) -> Option<PathBuf> {
+pub(super) fn existing_file(file: &Path) -> Option<PathBuf> {
     let target = file.canonicalize().ok()?;
     target.is_file().then_some(target)
 }
 
 /// The path that must be writable to create and fill `folder`: itself, or its nearest existing parent.
-pub(super) fn filled(folder: &Path) -> PathBuf {
+pub(super) fn writable_folder(folder: &Path) -> PathBuf {
     let ancestors = folder.ancestors();
-    let forward = ancestors.into_iter().find(|path| path.is_dir());
-    let is_here = |path: &&Path| !path.as_os_str().is_empty();
-    forward
-        .filter(is_here)
+    let existing = ancestors.into_iter().find(|path| path.is_dir());
+    let is_not_empty = |path: &&Path| !path.as_os_str().is_empty();
+    existing
+        .filter(is_not_empty)
         .unwrap_or_else(|| Path::new("."))
         .to_owned()
 }
@@ -48,26 +48,26 @@ mod tests {
     #[test]
     fn a_file_needs_its_folder_and_a_device_only_its_own_path() {
         let temporary = tempfile::tempdir().expect("a folder");
-        let real = temporary.path().canonicalize().expect("it is there");
-        let file = real.join("a.csv");
-        assert_eq!(written(&file), Some(real.clone()));
+        let folder = temporary.path().canonicalize().expect("it is there");
+        let file = folder.join("a.csv");
+        assert_eq!(writable_target(&file), Some(folder.clone()));
         std::fs::write(&file, "x").expect("written");
-        assert_eq!(written(&file), Some(real.clone()));
+        assert_eq!(writable_target(&file), Some(folder.clone()));
         // The writing code refuses such a link, so its target does not become writable.
-        let link = real.join("link");
+        let link = folder.join("link");
         std::os::unix::fs::symlink("deep/b.csv", &link).expect("a link");
-        assert_eq!(written(&link), Some(real));
-        assert_eq!(written(Path::new("/dev/null")), Some("/dev/null".into()));
-        assert_eq!(written(Path::new("-")), None);
-        assert_eq!(written(Path::new("a.csv")), Some(".".into()));
+        assert_eq!(writable_target(&link), Some(folder));
+        assert_eq!(writable_target(Path::new("/dev/null")), Some("/dev/null".into()));
+        assert_eq!(writable_target(Path::new("-")), None);
+        assert_eq!(writable_target(Path::new("a.csv")), Some(".".into()));
     }
 
     #[test]
     fn a_folder_that_is_not_there_needs_the_nearest_above() {
         let temporary = tempfile::tempdir().expect("a folder");
-        assert_eq!(filled(&temporary.path().join("x/y")), temporary.path());
-        assert_eq!(filled(temporary.path()), temporary.path());
-        assert_eq!(filled(Path::new("no-such-folder/x")), Path::new("."));
-        assert_eq!(filled(Path::new(".neph-no-such")), Path::new("."));
+        assert_eq!(writable_folder(&temporary.path().join("x/y")), temporary.path());
+        assert_eq!(writable_folder(temporary.path()), temporary.path());
+        assert_eq!(writable_folder(Path::new("no-such-folder/x")), Path::new("."));
+        assert_eq!(writable_folder(Path::new(".neph-no-such")), Path::new("."));
     }
 }

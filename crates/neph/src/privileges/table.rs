@@ -6,7 +6,7 @@ use neph_sys::restrict::Capability::{
 };
 
 /// Files that are read for name resolution, clocks and kernel settings, and to enter namespaces.
-const USUAL: &[&str] = &[
+const DEFAULT_PATHS: &[&str] = &[
     "/etc",
     "/proc",
     "/sys",
@@ -20,7 +20,7 @@ const USUAL: &[&str] = &[
     "/dev/cpu_dma_latency",
 ];
 /// Files that threads and allocators of the C library read.
-const OWN: &[&str] = &["/proc", "/sys/devices/system/cpu"];
+const LIBRARY_PATHS: &[&str] = &["/proc", "/sys/devices/system/cpu"];
 
 /// A row of the table.
 #[derive(Debug)]
@@ -41,61 +41,61 @@ pub(crate) struct Row {
 struct KeptCapability {
     capability: Capability,
     /// The option that needs it; empty for always.
-    with: &'static str,
+    option: &'static str,
     /// The reason to keep it.
     #[cfg_attr(
         not(test),
         expect(dead_code, reason = "the documentation's table has it")
     )]
-    why: &'static str,
+    reason: &'static str,
 }
 
 const fn capability_row(
     capability: Capability,
-    with: &'static str,
-    why: &'static str,
+    option: &'static str,
+    reason: &'static str,
 ) -> KeptCapability {
     KeptCapability {
         capability,
-        with,
-        why,
+        option,
+        reason,
     }
 }
 
-const FIFO: KeptCapability =
+const REAL_TIME_PRIORITY: KeptCapability =
     capability_row(CAP_SYS_NICE, "", "real-time priority of the sending thread");
-const IDLE: KeptCapability = capability_row(
+const IDLE_PRIORITY_END: KeptCapability = capability_row(
     CAP_SYS_NICE,
     "",
     "return from idle priority when packets wait",
 );
-const LOCKED: KeptCapability = capability_row(CAP_IPC_LOCK, "", "receive ring in locked memory");
+const LOCKED_MEMORY: KeptCapability = capability_row(CAP_IPC_LOCK, "", "receive ring in locked memory");
 const ICMP: KeptCapability = capability_row(CAP_NET_RAW, "", "ICMP echo, SYN probes, traceroute");
 const BUFFERS: KeptCapability = capability_row(
     CAP_NET_ADMIN,
     "",
     "socket buffers above net.core.rmem_max and wmem_max, any congestion control",
 );
-const OTHER_BUFFERS: KeptCapability = capability_row(
+const THROUGHPUT_BUFFERS: KeptCapability = capability_row(
     CAP_NET_ADMIN,
     "--throughput",
     "socket buffers above net.core.rmem_max and wmem_max",
 );
-const FAST: KeptCapability = capability_row(
+const FAST_INTERVALS: KeptCapability = capability_row(
     CAP_NET_ADMIN,
     "an interval below 1 ms",
     "receive buffer above net.core.rmem_max",
 );
 
 impl Row {
-    pub(crate) const REFLECT: Self = row("reflect", &[OTHER_BUFFERS], OWN);
-    pub(crate) const HEALTH: Self = row("health", &[], USUAL);
+    pub(crate) const REFLECT: Self = row("reflect", &[THROUGHPUT_BUFFERS], LIBRARY_PATHS);
+    pub(crate) const HEALTH: Self = row("health", &[], DEFAULT_PATHS);
     pub(crate) const PING: Self = row(
         "ping",
         &[
             ICMP,
-            FIFO,
-            FAST,
+            REAL_TIME_PRIORITY,
+            FAST_INTERVALS,
             capability_row(
                 CAP_NET_ADMIN,
                 "--congestion",
@@ -107,7 +107,7 @@ impl Row {
                 "bind the port at each connection",
             ),
         ],
-        USUAL,
+        DEFAULT_PATHS,
     );
     pub(crate) const FLOWS: Self = row(
         "flows",
@@ -123,17 +123,17 @@ impl Row {
                 "receive buffer above net.core.rmem_max, steering of replies (sk_lookup)",
             ),
             capability_row(CAP_BPF, "", "steering of replies (sk_lookup)"),
-            FIFO,
+            REAL_TIME_PRIORITY,
         ],
-        USUAL,
+        DEFAULT_PATHS,
     );
     pub(crate) const TRACE: Self = row(
         "trace",
         &[capability_row(CAP_NET_RAW, "", "probes and ICMP errors")],
-        USUAL,
+        DEFAULT_PATHS,
     );
-    pub(crate) const CLOCK: Self = row("clock", &[FIFO, FAST], USUAL);
-    pub(crate) const CLOCK_CAPTURES: Self = row("clock --captures", &[], OWN);
+    pub(crate) const CLOCK: Self = row("clock", &[REAL_TIME_PRIORITY, FAST_INTERVALS], DEFAULT_PATHS);
+    pub(crate) const CLOCK_CAPTURES: Self = row("clock --captures", &[], LIBRARY_PATHS);
     pub(crate) const WATCH: Self = row(
         "watch",
         &[
@@ -144,8 +144,8 @@ impl Row {
                 "attach the BPF program that copies packets",
             ),
             capability_row(CAP_BPF, "", "BPF program that copies packets"),
-            IDLE,
-            LOCKED,
+            IDLE_PRIORITY_END,
+            LOCKED_MEMORY,
             capability_row(
                 CAP_NET_BIND_SERVICE,
                 "--prometheus below 1024",
@@ -153,24 +153,24 @@ impl Row {
             ),
             SITE,
         ],
-        USUAL,
+        DEFAULT_PATHS,
     );
-    pub(crate) const HOPS: Self = row("hops of files", &[IDLE], USUAL);
+    pub(crate) const HOPS: Self = row("hops of files", &[IDLE_PRIORITY_END], DEFAULT_PATHS);
     pub(crate) const HOPS_LIVE: Self = row(
         "hops of live points",
         &[
             capability_row(CAP_NET_RAW, "", "packet sockets"),
-            IDLE,
-            LOCKED,
+            IDLE_PRIORITY_END,
+            LOCKED_MEMORY,
             capability_row(
                 CAP_SYS_ADMIN,
                 "iface:NAME@SITE",
                 "enter the namespaces of sites",
             ),
         ],
-        USUAL,
+        DEFAULT_PATHS,
     );
-    pub(crate) const STRESS: Self = row("stress", &[], USUAL);
+    pub(crate) const STRESS: Self = row("stress", &[], DEFAULT_PATHS);
     pub(crate) const AGENT: Self = row(
         "agent",
         &[
@@ -205,11 +205,11 @@ impl Row {
                 "reflectors at these ports",
             ),
         ],
-        USUAL,
+        DEFAULT_PATHS,
     );
-    pub(crate) const THROUGHPUT: Self = row("throughput", &[BUFFERS], USUAL);
-    pub(crate) const RR: Self = row("rr", &[], USUAL);
-    pub(crate) const THROUGHPUT_SERVE: Self = row("throughput serve", &[BUFFERS], OWN);
+    pub(crate) const THROUGHPUT: Self = row("throughput", &[BUFFERS], DEFAULT_PATHS);
+    pub(crate) const RR: Self = row("rr", &[], DEFAULT_PATHS);
+    pub(crate) const THROUGHPUT_SERVE: Self = row("throughput serve", &[BUFFERS], LIBRARY_PATHS);
     pub(crate) const MEDIA: Self = row(
         "media",
         &[capability_row(
@@ -217,9 +217,9 @@ impl Row {
             "",
             "receive buffers above net.core.rmem_max",
         )],
-        USUAL,
+        DEFAULT_PATHS,
     );
-    pub(crate) const MEDIA_SERVE: Self = row("media serve", &[], OWN);
+    pub(crate) const MEDIA_SERVE: Self = row("media serve", &[], LIBRARY_PATHS);
 }
 
 const SITE: KeptCapability = capability_row(
@@ -243,11 +243,11 @@ const fn row(
 impl Row {
     /// Capabilities that are always kept.
     pub(super) fn always(&self) -> impl Iterator<Item = Capability> {
-        let always = self
+        let kept = self
             .capabilities
             .iter()
-            .filter(|kept_capability| kept_capability.with.is_empty());
-        always.map(|kept_capability| kept_capability.capability)
+            .filter(|kept_capability| kept_capability.option.is_empty());
+        kept.map(|kept_capability| kept_capability.capability)
     }
 
     /// Whether the capability is kept with some options.
@@ -285,20 +285,20 @@ mod tests {
     ];
 
     /// The table in Markdown.
-    fn rendered() -> String {
+    fn render_table() -> String {
         let mut text = "| command | capability | with | for |\n|---|---|---|---|\n".to_owned();
         for row in ALL {
             if row.capabilities.is_empty() {
                 text.push_str(&format!("| `{}` | none | | |\n", row.name));
             }
             for kept_capability in row.capabilities {
-                let (name, why) = (kept_capability.capability, kept_capability.why);
-                let with = if kept_capability.with.is_empty() {
+                let (name, reason) = (kept_capability.capability, kept_capability.reason);
+                let option = if kept_capability.option.is_empty() {
                     "always"
                 } else {
-                    kept_capability.with
+                    kept_capability.option
                 };
-                text.push_str(&format!("| `{}` | {name} | {with} | {why} |\n", row.name));
+                text.push_str(&format!("| `{}` | {name} | {option} | {reason} |\n", row.name));
             }
         }
         text
@@ -307,12 +307,12 @@ mod tests {
     #[test]
     fn the_documentation_shows_this_table() {
         let docs = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/");
-        let read = |name: &str| fs::read_to_string(format!("{docs}{name}"));
-        let page = read("security-privileges.md").expect("a page about privileges");
+        let read_page = |name: &str| fs::read_to_string(format!("{docs}{name}"));
+        let page = read_page("security-privileges.md").expect("a page about privileges");
         assert!(
-            page.contains(&rendered()),
+            page.contains(&render_table()),
             "write into docs:\n{}",
-            rendered()
+            render_table()
         );
     }
 }

@@ -54,7 +54,7 @@ impl SortChoice {
 }
 
 /// Writes to standard output.
-pub(crate) type Forwarder = CaptureWriter<BufWriter<output::Data>>;
+pub(crate) type OutputWriter = CaptureWriter<BufWriter<output::Data>>;
 
 /// The method that matches segments and acknowledgements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -105,7 +105,7 @@ impl MatchMethod {
 }
 
 impl Args {
-    const fn shown(&self) -> Shown {
+    const fn display_settings(&self) -> Shown {
         Shown {
             format: self.format,
             sort: self.sort.sort(),
@@ -127,45 +127,45 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         flows: args.flows,
         ..Limits::default()
     };
-    let (mut observed, mut reporting) = (
+    let (mut conversations, mut writer) = (
         Conversations::new(limits, &args.quic_port),
-        Forwarder::new(args.shown(), output::data()),
+        OutputWriter::new(args.display_settings(), output::data()),
     );
     let mut files = Vec::new();
-    let mut wrong = None;
+    let mut last_failure = None;
     let reader = reader(&stop, &say);
     for path in &order::by_time(&args.files, reader) {
-        match read(path, reader, &mut observed, &mut reporting) {
-            Ok((file, of_a_part)) => {
-                wrong = of_a_part.map(Failure::from).or_else(|| failure(&file));
-                let unlike = [
+        match read_capture(path, reader, &mut conversations, &mut writer) {
+            Ok((file, part_error)) => {
+                last_failure = part_error.map(Failure::from).or_else(|| capture_failure(&file));
+                let order_warnings = [
                     order::backwards(&file),
                     order::silent(&file),
                     order::unordered(&files, &file),
                 ];
-                unlike.iter().flatten().for_each(|printed| say(printed));
+                order_warnings.iter().flatten().for_each(|warning| say(warning));
                 let is_stopped = matches!(file.account.ending, Ending::Stopped);
                 files.push(file);
                 if is_stopped {
-                    say_stopped(&files, args.files.len(), &stop);
+                    report_interruption(&files, args.files.len(), &stop);
                     break;
                 }
             }
-            Err(failure) => wrong = Some(failure.into()),
+            Err(failure) => last_failure = Some(failure.into()),
         }
-        if wrong.is_some() {
+        if last_failure.is_some() {
             break;
         }
     }
     let is_empty = files
         .iter()
-        .all(|file| file.account.packets == 0 || is_of_others(file));
-    if let Some(failure) = wrong.take_if(|_| is_empty) {
+        .all(|file| file.account.packets == 0 || has_only_unsupported_packets(file));
+    if let Some(failure) = last_failure.take_if(|_| is_empty) {
         return Err(failure);
     }
-    observed.end(&mut reporting);
-    reporting.finish(&observed, &files)?;
-    match wrong {
+    conversations.end(&mut writer);
+    writer.finish(&conversations, &files)?;
+    match last_failure {
         Some(failure) => Err(failure),
         None if stop.is_set() => Ok(Outcome::Interrupted),
         None if is_empty => Ok(Outcome::Nothing),
@@ -188,54 +188,54 @@ pub(crate) fn reader<'a>(stop: &'a Stop, say: &'a dyn Fn(&str)) -> Reader<'a> {
 
 /// Reports that reading was interrupted, and which captures were not read. Not after an output
 /// error, which has a message of its own.
-fn say_stopped(files: &[File], given: usize, stop: &Stop) {
+fn report_interruption(files: &[File], file_count: usize, stop: &Stop) {
     let Some(last) = files.last().filter(|_| stop.is_set()) else {
         return;
     };
-    let left_out = match given - files.len() {
+    let skipped_text = match file_count - files.len() {
         0 => String::new(),
-        more => format!("; {} behind it left out", counted(more as u64, "capture")),
+        count => format!("; {} behind it left out", counted(count as u64, "capture")),
     };
     output::say(&format!(
-        "neph read: interrupted while reading {}: the result covers what was read{left_out}",
+        "neph read: interrupted while reading {}: the result covers what was read{skipped_text}",
         last.name
     ));
 }
 
 /// Reads one capture. Also returns the error of a part, if several files were read as one capture.
-fn read(
+fn read_capture(
     path: &Path,
     reader: Reader<'_>,
-    observed: &mut Conversations,
-    reporting: &mut Forwarder,
+    conversations: &mut Conversations,
+    writer: &mut OutputWriter,
 ) -> Result<(File, Option<ReadError>), ReadError> {
     let stop = reader.stop;
     let source = source::open(path, reader)?;
-    observed.begin();
+    conversations.begin();
     let (mut not_ip, mut without_time) = (0, 0);
     let (mut unread, mut times) = (None, None::<Times>);
-    let is_over = |reporting: &Forwarder| stop.is_set() || reporting.is_refused();
+    let is_over = |writer: &OutputWriter| stop.is_set() || writer.is_refused();
     let ReadCapture { mut account, wrong } = source.read(reader, |record| {
-        if observed.takes_plain()
-            && let Some(at) = record.at
-            && let Some(read) = plain(record.link, record.bytes)
+        if conversations.takes_plain()
+            && let Some(timestamp) = record.at
+            && let Some(plain_packet) = plain(record.link, record.bytes)
         {
-            times.get_or_insert_with(|| Times::from(at)).see(at);
-            observed.see_plain(Wall::from_unix_nanos(at), &read, reporting);
-            return flow_unless(is_over(reporting));
+            times.get_or_insert_with(|| Times::from(timestamp)).see(timestamp);
+            conversations.see_plain(Wall::from_unix_nanos(timestamp), &plain_packet, writer);
+            return continue_unless(is_over(writer));
         }
         let packet = dissect(record.link, record.bytes, record.length);
         // By reference: the value is large.
         match (record.at, &packet) {
-            (Some(at), Some(packet)) => {
-                times.get_or_insert_with(|| Times::from(at)).see(at);
+            (Some(timestamp), Some(packet)) => {
+                times.get_or_insert_with(|| Times::from(timestamp)).see(timestamp);
                 let interface = record.link.interface(record.bytes);
                 let interface = interface.unwrap_or(record.interface);
-                observed.see(Wall::from_unix_nanos(at), interface, packet, reporting);
+                conversations.see(Wall::from_unix_nanos(timestamp), interface, packet, writer);
             }
             (None, _) => without_time += 1,
             (_, None) if why_not(record.link, record.bytes, record.length) == NoPacket::Cut => {
-                observed.see_cut();
+                conversations.see_cut();
             }
             (_, None) => {
                 not_ip += 1;
@@ -244,7 +244,7 @@ fn read(
                 }
             }
         }
-        flow_unless(is_over(reporting))
+        continue_unless(is_over(writer))
     });
     if stop.is_set() && !matches!(account.ending, Ending::Broken(_) | Ending::BrokenPacked(_)) {
         // Ended on request, possibly within a record.
@@ -261,7 +261,7 @@ fn read(
     Ok((file, wrong))
 }
 
-const fn flow_unless(is_over: bool) -> ControlFlow<()> {
+const fn continue_unless(is_over: bool) -> ControlFlow<()> {
     if is_over {
         ControlFlow::Break(())
     } else {
@@ -270,27 +270,27 @@ const fn flow_unless(is_over: bool) -> ControlFlow<()> {
 }
 
 /// The error of a capture; a truncated one is reported, and is not an error.
-fn failure(file: &File) -> Option<Failure> {
+fn capture_failure(file: &File) -> Option<Failure> {
     match ending::printed(&file.name, &file.account) {
         Err(failure) => return Some(failure.into()),
         // Nothing was read.
-        Ok(Some(_)) if is_of_others(file) => {}
-        Ok(Some(printed)) => say(&printed),
+        Ok(Some(_)) if has_only_unsupported_packets(file) => {}
+        Ok(Some(message)) => say(&message),
         Ok(None) => {}
     }
-    nothing_read(file)
+    empty_capture_failure(file)
 }
 
 /// Whether all packets of a capture have an unsupported link type.
-fn is_of_others(file: &File) -> bool {
+fn has_only_unsupported_packets(file: &File) -> bool {
     file.unread.is_some() && file.not_ip == file.account.packets
 }
 
 /// The error of a capture without readable packets.
-fn nothing_read(file: &File) -> Option<Failure> {
+fn empty_capture_failure(file: &File) -> Option<Failure> {
     let name = &file.name;
     match file.unread {
-        Some(number) if is_of_others(file) => Some(Failure::usage(format!(
+        Some(number) if has_only_unsupported_packets(file) => Some(Failure::usage(format!(
             "{name} has link type {number}, which neph does not read; it reads Ethernet, IP, PPP, Cisco HDLC, Linux \
              cooked captures (-i any), loopback and netfilter's log"
         ))),

@@ -16,7 +16,7 @@ use crate::{output, privileges};
 
 /// Prints the effective limits if the memory or the limit on open files does not allow the
 /// requested ones.
-pub(super) fn report_what_fits(requested: &ReflectorCaps, fitting: &ReflectorCaps) {
+pub(super) fn report_reduced_caps(requested: &ReflectorCaps, fitting: &ReflectorCaps) {
     if fitting != requested {
         output::say(&format!(
             "neph reflect: --max-memory {} and the limit on open files allow {} connections, requests up to \
@@ -27,8 +27,8 @@ pub(super) fn report_what_fits(requested: &ReflectorCaps, fitting: &ReflectorCap
 }
 
 /// The address of a service, if it runs.
-fn at(alongside: &[Serving], service: Service) -> Option<String> {
-    let listener = alongside
+fn service_address(services: &[Serving], service: Service) -> Option<String> {
+    let listener = services
         .iter()
         .find(|serving| serving.service() == service);
     listener.map(|serving| serving.address().to_string())
@@ -37,8 +37,8 @@ fn at(alongside: &[Serving], service: Service) -> Option<String> {
 /// Shows the addresses, the certificate fingerprint for clients, and the privileges.
 pub(super) fn show_start(
     reflector: &Reflector,
-    alongside: &[Serving],
-    force: &AppliedRestrictions,
+    services: &[Serving],
+    restrictions: &AppliedRestrictions,
     format: Format,
 ) -> Result<(), Failure> {
     let (address, certificate) = (reflector.address(), reflector.certificate());
@@ -49,10 +49,10 @@ pub(super) fn show_start(
         });
         let line = ReflectLine::Listening {
             address: address.to_string(),
-            throughput: at(alongside, Service::Throughput),
-            media: at(alongside, Service::Media),
+            throughput: service_address(services, Service::Throughput),
+            media: service_address(services, Service::Media),
             certificate,
-            privileges: privileges::document(force),
+            privileges: privileges::document(restrictions),
         };
         return Ok(output::line(&json_line(&line))?);
     }
@@ -61,7 +61,7 @@ pub(super) fn show_start(
         None => "ws, http, tcp and udp (STAMP); --tls adds wss and https",
     };
     output::say(&format!("neph reflect: {address} answers {schemes}"));
-    for serving in alongside {
+    for serving in services {
         let address = serving.address();
         let message = match serving.service() {
             Service::Throughput => "throughput tests over TCP and UDP, one at a time",
@@ -79,19 +79,19 @@ pub(super) fn show_start(
             certificate.fingerprint
         ));
     }
-    output::say(&format!("neph reflect: {}", privileges::sentence(force)));
+    output::say(&format!("neph reflect: {}", privileges::sentence(restrictions)));
     Ok(())
 }
 
 /// Why the reflector cannot start; for port errors with the remedy.
-pub(super) fn not_started(error: ProbeError, at: SocketAddr) -> Failure {
+pub(super) fn start_failure(error: ProbeError, address: SocketAddr) -> Failure {
     let remedy = match &error {
         ProbeError::Secret(error) => return Failure::Usage(format!("--stamp-key: {error}")),
         ProbeError::Socket { source, .. } => match source.kind() {
             ErrorKind::AddrInUse => format!(
                 "another process listens there: end it, or choose another port with --listen \
                  {}:PORT",
-                bracketed(&at.ip().to_string())
+                bracketed(&address.ip().to_string())
             ),
             ErrorKind::PermissionDenied => "choose a port from 1024 on with --listen, or allow \
                                             this one: setcap cap_net_bind_service+ep on neph"
@@ -107,32 +107,32 @@ pub(super) fn not_started(error: ProbeError, at: SocketAddr) -> Failure {
 }
 
 /// Prints the counters if they changed since the last line.
-pub(super) fn report(
+pub(super) fn report_counters(
     last_counts: &mut Vec<(Counted, u64)>,
-    counted: Vec<(Counted, u64)>,
+    counters: Vec<(Counted, u64)>,
     format: Format,
 ) -> Result<(), Failure> {
-    if *last_counts == counted {
+    if *last_counts == counters {
         return Ok(());
     }
     if format == Format::Ndjson {
-        let counts = counted.iter();
-        let counts = counts.map(|(counted, count)| (counted.name().to_owned(), *count));
+        let counter_values = counters.iter();
+        let counter_values = counter_values.map(|(counter, count)| (counter.name().to_owned(), *count));
         let line = ReflectLine::Counted {
-            counts: counts.collect(),
+            counts: counter_values.collect(),
         };
         output::line(&json_line(&line))?;
-        *last_counts = counted;
+        *last_counts = counters;
         return Ok(());
     }
-    let text: Vec<String> = counted
+    let text: Vec<String> = counters
         .iter()
         .filter(|(_, count)| *count > 0)
-        .map(|(counted, count)| format!("{counted} {count}"))
+        .map(|(counter, count)| format!("{counter} {count}"))
         .collect();
     if !text.is_empty() {
         output::say(&format!("neph reflect: {}", text.join(", ")));
     }
-    *last_counts = counted;
+    *last_counts = counters;
     Ok(())
 }

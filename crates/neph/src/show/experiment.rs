@@ -24,11 +24,11 @@ pub(super) fn document(
     offset: UtcOffset,
 ) -> Result<ExperimentDocument, Failure> {
     let scenarios = store.scenarios(campaign.id)?;
-    let scenario = list::by_id(scenarios).remove(&experiment.scenario);
+    let scenario = list::scenarios_by_id(scenarios).remove(&experiment.scenario);
     let load = scenario.as_ref().and_then(Scenario::stress);
     let load = load.map(str::to_owned);
-    let label = scenario.map_or_else(|| experiment.scenario.to_string(), |known| known.label());
-    let (traced, latest) = traced(store, experiment.id).map_err(Failure::refused)?;
+    let label = scenario.map_or_else(|| experiment.scenario.to_string(), |scenario| scenario.label());
+    let (traced_facts, latest_routes) = read_traced_routes(store, experiment.id).map_err(Failure::refused)?;
     let transfers = store.transfers(experiment.id)?;
     let provenance = store.provenance(experiment.id)?;
     Ok(ExperimentDocument::of(ExperimentParts {
@@ -41,82 +41,82 @@ pub(super) fn document(
         samples: &store.samples(experiment.id)?,
         provenance: provenance.as_ref(),
         transfers: ClassTransferRow::all(experiment, &transfers),
-        reduced: reduced(store, experiment)?,
-        traced,
-        paths: paths(store, experiment, latest)?,
+        reduced: reduced_facts(store, experiment)?,
+        traced: traced_facts,
+        paths: find_paths(store, experiment, latest_routes)?,
         offset,
     }))
 }
 
 /// The retained data of reduced messages.
-fn reduced(store: &dyn Store, experiment: &Experiment) -> Result<Option<ReducedFacts>, Failure> {
+fn reduced_facts(store: &dyn Store, experiment: &Experiment) -> Result<Option<ReducedFacts>, Failure> {
     let Some(reduction) = store.reduction(experiment.id)? else {
         return Ok(None);
     };
-    let merged = Merged::of(store, experiment)?;
+    let histogram = Merged::of(store, experiment)?;
     Ok(Some(ReducedFacts {
         at_unix_ns: reduction.at,
         minutes_removed_unix_ns: reduction.minutes_removed,
-        minutes: merged.minutes,
-        min_ns: merged.least(),
-        p50_ns: merged.quantile(500),
-        p90_ns: merged.quantile(900),
-        p99_ns: merged.quantile(990),
-        max_ns: merged.most(),
+        minutes: histogram.minutes,
+        min_ns: histogram.least(),
+        p50_ns: histogram.quantile(500),
+        p90_ns: histogram.quantile(900),
+        p99_ns: histogram.quantile(990),
+        max_ns: histogram.most(),
     }))
 }
 
 /// The paths of its flows by the latest trace, and incomplete routes.
-fn paths(
+fn find_paths(
     store: &dyn Store,
     experiment: &Experiment,
-    latest: LatestRoutes,
+    latest_routes: LatestRoutes,
 ) -> Result<Option<PathsFound>, Failure> {
     let mut traces = store.flow_traces(experiment.id)?;
     if let Some(fleet) = &experiment.fleet {
-        traces.extend(latest.traces(fleet, experiment.started));
+        traces.extend(latest_routes.traces(fleet, experiment.started));
     }
     let Some(trace) = traces.last() else {
         return Ok(None);
     };
-    let mut drawn = diamond(&trace.routes);
-    latencies(store, experiment, trace, &mut drawn)?;
+    let mut path_diamond = diamond(&trace.routes);
+    add_latencies(store, experiment, trace, &mut path_diamond)?;
     Ok(Some(PathsFound {
-        paths: PathRow::all(&drawn),
+        paths: PathRow::all(&path_diamond),
         incomplete: RoutesFacts::of(trace),
     }))
 }
 
 /// The routes that were traced while the fleet ran, with the path changes as found then, and the
 /// latest route of each flow. Withdrawn changes could only be found from the messages.
-fn traced(
+fn read_traced_routes(
     store: &dyn Store,
     experiment: ExperimentId,
 ) -> Result<(Option<TracedFacts>, LatestRoutes), StoreError> {
-    let mut latest = LatestRoutes::default();
+    let mut latest_routes = LatestRoutes::default();
     let (mut routes, mut changes) = (0, Vec::new());
     store.visit_traced_routes(experiment, &mut |batch| {
-        latest.take(batch);
-        for traced in batch {
+        latest_routes.take(batch);
+        for traced_route in batch {
             routes += 1;
-            changes.extend(traced.change.map(|change| change.other_routers));
+            changes.extend(traced_route.change.map(|change| change.other_routers));
         }
         Ok(())
     })?;
     let facts = (routes > 0).then(|| TracedFacts::of(routes, changes));
-    Ok((facts, latest))
+    Ok((facts, latest_routes))
 }
 
 /// Adds the latest base latencies of their flows to paths whose traces have no RTT of the target:
 /// traces of a fleet end before the target on purpose. Reads the messages of the fleet once, unless
 /// there are too many.
-pub(super) fn latencies(
+pub(super) fn add_latencies(
     store: &dyn Store,
     experiment: &Experiment,
     trace: &FlowTrace,
-    drawn: &mut Diamond,
+    path_diamond: &mut Diamond,
 ) -> Result<(), Failure> {
-    let is_reported = drawn.paths.iter().all(|path| !path.round_trips.is_empty());
+    let is_reported = path_diamond.paths.iter().all(|path| !path.round_trips.is_empty());
     if is_reported
         || experiment.tally.messages > MAX_READ
         || store.reduction(experiment.id)?.is_some()
@@ -127,7 +127,7 @@ pub(super) fn latencies(
         return Ok(());
     };
     let bases = view.latest_bases(trace.destination.ip());
-    for path in &mut drawn.paths {
+    for path in &mut path_diamond.paths {
         if path.round_trips.is_empty() {
             let ports = path.source_ports.iter();
             path.round_trips = ports.filter_map(|port| bases.get(port).copied()).collect();
@@ -167,7 +167,7 @@ mod tests {
     }
 
     /// The times of a path whose trace ended before its target.
-    fn shown_medians(messages: u64) -> Vec<Span> {
+    fn path_medians(messages: u64) -> Vec<Span> {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().display().to_string();
         let mut store = open(&path, Access::Write).expect("a new workspace");
@@ -192,14 +192,14 @@ mod tests {
             }],
             enough: None,
         };
-        let mut drawn = diamond(&trace.routes);
-        latencies(store.as_ref(), &reported_experiment, &trace, &mut drawn).expect("readable");
-        drawn.paths.remove(0).round_trips
+        let mut path_diamond = diamond(&trace.routes);
+        add_latencies(store.as_ref(), &reported_experiment, &trace, &mut path_diamond).expect("readable");
+        path_diamond.paths.remove(0).round_trips
     }
 
     #[test]
     fn a_path_traced_short_of_its_target_has_the_round_trip_of_its_flows() {
-        assert_eq!(shown_medians(40), [Span::from_millis(7)]);
-        assert_eq!(shown_medians(MAX_READ + 1), []);
+        assert_eq!(path_medians(40), [Span::from_millis(7)]);
+        assert_eq!(path_medians(MAX_READ + 1), []);
     }
 }

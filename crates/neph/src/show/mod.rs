@@ -40,7 +40,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let mut out = output::data();
     match subject(store.as_ref(), &args.subject)? {
         Subject::Campaign(subject) => {
-            let document = campaign(store.as_ref(), &subject, args)?;
+            let document = campaign_document(store.as_ref(), &subject, args)?;
             if is_text {
                 out.write_all(document.text().as_bytes())?;
             } else {
@@ -63,15 +63,15 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
 }
 
 /// Writes all data of a campaign.
-fn campaign(
+fn campaign_document(
     store: &dyn Store,
     campaign: &Campaign,
     args: &Args,
 ) -> Result<CampaignDocument, Failure> {
-    let (status, way_on) = list::campaign_status(store, campaign, &args.workspace)?;
+    let (status, next_command) = list::campaign_status(store, campaign, &args.workspace)?;
     let parts = CampaignParts {
         campaign,
-        status: (status, way_on.as_deref()),
+        status: (status, next_command.as_deref()),
         scenarios: &store.scenarios(campaign.id)?,
         experiments: &store.experiments(campaign.id)?,
         checks: &store.throughputs(campaign.id)?,
@@ -79,6 +79,6 @@ fn campaign(
         pings: &store.pings_between(campaign.id)?,
         offset: args.zone.offset,
     };
-    let rows = list::experiments(store, campaign, args.zone.offset)?;
+    let rows = list::experiment_rows(store, campaign, args.zone.offset)?;
     Ok(CampaignDocument::of(&parts, rows))
 }

@@ -8,7 +8,7 @@ use neph_documents::generated::CpuRow;
 use neph_load::{CpuPlacement, CpuThreadResult, HELD, LoadError, Overcommit, Room, Work};
 use neph_model::{CpuShare, CpuThreads, LoadOrder, LoadWork, Span};
 
-use super::reporting::{LoadReporting, write};
+use super::reporting::{LoadReportOptions, write_rows};
 use crate::exit::{Failure, Outcome};
 use crate::privileges::UserChoice;
 use crate::{format, output, value};
@@ -24,7 +24,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "SHARE", value_parser = value::cpu_share)]
     target: CpuShare,
     /// Number of cores to load, 1 to 1024; the kernel chooses which ones [default: all available]
-    #[arg(long, value_name = "N", value_parser = cores, conflicts_with = "cpus")]
+    #[arg(long, value_name = "N", value_parser = parse_cores, conflicts_with = "cpus")]
     cores: Option<NonZeroU16>,
     /// Load exactly these CPUs, with one thread each, such as 0,1
     #[arg(long, value_name = "CPUS", value_delimiter = ',')]
@@ -60,8 +60,8 @@ impl Args {
         }
     }
 
-    pub(super) const fn reporting(&self) -> LoadReporting {
-        LoadReporting {
+    pub(super) const fn report_options(&self) -> LoadReportOptions {
+        LoadReportOptions {
             format: self.format,
             announce: self.announce,
             capacity: None,
@@ -69,7 +69,7 @@ impl Args {
     }
 }
 
-fn cores(text: &str) -> Result<NonZeroU16, String> {
+fn parse_cores(text: &str) -> Result<NonZeroU16, String> {
     let number = text.parse().ok();
     let number = number.filter(|number: &NonZeroU16| number.get() <= CpuThreads::MAXIMUM);
     number.ok_or_else(|| {
@@ -81,7 +81,7 @@ fn cores(text: &str) -> Result<NonZeroU16, String> {
 }
 
 /// Other processes that use the CPU, if any; printed before the load starts.
-pub(super) fn overcommit(order: &LoadOrder, count: usize) -> Option<Overcommit> {
+pub(super) fn detect_overcommit(order: &LoadOrder, thread_count: usize) -> Option<Overcommit> {
     let LoadWork::Cpu { share, threads } = &order.work else {
         return None;
     };
@@ -89,7 +89,7 @@ pub(super) fn overcommit(order: &LoadOrder, count: usize) -> Option<Overcommit> 
         CpuThreads::Pinned(_) => CpuPlacement::Pinned,
         CpuThreads::EachCore | CpuThreads::Anywhere(_) => CpuPlacement::Anywhere,
     };
-    let work = Work::of(count, share.in_percent() / 100.0, cpu_placement);
+    let work = Work::of(thread_count, share.in_percent() / 100.0, cpu_placement);
     let overcommit = Overcommit::of(work, Room::here())?;
     output::say(&format!("neph stress: {overcommit}"));
     Some(overcommit)
@@ -97,38 +97,38 @@ pub(super) fn overcommit(order: &LoadOrder, count: usize) -> Option<Overcommit> 
 
 /// Reports the achieved load, and why targets were missed.
 pub(super) fn show(
-    done: &CpuResult,
-    reporting: &LoadReporting,
+    cpu_result: &CpuResult,
+    report_options: &LoadReportOptions,
     overcommit: Option<&Overcommit>,
     is_stopped: impl Fn() -> bool,
 ) -> Result<Outcome, Failure> {
-    let requested = done.share.in_percent();
-    write(&CpuRow::all(done), reporting.format)?;
+    let requested_percent = cpu_result.share.in_percent();
+    write_rows(&CpuRow::all(cpu_result), report_options.format)?;
     if is_stopped() {
         return Ok(Outcome::Interrupted);
     }
-    let results = done.threads.iter();
-    let missed: Vec<&CpuThreadResult> = results
+    let results = cpu_result.threads.iter();
+    let missed_threads: Vec<&CpuThreadResult> = results
         .clone()
-        .filter(|result| (result.percent() - requested).abs() > HELD)
+        .filter(|result| (result.percent() - requested_percent).abs() > HELD)
         .collect();
-    let unknown = || "other processes used it, or a CPU limit applies".to_owned();
-    let worked = results.map(CpuThreadResult::percent).sum();
-    let why = overcommit.map_or_else(unknown, |overcommit| overcommit.why(worked));
+    let unknown_reason = || "other processes used it, or a CPU limit applies".to_owned();
+    let total_percent = results.map(CpuThreadResult::percent).sum();
+    let reason = overcommit.map_or_else(unknown_reason, |overcommit| overcommit.why(total_percent));
     // Threads that are not pinned are shown together, pinned CPUs one by one.
-    let is_pinned = missed.iter().any(|result| result.cpu.is_some());
-    let chunk_len = if is_pinned { 1 } else { missed.len().max(1) };
-    for some in missed.chunks(chunk_len) {
-        report_missed(some, requested, &why);
+    let is_pinned = missed_threads.iter().any(|result| result.cpu.is_some());
+    let chunk_len = if is_pinned { 1 } else { missed_threads.len().max(1) };
+    for threads in missed_threads.chunks(chunk_len) {
+        report_missed(threads, requested_percent, &reason);
     }
-    Ok(if missed.is_empty() {
+    Ok(if missed_threads.is_empty() {
         Outcome::Done
     } else {
         Outcome::Nothing
     })
 }
 
-pub(super) fn failure(error: LoadError) -> Failure {
+pub(super) fn to_failure(error: LoadError) -> Failure {
     match error {
         LoadError::Cpu { cpu, source, hint } => {
             Failure::Usage(format!("--cpus {cpu}: {source}{hint}"))
@@ -139,25 +139,25 @@ pub(super) fn failure(error: LoadError) -> Failure {
 }
 
 /// Reports that these threads missed the target, and why; nothing for none.
-fn report_missed(missed: &[&CpuThreadResult], requested: f64, why: &str) {
-    let percents = missed.iter().map(|result| result.percent());
-    let ends = percents
+fn report_missed(missed_threads: &[&CpuThreadResult], requested_percent: f64, reason: &str) {
+    let percents = missed_threads.iter().map(|result| result.percent());
+    let range = percents
         .clone()
         .reduce(f64::min)
         .zip(percents.reduce(f64::max));
-    let Some((min, max)) = ends else { return };
-    let name = match missed {
+    let Some((min, max)) = range else { return };
+    let name = match missed_threads {
         [result] => result
             .cpu
             .map_or_else(|| "a thread".to_owned(), |cpu| format!("CPU {cpu}")),
-        many => format!("{} threads", many.len()),
+        threads => format!("{} threads", threads.len()),
     };
-    let worked = if missed.len() == 1 {
+    let percent_text = if missed_threads.len() == 1 {
         format!("{min:.1}")
     } else {
         format!("{min:.1} to {max:.1}")
     };
     output::say(&format!(
-        "neph stress: {name} used {worked} % of the CPU time, {requested:.0} % was requested: {why}"
+        "neph stress: {name} used {percent_text} % of the CPU time, {requested_percent:.0} % was requested: {reason}"
     ));
 }

@@ -9,8 +9,8 @@ use neph_load::{Carried, rate_of};
 use neph_model::{BitRate, ByteSize, LoadOrder, LoadWork, Span, TurnSizes, cross_flows};
 use neph_text::counted::counted;
 
-use super::aim::{self, MaxRate};
-use super::reporting::{LoadReporting, write};
+use super::load_target::{self, MaxRate};
+use super::reporting::{LoadReportOptions, write_rows};
 use crate::exit::{Failure, Outcome};
 use crate::privileges::UserChoice;
 use crate::{format, output, value};
@@ -26,7 +26,7 @@ pub(super) struct Args {
     /// Host where `neph reflect` receives the traffic: host[:port], default port 8080
     target: String,
     /// Maximum bit rate of all connections together, requests plus replies; max: as fast as TCP allows
-    #[arg(long, value_name = "RATE", default_value = "10Mbit/s", value_parser = aim::most)]
+    #[arg(long, value_name = "RATE", default_value = "10Mbit/s", value_parser = load_target::parse_max_rate)]
     rate: MaxRate,
     /// Number of TCP connections, 1 to 256
     #[arg(long, value_name = "N", default_value_t = 1,
@@ -40,7 +40,7 @@ pub(super) struct Args {
     request: ByteSize,
     /// Capacity of the bottleneck link, from which neph estimates how many other bulk flows share it
     /// (needs --rate max)
-    #[arg(long, value_name = "RATE", value_parser = aim::some_rate, conflicts_with = "reply")]
+    #[arg(long, value_name = "RATE", value_parser = load_target::parse_rate, conflicts_with = "reply")]
     capacity: Option<BitRate>,
     /// Generate the load for this time, such as 30s or 5min
     #[arg(short = 'w', long, value_name = "TIME", default_value = "1min",
@@ -64,28 +64,28 @@ impl Args {
                 "--capacity needs --rate max: flows limited to {rate} do not show the share of others"
             )));
         }
-        let to = aim::target(&self.target)?;
-        let turns = self.reply.map(|reply| TurnSizes {
+        let target = load_target::parse_target(&self.target)?;
+        let request_reply_sizes = self.reply.map(|reply| TurnSizes {
             request: self.request,
             reply,
         });
-        if turns.is_some_and(|sizes| sizes.request.max(sizes.reply) > TurnSizes::LARGEST) {
+        if request_reply_sizes.is_some_and(|sizes| sizes.request.max(sizes.reply) > TurnSizes::LARGEST) {
             let reason = "--request and --reply are 16MiB at most";
             return Err(Failure::usage(reason));
         }
         Ok(LoadOrder {
             work: LoadWork::Flow {
-                to,
+                to: target,
                 rate: self.rate.0,
                 connections: NonZeroU16::new(self.flows).unwrap_or(NonZeroU16::MIN),
-                request_reply_sizes: turns,
+                request_reply_sizes,
             },
             duration: self.duration,
         })
     }
 
-    pub(super) const fn reporting(&self) -> LoadReporting {
-        LoadReporting {
+    pub(super) const fn report_options(&self) -> LoadReportOptions {
+        LoadReportOptions {
             format: self.format,
             announce: self.announce,
             capacity: self.capacity,
@@ -95,36 +95,36 @@ impl Args {
 
 /// Reports the results.
 pub(super) fn show(
-    done: TcpResult,
-    reporting: &LoadReporting,
+    tcp_result: TcpResult,
+    report_options: &LoadReportOptions,
     is_stopped: impl Fn() -> bool,
 ) -> Result<Outcome, Failure> {
     let TcpResult {
         address,
         rate,
         connections,
-    } = done;
+    } = tcp_result;
     // If no flow started, a table of zeros is useless; a JSON document is still written.
-    let is_reported = reporting.format != Format::Text || connections.iter().any(Result::is_ok);
+    let is_reported = report_options.format != Format::Text || connections.iter().any(Result::is_ok);
     let mut is_complete = true;
-    let mut carried = Vec::with_capacity(connections.len());
-    for (number, flow) in connections.into_iter().enumerate() {
-        let flow = flow.unwrap_or_else(|refused| Carried {
-            broken: Some(refused),
+    let mut carried_flows = Vec::with_capacity(connections.len());
+    for (index, flow) in connections.into_iter().enumerate() {
+        let flow = flow.unwrap_or_else(|reason| Carried {
+            broken: Some(reason),
             ..Carried::default()
         });
         if let Some(reason) = &flow.broken {
             is_complete = false;
-            let flow = number + 1;
+            let flow = index + 1;
             output::say(&format!("neph stress: flow {flow} to {address}: {reason}"));
         }
-        carried.push(flow);
+        carried_flows.push(flow);
     }
     if is_reported {
-        write(&FlowRow::all(&carried, rate), reporting.format)?;
+        write_rows(&FlowRow::all(&carried_flows, rate), report_options.format)?;
     }
-    if let Some(capacity) = reporting.capacity {
-        output::say(&others(capacity, &carried));
+    if let Some(capacity) = report_options.capacity {
+        output::say(&cross_flows_message(capacity, &carried_flows));
     }
     Ok(match (is_stopped(), is_complete) {
         (true, _) => Outcome::Interrupted,
@@ -134,23 +134,23 @@ pub(super) fn show(
 }
 
 /// Estimates the number of other flows, assuming that all flows have equal rates.
-fn others(capacity: BitRate, carrieds: &[Carried]) -> String {
-    if carrieds.iter().any(|flow| flow.broken.is_some()) {
+fn cross_flows_message(capacity: BitRate, carried_flows: &[Carried]) -> String {
+    if carried_flows.iter().any(|flow| flow.broken.is_some()) {
         return format!(
             "neph stress: cross flows on a link of {capacity} unknown: not all own flows completed"
         );
     }
-    let rates = carrieds
+    let rates = carried_flows
         .iter()
         .map(|flow| rate_of(flow.received_in_time, flow.lasted));
     let total: u64 = rates.map(BitRate::bits_per_second).sum();
     let (flows, mean) = (
-        carrieds.len() as u64,
-        BitRate(total / (carrieds.len() as u64).max(1)),
+        carried_flows.len() as u64,
+        BitRate(total / (carried_flows.len() as u64).max(1)),
     );
     // For one flow, the result is the number of other flows; it includes these flows.
-    let alongside = cross_flows(capacity, mean).and_then(|others| (others + 1).checked_sub(flows));
-    match alongside {
+    let other_count = cross_flows(capacity, mean).and_then(|others| (others + 1).checked_sub(flows));
+    match other_count {
         Some(count) => format!(
             "neph stress: cross flows on a link of {capacity} of which a flow has {mean}: {count}"
         ),
@@ -175,15 +175,15 @@ mod tests {
             lasted: Span::from_secs(1),
             ..Carried::default()
         };
-        let others_of = |carrieds: &[Carried]| others(BitRate(8_000), carrieds);
-        assert!(others_of(&[flow(240)]).ends_with(": 3"));
-        assert!(others_of(&[flow(240), flow(240)]).ends_with(": 2"));
-        assert!(others_of(&[flow(0)]).ends_with("unknown: nothing was carried"));
-        let more = "unknown: 2 flows of 4.80 kbit/s carried more than its capacity";
-        assert!(others_of(&[flow(600), flow(600)]).ends_with(more));
+        let message_of = |carried_flows: &[Carried]| cross_flows_message(BitRate(8_000), carried_flows);
+        assert!(message_of(&[flow(240)]).ends_with(": 3"));
+        assert!(message_of(&[flow(240), flow(240)]).ends_with(": 2"));
+        assert!(message_of(&[flow(0)]).ends_with("unknown: nothing was carried"));
+        let expected = "unknown: 2 flows of 4.80 kbit/s carried more than its capacity";
+        assert!(message_of(&[flow(600), flow(600)]).ends_with(expected));
         let mut broken = flow(240);
         broken.broken = Some("it broke".to_owned());
-        let message = others_of(&[flow(240), broken]);
+        let message = message_of(&[flow(240), broken]);
         assert!(message.ends_with("unknown: not all own flows completed"));
     }
 }

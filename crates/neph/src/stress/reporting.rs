@@ -12,7 +12,7 @@ use crate::output;
 
 /// Options of reports of a load.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct LoadReporting {
+pub(super) struct LoadReportOptions {
     /// The format of the results.
     pub(super) format: Format,
     /// Whether to print that the load is established.
@@ -21,16 +21,16 @@ pub(super) struct LoadReporting {
     pub(super) capacity: Option<BitRate>,
 }
 
-impl LoadReporting {
+impl LoadReportOptions {
     /// The reports for the process that ordered the load.
-    pub(super) const ORDERED: Self = Self {
+    pub(super) const FOR_ORDERS: Self = Self {
         format: Format::Json,
         announce: true,
         capacity: None,
     };
 
     /// Prints that the load is established, if requested.
-    pub(super) fn works(&self) {
+    pub(super) fn announce_start(&self) {
         if self.announce {
             output::say(WORKS);
         }
@@ -38,7 +38,7 @@ impl LoadReporting {
 }
 
 /// Writes the results.
-pub(super) fn write<R: Row>(rows: &[R], format: Format) -> Result<(), Failure> {
+pub(super) fn write_rows<R: Row>(rows: &[R], format: Format) -> Result<(), Failure> {
     let mut out = output::data();
     rows::write(rows, format, &mut out)?;
     Ok(out.flush()?)

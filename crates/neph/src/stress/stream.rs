@@ -8,8 +8,8 @@ use neph_agent::UdpResult;
 use neph_documents::generated::StreamRow;
 use neph_model::{BitRate, LoadOrder, LoadWork, Span};
 
-use super::aim;
-use super::reporting::{LoadReporting, write};
+use super::load_target;
+use super::reporting::{LoadReportOptions, write_rows};
 use crate::exit::{Failure, Outcome};
 use crate::privileges::UserChoice;
 use crate::{format, output, value};
@@ -25,7 +25,7 @@ pub(super) struct Args {
     /// Host where `neph reflect` receives the traffic and returns it: host[:port], default port 8080
     target: String,
     /// Payload bit rate in each direction
-    #[arg(long, value_name = "RATE", default_value = "1450kbit/s", value_parser = aim::some_rate)]
+    #[arg(long, value_name = "RATE", default_value = "1450kbit/s", value_parser = load_target::parse_rate)]
     rate: BitRate,
     /// Generate the load for this time, such as 30s or 5min
     #[arg(short = 'w', long, value_name = "TIME", default_value = "1min",
@@ -45,7 +45,7 @@ impl Args {
     /// The options as an order.
     pub(super) fn order(&self) -> Result<LoadOrder, Failure> {
         let work = LoadWork::Stream {
-            to: aim::target(&self.target)?,
+            to: load_target::parse_target(&self.target)?,
             rate: self.rate,
         };
         Ok(LoadOrder {
@@ -54,8 +54,8 @@ impl Args {
         })
     }
 
-    pub(super) const fn reporting(&self) -> LoadReporting {
-        LoadReporting {
+    pub(super) const fn report_options(&self) -> LoadReportOptions {
+        LoadReportOptions {
             format: self.format,
             announce: self.announce,
             capacity: None,
@@ -65,15 +65,15 @@ impl Args {
 
 /// Reports the results.
 pub(super) fn show(
-    done: &UdpResult,
-    reporting: &LoadReporting,
+    udp_result: &UdpResult,
+    report_options: &LoadReportOptions,
     is_stopped: impl Fn() -> bool,
 ) -> Result<Outcome, Failure> {
-    write(&[StreamRow::from(done)], reporting.format)?;
+    write_rows(&[StreamRow::from(udp_result)], report_options.format)?;
     if is_stopped() {
         return Ok(Outcome::Interrupted);
     }
-    let Some(reason) = &done.fault else {
+    let Some(reason) = &udp_result.fault else {
         return Ok(Outcome::Done);
     };
     output::say(&format!("neph stress: {reason}"));

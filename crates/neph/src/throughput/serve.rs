@@ -12,7 +12,7 @@ use neph_model::{BitRate, ByteSize, Permit, Span};
 use neph_sys::restrict::AppliedRestrictions;
 use neph_wire::throughput::{Direction, Protocol, RrKind, TestRequest};
 
-use super::{MaxRate, most};
+use super::{MaxRate, parse_max_rate};
 use crate::exit::{Failure, Outcome};
 use crate::privileges::{self, Needs, Row, UserChoice};
 use crate::{format, interrupt, output, value};
@@ -32,7 +32,7 @@ pub(super) struct Args {
           value_parser = clap::value_parser!(u16).range(1..=i64::from(TestRequest::MAX_STREAMS)))]
     max_streams: u16,
     /// Maximum bit rate per direction of a test; max: no limit
-    #[arg(long, value_name = "RATE", default_value = "max", value_parser = most)]
+    #[arg(long, value_name = "RATE", default_value = "max", value_parser = parse_max_rate)]
     max_rate: MaxRate,
     /// Wait for this time before each read, to simulate a slow receiver
     #[arg(long, value_name = "TIME", default_value = "0", value_parser = value::span)]
@@ -64,14 +64,14 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
         permit: Permit::ANYTHING,
         busy_poll: args.busy_poll,
     };
-    let server = Server::bind(&spec).map_err(|error| not_started(&error))?;
+    let server = Server::bind(&spec).map_err(|error| start_failure(&error))?;
     // No thread runs yet. From now on only incoming connections are opened.
-    let force = Needs::of(&Row::THROUGHPUT_SERVE)
+    let restrictions = Needs::of(&Row::THROUGHPUT_SERVE)
         .without_connections()
         .restrict(&args.user)?;
     let stop = interrupt::stop_on_ctrl_c()?;
     if !args.quiet {
-        show_start(server.address(), &force, args.format)?;
+        show_start(server.address(), &restrictions, args.format)?;
     }
     let show = |event: ServedEvent| {
         if !args.quiet {
@@ -84,20 +84,20 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
 
 fn show_start(
     address: SocketAddr,
-    force: &AppliedRestrictions,
+    restrictions: &AppliedRestrictions,
     format: Format,
 ) -> Result<(), Failure> {
     if format == Format::Ndjson {
         let line = ServedLine::Listening {
             address: address.to_string(),
-            privileges: privileges::document(force),
+            privileges: privileges::document(restrictions),
         };
         return Ok(output::line(&json_line(&line))?);
     }
     output::say(&format!(
         "neph throughput: {address} serves throughput and request/response tests over TCP and UDP, one at a time"
     ));
-    output::say(&format!("neph throughput: {}", privileges::sentence(force)));
+    output::say(&format!("neph throughput: {}", privileges::sentence(restrictions)));
     Ok(())
 }
 
@@ -134,29 +134,29 @@ fn show_event(event: ServedEvent, format: Format) {
 fn to_text(job: &Job) -> String {
     let streams = neph_text::counted::counted(job.streams().into(), "stream");
     let duration = job.duration();
-    let ask = match job {
-        Job::Throughput(ask) => ask,
-        Job::Rr(ask) => {
-            let test = match ask.kind {
+    let request = match job {
+        Job::Throughput(request) => request,
+        Job::Rr(request) => {
+            let test = match request.kind {
                 RrKind::UdpRr => "UDP_RR",
                 RrKind::TcpRr => "TCP_RR",
                 RrKind::TcpCrr => "TCP_CRR",
             };
-            let (request, reply) = (ask.request_bytes.into(), ask.reply_bytes.into());
+            let (request, reply) = (request.request_bytes.into(), request.reply_bytes.into());
             let (request, reply) = (ByteSize(request), ByteSize(reply));
             return format!("{test}, {streams}, request {request}, reply {reply}, for {duration}");
         }
     };
-    let protocol = match ask.protocol {
+    let protocol = match request.protocol {
         Protocol::Tcp => "TCP",
         Protocol::Udp => "UDP",
     };
-    let direction = match ask.direction {
+    let direction = match request.direction {
         Direction::Up => "up",
         Direction::Down => "down",
         Direction::Both => "both directions",
     };
-    let rate = ask.rate_bit_s.map_or_else(
+    let rate = request.rate_bit_s.map_or_else(
         || "the highest possible".to_owned(),
         |rate| BitRate(rate).to_string(),
     );
@@ -164,7 +164,7 @@ fn to_text(job: &Job) -> String {
 }
 
 /// Why the server cannot start; for port errors with the remedy.
-fn not_started(error: &ThroughputError) -> Failure {
+fn start_failure(error: &ThroughputError) -> Failure {
     let remedy = match error {
         ThroughputError::Listen { source, .. } => match source.kind() {
             ErrorKind::AddrInUse => {

@@ -45,10 +45,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=50_000))]
     flows: Option<u32>,
     /// Trace the flows with these source ports (ICMP: identifiers), such as 40001 or 40000-40511
-    #[arg(long, value_name = "PORT[-PORT]", value_parser = target::ports, conflicts_with = "flows")]
+    #[arg(long, value_name = "PORT[-PORT]", value_parser = target::parse_ports, conflicts_with = "flows")]
     source_port: Option<target::Ports>,
     /// Probability, 0.5 to 0.9999, with which neph finds all next hops of a router that balances load
-    #[arg(long, value_name = "SHARE", value_parser = confidence, default_value = "0.99")]
+    #[arg(long, value_name = "SHARE", value_parser = parse_confidence, default_value = "0.99")]
     confidence: Confidence,
     /// Maximum number of flows with which neph searches for all paths, 1 to 40000
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=40_000), default_value = "512")]
@@ -91,7 +91,7 @@ pub(crate) struct Args {
 #[derive(Clone, Copy, Debug)]
 struct Confidence(f64);
 
-fn confidence(text: &str) -> Result<Confidence, String> {
+fn parse_confidence(text: &str) -> Result<Confidence, String> {
     let share = match text.strip_suffix('%') {
         Some(percent) => percent.trim().parse().map(|percent: f64| percent / 100.0),
         None => text.parse(),
@@ -104,16 +104,16 @@ fn confidence(text: &str) -> Result<Confidence, String> {
 
 impl Args {
     fn flow_set(&self) -> FlowSet {
-        let first = DEFAULT_FIRST_PORT;
+        let first_port = DEFAULT_FIRST_PORT;
         match (&self.source_port, self.flows) {
-            (Some(ports), _) => FlowSet::These(ports.each()),
-            (None, Some(flows)) => FlowSet::Count { flows, first },
+            (Some(ports), _) => FlowSet::These(ports.numbers()),
+            (None, Some(flows)) => FlowSet::Count { flows, first: first_port },
             (None, None) => FlowSet::Enough {
                 needed: (1..=MAX_NEXT_HOPS)
-                    .map_while(|known| flows_to_rule_out(known, self.confidence.0))
+                    .map_while(|next_hops| flows_to_rule_out(next_hops, self.confidence.0))
                     .collect(),
                 most: self.most_flows,
-                first,
+                first: first_port,
             },
         }
     }
@@ -122,10 +122,10 @@ impl Args {
         let (kind, target) = target::parse(&self.target)?;
         let site = self.site.as_ref().map(Placement::with_name);
         let destination = resolving::find(&target, self.ip.version(), site)?.address;
-        target::one_host(destination.ip())?;
-        target::with_link(destination)?;
+        target::check_single_host(destination.ip())?;
+        target::check_link(destination)?;
         if let Some(ports) = self.source_port {
-            target::possible(kind, ports)?;
+            target::check_ports(kind, ports)?;
         }
         if self.no_raw && kind == TraceKind::Syn {
             return Err(Failure::Usage(
@@ -152,7 +152,7 @@ impl Args {
 /// Traces and shows.
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     Needs::of(&Row::TRACE)
-        .at(args.site.as_deref())
+        .at_site(args.site.as_deref())
         .writes(args.output.as_deref())
         .restrict(&args.user)?;
     let spec = args.spec()?;
@@ -160,22 +160,22 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let stop = interrupt::stop_on_ctrl_c()?;
     let site = args.site.as_ref().map(Placement::with_name);
     let progress_line = ProgressLine::begin();
-    let traced = trace(&spec, site.as_ref(), &stop);
+    let result = trace(&spec, site.as_ref(), &stop);
     drop(progress_line);
-    let traced = traced.map_err(|error| refusal(error, spec.destination.ip()))?;
-    for reason in &traced.left_out {
+    let result = result.map_err(|error| to_failure(error, spec.destination.ip()))?;
+    for reason in &result.left_out {
         output::say(&format!("neph: a flow is left out: {reason}"));
     }
     let conditions = TraceConditions {
         confidence: args.confidence.0,
-        stopped: traced.stopped,
+        stopped: result.stopped,
     };
-    let flow_trace = traced.trace;
-    let drawn = diamond(&flow_trace.routes);
-    let document = TraceDocument::of(&flow_trace, &drawn);
+    let flow_trace = result.trace;
+    let path_diamond = diamond(&flow_trace.routes);
+    let document = TraceDocument::of(&flow_trace, &path_diamond);
     match args.format {
         Format::Text => {
-            out.write_all(documents::text(&flow_trace, &drawn, conditions).as_bytes())?;
+            out.write_all(documents::text(&flow_trace, &path_diamond, conditions).as_bytes())?;
         }
         Format::Json => pretty(&document, &mut *out)?,
         Format::Ndjson => document
@@ -185,7 +185,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     }
     // Dropping the buffer would swallow a refusal.
     out.flush()?;
-    Ok(match (stop.is_set(), answered(&flow_trace)) {
+    Ok(match (stop.is_set(), has_answer(&flow_trace)) {
         (true, _) => Outcome::Interrupted,
         (false, true) => Outcome::Done,
         (false, false) => Outcome::Nothing,
@@ -193,7 +193,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
 }
 
 /// The remedy if this host has no route to the target.
-fn refusal(error: ProbeError, target: IpAddr) -> Failure {
+fn to_failure(error: ProbeError, target: IpAddr) -> Failure {
     let no_route = [ErrorKind::NetworkUnreachable, ErrorKind::HostUnreachable];
     match &error {
         ProbeError::Socket { source, .. } if no_route.contains(&source.kind()) => {
@@ -206,7 +206,7 @@ fn refusal(error: ProbeError, target: IpAddr) -> Failure {
     }
 }
 
-fn answered(flow_trace: &FlowTrace) -> bool {
+fn has_answer(flow_trace: &FlowTrace) -> bool {
     let mut hops = flow_trace.routes.iter().flat_map(|route| &route.hops);
     hops.any(|hop| hop.address.is_some())
 }

@@ -19,7 +19,7 @@ pub(super) struct ProgressLine {
 impl ProgressLine {
     /// Shows progress on a terminal; otherwise nothing.
     pub(super) fn begin() -> Self {
-        if !output::is_lively() {
+        if !output::can_rewrite() {
             return Self { worker: None };
         }
         let (stop_sender, stop_receiver) = mpsc::channel();

@@ -17,7 +17,7 @@ pub(super) fn parse(text: &str) -> Result<(TraceKind, Target), Failure> {
         let target = Target::with_port("udp", text, TRACEROUTE_PORT).map_err(Failure::usage)?;
         return Ok((TraceKind::Udp, target));
     };
-    let (kind, read) = match scheme {
+    let (kind, result) = match scheme {
         "udp" => (TraceKind::Udp, Target::parse(text)),
         "icmp" => (TraceKind::Icmp, Target::parse(text)),
         "syn" => (TraceKind::Syn, Target::parse(text)),
@@ -28,11 +28,11 @@ pub(super) fn parse(text: &str) -> Result<(TraceKind, Target), Failure> {
             )));
         }
     };
-    Ok((kind, read.map_err(Failure::usage)?))
+    Ok((kind, result.map_err(Failure::usage)?))
 }
 
 /// Refuses multicast and broadcast addresses: they have no single route.
-pub(super) fn one_host(address: IpAddr) -> Result<(), Failure> {
+pub(super) fn check_single_host(address: IpAddr) -> Result<(), Failure> {
     let Some(message) = of_many_hosts(address) else {
         return Ok(());
     };
@@ -42,7 +42,7 @@ pub(super) fn one_host(address: IpAddr) -> Result<(), Failure> {
 }
 
 /// Refuses a link-local address without an interface.
-pub(super) fn with_link(destination: SocketAddr) -> Result<(), Failure> {
+pub(super) fn check_link(destination: SocketAddr) -> Result<(), Failure> {
     match destination {
         SocketAddr::V6(v6) if v6.ip().is_unicast_link_local() && v6.scope_id() == 0 => {
             let address = v6.ip();
@@ -62,13 +62,13 @@ pub(super) struct Ports {
 }
 
 impl Ports {
-    pub(super) fn each(self) -> Vec<u16> {
+    pub(super) fn numbers(self) -> Vec<u16> {
         (self.first..=self.last).collect()
     }
 }
 
 /// Checks that packets of this kind can have these ports.
-pub(super) fn possible(kind: TraceKind, ports: Ports) -> Result<(), Failure> {
+pub(super) fn check_ports(kind: TraceKind, ports: Ports) -> Result<(), Failure> {
     // The identifier of ICMP echo is its checksum, which cannot have this value.
     if kind == TraceKind::Icmp && ports.last == u16::MAX {
         return Err(Failure::usage(
@@ -79,16 +79,16 @@ pub(super) fn possible(kind: TraceKind, ports: Ports) -> Result<(), Failure> {
 }
 
 /// `4711`, `40000-40007`
-pub(super) fn ports(text: &str) -> Result<Ports, String> {
-    let number = |part: &str| match part.trim().parse::<u16>() {
+pub(super) fn parse_ports(text: &str) -> Result<Ports, String> {
+    let parse_port = |part: &str| match part.trim().parse::<u16>() {
         Ok(0) | Err(_) => Err(format!(
             "'{part}' is no port; write a number from 1 to 65535"
         )),
         Ok(port) => Ok(port),
     };
     let (first, last) = match text.split_once('-') {
-        Some((first, last)) => (number(first)?, number(last)?),
-        None => (number(text)?, number(text)?),
+        Some((first, last)) => (parse_port(first)?, parse_port(last)?),
+        None => (parse_port(text)?, parse_port(text)?),
     };
     if first > last {
         return Err(format!("{first} is behind {last}; write {last}-{first}"));
@@ -105,7 +105,7 @@ mod tests {
 
     #[test]
     fn trace_targets_have_the_default_schemes_and_ports() {
-        for (text, kind, shown) in [
+        for (text, kind, expected) in [
             ("host.example", TraceKind::Udp, "udp://host.example:33434"),
             ("host.example:53", TraceKind::Udp, "udp://host.example:53"),
             ("::1", TraceKind::Udp, "udp://[::1]:33434"),
@@ -116,7 +116,7 @@ mod tests {
             ("icmp://10.0.0.1", TraceKind::Icmp, "icmp://10.0.0.1"),
         ] {
             let (scheme, target) = parse(text).expect(text);
-            assert_eq!((scheme, target.to_string().as_str()), (kind, shown));
+            assert_eq!((scheme, target.to_string().as_str()), (kind, expected));
         }
     }
 
@@ -139,26 +139,26 @@ mod tests {
 
     #[test]
     fn an_address_of_a_link_names_its_link() {
-        let to = |text: &str| with_link(text.parse().expect("an address"));
-        let Err(Failure::Usage(message)) = to("[fe80::1]:9") else {
+        let check = |text: &str| check_link(text.parse().expect("an address"));
+        let Err(Failure::Usage(message)) = check("[fe80::1]:9") else {
             panic!("of which link?")
         };
         assert!(message.contains("fe80::1%eth0"), "{message}");
-        for fine in ["[fe80::1%2]:9", "[2001:db8::1]:9", "169.254.0.1:9"] {
-            assert!(to(fine).is_ok(), "{fine}");
+        for valid in ["[fe80::1%2]:9", "[2001:db8::1]:9", "169.254.0.1:9"] {
+            assert!(check(valid).is_ok(), "{valid}");
         }
     }
 
     #[test]
     fn ports_are_one_or_a_range() {
-        let read = |text| ports(text).map(Ports::each);
-        assert_eq!(read("4711"), Ok(vec![4711]));
-        assert_eq!(read("40000-40002"), Ok(vec![40_000, 40_001, 40_002]));
-        assert_eq!(read("65535"), Ok(vec![65_535]));
-        let last = ports("65535").expect("a port");
-        assert!(possible(TraceKind::Udp, last).is_ok() && possible(TraceKind::Icmp, last).is_err());
+        let numbers_of = |text| parse_ports(text).map(Ports::numbers);
+        assert_eq!(numbers_of("4711"), Ok(vec![4711]));
+        assert_eq!(numbers_of("40000-40002"), Ok(vec![40_000, 40_001, 40_002]));
+        assert_eq!(numbers_of("65535"), Ok(vec![65_535]));
+        let last_port = parse_ports("65535").expect("a port");
+        assert!(check_ports(TraceKind::Udp, last_port).is_ok() && check_ports(TraceKind::Icmp, last_port).is_err());
         for text in ["0", "65536", "9-8", "x", "1-60000", "-5"] {
-            assert!(ports(text).is_err(), "{text}");
+            assert!(parse_ports(text).is_err(), "{text}");
         }
     }
 }

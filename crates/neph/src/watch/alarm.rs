@@ -4,7 +4,7 @@
 
 use neph_capture::{Answer, Half, Method, Sample};
 use neph_model::Span;
-use neph_model::alarm::{Alarm as Judged, Change, Rule};
+use neph_model::alarm::{Alarm as AlarmState, Change, Rule};
 use neph_text::Fault;
 
 use crate::alarm;
@@ -40,7 +40,7 @@ impl Subject {
 /// An alarm on round trips of one method.
 #[derive(Debug)]
 pub(super) struct Alarm {
-    quantity: Judged<Subject>,
+    state: AlarmState<Subject>,
     method: Method,
     /// Counted round trips.
     counted: u64,
@@ -52,7 +52,7 @@ impl Alarm {
     /// Parses an alarm on round trips by `method`.
     pub(super) fn parse(text: &str, method: Method) -> Result<Self, Failure> {
         Ok(Self {
-            quantity: Judged::new(alarm::parse(text, &SUBJECTS, remote)?),
+            state: AlarmState::new(alarm::parse(text, &SUBJECTS, segment_subject_fault)?),
             method,
             counted: 0,
             with_data: 0,
@@ -61,22 +61,22 @@ impl Alarm {
 
     /// The rule.
     pub(super) const fn rule(&self) -> &Rule<Subject> {
-        self.quantity.rule()
+        self.state.rule()
     }
 
     /// The message at the end if there were too few round trips for the rule.
-    pub(super) fn too_few(&self) -> Option<String> {
+    pub(super) fn insufficient_data_message(&self) -> Option<String> {
         let rule = self.rule();
-        let (counted, needs) = (self.counted, rule.quantile.needs);
+        let (counted, required) = (self.counted, rule.quantile.needs);
         let reason = match rule.subject {
             Subject::Path if counted == 0 && self.with_data > 0 => {
                 "; acknowledgements that carry data include the server's time; with-data judges those"
             }
             _ => "",
         };
-        (counted < needs).then(|| {
+        (counted < required).then(|| {
             format!(
-                "--alarm '{}' is not judged: {needs} round trips are needed for {}, and there were {counted}{reason}",
+                "--alarm '{}' is not judged: {required} round trips are needed for {}, and there were {counted}{reason}",
                 rule.text, rule.quantile.name
             )
         })
@@ -84,31 +84,31 @@ impl Alarm {
 
     /// The rule as given, and whether its alarm is active.
     pub(super) fn state(&self) -> (&str, bool) {
-        self.quantity.status()
+        self.state.status()
     }
 
     /// Whether the alarm was ever raised.
     pub(super) const fn was_raised(&self) -> bool {
-        self.quantity.was_raised()
+        self.state.was_raised()
     }
 
-    pub(super) fn sample(&mut self, sample: &Sample) {
+    pub(super) fn add_sample(&mut self, sample: &Sample) {
         let is_data = sample.half == Half::Server && sample.answer == Answer::WithData;
         self.with_data += u64::from(is_data && sample.method == self.method);
-        if sample.method == self.method && self.quantity.rule().subject.is_of(sample) {
+        if sample.method == self.method && self.state.rule().subject.is_of(sample) {
             self.counted += 1;
-            self.quantity.record(Some(sample.round_trip));
+            self.state.record(Some(sample.round_trip));
         }
     }
 
     /// Evaluates the alarm at `now`, counted from the start; returns a change.
-    pub(super) fn look(&mut self, now: Span) -> Option<Change> {
-        self.quantity.evaluate(now)
+    pub(super) fn evaluate(&mut self, now: Span) -> Option<Change> {
+        self.state.evaluate(now)
     }
 }
 
 /// The message for a subject of another command.
-fn remote(word: &str) -> Option<Fault> {
+fn segment_subject_fault(word: &str) -> Option<Fault> {
     let is_segment = word.split_whitespace().next() == Some("segment");
     is_segment.then(|| {
         let message = "one interface shows no segments: they lie between two capture points";
@@ -140,9 +140,9 @@ mod tests {
         let alarm = Alarm::parse("path > 10ms p50", Method::Acknowledgement);
         let mut alarm = alarm.expect("a rule");
         for _ in 0..6 {
-            alarm.sample(sample);
+            alarm.add_sample(sample);
         }
-        alarm.look(Span::from_secs(1)).is_some()
+        alarm.evaluate(Span::from_secs(1)).is_some()
     }
 
     #[test]

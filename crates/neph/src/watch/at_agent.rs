@@ -16,7 +16,7 @@ use neph_sys::clock::{Pair, RawNanos, WallNanos};
 use neph_text::create_output;
 use neph_wire::dissect::{Dissected, NoPacket};
 
-use super::watching::Watching;
+use super::watching::WatchOutput;
 use super::{Args, intake, outcome};
 use crate::exit::{Failure, Outcome};
 use crate::{at_agents, interrupt, output, read, sink};
@@ -29,7 +29,7 @@ const MAX_SILENT_GAP: i64 = 3_600_000_000_000;
 ///
 /// # Errors
 /// The point has a syntax error, or an option does not apply.
-pub(super) fn point(args: &Args) -> Result<Option<Point>, Failure> {
+pub(super) fn parse_point(args: &Args) -> Result<Option<Point>, Failure> {
     let point = Point::parse(&args.interface, &neph_lab::namespace)?;
     let point = point.filter(|point| point.agent().is_some());
     if point.is_none() {
@@ -45,7 +45,7 @@ pub(super) fn point(args: &Args) -> Result<Option<Point>, Failure> {
         ("--listen", args.listen.is_some()),
         ("--prometheus", args.prometheus.is_some()),
         ("--user", args.user.is_named()),
-        ("--write -", args.writes_out()),
+        ("--write -", args.writes_to_stdout()),
     ];
     match local_options.into_iter().find(|(_, is_given)| *is_given) {
         Some((option, _)) => Err(Failure::usage(format!(
@@ -62,9 +62,9 @@ pub(super) fn point(args: &Args) -> Result<Option<Point>, Failure> {
 /// Captures at the agent, and reports the result.
 pub(super) fn run(args: &Args, point: &Point) -> Result<Outcome, Failure> {
     let stop = interrupt::stop_on_ctrl_c()?;
-    let watching = Watching::new(args)?;
+    let watch_output = WatchOutput::new(args)?;
     let points = std::slice::from_ref(point);
-    let agents = at_agents::agents(points, args.control.as_deref(), args.duration)?;
+    let agents = at_agents::connect_agents(points, args.control.as_deref(), args.duration)?;
     let options = RecordingOptions {
         duration: args.duration,
         count: args.count,
@@ -74,49 +74,49 @@ pub(super) fn run(args: &Args, point: &Point) -> Result<Outcome, Failure> {
         snaplen: args.snaplen,
         ring: args.ring,
     };
-    let received = Received {
+    let receiver = Received {
         stop: &stop,
         begins: &|_| {},
         live: None,
         say: &|sentence| output::say(&sentence.replacen("neph hops", "neph watch", 1)),
-        progress: output::is_lively().then_some(&output::rewrite),
+        progress: output::can_rewrite().then_some(&output::rewrite),
     };
-    let recording = recording::record(points, &options, agents, received)?;
-    let Some(recorded) = recording.points.first() else {
+    let recording = recording::record(points, &options, agents, receiver)?;
+    let Some(point_recording) = recording.points.first() else {
         return Ok(Outcome::Nothing);
     };
-    keep(args, recorded)?;
+    copy_capture(args, point_recording)?;
     let mut replay = Replay {
-        conversations: intake::conversations(args),
-        watching,
+        conversations: intake::new_conversations(args),
+        watch_output,
         counters: CaptureCounters::default(),
-        every: args.every.nanos(),
-        due: None,
+        period_length: args.every.nanos(),
+        period_end: None,
         is_any: args.interface.ends_with(&format!("/{ANY}")),
     };
-    let read = replay.read(recorded);
+    let read_result = replay.read(point_recording);
     let fault = recording.fault.map_or(Ok(()), |fault| Err(fault.into()));
-    let (was_alarmed, output) = replay.finish(recorded);
+    let (was_alarmed, output) = replay.finish(point_recording);
     let output = output.map_err(Failure::from);
-    let ended = fault.and(read).and(output);
+    let result = fault.and(read_result).and(output);
     let capture_counters = CaptureCounters {
-        packets: recorded.packets,
+        packets: point_recording.packets,
         ..CaptureCounters::default()
     };
-    outcome(was_alarmed, ended, &stop, capture_counters)
+    outcome(was_alarmed, result, &stop, capture_counters)
 }
 
 /// Copies the capture into the file that `--write` names.
-fn keep(args: &Args, recorded: &PointRecording) -> Result<(), Failure> {
+fn copy_capture(args: &Args, point_recording: &PointRecording) -> Result<(), Failure> {
     let Some(path) = args.write.as_deref() else {
         return Ok(());
     };
     debug_assert_ne!(path.as_os_str(), OUT, "it was refused");
-    let copied = File::open(&recorded.file).and_then(|mut from| {
-        let mut into = create_output(path, args.force.existing())?;
-        io::copy(&mut from, &mut into)
+    let result = File::open(&point_recording.file).and_then(|mut source| {
+        let mut destination = create_output(path, args.force.existing())?;
+        io::copy(&mut source, &mut destination)
     });
-    copied
+    result
         .map(drop)
         .map_err(|error| Failure::usage(format!("--write: {}", sink::unwritable(path, &error))))
 }
@@ -124,93 +124,93 @@ fn keep(args: &Args, recorded: &PointRecording) -> Result<(), Failure> {
 /// A capture that is replayed by packet timestamps.
 struct Replay {
     conversations: Conversations,
-    watching: Watching,
+    watch_output: WatchOutput,
     counters: CaptureCounters,
     /// Length of a period.
-    every: i64,
+    period_length: i64,
     /// The end of the period.
-    due: Option<i64>,
+    period_end: Option<i64>,
     is_any: bool,
 }
 
-const fn moment(at: i64) -> Pair {
+const fn clock_pair(timestamp: i64) -> Pair {
     Pair {
-        wall: WallNanos(at),
-        raw: RawNanos(at),
+        wall: WallNanos(timestamp),
+        raw: RawNanos(timestamp),
         doubt: 0,
     }
 }
 
 impl Replay {
-    fn read(&mut self, recorded: &PointRecording) -> Result<(), Failure> {
-        if recorded.packets == 0 {
+    fn read(&mut self, point_recording: &PointRecording) -> Result<(), Failure> {
+        if point_recording.packets == 0 {
             return Ok(());
         }
         let say = |sentence: &str| output::say(&format!("neph watch: {sentence}"));
         // Ctrl-C has ended the recording; the replay starts with a new flag.
         let stop = Stop::new();
-        if let Some([from, _]) = recorded.listened {
-            self.begin(from.unix_nanos());
+        if let Some([start, _]) = point_recording.listened {
+            self.begin(start.unix_nanos());
         }
-        let read = packets(
-            &recorded.file,
+        let result = packets(
+            &point_recording.file,
             read::reader(&stop, &say),
-            |at, interface, packet| {
-                self.packet(at, interface, packet);
-                if self.watching.is_refused() {
+            |timestamp, interface, packet| {
+                self.add_packet(timestamp, interface, packet);
+                if self.watch_output.is_refused() {
                     stop.set();
                 }
             },
         );
-        read.map_err(Failure::from)
+        result.map_err(Failure::from)
     }
 
-    fn begin(&mut self, at: i64) {
-        self.watching.begin_at(moment(at));
-        self.due = Some(at.saturating_add(self.every));
+    fn begin(&mut self, timestamp: i64) {
+        self.watch_output.begin_at(clock_pair(timestamp));
+        self.period_end = Some(timestamp.saturating_add(self.period_length));
     }
 
-    fn packet(&mut self, at: i64, interface: u32, packet: Result<&Dissected<'_>, NoPacket>) {
-        if self.due.is_none() {
-            self.begin(at);
+    fn add_packet(&mut self, timestamp: i64, interface: u32, packet: Result<&Dissected<'_>, NoPacket>) {
+        if self.period_end.is_none() {
+            self.begin(timestamp);
         }
-        let is_set = |due: i64| at.saturating_sub(due) > MAX_SILENT_GAP;
-        while let Some(due) = self.due.filter(|due| at >= *due) {
-            let end = if is_set(due) { at } else { due };
-            self.period(end);
-            self.due = Some(end.saturating_add(self.every));
+        let is_clock_jump = |period_end: i64| timestamp.saturating_sub(period_end) > MAX_SILENT_GAP;
+        while let Some(period_end) = self.period_end.filter(|period_end| timestamp >= *period_end) {
+            let end = if is_clock_jump(period_end) { timestamp } else { period_end };
+            self.end_period(end);
+            self.period_end = Some(end.saturating_add(self.period_length));
         }
         self.counters.packets += 1;
         match packet {
             Ok(packet) => {
                 let interface = if self.is_any { interface } else { 0 };
-                let at = Wall::from_unix_nanos(at);
+                let timestamp = Wall::from_unix_nanos(timestamp);
                 self.conversations
-                    .see(at, interface, packet, &mut self.watching);
+                    .see(timestamp, interface, packet, &mut self.watch_output);
             }
             Err(NoPacket::Cut) => self.conversations.see_cut(),
             Err(NoPacket::NotIp) => self.counters.not_ip += 1,
         }
     }
 
-    fn period(&mut self, at: i64) {
-        let wall = Wall::from_unix_nanos(at);
-        self.conversations.silence(wall, &mut self.watching);
-        self.watching.period(
+    fn end_period(&mut self, timestamp: i64) {
+        let wall = Wall::from_unix_nanos(timestamp);
+        self.conversations.silence(wall, &mut self.watch_output);
+        self.watch_output.end_period(
             &mut self.conversations,
             CaptureMethod::Ring,
             self.counters,
-            moment(at),
+            clock_pair(timestamp),
         );
     }
 
     /// Reports the last period, and all flows.
-    fn finish(mut self, recorded: &PointRecording) -> (bool, io::Result<()>) {
-        self.counters.lost = recorded.lost.unwrap_or(0);
-        let until = recorded.listened.map(|[_, until]| until.unix_nanos());
-        if let Some(end) = until.or(self.due) {
-            self.period(end);
+    fn finish(mut self, point_recording: &PointRecording) -> (bool, io::Result<()>) {
+        self.counters.lost = point_recording.lost.unwrap_or(0);
+        let listening_end = point_recording.listened.map(|[_, listening_end]| listening_end.unix_nanos());
+        if let Some(end) = listening_end.or(self.period_end) {
+            self.end_period(end);
         }
-        self.watching.finish(self.conversations, self.counters)
+        self.watch_output.finish(self.conversations, self.counters)
     }
 }

@@ -8,7 +8,7 @@ use neph_sys::ring::Packet;
 use neph_wire::dissect::{Dissected, NoPacket};
 
 use super::Args;
-use super::watching::Watching;
+use super::watching::WatchOutput;
 use crate::exit::Failure;
 use crate::output;
 use neph_capture::reading::conversations::Conversations;
@@ -18,15 +18,15 @@ use neph_listen::{CaptureCounters, CaptureInterface};
 
 pub(super) struct Intake {
     conversations: Conversations,
-    watching: Watching,
-    writing: Option<Writing>,
+    watch_output: WatchOutput,
+    writer: Option<Writing>,
     /// A single interface has no duplicates.
     is_any: bool,
     method: CaptureMethod,
 }
 
 /// Without packets so far; starts the first period.
-pub(super) fn conversations(args: &Args) -> Conversations {
+pub(super) fn new_conversations(args: &Args) -> Conversations {
     let limits = Limits {
         flows: args.flows.max(1),
         idle_timeout: args.idle,
@@ -42,78 +42,78 @@ impl Intake {
     pub(super) fn new(
         args: &Args,
         capture_interface: &CaptureInterface,
-        watching: Watching,
+        watch_output: WatchOutput,
     ) -> Result<Self, Failure> {
         let (link, format) = capture_interface.format();
-        let writing = args.write.as_deref();
-        let writing = writing.map(|path| super::write_into(path, args.force, (link, format)));
+        let writer = args.write.as_deref();
+        let writer = writer.map(|path| super::write_into(path, args.force, (link, format)));
         Ok(Self {
-            conversations: conversations(args),
-            watching,
-            writing: writing.transpose()?,
+            conversations: new_conversations(args),
+            watch_output,
+            writer: writer.transpose()?,
             is_any: capture_interface.is_any(),
             method: capture_interface.method(),
         })
     }
 
-    pub(super) fn packet(
+    pub(super) fn add_packet(
         &mut self,
         packet: &Packet<'_>,
         dissected: Result<&Dissected<'_>, NoPacket>,
     ) {
-        if let Some(writing) = &mut self.writing {
-            writing.packet(packet);
+        if let Some(writer) = &mut self.writer {
+            writer.packet(packet);
         }
         match dissected {
             Ok(dissected) => {
-                let at = Wall::from_unix_nanos(packet.stamp());
+                let time = Wall::from_unix_nanos(packet.stamp());
                 let interface = if self.is_any { packet.interface() } else { 0 };
                 self.conversations
-                    .see(at, interface, dissected, &mut self.watching);
+                    .see(time, interface, dissected, &mut self.watch_output);
             }
             Err(NoPacket::Cut) => self.conversations.see_cut(),
             Err(NoPacket::NotIp) => {}
         }
     }
 
-    /// Ends a period; `observed` counts from the start.
-    pub(super) fn period(&mut self, observed: CaptureCounters) {
+    /// Ends a period; `counters` count from the start.
+    pub(super) fn end_period(&mut self, counters: CaptureCounters) {
         let now = clock::pair();
         let wall = Wall::from_unix_nanos(now.wall.0);
-        self.conversations.silence(wall, &mut self.watching);
-        self.watching
-            .period(&mut self.conversations, self.method, observed, now);
-        if let Some(writing) = &mut self.writing {
-            writing.flush();
+        self.conversations.silence(wall, &mut self.watch_output);
+        self.watch_output
+            .end_period(&mut self.conversations, self.method, counters, now);
+        if let Some(writer) = &mut self.writer {
+            writer.flush();
         }
     }
 
     /// Reports a change of a watched interface.
-    pub(super) fn changed(&mut self, change: &Change) {
-        self.watching.changed(change);
+    pub(super) fn report_link_change(&mut self, change: &Change) {
+        self.watch_output.report_link_change(change);
     }
 
     /// Answers a request of Prometheus, if there is one.
-    pub(super) fn answer(&mut self, observed: CaptureCounters) {
-        self.watching.answer(&self.conversations, observed);
+    pub(super) fn answer_request(&mut self, counters: CaptureCounters) {
+        self.watch_output.answer_request(&self.conversations, counters);
     }
 
     /// Whether the reader of the output has closed it.
     pub(super) const fn is_refused(&self) -> bool {
-        self.watching.is_refused()
+        self.watch_output.is_refused()
     }
 
     /// Ends the watch: reports the last period, all flows, and the written packets. Returns whether
     /// an alarm was raised, and any output error.
-    pub(super) fn finish(mut self, observed: CaptureCounters) -> (bool, Result<(), Failure>) {
-        self.period(observed);
-        let written = self.writing.take().map(Writing::finish);
-        let (was_alarmed, output) = self.watching.finish(self.conversations, observed);
-        let written = written.transpose().map_err(Failure::from).map(|sentence| {
+    pub(super) fn finish(mut self, counters: CaptureCounters) -> (bool, Result<(), Failure>) {
+        self.end_period(counters);
+        let write_result = self.writer.take().map(Writing::finish);
+        let (was_alarmed, output) = self.watch_output.finish(self.conversations, counters);
+        let write_result = write_result.transpose().map_err(Failure::from).map(|sentence| {
             if let Some(sentence) = sentence {
                 output::say(&format!("neph watch: {sentence}"));
             }
         });
-        (was_alarmed, output.map_err(Failure::from).and(written))
+        (was_alarmed, output.map_err(Failure::from).and(write_result))
     }
 }

@@ -39,7 +39,7 @@ use neph_listen::{
     CaptureCounters, CaptureInterface, CaptureMethod, IdlePriority, Listening, Writing,
 };
 use neph_wire::filter::Wanted;
-use watching::Watching;
+use watching::WatchOutput;
 
 /// Ctrl-C and the end of a period are noticed after this long, at most.
 const STOP_CHECK_INTERVAL: Duration = Duration::from_millis(50);
@@ -102,14 +102,14 @@ pub(crate) struct Args {
     #[command(flatten)]
     force: Force,
     /// Number of bytes to capture of each packet, 64 to 262140; neph needs only the headers
-    #[arg(long, value_name = "BYTES", value_parser = snaplen, default_value_t = DEFAULT_SNAPLEN)]
+    #[arg(long, value_name = "BYTES", value_parser = parse_snaplen, default_value_t = DEFAULT_SNAPLEN)]
     snaplen: u32,
     /// Method of the capture [default: bpf on interfaces without a queue and with segmentation offload, such as veth;
     /// else ring]
     #[arg(long, value_name = "WAY", value_parser = method_parser())]
     listen: Option<CaptureMethod>,
     /// Size of the capture buffer, 2MiB to 1GiB; while it is full, neph loses packets and counts them
-    #[arg(long, value_name = "SIZE", value_parser = ring, default_value = "32MiB")]
+    #[arg(long, value_name = "SIZE", value_parser = parse_ring_size, default_value = "32MiB")]
     ring: ByteSize,
     /// Maximum number of flows that neph tracks at a time; above it, neph ends the least recently active flow
     #[arg(long, value_name = "N", value_parser = value::flows, default_value_t = Limits::default().flows)]
@@ -124,7 +124,7 @@ pub(crate) struct Args {
 
 impl Args {
     /// The settings of the capture.
-    fn listening<'a>(&'a self, wanted: &'a Wanted) -> Result<Listening<'a>, Failure> {
+    fn capture_settings<'a>(&'a self, filter: &'a Wanted) -> Result<Listening<'a>, Failure> {
         let capture_method = match (self.listen, &self.write) {
             (Some(CaptureMethod::Bpf), Some(_)) => {
                 return Err(Failure::usage(
@@ -141,28 +141,28 @@ impl Args {
             snaplen: self.snaplen,
             ring: self.ring,
             most: self.count.unwrap_or(u64::MAX),
-            wanted,
+            wanted: filter,
             method: capture_method,
         })
     }
 
     /// The privileges that the command keeps.
     fn needs(&self) -> Needs {
-        let is_reserved = self.prometheus.is_some_and(|at| at.port() < 1024);
+        let is_privileged_port = self.prometheus.is_some_and(|address| address.port() < 1024);
         Needs::of(&Row::WATCH)
             .bpf()
-            .capability(Capability::CAP_NET_BIND_SERVICE, is_reserved)
+            .capability(Capability::CAP_NET_BIND_SERVICE, is_privileged_port)
             .entering(self.site.is_some())
             .writes(self.write.as_deref())
     }
 
     /// Whether standard output receives the capture.
-    fn writes_out(&self) -> bool {
+    fn writes_to_stdout(&self) -> bool {
         self.write.as_deref() == Some(Path::new(OUT))
     }
 
     /// Whether other output than the capture is requested.
-    const fn reports_more(&self) -> bool {
+    const fn has_other_output(&self) -> bool {
         let is_reported = self.samples || self.prometheus.is_some() || !self.alarm.is_empty();
         is_reported || matches!(self.format, Format::Ndjson)
     }
@@ -172,7 +172,7 @@ impl Args {
         matches!(self.format, Format::Ndjson)
     }
 
-    const fn shown(&self) -> Shown {
+    const fn display_settings(&self) -> Shown {
         Shown {
             format: self.format,
             sort: self.sort.sort(),
@@ -184,17 +184,17 @@ impl Args {
 }
 
 /// Bytes that are captured of each packet.
-pub(crate) fn snaplen(text: &str) -> Result<u32, String> {
+pub(crate) fn parse_snaplen(text: &str) -> Result<u32, String> {
     // A written packet has room for a VLAN tag: readers take no more than 262,144 bytes.
     const RANGE: RangeInclusive<u64> = 64..=262_140;
     let ByteSize(bytes) = value::size(text)?;
-    let fits = RANGE.contains(&bytes).then_some(bytes);
-    fits.and_then(|bytes| u32::try_from(bytes).ok())
+    let valid_bytes = RANGE.contains(&bytes).then_some(bytes);
+    valid_bytes.and_then(|bytes| u32::try_from(bytes).ok())
         .ok_or_else(|| "64 to 262140 bytes can be kept".to_owned())
 }
 
 /// Size of the ring buffer, rounded up to whole blocks.
-pub(crate) fn ring(text: &str) -> Result<ByteSize, String> {
+pub(crate) fn parse_ring_size(text: &str) -> Result<ByteSize, String> {
     let (min, max) = (*BlockRing::BLOCKS.start(), *BlockRing::BLOCKS.end());
     let ByteSize(bytes) = value::size(text)?;
     let blocks = bytes.div_ceil(BLOCK_BYTES as u64);
@@ -211,11 +211,11 @@ pub(crate) fn carry_out(order: &CaptureOrder) -> Result<Outcome, Failure> {
 
 /// Watches.
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
-    if let Some(point) = at_agent::point(args)? {
+    if let Some(point) = at_agent::parse_point(args)? {
         return at_agent::run(args, &point);
     }
     args.needs().restrict(&args.user)?;
-    if args.writes_out() {
+    if args.writes_to_stdout() {
         return write_capture::write_to_stdout(args);
     }
     if args.samples && args.format != Format::Ndjson {
@@ -223,36 +223,36 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     }
     let stop = interrupt::stop_on_ctrl_c()?;
     // Before anything is opened or overwritten: options may be wrong.
-    let watching = Watching::new(args)?;
+    let watch_output = WatchOutput::new(args)?;
     let choice = args.choice.choice();
     choice.check()?;
-    let mut capture_interface = CaptureInterface::open(&args.listening(&choice.wanted())?)?;
-    let mut intake = Intake::new(args, &capture_interface, watching)?;
+    let mut capture_interface = CaptureInterface::open(&args.capture_settings(&choice.wanted())?)?;
+    let mut intake = Intake::new(args, &capture_interface, watch_output)?;
     output::say(&format!(
         "neph watch: looking at {} ({}); ctrl-C ends it",
         args.interface,
         capture_interface.method().name()
     ));
-    let listened = listen(args, &stop, &mut capture_interface, &mut intake);
+    let listen_result = listen(args, &stop, &mut capture_interface, &mut intake);
     let capture_counters = capture_interface.counters();
-    let (was_alarmed, finished) = intake.finish(capture_counters);
-    outcome(was_alarmed, listened.and(finished), &stop, capture_counters)
+    let (was_alarmed, finish_result) = intake.finish(capture_counters);
+    outcome(was_alarmed, listen_result.and(finish_result), &stop, capture_counters)
 }
 
 /// The outcome, after everything is reported.
 fn outcome(
     was_alarmed: bool,
-    ended: Result<(), Failure>,
+    result: Result<(), Failure>,
     stop: &Stop,
     capture_counters: CaptureCounters,
 ) -> Result<Outcome, Failure> {
     if was_alarmed {
-        if let Err(failure) = ended {
-            exit::say(&failure);
+        if let Err(failure) = result {
+            exit::report_failure(&failure);
         }
         return Ok(Outcome::Alarmed);
     }
-    ended?;
+    result?;
     if stop.is_set() {
         return Ok(Outcome::Interrupted);
     }
@@ -274,7 +274,7 @@ fn listen(
     let start = clock::raw().0;
     let end = args
         .duration
-        .map_or(i64::MAX, |length| start.saturating_add(length.nanos()));
+        .map_or(i64::MAX, |duration| start.saturating_add(duration.nanos()));
     let mut next_period_at = start.saturating_add(args.every.nanos());
     let mut fault = Ok(());
     let idle_priority = IdlePriority::begin(capture_interface.gauge());
@@ -286,43 +286,43 @@ fn listen(
         }
         if now >= next_period_at {
             capture_interface.count();
-            intake.period(capture_interface.counters());
+            intake.end_period(capture_interface.counters());
             next_period_at = next_period_at.max(now).saturating_add(args.every.nanos());
         }
-        intake.answer(capture_interface.counters());
+        intake.answer_request(capture_interface.counters());
         capture_interface
             .changes()
             .iter()
-            .for_each(|change| intake.changed(change));
+            .for_each(|change| intake.report_link_change(change));
         if capture_interface.has_all() {
             idle_priority.caught_up();
         }
-        let next = u64::try_from(next_period_at.min(end) - now).unwrap_or(0);
-        fault = capture_interface.outwait(Duration::from_nanos(next).min(STOP_CHECK_INTERVAL));
+        let wait_ns = u64::try_from(next_period_at.min(end) - now).unwrap_or(0);
+        fault = capture_interface.outwait(Duration::from_nanos(wait_ns).min(STOP_CHECK_INTERVAL));
         // A limited number at a time, so that a flood of packets does not delay the output.
-        capture_interface.take_some(|packet, dissected| intake.packet(packet, dissected));
+        capture_interface.take_some(|packet, dissected| intake.add_packet(packet, dissected));
     }
     drop(idle_priority);
     // The end of the interface is known before the report that it went down.
     capture_interface
         .changes()
         .iter()
-        .for_each(|change| intake.changed(change));
-    capture_interface.take_rest(|packet, dissected| intake.packet(packet, dissected));
+        .for_each(|change| intake.report_link_change(change));
+    capture_interface.take_rest(|packet, dissected| intake.add_packet(packet, dissected));
     fault.map_err(Failure::from)
 }
 
 /// The capture methods of `--listen`.
 fn method_parser() -> impl TypedValueParser<Value = CaptureMethod> {
-    let with_name = |capture_method: CaptureMethod, help: &'static str| {
+    let possible_value = |capture_method: CaptureMethod, help: &'static str| {
         PossibleValue::new(capture_method.name()).help(help)
     };
     let possible_values = [
-        with_name(
+        possible_value(
             CaptureMethod::Ring,
             "The kernel copies packets to a ring buffer, as for tcpdump",
         ),
-        with_name(
+        possible_value(
             CaptureMethod::Bpf,
             "BPF programs in the kernel copy the start of each packet",
         ),
@@ -337,13 +337,13 @@ fn method_parser() -> impl TypedValueParser<Value = CaptureMethod> {
 }
 
 /// Creates the file of `--write`.
-fn write_into(path: &Path, force: Force, heads: (u32, u32)) -> Result<Writing, Failure> {
+fn write_into(path: &Path, force: Force, header: (u32, u32)) -> Result<Writing, Failure> {
     // If standard output is closed, another file may have its descriptor.
     if path == Path::new(OUT) {
         output::is_open()?;
     }
-    let begun = Writing::begin(path, force.existing(), heads);
-    begun.map_err(|error| Failure::usage(format!("--write: {}", sink::unwritable(path, &error))))
+    let writer = Writing::begin(path, force.existing(), header);
+    writer.map_err(|error| Failure::usage(format!("--write: {}", sink::unwritable(path, &error))))
 }
 
 #[cfg(test)]
@@ -352,7 +352,7 @@ mod tests {
 
     #[test]
     fn a_ring_size_is_refused_outside_of_2_mib_to_1_gib() {
-        for (text, is_taken) in [
+        for (text, is_valid) in [
             ("0", false),
             ("1", false),
             ("1MiB", false),
@@ -361,8 +361,8 @@ mod tests {
             ("1GiB", true),
             ("1025MiB", false),
         ] {
-            let ring_size = ring(text);
-            assert_eq!(ring_size.is_ok(), is_taken, "{text}");
+            let ring_size = parse_ring_size(text);
+            assert_eq!(ring_size.is_ok(), is_valid, "{text}");
             let remedy = "write a size from 2MiB to 1GiB";
             assert!(
                 ring_size
@@ -371,6 +371,6 @@ mod tests {
                 "{text}"
             );
         }
-        assert!(ring("much").is_err());
+        assert!(parse_ring_size("much").is_err());
     }
 }

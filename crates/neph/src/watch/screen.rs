@@ -26,31 +26,31 @@ pub(super) struct Screen {
     method: Method,
     is_terminal: bool,
     /// Displayed lines of the period.
-    drawn: usize,
+    drawn_lines: usize,
     rows: TopLines,
     /// Pairs with exchanges outside of TCP.
     exchanges: TopLines,
     /// Lines of the terminal for both tables.
-    room: usize,
+    max_lines: usize,
     /// Flows of this period without a row.
-    hidden: u64,
+    hidden_count: u64,
 }
 
 impl Screen {
     pub(super) fn new(args: &Args) -> Self {
         let is_terminal = io::stdout().is_terminal();
-        let room = output::height().filter(|_| is_terminal);
-        let room = room.map_or(usize::MAX, |lines| lines.saturating_sub(FIXED_LINES));
+        let max_lines = output::height().filter(|_| is_terminal);
+        let max_lines = max_lines.map_or(usize::MAX, |lines| lines.saturating_sub(FIXED_LINES));
         Self {
             sort: args.sort.sort(),
             method: args.by.method(),
             is_terminal,
-            drawn: 0,
-            rows: TopLines::new(args.top.min(room)),
+            drawn_lines: 0,
+            rows: TopLines::new(args.top.min(max_lines)),
             // Flows keep most of the terminal.
-            exchanges: TopLines::new(args.top.min(room / 4)),
-            room,
-            hidden: 0,
+            exchanges: TopLines::new(args.top.min(max_lines / 4)),
+            max_lines,
+            hidden_count: 0,
         }
     }
 
@@ -62,44 +62,44 @@ impl Screen {
             flow,
         );
         let method = self.method;
-        let keep = self
+        let is_kept = self
             .rows
             .keep(rank, || period_row(length, flow, recent, method));
-        self.hidden += u64::from(!keep);
+        self.hidden_count += u64::from(!is_kept);
     }
 
     /// Adds a pair of the period.
     pub(super) fn exchange(&mut self, pair: &HostPair, recent: &ExchangeCounts) {
         if exchanges::has_exchanges(recent) {
             let rank = exchanges::sort_key(pair, recent);
-            let keep = (self.exchanges).keep(rank, || exchanges::row(pair, recent));
-            self.hidden += u64::from(!keep);
+            let is_kept = (self.exchanges).keep(rank, || exchanges::row(pair, recent));
+            self.hidden_count += u64::from(!is_kept);
         }
     }
 
     /// Draws the period, and starts the next.
     pub(super) fn draw(&mut self, period: &RecentPeriod, out: &mut impl Write) -> io::Result<()> {
-        let mut flows = self.rows.take();
-        let requested = self.exchanges.take();
-        if !requested.is_empty() {
-            let room = self
-                .room
-                .saturating_sub(requested.len() + SECOND_TABLE_LINES);
-            self.hidden += flows.len().saturating_sub(room) as u64;
-            flows.truncate(room);
+        let mut flow_rows = self.rows.take();
+        let exchange_rows = self.exchanges.take();
+        if !exchange_rows.is_empty() {
+            let max_rows = self
+                .max_lines
+                .saturating_sub(exchange_rows.len() + SECOND_TABLE_LINES);
+            self.hidden_count += flow_rows.len().saturating_sub(max_rows) as u64;
+            flow_rows.truncate(max_rows);
         }
         let mut tables = [Table::new(PERIOD_COLUMNS), Table::new(exchanges::COLUMNS)];
-        for (table, rows) in tables.iter_mut().zip([flows, requested]) {
+        for (table, rows) in tables.iter_mut().zip([flow_rows, exchange_rows]) {
             for row in rows {
                 table.push(row);
             }
         }
         let tables = tables.iter().filter(|table| !table.is_empty());
         let mut text = tables.map(Table::text).collect::<Vec<_>>().join("\n");
-        let hidden = std::mem::take(&mut self.hidden);
-        if hidden > 0 {
-            let hidden = counted(hidden, "flow");
-            text.push_str(&format!("{hidden} more, not shown\n"));
+        let hidden_count = std::mem::take(&mut self.hidden_count);
+        if hidden_count > 0 {
+            let hidden_count = counted(hidden_count, "flow");
+            text.push_str(&format!("{hidden_count} more, not shown\n"));
         }
         text.push_str(&period_sentence(period));
         text.push('\n');
@@ -107,31 +107,31 @@ impl Screen {
             return writeln!(out, "{text}");
         }
         out.flush()?;
-        output::clear_lines(self.drawn)?;
+        output::clear_lines(self.drawn_lines)?;
         let width = output::width();
         for line in text.lines() {
-            writeln!(out, "{}", cut(line, width))?;
+            writeln!(out, "{}", truncate_line(line, width))?;
         }
-        self.drawn = text.lines().count();
+        self.drawn_lines = text.lines().count();
         Ok(())
     }
 
     /// Keeps the drawn period, so that other output follows below it.
-    pub(super) fn leave(&mut self, out: &mut impl Write) -> io::Result<()> {
+    pub(super) fn keep_drawn(&mut self, out: &mut impl Write) -> io::Result<()> {
         if self.is_terminal {
             writeln!(out)?;
         }
-        self.drawn = 0;
+        self.drawn_lines = 0;
         out.flush()
     }
 }
 
 /// Truncates a line to the width: a wrapped line could not be redrawn.
-fn cut(line: &str, width: usize) -> &str {
-    let mut taken = 0;
+fn truncate_line(line: &str, width: usize) -> &str {
+    let mut used_width = 0;
     let end = line.char_indices().find(|(_, letter)| {
-        taken += letter.width().unwrap_or(0);
-        taken > width
+        used_width += letter.width().unwrap_or(0);
+        used_width > width
     });
-    &line[..end.map_or(line.len(), |(at, _)| at)]
+    &line[..end.map_or(line.len(), |(index, _)| index)]
 }

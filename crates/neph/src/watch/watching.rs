@@ -15,9 +15,9 @@ use serde::Serialize;
 use super::Args;
 use super::alarm::Alarm;
 use super::screen::Screen;
-use crate::alarm::refuse_longer;
+use crate::alarm::check_duration;
 use crate::exit::Failure;
-use crate::read::Forwarder;
+use crate::read::OutputWriter;
 use crate::resolving::addresses;
 use crate::{output, when};
 use neph_capture::reading::conversations::{ConversationListener, Conversations, Counts};
@@ -31,17 +31,17 @@ use neph_export::Webhook;
 use neph_listen::CaptureMethod;
 use neph_listen::{ANY, CaptureCounters};
 
-pub(super) struct Watching {
+pub(super) struct WatchOutput {
     interface: String,
-    reporting: Forwarder,
+    writer: OutputWriter,
     screen: Option<Screen>,
     alarms: Vec<Alarm>,
     webhook: Option<Webhook>,
     metrics: Option<(Metrics, MetricsServer)>,
     /// The start of the first period.
-    first: RawNanos,
+    watch_start: RawNanos,
     /// The start of the period.
-    began: Pair,
+    period_start: Pair,
     counters: CaptureCounters,
     others: Others,
     counts: Counts,
@@ -49,28 +49,28 @@ pub(super) struct Watching {
     repairs: [Repairs; 2],
 }
 
-impl Watching {
+impl WatchOutput {
     pub(super) fn new(args: &Args) -> Result<Self, Failure> {
         let is_text = args.format == Format::Text;
         let parse = |text: &String| Alarm::parse(text, args.by.method());
         let alarms: Result<Vec<Alarm>, Failure> = args.alarm.iter().map(parse).collect();
         let alarms = alarms?;
-        refuse_longer(alarms.iter().map(Alarm::rule), args.duration)?;
+        check_duration(alarms.iter().map(Alarm::rule), args.duration)?;
         let start = clock::pair();
         Ok(Self {
             interface: args.interface.clone(),
-            reporting: Forwarder::new(args.shown(), output::data()),
+            writer: OutputWriter::new(args.display_settings(), output::data()),
             screen: is_text.then(|| Screen::new(args)),
             alarms,
             webhook: (args.webhook.clone())
                 .map(|url| Webhook::begin(url, "neph watch", output::say, addresses)),
             metrics: args
                 .prometheus
-                .map(open)
+                .map(start_metrics_server)
                 .transpose()?
                 .map(|metrics_server| (Metrics::new(args.by.method()), metrics_server)),
-            first: start.raw,
-            began: start,
+            watch_start: start.raw,
+            period_start: start,
             counters: CaptureCounters::default(),
             others: Others::default(),
             counts: Counts::default(),
@@ -80,17 +80,17 @@ impl Watching {
 
     /// Whether the reader of the output has closed it.
     pub(super) const fn is_refused(&self) -> bool {
-        self.reporting.is_refused()
+        self.writer.is_refused()
     }
 
     /// Sets the start of the first period.
-    pub(super) const fn begin_at(&mut self, at: Pair) {
-        self.first = at.raw;
-        self.began = at;
+    pub(super) const fn begin_at(&mut self, start: Pair) {
+        self.watch_start = start.raw;
+        self.period_start = start;
     }
 
-    /// Reports the period that ends now; `seen` counts from the start.
-    pub(super) fn period(
+    /// Reports the period that ends now; `capture_counters` count from the start.
+    pub(super) fn end_period(
         &mut self,
         conversations: &mut Conversations,
         capture_method: CaptureMethod,
@@ -98,19 +98,19 @@ impl Watching {
         now: Pair,
     ) {
         let stretch = Stretch {
-            from: Wall::from_unix_nanos(self.began.wall.0),
+            from: Wall::from_unix_nanos(self.period_start.wall.0),
             until: Wall::from_unix_nanos(now.wall.0),
-            length: Span::from_nanos(now.raw.0 - self.began.raw.0),
+            length: Span::from_nanos(now.raw.0 - self.period_start.raw.0),
         };
-        let (reporting, screen) = (&mut self.reporting, &mut self.screen);
+        let (writer, screen) = (&mut self.writer, &mut self.screen);
         let report_flow = |flow: &Flow, recent: &Recent| match screen {
             Some(screen) => screen.flow(stretch.length, flow, recent),
-            None => reporting.line(&PeriodLine::flow(stretch, flow, recent)),
+            None => writer.line(&PeriodLine::flow(stretch, flow, recent)),
         };
         let round_trip_sketches = conversations.table.look(report_flow);
         let report_exchange = |pair: &HostPair, recent: &ExchangeCounts| match screen {
             Some(screen) => screen.exchange(pair, recent),
-            None => reporting.line(&PeriodLine::exchange(stretch, pair, recent)),
+            None => writer.line(&PeriodLine::exchange(stretch, pair, recent)),
         };
         let exchanges = conversations.exchanges.look(report_exchange);
         let (others, counts) = (conversations.table.others(), conversations.counts());
@@ -118,7 +118,7 @@ impl Watching {
             stretch,
             way: capture_method,
             seen: capture_counters.since(&self.counters),
-            others: since(others, self.others),
+            others: subtract_counts(others, self.others),
             counts: counts.since(self.counts),
             repairs: self.repairs[0].since(self.repairs[1]),
             trips: round_trip_sketches,
@@ -126,21 +126,21 @@ impl Watching {
         };
         match &mut self.screen {
             Some(screen) => {
-                let written = screen.draw(&period, self.reporting.out());
-                self.reporting.written(written);
+                let write_result = screen.draw(&period, self.writer.out());
+                self.writer.written(write_result);
             }
-            None => self.reporting.line(&PeriodLine::period(&period)),
+            None => self.writer.line(&PeriodLine::period(&period)),
         }
-        self.alarms(now);
-        let flushed = io::Write::flush(self.reporting.out());
-        self.reporting.written(flushed);
-        (self.began, self.counters) = (now, capture_counters);
+        self.evaluate_alarms(now);
+        let flush_result = io::Write::flush(self.writer.out());
+        self.writer.written(flush_result);
+        (self.period_start, self.counters) = (now, capture_counters);
         (self.others, self.counts) = (others, counts);
         self.repairs[1] = self.repairs[0];
     }
 
     /// Answers a request of Prometheus, if there is one.
-    pub(super) fn answer(
+    pub(super) fn answer_request(
         &mut self,
         conversations: &Conversations,
         capture_counters: CaptureCounters,
@@ -162,10 +162,10 @@ impl Watching {
     }
 
     /// Reports a change of an interface.
-    pub(super) fn changed(&mut self, change: &Change) {
-        let at = Wall::from_unix_nanos(clock::wall().0);
-        let at_unix_ns = at;
-        self.aside(&match change {
+    pub(super) fn report_link_change(&mut self, change: &Change) {
+        let time = Wall::from_unix_nanos(clock::wall().0);
+        let at_unix_ns = time;
+        self.write_between_periods(&match change {
             Change::Fallen(name) => PeriodLine::InterfaceDown {
                 at_unix_ns,
                 interface: name.clone(),
@@ -183,29 +183,29 @@ impl Watching {
             Change::Fallen(name) => format!("{name} went down or was removed"),
             Change::Risen(name) => format!("{name} is up; it is watched"),
         };
-        output::say(&format!("{}  {message}", when::utc(at)));
+        output::say(&format!("{}  {message}", when::utc(time)));
     }
 
     /// Output between periods: a JSON line; as text on standard error.
-    fn aside(&mut self, line: &impl Serialize) {
+    fn write_between_periods(&mut self, line: &impl Serialize) {
         match &mut self.screen {
             Some(screen) => {
-                let write_result = screen.leave(self.reporting.out());
-                self.reporting.written(write_result);
+                let write_result = screen.keep_drawn(self.writer.out());
+                self.writer.written(write_result);
             }
-            None => self.reporting.line(line),
+            None => self.writer.line(line),
         }
     }
 
     /// Reports which alarms were raised or have ended.
-    fn alarms(&mut self, now: Pair) {
-        let since = Span::from_nanos(now.raw.0 - self.first.0);
-        let changes = self.alarms.iter_mut().filter_map(|alarm| alarm.look(since));
+    fn evaluate_alarms(&mut self, now: Pair) {
+        let elapsed = Span::from_nanos(now.raw.0 - self.watch_start.0);
+        let changes = self.alarms.iter_mut().filter_map(|alarm| alarm.evaluate(elapsed));
         for change in changes.collect::<Vec<_>>() {
-            let at = Wall::from_unix_nanos(now.wall.0);
-            let document = AlarmDocument::of_round_trips(at, &change, RuleAlone {});
-            self.aside(&document);
-            output::say(&sentence(at, &change, "round trip"));
+            let time = Wall::from_unix_nanos(now.wall.0);
+            let document = AlarmDocument::of_round_trips(time, &change, RuleAlone {});
+            self.write_between_periods(&document);
+            output::say(&sentence(time, &change, "round trip"));
             if let Some(webhook) = &self.webhook {
                 webhook.report(json_line(&document));
             }
@@ -220,12 +220,12 @@ impl Watching {
     ) -> (bool, io::Result<()>) {
         conversations.end(&mut self);
         if let Some(screen) = &mut self.screen {
-            let write_result = screen.leave(self.reporting.out());
-            self.reporting.written(write_result);
+            let write_result = screen.keep_drawn(self.writer.out());
+            self.writer.written(write_result);
         }
         let was_alarmed = self.alarms.iter().any(Alarm::was_raised);
-        for few in self.alarms.iter().filter_map(Alarm::too_few) {
-            output::say(&format!("neph watch: {few}"));
+        for message in self.alarms.iter().filter_map(Alarm::insufficient_data_message) {
+            output::say(&format!("neph watch: {message}"));
         }
         let file = File {
             name: self.interface,
@@ -241,84 +241,84 @@ impl Watching {
             times: None,
             without_time: 0,
         };
-        let written = self.reporting.finish(&conversations, &[file]);
+        let write_result = self.writer.finish(&conversations, &[file]);
         // Last: a slow webhook must not delay the summary.
         if let Some(webhook) = self.webhook.take() {
             webhook.finish();
         }
-        (was_alarmed, written)
+        (was_alarmed, write_result)
     }
 }
 
-impl ConversationListener for Watching {
+impl ConversationListener for WatchOutput {
     fn exchanged(&mut self, pair: &HostPair) {
-        self.reporting.exchanged(pair);
+        self.writer.exchanged(pair);
     }
 
-    fn answered(&mut self, of: &ExchangeKey, round_trip: ExchangeRoundTrip) {
-        self.reporting.answered(of, round_trip);
+    fn answered(&mut self, key: &ExchangeKey, round_trip: ExchangeRoundTrip) {
+        self.writer.answered(key, round_trip);
         if let Some((metrics, _)) = &mut self.metrics {
-            metrics.answered(of, round_trip);
+            metrics.answered(key, round_trip);
         }
     }
 }
 
-impl Listener for Watching {
-    fn sample(&mut self, of: &Name, sample: &Sample) {
+impl Listener for WatchOutput {
+    fn sample(&mut self, name: &Name, sample: &Sample) {
         for alarm in &mut self.alarms {
-            alarm.sample(sample);
+            alarm.add_sample(sample);
         }
         if let Some((metrics, _)) = &mut self.metrics {
-            metrics.sample(of, sample);
+            metrics.sample(name, sample);
         }
-        self.reporting.sample(of, sample);
+        self.writer.sample(name, sample);
     }
 
-    fn event(&mut self, of: &Name, at: Wall, side: Side, event: Event) {
+    fn event(&mut self, name: &Name, time: Wall, side: Side, event: Event) {
         self.repairs[0].event(event);
-        self.reporting.event(of, at, side, event);
+        self.writer.event(name, time, side, event);
     }
 
     fn thinned(&mut self, _: &Name, segments: u64) {
         self.repairs[0].not_followed += segments;
     }
 
-    fn found_spurious(&mut self, of: &Name, at: Wall, side: Side, was: Event) {
+    fn found_spurious(&mut self, name: &Name, time: Wall, side: Side, original: Event) {
         self.repairs[0].spurious += 1;
-        self.reporting.found_spurious(of, at, side, was);
+        self.writer.found_spurious(name, time, side, original);
     }
 
     fn backwards(&mut self) {
-        self.reporting.backwards();
+        self.writer.backwards();
     }
 
     fn of_no_time(&mut self) {
-        self.reporting.of_no_time();
+        self.writer.of_no_time();
     }
 
     fn ended(&mut self, flow: &Flow) {
-        self.reporting.ended(flow);
+        self.writer.ended(flow);
     }
 }
 
 /// Starts the server for Prometheus, and prints its address.
-fn open(address: SocketAddr) -> Result<MetricsServer, Failure> {
-    let opened = MetricsServer::open(address).map_err(|error| {
+fn start_metrics_server(address: SocketAddr) -> Result<MetricsServer, Failure> {
+    let result = MetricsServer::open(address).map_err(|error| {
         Failure::refused(format!(
             "listen on {address} for Prometheus: {error}; --prometheus names another place"
         ))
     });
-    let (metrics_server, address) = opened?;
+    let (metrics_server, address) = result?;
     output::say(&format!("neph watch: http://{address}/metrics"));
     Ok(metrics_server)
 }
 
-const fn since(now: Others, before: Others) -> Others {
+const fn subtract_counts(current: Others, previous: Others) -> Others {
     Others {
-        udp: now.udp - before.udp,
-        icmp: now.icmp - before.icmp,
-        fragments: now.fragments - before.fragments,
-        unread: now.unread - before.unread,
-        cut: now.cut - before.cut,
+        udp: current.udp - previous.udp,
+        icmp: current.icmp - previous.icmp,
+        fragments: current.fragments - previous.fragments,
+        unread: current.unread - previous.unread,
+        cut: current.cut - previous.cut,
     }
 }

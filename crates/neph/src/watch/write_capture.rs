@@ -16,13 +16,13 @@ use crate::{interrupt, output};
 
 /// `--write -`.
 pub(super) fn write_to_stdout(args: &Args) -> Result<Outcome, Failure> {
-    if args.reports_more() {
+    if args.has_other_output() {
         return Err(Failure::usage(
             "--write - gives standard output to the capture; leave out --format, --samples, --alarm \
              and --prometheus",
         ));
     }
-    if output::is_read_by_people() {
+    if output::is_terminal() {
         return Err(Failure::usage(
             "--write - writes a capture, which no terminal can show; let it go to a program or a file",
         ));
@@ -30,7 +30,7 @@ pub(super) fn write_to_stdout(args: &Args) -> Result<Outcome, Failure> {
     let filter = args.choice.choice();
     filter.check()?;
     let filter_rules = filter.wanted();
-    stream(&args.listening(&filter_rules)?, args.force, args.duration)
+    stream(&args.capture_settings(&filter_rules)?, args.force, args.duration)
 }
 
 /// Carries out an order: writes the capture to standard output until it ends.
@@ -69,19 +69,19 @@ fn stream(
     ));
     let start = clock::raw().0;
     let max_duration_ns = duration.map_or(i64::MAX, Span::nanos);
-    let recorded = record_point(&mut capture_interface, &mut writer, |_, _| {
+    let record_result = record_point(&mut capture_interface, &mut writer, |_, _| {
         stop.is_set() || clock::raw().0 - start >= max_duration_ns
     });
-    let written = writer.finish();
+    let write_result = writer.finish();
     let capture_counters = capture_interface.counters();
-    if let Ok(written) = &written {
+    if let Ok(summary) = &write_result {
         output::say(&format!(
-            "neph watch: {written}, {} lost",
+            "neph watch: {summary}, {} lost",
             capture_counters.lost
         ));
     }
-    recorded?;
-    written?;
+    record_result?;
+    write_result?;
     Ok(match (stop.is_set(), capture_counters.packets) {
         (true, _) => Outcome::Interrupted,
         (false, 0) => Outcome::Nothing,

@@ -27,13 +27,13 @@ pub(super) struct GuestCheck {
 
 impl GuestCheck {
     pub(super) fn is_ok(&self) -> bool {
-        let max = self.ceiling.map(|rate| {
+        let max_rate = self.ceiling.map(|rate| {
             rate.bits_per_second()
                 .saturating_mul(100 + TOLERANCE_PERCENT)
                 / 100
         });
         match &self.received_rate {
-            Ok(received_rate) => max.is_none_or(|max| received_rate.bits_per_second() <= max),
+            Ok(received_rate) => max_rate.is_none_or(|max_rate| received_rate.bits_per_second() <= max_rate),
             Err(_) => false,
         }
     }
@@ -64,7 +64,7 @@ impl GuestCheck {
 }
 
 /// The duration of the checks of all guests.
-pub(super) fn takes(topology: &Topology) -> Span {
+pub(super) fn total_duration(topology: &Topology) -> Span {
     let count = i64::try_from(topology.guests().len()).unwrap_or(i64::MAX);
     TRAFFIC_DURATION.times(count)
 }
@@ -83,23 +83,23 @@ fn verify_one(lab: &Lab, guest: &Guest, stop: &Stop) -> Option<GuestCheck> {
     let site = &sites[guest.site];
     let (host, ip) = (&sites[site.inside?].name, site.addresses().next()?);
     let address = SocketAddr::new(ip, guest.port);
-    let carried = || {
+    let measure_rate = || {
         let spec = UploadSpec {
-            target: Target::parse(&format!("tcp://{address}")).map_err(|e| e.to_string())?,
+            target: Target::parse(&format!("tcp://{address}")).map_err(|error| error.to_string())?,
             address,
             duration: TRAFFIC_DURATION,
             congestion: None,
-            site: Some(lab.place(host).map_err(|e| e.to_string())?),
+            site: Some(lab.place(host).map_err(|error| error.to_string())?),
             permit: Permit::ANYTHING,
         };
-        let transfer = upload(&spec, stop).map_err(|e| e.to_string())?;
+        let transfer = upload(&spec, stop).map_err(|error| error.to_string())?;
         Ok(transfer.goodput)
     };
     Some(GuestCheck {
         host: host.clone(),
         guest: site.name.clone(),
         ceiling: guest.bandwidth,
-        received_rate: carried(),
+        received_rate: measure_rate(),
     })
 }
 

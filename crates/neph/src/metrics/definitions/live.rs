@@ -2,19 +2,19 @@
 
 use neph_export::Definition;
 
-use super::{counter, gauge, times};
+use super::{counter, gauge, time_histogram};
 
 pub(in crate::metrics) static PING_MESSAGES: Definition = counter(
     "neph_ping_messages_total",
     &["site", "endpoint", "kind", "outcome"],
     "Messages that ended: reply, error, lost, failed (not sent).",
 );
-pub(in crate::metrics) static PING_RESPONSE_TIME: Definition = times(
+pub(in crate::metrics) static PING_RESPONSE_TIME: Definition = time_histogram(
     "neph_ping_response_time_seconds",
     &["site", "endpoint", "kind"],
     "Response times of messages with a reply, since the scheduled send time.",
 );
-pub(in crate::metrics) static PING_IPDV: Definition = times(
+pub(in crate::metrics) static PING_IPDV: Definition = time_histogram(
     "neph_ping_jitter_seconds",
     &["site", "endpoint", "kind"],
     "Difference between the times of replies that follow each other in a flow, without sign.",
@@ -34,12 +34,12 @@ pub(in crate::metrics) static FLOWS_MESSAGES: Definition = counter(
     &["site", "endpoint", "kind", "outcome"],
     "Messages that ended: reply, error, lost, failed (not sent).",
 );
-pub(in crate::metrics) static FLOWS_ROUND_TRIP: Definition = times(
+pub(in crate::metrics) static FLOWS_ROUND_TRIP: Definition = time_histogram(
     "neph_flows_round_trip_seconds",
     &["site", "endpoint", "kind"],
     "Network round trips of all flows.",
 );
-pub(in crate::metrics) static FLOWS_IPDV: Definition = times(
+pub(in crate::metrics) static FLOWS_IPDV: Definition = time_histogram(
     "neph_flows_jitter_seconds",
     &["site", "endpoint", "kind"],
     "Difference between round trips that follow each other in a flow, without sign.",
@@ -54,7 +54,7 @@ pub(in crate::metrics) static FLOWS_PATH_CHANGES_WITHDRAWN: Definition = counter
     &["site", "endpoint", "kind"],
     "Path changes that were detected and withdrawn, because later messages disproved them.",
 );
-pub(in crate::metrics) static HOPS_DELAY: Definition = times(
+pub(in crate::metrics) static HOPS_DELAY: Definition = time_histogram(
     "neph_hops_delay_seconds",
     &["segment", "direction"],
     "Delays of packets between two points, while these record.",

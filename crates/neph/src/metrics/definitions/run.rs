@@ -2,14 +2,14 @@
 
 use neph_export::Definition;
 
-use super::{counter, gauge, times};
+use super::{counter, gauge, time_histogram};
 
-pub(in crate::metrics) static PLANNED: Definition = gauge(
+pub(in crate::metrics) static PLANNED_EXPERIMENTS: Definition = gauge(
     "neph_run_experiments",
     &["state"],
     "Experiments of the campaign: complete, open, given_up.",
 );
-pub(in crate::metrics) static ENDED: Definition = counter(
+pub(in crate::metrics) static ENDED_EXPERIMENTS: Definition = counter(
     "neph_run_experiments_ended_total",
     &["site", "endpoint", "kind", "status"],
     "Experiments that ended in this process; every attempt counts: complete, failed, interrupted.",
@@ -19,18 +19,18 @@ pub(in crate::metrics) static MESSAGES: Definition = counter(
     &["site", "endpoint", "kind", "outcome"],
     "Messages, as their results arrive: reply, error, lost, failed (not sent).",
 );
-pub(in crate::metrics) static RESPONSE: Definition = times(
+pub(in crate::metrics) static RESPONSE_TIME: Definition = time_histogram(
     "neph_run_response_time_seconds",
     &["site", "endpoint", "kind"],
     "Response times of messages with a reply, since the scheduled send time. Of fleets (many flows at a \
      time): network round trips.",
 );
-pub(in crate::metrics) static JITTER: Definition = times(
+pub(in crate::metrics) static JITTER: Definition = time_histogram(
     "neph_run_jitter_seconds",
     &["site", "endpoint", "kind"],
     "Difference between the times of replies that follow each other in a flow, without sign.",
 );
-pub(in crate::metrics) static MISSED: Definition = counter(
+pub(in crate::metrics) static MISSED_STARTS: Definition = counter(
     "neph_run_starts_missed_total",
     &["site", "endpoint", "kind"],
     "Starts that an experiment missed: a site was not ready at the agreed time. Every attempt counts.",
@@ -59,5 +59,5 @@ pub(in crate::metrics) static ALARMS: Definition = counter(
 /// All metrics, in the order of their page.
 #[cfg(test)]
 pub(super) static ALL: [&Definition; 10] = [
-    &PLANNED, &ENDED, &MISSED, &MESSAGES, &RESPONSE, &JITTER, &TRANSFER, &FLAGS, &ALARM, &ALARMS,
+    &PLANNED_EXPERIMENTS, &ENDED_EXPERIMENTS, &MISSED_STARTS, &MESSAGES, &RESPONSE_TIME, &JITTER, &TRANSFER, &FLAGS, &ALARM, &ALARMS,
 ];

@@ -9,68 +9,68 @@ use super::Args;
 use crate::exit::Failure;
 
 /// An option and the targets that support it.
-struct Need {
+struct OptionRule {
     name: &'static str,
-    is_given: fn(&Args) -> bool,
+    is_used: fn(&Args) -> bool,
     is_supported_by: fn(&Target) -> bool,
     /// These targets, as the end of a sentence.
-    of: &'static str,
+    reason: &'static str,
 }
 
-const OPTIONS: &[Need] = &[
-    Need {
+const OPTIONS: &[OptionRule] = &[
+    OptionRule {
         name: "--tls-version",
-        is_given: |args| args.tls_version.is_some(),
+        is_used: |args| args.tls_version.is_some(),
         is_supported_by: Target::is_secure,
-        of: "only targets over TLS have a version of it",
+        reason: "only targets over TLS have a version of it",
     },
-    Need {
+    OptionRule {
         name: "--insecure",
-        is_given: |args| args.insecure,
+        is_used: |args| args.insecure,
         is_supported_by: Target::is_secure,
-        of: "only targets over TLS have a certificate",
+        reason: "only targets over TLS have a certificate",
     },
-    Need {
+    OptionRule {
         name: "--ca-file",
-        is_given: |args| args.ca_file.is_some(),
+        is_used: |args| args.ca_file.is_some(),
         is_supported_by: Target::is_secure,
-        of: "only targets over TLS have a certificate",
+        reason: "only targets over TLS have a certificate",
     },
-    Need {
+    OptionRule {
         name: "--pin",
-        is_given: |args| !args.pin.is_empty(),
+        is_used: |args| !args.pin.is_empty(),
         is_supported_by: Target::is_secure,
-        of: "only targets over TLS have a certificate",
+        reason: "only targets over TLS have a certificate",
     },
-    Need {
+    OptionRule {
         name: "--new-connection",
-        is_given: |args| args.new_connection,
+        is_used: |args| args.new_connection,
         is_supported_by: Target::uses_connection,
-        of: "only targets over TCP have connections",
+        reason: "only targets over TCP have connections",
     },
-    Need {
+    OptionRule {
         name: "--congestion",
-        is_given: |args| args.congestion.is_some(),
+        is_used: |args| args.congestion.is_some(),
         is_supported_by: Target::uses_connection,
-        of: "only targets over TCP have congestion control",
+        reason: "only targets over TCP have congestion control",
     },
-    Need {
+    OptionRule {
         name: "--expect-status",
-        is_given: |args| args.expect_status != ExpectedStatus::default(),
+        is_used: |args| args.expect_status != ExpectedStatus::default(),
         is_supported_by: |target| target.kind().properties().has_status,
-        of: "only http:// and https:// have an HTTP status",
+        reason: "only http:// and https:// have an HTTP status",
     },
-    Need {
+    OptionRule {
         name: "--stamp-key",
-        is_given: |args| args.stamp_key.is_some(),
+        is_used: |args| args.stamp_key.is_some(),
         is_supported_by: |target| target.kind().properties().has_key,
-        of: "only udp:// uses STAMP",
+        reason: "only udp:// uses STAMP",
     },
-    Need {
+    OptionRule {
         name: "--source-port",
-        is_given: |args| args.source_port.is_some(),
+        is_used: |args| args.source_port.is_some(),
         is_supported_by: |target| target.kind().has_ports(),
-        of: "ICMP has no ports",
+        reason: "ICMP has no ports",
     },
 ];
 
@@ -79,14 +79,14 @@ const OPTIONS: &[Need] = &[
 /// # Errors
 /// The first unsupported option, and the targets that support it.
 pub(super) fn check(args: &Args, target: &Target) -> Result<(), Failure> {
-    let unsupported_reason = OPTIONS
+    let violated_rule = OPTIONS
         .iter()
-        .find(|option| (option.is_given)(args) && !(option.is_supported_by)(target));
-    match unsupported_reason {
+        .find(|option| (option.is_used)(args) && !(option.is_supported_by)(target));
+    match violated_rule {
         // A redirect may lead to TLS.
         Some(_) if args.follow => Ok(()),
-        Some(Need { name, of, .. }) => Err(Failure::Usage(format!(
-            "{name}: {of}; leave it out for {target}"
+        Some(OptionRule { name, reason, .. }) => Err(Failure::Usage(format!(
+            "{name}: {reason}; leave it out for {target}"
         ))),
         None => Ok(()),
     }

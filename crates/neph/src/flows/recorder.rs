@@ -19,10 +19,10 @@ use crate::{output, version};
 use neph_store::find::LAST;
 
 /// How often the reports of the fleet are recorded.
-const TICK: Span = Span::from_millis(50);
+const RECORD_INTERVAL: Span = Span::from_millis(50);
 
 /// Parses the name of a campaign.
-pub(super) fn name(text: &str) -> Result<String, String> {
+pub(super) fn parse_name(text: &str) -> Result<String, String> {
     if text.trim().is_empty() || text.contains(is_hidden) {
         return Err("a campaign's name is one line of visible characters and not empty".to_owned());
     }
@@ -35,16 +35,16 @@ pub(super) fn name(text: &str) -> Result<String, String> {
 }
 
 /// Reports that an existing name now means the new campaign.
-fn report_earlier(store: &dyn Store, name: &str) -> Result<(), Failure> {
+fn report_name_reuse(store: &dyn Store, name: &str) -> Result<(), Failure> {
     let campaigns = store.campaigns()?;
-    let earlier = campaigns
+    let same_name_count = campaigns
         .iter()
         .filter(|campaign| campaign.name == name)
         .count();
-    if earlier > 0 {
+    if same_name_count > 0 {
         output::say(&format!(
             "neph: {} '{name}' already: the name will mean this one; neph list has the ids of all",
-            match earlier {
+            match same_name_count {
                 1 => "a campaign is called".to_owned(),
                 several => format!("{several} campaigns are called"),
             }
@@ -58,25 +58,25 @@ fn report_earlier(store: &dyn Store, name: &str) -> Result<(), Failure> {
 enum State {
     Waiting {
         store: Box<dyn Store>,
-        keeping: FleetStorage,
+        storage: FleetStorage,
         spec: Box<FleetSpec>,
     },
-    Going(Box<Going>),
+    Recording(Box<Recording>),
     /// The store reported an error.
     Broken,
 }
 
 /// A fleet whose messages are stored.
 #[derive(Debug)]
-struct Going {
+struct Recording {
     keeper: FleetKeeper,
     intake: FleetIntake,
     routes: Vec<TracedRoute>,
     /// The time of the last record.
-    recorded: Instant<Local>,
+    last_record: Instant<Local>,
 }
 
-impl Going {
+impl Recording {
     fn record_rest(&mut self) -> Result<(), RunError> {
         self.keeper.keep(&self.intake.records())?;
         self.keeper.routes(mem::take(&mut self.routes))
@@ -84,10 +84,10 @@ impl Going {
 
     fn record(&mut self) -> Result<(), RunError> {
         let now = now();
-        if now - self.recorded < TICK {
+        if now - self.last_record < RECORD_INTERVAL {
             return Ok(());
         }
-        self.recorded = now;
+        self.last_record = now;
         self.record_rest()
     }
 
@@ -99,25 +99,25 @@ impl Going {
 
 /// The command with the options that define the measurement; never a secret.
 fn command_line(args: &Args) -> String {
-    let time = |span: Span| span.exact().replace(' ', "");
-    let mut text = format!("neph flows -n {} -i {}", args.flows, time(args.interval));
-    let given = [
-        ("-w", args.duration.map(time)),
+    let format_time = |span: Span| span.exact().replace(' ', "");
+    let mut text = format!("neph flows -n {} -i {}", args.flows, format_time(args.interval));
+    let options = [
+        ("-w", args.duration.map(format_time)),
         ("-c", args.count.map(|count| count.to_string())),
-        ("--renew", args.renew.map(time)),
+        ("--renew", args.renew.map(format_time)),
         ("--first-port", args.first_port.map(|port| port.to_string())),
         (
             "--transfers",
             args.transfers.map(|number| number.to_string()),
         ),
     ];
-    for (option, value) in given {
+    for (option, value) in options {
         if let Some(value) = value {
             text.push_str(&format!(" {option} {value}"));
         }
     }
-    for (option, on) in [("--trace", args.trace), ("--advise", args.advise)] {
-        if on {
+    for (option, is_set) in [("--trace", args.trace), ("--advise", args.advise)] {
+        if is_set {
             text.push_str(&format!(" {option}"));
         }
     }
@@ -126,7 +126,7 @@ fn command_line(args: &Args) -> String {
 
 /// Writes the messages of a fleet into a workspace.
 #[derive(Debug)]
-pub(super) struct Keep {
+pub(super) struct FleetRecorder {
     state: State,
     origin: Anchor<Local>,
     stop: Stop,
@@ -134,14 +134,14 @@ pub(super) struct Keep {
     has_end: bool,
 }
 
-impl Keep {
+impl FleetRecorder {
     /// Opens the workspace if the messages are to be saved. Call this before the fleet starts:
     /// times count from here.
     pub(super) fn new(args: &Args, spec: &FleetSpec, stop: &Stop) -> Result<Option<Self>, Failure> {
         let Some(name) = args.save.clone() else {
             return Ok(None);
         };
-        let keeping = FleetStorage {
+        let storage = FleetStorage {
             name: name.clone(),
             description: command_line(args),
             site: args.site.clone(),
@@ -151,11 +151,11 @@ impl Keep {
             },
         };
         let store = args.workspace.write()?;
-        report_earlier(store.as_ref(), &name)?;
+        report_name_reuse(store.as_ref(), &name)?;
         Ok(Some(Self {
             state: State::Waiting {
                 store,
-                keeping,
+                storage,
                 spec: Box::new(spec.clone()),
             },
             origin: anchor(),
@@ -165,12 +165,12 @@ impl Keep {
     }
 
     /// Adds a report of the fleet.
-    pub(super) fn take(&mut self, report: &FleetReport) -> Result<(), Failure> {
+    pub(super) fn add_report(&mut self, report: &FleetReport) -> Result<(), Failure> {
         if matches!(self.state, State::Waiting { .. }) {
             self.begin()?;
         }
-        if let State::Going(going) = &mut self.state {
-            going.intake.take(report.clone());
+        if let State::Recording(recording) = &mut self.state {
+            recording.intake.take(report.clone());
         }
         Ok(())
     }
@@ -179,55 +179,55 @@ impl Keep {
         let state = std::mem::replace(&mut self.state, State::Broken);
         if let State::Waiting {
             store,
-            keeping,
+            storage,
             spec,
         } = state
         {
             let (scenario, fleet) = (scenario_of(&spec), spec.fleet.clone());
-            let begun = FleetKeeper::begin(store, keeping, scenario, fleet, self.origin);
-            self.state = State::Going(Box::new(Going {
-                keeper: begun.map_err(|error| refused(&error))?,
+            let keeper_result = FleetKeeper::begin(store, storage, scenario, fleet, self.origin);
+            self.state = State::Recording(Box::new(Recording {
+                keeper: keeper_result.map_err(|error| to_failure(&error))?,
                 intake: FleetIntake::begin(&spec, self.origin),
                 routes: Vec::new(),
-                recorded: self.origin.at,
+                last_record: self.origin.at,
             }));
         }
         Ok(())
     }
 
     /// Adds the route of a flow.
-    pub(super) fn route(&mut self, route: TracedRoute) {
-        if let State::Going(going) = &mut self.state {
-            going.routes.push(route);
+    pub(super) fn add_route(&mut self, route: TracedRoute) {
+        if let State::Recording(recording) = &mut self.state {
+            recording.routes.push(route);
         }
     }
 
     /// Records new data if it is due.
     pub(super) fn record(&mut self) -> Result<(), Failure> {
-        let State::Going(going) = &mut self.state else {
+        let State::Recording(recording) = &mut self.state else {
             return Ok(());
         };
-        let recorded = going.record();
-        recorded.map_err(|error| {
+        let record_result = recording.record();
+        record_result.map_err(|error| {
             // The store would refuse the same data again.
             self.state = State::Broken;
-            refused(&error)
+            to_failure(&error)
         })
     }
 
     /// Records the remaining data, before anything can fail.
     pub(super) fn record_rest(&mut self) -> Result<(), Failure> {
         match &mut self.state {
-            State::Going(going) => going.record_rest().map_err(|error| refused(&error)),
+            State::Recording(recording) => recording.record_rest().map_err(|error| to_failure(&error)),
             State::Waiting { .. } | State::Broken => Ok(()),
         }
     }
 
-    /// Ends the fleet; the reflector refused `by_caps`. Ctrl-C completes a fleet without another
+    /// Ends the fleet; the reflector refused `refusals_by_endpoint`. Ctrl-C completes a fleet without another
     /// end, and interrupts one with an end.
     pub(super) fn end(
         self,
-        by_caps: &[(FleetEndpoint, Refusals)],
+        refusals_by_endpoint: &[(FleetEndpoint, Refusals)],
     ) -> Result<Option<WaitingFleet>, Failure> {
         let ending = if self.has_end && self.stop.is_set() {
             Ending::Interrupted
@@ -235,13 +235,13 @@ impl Keep {
             Ending::Complete
         };
         match self.state {
-            State::Going(mut going) => {
-                for (_, refusals) in by_caps {
-                    going.intake.add_refusals(refusals);
+            State::Recording(mut recording) => {
+                for (_, refusals) in refusals_by_endpoint {
+                    recording.intake.add_refusals(refusals);
                 }
-                let stored_fleet = going.finish(ending);
+                let stored_fleet = recording.finish(ending);
                 Ok(Some(WaitingFleet(
-                    stored_fleet.map_err(|error| refused(&error))?,
+                    stored_fleet.map_err(|error| to_failure(&error))?,
                 )))
             }
             State::Waiting { .. } | State::Broken => Ok(None),
@@ -250,7 +250,7 @@ impl Keep {
 
     /// The measurement cannot continue: the results so far are stored as failed. If the store
     /// refuses, the next writer of the workspace ends the experiment.
-    pub(super) fn broken_off(self, reason: &Failure) {
+    pub(super) fn abort(self, reason: &Failure) {
         let ending = match reason {
             Failure::Usage(reason) | Failure::Refused(reason) => Ending::Failed(reason.clone()),
             // The reader closed the pipe on purpose.
@@ -258,9 +258,9 @@ impl Keep {
                 Ending::Interrupted
             }
         };
-        if let State::Going(going) = self.state {
+        if let State::Recording(recording) = self.state {
             // The failure is already reported with its first reason.
-            let stored_fleet = going.finish(ending);
+            let stored_fleet = recording.finish(ending);
             drop(
                 stored_fleet
                     .and_then(|stored_fleet| stored_fleet.end(&Ending::Complete, anchor().wall)),
@@ -275,50 +275,50 @@ pub(super) struct WaitingFleet(StoredFleet);
 
 impl WaitingFleet {
     /// Stores transfers on the source ports of its flows.
-    pub(super) fn transfers(&mut self, made: &[ClassTransfer]) -> Result<(), Failure> {
-        self.0.transfers(made).map_err(|error| refused(&error))
+    pub(super) fn add_transfers(&mut self, transfers: &[ClassTransfer]) -> Result<(), Failure> {
+        self.0.transfers(transfers).map_err(|error| to_failure(&error))
     }
 
     /// Ends the experiment; `ending` is that of the transfers.
     pub(super) fn end(self, ending: &Ending) -> Result<Campaign, Failure> {
         self.0
             .end(ending, anchor().wall)
-            .map_err(|error| refused(&error))
+            .map_err(|error| to_failure(&error))
     }
 }
 
-fn refused(error: &RunError) -> Failure {
-    let way_on = if error.is_disk_full() {
+fn to_failure(error: &RunError) -> Failure {
+    let remedy = if error.is_disk_full() {
         "; the measurement ends here, and what was recorded is kept: free space, and measure again"
     } else {
         "; the measurement ends here, and what was recorded is kept"
     };
-    Failure::refused(format!("{error}{way_on}"))
+    Failure::refused(format!("{error}{remedy}"))
 }
 
 /// The name of the stored campaign, and the next steps.
 pub(super) fn stored_message(campaign: &Campaign, workspace: &Workspace) -> String {
     let (name, id) = (&campaign.name, campaign.id);
-    let everything = if campaign.status == CampaignStatus::Complete {
+    let option = if campaign.status == CampaignStatus::Complete {
         ""
     } else {
         " --everything"
     };
     format!(
-        "neph: kept as campaign {name}, {}; neph report {id}{}{everything} shows it",
+        "neph: kept as campaign {name}, {}; neph report {id}{}{option} shows it",
         campaign.status.name(),
         workspace.option()
     )
 }
 
 /// Ends the stored fleet after another failure before its transfers.
-pub(super) fn not_made(waiting_fleet: Option<WaitingFleet>) {
+pub(super) fn end_without_transfers(waiting_fleet: Option<WaitingFleet>) {
     // The first reason is already reported.
-    drop(waiting_fleet.map(|waiting_fleet| waiting_fleet.end(&without_transfers())));
+    drop(waiting_fleet.map(|waiting_fleet| waiting_fleet.end(&transfers_failed_ending())));
 }
 
 /// The ending of an experiment without its transfers.
-pub(super) fn without_transfers() -> Ending {
+pub(super) fn transfers_failed_ending() -> Ending {
     Ending::Failed("transfers could not be made".to_owned())
 }
 
@@ -329,10 +329,10 @@ mod tests {
     #[test]
     fn the_command_is_stored_with_its_measurement_options_and_without_secrets() {
         use clap::{Args as _, FromArgMatches};
-        let given = "neph -n 64 -i 200ms -w 4min --trace --stamp-key env:PATH --save ncd udp://a";
+        let words = "neph -n 64 -i 200ms -w 4min --trace --stamp-key env:PATH --save ncd udp://a";
         let command = Args::augment_args(clap::Command::new("neph"));
         let matches = command
-            .try_get_matches_from(given.split(' '))
+            .try_get_matches_from(words.split(' '))
             .expect("options");
         let args = Args::from_arg_matches(&matches).expect("options");
         let expected = "neph flows -n 64 -i 200ms -w 240s --trace udp://a";
@@ -341,9 +341,9 @@ mod tests {
 
     #[test]
     fn a_name_is_one_line_and_not_the_word_for_the_last() {
-        assert_eq!(name("night 3").as_deref(), Ok("night 3"));
-        for wrong in ["", "  ", "a\nb", "last"] {
-            assert!(name(wrong).is_err(), "{wrong:?}");
+        assert_eq!(parse_name("night 3").as_deref(), Ok("night 3"));
+        for invalid in ["", "  ", "a\nb", "last"] {
+            assert!(parse_name(invalid).is_err(), "{invalid:?}");
         }
     }
 }

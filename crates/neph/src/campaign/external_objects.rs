@@ -11,7 +11,7 @@ use neph_model::{Parameter, ReflectorIdentity, ReflectorSpec, ThroughputTool};
 use neph_probe::{Secret, check_private};
 use neph_text::{Fault, FileKind, Problems, Spanned, did_you_mean, open_file};
 
-use super::Scene;
+use super::LabTopology;
 use crate::congestion::{self, Unusable};
 
 /// Reports every external object of a plan that is missing or unsuitable. The prober is on this
@@ -42,9 +42,9 @@ pub(super) fn check(plan: &Plan, problems: &Problems<'_>) {
     }
     check_iperf3(plan, problems);
     for name in &plan.congestion_controls {
-        if let Err(Unusable { why, loaded }) = congestion::check(&name.value) {
+        if let Err(Unusable { reason, loaded }) = congestion::check(&name.value) {
             let message = format!(
-                "congestion control '{}' cannot be had here: {why}",
+                "congestion control '{}' cannot be had here: {reason}",
                 name.value
             );
             let fault = Fault::new(message, format!("loaded are {loaded}"));
@@ -58,8 +58,8 @@ fn check_iperf3(plan: &Plan, problems: &Problems<'_>) {
     let checks = plan.throughput.as_ref();
     let checks = checks.filter(|checks| checks.tool == ThroughputTool::Iperf3);
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let is_here = std::env::split_paths(&path).any(|folder| folder.join("iperf3").is_file());
-    if let (Some(server), false) = (checks.and_then(|checks| checks.servers.first()), is_here) {
+    let is_installed = std::env::split_paths(&path).any(|folder| folder.join("iperf3").is_file());
+    if let (Some(server), false) = (checks.and_then(|checks| checks.servers.first()), is_installed) {
         let message = "iperf3 is not installed here, and the throughput checks need it";
         let remedy =
             "install it (apt-get install iperf3), or write tool = \"neph\" under [throughput]";
@@ -68,19 +68,19 @@ fn check_iperf3(plan: &Plan, problems: &Problems<'_>) {
 }
 
 /// Reports every site that the topology does not have, and every site that is used as a host name.
-pub(super) fn check_sites(plan: &Plan, scenes: &[Scene], problems: &Problems<'_>) {
+pub(super) fn check_sites(plan: &Plan, lab_topologies: &[LabTopology], problems: &Problems<'_>) {
     if let Some(lab) = &plan.lab {
-        for scene in scenes {
-            check_sites_of(plan, lab, &scene.topology, problems);
+        for lab_topology in lab_topologies {
+            check_sites_of(plan, lab, &lab_topology.topology, problems);
         }
     }
-    check_hosts(plan, scenes, problems);
+    check_hosts(plan, lab_topologies, problems);
 }
 
 /// A lab has no name resolution for its sites.
-fn check_hosts(plan: &Plan, scenes: &[Scene], problems: &Problems<'_>) {
+fn check_hosts(plan: &Plan, lab_topologies: &[LabTopology], problems: &Problems<'_>) {
     for (host, address_span) in resolve::hosts(plan) {
-        let mut sites = scenes.iter().flat_map(|scene| &scene.topology.sites);
+        let mut sites = lab_topologies.iter().flat_map(|lab_topology| &lab_topology.topology.sites);
         let Some(site) = sites.find(|site| site.name == host) else {
             continue;
         };
@@ -95,13 +95,13 @@ fn check_hosts(plan: &Plan, scenes: &[Scene], problems: &Problems<'_>) {
 }
 
 fn check_sites_of(plan: &Plan, lab: &LabPlan, topology: &Topology, problems: &Problems<'_>) {
-    let site_names: Vec<&str> = topology.sites.iter().map(|s| s.name.as_str()).collect();
-    let reflecting = lab.reflectors.iter().map(|reflector| &reflector.site);
+    let site_names: Vec<&str> = topology.sites.iter().map(|site| site.name.as_str()).collect();
+    let reflector_sites = lab.reflectors.iter().map(|reflector| &reflector.site);
     check_stresses(plan, &site_names, problems);
-    let with_name = std::iter::once(&lab.prober)
-        .chain(reflecting)
+    let named_sites = std::iter::once(&lab.prober)
+        .chain(reflector_sites)
         .chain(&plan.referenced_sites);
-    for site in with_name {
+    for site in named_sites {
         if !site_names.contains(&site.value.as_str()) {
             let message = format!("the topology has no site '{}'", site.value);
             let fault = Fault::new(message, did_you_mean(&site.value, &site_names));
@@ -120,13 +120,13 @@ fn check_sites_of(plan: &Plan, lab: &LabPlan, topology: &Topology, problems: &Pr
 }
 
 /// Reports every missing site of a load.
-fn check_stresses(plan: &Plan, known: &[&str], problems: &Problems<'_>) {
-    for requested in &plan.background_loads {
-        let loads = requested.value.loads().iter();
-        for load in loads.filter(|load| !known.contains(&load.site.as_str())) {
+fn check_stresses(plan: &Plan, site_names: &[&str], problems: &Problems<'_>) {
+    for background_load in &plan.background_loads {
+        let loads = background_load.value.loads().iter();
+        for load in loads.filter(|load| !site_names.contains(&load.site.as_str())) {
             let message = format!("the topology has no site '{}' to load", load.site);
-            let fault = Fault::new(message, did_you_mean(&load.site, known));
-            problems.add(requested.span.clone(), fault);
+            let fault = Fault::new(message, did_you_mean(&load.site, site_names));
+            problems.add(background_load.span.clone(), fault);
         }
     }
 }
