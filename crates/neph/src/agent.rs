@@ -133,7 +133,9 @@ fn serve_all(
                 code.iter().for_each(Code::give_back);
                 match serve(worker, link.as_mut(), stop) {
                     Ok(()) => break,
-                    Err(ServeError::Link(reason)) => report_disconnected(service, &reason.to_string()),
+                    Err(ServeError::Link(reason)) => {
+                        report_disconnected(service, &reason.to_string())
+                    }
                     Err(ServeError::Worker(reason)) => return Err(Failure::refused(reason)),
                 }
             }
@@ -220,7 +222,11 @@ fn continue_work(worker: &mut Worker<LocalExecutor>) -> Result<(), Failure> {
     Ok(())
 }
 
-fn wait_for_retry(retry_delay: Span, worker: &mut Worker<LocalExecutor>, stop: &Stop) -> Result<(), Failure> {
+fn wait_for_retry(
+    retry_delay: Span,
+    worker: &mut Worker<LocalExecutor>,
+    stop: &Stop,
+) -> Result<(), Failure> {
     let deadline = clock::raw().0 + retry_delay.nanos();
     while clock::raw().0 < deadline && !stop.is_set() {
         continue_work(worker)?;

@@ -190,7 +190,8 @@ fn state_folder() -> Option<PathBuf> {
         path.filter(|path| path.is_absolute())
     };
     let state_home = absolute_path("XDG_STATE_HOME");
-    let state_home = state_home.or_else(|| absolute_path("HOME").map(|home| home.join(".local/state")));
+    let state_home =
+        state_home.or_else(|| absolute_path("HOME").map(|home| home.join(".local/state")));
     state_home.map(|state_home| state_home.join("neph"))
 }
 

@@ -40,7 +40,9 @@ fn wakefulness_message(result: Result<(), &std::io::Error>) -> String {
 
 /// Whether any process currently prevents idle states; `None` if that cannot be read.
 pub(crate) fn is_cpu_idle_disabled() -> Option<bool> {
-    awake::permitted_us().ok().map(|permitted_us| permitted_us == 0)
+    awake::permitted_us()
+        .ok()
+        .map(|permitted_us| permitted_us == 0)
 }
 
 #[cfg(test)]

@@ -184,7 +184,8 @@ fn serve(args: &ServeArgs) -> Result<Outcome, Failure> {
         }
     };
     let metrics = args.metrics.bind("neph control")?;
-    let controller = Controller::start(folder, args.listen, nats_servers).map_err(Failure::refused)?;
+    let controller =
+        Controller::start(folder, args.listen, nats_servers).map_err(Failure::refused)?;
     output::say(&format!(
         "neph control: listening at {}, folder {}; neph control invite NAME makes an invitation, \
          ctrl-C ends it",

@@ -72,7 +72,8 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         Ok(()) => {
             let plan = demo_plan();
             write_unless_changed(&args.folder.join(TOPOLOGY_FILE), TOPOLOGY).map_err(to_failure)?;
-            let plan = write_unless_changed(&args.folder.join(PLAN_FILE), &plan).map_err(to_failure)?;
+            let plan =
+                write_unless_changed(&args.folder.join(PLAN_FILE), &plan).map_err(to_failure)?;
             campaign::carry_out(&campaign::parse_plan(plan)?, None, None, &settings)
         }
         Err(reason) => {

@@ -59,8 +59,8 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         ..PlotSettings::default()
     };
     let shown_experiments = data.experiments.iter();
-    let shown_experiments =
-        shown_experiments.filter(|experiment_data| settings.shows_block(experiment_data.experiment.block));
+    let shown_experiments = shown_experiments
+        .filter(|experiment_data| settings.shows_block(experiment_data.experiment.block));
     if shown_experiments.count() == 0 {
         return Err(Failure::Refused(format!(
             "campaign {} has no complete experiment; --everything includes the others",
@@ -80,7 +80,9 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
 /// The message that a campaign has too many messages for a diagnosis at the end of a run; `None` if
 /// it has not.
 fn too_large_message(messages: u64) -> Option<String> {
-    let megabytes = messages.saturating_mul(BYTES_PER_MESSAGE).div_ceil(1_000_000);
+    let megabytes = messages
+        .saturating_mul(BYTES_PER_MESSAGE)
+        .div_ceil(1_000_000);
     (messages > MAX_AUTOMATIC_MESSAGES).then(|| {
         format!("{messages} messages are too many to diagnose automatically; to do it, with about {megabytes} MB of memory")
     })

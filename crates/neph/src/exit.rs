@@ -185,7 +185,9 @@ fn replacement_message(error: &clap::Error) -> Option<String> {
                     .to_owned(),
             );
         }
-        if argument == "--controller" && context_text(ContextKind::SuggestedArg) == Some("--control") {
+        if argument == "--controller"
+            && context_text(ContextKind::SuggestedArg) == Some("--control")
+        {
             return Some(
                 "this command uses agents from their controller's host only: run it there, with --control \
                  FOLDER"
@@ -193,13 +195,17 @@ fn replacement_message(error: &clap::Error) -> Option<String> {
             );
         }
         negative_number()?;
-        let option_text = option_before(argument).map_or_else(String::new, |option| format!(" for {option}"));
+        let option_text =
+            option_before(argument).map_or_else(String::new, |option| format!(" for {option}"));
         return Some(format!(
             "'{argument}' is no value{option_text}: numbers and times are not below zero"
         ));
     }
     let source = std::error::Error::source(error)?.to_string();
-    if let Some(option) = OPTIONS_WITH_OWN_MESSAGE.iter().find(|name| argument.starts_with(**name)) {
+    if let Some(option) = OPTIONS_WITH_OWN_MESSAGE
+        .iter()
+        .find(|name| argument.starts_with(**name))
+    {
         return Some(format!("{option}: {source}"));
     }
     let value = context_text(ContextKind::InvalidValue)?;
@@ -229,8 +235,9 @@ fn missing_option_message(error: &clap::Error, command_line: &[String]) -> Optio
         let mut names = command_line.iter().map(|name| name.split('=').next());
         names.any(|name| name == Some(option))
     };
-    let is_match =
-        |(option, required): &&(&str, &str)| missing.split(' ').next() == Some(*required) && is_typed(option);
+    let is_match = |(option, required): &&(&str, &str)| {
+        missing.split(' ').next() == Some(*required) && is_typed(option)
+    };
     let (option, _) = REQUIRED_OPTIONS.iter().find(is_match)?;
     Some(format!(
         "{option} has no effect without {missing}: give both, or neither"

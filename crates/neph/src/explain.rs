@@ -53,7 +53,8 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         let suggestion = codes.find(|name| Some(*name) == code.as_deref());
         let suggestion =
             suggestion.or_else(|| nearest(requested, sections.iter().map(|section| section.name)));
-        let suggestion = suggestion.map_or_else(String::new, |name| format!("did you mean '{name}'? "));
+        let suggestion =
+            suggestion.map_or_else(String::new, |name| format!("did you mean '{name}'? "));
         return Err(Failure::usage(format!(
             "there is no warning '{requested}': {suggestion}neph explain lists all"
         )));
@@ -92,7 +93,10 @@ mod tests {
             assert!(code.len() == 4 && !name.is_empty(), "{code} {name}");
             let position = |part: &str| text.find(part).unwrap_or_else(|| panic!("{code}: {part}"));
             assert!(0 < position("- **Detected:**"), "{code}");
-            assert!(position("- **Detected:**") < position("- **Remedy:**"), "{code}");
+            assert!(
+                position("- **Detected:**") < position("- **Remedy:**"),
+                "{code}"
+            );
         }
     }
 }

@@ -323,7 +323,9 @@ fn write_to_folder(store: &dyn Store, selection: &Selection, path: &Path) -> Res
             .map_err(Failure::refused)
             .and_then(|rows| match rows {
                 0 => Ok(0),
-                _ => fs::rename(&staging, path).map_err(to_failure).map(|()| rows),
+                _ => fs::rename(&staging, path)
+                    .map_err(to_failure)
+                    .map(|()| rows),
             });
     if !matches!(result, Ok(1..)) {
         // This process created it: no folder of that name existed before.

@@ -60,7 +60,10 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
             failure_reason = unhealthy_reason(&discovery);
         }
     }
-    Err(Failure::refused(format!("{}: {failure_reason}", args.address)))
+    Err(Failure::refused(format!(
+        "{}: {failure_reason}",
+        args.address
+    )))
 }
 
 fn is_healthy(discovery: &Discovery) -> bool {
@@ -143,7 +146,10 @@ mod tests {
             assert_eq!(parsed_urls(url), [requested], "{url}");
         }
         for invalid in ["udp://h:1", "http://", "h:0", "h:port"] {
-            assert!(matches!(parse_targets(invalid), Err(Failure::Usage(_))), "{invalid}");
+            assert!(
+                matches!(parse_targets(invalid), Err(Failure::Usage(_))),
+                "{invalid}"
+            );
         }
     }
 }

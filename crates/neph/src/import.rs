@@ -42,7 +42,9 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         StoreError::NothingToImport { .. } => Failure::usage(error),
         error => Failure::refused(error),
     })?;
-    let known_settings = output.settings().map(|(path, text)| read_settings(path, text));
+    let known_settings = output
+        .settings()
+        .map(|(path, text)| read_settings(path, text));
     let mut store = args.workspace.write()?;
     let report = output
         .with_settings(known_settings.unwrap_or_default())

@@ -49,7 +49,9 @@ pub(crate) fn stop_on_ctrl_c() -> Result<Stop, Failure> {
 }
 
 /// As above; on the second signal neph prints its final message before it exits.
-pub(crate) fn stop_on_ctrl_c_with_message(second_interrupt: &SecondInterruptMessage) -> Result<Stop, Failure> {
+pub(crate) fn stop_on_ctrl_c_with_message(
+    second_interrupt: &SecondInterruptMessage,
+) -> Result<Stop, Failure> {
     let stop = Stop::new();
     let (mut signals, handler) = UnixStream::pair()
         .map_err(|error| Failure::refused(format!("listen for signals: {error}")))?;

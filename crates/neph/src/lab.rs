@@ -193,7 +193,13 @@ fn lab_name(requested_name: Option<&str>, file: &Path) -> String {
     let mut name: String = stem
         .to_ascii_lowercase()
         .chars()
-        .map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '_' })
+        .map(|letter| {
+            if letter.is_ascii_alphanumeric() {
+                letter
+            } else {
+                '_'
+            }
+        })
         .skip_while(|letter| !letter.is_ascii_lowercase())
         .collect();
     name.truncate(16);
@@ -225,10 +231,16 @@ mod tests {
     #[test]
     fn a_lab_is_called_after_its_file() {
         let name_from_file = |file: &str| lab_name(None, Path::new(file));
-        assert_eq!(name_from_file("plans/idle-slow-start.lab.toml"), "idle_slow_start");
+        assert_eq!(
+            name_from_file("plans/idle-slow-start.lab.toml"),
+            "idle_slow_start"
+        );
         assert_eq!(name_from_file("3 Demo.toml"), "demo");
         assert_eq!(name_from_file("42"), "lab");
-        assert_eq!(name_from_file("a-very-long-name-indeed.toml"), "a_very_long_name");
+        assert_eq!(
+            name_from_file("a-very-long-name-indeed.toml"),
+            "a_very_long_name"
+        );
         assert_eq!(lab_name(Some("x"), Path::new("y.toml")), "x");
     }
 }

@@ -205,7 +205,10 @@ pub(crate) fn experiment_rows(
 }
 
 /// The data of an experiment that a retention policy has removed.
-fn removed_data_text(store: &dyn Store, experiment: &Experiment) -> Result<Option<String>, Failure> {
+fn removed_data_text(
+    store: &dyn Store,
+    experiment: &Experiment,
+) -> Result<Option<String>, Failure> {
     let reduction = store.reduction(experiment.id)?;
     Ok(reduction.map(|reduction| match reduction.minutes_removed {
         None => {

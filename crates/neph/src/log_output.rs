@@ -35,14 +35,21 @@ impl LogSubscriber {
         if is_info {
             return Some(sentence.0);
         }
-        let mut printed_warnings = self.printed_warnings.lock().unwrap_or_else(PoisonError::into_inner);
-        printed_warnings.insert(sentence.0.clone()).then_some(sentence.0)
+        let mut printed_warnings = self
+            .printed_warnings
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        printed_warnings
+            .insert(sentence.0.clone())
+            .then_some(sentence.0)
     }
 }
 
 impl Subscriber for LogSubscriber {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        metadata.is_event() && *metadata.level() <= Level::INFO && metadata.target().starts_with("neph")
+        metadata.is_event()
+            && *metadata.level() <= Level::INFO
+            && metadata.target().starts_with("neph")
     }
 
     fn max_level_hint(&self) -> Option<LevelFilter> {

@@ -40,7 +40,8 @@ pub(crate) fn report_clap(reason: &StyledStr) {
         say(reason.to_string().trim_end());
         return;
     }
-    let has_colours = can_rewrite() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+    let has_colours =
+        can_rewrite() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     if has_colours {
         report_coloured(reason.ansi().to_string().trim_end());
     } else {

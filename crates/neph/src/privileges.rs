@@ -136,7 +136,9 @@ impl Needs {
 
     /// Adds a file to write, or a folder in which files are created.
     pub(crate) fn writes(mut self, path: Option<&Path>) -> Self {
-        self.files.write.extend(path.and_then(paths::writable_target));
+        self.files
+            .write
+            .extend(path.and_then(paths::writable_target));
         self.files.write.extend(path.and_then(paths::existing_file));
         self
     }
@@ -188,7 +190,11 @@ impl Needs {
 
 /// The active restrictions, in a sentence.
 pub(crate) fn sentence(restrictions: &AppliedRestrictions) -> String {
-    let capabilities: Vec<String> = restrictions.capabilities.iter().map(ToString::to_string).collect();
+    let capabilities: Vec<String> = restrictions
+        .capabilities
+        .iter()
+        .map(ToString::to_string)
+        .collect();
     let capabilities_text = if capabilities.is_empty() {
         "no capabilities".to_owned()
     } else {

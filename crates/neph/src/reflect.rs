@@ -23,7 +23,7 @@ use crate::ping::TlsChoice;
 use crate::privileges::{Needs, Row, UserChoice};
 use crate::service::Service;
 use crate::{format, interrupt, value};
-use lines::{start_failure, report_counters, report_reduced_caps, show_start};
+use lines::{report_counters, report_reduced_caps, show_start, start_failure};
 use neph_documents::Format;
 
 pub(crate) use neph_model::REFLECT_PORT as PORT;
@@ -174,7 +174,8 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         let max = u32::try_from(max).unwrap_or(u32::MAX);
         spec.caps.connections = spec.caps.connections.min(max);
     }
-    let bound_reflector = Reflector::bind(&spec).map_err(|error| start_failure(error, args.listen))?;
+    let bound_reflector =
+        Reflector::bind(&spec).map_err(|error| start_failure(error, args.listen))?;
     let services = Bound::alongside(&spec, None, &Permit::ANYTHING).map_err(Failure::refused)?;
     let _awake = args.awake.keep();
     // No thread runs yet. From now on only incoming connections are opened.
@@ -318,7 +319,9 @@ mod tests {
             .chain(["user"])
             .collect();
         let unknown_names = command.get_arguments().filter_map(clap::Arg::get_long);
-        let unknown_names: Vec<_> = unknown_names.filter(|name| !known_names.contains(name)).collect();
+        let unknown_names: Vec<_> = unknown_names
+            .filter(|name| !known_names.contains(name))
+            .collect();
         assert_eq!(unknown_names, [""; 0], "flags that plans do not know");
     }
 }

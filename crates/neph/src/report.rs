@@ -150,7 +150,10 @@ pub(crate) fn report_after_run(
 /// missing.
 fn missing_blocks_message(data: &CampaignData, settings: &PlotSettings) -> Option<String> {
     let (selected_blocks, measured_blocks) = (settings.blocks_to_plot.as_ref()?, data.blocks());
-    let missing_blocks: BTreeSet<u32> = selected_blocks.difference(&measured_blocks).copied().collect();
+    let missing_blocks: BTreeSet<u32> = selected_blocks
+        .difference(&measured_blocks)
+        .copied()
+        .collect();
     if missing_blocks.is_empty() || measured_blocks.is_empty() {
         return None;
     }
@@ -174,7 +177,11 @@ pub(crate) fn report_folder(workspace: &Workspace, campaign: &Campaign) -> PathB
         .join(campaign.id.to_string())
 }
 
-fn write_and_print(data: &CampaignData, settings: &PlotSettings, folder: &Path) -> Result<(), Failure> {
+fn write_and_print(
+    data: &CampaignData,
+    settings: &PlotSettings,
+    folder: &Path,
+) -> Result<(), Failure> {
     use std::io::Write;
     let diagnoses = diagnose(data, settings);
     let written_files =
@@ -321,7 +328,9 @@ impl Args {
             ))),
             value => Ok(value),
         };
-        if let Some(percentage) = check_percent("percentiles-to-remove", self.percentiles_to_remove, 49.0)? {
+        if let Some(percentage) =
+            check_percent("percentiles-to-remove", self.percentiles_to_remove, 49.0)?
+        {
             settings.percentiles_to_remove = percentage;
         }
         if let Some(low) = check_percent("whisker-min", self.whisker_min, 25.0)? {
@@ -359,7 +368,10 @@ impl Args {
     fn check_figures(&self) -> Result<(), Failure> {
         match self.figures.iter().find(|name| !is_figure(name)) {
             None => Ok(()),
-            Some(name) => Err(Failure::Usage(format!("--figures: {}", unknown_figure_message(name)))),
+            Some(name) => Err(Failure::Usage(format!(
+                "--figures: {}",
+                unknown_figure_message(name)
+            ))),
         }
     }
 }

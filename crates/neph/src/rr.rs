@@ -148,7 +148,8 @@ impl Args {
             reply_bytes: check_size("--reply", self.reply, kind.least_reply())?,
             dscp: self.dscp,
         };
-        if !(TestRequest::MIN_DURATION_NS..=TestRequest::MAX_DURATION_NS).contains(&test_request.duration_ns)
+        if !(TestRequest::MIN_DURATION_NS..=TestRequest::MAX_DURATION_NS)
+            .contains(&test_request.duration_ns)
         {
             let duration = self.duration;
             return Err(Failure::usage(format!(

@@ -217,12 +217,18 @@ mod tests {
                 thread_stop.is_set()
             })
         });
-        manager.service.ready("", vec![running_loop, blocked_loop.clone()]);
+        manager
+            .service
+            .ready("", vec![running_loop, blocked_loop.clone()]);
         assert!(manager.receives("WATCHDOG=1"));
         // The loop hangs from now on: messages sent before that was detected are skipped.
-        assert!(wait_until(Duration::from_secs(20), || blocked_loop.silence() > interval));
+        assert!(wait_until(Duration::from_secs(20), || blocked_loop
+            .silence()
+            > interval));
         manager.drain();
-        assert!(wait_until(Duration::from_secs(20), || blocked_loop.silence() > interval * 3));
+        assert!(wait_until(Duration::from_secs(20), || blocked_loop
+            .silence()
+            > interval * 3));
         let mut bytes = [0; 512];
         assert!(
             manager.socket.recv(&mut bytes).is_err(),

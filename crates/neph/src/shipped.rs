@@ -40,7 +40,12 @@ mod tests {
     fn a_changed_shipped_file_is_kept_and_used() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("plan.toml");
-        let used_text = |shipped| write_unless_changed(&path, shipped).expect("a file").text().to_owned();
+        let used_text = |shipped| {
+            write_unless_changed(&path, shipped)
+                .expect("a file")
+                .text()
+                .to_owned()
+        };
         assert_eq!(used_text("shipped"), "shipped");
         assert_eq!(used_text("shipped"), "shipped", "and again");
         fs::write(&path, "changed").expect("written");

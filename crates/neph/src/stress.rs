@@ -3,9 +3,9 @@
 //! Owns the command; each kind of load has a separate file. neph-agent generates the loads for this
 //! command, for orders and for executors.
 
-mod load_target;
 mod cpu;
 mod flow;
+mod load_target;
 mod reporting;
 mod stream;
 
@@ -37,7 +37,11 @@ enum Command {
 
 /// Generates an ordered load: reports when it is established, and writes the result as JSON.
 pub(crate) fn carry_out(order: &LoadOrder) -> Result<Outcome, Failure> {
-    generate(order, &LoadReportOptions::FOR_ORDERS, &UserChoice::default())
+    generate(
+        order,
+        &LoadReportOptions::FOR_ORDERS,
+        &UserChoice::default(),
+    )
 }
 
 /// Generates the load.
@@ -62,7 +66,9 @@ fn generate(
     let result = ready_load.run(&|| report_options.announce_start(), &stop);
     let is_stopped = || stop.is_set();
     match result.map_err(cpu::to_failure)? {
-        GeneratedLoad::Cpu(result) => cpu::show(&result, report_options, overcommit.as_ref(), is_stopped),
+        GeneratedLoad::Cpu(result) => {
+            cpu::show(&result, report_options, overcommit.as_ref(), is_stopped)
+        }
         GeneratedLoad::Tcp(result) => flow::show(result, report_options, is_stopped),
         GeneratedLoad::Udp(result) => stream::show(&result, report_options, is_stopped),
     }

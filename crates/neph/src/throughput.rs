@@ -164,7 +164,9 @@ impl Args {
         if let Some(name) = self.congestion.as_deref().filter(|_| sends_data) {
             congestion::check(name).map_err(|unusable| {
                 let (reason, loaded) = (unusable.reason, unusable.loaded);
-                Failure::usage(format!("--congestion {name}: {reason}; loaded here: {loaded}"))
+                Failure::usage(format!(
+                    "--congestion {name}: {reason}; loaded here: {loaded}"
+                ))
             })?;
         }
         let restrictions = Needs::of(&Row::THROUGHPUT).restrict(&self.user)?;

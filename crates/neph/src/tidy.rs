@@ -150,7 +150,10 @@ fn build_row(campaign: &Campaign, reduction: &DueReduction) -> TidyRow {
 
 fn summary(rows: &[TidyRow], is_dry_run: bool) -> String {
     let count_action = |action: &str| rows.iter().filter(|row| row.action == action).count() as u64;
-    let (messages, minutes) = (count_action("messages to minutes"), count_action("minutes removed"));
+    let (messages, minutes) = (
+        count_action("messages to minutes"),
+        count_action("minutes removed"),
+    );
     let [replaced_text, removed_text] = if is_dry_run {
         ["would be replaced", "would be removed"]
     } else {

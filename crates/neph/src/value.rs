@@ -43,9 +43,8 @@ pub(crate) fn flows(text: &str) -> Result<usize, String> {
 pub(crate) fn address(text: &str) -> Result<IpAddr, String> {
     let address: Result<IpAddr, _> = text.parse();
     let split_at = |by| text.split_once(by);
-    address
-        .map(|address| address.to_canonical())
-        .map_err(|_| match (split_at('/'), split_at('%')) {
+    address.map(|address| address.to_canonical()).map_err(|_| {
+        match (split_at('/'), split_at('%')) {
             (Some((host, length)), _) => {
                 format!(
                     "no network is taken; write the address of one host: {host} without /{length}"
@@ -57,7 +56,8 @@ pub(crate) fn address(text: &str) -> Result<IpAddr, String> {
             (None, None) => {
                 format!("names are not accepted; write the address (getent hosts {text})")
             }
-        })
+        }
+    })
 }
 
 /// A port from 1 to 65535.

@@ -7,4 +7,5 @@ pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 pub(crate) const COMMIT: &str = env!("NEPH_COMMIT");
 
 /// Version and commit.
-pub(crate) const LONG_VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("NEPH_COMMIT"), ")");
+pub(crate) const LONG_VERSION: &str =
+    concat!(env!("CARGO_PKG_VERSION"), " (", env!("NEPH_COMMIT"), ")");

@@ -39,11 +39,17 @@ fn required_privileges(policy: &Policy, folder: &Path) -> Needs {
         Kind::Capture,
     ];
     let has_fleets = allows_any(&[Kind::Fleet]);
-    let has_reserved_port = policy.listen.iter().any(|ports| *ports.start() < FIRST_UNPRIVILEGED_PORT);
+    let has_reserved_port = policy
+        .listen
+        .iter()
+        .any(|ports| *ports.start() < FIRST_UNPRIVILEGED_PORT);
     let mut needs = Needs::of(&Row::AGENT)
         .fills(Some(folder))
         .capability(Capability::CAP_NET_RAW, allows_any(&raw_socket_kinds))
-        .capability(Capability::CAP_SYS_NICE, has_probes || allows_any(&[Kind::Capture]))
+        .capability(
+            Capability::CAP_SYS_NICE,
+            has_probes || allows_any(&[Kind::Capture]),
+        )
         .capability(Capability::CAP_IPC_LOCK, allows_any(&[Kind::Capture]))
         .capability(Capability::CAP_NET_ADMIN, has_fleets)
         .capability(Capability::CAP_BPF, has_fleets)

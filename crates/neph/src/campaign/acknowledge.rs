@@ -61,7 +61,11 @@ impl<O: Observer> Observer for AcknowledgingObserver<'_, O> {
             CampaignEvent::Kept {
                 experiment,
                 records,
-            } => self.write(&message_lines(*experiment, &records.messages, &records.fleet)),
+            } => self.write(&message_lines(
+                *experiment,
+                &records.messages,
+                &records.fleet,
+            )),
             CampaignEvent::Received {
                 experiment,
                 messages,

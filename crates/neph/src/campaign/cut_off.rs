@@ -27,7 +27,9 @@ fn reason_with_remedy(error: &RunError, resume_command: Option<String>) -> Strin
         (_, Some(resume_command)) if error.is_disk_full() => {
             format!("{error}; the results so far are kept: free space, then {resume_command}")
         }
-        (_, Some(resume_command)) => format!("{error}; the results so far are kept: {resume_command} continues"),
+        (_, Some(resume_command)) => {
+            format!("{error}; the results so far are kept: {resume_command} continues")
+        }
     }
 }
 
@@ -59,7 +61,8 @@ mod tests {
         let text = format!("; the results so far are kept: free space, then neph resume {id}");
         assert!(message.ends_with(&text), "{message}");
         assert_eq!(reason_with_remedy(&disk_full, None), disk_full.to_string());
-        let other = reason_with_remedy(&store_error(io::ErrorKind::PermissionDenied.into()), resume);
+        let other =
+            reason_with_remedy(&store_error(io::ErrorKind::PermissionDenied.into()), resume);
         assert!(
             other.ends_with(&format!("neph resume {id} continues")),
             "{other}"

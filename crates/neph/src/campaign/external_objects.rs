@@ -59,7 +59,10 @@ fn check_iperf3(plan: &Plan, problems: &Problems<'_>) {
     let checks = checks.filter(|checks| checks.tool == ThroughputTool::Iperf3);
     let path = std::env::var_os("PATH").unwrap_or_default();
     let is_installed = std::env::split_paths(&path).any(|folder| folder.join("iperf3").is_file());
-    if let (Some(server), false) = (checks.and_then(|checks| checks.servers.first()), is_installed) {
+    if let (Some(server), false) = (
+        checks.and_then(|checks| checks.servers.first()),
+        is_installed,
+    ) {
         let message = "iperf3 is not installed here, and the throughput checks need it";
         let remedy =
             "install it (apt-get install iperf3), or write tool = \"neph\" under [throughput]";
@@ -80,7 +83,9 @@ pub(super) fn check_sites(plan: &Plan, lab_topologies: &[LabTopology], problems:
 /// A lab has no name resolution for its sites.
 fn check_hosts(plan: &Plan, lab_topologies: &[LabTopology], problems: &Problems<'_>) {
     for (host, address_span) in resolve::hosts(plan) {
-        let mut sites = lab_topologies.iter().flat_map(|lab_topology| &lab_topology.topology.sites);
+        let mut sites = lab_topologies
+            .iter()
+            .flat_map(|lab_topology| &lab_topology.topology.sites);
         let Some(site) = sites.find(|site| site.name == host) else {
             continue;
         };
@@ -95,7 +100,11 @@ fn check_hosts(plan: &Plan, lab_topologies: &[LabTopology], problems: &Problems<
 }
 
 fn check_sites_of(plan: &Plan, lab: &LabPlan, topology: &Topology, problems: &Problems<'_>) {
-    let site_names: Vec<&str> = topology.sites.iter().map(|site| site.name.as_str()).collect();
+    let site_names: Vec<&str> = topology
+        .sites
+        .iter()
+        .map(|site| site.name.as_str())
+        .collect();
     let reflector_sites = lab.reflectors.iter().map(|reflector| &reflector.site);
     check_stresses(plan, &site_names, problems);
     let named_sites = std::iter::once(&lab.prober)

@@ -48,7 +48,11 @@ pub(super) fn build_executor(
     control: &Control<'_>,
     stop: &Stop,
 ) -> Result<Box<dyn Executor>, Failure> {
-    let PlanSource { plan, lab_topologies, .. } = plan_source;
+    let PlanSource {
+        plan,
+        lab_topologies,
+        ..
+    } = plan_source;
     if !plan.agents.is_empty() {
         return build_agents_executor(plan, control);
     }
@@ -68,7 +72,9 @@ pub(super) fn build_executor(
     let seasons = plan.seasons.iter().map(|season| season.name.as_str());
     let season_topologies = seasons.filter_map(|season| {
         let file = &plan.topology_of(Some(season))?.value;
-        let topology_index = lab_topologies.iter().position(|lab_topology| lab_topology.file == *file)?;
+        let topology_index = lab_topologies
+            .iter()
+            .position(|lab_topology| lab_topology.file == *file)?;
         Some((season.to_owned(), topology_index))
     });
     let reflectors = plan_lab.reflectors.iter().map(|reflector| SiteReflector {
@@ -77,7 +83,10 @@ pub(super) fn build_executor(
     });
     let plan = LabPlan {
         reflectors: reflectors.collect(),
-        topologies: lab_topologies.iter().map(|lab_topology| lab_topology.topology.clone()).collect(),
+        topologies: lab_topologies
+            .iter()
+            .map(|lab_topology| lab_topology.topology.clone())
+            .collect(),
         topology_of: season_topologies.collect::<BTreeMap<_, _>>(),
     };
     let lab_ground = LabGround::up(plan, season, stop).map_err(to_failure)?;

@@ -98,7 +98,10 @@ pub(super) fn is_single(stored_text: &str) -> bool {
 /// The stored text of one file; `None` if it was not stored.
 pub(super) fn find_stored<'t>(stored_text: &'t str, file: &str) -> Option<&'t str> {
     let mut remaining_text = stored_text;
-    while let Some((length, heading_rest)) = remaining_text.strip_prefix(HEADING_PREFIX)?.split_once(" bytes: ") {
+    while let Some((length, heading_rest)) = remaining_text
+        .strip_prefix(HEADING_PREFIX)?
+        .split_once(" bytes: ")
+    {
         let (name, text) = heading_rest.split_once('\n')?;
         let length: usize = length.parse().ok()?;
         let topology_part = text.get(..length)?;
@@ -129,8 +132,14 @@ mod tests {
     #[test]
     fn several_topologies_are_read_back_from_the_stored_text() {
         let high = LOW_TOPOLOGY.replace("10.1", "10.2") + "# topology 3 bytes: low.toml\n# ä";
-        let lab_topologies = [lab_topology("low.toml", LOW_TOPOLOGY), lab_topology("../high.toml", &high)];
-        assert_eq!(stored_topology(&lab_topologies[..1]).as_deref(), Some(LOW_TOPOLOGY));
+        let lab_topologies = [
+            lab_topology("low.toml", LOW_TOPOLOGY),
+            lab_topology("../high.toml", &high),
+        ];
+        assert_eq!(
+            stored_topology(&lab_topologies[..1]).as_deref(),
+            Some(LOW_TOPOLOGY)
+        );
         let text = stored_topology(&lab_topologies).expect("two");
         assert_eq!(find_stored(&text, "low.toml"), Some(LOW_TOPOLOGY));
         assert_eq!(find_stored(&text, "../high.toml"), Some(high.as_str()));

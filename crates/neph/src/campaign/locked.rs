@@ -29,7 +29,8 @@ pub(super) fn check(plan_source: &PlanSource, problems: &Problems<'_>) {
         let mut plan_controls = plan_source.plan.congestion_controls.iter();
         if let Some(locked_control) = locked_control
             && reported_pairs.insert((site.clone(), requested_control.clone()))
-            && let Some(plan_control) = plan_controls.find(|control| control.value == *requested_control)
+            && let Some(plan_control) =
+                plan_controls.find(|control| control.value == *requested_control)
         {
             let message = format!(
                 "congestion control '{requested_control}' is refused at site '{site}': the topology has \

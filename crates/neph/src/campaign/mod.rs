@@ -4,15 +4,15 @@ mod acknowledge;
 mod alarming;
 mod check;
 mod cut_off;
-mod lab_ground;
-mod locked;
 mod external_objects;
+mod lab_ground;
+mod lab_topologies;
+mod locked;
 mod power;
 mod preview;
 mod reachability;
 mod real_clock;
 mod run;
-mod lab_topologies;
 mod status;
 mod unfinished;
 mod watch;
@@ -26,10 +26,10 @@ use neph_text::{Problems, Source};
 
 pub(crate) use check::run as check;
 pub(crate) use lab_ground::check_agents;
-pub(crate) use preview::run as preview;
-pub(crate) use run::{ResumeArgs, RunArgs, Settings, carry_out, resume, run};
 pub(crate) use lab_topologies::LabTopology;
 use lab_topologies::TopologyError;
+pub(crate) use preview::run as preview;
+pub(crate) use run::{ResumeArgs, RunArgs, Settings, carry_out, resume, run};
 
 use crate::exit::Failure;
 use crate::workspace::Workspace;
@@ -91,7 +91,9 @@ pub(crate) fn parse_plan(source: Source) -> Result<PlanSource, Failure> {
         external_objects::check(plan, problems);
         report::check_figures(&plan.plot, problems);
     };
-    let plan_source = parse_with_topologies(source, &check_source, |_, file| crate::topology::load(&file))?;
+    let plan_source = parse_with_topologies(source, &check_source, |_, file| {
+        crate::topology::load(&file)
+    })?;
     plan_source.validate_with(|plan_source, problems| {
         check_source(&plan_source.plan, problems);
         external_objects::check_sites(&plan_source.plan, &plan_source.lab_topologies, problems);
@@ -113,19 +115,23 @@ pub(crate) fn stored_topology_text<'c>(campaign: &'c Campaign, file: &str) -> Op
 /// effect. The report lists figures that this version does not know.
 fn parse_stored_plan(campaign: &Campaign) -> Result<PlanSource, Failure> {
     let source = Source::new(campaign.plan_path.clone(), campaign.plan_text.clone());
-    let plan_source = parse_with_topologies(source, &external_objects::check, |file_name, file| {
-        let name = file.display().to_string();
-        if let Some(text) = &campaign.topology_text {
-            let topology_source = lab_topologies::find_stored(text, file_name).unwrap_or(text);
-            return Ok(Source::new(name, topology_source.to_owned()));
-        }
-        output::say(&format!(
-            "neph: campaign {} was begun by a version that kept no topology: {name} is read as it \
+    let plan_source = parse_with_topologies(
+        source,
+        &external_objects::check,
+        |file_name, file| {
+            let name = file.display().to_string();
+            if let Some(text) = &campaign.topology_text {
+                let topology_source = lab_topologies::find_stored(text, file_name).unwrap_or(text);
+                return Ok(Source::new(name, topology_source.to_owned()));
+            }
+            output::say(&format!(
+                "neph: campaign {} was begun by a version that kept no topology: {name} is read as it \
              is now",
-            campaign.name
-        ));
-        crate::topology::load(&file)
-    })?;
+                campaign.name
+            ));
+            crate::topology::load(&file)
+        },
+    )?;
     plan_source.validate_with(|plan_source, problems| {
         external_objects::check(&plan_source.plan, problems);
         external_objects::check_sites(&plan_source.plan, &plan_source.lab_topologies, problems);

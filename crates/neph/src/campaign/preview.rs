@@ -26,7 +26,10 @@ pub(crate) fn run(args: &PreviewArgs) -> Result<Outcome, Failure> {
     for note in notes(plan) {
         output::say(&format!("neph: {note}"));
     }
-    let topologies = plan_source.lab_topologies.iter().map(|lab_topology| &lab_topology.topology);
+    let topologies = plan_source
+        .lab_topologies
+        .iter()
+        .map(|lab_topology| &lab_topology.topology);
     approval::print_commands(plan_source.source.name(), topologies);
     out.flush()?;
     Ok(Outcome::Done)

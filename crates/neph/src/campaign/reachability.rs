@@ -11,7 +11,7 @@ use neph_lab::addresses::{accepts, no_site_has, site_at};
 use neph_model::LoadSpec;
 use neph_text::{Fault, Problems};
 
-use super::{PlanSource, LabTopology};
+use super::{LabTopology, PlanSource};
 
 /// Reports every endpoint and load in the lab that no site would answer. Only for plans without
 /// other mistakes: the listeners are not known while the site of a reflector is wrong.
@@ -27,16 +27,24 @@ pub(super) fn check(plan_source: &PlanSource, problems: &Problems<'_>) {
         let Some((ip, port)) = requested_address(endpoint) else {
             continue;
         };
-        if let Some(fault) = lab_topologies.find_map(|lab_topology| unreachable_fault(ip, port, lab, lab_topology)) {
+        if let Some(fault) =
+            lab_topologies.find_map(|lab_topology| unreachable_fault(ip, port, lab, lab_topology))
+        {
             problems.add(endpoint.address_span.clone(), fault);
         }
     }
     for stress in &plan_source.plan.background_loads {
         let targets = stress.value.loads().iter();
         let targets = targets.filter_map(|load| load_target(&load.load));
-        let mut pairs = targets.flat_map(|target| plan_source.lab_topologies.iter().map(move |lab_topology| (target, lab_topology)));
-        let fault =
-            pairs.find_map(|(target, lab_topology)| unreachable_fault(target.ip(), Some(target.port()), lab, lab_topology));
+        let mut pairs = targets.flat_map(|target| {
+            plan_source
+                .lab_topologies
+                .iter()
+                .map(move |lab_topology| (target, lab_topology))
+        });
+        let fault = pairs.find_map(|(target, lab_topology)| {
+            unreachable_fault(target.ip(), Some(target.port()), lab, lab_topology)
+        });
         if let Some(fault) = fault {
             problems.add(stress.span.clone(), fault);
         }
@@ -59,7 +67,12 @@ fn load_target(load: &LoadSpec) -> Option<SocketAddr> {
     }
 }
 
-fn unreachable_fault(ip: IpAddr, port: Option<u16>, lab: &LabPlan, lab_topology: &LabTopology) -> Option<Fault> {
+fn unreachable_fault(
+    ip: IpAddr,
+    port: Option<u16>,
+    lab: &LabPlan,
+    lab_topology: &LabTopology,
+) -> Option<Fault> {
     let topology = &lab_topology.topology;
     let Some((index, site)) = site_at(topology, ip) else {
         // Overlays, load balancers and guests add IPv4 addresses.
@@ -150,7 +163,10 @@ mod tests {
         assert_eq!(problems_text("udp://10.88.0.2:21082", &other_port), "");
         let loopback = reflector_at("virginia") + "flags = [\"--listen\", \"127.0.0.1:8080\"]\n";
         assert!(problems_text("ws://10.88.0.2:8080", &loopback).contains("no reflector listens"));
-        assert_eq!(problems_text("tcp://10.88.0.2:9", &reflector_at("tokyo")), "");
+        assert_eq!(
+            problems_text("tcp://10.88.0.2:9", &reflector_at("tokyo")),
+            ""
+        );
     }
 
     #[test]

@@ -23,7 +23,7 @@ use crate::approval::Approval;
 use crate::exit::{Failure, Outcome};
 use crate::interrupt::SecondInterruptMessage;
 use crate::metrics::run::RunMetrics;
-use crate::metrics::{MetricsArgs, BoundExporters};
+use crate::metrics::{BoundExporters, MetricsArgs};
 use crate::operator::ControllerArgs;
 use crate::workspace::Workspace;
 use crate::{diagnose, interrupt, output, report, version};
@@ -202,8 +202,13 @@ pub(crate) fn carry_out(
     let second_interrupt = SecondInterruptMessage::default();
     let stop = interrupt::stop_on_ctrl_c_with_message(&second_interrupt)?;
     check_lab_permission(&plan_source.plan)?;
-    let topologies = plan_source.lab_topologies.iter().map(|lab_topology| &lab_topology.topology);
-    settings.approval.ask(plan_source.source.name(), topologies)?;
+    let topologies = plan_source
+        .lab_topologies
+        .iter()
+        .map(|lab_topology| &lab_topology.topology);
+    settings
+        .approval
+        .ask(plan_source.source.name(), topologies)?;
     check_open_file_limit(&plan_source.plan)?;
     let bound_exporters = settings.metrics.bind("neph run")?;
     let mut store = settings.workspace.write()?;
@@ -229,7 +234,8 @@ pub(crate) fn carry_out(
         clock: &RealClock,
         stop: &stop,
     };
-    let name = earlier_campaign.map_or_else(|| "last".to_owned(), |campaign| campaign.id.to_string());
+    let name =
+        earlier_campaign.map_or_else(|| "last".to_owned(), |campaign| campaign.id.to_string());
     let resume_command = settings.resume_command(name);
     second_interrupt.set(Some(format!(
         "neph: ended at once; the results so far are kept: {resume_command} continues"
@@ -253,7 +259,12 @@ pub(crate) fn carry_out(
                 campaign_outcome(plan_source, store.as_ref(), &campaign)?
             };
             if let Outcome::Nothing = outcome {
-                unfinished::report(store.as_ref(), &campaign, campaign_progress, &resume_command)?;
+                unfinished::report(
+                    store.as_ref(),
+                    &campaign,
+                    campaign_progress,
+                    &resume_command,
+                )?;
             }
             status_result.and(report_result).map(|()| outcome)
         },
@@ -291,7 +302,11 @@ fn check_open_file_limit(plan: &Plan) -> Result<(), Failure> {
 }
 
 /// Prints the status of a campaign, unless the output is quiet.
-fn print_status(store: &dyn Store, campaign: &Campaign, settings: &Settings) -> Result<(), Failure> {
+fn print_status(
+    store: &dyn Store,
+    campaign: &Campaign,
+    settings: &Settings,
+) -> Result<(), Failure> {
     if !settings.quiet {
         output::say(&status::line(store, campaign, &settings.workspace)?);
     }
@@ -314,7 +329,11 @@ fn write_report(
 }
 
 /// The outcome of a campaign that was not stopped. An alarm requires complete measurements.
-fn campaign_outcome(plan_source: &PlanSource, store: &dyn Store, campaign: &Campaign) -> Result<Outcome, Failure> {
+fn campaign_outcome(
+    plan_source: &PlanSource,
+    store: &dyn Store,
+    campaign: &Campaign,
+) -> Result<Outcome, Failure> {
     if campaign.status != CampaignStatus::Complete {
         return Ok(Outcome::Nothing);
     }
@@ -332,7 +351,12 @@ fn next_season(
 ) -> Result<Option<String>, Failure> {
     let experiments = store.experiments(campaign.id)?;
     let now = RealClock.now();
-    Ok(neph_campaign::next_season(&plan_source.plan, campaign, &experiments, now))
+    Ok(neph_campaign::next_season(
+        &plan_source.plan,
+        campaign,
+        &experiments,
+        now,
+    ))
 }
 
 /// Runs or continues the campaign.

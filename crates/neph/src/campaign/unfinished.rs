@@ -56,7 +56,9 @@ struct IncompleteScenario<'a> {
 }
 
 /// The scenarios with blocks without a complete experiment. Experiments are ordered by block.
-fn incomplete_scenarios(experiments: &[Experiment]) -> BTreeMap<ScenarioId, IncompleteScenario<'_>> {
+fn incomplete_scenarios(
+    experiments: &[Experiment],
+) -> BTreeMap<ScenarioId, IncompleteScenario<'_>> {
     let complete: BTreeSet<(u32, ScenarioId)> = experiments
         .iter()
         .filter(|experiment| experiment.status == ExperimentStatus::Complete)

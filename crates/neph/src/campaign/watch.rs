@@ -178,7 +178,10 @@ impl Observer for Watch {
             } => {
                 self.set_progress(*progress, None);
                 let (block, label) = (experiment.block + 1, scenario.label());
-                let flags = experiment.warnings.iter().map(|warning| self.warning_text(warning));
+                let flags = experiment
+                    .warnings
+                    .iter()
+                    .map(|warning| self.warning_text(warning));
                 let flags: String = flags.collect();
                 let end_text = end_text(experiment, figures) + &flags;
                 self.print_line(&format!(
@@ -385,7 +388,10 @@ mod tests {
         );
         let other = Warning::FewMessages { replies: 1 };
         for _ in 0..2 {
-            assert_eq!(watch.warning_text(&other), "  ! W011 few-messages: only 1 reply");
+            assert_eq!(
+                watch.warning_text(&other),
+                "  ! W011 few-messages: only 1 reply"
+            );
         }
     }
 }

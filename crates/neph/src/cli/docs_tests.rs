@@ -100,7 +100,10 @@ fn the_commands_in_the_pages_exist_with_their_options() {
             }
         }
     }
-    assert!(command_count > 100, "only {command_count} commands were found");
+    assert!(
+        command_count > 100,
+        "only {command_count} commands were found"
+    );
     assert!(
         errors.is_empty(),
         "these are no commands:\n{}",

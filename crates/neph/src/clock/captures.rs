@@ -106,7 +106,9 @@ fn write_report(
         steps: steps
             .map(|step| StepOf::between(Clocks::Captures, step))
             .collect(),
-        means: has_four_timestamps.then(|| Means::of(&formula.mean, None)).flatten(),
+        means: has_four_timestamps
+            .then(|| Means::of(&formula.mean, None))
+            .flatten(),
         lost: None,
         nature,
         course,
@@ -152,7 +154,10 @@ fn report_unused_packets(matched_captures: &MatchedCaptures) {
             matched_captures.timeless,
             "of both directions show only the clock offset between the captures: it is reported, but the order of the points is unknown",
         ),
-        (matched_captures.first.cut + matched_captures.second.cut, &cut),
+        (
+            matched_captures.first.cut + matched_captures.second.cut,
+            &cut,
+        ),
     ];
     for (count, reason) in reasons.into_iter().filter(|(count, _)| *count > 0) {
         output::say(&format!(

@@ -227,7 +227,12 @@ impl LiveClock<'_> {
         };
         let raw_steps = course.steps.iter();
         let raw_steps = raw_steps.map(|step| StepOf::between(clocks, step));
-        let steps = book.steps.iter().map(StepOf::wall).chain(raw_steps).collect();
+        let steps = book
+            .steps
+            .iter()
+            .map(StepOf::wall)
+            .chain(raw_steps)
+            .collect();
         let offset_figure = clocks_on_a_connection(&self.book, &course, name);
         let has_four_timestamps = self.args.uses_method(Method::FourTimestamps);
         let summary = Summary {
@@ -244,7 +249,11 @@ impl LiveClock<'_> {
             course,
         };
         self.writer.finish(&summary)?;
-        figure::write(self.args.figure.as_deref(), self.args.force, offset_figure.as_ref())?;
+        figure::write(
+            self.args.figure.as_deref(),
+            self.args.force,
+            offset_figure.as_ref(),
+        )?;
         Ok(true)
     }
 }

@@ -15,7 +15,7 @@ use neph_documents::rows;
 use neph_documents::version::Version;
 use neph_model::{AgentName, Wall};
 
-use super::{CONTROL_FOLDER, ControlFolder, open_registry, has_controller, write_document};
+use super::{CONTROL_FOLDER, ControlFolder, has_controller, open_registry, write_document};
 use crate::exit::{Failure, Outcome};
 use crate::operator::{self, OperatorArgs};
 use crate::{format, output};
@@ -72,7 +72,10 @@ struct KnownController {
     agents: ControllerAgents,
 }
 
-fn find_controller(folder: &ControlFolder, operator: &OperatorArgs) -> Result<KnownController, Failure> {
+fn find_controller(
+    folder: &ControlFolder,
+    operator: &OperatorArgs,
+) -> Result<KnownController, Failure> {
     // A folder on the command line has precedence over an address in the environment.
     let is_operator_selected = operator.is_typed() || folder.folder == Path::new(CONTROL_FOLDER);
     if is_operator_selected && let Some(controller) = operator.find()? {
@@ -200,7 +203,11 @@ fn show(args: &ShowArgs) -> Result<Outcome, Failure> {
     Ok(Outcome::Done)
 }
 
-fn build_document(agent: AgentName, enrolled: EnrolledAgent, details: AgentDetails) -> AgentDocument {
+fn build_document(
+    agent: AgentName,
+    enrolled: EnrolledAgent,
+    details: AgentDetails,
+) -> AgentDocument {
     let connection = details.presence.as_ref();
     let agent_row = build_row(agent, &enrolled, connection, details.received);
     let agent_history = details.seen;
@@ -225,7 +232,11 @@ fn build_document(agent: AgentName, enrolled: EnrolledAgent, details: AgentDetai
                 bound_ns: reading.clock.bound,
             })
             .collect(),
-        orders: agent_history.orders.into_iter().map(build_order_row).collect(),
+        orders: agent_history
+            .orders
+            .into_iter()
+            .map(build_order_row)
+            .collect(),
     }
 }
 

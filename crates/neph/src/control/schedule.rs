@@ -10,7 +10,7 @@ use neph_documents::agents::{ScheduleRow, ScheduledRunRow};
 use neph_documents::rows;
 use neph_model::{AgentName, Span, Wall};
 
-use super::{ControlFolder, open_registry, now};
+use super::{ControlFolder, now, open_registry};
 use crate::campaign::{check_agents, load_plan};
 use crate::exit::{Failure, Outcome};
 use crate::workspace::Workspace;
@@ -191,7 +191,8 @@ fn build_row(schedule: Schedule, history: &[Entry]) -> ScheduleRow {
         counted_runs.map(|run| run.count).sum()
     };
     let is_over = |run: &ScheduledRunRow| run.ended_unix_ns.is_some();
-    let is_complete = |run: &ScheduledRunRow| is_over(run) && run.outcome.starts_with(COMPLETE_PREFIX);
+    let is_complete =
+        |run: &ScheduledRunRow| is_over(run) && run.outcome.starts_with(COMPLETE_PREFIX);
     ScheduleRow {
         next_unix_ns: schedule.next(history.iter().map(Entry::due).max()),
         last: runs.last().map(|run| {
@@ -338,7 +339,12 @@ mod tests {
             .collect();
         let expected = [
             (wall_at(100), 1, Some(wall_at(101)), "complete"),
-            (wall_at(200), 1, None, "left out: the run before was not over"),
+            (
+                wall_at(200),
+                1,
+                None,
+                "left out: the run before was not over",
+            ),
             (wall_at(300), 3, None, "missed: x"),
             (wall_at(600), 1, Some(wall_at(600)), "running"),
         ];
@@ -350,7 +356,9 @@ mod tests {
         assert!(
             matches!(parse_end("1970-01-01T00:00:01Z"), Ok(ScheduleEnd::At(at)) if at.unix_nanos() == 1_000_000_000)
         );
-        assert!(matches!(parse_end("2h"), Ok(ScheduleEnd::After(span)) if span == Span::from_secs(7200)));
+        assert!(
+            matches!(parse_end("2h"), Ok(ScheduleEnd::After(span)) if span == Span::from_secs(7200))
+        );
         assert!(parse_end("soon").is_err());
     }
 

@@ -78,19 +78,24 @@ pub(super) fn write(
             ));
         }
         for change in detected_changes.changes {
-            let paths = traced_changes.get(&change.id()).map(|(traced_change, after)| TracedPaths {
-                before: traced_change.before.map(String::from),
-                after: Some(after.to_string()),
-                others: traced_change.other_routers,
-            });
+            let paths = traced_changes
+                .get(&change.id())
+                .map(|(traced_change, after)| TracedPaths {
+                    before: traced_change.before.map(String::from),
+                    after: Some(after.to_string()),
+                    others: traced_change.other_routers,
+                });
             let flow_change = Change {
                 fleet,
                 detector: change_detector.name(),
                 change: &change,
             };
-            let row = ChangeRow::of(flow_change, paths.unwrap_or_default(), |time| clock.wall(time));
+            let row = ChangeRow::of(flow_change, paths.unwrap_or_default(), |time| {
+                clock.wall(time)
+            });
             let whose = columns.clone();
-            rows.push(&OfExperiment { whose, row }).map_err(output_error)?;
+            rows.push(&OfExperiment { whose, row })
+                .map_err(output_error)?;
         }
     }
     rows.end().map_err(output_error)

@@ -71,8 +71,13 @@ mod tests {
         );
         assert_eq!(export_pings(FileFormat::Csv), (csv, 2));
         let (lines, _) = export_pings(FileFormat::Jsonl);
-        let lost_ping: Value = serde_json::from_str(lines.lines().nth(1).expect("two")).expect("JSON");
+        let lost_ping: Value =
+            serde_json::from_str(lines.lines().nth(1).expect("two")).expect("JSON");
         assert_eq!(lost_ping["outcome"], "lost");
-        assert_eq!(lost_ping.get("round_trip_ns"), None, "what is absent has no key");
+        assert_eq!(
+            lost_ping.get("round_trip_ns"),
+            None,
+            "what is absent has no key"
+        );
     }
 }

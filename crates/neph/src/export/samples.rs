@@ -28,7 +28,8 @@ pub(super) fn write(
         for sample in &samples {
             let row = SampleRow::of(sample, clock.wall(Instant::from_nanos(sample.at)));
             let whose = columns.clone();
-            rows.push(&OfExperiment { whose, row }).map_err(output_error)?;
+            rows.push(&OfExperiment { whose, row })
+                .map_err(output_error)?;
         }
     }
     rows.end().map_err(output_error)

@@ -31,7 +31,8 @@ pub(super) fn write(
         for transfer in &transfers {
             let row = TransferRow::of(experiment, transfer, clock.wall(transfer.transfer.begun));
             let whose = columns.clone();
-            rows.push(&OfExperiment { whose, row }).map_err(output_error)?;
+            rows.push(&OfExperiment { whose, row })
+                .map_err(output_error)?;
         }
     }
     rows.end().map_err(output_error)

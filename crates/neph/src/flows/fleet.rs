@@ -23,7 +23,8 @@ pub(super) fn build_spec(args: &Args) -> Result<FleetSpec, Failure> {
         .iter()
         .map(|text| resolve_endpoint(text, args))
         .collect::<Result<Vec<_>, _>>()?;
-    let (kinds, endpoints): (Vec<ProbeKind>, Vec<FleetEndpoint>) = parsed_targets.into_iter().unzip();
+    let (kinds, endpoints): (Vec<ProbeKind>, Vec<FleetEndpoint>) =
+        parsed_targets.into_iter().unzip();
     let probe = kinds[0];
     if let Some(other) = kinds.iter().find(|kind| **kind != probe) {
         return Err(Failure::Usage(format!(

@@ -100,7 +100,11 @@ impl Recording {
 /// The command with the options that define the measurement; never a secret.
 fn command_line(args: &Args) -> String {
     let format_time = |span: Span| span.exact().replace(' ', "");
-    let mut text = format!("neph flows -n {} -i {}", args.flows, format_time(args.interval));
+    let mut text = format!(
+        "neph flows -n {} -i {}",
+        args.flows,
+        format_time(args.interval)
+    );
     let options = [
         ("-w", args.duration.map(format_time)),
         ("-c", args.count.map(|count| count.to_string())),
@@ -218,7 +222,9 @@ impl FleetRecorder {
     /// Records the remaining data, before anything can fail.
     pub(super) fn record_rest(&mut self) -> Result<(), Failure> {
         match &mut self.state {
-            State::Recording(recording) => recording.record_rest().map_err(|error| to_failure(&error)),
+            State::Recording(recording) => {
+                recording.record_rest().map_err(|error| to_failure(&error))
+            }
             State::Waiting { .. } | State::Broken => Ok(()),
         }
     }
@@ -276,7 +282,9 @@ pub(super) struct WaitingFleet(StoredFleet);
 impl WaitingFleet {
     /// Stores transfers on the source ports of its flows.
     pub(super) fn add_transfers(&mut self, transfers: &[ClassTransfer]) -> Result<(), Failure> {
-        self.0.transfers(transfers).map_err(|error| to_failure(&error))
+        self.0
+            .transfers(transfers)
+            .map_err(|error| to_failure(&error))
     }
 
     /// Ends the experiment; `ending` is that of the transfers.

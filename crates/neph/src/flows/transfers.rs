@@ -38,11 +38,17 @@ pub(super) fn check(args: &Args, spec: &FleetSpec, stop: &Stop) -> Result<(), Fa
             "they come after the measurement; say when it ends, with --duration or --count",
         );
     }
-    (0..spec.fleet.endpoints.len()).try_for_each(|endpoint| check_transfer(args, spec, endpoint, stop))
+    (0..spec.fleet.endpoints.len())
+        .try_for_each(|endpoint| check_transfer(args, spec, endpoint, stop))
 }
 
 /// A transfer before the measurement, so that an impossible one is reported before hours have passed.
-fn check_transfer(args: &Args, spec: &FleetSpec, endpoint: usize, stop: &Stop) -> Result<(), Failure> {
+fn check_transfer(
+    args: &Args,
+    spec: &FleetSpec,
+    endpoint: usize,
+    stop: &Stop,
+) -> Result<(), Failure> {
     let target = transfer_target(spec, endpoint)?;
     let failure_message = |reason: &str| {
         format!(
@@ -50,7 +56,9 @@ fn check_transfer(args: &Args, spec: &FleetSpec, endpoint: usize, stop: &Stop) -
         )
     };
     let client = build_client(args, spec, &target, endpoint).map_err(|error| match error {
-        ProbeError::Transfer { closed: true, .. } => Failure::Refused(failure_message(&error.to_string())),
+        ProbeError::Transfer { closed: true, .. } => {
+            Failure::Refused(failure_message(&error.to_string()))
+        }
         ProbeError::Transfer { .. } => Failure::Usage(failure_message(&error.to_string())),
         other => other.into(),
     })?;
@@ -128,10 +136,14 @@ fn make_all_transfers(
             break;
         }
         let classes = fleet_outcome.result.view.ports_by_class(endpoint);
-        let transfer_spec = build_transfer_spec(args, spec, endpoint, alternate_ports(&classes, per_class));
+        let transfer_spec =
+            build_transfer_spec(args, spec, endpoint, alternate_ports(&classes, per_class));
         let target = transfer_target(spec, endpoint)?;
         if transfer_spec.source_ports.is_empty() {
-            fleet_outcome.result.transfers.push(TransfersFound::default());
+            fleet_outcome
+                .result
+                .transfers
+                .push(TransfersFound::default());
             continue;
         }
         if !args.quiet {
@@ -142,12 +154,14 @@ fn make_all_transfers(
             ));
         }
         let view = &fleet_outcome.result.view;
-        let taken_class =
-            |flow_class, transfer: &SourcePortTransfer| view.class_taken(endpoint, flow_class, transfer);
+        let taken_class = |flow_class, transfer: &SourcePortTransfer| {
+            view.class_taken(endpoint, flow_class, transfer)
+        };
         let size = args.transfer_size as usize;
         let endpoint_transfers = EndpointTransfers::new(endpoint, &classes, &taken_class, size);
         let client = build_client(args, spec, &target, endpoint)?;
-        let endpoint_transfers = endpoint_transfers.run(&transfer_spec, &client, waiting_fleet.as_mut(), stop)?;
+        let endpoint_transfers =
+            endpoint_transfers.run(&transfer_spec, &client, waiting_fleet.as_mut(), stop)?;
         fleet_outcome.result.transfers.push(TransfersFound {
             by_class: completions_of(classes.len(), &endpoint_transfers.transfers),
             n: endpoint_transfers.transfers.len() as u64,
@@ -261,8 +275,13 @@ mod tests {
                 outcome: SourcePortOutcome::Failed("refused".to_owned()),
             });
         }
-        let port_and_pass = |transfer: &ClassTransfer| (transfer.transfer.source_port, transfer.transfer.pass);
-        let passes: Vec<(u16, u32)> = endpoint_transfers.transfers.iter().map(port_and_pass).collect();
+        let port_and_pass =
+            |transfer: &ClassTransfer| (transfer.transfer.source_port, transfer.transfer.pass);
+        let passes: Vec<(u16, u32)> = endpoint_transfers
+            .transfers
+            .iter()
+            .map(port_and_pass)
+            .collect();
         let expected = [
             (1, 0),
             (4, 0),
@@ -280,7 +299,11 @@ mod tests {
     fn a_transfer_that_took_another_path_counts_for_that_class() {
         let classes = [vec![1, 2], vec![4]];
         let taken_class = |flow_class, transfer: &SourcePortTransfer| {
-            if transfer.source_port == 4 { 0 } else { flow_class }
+            if transfer.source_port == 4 {
+                0
+            } else {
+                flow_class
+            }
         };
         let mut endpoint_transfers = EndpointTransfers::new(0, &classes, &taken_class, 1024);
         for source_port in alternate_ports(&classes, 3) {

@@ -12,7 +12,7 @@ use neph_probe::{FleetReport, FleetRun, FleetSpec, FleetTally, RefusalWatch, Sil
 use super::Args;
 use super::recorder::{self, FleetRecorder};
 use super::tracing::Tracers;
-use super::watched::{FleetSink, FleetOutcome};
+use super::watched::{FleetOutcome, FleetSink};
 use crate::exit::Failure;
 use crate::metrics::flows::FlowsMetrics;
 use crate::{awake, output, version};
@@ -112,16 +112,22 @@ pub(super) fn run(
     };
     fleet_stop.set();
     let join_result = fleet_run.join();
-    outcome.and_then(|()| Ok(join_result?)).inspect_err(|error| {
-        if let Some(recorder) = watch.recorder.take() {
-            recorder.abort(error);
-        }
-    })?;
+    outcome
+        .and_then(|()| Ok(join_result?))
+        .inspect_err(|error| {
+            if let Some(recorder) = watch.recorder.take() {
+                recorder.abort(error);
+            }
+        })?;
     watch.end(args, refusals, stop.is_set())
 }
 
 impl Watch<'_> {
-    fn add_report(&mut self, report: FleetReport, fleet: &neph_model::Fleet) -> Result<(), Failure> {
+    fn add_report(
+        &mut self,
+        report: FleetReport,
+        fleet: &neph_model::Fleet,
+    ) -> Result<(), Failure> {
         if let Some(recorder) = &mut self.recorder {
             recorder.add_report(&report)?;
         }
@@ -284,7 +290,9 @@ impl Watch<'_> {
         let mut waiting_fleet = recorder_result.transpose()?.flatten();
         // Without transfers the stored data is complete: a later ctrl-C cannot interrupt it.
         let end_result = match args.transfers {
-            None => waiting_fleet.take().map(|waiting_fleet| waiting_fleet.end(&Ending::Complete)),
+            None => waiting_fleet
+                .take()
+                .map(|waiting_fleet| waiting_fleet.end(&Ending::Complete)),
             Some(_) => None,
         };
         let campaign = end_result.transpose()?;
@@ -374,8 +382,10 @@ mod tests {
     #[test]
     fn a_saved_fleet_ends_with_its_messages_unless_transfers_follow() {
         let folders = [(); 2].map(|()| tempfile::tempdir().expect("a folder"));
-        let [without_transfers, with_transfers] = folders.each_ref().map(|folder| folder.path().display());
-        let (without_transfers, with_transfers) = (without_transfers.to_string(), with_transfers.to_string());
+        let [without_transfers, with_transfers] =
+            folders.each_ref().map(|folder| folder.path().display());
+        let (without_transfers, with_transfers) =
+            (without_transfers.to_string(), with_transfers.to_string());
         let outcome = measure(&without_transfers, &[]);
         assert!(outcome.waiting_fleet.is_none());
         let campaign = outcome.campaign.expect("it has ended");

@@ -66,16 +66,19 @@ impl Gallery {
             return Ok(RunResult::Incomplete(outcome));
         }
         let result = self.stored_result(entry, side)?;
-        Ok(result.map_or(RunResult::Incomplete(Outcome::Nothing), |entry_result| {
-            RunResult::Complete(Box::new(entry_result))
-        }))
+        Ok(
+            result.map_or(RunResult::Incomplete(Outcome::Nothing), |entry_result| {
+                RunResult::Complete(Box::new(entry_result))
+            }),
+        )
     }
 
     /// The plan in the entry's folder, and its topologies by file name, the lab's first; written if
     /// missing.
     fn write_files(&self, entry: &Entry, side: Side) -> Result<(Source, Vec<Topology>), Failure> {
         let folder = self.folder.join(entry.name);
-        let write_file = |shipped: &EntryFile| write_unless_changed(&folder.join(shipped.file), &shipped.text);
+        let write_file =
+            |shipped: &EntryFile| write_unless_changed(&folder.join(shipped.file), &shipped.text);
         let [plan, lab] = entry.shipped(side);
         let topologies = iter::once(lab).chain(entry.season_topologies());
         let topologies = || -> io::Result<Vec<Topology>> {
@@ -138,7 +141,9 @@ impl Gallery {
 /// Whether a campaign of this plan had the current topologies of the plan.
 fn had_topologies(campaign: &Campaign, plan: &Plan, current_topologies: &[Topology]) -> bool {
     plan.topologies().into_iter().all(|topology| {
-        let current = current_topologies.iter().find(|(file, _)| *file == topology.value);
+        let current = current_topologies
+            .iter()
+            .find(|(file, _)| *file == topology.value);
         let stored_text = campaign::stored_topology_text(campaign, &topology.value);
         current.is_none_or(|(_, text)| stored_text == Some(text.text()))
     })
@@ -165,7 +170,8 @@ mod tests {
             ..Campaign::begun("c", Wall::from_unix_nanos(0))
         };
         let current_topologies = [("lab.toml", "low"), ("high.lab.toml", "high")];
-        let current_topologies = current_topologies.map(|(file, text)| (file, Source::new(file, text)));
+        let current_topologies =
+            current_topologies.map(|(file, text)| (file, Source::new(file, text)));
         had_topologies(&campaign, &plan, &current_topologies)
     }
 

@@ -125,7 +125,9 @@ fn number_row(compared: &Compared) -> [String; 4] {
     [
         format!("  {name}"),
         expected,
-        compared.measured.map_or_else(|| "-".to_owned(), format_rounded),
+        compared
+            .measured
+            .map_or_else(|| "-".to_owned(), format_rounded),
         remark.to_owned(),
     ]
 }

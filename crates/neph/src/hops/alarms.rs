@@ -27,7 +27,9 @@ impl AlarmArgs {
     pub(super) fn rules(&self, points: &[String]) -> Result<Rules, Failure> {
         let subjects = subjects(points);
         let names = subjects.iter();
-        let names: Vec<(&str, Subject)> = names.map(|(name, subject)| (name.as_str(), *subject)).collect();
+        let names: Vec<(&str, Subject)> = names
+            .map(|(name, subject)| (name.as_str(), *subject))
+            .collect();
         let rules = self.alarm.iter().map(|text| parse(text, &names, |_| None));
         Ok(Rules::of(rules.collect::<Result<_, _>>()?))
     }

@@ -54,7 +54,10 @@ impl Alarms {
             .found
             .iter()
             .map(|(alarm, _)| build_document(alarm, "whole"));
-        let live = self.only_live.iter().map(|alarm| build_document(alarm, "live"));
+        let live = self
+            .only_live
+            .iter()
+            .map(|alarm| build_document(alarm, "live"));
         documents.chain(live).collect()
     }
 
@@ -95,7 +98,8 @@ fn is_same(first: &SegmentChange, second: &SegmentChange) -> bool {
 }
 
 const fn time_difference(first: Wall, second: Wall) -> i64 {
-    first.unix_nanos()
+    first
+        .unix_nanos()
         .saturating_sub(second.unix_nanos())
         .saturating_abs()
 }
@@ -135,7 +139,8 @@ mod tests {
         final_alarms: &[(SegmentDirection, i64)],
     ) -> (Vec<i64>, Vec<i64>) {
         let segment_changes = |changes: &[(SegmentDirection, i64)]| {
-            changes.iter()
+            changes
+                .iter()
                 .map(|(segment_direction, second)| segment_change(*segment_direction, *second))
                 .collect()
         };
@@ -170,7 +175,10 @@ mod tests {
         assert_eq!(final_and_withdrawn(&pair, &pair), (vec![], vec![]));
         // It ended after the last live evaluation; another segment is evaluated at the end.
         let final_alarms = [pair[0], (("b - c", Direction::Forward), 6), pair[1]];
-        assert_eq!(final_and_withdrawn(&pair[..1], &final_alarms), (vec![6, 9], vec![]));
+        assert_eq!(
+            final_and_withdrawn(&pair[..1], &final_alarms),
+            (vec![6, 9], vec![])
+        );
     }
 
     #[test]
@@ -183,7 +191,10 @@ mod tests {
             (segment_direction, -30),
         ];
         let live = [(segment_direction, 21), (segment_direction, -30)];
-        assert_eq!(final_and_withdrawn(&live, &final_alarms), (vec![5, 9], vec![]));
+        assert_eq!(
+            final_and_withdrawn(&live, &final_alarms),
+            (vec![5, 9], vec![])
+        );
         assert_eq!(
             final_and_withdrawn(&[(segment_direction, 300)], &final_alarms[..1]),
             (vec![5], vec![300])

@@ -73,7 +73,8 @@ fn record_and_report(
     let options = args.live.to_recording_options();
     let rules = args.alarms.rules(&names)?;
     check_duration(rules.rules(), options.duration)?;
-    let agents = at_agents::connect_agents(points, args.live.controller_folder(), options.duration)?;
+    let agents =
+        at_agents::connect_agents(points, args.live.controller_folder(), options.duration)?;
     let evaluation = LiveEvaluation::begin(JudgingSpec {
         points,
         rules: &rules,
@@ -176,7 +177,9 @@ fn repeat_command(args: &Args, recordings: &[recording::PointRecording]) -> Stri
     let mut command_args = vec!["neph".to_owned(), "hops".to_owned()];
     command_args.extend(recordings.iter().map(|point| {
         let mut points_of_host = recordings.iter().filter(|other| other.host == point.host);
-        let first = points_of_host.next().filter(|_| points_of_host.next().is_some());
+        let first = points_of_host
+            .next()
+            .filter(|_| points_of_host.next().is_some());
         let host = first.map_or(String::new(), |first| format!("@{}", first.name));
         format!("{}{host}={}", point.name, point.file.display())
     }));
@@ -224,7 +227,10 @@ mod tests {
             .expect("options")
             .args;
         let points = [("a", "k1"), ("c", "k2"), ("b", "k1")];
-        let command = repeat_command(&args, &points.map(|(name, host)| point_recording(name, host)));
+        let command = repeat_command(
+            &args,
+            &points.map(|(name, host)| point_recording(name, host)),
+        );
         assert_eq!(
             command,
             "neph hops 'a@a=my captures/a.pcap' 'c=my captures/c.pcap' 'b@a=my captures/b.pcap' \

@@ -19,7 +19,7 @@ use neph_wire::dissect::NoPacket;
 use crate::clock::parse_ppm;
 use crate::exit::{self, Failure, Outcome};
 use crate::live_point_options::LivePointOptions;
-use crate::metrics::{MetricsArgs, BoundExporters};
+use crate::metrics::{BoundExporters, MetricsArgs};
 use crate::privileges::{Needs, Row, UserChoice};
 use crate::read as captures;
 use crate::sink::Force;
@@ -146,7 +146,10 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
 }
 
 /// The exporters of live points; `None` if no export is requested.
-fn bind_exporters(args: &Args, points: &[recording::Point]) -> Result<Option<BoundExporters>, Failure> {
+fn bind_exporters(
+    args: &Args,
+    points: &[recording::Point],
+) -> Result<Option<BoundExporters>, Failure> {
     if !args.metrics.is_requested() {
         return Ok(None);
     }
@@ -211,15 +214,17 @@ fn analyse(
         nature: nature(args.wander),
         one_clock,
     };
-    let (clocks, false_clocks) = clocks(points, &followed, &known_clocks, &say).map_err(|error| {
-        match Failure::from(error) {
-            // The unread part may have common packets.
-            Failure::Usage(_) if is_cut => Failure::Interrupted(
-                "interrupted before the captures that were read had enough in common".to_owned(),
-            ),
-            failure => failure,
-        }
-    })?;
+    let (clocks, false_clocks) =
+        clocks(points, &followed, &known_clocks, &say).map_err(|error| {
+            match Failure::from(error) {
+                // The unread part may have common packets.
+                Failure::Usage(_) if is_cut => Failure::Interrupted(
+                    "interrupted before the captures that were read had enough in common"
+                        .to_owned(),
+                ),
+                failure => failure,
+            }
+        })?;
     let mut passages = Passages::of(names[..points.len()].to_vec(), followed, clocks);
     let (order, order_doubt) = order.unzip();
     passages.doubts = order_doubt.into_iter().chain(false_clocks).collect();
@@ -355,7 +360,10 @@ fn find_order(
 
 /// NAT rules, each with the index of its point.
 fn parse_nat_rules(args: &Args, points: &[String]) -> Result<Vec<(usize, Mapping)>, Failure> {
-    args.nat.iter().map(|rule| parse_nat_rule(rule, points)).collect()
+    args.nat
+        .iter()
+        .map(|rule| parse_nat_rule(rule, points))
+        .collect()
 }
 
 /// A NAT rule, and the index of its point.

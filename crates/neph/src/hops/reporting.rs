@@ -87,7 +87,9 @@ impl AlarmReporter {
 
     /// Whether an alarm was raised.
     pub(super) fn is_alarmed(&self) -> bool {
-        self.reported_alarms.iter().any(|alarm| alarm.change.is_raised)
+        self.reported_alarms
+            .iter()
+            .any(|alarm| alarm.change.is_raised)
     }
 
     /// Reported alarms and ends of alarms.
@@ -154,7 +156,10 @@ pub(super) fn alarm_text(alarm: &SegmentChange) -> String {
 }
 
 /// As JSON, with the evaluated data: complete captures, or windows while points recorded.
-pub(super) fn build_document(alarm: &SegmentChange, verdict: &'static str) -> AlarmDocument<OfSegment> {
+pub(super) fn build_document(
+    alarm: &SegmentChange,
+    verdict: &'static str,
+) -> AlarmDocument<OfSegment> {
     let segment_ref = OfSegment {
         segment: alarm.segment.clone(),
         direction: alarm.direction.name(),

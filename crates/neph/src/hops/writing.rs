@@ -17,7 +17,11 @@ use crate::exit::Failure;
 use crate::output;
 
 /// Writes all results. Returns whether any delay is known.
-pub(super) fn write_report(args: &Args, passages: &Passages, alarms: &Alarms) -> Result<bool, Failure> {
+pub(super) fn write_report(
+    args: &Args,
+    passages: &Passages,
+    alarms: &Alarms,
+) -> Result<bool, Failure> {
     let mut out = output::data();
     let delays = shares::delays(passages);
     let durations = shares::round_trips(passages);

@@ -56,7 +56,9 @@ pub(super) fn run(args: &RunArgs) -> Result<Outcome, Failure> {
 
 /// Runs the program in a guest, through its console: setns cannot enter another kernel.
 fn run_in_guest(mut console: Console, command: &[OsString]) -> Result<Outcome, Failure> {
-    let words = command.iter().map(|word| quote_for_shell(&word.to_string_lossy()));
+    let words = command
+        .iter()
+        .map(|word| quote_for_shell(&word.to_string_lossy()));
     let line = words.collect::<Vec<_>>().join(" ");
     // The output of the user's program is copied unchanged: it may be binary.
     let status = console

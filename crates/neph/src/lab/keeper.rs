@@ -120,7 +120,10 @@ fn read_table(keeper: &mut Child, stop: &Stop) -> io::Result<Option<Vec<u8>>> {
             return Ok(None);
         }
         let ready_line = format!("{READY_MARK}\n");
-        if let (Some(table), false) = (received.strip_suffix(ready_line.as_bytes()), is_stop_requested) {
+        if let (Some(table), false) = (
+            received.strip_suffix(ready_line.as_bytes()),
+            is_stop_requested,
+        ) {
             return Ok(Some(table.to_vec()));
         }
     }

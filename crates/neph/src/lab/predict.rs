@@ -52,7 +52,9 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     let topology = topology::read(&args.file)?;
     let find_site = |name: &String| {
         topology.site_index(name).ok_or_else(|| {
-            let site_names: Vec<&str> = measured_sites(&topology).map(|site| site_name(&topology, site)).collect();
+            let site_names: Vec<&str> = measured_sites(&topology)
+                .map(|site| site_name(&topology, site))
+                .collect();
             Failure::usage(format!(
                 "{} has no site '{name}'; its sites are {}",
                 args.file.display(),
@@ -62,10 +64,14 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     };
     let source = args.from.as_ref().map(find_site).transpose()?;
     let destination = args.to.as_ref().map(find_site).transpose()?;
-    let source = source.or_else(|| measured_sites(&topology).next()).unwrap_or(0);
+    let source = source
+        .or_else(|| measured_sites(&topology).next())
+        .unwrap_or(0);
     let destinations: Vec<usize> = match destination {
         Some(destination) => vec![destination],
-        None => measured_sites(&topology).filter(|site| *site != source).collect(),
+        None => measured_sites(&topology)
+            .filter(|site| *site != source)
+            .collect(),
     };
     let predictions = predict_rows(&topology, source, &destinations, args.size);
     if predictions.is_empty() {
@@ -102,7 +108,12 @@ pub(super) fn predictions_text(topology: &Topology) -> String {
     };
     format!(
         "\nUntil the first reply, by calculation (hosts, loss and other traffic left out):\n{}{more_sites}",
-        rows::text(&predict_rows(topology, source, reported_destinations, LARGE_SIZE))
+        rows::text(&predict_rows(
+            topology,
+            source,
+            reported_destinations,
+            LARGE_SIZE
+        ))
     )
 }
 
@@ -110,7 +121,9 @@ pub(super) fn predictions_text(topology: &Topology) -> String {
 fn measured_sites(topology: &Topology) -> impl Iterator<Item = usize> {
     let sites = topology.sites.iter().enumerate();
     // Pods are reached through overlays, which the calculation does not cover.
-    sites.filter_map(|(index, site)| (site.role == Role::Site && site.inside.is_none()).then_some(index))
+    sites.filter_map(|(index, site)| {
+        (site.role == Role::Site && site.inside.is_none()).then_some(index)
+    })
 }
 
 fn site_name(topology: &Topology, site: usize) -> &str {
@@ -123,7 +136,12 @@ fn predict_rows(
     destinations: &[usize],
     large_size: ByteSize,
 ) -> Vec<PredictionRow> {
-    let forecast_to = |destination: &usize| Some((*destination, Forecast::between(topology, source, *destination)?));
+    let forecast_to = |destination: &usize| {
+        Some((
+            *destination,
+            Forecast::between(topology, source, *destination)?,
+        ))
+    };
     let forecasts = destinations.iter().filter_map(forecast_to);
     let rows = forecasts.flat_map(|(destination, forecast)| {
         PROTOCOLS.iter().map(move |protocol| PredictionRow {

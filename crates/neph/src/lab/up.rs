@@ -13,7 +13,7 @@ use neph_lab::{HasKeeper, Kernel, Lab, Recording, ServiceState, Site, Topology, 
 use neph_sys::clock;
 
 use super::keeper::BackgroundLab;
-use super::{failure, keeper, lab_name, report_unused_links, report_fallbacks};
+use super::{failure, keeper, lab_name, report_fallbacks, report_unused_links};
 use crate::approval::Approval;
 use crate::exit::{Failure, Outcome};
 use crate::{approval, interrupt, output, sink, topology};
@@ -114,7 +114,11 @@ fn is_up(name: &str, topology: &Topology) -> Result<bool, Failure> {
     Ok(true)
 }
 
-fn run_in_foreground(args: &Args, topology: &Topology, mut options: UpOptions) -> Result<Outcome, Failure> {
+fn run_in_foreground(
+    args: &Args,
+    topology: &Topology,
+    mut options: UpOptions,
+) -> Result<Outcome, Failure> {
     options.keeper = HasKeeper::Yes;
     let stop = interrupt::stop_on_ctrl_c()?;
     options.stop = stop.flag();
@@ -148,7 +152,11 @@ fn run_in_foreground(args: &Args, topology: &Topology, mut options: UpOptions) -
 }
 
 /// Creates the folder; refuses one with records.
-fn prepare_recording(folder: &Path, topology: &Topology, every: NonZeroU32) -> Result<Recording, Failure> {
+fn prepare_recording(
+    folder: &Path,
+    topology: &Topology,
+    every: NonZeroU32,
+) -> Result<Recording, Failure> {
     let recording = Recording {
         folder: folder.to_owned(),
         every,

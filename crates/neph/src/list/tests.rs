@@ -10,7 +10,10 @@ const MESSAGES: u32 = 9;
 
 /// A campaign with two ended fleets of nine messages of 7 ms each; the first `known` ones have a
 /// stored median.
-fn store_two_fleets(location: &str, known: &[Option<Span>; 2]) -> (Box<dyn Store>, Vec<Experiment>) {
+fn store_two_fleets(
+    location: &str,
+    known: &[Option<Span>; 2],
+) -> (Box<dyn Store>, Vec<Experiment>) {
     let mut store = open(location, Access::Write).expect("a new workspace");
     let campaign = Campaign::begun("fleets", Wall::from_unix_nanos(0));
     let scenario = scenario();
@@ -103,7 +106,8 @@ fn medians(known: &[Option<Span>; 2], mut unread: u64) -> (Vec<Option<Span>>, u6
     let folder = tempfile::tempdir().expect("a folder");
     let (store, experiments) = store_two_fleets(&folder.path().display().to_string(), known);
     let medians = experiments.iter().map(|experiment| {
-        let flow_numbers = FlowNumbers::of(store.as_ref(), experiment, &mut unread).expect("readable");
+        let flow_numbers =
+            FlowNumbers::of(store.as_ref(), experiment, &mut unread).expect("readable");
         assert_eq!(flow_numbers.messages, u64::from(MESSAGES));
         flow_numbers.p50.time()
     });
@@ -117,7 +121,10 @@ fn only_missing_medians_are_computed_within_a_message_limit() {
     let (p50s, unread) = medians(&[span, None], 100);
     assert_eq!((p50s[0], unread), (span, 91));
     let computed_ns = p50s[1].expect("messages have it").nanos();
-    assert!((7_000_000..=7_007_000).contains(&computed_ns), "{computed_ns}");
+    assert!(
+        (7_000_000..=7_007_000).contains(&computed_ns),
+        "{computed_ns}"
+    );
     // Enough for one of them.
     let (p50s, unread) = medians(&[None, None], 17);
     assert_eq!((p50s[0].is_some(), p50s[1], unread), (true, None, 8));

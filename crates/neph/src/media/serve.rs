@@ -115,7 +115,10 @@ fn show_start(
         "neph media: {address} serves a video of {rate} at rtsp://HOST:{}/video",
         address.port()
     ));
-    output::say(&format!("neph media: {}", privileges::sentence(restrictions)));
+    output::say(&format!(
+        "neph media: {}",
+        privileges::sentence(restrictions)
+    ));
     Ok(())
 }
 

@@ -6,7 +6,8 @@ use neph_model::{Span, Wall};
 use neph_sys::clock;
 
 use super::definitions::{
-    CAMPAIGN, CLOCK_BOUND, CLOCK_OFFSET, CONNECTED_AGENTS, ENROLLED_AGENTS, LABELS, ORDERS, REFUSALS, SILENCE,
+    CAMPAIGN, CLOCK_BOUND, CLOCK_OFFSET, CONNECTED_AGENTS, ENROLLED_AGENTS, LABELS, ORDERS,
+    REFUSALS, SILENCE,
 };
 
 /// The metrics of a controller.

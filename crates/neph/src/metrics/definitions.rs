@@ -246,7 +246,10 @@ mod tests {
                 ""
             };
             let suffix = format!("{}{total}", definition.unit.suffix());
-            assert!(name.starts_with("neph_") && name.ends_with(&suffix), "{name}");
+            assert!(
+                name.starts_with("neph_") && name.ends_with(&suffix),
+                "{name}"
+            );
             let is_total = name.ends_with("_total");
             assert_eq!(is_total, definition.kind == Kind::Counter, "{name}");
             assert!(definition.help.ends_with('.'), "{name}");

@@ -80,7 +80,9 @@ impl FlowsMetrics {
             let index = counts.fleet.endpoint_of(message.slot);
             let last_response = counts.last.of(message);
             if let Some(endpoint) = counts.endpoints.get(index) {
-                counts.messages.add(&endpoint.circuit, message.into(), last_response);
+                counts
+                    .messages
+                    .add(&endpoint.circuit, message.into(), last_response);
             }
         }
     }

@@ -79,7 +79,10 @@ impl BoundExporters {
     ///
     /// # Errors
     /// Exit 1: a thread cannot be started.
-    pub(crate) fn begin(self, source: impl MetricSource + 'static) -> Result<RunningExporters, Failure> {
+    pub(crate) fn begin(
+        self,
+        source: impl MetricSource + 'static,
+    ) -> Result<RunningExporters, Failure> {
         let source: Arc<dyn MetricSource> = Arc::new(WithBuild(source));
         let to_failure = |error| Failure::refused(format!("start a thread for metrics: {error}"));
         let service = self.service;

@@ -16,7 +16,8 @@ use neph_model::{
 
 use super::circuit::{Circuit, LastResponseTime, LastResponseTimes, MessageDefinitions, Messages};
 use super::definitions::run::{
-    ALARM, ALARMS, ENDED_EXPERIMENTS, FLAGS, JITTER, MESSAGES, MISSED_STARTS, PLANNED_EXPERIMENTS, RESPONSE_TIME, TRANSFER,
+    ALARM, ALARMS, ENDED_EXPERIMENTS, FLAGS, JITTER, MESSAGES, MISSED_STARTS, PLANNED_EXPERIMENTS,
+    RESPONSE_TIME, TRANSFER,
 };
 
 const MESSAGE_DEFINITIONS: MessageDefinitions = MessageDefinitions {
@@ -157,7 +158,8 @@ impl Counts {
         }
         for message in fleet {
             let last_response = circuits.last_of_fleet.of(message);
-            self.messages.add(&circuits.main, message.into(), last_response);
+            self.messages
+                .add(&circuits.main, message.into(), last_response);
         }
     }
 
@@ -179,7 +181,11 @@ impl Counts {
     /// Ends its alarms.
     fn end_alarms(&mut self, experiment: ExperimentId) {
         let mut ended_keys = Vec::new();
-        for key in self.active_alarms.keys().filter(|(id, _)| *id == experiment) {
+        for key in self
+            .active_alarms
+            .keys()
+            .filter(|(id, _)| *id == experiment)
+        {
             ended_keys.push(key.clone());
         }
         for key in ended_keys {

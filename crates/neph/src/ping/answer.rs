@@ -149,8 +149,10 @@ impl SchemelessTarget {
             Rank::Http => &["http"],
             Rank::Tcp => &["tcp"],
         };
-        let targets: Result<Vec<Target>, Failure> =
-            schemes.iter().map(|scheme| self.with_scheme(scheme, port)).collect();
+        let targets: Result<Vec<Target>, Failure> = schemes
+            .iter()
+            .map(|scheme| self.with_scheme(scheme, port))
+            .collect();
         Ok(Answer {
             targets: targets?,
             address: candidate.address,
@@ -222,11 +224,7 @@ fn start_discovery(
     options: &DiscoveryOptions,
     sender: Sender<AskResult>,
 ) -> Result<(), ProbeError> {
-    let (target, address, options) = (
-        candidate.target.clone(),
-        candidate.address,
-        options.clone(),
-    );
+    let (target, address, options) = (candidate.target.clone(), candidate.address, options.clone());
     let ask_task = move || {
         // The receiver may be gone.
         let _ = sender.send((index, neph_probe::discover(&target, address, &options)));
@@ -250,8 +248,14 @@ fn candidate_name(target: &Target, candidate: &Candidate, candidates: &[Candidat
 /// answers: usually an untrusted certificate.
 fn answer_sentence(candidates: &[Candidate], best: &Candidate, answer: &Answer) -> String {
     let chosen_target = answer.targets.first().unwrap_or(&best.target);
-    let mut text = format!("{} answers", candidate_name(chosen_target, best, candidates));
-    for candidate in candidates.iter().filter(|other| !std::ptr::eq(*other, best)) {
+    let mut text = format!(
+        "{} answers",
+        candidate_name(chosen_target, best, candidates)
+    );
+    for candidate in candidates
+        .iter()
+        .filter(|other| !std::ptr::eq(*other, best))
+    {
         let name = candidate_name(&candidate.target, candidate, candidates);
         let reply = candidate.discovery.as_ref().filter(|reply| reply.accepted);
         match reply.map(|reply| &reply.silence) {
@@ -337,7 +341,10 @@ mod tests {
         };
         let answer = host.build_answer(rank, candidate).expect("targets");
         let flows = answer.targets.iter().map(ToString::to_string).collect();
-        (Some(flows), answer_sentence(&candidates, candidate, &answer))
+        (
+            Some(flows),
+            answer_sentence(&candidates, candidate, &answer),
+        )
     }
 
     #[test]

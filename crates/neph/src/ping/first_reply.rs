@@ -12,7 +12,10 @@ pub(super) enum FirstReply {
     #[default]
     Unmet,
     /// Only refusals, with the latest reason.
-    Refused { start: Instant<Local>, reason: String },
+    Refused {
+        start: Instant<Local>,
+        reason: String,
+    },
     /// At least one reply: the server may return.
     Answered,
 }
@@ -65,12 +68,21 @@ mod tests {
     #[test]
     fn refusals_alone_are_put_up_with_for_ten_seconds() {
         let mut first_reply = FirstReply::default();
-        assert_eq!(first_reply.give_up_reason(at_second(60)), None, "silence is no refusal");
+        assert_eq!(
+            first_reply.give_up_reason(at_second(60)),
+            None,
+            "silence is no refusal"
+        );
         first_reply.event(EventKind::ConnectFailed, "refused", at_second(100));
         first_reply.event(EventKind::ConnectFailed, "unreachable", at_second(105));
         assert_eq!(first_reply.give_up_reason(at_second(109)), None);
-        let reason = first_reply.give_up_reason(at_second(110)).expect("its time is over");
-        assert!(reason.starts_with("no answer in 10 s: unreachable"), "{reason}");
+        let reason = first_reply
+            .give_up_reason(at_second(110))
+            .expect("its time is over");
+        assert!(
+            reason.starts_with("no answer in 10 s: unreachable"),
+            "{reason}"
+        );
     }
 
     #[test]

@@ -67,7 +67,9 @@ pub(super) fn plan_flows(args: &Args) -> Result<PlannedFlows, Failure> {
             let reason = discovery.silence.unwrap_or_default();
             return Err(Failure::Refused(format!("{target}: {reason}")));
         }
-        planned_flows.remarks.extend(silence_remark(&target, &discovery));
+        planned_flows
+            .remarks
+            .extend(silence_remark(&target, &discovery));
         planned_flows
             .remarks
             .extend(status_remark(&target, &discovery));
@@ -109,8 +111,13 @@ fn check_sizes(kind: ProbeKind, args: &Args) -> Result<(), Failure> {
 /// The message that a requested size is not sent exactly; `None` for the default.
 fn size_remark(kind: ProbeKind, args: &Args) -> Option<String> {
     let authenticated = Authenticated::by(args.stamp_key.as_ref());
-    let requested_size = Some(args.request_size).filter(|size| *size != super::DEFAULT_REQUEST_SIZE)?;
-    why_raised(kind, requested_size, sent_size(kind, requested_size, authenticated))
+    let requested_size =
+        Some(args.request_size).filter(|size| *size != super::DEFAULT_REQUEST_SIZE)?;
+    why_raised(
+        kind,
+        requested_size,
+        sent_size(kind, requested_size, authenticated),
+    )
 }
 
 /// Applies the rate limit of SYNs. Returns a message about the replacement if SYNs cannot be built.
@@ -154,7 +161,9 @@ fn status_remark(target: &Target, discovery: &Discovery) -> Option<String> {
 
 fn check_congestion(name: &str) -> Result<(), Failure> {
     congestion::check(name).map_err(|Unusable { reason, loaded }| {
-        Failure::Usage(format!("--congestion {name}: {reason}; loaded here: {loaded}"))
+        Failure::Usage(format!(
+            "--congestion {name}: {reason}; loaded here: {loaded}"
+        ))
     })
 }
 

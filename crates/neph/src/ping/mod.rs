@@ -2,10 +2,10 @@
 
 mod answer;
 mod first_reply;
-mod target_options;
 mod flows;
 mod route;
 mod show;
+mod target_options;
 mod watch;
 
 use std::path::PathBuf;
@@ -252,7 +252,8 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         output::say(&format!("neph: {reason}"));
     }
     let silent_flows = planned_flows.flows.iter().zip(&result.flows);
-    let silent_flows = silent_flows.filter(|(_, flow)| flow.tally.replies == 0 && flow.tally.lost > 0);
+    let silent_flows =
+        silent_flows.filter(|(_, flow)| flow.tally.replies == 0 && flow.tally.lost > 0);
     for reason in silent_flows.filter_map(|(planned, _)| flows::udp_silence_reason(planned)) {
         output::say(&format!("neph: {reason}"));
     }

@@ -152,5 +152,7 @@ fn give_up_reason(
         is_endless.then(|| format!("{}: {reason}", planned.spec.target))
     });
     let first_reason = reasons.next()??;
-    reasons.all(|reason| reason.is_some()).then_some(first_reason)
+    reasons
+        .all(|reason| reason.is_some())
+        .then_some(first_reason)
 }

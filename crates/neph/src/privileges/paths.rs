@@ -14,7 +14,9 @@ pub(super) fn writable_target(file: &Path) -> Option<PathBuf> {
     if target.exists() && !target.is_file() && !target.is_dir() {
         return Some(target);
     }
-    Some(writable_folder(target.parent().unwrap_or_else(|| Path::new("/"))))
+    Some(writable_folder(
+        target.parent().unwrap_or_else(|| Path::new("/")),
+    ))
 }
 
 /// An existing empty file is written in place: it may belong to another user.
@@ -57,7 +59,10 @@ mod tests {
         let link = folder.join("link");
         std::os::unix::fs::symlink("deep/b.csv", &link).expect("a link");
         assert_eq!(writable_target(&link), Some(folder));
-        assert_eq!(writable_target(Path::new("/dev/null")), Some("/dev/null".into()));
+        assert_eq!(
+            writable_target(Path::new("/dev/null")),
+            Some("/dev/null".into())
+        );
         assert_eq!(writable_target(Path::new("-")), None);
         assert_eq!(writable_target(Path::new("a.csv")), Some(".".into()));
     }
@@ -65,9 +70,15 @@ mod tests {
     #[test]
     fn a_folder_that_is_not_there_needs_the_nearest_above() {
         let temporary = tempfile::tempdir().expect("a folder");
-        assert_eq!(writable_folder(&temporary.path().join("x/y")), temporary.path());
+        assert_eq!(
+            writable_folder(&temporary.path().join("x/y")),
+            temporary.path()
+        );
         assert_eq!(writable_folder(temporary.path()), temporary.path());
-        assert_eq!(writable_folder(Path::new("no-such-folder/x")), Path::new("."));
+        assert_eq!(
+            writable_folder(Path::new("no-such-folder/x")),
+            Path::new(".")
+        );
         assert_eq!(writable_folder(Path::new(".neph-no-such")), Path::new("."));
     }
 }

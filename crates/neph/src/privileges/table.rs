@@ -69,7 +69,8 @@ const IDLE_PRIORITY_END: KeptCapability = capability_row(
     "",
     "return from idle priority when packets wait",
 );
-const LOCKED_MEMORY: KeptCapability = capability_row(CAP_IPC_LOCK, "", "receive ring in locked memory");
+const LOCKED_MEMORY: KeptCapability =
+    capability_row(CAP_IPC_LOCK, "", "receive ring in locked memory");
 const ICMP: KeptCapability = capability_row(CAP_NET_RAW, "", "ICMP echo, SYN probes, traceroute");
 const BUFFERS: KeptCapability = capability_row(
     CAP_NET_ADMIN,
@@ -132,7 +133,11 @@ impl Row {
         &[capability_row(CAP_NET_RAW, "", "probes and ICMP errors")],
         DEFAULT_PATHS,
     );
-    pub(crate) const CLOCK: Self = row("clock", &[REAL_TIME_PRIORITY, FAST_INTERVALS], DEFAULT_PATHS);
+    pub(crate) const CLOCK: Self = row(
+        "clock",
+        &[REAL_TIME_PRIORITY, FAST_INTERVALS],
+        DEFAULT_PATHS,
+    );
     pub(crate) const CLOCK_CAPTURES: Self = row("clock --captures", &[], LIBRARY_PATHS);
     pub(crate) const WATCH: Self = row(
         "watch",
@@ -298,7 +303,10 @@ mod tests {
                 } else {
                     kept_capability.option
                 };
-                text.push_str(&format!("| `{}` | {name} | {option} | {reason} |\n", row.name));
+                text.push_str(&format!(
+                    "| `{}` | {name} | {option} | {reason} |\n",
+                    row.name
+                ));
             }
         }
         text

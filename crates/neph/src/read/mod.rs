@@ -137,13 +137,18 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     for path in &order::by_time(&args.files, reader) {
         match read_capture(path, reader, &mut conversations, &mut writer) {
             Ok((file, part_error)) => {
-                last_failure = part_error.map(Failure::from).or_else(|| capture_failure(&file));
+                last_failure = part_error
+                    .map(Failure::from)
+                    .or_else(|| capture_failure(&file));
                 let order_warnings = [
                     order::backwards(&file),
                     order::silent(&file),
                     order::unordered(&files, &file),
                 ];
-                order_warnings.iter().flatten().for_each(|warning| say(warning));
+                order_warnings
+                    .iter()
+                    .flatten()
+                    .for_each(|warning| say(warning));
                 let is_stopped = matches!(file.account.ending, Ending::Stopped);
                 files.push(file);
                 if is_stopped {
@@ -220,7 +225,9 @@ fn read_capture(
             && let Some(timestamp) = record.at
             && let Some(plain_packet) = plain(record.link, record.bytes)
         {
-            times.get_or_insert_with(|| Times::from(timestamp)).see(timestamp);
+            times
+                .get_or_insert_with(|| Times::from(timestamp))
+                .see(timestamp);
             conversations.see_plain(Wall::from_unix_nanos(timestamp), &plain_packet, writer);
             return continue_unless(is_over(writer));
         }
@@ -228,7 +235,9 @@ fn read_capture(
         // By reference: the value is large.
         match (record.at, &packet) {
             (Some(timestamp), Some(packet)) => {
-                times.get_or_insert_with(|| Times::from(timestamp)).see(timestamp);
+                times
+                    .get_or_insert_with(|| Times::from(timestamp))
+                    .see(timestamp);
                 let interface = record.link.interface(record.bytes);
                 let interface = interface.unwrap_or(record.interface);
                 conversations.see(Wall::from_unix_nanos(timestamp), interface, packet, writer);

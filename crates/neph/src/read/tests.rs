@@ -8,7 +8,7 @@ use neph_model::Stop;
 use serde_json::Value;
 
 use super::OutputWriter;
-use super::read;
+use super::read_capture;
 use neph_capture::reading::conversations::Conversations;
 use neph_documents::Format;
 use neph_documents::captures::Shown;
@@ -25,7 +25,7 @@ fn summary(path: &Path) -> Option<(Value, String)> {
     };
     let mut conversations = Conversations::new(Limits::default(), &[]);
     let mut writer = OutputWriter::new(settings, crate::output::data());
-    let (file, _) = read(
+    let (file, _) = read_capture(
         path,
         crate::read::reader(&Stop::default(), &|_| {}),
         &mut conversations,
@@ -109,7 +109,11 @@ fn each_packet_is_counted_once_and_each_counter_is_reported() {
             continue;
         };
         let captured_packets = summary["packets_captured"].as_u64().expect("a number");
-        assert_eq!(count_packets(&summary), captured_packets, "{index}: {summary}");
+        assert_eq!(
+            count_packets(&summary),
+            captured_packets,
+            "{index}: {summary}"
+        );
         assert!(captured_packets == 0 || !text.is_empty(), "{index}");
         captures_read += u64::from(captured_packets > 0);
         packets += captured_packets;

@@ -28,9 +28,7 @@ pub(super) fn report_reduced_caps(requested: &ReflectorCaps, fitting: &Reflector
 
 /// The address of a service, if it runs.
 fn service_address(services: &[Serving], service: Service) -> Option<String> {
-    let listener = services
-        .iter()
-        .find(|serving| serving.service() == service);
+    let listener = services.iter().find(|serving| serving.service() == service);
     listener.map(|serving| serving.address().to_string())
 }
 
@@ -79,7 +77,10 @@ pub(super) fn show_start(
             certificate.fingerprint
         ));
     }
-    output::say(&format!("neph reflect: {}", privileges::sentence(restrictions)));
+    output::say(&format!(
+        "neph reflect: {}",
+        privileges::sentence(restrictions)
+    ));
     Ok(())
 }
 
@@ -117,7 +118,8 @@ pub(super) fn report_counters(
     }
     if format == Format::Ndjson {
         let counter_values = counters.iter();
-        let counter_values = counter_values.map(|(counter, count)| (counter.name().to_owned(), *count));
+        let counter_values =
+            counter_values.map(|(counter, count)| (counter.name().to_owned(), *count));
         let line = ReflectLine::Counted {
             counts: counter_values.collect(),
         };

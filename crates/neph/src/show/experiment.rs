@@ -27,8 +27,12 @@ pub(super) fn document(
     let scenario = list::scenarios_by_id(scenarios).remove(&experiment.scenario);
     let load = scenario.as_ref().and_then(Scenario::stress);
     let load = load.map(str::to_owned);
-    let label = scenario.map_or_else(|| experiment.scenario.to_string(), |scenario| scenario.label());
-    let (traced_facts, latest_routes) = read_traced_routes(store, experiment.id).map_err(Failure::refused)?;
+    let label = scenario.map_or_else(
+        || experiment.scenario.to_string(),
+        |scenario| scenario.label(),
+    );
+    let (traced_facts, latest_routes) =
+        read_traced_routes(store, experiment.id).map_err(Failure::refused)?;
     let transfers = store.transfers(experiment.id)?;
     let provenance = store.provenance(experiment.id)?;
     Ok(ExperimentDocument::of(ExperimentParts {
@@ -49,7 +53,10 @@ pub(super) fn document(
 }
 
 /// The retained data of reduced messages.
-fn reduced_facts(store: &dyn Store, experiment: &Experiment) -> Result<Option<ReducedFacts>, Failure> {
+fn reduced_facts(
+    store: &dyn Store,
+    experiment: &Experiment,
+) -> Result<Option<ReducedFacts>, Failure> {
     let Some(reduction) = store.reduction(experiment.id)? else {
         return Ok(None);
     };
@@ -116,7 +123,10 @@ pub(super) fn add_latencies(
     trace: &FlowTrace,
     path_diamond: &mut Diamond,
 ) -> Result<(), Failure> {
-    let is_reported = path_diamond.paths.iter().all(|path| !path.round_trips.is_empty());
+    let is_reported = path_diamond
+        .paths
+        .iter()
+        .all(|path| !path.round_trips.is_empty());
     if is_reported
         || experiment.tally.messages > MAX_READ
         || store.reduction(experiment.id)?.is_some()
@@ -193,7 +203,13 @@ mod tests {
             enough: None,
         };
         let mut path_diamond = diamond(&trace.routes);
-        add_latencies(store.as_ref(), &reported_experiment, &trace, &mut path_diamond).expect("readable");
+        add_latencies(
+            store.as_ref(),
+            &reported_experiment,
+            &trace,
+            &mut path_diamond,
+        )
+        .expect("readable");
         path_diamond.paths.remove(0).round_trips
     }
 

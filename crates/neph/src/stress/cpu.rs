@@ -117,7 +117,11 @@ pub(super) fn show(
     let reason = overcommit.map_or_else(unknown_reason, |overcommit| overcommit.why(total_percent));
     // Threads that are not pinned are shown together, pinned CPUs one by one.
     let is_pinned = missed_threads.iter().any(|result| result.cpu.is_some());
-    let chunk_len = if is_pinned { 1 } else { missed_threads.len().max(1) };
+    let chunk_len = if is_pinned {
+        1
+    } else {
+        missed_threads.len().max(1)
+    };
     for threads in missed_threads.chunks(chunk_len) {
         report_missed(threads, requested_percent, &reason);
     }

@@ -69,7 +69,9 @@ impl Args {
             request: self.request,
             reply,
         });
-        if request_reply_sizes.is_some_and(|sizes| sizes.request.max(sizes.reply) > TurnSizes::LARGEST) {
+        if request_reply_sizes
+            .is_some_and(|sizes| sizes.request.max(sizes.reply) > TurnSizes::LARGEST)
+        {
             let reason = "--request and --reply are 16MiB at most";
             return Err(Failure::usage(reason));
         }
@@ -105,7 +107,8 @@ pub(super) fn show(
         connections,
     } = tcp_result;
     // If no flow started, a table of zeros is useless; a JSON document is still written.
-    let is_reported = report_options.format != Format::Text || connections.iter().any(Result::is_ok);
+    let is_reported =
+        report_options.format != Format::Text || connections.iter().any(Result::is_ok);
     let mut is_complete = true;
     let mut carried_flows = Vec::with_capacity(connections.len());
     for (index, flow) in connections.into_iter().enumerate() {
@@ -149,7 +152,8 @@ fn cross_flows_message(capacity: BitRate, carried_flows: &[Carried]) -> String {
         BitRate(total / (carried_flows.len() as u64).max(1)),
     );
     // For one flow, the result is the number of other flows; it includes these flows.
-    let other_count = cross_flows(capacity, mean).and_then(|others| (others + 1).checked_sub(flows));
+    let other_count =
+        cross_flows(capacity, mean).and_then(|others| (others + 1).checked_sub(flows));
     match other_count {
         Some(count) => format!(
             "neph stress: cross flows on a link of {capacity} of which a flow has {mean}: {count}"
@@ -175,7 +179,8 @@ mod tests {
             lasted: Span::from_secs(1),
             ..Carried::default()
         };
-        let message_of = |carried_flows: &[Carried]| cross_flows_message(BitRate(8_000), carried_flows);
+        let message_of =
+            |carried_flows: &[Carried]| cross_flows_message(BitRate(8_000), carried_flows);
         assert!(message_of(&[flow(240)]).ends_with(": 3"));
         assert!(message_of(&[flow(240), flow(240)]).ends_with(": 2"));
         assert!(message_of(&[flow(0)]).ends_with("unknown: nothing was carried"));

@@ -23,14 +23,17 @@ pub(super) fn parse_target(text: &str) -> Result<String, Failure> {
 
 /// Prepares the load and finds its reflector. Addresses that do not answer are reported.
 pub(super) fn prepare_load(order: &LoadOrder) -> Result<ReadyLoad, Failure> {
-    let ready_load = ReadyLoad::prepare(order, &Permit::ANYTHING).map_err(|prepare_error| match prepare_error {
-        PrepareLoadError::Target(TargetError::Text(error)) => {
-            Failure::Usage(format!("{error}; {TARGET_REMEDY}"))
-        }
-        PrepareLoadError::Target(error) => resolving::failure(error),
-        PrepareLoadError::LimitExceeded { .. } => Failure::usage(prepare_error),
-        PrepareLoadError::Engine(error) => cpu::to_failure(error),
-    })?;
+    let ready_load =
+        ReadyLoad::prepare(order, &Permit::ANYTHING).map_err(
+            |prepare_error| match prepare_error {
+                PrepareLoadError::Target(TargetError::Text(error)) => {
+                    Failure::Usage(format!("{error}; {TARGET_REMEDY}"))
+                }
+                PrepareLoadError::Target(error) => resolving::failure(error),
+                PrepareLoadError::LimitExceeded { .. } => Failure::usage(prepare_error),
+                PrepareLoadError::Engine(error) => cpu::to_failure(error),
+            },
+        )?;
     if let Some(remark) = ready_load.remark() {
         output::say(&format!("neph: {remark}"));
     }
@@ -76,8 +79,14 @@ mod tests {
             Ok(prepare_load(&order)?.address().expect("it is traffic"))
         };
         let resolved_address = |text: &str| address(text).ok().map(|address| address.to_string());
-        assert_eq!(resolved_address("127.0.0.1").as_deref(), Some("127.0.0.1:8080"));
-        assert_eq!(resolved_address("127.0.0.1:80").as_deref(), Some("127.0.0.1:80"));
+        assert_eq!(
+            resolved_address("127.0.0.1").as_deref(),
+            Some("127.0.0.1:8080")
+        );
+        assert_eq!(
+            resolved_address("127.0.0.1:80").as_deref(),
+            Some("127.0.0.1:80")
+        );
         assert_eq!(resolved_address("[::1]").as_deref(), Some("[::1]:8080"));
         assert_eq!(resolved_address("[::1]:9").as_deref(), Some("[::1]:9"));
         assert!(resolved_address("127.0.0.1:http").is_none());
@@ -96,7 +105,10 @@ mod tests {
     #[test]
     fn a_rate_is_a_rate_or_as_much_as_goes() {
         assert_eq!(parse_max_rate("max"), Ok(MaxRate(None)));
-        assert_eq!(parse_max_rate("2Mbit/s"), Ok(MaxRate(Some(BitRate(2_000_000)))));
+        assert_eq!(
+            parse_max_rate("2Mbit/s"),
+            Ok(MaxRate(Some(BitRate(2_000_000))))
+        );
         assert!(parse_max_rate("0bit/s").is_err() && parse_max_rate("fast").is_err());
     }
 }

@@ -97,7 +97,10 @@ fn show_start(
     output::say(&format!(
         "neph throughput: {address} serves throughput and request/response tests over TCP and UDP, one at a time"
     ));
-    output::say(&format!("neph throughput: {}", privileges::sentence(restrictions)));
+    output::say(&format!(
+        "neph throughput: {}",
+        privileges::sentence(restrictions)
+    ));
     Ok(())
 }
 

@@ -107,7 +107,10 @@ impl Args {
         let first_port = DEFAULT_FIRST_PORT;
         match (&self.source_port, self.flows) {
             (Some(ports), _) => FlowSet::These(ports.numbers()),
-            (None, Some(flows)) => FlowSet::Count { flows, first: first_port },
+            (None, Some(flows)) => FlowSet::Count {
+                flows,
+                first: first_port,
+            },
             (None, None) => FlowSet::Enough {
                 needed: (1..=MAX_NEXT_HOPS)
                     .map_while(|next_hops| flows_to_rule_out(next_hops, self.confidence.0))

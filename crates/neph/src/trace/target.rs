@@ -156,7 +156,10 @@ mod tests {
         assert_eq!(numbers_of("40000-40002"), Ok(vec![40_000, 40_001, 40_002]));
         assert_eq!(numbers_of("65535"), Ok(vec![65_535]));
         let last_port = parse_ports("65535").expect("a port");
-        assert!(check_ports(TraceKind::Udp, last_port).is_ok() && check_ports(TraceKind::Icmp, last_port).is_err());
+        assert!(
+            check_ports(TraceKind::Udp, last_port).is_ok()
+                && check_ports(TraceKind::Icmp, last_port).is_err()
+        );
         for text in ["0", "65536", "9-8", "x", "1-60000", "-5"] {
             assert!(parse_ports(text).is_err(), "{text}");
         }

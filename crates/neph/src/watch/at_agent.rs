@@ -170,13 +170,25 @@ impl Replay {
         self.period_end = Some(timestamp.saturating_add(self.period_length));
     }
 
-    fn add_packet(&mut self, timestamp: i64, interface: u32, packet: Result<&Dissected<'_>, NoPacket>) {
+    fn add_packet(
+        &mut self,
+        timestamp: i64,
+        interface: u32,
+        packet: Result<&Dissected<'_>, NoPacket>,
+    ) {
         if self.period_end.is_none() {
             self.begin(timestamp);
         }
         let is_clock_jump = |period_end: i64| timestamp.saturating_sub(period_end) > MAX_SILENT_GAP;
-        while let Some(period_end) = self.period_end.filter(|period_end| timestamp >= *period_end) {
-            let end = if is_clock_jump(period_end) { timestamp } else { period_end };
+        while let Some(period_end) = self
+            .period_end
+            .filter(|period_end| timestamp >= *period_end)
+        {
+            let end = if is_clock_jump(period_end) {
+                timestamp
+            } else {
+                period_end
+            };
             self.end_period(end);
             self.period_end = Some(end.saturating_add(self.period_length));
         }
@@ -207,7 +219,9 @@ impl Replay {
     /// Reports the last period, and all flows.
     fn finish(mut self, point_recording: &PointRecording) -> (bool, io::Result<()>) {
         self.counters.lost = point_recording.lost.unwrap_or(0);
-        let listening_end = point_recording.listened.map(|[_, listening_end]| listening_end.unix_nanos());
+        let listening_end = point_recording
+            .listened
+            .map(|[_, listening_end]| listening_end.unix_nanos());
         if let Some(end) = listening_end.or(self.period_end) {
             self.end_period(end);
         }

@@ -95,7 +95,8 @@ impl Intake {
 
     /// Answers a request of Prometheus, if there is one.
     pub(super) fn answer_request(&mut self, counters: CaptureCounters) {
-        self.watch_output.answer_request(&self.conversations, counters);
+        self.watch_output
+            .answer_request(&self.conversations, counters);
     }
 
     /// Whether the reader of the output has closed it.
@@ -109,11 +110,14 @@ impl Intake {
         self.end_period(counters);
         let write_result = self.writer.take().map(Writing::finish);
         let (was_alarmed, output) = self.watch_output.finish(self.conversations, counters);
-        let write_result = write_result.transpose().map_err(Failure::from).map(|sentence| {
-            if let Some(sentence) = sentence {
-                output::say(&format!("neph watch: {sentence}"));
-            }
-        });
+        let write_result = write_result
+            .transpose()
+            .map_err(Failure::from)
+            .map(|sentence| {
+                if let Some(sentence) = sentence {
+                    output::say(&format!("neph watch: {sentence}"));
+                }
+            });
         (was_alarmed, output.map_err(Failure::from).and(write_result))
     }
 }

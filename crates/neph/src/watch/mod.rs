@@ -189,7 +189,8 @@ pub(crate) fn parse_snaplen(text: &str) -> Result<u32, String> {
     const RANGE: RangeInclusive<u64> = 64..=262_140;
     let ByteSize(bytes) = value::size(text)?;
     let valid_bytes = RANGE.contains(&bytes).then_some(bytes);
-    valid_bytes.and_then(|bytes| u32::try_from(bytes).ok())
+    valid_bytes
+        .and_then(|bytes| u32::try_from(bytes).ok())
         .ok_or_else(|| "64 to 262140 bytes can be kept".to_owned())
 }
 
@@ -236,7 +237,12 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let listen_result = listen(args, &stop, &mut capture_interface, &mut intake);
     let capture_counters = capture_interface.counters();
     let (was_alarmed, finish_result) = intake.finish(capture_counters);
-    outcome(was_alarmed, listen_result.and(finish_result), &stop, capture_counters)
+    outcome(
+        was_alarmed,
+        listen_result.and(finish_result),
+        &stop,
+        capture_counters,
+    )
 }
 
 /// The outcome, after everything is reported.

@@ -200,7 +200,10 @@ impl WatchOutput {
     /// Reports which alarms were raised or have ended.
     fn evaluate_alarms(&mut self, now: Pair) {
         let elapsed = Span::from_nanos(now.raw.0 - self.watch_start.0);
-        let changes = self.alarms.iter_mut().filter_map(|alarm| alarm.evaluate(elapsed));
+        let changes = self
+            .alarms
+            .iter_mut()
+            .filter_map(|alarm| alarm.evaluate(elapsed));
         for change in changes.collect::<Vec<_>>() {
             let time = Wall::from_unix_nanos(now.wall.0);
             let document = AlarmDocument::of_round_trips(time, &change, RuleAlone {});
@@ -224,7 +227,11 @@ impl WatchOutput {
             self.writer.written(write_result);
         }
         let was_alarmed = self.alarms.iter().any(Alarm::was_raised);
-        for message in self.alarms.iter().filter_map(Alarm::insufficient_data_message) {
+        for message in self
+            .alarms
+            .iter()
+            .filter_map(Alarm::insufficient_data_message)
+        {
             output::say(&format!("neph watch: {message}"));
         }
         let file = File {

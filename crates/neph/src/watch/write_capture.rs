@@ -30,7 +30,11 @@ pub(super) fn write_to_stdout(args: &Args) -> Result<Outcome, Failure> {
     let filter = args.choice.choice();
     filter.check()?;
     let filter_rules = filter.wanted();
-    stream(&args.capture_settings(&filter_rules)?, args.force, args.duration)
+    stream(
+        &args.capture_settings(&filter_rules)?,
+        args.force,
+        args.duration,
+    )
 }
 
 /// Carries out an order: writes the capture to standard output until it ends.

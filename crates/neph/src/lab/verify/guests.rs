@@ -33,7 +33,9 @@ impl GuestCheck {
                 / 100
         });
         match &self.received_rate {
-            Ok(received_rate) => max_rate.is_none_or(|max_rate| received_rate.bits_per_second() <= max_rate),
+            Ok(received_rate) => {
+                max_rate.is_none_or(|max_rate| received_rate.bits_per_second() <= max_rate)
+            }
             Err(_) => false,
         }
     }
@@ -85,7 +87,8 @@ fn verify_one(lab: &Lab, guest: &Guest, stop: &Stop) -> Option<GuestCheck> {
     let address = SocketAddr::new(ip, guest.port);
     let measure_rate = || {
         let spec = UploadSpec {
-            target: Target::parse(&format!("tcp://{address}")).map_err(|error| error.to_string())?,
+            target: Target::parse(&format!("tcp://{address}"))
+                .map_err(|error| error.to_string())?,
             address,
             duration: TRAFFIC_DURATION,
             congestion: None,

@@ -59,5 +59,14 @@ pub(in crate::metrics) static ALARMS: Definition = counter(
 /// All metrics, in the order of their page.
 #[cfg(test)]
 pub(super) static ALL: [&Definition; 10] = [
-    &PLANNED_EXPERIMENTS, &ENDED_EXPERIMENTS, &MISSED_STARTS, &MESSAGES, &RESPONSE_TIME, &JITTER, &TRANSFER, &FLAGS, &ALARM, &ALARMS,
+    &PLANNED_EXPERIMENTS,
+    &ENDED_EXPERIMENTS,
+    &MISSED_STARTS,
+    &MESSAGES,
+    &RESPONSE_TIME,
+    &JITTER,
+    &TRANSFER,
+    &FLAGS,
+    &ALARM,
+    &ALARMS,
 ];
