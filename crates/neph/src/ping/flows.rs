@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use neph_documents::ping::{Planned, PlannedFlows};
+use neph_documents::ping::{PlannedFlow, PlannedFlows};
 use neph_model::{
     Authenticated, FlowIndex, FlowRole, Permit, ProbeKind, RequestSize, Scheme, Span, Target,
     reply_size, sent_size, why_raised,
@@ -24,7 +24,7 @@ const ICMP_INTERVAL: Span = Span::from_millis(200);
 const DISCOVERY_TIMEOUT: Span = Span::from_secs(2);
 
 /// Why a STAMP reflector may not reply although it accepts TCP connections.
-pub(super) fn silent_over_udp(planned: &Planned) -> Option<String> {
+pub(super) fn silent_over_udp(planned: &PlannedFlow) -> Option<String> {
     let target = &planned.spec.target;
     let is_there = target.kind() == ProbeKind::Udp && planned.discovery.reflector;
     let secret = stamp_suspicion(planned.spec.key.is_some());
@@ -268,7 +268,7 @@ impl Peer {
             }
             RequestSize::Fixed(_) => (spec.request_size, spec.response_size) = (0, 0),
         }
-        planned_flows.flows.push(Planned { spec, discovery });
+        planned_flows.flows.push(PlannedFlow { spec, discovery });
     }
 }
 

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, ValueEnum};
 use neph_documents::Format;
-use neph_documents::ping::{Planned, PlannedFlows};
+use neph_documents::ping::{PlannedFlow, PlannedFlows};
 use neph_model::{ByteSize, ExpectedStatus, Fingerprint, SCHEMES, Span, TlsVersion};
 use neph_probe::{ConnectionUse, Priority, Secret, Trust};
 use neph_sys::restrict::Capability;
@@ -248,7 +248,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let watched = watch::run(&planned_flows, &stop, &mut show, &metrics)?;
     show.end(&planned_flows, &watched)?;
     exporting.finish();
-    if let Some(reason) = &watched.given_up {
+    if let Some(reason) = &watched.early_end_reason {
         output::say(&format!("neph: {reason}"));
     }
     let silent = planned_flows.flows.iter().zip(&watched.flows);
@@ -260,7 +260,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         planned_flows
             .flows
             .get(at)
-            .is_some_and(Planned::is_asked_for)
+            .is_some_and(PlannedFlow::is_requested)
     };
     let measured = watched
         .flows

@@ -6,8 +6,8 @@ use neph_documents::Format;
 use neph_documents::lazy::Lazy;
 use neph_documents::origin::Origin;
 use neph_documents::ping::{
-    self, EventDocument, MessageDocument, MessageOf, PingDocument, PingLine, PingResult,
-    PingSummary, Planned, PlannedFlows, Second, causes, summary_csv, text, title,
+    self, EventDocument, MessageDocument, MessageContext, PingDocument, PingLine, PingResult,
+    PingSummary, PlannedFlow, PlannedFlows, Second, find_causes, flow_title, summary_csv, summary_text,
 };
 use neph_documents::rows::{line, pretty};
 use neph_model::{Anchor, EventKind, Instant, Local, Message, Span, Traceroute};
@@ -50,11 +50,11 @@ impl DocumentEntry {
             Self::Message(message, anchor) => {
                 let mut flows = planned_flows.flows.iter();
                 let flow = flows.find(|planned| planned.spec.index == message.flow);
-                let message_of = MessageOf {
+                let context = MessageContext {
                     planned: flow.expect("messages come from the flows that were found"),
                     anchor: *anchor,
                 };
-                PingLine::Message(Box::new(MessageDocument::of(message_of, message)))
+                PingLine::Message(Box::new(MessageDocument::of(context, message)))
             }
         }
     }
@@ -71,7 +71,7 @@ struct Echo {
 impl Echo {
     /// From an ICMP echo with a reply. Whether its send timestamp is known by then depends on the
     /// kernel.
-    fn of(planned: &Planned, message: &Message) -> Option<Self> {
+    fn of(planned: &PlannedFlow, message: &Message) -> Option<Self> {
         Some(Self {
             at: message.marks.intended,
             every: planned.spec.schedule.interval,
@@ -124,10 +124,10 @@ impl<'a> Show<'a> {
         match self.args.format {
             Format::Text => {
                 for planned in &planned_flows.flows {
-                    writeln!(self.out, "{}", title(planned))?;
+                    writeln!(self.out, "{}", flow_title(planned))?;
                 }
                 if let (Some(main), true) = (planned_flows.flows.first(), self.has_lines()) {
-                    writeln!(self.out, "{}", ping::heading(main))?;
+                    writeln!(self.out, "{}", ping::live_heading(main))?;
                 }
             }
             Format::Csv if !self.args.quiet => writeln!(self.out, "{}", ping::csv_heading())?,
@@ -142,7 +142,7 @@ impl<'a> Show<'a> {
     }
 
     /// Shows a completed message.
-    pub(super) fn message(&mut self, planned: &Planned, message: &Message) -> io::Result<()> {
+    pub(super) fn message(&mut self, planned: &PlannedFlow, message: &Message) -> io::Result<()> {
         self.echo(planned, message);
         if self.args.quiet {
             return Ok(());
@@ -159,16 +159,16 @@ impl<'a> Show<'a> {
                 Ok(())
             }
             Format::Ndjson => {
-                let message_of = MessageOf {
+                let context = MessageContext {
                     planned,
                     anchor: self.anchor,
                 };
-                let document = MessageDocument::of(message_of, message);
+                let document = MessageDocument::of(context, message);
                 line(&PingLine::Message(Box::new(document)), &mut self.out)?;
                 self.out.flush()
             }
             Format::Csv => {
-                writeln!(self.out, "{}", ping::csv(planned, message))?;
+                writeln!(self.out, "{}", ping::message_csv(planned, message))?;
                 // Flush for a live reader; faster flows fill the buffer soon.
                 if self.args.interval >= MIN_LINE_INTERVAL {
                     self.out.flush()?;
@@ -179,7 +179,7 @@ impl<'a> Show<'a> {
     }
 
     /// Shows a new reply.
-    pub(super) fn reply(&mut self, planned: &Planned, message: &Message) -> io::Result<()> {
+    pub(super) fn reply(&mut self, planned: &PlannedFlow, message: &Message) -> io::Result<()> {
         self.echo(planned, message);
         let at_the_reply = self.args.interval >= SLOW_INTERVAL && !self.args.quiet;
         if self.args.format == Format::Text && at_the_reply {
@@ -188,23 +188,23 @@ impl<'a> Show<'a> {
         Ok(())
     }
 
-    fn echo(&mut self, planned: &Planned, message: &Message) {
+    fn echo(&mut self, planned: &PlannedFlow, message: &Message) {
         if planned.spec.target.kind().is_echo() {
             self.icmp = Echo::of(planned, message).or(self.icmp);
         }
     }
 
-    fn text(&mut self, planned: &Planned, message: &Message) -> io::Result<()> {
+    fn text(&mut self, planned: &PlannedFlow, message: &Message) -> io::Result<()> {
         if !ping::has_lines(planned) {
             return Ok(());
         }
         if self.has_lines() {
             let echo = self.icmp.filter(|echo| echo.is_of(message));
             let round_trip = echo.map(|echo| echo.round_trip);
-            writeln!(self.out, "{}", ping::line(planned, message, round_trip))?;
+            writeln!(self.out, "{}", ping::message_line(planned, message, round_trip))?;
             return self.out.flush();
         }
-        if let Some(line) = self.second.take(message) {
+        if let Some(line) = self.second.add(message) {
             writeln!(self.out, "{line}")?;
             self.out.flush()?;
         }
@@ -214,7 +214,7 @@ impl<'a> Show<'a> {
     /// Shows an event.
     pub(super) fn event(
         &mut self,
-        planned: &Planned,
+        planned: &PlannedFlow,
         at: Instant<Local>,
         kind: EventKind,
         text: &str,
@@ -261,9 +261,9 @@ impl<'a> Show<'a> {
         let summary = || PingSummary::of(origin, planned_flows, result);
         match self.args.format {
             Format::Text => {
-                write!(self.out, "{}", text(planned_flows, result))?;
+                write!(self.out, "{}", summary_text(planned_flows, result))?;
                 if result.flows.iter().any(|flow| flow.tally.replies > 0) {
-                    let brief = diagnoses_in_brief(&causes(planned_flows, result), output::width());
+                    let brief = diagnoses_in_brief(&find_causes(planned_flows, result), output::width());
                     write!(self.out, "\n{brief}")?;
                 }
             }

@@ -12,7 +12,7 @@ use super::show::Show;
 use crate::exit::Failure;
 use crate::metrics::ping::PingMetrics;
 use crate::output;
-use neph_documents::ping::{FlowMeasured, PingResult, Planned, PlannedFlows};
+use neph_documents::ping::{FlowTotals, PingResult, PlannedFlow, PlannedFlows};
 
 /// Interval at which reports of the flows are read.
 const TICK: Duration = Duration::from_millis(10);
@@ -37,7 +37,7 @@ pub(super) fn run(
     let mut everything = PingResult::default();
     everything
         .flows
-        .resize_with(running.len(), FlowMeasured::default);
+        .resize_with(running.len(), FlowTotals::default);
     let mut first_replies: Vec<FirstReply> = Vec::new();
     first_replies.resize_with(running.len(), FirstReply::default);
     loop {
@@ -70,13 +70,13 @@ pub(super) fn run(
         let mut asked_for = running
             .iter()
             .zip(&planned_flows.flows)
-            .filter(|(_, f)| f.is_asked_for());
+            .filter(|(_, f)| f.is_requested());
         if asked_for.all(|(slot, _)| slot.is_none()) {
             own_stop.set();
         }
-        if everything.given_up.is_none() {
-            everything.given_up = hopeless(&first_replies, planned_flows, now());
-            if everything.given_up.is_some() {
+        if everything.early_end_reason.is_none() {
+            everything.early_end_reason = hopeless(&first_replies, planned_flows, now());
+            if everything.early_end_reason.is_some() {
                 own_stop.set();
             }
         }
@@ -90,8 +90,8 @@ pub(super) fn run(
 
 /// A flow whose reports are read.
 struct WatchedFlow<'t> {
-    planned: &'t Planned,
-    measured: &'t mut FlowMeasured,
+    planned: &'t PlannedFlow,
+    measured: &'t mut FlowTotals,
     first_reply: &'t mut FirstReply,
     /// The index of the flow there.
     metrics: (&'t PingMetrics, usize),
@@ -145,7 +145,7 @@ fn hopeless(
     now: Instant<Local>,
 ) -> Option<String> {
     let asked_for = first_replies.iter().zip(&planned_flows.flows);
-    let asked_for = asked_for.filter(|(_, planned)| planned.is_asked_for());
+    let asked_for = asked_for.filter(|(_, planned)| planned.is_requested());
     let mut whys = asked_for.map(|(first_reply, planned)| {
         let reason = first_reply.lost(now)?;
         let is_endless = planned.spec.schedule.messages().is_none();
