@@ -276,7 +276,7 @@ mod tests {
         }
     }
 
-    fn two() -> [FlowRow; 2] {
+    fn example_rows() -> [FlowRow; 2] {
         let row = FlowRow {
             name: "b, \"c\"".to_owned(),
             p50_ns: Some(Span::from_nanos(26_830)),
@@ -301,10 +301,10 @@ NAME        P50   SHARE
 b, \"c\"  26.8 us    50 %
 =1            -  -350 %
 ";
-        assert_eq!(super::text(&two()), text);
+        assert_eq!(super::text(&example_rows()), text);
         let csv = "name,p50_ns,all,share\n\"b, \"\"c\"\"\",26830,\"[1,2]\",0.5\n'=1,,[],-3.5\n";
-        assert_eq!(super::csv(&two()), csv);
-        let values = serde_json::to_value(two()).expect("it is JSON");
+        assert_eq!(super::csv(&example_rows()), csv);
+        let values = serde_json::to_value(example_rows()).expect("it is JSON");
         assert_eq!(
             values[1],
             json!({"name": "=1", "p50_ns": null, "all": [], "share": -3.5})

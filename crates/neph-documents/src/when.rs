@@ -13,7 +13,7 @@ pub fn at(wall: Wall, offset: UtcOffset) -> String {
     let local = i128::from(nanos) + i128::from(offset.seconds()) * 1_000_000_000;
     jiff::Timestamp::from_nanosecond(local).map_or_else(
         |_| format!("{nanos} ns"),
-        |at| format!("{} {offset}", at.strftime("%Y-%m-%d %H:%M:%S")),
+        |timestamp| format!("{} {offset}", timestamp.strftime("%Y-%m-%d %H:%M:%S")),
     )
 }
 

@@ -159,7 +159,7 @@ impl ExperimentDocument {
         if let Some(fleet) = &self.fleet {
             let endpoints = fleet.endpoints.iter();
             let pairs = endpoints.fold(Pairs::of(fleet), |pairs, endpoint| {
-                pairs.and("endpoint", endpoint)
+                pairs.with_pair("endpoint", endpoint)
             });
             sections.pairs("Fleet", &pairs);
         }

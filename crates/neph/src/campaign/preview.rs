@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use neph_campaign::expand;
-use neph_documents::plan::{notes, preview, shared_links};
+use neph_documents::plan::{notes, write_preview, write_shared_links};
 use neph_store::find::campaign;
 
 use super::{PreviewArgs, power, read};
@@ -16,12 +16,12 @@ pub(crate) fn run(args: &PreviewArgs) -> Result<Outcome, Failure> {
     let plan = &read.plan;
     let scenarios = expand::scenarios(plan);
     let mut out = output::data();
-    preview(plan, &scenarios, &mut out)?;
+    write_preview(plan, &scenarios, &mut out)?;
     power::report(&mut out, plan, &scenarios, args)?;
     if let Some(name) = &args.traces {
         let store = args.workspace.read()?;
         let campaign = campaign(store.as_ref(), name)?;
-        shared_links(&mut out, plan, &store.traceroutes(campaign.id)?)?;
+        write_shared_links(&mut out, plan, &store.traceroutes(campaign.id)?)?;
     }
     for note in notes(plan) {
         output::say(&format!("neph: {note}"));

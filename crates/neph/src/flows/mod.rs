@@ -236,7 +236,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     }
     exporting.finish();
     made?;
-    Ok(match (stop.is_set(), watched.result.own.replies > 0) {
+    Ok(match (stop.is_set(), watched.result.sender_tally.replies > 0) {
         (true, _) => Outcome::Interrupted,
         (false, true) => Outcome::Done,
         (false, false) => Outcome::Nothing,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-use neph_documents::flows::TransfersFound;
+use neph_documents::flows::EndpointTransfers;
 use neph_flows::{alternate_ports, completions_of};
 use neph_load::{TransferSpec, run_transfers, run_transfers_with};
 use neph_model::{
@@ -131,7 +131,7 @@ fn make_all(
         let transfer_spec = task(args, spec, endpoint, alternate_ports(&classes, of_each));
         let target = target(spec, endpoint)?;
         if transfer_spec.source_ports.is_empty() {
-            watched.result.transfers.push(TransfersFound::default());
+            watched.result.transfers.push(EndpointTransfers::default());
             continue;
         }
         if !args.quiet {
@@ -148,7 +148,7 @@ fn make_all(
         let made = EndpointTransfers::new(endpoint, &classes, &taken, size);
         let small = small(args, spec, &target, endpoint)?;
         let made = made.take(&transfer_spec, &small, waiting_fleet.as_mut(), stop)?;
-        watched.result.transfers.push(TransfersFound {
+        watched.result.transfers.push(EndpointTransfers {
             by_class: completions_of(classes.len(), &made.transfers),
             n: made.transfers.len() as u64,
             moved: made.moved,
@@ -291,7 +291,7 @@ mod tests {
                 outcome: SourcePortOutcome::Failed("refused".to_owned()),
             });
         }
-        let transfers = TransfersFound {
+        let transfers = EndpointTransfers {
             by_class: completions_of(2, &made.transfers),
             n: made.transfers.len() as u64,
             moved: made.moved,

@@ -16,7 +16,7 @@ use super::watched::{FleetSink, Watched};
 use crate::exit::Failure;
 use crate::metrics::flows::FlowsMetrics;
 use crate::{awake, output, version};
-use neph_documents::flows::{FlowsResult, FlowsWriter, Status, lines, pause};
+use neph_documents::flows::{FlowsResult, FlowsWriter, Status, lines, status_interval};
 use neph_documents::origin::Origin;
 use neph_flows::follow::Traced;
 
@@ -185,7 +185,7 @@ impl Watch<'_> {
         let fleet = &self.digest.fleet().clone();
         for events in self.digest.events() {
             self.metrics.events(&events);
-            self.report.events(fleet, &events)?;
+            self.report.path_event(fleet, &events)?;
             match (&mut self.tracers, &events) {
                 (Some(tracers), PathEvent::Changed(change)) => {
                     tracers.wanted().record_change(change);
@@ -224,7 +224,7 @@ impl Watch<'_> {
             if let Some(comparison) = comparison {
                 self.digest.record_trace(&verdict.change, comparison.others);
             }
-            outcome = outcome.and_then(|()| self.report.traced(self.digest.fleet(), &verdict));
+            outcome = outcome.and_then(|()| self.report.trace(self.digest.fleet(), &verdict));
         }
         Ok(outcome?)
     }
@@ -233,7 +233,7 @@ impl Watch<'_> {
     fn status(&mut self) -> Result<(), Failure> {
         let now = now();
         let running = now - self.began;
-        if now - self.reported < pause(running) {
+        if now - self.reported < status_interval(running) {
             return Ok(());
         }
         self.reported = now;
@@ -299,7 +299,7 @@ impl Watch<'_> {
         }
         let is_silence_reported = !self.found.is_empty() && view.tally.replies == 0;
         let known_reasons = is_silence_reported.then_some(self.found);
-        let silence =
+        let no_reply_reasons =
             lines::silence_reasons(&self.silence, &view, known_reasons, self.report.clock());
         let result = FlowsResult {
             origin: Origin {
@@ -308,14 +308,14 @@ impl Watch<'_> {
                 cpu_idle_disabled: awake::is_kept(),
             },
             view,
-            own: fleet_tally,
-            stay_p99: self.hosts.stay_p99(),
+            sender_tally: fleet_tally,
+            residence_p99: self.hosts.stay_p99(),
             late_p99: self.hosts.late_p99(),
             warnings,
             refused,
             clock: self.report.clock().clone(),
-            silence,
-            not_sent: self.not_sent,
+            no_reply_reasons,
+            not_sent_reason: self.not_sent,
             interrupted,
             uncompared,
             transfers: Vec::new(),
