@@ -18,7 +18,7 @@ use neph_capture::clocks::formula::{Formula, passed, split_off, until_next};
 use neph_capture::clocks::pair::{refuse_duplicate, refuse_unmet, retained_limits, too_few};
 use neph_capture::reading::packets::packets;
 use neph_capture::reading::snaplen::truncated_message;
-use neph_documents::clock::{Clocks, Means, Row, StepOf, Summary};
+use neph_documents::clock::{Clocks, Means, Row, LabelledStep, Summary};
 use neph_report::clocks_of_captures;
 use neph_text::counted::counted;
 
@@ -99,12 +99,12 @@ fn report(
     let four = args.asks_for(Method::FourTimestamps);
     let steps = course.steps.iter();
     let summary = Summary {
-        of,
+        subject: of,
         clocks: Clocks::Captures,
         began: course.from,
         row: row(end, &formula, met.crossings.len()),
         steps: steps
-            .map(|step| StepOf::between(Clocks::Captures, step))
+            .map(|step| LabelledStep::between(Clocks::Captures, step))
             .collect(),
         means: four.then(|| Means::of(&formula.mean, None)).flatten(),
         lost: None,

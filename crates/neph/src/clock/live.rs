@@ -17,7 +17,7 @@ use neph_capture::clocks::added::Added;
 use neph_capture::clocks::book::Book;
 use neph_capture::clocks::course::Course;
 use neph_capture::clocks::drift::Drift;
-use neph_documents::clock::{ClockWriter, Clocks, Means, Row, StepOf, Summary};
+use neph_documents::clock::{ClockWriter, Clocks, Means, Row, LabelledStep, Summary};
 
 /// Interval at which reports of the flow are read.
 const TICK: Duration = Duration::from_millis(10);
@@ -161,7 +161,7 @@ impl LiveClock<'_> {
     fn report(&mut self) -> Result<(), Failure> {
         while let Some(step) = self.book.steps.get(self.steps_reported) {
             self.steps_reported += 1;
-            self.reporting.step(&StepOf::wall(step), self.began)?;
+            self.reporting.step(&LabelledStep::wall(step), self.began)?;
         }
         let every = self.args.every.unwrap_or(REPORT_INTERVAL).nanos();
         let now = neph_probe::now().nanos();
@@ -226,12 +226,12 @@ impl LiveClock<'_> {
             Clocks::Raw
         };
         let raw = course.steps.iter();
-        let raw = raw.map(|step| StepOf::between(clocks, step));
-        let steps = book.steps.iter().map(StepOf::wall).chain(raw).collect();
+        let raw = raw.map(|step| LabelledStep::between(clocks, step));
+        let steps = book.steps.iter().map(LabelledStep::wall).chain(raw).collect();
         let drawn = clocks_on_a_connection(&self.book, &course, name);
         let four = self.args.asks_for(Method::FourTimestamps);
         let summary = Summary {
-            of: name.to_owned(),
+            subject: name.to_owned(),
             clocks,
             began: self.began,
             row,

@@ -11,12 +11,12 @@ use super::Forwarder;
 use super::read;
 use neph_capture::reading::conversations::Conversations;
 use neph_documents::Format;
-use neph_documents::captures::Shown;
+use neph_documents::captures::OutputOptions;
 use neph_documents::captures::Sort;
 
 /// The summary of a capture as JSON and as text; `None` if the file is not a capture.
 fn summary(path: &Path) -> Option<(Value, String)> {
-    let shown = Shown {
+    let shown = OutputOptions {
         format: Format::Text,
         sort: Sort::P50,
         top: 0,

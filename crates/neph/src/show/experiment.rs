@@ -3,7 +3,7 @@
 use neph_analysis::fleet_view;
 use neph_campaign::retention::Merged;
 use neph_documents::stored::{
-    ClassTransferRow, ExperimentDocument, ExperimentParts, PathsFound, ReducedFacts, RoutesFacts,
+    ClassTransferRow, ExperimentDocument, ExperimentParts, TracedPaths, ReducedFacts, RoutesFacts,
     TracedFacts,
 };
 use neph_documents::trace::PathRow;
@@ -71,7 +71,7 @@ fn paths(
     store: &dyn Store,
     experiment: &Experiment,
     latest: LatestRoutes,
-) -> Result<Option<PathsFound>, Failure> {
+) -> Result<Option<TracedPaths>, Failure> {
     let mut traces = store.flow_traces(experiment.id)?;
     if let Some(fleet) = &experiment.fleet {
         traces.extend(latest.traces(fleet, experiment.started));
@@ -81,7 +81,7 @@ fn paths(
     };
     let mut drawn = diamond(&trace.routes);
     latencies(store, experiment, trace, &mut drawn)?;
-    Ok(Some(PathsFound {
+    Ok(Some(TracedPaths {
         paths: PathRow::all(&drawn),
         incomplete: RoutesFacts::of(trace),
     }))

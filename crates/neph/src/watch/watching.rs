@@ -116,7 +116,7 @@ impl Watching {
         let (others, counts) = (conversations.table.others(), conversations.counts());
         let period = RecentPeriod {
             stretch,
-            way: capture_method,
+            capture_method,
             seen: capture_counters.since(&self.counters),
             others: since(others, self.others),
             counts: counts.since(self.counts),
@@ -275,7 +275,7 @@ impl Listener for Watching {
     }
 
     fn event(&mut self, of: &Name, at: Wall, side: Side, event: Event) {
-        self.repairs[0].event(event);
+        self.repairs[0].count_event(event);
         self.reporting.event(of, at, side, event);
     }
 
