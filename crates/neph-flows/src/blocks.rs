@@ -70,7 +70,7 @@ pub(crate) fn uncertainty(
     bin: Span,
     is_requested: impl Fn(usize) -> bool,
 ) -> Uncertainty {
-    let (block_width, blocks) = block_width(stays, bin);
+    let (block_width, blocks) = choose_block_width(stays, bin);
     let first = stays
         .iter()
         .map(|stay| stay.from.nanos() / block_width)
@@ -143,7 +143,7 @@ fn compute_errors(
 }
 
 /// Length of a block in nanoseconds, and number of blocks.
-fn block_width(stays: &[Stay], bin: Span) -> (i64, usize) {
+fn choose_block_width(stays: &[Stay], bin: Span) -> (i64, usize) {
     let mut block_width = bin.nanos().max(1);
     let count_blocks_and_parts = |block_width: i64| {
         let first = stays
@@ -164,8 +164,8 @@ fn block_width(stays: &[Stay], bin: Span) -> (i64, usize) {
     };
     loop {
         let (blocks, parts) = count_blocks_and_parts(block_width);
-        let fits = blocks <= MAX_BLOCKS && parts <= MAX_PARTS.max(2 * stays.len());
-        if fits || blocks <= MIN_BLOCKS {
+        let is_within_limits = blocks <= MAX_BLOCKS && parts <= MAX_PARTS.max(2 * stays.len());
+        if is_within_limits || blocks <= MIN_BLOCKS {
             return (block_width, blocks);
         }
         block_width = block_width.saturating_mul(2);

@@ -146,19 +146,19 @@ mod tests {
     #[test]
     fn isolated_losses_between_replies_count_and_a_silence_does_not() {
         let reply = crate::world::message(0, 0, 0, 1).outcome;
-        let loss_by_base = |outcomes: &[&FleetOutcome]| {
-            let mut lost_count = Silence::default();
+        let count_outcomes = |outcomes: &[&FleetOutcome]| {
+            let mut silence = Silence::default();
             let mut total = OutcomeCounts::default();
             for outcome in outcomes {
-                total.add(lost_count.push(outcome, 3));
+                total.add(silence.push(outcome, 3));
             }
             (total.sent, total.lost)
         };
         let lost = FleetOutcome::Lost;
-        assert_eq!(loss_by_base(&[&reply, &lost, &lost, &reply]), (4, 2));
-        assert_eq!(loss_by_base(&[&reply, &lost, &lost, &lost, &reply]), (2, 0));
+        assert_eq!(count_outcomes(&[&reply, &lost, &lost, &reply]), (4, 2));
+        assert_eq!(count_outcomes(&[&reply, &lost, &lost, &lost, &reply]), (2, 0));
         assert_eq!(
-            loss_by_base(&[&reply, &FleetOutcome::Failed, &lost]),
+            count_outcomes(&[&reply, &FleetOutcome::Failed, &lost]),
             (1, 0)
         );
     }

@@ -79,14 +79,14 @@ mod tests {
     use crate::settings::Settings;
     use crate::world::World;
 
-    fn at(seconds: i64) -> Instant<Local> {
+    fn instant(seconds: i64) -> Instant<Local> {
         Instant::from_nanos(seconds * 1_000_000_000)
     }
 
     fn row(from: i64, until: i64) -> Row {
         Row {
-            from: at(from),
-            until: at(until),
+            from: instant(from),
+            until: instant(until),
             messages: u32::try_from(until - from + 1).unwrap(),
         }
     }
@@ -94,7 +94,7 @@ mod tests {
     /// A queue of a minute does not affect a stay that began after it.
     #[test]
     fn hidden_time_is_subtracted_only_from_the_stays_within_it() {
-        let queues = [(at(100), at(158))];
+        let queues = [(instant(100), instant(158))];
         let hidden_times = HiddenTimes::new(&queues, Span::from_secs(2));
         let time = |rows: &[Row]| {
             let mut unexplained = UnexplainedTime::default();
@@ -114,10 +114,10 @@ mod tests {
     fn a_stay_is_settled_only_after_its_queue_is_known() {
         let mut unexplained = UnexplainedTime::default();
         unexplained.push(row(100, 119));
-        assert!(!unexplained.is_due(at(239)) && unexplained.is_due(at(240)));
+        assert!(!unexplained.is_due(instant(239)) && unexplained.is_due(instant(240)));
         unexplained.push(row(150, 169));
-        let hidden_times = HiddenTimes::new(&[(at(90), at(140))], Span::ZERO);
-        unexplained.settle(Some(at(190)), Span::from_secs(1), &hidden_times);
+        let hidden_times = HiddenTimes::new(&[(instant(90), instant(140))], Span::ZERO);
+        unexplained.settle(Some(instant(190)), Span::from_secs(1), &hidden_times);
         assert_eq!(unexplained.time(), Span::ZERO);
         unexplained.settle(None, Span::from_secs(1), &hidden_times);
         assert_eq!(unexplained.time(), Span::from_secs(20));

@@ -84,17 +84,17 @@ impl World {
         let mut random = Random::new(self.seed);
         let mut slots: Truth = Vec::new();
         for _ in 0..self.slots {
-            let mut steps = vec![(0, self.draw(&mut random))];
-            let every = if self.reshuffle == 0 {
+            let mut steps = vec![(0, self.draw_path(&mut random))];
+            let reshuffle_interval = if self.reshuffle == 0 {
                 self.seconds
             } else {
                 self.reshuffle
             };
-            for round in 1..self.seconds / every.max(1) {
-                let path = self.draw(&mut random);
-                let moves = uniform(&mut random) < self.part;
-                if moves && steps.last().is_some_and(|(_, last)| *last != path) {
-                    steps.push((round * every * 1000 * MS, path));
+            for round in 1..self.seconds / reshuffle_interval.max(1) {
+                let path = self.draw_path(&mut random);
+                let has_moved = uniform(&mut random) < self.part;
+                if has_moved && steps.last().is_some_and(|(_, last)| *last != path) {
+                    steps.push((round * reshuffle_interval * 1000 * MS, path));
                 }
             }
             slots.push(steps);
@@ -102,13 +102,13 @@ impl World {
         slots
     }
 
-    fn draw(&self, random: &mut Random) -> usize {
+    fn draw_path(&self, random: &mut Random) -> usize {
         let mut remaining_weight = uniform(random) * self.weights.iter().sum::<f64>();
-        let chosen = self.weights.iter().position(|weight| {
+        let index = self.weights.iter().position(|weight| {
             remaining_weight -= weight;
             remaining_weight < 0.0
         });
-        chosen.unwrap_or(self.weights.len() - 1)
+        index.unwrap_or(self.weights.len() - 1)
     }
 
     /// All messages, in the order of sending.
@@ -120,14 +120,14 @@ impl World {
             for slot in 0..self.slots {
                 let sent = seq * interval + interval * i64::from(slot) / i64::from(self.slots);
                 let steps = &truth[slot as usize];
-                let next = steps.partition_point(|(at, _)| *at <= sent);
-                let path = steps[next - 1].1;
+                let step_count = steps.partition_point(|(at, _)| *at <= sent);
+                let path = steps[step_count - 1].1;
                 let base = self.paths[path] * 1000 + self.drift * (sent / (1000 * MS));
                 #[expect(clippy::cast_possible_truncation, reason = "a test's jitter")]
                 let jitter = (uniform(&mut random) * self.jitter * 1000.0) as i64;
                 let mut message = message(slot, u32::try_from(seq).unwrap(), sent, base + jitter);
-                self.befall(&mut message);
-                if self.loses(path, &message) {
+                self.apply_faults(&mut message);
+                if self.is_lost(path, &message) {
                     message.outcome = FleetOutcome::Lost;
                 }
                 receive(&message);
@@ -135,31 +135,31 @@ impl World {
         }
     }
 
-    fn loses(&self, path: usize, message: &FleetMessage) -> bool {
+    fn is_lost(&self, path: usize, message: &FleetMessage) -> bool {
         let turn = message.seq.wrapping_mul(7) + message.slot.0;
         self.lossy
             .is_some_and(|(lossy, every)| path == lossy && turn.is_multiple_of(every))
     }
 
     /// What happens to a message besides.
-    fn befall(&self, message: &mut FleetMessage) {
+    fn apply_faults(&self, message: &mut FleetMessage) {
         let seconds = |seconds: i64| Instant::<Local>::from_nanos(seconds * 1000 * MS);
         let is_dead =
             |(slot, from): (u32, i64)| message.slot.0 == slot && message.sent >= seconds(from);
         if self.dead.is_some_and(is_dead) {
             message.outcome = FleetOutcome::Lost;
         }
-        let restarted = self
+        let restart_time = self
             .restart
             .map(seconds)
             .filter(|restart| message.sent >= *restart);
-        if let (Some(restart), FleetOutcome::Reply(reply)) = (restarted, &mut message.outcome)
+        if let (Some(restart), FleetOutcome::Reply(reply)) = (restart_time, &mut message.outcome)
             && let Some(peer) = &mut reply.peer_report
         {
-            let before = (restart - Instant::from_nanos(0)).nanos() / self.interval.nanos();
+            let messages_before_restart = (restart - Instant::from_nanos(0)).nanos() / self.interval.nanos();
             peer.count = peer
                 .count
-                .map(|count| count - u32::try_from(before).unwrap());
+                .map(|count| count - u32::try_from(messages_before_restart).unwrap());
         }
     }
 

@@ -49,8 +49,8 @@ pub(super) fn text(
 
 /// The results of traces of the changes, and the number of traces without a result.
 fn routes_text(compared: ComparedRoutes, uncompared: Uncompared) -> String {
-    let total = compared.all();
-    if total + uncompared.all() == 0 {
+    let total = compared.total();
+    if total + uncompared.total() == 0 {
         return String::new();
     }
     let mut text = format!(
@@ -59,14 +59,14 @@ fn routes_text(compared: ComparedRoutes, uncompared: Uncompared) -> String {
         compared.others,
         compared.same
     );
-    if uncompared.all() > 0 {
+    if uncompared.total() > 0 {
         let reasons = uncompared.by_reason().into_iter();
         let reasons: Vec<String> = reasons
             .map(|(reason, count)| format!("{count}: {}", reason.text()))
             .collect();
         text.push_str(&format!(
             "               {} not comparable ({})\n",
-            counted(uncompared.all(), "change"),
+            counted(uncompared.total(), "change"),
             reasons.join("; ")
         ));
     }
@@ -128,13 +128,13 @@ fn changes_text(view: &FleetView, endpoint: usize, pair: &PairView) -> String {
 /// Whether each flow was observed, after its first level was known, for less than the `min_stay` time
 /// that shows another level.
 fn is_too_short(min_stay: Span, pair: &PairView) -> bool {
-    pair.clear() < min_stay.times(i64::try_from(pair.flows.max(1)).unwrap_or(i64::MAX))
+    pair.observable_time() < min_stay.times(i64::try_from(pair.flows.max(1)).unwrap_or(i64::MAX))
 }
 
 /// `6 s of each of 200 flows`: the sum over all flows would be longer than the measurement.
 fn time_of_flows(pair: &PairView) -> String {
     let flows = pair.flows.max(1);
-    let span_per_flow = pair.clear().nanos() / i64::try_from(flows).unwrap_or(i64::MAX);
+    let span_per_flow = pair.observable_time().nanos() / i64::try_from(flows).unwrap_or(i64::MAX);
     let span_per_flow = lines::duration_text(Span::from_nanos(span_per_flow));
     match flows {
         1 => format!("{span_per_flow} of one flow"),

@@ -10,7 +10,7 @@ use neph_text::counted::counted;
 /// A line of quantiles, each of the bins with enough flows, and one of lost flows; empty if no bin
 /// has enough flows.
 pub(super) fn text(bins: &[FlowLatencyBin], width: Span) -> String {
-    let medians = FlowQuantile::BETWEEN
+    let medians = FlowQuantile::PERCENTILES
         .into_iter()
         .filter_map(|quantile| Some((quantile.name(), OverBins::median(bins, quantile)?)));
     let medians: Vec<(&str, OverBins)> = medians.collect();

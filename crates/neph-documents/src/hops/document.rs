@@ -9,7 +9,7 @@ use neph_stats::ClockFit;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::ends::{LossUnknownDocument, Unknown, UnknownDirection};
+use super::ends::{LossUnknownDocument, UnknownDirection, UnknownLoss};
 use super::{PacketDocument, RoundTripRow, SegmentRow};
 use crate::alarm::{AlarmDocument, OfSegment};
 use crate::lazy::Lazy;
@@ -141,7 +141,7 @@ impl SummaryDocument {
             packets: followed.passages().count(),
             ambiguous: followed.identical(),
             split_or_merged: followed.joined(),
-            loss_unknown: Unknown::of(passages).document(),
+            loss_unknown: UnknownLoss::of(passages).document(),
             direction_unknown: UnknownDirection::of(passages).packet_count(),
             segments_without_packets: unmet_segments.collect(),
             order: passages.order.as_ref().map(names),

@@ -87,10 +87,10 @@ impl TracedFacts {
         Self {
             routes,
             after_change,
-            compared: compared.all(),
+            compared: compared.total(),
             other_routers: compared.others,
             same_routers: compared.same,
-            not_compared: after_change - compared.all(),
+            not_compared: after_change - compared.total(),
         }
     }
 }

@@ -145,7 +145,7 @@ fn several_routers_remark(routes: &[FlowRoute]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use neph_flows::diamond;
+    use neph_flows::build_diamond;
     use neph_model::{FlowHop, PathHash, Wall};
 
     use super::*;
@@ -169,7 +169,7 @@ mod tests {
             confidence: 0.99,
             stopped,
         };
-        remarks(&trace, &diamond(&trace.routes), conditions).join("\n")
+        remarks(&trace, &build_diamond(&trace.routes), conditions).join("\n")
     }
 
     #[test]

@@ -139,7 +139,7 @@ fn labels_text(trace: &FlowTrace, ttl: u8, address: Option<IpAddr>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use neph_flows::diamond;
+    use neph_flows::build_diamond;
     use neph_model::{FlowHop, FlowRoute, MplsLabel, PathHash, Span, TraceEnd, Wall};
 
     use super::*;
@@ -179,7 +179,7 @@ mod tests {
             confidence: 0.99,
             stopped: false,
         };
-        text(&trace, &diamond(&trace.routes), conditions)
+        text(&trace, &build_diamond(&trace.routes), conditions)
     }
 
     #[test]

@@ -143,7 +143,7 @@ fn make_all(
         }
         let view = &watched.result.view;
         let taken =
-            |known, transfer: &SourcePortTransfer| view.class_taken(endpoint, known, transfer);
+            |known, transfer: &SourcePortTransfer| view.class_of_transfer(endpoint, known, transfer);
         let size = args.transfer_size as usize;
         let made = EndpointTransfers::new(endpoint, &classes, &taken, size);
         let small = small(args, spec, &target, endpoint)?;

@@ -7,7 +7,7 @@ use neph_documents::stored::{
     TracedFacts,
 };
 use neph_documents::trace::PathRow;
-use neph_flows::diamond;
+use neph_flows::build_diamond;
 use neph_model::{
     Campaign, Diamond, Experiment, ExperimentId, FlowTrace, LatestRoutes, Scenario, UtcOffset,
 };
@@ -79,7 +79,7 @@ fn paths(
     let Some(trace) = traces.last() else {
         return Ok(None);
     };
-    let mut drawn = diamond(&trace.routes);
+    let mut drawn = build_diamond(&trace.routes);
     latencies(store, experiment, trace, &mut drawn)?;
     Ok(Some(TracedPaths {
         paths: PathRow::all(&drawn),
@@ -139,7 +139,7 @@ pub(super) fn latencies(
 
 #[cfg(test)]
 mod tests {
-    use neph_flows::diamond;
+    use neph_flows::build_diamond;
     use neph_model::{
         Campaign, Fleet, FleetEndpoint, FleetMessage, FlowHop, FlowRoute, PathHash, ProbeKind,
         Span, TraceEnd, TraceKind, Wall,
@@ -192,7 +192,7 @@ mod tests {
             }],
             enough: None,
         };
-        let mut drawn = diamond(&trace.routes);
+        let mut drawn = build_diamond(&trace.routes);
         latencies(store.as_ref(), &reported_experiment, &trace, &mut drawn).expect("readable");
         drawn.paths.remove(0).round_trips
     }

@@ -11,7 +11,7 @@ use clap::{ArgAction, Args as ClapArgs};
 use neph_documents::Format;
 use neph_documents::rows::{line, pretty};
 use neph_documents::trace::{self as documents, TraceConditions, TraceDocument};
-use neph_flows::diamond;
+use neph_flows::build_diamond;
 use neph_model::{FlowTrace, Span, TraceKind};
 use neph_probe::{FlowSet, Placement, ProbeError, Sockets, TraceSpec, trace};
 use neph_stats::flows_to_rule_out;
@@ -171,7 +171,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         stopped: traced.stopped,
     };
     let flow_trace = traced.trace;
-    let drawn = diamond(&flow_trace.routes);
+    let drawn = build_diamond(&flow_trace.routes);
     let document = TraceDocument::of(&flow_trace, &drawn);
     match args.format {
         Format::Text => {
