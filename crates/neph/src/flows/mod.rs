@@ -228,7 +228,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     }
     let silence = watched
         .result
-        .silence
+        .no_reply_reasons
         .iter()
         .filter(|_| !watched.is_silence_reported);
     for reason in silence.chain(&watched.given_up) {
