@@ -145,8 +145,8 @@ pub fn write<R: Row>(rows: &[R], format: Format, out: &mut dyn Write) -> io::Res
     match format {
         Format::Text => out.write_all(text(rows).as_bytes()),
         Format::Csv => out.write_all(csv(rows).as_bytes()),
-        Format::Json => pretty(&rows, out),
-        Format::Ndjson => rows.iter().try_for_each(|row| line(row, out)),
+        Format::Json => write_json(&rows, out),
+        Format::Ndjson => rows.iter().try_for_each(|row| write_json_line(row, out)),
     }
 }
 
@@ -154,7 +154,7 @@ pub fn write<R: Row>(rows: &[R], format: Format, out: &mut dyn Write) -> io::Res
 ///
 /// # Errors
 /// It cannot be written.
-pub fn pretty(value: &impl Serialize, out: &mut dyn Write) -> io::Result<()> {
+pub fn write_json(value: &impl Serialize, out: &mut dyn Write) -> io::Result<()> {
     serde_json::to_writer_pretty(&mut *out, value)?;
     writeln!(out)
 }
@@ -171,7 +171,7 @@ pub fn json_line(value: &impl Serialize) -> String {
 ///
 /// # Errors
 /// It cannot be written.
-pub fn line(value: &impl Serialize, out: &mut dyn Write) -> io::Result<()> {
+pub fn write_json_line(value: &impl Serialize, out: &mut dyn Write) -> io::Result<()> {
     serde_json::to_writer(&mut *out, value)?;
     writeln!(out)
 }

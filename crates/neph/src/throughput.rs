@@ -255,10 +255,10 @@ impl Writer {
         let mut out = output::data();
         match self.format {
             Format::Text => out.write_all(summary(measured).as_bytes())?,
-            Format::Json => rows::pretty(&ThroughputDocument::from(measured), &mut out)?,
+            Format::Json => rows::write_json(&ThroughputDocument::from(measured), &mut out)?,
             Format::Ndjson => {
                 let document = Box::new(ThroughputDocument::from(measured));
-                rows::line(&ThroughputLine::Summary(document), &mut out)?;
+                rows::write_json_line(&ThroughputLine::Summary(document), &mut out)?;
             }
             Format::Csv => {
                 let mut writer = RowWriter::begin(Format::Csv, &mut out)?;

@@ -40,7 +40,7 @@ pub struct OutputOptions {
 /// Writes flows and exchanges as they end, and the summary.
 #[derive(Debug)]
 pub struct CaptureWriter<W> {
-    shown: OutputOptions,
+    options: OutputOptions,
     out: W,
     /// The first error of the output.
     first_error: Option<io::Error>,
@@ -55,18 +55,18 @@ pub struct CaptureWriter<W> {
 
 impl<W: Write> CaptureWriter<W> {
     /// Writes to `out`.
-    pub fn new(shown: OutputOptions, out: W) -> Self {
+    pub fn new(options: OutputOptions, out: W) -> Self {
         let mut writer = Self {
-            shown,
+            options,
             out,
             first_error: None,
-            lines: TopLines::new(shown.top),
-            exchanges: TopLines::new(shown.top),
+            lines: TopLines::new(options.top),
+            exchanges: TopLines::new(options.top),
             dropped_lines: [0; 2],
             documents: String::new(),
             summary: Summary::default(),
         };
-        if shown.format == Format::Csv {
+        if options.format == Format::Csv {
             writer.text_line(&csv::header());
         }
         writer
@@ -92,7 +92,7 @@ impl<W: Write> CaptureWriter<W> {
         if let Some(error) = self.first_error {
             return Err(error);
         }
-        match self.shown.format {
+        match self.options.format {
             Format::Text => {
                 let [flows, pairs] = self.dropped_lines;
                 for (columns, mut lines, dropped_lines) in [
@@ -110,7 +110,7 @@ impl<W: Write> CaptureWriter<W> {
                         writeln!(self.out)?;
                     }
                 }
-                let method = self.shown.method;
+                let method = self.options.method;
                 self.summary
                     .write(method, conversations, files, &mut self.out)?;
             }
@@ -164,7 +164,7 @@ impl<W: Write> CaptureWriter<W> {
 
 impl<W: Write> ConversationListener for CaptureWriter<W> {
     fn exchanged(&mut self, pair: &HostPair) {
-        match self.shown.format {
+        match self.options.format {
             Format::Text => {
                 let counts = pair.counted();
                 if exchanges::has_exchanges(&counts) {
@@ -190,7 +190,7 @@ impl<W: Write> ConversationListener for CaptureWriter<W> {
 
     fn answered(&mut self, key: &ExchangeKey, answer: ExchangeRoundTrip) {
         self.summary.zero_round_trips += u64::from(answer.round_trip == Span::ZERO);
-        if self.shown.samples {
+        if self.options.samples {
             let sample = SampleOf::Exchange(ExchangeSample::of(key, answer));
             self.line(&CaptureLine::Sample(sample));
         }
@@ -199,21 +199,21 @@ impl<W: Write> ConversationListener for CaptureWriter<W> {
 
 impl<W: Write> Listener for CaptureWriter<W> {
     fn sample(&mut self, name: &Name, sample: &Sample) {
-        if self.shown.samples {
+        if self.options.samples {
             let sample = SampleOf::Tcp(SampleDocument::of(name, sample));
             self.line(&CaptureLine::Sample(sample));
         }
     }
 
     fn event(&mut self, name: &Name, at: Wall, side: Side, event: Event) {
-        if self.shown.samples {
+        if self.options.samples {
             let sending = Sending { name, at, side };
             self.line(&CaptureLine::Event(EventDocument::of(sending, event)));
         }
     }
 
     fn found_spurious(&mut self, name: &Name, at: Wall, side: Side, previous_kind: Event) {
-        if self.shown.samples {
+        if self.options.samples {
             let sending = Sending { name, at, side };
             let event = EventDocument::reclassified_spurious(sending, previous_kind);
             self.line(&CaptureLine::Event(event));
@@ -229,15 +229,15 @@ impl<W: Write> Listener for CaptureWriter<W> {
     }
 
     fn ended(&mut self, flow: &Flow) {
-        match self.shown.format {
+        match self.options.format {
             Format::Text => {
-                let method = self.shown.method;
-                let rank = self.shown.sort.rank(flow, method);
+                let method = self.options.method;
+                let rank = self.options.sort.rank(flow, method);
                 let is_kept = self.lines.keep(rank, || row(flow, method));
                 self.dropped_lines[0] += u64::from(!is_kept);
             }
             Format::Ndjson => self.line(&CaptureLine::Flow(Box::new(FlowDocument::from(flow)))),
-            Format::Csv => self.text_line(&csv::flow(flow, self.shown.method)),
+            Format::Csv => self.text_line(&csv::flow(flow, self.options.method)),
             Format::Json => {
                 let separator = if self.summary.flows == 0 {
                     "{\"flows\": [\n"

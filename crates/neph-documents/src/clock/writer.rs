@@ -67,7 +67,7 @@ impl ClockWriter {
     pub fn row(&mut self, row: &Row) -> io::Result<()> {
         match self.format {
             Format::Json => self.rows.push(row.into()),
-            Format::Ndjson => rows::line(&ClockLine::from(row), &mut self.out)?,
+            Format::Ndjson => rows::write_json_line(&ClockLine::from(row), &mut self.out)?,
             Format::Text | Format::Csv => self.line(row)?,
         }
         self.out.flush()
@@ -113,7 +113,7 @@ impl ClockWriter {
             Format::Json => {}
             Format::Ndjson => {
                 let step = ClockLine::Step(StepDocument::of(step, began));
-                rows::line(&step, &mut self.out)?;
+                rows::write_json_line(&step, &mut self.out)?;
             }
             Format::Text | Format::Csv => writeln!(self.out, "{}", step.sentence(began))?,
         }
@@ -130,7 +130,7 @@ impl ClockWriter {
                 offsets: Vec::new(),
                 summary: None,
             };
-            rows::line(&document, &mut self.out)?;
+            rows::write_json_line(&document, &mut self.out)?;
         }
         self.out.flush()
     }
@@ -146,9 +146,9 @@ impl ClockWriter {
                     offsets: std::mem::take(&mut self.rows),
                     summary: Some(summary.into()),
                 };
-                rows::pretty(&document, &mut self.out)?;
+                rows::write_json(&document, &mut self.out)?;
             }
-            Format::Ndjson => rows::line(&ClockLine::from(summary), &mut self.out)?,
+            Format::Ndjson => rows::write_json_line(&ClockLine::from(summary), &mut self.out)?,
             Format::Text | Format::Csv => {
                 writeln!(self.out)?;
                 summary.write(self.methods.hulls, &mut self.out)?;

@@ -10,7 +10,7 @@ use neph_probe::Sharing;
 
 use super::{FlowsDocument, FlowsEvent, FlowsResult, Status, csv, lines, text};
 use crate::format::Format;
-use crate::rows::{line, pretty};
+use crate::rows::{write_json, write_json_line};
 
 /// Clock readings within this distance of a line are not stored.
 const CLOCK_TOLERANCE: Span = Span::from_micros(1);
@@ -102,7 +102,7 @@ impl FlowsWriter {
         }
         match self.format {
             Format::Text => writeln!(self.out, "{}", lines::path_event_line(fleet, event, &self.clock))?,
-            Format::Ndjson => line(
+            Format::Ndjson => write_json_line(
                 &FlowsEvent::of_path_event(fleet, event, &self.clock),
                 &mut self.out,
             )?,
@@ -123,7 +123,7 @@ impl FlowsWriter {
                 writeln!(self.out, "{}", lines::trace_line(verdict, &self.clock))?;
             }
             Format::Ndjson if !self.is_quiet => {
-                line(
+                write_json_line(
                     &FlowsEvent::of_verdict(fleet, verdict, &self.clock),
                     &mut self.out,
                 )?;
@@ -143,7 +143,7 @@ impl FlowsWriter {
         }
         match self.format {
             Format::Text => writeln!(self.out, "{}", lines::status(status))?,
-            Format::Ndjson => line(&FlowsEvent::from(status), &mut self.out)?,
+            Format::Ndjson => write_json_line(&FlowsEvent::from(status), &mut self.out)?,
             Format::Json | Format::Csv => {}
         }
         self.out.flush()?;
@@ -164,8 +164,8 @@ impl FlowsWriter {
         };
         match self.format {
             Format::Text => write!(self.out, "{}", text(result))?,
-            Format::Json => pretty(&document(), &mut self.out)?,
-            Format::Ndjson => line(&document(), &mut self.out)?,
+            Format::Json => write_json(&document(), &mut self.out)?,
+            Format::Ndjson => write_json_line(&document(), &mut self.out)?,
             Format::Csv if self.is_quiet => write!(self.out, "{}", csv::flows(&result.view))?,
             Format::Csv => {}
         }

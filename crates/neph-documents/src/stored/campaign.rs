@@ -78,7 +78,9 @@ crate::rows! {
             None => row.status.clone(),
         },
         /// When it began.
-        started_unix_ns: Wall => left "started" by |row| when::at(row.started_unix_ns, row.offset),
+        started_unix_ns: Wall => left "started" by |row| {
+            when::local_text(row.started_unix_ns, row.offset)
+        },
         /// When it ended; null until then.
         ended_unix_ns: Option<Wall> => left "ended" by |row| ended_text(row.ended_unix_ns, row.offset),
         /// Number of planned blocks.
@@ -236,7 +238,7 @@ impl CampaignDocument {
 
 /// When something ended; `-` while it runs.
 pub(super) fn ended_text(ended: Option<Wall>, offset: UtcOffset) -> String {
-    ended.or_dash(|time| when::at(time, offset))
+    ended.or_dash(|time| when::local_text(time, offset))
 }
 
 fn properties_of(parts: &CampaignParts<'_>) -> CampaignFacts {

@@ -27,7 +27,9 @@ crate::rows! {
         /// Status: `running`, `complete`, `interrupted` or `failed`.
         status: String => left "status",
         /// When it began.
-        started_unix_ns: Wall => left "started" by |row| when::at(row.started_unix_ns, row.offset),
+        started_unix_ns: Wall => left "started" by |row| {
+            when::local_text(row.started_unix_ns, row.offset)
+        },
         /// When it ended; null until then.
         ended_unix_ns: Option<Wall> => left "ended" by |row| ended_text(row.ended_unix_ns, row.offset),
         /// Why it failed or was interrupted; null otherwise.

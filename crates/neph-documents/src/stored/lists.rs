@@ -14,7 +14,9 @@ crate::rows! {
         /// Name of the campaign, from its plan.
         name: String => left "NAME",
         /// When it began.
-        started_unix_ns: Wall => left "STARTED" by |row| when::at(row.started_unix_ns, row.offset),
+        started_unix_ns: Wall => left "STARTED" by |row| {
+            when::local_text(row.started_unix_ns, row.offset)
+        },
         /// Status: `running`, `complete`, `interrupted`, `incomplete` or `imported`.
         status: String => left "STATUS" by |row| match &row.way_on {
             Some(command) => format!("{} ({command})", row.status),
@@ -42,7 +44,9 @@ crate::rows! {
         /// Id of the experiment.
         id: String => left "ID" by |row| id_prefix(&row.id, row.id_length),
         /// When it began.
-        started_unix_ns: Wall => left "STARTED" by |row| when::at(row.started_unix_ns, row.offset),
+        started_unix_ns: Wall => left "STARTED" by |row| {
+            when::local_text(row.started_unix_ns, row.offset)
+        },
         /// The block, from 0.
         block: u32 => right "BLOCK" by |row| one_based(row.block),
         /// Number of earlier attempts of the scenario in the block: 0 for the first attempt.

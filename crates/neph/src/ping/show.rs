@@ -9,7 +9,7 @@ use neph_documents::ping::{
     self, EventDocument, MessageDocument, MessageContext, PingDocument, PingLine, PingResult,
     PingSummary, PlannedFlow, PlannedFlows, Second, find_causes, flow_title, summary_csv, summary_text,
 };
-use neph_documents::rows::{line, pretty};
+use neph_documents::rows::{write_json, write_json_line};
 use neph_model::{Anchor, EventKind, Instant, Local, Message, Span, Traceroute};
 use neph_report::diagnoses_in_brief;
 
@@ -107,7 +107,7 @@ impl<'a> Show<'a> {
         if self.args.format == Format::Ndjson && !self.args.quiet {
             let length = route.length();
             let route = route.clone();
-            line(&PingLine::Traceroute { route, length }, &mut self.out)?;
+            write_json_line(&PingLine::Traceroute { route, length }, &mut self.out)?;
             self.out.flush()?;
         } else {
             // If results go to a file or are one document, the route is shown on standard error.
@@ -164,7 +164,7 @@ impl<'a> Show<'a> {
                     anchor: self.anchor,
                 };
                 let document = MessageDocument::of(context, message);
-                line(&PingLine::Message(Box::new(document)), &mut self.out)?;
+                write_json_line(&PingLine::Message(Box::new(document)), &mut self.out)?;
                 self.out.flush()
             }
             Format::Csv => {
@@ -227,7 +227,7 @@ impl<'a> Show<'a> {
         };
         match self.args.format {
             Format::Ndjson if !self.args.quiet => {
-                line(&PingLine::Event(document()), &mut self.out)?;
+                write_json_line(&PingLine::Event(document()), &mut self.out)?;
             }
             Format::Json if !self.args.quiet => {
                 let event = DocumentEntry::Event(document());
@@ -267,7 +267,7 @@ impl<'a> Show<'a> {
                     write!(self.out, "\n{brief}")?;
                 }
             }
-            Format::Ndjson => line(&PingLine::Summary(Box::new(summary())), &mut self.out)?,
+            Format::Ndjson => write_json_line(&PingLine::Summary(Box::new(summary())), &mut self.out)?,
             Format::Json => {
                 let document_entries = &self.entries;
                 let lines = || {
@@ -279,7 +279,7 @@ impl<'a> Show<'a> {
                     summary: summary(),
                     messages: (!self.args.quiet).then(|| Lazy::new(lines)),
                 };
-                pretty(&document, &mut self.out)?;
+                write_json(&document, &mut self.out)?;
             }
             Format::Csv if self.args.quiet => {
                 write!(self.out, "{}", summary_csv(&summary()))?;
