@@ -50,25 +50,25 @@ impl Excerpt {
             text.push('\n');
             lines_before -= 1;
         }
-        let mut marked = None;
-        let mut at = begin;
+        let mut mark = None;
+        let mut line_begin = begin;
         for line in source_text[begin..end].split('\n') {
-            let from = span.start.saturating_sub(at).min(line.len());
-            let to = mark_end.saturating_sub(at).min(line.len());
-            let (part, start) = shown_line(line, from);
+            let from = span.start.saturating_sub(line_begin).min(line.len());
+            let until = mark_end.saturating_sub(line_begin).min(line.len());
+            let (part_text, start) = shown_line(line, from);
             let start = text.len() + start;
-            let length = marked_length(&line[from.min(to)..to], text.len() + part.len() - start);
-            let (_, mark_until) = marked.get_or_insert((start, start));
+            let length = marked_length(&line[from.min(until)..until], text.len() + part_text.len() - start);
+            let (_, mark_until) = mark.get_or_insert((start, start));
             *mark_until = (start + length).max(*mark_until);
-            text.push_str(&part);
+            text.push_str(&part_text);
             text.push('\n');
-            at += line.len() + 1;
+            line_begin += line.len() + 1;
         }
         if end + 1 < source_text.len() {
             text.push_str(&shown_line(&source_text[end + 1..end_of(end + 1)], 0).0);
             text.push('\n');
         }
-        let (start, mark_until) = marked.unwrap_or_default();
+        let (start, mark_until) = mark.unwrap_or_default();
         Self {
             name: PrintableText::text(source.name()).into(),
             text,

@@ -75,11 +75,11 @@ mod tests {
     #[test]
     fn messages_without_a_reply_are_later_than_every_reply() {
         let p50_with_lost = |lost| {
-            let none = Unanswered {
+            let unanswered = Unanswered {
                 lost,
                 ..Unanswered::default()
             };
-            P50::of([3, 1, 2, 4].map(Span::from_millis), none)
+            P50::of([3, 1, 2, 4].map(Span::from_millis), unanswered)
         };
         assert_eq!(p50_with_lost(1), P50::TooFew, "6 are needed");
         assert_eq!(p50_with_lost(2), P50::At(Span::from_micros(3_500)), "of 6, not of 4");

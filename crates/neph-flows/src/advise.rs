@@ -249,11 +249,11 @@ fn choose_ports(flows_at_end: &[FinalFlow]) -> Vec<AdvisedPort> {
 /// Whether a flow's loss is significantly above that of the others. `totals` are lost and all messages of all
 /// flows.
 fn has_more_loss(last_messages: LastMessages, loss: Option<Share>, totals: (u64, u64)) -> bool {
-    let others = share(
+    let loss_of_others = share(
         totals.0.saturating_sub(last_messages.lost.into()),
         totals.1.saturating_sub(last_messages.of.into()),
     );
-    let others_share = others.map_or(0.0, |others| others.share);
+    let others_share = loss_of_others.map_or(0.0, |loss| loss.share);
     loss.is_some_and(|loss| loss.low > others_share)
 }
 
@@ -269,8 +269,8 @@ fn expected_best(classes: &[(Span, f64)], connections: u32) -> BestOf {
     };
     let quantile = |p: f64| {
         let class_count = (1..=classes.len()).find(|n| 1.0 - all_above_probability(*n) >= p - 1e-9);
-        let last = classes.len().saturating_sub(1);
-        classes[class_count.map_or(last, |n| n - 1)].0
+        let last_index = classes.len().saturating_sub(1);
+        classes[class_count.map_or(last_index, |n| n - 1)].0
     };
     BestOf {
         connections,

@@ -281,7 +281,7 @@ mod tests {
     #[test]
     fn the_rule_alone_takes_a_short_queue_for_a_path_and_the_guard_does_not() {
         let world = World {
-            reshuffle: 0,
+            reshuffle_seconds: 0,
             jitter: 0.0,
             ..World::default()
         };

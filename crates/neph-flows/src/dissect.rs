@@ -156,14 +156,14 @@ fn retained_period(
         let end = *from - lead_time + max_period;
         changes.partition_point(|time| *time <= end) - changes.partition_point(|time| time < from)
     };
-    let mut best: Option<(usize, Instant<Local>)> = None;
+    let mut max_count: Option<(usize, Instant<Local>)> = None;
     for from in changes {
         let count = count_changes(from);
-        if best.is_none_or(|(max, _)| count > max) {
-            best = Some((count, *from));
+        if max_count.is_none_or(|(max, _)| count > max) {
+            max_count = Some((count, *from));
         }
     }
-    let from = best.map_or(view.from, |(_, from)| from - lead_time);
+    let from = max_count.map_or(view.from, |(_, from)| from - lead_time);
     let from = from.max(view.from);
     (from, from + max_period)
 }

@@ -33,15 +33,15 @@ impl HiddenTimes {
 
     /// Whether a change at this moment may have happened long before.
     pub(crate) fn contains(&self, at: Instant<Local>) -> bool {
-        let next = self.times.partition_point(|(from, _, _)| *from <= at);
-        next.checked_sub(1)
+        let next_index = self.times.partition_point(|(from, _, _)| *from <= at);
+        next_index.checked_sub(1)
             .is_some_and(|index| at <= self.times[index].1)
     }
 
     /// The end of the queue at this moment; the moment itself without a queue.
     pub(crate) fn end_of_queue(&self, at: Instant<Local>) -> Instant<Local> {
-        let next = self.times.partition_point(|(from, _, _)| *from <= at);
-        let queue_end = next.checked_sub(1).map(|index| self.times[index].1);
+        let next_index = self.times.partition_point(|(from, _, _)| *from <= at);
+        let queue_end = next_index.checked_sub(1).map(|index| self.times[index].1);
         queue_end.map_or(at, |until| at.max(until - self.after))
     }
 
@@ -51,8 +51,8 @@ impl HiddenTimes {
     }
 
     fn hidden_before(&self, at: Instant<Local>) -> Span {
-        let next = self.times.partition_point(|(from, _, _)| *from <= at);
-        let Some(index) = next.checked_sub(1) else {
+        let next_index = self.times.partition_point(|(from, _, _)| *from <= at);
+        let Some(index) = next_index.checked_sub(1) else {
             return Span::ZERO;
         };
         let (from, until, hidden_before) = self.times[index];

@@ -271,9 +271,9 @@ mod tests {
         for millis in 0..100 {
             push(&mut bins, (1, 2), millis, Span::from_millis(30));
         }
-        let closed = bins.into_bins();
-        assert_eq!((closed.len(), closed[0].flows), (1, 2));
-        let [low, middle, _, _, high] = latency_times(&closed[0]);
+        let closed_bins = bins.into_bins();
+        assert_eq!((closed_bins.len(), closed_bins[0].flows), (1, 2));
+        let [low, middle, _, _, high] = latency_times(&closed_bins[0]);
         let millis = [low, middle, high];
         assert_eq!(
             millis,
@@ -297,16 +297,16 @@ mod tests {
             let round_trip = Span::from_millis(second);
             push(&mut bins, (slot, 1), second * 1000, round_trip);
         }
-        let closed: Vec<(i64, Option<Span>, u32)> = bins
+        let closed_bins: Vec<(i64, Option<Span>, u32)> = bins
             .into_bins()
             .iter()
             .map(|bin| (bin.from.nanos() / 1_000_000_000, latency_times(bin)[1], bin.flows))
             .collect();
         let expected = [(0, 2, 2), (20, 25, 1), (40, 43, 1)]
             .map(|(at, millis, flows)| (at, Some(Span::from_millis(millis)), flows));
-        assert_eq!(closed[..3], expected);
-        assert_eq!(closed[3], (300, Some(Span::from_micros(300_500)), 1));
-        assert_eq!(closed.len(), 4);
+        assert_eq!(closed_bins[..3], expected);
+        assert_eq!(closed_bins[3], (300, Some(Span::from_micros(300_500)), 1));
+        assert_eq!(closed_bins.len(), 4);
     }
 
     #[test]
@@ -323,15 +323,15 @@ mod tests {
         for bin in 0..1000_i64 {
             push(&mut bins, (0, 1), bin * 20_000, Span::from_millis(bin));
         }
-        let closed = bins.into_bins();
-        let moments: Vec<i64> = closed
+        let closed_bins = bins.into_bins();
+        let moments: Vec<i64> = closed_bins
             .iter()
             .map(|bin| bin.from.nanos() / WIDTH.nanos())
             .collect();
         assert!((50..=100).contains(&moments.len()), "{}", moments.len());
         assert!(moments.windows(2).all(|pair| pair[1] - pair[0] == 16));
         let last = Span::from_millis(moments[moments.len() - 1]);
-        assert_eq!(latency_times(&closed[closed.len() - 1])[1], Some(last));
+        assert_eq!(latency_times(&closed_bins[closed_bins.len() - 1])[1], Some(last));
     }
 
     #[test]
@@ -344,11 +344,11 @@ mod tests {
         for flow in 9..11 {
             push_latency(&mut bins, (flow, 1), 0, Latency::Lost);
         }
-        let closed = bins.into_bins();
-        assert_eq!((closed[0].flows, closed[0].lost), (11, 2));
+        let closed_bins = bins.into_bins();
+        assert_eq!((closed_bins[0].flows, closed_bins[0].lost), (11, 2));
         // Of eleven flows the sixth is the median; p95 and p99 lie among the two that are lost.
         let millis = |count: i64| Some(Span::from_millis(count));
-        assert_eq!(latency_times(&closed[0]), [millis(10), millis(15), None, None, None]);
+        assert_eq!(latency_times(&closed_bins[0]), [millis(10), millis(15), None, None, None]);
     }
 
     #[test]
@@ -356,10 +356,10 @@ mod tests {
         let mut bins = bins();
         push_latency(&mut bins, (0, 1), 0, Latency::Lost);
         push(&mut bins, (0, 1), 20_000, Span::from_millis(10));
-        let closed = bins.into_bins();
-        assert_eq!((closed[0].flows, closed[0].lost), (1, 1));
-        assert_eq!(closed[0].latency, [Latency::Lost; 5]);
-        assert_eq!((closed[1].flows, closed[1].lost), (1, 0));
+        let closed_bins = bins.into_bins();
+        assert_eq!((closed_bins[0].flows, closed_bins[0].lost), (1, 1));
+        assert_eq!(closed_bins[0].latency, [Latency::Lost; 5]);
+        assert_eq!((closed_bins[1].flows, closed_bins[1].lost), (1, 0));
     }
 
     /// What is lost is known when the timeout is over, when others are far ahead.
@@ -375,9 +375,9 @@ mod tests {
             push(&mut bins, (0, 1), second * 1000, Span::from_millis(10));
         }
         push_latency(&mut bins, (1, 1), 0, Latency::Lost);
-        let closed = bins.into_bins();
-        assert_eq!(closed.len(), 5);
-        assert_eq!((closed[0].flows, closed[0].lost), (2, 1));
+        let closed_bins = bins.into_bins();
+        assert_eq!(closed_bins.len(), 5);
+        assert_eq!((closed_bins[0].flows, closed_bins[0].lost), (2, 1));
     }
 
     #[test]

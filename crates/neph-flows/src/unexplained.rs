@@ -129,7 +129,7 @@ mod tests {
     fn a_queue_of_all_flows_takes_nothing_from_stays_at_other_times() {
         let world = World {
             slots: 128,
-            reshuffle: 0,
+            reshuffle_seconds: 0,
             seconds: 180,
             ..World::default()
         };
@@ -138,10 +138,10 @@ mod tests {
             world.messages(&world.truth(), |message| {
                 let mut message = *message;
                 let second = message.sent.nanos() / 1_000_000_000;
-                let alone = message.slot.0 % 8 == 0 && (60..80).contains(&second);
-                let late = i64::from(alone) * 50 + i64::from(queue.contains(&second)) * 30;
+                let is_alone = message.slot.0 % 8 == 0 && (60..80).contains(&second);
+                let delay_ms = i64::from(is_alone) * 50 + i64::from(queue.contains(&second)) * 30;
                 if let FleetOutcome::Reply(reply) = &mut message.outcome {
-                    reply.round_trip += Span::from_millis(late);
+                    reply.round_trip += Span::from_millis(delay_ms);
                 }
                 digest.push(&message);
             });
@@ -149,13 +149,13 @@ mod tests {
             let view = digest.view();
             (view.pairs[0].unexplained, view.pairs[0].hidden.time)
         };
-        let (alone, none) = taken_for_queues(0..0);
-        assert!(alone > Span::from_secs(16 * 18), "{alone}");
-        let (with_a_queue, hidden) = taken_for_queues(130..142);
-        assert!(none < hidden && alone < hidden, "{hidden}");
+        let (alone_time, no_hidden_time) = taken_for_queues(0..0);
+        assert!(alone_time > Span::from_secs(16 * 18), "{alone_time}");
+        let (time_with_queue, hidden) = taken_for_queues(130..142);
+        assert!(no_hidden_time < hidden && alone_time < hidden, "{hidden}");
         assert!(
-            (with_a_queue - alone).abs() < Span::from_secs(32),
-            "{with_a_queue} {alone}"
+            (time_with_queue - alone_time).abs() < Span::from_secs(32),
+            "{time_with_queue} {alone_time}"
         );
     }
 }

@@ -141,10 +141,10 @@ pub struct FlowHistory {
 impl FlowHistory {
     /// Its segment at a moment.
     pub(crate) fn at(&self, moment: Instant<Local>) -> Option<&Segment> {
-        let next = self
+        let next_index = self
             .segments
             .partition_point(|segment| segment.from <= moment);
-        let segment = self.segments.get(next.checked_sub(1)?)?;
+        let segment = self.segments.get(next_index.checked_sub(1)?)?;
         (moment <= segment.until).then_some(segment)
     }
 }

@@ -25,17 +25,17 @@ pub(crate) struct World {
     /// Chances of the paths; as many.
     pub(crate) weights: Vec<f64>,
     /// Every so many seconds each flow gets a random path; 0: never.
-    pub(crate) reshuffle: i64,
+    pub(crate) reshuffle_seconds: i64,
     /// The share of flows that gets a random path then.
-    pub(crate) part: f64,
+    pub(crate) reshuffled_share: f64,
     /// Uniform jitter of a round trip, microseconds, above the base.
     pub(crate) jitter: f64,
     /// A slot of which nothing comes back from this second on.
-    pub(crate) dead: Option<(u32, i64)>,
+    pub(crate) dead_slot: Option<(u32, i64)>,
     /// A path that loses each message whose number, and its slot's, make a multiple of this.
-    pub(crate) lossy: Option<(usize, u32)>,
+    pub(crate) lossy_path: Option<(usize, u32)>,
     /// The second in which the reflector restarts, and its counter begins at zero.
-    pub(crate) restart: Option<i64>,
+    pub(crate) restart_second: Option<i64>,
     /// All round trips grow by so many nanoseconds in a second.
     pub(crate) drift: i64,
     pub(crate) seed: u64,
@@ -49,12 +49,12 @@ impl Default for World {
             seconds: 120,
             paths: vec![70_000, 74_000, 79_000, 86_000],
             weights: vec![0.25; 4],
-            reshuffle: 20,
-            part: 1.0,
+            reshuffle_seconds: 20,
+            reshuffled_share: 1.0,
             jitter: 30.0,
-            dead: None,
-            lossy: None,
-            restart: None,
+            dead_slot: None,
+            lossy_path: None,
+            restart_second: None,
             drift: 0,
             seed: 1,
         }
@@ -85,14 +85,14 @@ impl World {
         let mut slots: Truth = Vec::new();
         for _ in 0..self.slots {
             let mut steps = vec![(0, self.draw_path(&mut random))];
-            let reshuffle_interval = if self.reshuffle == 0 {
+            let reshuffle_interval = if self.reshuffle_seconds == 0 {
                 self.seconds
             } else {
-                self.reshuffle
+                self.reshuffle_seconds
             };
             for round in 1..self.seconds / reshuffle_interval.max(1) {
                 let path = self.draw_path(&mut random);
-                let has_moved = uniform(&mut random) < self.part;
+                let has_moved = uniform(&mut random) < self.reshuffled_share;
                 if has_moved && steps.last().is_some_and(|(_, last)| *last != path) {
                     steps.push((round * reshuffle_interval * 1000 * MS, path));
                 }
@@ -137,7 +137,7 @@ impl World {
 
     fn is_lost(&self, path: usize, message: &FleetMessage) -> bool {
         let turn = message.seq.wrapping_mul(7) + message.slot.0;
-        self.lossy
+        self.lossy_path
             .is_some_and(|(lossy, every)| path == lossy && turn.is_multiple_of(every))
     }
 
@@ -146,11 +146,11 @@ impl World {
         let seconds = |seconds: i64| Instant::<Local>::from_nanos(seconds * 1000 * MS);
         let is_dead =
             |(slot, from): (u32, i64)| message.slot.0 == slot && message.sent >= seconds(from);
-        if self.dead.is_some_and(is_dead) {
+        if self.dead_slot.is_some_and(is_dead) {
             message.outcome = FleetOutcome::Lost;
         }
         let restart_time = self
-            .restart
+            .restart_second
             .map(seconds)
             .filter(|restart| message.sent >= *restart);
         if let (Some(restart), FleetOutcome::Reply(reply)) = (restart_time, &mut message.outcome)

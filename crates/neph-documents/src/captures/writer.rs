@@ -104,8 +104,8 @@ impl<W: Write> CaptureWriter<W> {
                     if !table.is_empty() {
                         self.out.write_all(table.text().as_bytes())?;
                         if dropped_lines > 0 {
-                            let more = counted(dropped_lines, "line");
-                            writeln!(self.out, "{more} more; a larger --top shows them.")?;
+                            let dropped_text = counted(dropped_lines, "line");
+                            writeln!(self.out, "{dropped_text} more; a larger --top shows them.")?;
                         }
                         writeln!(self.out)?;
                     }

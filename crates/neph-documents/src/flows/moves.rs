@@ -311,8 +311,8 @@ mod tests {
             routes_text(ComparedRoutes::of(comparison), Uncompared::default()),
             "routes:        of 3 changes compared: 2 by other routers, 1 by the same routers\n"
         );
-        let none = ComparedRoutes::of([None]);
-        assert_eq!(routes_text(none, Uncompared::default()), "");
+        let no_comparison = ComparedRoutes::of([None]);
+        assert_eq!(routes_text(no_comparison, Uncompared::default()), "");
         let mut uncompared = Uncompared::default();
         for reason in [
             UncomparedReason::NoBefore,
@@ -321,7 +321,7 @@ mod tests {
         ] {
             uncompared.add(reason);
         }
-        assert!(routes_text(none, uncompared).ends_with(
+        assert!(routes_text(no_comparison, uncompared).ends_with(
             "3 changes not comparable (2: the path changed again before the trace was over; 1: no route of the path before it is known)\n"
         ));
     }

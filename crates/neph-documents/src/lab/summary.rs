@@ -48,8 +48,8 @@ fn heading_line(tally: &Tally, file: RecordedFile<'_>) -> String {
     let period_text = tally.period.map_or_else(
         || "nothing on record".to_owned(),
         |(first, last)| {
-            let lasted = Span::from_nanos(last.saturating_sub(first));
-            format!("{lasted} from {}", utc(Wall::from_unix_nanos(first)))
+            let duration = Span::from_nanos(last.saturating_sub(first));
+            format!("{duration} from {}", utc(Wall::from_unix_nanos(first)))
         },
     );
     format!("{}: link '{}', {sampling_text}, {period_text}", file.path, file.link)

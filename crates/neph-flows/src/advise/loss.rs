@@ -17,8 +17,8 @@ pub(super) fn lowest_class_loss(
     flows: &[&FlowHistory],
     flows_at_end: &[FinalFlow],
 ) -> Option<LowestClassLoss> {
-    let (low, others) = classes.split_first()?;
-    let sum = |count: fn(&Class) -> u64| others.iter().map(count).sum::<u64>();
+    let (low_class, other_classes) = classes.split_first()?;
+    let sum = |count: fn(&Class) -> u64| other_classes.iter().map(count).sum::<u64>();
     let (lost, sent) = (sum(|class| class.lost), sum(|class| class.sent));
     // If the losses of flows vary more than at random, they count as fewer messages.
     let class_dispersion = |is_low: bool| {
@@ -31,7 +31,7 @@ pub(super) fn lowest_class_loss(
         )
     };
     let dispersion = class_dispersion(true).max(class_dispersion(false));
-    let low = share_with_cases(low.lost, low.sent, dispersion)?;
+    let low = share_with_cases(low_class.lost, low_class.sent, dispersion)?;
     let others = share_with_cases(lost, sent, dispersion)?;
     Some(LowestClassLoss {
         low,

@@ -18,7 +18,7 @@ fn evidence_of(world: &World) -> AdviceEvidence {
 #[test]
 fn where_paths_hold_ports_are_named_and_the_past_confirms_them() {
     let evidence = evidence_of(&World {
-        reshuffle: 0,
+        reshuffle_seconds: 0,
         seconds: 200,
         ..World::default()
     });
@@ -41,7 +41,7 @@ fn where_paths_hold_ports_are_named_and_the_past_confirms_them() {
 #[test]
 fn ports_that_hold_for_seconds_only_are_stale_when_they_are_read() {
     let evidence = evidence_of(&World {
-        reshuffle: 40,
+        reshuffle_seconds: 40,
         seconds: 400,
         ..World::default()
     });
@@ -54,7 +54,7 @@ fn ports_that_hold_for_seconds_only_are_stale_when_they_are_read() {
 #[test]
 fn a_dead_port_is_not_advised() {
     let world = World {
-        reshuffle: 0,
+        reshuffle_seconds: 0,
         seconds: 200,
         ..World::default()
     };
@@ -63,7 +63,7 @@ fn a_dead_port_is_not_advised() {
     assert_eq!(best.loss.map(|loss| (loss.hits, loss.n)), Some((0, 63)));
     let slot = (0..world.slots).find(|slot| crate::world::port(*slot) == best.port);
     let world_with_dead_port = |from| World {
-        dead: slot.map(|slot| (slot, from)),
+        dead_slot: slot.map(|slot| (slot, from)),
         ..world.clone()
     };
     // It has been silent for five seconds of two hundred: the loss of its last messages says so.
@@ -110,11 +110,11 @@ fn loss_that_all_flows_share_excludes_no_port() {
 /// Where all paths lose alike, or the low one alone loses nothing, ports are named.
 #[test]
 fn a_low_path_that_loses_more_is_not_advised() {
-    let evidence_with_loss = |lossy| {
+    let evidence_with_loss = |lossy_path| {
         evidence_of(&World {
-            reshuffle: 0,
+            reshuffle_seconds: 0,
             seconds: 200,
-            lossy,
+            lossy_path,
             ..World::default()
         })
     };
@@ -125,8 +125,8 @@ fn a_low_path_that_loses_more_is_not_advised() {
     assert!(evidence.ports.is_empty() && evidence.holds.is_none());
     let reason = evidence.no_ports.unwrap();
     assert!(reason.contains("the low path loses 8.3 %"), "{reason}");
-    for lossy in [None, Some((1, 12))] {
-        let evidence = evidence_with_loss(lossy);
+    for lossy_path in [None, Some((1, 12))] {
+        let evidence = evidence_with_loss(lossy_path);
         assert!(!evidence.loss.unwrap().is_more);
         assert_eq!(evidence.ports.len(), MAX_PORTS);
     }
@@ -136,7 +136,7 @@ fn a_low_path_that_loses_more_is_not_advised() {
 fn where_flows_are_thrown_about_no_port_is_named_but_connections_help() {
     let evidence = evidence_of(&World {
         slots: 32,
-        reshuffle: 5,
+        reshuffle_seconds: 5,
         seconds: 300,
         ..World::default()
     });
@@ -169,7 +169,7 @@ fn few_flows_one_path_or_little_time_give_no_port_advice() {
     assert!(refusal(&single_path).contains("no source port is better"));
     let short_evidence = evidence_of(&World {
         seconds: 30,
-        reshuffle: 0,
+        reshuffle_seconds: 0,
         ..World::default()
     });
     assert!(short_evidence.no_ports.unwrap().contains("too short"));

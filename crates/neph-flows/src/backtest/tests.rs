@@ -56,9 +56,9 @@ fn run_backtest(view: &FleetView) -> Vec<Horizon> {
 #[test]
 fn a_change_counts_from_the_time_it_was_reported() {
     // Two flows change places at 100 s, which was told at once, or half a minute later.
-    let first: &[_] = &[(0, 100, 70, 0), (100, 200, 80, 1)];
-    let other: &[_] = &[(0, 100, 80, 1), (100, 200, 70, 0)];
-    let mut view = view(200, &[first, other]);
+    let improved_flow: &[_] = &[(0, 100, 70, 0), (100, 200, 80, 1)];
+    let worsened_flow: &[_] = &[(0, 100, 80, 1), (100, 200, 70, 0)];
+    let mut view = view(200, &[improved_flow, worsened_flow]);
     let hit_share = |view: &FleetView| run_backtest(view)[0].on_low.share;
     let immediate_share = hit_share(&view);
     view.changes

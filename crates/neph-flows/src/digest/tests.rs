@@ -127,10 +127,10 @@ fn classes_and_shares_are_those_of_the_network() {
         dip.n == 256 && dip.p < 0.01,
         "four paths are no single group: {dip:?}"
     );
-    let left: u64 = classes.iter().map(|class| class.left).sum();
-    let joined: u64 = classes.iter().map(|class| class.joined).sum();
+    let left_count: u64 = classes.iter().map(|class| class.left).sum();
+    let joined_count: u64 = classes.iter().map(|class| class.joined).sum();
     let changes = view.changes.len() as u64;
-    assert_eq!((left, joined), (changes, changes));
+    assert_eq!((left_count, joined_count), (changes, changes));
 }
 
 #[test]
@@ -157,7 +157,7 @@ fn segments_follow_one_another_without_gaps() {
 #[test]
 fn a_quiet_network_has_flows_but_no_changes() {
     let world = World {
-        reshuffle: 0,
+        reshuffle_seconds: 0,
         ..World::default()
     };
     let (mut digest, _) = world.digest();
@@ -172,7 +172,7 @@ fn a_quiet_network_has_flows_but_no_changes() {
 #[test]
 fn a_renewed_flow_begins_anew_and_is_no_change() {
     let world = World {
-        reshuffle: 0,
+        reshuffle_seconds: 0,
         ..World::default()
     };
     let mut fleet = world.fleet();
@@ -222,7 +222,7 @@ fn flows_on_one_path_are_one_group_whatever_their_jitter() {
         paths: vec![70_000, 72_000],
         weights: vec![0.5; 2],
         jitter: 100.0,
-        reshuffle: 0,
+        reshuffle_seconds: 0,
         ..World::default()
     };
     let dip = two_paths.digest().0.view().pairs[0].bimodality.unwrap();
@@ -232,8 +232,8 @@ fn flows_on_one_path_are_one_group_whatever_their_jitter() {
 #[test]
 fn a_flow_that_went_silent_is_where_it_was_until_its_last_reply() {
     let world = World {
-        dead: Some((5, 60)),
-        reshuffle: 0,
+        dead_slot: Some((5, 60)),
+        reshuffle_seconds: 0,
         ..World::default()
     };
     let view = world.digest().0.view();
@@ -253,8 +253,8 @@ fn a_flow_that_went_silent_is_where_it_was_until_its_last_reply() {
 #[test]
 fn a_reflector_that_is_started_again_reorders_and_loses_nothing() {
     let world = World {
-        restart: Some(40),
-        reshuffle: 0,
+        restart_second: Some(40),
+        reshuffle_seconds: 0,
         ..World::default()
     };
     let view = world.digest().0.view();

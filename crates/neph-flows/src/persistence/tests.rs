@@ -127,7 +127,7 @@ fn the_bound_of_a_curve_without_ends_follows_from_its_time_blocks() {
 #[test]
 fn a_stay_that_ends_exactly_at_the_limit_counts_as_ended() {
     let world = World {
-        reshuffle: 10,
+        reshuffle_seconds: 10,
         ..World::default()
     };
     let mut digest = Digest::new(&world.fleet(), Settings::default()).unwrap();
