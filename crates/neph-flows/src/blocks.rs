@@ -71,22 +71,22 @@ pub(crate) fn uncertainty(
     is_requested: impl Fn(usize) -> bool,
 ) -> Uncertainty {
     let (block_width, blocks) = choose_block_width(stays, bin);
-    let first = stays
+    let first_block = stays
         .iter()
         .map(|stay| stay.from.nanos() / block_width)
         .min();
-    let first = first.unwrap_or(0);
-    let block_at = |at: i64| usize::try_from(at / block_width - first).unwrap_or(0);
+    let first_block = first_block.unwrap_or(0);
+    let block_at = |at: i64| usize::try_from(at / block_width - first_block).unwrap_or(0);
     let mut events = Events::default();
     for stay in stays {
         let (from, until) = (stay.from.nanos(), (stay.from + stay.length).nanos());
         // A stay that ends at the end of a block belongs to that block.
-        let last = block_at(until - 1).max(block_at(from));
+        let last_block = block_at(until - 1).max(block_at(from));
         if stay.ended {
-            events.ends.push((nanos_to_f64(until - from), last));
+            events.ends.push((nanos_to_f64(until - from), last_block));
         }
-        for block in block_at(from)..=last {
-            let begin = (i64::try_from(block).unwrap_or(0) + first) * block_width;
+        for block in block_at(from)..=last_block {
+            let begin = (i64::try_from(block).unwrap_or(0) + first_block) * block_width;
             let end = (begin + block_width).min(until);
             events
                 .starts

@@ -56,7 +56,7 @@ pub(crate) fn share_of_cases(hits: u64, n: u64, cases: f64) -> Option<Share> {
 
 impl Share {
     /// The combined share, for example of the blocks of a campaign; `None` without any.
-    pub fn together(shares: impl IntoIterator<Item = Self>) -> Option<Self> {
+    pub fn pool(shares: impl IntoIterator<Item = Self>) -> Option<Self> {
         let (mut hits, mut n, mut cases, mut sum) = (0, 0, 0.0, 0.0);
         for share in shares {
             hits += share.hits;
@@ -173,9 +173,9 @@ mod tests {
 
     #[test]
     fn combined_shares_add_their_effective_cases() {
-        let pooled = Share::together([pooled_share(&[(100, 200)]), pooled_share(&[(60, 200)])]).unwrap();
+        let pooled = Share::pool([pooled_share(&[(100, 200)]), pooled_share(&[(60, 200)])]).unwrap();
         assert_eq!((pooled.hits, pooled.n), (160, 400));
         assert!(pooled.cases <= 2.0 && pooled.low < 0.1, "{pooled:?}");
-        assert!(Share::together([]).is_none());
+        assert!(Share::pool([]).is_none());
     }
 }

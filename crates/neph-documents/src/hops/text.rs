@@ -41,18 +41,18 @@ fn clock_sentences(passages: &Passages) -> Vec<String> {
     let mut sentences = Vec::new();
     let pairs = passages.names.windows(2).zip(&passages.clocks);
     for (segment, (pair, offsets)) in pairs.enumerate() {
-        let (a, b) = (&pair[0], &pair[1]);
+        let (point, next_point) = (&pair[0], &pair[1]);
         match (offsets, offsets.best()) {
             _ if !followed.is_met(segment) => sentences.push(format!(
-                "No packet of {a} is in {b}: {a} - {b} has no result."
+                "No packet of {point} is in {next_point}: {point} - {next_point} has no result."
             )),
-            (Offsets::Same, _) => sentences.push(format!("{a} and {b} have the same clock.")),
+            (Offsets::Same, _) => sentences.push(format!("{point} and {next_point} have the same clock.")),
             (Offsets::Fitted(fitted), Some(fit)) => {
                 let offset = words::offset(fit.offset, fit.bound);
                 let drift = Drift::to_text(fitted.drift(&fit));
                 let elapsed = time_since_start(followed, segment, &fit);
                 sentences.push(format!(
-                    "Clock of {b} minus that of {a}: {offset} ({elapsed} after the start), drift {drift}."
+                    "Clock of {next_point} minus that of {point}: {offset} ({elapsed} after the start), drift {drift}."
                 ));
                 if !fitted.steps.is_empty() {
                     let steps = counted(fitted.steps.len() as u64, "time");
@@ -62,7 +62,7 @@ fn clock_sentences(passages: &Passages) -> Vec<String> {
                 }
             }
             _ => sentences.push(format!(
-                "Clocks of {a} and {b}: offset unknown (packets of both directions are needed), so there are no delays."
+                "Clocks of {point} and {next_point}: offset unknown (packets of both directions are needed), so there are no delays."
             )),
         }
     }

@@ -38,7 +38,7 @@ fn count_detections(
     let mut random = Random::new(seed);
     let mut digest = Digest::new(&world.fleet(), Settings::default()).unwrap();
     world.messages(&world.truth(), |message| {
-        digest.push(&over_paths(message, paths, || random_delay(&mut random, jitter), drift));
+        digest.push(&move_to_paths(message, paths, || random_delay(&mut random, jitter), drift));
     });
     digest.finish();
     let mut detections = DirectionCounts::default();
@@ -60,7 +60,7 @@ fn random_delay(random: &mut Random, jitter: f64) -> i64 {
 }
 
 /// A message as it would be over one of the paths.
-fn over_paths(
+fn move_to_paths(
     message: &FleetMessage,
     paths: [(i64, i64); 2],
     mut delay: impl FnMut() -> i64,
