@@ -3,11 +3,11 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use neph_flows::diamond;
+use neph_flows::build_diamond;
 use neph_probe::fuzzing::trace;
 
 fuzz_target!(|bytes: &[u8]| {
     let routes = trace(bytes);
-    let drawn = diamond(&routes);
+    let drawn = build_diamond(&routes);
     assert_eq!(drawn.flows as usize, routes.len());
 });

@@ -133,9 +133,9 @@ impl AgentDocument {
         let mut sections = Sections::default();
         let time_text = |wall: Option<Wall>| wall.map_or_else(|| "-".to_owned(), when::utc);
         let facts = Pairs::of(&self.agent)
-            .and("CONNECTED SINCE", time_text(self.connected_unix_ns))
-            .and("CERTIFICATE", self.fingerprint.clone())
-            .and(
+            .with_pair("CONNECTED SINCE", time_text(self.connected_unix_ns))
+            .with_pair("CERTIFICATE", self.fingerprint.clone())
+            .with_pair(
                 "MEASURES",
                 if self.in_campaign {
                     "for a campaign"
@@ -144,7 +144,7 @@ impl AgentDocument {
                 },
             );
         let facts = match self.results_pending {
-            Some(holds) => facts.and("RESULTS KEPT", format!("{holds} (at its last connect)")),
+            Some(pending) => facts.with_pair("RESULTS KEPT", format!("{pending} (at its last connect)")),
             None => facts,
         };
         sections.pairs("Agent", &facts);
@@ -216,7 +216,7 @@ mod tests {
 
     #[test]
     fn an_agent_document_is_printed_in_sections() {
-        let at = Wall::from_unix_nanos(1_700_000_000_000_000_000);
+        let time = Wall::from_unix_nanos(1_700_000_000_000_000_000);
         let document = AgentDocument {
             schema: Version,
             agent: AgentRow {
@@ -228,11 +228,11 @@ mod tests {
                 clock_offset_ns: Some(Span::from_nanos(1500)),
                 clock_bound_ns: Some(Span::from_nanos(500)),
                 refusals: BTreeMap::from([("target".to_owned(), 2)]),
-                last_seen_unix_ns: Some(at),
-                enrolled_unix_ns: at,
+                last_seen_unix_ns: Some(time),
+                enrolled_unix_ns: time,
             },
             fingerprint: "ab".to_owned(),
-            connected_unix_ns: Some(at),
+            connected_unix_ns: Some(time),
             results_pending: Some(3),
             in_campaign: true,
             policy: vec![PolicyRow {
@@ -244,9 +244,9 @@ mod tests {
                 order: OrderId::new(),
                 kind: "experiments".to_owned(),
                 parts: 2,
-                sent_unix_ns: at,
+                sent_unix_ns: time,
                 state: "running",
-                changed_unix_ns: at,
+                changed_unix_ns: time,
                 failure: None,
             }],
         };

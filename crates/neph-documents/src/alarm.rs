@@ -93,20 +93,20 @@ pub struct OfSegment {
 impl<W> AlarmDocument<W> {
     /// The document of a change that counts round trips.
     pub fn of_round_trips(at: Wall, change: &Change, about: W) -> Self {
-        let counted = Counted::RoundTrips {
+        let counts = Counted::RoundTrips {
             round_trips: change.total,
             round_trips_above_limit: change.above_limit,
         };
-        Self::of(at, change, counted, about)
+        Self::of(at, change, counts, about)
     }
 
     /// The document of a change that counts packets.
     pub fn of_packets(at: Wall, change: &Change, about: W) -> Self {
-        let counted = Counted::Packets {
+        let counts = Counted::Packets {
             packets: change.total,
             packets_above_limit: change.above_limit,
         };
-        Self::of(at, change, counted, about)
+        Self::of(at, change, counts, about)
     }
 
     fn of(at: Wall, change: &Change, counted: Counted, about: W) -> Self {

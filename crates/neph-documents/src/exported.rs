@@ -108,16 +108,16 @@ pub struct TransferRow {
 
 impl TransferRow {
     /// The row of a transfer of an experiment that began at this wall time.
-    pub fn of(experiment: &Experiment, made: &ClassTransfer, at: Wall) -> Self {
+    pub fn of(experiment: &Experiment, class_transfer: &ClassTransfer, at: Wall) -> Self {
         let endpoints = experiment.fleet.as_ref().map(|fleet| &fleet.endpoints);
-        let endpoint = endpoints.and_then(|fleet_endpoints| fleet_endpoints.get(made.endpoint));
-        let transfer = &made.transfer;
+        let endpoint = endpoints.and_then(|fleet_endpoints| fleet_endpoints.get(class_transfer.endpoint));
+        let transfer = &class_transfer.transfer;
         Self {
             endpoint: endpoint.map(|endpoint| endpoint.name.clone()),
-            class: made.class,
+            class: class_transfer.class,
             source_port: transfer.source_port,
             at_unix_ns: at,
-            bytes: made.size,
+            bytes: class_transfer.size,
             connect_ns: transfer.connect(),
             total_ns: transfer.total(),
             failure: transfer.failure().map(str::to_owned),
@@ -175,11 +175,11 @@ pub struct Change<'c> {
 }
 
 impl ChangeRow {
-    /// The row of a path change; `wall` converts to wall time.
+    /// The row of a path change; `to_wall` converts to wall time.
     pub fn of(
         flow_change: Change<'_>,
         traced: TracedPaths,
-        wall: impl Fn(Instant<neph_model::Local>) -> Wall,
+        to_wall: impl Fn(Instant<neph_model::Local>) -> Wall,
     ) -> Self {
         let Change { fleet, change, .. } = flow_change;
         let endpoint = fleet.endpoints.get(fleet.endpoint_of(change.slot));
@@ -188,8 +188,8 @@ impl ChangeRow {
             endpoint: endpoint.map(|endpoint| endpoint.name.clone()),
             slot: change.slot.0,
             source_port: change.source_port,
-            at_unix_ns: wall(change.at),
-            detected_unix_ns: change.reported.map(wall),
+            at_unix_ns: to_wall(change.at),
+            detected_unix_ns: change.reported.map(to_wall),
             before_ns: change.before,
             after_ns: change.after,
             path_before: traced.before,

@@ -29,10 +29,10 @@ crate::rows! {
 impl CpuRow {
     /// A row for each thread.
     #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
-    pub fn all(done: &CpuResult) -> Vec<Self> {
-        let rows = done.threads.iter().map(|thread| Self {
+    pub fn all(result: &CpuResult) -> Vec<Self> {
+        let rows = result.threads.iter().map(|thread| Self {
             cpu: thread.cpu,
-            target_percent: done.share.in_percent(),
+            target_percent: result.share.in_percent(),
             achieved_percent: thread.percent(),
             lasted_ns: thread.lasted,
             hashes_per_second: thread.hashes as f64 * 1e9 / thread.lasted.nanos().max(1) as f64,
@@ -99,9 +99,9 @@ crate::rows! {
 
 impl FlowRow {
     /// A row for each connection; `limit` is that of all together.
-    pub fn all(carried: &[Carried], limit: Option<BitRate>) -> Vec<Self> {
-        let flow_limit = limit.map(|limit| BitRate(limit.bits_per_second() / carried.len() as u64));
-        let rows = (1..).zip(carried).map(|(number, flow)| Self {
+    pub fn all(flows: &[Carried], limit: Option<BitRate>) -> Vec<Self> {
+        let flow_limit = limit.map(|limit| BitRate(limit.bits_per_second() / flows.len() as u64));
+        let rows = (1..).zip(flows).map(|(number, flow)| Self {
             flow: number,
             limit_bit_s: flow_limit,
             sent_bytes: ByteSize(flow.sent),
@@ -153,10 +153,10 @@ crate::rows! {
 }
 
 impl From<&UdpResult> for StreamRow {
-    fn from(done: &UdpResult) -> Self {
-        let counters = &done.counters;
+    fn from(result: &UdpResult) -> Self {
+        let counters = &result.counters;
         Self {
-            target_bit_s: done.rate,
+            target_bit_s: result.rate,
             frames: counters.frames,
             frames_skipped: counters.left_out(),
             sent_packets: counters.packets,
@@ -168,7 +168,7 @@ impl From<&UdpResult> for StreamRow {
             sent_bit_s: rate_of(counters.bytes, counters.lasted),
             reverse_bit_s: rate_of(counters.reverse_bytes, counters.lasted),
             seconds: LoadSecondRow::all(&counters.seconds),
-            fault: done.fault.clone(),
+            fault: result.fault.clone(),
         }
     }
 }

@@ -112,16 +112,16 @@ impl CircuitPair {
                 format!("Circuits '{a}' and '{b}' do not interfere (margin {margin} %).")
             }
             _ => {
-                let more = match self.more_blocks {
+                let decision = match self.more_blocks {
                     Some(1) => "not decided; about 1 more block is likely to decide it".to_owned(),
-                    Some(more) => {
-                        format!("not decided; about {more} more blocks are likely to decide it")
+                    Some(count) => {
+                        format!("not decided; about {count} more blocks are likely to decide it")
                     }
                     None => format!(
                         "not decided: the share is at the margin ({margin} %); choose another --margin"
                     ),
                 };
-                format!("Circuits '{a}' and '{b}': {more}.")
+                format!("Circuits '{a}' and '{b}': {decision}.")
             }
         }
     }
@@ -164,7 +164,7 @@ impl InterferenceDocument {
         }
         let _ = writeln!(text, "Add to the plan:");
         for (index, circuits) in self.shared_links.iter().enumerate() {
-            let names: Vec<String> = circuits.iter().map(|circuit| quoted(circuit)).collect();
+            let names: Vec<String> = circuits.iter().map(|circuit| to_toml_string(circuit)).collect();
             let _ = writeln!(
                 text,
                 "\n[[shared_link]]\nname = \"found by interference {}\"\ncircuits = [{}]",
@@ -177,7 +177,7 @@ impl InterferenceDocument {
 }
 
 /// A text as a TOML string. Names in plans have no control characters.
-fn quoted(text: &str) -> String {
+fn to_toml_string(text: &str) -> String {
     format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }
 

@@ -26,25 +26,25 @@ impl P50 {
         clippy::cast_possible_truncation,
         reason = "nanoseconds of a response time, exact to 104 days"
     )]
-    pub fn of(times: impl IntoIterator<Item = Span>, none: Unanswered) -> Self {
-        let above = usize::try_from(none.count()).unwrap_or(usize::MAX);
+    pub fn of(times: impl IntoIterator<Item = Span>, unanswered: Unanswered) -> Self {
+        let unanswered_count = usize::try_from(unanswered.count()).unwrap_or(usize::MAX);
         let times = times.into_iter().map(|time| time.nanos() as f64);
         let mut nanos: Vec<f64> = times.collect();
-        let p50 = Sorted::sort(&mut nanos).and_then(|sorted| quantile(sorted, above, 0.5));
+        let p50 = Sorted::sort(&mut nanos).and_then(|sorted| quantile(sorted, unanswered_count, 0.5));
         match p50.map(|p50| p50.value().number()) {
             Ok(Some(nanos)) => Self::At(Span::from_nanos(nanos.round() as i64)),
-            Ok(None) => Self::Censored(none.word()),
+            Ok(None) => Self::Censored(unanswered.word()),
             Err(_) => Self::TooFew,
         }
     }
 
     /// The P50 of a fleet, as stored at its end. Messages without a reply rank above all others:
     /// the median lies among them if they outnumber the replies.
-    pub fn of_fleet(stored: Option<Span>, tally: &Tally) -> Self {
-        let none = tally.without_service();
-        match stored {
+    pub fn of_fleet(stored_p50: Option<Span>, tally: &Tally) -> Self {
+        let unanswered = tally.without_service();
+        match stored_p50 {
             Some(time) => Self::At(time),
-            None if tally.replies < none.count() => Self::Censored(none.word()),
+            None if tally.replies < unanswered.count() => Self::Censored(unanswered.word()),
             None => Self::TooFew,
         }
     }
@@ -74,17 +74,17 @@ mod tests {
 
     #[test]
     fn messages_without_a_reply_are_later_than_every_reply() {
-        let of = |lost| {
-            let none = Unanswered {
+        let p50_with_lost = |lost| {
+            let unanswered = Unanswered {
                 lost,
                 ..Unanswered::default()
             };
-            P50::of([3, 1, 2, 4].map(Span::from_millis), none)
+            P50::of([3, 1, 2, 4].map(Span::from_millis), unanswered)
         };
-        assert_eq!(of(1), P50::TooFew, "6 are needed");
-        assert_eq!(of(2), P50::At(Span::from_micros(3_500)), "of 6, not of 4");
-        assert_eq!(of(3), P50::At(Span::from_millis(4)));
-        assert_eq!(of(4), P50::Censored("lost"));
-        assert_eq!([of(1), of(4)].map(|p50| p50.to_string()), ["-", "lost"]);
+        assert_eq!(p50_with_lost(1), P50::TooFew, "6 are needed");
+        assert_eq!(p50_with_lost(2), P50::At(Span::from_micros(3_500)), "of 6, not of 4");
+        assert_eq!(p50_with_lost(3), P50::At(Span::from_millis(4)));
+        assert_eq!(p50_with_lost(4), P50::Censored("lost"));
+        assert_eq!([p50_with_lost(1), p50_with_lost(4)].map(|p50| p50.to_string()), ["-", "lost"]);
     }
 }

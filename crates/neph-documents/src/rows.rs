@@ -145,8 +145,8 @@ pub fn write<R: Row>(rows: &[R], format: Format, out: &mut dyn Write) -> io::Res
     match format {
         Format::Text => out.write_all(text(rows).as_bytes()),
         Format::Csv => out.write_all(csv(rows).as_bytes()),
-        Format::Json => pretty(&rows, out),
-        Format::Ndjson => rows.iter().try_for_each(|row| line(row, out)),
+        Format::Json => write_json(&rows, out),
+        Format::Ndjson => rows.iter().try_for_each(|row| write_json_line(row, out)),
     }
 }
 
@@ -154,7 +154,7 @@ pub fn write<R: Row>(rows: &[R], format: Format, out: &mut dyn Write) -> io::Res
 ///
 /// # Errors
 /// It cannot be written.
-pub fn pretty(value: &impl Serialize, out: &mut dyn Write) -> io::Result<()> {
+pub fn write_json(value: &impl Serialize, out: &mut dyn Write) -> io::Result<()> {
     serde_json::to_writer_pretty(&mut *out, value)?;
     writeln!(out)
 }
@@ -171,7 +171,7 @@ pub fn json_line(value: &impl Serialize) -> String {
 ///
 /// # Errors
 /// It cannot be written.
-pub fn line(value: &impl Serialize, out: &mut dyn Write) -> io::Result<()> {
+pub fn write_json_line(value: &impl Serialize, out: &mut dyn Write) -> io::Result<()> {
     serde_json::to_writer(&mut *out, value)?;
     writeln!(out)
 }
@@ -276,7 +276,7 @@ mod tests {
         }
     }
 
-    fn two() -> [FlowRow; 2] {
+    fn example_rows() -> [FlowRow; 2] {
         let row = FlowRow {
             name: "b, \"c\"".to_owned(),
             p50_ns: Some(Span::from_nanos(26_830)),
@@ -301,10 +301,10 @@ NAME        P50   SHARE
 b, \"c\"  26.8 us    50 %
 =1            -  -350 %
 ";
-        assert_eq!(super::text(&two()), text);
+        assert_eq!(super::text(&example_rows()), text);
         let csv = "name,p50_ns,all,share\n\"b, \"\"c\"\"\",26830,\"[1,2]\",0.5\n'=1,,[],-3.5\n";
-        assert_eq!(super::csv(&two()), csv);
-        let values = serde_json::to_value(two()).expect("it is JSON");
+        assert_eq!(super::csv(&example_rows()), csv);
+        let values = serde_json::to_value(example_rows()).expect("it is JSON");
         assert_eq!(
             values[1],
             json!({"name": "=1", "p50_ns": null, "all": [], "share": -3.5})

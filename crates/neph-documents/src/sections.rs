@@ -24,16 +24,16 @@ impl Pairs {
 
     /// Adds a line.
     #[must_use]
-    pub fn and(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+    pub fn with_pair(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.0.push((name.into(), value.into()));
         self
     }
 
     fn text(&self) -> String {
-        let widest = self.0.iter().map(|(name, _)| name.width()).max();
-        let widest = widest.unwrap_or(0);
+        let max_width = self.0.iter().map(|(name, _)| name.width()).max();
+        let max_width = max_width.unwrap_or(0);
         let line = |(name, value): &(String, String)| {
-            format!("{name}{}  {value}\n", " ".repeat(widest - name.width()))
+            format!("{name}{}  {value}\n", " ".repeat(max_width - name.width()))
         };
         self.0.iter().map(line).collect()
     }
@@ -100,7 +100,7 @@ mod tests {
     #[test]
     fn sections_without_content_are_left_out() {
         let mut sections = Sections::default();
-        let pairs = Pairs::default().and("id", "x").and("started", "today");
+        let pairs = Pairs::default().with_pair("id", "x").with_pair("started", "today");
         sections.pairs("Campaign", &pairs);
         sections.table::<Flag>("Flags", &[]);
         sections.quote("Plan", "version = 1\n\nblocks = 2\n");

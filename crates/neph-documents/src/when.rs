@@ -4,16 +4,16 @@ use neph_model::{UtcOffset, Wall};
 
 /// `2026-11-21 21:58:54 UTC`; nanoseconds where the year has five digits.
 pub fn utc(wall: Wall) -> String {
-    at(wall, UtcOffset::UTC)
+    local_text(wall, UtcOffset::UTC)
 }
 
 /// `2026-11-21 23:58:54 UTC+02:00`.
-pub fn at(wall: Wall, offset: UtcOffset) -> String {
+pub fn local_text(wall: Wall, offset: UtcOffset) -> String {
     let nanos = wall.unix_nanos();
     let local = i128::from(nanos) + i128::from(offset.seconds()) * 1_000_000_000;
     jiff::Timestamp::from_nanosecond(local).map_or_else(
         |_| format!("{nanos} ns"),
-        |at| format!("{} {offset}", at.strftime("%Y-%m-%d %H:%M:%S")),
+        |timestamp| format!("{} {offset}", timestamp.strftime("%Y-%m-%d %H:%M:%S")),
     )
 }
 
@@ -26,7 +26,7 @@ mod tests {
         let wall = Wall::from_unix_nanos(1_700_000_000_999_999_999);
         assert_eq!(utc(wall), "2023-11-14 22:13:20 UTC");
         let offset = |text: &str| text.parse().expect(text);
-        assert_eq!(at(wall, offset("+02:00")), "2023-11-15 00:13:20 UTC+02:00");
-        assert_eq!(at(wall, offset("-05:30")), "2023-11-14 16:43:20 UTC-05:30");
+        assert_eq!(local_text(wall, offset("+02:00")), "2023-11-15 00:13:20 UTC+02:00");
+        assert_eq!(local_text(wall, offset("-05:30")), "2023-11-14 16:43:20 UTC-05:30");
     }
 }

@@ -24,7 +24,7 @@ const MAX_PORTS: usize = 8;
 /// Ports are named only if the advice held for at least the time that following it takes.
 const MIN_VALIDITY: Span = Span::from_secs(60);
 /// It must also hold for this long, if the measurement is long enough to show it.
-const WANTED_VALIDITY: Span = Span::from_secs(300);
+const PREFERRED_VALIDITY: Span = Span::from_secs(300);
 /// Numbers of connections that are evaluated.
 const CONNECTION_COUNTS: [u32; 5] = [1, 2, 4, 8, 16];
 
@@ -37,7 +37,7 @@ pub fn add_advice(view: &mut FleetView) {
 /// Advice on source ports for the endpoint with this index, which must exist in the fleet.
 fn advise(view: &FleetView, endpoint: usize) -> Advice {
     let name = |endpoint: &neph_model::FleetEndpoint| endpoint.name.clone();
-    let port_advice = match evidence(view, endpoint) {
+    let port_advice = match collect_evidence(view, endpoint) {
         Ok(evidence) => PortAdvice::Given(Box::new(evidence)),
         Err(reason) => PortAdvice::Refused { why: reason },
     };
@@ -54,18 +54,18 @@ fn advise(view: &FleetView, endpoint: usize) -> Advice {
 
 /// A flow at the end of the measurement.
 #[derive(Clone, Copy, Debug)]
-struct LastingFlow {
+struct FinalFlow {
     /// Its index among the endpoint's flows.
     flow: usize,
     port: u16,
     base: Span,
     class: Option<u16>,
-    since: Instant<Local>,
+    start: Instant<Local>,
     until: Instant<Local>,
-    last: LastMessages,
+    last_messages: LastMessages,
 }
 
-fn evidence(view: &FleetView, endpoint: usize) -> Result<AdviceEvidence, String> {
+fn collect_evidence(view: &FleetView, endpoint: usize) -> Result<AdviceEvidence, String> {
     let flows: Vec<&FlowHistory> = view.flows_of(endpoint).collect();
     let classes = view.classes.get(endpoint).map_or(&[][..], Vec::as_slice);
     let flows_at_end = flows_at_end(view, &flows);
@@ -88,7 +88,7 @@ fn evidence(view: &FleetView, endpoint: usize) -> Result<AdviceEvidence, String>
     let lowest_class_share = share(on_low as u64, flows_at_end.len() as u64)
         .ok_or("no flow had a base latency at the end")?;
     let horizons = backtest(view, &flows);
-    let ports = ports(&flows_at_end);
+    let ports = choose_ports(&flows_at_end);
     let loss = loss::lowest_class_loss(classes, &flows, &flows_at_end);
     let validity = match loss.filter(|loss| loss.is_more) {
         Some(loss) => Err(loss_refusal(&loss)),
@@ -124,24 +124,24 @@ fn count_text(number: usize) -> String {
 }
 
 /// The flows that continued until the end. A flow without recent messages does not count.
-fn flows_at_end(view: &FleetView, flows: &[&FlowHistory]) -> Vec<LastingFlow> {
-    let recent = view.until - view.silence();
-    let last = flows.iter().enumerate().filter_map(|(index, flow)| {
+fn flows_at_end(view: &FleetView, flows: &[&FlowHistory]) -> Vec<FinalFlow> {
+    let recent_limit = view.until - view.silence();
+    let final_flows = flows.iter().enumerate().filter_map(|(index, flow)| {
         let segment = flow
             .segments
             .last()
-            .filter(|segment| segment.until >= recent)?;
-        Some(LastingFlow {
+            .filter(|segment| segment.until >= recent_limit)?;
+        Some(FinalFlow {
             flow: index,
             port: flow.source_port,
             base: segment.base,
             class: segment.class,
-            since: segment.from,
+            start: segment.from,
             until: segment.until,
-            last: flow.last,
+            last_messages: flow.last,
         })
     });
-    last.collect()
+    final_flows.collect()
 }
 
 /// Whether ports can be named and how long such advice held; or why not, although flows differ. `ports` are
@@ -168,9 +168,9 @@ fn check_validity(
         );
     }
     let is_decisive = |horizon: &&Horizon| {
-        (MIN_VALIDITY..=WANTED_VALIDITY).contains(&horizon.after) && horizon.can_hold()
+        (MIN_VALIDITY..=PREFERRED_VALIDITY).contains(&horizon.after) && horizon.can_hold()
     };
-    let Some(decisive) = horizons.iter().rev().find(is_decisive) else {
+    let Some(decisive_horizon) = horizons.iter().rev().find(is_decisive) else {
         let chance = horizons
             .last()
             .map_or(lowest_class_share, |horizon| horizon.random_on_lowest_class);
@@ -179,10 +179,10 @@ fn check_validity(
     // Advice that is not better than a random port is no advice.
     let valid_horizons = horizons.iter().take_while(|horizon| horizon.holds());
     match valid_horizons.last() {
-        Some(longest) if longest.after >= decisive.after => Ok(longest.after),
+        Some(longest_horizon) if longest_horizon.after >= decisive_horizon.after => Ok(longest_horizon.after),
         _ => {
-            let first = horizons.iter().find(|horizon| !horizon.holds());
-            Err(expired_refusal(first.unwrap_or(decisive)))
+            let expired_horizon = horizons.iter().find(|horizon| !horizon.holds());
+            Err(expired_refusal(expired_horizon.unwrap_or(decisive_horizon)))
         }
     }
 }
@@ -200,7 +200,7 @@ fn loss_refusal(loss: &LowestClassLoss) -> String {
 
 fn too_short_refusal(chance: f64) -> String {
     let instruction = match min_duration(MIN_VALIDITY, chance) {
-        Some(instruction) => format!("measure for {}", instruction.exact()),
+        Some(duration) => format!("measure for {}", duration.exact()),
         None => "no length suffices, as nearly all ports are on the path with the lowest latency"
             .to_owned(),
     };
@@ -223,24 +223,24 @@ fn expired_refusal(horizon: &Horizon) -> String {
 }
 
 /// The ports on the lowest path, without those that lose more than the others.
-fn ports(flows_at_end: &[LastingFlow]) -> Vec<AdvisedPort> {
+fn choose_ports(flows_at_end: &[FinalFlow]) -> Vec<AdvisedPort> {
     let count =
-        |of: fn(&LastingFlow) -> u32| flows_at_end.iter().map(of).map(u64::from).sum::<u64>();
-    let totals = (count(|flow| flow.last.lost), count(|flow| flow.last.of));
-    let mut low: Vec<(&LastingFlow, Option<Share>)> = flows_at_end
+        |count_of: fn(&FinalFlow) -> u32| flows_at_end.iter().map(count_of).map(u64::from).sum::<u64>();
+    let totals = (count(|flow| flow.last_messages.lost), count(|flow| flow.last_messages.of));
+    let mut low: Vec<(&FinalFlow, Option<Share>)> = flows_at_end
         .iter()
         .filter(|flow| flow.class == Some(0))
-        .map(|flow| (flow, share(flow.last.lost.into(), flow.last.of.into())))
-        .filter(|(flow, loss)| !has_more_loss(flow.last, *loss, totals))
+        .map(|flow| (flow, share(flow.last_messages.lost.into(), flow.last_messages.of.into())))
+        .filter(|(flow, loss)| !has_more_loss(flow.last_messages, *loss, totals))
         .collect();
-    low.sort_by_key(|(flow, _)| (flow.since, flow.base, flow.port));
+    low.sort_by_key(|(flow, _)| (flow.start, flow.base, flow.port));
     let ports = low
         .into_iter()
         .take(MAX_PORTS)
         .map(|(flow, loss)| AdvisedPort {
             port: flow.port,
             base: flow.base,
-            held: flow.until - flow.since,
+            held: flow.until - flow.start,
             loss,
         });
     ports.collect()
@@ -248,13 +248,13 @@ fn ports(flows_at_end: &[LastingFlow]) -> Vec<AdvisedPort> {
 
 /// Whether a flow's loss is significantly above that of the others. `totals` are lost and all messages of all
 /// flows.
-fn has_more_loss(last: LastMessages, loss: Option<Share>, totals: (u64, u64)) -> bool {
-    let others = share(
-        totals.0.saturating_sub(last.lost.into()),
-        totals.1.saturating_sub(last.of.into()),
+fn has_more_loss(last_messages: LastMessages, loss: Option<Share>, totals: (u64, u64)) -> bool {
+    let loss_of_others = share(
+        totals.0.saturating_sub(last_messages.lost.into()),
+        totals.1.saturating_sub(last_messages.of.into()),
     );
-    let usual = others.map_or(0.0, |others| others.share);
-    loss.is_some_and(|loss| loss.low > usual)
+    let others_share = loss_of_others.map_or(0.0, |loss| loss.share);
+    loss.is_some_and(|loss| loss.low > others_share)
 }
 
 /// The best of `connections` independent flows, which fall into classes by their shares. It is above a class
@@ -269,8 +269,8 @@ fn expected_best(classes: &[(Span, f64)], connections: u32) -> BestOf {
     };
     let quantile = |p: f64| {
         let class_count = (1..=classes.len()).find(|n| 1.0 - all_above_probability(*n) >= p - 1e-9);
-        let last = classes.len().saturating_sub(1);
-        classes[class_count.map_or(last, |n| n - 1)].0
+        let last_index = classes.len().saturating_sub(1);
+        classes[class_count.map_or(last_index, |n| n - 1)].0
     };
     BestOf {
         connections,

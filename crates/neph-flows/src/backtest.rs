@@ -64,8 +64,8 @@ impl<'a> ObservedFlow<'a> {
     /// Its segment at a moment, as far as known then; `None` if it had been silent for `silence`.
     fn segment_known_at(&self, moment: Instant<Local>, silence: Span) -> Option<&'a Segment> {
         let is_alive = self.history.segments.last()?.until >= moment - silence;
-        let next = self.known_since.partition_point(|since| *since <= moment);
-        let segment = self.history.segments.get(next.checked_sub(1)?)?;
+        let known_count = self.known_since.partition_point(|since| *since <= moment);
+        let segment = self.history.segments.get(known_count.checked_sub(1)?)?;
         is_alive.then_some(segment)
     }
 }
@@ -101,7 +101,7 @@ pub(crate) fn backtest(view: &FleetView, flows: &[&FlowHistory]) -> Vec<Horizon>
         }
         let moments = (0..=duration.div_euclid(step.nanos())).map(|n| from + step.times(n));
         let moments: Vec<Instant<Local>> = moments.collect();
-        let score = score(&observed, &moments, (*after, silence));
+        let score = compute_score(&observed, &moments, (*after, silence));
         // The number of consecutive periods of this length.
         let times = u64::try_from((view.until - from).nanos() / after.nanos()).unwrap_or(0);
         score.to_horizon(*after, times)
@@ -128,7 +128,7 @@ struct Score {
     random: BaseCounts,
 }
 
-fn score(
+fn compute_score(
     observed: &[ObservedFlow<'_>],
     moments: &[Instant<Local>],
     (after, silence): (Span, Span),
@@ -227,13 +227,13 @@ impl BaseCounts {
     )]
     fn quantile(&self, p: f64) -> Option<Span> {
         let rank = (self.cases() as f64 * p).ceil() as u64;
-        let mut below = 0;
+        let mut cumulated = 0;
         let mut bases = self.bases.iter();
-        let median = bases.find(|(_, count)| {
-            below += **count;
-            below >= rank
+        let entry = bases.find(|(_, count)| {
+            cumulated += **count;
+            cumulated >= rank
         });
-        median.map(|(base, _)| *base)
+        entry.map(|(base, _)| *base)
     }
 }
 

@@ -87,14 +87,14 @@ impl Bases {
     }
 
     /// When all flows shared a queue, by time.
-    pub(crate) fn queued(&self) -> impl Iterator<Item = (Instant<Local>, Instant<Local>)> + '_ {
+    pub(crate) fn queue_periods(&self) -> impl Iterator<Item = (Instant<Local>, Instant<Local>)> + '_ {
         let to_instants =
             |&(from, until): &(i64, i64)| (Instant::from_nanos(from), Instant::from_nanos(until));
         self.0.queued().iter().map(to_instants)
     }
 
     /// Whether some queues are merged because there were too many.
-    pub(crate) const fn queues_are_joined(&self) -> bool {
+    pub(crate) const fn are_queues_merged(&self) -> bool {
         self.0.queues_are_joined()
     }
 

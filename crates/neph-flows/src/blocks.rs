@@ -70,23 +70,23 @@ pub(crate) fn uncertainty(
     bin: Span,
     is_requested: impl Fn(usize) -> bool,
 ) -> Uncertainty {
-    let (block_width, blocks) = block_width(stays, bin);
-    let first = stays
+    let (block_width, blocks) = choose_block_width(stays, bin);
+    let first_block = stays
         .iter()
         .map(|stay| stay.from.nanos() / block_width)
         .min();
-    let first = first.unwrap_or(0);
-    let block_at = |at: i64| usize::try_from(at / block_width - first).unwrap_or(0);
+    let first_block = first_block.unwrap_or(0);
+    let block_at = |at: i64| usize::try_from(at / block_width - first_block).unwrap_or(0);
     let mut events = Events::default();
     for stay in stays {
         let (from, until) = (stay.from.nanos(), (stay.from + stay.length).nanos());
         // A stay that ends at the end of a block belongs to that block.
-        let last = block_at(until - 1).max(block_at(from));
+        let last_block = block_at(until - 1).max(block_at(from));
         if stay.ended {
-            events.ends.push((nanos_to_f64(until - from), last));
+            events.ends.push((nanos_to_f64(until - from), last_block));
         }
-        for block in block_at(from)..=last {
-            let begin = (i64::try_from(block).unwrap_or(0) + first) * block_width;
+        for block in block_at(from)..=last_block {
+            let begin = (i64::try_from(block).unwrap_or(0) + first_block) * block_width;
             let end = (begin + block_width).min(until);
             events
                 .starts
@@ -143,7 +143,7 @@ fn compute_errors(
 }
 
 /// Length of a block in nanoseconds, and number of blocks.
-fn block_width(stays: &[Stay], bin: Span) -> (i64, usize) {
+fn choose_block_width(stays: &[Stay], bin: Span) -> (i64, usize) {
     let mut block_width = bin.nanos().max(1);
     let count_blocks_and_parts = |block_width: i64| {
         let first = stays
@@ -164,8 +164,8 @@ fn block_width(stays: &[Stay], bin: Span) -> (i64, usize) {
     };
     loop {
         let (blocks, parts) = count_blocks_and_parts(block_width);
-        let fits = blocks <= MAX_BLOCKS && parts <= MAX_PARTS.max(2 * stays.len());
-        if fits || blocks <= MIN_BLOCKS {
+        let is_within_limits = blocks <= MAX_BLOCKS && parts <= MAX_PARTS.max(2 * stays.len());
+        if is_within_limits || blocks <= MIN_BLOCKS {
             return (block_width, blocks);
         }
         block_width = block_width.saturating_mul(2);

@@ -3,7 +3,7 @@
 use neph_model::{Instant, Local, Span};
 use neph_stats::{DipNull, Sorted};
 
-use crate::classes::{class_at, class_moves, classes, count_flows, count_lost, count_moves};
+use crate::classes::{class_at, class_moves, count_flows, count_lost, count_moves, find_classes};
 use crate::compact_rtt::CompactRtt;
 use crate::flow_tally::FlowTally;
 use crate::known::{DigestState, KnownEndpointFlows};
@@ -11,7 +11,7 @@ use crate::latency::Latency;
 use crate::latency_bins::{Bin, flow_quantiles};
 use crate::loss_by_base::LossByBase;
 use crate::pair::{Bimodality, Inflation, PairView, ShareBin};
-use crate::persistence::{Counted, stay_curve, stays};
+use crate::persistence::{ChangeKind, stay_curve, stays};
 use crate::settings::Settings;
 use crate::spectrum::{TimeGrid, spectrum};
 use crate::stay::Stay;
@@ -25,7 +25,7 @@ const CELLS_PER_TOLERANCE: i64 = 16;
 const MIN_FLOWS_FOR_DIP_TEST: usize = 8;
 /// Null distribution of the dip: number of samples, and maximum number of values in each. Beyond that it only
 /// scales with the root of the number.
-const DIP_DRAWS: usize = 1000;
+const DIP_SAMPLES: usize = 1000;
 const MAX_DIP_SIZE: usize = 200;
 const DIP_SEED: u64 = 1985;
 
@@ -54,7 +54,7 @@ pub(crate) fn build_view(state: DigestState) -> FleetView {
         dissected: Vec::new(),
         advice: Vec::new(),
     };
-    for (endpoint, endpoint_flows) in state.of_endpoints.into_iter().enumerate() {
+    for (endpoint, endpoint_flows) in state.flows_by_endpoint.into_iter().enumerate() {
         let silence = endpoint_flows.lost.silence(&view.fleet);
         let mut pair = build_pair_view(&mut view, endpoint, endpoint_flows, state.complete_since);
         pair.view.silence = silence;
@@ -76,8 +76,8 @@ fn build_pair_view(
     let (fleet, settings) = (&fleet_view.fleet, &fleet_view.settings);
     let (from, until, early_stay) = (fleet_view.from, fleet_view.until, fleet_view.soon());
     let is_at_endpoint = |slot| fleet.endpoint_of(slot) == endpoint;
-    let is_own = |change: &&PathChange| is_at_endpoint(change.slot);
-    let own_changes: Vec<_> = fleet_view.changes.iter().filter(is_own).collect();
+    let is_endpoint_change = |change: &&PathChange| is_at_endpoint(change.slot);
+    let endpoint_changes: Vec<_> = fleet_view.changes.iter().filter(is_endpoint_change).collect();
     let mut flows: Vec<&mut FlowHistory> = fleet_view
         .flows
         .iter_mut()
@@ -89,13 +89,13 @@ fn build_pair_view(
     let flows: Vec<&FlowHistory> = flows.into_iter().map(|flow| &*flow).collect();
     let (bins, congested) = (&endpoint_flows.bins, &endpoint_flows.congested);
     let observed = ObservedTime::new(&flows, congested, fleet, settings, complete_since);
-    let (observed_time, excluded_time) = observed.observed_time(&own_changes);
-    count_moves(&mut classes, &own_changes);
+    let (observed_time, excluded_time) = observed.observed_time(&endpoint_changes);
+    count_moves(&mut classes, &endpoint_changes);
     count_flows(&mut classes, &flows, until - settings.bin - fleet.interval);
     let cell_nanos = settings.detection.tolerance.nanos() / CELLS_PER_TOLERANCE;
     let cell = Span::from_nanos(cell_nanos.max(1));
     let sweep = Sweep::from_flows(flows.iter().copied(), cell);
-    let mut latency_bins = latency_bins(bins, &sweep, &own_changes, settings.bin, until);
+    let mut latency_bins = build_latency_bins(bins, &sweep, &endpoint_changes, settings.bin, until);
     clear_incomplete_bins(&mut latency_bins, complete_since);
     let time_grid = TimeGrid {
         from,
@@ -103,20 +103,20 @@ fn build_pair_view(
         bin: settings.bin,
         interval: fleet.interval,
     };
-    let observable = observed_time - excluded_time.all();
-    let moved = class_moves(&classes, &own_changes, observable, &observed, time_grid);
+    let observable = observed_time - excluded_time.total();
+    let moved = class_moves(&classes, &endpoint_changes, observable, &observed, time_grid);
     let mut view = PairView {
         endpoint: fleet.endpoints[endpoint].name.clone(),
         tally: endpoint_flows.tally,
         flows: flows.len() as u64,
-        changes: own_changes.len() as u64,
+        changes: endpoint_changes.len() as u64,
         watched: observed_time,
         hidden: excluded_time,
         unexplained: endpoint_flows.unexplained,
         drift: endpoint_flows.drift,
         forgotten: complete_since,
-        inflation: inflation(&classes, &flows),
-        bimodality: bimodality(&flows, (from, until)).filter(|_| !mostly_lost),
+        inflation: compute_inflation(&classes, &flows),
+        bimodality: test_bimodality(&flows, (from, until)).filter(|_| !mostly_lost),
         mostly_lost,
         too_short: is_too_short(fleet, settings, until - from),
         moved,
@@ -126,7 +126,7 @@ fn build_pair_view(
         ..PairView::default()
     };
     drop(sweep);
-    set_stay_curves(&mut view, &flows, &own_changes, time_grid, early_stay);
+    set_stay_curves(&mut view, &flows, &endpoint_changes, time_grid, early_stay);
     Pair {
         latency_bins,
         spectrum: spectrum(&flows, time_grid),
@@ -147,7 +147,7 @@ fn classify(
     };
     let mut classes = {
         let flow_refs: Vec<&FlowHistory> = flows.iter().map(|flow| &**flow).collect();
-        classes(&flow_refs, settings)
+        find_classes(&flow_refs, settings)
     };
     for segment in flows.iter_mut().flat_map(|flow| &mut flow.segments) {
         segment.class = class_at(&classes, segment.base, settings);
@@ -163,31 +163,31 @@ fn set_stay_curves(
     flows: &[&FlowHistory],
     changes: &[&PathChange],
     time_grid: TimeGrid,
-    early_stay: Span,
+    stay_horizon: Span,
 ) {
     // By flow: each slot and port with its changes in order of time.
     let mut by_flow = changes.to_vec();
     by_flow.sort_by_key(|change| (change.slot, change.source_port, change.at));
-    let collect_stays = |kind: Counted| -> Vec<Stay> {
-        let stays_of_flow = |flow: &&FlowHistory| stays(flow, own_changes(&by_flow, flow), kind);
+    let collect_stays = |kind: ChangeKind| -> Vec<Stay> {
+        let stays_of_flow = |flow: &&FlowHistory| stays(flow, changes_of_flow(&by_flow, flow), kind);
         let mut stays: Vec<Stay> = flows.iter().flat_map(stays_of_flow).collect();
         for stay in &mut stays {
             stay.from = Instant::from_nanos((stay.from - time_grid.from).nanos());
         }
         stays
     };
-    let curve_of = |kind: Counted| stay_curve(&collect_stays(kind), (time_grid.bin, early_stay));
-    let points_of = |kind: Counted| curve_of(kind).map(|stay_curve| stay_curve.curve);
-    view.between = points_of(Counted::Each);
-    let class_curve = curve_of(Counted::OfClass);
-    view.leave_share = class_curve.as_ref().and_then(|stay_curve| stay_curve.soon);
+    let curve_of = |kind: ChangeKind| stay_curve(&collect_stays(kind), (time_grid.bin, stay_horizon));
+    let points_of = |kind: ChangeKind| curve_of(kind).map(|stay_curve| stay_curve.curve);
+    view.between = points_of(ChangeKind::Each);
+    let class_curve = curve_of(ChangeKind::OfClass);
+    view.leave_share = class_curve.as_ref().and_then(|stay_curve| stay_curve.leave_share);
     view.persistence = class_curve.map(|stay_curve| stay_curve.curve);
-    view.persistence_forward = points_of(Counted::Forward);
-    view.persistence_reverse = points_of(Counted::Reverse);
+    view.persistence_forward = points_of(ChangeKind::Forward);
+    view.persistence_reverse = points_of(ChangeKind::Reverse);
 }
 
 /// The changes of one flow, from all changes, sorted by slot, port and time.
-fn own_changes<'a, 'b>(sorted: &'b [&'a PathChange], flow: &FlowHistory) -> &'b [&'a PathChange] {
+fn changes_of_flow<'a, 'b>(sorted: &'b [&'a PathChange], flow: &FlowHistory) -> &'b [&'a PathChange] {
     let Some(first) = flow.segments.first() else {
         return &[];
     };
@@ -200,7 +200,7 @@ fn own_changes<'a, 'b>(sorted: &'b [&'a PathChange], flow: &FlowHistory) -> &'b 
 }
 
 /// The ratio of the highest class to the lowest.
-fn inflation(classes: &[Class], flows: &[&FlowHistory]) -> Option<Inflation> {
+fn compute_inflation(classes: &[Class], flows: &[&FlowHistory]) -> Option<Inflation> {
     let (lowest, highest) = (classes.first()?.base, classes.last()?.base);
     Some(Inflation {
         lowest,
@@ -212,7 +212,7 @@ fn inflation(classes: &[Class], flows: &[&FlowHistory]) -> Option<Inflation> {
 
 /// Whether the flows' base latencies in the middle of the time could be one group. Uses full precision:
 /// rounded values form clusters, which the test takes for groups.
-fn bimodality(
+fn test_bimodality(
     flows: &[&FlowHistory],
     (from, until): (Instant<Local>, Instant<Local>),
 ) -> Option<Bimodality> {
@@ -228,17 +228,17 @@ fn bimodality(
         return None;
     }
     let dip = neph_stats::dip(Sorted::sort(&mut values).ok()?).ok()?;
-    let null = DipNull::new(n.min(MAX_DIP_SIZE), DIP_DRAWS, DIP_SEED).ok()?;
+    let null_distribution = DipNull::new(n.min(MAX_DIP_SIZE), DIP_SAMPLES, DIP_SEED).ok()?;
     Some(Bimodality {
         dip,
-        p: null.p(dip, n),
+        p: null_distribution.p(dip, n),
         n: n as u64,
         spread: highest - lowest,
     })
 }
 
 /// Bins with the base latencies in their middle and their changes.
-fn latency_bins(
+fn build_latency_bins(
     bins: &[Bin],
     sweep: &Sweep,
     changes: &[&PathChange],
@@ -249,7 +249,7 @@ fn latency_bins(
         let length = width.nanos().min((until - bin.from).nanos());
         bin.from + Span::from_nanos(length / 2)
     };
-    let bases = sweep.at(bins.iter().map(middle), |levels| {
+    let bases = sweep.evaluate_at(bins.iter().map(middle), |levels| {
         base_quantiles(levels, sweep)
     });
     let view_bins = bins.iter().zip(bases).map(|(bin, base)| {
@@ -296,7 +296,7 @@ fn base_per_flow(levels: &Levels, sweep: &Sweep) -> Vec<f64> {
 fn count_flows_by_class(classes: &[Class], sweep: &Sweep, time_grid: TimeGrid) -> Vec<ShareBin> {
     let (step, columns) = time_grid.columns();
     let middles = time_grid.middles(step, columns);
-    let counts = sweep.at(middles, |levels| {
+    let counts = sweep.evaluate_at(middles, |levels| {
         let mut flows = vec![0; classes.len()];
         for (cell, count) in levels {
             let class = crate::classes::nearest_class(classes, sweep.middle(*cell));

@@ -26,21 +26,21 @@ struct RetainedChange {
 #[derive(Debug)]
 pub(crate) struct PathChangeHistory {
     retained: VecDeque<RetainedChange>,
-    max: usize,
-    dropped: u32,
+    max_retained: usize,
+    dropped_count: u32,
     /// Number of withdrawn changes, including those that are no longer kept.
-    withdrawn: usize,
+    withdrawn_count: usize,
     complete_since: Option<Instant<Local>>,
 }
 
 impl PathChangeHistory {
-    /// No changes yet; keeps at most `max`.
-    pub(crate) const fn new(max: usize) -> Self {
+    /// No changes yet; keeps at most `max_retained`.
+    pub(crate) const fn new(max_retained: usize) -> Self {
         Self {
             retained: VecDeque::new(),
-            max,
-            dropped: 0,
-            withdrawn: 0,
+            max_retained,
+            dropped_count: 0,
+            withdrawn_count: 0,
             complete_since: None,
         }
     }
@@ -51,10 +51,10 @@ impl PathChangeHistory {
         change: PathChange,
         previous: Option<ChangeNumber>,
     ) -> ChangeNumber {
-        if self.retained.len() >= self.max
+        if self.retained.len() >= self.max_retained
             && let Some(oldest) = self.retained.pop_front()
         {
-            self.dropped = self.dropped.saturating_add(1);
+            self.dropped_count = self.dropped_count.saturating_add(1);
             self.set_complete_since(oldest.change.at);
         }
         self.retained.push_back(RetainedChange {
@@ -63,7 +63,7 @@ impl PathChangeHistory {
             is_withdrawn: false,
         });
         let retained_count = u32::try_from(self.retained.len()).unwrap_or(u32::MAX);
-        let number = self.dropped.saturating_add(retained_count);
+        let number = self.dropped_count.saturating_add(retained_count);
         ChangeNumber(NonZeroU32::new(number).unwrap_or(NonZeroU32::MIN))
     }
 
@@ -90,7 +90,7 @@ impl PathChangeHistory {
         let index = self.index(number)?;
         let retained = self.retained.get_mut(index)?;
         retained.is_withdrawn = true;
-        self.withdrawn += 1;
+        self.withdrawn_count += 1;
         Some((retained.change, retained.previous))
     }
 
@@ -104,7 +104,7 @@ impl PathChangeHistory {
 
     /// Number of changes that were reported and not withdrawn, including those that are no longer kept.
     pub(crate) fn reported_count(&self) -> usize {
-        self.dropped as usize + self.retained.len() - self.withdrawn
+        self.dropped_count as usize + self.retained.len() - self.withdrawn_count
     }
 
     /// Changes before this moment are incomplete.
@@ -118,10 +118,10 @@ impl PathChangeHistory {
     }
 
     /// A flow's changes since the horizon, by time; `latest` is its last one.
-    pub(crate) fn of_flow(&self, latest: Option<ChangeNumber>) -> Vec<PathChange> {
+    pub(crate) fn changes_of_flow(&self, latest: Option<ChangeNumber>) -> Vec<PathChange> {
         let mut changes = Vec::new();
-        let mut next = latest;
-        while let Some(index) = next.and_then(|number| self.index(number)) {
+        let mut next_number = latest;
+        while let Some(index) = next_number.and_then(|number| self.index(number)) {
             let Some(retained) = self.retained.get(index) else {
                 break;
             };
@@ -129,7 +129,7 @@ impl PathChangeHistory {
                 break;
             }
             changes.push(retained.change);
-            next = retained.previous;
+            next_number = retained.previous;
         }
         changes.reverse();
         changes
@@ -150,7 +150,7 @@ impl PathChangeHistory {
     }
 
     fn index(&self, number: ChangeNumber) -> Option<usize> {
-        let number = number.0.get().checked_sub(self.dropped)?;
+        let number = number.0.get().checked_sub(self.dropped_count)?;
         usize::try_from(number.checked_sub(1)?).ok()
     }
 }
@@ -184,9 +184,9 @@ mod tests {
         let first = changes.push(change(0, 10), None);
         let other = changes.push(change(1, 12), None);
         let second = changes.push(change(0, 20), Some(first));
-        assert_eq!(times(&changes.of_flow(Some(second))), [10, 20]);
-        assert_eq!(times(&changes.of_flow(Some(other))), [12]);
-        assert!(changes.of_flow(None).is_empty());
+        assert_eq!(times(&changes.changes_of_flow(Some(second))), [10, 20]);
+        assert_eq!(times(&changes.changes_of_flow(Some(other))), [12]);
+        assert!(changes.changes_of_flow(None).is_empty());
         changes.set_latency_after(second, Span::from_millis(5));
         assert_eq!(
             changes.get(second).map(|change| change.after),
@@ -209,7 +209,7 @@ mod tests {
         }
         assert_eq!(changes.reported_count(), 1000);
         assert_eq!(changes.complete_since(), Some(Instant::from_nanos(899)));
-        let retained = times(&changes.of_flow(latest[1]));
+        let retained = times(&changes.changes_of_flow(latest[1]));
         assert_eq!((retained.len(), retained[0]), (50, 901));
         assert_eq!(changes.by_time().len(), 100);
     }

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use neph_model::{Slot, Span};
 use neph_stats::Weighted;
 
-use crate::latency_bins::span;
+use crate::latency_bins::span_from_nanos;
 use crate::loss_by_base::LossByBase;
 use crate::pair::ClassMoves;
 use crate::settings::Settings;
@@ -27,7 +27,7 @@ const CELLS_PER_TOLERANCE: i64 = 16;
 #[derive(Debug, Default, Clone, Copy)]
 struct Cell {
     nanos: i128,
-    weighted: i128,
+    weighted_sum: i128,
 }
 
 impl Cell {
@@ -35,12 +35,12 @@ impl Cell {
         // A segment that has only begun counts too, so that its class exists.
         let nanos = i128::from(nanos.max(1));
         self.nanos += nanos;
-        self.weighted += nanos * i128::from(base);
+        self.weighted_sum += nanos * i128::from(base);
     }
 
     /// Its mean base latency, and the time.
     fn weighted_mean(&self) -> Weighted {
-        let mean = i64::try_from(self.weighted / self.nanos.max(1)).unwrap_or(i64::MAX);
+        let mean = i64::try_from(self.weighted_sum / self.nanos.max(1)).unwrap_or(i64::MAX);
         #[expect(clippy::cast_precision_loss, reason = "a weight")]
         let weight = self.nanos as f64;
         Weighted {
@@ -61,7 +61,7 @@ const fn count_to_f64(flows: usize) -> f64 {
 }
 
 /// The classes of some flows, lowest first, without the data of changes.
-pub(crate) fn classes(flows: &[&FlowHistory], settings: &Settings) -> Vec<Class> {
+pub(crate) fn find_classes(flows: &[&FlowHistory], settings: &Settings) -> Vec<Class> {
     let tolerance = settings.detection.tolerance.nanos();
     let cell_height = (tolerance / CELLS_PER_TOLERANCE).max(1);
     let mut cells: BTreeMap<i64, Cell> = BTreeMap::new();
@@ -80,8 +80,8 @@ pub(crate) fn classes(flows: &[&FlowHistory], settings: &Settings) -> Vec<Class>
     let levels = neph_stats::classes(&values, nanos_to_f64(tolerance), MIN_SHARE);
     let levels = levels.unwrap_or_default();
     let classes = levels.iter().map(|class| Class {
-        base: span(class.centre),
-        range: (span(class.low), span(class.high)),
+        base: span_from_nanos(class.centre),
+        range: (span_from_nanos(class.low), span_from_nanos(class.high)),
         share: class.share,
         left: 0,
         joined: 0,
@@ -196,17 +196,17 @@ pub(crate) fn count_flows(
     flows: &[&FlowHistory],
     recent: neph_model::Instant<neph_model::Local>,
 ) {
-    let mut last: BTreeMap<Slot, Option<u16>> = BTreeMap::new();
+    let mut last_classes: BTreeMap<Slot, Option<u16>> = BTreeMap::new();
     for flow in flows {
         let segment = flow
             .segments
             .last()
             .filter(|segment| segment.until >= recent);
         if let Some(segment) = segment {
-            last.insert(flow.slot, segment.class);
+            last_classes.insert(flow.slot, segment.class);
         }
     }
-    for class in last.into_values().flatten() {
+    for class in last_classes.into_values().flatten() {
         if let Some(class) = classes.get_mut(usize::from(class)) {
             class.flows += 1;
         }

@@ -50,17 +50,17 @@ impl FleetView {
             .collect()
     }
 
-    /// The class whose path a transfer took, by its connect time. `known` is the class of its flow at the end
+    /// The class whose path a transfer took, by its connect time. `known_class` is that of its flow at the end
     /// of the measurement: the path may have changed since.
-    pub fn class_taken(
+    pub fn class_of_transfer(
         &self,
         endpoint: usize,
-        known: usize,
+        known_class: usize,
         transfer: &SourcePortTransfer,
     ) -> usize {
         let tolerance = self.settings.detection.tolerance;
-        let taken = |connect| taken(&self.classes[endpoint], known, connect, tolerance);
-        transfer.connect().map_or(known, taken)
+        let matching_class = |connect| match_class(&self.classes[endpoint], known_class, connect, tolerance);
+        transfer.connect().map_or(known_class, matching_class)
     }
 }
 
@@ -69,9 +69,9 @@ const EXCESS_DIVISOR: i64 = 4;
 
 /// The class that matches a connect time. A time between classes includes a wait (a queue, a retransmitted
 /// SYN), unless another class explains nearly all of it. No transfer is faster than its path.
-fn taken(classes: &[Class], known: usize, connect: Span, tolerance: Span) -> usize {
+fn match_class(classes: &[Class], known_class: usize, connect: Span, tolerance: Span) -> usize {
     let Some(nearest) = nearest_class(classes, connect) else {
-        return known;
+        return known_class;
     };
     let is_at = |class: usize| distance_to(&classes[class], connect) <= tolerance;
     let is_below = |class: &Class| connect + tolerance < class.range.0;
@@ -80,27 +80,27 @@ fn taken(classes: &[Class], known: usize, connect: Span, tolerance: Span) -> usi
     }
     let nearest_lower = classes.partition_point(|class| class.base <= connect);
     let nearest_lower = nearest_lower.saturating_sub(1);
-    let Some(flow_class) = classes.get(known) else {
-        return known;
+    let Some(flow_class) = classes.get(known_class) else {
+        return known_class;
     };
     let excess = |class: &Class| (connect - class.base).nanos();
-    let explains =
+    let explains_excess =
         excess(&classes[nearest_lower]).saturating_mul(EXCESS_DIVISOR) <= excess(flow_class);
-    if is_below(flow_class) || explains {
+    if is_below(flow_class) || explains_excess {
         nearest_lower
     } else {
-        known
+        known_class
     }
 }
 
 /// The order of ports for transfers: this many for each class that has a port. The classes alternate, so that
 /// changes over time affect them equally.
 pub fn alternate_ports(classes: &[Vec<u16>], transfers_per_class: u32) -> Vec<u16> {
-    let round = |round: u32| {
+    let ports_of_round = |round: u32| {
         let ports = classes.iter().filter(|ports| !ports.is_empty());
         ports.map(move |ports| ports[round as usize % ports.len()])
     };
-    (0..transfers_per_class).flat_map(round).collect()
+    (0..transfers_per_class).flat_map(ports_of_round).collect()
 }
 
 /// The results of the transfers to one endpoint by class, up to the last class with transfers.
@@ -120,18 +120,18 @@ pub fn completions_of<'a>(
         }
         by_class[transfer.class].push(&transfer.transfer);
     }
-    let of_class =
-        |(class, transfers): (usize, Vec<&SourcePortTransfer>)| completion(class, &transfers);
-    let mut completions: Vec<Completion> = by_class.into_iter().enumerate().map(of_class).collect();
-    let first = completions.iter().find_map(|completion| completion.median);
+    let to_completion =
+        |(class, transfers): (usize, Vec<&SourcePortTransfer>)| compute_completion(class, &transfers);
+    let mut completions: Vec<Completion> = by_class.into_iter().enumerate().map(to_completion).collect();
+    let first_median = completions.iter().find_map(|completion| completion.median);
     for completion in &mut completions {
-        let medians = first.zip(completion.median);
-        completion.ratio = medians.map(|(first, median)| median.secs_f64() / first.secs_f64());
+        let medians = first_median.zip(completion.median);
+        completion.ratio = medians.map(|(first_median, median)| median.secs_f64() / first_median.secs_f64());
     }
     completions
 }
 
-fn completion(class: usize, transfers: &[&SourcePortTransfer]) -> Completion {
+fn compute_completion(class: usize, transfers: &[&SourcePortTransfer]) -> Completion {
     let mut by_port: BTreeMap<u16, Port> = BTreeMap::new();
     for transfer in transfers {
         by_port
@@ -143,20 +143,20 @@ fn completion(class: usize, transfers: &[&SourcePortTransfer]) -> Completion {
     let mut medians: Vec<f64> = levels.iter().filter_map(|level| level.number()).collect();
     let lost = levels.len() - medians.len();
     let median_and_interval = Sorted::sort(&mut medians).ok().map(|sorted| {
-        let middle = median(sorted, lost).ok().and_then(span);
-        let ends = quantile(sorted, lost, 0.5).ok();
-        let interval = ends.and_then(|ends| span(ends.low()).zip(span(ends.high())));
-        (middle, interval)
+        let median_span = median(sorted, lost).ok().and_then(span);
+        let median_interval = quantile(sorted, lost, 0.5).ok();
+        let interval = median_interval.and_then(|median_interval| span(median_interval.low()).zip(span(median_interval.high())));
+        (median_span, interval)
     });
     let (median, interval) = median_and_interval.unwrap_or_default();
     let failed = by_port.values().map(|port| port.failed).sum::<usize>();
-    let done_count = by_port
+    let completed_count = by_port
         .values()
-        .map(|port| port.done_nanos.len())
+        .map(|port| port.completed_nanos.len())
         .sum::<usize>();
     Completion {
         class,
-        n: (done_count + failed) as u64,
+        n: (completed_count + failed) as u64,
         failed: failed as u64,
         ports: by_port.len() as u64,
         median,
@@ -168,7 +168,7 @@ fn completion(class: usize, transfers: &[&SourcePortTransfer]) -> Completion {
 /// The transfers on one port: durations of completed ones in nanoseconds.
 #[derive(Debug, Default)]
 struct Port {
-    done_nanos: Vec<f64>,
+    completed_nanos: Vec<f64>,
     failed: usize,
 }
 
@@ -176,14 +176,14 @@ impl Port {
     fn add(&mut self, duration: Option<Span>) {
         match duration {
             #[expect(clippy::cast_precision_loss, reason = "below a week, exact")]
-            Some(span) => self.done_nanos.push(span.nanos() as f64),
+            Some(span) => self.completed_nanos.push(span.nanos() as f64),
             None => self.failed += 1,
         }
     }
 
     /// Censored if half of them failed; `None` without transfers.
     fn median(&mut self) -> Option<Level> {
-        median(Sorted::sort(&mut self.done_nanos).ok()?, self.failed).ok()
+        median(Sorted::sort(&mut self.completed_nanos).ok()?, self.failed).ok()
     }
 }
 
@@ -200,7 +200,7 @@ mod tests {
 
     /// Ports from 9 on belong to the second class.
     fn transfer(source_port: u16, duration: Option<i64>) -> ClassTransfer {
-        let done = |millis: i64| SourcePortOutcome::Done {
+        let completed = |millis: i64| SourcePortOutcome::Done {
             connect: Span::from_millis(millis / 2),
             total: Span::from_millis(millis),
         };
@@ -213,7 +213,7 @@ mod tests {
                 pass: 0,
                 begun: Instant::from_nanos(0),
                 outcome: duration
-                    .map_or_else(|| SourcePortOutcome::Failed("refused".to_owned()), done),
+                    .map_or_else(|| SourcePortOutcome::Failed("refused".to_owned()), completed),
             },
         }
     }
@@ -235,20 +235,20 @@ mod tests {
             lost: 0,
         };
         let classes = [class(20_000), class(20_475), class(24_000)];
-        let taken = |known, micros| {
+        let class_of = |known, micros| {
             let connect = Span::from_micros(micros);
-            taken(&classes, known, connect, Span::from_micros(500))
+            match_class(&classes, known, connect, Span::from_micros(500))
         };
-        assert_eq!(taken(0, 20_100), 0);
-        assert_eq!((taken(0, 20_450), taken(1, 20_060)), (1, 0));
-        assert_eq!((taken(0, 24_200), taken(2, 20_100)), (2, 0));
+        assert_eq!(class_of(0, 20_100), 0);
+        assert_eq!((class_of(0, 20_450), class_of(1, 20_060)), (1, 0));
+        assert_eq!((class_of(0, 24_200), class_of(2, 20_100)), (2, 0));
         // A wait: in a queue, and for a second SYN.
-        assert_eq!((taken(0, 22_500), taken(1, 1_020_400)), (0, 1));
+        assert_eq!((class_of(0, 22_500), class_of(1, 1_020_400)), (0, 1));
         // A short wait on another path, or one as long as the difference to that path.
-        assert_eq!((taken(0, 24_700), taken(0, 25_500)), (2, 0));
-        assert_eq!(taken(2, 31_000), 2);
+        assert_eq!((class_of(0, 24_700), class_of(0, 25_500)), (2, 0));
+        assert_eq!(class_of(2, 31_000), 2);
         // Below its flow's class and in a queue of a lower one, or below all classes.
-        assert_eq!((taken(2, 22_000), taken(2, 15_000)), (1, 0));
+        assert_eq!((class_of(2, 22_000), class_of(2, 15_000)), (1, 0));
     }
 
     #[test]
@@ -265,17 +265,17 @@ mod tests {
         let slow = (0..10).map(|n| transfer(9, Some(118 + n)));
         let fast = (0..10).map(|n| transfer(1 + u16::from(n > 4), Some(100 + n)));
         let transfers: Vec<ClassTransfer> = slow.chain(fast).collect();
-        let of_classes = completions(&transfers);
-        assert_eq!((of_classes[0].n, of_classes[0].ports), (10, 2));
-        assert_eq!((of_classes[1].n, of_classes[1].ports), (10, 1));
-        assert_eq!(of_classes[0].median, Some(Span::from_micros(104_500)));
-        assert_eq!(of_classes[1].median, Some(Span::from_micros(122_500)));
-        assert_eq!(of_classes[0].ratio, Some(1.0));
-        let ratio = of_classes[1].ratio.expect("both have medians");
+        let class_completions = completions(&transfers);
+        assert_eq!((class_completions[0].n, class_completions[0].ports), (10, 2));
+        assert_eq!((class_completions[1].n, class_completions[1].ports), (10, 1));
+        assert_eq!(class_completions[0].median, Some(Span::from_micros(104_500)));
+        assert_eq!(class_completions[1].median, Some(Span::from_micros(122_500)));
+        assert_eq!(class_completions[0].ratio, Some(1.0));
+        let ratio = class_completions[1].ratio.expect("both have medians");
         assert!((ratio - 122.5 / 104.5).abs() < 1e-12, "{ratio}");
         // Ten transfers on one port count as one path.
         assert_eq!(
-            (of_classes[0].interval, of_classes[1].interval),
+            (class_completions[0].interval, class_completions[1].interval),
             (None, None)
         );
     }
@@ -284,16 +284,16 @@ mod tests {
     /// second to the ninth (binomial, 97.9 %).
     #[test]
     fn the_interval_is_that_of_the_ports() {
-        let of_port = |port| ClassTransfer {
+        let transfer_on_port = |port| ClassTransfer {
             class: 0,
             ..transfer(port, Some(100 + i64::from(port)))
         };
-        let transfers = (0..30).map(|n| of_port(n % 10));
+        let transfers = (0..30).map(|n| transfer_on_port(n % 10));
         let class_transfers: Vec<ClassTransfer> = transfers.collect();
-        let of_classes = completions(&class_transfers);
+        let class_completions = completions(&class_transfers);
         let millis = Span::from_millis;
-        assert_eq!((of_classes[0].n, of_classes[0].ports), (30, 10));
-        assert_eq!(of_classes[0].interval, Some((millis(101), millis(108))));
+        assert_eq!((class_completions[0].n, class_completions[0].ports), (30, 10));
+        assert_eq!(class_completions[0].interval, Some((millis(101), millis(108))));
     }
 
     #[test]
@@ -303,12 +303,12 @@ mod tests {
             transfer(1, None),
             transfer(1, Some(12)),
         ];
-        let of_classes = completions_of(2, &transfers);
-        assert_eq!((of_classes[0].n, of_classes[0].failed), (3, 1));
-        assert_eq!(of_classes[0].median, Some(Span::from_millis(12)));
-        assert_eq!(of_classes[0].interval, None);
+        let class_completions = completions_of(2, &transfers);
+        assert_eq!((class_completions[0].n, class_completions[0].failed), (3, 1));
+        assert_eq!(class_completions[0].median, Some(Span::from_millis(12)));
+        assert_eq!(class_completions[0].interval, None);
         assert_eq!(
-            (of_classes[1].n, of_classes[1].median, of_classes[1].ratio),
+            (class_completions[1].n, class_completions[1].median, class_completions[1].ratio),
             (0, None, None)
         );
         let lost = [transfer(1, None), transfer(1, None), transfer(1, Some(12))];

@@ -70,21 +70,21 @@ pub struct DetectorRun(DetectorState);
 #[derive(Debug)]
 enum DetectorState {
     Guard(Box<Digest>),
-    EachFlow(EachFlow),
+    PerFlow(PerFlow),
 }
 
 /// A detector that evaluates each flow separately.
 #[derive(Debug)]
-struct EachFlow {
+struct PerFlow {
     rule: Rule,
     is_offline: bool,
     /// The current flow of each slot.
-    slots: BTreeMap<Slot, OneFlow>,
+    slots: BTreeMap<Slot, FlowDetector>,
     changes: Vec<DetectedChange>,
 }
 
 #[derive(Debug)]
-struct OneFlow {
+struct FlowDetector {
     source_port: u16,
     base: BaseLatency,
     /// Replies: when the request departed, and the round trip. All of them for change points, else as many as
@@ -102,7 +102,7 @@ impl DetectorRun {
             let digest = Digest::new(fleet, settings)?.without_events();
             return Ok(Self(DetectorState::Guard(Box::new(digest))));
         }
-        Ok(Self(DetectorState::EachFlow(EachFlow {
+        Ok(Self(DetectorState::PerFlow(PerFlow {
             rule: settings.detection.rule()?,
             is_offline: detector == Detector::ChangePoints,
             slots: BTreeMap::new(),
@@ -114,7 +114,7 @@ impl DetectorRun {
     pub fn push(&mut self, message: &FleetMessage) {
         match &mut self.0 {
             DetectorState::Guard(digest) => digest.push(message),
-            DetectorState::EachFlow(flows) => flows.push(message),
+            DetectorState::PerFlow(flows) => flows.push(message),
         }
     }
 
@@ -129,7 +129,7 @@ impl DetectorRun {
                     digest.horizon(),
                 )
             }
-            DetectorState::EachFlow(flows) => (flows.finish(), None),
+            DetectorState::PerFlow(flows) => (flows.finish(), None),
         };
         changes.sort_by_key(|change| (change.at, change.slot));
         DetectedChanges { changes, forgotten }
@@ -149,13 +149,13 @@ impl DetectedChange {
     }
 }
 
-impl EachFlow {
+impl PerFlow {
     fn push(&mut self, message: &FleetMessage) {
         let Some(reply) = message.reply() else {
             return;
         };
         let slot = message.slot;
-        let new_flow = || OneFlow {
+        let new_flow = || FlowDetector {
             source_port: message.source_port,
             base: BaseLatency::new(self.rule),
             replies: VecDeque::new(),
@@ -187,7 +187,7 @@ impl EachFlow {
     }
 }
 
-impl OneFlow {
+impl FlowDetector {
     /// The result of the rule for the latest reply.
     fn shift(&mut self, slot: Slot) -> Option<DetectedChange> {
         let &(sent, round_trip) = self.replies.back()?;
@@ -241,38 +241,38 @@ mod tests {
     use super::*;
     use crate::world::{World, message};
 
-    const ALL: [Detector; 3] = [Detector::Guard, Detector::Rule, Detector::ChangePoints];
+    const ALL_DETECTORS: [Detector; 3] = [Detector::Guard, Detector::Rule, Detector::ChangePoints];
 
     fn detected_changes(world: &World, detector: Detector) -> Vec<DetectedChange> {
-        let mut detecting =
+        let mut run =
             DetectorRun::new(&world.fleet(), Settings::default(), detector).expect("the source's");
-        world.messages(&world.truth(), |message| detecting.push(message));
-        detecting.finish().changes
+        world.messages(&world.truth(), |message| run.push(message));
+        run.finish().changes
     }
 
     #[test]
     fn all_detectors_find_exactly_the_changes_of_a_quiet_network() {
         let world = World::default();
         let truth = world.truth();
-        let made: usize = truth.iter().map(|steps| steps.len() - 1).sum();
-        assert!(made > 100, "{made}");
-        for detector in ALL {
+        let true_change_count: usize = truth.iter().map(|steps| steps.len() - 1).sum();
+        assert!(true_change_count > 100, "{true_change_count}");
+        for detector in ALL_DETECTORS {
             let changes = detected_changes(&world, detector);
-            assert_eq!(changes.len(), made, "{detector:?}");
+            assert_eq!(changes.len(), true_change_count, "{detector:?}");
             for change in &changes {
                 let steps = &truth[change.slot.0 as usize];
-                let is_it = steps.windows(2).any(|pair| {
-                    let (late, [from, to]) = (
+                let is_match = steps.windows(2).any(|pair| {
+                    let (delay, [from, to]) = (
                         change.at.nanos() - pair[1].0,
                         [pair[0].1, pair[1].1].map(|path| Span::from_micros(world.paths[path])),
                     );
-                    let near =
+                    let is_near =
                         |base: Span, path: Span| (base - path).abs() < Span::from_micros(200);
-                    (0..2 * world.interval.nanos()).contains(&late)
-                        && near(change.before, from)
-                        && near(change.after, to)
+                    (0..2 * world.interval.nanos()).contains(&delay)
+                        && is_near(change.before, from)
+                        && is_near(change.after, to)
                 });
-                assert!(is_it, "{detector:?}: {change:?} and {steps:?}");
+                assert!(is_match, "{detector:?}: {change:?} and {steps:?}");
             }
         }
     }
@@ -281,43 +281,43 @@ mod tests {
     #[test]
     fn the_rule_alone_takes_a_short_queue_for_a_path_and_the_guard_does_not() {
         let world = World {
-            reshuffle: 0,
+            reshuffle_seconds: 0,
             jitter: 0.0,
             ..World::default()
         };
         let truth = world.truth();
         let changes_of = |detector| {
-            let mut detecting =
+            let mut run =
                 DetectorRun::new(&world.fleet(), Settings::default(), detector).expect("numbers");
             world.messages(&truth, |sent| {
-                let queue = sent.slot == Slot(3) && (100..104).contains(&sent.seq);
+                let is_in_queue = sent.slot == Slot(3) && (100..104).contains(&sent.seq);
                 let mut sent = *sent;
-                if let (true, Some(reply)) = (queue, sent.reply()) {
+                if let (true, Some(reply)) = (is_in_queue, sent.reply()) {
                     let round_trip = reply.round_trip.nanos() + 20_000_000;
                     sent = message(3, sent.seq, sent.sent.nanos(), round_trip);
                 }
-                detecting.push(&sent);
+                run.push(&sent);
             });
-            detecting.finish().changes.len()
+            run.finish().changes.len()
         };
-        assert_eq!(ALL.map(changes_of)[..2], [0, 2]);
+        assert_eq!(ALL_DETECTORS.map(changes_of)[..2], [0, 2]);
     }
 
     #[test]
     fn a_renewed_flow_is_no_change_for_any_of_them() {
         let mut fleet = World::default().fleet();
         fleet.lifetime = Some(Span::from_secs(4));
-        for detector in ALL {
-            let mut detecting =
+        for detector in ALL_DETECTORS {
+            let mut run =
                 DetectorRun::new(&fleet, Settings::default(), detector).expect("numbers");
             for seq in 0..60_u32 {
-                let renewed = seq / 20;
-                let base = 70_000_000 + i64::from(renewed) * 4_000_000;
+                let flow_number = seq / 20;
+                let base = 70_000_000 + i64::from(flow_number) * 4_000_000;
                 let mut sent = message(0, seq % 20, i64::from(seq) * 200_000_000, base);
-                sent.source_port += u16::try_from(renewed).expect("few");
-                detecting.push(&sent);
+                sent.source_port += u16::try_from(flow_number).expect("few");
+                run.push(&sent);
             }
-            assert_eq!(detecting.finish().changes, [], "{detector:?}");
+            assert_eq!(run.finish().changes, [], "{detector:?}");
         }
     }
 }

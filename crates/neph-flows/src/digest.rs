@@ -51,10 +51,10 @@ impl EndpointFlows {
     /// Compares temporary levels with the queues that all flows shared, and with the time left out after
     /// these.
     fn settle(&mut self, now: Option<Instant<Local>>, fleet: &Fleet, settings: &Settings) {
-        let after = fleet.interval.times(settings.detection.window.into());
-        let queued: Vec<_> = self.bases.queued().collect();
-        let queued = HiddenTimes::new(&queued, after);
-        self.unexplained.settle(now, fleet.interval, &queued);
+        let window_time = fleet.interval.times(settings.detection.window.into());
+        let queue_periods: Vec<_> = self.bases.queue_periods().collect();
+        let queue_periods = HiddenTimes::new(&queue_periods, window_time);
+        self.unexplained.settle(now, fleet.interval, &queue_periods);
     }
 }
 
@@ -65,7 +65,7 @@ pub struct Digest {
     fleet: Fleet,
     settings: Settings,
     flows: Succession,
-    of_endpoints: Vec<EndpointFlows>,
+    flows_by_endpoint: Vec<EndpointFlows>,
     changes: PathChangeHistory,
     /// `None` if events are not needed.
     events: Option<VecDeque<PathEvent>>,
@@ -94,7 +94,7 @@ impl Digest {
             fleet: fleet.clone(),
             settings,
             flows: Succession::default(),
-            of_endpoints: fleet
+            flows_by_endpoint: fleet
                 .endpoints
                 .iter()
                 .map(endpoint_flows)
@@ -117,27 +117,27 @@ impl Digest {
     /// Adds the next message. Ignores a slot that the fleet does not have.
     pub fn push(&mut self, message: &FleetMessage) {
         let endpoint = self.fleet.endpoint_of(message.slot);
-        if message.slot.0 >= self.fleet.slots || endpoint >= self.of_endpoints.len() {
+        if message.slot.0 >= self.fleet.slots || endpoint >= self.flows_by_endpoint.len() {
             return;
         }
         let (first, last) = *self.extent.get_or_insert((message.sent, message.sent));
         self.extent = Some((first.min(message.sent), last.max(message.sent)));
-        let number = self.number(message.slot);
-        self.begin_or_go_on(message, endpoint, number);
+        let flow_index = self.flow_index(message.slot);
+        self.begin_or_continue_flow(message, endpoint, flow_index);
         let latency = match &message.outcome {
             FleetOutcome::Reply(reply) => Some(Latency::Took(reply.network())),
             FleetOutcome::Lost => Some(Latency::Lost),
             FleetOutcome::Failed => None,
         };
         if let Some(latency) = latency {
-            let endpoint_flows = &mut self.of_endpoints[endpoint];
+            let endpoint_flows = &mut self.flows_by_endpoint[endpoint];
             let (settings, fleet) = (&self.settings, &self.fleet);
             let bins = endpoint_flows
                 .bins
                 .get_or_insert_with(|| Bins::new(first, settings, fleet));
-            bins.push(number, message, latency);
+            bins.push(flow_index, message, latency);
             if let Latency::Took(round_trip) = latency {
-                endpoint_flows.bases.push(number, message.sent, round_trip);
+                endpoint_flows.bases.push(flow_index, message.sent, round_trip);
             }
         }
         self.process_detections(endpoint);
@@ -145,8 +145,8 @@ impl Digest {
 
     /// Ends the input: evaluates what waited for messages of other flows.
     pub fn finish(&mut self) {
-        for endpoint in 0..self.of_endpoints.len() {
-            self.of_endpoints[endpoint].bases.finish();
+        for endpoint in 0..self.flows_by_endpoint.len() {
+            self.flows_by_endpoint[endpoint].bases.finish();
             self.process_detections(endpoint);
         }
     }
@@ -179,7 +179,7 @@ impl Digest {
     /// Outcomes of the messages so far: faster than the whole view.
     pub fn tally(&self) -> FlowTally {
         let mut total = FlowTally::default();
-        self.of_endpoints
+        self.flows_by_endpoint
             .iter()
             .for_each(|endpoint_flows| total.add(&endpoint_flows.tally));
         total
@@ -196,20 +196,20 @@ impl Digest {
     }
 
     /// The index of a slot's flow among the endpoint's flows.
-    fn number(&self, slot: Slot) -> u32 {
+    fn flow_index(&self, slot: Slot) -> u32 {
         slot.0
             / u32::try_from(self.fleet.endpoints.len())
                 .unwrap_or(u32::MAX)
                 .max(1)
     }
 
-    fn begin_or_go_on(&mut self, message: &FleetMessage, endpoint: usize, number: u32) {
-        let endpoint_flows = &mut self.of_endpoints[endpoint];
+    fn begin_or_continue_flow(&mut self, message: &FleetMessage, endpoint: usize, flow_index: u32) {
+        let endpoint_flows = &mut self.flows_by_endpoint[endpoint];
         if self.flows.is_replaced_by(message) {
             // The events up to the previous message are already processed.
-            let detector_nth = endpoint_flows.bases.nth(number);
-            endpoint_flows.bases.restart(number, message.sent);
-            if let Some(complete_since) = self.flows.renew(message, detector_nth) {
+            let detector_nth = endpoint_flows.bases.nth(flow_index);
+            endpoint_flows.bases.restart(flow_index, message.sent);
+            if let Some(complete_since) = self.flows.replace(message, detector_nth) {
                 self.changes.set_complete_since(complete_since);
             }
         }
@@ -226,8 +226,8 @@ impl Digest {
             .lost
             .push(message, &self.fleet, &self.settings);
         let silence_length = loss_by_base::silence_length(&self.fleet, &self.settings);
-        let counted = flow.outcome_counts(&message.outcome, silence_length);
-        if let Some((base, outcome_counts)) = counted {
+        let base_outcomes = flow.outcome_counts(&message.outcome, silence_length);
+        if let Some((base, outcome_counts)) = base_outcomes {
             endpoint_flows
                 .loss_by_base
                 .add(base, outcome_counts, &self.settings);
@@ -241,7 +241,7 @@ impl Digest {
 
     /// Processes the detector's events for the flows to an endpoint.
     fn process_detections(&mut self, endpoint: usize) {
-        while let Some(event) = self.of_endpoints[endpoint].bases.next_event() {
+        while let Some(event) = self.flows_by_endpoint[endpoint].bases.next_event() {
             self.apply(endpoint, event);
         }
     }
@@ -258,28 +258,28 @@ impl Digest {
                     slot,
                     interval: self.fleet.interval,
                     settings: &self.settings,
-                    drift: self.of_endpoints[endpoint].drift,
+                    drift: self.flows_by_endpoint[endpoint].drift,
                 };
                 let change = flow.shift(shift, context, changes);
-                let unexplained = &mut self.of_endpoints[endpoint].unexplained;
+                let unexplained = &mut self.flows_by_endpoint[endpoint].unexplained;
                 flow.take_unexplained()
                     .for_each(|row| unexplained.push(row));
-                self.announce(change.map(PathEvent::Changed));
+                self.record_event(change.map(PathEvent::Changed));
             }
             (EventKind::Correction { base, .. }, Some(flow)) => {
                 let withdrawn = flow.correct(base, &self.settings, changes);
-                self.announce(withdrawn.map(PathEvent::Withdrawn));
+                self.record_event(withdrawn.map(PathEvent::Withdrawn));
             }
             (EventKind::Correction { at, base }, None) => {
                 let snapshot = self.flows.find_finished(slot, at);
                 let withdrawn =
                     snapshot.and_then(|snapshot| snapshot.correct(base, &self.settings, changes));
-                self.announce(withdrawn.map(PathEvent::Withdrawn));
+                self.record_event(withdrawn.map(PathEvent::Withdrawn));
             }
         }
     }
 
-    fn announce(&mut self, event: Option<PathEvent>) {
+    fn record_event(&mut self, event: Option<PathEvent>) {
         if let Some(events) = &mut self.events {
             events.extend(event);
         }
@@ -287,17 +287,17 @@ impl Digest {
 
     /// Frees what only new messages need before the histories are made.
     fn end(mut self) -> DigestState {
-        let snapshots: Vec<FlowSnapshot> = std::mem::take(&mut self.flows).end(|slot| {
-            let bases = &self.of_endpoints[self.fleet.endpoint_of(slot)].bases;
-            let number = self.number(slot);
-            (bases.nth(number), bases.base(number))
+        let snapshots: Vec<FlowSnapshot> = std::mem::take(&mut self.flows).into_snapshots(|slot| {
+            let bases = &self.flows_by_endpoint[self.fleet.endpoint_of(slot)].bases;
+            let flow_index = self.flow_index(slot);
+            (bases.nth(flow_index), bases.base(flow_index))
         });
-        for endpoint_flows in &mut self.of_endpoints {
+        for endpoint_flows in &mut self.flows_by_endpoint {
             endpoint_flows.settle(None, &self.fleet, &self.settings);
         }
         let to_known = |endpoint_flows: EndpointFlows| KnownEndpointFlows {
-            congested: endpoint_flows.bases.queued().collect(),
-            congestion_periods_merged: endpoint_flows.bases.queues_are_joined(),
+            congested: endpoint_flows.bases.queue_periods().collect(),
+            congestion_periods_merged: endpoint_flows.bases.are_queues_merged(),
             bins: endpoint_flows.bins.map(Bins::into_bins).unwrap_or_default(),
             tally: endpoint_flows.tally,
             lost: endpoint_flows.lost,
@@ -305,7 +305,7 @@ impl Digest {
             unexplained: endpoint_flows.unexplained.time(),
             drift: endpoint_flows.bases.drift(),
         };
-        let of_endpoints = self.of_endpoints.into_iter().map(to_known).collect();
+        let flows_by_endpoint = self.flows_by_endpoint.into_iter().map(to_known).collect();
         let zero = Instant::from_nanos(0);
         DigestState {
             fleet: self.fleet,
@@ -317,7 +317,7 @@ impl Digest {
                 .collect(),
             complete_since: self.changes.complete_since(),
             changes: self.changes.by_time(),
-            of_endpoints,
+            flows_by_endpoint,
         }
     }
 }

@@ -13,25 +13,25 @@ use crate::view::FleetView;
 /// Maximum number of messages of a flow: the period with the most path changes is kept.
 const MAX_MESSAGES: i64 = 6000;
 /// A message can be reordered only with one of this many next messages.
-const AHEAD: usize = 64;
+const MAX_MESSAGES_AHEAD: usize = 64;
 
 /// Collects the messages of a few flows.
 #[derive(Clone, Debug)]
 pub struct Dissector {
     probe: ProbeKind,
-    chosen: BTreeMap<(Slot, u16), Picked>,
+    selected_flows: BTreeMap<(Slot, u16), SelectedFlow>,
     order: Vec<(Slot, u16)>,
 }
 
 #[derive(Clone, Debug)]
-struct Picked {
+struct SelectedFlow {
     from: Instant<Local>,
     until: Instant<Local>,
-    messages: Vec<Raw>,
+    messages: Vec<RawMessage>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Raw {
+struct RawMessage {
     seq: u32,
     sent: Instant<Local>,
     reply: Option<RawReply>,
@@ -73,12 +73,12 @@ impl Dissector {
         });
         ranked.truncate(flows);
         let order = ranked.iter().map(|(key, _)| *key).collect();
-        let chosen = ranked.into_iter().map(|(key, moments)| {
+        let selected_flows = ranked.into_iter().map(|(key, moments)| {
             let (from, until) = retained_period(view, &moments);
             let messages = Vec::new();
             (
                 key,
-                Picked {
+                SelectedFlow {
                     from,
                     until,
                     messages,
@@ -87,7 +87,7 @@ impl Dissector {
         });
         Self {
             probe: view.fleet.probe,
-            chosen: chosen.collect(),
+            selected_flows: selected_flows.collect(),
             order,
         }
     }
@@ -95,10 +95,10 @@ impl Dissector {
     /// Adds a message of the fleet; those of one flow may be in any order.
     pub fn push(&mut self, message: &FleetMessage) {
         let key = (message.slot, message.source_port);
-        let Some(picked) = self.chosen.get_mut(&key) else {
+        let Some(selected) = self.selected_flows.get_mut(&key) else {
             return;
         };
-        if message.sent < picked.from || message.sent > picked.until {
+        if message.sent < selected.from || message.sent > selected.until {
             return;
         }
         let reply = message.reply().map(|reply| RawReply {
@@ -111,7 +111,7 @@ impl Dissector {
                 }),
             }),
         });
-        picked.messages.push(Raw {
+        selected.messages.push(RawMessage {
             seq: message.seq,
             sent: message.sent,
             reply,
@@ -122,15 +122,15 @@ impl Dissector {
     /// The flows that have messages.
     pub fn finish(mut self) -> Vec<Dissected> {
         let order = std::mem::take(&mut self.order);
-        let taken = order.into_iter().filter_map(|key| {
-            let picked = self.chosen.remove(&key)?;
-            Some((key, picked.messages))
+        let flow_messages = order.into_iter().filter_map(|key| {
+            let selected = self.selected_flows.remove(&key)?;
+            Some((key, selected.messages))
         });
-        taken
+        flow_messages
             .filter(|(_, messages)| !messages.is_empty())
             .map(|((slot, source_port), mut messages)| {
                 messages.sort_by_key(|raw| (raw.seq, raw.sent));
-                let samples = samples(&messages);
+                let samples = build_samples(&messages);
                 Dissected {
                     slot,
                     source_port,
@@ -146,37 +146,37 @@ fn retained_period(
     view: &FleetView,
     changes: &[Instant<Local>],
 ) -> (Instant<Local>, Instant<Local>) {
-    let room = view.fleet.interval.times(MAX_MESSAGES - 1);
-    if view.until - view.from <= room {
+    let max_period = view.fleet.interval.times(MAX_MESSAGES - 1);
+    if view.until - view.from <= max_period {
         return (view.from, view.until);
     }
     // Some time before the first change is shown too.
-    let before = Span::from_nanos(room.nanos() / 20);
-    let within = |from: &Instant<Local>| {
-        let end = *from - before + room;
-        changes.partition_point(|at| *at <= end) - changes.partition_point(|at| at < from)
+    let lead_time = Span::from_nanos(max_period.nanos() / 20);
+    let count_changes = |from: &Instant<Local>| {
+        let end = *from - lead_time + max_period;
+        changes.partition_point(|time| *time <= end) - changes.partition_point(|time| time < from)
     };
-    let mut best: Option<(usize, Instant<Local>)> = None;
+    let mut max_count: Option<(usize, Instant<Local>)> = None;
     for from in changes {
-        let count = within(from);
-        if best.is_none_or(|(max, _)| count > max) {
-            best = Some((count, *from));
+        let count = count_changes(from);
+        if max_count.is_none_or(|(max, _)| count > max) {
+            max_count = Some((count, *from));
         }
     }
-    let from = best.map_or(view.from, |(_, from)| from - before);
+    let from = max_count.map_or(view.from, |(_, from)| from - lead_time);
     let from = from.max(view.from);
-    (from, from + room)
+    (from, from + max_period)
 }
 
-fn samples(messages: &[Raw]) -> Vec<DissectedSample> {
-    let outcome = |index: usize, raw: &Raw| match raw.reply {
+fn build_samples(messages: &[RawMessage]) -> Vec<DissectedSample> {
+    let outcome = |index: usize, raw: &RawMessage| match raw.reply {
         _ if raw.failed => DissectedOutcome::NotSent,
         None => DissectedOutcome::Lost,
         Some(reply) => DissectedOutcome::Reply {
             round_trip: reply.round_trip,
             reordered: reply
                 .order
-                .and_then(|order| reordered(&order, &messages[index + 1..])),
+                .and_then(|order| reordered_direction(&order, &messages[index + 1..])),
         },
     };
     let samples = messages
@@ -190,20 +190,20 @@ fn samples(messages: &[Raw]) -> Vec<DissectedSample> {
 }
 
 /// The direction in which it arrived after one of these later messages.
-fn reordered(order: &RawOrder, later: &[Raw]) -> Option<Direction> {
+fn reordered_direction(order: &RawOrder, later_messages: &[RawMessage]) -> Option<Direction> {
     let others = || {
-        let next = later.iter().take(AHEAD);
-        next.filter_map(|raw| raw.reply?.order)
+        let next_messages = later_messages.iter().take(MAX_MESSAGES_AHEAD);
+        next_messages.filter_map(|raw| raw.reply?.order)
     };
-    let forward = order.peer_report.is_some_and(|order| {
+    let is_forward_reordered = order.peer_report.is_some_and(|order| {
         let mut others = others().filter_map(|other| other.peer_report);
         others.any(|other| is_forward(order, other))
     });
-    if forward {
+    if is_forward_reordered {
         return Some(Direction::Forward);
     }
-    let reverse = others().any(|other| other.arrived < order.arrived);
-    reverse.then_some(Direction::Reverse)
+    let is_reverse_reordered = others().any(|other| other.arrived < order.arrived);
+    is_reverse_reordered.then_some(Direction::Reverse)
 }
 
 #[cfg(test)]
@@ -213,7 +213,7 @@ mod tests {
     use super::*;
     use crate::{Evidence, FlowTally, PathChange, Settings};
 
-    fn at(millis: i64) -> Instant<Local> {
+    fn instant(millis: i64) -> Instant<Local> {
         Instant::from_nanos(millis * 1_000_000)
     }
 
@@ -222,8 +222,8 @@ mod tests {
         let change = |moment: &i64| PathChange {
             slot: Slot(1),
             source_port: 5001,
-            at: at(*moment),
-            reported: at(*moment),
+            at: instant(*moment),
+            reported: instant(*moment),
             before: Span::from_millis(80),
             after: Span::from_millis(70),
             evidence: Evidence::default(),
@@ -237,8 +237,8 @@ mod tests {
                 lifetime: None,
                 criteria: None,
             },
-            from: at(0),
-            until: at(until),
+            from: instant(0),
+            until: instant(until),
             flows: Vec::new(),
             changes: changes.iter().map(change).collect(),
             classes: Vec::new(),
@@ -273,7 +273,7 @@ mod tests {
             slot: Slot(slot),
             source_port: 5000 + u16::try_from(slot).unwrap(),
             seq,
-            sent: at(i64::from(seq) * 5),
+            sent: instant(i64::from(seq) * 5),
             late: Span::from_nanos(0),
             outcome,
         }
@@ -312,7 +312,7 @@ mod tests {
             dissector.push(&message(1, seq, Some((80, seq % 100))));
         }
         let dissections = dissector.finish();
-        let taken = |sample: &DissectedSample| {
+        let is_reordered = |sample: &DissectedSample| {
             matches!(
                 sample.outcome,
                 DissectedOutcome::Reply {
@@ -322,7 +322,7 @@ mod tests {
             )
         };
         assert_eq!(dissections[0].samples.len(), 200);
-        assert!(!dissections[0].samples.iter().any(taken));
+        assert!(!dissections[0].samples.iter().any(is_reordered));
     }
 
     #[test]
@@ -334,8 +334,8 @@ mod tests {
             &[hour, 50 * hour, 50 * hour + 60_000, 80 * hour],
         );
         let dissector = Dissector::new(&view, 1);
-        let picked = &dissector.chosen[&(Slot(1), 5001)];
-        assert!(picked.from < at(50 * hour) && picked.from > at(49 * hour));
-        assert_eq!(picked.until - picked.from, Span::from_millis(200 * 5999));
+        let selected = &dissector.selected_flows[&(Slot(1), 5001)];
+        assert!(selected.from < instant(50 * hour) && selected.from > instant(49 * hour));
+        assert_eq!(selected.until - selected.from, Span::from_millis(200 * 5999));
     }
 }

@@ -19,7 +19,7 @@ use crate::witness::{Claim, Witness, WitnessConditions};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Level {
     /// When the first message of its first base latency was sent.
-    since: Instant<Local>,
+    start: Instant<Local>,
     /// The current base latency.
     base: Span,
 }
@@ -41,15 +41,15 @@ pub(crate) struct FlowSnapshot {
     source_port: u16,
     until: Instant<Local>,
     level: Option<Level>,
-    latest: Option<ChangeNumber>,
+    latest_change: Option<ChangeNumber>,
     tally: Counts,
     recent: RecentOutcomes,
 }
 
 impl FlowSnapshot {
     /// Whether it had a base latency at a moment.
-    pub(crate) fn had_base_at(&self, at: Instant<Local>) -> bool {
-        self.level.is_some_and(|level| level.since <= at)
+    pub(crate) fn has_base_at(&self, at: Instant<Local>) -> bool {
+        self.level.is_some_and(|level| level.start <= at)
     }
 
     /// Like [`Flow::correct`], for a correction after the flow has ended.
@@ -60,7 +60,7 @@ impl FlowSnapshot {
         changes: &mut PathChangeHistory,
     ) -> Option<PathChange> {
         let level = self.level.as_mut()?;
-        correct(level, &mut self.latest, after, settings, changes)
+        correct(level, &mut self.latest_change, after, settings, changes)
     }
 
     /// Its slot in the fleet.
@@ -92,11 +92,11 @@ impl FlowSnapshot {
         if Some(self.until) <= changes.complete_since() {
             return Vec::new();
         }
-        let flow_changes = changes.of_flow(self.latest);
+        let flow_changes = changes.changes_of_flow(self.latest_change);
         let first_start = changes
             .complete_since()
-            .map_or(level.since, |complete_since| {
-                complete_since.max(level.since)
+            .map_or(level.start, |complete_since| {
+                complete_since.max(level.start)
             });
         let starts = [first_start]
             .into_iter()
@@ -134,7 +134,7 @@ pub(crate) struct Flow {
     nth: u32,
     silence: Silence,
     /// Its latest path change.
-    latest: Option<ChangeNumber>,
+    latest_change: Option<ChangeNumber>,
     last: Instant<Local>,
     level: Option<Level>,
     order: Order,
@@ -159,7 +159,7 @@ impl Flow {
             source_port: message.source_port,
             nth,
             silence: Silence::default(),
-            latest: None,
+            latest_change: None,
             last: message.sent,
             level: None,
             order: Order::default(),
@@ -235,7 +235,7 @@ impl Flow {
         let Some(level) = &mut self.level else {
             self.witness.settle();
             self.level = Some(Level {
-                since: at,
+                start: at,
                 base: after,
             });
             return None;
@@ -261,7 +261,7 @@ impl Flow {
                 drift: context.drift,
             }),
         };
-        self.latest = Some(changes.push(change, self.latest));
+        self.latest_change = Some(changes.push(change, self.latest_change));
         Some(change)
     }
 
@@ -275,7 +275,7 @@ impl Flow {
     ) -> Option<PathChange> {
         self.witness.settle();
         let level = self.level.as_mut()?;
-        correct(level, &mut self.latest, after, settings, changes)
+        correct(level, &mut self.latest_change, after, settings, changes)
     }
 
     /// A snapshot as if it ended now; `base` is its base latency in full precision.
@@ -289,7 +289,7 @@ impl Flow {
             source_port: self.source_port,
             until: self.last,
             level,
-            latest: self.latest,
+            latest_change: self.latest_change,
             tally: self.order.tally(),
             recent: self.order.outcomes(),
         }

@@ -28,7 +28,7 @@ impl FlowQuantile {
     pub const ALL: [Self; 5] = [Self::Lowest, Self::P50, Self::P95, Self::P99, Self::Highest];
 
     /// All but the lowest and the highest.
-    pub const BETWEEN: [Self; 3] = [Self::P50, Self::P95, Self::P99];
+    pub const PERCENTILES: [Self; 3] = [Self::P50, Self::P95, Self::P99];
 
     /// The name on screen.
     pub const fn name(self) -> &'static str {
@@ -152,7 +152,7 @@ mod tests {
 
     /// A bin with this number of flows and these latencies in milliseconds; 0 is a lost one.
     fn bin(flows: u32, latency: [i64; 5]) -> FlowLatencyBin {
-        let over_bins = |millis| match millis {
+        let to_latency = |millis| match millis {
             0 => Latency::Lost,
             millis => Latency::Took(Span::from_millis(millis)),
         };
@@ -160,7 +160,7 @@ mod tests {
             from: Instant::from_nanos(0),
             flows,
             lost: 0,
-            latency: latency.map(over_bins),
+            latency: latency.map(to_latency),
             changes: Some(0),
             base: None,
         }
@@ -168,7 +168,7 @@ mod tests {
 
     #[test]
     fn a_quantile_takes_the_flows_that_its_interval_takes() {
-        for quantile in FlowQuantile::BETWEEN {
+        for quantile in FlowQuantile::PERCENTILES {
             let needs = quantile_needs(quantile.share());
             assert_eq!(needs, Ok(quantile.needs() as usize), "{quantile:?}");
         }
@@ -182,15 +182,15 @@ mod tests {
             .map(|p95| bin(59, [8, 10, p95, 30, 30]))
             .to_vec();
         bins.extend([bin(58, [8, 10, 90, 90, 90]); 4]);
-        let of = |bins: &[FlowLatencyBin]| OverBins::median(bins, FlowQuantile::P95);
-        let over_bins = |level, bins| Some(OverBins { level, bins });
-        assert_eq!(of(&bins), over_bins(Level::At(24e6), 3));
-        assert_eq!(of(&bins[3..]), None);
+        let median_p95 = |bins: &[FlowLatencyBin]| OverBins::median(bins, FlowQuantile::P95);
+        let expected = |level, bins| Some(OverBins { level, bins });
+        assert_eq!(median_p95(&bins), expected(Level::At(24e6), 3));
+        assert_eq!(median_p95(&bins[3..]), None);
         // 20, 24, 28 ms and two that were lost: the third. With a fourth, between a number and a lost one.
         bins.extend([bin(60, [8, 10, 0, 0, 0]); 2]);
-        assert_eq!(of(&bins), over_bins(Level::At(28e6), 5));
+        assert_eq!(median_p95(&bins), expected(Level::At(28e6), 5));
         bins.push(bin(60, [8, 10, 0, 0, 0]));
-        assert_eq!(of(&bins), over_bins(Level::Censored, 6));
+        assert_eq!(median_p95(&bins), expected(Level::Censored, 6));
     }
 
     #[test]
@@ -202,15 +202,15 @@ mod tests {
             bin(5, [8, 0, 0, 0, 0]),
             bin(5, [8, 10, 16, 16, 16]),
         ];
-        let over_bins = |level, bins| Some(OverBins { level, bins });
+        let expected = |level, bins| Some(OverBins { level, bins });
         // 12 / 8 and 16 / 8, and a bin that lost it: the middle of the three.
         assert_eq!(
             OverBins::ratio(&bins, Highest, Lowest),
-            over_bins(Level::At(2.0), 3)
+            expected(Level::At(2.0), 3)
         );
         assert_eq!(
             OverBins::gap(&bins, Highest, Lowest),
-            over_bins(Level::At(1.0), 3)
+            expected(Level::At(1.0), 3)
         );
         assert_eq!(OverBins::gap(&bins, Highest, P50), None, "it takes six");
         assert_eq!(OverBins::gap(&bins, P95, P50), None);

@@ -91,7 +91,7 @@ pub struct RouteTracker {
     report_delay: Span,
     queue: TraceQueue,
     running: BTreeMap<TraceId, TraceRequest>,
-    next: TraceId,
+    next_id: TraceId,
     /// Finished traces whose path is not certain yet.
     pending: Pending,
     histories: BTreeMap<Slot, History>,
@@ -110,7 +110,7 @@ impl RouteTracker {
             report_delay: settings.hold + settings.settle,
             queue: TraceQueue::default(),
             running: BTreeMap::new(),
-            next: TraceId(0),
+            next_id: TraceId(0),
             pending: Pending::default(),
             histories: BTreeMap::new(),
             results: Vec::new(),
@@ -156,7 +156,7 @@ impl RouteTracker {
         if !self
             .queue
             .get(slot)
-            .is_some_and(|finished| finished.follows(change))
+            .is_some_and(|request| request.follows(change))
         {
             return;
         }
@@ -174,8 +174,8 @@ impl RouteTracker {
         }
         let request = self.queue.pop_front()?;
         let endpoint = self.fleet.endpoint_of(request.slot);
-        let id = self.next;
-        self.next.0 += 1;
+        let id = self.next_id;
+        self.next_id.0 += 1;
         self.running.insert(id, request);
         Some(TraceOrder {
             id,
@@ -201,7 +201,7 @@ impl RouteTracker {
 
     /// The routes that have become certain since the last call.
     pub fn take_certain(&mut self, now: Instant<Local>) -> Vec<Traced> {
-        while let Some(slot) = self.pending.due(now) {
+        while let Some(slot) = self.pending.pop_due(now) {
             self.decide(slot, Some(now));
         }
         std::mem::take(&mut self.results)
@@ -299,13 +299,13 @@ impl RouteTracker {
         let interval = self.fleet.interval;
         let history = self.histories.get(&slot);
         let history = history.filter(|history| history.source_port == request.port);
-        let compared = request.change.map(|change| {
+        let comparison_result = request.change.map(|change| {
             let unknown = Err((UncomparedReason::NoBefore, None));
-            let compared = history.map_or(unknown, |history| {
+            let comparison_result = history.map_or(unknown, |history| {
                 history.compare(change.at, &traced_route, interval)
             });
-            let has_moved_on = matches!(compared, Err((UncomparedReason::MovedOn, _)));
-            let (comparison, before) = match compared {
+            let has_moved_on = matches!(comparison_result, Err((UncomparedReason::MovedOn, _)));
+            let (comparison, before) = match comparison_result {
                 Ok((comparison, before)) => (Ok(comparison), Some(before.route.hash)),
                 Err((reason, before)) => (Err(reason), before.map(|before| before.route.hash)),
             };
@@ -323,7 +323,7 @@ impl RouteTracker {
             let traced_change = (!request.is_withdrawn && !has_moved_on).then_some(traced_change);
             (verdict, traced_change)
         });
-        let (verdict, change) = compared.unzip();
+        let (verdict, change) = comparison_result.unzip();
         if let Some(Err(reason)) = verdict.map(|verdict: Verdict| verdict.comparison) {
             self.record_uncompared(&request, reason);
         }

@@ -33,15 +33,15 @@ impl HiddenTimes {
 
     /// Whether a change at this moment may have happened long before.
     pub(crate) fn contains(&self, at: Instant<Local>) -> bool {
-        let next = self.times.partition_point(|(from, _, _)| *from <= at);
-        next.checked_sub(1)
+        let next_index = self.times.partition_point(|(from, _, _)| *from <= at);
+        next_index.checked_sub(1)
             .is_some_and(|index| at <= self.times[index].1)
     }
 
     /// The end of the queue at this moment; the moment itself without a queue.
     pub(crate) fn end_of_queue(&self, at: Instant<Local>) -> Instant<Local> {
-        let next = self.times.partition_point(|(from, _, _)| *from <= at);
-        let queue_end = next.checked_sub(1).map(|index| self.times[index].1);
+        let next_index = self.times.partition_point(|(from, _, _)| *from <= at);
+        let queue_end = next_index.checked_sub(1).map(|index| self.times[index].1);
         queue_end.map_or(at, |until| at.max(until - self.after))
     }
 
@@ -51,8 +51,8 @@ impl HiddenTimes {
     }
 
     fn hidden_before(&self, at: Instant<Local>) -> Span {
-        let next = self.times.partition_point(|(from, _, _)| *from <= at);
-        let Some(index) = next.checked_sub(1) else {
+        let next_index = self.times.partition_point(|(from, _, _)| *from <= at);
+        let Some(index) = next_index.checked_sub(1) else {
             return Span::ZERO;
         };
         let (from, until, hidden_before) = self.times[index];
@@ -66,7 +66,7 @@ mod tests {
 
     use super::*;
 
-    fn at(nanos: i64) -> Instant<Local> {
+    fn instant(nanos: i64) -> Instant<Local> {
         Instant::from_nanos(nanos)
     }
 
@@ -80,28 +80,28 @@ mod tests {
         ) {
             let mut ends = ends;
             ends.sort_unstable();
-            let queues: Vec<_> = ends.chunks_exact(2).map(|pair| (at(pair[0]), at(pair[1]))).collect();
+            let queues: Vec<_> = ends.chunks_exact(2).map(|pair| (instant(pair[0]), instant(pair[1]))).collect();
             let hidden_times = HiddenTimes::new(&queues, Span::from_nanos(after));
             // A moment represents the nanosecond after it: the end of a period does not belong to it.
             let is_hidden = |moment: i64| ends
                 .chunks_exact(2)
                 .any(|pair| (pair[0]..pair[1] + after).contains(&moment));
             let expected_ns = (from..from + length).filter(|moment| is_hidden(*moment)).count();
-            let hidden_ns = hidden_times.hidden_between(at(from), at(from + length)).nanos();
+            let hidden_ns = hidden_times.hidden_between(instant(from), instant(from + length)).nanos();
             prop_assert_eq!(hidden_ns, i64::try_from(expected_ns).unwrap());
             for moment in (0..250).filter(|moment| is_hidden(*moment)) {
-                prop_assert!(hidden_times.contains(at(moment)));
+                prop_assert!(hidden_times.contains(instant(moment)));
             }
         }
     }
 
     #[test]
     fn nothing_is_hidden_before_and_after_a_queue() {
-        let hidden_times = HiddenTimes::new(&[(at(100), at(200))], Span::from_nanos(10));
-        let hidden = [99, 100, 210, 211].map(|moment| hidden_times.contains(at(moment)));
+        let hidden_times = HiddenTimes::new(&[(instant(100), instant(200))], Span::from_nanos(10));
+        let hidden = [99, 100, 210, 211].map(|moment| hidden_times.contains(instant(moment)));
         assert_eq!(hidden, [false, true, true, false]);
-        let ends = [99, 100, 150, 205, 300].map(|moment| hidden_times.end_of_queue(at(moment)));
-        assert_eq!(ends, [99, 200, 200, 205, 300].map(at));
-        assert!(!HiddenTimes::default().contains(at(5)));
+        let ends = [99, 100, 150, 205, 300].map(|moment| hidden_times.end_of_queue(instant(moment)));
+        assert_eq!(ends, [99, 200, 200, 205, 300].map(instant));
+        assert!(!HiddenTimes::default().contains(instant(5)));
     }
 }

@@ -24,7 +24,7 @@ pub(crate) struct DigestState {
     /// Data before this moment is incomplete.
     pub(crate) complete_since: Option<Instant<Local>>,
     /// By endpoint.
-    pub(crate) of_endpoints: Vec<KnownEndpointFlows>,
+    pub(crate) flows_by_endpoint: Vec<KnownEndpointFlows>,
 }
 
 /// The data of the flows to one endpoint.

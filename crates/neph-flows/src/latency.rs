@@ -24,9 +24,9 @@ impl<T> Latency<T> {
     }
 
     /// The same in another unit.
-    pub fn map<U>(self, to: impl FnOnce(T) -> U) -> Latency<U> {
+    pub fn map<U>(self, convert: impl FnOnce(T) -> U) -> Latency<U> {
         match self {
-            Self::Took(time) => Latency::Took(to(time)),
+            Self::Took(time) => Latency::Took(convert(time)),
             Self::Lost => Latency::Lost,
         }
     }

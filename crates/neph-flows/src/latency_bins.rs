@@ -58,14 +58,14 @@ pub(crate) struct Bins {
     width: Span,
     origin: Instant<Local>,
     /// Index of the first open bin.
-    first: u32,
+    first_open: u32,
     /// Bins that are open at a time: messages of different flows do not come in order.
     max_open: u32,
     medians: Medians,
     /// Of flows that have left a bin which is open still.
     open: VecDeque<OpenMedians>,
     closed: Vec<Bin>,
-    max: usize,
+    max_closed: usize,
     /// Bins whose index is a multiple of this are kept.
     thinning_step: u32,
 }
@@ -80,19 +80,19 @@ impl Bins {
         Self {
             width,
             origin,
-            first: 0,
+            first_open: 0,
             max_open: u32::try_from(open_bins)
                 .map_or(MAX_OPEN_BINS, |open_bins| open_bins.min(MAX_OPEN_BINS)),
             medians: Medians::new(flows, fleet.interval, width),
             open: VecDeque::new(),
             closed: Vec::new(),
-            max: (MAX_BINS / endpoints).max(MIN_BINS_PER_ENDPOINT),
+            max_closed: (MAX_BINS / endpoints).max(MIN_BINS_PER_ENDPOINT),
             thinning_step: 1,
         }
     }
 
     /// A message that was sent, on a flow with this number among the endpoint's, and its round trip.
-    pub(crate) fn push(&mut self, number: u32, message: &FleetMessage, latency: Latency) {
+    pub(crate) fn push(&mut self, flow_index: u32, message: &FleetMessage, latency: Latency) {
         let index = (message.sent - self.origin)
             .nanos()
             .div_euclid(self.width.nanos());
@@ -100,21 +100,21 @@ impl Bins {
         let Ok(index) = u32::try_from(index.max(0)) else {
             return;
         };
-        if index < self.first {
+        if index < self.first_open {
             return;
         }
         // A long silence is no reason to fill bins with nothing.
-        if index - self.first > self.max_open.saturating_mul(2) {
+        if index - self.first_open > self.max_open.saturating_mul(2) {
             self.close_all();
-            self.first = index;
+            self.first_open = index;
         }
-        while index - self.first >= self.max_open {
+        while index - self.first_open >= self.max_open {
             self.close_first();
         }
         let latency = latency.map(|time| CompactRtt::from_nanos(time.nanos()));
         if let Some((bin, median)) = self
             .medians
-            .push(number, message.source_port, index, latency)
+            .push(flow_index, message.source_port, index, latency)
         {
             self.add(bin, median);
         }
@@ -127,7 +127,7 @@ impl Bins {
     }
 
     fn add(&mut self, bin: u32, median: Latency<CompactRtt>) {
-        let Some(index) = bin.checked_sub(self.first) else {
+        let Some(index) = bin.checked_sub(self.first_open) else {
             return;
         };
         let index = index as usize;
@@ -138,7 +138,7 @@ impl Bins {
     }
 
     fn close_first(&mut self) {
-        let bin = self.first;
+        let bin = self.first_open;
         let mut medians = self.open.pop_front().unwrap_or_default();
         let completed = self.medians.complete_all(bin);
         completed
@@ -148,8 +148,8 @@ impl Bins {
             let from = self.origin + self.width.times(bin.into());
             self.closed.extend(build_bin(from, &medians));
         }
-        self.first += 1;
-        if self.closed.len() > self.max {
+        self.first_open += 1;
+        if self.closed.len() > self.max_closed {
             self.thin();
         }
         if self.open.len() < self.max_open as usize {
@@ -199,20 +199,20 @@ fn build_bin(from: Instant<Local>, medians: &OpenMedians) -> Option<Bin> {
 /// above all; `None` of none.
 pub(crate) fn flow_quantiles(values: &mut [f64], lost: usize) -> Option<[Latency; 5]> {
     let sorted = Sorted::sort(values).ok()?;
-    let took = |level: Level| match level {
-        Level::At(nanos) => Latency::Took(span(nanos)),
+    let to_latency = |level: Level| match level {
+        Level::At(nanos) => Latency::Took(span_from_nanos(nanos)),
         Level::Censored => Latency::Lost,
     };
     let mut latencies = [Latency::Lost; 5];
-    for quantile in FlowQuantile::BETWEEN {
-        latencies[quantile as usize] = took(rough_level(sorted, lost, quantile.share()).ok()?);
+    for quantile in FlowQuantile::PERCENTILES {
+        latencies[quantile as usize] = to_latency(rough_level(sorted, lost, quantile.share()).ok()?);
     }
     let extremes = (sorted.values().first(), sorted.values().last());
     latencies[0] = extremes
         .0
-        .map_or(Latency::Lost, |low| took(Level::At(*low)));
+        .map_or(Latency::Lost, |low| to_latency(Level::At(*low)));
     latencies[4] = match extremes.1 {
-        Some(high) if lost == 0 => took(Level::At(*high)),
+        Some(high) if lost == 0 => to_latency(Level::At(*high)),
         _ => Latency::Lost,
     };
     Some(latencies)
@@ -220,7 +220,7 @@ pub(crate) fn flow_quantiles(values: &mut [f64], lost: usize) -> Option<[Latency
 
 /// A time from a statistic in nanoseconds.
 #[expect(clippy::cast_possible_truncation, reason = "times of a network")]
-pub(crate) fn span(nanos: f64) -> Span {
+pub(crate) fn span_from_nanos(nanos: f64) -> Span {
     Span::from_nanos(nanos.round() as i64)
 }
 
@@ -240,15 +240,15 @@ mod tests {
     }
 
     fn push(bins: &mut Bins, flow: (u32, u16), millis: i64, round_trip: Span) {
-        report(bins, flow, millis, Latency::Took(round_trip));
+        push_latency(bins, flow, millis, Latency::Took(round_trip));
     }
 
-    fn took(bin: &Bin) -> [Option<Span>; 5] {
+    fn latency_times(bin: &Bin) -> [Option<Span>; 5] {
         bin.latency
             .map(|latency| latency.map(CompactRtt::span).took())
     }
 
-    fn report(bins: &mut Bins, (slot, port): (u32, u16), millis: i64, latency: Latency) {
+    fn push_latency(bins: &mut Bins, (slot, port): (u32, u16), millis: i64, latency: Latency) {
         let message = FleetMessage {
             slot: Slot(slot),
             source_port: port,
@@ -271,9 +271,9 @@ mod tests {
         for millis in 0..100 {
             push(&mut bins, (1, 2), millis, Span::from_millis(30));
         }
-        let closed = bins.into_bins();
-        assert_eq!((closed.len(), closed[0].flows), (1, 2));
-        let [low, middle, _, _, high] = took(&closed[0]);
+        let closed_bins = bins.into_bins();
+        assert_eq!((closed_bins.len(), closed_bins[0].flows), (1, 2));
+        let [low, middle, _, _, high] = latency_times(&closed_bins[0]);
         let millis = [low, middle, high];
         assert_eq!(
             millis,
@@ -297,16 +297,16 @@ mod tests {
             let round_trip = Span::from_millis(second);
             push(&mut bins, (slot, 1), second * 1000, round_trip);
         }
-        let closed: Vec<(i64, Option<Span>, u32)> = bins
+        let closed_bins: Vec<(i64, Option<Span>, u32)> = bins
             .into_bins()
             .iter()
-            .map(|bin| (bin.from.nanos() / 1_000_000_000, took(bin)[1], bin.flows))
+            .map(|bin| (bin.from.nanos() / 1_000_000_000, latency_times(bin)[1], bin.flows))
             .collect();
         let expected = [(0, 2, 2), (20, 25, 1), (40, 43, 1)]
             .map(|(at, millis, flows)| (at, Some(Span::from_millis(millis)), flows));
-        assert_eq!(closed[..3], expected);
-        assert_eq!(closed[3], (300, Some(Span::from_micros(300_500)), 1));
-        assert_eq!(closed.len(), 4);
+        assert_eq!(closed_bins[..3], expected);
+        assert_eq!(closed_bins[3], (300, Some(Span::from_micros(300_500)), 1));
+        assert_eq!(closed_bins.len(), 4);
     }
 
     #[test]
@@ -319,19 +319,19 @@ mod tests {
 
     #[test]
     fn bins_beyond_the_maximum_are_thinned_evenly() {
-        let mut bins = Bins { max: 100, ..bins() };
+        let mut bins = Bins { max_closed: 100, ..bins() };
         for bin in 0..1000_i64 {
             push(&mut bins, (0, 1), bin * 20_000, Span::from_millis(bin));
         }
-        let closed = bins.into_bins();
-        let moments: Vec<i64> = closed
+        let closed_bins = bins.into_bins();
+        let moments: Vec<i64> = closed_bins
             .iter()
             .map(|bin| bin.from.nanos() / WIDTH.nanos())
             .collect();
         assert!((50..=100).contains(&moments.len()), "{}", moments.len());
         assert!(moments.windows(2).all(|pair| pair[1] - pair[0] == 16));
         let last = Span::from_millis(moments[moments.len() - 1]);
-        assert_eq!(took(&closed[closed.len() - 1])[1], Some(last));
+        assert_eq!(latency_times(&closed_bins[closed_bins.len() - 1])[1], Some(last));
     }
 
     #[test]
@@ -342,24 +342,24 @@ mod tests {
             push(&mut bins, (flow, 1), 0, round_trip);
         }
         for flow in 9..11 {
-            report(&mut bins, (flow, 1), 0, Latency::Lost);
+            push_latency(&mut bins, (flow, 1), 0, Latency::Lost);
         }
-        let closed = bins.into_bins();
-        assert_eq!((closed[0].flows, closed[0].lost), (11, 2));
+        let closed_bins = bins.into_bins();
+        assert_eq!((closed_bins[0].flows, closed_bins[0].lost), (11, 2));
         // Of eleven flows the sixth is the median; p95 and p99 lie among the two that are lost.
         let millis = |count: i64| Some(Span::from_millis(count));
-        assert_eq!(took(&closed[0]), [millis(10), millis(15), None, None, None]);
+        assert_eq!(latency_times(&closed_bins[0]), [millis(10), millis(15), None, None, None]);
     }
 
     #[test]
     fn a_bin_with_only_losses_reports_lost_latencies() {
         let mut bins = bins();
-        report(&mut bins, (0, 1), 0, Latency::Lost);
+        push_latency(&mut bins, (0, 1), 0, Latency::Lost);
         push(&mut bins, (0, 1), 20_000, Span::from_millis(10));
-        let closed = bins.into_bins();
-        assert_eq!((closed[0].flows, closed[0].lost), (1, 1));
-        assert_eq!(closed[0].latency, [Latency::Lost; 5]);
-        assert_eq!((closed[1].flows, closed[1].lost), (1, 0));
+        let closed_bins = bins.into_bins();
+        assert_eq!((closed_bins[0].flows, closed_bins[0].lost), (1, 1));
+        assert_eq!(closed_bins[0].latency, [Latency::Lost; 5]);
+        assert_eq!((closed_bins[1].flows, closed_bins[1].lost), (1, 0));
     }
 
     /// What is lost is known when the timeout is over, when others are far ahead.
@@ -374,17 +374,17 @@ mod tests {
         for second in 0..90 {
             push(&mut bins, (0, 1), second * 1000, Span::from_millis(10));
         }
-        report(&mut bins, (1, 1), 0, Latency::Lost);
-        let closed = bins.into_bins();
-        assert_eq!(closed.len(), 5);
-        assert_eq!((closed[0].flows, closed[0].lost), (2, 1));
+        push_latency(&mut bins, (1, 1), 0, Latency::Lost);
+        let closed_bins = bins.into_bins();
+        assert_eq!(closed_bins.len(), 5);
+        assert_eq!((closed_bins[0].flows, closed_bins[0].lost), (2, 1));
     }
 
     #[test]
     fn messages_sent_before_the_first_reply_belong_to_the_first_bin() {
         let mut bins = bins();
         push(&mut bins, (0, 1), 0, Span::from_millis(10));
-        report(&mut bins, (1, 1), -3, Latency::Lost);
+        push_latency(&mut bins, (1, 1), -3, Latency::Lost);
         assert_eq!(bins.into_bins()[0].flows, 2);
     }
 }

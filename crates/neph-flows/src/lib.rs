@@ -74,7 +74,7 @@ pub use pair::{
     Bimodality, ClassMoves, Curve, CurvePoint, Hidden, Inflation, PairView, ShareBin, SharedDrift,
 };
 pub use recent_outcomes::LastMessages;
-pub use routes::diamond;
+pub use routes::build_diamond;
 pub use settings::{Detection, Settings};
 pub use share::Share;
 pub use view::{

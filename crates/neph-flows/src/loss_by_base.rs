@@ -85,11 +85,11 @@ impl LossByBase {
     }
 
     fn nearest_cell(&self, cell: i64) -> i64 {
-        let previous = self.0.range(..cell).next_back();
-        let next = self.0.range(cell..).next();
-        let used_cells = previous
+        let previous_cell = self.0.range(..cell).next_back();
+        let next_cell = self.0.range(cell..).next();
+        let used_cells = previous_cell
             .into_iter()
-            .chain(next)
+            .chain(next_cell)
             .map(|(used_cell, _)| *used_cell);
         used_cells
             .min_by_key(|used_cell| (used_cell - cell).abs())
@@ -123,9 +123,9 @@ mod tests {
     #[test]
     fn loss_is_attributed_to_the_class_in_which_it_happened() {
         let world = World {
-            reshuffle: 30,
-            lossy: Some((2, 10)),
-            dead: Some((5, 60)),
+            reshuffle_seconds: 30,
+            lossy_path: Some((2, 10)),
+            dead_slot: Some((5, 60)),
             ..World::default()
         };
         let (digest, _) = world.digest();
@@ -146,19 +146,19 @@ mod tests {
     #[test]
     fn isolated_losses_between_replies_count_and_a_silence_does_not() {
         let reply = crate::world::message(0, 0, 0, 1).outcome;
-        let loss_by_base = |outcomes: &[&FleetOutcome]| {
-            let mut lost_count = Silence::default();
+        let count_outcomes = |outcomes: &[&FleetOutcome]| {
+            let mut silence = Silence::default();
             let mut total = OutcomeCounts::default();
             for outcome in outcomes {
-                total.add(lost_count.push(outcome, 3));
+                total.add(silence.push(outcome, 3));
             }
             (total.sent, total.lost)
         };
         let lost = FleetOutcome::Lost;
-        assert_eq!(loss_by_base(&[&reply, &lost, &lost, &reply]), (4, 2));
-        assert_eq!(loss_by_base(&[&reply, &lost, &lost, &lost, &reply]), (2, 0));
+        assert_eq!(count_outcomes(&[&reply, &lost, &lost, &reply]), (4, 2));
+        assert_eq!(count_outcomes(&[&reply, &lost, &lost, &lost, &reply]), (2, 0));
         assert_eq!(
-            loss_by_base(&[&reply, &FleetOutcome::Failed, &lost]),
+            count_outcomes(&[&reply, &FleetOutcome::Failed, &lost]),
             (1, 0)
         );
     }

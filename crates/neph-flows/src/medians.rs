@@ -57,25 +57,25 @@ impl Medians {
     /// previous bin and reports its median.
     pub(crate) fn push(
         &mut self,
-        number: u32,
+        flow_index: u32,
         port: u16,
         bin: u32,
         latency: Latency<CompactRtt>,
     ) -> Option<(u32, Latency<CompactRtt>)> {
-        let number = number as usize;
-        let open_bin = *self.flows.get(number)?;
+        let flow_index = flow_index as usize;
+        let open_bin = *self.flows.get(flow_index)?;
         let completed = if (open_bin.bin, open_bin.port) == (bin, port) {
             None
         } else {
-            self.complete(number)
+            self.complete(flow_index)
         };
-        let open_bin = &mut self.flows[number];
+        let open_bin = &mut self.flows[flow_index];
         (open_bin.bin, open_bin.port) = (bin, port);
         let Latency::Took(rtt) = latency else {
             open_bin.lost = open_bin.lost.saturating_add(1);
             return completed;
         };
-        let flow_rtts = &mut self.rtts[number * self.capacity..(number + 1) * self.capacity];
+        let flow_rtts = &mut self.rtts[flow_index * self.capacity..(flow_index + 1) * self.capacity];
         if open_bin.retained_count() == flow_rtts.len()
             && open_bin.replies.is_multiple_of(1 << open_bin.thinning)
         {
@@ -97,19 +97,19 @@ impl Medians {
         bin: u32,
     ) -> impl Iterator<Item = (u32, Latency<CompactRtt>)> + '_ {
         let flows = 0..self.flows.len();
-        flows.filter_map(move |number| {
-            let open_bin = self.flows[number];
+        flows.filter_map(move |flow_index| {
+            let open_bin = self.flows[flow_index];
             (open_bin.bin <= bin)
-                .then(|| self.complete(number))
+                .then(|| self.complete(flow_index))
                 .flatten()
         })
     }
 
     /// Completes a flow's bin: its median, if it had a message. There is no number between the slowest reply
     /// and a lost message.
-    fn complete(&mut self, number: usize) -> Option<(u32, Latency<CompactRtt>)> {
-        let open_bin = std::mem::take(&mut self.flows[number]);
-        let start = number * self.capacity;
+    fn complete(&mut self, flow_index: usize) -> Option<(u32, Latency<CompactRtt>)> {
+        let open_bin = std::mem::take(&mut self.flows[flow_index]);
+        let start = flow_index * self.capacity;
         let rtts = &mut self.rtts[start..start + open_bin.retained_count()];
         rtts.sort_unstable();
         let messages = u64::from(open_bin.replies) + u64::from(open_bin.lost);
@@ -135,7 +135,7 @@ mod tests {
         Medians::new(2, Span::from_secs(1), Span::from_secs(20))
     }
 
-    fn took(nanos: i64) -> Latency<CompactRtt> {
+    fn latency_of(nanos: i64) -> Latency<CompactRtt> {
         Latency::Took(CompactRtt::from_nanos(nanos))
     }
 
@@ -153,10 +153,10 @@ mod tests {
     fn a_flow_that_enters_its_next_bin_completes_the_previous_median() {
         let mut medians = medians();
         for nanos in [30, 10, 1000] {
-            assert_eq!(medians.push(0, 7, 3, took(nanos)), None);
+            assert_eq!(medians.push(0, 7, 3, latency_of(nanos)), None);
         }
-        assert_eq!(medians.push(1, 8, 3, took(50)), None);
-        let completed = medians.push(0, 7, 4, took(70));
+        assert_eq!(medians.push(1, 8, 3, latency_of(50)), None);
+        let completed = medians.push(0, 7, 4, latency_of(70));
         assert_eq!(bins_and_nanos(completed.into_iter()), [(3, 30)]);
         assert_eq!(bins_and_nanos(medians.complete_all(3)), [(3, 50)]);
         assert_eq!(bins_and_nanos(medians.complete_all(4)), [(4, 70)]);
@@ -166,10 +166,10 @@ mod tests {
     #[test]
     fn another_port_is_another_flow_and_a_number_too_high_is_none() {
         let mut medians = medians();
-        assert_eq!(medians.push(0, 7, 0, took(10)), None);
-        let completed = medians.push(0, 9, 0, took(20));
+        assert_eq!(medians.push(0, 7, 0, latency_of(10)), None);
+        let completed = medians.push(0, 9, 0, latency_of(20));
         assert_eq!(bins_and_nanos(completed.into_iter()), [(0, 10)]);
-        assert_eq!(medians.push(2, 7, 0, took(10)), None);
+        assert_eq!(medians.push(2, 7, 0, latency_of(10)), None);
         assert_eq!(bins_and_nanos(medians.complete_all(0)), [(0, 20)]);
     }
 
@@ -177,7 +177,7 @@ mod tests {
     fn of_many_more_messages_than_planned_some_stand_for_all() {
         let mut medians = medians();
         for nanos in 0..100_000 {
-            medians.push(0, 7, 0, took(nanos));
+            medians.push(0, 7, 0, latency_of(nanos));
         }
         let [(_, median)] = bins_and_nanos(medians.complete_all(0))[..] else {
             panic!("one flow");
@@ -190,7 +190,7 @@ mod tests {
         let median = |replies: &[i64], lost: usize| {
             let mut medians = medians();
             for nanos in replies {
-                medians.push(0, 7, 0, took(*nanos));
+                medians.push(0, 7, 0, latency_of(*nanos));
             }
             for _ in 0..lost {
                 medians.push(0, 7, 0, Latency::Lost);
@@ -198,9 +198,9 @@ mod tests {
             let mut completed = medians.complete_all(0);
             completed.next().map(|(_, latency)| latency)
         };
-        assert_eq!(median(&[10, 20, 30], 0), Some(took(20)));
-        assert_eq!(median(&[10, 20, 30], 1), Some(took(25)));
-        assert_eq!(median(&[10, 20, 30], 2), Some(took(30)));
+        assert_eq!(median(&[10, 20, 30], 0), Some(latency_of(20)));
+        assert_eq!(median(&[10, 20, 30], 1), Some(latency_of(25)));
+        assert_eq!(median(&[10, 20, 30], 2), Some(latency_of(30)));
         assert_eq!(median(&[10, 20, 30], 3), Some(Latency::Lost));
         assert_eq!(median(&[], 1), Some(Latency::Lost));
         assert_eq!(median(&[], 0), None);
@@ -210,7 +210,7 @@ mod tests {
     fn of_many_messages_half_of_which_are_lost_the_slowest_that_came_decides() {
         let mut medians = medians();
         for nanos in 0..100_000 {
-            medians.push(0, 7, 0, took(nanos));
+            medians.push(0, 7, 0, latency_of(nanos));
             if nanos > 1 {
                 medians.push(0, 7, 0, Latency::Lost);
             }

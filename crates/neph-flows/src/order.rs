@@ -12,12 +12,12 @@ use crate::flow_tally::FlowTally;
 use crate::recent_outcomes::RecentOutcomes;
 
 /// How many messages back reordering is detected: at 200 messages/s paths may differ by 30 ms.
-const REACH: usize = 6;
+const MAX_RECENT_REPLIES: usize = 6;
 /// If a counter is lower by more than this, the peer restarted it: no reordering.
-const RESTART: u32 = 32;
+const MIN_RESTART_DROP: u32 = 32;
 /// How much before its schedule the next message may depart. A fleet's flows alternate by whole nanoseconds,
 /// and timestamps are not read at the same place.
-const EARLY: Span = Span::from_millis(1);
+const MAX_EARLINESS: Span = Span::from_millis(1);
 
 /// The data of a reply that its order needs.
 #[derive(Clone, Copy, Debug)]
@@ -29,7 +29,7 @@ struct Arrival {
     /// How many requests of the flow the peer had answered before.
     count: Option<u32>,
     /// The directions in which it has been counted already; each counts once.
-    is_reordered_by: Reordered,
+    counted_reordering: Reordered,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -42,25 +42,25 @@ struct Reordered {
 /// The latest replies, with which later messages may be reordered.
 #[derive(Clone, Debug, Default)]
 struct Recent {
-    arrivals: [Option<Arrival>; REACH],
-    next: usize,
+    arrivals: [Option<Arrival>; MAX_RECENT_REPLIES],
+    next_index: usize,
 }
 
 impl Recent {
     /// Drops replies that arrived before `sent`: no later message can overtake them. Returns whether any are
     /// left.
-    fn pass(&mut self, sent: i64) -> bool {
-        for slot in &mut self.arrivals {
-            if slot.is_some_and(|arrival| arrival.client < sent) {
-                *slot = None;
+    fn drop_arrived(&mut self, sent: i64) -> bool {
+        for entry in &mut self.arrivals {
+            if entry.is_some_and(|arrival| arrival.client < sent) {
+                *entry = None;
             }
         }
         self.arrivals.iter().any(Option::is_some)
     }
 
     fn add(&mut self, arrival: Arrival) {
-        self.arrivals[self.next] = Some(arrival);
-        self.next = (self.next + 1) % REACH;
+        self.arrivals[self.next_index] = Some(arrival);
+        self.next_index = (self.next_index + 1) % MAX_RECENT_REPLIES;
     }
 }
 
@@ -70,11 +70,11 @@ pub(crate) struct Order {
     tally: Counts,
     outcomes: RecentOutcomes,
     /// The highest counter of the peer so far.
-    answered: Option<u32>,
+    max_peer_count: Option<u32>,
     /// Number of duplicates of the last reply.
     last_duplicates: u8,
     /// Messages lost since the last reply.
-    missing: u32,
+    lost_since_reply: u32,
     overtaking: Option<Instant<Local>>,
     /// `None` while replies arrive before the next message departs.
     recent: Option<Box<Recent>>,
@@ -94,7 +94,7 @@ impl Order {
             FleetOutcome::Failed => tally.failed += 1,
             FleetOutcome::Lost => {
                 tally.lost += 1;
-                self.missing = self.missing.saturating_add(1);
+                self.lost_since_reply = self.lost_since_reply.saturating_add(1);
                 self.outcomes.push(true);
             }
             FleetOutcome::Reply(_) => {
@@ -140,15 +140,15 @@ impl Order {
                 .peer_report
                 .map(|peer| (peer.rx.nanos(), (peer.rx + peer.residence).nanos())),
             count: reply.peer_report.and_then(|peer| peer.count),
-            is_reordered_by: Reordered::default(),
+            counted_reordering: Reordered::default(),
         };
         self.divide_loss(arrival.count, reply.copies, tally);
         if !is_comparable(probe, reply) {
             return;
         }
-        let stays = reply.round_trip + message.late + EARLY > interval;
+        let is_in_flight = reply.round_trip + message.late + MAX_EARLINESS > interval;
         let Some(recent) = &mut self.recent else {
-            if stays {
+            if is_in_flight {
                 self.recent.insert(Box::default()).add(arrival);
             }
             return;
@@ -156,7 +156,7 @@ impl Order {
         if overtakes(recent, &arrival, tally) {
             self.overtaking = Some(sent);
         }
-        if recent.pass(sent.nanos()) || stays {
+        if recent.drop_arrived(sent.nanos()) || is_in_flight {
             recent.add(arrival);
         } else {
             self.recent = None;
@@ -167,32 +167,32 @@ impl Order {
     /// the reverse path. Duplicates make this ambiguous, because a duplicated request increases the counter
     /// and a duplicated reply does not. Ambiguous messages stay undivided.
     fn divide_loss(&mut self, count: Option<u32>, copies: u8, tally: &mut FlowTally) {
-        let missing = u64::from(std::mem::take(&mut self.missing));
+        let lost_count = u64::from(std::mem::take(&mut self.lost_since_reply));
         let duplicates = u64::from(std::mem::replace(&mut self.last_duplicates, copies));
         let Some(count) = count else {
             return;
         };
-        let before = self.answered;
-        self.answered = Some(before.map_or(count, |before| {
-            if count.saturating_add(RESTART) < before {
+        let previous_count = self.max_peer_count;
+        self.max_peer_count = Some(previous_count.map_or(count, |previous_count| {
+            if count.saturating_add(MIN_RESTART_DROP) < previous_count {
                 count
             } else {
-                before.max(count)
+                previous_count.max(count)
             }
         }));
-        let arrived = match before {
+        let arrived_count = match previous_count {
             None => count,
-            Some(before) if count > before => count - before - 1,
-            Some(before) if count.saturating_add(RESTART) < before => return,
+            Some(previous_count) if count > previous_count => count - previous_count - 1,
+            Some(previous_count) if count.saturating_add(MIN_RESTART_DROP) < previous_count => return,
             Some(_) => 0,
         };
-        let arrived = u64::from(arrived);
+        let arrived_count = u64::from(arrived_count);
         // If the peer has counted more requests than a new flow sent, it takes the flow for an old one.
-        if before.is_none() && arrived > missing {
+        if previous_count.is_none() && arrived_count > lost_count {
             return;
         }
-        tally.lost_reverse += arrived.saturating_sub(duplicates).min(missing);
-        tally.lost_forward += missing.saturating_sub(arrived);
+        tally.lost_reverse += arrived_count.saturating_sub(duplicates).min(lost_count);
+        tally.lost_forward += lost_count.saturating_sub(arrived_count);
     }
 }
 
@@ -205,24 +205,24 @@ pub(crate) fn is_comparable(probe: ProbeKind, reply: &FleetReply) -> bool {
 
 /// Whether this reply, or its request, arrived before earlier ones; counts those.
 fn overtakes(recent: &mut Recent, later: &Arrival, tally: &mut FlowTally) -> bool {
-    let mut does = false;
+    let mut has_overtaken = false;
     for earlier in recent.arrivals.iter_mut().flatten() {
         let client = later.client < earlier.client;
         let (forward, reverse) = directions(earlier, later);
-        let seen = &mut earlier.is_reordered_by;
-        for (is, seen, counter) in [
-            (client, &mut seen.client, &mut tally.reordered),
-            (forward, &mut seen.forward, &mut tally.reordered_forward),
-            (reverse, &mut seen.reverse, &mut tally.reordered_reverse),
+        let counted = &mut earlier.counted_reordering;
+        for (is_reordered, counted, counter) in [
+            (client, &mut counted.client, &mut tally.reordered),
+            (forward, &mut counted.forward, &mut tally.reordered_forward),
+            (reverse, &mut counted.reverse, &mut tally.reordered_reverse),
         ] {
-            if is && !*seen {
-                *seen = true;
+            if is_reordered && !*counted {
+                *counted = true;
                 *counter += 1;
             }
         }
-        does |= client || forward || reverse;
+        has_overtaken |= client || forward || reverse;
     }
-    does
+    has_overtaken
 }
 
 /// Whether the later request arrived before the earlier one on the forward path, and the later reply before
@@ -251,11 +251,11 @@ pub(crate) struct Request {
 /// Whether the later request arrived at the peer before the earlier one. Timestamps and counters must both
 /// show it: neither a restarted counter nor equal timestamps are reordering.
 pub(crate) fn is_forward(earlier: Request, later: Request) -> bool {
-    let by_count = match (earlier.count, later.count) {
+    let is_lower_count = match (earlier.count, later.count) {
         (Some(first), Some(second)) => second < first,
         _ => true,
     };
-    later.at < earlier.at && by_count
+    later.at < earlier.at && is_lower_count
 }
 
 #[cfg(test)]

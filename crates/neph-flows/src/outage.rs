@@ -134,8 +134,8 @@ mod tests {
             digest.finish();
             digest.view().pairs[0].silence
         };
-        let (since, messages) = silence(120 * SECOND).unwrap();
-        assert!((99 * SECOND..100 * SECOND).contains(&since.nanos()));
+        let (silence_start, messages) = silence(120 * SECOND).unwrap();
+        assert!((99 * SECOND..100 * SECOND).contains(&silence_start.nanos()));
         assert_eq!(messages, 20 * 5 * 64);
         assert_eq!(silence(100 * SECOND + SECOND / 2), None);
     }

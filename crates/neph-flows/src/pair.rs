@@ -93,26 +93,26 @@ impl PairView {
     /// The same for several together, such as a pair's blocks; `None` too if any has flows that are too
     /// short.
     pub fn changes_per_flow_hour_of<'a>(pairs: impl IntoIterator<Item = &'a Self>) -> Option<f64> {
-        let (mut clear, mut changes) = (Span::ZERO, 0);
-        for part in pairs {
-            if part.too_short || part.mostly_lost {
+        let (mut observable_time, mut changes) = (Span::ZERO, 0);
+        for pair in pairs {
+            if pair.too_short || pair.mostly_lost {
                 return None;
             }
-            clear += part.clear();
-            changes += part.clear_changes();
+            observable_time += pair.observable_time();
+            changes += pair.observable_changes();
         }
-        let hours = clear.secs_f64() / 3600.0;
+        let hours = observable_time.secs_f64() / 3600.0;
         #[expect(clippy::cast_precision_loss, reason = "statistics")]
         (hours > 0.0).then(|| changes as f64 / hours)
     }
 
     /// The observable time, sum over flows.
-    pub fn clear(&self) -> Span {
-        (self.watched - self.hidden.all()).max(Span::ZERO)
+    pub fn observable_time(&self) -> Span {
+        (self.watched - self.hidden.total()).max(Span::ZERO)
     }
 
     /// Path changes in it.
-    pub const fn clear_changes(&self) -> u64 {
+    pub const fn observable_changes(&self) -> u64 {
         self.changes.saturating_sub(self.hidden.changes)
     }
 }
@@ -131,7 +131,7 @@ pub struct Hidden {
 
 impl Hidden {
     /// The time that rates exclude.
-    pub(crate) fn all(&self) -> Span {
+    pub(crate) fn total(&self) -> Span {
         self.time + self.learning
     }
 }
@@ -190,8 +190,8 @@ impl Curve {
         if time > last.at && last.surviving > 0.0 {
             return None;
         }
-        let until = self.points.iter().rev().find(|point| point.at <= time);
-        Some(until.copied().unwrap_or(CurvePoint {
+        let point = self.points.iter().rev().find(|point| point.at <= time);
+        Some(point.copied().unwrap_or(CurvePoint {
             at: Span::ZERO,
             surviving: 1.0,
             // At least as many as lasted longer than the first.
@@ -267,13 +267,13 @@ mod tests {
                 .map(|point| point.surviving)
         };
         let surviving: Vec<_> = [0, 9, 10, 19, 20, 60, 61].map(at).to_vec();
-        let wanted = [1.0, 1.0, 0.8, 0.8, 0.5, 0.5].map(Some);
-        assert_eq!(surviving[..6], wanted);
+        let expected = [1.0, 1.0, 0.8, 0.8, 0.5, 0.5].map(Some);
+        assert_eq!(surviving[..6], expected);
         assert_eq!(surviving[6], None);
-        let before = curve.at(Span::ZERO).unwrap();
-        assert_eq!((before.at_risk, before.high), (10, 1.0));
+        let before_first_end = curve.at(Span::ZERO).unwrap();
+        assert_eq!((before_first_end.at_risk, before_first_end.high), (10, 1.0));
         assert!(
-            (before.low - 0.4).abs() < 1e-12,
+            (before_first_end.low - 0.4).abs() < 1e-12,
             "as low as at the first end"
         );
     }
@@ -332,12 +332,12 @@ mod tests {
     /// Two changes in an hour and none in three hours: 0.5 per hour, not 1.
     #[test]
     fn several_together_have_the_rate_of_their_sums() {
-        let of = |hours: i64, changes| PairView {
+        let pair = |hours: i64, changes| PairView {
             watched: Span::from_secs(3600 * hours),
             changes,
             ..PairView::default()
         };
-        let rate = PairView::changes_per_flow_hour_of([&of(1, 2), &of(3, 0)]);
+        let rate = PairView::changes_per_flow_hour_of([&pair(1, 2), &pair(3, 0)]);
         assert_eq!(rate, Some(0.5));
         assert_eq!(PairView::changes_per_flow_hour_of([]), None);
     }

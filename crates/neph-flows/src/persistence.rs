@@ -11,9 +11,9 @@ use neph_stats::{Lifetime, SurvivalStep, survival};
 
 use crate::blocks::{Uncertainty, uncertainty};
 use crate::direction::Direction;
-use crate::latency_bins::span;
+use crate::latency_bins::span_from_nanos;
 use crate::pair::{Curve, CurvePoint};
-use crate::share::{Share, small_sample_factor, wilson};
+use crate::share::{Share, small_sample_factor, wilson_interval};
 use crate::stay::Stay;
 use crate::view::{FlowHistory, PathChange};
 
@@ -22,7 +22,7 @@ const MAX_POINTS: usize = 400;
 
 /// The changes that begin and end a stay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Counted {
+pub(crate) enum ChangeKind {
     /// All.
     Each,
     /// Changes from one class to another.
@@ -33,8 +33,8 @@ pub(crate) enum Counted {
     Reverse,
 }
 
-impl Counted {
-    fn counts(self, classes: (Option<u16>, Option<u16>), direction: Option<Direction>) -> bool {
+impl ChangeKind {
+    fn includes(self, classes: (Option<u16>, Option<u16>), direction: Option<Direction>) -> bool {
         match self {
             Self::Each => true,
             Self::OfClass => classes.0 != classes.1,
@@ -45,7 +45,7 @@ impl Counted {
 }
 
 /// The stays of a flow. `changes` are its own, by time: one for each segment after the first.
-pub(crate) fn stays(flow: &FlowHistory, changes: &[&PathChange], counted: Counted) -> Vec<Stay> {
+pub(crate) fn stays(flow: &FlowHistory, changes: &[&PathChange], kind: ChangeKind) -> Vec<Stay> {
     let Some(end) = flow.segments.last().map(|segment| segment.until) else {
         return Vec::new();
     };
@@ -53,7 +53,7 @@ pub(crate) fn stays(flow: &FlowHistory, changes: &[&PathChange], counted: Counte
     let mut stays = Vec::new();
     for (pair, change) in flow.segments.windows(2).zip(changes) {
         let classes = (pair[0].class, pair[1].class);
-        if !counted.counts(classes, change.evidence.direction) {
+        if !kind.includes(classes, change.evidence.direction) {
             continue;
         }
         let at = pair[1].from;
@@ -77,18 +77,18 @@ pub(crate) struct StayCurve {
     pub(crate) curve: Curve,
     /// The share that had ended by the requested time, from the curve; `None` if nothing was observed for
     /// that long.
-    pub(crate) soon: Option<Share>,
+    pub(crate) leave_share: Option<Share>,
 }
 
 /// The curve of some stays; `None` without any. Time is divided into blocks of at least `bin`.
-pub(crate) fn stay_curve(stays: &[Stay], (bin, soon): (Span, Span)) -> Option<StayCurve> {
+pub(crate) fn stay_curve(stays: &[Stay], (bin, horizon): (Span, Span)) -> Option<StayCurve> {
     let lifetimes: Vec<Lifetime> = stays.iter().map(Stay::lifetime).collect();
     let survival = survival(&lifetimes).ok()?;
     let steps = survival.steps();
     let step_interval = steps.len().div_ceil(MAX_POINTS).max(1);
-    let before_soon = steps.partition_point(|step| span(step.at) <= soon);
+    let steps_within_horizon = steps.partition_point(|step| span_from_nanos(step.at) <= horizon);
     let is_point = |index: usize| {
-        index.is_multiple_of(step_interval) || [before_soon, steps.len()].contains(&(index + 1))
+        index.is_multiple_of(step_interval) || [steps_within_horizon, steps.len()].contains(&(index + 1))
     };
     let estimate = uncertainty(stays, steps, bin, is_point);
     let point_steps = steps
@@ -97,16 +97,16 @@ pub(crate) fn stay_curve(stays: &[Stay], (bin, soon): (Span, Span)) -> Option<St
         .filter(|(index, _)| is_point(*index));
     let point_steps = point_steps.zip(&estimate.errors);
     let mut points: Vec<(CurvePoint, f64)> = point_steps
-        .map(|((_, step), error)| point(step, effective_cases(step, &estimate, *error)))
+        .map(|((_, step), error)| curve_point(step, effective_cases(step, &estimate, *error)))
         .collect();
     // If no stay had ended by then, each block of time is a case.
-    if before_soon == 0 && span(survival.observed()) >= soon {
-        points.insert(0, none_ended(soon, stays.len(), estimate.blocks));
+    if steps_within_horizon == 0 && span_from_nanos(survival.observed()) >= horizon {
+        points.insert(0, none_ended(horizon, stays.len(), estimate.blocks));
     }
-    let leave_share = |(point, cases): &(CurvePoint, f64)| Share {
+    let to_share = |(point, cases): &(CurvePoint, f64)| Share {
         hits: stays
             .iter()
-            .filter(|stay| stay.ended && stay.length <= soon)
+            .filter(|stay| stay.ended && stay.length <= horizon)
             .count() as u64,
         n: stays.len() as u64,
         cases: *cases,
@@ -114,11 +114,11 @@ pub(crate) fn stay_curve(stays: &[Stay], (bin, soon): (Span, Span)) -> Option<St
         low: 1.0 - point.high,
         high: 1.0 - point.low,
     };
-    let points_until = points.iter().rev().find(|(point, _)| point.at <= soon);
-    let is_known = |point: &CurvePoint| span(survival.observed()) >= soon || point.surviving <= 0.0;
-    let soon = points_until
+    let points_until = points.iter().rev().find(|(point, _)| point.at <= horizon);
+    let is_known = |point: &CurvePoint| span_from_nanos(survival.observed()) >= horizon || point.surviving <= 0.0;
+    let leave_share = points_until
         .filter(|(point, _)| is_known(point))
-        .map(leave_share);
+        .map(to_share);
     // The last point is the end of observation: without it the curve would seem to stop with an end.
     if steps
         .last()
@@ -127,7 +127,7 @@ pub(crate) fn stay_curve(stays: &[Stay], (bin, soon): (Span, Span)) -> Option<St
         let last = points.last().copied();
         let (last, cases) = last.unwrap_or_else(|| none_ended(Span::ZERO, 1, estimate.blocks));
         let end = CurvePoint {
-            at: span(survival.observed()),
+            at: span_from_nanos(survival.observed()),
             at_risk: 1,
             ..last
         };
@@ -139,7 +139,7 @@ pub(crate) fn stay_curve(stays: &[Stay], (bin, soon): (Span, Span)) -> Option<St
             ended: stays.iter().filter(|stay| stay.ended).count() as u64,
             points: points.into_iter().map(|(point, _)| point).collect(),
         },
-        soon,
+        leave_share,
     })
 }
 
@@ -160,10 +160,10 @@ fn effective_cases(step: &SurvivalStep, estimate: &Uncertainty, error: f64) -> f
 }
 
 /// A step with Wilson's interval for this number of cases.
-fn point(step: &SurvivalStep, cases: f64) -> (CurvePoint, f64) {
-    let (low, high) = wilson(step.survival, cases);
+fn curve_point(step: &SurvivalStep, cases: f64) -> (CurvePoint, f64) {
+    let (low, high) = wilson_interval(step.survival, cases);
     let point = CurvePoint {
-        at: span(step.at),
+        at: span_from_nanos(step.at),
         surviving: step.survival,
         low,
         high,
@@ -176,7 +176,7 @@ fn point(step: &SurvivalStep, cases: f64) -> (CurvePoint, f64) {
 #[expect(clippy::cast_precision_loss, reason = "a count")]
 fn none_ended(at: Span, at_risk: usize, blocks: usize) -> (CurvePoint, f64) {
     let cases = blocks as f64;
-    let (low, high) = wilson(1.0, cases);
+    let (low, high) = wilson_interval(1.0, cases);
     let point = CurvePoint {
         at,
         surviving: 1.0,

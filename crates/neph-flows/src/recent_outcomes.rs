@@ -16,7 +16,7 @@ pub struct LastMessages {
 pub(crate) struct RecentOutcomes(u64);
 
 /// The position of the start bit with 63 messages.
-const FULL: u64 = 1 << 63;
+const START_BIT_OF_63: u64 = 1 << 63;
 
 impl Default for RecentOutcomes {
     fn default() -> Self {
@@ -27,7 +27,7 @@ impl Default for RecentOutcomes {
 impl RecentOutcomes {
     /// Adds the next message: lost, or replied to.
     pub(crate) const fn push(&mut self, is_lost: bool) {
-        self.0 = self.0 << 1 | self.0 & FULL | is_lost as u64;
+        self.0 = self.0 << 1 | self.0 & START_BIT_OF_63 | is_lost as u64;
     }
 
     /// Number of messages, and of lost ones.
@@ -47,12 +47,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_last_63_are_counted(loss_by_base in prop::collection::vec(any::<bool>(), 0..200)) {
+        fn the_last_63_are_counted(losses in prop::collection::vec(any::<bool>(), 0..200)) {
             let mut recent = RecentOutcomes::default();
-            for is_lost in &loss_by_base {
+            for is_lost in &losses {
                 recent.push(*is_lost);
             }
-            let last = &loss_by_base[loss_by_base.len().saturating_sub(63)..];
+            let last = &losses[losses.len().saturating_sub(63)..];
             let lost = last.iter().filter(|is_lost| **is_lost).count();
             let last_messages = recent.to_last_messages();
             prop_assert_eq!((last_messages.lost as usize, last_messages.of as usize), (lost, last.len()));

@@ -10,12 +10,12 @@ use neph_model::{
 
 /// Combines the routes. A flow with a missing or early-ending answer belongs to the single path that
 /// otherwise matches: its probes were lost there. A flow without any answer belongs to no path.
-pub fn diamond(routes: &[FlowRoute]) -> Diamond {
+pub fn build_diamond(routes: &[FlowRoute]) -> Diamond {
     Diamond {
-        flows: count(routes.len()),
-        hops: hops(routes),
-        links: links(routes),
-        paths: paths(routes),
+        flows: to_u32(routes.len()),
+        hops: build_hops(routes),
+        links: build_links(routes),
+        paths: build_paths(routes),
     }
 }
 
@@ -26,7 +26,7 @@ fn hop_key(address: Option<IpAddr>) -> HopKey {
     (address.is_none(), address)
 }
 
-fn hops(routes: &[FlowRoute]) -> Vec<DiamondHop> {
+fn build_hops(routes: &[FlowRoute]) -> Vec<DiamondHop> {
     let mut hops: BTreeMap<u8, BTreeMap<HopKey, DiamondNode>> = BTreeMap::new();
     let route_hops = || routes.iter().flat_map(|route| &route.hops);
     for hop in route_hops() {
@@ -50,15 +50,15 @@ fn hops(routes: &[FlowRoute]) -> Vec<DiamondHop> {
         };
         for (address, round_trips) in hop.alongside() {
             if let Some(from) = nodes.get_mut(&hop_key(hop.address)) {
-                from.probes = from.probes.saturating_sub(count(round_trips.len()));
+                from.probes = from.probes.saturating_sub(to_u32(round_trips.len()));
             }
             if let Some(node) = nodes.get_mut(&hop_key(Some(address))) {
-                node.probes += count(round_trips.len());
+                node.probes += to_u32(round_trips.len());
                 node.round_trips.extend(round_trips);
             }
         }
     }
-    let sorted = |(ttl, nodes): (u8, BTreeMap<HopKey, DiamondNode>)| {
+    let to_hop = |(ttl, nodes): (u8, BTreeMap<HopKey, DiamondNode>)| {
         let mut nodes: Vec<DiamondNode> = nodes.into_values().collect();
         nodes.sort_by_key(|node| (node.address.is_none(), std::cmp::Reverse(node.flows)));
         for node in &mut nodes {
@@ -66,10 +66,10 @@ fn hops(routes: &[FlowRoute]) -> Vec<DiamondHop> {
         }
         DiamondHop { ttl, nodes }
     };
-    hops.into_iter().map(sorted).collect()
+    hops.into_iter().map(to_hop).collect()
 }
 
-fn links(routes: &[FlowRoute]) -> Vec<DiamondLink> {
+fn build_links(routes: &[FlowRoute]) -> Vec<DiamondLink> {
     let mut links: BTreeMap<(u8, HopKey, HopKey), DiamondLink> = BTreeMap::new();
     for route in routes {
         let mut from = None;
@@ -89,7 +89,7 @@ fn links(routes: &[FlowRoute]) -> Vec<DiamondLink> {
     links.into_values().collect()
 }
 
-fn paths(routes: &[FlowRoute]) -> Vec<DiamondPath> {
+fn build_paths(routes: &[FlowRoute]) -> Vec<DiamondPath> {
     let mut by_addresses: BTreeMap<(bool, Vec<Option<IpAddr>>), Vec<&FlowRoute>> = BTreeMap::new();
     for route in routes {
         if route.is_unanswered() {
@@ -105,13 +105,13 @@ fn paths(routes: &[FlowRoute]) -> Vec<DiamondPath> {
     fill_holes(&mut groups);
     let mut paths: Vec<DiamondPath> = groups
         .into_iter()
-        .map(|(addresses, routes)| path(addresses, &routes))
+        .map(|(addresses, routes)| build_path(addresses, &routes))
         .collect();
     paths.sort_by_key(|path| (std::cmp::Reverse(path.source_ports.len()), path.hash));
     paths
 }
 
-fn path(addresses: Vec<Option<IpAddr>>, routes: &[&FlowRoute]) -> DiamondPath {
+fn build_path(addresses: Vec<Option<IpAddr>>, routes: &[&FlowRoute]) -> DiamondPath {
     let mut source_ports: Vec<u16> = routes.iter().map(|route| route.source_port).collect();
     source_ports.sort_unstable();
     let destinations = routes.iter().filter_map(|route| route.destination());
@@ -134,35 +134,35 @@ fn fill_holes(groups: &mut Vec<(Vec<Option<IpAddr>>, Vec<&FlowRoute>)>) {
         |addresses: &[Option<IpAddr>]| addresses.iter().filter(|address| address.is_none()).count();
     // Fewest holes first, open ends last: a merged group is no candidate for groups with less information.
     groups.sort_by_key(|(addresses, routes)| (is_open(routes), holes(addresses)));
-    let mut at = 0;
-    while let Some((torn, _)) = groups.get(at) {
-        let missing = holes(torn);
-        let open = is_open(&groups[at].1);
-        let fits = |(complete, theirs): &(Vec<Option<IpAddr>>, Vec<&FlowRoute>)| {
-            let mut pairs = torn.iter().zip(complete);
-            let longer = open && !is_open(theirs) && complete.len() > torn.len();
-            (longer || complete.len() == torn.len() && holes(complete) < missing)
-                && pairs.all(|(ours, theirs)| ours.is_none() || ours == theirs)
+    let mut index = 0;
+    while let Some((incomplete, _)) = groups.get(index) {
+        let hole_count = holes(incomplete);
+        let is_group_open = is_open(&groups[index].1);
+        let fits = |(candidate, candidate_routes): &(Vec<Option<IpAddr>>, Vec<&FlowRoute>)| {
+            let mut pairs = incomplete.iter().zip(candidate);
+            let is_longer = is_group_open && !is_open(candidate_routes) && candidate.len() > incomplete.len();
+            (is_longer || candidate.len() == incomplete.len() && holes(candidate) < hole_count)
+                && pairs.all(|(address, other)| address.is_none() || address == other)
         };
-        let mut fitting = (0..groups.len()).filter(|other| fits(&groups[*other]));
-        match (missing > 0 || open, fitting.next(), fitting.next()) {
-            (true, Some(only), None) => {
-                let moved = std::mem::take(&mut groups[at].1);
-                groups[only].1.extend(moved);
-                groups.remove(at);
+        let mut candidates = (0..groups.len()).filter(|other| fits(&groups[*other]));
+        match (hole_count > 0 || is_group_open, candidates.next(), candidates.next()) {
+            (true, Some(target), None) => {
+                let merged_routes = std::mem::take(&mut groups[index].1);
+                groups[target].1.extend(merged_routes);
+                groups.remove(index);
             }
-            _ => at += 1,
+            _ => index += 1,
         }
     }
 }
 
 /// Whether the answers of these flows ended before their path did.
 fn is_open(routes: &[&FlowRoute]) -> bool {
-    let open = |route: &&FlowRoute| matches!(route.end, TraceEnd::Silent | TraceEnd::Stopped);
-    routes.iter().all(open)
+    let is_open_route = |route: &&FlowRoute| matches!(route.end, TraceEnd::Silent | TraceEnd::Stopped);
+    routes.iter().all(is_open_route)
 }
 
-fn count(number: usize) -> u32 {
+fn to_u32(number: usize) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }
 
@@ -172,17 +172,17 @@ mod tests {
 
     use super::*;
 
-    fn addr(last: u8) -> IpAddr {
+    fn address_of(last: u8) -> IpAddr {
         IpAddr::from([192, 0, 2, last])
     }
 
     /// A route through these routers (0: a hole); each hop's round trip is its distance in milliseconds.
-    fn route(source_port: u16, over: &[u8]) -> FlowRoute {
-        let hops: Vec<FlowHop> = over
+    fn route(source_port: u16, routers: &[u8]) -> FlowRoute {
+        let hops: Vec<FlowHop> = routers
             .iter()
             .zip(1..)
             .map(|(last, ttl)| {
-                let address = (*last > 0).then(|| addr(*last));
+                let address = (*last > 0).then(|| address_of(*last));
                 let round_trip = address.map(|_| Span::from_millis(ttl));
                 FlowHop {
                     probes: 2,
@@ -207,23 +207,23 @@ mod tests {
             route(1, &[1, 10, 9]),
             route(2, &[1, 10, 9]),
         ];
-        let diamond = diamond(&routes);
+        let diamond = build_diamond(&routes);
         assert_eq!(diamond.flows, 3);
         let widths: Vec<usize> = diamond.hops.iter().map(|hop| hop.nodes.len()).collect();
         assert_eq!(widths, [1, 2, 1]);
         let middle = &diamond.hops[1].nodes;
         assert_eq!(
             (middle[0].address, middle[0].flows, middle[0].probes),
-            (Some(addr(10)), 2, 4)
+            (Some(address_of(10)), 2, 4)
         );
-        assert_eq!((middle[1].address, middle[1].flows), (Some(addr(11)), 1));
+        assert_eq!((middle[1].address, middle[1].flows), (Some(address_of(11)), 1));
         let links: Vec<_> = diamond
             .links
             .iter()
             .map(|link| (link.ttl, link.from, link.to, link.flows))
             .collect();
         let link = |ttl, from: u8, to: u8, flows| {
-            (ttl, (from > 0).then(|| addr(from)), Some(addr(to)), flows)
+            (ttl, (from > 0).then(|| address_of(from)), Some(address_of(to)), flows)
         };
         assert_eq!(
             links,
@@ -248,13 +248,13 @@ mod tests {
     #[test]
     fn a_lost_answer_makes_no_path_of_its_own() {
         let complete = [route(1, &[1, 10, 9]), route(2, &[1, 11, 8, 9])];
-        let torn = [
+        let incomplete = [
             route(3, &[1, 0, 9]),
             route(4, &[0, 0, 9]),
             route(5, &[1, 11, 0, 9]),
         ];
-        let routes: Vec<FlowRoute> = complete.iter().chain(&torn).cloned().collect();
-        let paths = diamond(&routes).paths;
+        let routes: Vec<FlowRoute> = complete.iter().chain(&incomplete).cloned().collect();
+        let paths = build_diamond(&routes).paths;
         let ports: Vec<_> = paths.iter().map(|path| path.source_ports.clone()).collect();
         assert_eq!(ports, [vec![1, 3, 4], vec![2, 5]]);
         assert_eq!(paths[0].hash, complete[0].hash);
@@ -262,13 +262,13 @@ mod tests {
 
     #[test]
     fn a_flow_whose_answers_end_early_is_on_the_path_that_goes_on() {
-        let mut early = route(3, &[1, 10]);
-        early.end = TraceEnd::Silent;
-        let routes = [route(1, &[1, 10, 9]), route(2, &[1, 11, 9]), early.clone()];
-        let paths = diamond(&routes).paths;
+        let mut short_route = route(3, &[1, 10]);
+        short_route.end = TraceEnd::Silent;
+        let routes = [route(1, &[1, 10, 9]), route(2, &[1, 11, 9]), short_route.clone()];
+        let paths = build_diamond(&routes).paths;
         let ports: Vec<_> = paths.iter().map(|path| path.source_ports.clone()).collect();
         assert_eq!(ports, [vec![1, 3], vec![2]]);
-        assert_eq!(diamond(&[early]).paths.len(), 1);
+        assert_eq!(build_diamond(&[short_route]).paths.len(), 1);
     }
 
     #[test]
@@ -278,36 +278,36 @@ mod tests {
             route(2, &[1, 11, 9]),
             route(3, &[1, 0, 9]),
         ];
-        assert_eq!(diamond(&routes).paths.len(), 3);
+        assert_eq!(build_diamond(&routes).paths.len(), 3);
     }
 
     #[test]
     fn round_trips_are_those_of_the_router_that_answered() {
-        let mut wandered = route(1, &[1, 10, 9]);
-        wandered.hops[1].probes = 3;
-        wandered.hops[1].other_addresses = vec![addr(11), addr(12)];
-        wandered.hops[1].other_addresses_round_trips =
+        let mut changing_route = route(1, &[1, 10, 9]);
+        changing_route.hops[1].probes = 3;
+        changing_route.hops[1].other_addresses = vec![address_of(11), address_of(12)];
+        changing_route.hops[1].other_addresses_round_trips =
             [7, 8].map(|ms| vec![Span::from_millis(ms)]).into();
-        let middle = &diamond(&[wandered, route(2, &[1, 11, 9])]).hops[1].nodes;
+        let middle = &build_diamond(&[changing_route, route(2, &[1, 11, 9])]).hops[1].nodes;
         let nodes = middle
             .iter()
             .map(|node| (node.address, node.probes, &node.round_trips[..]));
         let millis = Span::from_millis;
         let expected = [
-            (Some(addr(10)), 1, &[millis(2)][..]),
-            (Some(addr(11)), 3, &[millis(2), millis(7)][..]),
+            (Some(address_of(10)), 1, &[millis(2)][..]),
+            (Some(address_of(11)), 3, &[millis(2), millis(7)][..]),
         ];
         assert_eq!(nodes.collect::<Vec<_>>(), expected);
     }
 
     #[test]
     fn nothing_makes_nothing() {
-        assert_eq!(diamond(&[]), Diamond::default());
-        let mut silent = route(1, &[0, 0]);
-        silent.end = TraceEnd::Silent;
-        let mut unasked = silent.clone();
-        unasked.hops.clear();
-        let routes = diamond(&[silent, unasked]);
+        assert_eq!(build_diamond(&[]), Diamond::default());
+        let mut silent_route = route(1, &[0, 0]);
+        silent_route.end = TraceEnd::Silent;
+        let mut untraced_route = silent_route.clone();
+        untraced_route.hops.clear();
+        let routes = build_diamond(&[silent_route, untraced_route]);
         assert_eq!((routes.flows, routes.paths), (2, Vec::new()));
     }
 }

@@ -56,7 +56,7 @@ pub(crate) fn share_of_cases(hits: u64, n: u64, cases: f64) -> Option<Share> {
 
 impl Share {
     /// The combined share, for example of the blocks of a campaign; `None` without any.
-    pub fn together(shares: impl IntoIterator<Item = Self>) -> Option<Self> {
+    pub fn pool(shares: impl IntoIterator<Item = Self>) -> Option<Self> {
         let (mut hits, mut n, mut cases, mut sum) = (0, 0, 0.0, 0.0);
         for share in shares {
             hits += share.hits;
@@ -68,7 +68,7 @@ impl Share {
         }
         #[expect(clippy::cast_precision_loss, reason = "a count")]
         let share = (n > 0).then(|| (sum / n as f64).clamp(0.0, 1.0))?;
-        let (low, high) = wilson(share, cases);
+        let (low, high) = wilson_interval(share, cases);
         Some(Self {
             hits,
             n,
@@ -81,7 +81,7 @@ impl Share {
 }
 
 /// Wilson's interval of a share of this many cases; 0 to 1 if there are almost none.
-pub(crate) fn wilson(share: f64, cases: f64) -> (f64, f64) {
+pub(crate) fn wilson_interval(share: f64, cases: f64) -> (f64, f64) {
     share_interval(share, cases).map_or((0.0, 1.0), |interval| (interval.low, interval.high))
 }
 
@@ -124,8 +124,8 @@ impl Groups {
 }
 
 /// How much less a variance counts that is known from `freedom` groups and one only.
-pub(crate) fn small_sample_factor(freedom: f64) -> f64 {
-    let (normal, student) = (normal_quantile(0.975), student_quantile(0.975, freedom));
+pub(crate) fn small_sample_factor(degrees_of_freedom: f64) -> f64 {
+    let (normal, student) = (normal_quantile(0.975), student_quantile(0.975, degrees_of_freedom));
     (normal / student).powi(2)
 }
 
@@ -133,7 +133,7 @@ pub(crate) fn small_sample_factor(freedom: f64) -> f64 {
 mod tests {
     use super::*;
 
-    fn of(groups: &[(u64, u64)]) -> Share {
+    fn pooled_share(groups: &[(u64, u64)]) -> Share {
         let mut pooled_groups = Groups::default();
         for (group, (hits, n)) in (0..).zip(groups) {
             (0..*n).for_each(|case| pooled_groups.add(group, case < *hits));
@@ -143,26 +143,26 @@ mod tests {
 
     #[test]
     fn one_event_that_moves_hundreds_is_one_case() {
-        let part = of(&[(154, 384)]);
+        let part = pooled_share(&[(154, 384)]);
         assert_eq!((part.hits, part.n), (154, 384));
         assert!(part.low < 0.1 && part.high > 0.8, "{part:?}");
-        let whole_group = of(&[(384, 384)]);
+        let whole_group = pooled_share(&[(384, 384)]);
         assert!(whole_group.low < 0.25, "{whole_group:?}");
     }
 
     /// Ten groups that agree vary less than at random: they count with all of their cases.
     #[test]
     fn groups_that_agree_are_worth_all_their_cases_and_others_less() {
-        let identical = of(&[(4, 10); 20]);
+        let identical = pooled_share(&[(4, 10); 20]);
         let wilson = share(80, 200).unwrap();
         assert!((identical.low - wilson.low).abs() < 1e-9, "{identical:?}");
-        let apart: Vec<(u64, u64)> = (0..20).map(|n| (if n < 8 { 10 } else { 0 }, 10)).collect();
-        let apart = of(&apart);
+        let split_share: Vec<(u64, u64)> = (0..20).map(|n| (if n < 8 { 10 } else { 0 }, 10)).collect();
+        let split_share = pooled_share(&split_share);
         // Like twenty cases with eight hits, with Student's t of 19.
         let twenty = share(8, 20).unwrap();
         assert!(
-            (apart.low - twenty.low).abs() < 0.03 && apart.low < twenty.low,
-            "{apart:?}"
+            (split_share.low - twenty.low).abs() < 0.03 && split_share.low < twenty.low,
+            "{split_share:?}"
         );
     }
 
@@ -173,9 +173,9 @@ mod tests {
 
     #[test]
     fn combined_shares_add_their_effective_cases() {
-        let pooled = Share::together([of(&[(100, 200)]), of(&[(60, 200)])]).unwrap();
+        let pooled = Share::pool([pooled_share(&[(100, 200)]), pooled_share(&[(60, 200)])]).unwrap();
         assert_eq!((pooled.hits, pooled.n), (160, 400));
         assert!(pooled.cases <= 2.0 && pooled.low < 0.1, "{pooled:?}");
-        assert!(Share::together([]).is_none());
+        assert!(Share::pool([]).is_none());
     }
 }

@@ -51,11 +51,11 @@ impl Skew {
     pub(crate) fn of(sent: Instant<Local>, round_trip: Span, peer: &PeerReport) -> Self {
         let sent = sent.nanos().clamp(-MAX_TIME_NANOS, MAX_TIME_NANOS);
         let forward = peer.rx.nanos().saturating_sub(sent);
-        let half = round_trip.nanos() / 2;
+        let half_round_trip = round_trip.nanos() / 2;
         Self {
             at: sent,
             mean: forward
-                .saturating_sub(half)
+                .saturating_sub(half_round_trip)
                 .clamp(-MAX_TIME_NANOS, MAX_TIME_NANOS),
             spread: 0,
             messages: NonZeroU8::MIN,
@@ -77,23 +77,23 @@ impl Skew {
     pub(crate) fn merge(&mut self, other: &Self, drift: Drift) {
         let difference = self.difference(other, drift).unsigned_abs();
         let difference = u32::try_from(difference).unwrap_or(u32::MAX);
-        let before = u32::from(self.messages.get());
-        let (above, below) = (
+        let previous_count = u32::from(self.messages.get());
+        let (excess, shortfall) = (
             difference.saturating_sub(self.spread),
             self.spread.saturating_sub(difference),
         );
-        self.spread = self.spread + above / before - below / before;
+        self.spread = self.spread + excess / previous_count - shortfall / previous_count;
         if self.messages.get() < MAX_MESSAGES {
             self.messages = self.messages.saturating_add(1);
         }
-        let messages = i64::from(self.messages.get().min(MAX_MEAN_WEIGHT));
-        self.at += (other.at - self.at) / messages;
-        self.mean += (other.mean - self.mean) / messages;
+        let weight = i64::from(self.messages.get().min(MAX_MEAN_WEIGHT));
+        self.at += (other.at - self.at) / weight;
+        self.mean += (other.mean - self.mean) / weight;
     }
 
     /// Takes over the spread of the flow's earlier messages.
-    pub(crate) fn inherit(&mut self, before: &Self) {
-        self.spread = self.spread.max(before.spread);
+    pub(crate) fn inherit(&mut self, earlier: &Self) {
+        self.spread = self.spread.max(earlier.spread);
     }
 }
 
@@ -178,10 +178,10 @@ pub(crate) fn direction(old: &Skew, new: &Skew, step: &Step, drift: Drift) -> Op
     let margin = |errors: f64| standard_errors(old, new, errors).saturating_add(drift_error);
     let (moved_margin, stayed_margin) = (margin(ERRORS_IF_MOVED), margin(ERRORS_IF_STAYED));
     let difference = old.difference(new, drift);
-    let half = (step.after - step.before).nanos() / 2;
+    let half_step = (step.after - step.before).nanos() / 2;
     let (forward, reverse) = (
-        half.saturating_add(difference),
-        half.saturating_sub(difference),
+        half_step.saturating_add(difference),
+        half_step.saturating_sub(difference),
     );
     let largest_change = forward.saturating_abs().max(reverse.saturating_abs());
     let min_change = (step.tolerance.nanos() / 2).max(largest_change / SMALL_CHANGE_DIVISOR);
@@ -209,8 +209,8 @@ pub(crate) fn direction(old: &Skew, new: &Skew, step: &Step, drift: Drift) -> Op
 /// because a few messages may be close at random.
 fn standard_errors(old: &Skew, new: &Skew, errors: f64) -> i64 {
     let deviation = f64::from(old.spread.max(new.spread)) * DEVIATION_RATIO;
-    let part = |skew: &Skew| 1.0 / f64::from(skew.messages.get());
-    let standard_errors = errors * deviation * (part(old) + part(new)).sqrt();
+    let inverse_count = |skew: &Skew| 1.0 / f64::from(skew.messages.get());
+    let standard_errors = errors * deviation * (inverse_count(old) + inverse_count(new)).sqrt();
     #[expect(clippy::cast_possible_truncation, reason = "below a minute")]
     let standard_errors = standard_errors.ceil() as i64;
     standard_errors

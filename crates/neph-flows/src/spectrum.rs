@@ -69,7 +69,7 @@ pub(crate) fn spectrum(flows: &[&FlowHistory], time_grid: TimeGrid) -> Spectrum 
     }
     let sweep = Sweep::from_flows(flows.iter().copied(), row);
     let first = lowest.nanos().div_euclid(row.nanos());
-    let levels_by_column = sweep.at(time_grid.middles(step, columns), |levels| {
+    let levels_by_column = sweep.evaluate_at(time_grid.middles(step, columns), |levels| {
         levels
             .iter()
             .map(|(row, flows)| (*row - first, *flows))

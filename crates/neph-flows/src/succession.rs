@@ -48,16 +48,16 @@ impl Succession {
     /// Replaces the flow of the message's slot by a new one. The detector has no more events for the slot's
     /// first `detector_nth` flows, so these are finished. Beyond the maximum, drops the oldest and returns the
     /// time until which.
-    pub(crate) fn renew(
+    pub(crate) fn replace(
         &mut self,
         message: &FleetMessage,
         detector_nth: u32,
     ) -> Option<Instant<Local>> {
         let slot = message.slot;
         let current = self.current.get_mut(slot.0 as usize)?;
-        let next = current.as_ref().map_or(0, |flow| flow.nth() + 1);
-        if let Some(old) = current.replace(Flow::from_first_message(message, next)) {
-            self.pending.insert((slot, old.nth()), old);
+        let next_nth = current.as_ref().map_or(0, |flow| flow.nth() + 1);
+        if let Some(replaced_flow) = current.replace(Flow::from_first_message(message, next_nth)) {
+            self.pending.insert((slot, replaced_flow.nth()), replaced_flow);
         }
         let mut dropped_until = None;
         while let Some(entry) = self.pending.range((slot, 0)..(slot, detector_nth)).next() {
@@ -102,12 +102,12 @@ impl Succession {
         let flows = self.finished.iter_mut().rev();
         flows
             .filter(|snapshot| snapshot.slot() == slot)
-            .find(|snapshot| snapshot.had_base_at(at))
+            .find(|snapshot| snapshot.has_base_at(at))
     }
 
     /// All flows by slot, then by time. `detector` returns the flow of a slot that it has reached, and that
     /// flow's base latency in full precision.
-    pub(crate) fn end(self, detector: impl Fn(Slot) -> (u32, Option<Span>)) -> Vec<FlowSnapshot> {
+    pub(crate) fn into_snapshots(self, detector: impl Fn(Slot) -> (u32, Option<Span>)) -> Vec<FlowSnapshot> {
         let mut snapshots: Vec<FlowSnapshot> = self.finished.into();
         let to_snapshot = |slot: Slot, flow: &Flow| {
             let (nth, base) = detector(slot);

@@ -38,7 +38,7 @@ impl Sweep {
     }
 
     /// Calls back with the levels at each of `times`, which must ascend.
-    pub(crate) fn at<T>(
+    pub(crate) fn evaluate_at<T>(
         &self,
         times: impl Iterator<Item = Instant<Local>>,
         mut evaluate: impl FnMut(&Levels) -> T,
@@ -82,7 +82,7 @@ mod tests {
         ];
         let sweep = Sweep::from_flows(flows.iter(), Span::from_nanos(10));
         let times = [2, 7, 10, 29, 30].map(Instant::from_nanos);
-        let rows = sweep.at(times.into_iter(), |levels| {
+        let rows = sweep.evaluate_at(times.into_iter(), |levels| {
             levels
                 .iter()
                 .map(|(row, flows)| (*row, *flows))

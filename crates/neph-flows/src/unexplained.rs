@@ -79,14 +79,14 @@ mod tests {
     use crate::settings::Settings;
     use crate::world::World;
 
-    fn at(seconds: i64) -> Instant<Local> {
+    fn instant(seconds: i64) -> Instant<Local> {
         Instant::from_nanos(seconds * 1_000_000_000)
     }
 
     fn row(from: i64, until: i64) -> Row {
         Row {
-            from: at(from),
-            until: at(until),
+            from: instant(from),
+            until: instant(until),
             messages: u32::try_from(until - from + 1).unwrap(),
         }
     }
@@ -94,7 +94,7 @@ mod tests {
     /// A queue of a minute does not affect a stay that began after it.
     #[test]
     fn hidden_time_is_subtracted_only_from_the_stays_within_it() {
-        let queues = [(at(100), at(158))];
+        let queues = [(instant(100), instant(158))];
         let hidden_times = HiddenTimes::new(&queues, Span::from_secs(2));
         let time = |rows: &[Row]| {
             let mut unexplained = UnexplainedTime::default();
@@ -114,10 +114,10 @@ mod tests {
     fn a_stay_is_settled_only_after_its_queue_is_known() {
         let mut unexplained = UnexplainedTime::default();
         unexplained.push(row(100, 119));
-        assert!(!unexplained.is_due(at(239)) && unexplained.is_due(at(240)));
+        assert!(!unexplained.is_due(instant(239)) && unexplained.is_due(instant(240)));
         unexplained.push(row(150, 169));
-        let hidden_times = HiddenTimes::new(&[(at(90), at(140))], Span::ZERO);
-        unexplained.settle(Some(at(190)), Span::from_secs(1), &hidden_times);
+        let hidden_times = HiddenTimes::new(&[(instant(90), instant(140))], Span::ZERO);
+        unexplained.settle(Some(instant(190)), Span::from_secs(1), &hidden_times);
         assert_eq!(unexplained.time(), Span::ZERO);
         unexplained.settle(None, Span::from_secs(1), &hidden_times);
         assert_eq!(unexplained.time(), Span::from_secs(20));
@@ -129,7 +129,7 @@ mod tests {
     fn a_queue_of_all_flows_takes_nothing_from_stays_at_other_times() {
         let world = World {
             slots: 128,
-            reshuffle: 0,
+            reshuffle_seconds: 0,
             seconds: 180,
             ..World::default()
         };
@@ -138,10 +138,10 @@ mod tests {
             world.messages(&world.truth(), |message| {
                 let mut message = *message;
                 let second = message.sent.nanos() / 1_000_000_000;
-                let alone = message.slot.0 % 8 == 0 && (60..80).contains(&second);
-                let late = i64::from(alone) * 50 + i64::from(queue.contains(&second)) * 30;
+                let is_alone = message.slot.0 % 8 == 0 && (60..80).contains(&second);
+                let delay_ms = i64::from(is_alone) * 50 + i64::from(queue.contains(&second)) * 30;
                 if let FleetOutcome::Reply(reply) = &mut message.outcome {
-                    reply.round_trip += Span::from_millis(late);
+                    reply.round_trip += Span::from_millis(delay_ms);
                 }
                 digest.push(&message);
             });
@@ -149,13 +149,13 @@ mod tests {
             let view = digest.view();
             (view.pairs[0].unexplained, view.pairs[0].hidden.time)
         };
-        let (alone, none) = taken_for_queues(0..0);
-        assert!(alone > Span::from_secs(16 * 18), "{alone}");
-        let (with_a_queue, hidden) = taken_for_queues(130..142);
-        assert!(none < hidden && alone < hidden, "{hidden}");
+        let (alone_time, no_hidden_time) = taken_for_queues(0..0);
+        assert!(alone_time > Span::from_secs(16 * 18), "{alone_time}");
+        let (time_with_queue, hidden) = taken_for_queues(130..142);
+        assert!(no_hidden_time < hidden && alone_time < hidden, "{hidden}");
         assert!(
-            (with_a_queue - alone).abs() < Span::from_secs(32),
-            "{with_a_queue} {alone}"
+            (time_with_queue - alone_time).abs() < Span::from_secs(32),
+            "{time_with_queue} {alone_time}"
         );
     }
 }

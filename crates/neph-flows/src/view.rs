@@ -57,17 +57,17 @@ impl FleetView {
     /// The flows to the endpoint with this index.
     pub fn flows_of(&self, endpoint: usize) -> impl Iterator<Item = &FlowHistory> {
         let fleet = &self.fleet;
-        let asks = move |flow: &&FlowHistory| fleet.endpoint_of(flow.slot) == endpoint;
-        self.flows.iter().filter(asks)
+        let is_at_endpoint = move |flow: &&FlowHistory| fleet.endpoint_of(flow.slot) == endpoint;
+        self.flows.iter().filter(is_at_endpoint)
     }
 
     /// Records late replies, whose messages were counted as lost on the reverse path although no direction
     /// lost them. Their flows are unknown. So the loss of a flow or endpoint on the reverse path is reported
     /// only as far as it exceeds this number.
     pub fn record_late_replies(&mut self, late: u64) {
-        let of_flows = self.flows.iter_mut().map(|flow| &mut flow.tally);
-        let of_pairs = self.pairs.iter_mut().map(|pair| &mut pair.tally);
-        for tally in of_flows.chain(of_pairs).chain([&mut self.tally]) {
+        let flow_tallies = self.flows.iter_mut().map(|flow| &mut flow.tally);
+        let pair_tallies = self.pairs.iter_mut().map(|pair| &mut pair.tally);
+        for tally in flow_tallies.chain(pair_tallies).chain([&mut self.tally]) {
             tally.lost_reverse = tally.lost_reverse.saturating_sub(late);
         }
         if let [pair] = &mut self.pairs[..] {
@@ -98,8 +98,8 @@ impl FleetView {
     /// that is shorter.
     pub fn bin(&self) -> Span {
         const SECOND: i64 = 1_000_000_000;
-        let lasted = (self.until - self.from).nanos().max(1);
-        let whole_seconds = (lasted + SECOND - 1) / SECOND * SECOND;
+        let duration = (self.until - self.from).nanos().max(1);
+        let whole_seconds = (duration + SECOND - 1) / SECOND * SECOND;
         self.settings.bin.min(Span::from_nanos(whole_seconds))
     }
 
@@ -141,10 +141,10 @@ pub struct FlowHistory {
 impl FlowHistory {
     /// Its segment at a moment.
     pub(crate) fn at(&self, moment: Instant<Local>) -> Option<&Segment> {
-        let next = self
+        let next_index = self
             .segments
             .partition_point(|segment| segment.from <= moment);
-        let segment = self.segments.get(next.checked_sub(1)?)?;
+        let segment = self.segments.get(next_index.checked_sub(1)?)?;
         (moment <= segment.until).then_some(segment)
     }
 }
@@ -216,17 +216,17 @@ pub struct ComparedRoutes {
 
 impl ComparedRoutes {
     /// Counts the verdicts; changes without a comparison do not count.
-    pub fn of(printed: impl IntoIterator<Item = Option<bool>>) -> Self {
-        let mut counted = Self::default();
-        for others in printed.into_iter().flatten() {
-            counted.others += u64::from(others);
-            counted.same += u64::from(!others);
+    pub fn of(verdicts: impl IntoIterator<Item = Option<bool>>) -> Self {
+        let mut counts = Self::default();
+        for others in verdicts.into_iter().flatten() {
+            counts.others += u64::from(others);
+            counts.same += u64::from(!others);
         }
-        counted
+        counts
     }
 
     /// The total.
-    pub const fn all(&self) -> u64 {
+    pub const fn total(&self) -> u64 {
         self.others + self.same
     }
 }

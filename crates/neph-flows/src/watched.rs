@@ -60,10 +60,10 @@ impl<'a> ObservedTime<'a> {
     /// Whether a change of these flows is in the time of rates.
     pub(crate) fn is_observed(&self, change: &PathChange) -> bool {
         let moment = (change.slot, Some(change.at));
-        let next = self
+        let next_index = self
             .flows
             .partition_point(|flow| (flow.slot, first_base_start(flow)) <= moment);
-        let flow = next.checked_sub(1).map(|index| self.flows[index]);
+        let flow = next_index.checked_sub(1).map(|index| self.flows[index]);
         let is_past_learning = flow
             .and_then(first_base_start)
             .is_none_or(|start| self.learning_end(start) <= change.at);
@@ -148,8 +148,8 @@ mod tests {
             let mut digest = Digest::new(&world.fleet(), settings).unwrap();
             for seq in 0..60_u32 {
                 for slot in 0..256 {
-                    let moved = slot % 4 == 1 && seq >= slot / 4;
-                    let base = [70_000_000, 74_000_000][usize::from(moved || slot % 4 == 2)];
+                    let has_moved = slot % 4 == 1 && seq >= slot / 4;
+                    let base = [70_000_000, 74_000_000][usize::from(has_moved || slot % 4 == 2)];
                     let sent = interval.nanos() * i64::from(seq) + i64::from(slot);
                     let jitter = i64::from((slot * 7 + seq * 13) % 11) * 3000;
                     digest.push(&message(slot, seq, sent, base + jitter));
@@ -165,14 +165,14 @@ mod tests {
                 .collect();
             change_numbers.sort_unstable();
             change_numbers.truncate(12);
-            let wanted: Vec<i64> = (first..first + 12).collect();
+            let expected: Vec<i64> = (first..first + 12).collect();
             assert_eq!(
-                change_numbers, wanted,
+                change_numbers, expected,
                 "none before, and each from there on"
             );
             let pair = &view.pairs[0];
             assert_eq!(pair.hidden.learning, view.learning().times(256));
-            assert_eq!(pair.clear_changes(), pair.changes);
+            assert_eq!(pair.observable_changes(), pair.changes);
         }
     }
 }

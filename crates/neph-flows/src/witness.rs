@@ -187,19 +187,19 @@ impl Witness {
         self.base_messages = (self.base_messages + 1).min(RETURN_MESSAGES);
         if self.base_messages == RETURN_MESSAGES {
             let removed = self.other_levels.take();
-            self.forget(
+            self.drop_levels(
                 removed.into_iter().flat_map(|other_levels| other_levels.0),
                 base.window,
             );
         }
         match &mut self.base_traits {
-            Some(known) if known.is_near(new.round_trip, base.tolerance) => {
-                if let (Some(before), Some(now)) = (&known.skew, &new.skew) {
-                    drift.learn(before, now);
+            Some(base_traits) if base_traits.is_near(new.round_trip, base.tolerance) => {
+                if let (Some(previous_skew), Some(new_skew)) = (&base_traits.skew, &new.skew) {
+                    drift.learn(previous_skew, new_skew);
                 }
-                known.merge(&new, *drift);
+                base_traits.merge(&new, *drift);
                 // A late first message is no measure of nearness to the base latency.
-                known.round_trip = known.round_trip.min(new.round_trip);
+                base_traits.round_trip = base_traits.round_trip.min(new.round_trip);
             }
             slot => *slot = Some(new),
         }
@@ -215,27 +215,27 @@ impl Witness {
         let is_in_row = self.base_messages == 0;
         self.base_messages = 0;
         let OtherLevels(levels) = &mut **self.other_levels.get_or_insert_default();
-        let near = |slot: &Option<OtherLevel>| {
+        let is_near_level = |slot: &Option<OtherLevel>| {
             slot.as_ref()
                 .is_some_and(|other| other.traits.is_near(new.round_trip, conditions.tolerance))
         };
-        let is_latest = near(&levels[0]);
+        let is_latest = is_near_level(&levels[0]);
         if !is_latest {
             levels.swap(0, 1);
         }
-        if near(&levels[0]) {
-            if let Some(known) = &mut levels[0] {
-                known.traits.merge(&new, drift);
-                known.count(sent, is_in_row && is_latest, conditions.window);
+        if is_near_level(&levels[0]) {
+            if let Some(level) = &mut levels[0] {
+                level.traits.merge(&new, drift);
+                level.count(sent, is_in_row && is_latest, conditions.window);
             }
             return;
         }
         let removed = levels[0].replace(OtherLevel::of(new, sent));
-        self.forget([removed], conditions.window);
+        self.drop_levels([removed], conditions.window);
     }
 
     /// Drops levels that were not reported as a base latency.
-    fn forget(&mut self, levels: impl IntoIterator<Item = Option<OtherLevel>>, window: u8) {
+    fn drop_levels(&mut self, levels: impl IntoIterator<Item = Option<OtherLevel>>, window: u8) {
         for mut level in levels.into_iter().flatten() {
             level.close(window);
             if !level.lasting_rows.is_empty() {
@@ -265,21 +265,21 @@ impl Witness {
         let other_levels = self.take_other_levels();
         let new = other_levels.iter().flatten().find(|other| is_new(other));
         let new = new.map(|other| other.traits);
-        let between = other_levels.map(|other| other.filter(|other| !is_new(other)));
-        let was_unexplained = between.iter().any(Option::is_some);
-        self.forget(between, claim.window);
+        let intermediate_levels = other_levels.map(|other| other.filter(|other| !is_new(other)));
+        let was_unexplained = intermediate_levels.iter().any(Option::is_some);
+        self.drop_levels(intermediate_levels, claim.window);
         let old = self.base_traits.take();
         self.base_traits = new.map(|new| new.inherit_skew(old.as_ref()));
-        let falls = claim.after < claim.before;
+        let is_decrease = claim.after < claim.before;
         let step = Step {
             before: claim.before,
             after: claim.after,
             tolerance: claim.tolerance,
             interval: claim.interval,
         };
-        let nearby = |sent: Instant<Local>| (sent - claim.at).abs() <= claim.interval;
+        let is_nearby = |sent: Instant<Local>| (sent - claim.at).abs() <= claim.interval;
         Evidence {
-            reordered: falls && claim.overtaking.is_some_and(nearby),
+            reordered: is_decrease && claim.overtaking.is_some_and(is_nearby),
             ttl: match (old, new) {
                 (Some(old), Some(new)) => {
                     ttls_differ(old.ttl, new.ttl) || ttls_differ(old.peer_ttl, new.peer_ttl)

@@ -25,17 +25,17 @@ pub(crate) struct World {
     /// Chances of the paths; as many.
     pub(crate) weights: Vec<f64>,
     /// Every so many seconds each flow gets a random path; 0: never.
-    pub(crate) reshuffle: i64,
+    pub(crate) reshuffle_seconds: i64,
     /// The share of flows that gets a random path then.
-    pub(crate) part: f64,
+    pub(crate) reshuffled_share: f64,
     /// Uniform jitter of a round trip, microseconds, above the base.
     pub(crate) jitter: f64,
     /// A slot of which nothing comes back from this second on.
-    pub(crate) dead: Option<(u32, i64)>,
+    pub(crate) dead_slot: Option<(u32, i64)>,
     /// A path that loses each message whose number, and its slot's, make a multiple of this.
-    pub(crate) lossy: Option<(usize, u32)>,
+    pub(crate) lossy_path: Option<(usize, u32)>,
     /// The second in which the reflector restarts, and its counter begins at zero.
-    pub(crate) restart: Option<i64>,
+    pub(crate) restart_second: Option<i64>,
     /// All round trips grow by so many nanoseconds in a second.
     pub(crate) drift: i64,
     pub(crate) seed: u64,
@@ -49,12 +49,12 @@ impl Default for World {
             seconds: 120,
             paths: vec![70_000, 74_000, 79_000, 86_000],
             weights: vec![0.25; 4],
-            reshuffle: 20,
-            part: 1.0,
+            reshuffle_seconds: 20,
+            reshuffled_share: 1.0,
             jitter: 30.0,
-            dead: None,
-            lossy: None,
-            restart: None,
+            dead_slot: None,
+            lossy_path: None,
+            restart_second: None,
             drift: 0,
             seed: 1,
         }
@@ -84,17 +84,17 @@ impl World {
         let mut random = Random::new(self.seed);
         let mut slots: Truth = Vec::new();
         for _ in 0..self.slots {
-            let mut steps = vec![(0, self.draw(&mut random))];
-            let every = if self.reshuffle == 0 {
+            let mut steps = vec![(0, self.draw_path(&mut random))];
+            let reshuffle_interval = if self.reshuffle_seconds == 0 {
                 self.seconds
             } else {
-                self.reshuffle
+                self.reshuffle_seconds
             };
-            for round in 1..self.seconds / every.max(1) {
-                let path = self.draw(&mut random);
-                let moves = uniform(&mut random) < self.part;
-                if moves && steps.last().is_some_and(|(_, last)| *last != path) {
-                    steps.push((round * every * 1000 * MS, path));
+            for round in 1..self.seconds / reshuffle_interval.max(1) {
+                let path = self.draw_path(&mut random);
+                let has_moved = uniform(&mut random) < self.reshuffled_share;
+                if has_moved && steps.last().is_some_and(|(_, last)| *last != path) {
+                    steps.push((round * reshuffle_interval * 1000 * MS, path));
                 }
             }
             slots.push(steps);
@@ -102,13 +102,13 @@ impl World {
         slots
     }
 
-    fn draw(&self, random: &mut Random) -> usize {
+    fn draw_path(&self, random: &mut Random) -> usize {
         let mut remaining_weight = uniform(random) * self.weights.iter().sum::<f64>();
-        let chosen = self.weights.iter().position(|weight| {
+        let index = self.weights.iter().position(|weight| {
             remaining_weight -= weight;
             remaining_weight < 0.0
         });
-        chosen.unwrap_or(self.weights.len() - 1)
+        index.unwrap_or(self.weights.len() - 1)
     }
 
     /// All messages, in the order of sending.
@@ -120,14 +120,14 @@ impl World {
             for slot in 0..self.slots {
                 let sent = seq * interval + interval * i64::from(slot) / i64::from(self.slots);
                 let steps = &truth[slot as usize];
-                let next = steps.partition_point(|(at, _)| *at <= sent);
-                let path = steps[next - 1].1;
+                let step_count = steps.partition_point(|(at, _)| *at <= sent);
+                let path = steps[step_count - 1].1;
                 let base = self.paths[path] * 1000 + self.drift * (sent / (1000 * MS));
                 #[expect(clippy::cast_possible_truncation, reason = "a test's jitter")]
                 let jitter = (uniform(&mut random) * self.jitter * 1000.0) as i64;
                 let mut message = message(slot, u32::try_from(seq).unwrap(), sent, base + jitter);
-                self.befall(&mut message);
-                if self.loses(path, &message) {
+                self.apply_faults(&mut message);
+                if self.is_lost(path, &message) {
                     message.outcome = FleetOutcome::Lost;
                 }
                 receive(&message);
@@ -135,31 +135,31 @@ impl World {
         }
     }
 
-    fn loses(&self, path: usize, message: &FleetMessage) -> bool {
+    fn is_lost(&self, path: usize, message: &FleetMessage) -> bool {
         let turn = message.seq.wrapping_mul(7) + message.slot.0;
-        self.lossy
+        self.lossy_path
             .is_some_and(|(lossy, every)| path == lossy && turn.is_multiple_of(every))
     }
 
     /// What happens to a message besides.
-    fn befall(&self, message: &mut FleetMessage) {
+    fn apply_faults(&self, message: &mut FleetMessage) {
         let seconds = |seconds: i64| Instant::<Local>::from_nanos(seconds * 1000 * MS);
         let is_dead =
             |(slot, from): (u32, i64)| message.slot.0 == slot && message.sent >= seconds(from);
-        if self.dead.is_some_and(is_dead) {
+        if self.dead_slot.is_some_and(is_dead) {
             message.outcome = FleetOutcome::Lost;
         }
-        let restarted = self
-            .restart
+        let restart_time = self
+            .restart_second
             .map(seconds)
             .filter(|restart| message.sent >= *restart);
-        if let (Some(restart), FleetOutcome::Reply(reply)) = (restarted, &mut message.outcome)
+        if let (Some(restart), FleetOutcome::Reply(reply)) = (restart_time, &mut message.outcome)
             && let Some(peer) = &mut reply.peer_report
         {
-            let before = (restart - Instant::from_nanos(0)).nanos() / self.interval.nanos();
+            let messages_before_restart = (restart - Instant::from_nanos(0)).nanos() / self.interval.nanos();
             peer.count = peer
                 .count
-                .map(|count| count - u32::try_from(before).unwrap());
+                .map(|count| count - u32::try_from(messages_before_restart).unwrap());
         }
     }
 

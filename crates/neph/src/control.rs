@@ -145,7 +145,7 @@ fn write_document<D: Serialize>(
     if format == Format::Text {
         out.write_all(text(document).as_bytes())?;
     } else {
-        rows::pretty(document, &mut out)?;
+        rows::write_json(document, &mut out)?;
     }
     out.flush()?;
     Ok(())

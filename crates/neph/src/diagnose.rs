@@ -70,7 +70,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let diagnoses = diagnose(&data, &settings);
     let mut out = output::data();
     match args.format {
-        Format::Json => rows::pretty(&DiagnosesDocument::of(&campaign, diagnoses), &mut out)?,
+        Format::Json => rows::write_json(&DiagnosesDocument::of(&campaign, diagnoses), &mut out)?,
         _ => write!(out, "{}", diagnoses_in_full(&diagnoses, output::width()))?,
     }
     out.flush()?;

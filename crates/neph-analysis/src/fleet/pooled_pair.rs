@@ -120,7 +120,7 @@ impl<'a> PooledPair<'a> {
                 }),
             mostly_lost: known().any(|view| view.mostly_lost),
             forgotten: known().any(|view| view.forgotten.is_some()),
-            left_soon: Share::together(known().filter_map(|view| view.leave_share)),
+            left_soon: Share::pool(known().filter_map(|view| view.leave_share)),
             soon: pair.view.settings.soon,
             ports: blocks.last().map_or_else(Vec::new, |last| ports(last)),
         })

@@ -53,9 +53,9 @@ pub(crate) const TRACED: [&str; 4] = ["changes", "compared", "other_routers", "s
 pub(crate) fn traced(pair: &Pair<'_>) -> Vec<Vec<Cell>> {
     let changes = pair.changes().count() as u64;
     let compared = ComparedRoutes::of(pair.changes().map(|change| change.evidence.trace));
-    if compared.all() == 0 {
+    if compared.total() == 0 {
         return Vec::new();
     }
-    let row = [changes, compared.all(), compared.others, compared.same].map(Cell::Integer);
+    let row = [changes, compared.total(), compared.others, compared.same].map(Cell::Integer);
     vec![row.to_vec()]
 }

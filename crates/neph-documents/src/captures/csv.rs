@@ -124,7 +124,7 @@ fn quantiles(distribution: Option<Quantiles>) -> [String; STATISTICS.len()] {
     let Some(distribution) = distribution else {
         return Default::default();
     };
-    let optional = |span: Option<neph_model::Span>| {
+    let optional_nanos = |span: Option<neph_model::Span>| {
         span.map_or_else(String::new, |span| span.nanos().to_string())
     };
     [
@@ -133,9 +133,9 @@ fn quantiles(distribution: Option<Quantiles>) -> [String; STATISTICS.len()] {
         distribution.least.nanos().to_string(),
         distribution.mean.nanos().to_string(),
         distribution.p50.nanos().to_string(),
-        optional(distribution.p95),
-        optional(distribution.p99),
+        optional_nanos(distribution.p95),
+        optional_nanos(distribution.p99),
         distribution.most.nanos().to_string(),
-        optional(distribution.deviation),
+        optional_nanos(distribution.deviation),
     ]
 }

@@ -42,7 +42,7 @@ pub fn sort_key(pair: &HostPair, counts: &ExchangeCounts) -> Rank {
         .round_trips(Half::Server)
         .map(|round_trips| round_trips.p50.nanos());
     let key = pair.key();
-    Rank::by(slowest, pair.began(), addresses(key).join(" "))
+    Rank::new(slowest, pair.began(), addresses(key).join(" "))
 }
 
 #[derive(Clone, Copy)]
@@ -53,8 +53,8 @@ enum EndpointSide {
 
 /// An address, with the port if all exchanges of the pair have the same: each DNS query has its
 /// own.
-fn address(key: &ExchangeKey, end: EndpointSide) -> String {
-    match (key.protocol, end) {
+fn address(key: &ExchangeKey, side: EndpointSide) -> String {
+    match (key.protocol, side) {
         (ExchangeProtocol::Ping, EndpointSide::Server) => key.server.ip().to_string(),
         (ExchangeProtocol::Ping | ExchangeProtocol::Dns, EndpointSide::Client) => {
             key.client.ip().to_string()

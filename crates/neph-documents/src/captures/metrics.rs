@@ -57,7 +57,7 @@ impl Metrics {
         }
     }
 
-    pub fn sample(&mut self, of: &Name, sample: &Sample) {
+    pub fn sample(&mut self, flow_name: &Name, sample: &Sample) {
         let answer = match sample.answer {
             Answer::Handshake | Answer::Bare => "path",
             Answer::WithData => "with_data",
@@ -66,27 +66,27 @@ impl Metrics {
         if sample.method != self.method {
             return;
         }
-        let hosts = (of.client().ip(), of.server().ip());
-        let of = WeightedRoundTrip {
+        let hosts = (flow_name.client().ip(), flow_name.server().ip());
+        let round_trip = WeightedRoundTrip {
             trip: sample.round_trip,
             weight: u64::from(sample.weight),
         };
-        self.add(hosts, sample.half, answer, of);
+        self.add(hosts, sample.half, answer, round_trip);
     }
 
     /// A round trip outside of TCP.
-    pub fn answered(&mut self, of: &ExchangeKey, answer: ExchangeRoundTrip) {
-        let kind = match of.protocol {
+    pub fn answered(&mut self, key: &ExchangeKey, answer: ExchangeRoundTrip) {
+        let kind = match key.protocol {
             ExchangeProtocol::Ping => "ping",
             ExchangeProtocol::Dns => "dns",
             ExchangeProtocol::Quic => "quic_spin",
         };
-        let hosts = (of.client.ip(), of.server.ip());
-        let once = WeightedRoundTrip {
+        let hosts = (key.client.ip(), key.server.ip());
+        let round_trip = WeightedRoundTrip {
             trip: answer.round_trip,
             weight: 1,
         };
-        self.add(hosts, answer.half, kind, once);
+        self.add(hosts, answer.half, kind, round_trip);
     }
 
     fn add(
@@ -94,14 +94,14 @@ impl Metrics {
         hosts: (IpAddr, IpAddr),
         side: Half,
         answer: &'static str,
-        of: WeightedRoundTrip,
+        weighted: WeightedRoundTrip,
     ) {
         let side = match side {
             Half::Client => "client",
             Half::Server => "server",
         };
-        let nanos = u64::try_from(of.trip.nanos()).unwrap_or(0);
-        self.histograms.add(hosts, (side, answer), nanos, of.weight);
+        let nanos = u64::try_from(weighted.trip.nanos()).unwrap_or(0);
+        self.histograms.add(hosts, (side, answer), nanos, weighted.weight);
     }
 
     /// The page with the current values.
@@ -246,7 +246,7 @@ mod tests {
             round_trip: Span::from_micros(70),
         };
         for port in [4000, 4001] {
-            let of = ExchangeKey {
+            let key = ExchangeKey {
                 protocol: ExchangeProtocol::Quic,
                 client: (IpAddr::from([1, 0, 0, 1]), port).into(),
                 server: (IpAddr::from([9, 9, 9, 9]), 443).into(),
@@ -254,15 +254,15 @@ mod tests {
                 tunnel: None,
             };
             for protocol in ExchangeProtocol::ALL {
-                let of = ExchangeKey { protocol, ..of };
-                metrics.answered(&of, answer);
+                let key = ExchangeKey { protocol, ..key };
+                metrics.answered(&key, answer);
             }
         }
         assert_eq!(metrics.histograms.len(), 3);
         let page = page(&metrics);
-        for what in ["ping", "dns", "quic_spin"] {
+        for kind in ["ping", "dns", "quic_spin"] {
             let line = format!(
-                "_count{{client=\"1.0.0.1\",server=\"9.9.9.9\",half=\"server\",answer=\"{what}\"}} 2\n"
+                "_count{{client=\"1.0.0.1\",server=\"9.9.9.9\",half=\"server\",answer=\"{kind}\"}} 2\n"
             );
             assert!(page.contains(&line), "{line}{page}");
         }

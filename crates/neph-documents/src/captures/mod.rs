@@ -24,4 +24,4 @@ pub use period_text::{COLUMNS as PERIOD_COLUMNS, row as period_row, sentence as 
 pub use row::{Rank, Sort, TopLines};
 pub use sample::{EventDocument, SampleDocument, Sending};
 pub use summary::Summary;
-pub use writer::{CaptureWriter, Shown};
+pub use writer::{CaptureWriter, OutputOptions};

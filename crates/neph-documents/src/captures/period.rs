@@ -36,7 +36,7 @@ pub struct RecentPeriod {
     /// Time of the period.
     pub stretch: Stretch,
     /// Capture method.
-    pub way: CaptureMethod,
+    pub capture_method: CaptureMethod,
     /// Packets of the interface.
     pub seen: CaptureCounters,
     /// Packets that belong to no flow.
@@ -65,16 +65,16 @@ pub struct Repairs {
 impl Repairs {
     /// The difference to an earlier state.
     #[must_use]
-    pub const fn since(self, before: Self) -> Self {
+    pub const fn since(self, earlier: Self) -> Self {
         Self {
-            retransmissions: self.retransmissions - before.retransmissions,
-            spurious: self.spurious - before.spurious,
-            not_followed: self.not_followed - before.not_followed,
+            retransmissions: self.retransmissions - earlier.retransmissions,
+            spurious: self.spurious - earlier.spurious,
+            not_followed: self.not_followed - earlier.not_followed,
         }
     }
 
     /// Counts an event.
-    pub fn event(&mut self, event: Event) {
+    pub fn count_event(&mut self, event: Event) {
         let is_spurious = event == Event::SpuriousRetransmission;
         let is_needed = matches!(event, Event::Retransmission | Event::FastRetransmission);
         self.retransmissions += u64::from(is_spurious || is_needed);
@@ -197,13 +197,13 @@ impl PeriodLine {
 
     /// The line with totals.
     pub fn period(period: &RecentPeriod) -> Self {
-        let of_all = |protocol: ExchangeProtocol| {
+        let protocol_counts = |protocol: ExchangeProtocol| {
             let counts = &period.exchanges[protocol as usize];
             (protocol_key(protocol), counts.into())
         };
         Self::Period(Box::new(PeriodDocument {
             stretch: period.stretch.into(),
-            capture_method: period.way.name(),
+            capture_method: period.capture_method.name(),
             packets: period.seen.packets,
             capture_duplicates_removed: period.counts.copies,
             bytes: period.counts.bytes,
@@ -218,7 +218,7 @@ impl PeriodLine {
                 server: (&period.trips[Half::Server as usize]).into(),
                 client: (&period.trips[Half::Client as usize]).into(),
             },
-            exchanges: ExchangeProtocol::ALL.into_iter().map(of_all).collect(),
+            exchanges: ExchangeProtocol::ALL.into_iter().map(protocol_counts).collect(),
         }))
     }
 }

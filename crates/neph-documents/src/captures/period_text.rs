@@ -5,7 +5,7 @@ use neph_model::Span;
 use neph_text::counted::counted;
 
 use super::RecentPeriod;
-use super::row::{both_via, columns, repairs, trips};
+use super::row::{both_via, columns, retransmission_cells, round_trip_cells};
 use crate::table::Heading;
 use crate::when;
 
@@ -25,8 +25,8 @@ pub fn row(length: Span, flow: &Flow, recent: &Recent, method: Method) -> Vec<St
     ];
     let with_data = packets_seen.of(method, Answer::WithData);
     let client_path = recent.round_trips(Half::Client).path(method);
-    cells.extend(trips(&packets_seen, with_data, client_path, method));
-    cells.extend(repairs((client, server)));
+    cells.extend(round_trip_cells(&packets_seen, with_data, client_path, method));
+    cells.extend(retransmission_cells((client, server)));
     cells
 }
 
@@ -35,7 +35,7 @@ pub fn sentence(period: &RecentPeriod) -> String {
     let length = period.stretch.length;
     let (packets_seen, others) = (&period.seen, &period.others);
     let rate = |count| per_second(count, length);
-    let left_out: Vec<String> = [
+    let excluded_text: Vec<String> = [
         (others.udp, "UDP"),
         (others.icmp, "ICMP"),
         (others.fragments, "fragments"),
@@ -47,16 +47,16 @@ pub fn sentence(period: &RecentPeriod) -> String {
     .filter(|(count, _)| *count > 0)
     .map(|(count, reason)| format!("{} {reason}", rate(count)))
     .collect();
-    let left_out = if left_out.is_empty() {
+    let excluded_text = if excluded_text.is_empty() {
         String::new()
     } else {
-        format!(" (of no flow here: {})", left_out.join(", "))
+        format!(" (of no flow here: {})", excluded_text.join(", "))
     };
-    let copies = match period.counts.copies {
+    let copies_text = match period.counts.copies {
         0 => String::new(),
         copies => format!(", {} of them once more", rate(copies)),
     };
-    let repeats = match period.repairs {
+    let retransmissions_text = match period.repairs {
         repairs if repairs.retransmissions == 0 => String::new(),
         repairs => format!(
             ", {} retransmissions ({} of them spurious)",
@@ -64,19 +64,19 @@ pub fn sentence(period: &RecentPeriod) -> String {
             rate(repairs.spurious)
         ),
     };
-    let not_followed = match period.repairs.not_followed {
+    let untracked_text = match period.repairs.not_followed {
         0 => String::new(),
         segments => format!(", {} segments not followed", rate(segments)),
     };
-    let lost = if packets_seen.lost == 0 {
+    let loss_text = if packets_seen.lost == 0 {
         "none lost".to_owned()
     } else {
         let times = counted(packets_seen.frozen, "time");
-        let lost = counted(packets_seen.lost, "packet");
-        format!("{lost} LOST, the ring was full {times}; --ring makes it larger")
+        let loss_text = counted(packets_seen.lost, "packet");
+        format!("{loss_text} LOST, the ring was full {times}; --ring makes it larger")
     };
     format!(
-        "{}  a second: {} packets{copies}{left_out}, {} bytes of IP{repeats}{not_followed}; {lost}",
+        "{}  a second: {} packets{copies_text}{excluded_text}, {} bytes of IP{retransmissions_text}{untracked_text}; {loss_text}",
         when::utc(period.stretch.until),
         rate(packets_seen.packets),
         rate(period.counts.bytes),

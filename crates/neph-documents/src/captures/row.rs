@@ -51,16 +51,16 @@ pub const fn columns(
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Rank {
     /// Larger values are first; a flow without a value is last.
-    by: Option<i64>,
+    value: Option<i64>,
     /// Of equal values, the earlier flow is first.
     began: std::cmp::Reverse<i64>,
     name: String,
 }
 
 impl Rank {
-    pub fn by(by: Option<i64>, began: Wall, name: String) -> Self {
+    pub fn new(value: Option<i64>, began: Wall, name: String) -> Self {
         Self {
-            by,
+            value,
             began: std::cmp::Reverse(began.unix_nanos()),
             name,
         }
@@ -133,7 +133,7 @@ impl Sort {
     ) -> Rank {
         let sum_of_both =
             |count: fn(&SentCounts) -> u64| i64::try_from(count(client) + count(server)).ok();
-        let by = match self {
+        let value = match self {
             Self::P50 => path.map(|path| path.p50.nanos()),
             Self::Bytes => sum_of_both(|sent| sent.bytes),
             Self::Packets => sum_of_both(|sent| sent.packets),
@@ -141,7 +141,7 @@ impl Sort {
         };
         let name = flow.name();
         let name = format!("{} {}{}", name.client(), name.server(), via(name));
-        Rank::by(by, flow.began(), name)
+        Rank::new(value, flow.began(), name)
     }
 }
 
@@ -159,32 +159,32 @@ pub fn row(flow: &Flow, method: Method) -> Vec<String> {
     ];
     let with_data = server.of(Method::Response, Answer::WithData);
     let client = flow.round_trips(Half::Client).path(method);
-    cells.extend(trips(&server, with_data, client, method));
+    cells.extend(round_trip_cells(&server, with_data, client, method));
     let sent = (flow.sent(Side::Client), flow.sent(Side::Server));
-    cells.extend(repairs(sent));
+    cells.extend(retransmission_cells(sent));
     cells
 }
 
 /// Round trips of the path to the server, those with data, those that a timer delayed, and those of
 /// the path to the client.
-pub fn trips(
+pub fn round_trip_cells(
     server: &RoundTripsByMethod,
     with_data: Option<Quantiles>,
     client: Option<Quantiles>,
     method: Method,
 ) -> Vec<String> {
-    let mut cells = Vec::from(path(server, method));
+    let mut cells = Vec::from(path_cells(server, method));
     for round_trips in [with_data, server.of(method, Answer::Delayed), client] {
         cells.extend([
             duration_cell(round_trips.map(|round_trips| round_trips.p50)),
-            n(round_trips),
+            count_text(round_trips),
         ]);
     }
     cells
 }
 
 /// Round trips of the path to the server, or why there is none.
-pub fn path(server: &RoundTripsByMethod, method: Method) -> [String; 8] {
+pub fn path_cells(server: &RoundTripsByMethod, method: Method) -> [String; 8] {
     let path = server.path(method);
     let min_or_reason = match &path {
         Some(path) => duration_cell(Some(path.least)),
@@ -198,12 +198,12 @@ pub fn path(server: &RoundTripsByMethod, method: Method) -> [String; 8] {
         duration_cell(path.and_then(|path| path.p99)),
         duration_cell(path.map(|path| path.most)),
         duration_cell(path.and_then(|path| path.deviation)),
-        n(path),
+        count_text(path),
     ]
 }
 
 /// Retransmissions of both sides, spurious ones, and other anomalies.
-pub fn repairs((client, server): (&SentCounts, &SentCounts)) -> [String; 3] {
+pub fn retransmission_cells((client, server): (&SentCounts, &SentCounts)) -> [String; 3] {
     let sum_of_both = |count: fn(&SentCounts) -> u32| {
         (u64::from(count(client)) + u64::from(count(server))).cell()
     };
@@ -216,10 +216,10 @@ pub fn repairs((client, server): (&SentCounts, &SentCounts)) -> [String; 3] {
 
 /// Why the path has no round trip.
 pub fn missing_reason(round_trips: &RoundTripsByMethod, method: Method) -> &'static str {
-    let answered = [Answer::WithData, Answer::Delayed]
+    let is_answered = [Answer::WithData, Answer::Delayed]
         .into_iter()
         .any(|answer| round_trips.of(method, answer).is_some());
-    if answered { "not measurable" } else { "-" }
+    if is_answered { "not measurable" } else { "-" }
 }
 
 /// The text of a time.
@@ -228,7 +228,7 @@ pub fn duration_cell(span: Option<Span>) -> String {
 }
 
 /// Number of round trips, with the number that they represent if not all segments were tracked.
-pub fn n(round_trips: Option<Quantiles>) -> String {
+pub fn count_text(round_trips: Option<Quantiles>) -> String {
     match round_trips {
         Some(round_trips) if round_trips.estimated > round_trips.n => {
             format!("{} of {}", round_trips.n, round_trips.estimated)
@@ -246,11 +246,11 @@ pub fn via(name: &Name) -> String {
 
 /// ` vlan 7`, ` vlan 7, reverse vlan 8`.
 pub fn both_via(flow: &Flow) -> String {
-    let back = via_server(flow).map(|back| match back.as_str() {
+    let server_via = via_server(flow).map(|server_via| match server_via.as_str() {
         "" => ", reverse untagged".to_owned(),
-        back => format!(", reverse {back}"),
+        server_via => format!(", reverse {server_via}"),
     });
-    via_client(flow) + &back.unwrap_or_default()
+    via_client(flow) + &server_via.unwrap_or_default()
 }
 
 /// VLAN and tunnel of the client's packets.
@@ -290,7 +290,7 @@ pub fn anomalies_text(client: &SentCounts, server: &SentCounts) -> String {
         let count = client.count(event) + server.count(event);
         (count > 0).then(|| format!("{count} {word}"))
     });
-    let left_out = client.thinned() + server.thinned();
-    let left_out = (left_out > 0).then(|| format!("{left_out} not followed"));
-    events.chain(left_out).collect::<Vec<_>>().join(", ")
+    let untracked = client.thinned() + server.thinned();
+    let untracked = (untracked > 0).then(|| format!("{untracked} not followed"));
+    events.chain(untracked).collect::<Vec<_>>().join(", ")
 }

@@ -58,8 +58,8 @@ impl SampleDocument {
             client: name.client(),
             server: name.server(),
             side: side_name(sample.half),
-            method: method(sample.method),
-            answer: answer(sample.answer),
+            method: method_name(sample.method),
+            answer: answer_name(sample.answer),
             round_trip_ns: sample.round_trip,
             in_flight_bytes: sample.in_flight,
             weight: sample.weight,
@@ -81,15 +81,15 @@ pub struct Sending<'n> {
 impl EventDocument {
     /// The document of an event.
     pub fn of(sending: Sending<'_>, event: Event) -> Self {
-        Self::called(sending, event_name(event), None)
+        Self::build(sending, event_name(event), None)
     }
 
-    /// The document of a retransmission that was reported as `was` and turned out to be spurious.
-    pub fn reclassified_spurious(sending: Sending<'_>, was: Event) -> Self {
-        Self::called(sending, "reclassified_spurious", Some(event_name(was)))
+    /// The document of a retransmission that was reported as `previous_kind` and turned out to be spurious.
+    pub fn reclassified_spurious(sending: Sending<'_>, previous_kind: Event) -> Self {
+        Self::build(sending, "reclassified_spurious", Some(event_name(previous_kind)))
     }
 
-    fn called(sending: Sending<'_>, event: &'static str, was: Option<&'static str>) -> Self {
+    fn build(sending: Sending<'_>, event: &'static str, previous_kind: Option<&'static str>) -> Self {
         Self {
             at_unix_ns: sending.at,
             client: sending.name.client(),
@@ -99,7 +99,7 @@ impl EventDocument {
                 Side::Server => "server",
             },
             event,
-            reported_before_as: was,
+            reported_before_as: previous_kind,
         }
     }
 }
@@ -120,7 +120,7 @@ const fn event_name(event: Event) -> &'static str {
     }
 }
 
-const fn answer(answer: Answer) -> &'static str {
+const fn answer_name(answer: Answer) -> &'static str {
     match answer {
         Answer::Handshake => "handshake",
         Answer::Bare => "without_data",
@@ -136,7 +136,7 @@ pub(super) const fn side_name(half: Half) -> &'static str {
     }
 }
 
-const fn method(method: Method) -> &'static str {
+const fn method_name(method: Method) -> &'static str {
     match method {
         Method::Echo => "echo",
         Method::Acknowledgement => "acknowledgement",

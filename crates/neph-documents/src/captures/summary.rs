@@ -26,7 +26,7 @@ type CountedNote = (u64, &'static str, &'static str);
 pub struct Summary {
     pub flows: u64,
     /// Flows without a round trip of the path to the server.
-    unmeasured: u64,
+    without_path: u64,
     /// Of these, flows with one direction only in the capture.
     one_direction: u64,
     packets: u64,
@@ -36,51 +36,51 @@ pub struct Summary {
     spurious: u64,
     out_of_order: u64,
     /// Segments that were not matched with an acknowledgement.
-    not_followed: u64,
+    segments_not_tracked: u64,
     /// Flows and pairs whose directions travel in different VLANs or tunnels.
-    apart: u64,
+    different_tunnels: u64,
     server: RoundTripSketches,
     client: RoundTripSketches,
     began: Option<Wall>,
     last: Option<Wall>,
     /// Pairs of hosts with exchanges outside TCP, and their packets.
     exchanges: u64,
-    exchanged: u64,
+    exchange_packets: u64,
     /// Pairs of ping and DNS with one direction only in the capture.
     pairs_one_direction: u64,
     /// Answers without a request in the capture, and requests that were not matched with an answer.
-    unasked: u64,
+    responses_without_request: u64,
     requests_not_tracked: u64,
     /// QUIC connections whose spin bit shows no round trip.
     without_spin: u64,
     /// Of these, connections with one direction only in the capture.
     quic_one_direction: u64,
     /// Answers with a timestamp before their request's.
-    pub backwards: u64,
+    pub negative_round_trips: u64,
     /// Answers with the same timestamp as their request.
-    pub of_no_time: u64,
+    pub zero_round_trips: u64,
 }
 
 impl Summary {
     pub fn add(&mut self, flow: &Flow) {
         self.flows += 1;
-        self.apart += u64::from(flow.travels_apart(Side::Client).is_some());
+        self.different_tunnels += u64::from(flow.travels_apart(Side::Client).is_some());
         for side in [Side::Client, Side::Server] {
             let sent = flow.sent(side);
             self.packets += sent.packets;
             self.bytes += sent.bytes;
             self.retransmitted_segments += u64::from(sent.retransmitted_segments());
             self.spurious += u64::from(sent.spurious());
-            self.not_followed += sent.thinned();
+            self.segments_not_tracked += sent.thinned();
             self.out_of_order += u64::from(sent.count(Event::OutOfOrder));
         }
         let server = flow.round_trips(Half::Server);
         let methods = [Method::Acknowledgement, Method::Echo];
         let is_measured = methods.into_iter().any(|method| server.has_path(method));
-        self.unmeasured += u64::from(!is_measured);
+        self.without_path += u64::from(!is_measured);
         let is_received = |side| flow.sent(side).packets > 0;
-        let is_one = !(is_received(Side::Client) && is_received(Side::Server));
-        self.one_direction += u64::from(!is_measured && is_one);
+        let is_one_direction = !(is_received(Side::Client) && is_received(Side::Server));
+        self.one_direction += u64::from(!is_measured && is_one_direction);
         self.server.merge(&server);
         self.client.merge(&flow.round_trips(Half::Client));
         let began = flow.began();
@@ -90,17 +90,17 @@ impl Summary {
 
     pub fn add_exchange(&mut self, pair: &HostPair) {
         self.exchanges += 1;
-        self.apart += u64::from(pair.other().is_some());
+        self.different_tunnels += u64::from(pair.other().is_some());
         let counts = pair.counted();
-        self.exchanged += counts.packets();
-        self.backwards += counts.backwards();
-        self.unasked += counts.responses_without_request();
+        self.exchange_packets += counts.packets();
+        self.negative_round_trips += counts.backwards();
+        self.responses_without_request += counts.responses_without_request();
         self.requests_not_tracked += counts.requests_not_tracked();
         let is_quic = pair.key().protocol == ExchangeProtocol::Quic;
         self.pairs_one_direction += u64::from(!is_quic && pair.is_one_direction());
-        let is_without = is_quic && counts.round_trips(Half::Server).is_none();
-        self.without_spin += u64::from(is_without);
-        self.quic_one_direction += u64::from(is_without && pair.is_one_direction());
+        let has_no_spin = is_quic && counts.round_trips(Half::Server).is_none();
+        self.without_spin += u64::from(has_no_spin);
+        self.quic_one_direction += u64::from(has_no_spin && pair.is_one_direction());
     }
 
     /// Writes some sentences, with the round trips of the path by one method.
@@ -130,11 +130,11 @@ impl Summary {
                 out,
                 "{} outside of TCP (ping, DNS, QUIC), {}.",
                 counted(self.exchanges, "pair"),
-                counted(self.exchanged, "packet")
+                counted(self.exchange_packets, "packet")
             )?;
         }
         for (side, trips) in [("servers", &self.server), ("clients", &self.client)] {
-            classes(side, &trips.laid_out(), method, out)?;
+            write_side_round_trips(side, &trips.laid_out(), method, out)?;
         }
         if let Some(response) = self.server.of(Method::Response, Answer::WithData) {
             let note = quantiles_text(&response);
@@ -143,9 +143,9 @@ impl Summary {
                 "Request to the first byte of the response (network and server): {note}."
             )?;
         }
-        left_out(conversations, files, out)?;
-        let misleading = self.misleading(conversations, files);
-        for (count, noun, note) in self.incomplete().into_iter().chain(misleading) {
+        write_other_packets(conversations, files, out)?;
+        let notes = self.misleading_notes(conversations, files);
+        for (count, noun, note) in self.incomplete_notes().into_iter().chain(notes) {
             if count > 0 {
                 writeln!(out, "{} {note}.", counted(count, noun))?;
             }
@@ -154,7 +154,7 @@ impl Summary {
     }
 
     /// Anomalies of flows and pairs, with their numbers.
-    const fn incomplete(&self) -> [CountedNote; 8] {
+    const fn incomplete_notes(&self) -> [CountedNote; 8] {
         [
             (
                 self.one_direction,
@@ -162,7 +162,7 @@ impl Summary {
                 "with one direction only in the capture, so without a path RTT to the server. There was no answer, or the other direction takes another path (files of a TAP: give both, a.pcap+b.pcap)",
             ),
             (
-                self.unmeasured - self.one_direction,
+                self.without_path - self.one_direction,
                 "flow",
                 "without a path to the server that could be measured: every answer came with data, or late, or to what was sent twice, or not at all",
             ),
@@ -172,12 +172,12 @@ impl Summary {
                 "of ping or DNS with one direction only in the capture: there was no answer, or the other direction takes another path",
             ),
             (
-                self.unasked,
+                self.responses_without_request,
                 "answer",
                 "of ping or DNS without a request before it: the request took another path, passed before the capture, or was answered already",
             ),
             (
-                self.not_followed,
+                self.segments_not_tracked,
                 "segment",
                 "not matched with an acknowledgement, because more were in flight than neph stores: an even sample represents them",
             ),
@@ -200,25 +200,25 @@ impl Summary {
     }
 
     /// Anomalies of answers and packets, with their numbers.
-    fn misleading(&self, conversations: &Conversations, files: &[File]) -> [CountedNote; 8] {
+    fn misleading_notes(&self, conversations: &Conversations, files: &[File]) -> [CountedNote; 8] {
         let evicted = conversations.table.crowded_out() + conversations.exchanges.crowded_out();
-        let out_of_turn = (files.iter()).filter_map(|file| Some(file.times?.out_of_turn()));
+        let out_of_order_counts = (files.iter()).filter_map(|file| Some(file.times?.out_of_turn()));
         // They mislead only where the order of segments is reported.
         let is_misled = self.retransmitted_segments + self.out_of_order > 0;
         let dropped = files.iter().filter_map(|file| file.account.dropped);
         [
             (
-                out_of_turn.filter(|_| is_misled).sum(),
+                out_of_order_counts.filter(|_| is_misled).sum(),
                 "packet",
                 "not in order of time, which can look like retransmission or reordering. To sort a capture: reordercap",
             ),
             (
-                self.backwards,
+                self.negative_round_trips,
                 "answer",
                 "with a timestamp before their request's (clock set back, or packets out of order): without a round trip",
             ),
             (
-                self.of_no_time,
+                self.zero_round_trips,
                 "round trip",
                 "of 0 ns: shorter than the resolution of the capture",
             ),
@@ -233,7 +233,7 @@ impl Summary {
                 "that the capture holds twice (another interface, VLAN or tunnel, a mirror port): each counts once",
             ),
             (
-                self.apart,
+                self.different_tunnels,
                 "flow",
                 "with their directions in different VLANs or tunnels: joined by addresses, ports and sequence numbers, because no other flow matches",
             ),
@@ -261,28 +261,28 @@ impl Summary {
             flows_evicted: conversations.table.crowded_out(),
             exchanges: self.exchanges,
             exchanges_evicted: conversations.exchanges.crowded_out(),
-            exchange_packets: self.exchanged,
+            exchange_packets: self.exchange_packets,
             exchanges_one_direction_only: self.pairs_one_direction,
-            responses_without_request: self.unasked,
+            responses_without_request: self.responses_without_request,
             requests_not_tracked: self.requests_not_tracked,
             quic_without_spin: self.without_spin,
             quic_of_one_direction: self.quic_one_direction,
-            flows_in_different_tunnels: self.apart,
+            flows_in_different_tunnels: self.different_tunnels,
             ambiguous_directions: conversations.table.ambiguous()
                 + conversations.exchanges.ambiguous(),
             capture_duplicates_removed: conversations.counts().copies,
             capture_duplicates_counted: conversations.repeats().packets,
             packets_examined: conversations.repeats().looked,
-            responses_stamped_before_request: self.backwards,
-            round_trips_below_resolution: self.of_no_time,
-            flows_without_server_rtt: self.unmeasured,
+            responses_stamped_before_request: self.negative_round_trips,
+            round_trips_below_resolution: self.zero_round_trips,
+            flows_without_server_rtt: self.without_path,
             flows_one_direction_only: self.one_direction,
             packets: self.packets,
             bytes: self.bytes,
             retransmitted_segments: self.retransmitted_segments,
             retransmissions: self.retransmitted_segments - self.spurious,
             spurious_retransmissions: self.spurious,
-            segments_not_tracked: self.not_followed,
+            segments_not_tracked: self.segments_not_tracked,
             out_of_order: self.out_of_order,
             round_trips: HalvesDocument {
                 server: (&self.server).into(),
@@ -294,7 +294,7 @@ impl Summary {
 }
 
 /// Packets that belong to no flow.
-fn left_out(conversations: &Conversations, files: &[File], out: &mut dyn Write) -> io::Result<()> {
+fn write_other_packets(conversations: &Conversations, files: &[File], out: &mut dyn Write) -> io::Result<()> {
     let others = conversations.table.others();
     let parts: Vec<String> = [
         (others.udp, "UDP"),
@@ -336,7 +336,7 @@ fn left_out(conversations: &Conversations, files: &[File], out: &mut dyn Write) 
 }
 
 /// Round trips to one side: those of the path, and those that a timer delayed.
-fn classes(
+fn write_side_round_trips(
     side: &str,
     round_trips: &RoundTripsByMethod,
     method: Method,

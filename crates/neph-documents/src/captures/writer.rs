@@ -24,7 +24,7 @@ use crate::table::Table;
 
 /// The options of the output.
 #[derive(Clone, Copy, Debug)]
-pub struct Shown {
+pub struct OutputOptions {
     /// The format.
     pub format: Format,
     /// Sort order of the table.
@@ -40,14 +40,14 @@ pub struct Shown {
 /// Writes flows and exchanges as they end, and the summary.
 #[derive(Debug)]
 pub struct CaptureWriter<W> {
-    shown: Shown,
+    options: OutputOptions,
     out: W,
     /// The first error of the output.
-    refused: Option<io::Error>,
+    first_error: Option<io::Error>,
     lines: TopLines,
     exchanges: TopLines,
     /// Number of dropped lines: of flows, and of exchanges.
-    left_out: [u64; 2],
+    dropped_lines: [u64; 2],
     /// Exchanges that ended, as JSON, for the JSON document: flows are written before them.
     documents: String,
     summary: Summary,
@@ -55,18 +55,18 @@ pub struct CaptureWriter<W> {
 
 impl<W: Write> CaptureWriter<W> {
     /// Writes to `out`.
-    pub fn new(shown: Shown, out: W) -> Self {
+    pub fn new(options: OutputOptions, out: W) -> Self {
         let mut writer = Self {
-            shown,
+            options,
             out,
-            refused: None,
-            lines: TopLines::new(shown.top),
-            exchanges: TopLines::new(shown.top),
-            left_out: [0; 2],
+            first_error: None,
+            lines: TopLines::new(options.top),
+            exchanges: TopLines::new(options.top),
+            dropped_lines: [0; 2],
             documents: String::new(),
             summary: Summary::default(),
         };
-        if shown.format == Format::Csv {
+        if options.format == Format::Csv {
             writer.text_line(&csv::header());
         }
         writer
@@ -74,7 +74,7 @@ impl<W: Write> CaptureWriter<W> {
 
     /// Whether the reader of the output has closed it.
     pub const fn is_refused(&self) -> bool {
-        self.refused.is_some()
+        self.first_error.is_some()
     }
 
     /// Totals of everything that ended.
@@ -89,13 +89,13 @@ impl<W: Write> CaptureWriter<W> {
 
     /// Writes the rest, after all flows.
     pub fn finish(mut self, conversations: &Conversations, files: &[File]) -> io::Result<()> {
-        if let Some(error) = self.refused {
+        if let Some(error) = self.first_error {
             return Err(error);
         }
-        match self.shown.format {
+        match self.options.format {
             Format::Text => {
-                let [flows, pairs] = self.left_out;
-                for (columns, mut lines, left_out) in [
+                let [flows, pairs] = self.dropped_lines;
+                for (columns, mut lines, dropped_lines) in [
                     (&COLUMNS[..], self.lines, flows),
                     (&exchanges::COLUMNS[..], self.exchanges, pairs),
                 ] {
@@ -103,14 +103,14 @@ impl<W: Write> CaptureWriter<W> {
                     lines.take().into_iter().for_each(|row| table.push(row));
                     if !table.is_empty() {
                         self.out.write_all(table.text().as_bytes())?;
-                        if left_out > 0 {
-                            let more = counted(left_out, "line");
-                            writeln!(self.out, "{more} more; a larger --top shows them.")?;
+                        if dropped_lines > 0 {
+                            let dropped_text = counted(dropped_lines, "line");
+                            writeln!(self.out, "{dropped_text} more; a larger --top shows them.")?;
                         }
                         writeln!(self.out)?;
                     }
                 }
-                let method = self.shown.method;
+                let method = self.options.method;
                 self.summary
                     .write(method, conversations, files, &mut self.out)?;
             }
@@ -121,7 +121,7 @@ impl<W: Write> CaptureWriter<W> {
             }
             Format::Csv => {}
             Format::Json => {
-                let begin = if self.summary.flows == 0 {
+                let opening = if self.summary.flows == 0 {
                     "{\"flows\": ["
                 } else {
                     ""
@@ -132,7 +132,7 @@ impl<W: Write> CaptureWriter<W> {
                 let exchanges = self.documents;
                 writeln!(
                     self.out,
-                    "{begin}],\n\"exchanges\": [{exchanges}],\n\"summary\": {summary}}}"
+                    "{opening}],\n\"exchanges\": [{exchanges}],\n\"summary\": {summary}}}"
                 )?;
             }
         }
@@ -157,30 +157,30 @@ impl<W: Write> CaptureWriter<W> {
     /// Stores an error of the output.
     pub fn written(&mut self, written: io::Result<()>) {
         if let Err(error) = written {
-            self.refused.get_or_insert(error);
+            self.first_error.get_or_insert(error);
         }
     }
 }
 
 impl<W: Write> ConversationListener for CaptureWriter<W> {
     fn exchanged(&mut self, pair: &HostPair) {
-        match self.shown.format {
+        match self.options.format {
             Format::Text => {
                 let counts = pair.counted();
                 if exchanges::has_exchanges(&counts) {
                     let rank = exchanges::sort_key(pair, &counts);
-                    let is_more = self.exchanges.keep(rank, || exchanges::row(pair, &counts));
-                    self.left_out[1] += u64::from(!is_more);
+                    let is_kept = self.exchanges.keep(rank, || exchanges::row(pair, &counts));
+                    self.dropped_lines[1] += u64::from(!is_kept);
                 }
             }
             Format::Ndjson => self.line(&CaptureLine::exchange(pair)),
             Format::Csv => self.text_line(&csv::pair(pair)),
             Format::Json => {
-                let between = if self.documents.is_empty() { "" } else { "," };
+                let separator = if self.documents.is_empty() { "" } else { "," };
                 // Writing to a string never fails.
                 let _ = write!(
                     self.documents,
-                    "{between}{}",
+                    "{separator}{}",
                     json_line(&CaptureLine::exchange(pair))
                 );
             }
@@ -188,63 +188,63 @@ impl<W: Write> ConversationListener for CaptureWriter<W> {
         self.summary.add_exchange(pair);
     }
 
-    fn answered(&mut self, of: &ExchangeKey, answer: ExchangeRoundTrip) {
-        self.summary.of_no_time += u64::from(answer.round_trip == Span::ZERO);
-        if self.shown.samples {
-            let sample = SampleOf::Exchange(ExchangeSample::of(of, answer));
+    fn answered(&mut self, key: &ExchangeKey, answer: ExchangeRoundTrip) {
+        self.summary.zero_round_trips += u64::from(answer.round_trip == Span::ZERO);
+        if self.options.samples {
+            let sample = SampleOf::Exchange(ExchangeSample::of(key, answer));
             self.line(&CaptureLine::Sample(sample));
         }
     }
 }
 
 impl<W: Write> Listener for CaptureWriter<W> {
-    fn sample(&mut self, of: &Name, sample: &Sample) {
-        if self.shown.samples {
-            let sample = SampleOf::Tcp(SampleDocument::of(of, sample));
+    fn sample(&mut self, name: &Name, sample: &Sample) {
+        if self.options.samples {
+            let sample = SampleOf::Tcp(SampleDocument::of(name, sample));
             self.line(&CaptureLine::Sample(sample));
         }
     }
 
-    fn event(&mut self, of: &Name, at: Wall, side: Side, event: Event) {
-        if self.shown.samples {
-            let sending = Sending { name: of, at, side };
+    fn event(&mut self, name: &Name, at: Wall, side: Side, event: Event) {
+        if self.options.samples {
+            let sending = Sending { name, at, side };
             self.line(&CaptureLine::Event(EventDocument::of(sending, event)));
         }
     }
 
-    fn found_spurious(&mut self, of: &Name, at: Wall, side: Side, was: Event) {
-        if self.shown.samples {
-            let sending = Sending { name: of, at, side };
-            let event = EventDocument::reclassified_spurious(sending, was);
+    fn found_spurious(&mut self, name: &Name, at: Wall, side: Side, previous_kind: Event) {
+        if self.options.samples {
+            let sending = Sending { name, at, side };
+            let event = EventDocument::reclassified_spurious(sending, previous_kind);
             self.line(&CaptureLine::Event(event));
         }
     }
 
     fn backwards(&mut self) {
-        self.summary.backwards += 1;
+        self.summary.negative_round_trips += 1;
     }
 
     fn of_no_time(&mut self) {
-        self.summary.of_no_time += 1;
+        self.summary.zero_round_trips += 1;
     }
 
     fn ended(&mut self, flow: &Flow) {
-        match self.shown.format {
+        match self.options.format {
             Format::Text => {
-                let method = self.shown.method;
-                let rank = self.shown.sort.rank(flow, method);
-                let is_more = self.lines.keep(rank, || row(flow, method));
-                self.left_out[0] += u64::from(!is_more);
+                let method = self.options.method;
+                let rank = self.options.sort.rank(flow, method);
+                let is_kept = self.lines.keep(rank, || row(flow, method));
+                self.dropped_lines[0] += u64::from(!is_kept);
             }
             Format::Ndjson => self.line(&CaptureLine::Flow(Box::new(FlowDocument::from(flow)))),
-            Format::Csv => self.text_line(&csv::flow(flow, self.shown.method)),
+            Format::Csv => self.text_line(&csv::flow(flow, self.options.method)),
             Format::Json => {
-                let before = if self.summary.flows == 0 {
+                let separator = if self.summary.flows == 0 {
                     "{\"flows\": [\n"
                 } else {
                     ",\n"
                 };
-                let written = write!(self.out, "{before}");
+                let written = write!(self.out, "{separator}");
                 let written = written.and_then(|()| {
                     self.value(&CaptureLine::Flow(Box::new(FlowDocument::from(flow))))
                 });

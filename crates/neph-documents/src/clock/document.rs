@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::version::Version;
 
-use super::{Clocks, Means, Row, StepOf, Summary};
+use super::{Clocks, Means, Row, LabelledStep, Summary};
 
 /// The JSON document.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -200,12 +200,12 @@ impl From<&Row> for ClockLine {
 
 impl StepDocument {
     /// The document of a step; times count from `began`.
-    pub const fn of(step: &StepOf, began: i64) -> Self {
+    pub const fn of(step: &LabelledStep, began: i64) -> Self {
         Self {
             clock: step.clock,
             after_ns: step.after - began,
             before_ns: step.before - began,
-            size_ns: step.by,
+            size_ns: step.size,
             bound_ns: step.bound,
         }
     }
@@ -219,7 +219,7 @@ impl From<&Summary> for ClockLine {
         Self::Summary(Box::new(SummaryDocument {
             schema: Version,
             at: (&summary.row).into(),
-            subject: summary.of.clone(),
+            subject: summary.subject.clone(),
             lost: summary.lost,
             implausible_drift_ppm: summary.course.parted.map(ppm),
             drift: drift.map(|drift| RateDocument {
@@ -236,12 +236,12 @@ impl From<&Summary> for ClockLine {
                 .collect(),
             four_timestamps: summary
                 .means
-                .map(|means| four_timestamps(means, summary.clocks)),
+                .map(|means| four_timestamps_document(means, summary.clocks)),
         }))
     }
 }
 
-fn four_timestamps(means: Means, clocks: Clocks) -> FourTimestampsDocument {
+fn four_timestamps_document(means: Means, clocks: Clocks) -> FourTimestampsDocument {
     let is_of_captures = clocks == Clocks::Captures;
     FourTimestampsDocument {
         deviation_ns: means.deviation,

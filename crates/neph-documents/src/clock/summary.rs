@@ -20,14 +20,14 @@ const MIN_HORIZONS: i64 = 3;
 #[derive(Debug)]
 pub struct Summary {
     /// The peer, or both captures.
-    pub of: String,
+    pub subject: String,
     pub clocks: Clocks,
     /// Start on the local clock, in nanoseconds.
     pub began: i64,
     /// The clocks at the end.
     pub row: Row,
     pub course: Course,
-    pub steps: Vec<StepOf>,
+    pub steps: Vec<LabelledStep>,
     /// Means of four timestamps, if requested.
     pub means: Option<Means>,
     /// Exchanges without a reply.
@@ -69,16 +69,16 @@ impl Means {
 
 /// A step with its clock.
 #[derive(Debug, Clone, Copy)]
-pub struct StepOf {
+pub struct LabelledStep {
     pub(super) clock: &'static str,
     pub(super) after: i64,
     pub(super) before: i64,
-    pub(super) by: i64,
-    /// Error bound of `by`; `None` if the stepped host reports the step.
+    pub(super) size: i64,
+    /// Error bound of `size`; `None` if the stepped host reports the step.
     pub(super) bound: Option<i64>,
 }
 
-impl StepOf {
+impl LabelledStep {
     /// A step of one host's wall clock, which the host itself reports.
     pub const fn wall(step: &Step) -> Self {
         Self {
@@ -89,7 +89,7 @@ impl StepOf {
             },
             after: step.after,
             before: step.before,
-            by: step.by.nanos(),
+            size: step.by.nanos(),
             bound: None,
         }
     }
@@ -105,17 +105,17 @@ impl StepOf {
             },
             after: step.after,
             before: step.before,
-            by: step.by,
+            size: step.by,
             bound: Some(step.bound),
         }
     }
 
     pub fn sentence(&self, began: i64) -> String {
-        let seconds = |at: i64| fixed(Span::from_nanos(at - began).secs_f64(), 3);
+        let seconds = |time: i64| fixed(Span::from_nanos(time - began).secs_f64(), 3);
         let (after, before) = (seconds(self.after), seconds(self.before));
         let step_text = match self.bound {
-            Some(bound) => words::step(self.by, bound),
-            None => words::value(self.by, 10_000),
+            Some(bound) => words::step(self.size, bound),
+            None => words::value(self.size, 10_000),
         };
         let event = match self.clock {
             "raw clocks" | "clocks" => "stepped against each other, or took another rate, by",
@@ -148,7 +148,7 @@ impl Summary {
         };
         write!(out, "{}", counted(self.row.n, noun))?;
         let time = Span::from_nanos(self.course.until - self.course.from);
-        write!(out, " in {:.1} s, {}", time.secs_f64(), self.of)?;
+        write!(out, " in {:.1} s, {}", time.secs_f64(), self.subject)?;
         if let Some(lost) = self.lost.filter(|lost| *lost > 0) {
             write!(out, "; {lost} without a reply")?;
         }
@@ -160,12 +160,12 @@ impl Summary {
 
     fn write_offsets(&self, out: &mut dyn Write) -> io::Result<()> {
         let offset_text = |(offset, bound): (i64, i64)| {
-            let equal = if offset.saturating_abs() <= bound {
+            let equality_note = if offset.saturating_abs() <= bound {
                 " (they may be equal)"
             } else {
                 ""
             };
-            format!("{}{equal}", words::offset(offset, bound))
+            format!("{}{equality_note}", words::offset(offset, bound))
         };
         let fit = (self.row.fit.offset, self.row.fit.bound);
         if let Some(wall) = self.row.wall {
@@ -196,14 +196,14 @@ impl Summary {
             ),
             Some(Drifted::Known(drift)) => {
                 let drift = words::rate(drift.rate, drift.bound);
-                let of = match self.clocks {
+                let clock_note = match self.clocks {
                     Clocks::Raw => " (of the raw clocks)",
                     Clocks::PeersWall => {
                         " (of its wall clock, which may be steered, against our raw one)"
                     }
                     Clocks::Captures => "",
                 };
-                writeln!(out, "drift             {drift}{of}")
+                writeln!(out, "drift             {drift}{clock_note}")
             }
         }
     }
@@ -241,7 +241,7 @@ impl Summary {
     fn write_means(&self, means: Means, out: &mut dyn Write) -> io::Result<()> {
         let digits = self.row.offset().1;
         write!(out, "four timestamps   ")?;
-        let of = match (means.wall, self.clocks) {
+        let offset_text = match (means.wall, self.clocks) {
             (Some(wall), Clocks::Raw) => {
                 let raw = words::value(means.offset, digits);
                 format!("wall {}, raw {raw}", words::value(wall, digits))
@@ -250,7 +250,7 @@ impl Summary {
         };
         writeln!(
             out,
-            "{of}: mean of {}, deviation {:.1} us. No bound: where one direction takes d longer than the other it is wrong by d/2, and drift and steps are in the mean",
+            "{offset_text}: mean of {}, deviation {:.1} us. No bound: where one direction takes d longer than the other it is wrong by d/2, and drift and steps are in the mean",
             means.n,
             means.deviation / 1e3
         )

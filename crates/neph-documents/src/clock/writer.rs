@@ -7,7 +7,7 @@ use neph_capture::clocks::drift::Drift;
 use neph_capture::clocks::words;
 use neph_model::Span;
 
-use super::{ClockDocument, ClockLine, Row, StepDocument, StepOf, Summary};
+use super::{ClockDocument, ClockLine, Row, StepDocument, LabelledStep, Summary};
 use crate::format::Format;
 use crate::rows;
 
@@ -52,9 +52,9 @@ impl ClockWriter {
     ///
     /// # Errors
     /// It cannot be written.
-    pub fn begin(&mut self, what: &str) -> io::Result<()> {
+    pub fn begin(&mut self, subject: &str) -> io::Result<()> {
         if self.format == Format::Text {
-            writeln!(self.out, "{what}")?;
+            writeln!(self.out, "{subject}")?;
             self.out.flush()?;
         }
         Ok(())
@@ -67,32 +67,32 @@ impl ClockWriter {
     pub fn row(&mut self, row: &Row) -> io::Result<()> {
         match self.format {
             Format::Json => self.rows.push(row.into()),
-            Format::Ndjson => rows::line(&ClockLine::from(row), &mut self.out)?,
+            Format::Ndjson => rows::write_json_line(&ClockLine::from(row), &mut self.out)?,
             Format::Text | Format::Csv => self.line(row)?,
         }
         self.out.flush()
     }
 
     fn line(&mut self, row: &Row) -> io::Result<()> {
-        let (hulls, four) = (self.methods.hulls, self.methods.four_stamps);
+        let (has_hulls, has_four_timestamps) = (self.methods.hulls, self.methods.four_stamps);
         if !std::mem::replace(&mut self.has_heading, true) {
             write!(self.out, "\n{:>9}", "time")?;
-            if hulls {
+            if has_hulls {
                 write!(self.out, "  {:>26}  {:>22}", "offset", "drift")?;
             }
-            if four {
+            if has_four_timestamps {
                 write!(self.out, "  {:>15}", "four timestamps")?;
             }
             writeln!(self.out, "  {:>10}  {:>8}", "round trip", "n")?;
         }
         let (offset, bound) = row.offset();
         write!(self.out, "{:>7.1} s", row.since.secs_f64())?;
-        if hulls {
+        if has_hulls {
             let drift = Drift::to_text(row.drift);
             let offset = words::offset(offset, bound);
             write!(self.out, "  {offset:>26}  {drift:>22}")?;
         }
-        if four {
+        if has_four_timestamps {
             let mean = row.mean.map(|mean| words::value(mean, bound));
             write!(self.out, "  {:>15}", mean.unwrap_or_else(|| "-".to_owned()))?;
         }
@@ -100,20 +100,20 @@ impl ClockWriter {
             .round_trip
             .map(|round_trip| Span::from_nanos(round_trip).to_string());
         let round_trip = round_trip.unwrap_or_else(|| "-".to_owned());
-        let old = if row.is_old { "  nothing new" } else { "" };
-        writeln!(self.out, "  {round_trip:>10}  {:>8}{old}", row.n)
+        let age_note = if row.is_old { "  nothing new" } else { "" };
+        writeln!(self.out, "  {round_trip:>10}  {:>8}{age_note}", row.n)
     }
 
     /// Writes a step that was just detected.
     ///
     /// # Errors
     /// It cannot be written.
-    pub fn step(&mut self, step: &StepOf, began: i64) -> io::Result<()> {
+    pub fn step(&mut self, step: &LabelledStep, began: i64) -> io::Result<()> {
         match self.format {
             Format::Json => {}
             Format::Ndjson => {
                 let step = ClockLine::Step(StepDocument::of(step, began));
-                rows::line(&step, &mut self.out)?;
+                rows::write_json_line(&step, &mut self.out)?;
             }
             Format::Text | Format::Csv => writeln!(self.out, "{}", step.sentence(began))?,
         }
@@ -130,7 +130,7 @@ impl ClockWriter {
                 offsets: Vec::new(),
                 summary: None,
             };
-            rows::line(&document, &mut self.out)?;
+            rows::write_json_line(&document, &mut self.out)?;
         }
         self.out.flush()
     }
@@ -146,9 +146,9 @@ impl ClockWriter {
                     offsets: std::mem::take(&mut self.rows),
                     summary: Some(summary.into()),
                 };
-                rows::pretty(&document, &mut self.out)?;
+                rows::write_json(&document, &mut self.out)?;
             }
-            Format::Ndjson => rows::line(&ClockLine::from(summary), &mut self.out)?,
+            Format::Ndjson => rows::write_json_line(&ClockLine::from(summary), &mut self.out)?,
             Format::Text | Format::Csv => {
                 writeln!(self.out)?;
                 summary.write(self.methods.hulls, &mut self.out)?;

@@ -4,7 +4,7 @@ use crate::cell::OrDash;
 use neph_flows::{Advice, AdviceEvidence, AdvisedPort, AdvisedVersusRandom, Horizon, PortAdvice};
 use neph_model::{Fleet, Span};
 
-use super::lines::{lasting, percent};
+use super::lines::{duration_text, percent};
 use neph_text::counted::counted;
 
 /// The whole text for the endpoint with this index.
@@ -37,10 +37,10 @@ fn evidence_text(evidence: &AdviceEvidence, fleet: &Fleet, endpoint: usize) -> S
     if let Some(reason) = &evidence.no_ports {
         text.push_str(&format!("no port is advised: {reason}\n"));
     }
-    if let Some(holds) = evidence.holds {
-        text.push_str(&ports_text(evidence, holds, &scope_text(fleet, endpoint)));
+    if let Some(valid_for) = evidence.holds {
+        text.push_str(&ports_text(evidence, valid_for, &scope_text(fleet, endpoint)));
     }
-    text.push_str(&best_of(evidence));
+    text.push_str(&best_of_text(evidence));
     if let Some(loss) = evidence.loss.filter(|loss| loss.is_more) {
         text.push_str(&format!(
             "caution: the connection with the lowest latency is on a path that loses {} of its messages; the other paths lose {}\n",
@@ -48,7 +48,7 @@ fn evidence_text(evidence: &AdviceEvidence, fleet: &Fleet, endpoint: usize) -> S
             percent(loss.others.share)
         ));
     }
-    text.push_str(&all_tested(evidence));
+    text.push_str(&test_text(evidence));
     text
 }
 
@@ -56,13 +56,13 @@ fn evidence_text(evidence: &AdviceEvidence, fleet: &Fleet, endpoint: usize) -> S
 /// ports.
 fn scope_text(fleet: &Fleet, endpoint: usize) -> String {
     let protocol = fleet.probe.protocol();
-    let to = fleet.endpoints.get(endpoint);
-    let to = to.map_or_else(String::new, |to| format!(" to {}", to.address));
-    format!("For {protocol} from here{to} only")
+    let destination = fleet.endpoints.get(endpoint);
+    let destination = destination.map_or_else(String::new, |destination| format!(" to {}", destination.address));
+    format!("For {protocol} from here{destination} only")
 }
 
 /// The ports to use, how long such advice is valid, and the gain.
-fn ports_text(evidence: &AdviceEvidence, holds: Span, scope_text: &str) -> String {
+fn ports_text(evidence: &AdviceEvidence, valid_for: Span, scope_text: &str) -> String {
     let ports: Vec<String> = evidence
         .ports
         .iter()
@@ -73,9 +73,9 @@ fn ports_text(evidence: &AdviceEvidence, holds: Span, scope_text: &str) -> Strin
         "{scope_text}: use source port {}.\n\
          Each advised port was on the low path for at least {} and {}.\n{}\n",
         ports.join(", "),
-        lasting(min_stay.unwrap_or_default()),
+        duration_text(min_stay.unwrap_or_default()),
         losses_text(&evidence.ports),
-        gains(evidence, holds)
+        gain_text(evidence, valid_for)
     )
 }
 
@@ -103,7 +103,7 @@ fn losses_text(ports: &[AdvisedPort]) -> String {
 }
 
 /// The gain of a port on the low path over a random port, and the result of the test.
-fn gains(evidence: &AdviceEvidence, holds: Span) -> String {
+fn gain_text(evidence: &AdviceEvidence, valid_for: Span) -> String {
     let mut text = format!(
         "The median over ports is {} lower on the low path ({}) than on a random source port ({})",
         evidence.random - evidence.low,
@@ -118,24 +118,24 @@ fn gains(evidence: &AdviceEvidence, holds: Span) -> String {
             single_connection.p99
         ));
     }
-    if let Some(tested) = evidence
+    if let Some(horizon) = evidence
         .horizons
         .iter()
-        .find(|horizon| horizon.after == holds)
+        .find(|horizon| horizon.after == valid_for)
     {
         text.push_str(&format!(
             ". In this measurement, {} after it was chosen, the port was still on the low path in {} of {} checks; a random port was on it in {}",
-            lasting(holds),
-            percent(tested.on_low.share),
-            tested.on_low.n,
-            percent(tested.random_on_lowest_class)
+            duration_text(valid_for),
+            percent(horizon.on_low.share),
+            horizon.on_low.n,
+            percent(horizon.random_on_lowest_class)
         ));
     }
     text + "."
 }
 
 /// The gain of several connections, by their number.
-fn best_of(evidence: &AdviceEvidence) -> String {
+fn best_of_text(evidence: &AdviceEvidence) -> String {
     let mut text =
         "\nwithout a chosen port: open several connections and keep the one with the lowest latency\n\
         connections   one is on the low path   latency at p50   latency at p99\n"
@@ -153,7 +153,7 @@ fn best_of(evidence: &AdviceEvidence) -> String {
 }
 
 /// The test of the advice; empty if it could not be tested.
-fn all_tested(evidence: &AdviceEvidence) -> String {
+fn test_text(evidence: &AdviceEvidence) -> String {
     if evidence.horizons.is_empty() {
         return String::new();
     }
@@ -178,7 +178,7 @@ fn horizon_row(horizon: &Horizon) -> String {
     let low = &horizon.on_low;
     format!(
         "{:>13}  {:>51}  {:>16}  {:>12}  {:>12}\n",
-        lasting(horizon.after),
+        duration_text(horizon.after),
         format!(
             "{} ({:.0} to {:.0}, {})",
             percent(low.share),
@@ -187,14 +187,14 @@ fn horizon_row(horizon: &Horizon) -> String {
             low.n
         ),
         percent(horizon.random_on_lowest_class),
-        gain(horizon.p50),
-        gain(horizon.p99)
+        gain_cell(horizon.p50),
+        gain_cell(horizon.p99)
     )
 }
 
 /// A gain; `-` with too few periods.
-fn gain(against: Option<AdvisedVersusRandom>) -> String {
-    against.or_dash(|against| against.gain().to_string())
+fn gain_cell(comparison: Option<AdvisedVersusRandom>) -> String {
+    comparison.or_dash(|comparison| comparison.gain().to_string())
 }
 
 #[cfg(test)]
@@ -214,7 +214,7 @@ mod tests {
 
     #[test]
     fn where_each_port_lost_something_there_are_no_others() {
-        let of = |number, lost| AdvisedPort {
+        let port_with_losses = |number, lost| AdvisedPort {
             loss: Some(neph_flows::Share {
                 hits: lost,
                 n: 63,
@@ -226,15 +226,15 @@ mod tests {
             ..port(number, 60)
         };
         assert_eq!(
-            losses_text(&[of(1, 4), of(2, 1)]),
+            losses_text(&[port_with_losses(1, 4), port_with_losses(2, 1)]),
             "lost of its last messages: 1 4 of 63, 2 1 of 63"
         );
         assert_eq!(
-            losses_text(&[of(1, 4), of(2, 0)]),
+            losses_text(&[port_with_losses(1, 4), port_with_losses(2, 0)]),
             "lost of its last messages: 1 4 of 63; the others none"
         );
         assert_eq!(
-            losses_text(&[of(1, 0)]),
+            losses_text(&[port_with_losses(1, 0)]),
             "lost none of its last 63 messages"
         );
     }

@@ -129,14 +129,14 @@ impl AdviceDocument {
                 given: true,
                 why: evidence.no_ports.clone(),
                 guide: Some(GuideDocument::of(evidence)),
-                ports: ports(evidence),
+                ports: port_documents(evidence),
                 caution,
             },
         }
     }
 }
 
-fn ports(evidence: &AdviceEvidence) -> Vec<PortDocument> {
+fn port_documents(evidence: &AdviceEvidence) -> Vec<PortDocument> {
     let ports = evidence.ports.iter().map(|port| PortDocument {
         source_port: port.port,
         base_ns: port.base,
@@ -156,7 +156,7 @@ impl GuideDocument {
         });
         let tested = evidence.horizons.iter().map(|horizon| HorizonDocument {
             after_ns: horizon.after,
-            advised_on_lowest_class: looks(&horizon.on_low),
+            advised_on_lowest_class: looks_document(&horizon.on_low),
             random_on_lowest_class: horizon.random_on_lowest_class,
             p50_advised_ns: horizon.p50.map(|p50| p50.advised),
             p50_random_ns: horizon.p50.map(|p50| p50.random),
@@ -179,7 +179,7 @@ impl GuideDocument {
     }
 }
 
-const fn looks(share: &Share) -> LooksDocument {
+const fn looks_document(share: &Share) -> LooksDocument {
     LooksDocument {
         share: share.share,
         low: share.low,

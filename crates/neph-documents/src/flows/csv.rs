@@ -51,15 +51,15 @@ pub fn flows(view: &FleetView) -> String {
 lost_forward,lost_reverse,duplicates,reordered_forward,reordered_reverse,reordered\n"
         .to_owned();
     for flow in &view.flows {
-        let last = flow.segments.last();
+        let last_segment = flow.segments.last();
         let tally = &flow.tally;
         let mut cells = vec![
             csv_field(&view.fleet.endpoints[view.fleet.endpoint_of(flow.slot)].name).into_owned(),
             flow.slot.0.to_string(),
             flow.source_port.to_string(),
-            value_or_empty(last.map(|segment| Span::nanos(segment.base))),
+            value_or_empty(last_segment.map(|segment| Span::nanos(segment.base))),
             value_or_empty(
-                last.and_then(|segment| segment.class)
+                last_segment.and_then(|segment| segment.class)
                     .map(|class| class + 1),
             ),
             flow.segments.len().saturating_sub(1).to_string(),

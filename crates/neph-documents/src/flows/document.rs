@@ -161,7 +161,7 @@ pub struct BasePeriodDocument {
 
 impl<'a> FlowsDocument<'a> {
     /// The summary only.
-    pub fn brief(result: &FlowsResult) -> Self {
+    pub fn summary_only(result: &FlowsResult) -> Self {
         Self {
             summary: FlowsSummary::of(result),
             flows: None,
@@ -175,8 +175,8 @@ impl<'a> FlowsDocument<'a> {
         let flows = || view.flows.iter().map(|flow| FlowDocument::of(result, flow));
         let changes = || {
             let changes = view.changes.iter();
-            let of = |change| ChangeDocument::of(&view.fleet, change, &result.clock);
-            changes.map(move |change| ChangeLine { change: of(change) })
+            let change_document = |change| ChangeDocument::of(&view.fleet, change, &result.clock);
+            changes.map(move |change| ChangeLine { change: change_document(change) })
         };
         Self {
             summary: FlowsSummary::of(result),
@@ -189,10 +189,10 @@ impl<'a> FlowsDocument<'a> {
 impl FlowDocument {
     fn of(result: &FlowsResult, flow: &FlowHistory) -> Self {
         let fleet = &result.view.fleet;
-        let unix = |at: Instant<Local>| result.clock.unix_nanos(at);
+        let unix_nanos = |time: Instant<Local>| result.clock.unix_nanos(time);
         let periods = flow.segments.iter().map(|segment| BasePeriodDocument {
-            from_unix_ns: unix(segment.from),
-            until_unix_ns: unix(segment.until),
+            from_unix_ns: unix_nanos(segment.from),
+            until_unix_ns: unix_nanos(segment.until),
             base_ns: segment.base,
             class: segment.class,
         });
@@ -227,25 +227,25 @@ impl FlowsSummary {
                 tolerance_ns: detection.tolerance,
             },
             tally: (&view.tally).into(),
-            sender: sender(result),
-            reflector_residence_p99_ns: result.stay_p99,
-            refused: refused(result),
+            sender: sender_document(result),
+            reflector_residence_p99_ns: result.residence_p99,
+            refused: refused_documents(result),
             warnings: result.warnings.clone(),
-            no_reply_reasons: result.silence.clone(),
+            no_reply_reasons: result.no_reply_reasons.clone(),
             interrupted: result.interrupted,
             pairs: pairs.map(|index| PairDocument::of(result, index)).collect(),
         }
     }
 }
 
-fn sender(result: &FlowsResult) -> SenderDocument {
-    let host_tally = &result.own;
+fn sender_document(result: &FlowsResult) -> SenderDocument {
+    let host_tally = &result.sender_tally;
     SenderDocument {
         sent: host_tally.sent,
         replies: host_tally.replies,
         lost: host_tally.lost,
         failed: host_tally.failed,
-        not_sent_reason: result.not_sent.clone(),
+        not_sent_reason: result.not_sent_reason.clone(),
         refused: host_tally.refused,
         late_replies: host_tally.late,
         late_p99_ns: result.late_p99,
@@ -256,15 +256,15 @@ fn sender(result: &FlowsResult) -> SenderDocument {
     }
 }
 
-fn refused(result: &FlowsResult) -> Vec<RefusedDocument> {
-    let refused = result.refused.iter();
-    let documents = refused.map(|(endpoint, refused)| RefusedDocument {
+fn refused_documents(result: &FlowsResult) -> Vec<RefusedDocument> {
+    let refusals = result.refused.iter();
+    let documents = refusals.map(|(endpoint, refusals)| RefusedDocument {
         endpoint: endpoint.name.clone(),
-        messages: refused.messages,
-        messages_per_second: refused.messages_per_second,
-        connections: refused.connections,
-        connections_per_peer: refused.connections_per_peer,
-        dropped: refused.dropped,
+        messages: refusals.messages,
+        messages_per_second: refusals.messages_per_second,
+        connections: refusals.connections,
+        connections_per_peer: refusals.connections_per_peer,
+        dropped: refusals.dropped,
     });
     documents.collect()
 }

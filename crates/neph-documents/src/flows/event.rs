@@ -104,8 +104,8 @@ impl ChangeDocument {
 
 impl FlowsEvent {
     /// The event of a path change, or of its withdrawal.
-    pub fn events(fleet: &Fleet, events: &PathEvent, clock: &WallCourse<Local>) -> Self {
-        match events {
+    pub fn of_path_event(fleet: &Fleet, event: &PathEvent, clock: &WallCourse<Local>) -> Self {
+        match event {
             PathEvent::Changed(change) => Self::Change(ChangeDocument::of(fleet, change, clock)),
             PathEvent::Withdrawn(change) => {
                 Self::Withdrawn(ChangeDocument::of(fleet, change, clock))
@@ -114,14 +114,14 @@ impl FlowsEvent {
     }
 
     /// The event of a trace after a path change.
-    pub fn traced(fleet: &Fleet, verdict: &Verdict, clock: &WallCourse<Local>) -> Self {
+    pub fn of_verdict(fleet: &Fleet, verdict: &Verdict, clock: &WallCourse<Local>) -> Self {
         let mut change = verdict.change;
         change.evidence.trace = verdict.comparison.ok().map(|comparison| comparison.others);
         let before = verdict.comparison.ok().map(|comparison| comparison.before);
         Self::Traced {
             change: ChangeDocument::of(fleet, &change, clock),
             withdrawn: verdict.is_withdrawn,
-            before_unix_ns: before.and_then(|at| clock.unix_nanos(at)),
+            before_unix_ns: before.and_then(|time| clock.unix_nanos(time)),
             not_compared: verdict.comparison.err().map(UncomparedReason::key),
         }
     }

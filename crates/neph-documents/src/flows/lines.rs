@@ -9,11 +9,11 @@ use neph_flows::follow::Verdict;
 use neph_text::counted::counted;
 
 /// The title: a line for each endpoint.
-pub fn title(fleet: &Fleet, sources: &[u16], sharing: Sharing) -> String {
-    let ends = (sources.iter().min(), sources.iter().max());
-    let ports = match ends {
+pub fn title(fleet: &Fleet, source_ports: &[u16], sharing: Sharing) -> String {
+    let port_range = (source_ports.iter().min(), source_ports.iter().max());
+    let ports = match port_range {
         (Some(first), Some(last)) if first < last => format!("source ports {first} to {last}"),
-        (Some(only), _) => format!("source port {only}"),
+        (Some(port), _) => format!("source port {port}"),
         _ => "no source port".to_owned(),
     };
     let sharing = match sharing {
@@ -37,9 +37,9 @@ pub fn title(fleet: &Fleet, sources: &[u16], sharing: Sharing) -> String {
 }
 
 /// A path change as a line; with several endpoints, with its endpoint.
-pub fn events(fleet: &Fleet, events: &PathEvent, clock: &WallCourse<Local>) -> String {
-    let (change, end) = match events {
-        PathEvent::Changed(change) => (change, evidence(change.evidence)),
+pub fn path_event_line(fleet: &Fleet, event: &PathEvent, clock: &WallCourse<Local>) -> String {
+    let (change, remark) = match event {
+        PathEvent::Changed(change) => (change, evidence_text(change.evidence)),
         PathEvent::Withdrawn(change) => (change, "withdrawn: it was no path".to_owned()),
     };
     let endpoint_prefix = if fleet.endpoints.len() > 1 {
@@ -48,8 +48,8 @@ pub fn events(fleet: &Fleet, events: &PathEvent, clock: &WallCourse<Local>) -> S
         String::new()
     };
     let line = format!(
-        "{}  {endpoint_prefix}port {:<5}  {:>10} -> {:>10}  {end}",
-        moment(change.at, clock),
+        "{}  {endpoint_prefix}port {:<5}  {:>10} -> {:>10}  {remark}",
+        time_of_day(change.at, clock),
         change.source_port,
         change.before,
         change.after,
@@ -59,32 +59,32 @@ pub fn events(fleet: &Fleet, events: &PathEvent, clock: &WallCourse<Local>) -> S
 
 /// A trace as a line: the path change, its result, and the time of the route that it is compared
 /// to.
-pub fn traced(verdict: &Verdict, clock: &WallCourse<Local>) -> String {
+pub fn trace_line(verdict: &Verdict, clock: &WallCourse<Local>) -> String {
     let comparison = match verdict.comparison {
         Ok(comparison) if comparison.others => {
-            format!("other routers than at {}", moment(comparison.before, clock))
+            format!("other routers than at {}", time_of_day(comparison.before, clock))
         }
         Ok(comparison) => format!(
             "the same routers as at {}",
-            moment(comparison.before, clock)
+            time_of_day(comparison.before, clock)
         ),
         Err(reason) => format!("not comparable: {}", reason.text()),
     };
-    let end = if verdict.is_withdrawn {
+    let withdrawal_text = if verdict.is_withdrawn {
         "; the change was withdrawn"
     } else {
         ""
     };
     let change = &verdict.change;
     format!(
-        "              port {:<5}  its change of {}: {comparison}{end}",
+        "              port {:<5}  its change of {}: {comparison}{withdrawal_text}",
         change.source_port,
-        moment(change.at, clock)
+        time_of_day(change.at, clock)
     )
 }
 
 /// The time of the day in UTC, to a thousandth of a second.
-pub fn moment(at: Instant<Local>, clock: &WallCourse<Local>) -> String {
+pub fn time_of_day(at: Instant<Local>, clock: &WallCourse<Local>) -> String {
     let Some(nanos) = clock.unix_nanos(at) else {
         return format!("{:.3} s", (at - Instant::from_nanos(0)).secs_f64());
     };
@@ -95,7 +95,7 @@ pub fn moment(at: Instant<Local>, clock: &WallCourse<Local>) -> String {
 }
 
 /// The evidence in addition to the latency; empty if there is none.
-fn evidence(evidence: Evidence) -> String {
+fn evidence_text(evidence: Evidence) -> String {
     let mut parts = Vec::new();
     match evidence.direction {
         Some(Direction::Forward) => parts.push("forward path"),
@@ -122,7 +122,7 @@ pub fn status(status: &Status) -> String {
     let tally = &status.tally;
     format!(
         "after {}: {}, {} lost{}; {}",
-        running(status.running),
+        running_time_text(status.running),
         counted(tally.messages(), "message"),
         tally.lost,
         if tally.failed > 0 {
@@ -135,18 +135,18 @@ pub fn status(status: &Status) -> String {
 }
 
 /// That an endpoint stopped answering, and since when; `None` if it answers.
-pub fn silent(pair: &PairView, clock: &WallCourse<Local>) -> Option<String> {
-    let (since, messages) = pair.silence?;
+pub fn silence_text(pair: &PairView, clock: &WallCourse<Local>) -> Option<String> {
+    let (last_reply_sent, messages) = pair.silence?;
     Some(format!(
         "no answer from {} since {}: the {} after that were lost, so results about paths end there",
         pair.endpoint,
-        moment(since, clock),
+        time_of_day(last_reply_sent, clock),
         counted(messages, "message")
     ))
 }
 
 /// Whole seconds, minutes, hours.
-fn running(span: Span) -> String {
+fn running_time_text(span: Span) -> String {
     let seconds = span.nanos() / 1_000_000_000;
     match seconds {
         0..600 => format!("{seconds} s"),
@@ -168,7 +168,7 @@ pub fn percent(share: f64) -> String {
 }
 
 /// A time in its usual unit: `2.0 ms`, `30 s`, `8 min`, `1.5 h`.
-pub fn lasting(span: Span) -> String {
+pub fn duration_text(span: Span) -> String {
     let seconds = span.secs_f64();
     let (number, unit) = match seconds {
         ..1.0 => return span.to_string(),
@@ -177,8 +177,8 @@ pub fn lasting(span: Span) -> String {
         _ => (seconds / 3_600.0, "h"),
     };
     let text = format!("{number:.1}");
-    let short = text.strip_suffix(".0").unwrap_or(&text);
-    format!("{short} {unit}")
+    let trimmed = text.strip_suffix(".0").unwrap_or(&text);
+    format!("{trimmed} {unit}")
 }
 
 /// Why no target answered, if none did (a reason may have been `found` during the measurement); and
@@ -190,12 +190,12 @@ pub fn silence_reasons(
     clock: &WallCourse<Local>,
 ) -> Vec<String> {
     let pairs = view.pairs.iter().zip(&view.fleet.endpoints);
-    let mute = pairs
+    let silent_pairs = pairs
         .filter(|(pair, _)| pair.tally.replies == 0 && pair.tally.lost + pair.tally.failed > 0);
     let mut reasons =
-        known_reasons.unwrap_or_else(|| silence.why(mute.map(|(_, endpoint)| endpoint)));
-    let fell = view.pairs.iter();
-    reasons.extend(fell.filter_map(|pair| silent(pair, clock)));
+        known_reasons.unwrap_or_else(|| silence.why(silent_pairs.map(|(_, endpoint)| endpoint)));
+    let all_pairs = view.pairs.iter();
+    reasons.extend(all_pairs.filter_map(|pair| silence_text(pair, clock)));
     reasons
 }
 
@@ -224,11 +224,11 @@ mod tests {
             silence,
             ..PairView::default()
         };
-        let at = Instant::from_nanos(4_100_000_000);
-        let sentence = silent(&pair(Some((at, 320))), &WallCourse::within(Span::ZERO));
-        let begin = "no answer from udp://h:1 since 4.100 s: the 320 messages after that";
-        assert!(sentence.is_some_and(|sentence| sentence.starts_with(begin)));
-        assert_eq!(silent(&pair(None), &WallCourse::within(Span::ZERO)), None);
+        let last_reply_sent = Instant::from_nanos(4_100_000_000);
+        let sentence = silence_text(&pair(Some((last_reply_sent, 320))), &WallCourse::within(Span::ZERO));
+        let expected = "no answer from udp://h:1 since 4.100 s: the 320 messages after that";
+        assert!(sentence.is_some_and(|sentence| sentence.starts_with(expected)));
+        assert_eq!(silence_text(&pair(None), &WallCourse::within(Span::ZERO)), None);
     }
 
     #[test]
@@ -240,7 +240,7 @@ mod tests {
             (479_500, "8 min"),
             (5_400_000, "1.5 h"),
         ] {
-            assert_eq!(lasting(Span::from_millis(millis)), expected);
+            assert_eq!(duration_text(Span::from_millis(millis)), expected);
         }
     }
 
@@ -262,7 +262,7 @@ mod tests {
                 comparison,
                 is_withdrawn,
             };
-            traced(&verdict, &WallCourse::within(Span::ZERO))
+            trace_line(&verdict, &WallCourse::within(Span::ZERO))
                 .trim()
                 .to_owned()
         };

@@ -22,5 +22,5 @@ pub use event::{ChangeDocument, FlowsEvent};
 pub use pair::PairDocument;
 pub use result::{FlowsResult, Status};
 pub use summary::text;
-pub use transfers::TransfersFound;
-pub use writer::{FlowsWriter, pause};
+pub use transfers::EndpointTransfers;
+pub use writer::{FlowsWriter, status_interval};

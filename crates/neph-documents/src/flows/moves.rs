@@ -15,7 +15,7 @@ pub(super) fn text(
     pair: &PairView,
     uncompared: Option<&Uncompared>,
 ) -> String {
-    let mut text = changes(view, endpoint, pair);
+    let mut text = changes_text(view, endpoint, pair);
     let changes_of_endpoint = view.changes.iter();
     let changes_of_endpoint =
         changes_of_endpoint.filter(|change| view.fleet.endpoint_of(change.slot) == endpoint);
@@ -25,11 +25,11 @@ pub(super) fn text(
         uncompared.copied().unwrap_or_default(),
     ));
     text.push_str(&unexplained_text(pair));
-    text.push_str(&drift(pair, view.settings.detection.tolerance));
+    text.push_str(&drift_text(pair, view.settings.detection.tolerance));
     if let Some(share) = &pair.leave_share {
         text.push_str(&format!(
             "persistence:   {} of those who came to a class left it within {}\n",
-            interval(share, "stay"),
+            interval_text(share, "stay"),
             view.settings.soon.exact()
         ));
     }
@@ -41,7 +41,7 @@ pub(super) fn text(
     ];
     for (name, curve) in curves {
         if let Some(curve) = curve {
-            text.push_str(&format!("{:<15}{}\n", format!("{name}:"), lasting(curve)));
+            text.push_str(&format!("{:<15}{}\n", format!("{name}:"), curve_text(curve)));
         }
     }
     text
@@ -49,8 +49,8 @@ pub(super) fn text(
 
 /// The results of traces of the changes, and the number of traces without a result.
 fn routes_text(compared: ComparedRoutes, uncompared: Uncompared) -> String {
-    let total = compared.all();
-    if total + uncompared.all() == 0 {
+    let total = compared.total();
+    if total + uncompared.total() == 0 {
         return String::new();
     }
     let mut text = format!(
@@ -59,14 +59,14 @@ fn routes_text(compared: ComparedRoutes, uncompared: Uncompared) -> String {
         compared.others,
         compared.same
     );
-    if uncompared.all() > 0 {
+    if uncompared.total() > 0 {
         let reasons = uncompared.by_reason().into_iter();
         let reasons: Vec<String> = reasons
             .map(|(reason, count)| format!("{count}: {}", reason.text()))
             .collect();
         text.push_str(&format!(
             "               {} not comparable ({})\n",
-            counted(uncompared.all(), "change"),
+            counted(uncompared.total(), "change"),
             reasons.join("; ")
         ));
     }
@@ -74,7 +74,7 @@ fn routes_text(compared: ComparedRoutes, uncompared: Uncompared) -> String {
 }
 
 /// The number and the rate of path changes.
-fn changes(view: &FleetView, endpoint: usize, pair: &PairView) -> String {
+fn changes_text(view: &FleetView, endpoint: usize, pair: &PairView) -> String {
     let rule = view.settings.detection;
     let window = view.fleet.interval.times(rule.window.into());
     match pair.changes_per_flow_hour() {
@@ -84,7 +84,7 @@ fn changes(view: &FleetView, endpoint: usize, pair: &PairView) -> String {
             format!(
                 "path changes:  {}, {rate:.1} per flow and hour{}; in {} at most {max}\n",
                 pair.changes,
-                left_out(pair, view.learning()),
+                exclusion_text(pair, view.learning()),
                 view.bin().exact()
             )
         }
@@ -115,12 +115,12 @@ fn changes(view: &FleetView, endpoint: usize, pair: &PairView) -> String {
         _ if is_too_short(window, pair) => format!(
             "path changes:  not evaluated: too short, with {}{}; measure longer, or use a shorter interval\n",
             time_of_flows(pair),
-            left_out(pair, view.learning())
+            exclusion_text(pair, view.learning())
         ),
         _ => format!(
             "path changes:  none in {}{}\n",
             time_of_flows(pair),
-            left_out(pair, view.learning())
+            exclusion_text(pair, view.learning())
         ),
     }
 }
@@ -128,14 +128,14 @@ fn changes(view: &FleetView, endpoint: usize, pair: &PairView) -> String {
 /// Whether each flow was observed, after its first level was known, for less than the `min_stay` time
 /// that shows another level.
 fn is_too_short(min_stay: Span, pair: &PairView) -> bool {
-    pair.clear() < min_stay.times(i64::try_from(pair.flows.max(1)).unwrap_or(i64::MAX))
+    pair.observable_time() < min_stay.times(i64::try_from(pair.flows.max(1)).unwrap_or(i64::MAX))
 }
 
 /// `6 s of each of 200 flows`: the sum over all flows would be longer than the measurement.
 fn time_of_flows(pair: &PairView) -> String {
     let flows = pair.flows.max(1);
-    let span_per_flow = pair.clear().nanos() / i64::try_from(flows).unwrap_or(i64::MAX);
-    let span_per_flow = lines::lasting(Span::from_nanos(span_per_flow));
+    let span_per_flow = pair.observable_time().nanos() / i64::try_from(flows).unwrap_or(i64::MAX);
+    let span_per_flow = lines::duration_text(Span::from_nanos(span_per_flow));
     match flows {
         1 => format!("{span_per_flow} of one flow"),
         count => format!("{span_per_flow} of each of {count} flows"),
@@ -155,7 +155,7 @@ fn unexplained_text(pair: &PairView) -> String {
 }
 
 /// A sentence about the drift that all flows share, if it exceeds the difference between two paths.
-fn drift(pair: &PairView, tolerance: Span) -> String {
+fn drift_text(pair: &PairView, tolerance: Span) -> String {
     if pair.drift.extent() <= tolerance {
         return String::new();
     }
@@ -169,13 +169,13 @@ fn drift(pair: &PairView, tolerance: Span) -> String {
 
 /// A sentence that a rate covers only a part of the time. It names the time that is left out at the
 /// beginning of flows, if above 1 %, and the time that a queue hid.
-fn left_out(pair: &PairView, learning: Span) -> String {
+fn exclusion_text(pair: &PairView, learning: Span) -> String {
     let share = |part: Span| part.secs_f64() / pair.watched.secs_f64().max(1e-9);
     let mut parts = Vec::new();
     if share(pair.hidden.learning) > 0.01 {
         parts.push(format!(
             "after the first {} of each flow",
-            lines::lasting(learning)
+            lines::duration_text(learning)
         ));
     }
     let hidden = share(pair.hidden.time);
@@ -196,7 +196,7 @@ fn left_out(pair: &PairView, learning: Span) -> String {
     format!(" ({})", parts.join(", "))
 }
 
-fn lasting(curve: &Curve) -> String {
+fn curve_text(curve: &Curve) -> String {
     let counts_text = format!("n {}, of which {} were seen to end", curve.n, curve.ended);
     match curve.median() {
         Some(median) => format!(" median {median} ({counts_text})"),
@@ -205,7 +205,7 @@ fn lasting(curve: &Curve) -> String {
 }
 
 /// 40.0 % (35.1 to 45.2, n 123 stays)
-fn interval(share: &Share, noun: &str) -> String {
+fn interval_text(share: &Share, noun: &str) -> String {
     format!(
         "{} ({:.1} to {:.1}, n {})",
         percent(share.share),
@@ -236,23 +236,23 @@ mod tests {
 
     #[test]
     fn a_pair_with_little_visible_time_is_too_short_to_judge() {
-        let pair = |clear: i64| PairView {
+        let pair = |observable_millis: i64| PairView {
             flows: 20,
-            watched: Span::from_millis(36_000 + clear),
+            watched: Span::from_millis(36_000 + observable_millis),
             hidden: neph_flows::Hidden {
                 learning: Span::from_secs(36),
                 ..neph_flows::Hidden::default()
             },
             ..PairView::default()
         };
-        let is_too_short = |clear| is_too_short(Span::from_millis(400), &pair(clear));
+        let is_too_short = |observable_millis| is_too_short(Span::from_millis(400), &pair(observable_millis));
         assert!(is_too_short(0) && is_too_short(7_999) && !is_too_short(8_000));
     }
 
     #[test]
     fn substantial_time_at_levels_without_a_path_is_reported() {
         let text_of =
-            |unexplained| elsewhere_of(Span::from_secs(1000), Span::from_secs(unexplained));
+            |unexplained| unexplained_text_of(Span::from_secs(1000), Span::from_secs(unexplained));
         assert_eq!(text_of(10), "");
         assert!(text_of(18).contains("counted 1.8 % of the flows' time as time in queues"));
     }
@@ -266,12 +266,12 @@ mod tests {
             },
             ..PairView::default()
         };
-        let text = |lowest, highest| super::drift(&pair(lowest, highest), Span::from_micros(500));
+        let text = |lowest, highest| super::drift_text(&pair(lowest, highest), Span::from_micros(500));
         assert_eq!(text(-200, 300), "");
         assert!(text(-1_000, 1_520).contains("from -1.0 to +1.5 ms"));
     }
 
-    fn elsewhere_of(watched: Span, unexplained: Span) -> String {
+    fn unexplained_text_of(watched: Span, unexplained: Span) -> String {
         super::unexplained_text(&PairView {
             watched,
             unexplained,
@@ -291,7 +291,7 @@ mod tests {
             congestion_periods_merged,
             ..PairView::default()
         };
-        let text_of = |pair: &PairView| left_out(pair, Span::from_millis(3400));
+        let text_of = |pair: &PairView| exclusion_text(pair, Span::from_millis(3400));
         assert_eq!(
             text_of(&pair(false, 1)),
             " (without the 25.0 % of the time that a shared queue hid)"
@@ -311,8 +311,8 @@ mod tests {
             routes_text(ComparedRoutes::of(comparison), Uncompared::default()),
             "routes:        of 3 changes compared: 2 by other routers, 1 by the same routers\n"
         );
-        let none = ComparedRoutes::of([None]);
-        assert_eq!(routes_text(none, Uncompared::default()), "");
+        let no_comparison = ComparedRoutes::of([None]);
+        assert_eq!(routes_text(no_comparison, Uncompared::default()), "");
         let mut uncompared = Uncompared::default();
         for reason in [
             UncomparedReason::NoBefore,
@@ -321,7 +321,7 @@ mod tests {
         ] {
             uncompared.add(reason);
         }
-        assert!(routes_text(none, uncompared).ends_with(
+        assert!(routes_text(no_comparison, uncompared).ends_with(
             "3 changes not comparable (2: the path changed again before the trace was over; 1: no route of the path before it is known)\n"
         ));
     }

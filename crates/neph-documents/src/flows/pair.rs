@@ -167,11 +167,11 @@ impl PairDocument {
     pub fn of(result: &FlowsResult, index: usize) -> Self {
         let view = &result.view;
         let pair = &view.pairs[index];
-        let unix = |at: Instant<Local>| result.clock.unix_nanos(at);
+        let unix_nanos = |time: Instant<Local>| result.clock.unix_nanos(time);
         let classes = view.classes[index].iter().zip(&pair.moved);
         let congested = pair.congested.iter().map(|(from, until)| PeriodDocument {
-            from_unix_ns: unix(*from),
-            until_unix_ns: unix(*until),
+            from_unix_ns: unix_nanos(*from),
+            until_unix_ns: unix_nanos(*until),
         });
         let bins = view.latency_bins[index].iter();
         let transfers = result.transfers.get(index);
@@ -181,13 +181,13 @@ impl PairDocument {
             flows: pair.flows,
             late_replies: pair.late,
             classes: classes
-                .map(|(class, moved)| class_of(class, moved, pair))
+                .map(|(class, moved)| class_document(class, moved, pair))
                 .collect(),
             changes: pair.changes,
-            changes_not_compared: result.uncompared.get(index).map(uncompared),
+            changes_not_compared: result.uncompared.get(index).map(uncompared_counts),
             too_short_for_changes: pair.too_short,
             mostly_lost: pair.mostly_lost,
-            silent_since_unix_ns: pair.silence.and_then(|(since, _)| unix(since)),
+            silent_since_unix_ns: pair.silence.and_then(|(since, _)| unix_nanos(since)),
             changes_per_flow_hour: pair.changes_per_flow_hour(),
             observed_ns: pair.watched,
             hidden_ns: pair.hidden.time,
@@ -198,7 +198,7 @@ impl PairDocument {
                 lowest_ns: pair.drift.lowest,
                 highest_ns: pair.drift.highest,
             },
-            history_dropped_until_unix_ns: pair.forgotten.and_then(unix),
+            history_dropped_until_unix_ns: pair.forgotten.and_then(unix_nanos),
             inflation: pair.inflation.map(|inflation| InflationDocument {
                 ratio: inflation.ratio,
                 lowest_ns: inflation.lowest,
@@ -216,16 +216,16 @@ impl PairDocument {
             congestion_periods_merged: pair.congestion_periods_merged,
             bin_ns: view.bin(),
             bins: bins
-                .map(|bin| BinDocument::of(bin, unix(bin.from)))
+                .map(|bin| BinDocument::of(bin, unix_nanos(bin.from)))
                 .collect(),
-            transfers: transfers.map(super::TransfersFound::documents),
+            transfers: transfers.map(super::EndpointTransfers::documents),
             transfers_moved: transfers.map(|transfers| transfers.moved),
             advice: view.advice.get(index).map(AdviceDocument::of),
         }
     }
 }
 
-fn class_of(class: &Class, moved: &ClassMoves, pair: &PairView) -> ClassDocument {
+fn class_document(class: &Class, moves: &ClassMoves, pair: &PairView) -> ClassDocument {
     ClassDocument {
         base_ns: class.base,
         lowest_ns: class.range.0,
@@ -235,8 +235,8 @@ fn class_of(class: &Class, moved: &ClassMoves, pair: &PairView) -> ClassDocument
         loss: class.loss().map(ShareDocument::from),
         changes_from: class.left,
         changes_to: class.joined,
-        changes_out_per_flow_hour: (!pair.too_short).then_some(moved.per_flow_hour),
-        share_of_moves: moved.moved.map(ShareDocument::from),
+        changes_out_per_flow_hour: (!pair.too_short).then_some(moves.per_flow_hour),
+        share_of_moves: moves.moved.map(ShareDocument::from),
     }
 }
 
@@ -256,8 +256,8 @@ impl BinDocument {
 }
 
 /// Each reason for which a change was not compared, with its count.
-fn uncompared(all: &Uncompared) -> BTreeMap<&'static str, u64> {
-    let reasons = all.every_reason();
+fn uncompared_counts(uncompared: &Uncompared) -> BTreeMap<&'static str, u64> {
+    let reasons = uncompared.every_reason();
     reasons
         .map(|(reason, count)| (reason.key(), count))
         .collect()

@@ -5,7 +5,7 @@ use neph_flows::{FleetView, FlowTally};
 use neph_model::{FleetEndpoint, Local, Span, WallCourse, Warning};
 use neph_probe::{FleetTally, Refusals};
 
-use super::TransfersFound;
+use super::EndpointTransfers;
 use crate::origin::Origin;
 
 /// The result of `neph flows`.
@@ -16,9 +16,9 @@ pub struct FlowsResult {
     /// Flows, classes and path changes.
     pub view: FleetView,
     /// Counters of the sender.
-    pub own: FleetTally,
+    pub sender_tally: FleetTally,
     /// 99th percentile of the time that requests stayed at reflectors.
-    pub stay_p99: Option<Span>,
+    pub residence_p99: Option<Span>,
     /// 99th percentile of lateness.
     pub late_p99: Option<Span>,
     /// Warnings about the client host and the reflectors.
@@ -28,15 +28,15 @@ pub struct FlowsResult {
     /// The wall clock.
     pub clock: WallCourse<Local>,
     /// Why no endpoint replied, and since when endpoints stopped replying.
-    pub silence: Vec<String>,
+    pub no_reply_reasons: Vec<String>,
     /// Why the first message that was not sent could not be sent.
-    pub not_sent: Option<String>,
+    pub not_sent_reason: Option<String>,
     /// Whether ctrl-C ended the measurement.
     pub interrupted: bool,
     /// Path changes of each endpoint whose routes could not be compared; empty if none are traced.
     pub uncompared: Vec<Uncompared>,
     /// Transfers on the source ports of classes, by endpoint; empty if none were made.
-    pub transfers: Vec<TransfersFound>,
+    pub transfers: Vec<EndpointTransfers>,
 }
 
 /// The status of a measurement.

@@ -6,7 +6,7 @@ use neph_model::{ProbeKind, Warning};
 use neph_probe::FleetTally;
 
 use super::FlowsResult;
-use super::lines::{moment, percent};
+use super::lines::{percent, time_of_day};
 use super::{advice, dip, moves, unfair};
 use crate::cell::OrDash;
 use crate::syn_answers;
@@ -19,8 +19,8 @@ const MAX_SHOWN_PORTS: usize = 5;
 const MOSTLY_LOST: &str = "classes, inflation and path changes not evaluated: more than half of the messages were lost or late\n";
 
 /// The whole text.
-pub fn text(watched: &FlowsResult) -> String {
-    let view = &watched.view;
+pub fn text(result: &FlowsResult) -> String {
+    let view = &result.view;
     let mut text = String::new();
     for (endpoint, pair) in view.pairs.iter().enumerate() {
         text.push_str(&format!("\n--- {} ---\n", pair.endpoint));
@@ -35,39 +35,39 @@ pub fn text(watched: &FlowsResult) -> String {
         if let Some(at) = pair.forgotten {
             text.push_str(&format!(
                 "what flows did before {} was too much to keep; below is what came after\n",
-                moment(at, &watched.clock)
+                time_of_day(at, &result.clock)
             ));
         }
         if pair.mostly_lost {
             text.push_str(MOSTLY_LOST);
         } else {
-            text.push_str(&classes(view, endpoint));
+            text.push_str(&classes_table(view, endpoint));
             text.push_str(&moves::text(
                 view,
                 endpoint,
                 pair,
-                watched.uncompared.get(endpoint),
+                result.uncompared.get(endpoint),
             ));
         }
-        text.push_str(&unequal(view, endpoint, pair));
-        if let Some(transfers) = watched.transfers.get(endpoint) {
+        text.push_str(&inequality_text(view, endpoint, pair));
+        if let Some(transfers) = result.transfers.get(endpoint) {
             text.push_str(&transfers.text());
         }
         if let Some(advice) = view.advice.get(endpoint) {
             text.push_str(&advice::text(advice, &view.fleet, endpoint));
         }
     }
-    for reason in &watched.silence {
+    for reason in &result.no_reply_reasons {
         text.push_str(&format!("\n{reason}\n"));
     }
-    if let Some(reason) = &watched.not_sent {
+    if let Some(reason) = &result.not_sent_reason {
         text.push_str(&format!(
             "\n{} not sent; the first: {reason}\n",
             counted(view.tally.failed, "message")
         ));
     }
-    text.push_str(&answers(view.fleet.probe, &watched.own));
-    text.push_str(&host_effects(watched));
+    text.push_str(&syn_answers_text(view.fleet.probe, &result.sender_tally));
+    text.push_str(&host_effects(result));
     text
 }
 
@@ -78,11 +78,11 @@ fn outcomes_text(pair: &PairView, flows: usize) -> String {
         "{}, {}, {}, {} lost ({})",
         counted(flows as u64, "flow"),
         counted(tally.messages(), "message"),
-        replies(tally.replies),
+        replies_text(tally.replies),
         tally.lost,
         percent(tally.loss().map_or(0.0, |loss| loss.share))
     );
-    line.push_str(&lost_where(pair));
+    line.push_str(&loss_directions_text(pair));
     for (count, text) in [
         (tally.failed, format!("{} not sent", tally.failed)),
         (tally.copies, counted(tally.copies, "duplicate")),
@@ -97,7 +97,7 @@ fn outcomes_text(pair: &PairView, flows: usize) -> String {
             tally.reordered_reverse,
             format!(
                 "{} reordered on the reverse path",
-                replies(tally.reordered_reverse)
+                replies_text(tally.reordered_reverse)
             ),
         ),
     ] {
@@ -109,7 +109,7 @@ fn outcomes_text(pair: &PairView, flows: usize) -> String {
 }
 
 /// The direction of losses; empty if not known.
-fn lost_where(pair: &PairView) -> String {
+fn loss_directions_text(pair: &PairView) -> String {
     let tally = &pair.tally;
     let late = pair.late.unwrap_or(0);
     let mut parts = Vec::new();
@@ -131,25 +131,25 @@ fn lost_where(pair: &PairView) -> String {
 }
 
 /// `1 reply`, `2 replies`.
-fn replies(number: u64) -> String {
+fn replies_text(number: u64) -> String {
     match number {
         1 => "1 reply".to_owned(),
         count => format!("{count} replies"),
     }
 }
 
-fn classes(view: &FleetView, endpoint: usize) -> String {
+fn classes_table(view: &FleetView, endpoint: usize) -> String {
     let classes = &view.classes[endpoint];
     if classes.is_empty() {
-        return no_base(view, endpoint);
+        return no_base_text(view, endpoint);
     }
     let mut text =
         "\nclass        base     of time   flows    left  joined  left/flow/h     lost  ports\n"
             .to_owned();
-    let moved = &view.pairs[endpoint].moved;
+    let moves = &view.pairs[endpoint].moved;
     for (index, class) in classes.iter().enumerate() {
-        let rate = moved.get(index).filter(|_| !view.pairs[endpoint].too_short);
-        let rate = rate.or_dash(|moved| format!("{:.1}", moved.per_flow_hour));
+        let rate = moves.get(index).filter(|_| !view.pairs[endpoint].too_short);
+        let rate = rate.or_dash(|moves| format!("{:.1}", moves.per_flow_hour));
         text.push_str(&format!(
             "{:>5}  {:>10}  {:>10}  {:>6}  {:>6}  {:>6}  {:>11}  {:>7}  {}\n",
             index + 1,
@@ -160,21 +160,21 @@ fn classes(view: &FleetView, endpoint: usize) -> String {
             class.joined,
             rate,
             class.loss().or_dash(|loss| percent(loss.share)),
-            ports(view, endpoint, index)
+            ports_text(view, endpoint, index)
         ));
     }
     text + "\n"
 }
 
 /// Why no flow has a base latency.
-fn no_base(view: &FleetView, endpoint: usize) -> String {
+fn no_base_text(view: &FleetView, endpoint: usize) -> String {
     let rule = view.settings.detection;
     let reply_counts = view.flows_of(endpoint).map(|flow| flow.tally.replies);
     let max = reply_counts.max().unwrap_or(0);
     if max < u64::from(rule.window) {
         return format!(
             "no flow had a base latency: each had {} at most, and it takes {}: measure longer, or ask more often\n",
-            replies(max),
+            replies_text(max),
             rule.window
         );
     }
@@ -185,19 +185,19 @@ fn no_base(view: &FleetView, endpoint: usize) -> String {
 }
 
 /// Some source ports that were in the class at the end.
-fn ports(view: &FleetView, endpoint: usize, class: usize) -> String {
+fn ports_text(view: &FleetView, endpoint: usize, class: usize) -> String {
     let mut ports = view.ports_in(endpoint, class);
-    let some: Vec<String> = ports
+    let shown_ports: Vec<String> = ports
         .by_ref()
         .take(MAX_SHOWN_PORTS)
         .map(|port| port.to_string())
         .collect();
-    let more = if ports.next().is_some() { " ..." } else { "" };
-    some.join(" ") + more
+    let ellipsis = if ports.next().is_some() { " ..." } else { "" };
+    shown_ports.join(" ") + ellipsis
 }
 
 /// Inflation, unfairness, bimodality.
-fn unequal(view: &FleetView, endpoint: usize, pair: &PairView) -> String {
+fn inequality_text(view: &FleetView, endpoint: usize, pair: &PairView) -> String {
     let mut text = String::new();
     if let Some(inflation) = &pair.inflation {
         text.push_str(&format!(
@@ -216,7 +216,7 @@ fn unequal(view: &FleetView, endpoint: usize, pair: &PairView) -> String {
 }
 
 /// How targets answered SYNs: whether they have a listener.
-fn answers(probe: ProbeKind, tally: &FleetTally) -> String {
+fn syn_answers_text(probe: ProbeKind, tally: &FleetTally) -> String {
     if !probe.is_segment() || tally.replies == 0 {
         return String::new();
     }
@@ -225,7 +225,7 @@ fn answers(probe: ProbeKind, tally: &FleetTally) -> String {
 }
 
 /// The warnings that explain the result: a busy host is no reason if no target answered at all.
-fn that_explain<'a>(warnings: &'a [Warning], tally: &FleetTally) -> &'a [Warning] {
+fn explaining_warnings<'a>(warnings: &'a [Warning], tally: &FleetTally) -> &'a [Warning] {
     if tally.replies + tally.late > 0 {
         warnings
     } else {
@@ -234,9 +234,9 @@ fn that_explain<'a>(warnings: &'a [Warning], tally: &FleetTally) -> &'a [Warning
 }
 
 /// The effects of the client host and the reflectors; empty if there are none.
-fn host_effects(watched: &FlowsResult) -> String {
-    let tally = &watched.own;
-    let warnings = &watched.warnings;
+fn host_effects(result: &FlowsResult) -> String {
+    let tally = &result.sender_tally;
+    let warnings = &result.warnings;
     let is_slow = warnings
         .iter()
         .any(|warning| matches!(warning, Warning::ReflectorSlow { .. }));
@@ -267,10 +267,10 @@ fn host_effects(watched: &FlowsResult) -> String {
             text.push_str(&format!("{count} {sentence}\n"));
         }
     }
-    for warning in that_explain(warnings, tally) {
+    for warning in explaining_warnings(warnings, tally) {
         text.push_str(&format!("{warning}; {}\n", warning.advice()));
     }
-    for (endpoint, refused) in &watched.refused {
+    for (endpoint, refused) in &result.refused {
         for warning in refusal_warnings(refused) {
             text.push_str(&format!(
                 "{}: {warning}; {}\n",
@@ -294,46 +294,46 @@ mod tests {
 
     #[test]
     fn a_reply_that_came_late_was_lost_on_neither_way() {
-        let lost = |late, [total, forward, reverse]: [u64; 3]| {
+        let loss_text = |late, [total, forward, reverse]: [u64; 3]| {
             let tally = FlowTally {
                 lost: total,
                 lost_forward: forward,
                 lost_reverse: reverse,
                 ..FlowTally::default()
             };
-            lost_where(&PairView {
+            loss_directions_text(&PairView {
                 tally,
                 late,
                 ..PairView::default()
             })
         };
         assert_eq!(
-            lost(Some(26970), [26999, 22, 7]),
+            loss_text(Some(26970), [26999, 22, 7]),
             ": 26970 came back after the timeout, 22 on the forward path, 7 on the reverse path"
         );
         assert_eq!(
-            lost(Some(3), [5, 0, 0]),
+            loss_text(Some(3), [5, 0, 0]),
             ": 3 came back after the timeout, of 2 it is not known"
         );
         assert_eq!(
-            lost(None, [5, 2, 1]),
+            loss_text(None, [5, 2, 1]),
             ": 2 on the forward path, 1 on the reverse path, of 2 it is not known"
         );
-        assert_eq!(lost(Some(0), [5, 0, 0]), "");
+        assert_eq!(loss_text(Some(0), [5, 0, 0]), "");
     }
 
     #[test]
     fn a_busy_host_does_not_explain_missing_replies() {
-        let busy = [Warning::CpuSaturated { percent: 100.0 }];
-        let text = |replies, late| {
+        let warnings = [Warning::CpuSaturated { percent: 100.0 }];
+        let warning_count = |replies, late| {
             let tally = FleetTally {
                 replies,
                 late,
                 ..FleetTally::default()
             };
-            that_explain(&busy, &tally).len()
+            explaining_warnings(&warnings, &tally).len()
         };
-        assert_eq!((text(0, 0), text(0, 1), text(1, 0)), (0, 1, 1));
+        assert_eq!((warning_count(0, 0), warning_count(0, 1), warning_count(1, 0)), (0, 1, 1));
     }
 
     #[test]
@@ -344,14 +344,14 @@ mod tests {
                 refused,
                 ..FleetTally::default()
             };
-            answers(ProbeKind::Syn, &tally)
+            syn_answers_text(ProbeKind::Syn, &tally)
         };
         assert!(text(4096, 4096).contains("all 4096 answers were RST: the port is closed"));
         assert!(text(9, 0).contains("all 9 answers were SYN-ACK: the port is open"));
         assert!(text(9, 4).contains("5 were SYN-ACK") && text(9, 4).contains("4 RST"));
         assert_eq!(text(0, 0), "");
         assert_eq!(
-            answers(
+            syn_answers_text(
                 ProbeKind::Udp,
                 &FleetTally {
                     replies: 1,

@@ -9,11 +9,11 @@ use serde::Serialize;
 use crate::cell::{Cell, OrDash};
 
 /// If one in this number of transfers took another path than expected, ports are not reliable.
-const MANY_MOVED: u64 = 10;
+const MIN_TRANSFERS_PER_MOVE: u64 = 10;
 
 /// The transfers to one endpoint.
 #[derive(Debug, Default)]
-pub struct TransfersFound {
+pub struct EndpointTransfers {
     /// Completion times by class.
     pub by_class: Vec<Completion>,
     /// Number of transfers.
@@ -61,7 +61,7 @@ impl From<&Completion> for CompletionDocument {
     }
 }
 
-impl TransfersFound {
+impl EndpointTransfers {
     /// The documents of all classes.
     pub(super) fn documents(&self) -> Vec<CompletionDocument> {
         self.by_class.iter().map(CompletionDocument::from).collect()
@@ -104,7 +104,7 @@ impl TransfersFound {
             self.moved,
             counted(self.n, "transfer"),
         );
-        if self.moved >= self.n.div_ceil(MANY_MOVED) {
+        if self.moved >= self.n.div_ceil(MIN_TRANSFERS_PER_MOVE) {
             text.push_str(
                 "the network moved flows during the transfers: ports of a class may be on another path now; repeat before you choose one\n",
             );

@@ -10,28 +10,28 @@ use neph_text::counted::counted;
 /// A line of quantiles, each of the bins with enough flows, and one of lost flows; empty if no bin
 /// has enough flows.
 pub(super) fn text(bins: &[FlowLatencyBin], width: Span) -> String {
-    let medians = FlowQuantile::BETWEEN
+    let medians = FlowQuantile::PERCENTILES
         .into_iter()
-        .filter_map(|of| Some((of.name(), OverBins::median(bins, of)?)));
+        .filter_map(|quantile| Some((quantile.name(), OverBins::median(bins, quantile)?)));
     let medians: Vec<(&str, OverBins)> = medians.collect();
     let Some((_, first)) = medians.first() else {
         return String::new();
     };
-    let of = |over_bins: &OverBins| counted(over_bins.bins as u64, "bin");
+    let bin_count_text = |over_bins: &OverBins| counted(over_bins.bins as u64, "bin");
     let is_identical = medians
         .iter()
         .all(|(_, over_bins)| over_bins.bins == first.bins);
     let quantile = |(name, over_bins): &(&str, OverBins)| {
-        let middle = latency(over_bins.level);
+        let latency = level_text(over_bins.level);
         if is_identical {
-            format!("{name} {middle}")
+            format!("{name} {latency}")
         } else {
-            format!("{name} {middle} of {}", of(over_bins))
+            format!("{name} {latency} of {}", bin_count_text(over_bins))
         }
     };
     let quantiles: Vec<String> = medians.iter().map(quantile).collect();
     let bins_text = if is_identical {
-        format!("the median of {}", of(first))
+        format!("the median of {}", bin_count_text(first))
     } else {
         "the median of the bins with flows enough for it".to_owned()
     };
@@ -39,29 +39,29 @@ pub(super) fn text(bins: &[FlowLatencyBin], width: Span) -> String {
         "over flows:    {} (each flow's median in {}; {bins_text})\n{}",
         quantiles.join(", "),
         width.exact(),
-        silent(bins)
+        lost_flows_text(bins)
     )
 }
 
 /// The flows without a number in the quantiles; empty if there are none.
-fn silent(bins: &[FlowLatencyBin]) -> String {
-    let with = bins.iter().filter(|bin| bin.lost > 0);
-    let Some(worst) = with.clone().max_by_key(|bin| bin.lost) else {
+fn lost_flows_text(bins: &[FlowLatencyBin]) -> String {
+    let bins_with_loss = bins.iter().filter(|bin| bin.lost > 0);
+    let Some(max_loss_bin) = bins_with_loss.clone().max_by_key(|bin| bin.lost) else {
         return String::new();
     };
     format!(
         "lost flows:    at most {} of {} in a bin, in {} of {}: they lost half of their messages or more, and count as slower than all others\n",
-        worst.lost,
-        worst.flows,
-        with.count(),
+        max_loss_bin.lost,
+        max_loss_bin.flows,
+        bins_with_loss.count(),
         counted(bins.len() as u64, "bin")
     )
 }
 
-fn latency(level: Level) -> String {
+fn level_text(level: Level) -> String {
     #[expect(clippy::cast_possible_truncation, reason = "display")]
-    let medians = |nanos: f64| Span::from_nanos(nanos as i64).to_string();
-    level.number().map_or_else(|| "lost".to_owned(), medians)
+    let span_text = |nanos: f64| Span::from_nanos(nanos as i64).to_string();
+    level.number().map_or_else(|| "lost".to_owned(), span_text)
 }
 
 #[cfg(test)]
@@ -82,21 +82,21 @@ mod tests {
         }
     }
 
-    fn took(millis: [i64; 5]) -> [Latency; 5] {
+    fn latencies(millis: [i64; 5]) -> [Latency; 5] {
         millis.map(|value| Latency::Took(Span::from_millis(value)))
     }
 
     #[test]
     fn each_quantile_counts_only_bins_with_enough_flows() {
         let width = Span::from_secs(20);
-        let mut bins = vec![bin(59, took([8, 10, 20, 30, 30])); 3];
+        let mut bins = vec![bin(59, latencies([8, 10, 20, 30, 30])); 3];
         assert_eq!(
             text(&bins, width),
             "over flows:    p50 10.00 ms, p95 20.00 ms (each flow's median in 20 s; the median of 3 bins)\n"
         );
         // Flows that end: too few for p95, then for any quantile.
-        bins.extend([bin(58, took([8, 90, 90, 90, 90])); 4]);
-        bins.extend([bin(5, took([8, 70, 70, 70, 70])); 9]);
+        bins.extend([bin(58, latencies([8, 90, 90, 90, 90])); 4]);
+        bins.extend([bin(5, latencies([8, 70, 70, 70, 70])); 9]);
         assert_eq!(
             text(&bins, width),
             "over flows:    p50 90.00 ms of 7 bins, p95 20.00 ms of 3 bins (each flow's median in 20 s; the median of the bins with flows enough for it)\n"
@@ -106,10 +106,10 @@ mod tests {
 
     #[test]
     fn a_quantile_that_most_bins_lost_is_lost_and_its_flows_are_counted() {
-        let mut lost = bin(59, took([8, 10, 20, 30, 30]));
+        let mut lost = bin(59, latencies([8, 10, 20, 30, 30]));
         lost.latency[2..].fill(Latency::Lost);
         lost.lost = 6;
-        let bins = [lost, bin(59, took([8, 10, 20, 30, 30])), lost];
+        let bins = [lost, bin(59, latencies([8, 10, 20, 30, 30])), lost];
         let medians = text(&bins, Span::from_secs(20));
         assert!(medians.contains("p95 lost (each"), "{medians}");
         assert!(

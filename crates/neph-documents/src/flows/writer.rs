@@ -10,13 +10,13 @@ use neph_probe::Sharing;
 
 use super::{FlowsDocument, FlowsEvent, FlowsResult, Status, csv, lines, text};
 use crate::format::Format;
-use crate::rows::{line, pretty};
+use crate::rows::{write_json, write_json_line};
 
 /// Clock readings within this distance of a line are not stored.
-const SAME: Span = Span::from_micros(1);
+const CLOCK_TOLERANCE: Span = Span::from_micros(1);
 
 /// Time until the next status line: it grows, so that a run of a week has few lines.
-pub fn pause(running: Span) -> Span {
+pub fn status_interval(running: Span) -> Span {
     let minutes = running.nanos() / Span::from_secs(60).nanos();
     Span::from_secs(match minutes {
         0..10 => 5,
@@ -47,7 +47,7 @@ impl FlowsWriter {
             format,
             is_quiet: false,
             out,
-            clock: WallCourse::within(SAME),
+            clock: WallCourse::within(CLOCK_TOLERANCE),
         }
     }
 
@@ -71,9 +71,9 @@ impl FlowsWriter {
     ///
     /// # Errors
     /// It cannot be written.
-    pub fn begin(&mut self, fleet: &Fleet, sources: &[u16], how: Sharing) -> io::Result<()> {
+    pub fn begin(&mut self, fleet: &Fleet, source_ports: &[u16], sharing: Sharing) -> io::Result<()> {
         match self.format {
-            Format::Text => write!(self.out, "{}", lines::title(fleet, sources, how))?,
+            Format::Text => write!(self.out, "{}", lines::title(fleet, source_ports, sharing))?,
             Format::Csv if !self.is_quiet => writeln!(self.out, "{}", csv::HEADING)?,
             Format::Csv | Format::Json | Format::Ndjson => {}
         }
@@ -96,14 +96,14 @@ impl FlowsWriter {
     ///
     /// # Errors
     /// It cannot be written.
-    pub fn events(&mut self, fleet: &Fleet, events: &PathEvent) -> io::Result<()> {
+    pub fn path_event(&mut self, fleet: &Fleet, event: &PathEvent) -> io::Result<()> {
         if self.is_quiet {
             return Ok(());
         }
         match self.format {
-            Format::Text => writeln!(self.out, "{}", lines::events(fleet, events, &self.clock))?,
-            Format::Ndjson => line(
-                &FlowsEvent::events(fleet, events, &self.clock),
+            Format::Text => writeln!(self.out, "{}", lines::path_event_line(fleet, event, &self.clock))?,
+            Format::Ndjson => write_json_line(
+                &FlowsEvent::of_path_event(fleet, event, &self.clock),
                 &mut self.out,
             )?,
             Format::Json | Format::Csv => return Ok(()),
@@ -117,14 +117,14 @@ impl FlowsWriter {
     ///
     /// # Errors
     /// It cannot be written.
-    pub fn traced(&mut self, fleet: &Fleet, verdict: &Verdict) -> io::Result<()> {
+    pub fn trace(&mut self, fleet: &Fleet, verdict: &Verdict) -> io::Result<()> {
         match self.format {
             Format::Text if !self.is_quiet => {
-                writeln!(self.out, "{}", lines::traced(verdict, &self.clock))?;
+                writeln!(self.out, "{}", lines::trace_line(verdict, &self.clock))?;
             }
             Format::Ndjson if !self.is_quiet => {
-                line(
-                    &FlowsEvent::traced(fleet, verdict, &self.clock),
+                write_json_line(
+                    &FlowsEvent::of_verdict(fleet, verdict, &self.clock),
                     &mut self.out,
                 )?;
             }
@@ -143,7 +143,7 @@ impl FlowsWriter {
         }
         match self.format {
             Format::Text => writeln!(self.out, "{}", lines::status(status))?,
-            Format::Ndjson => line(&FlowsEvent::from(status), &mut self.out)?,
+            Format::Ndjson => write_json_line(&FlowsEvent::from(status), &mut self.out)?,
             Format::Json | Format::Csv => {}
         }
         self.out.flush()?;
@@ -157,15 +157,15 @@ impl FlowsWriter {
     pub fn end(&mut self, result: &FlowsResult) -> io::Result<()> {
         let document = || {
             if self.is_quiet {
-                FlowsDocument::brief(result)
+                FlowsDocument::summary_only(result)
             } else {
                 FlowsDocument::of_result(result)
             }
         };
         match self.format {
             Format::Text => write!(self.out, "{}", text(result))?,
-            Format::Json => pretty(&document(), &mut self.out)?,
-            Format::Ndjson => line(&document(), &mut self.out)?,
+            Format::Json => write_json(&document(), &mut self.out)?,
+            Format::Ndjson => write_json_line(&document(), &mut self.out)?,
             Format::Csv if self.is_quiet => write!(self.out, "{}", csv::flows(&result.view))?,
             Format::Csv => {}
         }

@@ -9,7 +9,7 @@ use neph_stats::ClockFit;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::ends::{LossUnknownDocument, Unknown, UnknownDirection};
+use super::ends::{LossUnknownDocument, UnknownDirection, UnknownLoss};
 use super::{PacketDocument, RoundTripRow, SegmentRow};
 use crate::alarm::{AlarmDocument, OfSegment};
 use crate::lazy::Lazy;
@@ -116,8 +116,8 @@ impl SummaryDocument {
     /// The summary of matched packets.
     pub fn of(passages: &Passages) -> Self {
         let followed = &passages.followed;
-        let points = passages.names.iter().enumerate().map(|(at, name)| {
-            let point = followed.point(at);
+        let points = passages.names.iter().enumerate().map(|(index, name)| {
+            let point = followed.point(index);
             PointDocument {
                 name: name.clone(),
                 packets: point.packets,
@@ -127,9 +127,9 @@ impl SummaryDocument {
             }
         });
         let clocks = passages.clocks.iter().enumerate();
-        let clocks = clocks.map(|(segment, offsets)| clocks_of(followed, segment, offsets));
+        let clocks = clocks.map(|(segment, offsets)| clocks_document(followed, segment, offsets));
         let segments = segment_names(&passages.names).into_iter().enumerate();
-        let unmet = segments.filter_map(|(at, name)| (!followed.is_met(at)).then_some(name));
+        let unmet_segments = segments.filter_map(|(index, name)| (!followed.is_met(index)).then_some(name));
         let names = |order: &Vec<usize>| {
             let names = order.iter().map(|point| passages.names[*point].clone());
             names.collect()
@@ -141,9 +141,9 @@ impl SummaryDocument {
             packets: followed.passages().count(),
             ambiguous: followed.identical(),
             split_or_merged: followed.joined(),
-            loss_unknown: Unknown::of(passages).document(),
+            loss_unknown: UnknownLoss::of(passages).document(),
             direction_unknown: UnknownDirection::of(passages).packet_count(),
-            segments_without_packets: unmet.collect(),
+            segments_without_packets: unmet_segments.collect(),
             order: passages.order.as_ref().map(names),
             warnings: passages.doubts.clone(),
         }
@@ -151,19 +151,19 @@ impl SummaryDocument {
 }
 
 /// Time since the first packet at the segment's first point, by its clock.
-pub(super) fn since(followed: &Followed, segment: usize, fit: &ClockFit) -> Span {
-    let began = followed.extent(segment);
-    let since = began.map_or(0, |(began, _)| fit.at.saturating_sub(began.unix_nanos()));
-    Span::from_nanos(since.max(0))
+pub(super) fn time_since_start(followed: &Followed, segment: usize, fit: &ClockFit) -> Span {
+    let extent = followed.extent(segment);
+    let elapsed = extent.map_or(0, |(began, _)| fit.at.saturating_sub(began.unix_nanos()));
+    Span::from_nanos(elapsed.max(0))
 }
 
-fn clocks_of(followed: &Followed, segment: usize, offsets: &Offsets) -> ClocksDocument {
+fn clocks_document(followed: &Followed, segment: usize, offsets: &Offsets) -> ClocksDocument {
     match (offsets, offsets.best()) {
         (Offsets::Same, _) => ClocksDocument::Same,
         (Offsets::Fitted(fitted), Some(fit)) => {
             let drift = fitted.drift(&fit);
             ClocksDocument::Fitted {
-                since_ns: since(followed, segment, &fit),
+                since_ns: time_since_start(followed, segment, &fit),
                 offset_ns: fit.offset,
                 bound_ns: fit.bound,
                 rate_ppm: drift.map(|drift| words::ppm(drift.rate)),

@@ -22,13 +22,13 @@ fn hosts(passage: &Passage) -> Hosts {
 
 /// Numbers of packets by reason.
 #[derive(Debug, Default)]
-pub(super) struct Unknown {
+pub(super) struct UnknownLoss {
     never_passed: u64,
-    renamed: u64,
-    not_begun: u64,
-    over: u64,
-    torn: u64,
-    clocks: u64,
+    address_translated: u64,
+    before_capture: u64,
+    after_capture: u64,
+    truncated: u64,
+    clock_unknown: u64,
     /// Kinds of packets that the next point never captured.
     kinds: Vec<Kind>,
 }
@@ -78,11 +78,11 @@ struct Kind {
     has_others: bool,
 }
 
-impl Unknown {
+impl UnknownLoss {
     pub(super) fn of(passages: &Passages) -> Self {
         let mut unknown = Self::default();
         // By point, direction and protocol: missing packets, and their hosts.
-        let mut unseen: BTreeMap<(usize, Direction, usize), (u64, HashSet<Hosts>)> =
+        let mut missing_by_kind: BTreeMap<(usize, Direction, usize), (u64, HashSet<Hosts>)> =
             BTreeMap::new();
         for row in passages.rows() {
             let PathEnd::Unknown(doubt) = row.end else {
@@ -90,23 +90,23 @@ impl Unknown {
             };
             match doubt {
                 Doubt::NeverPassed => unknown.never_passed += 1,
-                Doubt::Renamed => unknown.renamed += 1,
+                Doubt::Renamed => unknown.address_translated += 1,
                 Doubt::NotOfKind(point) => {
                     unknown.never_passed += 1;
                     let key = (point, row.direction, protocol(row.passage.flow.protocol));
-                    let (packets, between) = unseen.entry(key).or_default();
+                    let (packets, host_pairs) = missing_by_kind.entry(key).or_default();
                     *packets += 1;
-                    between.insert(hosts(&row.passage));
+                    host_pairs.insert(hosts(&row.passage));
                 }
-                Doubt::NotBegun => unknown.not_begun += 1,
-                Doubt::Over => unknown.over += 1,
-                Doubt::Torn => unknown.torn += 1,
-                Doubt::Clocks => unknown.clocks += 1,
+                Doubt::NotBegun => unknown.before_capture += 1,
+                Doubt::Over => unknown.after_capture += 1,
+                Doubt::Torn => unknown.truncated += 1,
+                Doubt::Clocks => unknown.clock_unknown += 1,
             }
         }
-        let kinds = unseen.into_iter();
+        let kinds = missing_by_kind.into_iter();
         unknown.kinds.extend(
-            kinds.map(|((point, direction, kind), (packets, between))| Kind {
+            kinds.map(|((point, direction, kind), (packets, host_pairs))| Kind {
                 point: passages.names[point].clone(),
                 protocol: PROTOCOLS[kind],
                 direction,
@@ -115,7 +115,7 @@ impl Unknown {
                     passage.direction == Some(direction)
                         && protocol(passage.flow.protocol) == kind
                         && passage.mark(point).is_some()
-                        && !between.contains(&hosts(&passage))
+                        && !host_pairs.contains(&hosts(&passage))
                 }),
             }),
         );
@@ -134,18 +134,18 @@ impl Unknown {
         LossUnknownDocument {
             never_passed: self.never_passed,
             never_passed_kinds: kinds.collect(),
-            address_translated: self.renamed,
-            not_captured: self.not_begun + self.over + self.torn,
-            not_captured_at_end: self.over,
-            clock_offset_unknown: self.clocks,
+            address_translated: self.address_translated,
+            not_captured: self.before_capture + self.after_capture + self.truncated,
+            not_captured_at_end: self.after_capture,
+            clock_offset_unknown: self.clock_unknown,
         }
     }
 
     /// The numbers with their reasons.
     pub(super) fn sentences(&self) -> Vec<(u64, String)> {
-        let of_kinds: u64 = self.kinds.iter().map(|kind| kind.packets).sum();
+        let packets_of_kinds: u64 = self.kinds.iter().map(|kind| kind.packets).sum();
         let mut reasons = vec![(
-            self.never_passed - of_kinds,
+            self.never_passed - packets_of_kinds,
             "not seen at the next point, of hosts that it does not show at all".to_owned(),
         )];
         reasons.extend(self.kinds.iter().map(|kind| {
@@ -169,25 +169,25 @@ impl Unknown {
         }));
         reasons.extend([
             (
-                self.renamed,
+                self.address_translated,
                 "not seen at the next point, which shows their flows under other addresses or ports"
                     .to_owned(),
             ),
             (
-                self.not_begun,
+                self.before_capture,
                 "not seen at the next point, before its capture began".to_owned(),
             ),
             (
-                self.over,
+                self.after_capture,
                 "not seen at the next point, at the end of its capture: either it had ended, or all of them were lost"
                     .to_owned(),
             ),
             (
-                self.torn,
+                self.truncated,
                 "not seen at the next point, and truncated in every capture".to_owned(),
             ),
             (
-                self.clocks,
+                self.clock_unknown,
                 "not seen at the next point, while the clock offset was unknown".to_owned(),
             ),
         ]);
@@ -201,43 +201,43 @@ pub(super) struct UnknownDirection {
     /// Only one direction of their hosts passed two points with two clocks.
     one_direction: u64,
     /// Both directions did, and their timestamps differ by the clock offset only.
-    either: u64,
+    offset_only: u64,
     /// Both directions did, and equally many packets show each direction.
-    even: u64,
+    tied: u64,
     /// No packet of their hosts passed two consecutive points.
-    alone: u64,
+    single_point: u64,
     /// They took no time between points with one clock.
-    timeless: u64,
+    zero_delay: u64,
 }
 
 impl UnknownDirection {
     pub(super) fn of(passages: &Passages) -> Self {
-        let without = || {
+        let undirected_passages = || {
             let all_passages = passages.followed.passages();
             all_passages.filter(|passage| passage.direction.is_none())
         };
-        let between = |passage: &Passage| {
+        let sorted_hosts = |passage: &Passage| {
             let (source, destination) = hosts(passage);
             (source.min(destination), source.max(destination))
         };
         // Whether a segment that they passed has two clocks.
-        let mut passed: HashMap<Hosts, bool> = HashMap::new();
-        for passage in without() {
+        let mut has_two_clocks: HashMap<Hosts, bool> = HashMap::new();
+        for passage in undirected_passages() {
             for (segment, clocks) in passages.clocks.iter().enumerate() {
                 if passage.mark(segment).is_some() && passage.mark(segment + 1).is_some() {
-                    *passed.entry(between(&passage)).or_default() |=
+                    *has_two_clocks.entry(sorted_hosts(&passage)).or_default() |=
                         !matches!(clocks, Offsets::Same);
                 }
             }
         }
         let mut counts = Self::default();
-        for passage in without() {
-            *match passed.get(&between(&passage)) {
-                Some(true) if passages.followed.is_still(&passage) => &mut counts.either,
-                Some(true) if passages.followed.is_compared(&passage) => &mut counts.even,
+        for passage in undirected_passages() {
+            *match has_two_clocks.get(&sorted_hosts(&passage)) {
+                Some(true) if passages.followed.is_still(&passage) => &mut counts.offset_only,
+                Some(true) if passages.followed.is_compared(&passage) => &mut counts.tied,
                 Some(true) => &mut counts.one_direction,
-                Some(false) => &mut counts.timeless,
-                None => &mut counts.alone,
+                Some(false) => &mut counts.zero_delay,
+                None => &mut counts.single_point,
             } += 1;
         }
         counts
@@ -245,7 +245,7 @@ impl UnknownDirection {
 
     /// Number of these packets.
     pub(super) const fn packet_count(&self) -> u64 {
-        self.one_direction + self.either + self.even + self.alone + self.timeless
+        self.one_direction + self.offset_only + self.tied + self.single_point + self.zero_delay
     }
 
     /// The numbers with their reasons and remedies.
@@ -256,19 +256,19 @@ impl UnknownDirection {
                 "excluded: at two points only one direction of their hosts was seen. Capture both directions; if one kernel captured both points, use NAME@HOST=FILE or --clock same",
             ),
             (
-                self.either,
+                self.offset_only,
                 "excluded: their hosts' packets show only the clock offset between two points, so the direction is unknown",
             ),
             (
-                self.even,
+                self.tied,
                 "excluded: their hosts' packets do not agree on the direction, because the clock offset varies more than the path delay",
             ),
             (
-                self.alone,
+                self.single_point,
                 "excluded: no packet of their hosts passed two consecutive points, so the direction is unknown",
             ),
             (
-                self.timeless,
+                self.zero_delay,
                 "excluded: their hosts' packets took no time between points with one clock, so the direction is unknown",
             ),
         ]

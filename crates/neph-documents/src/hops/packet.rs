@@ -59,18 +59,18 @@ impl PacketDocument {
     pub fn of(passages: &Passages, row: &Row) -> Self {
         let passage = &row.passage;
         let points = || 0..passages.names.len();
-        let stamp = |point| Some(passages.followed.stamp(point, passage.mark(point)?));
-        let mut reordered: Vec<usize> = (0..row.delays.len()).collect();
-        reordered.retain(|segment| passage.is_reordered(*segment));
-        let spread = points().map(|point| passages.followed.spread(passage, point));
-        let spread: Vec<Option<i64>> = spread.collect();
+        let timestamp_at = |point| Some(passages.followed.stamp(point, passage.mark(point)?));
+        let mut reordered_segments: Vec<usize> = (0..row.delays.len()).collect();
+        reordered_segments.retain(|segment| passage.is_reordered(*segment));
+        let spreads = points().map(|point| passages.followed.spread(passage, point));
+        let spreads: Vec<Option<i64>> = spreads.collect();
         Self {
             since_ns: row.since,
             direction: row.direction.name(),
             protocol: PROTOCOLS[protocol(passage.flow.protocol)],
             source: address_text(&passage.flow, passage.flow.source),
             destination: address_text(&passage.flow, passage.flow.destination),
-            timestamps_unix_ns: points().map(stamp).collect(),
+            timestamps_unix_ns: points().map(timestamp_at).collect(),
             segments: row
                 .delays
                 .iter()
@@ -81,8 +81,8 @@ impl PacketDocument {
                 PathEnd::Lost(segment) => Some(segment),
                 _ => None,
             },
-            reordered_in: reordered,
-            first_to_last_part_ns: spread.iter().any(Option::is_some).then_some(spread),
+            reordered_in: reordered_segments,
+            first_to_last_part_ns: spreads.iter().any(Option::is_some).then_some(spreads),
         }
     }
 }

@@ -65,34 +65,34 @@ impl SegmentRow {
     /// The rows of these delays, with their shares of these round trips.
     pub fn all(passages: &Passages, delays: &[Delays], round_trips: &[RoundTrips]) -> Vec<Self> {
         let names = segment_names(&passages.names);
-        let rows = delays.iter().map(|of| {
-            let direction = if of.is_back {
+        let rows = delays.iter().map(|segment_delays| {
+            let direction = if segment_delays.is_back {
                 Direction::Reverse
             } else {
                 Direction::Forward
             };
             let round_trips = round_trips
                 .iter()
-                .find(|round_trips| round_trips.protocol == of.protocol);
+                .find(|round_trips| round_trips.protocol == segment_delays.protocol);
             let share = round_trips.and_then(|round_trips| {
-                share(round_trips.part(of.segment, of.is_back)?, round_trips.total)
+                share_of(round_trips.part(segment_delays.segment, segment_delays.is_back)?, round_trips.total)
             });
-            let mean = of.mean();
+            let mean = segment_delays.mean();
             let span = |nanos: Option<i64>| nanos.map(Span::from_nanos);
             Self {
-                segment: names[of.segment].clone(),
+                segment: names[segment_delays.segment].clone(),
                 direction: direction.name(),
-                protocol: PROTOCOLS[of.protocol],
-                n: of.n,
+                protocol: PROTOCOLS[segment_delays.protocol],
+                n: segment_delays.n,
                 mean_ns: span(mean),
-                bound_ns: mean.map(|_| of.bound),
-                min_ns: span(mean.map(|_| of.least)),
-                p50_ns: span(of.p50),
-                p99_ns: span(of.p99),
-                max_ns: span(mean.map(|_| of.most)),
-                lost: of.lost,
-                reordered: of.reordered,
-                copies: of.copies,
+                bound_ns: mean.map(|_| segment_delays.bound),
+                min_ns: span(mean.map(|_| segment_delays.least)),
+                p50_ns: span(segment_delays.p50),
+                p99_ns: span(segment_delays.p99),
+                max_ns: span(mean.map(|_| segment_delays.most)),
+                lost: segment_delays.lost,
+                reordered: segment_delays.reordered,
+                copies: segment_delays.copies,
                 share_of_round_trip: share,
             }
         });
@@ -105,18 +105,18 @@ impl RoundTripRow {
     pub fn all(passages: &Passages, round_trips: &[RoundTrips]) -> Vec<Self> {
         let mut names = vec!["all".to_owned()];
         names.extend(segment_names(&passages.names));
-        let last = passages.names.last().map_or("", String::as_str);
-        names.push(format!("beyond {last}"));
-        let rows = round_trips.iter().flat_map(|of| {
-            let totals = [of.total].into_iter().chain(of.parts.iter().copied());
+        let last_point = passages.names.last().map_or("", String::as_str);
+        names.push(format!("beyond {last_point}"));
+        let rows = round_trips.iter().flat_map(|protocol_trips| {
+            let totals = [protocol_trips.total].into_iter().chain(protocol_trips.parts.iter().copied());
             names.iter().zip(totals).map(|(part, total)| Self {
-                protocol: PROTOCOLS[of.protocol],
+                protocol: PROTOCOLS[protocol_trips.protocol],
                 part: part.clone(),
-                n: of.n,
-                mean_ns: i64::try_from(total / i128::from(of.n))
+                n: protocol_trips.n,
+                mean_ns: i64::try_from(total / i128::from(protocol_trips.n))
                     .ok()
                     .map(Span::from_nanos),
-                share: share(total, of.total),
+                share: share_of(total, protocol_trips.total),
             })
         });
         rows.collect()
@@ -125,7 +125,7 @@ impl RoundTripRow {
 
 /// The share of a part of the round trips of its protocol.
 #[expect(clippy::cast_precision_loss, reason = "a share is shown")]
-fn share(part: i128, total: i128) -> Option<f64> {
+fn share_of(part: i128, total: i128) -> Option<f64> {
     (total > 0).then(|| part as f64 / total as f64)
 }
 

@@ -10,8 +10,8 @@ use neph_capture::path::unmatched;
 use neph_capture::reading::snaplen::truncated_message;
 use neph_text::counted::counted;
 
-use super::document::since;
-use super::ends::{Unknown, UnknownDirection};
+use super::document::time_since_start;
+use super::ends::{UnknownDirection, UnknownLoss};
 use super::{RoundTripRow, SegmentRow};
 use crate::rows;
 
@@ -27,8 +27,8 @@ pub fn text(passages: &Passages, segments: &[SegmentRow], parts: &[RoundTripRow]
     let doubts = passages.doubts.iter();
     let sentences = doubts
         .map(|doubt| format!("In doubt: {doubt}."))
-        .chain(clocks(passages))
-        .chain(counts(passages));
+        .chain(clock_sentences(passages))
+        .chain(count_sentences(passages));
     for sentence in sentences {
         text.push_str(&(sentence + "\n"));
     }
@@ -36,23 +36,23 @@ pub fn text(passages: &Passages, segments: &[SegmentRow], parts: &[RoundTripRow]
 }
 
 /// For each segment, a sentence about its clocks.
-fn clocks(passages: &Passages) -> Vec<String> {
+fn clock_sentences(passages: &Passages) -> Vec<String> {
     let followed = &passages.followed;
     let mut sentences = Vec::new();
     let pairs = passages.names.windows(2).zip(&passages.clocks);
     for (segment, (pair, offsets)) in pairs.enumerate() {
-        let (a, b) = (&pair[0], &pair[1]);
+        let (point, next_point) = (&pair[0], &pair[1]);
         match (offsets, offsets.best()) {
             _ if !followed.is_met(segment) => sentences.push(format!(
-                "No packet of {a} is in {b}: {a} - {b} has no result."
+                "No packet of {point} is in {next_point}: {point} - {next_point} has no result."
             )),
-            (Offsets::Same, _) => sentences.push(format!("{a} and {b} have the same clock.")),
+            (Offsets::Same, _) => sentences.push(format!("{point} and {next_point} have the same clock.")),
             (Offsets::Fitted(fitted), Some(fit)) => {
                 let offset = words::offset(fit.offset, fit.bound);
                 let drift = Drift::to_text(fitted.drift(&fit));
-                let after = since(followed, segment, &fit);
+                let elapsed = time_since_start(followed, segment, &fit);
                 sentences.push(format!(
-                    "Clock of {b} minus that of {a}: {offset} ({after} after the start), drift {drift}."
+                    "Clock of {next_point} minus that of {point}: {offset} ({elapsed} after the start), drift {drift}."
                 ));
                 if !fitted.steps.is_empty() {
                     let steps = counted(fitted.steps.len() as u64, "time");
@@ -62,7 +62,7 @@ fn clocks(passages: &Passages) -> Vec<String> {
                 }
             }
             _ => sentences.push(format!(
-                "Clocks of {a} and {b}: offset unknown (packets of both directions are needed), so there are no delays."
+                "Clocks of {point} and {next_point}: offset unknown (packets of both directions are needed), so there are no delays."
             )),
         }
     }
@@ -70,27 +70,27 @@ fn clocks(passages: &Passages) -> Vec<String> {
 }
 
 /// The numbers of packets with an unknown property, and the reasons.
-fn counts(passages: &Passages) -> impl Iterator<Item = String> {
+fn count_sentences(passages: &Passages) -> impl Iterator<Item = String> {
     let followed = &passages.followed;
-    let cut = (0..passages.names.len()).map(|at| followed.point(at).cut);
-    let joined = "split or merged on the path (segmentation offload, IP fragments): each counts once, with the delay of its last byte";
-    let known = [
-        (followed.joined(), joined.to_owned()),
+    let truncated = (0..passages.names.len()).map(|point| followed.point(point).cut);
+    let joined_text = "split or merged on the path (segmentation offload, IP fragments): each counts once, with the delay of its last byte";
+    let known_counts = [
+        (followed.joined(), joined_text.to_owned()),
         (
             followed.identical(),
             "excluded because other packets are identical".to_owned(),
         ),
     ];
-    let repeats = unmatched::capture_duplicates(&passages.names, followed);
-    let unknown = [
-        Unknown::of(passages).sentences(),
+    let capture_duplicates = unmatched::capture_duplicates(&passages.names, followed);
+    let unknown_counts = [
+        UnknownLoss::of(passages).sentences(),
         UnknownDirection::of(passages).sentences(),
     ];
-    let counts = unknown.into_iter().flatten().chain(known);
+    let counts = unknown_counts.into_iter().flatten().chain(known_counts);
     let counts = counts
-        .chain(once((cut.sum(), truncated_message())))
-        .chain(repeats);
-    let some: Vec<(u64, String)> = counts.filter(|(count, _)| *count > 0).collect();
-    let sentences = some.into_iter();
+        .chain(once((truncated.sum(), truncated_message())))
+        .chain(capture_duplicates);
+    let nonzero_counts: Vec<(u64, String)> = counts.filter(|(count, _)| *count > 0).collect();
+    let sentences = nonzero_counts.into_iter();
     sentences.map(|(count, reason)| format!("{} {reason}.", counted(count, "packet")))
 }

@@ -6,7 +6,7 @@ use neph_lab::{FlowKey, FlowTruth, PathSegment};
 use neph_model::{Span, Wall};
 use neph_text::counted::counted;
 
-use super::{DIRECTIONS, direction};
+use super::{DIRECTIONS, direction_name};
 use crate::cell::Cell;
 use crate::table::{Heading, Table};
 use crate::when::utc;
@@ -83,16 +83,16 @@ impl PathsOfFlows {
                     flow,
                     number,
                 };
-                self.segment(source, segment)
+                self.segment_row(source, segment)
             })
         })
     }
 
-    fn segment(&self, source: SegmentSource<'_>, segment: &PathSegment) -> FlowSegmentRow {
+    fn segment_row(&self, source: SegmentSource<'_>, segment: &PathSegment) -> FlowSegmentRow {
         FlowSegmentRow {
             file: source.file.to_owned(),
             link: self.link.clone(),
-            direction: direction(source.key.direction),
+            direction: direction_name(source.key.direction),
             protocol: source.key.protocol,
             source_port: source.key.source_port,
             destination_port: source.key.destination_port,
@@ -112,7 +112,7 @@ impl PathsOfFlows {
         (self.every == 1).then_some(packets)
     }
 
-    fn direction(&self, direction: u8) -> impl Iterator<Item = &(FlowKey, FlowTruth)> {
+    fn flows_in(&self, direction: u8) -> impl Iterator<Item = &(FlowKey, FlowTruth)> {
         let flows = self.flows.iter();
         flows.filter(move |(key, _)| key.direction == direction)
     }
@@ -121,20 +121,20 @@ impl PathsOfFlows {
     pub fn text(&self, file: &str) -> String {
         let starts = self.flows.iter();
         let starts = starts.filter_map(|(_, flow)| Some(flow.segments.first()?.from));
-        let first = starts.min();
-        let sampled = match self.every {
+        let first_start = starts.min();
+        let sampling_text = match self.every {
             1 => "every packet".to_owned(),
             every => format!("one packet in {every} (what follows counts those)"),
         };
-        let when = first.map_or_else(
-            || without_flows(self.steps),
-            |first| format!("times count from {}", utc(Wall::from_unix_nanos(first))),
+        let time_text = first_start.map_or_else(
+            || no_flows_text(self.steps),
+            |first_start| format!("times count from {}", utc(Wall::from_unix_nanos(first_start))),
         );
-        let mut text = format!("{file}: link '{}', {sampled}, {when}\n", self.link);
+        let mut text = format!("{file}: link '{}', {sampling_text}, {time_text}\n", self.link);
         let tables = [
-            self.totals(),
-            self.paths(),
-            self.each_flow(first.unwrap_or_default()),
+            self.directions_table(),
+            self.paths_table(),
+            self.flows_table(first_start.unwrap_or_default()),
         ];
         let tables = tables.iter().filter(|table| !table.is_empty());
         let tables: Vec<String> = tables.map(Table::text).collect();
@@ -149,7 +149,7 @@ impl PathsOfFlows {
     }
 
     /// A row for each direction.
-    fn totals(&self) -> Table {
+    fn directions_table(&self) -> Table {
         let mut table = Table::new([
             Heading::left("DIRECTION"),
             Heading::right("FLOWS"),
@@ -159,8 +159,8 @@ impl PathsOfFlows {
             Heading::right("REORDERED"),
         ]);
         for (number, name) in (0..).zip(DIRECTIONS) {
-            let sum = |of: fn(&FlowTruth) -> u64| -> u64 {
-                self.direction(number).map(|(_, flow)| of(flow)).sum()
+            let sum = |count_of: fn(&FlowTruth) -> u64| -> u64 {
+                self.flows_in(number).map(|(_, flow)| count_of(flow)).sum()
             };
             let flows = sum(|_| 1);
             if flows > 0 {
@@ -178,7 +178,7 @@ impl PathsOfFlows {
     }
 
     /// A row for each path: its flows, and the flows that left it.
-    fn paths(&self) -> Table {
+    fn paths_table(&self) -> Table {
         let mut table = Table::new([
             Heading::left("DIRECTION"),
             Heading::right("PATH"),
@@ -188,13 +188,13 @@ impl PathsOfFlows {
         ]);
         for (number, name) in (0..).zip(DIRECTIONS) {
             let mut paths = BTreeMap::<u8, [u64; 3]>::new();
-            for (_, flow) in self.direction(number) {
-                let mut met = BTreeSet::new();
+            for (_, flow) in self.flows_in(number) {
+                let mut seen_paths = BTreeSet::new();
                 for (index, segment) in flow.segments.iter().enumerate() {
-                    let [flows, packets, left] = paths.entry(segment.path).or_default();
-                    *flows += u64::from(met.insert(segment.path));
+                    let [flows, packets, departures] = paths.entry(segment.path).or_default();
+                    *flows += u64::from(seen_paths.insert(segment.path));
                     *packets += segment.packets;
-                    *left += u64::from(index + 1 < flow.segments.len());
+                    *departures += u64::from(index + 1 < flow.segments.len());
                 }
             }
             for (path, counts) in paths {
@@ -207,7 +207,7 @@ impl PathsOfFlows {
     }
 
     /// A row for each flow.
-    fn each_flow(&self, start: i64) -> Table {
+    fn flows_table(&self, start: i64) -> Table {
         let mut table = Table::new([
             Heading::left("FLOW"),
             Heading::right("PROTOCOL"),
@@ -220,21 +220,21 @@ impl PathsOfFlows {
         ]);
         for (key, flow) in &self.flows {
             table.push([
-                direction(key.direction).to_owned(),
+                direction_name(key.direction).to_owned(),
                 key.protocol.cell(),
                 key.source_port.cell(),
                 key.destination_port.cell(),
                 flow.packets().cell(),
                 self.reordered(flow.reordered()).cell(),
                 flow.changes().cell(),
-                story(flow, start),
+                path_history(flow, start),
             ]);
         }
         table
     }
 }
 
-fn without_flows(steps: u64) -> String {
+fn no_flows_text(steps: u64) -> String {
     match steps {
         0 => "nothing on record".to_owned(),
         // A record of routers that change the hashing of flows has nothing else.
@@ -249,21 +249,21 @@ fn without_flows(steps: u64) -> String {
 /// Number of segments in a line of text; JSON and CSV have all.
 const MAX_SHOWN_SEGMENTS: usize = 6;
 
-fn story(flow: &FlowTruth, start: i64) -> String {
-    let shown = flow
+fn path_history(flow: &FlowTruth, start: i64) -> String {
+    let segments = flow
         .segments
         .iter()
         .take(MAX_SHOWN_SEGMENTS)
         .map(|segment| {
-            let since = Span::from_nanos(segment.from.saturating_sub(start));
-            format!("{} {since}", segment.path)
+            let start_time = Span::from_nanos(segment.from.saturating_sub(start));
+            format!("{} {start_time}", segment.path)
         });
-    let mut shown: Vec<String> = shown.collect();
+    let mut segments: Vec<String> = segments.collect();
     if flow.segments.len() > MAX_SHOWN_SEGMENTS {
-        shown.push(format!(
+        segments.push(format!(
             "and {} more",
             flow.segments.len() - MAX_SHOWN_SEGMENTS
         ));
     }
-    shown.join(", ")
+    segments.join(", ")
 }

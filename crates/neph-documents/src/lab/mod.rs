@@ -13,12 +13,12 @@ pub use records::RecordRow;
 pub use status::{LabRow, LabStatusDocument, PredictionRow, SiteRow, StepRow};
 pub use summary::{RecordedFile, summary};
 pub use tally::Tally;
-pub use verified::{GuestRate, VerifiedRow, VerifiedWhere};
+pub use verified::{GuestRate, VerifiedRow, VerifiedLocation};
 
 /// The directions of a link, as a topology names them.
 const DIRECTIONS: [&str; 2] = ["a_to_b", "b_to_a"];
 
 /// The name of a direction.
-const fn direction(number: u8) -> &'static str {
+const fn direction_name(number: u8) -> &'static str {
     DIRECTIONS[(number & 1) as usize]
 }

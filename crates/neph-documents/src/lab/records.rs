@@ -2,7 +2,7 @@
 
 use neph_lab::{Handling, Passing, Record, Verdict};
 
-use super::direction;
+use super::direction_name;
 
 crate::rows! {
     /// A record of a link. A key that the kind of record does not have is absent. Times are Unix
@@ -100,7 +100,7 @@ impl RecordRow {
                     departed_ns: has_left.then_some(*left),
                     delay_ns: has_left.then(|| left.saturating_sub(passing.arrival)),
                     lateness_ns: has_left.then(|| left.saturating_sub(*due)),
-                    ..row("packet", passing.arrival).passing(passing, *handling)
+                    ..row("packet", passing.arrival).with_passing(passing, *handling)
                 }
             }
             Record::Step {
@@ -109,7 +109,7 @@ impl RecordRow {
                 turn,
                 at,
             } => Self {
-                direction: Some(direction(*number)),
+                direction: Some(direction_name(*number)),
                 entry: Some(*entry),
                 action: Some(turn.name()),
                 ..row("step", *at)
@@ -152,10 +152,10 @@ impl RecordRow {
         }
     }
 
-    fn passing(self, passing: &Passing, handling: Handling) -> Self {
+    fn with_passing(self, passing: &Passing, handling: Handling) -> Self {
         let identity = &passing.identity;
         Self {
-            direction: Some(direction(passing.direction)),
+            direction: Some(direction_name(passing.direction)),
             length_bytes: Some(passing.length),
             path: handling.path,
             copy: Some(handling.copy),

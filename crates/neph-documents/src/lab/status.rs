@@ -194,13 +194,13 @@ impl LabStatusDocument {
             schema: Version,
             lab: lab.name.clone(),
             process: lab.owner,
-            services: status.services.iter().map(service).collect(),
-            traffic: status.traffic.iter().map(traffic).collect(),
+            services: status.services.iter().map(service_row).collect(),
+            traffic: status.traffic.iter().map(traffic_row).collect(),
             reroutes: (0..)
                 .zip(&status.reroutes)
-                .map(|(entry, status)| reroute(entry, status))
+                .map(|(entry, status)| reroute_row(entry, status))
                 .collect(),
-            links: status.links.iter().map(link).collect(),
+            links: status.links.iter().map(link_row).collect(),
         }
     }
 
@@ -218,7 +218,7 @@ impl LabStatusDocument {
     }
 }
 
-fn service(service: &ServiceStatus) -> ServiceRow {
+fn service_row(service: &ServiceStatus) -> ServiceRow {
     ServiceRow {
         service: service.name.clone(),
         site: service.site.clone(),
@@ -227,7 +227,7 @@ fn service(service: &ServiceStatus) -> ServiceRow {
     }
 }
 
-fn traffic(traffic: &TrafficStatus) -> TrafficRow {
+fn traffic_row(traffic: &TrafficStatus) -> TrafficRow {
     TrafficRow {
         traffic: traffic.name.clone(),
         on: traffic.on,
@@ -235,7 +235,7 @@ fn traffic(traffic: &TrafficStatus) -> TrafficRow {
     }
 }
 
-fn reroute(entry: u64, reroute: &RerouteStatus) -> RerouteRow {
+fn reroute_row(entry: u64, reroute: &RerouteStatus) -> RerouteRow {
     RerouteRow {
         entry,
         site: reroute.site.clone(),
@@ -247,7 +247,7 @@ fn reroute(entry: u64, reroute: &RerouteStatus) -> RerouteRow {
     }
 }
 
-fn link(status: &DirectionStatus) -> LinkRow {
+fn link_row(status: &DirectionStatus) -> LinkRow {
     // Without numbers, the kernel emulates the link and counts for itself.
     let counts = status.counts.as_ref();
     let scheduling = counts.map(|counts| match (counts.real_time, counts.locked) {

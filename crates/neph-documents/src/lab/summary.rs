@@ -7,7 +7,7 @@ use neph_model::{Span, Wall};
 use neph_stats::{Histogram, quantile_needs};
 
 use super::tally::{DirectionTally, Tally};
-use super::{DIRECTIONS, direction};
+use super::{DIRECTIONS, direction_name};
 use crate::cell::{Cell, OrDash};
 use crate::table::{Heading, Table};
 use crate::when::utc;
@@ -28,11 +28,11 @@ pub struct RecordedFile<'f> {
 
 /// The text form: packets, drops, paths and steps of one file.
 pub fn summary(tally: &Tally, file: RecordedFile<'_>) -> String {
-    let tables = [packets(tally), drops(tally), paths(tally), steps(tally)];
+    let tables = [packets_table(tally), drops_table(tally), paths_table(tally), steps_table(tally)];
     let tables = tables.iter().filter(|table| !table.is_empty());
     let tables: Vec<String> = tables.map(Table::text).collect();
-    let mut text = format!("{}\n{}", heading(tally, file), tables.join("\n"));
-    if has_few(tally) {
+    let mut text = format!("{}\n{}", heading_line(tally, file), tables.join("\n"));
+    if has_too_few_packets(tally) {
         text.push_str(
             "'-': too few packets for that quantile (p50 needs 6, p99 299, p99.9 2995)\n",
         );
@@ -40,23 +40,23 @@ pub fn summary(tally: &Tally, file: RecordedFile<'_>) -> String {
     text
 }
 
-fn heading(tally: &Tally, file: RecordedFile<'_>) -> String {
-    let sampled = match file.every {
+fn heading_line(tally: &Tally, file: RecordedFile<'_>) -> String {
+    let sampling_text = match file.every {
         1 => "every packet".to_owned(),
         every => format!("one packet in {every} (what follows counts those)"),
     };
-    let when = tally.between.map_or_else(
+    let period_text = tally.period.map_or_else(
         || "nothing on record".to_owned(),
         |(first, last)| {
-            let lasted = Span::from_nanos(last.saturating_sub(first));
-            format!("{lasted} from {}", utc(Wall::from_unix_nanos(first)))
+            let duration = Span::from_nanos(last.saturating_sub(first));
+            format!("{duration} from {}", utc(Wall::from_unix_nanos(first)))
         },
     );
-    format!("{}: link '{}', {sampled}, {when}", file.path, file.link)
+    format!("{}: link '{}', {sampling_text}, {period_text}", file.path, file.link)
 }
 
 /// A row for each direction with a packet.
-fn packets(tally: &Tally) -> Table {
+fn packets_table(tally: &Tally) -> Table {
     let mut table = Table::new([
         Heading::left("DIRECTION"),
         Heading::right("PACKETS"),
@@ -68,12 +68,12 @@ fn packets(tally: &Tally) -> Table {
     ]);
     for (name, direction) in used_directions(tally) {
         let counts = [
-            direction.all(),
+            direction.total(),
             direction.delivered(),
-            direction.all() - direction.delivered(),
+            direction.total() - direction.delivered(),
             direction.damaged,
             direction.early,
-            direction.copied(),
+            direction.delivered_copies(),
         ];
         let mut row = vec![name.to_owned()];
         row.extend(counts.map(|count| count.cell()));
@@ -82,7 +82,7 @@ fn packets(tally: &Tally) -> Table {
     table
 }
 
-fn drops(tally: &Tally) -> Table {
+fn drops_table(tally: &Tally) -> Table {
     let mut table = Table::new([
         Heading::left("DROPPED"),
         Heading::left("REASON"),
@@ -106,7 +106,7 @@ fn drops(tally: &Tally) -> Table {
                 name.to_owned(),
                 reason.name().to_owned(),
                 packets.cell(),
-                share(packets, direction.all()),
+                share_text(packets, direction.total()),
                 copies.cell(),
             ]);
         }
@@ -114,7 +114,7 @@ fn drops(tally: &Tally) -> Table {
     table
 }
 
-fn paths(tally: &Tally) -> Table {
+fn paths_table(tally: &Tally) -> Table {
     let mut table = Table::new([
         Heading::left("DELIVERED"),
         Heading::right("PATH"),
@@ -129,23 +129,23 @@ fn paths(tally: &Tally) -> Table {
         Heading::right("WORST"),
     ]);
     for (name, direction) in used_directions(tally) {
-        for (path, passed) in &direction.paths {
+        for (path, packets) in &direction.paths {
             let mut row = vec![
                 name.to_owned(),
                 path.cell(),
-                passed.delay.n().cell(),
-                share(passed.delay.n(), direction.delivered()),
+                packets.delay.n().cell(),
+                share_text(packets.delay.n(), direction.delivered()),
             ];
-            row.extend(REPORTED_PERMILLES.map(|permille| quantile(&passed.delay, permille)));
-            row.extend(REPORTED_PERMILLES.map(|permille| quantile(&passed.lateness, permille)));
-            row.push(passed.lateness.max().or_dash(span));
+            row.extend(REPORTED_PERMILLES.map(|permille| quantile_text(&packets.delay, permille)));
+            row.extend(REPORTED_PERMILLES.map(|permille| quantile_text(&packets.lateness, permille)));
+            row.push(packets.lateness.max().or_dash(span_text));
             table.push(row);
         }
     }
     table
 }
 
-fn steps(tally: &Tally) -> Table {
+fn steps_table(tally: &Tally) -> Table {
     let mut table = Table::new([
         Heading::left("SCHEDULE"),
         Heading::right("ENTRY"),
@@ -153,14 +153,14 @@ fn steps(tally: &Tally) -> Table {
         Heading::right("COUNT"),
         Heading::right("FIRST, SINCE CUE"),
     ]);
-    for ((number_of, number, turn), steps) in &tally.steps {
+    for ((direction_number, number, turn), steps) in &tally.steps {
         let first = steps.first.and_then(|first| u64::try_from(first).ok());
         table.push([
-            direction(*number_of).to_owned(),
+            direction_name(*direction_number).to_owned(),
             number.cell(),
             turn.name().to_owned(),
             steps.times.cell(),
-            first.or_dash(span),
+            first.or_dash(span_text),
         ]);
     }
     if !table.is_empty() {
@@ -176,42 +176,42 @@ fn steps(tally: &Tally) -> Table {
 }
 
 fn used_directions(tally: &Tally) -> impl Iterator<Item = (&'static str, &DirectionTally)> {
-    let ways = DIRECTIONS.into_iter().zip(&tally.directions);
-    ways.filter(|(_, direction)| !(direction.packets.is_empty() && direction.copies.is_empty()))
+    let directions = DIRECTIONS.into_iter().zip(&tally.directions);
+    directions.filter(|(_, direction)| !(direction.packets.is_empty() && direction.copies.is_empty()))
 }
 
-fn share(part: u64, total: u64) -> String {
+fn share_text(part: u64, total: u64) -> String {
     #[expect(clippy::cast_precision_loss, reason = "counts of packets, for display")]
     let share = part as f64 / total.max(1) as f64;
     format!("{:.2} %", share * 100.0)
 }
 
-fn span(nanos: u64) -> String {
+fn span_text(nanos: u64) -> String {
     let span = Span::from_nanos(i64::try_from(nanos).unwrap_or(i64::MAX));
     span.to_string()
 }
 
 /// A quantile; none with too few values.
-fn quantile(delays: &Histogram, permille: u64) -> String {
+fn quantile_text(delays: &Histogram, permille: u64) -> String {
     let quantile = delays
         .quantile(permille)
         .filter(|_| delays.n() >= samples_needed(permille));
-    quantile.or_dash(span)
+    quantile.or_dash(span_text)
 }
 
 fn samples_needed(permille: u64) -> u64 {
     #[expect(clippy::cast_precision_loss, reason = "at most a thousand")]
     let share = permille as f64 / 1_000.0;
-    let needs = quantile_needs(share).expect("between 0 and 1");
-    needs as u64
+    let needed = quantile_needs(share).expect("between 0 and 1");
+    needed as u64
 }
 
-fn has_few(tally: &Tally) -> bool {
+fn has_too_few_packets(tally: &Tally) -> bool {
     let paths = tally
         .directions
         .iter()
         .flat_map(|direction| direction.paths.values());
     paths
         .into_iter()
-        .any(|passed| passed.delay.n() < samples_needed(999))
+        .any(|packets| packets.delay.n() < samples_needed(999))
 }

@@ -13,7 +13,7 @@ pub struct Tally {
     pub steps: BTreeMap<(u8, u16, Turn), Steps>,
     pub cues: u64,
     /// Times of the first and the last record; wall nanoseconds.
-    pub between: Option<(i64, i64)>,
+    pub period: Option<(i64, i64)>,
     last_cue: Option<i64>,
 }
 
@@ -50,8 +50,8 @@ pub struct Steps {
 
 impl Tally {
     /// Counts a record.
-    pub fn take(&mut self, record: &Record) {
-        self.see(match record {
+    pub fn add(&mut self, record: &Record) {
+        self.extend_period(match record {
             Record::Packet { passing, .. } => passing.arrival,
             Record::Step { at, .. } | Record::Cue { at } => *at,
             Record::Anchor { wall, .. } => *wall,
@@ -65,14 +65,14 @@ impl Tally {
                 left,
             } => {
                 let direction = &mut self.directions[usize::from(passing.direction & 1)];
-                direction.take(*handling, *verdict);
+                direction.add(*handling, *verdict);
                 if *verdict == Verdict::Delivered && !handling.copy {
-                    let passed = direction
+                    let packets = direction
                         .paths
                         .entry(handling.path.unwrap_or(0))
                         .or_default();
-                    passed.delay.add(elapsed_since(passing.arrival, *left));
-                    passed.lateness.add(elapsed_since(*due, *left));
+                    packets.delay.add(elapsed_since(passing.arrival, *left));
+                    packets.lateness.add(elapsed_since(*due, *left));
                 }
             }
             Record::Step {
@@ -82,8 +82,8 @@ impl Tally {
                 at,
             } => {
                 let steps = self.steps.entry((*direction, *number, *turn)).or_default();
-                let since = self.last_cue.map(|cue| at.saturating_sub(cue));
-                steps.first = if steps.times == 0 { since } else { steps.first };
+                let time_since_cue = self.last_cue.map(|cue| at.saturating_sub(cue));
+                steps.first = if steps.times == 0 { time_since_cue } else { steps.first };
                 steps.times += 1;
             }
             Record::Cue { at } => {
@@ -94,14 +94,14 @@ impl Tally {
         }
     }
 
-    fn see(&mut self, at: i64) {
-        let (first, last) = self.between.unwrap_or((at, at));
-        self.between = Some((first.min(at), last.max(at)));
+    fn extend_period(&mut self, at: i64) {
+        let (first, last) = self.period.unwrap_or((at, at));
+        self.period = Some((first.min(at), last.max(at)));
     }
 }
 
 impl DirectionTally {
-    fn take(&mut self, handling: Handling, verdict: Verdict) {
+    fn add(&mut self, handling: Handling, verdict: Verdict) {
         let counts = if handling.copy {
             &mut self.copies
         } else {
@@ -115,7 +115,7 @@ impl DirectionTally {
     }
 
     /// Number of packets, without copies.
-    pub fn all(&self) -> u64 {
+    pub fn total(&self) -> u64 {
         self.packets.values().sum()
     }
 
@@ -125,15 +125,15 @@ impl DirectionTally {
     }
 
     /// Copies that were delivered.
-    pub fn copied(&self) -> u64 {
+    pub fn delivered_copies(&self) -> u64 {
         let count = self.copies.get(&Verdict::Delivered);
         count.copied().unwrap_or_default()
     }
 }
 
 /// Time since `before`; 0 if the wall clock was set back meanwhile.
-fn elapsed_since(before: i64, at: i64) -> u64 {
-    u64::try_from(at.saturating_sub(before)).unwrap_or(0)
+fn elapsed_since(start: i64, end: i64) -> u64 {
+    u64::try_from(end.saturating_sub(start)).unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -160,7 +160,7 @@ mod tests {
     #[test]
     fn packets_and_copies_are_counted_apart_and_steps_from_the_last_cue() {
         let mut tally = Tally::default();
-        let on = |path| Handling {
+        let on_path = |path| Handling {
             path: Some(path),
             ..Handling::default()
         };
@@ -176,23 +176,23 @@ mod tests {
         };
         for record in [
             Record::Cue { at: 500 },
-            packet(0, Verdict::Delivered, on(1)),
-            packet(0, Verdict::Delivered, copy(on(1))),
-            packet(0, Verdict::Overflow, copy(on(1))),
+            packet(0, Verdict::Delivered, on_path(1)),
+            packet(0, Verdict::Delivered, copy(on_path(1))),
+            packet(0, Verdict::Overflow, copy(on_path(1))),
             packet(0, Verdict::QueueFull, Handling::default()),
             step(700),
             step(9_000),
         ] {
-            tally.take(&record);
+            tally.add(&record);
         }
-        let [there, back] = &tally.directions;
-        assert_eq!((there.all(), there.delivered(), there.copied()), (2, 1, 1));
-        assert_eq!(there.copies[&Verdict::Overflow], 1);
-        assert_eq!(back.all(), 0);
-        assert_eq!(there.paths[&1].delay.max(), Some(500));
-        assert_eq!(there.paths[&1].lateness.max(), Some(100));
+        let [forward, reverse] = &tally.directions;
+        assert_eq!((forward.total(), forward.delivered(), forward.delivered_copies()), (2, 1, 1));
+        assert_eq!(forward.copies[&Verdict::Overflow], 1);
+        assert_eq!(reverse.total(), 0);
+        assert_eq!(forward.paths[&1].delay.max(), Some(500));
+        assert_eq!(forward.paths[&1].lateness.max(), Some(100));
         let steps = tally.steps[&(1, 3, Turn::Begins)];
         assert_eq!((steps.times, steps.first), (2, Some(200)));
-        assert_eq!(tally.between, Some((500, 9_000)));
+        assert_eq!(tally.period, Some((500, 9_000)));
     }
 }

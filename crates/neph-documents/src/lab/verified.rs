@@ -26,9 +26,9 @@ crate::rows! {
         delay_p99_ns: Option<Span> => right "MEASURED",
         /// Kolmogorov-Smirnov distance between the configured and the measured distribution of
         /// delays, 0 to 1.
-        jitter_distance: Option<f64> => right "JITTER K-S" by |row| share(row.jitter_distance),
+        jitter_distance: Option<f64> => right "JITTER K-S" by |row| distance_text(row.jitter_distance),
         /// Largest distance that chance explains, 0 to 1.
-        jitter_allowed: Option<f64> => right "K-S LIMIT" by |row| share(row.jitter_allowed),
+        jitter_allowed: Option<f64> => right "K-S LIMIT" by |row| distance_text(row.jitter_allowed),
         /// Configured loss, 0 to 1.
         loss_configured: Option<f64> => right "LOSS" by |row| {
             row.loss_configured.or_dash(|loss| format!("{:.2} %", loss * 100.0))
@@ -57,7 +57,7 @@ crate::rows! {
 
 /// The link and direction of a row.
 #[derive(Clone, Debug)]
-pub struct VerifiedWhere {
+pub struct VerifiedLocation {
     /// The link.
     pub link: String,
     /// The site that sends.
@@ -83,7 +83,7 @@ pub struct GuestRate {
 
 impl VerifiedRow {
     /// A row with only its verdict.
-    fn unknown(location: VerifiedWhere, ok: Option<bool>, verdict: String) -> Self {
+    fn unknown(location: VerifiedLocation, ok: Option<bool>, verdict: String) -> Self {
         Self {
             link: location.link,
             from: location.from,
@@ -109,7 +109,7 @@ impl VerifiedRow {
     }
 
     /// A guest.
-    pub fn guest(location: VerifiedWhere, rate: GuestRate) -> Self {
+    pub fn guest(location: VerifiedLocation, rate: GuestRate) -> Self {
         Self {
             rate_configured_bits_per_s: rate.ceiling,
             rate_measured_bits_per_s: rate.measured,
@@ -124,7 +124,7 @@ impl VerifiedRow {
             Some(Reserved::Tcp) => "it is for TCP only".to_owned(),
             _ => format!("weight {}", path.weight),
         };
-        let location = VerifiedWhere {
+        let location = VerifiedLocation {
             link: path.link.clone(),
             from: path.from.clone(),
             to: path.to.clone(),
@@ -138,7 +138,7 @@ impl VerifiedRow {
 impl From<&LinkCheck> for VerifiedRow {
     fn from(check: &LinkCheck) -> Self {
         let (delay, loss) = (&check.delay, &check.loss);
-        let location = VerifiedWhere {
+        let location = VerifiedLocation {
             link: check.link.clone(),
             from: check.from.clone(),
             to: check.to.clone(),
@@ -146,50 +146,50 @@ impl From<&LinkCheck> for VerifiedRow {
         };
         Self {
             delay_configured_ns: Some(delay.expected.median),
-            delay_median_ns: delay.measured.map(|is| is.median),
+            delay_median_ns: delay.measured.map(|measured| measured.median),
             delay_p99_configured_ns: Some(delay.expected.p99),
-            delay_p99_ns: delay.measured.map(|is| is.p99),
+            delay_p99_ns: delay.measured.map(|measured| measured.p99),
             jitter_distance: delay.jitter.map(|jitter| jitter.distance),
             jitter_allowed: delay.jitter.map(|jitter| jitter.allowed),
             loss_configured: Some(loss.expected),
             loss_measured: Some(f64::from(loss.lost) / f64::from(loss.sent.max(1))),
-            rate_configured_bits_per_s: configured(check.rate),
-            rate_measured_bits_per_s: measured(check.rate),
-            queue_configured_bytes: configured(check.queue),
-            queue_measured_bytes: measured(check.queue),
+            rate_configured_bits_per_s: configured_value(check.rate),
+            rate_measured_bits_per_s: measured_value(check.rate),
+            queue_configured_bytes: configured_value(check.queue),
+            queue_measured_bytes: measured_value(check.queue),
             late_packets: check.late.map(|late| late.late),
             lost_of: Some(format!("{}/{}", loss.lost, loss.sent)),
-            ..Self::unknown(location, Some(check.is_ok()), verdict(check))
+            ..Self::unknown(location, Some(check.is_ok()), verdict_text(check))
         }
     }
 }
 
-fn configured<T: Copy>(check: Option<Check<T>>) -> Option<T> {
+fn configured_value<T: Copy>(check: Option<Check<T>>) -> Option<T> {
     check.map(|check| check.expected)
 }
 
-fn measured<T: Copy>(check: Option<Check<T>>) -> Option<T> {
+fn measured_value<T: Copy>(check: Option<Check<T>>) -> Option<T> {
     check.map(|check| check.measured)
 }
 
-fn share(share: Option<f64>) -> String {
+fn distance_text(share: Option<f64>) -> String {
     share.or_dash(|share| format!("{share:.3}"))
 }
 
 /// `ok`, or what does not match.
-fn verdict(check: &LinkCheck) -> String {
-    let parts = [
+fn verdict_text(check: &LinkCheck) -> String {
+    let checks = [
         ("delay", check.delay.ok || check.delay.jitter.is_some()),
         ("jitter", check.delay.ok || check.delay.jitter.is_none()),
         ("loss", check.loss.ok),
         ("rate", check.rate.is_none_or(|rate| rate.ok)),
         ("queue", check.queue.is_none_or(|queue| queue.ok)),
     ];
-    let wrong = parts.iter().filter(|(_, ok)| !ok);
-    let wrong: Vec<&str> = wrong.map(|(part, _)| *part).collect();
-    let verdict = match wrong.as_slice() {
+    let mismatches = checks.iter().filter(|(_, ok)| !ok);
+    let mismatches: Vec<&str> = mismatches.map(|(part, _)| *part).collect();
+    let verdict = match mismatches.as_slice() {
         [] => "ok".to_owned(),
-        wrong => format!("differs from the topology: {}", wrong.join(", ")),
+        mismatches => format!("differs from the topology: {}", mismatches.join(", ")),
     };
     if check.is_late() {
         verdict + ", but late"

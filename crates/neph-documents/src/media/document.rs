@@ -58,7 +58,7 @@ impl From<&MediaMeasured> for MediaDocument {
         let streams = (1..).zip(&measured.streams);
         let streams = streams.map(|(number, stream)| StreamDocument {
             figures: StreamRow::new(number, stream),
-            seconds: seconds(number, &stream.seconds),
+            seconds: second_rows(number, &stream.seconds),
         });
         Self {
             schema: Version,
@@ -74,7 +74,7 @@ impl From<&MediaMeasured> for MediaDocument {
     }
 }
 
-fn seconds(stream: u32, seconds: &[StreamSecond]) -> Vec<SecondRow> {
+fn second_rows(stream: u32, seconds: &[StreamSecond]) -> Vec<SecondRow> {
     let seconds = (0..).zip(seconds);
     let rows = seconds.map(|(index, second)| SecondRow::new(index, stream, second));
     rows.collect()

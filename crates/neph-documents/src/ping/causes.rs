@@ -9,41 +9,41 @@ use neph_model::{
     Instant, Local, Marks, Message, Parameter, Scenario, ScenarioId, Span, Wall,
 };
 
-use super::{FlowMeasured, PingResult};
-use super::{Planned, PlannedFlows};
+use super::{FlowTotals, PingResult};
+use super::{PlannedFlow, PlannedFlows};
 
 /// The results of the rules for this measurement.
-pub fn causes(planned_flows: &PlannedFlows, watched: &PingResult) -> Diagnoses {
-    diagnose(&campaign(planned_flows, watched), &PlotSettings::default())
+pub fn find_causes(planned_flows: &PlannedFlows, result: &PingResult) -> Diagnoses {
+    diagnose(&build_campaign(planned_flows, result), &PlotSettings::default())
 }
 
 /// A scenario for each requested flow, with the echo alongside all of them.
-fn campaign(planned_flows: &PlannedFlows, watched: &PingResult) -> CampaignData {
-    let flows = || planned_flows.flows.iter().zip(&watched.flows);
-    let echo = flows().find(|(planned, _)| !planned.is_asked_for());
-    let asked_for = flows().filter(|(planned, _)| planned.is_asked_for());
+fn build_campaign(planned_flows: &PlannedFlows, result: &PingResult) -> CampaignData {
+    let flows = || planned_flows.flows.iter().zip(&result.flows);
+    let echo = flows().find(|(planned, _)| !planned.is_requested());
+    let requested_flows = flows().filter(|(planned, _)| planned.is_requested());
     let id = CampaignId::new();
     let mut data = CampaignData {
-        campaign: nameless(id),
+        campaign: build_unnamed_campaign(id),
         scenarios: Vec::new(),
         experiments: Vec::new(),
         left_out: Vec::new(),
         throughputs: Vec::new(),
         traceroutes: Vec::new(),
     };
-    for main in asked_for {
+    for main_flow in requested_flows {
         let index = data.scenarios.len();
-        let scenario = scenario(main.0, index);
-        let members: Vec<(&Planned, &FlowMeasured)> = [main].into_iter().chain(echo).collect();
-        let experiment = experiment(id, scenario.id, &members);
+        let scenario = build_scenario(main_flow.0, index);
+        let members: Vec<(&PlannedFlow, &FlowTotals)> = [main_flow].into_iter().chain(echo).collect();
+        let experiment = build_experiment(id, scenario.id, &members);
         data.experiments
-            .push(ExperimentData::new(experiment, index, &messages(&members)));
+            .push(ExperimentData::new(experiment, index, &collect_messages(&members)));
         data.scenarios.push(scenario);
     }
     data
 }
 
-fn nameless(id: CampaignId) -> Campaign {
+fn build_unnamed_campaign(id: CampaignId) -> Campaign {
     Campaign {
         id,
         status: CampaignStatus::Complete,
@@ -51,7 +51,7 @@ fn nameless(id: CampaignId) -> Campaign {
     }
 }
 
-fn scenario(planned: &Planned, index: usize) -> Scenario {
+fn build_scenario(planned: &PlannedFlow, index: usize) -> Scenario {
     let spec = &planned.spec;
     let bytes = |size: usize| ByteSize(size as u64);
     let site = spec.site.iter();
@@ -70,25 +70,25 @@ fn scenario(planned: &Planned, index: usize) -> Scenario {
     }
 }
 
-fn experiment(
+fn build_experiment(
     campaign: CampaignId,
     scenario: ScenarioId,
-    members: &[(&Planned, &FlowMeasured)],
+    members: &[(&PlannedFlow, &FlowTotals)],
 ) -> Experiment {
     let flows = members.iter().enumerate();
     Experiment {
         status: ExperimentStatus::Complete,
         flows: flows
-            .map(|(index, (planned, _))| flow(planned, index))
+            .map(|(index, (planned, _))| build_flow(planned, index))
             .collect(),
         tally: members[0].1.tally,
         ..Experiment::begun(campaign, scenario, Wall::from_unix_nanos(0))
     }
 }
 
-fn flow(planned: &Planned, index: usize) -> Flow {
+fn build_flow(planned: &PlannedFlow, index: usize) -> Flow {
     let spec = &planned.spec;
-    let any = [0, 0, 0, 0].into();
+    let any_address = [0, 0, 0, 0].into();
     let is_icmp = spec.target.kind().is_echo();
     Flow {
         index: spec.index,
@@ -99,7 +99,7 @@ fn flow(planned: &Planned, index: usize) -> Flow {
         },
         probe: spec.target.kind(),
         name: spec.name.clone(),
-        source: spec.source_port.map(|port| SocketAddr::new(any, port)),
+        source: spec.source_port.map(|port| SocketAddr::new(any_address, port)),
         target: spec.address,
         reflector: spec.reflector && !is_icmp,
         same_clock: planned.discovery.same_clock,
@@ -107,33 +107,33 @@ fn flow(planned: &Planned, index: usize) -> Flow {
 }
 
 /// The stored messages, counted from the first of them.
-fn messages(members: &[(&Planned, &FlowMeasured)]) -> Vec<Message> {
-    let recent = || members.iter().flat_map(|(_, watched)| &watched.recent);
-    let Some(origin) = recent().map(|message| message.marks.intended).min() else {
+fn collect_messages(members: &[(&PlannedFlow, &FlowTotals)]) -> Vec<Message> {
+    let recent_messages = || members.iter().flat_map(|(_, totals)| &totals.recent_messages);
+    let Some(origin) = recent_messages().map(|message| message.marks.intended).min() else {
         return Vec::new();
     };
-    let from = Instant::from_nanos(0) - origin;
-    recent()
+    let shift = Instant::from_nanos(0) - origin;
+    recent_messages()
         .map(|message| Message {
-            marks: shift_timestamps(&message.marks, from),
+            marks: shift_timestamps(&message.marks, shift),
             ..*message
         })
         .collect()
 }
 
 fn shift_timestamps(timestamps: &Marks, shift: Span) -> Marks {
-    let at = |timestamp: Option<Instant<Local>>| timestamp.map(|timestamp| timestamp + shift);
+    let shift_time = |timestamp: Option<Instant<Local>>| timestamp.map(|timestamp| timestamp + shift);
     Marks {
         intended: timestamps.intended + shift,
-        dialled: at(timestamps.dialled),
-        connected: at(timestamps.connected),
-        opened: at(timestamps.opened),
-        app_send: at(timestamps.app_send),
-        queued: at(timestamps.queued),
-        nic_tx: at(timestamps.nic_tx),
-        acked: at(timestamps.acked),
+        dialled: shift_time(timestamps.dialled),
+        connected: shift_time(timestamps.connected),
+        opened: shift_time(timestamps.opened),
+        app_send: shift_time(timestamps.app_send),
+        queued: shift_time(timestamps.queued),
+        nic_tx: shift_time(timestamps.nic_tx),
+        acked: shift_time(timestamps.acked),
         peer: timestamps.peer,
-        nic_rx: at(timestamps.nic_rx),
-        app_recv: at(timestamps.app_recv),
+        nic_rx: shift_time(timestamps.nic_rx),
+        app_recv: shift_time(timestamps.app_recv),
     }
 }

@@ -28,7 +28,7 @@ impl Column {
     ];
 
     /// The value of a message that was replied to.
-    pub(super) fn of(self, message: &Message) -> Option<Span> {
+    pub(super) fn value_of(self, message: &Message) -> Option<Span> {
         let ledger = message.ledger()?;
         match self {
             Self::Response => Some(ledger.response_time()),

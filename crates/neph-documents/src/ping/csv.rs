@@ -3,27 +3,27 @@
 use neph_model::{Instant, Local, Marks, Message, Peer};
 use neph_text::csv_field;
 
-use super::Planned;
+use super::PlannedFlow;
 
 /// Each timestamp's name and its time, on its own side's clock.
 fn each_timestamp(timestamps: &Marks) -> [(&'static str, Option<i64>); 14] {
-    let nanos = |at: Option<Instant<Local>>| at.map(Instant::nanos);
-    let peer = |at: Option<Instant<Peer>>| at.map(Instant::nanos);
+    let local_nanos = |time: Option<Instant<Local>>| time.map(Instant::nanos);
+    let peer_nanos = |time: Option<Instant<Peer>>| time.map(Instant::nanos);
     [
         ("intended_ns", Some(timestamps.intended.nanos())),
-        ("dialled_ns", nanos(timestamps.dialled)),
-        ("connected_ns", nanos(timestamps.connected)),
-        ("opened_ns", nanos(timestamps.opened)),
-        ("app_send_ns", nanos(timestamps.app_send)),
-        ("queued_ns", nanos(timestamps.queued)),
-        ("nic_tx_ns", nanos(timestamps.nic_tx)),
-        ("acked_ns", nanos(timestamps.acked)),
-        ("peer_rx_ns", peer(timestamps.peer.rx)),
-        ("peer_app_rx_ns", peer(timestamps.peer.app_rx)),
-        ("peer_app_tx_ns", peer(timestamps.peer.app_tx)),
-        ("peer_nic_tx_ns", peer(timestamps.peer.nic_tx)),
-        ("nic_rx_ns", nanos(timestamps.nic_rx)),
-        ("app_recv_ns", nanos(timestamps.app_recv)),
+        ("dialled_ns", local_nanos(timestamps.dialled)),
+        ("connected_ns", local_nanos(timestamps.connected)),
+        ("opened_ns", local_nanos(timestamps.opened)),
+        ("app_send_ns", local_nanos(timestamps.app_send)),
+        ("queued_ns", local_nanos(timestamps.queued)),
+        ("nic_tx_ns", local_nanos(timestamps.nic_tx)),
+        ("acked_ns", local_nanos(timestamps.acked)),
+        ("peer_rx_ns", peer_nanos(timestamps.peer.rx)),
+        ("peer_app_rx_ns", peer_nanos(timestamps.peer.app_rx)),
+        ("peer_app_tx_ns", peer_nanos(timestamps.peer.app_tx)),
+        ("peer_nic_tx_ns", peer_nanos(timestamps.peer.nic_tx)),
+        ("nic_rx_ns", local_nanos(timestamps.nic_rx)),
+        ("app_recv_ns", local_nanos(timestamps.app_recv)),
     ]
 }
 
@@ -41,17 +41,17 @@ pub fn csv_heading() -> String {
 }
 
 /// A message as a CSV line; an absent value is empty.
-pub fn csv(planned: &Planned, message: &Message) -> String {
-    let text = |value: Option<i64>| value.map_or_else(String::new, |value| value.to_string());
+pub fn message_csv(planned: &PlannedFlow, message: &Message) -> String {
+    let optional_text = |value: Option<i64>| value.map_or_else(String::new, |value| value.to_string());
     let ledger = message.ledger();
     let mut cells = vec![
         csv_field(&planned.spec.name).into_owned(),
         message.seq.to_string(),
         message.outcome.name().to_owned(),
-        text(ledger.map(|ledger| ledger.response_time().nanos())),
-        text(ledger.map(|ledger| ledger.service_time().nanos())),
-        text(message.marks.tcp_round_trip().map(neph_model::Span::nanos)),
-        text(
+        optional_text(ledger.map(|ledger| ledger.response_time().nanos())),
+        optional_text(ledger.map(|ledger| ledger.service_time().nanos())),
+        optional_text(message.marks.tcp_round_trip().map(neph_model::Span::nanos)),
+        optional_text(
             message
                 .marks
                 .network_round_trip()
@@ -61,22 +61,22 @@ pub fn csv(planned: &Planned, message: &Message) -> String {
     cells.extend(
         each_timestamp(&message.marks)
             .into_iter()
-            .map(|(_, at)| text(at)),
+            .map(|(_, at)| optional_text(at)),
     );
     cells.push(message.connection.to_string());
     cells.push(message.duplicates.to_string());
     cells.push(message.reordered.to_string());
     let state = message.tcp_at_send;
-    cells.push(text(state.map(|state| i64::from(state.cwnd))));
-    cells.push(text(state.map(|state| i64::from(state.retransmissions))));
+    cells.push(optional_text(state.map(|state| i64::from(state.cwnd))));
+    cells.push(optional_text(state.map(|state| i64::from(state.retransmissions))));
     cells.push(
         message
             .answer
             .map_or_else(String::new, |answer| answer.name().into_owned()),
     );
     let network_and_peer = message.marks.network_and_peer_round_trip();
-    cells.push(text(network_and_peer.map(neph_model::Span::nanos)));
-    cells.push(text(
+    cells.push(optional_text(network_and_peer.map(neph_model::Span::nanos)));
+    cells.push(optional_text(
         state.map(|state| i64::from(state.spurious_retransmissions())),
     ));
     cells.join(",")

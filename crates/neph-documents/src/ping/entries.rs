@@ -29,22 +29,22 @@ impl Entry {
 /// All entries that occur, in order of time.
 #[derive(Debug, Default)]
 pub(super) struct Entries {
-    by_set: BTreeMap<Order, Entry>,
+    by_set: BTreeMap<EntryKey, Entry>,
     /// The sum of all response times, in nanoseconds.
     total: i128,
 }
 
 /// By the first stage, then by the number of stages: single stages precede merged ones.
-type Order = (Option<Stage>, usize, StageSet);
+type EntryKey = (Option<Stage>, usize, StageSet);
 
 impl Entries {
     pub(super) fn add(&mut self, ledger: &Ledger) {
         self.total += i128::from(ledger.response_time().nanos());
         for entry in ledger.entries() {
             let set = entry.stages;
-            let order = (set.iter().next(), set.iter().count(), set);
+            let key = (set.iter().next(), set.iter().count(), set);
             self.by_set
-                .entry(order)
+                .entry(key)
                 .or_default()
                 .add(entry.time().nanos());
         }
@@ -60,7 +60,7 @@ impl Entries {
     }
 
     /// The entries of several stages.
-    pub(super) fn merged(&self) -> impl Iterator<Item = StageSet> {
+    pub(super) fn merged_sets(&self) -> impl Iterator<Item = StageSet> {
         let sets = self.by_set.keys().map(|(_, _, set)| *set);
         sets.filter(|set| set.is_merged())
     }
@@ -72,14 +72,14 @@ impl Entries {
     clippy::cast_possible_truncation,
     reason = "a share in tenths of a percent is small"
 )]
-pub(super) fn percents(shares: &[f64]) -> Vec<f64> {
+pub(super) fn round_percents(shares: &[f64]) -> Vec<f64> {
     let tenths: Vec<f64> = shares.iter().map(|share| share * 1000.0).collect();
     let mut floors: Vec<i64> = tenths.iter().map(|tenth| tenth.floor() as i64).collect();
     let target_sum = tenths.iter().sum::<f64>().round() as i64;
-    let missing = usize::try_from(target_sum - floors.iter().sum::<i64>()).unwrap_or(0);
+    let missing_tenths = usize::try_from(target_sum - floors.iter().sum::<i64>()).unwrap_or(0);
     let mut indices: Vec<usize> = (0..shares.len()).collect();
     indices.sort_by(|a, b| tenths[*b].fract().total_cmp(&tenths[*a].fract()));
-    for index in indices.into_iter().take(missing) {
+    for index in indices.into_iter().take(missing_tenths) {
         floors[index] += 1;
     }
     #[expect(clippy::cast_precision_loss, reason = "small numbers")]
@@ -96,20 +96,20 @@ mod tests {
     use super::*;
 
     /// A message of 10 us, or of 1000 us of which a handshake takes 900.
-    fn ledger(opens: bool, stamped: bool) -> Ledger {
-        let at = |micros: i64| Some(Instant::from_nanos(micros * 1000));
-        let peer = |micros: i64| Some(Instant::from_nanos(micros * 1000));
+    fn ledger(has_handshake: bool, has_peer_timestamp: bool) -> Ledger {
+        let local_time = |micros: i64| Some(Instant::from_nanos(micros * 1000));
+        let peer_time = |micros: i64| Some(Instant::from_nanos(micros * 1000));
         let mut marks = Marks::intended_at(Instant::from_nanos(0));
-        let from = if opens { 990 } else { 0 };
-        if opens {
-            (marks.dialled, marks.connected, marks.opened) = (at(0), at(90), at(990));
+        let send_micros = if has_handshake { 990 } else { 0 };
+        if has_handshake {
+            (marks.dialled, marks.connected, marks.opened) = (local_time(0), local_time(90), local_time(990));
         }
-        marks.app_send = at(from);
-        (marks.queued, marks.nic_tx) = (at(from + 1), at(from + 2));
-        marks.peer.rx = peer(500).filter(|_| stamped);
-        (marks.peer.app_rx, marks.peer.app_tx) = (peer(501), peer(502));
-        marks.peer.nic_tx = peer(503);
-        (marks.nic_rx, marks.app_recv) = (at(from + 9), at(from + 10));
+        marks.app_send = local_time(send_micros);
+        (marks.queued, marks.nic_tx) = (local_time(send_micros + 1), local_time(send_micros + 2));
+        marks.peer.rx = peer_time(500).filter(|_| has_peer_timestamp);
+        (marks.peer.app_rx, marks.peer.app_tx) = (peer_time(501), peer_time(502));
+        marks.peer.nic_tx = peer_time(503);
+        (marks.nic_rx, marks.app_recv) = (local_time(send_micros + 9), local_time(send_micros + 10));
         Ledger::of(&marks).expect("a reply")
     }
 
@@ -123,28 +123,28 @@ mod tests {
             .shares()
             .map(|(set, _, share)| (set.to_string(), share))
             .collect();
-        let of = |name: &str| rows.iter().find(|row| row.0 == name).expect("a row").1;
+        let share_of = |name: &str| rows.iter().find(|row| row.0 == name).expect("a row").1;
         // 5 messages of 1000 us and 95 of 10: 5950 us, of which handshakes take 5 times 900.
         assert!(
-            (of("handshake") - 4500.0 / 5950.0).abs() < 1e-12,
+            (share_of("handshake") - 4500.0 / 5950.0).abs() < 1e-12,
             "{rows:?}"
         );
         let sum: f64 = rows.iter().map(|row| row.1).sum();
         assert!((sum - 1.0).abs() < 1e-12, "{rows:?}");
         // Those without the peer's timestamp have a row of their own.
-        assert!(of("network") > 0.0 && of("network + peer kernel") > 0.0);
-        assert_eq!(entries.merged().count(), 1);
-        let shown = percents(&rows.iter().map(|row| row.1).collect::<Vec<_>>());
-        let sum: f64 = shown.iter().sum();
-        assert!((sum - 100.0).abs() < 1e-9, "{shown:?}");
+        assert!(share_of("network") > 0.0 && share_of("network + peer kernel") > 0.0);
+        assert_eq!(entries.merged_sets().count(), 1);
+        let rounded = round_percents(&rows.iter().map(|row| row.1).collect::<Vec<_>>());
+        let sum: f64 = rounded.iter().sum();
+        assert!((sum - 100.0).abs() < 1e-9, "{rounded:?}");
     }
 
     #[test]
     fn rounded_shares_add_up() {
-        assert_eq!(percents(&[1.0 / 3.0; 3]), [33.4, 33.3, 33.3]);
-        assert_eq!(percents(&[0.0005, 0.9995]), [0.1, 99.9]);
+        assert_eq!(round_percents(&[1.0 / 3.0; 3]), [33.4, 33.3, 33.3]);
+        assert_eq!(round_percents(&[0.0005, 0.9995]), [0.1, 99.9]);
         // A wrong clock can make an entry negative.
-        assert_eq!(percents(&[-0.25, 1.25]), [-25.0, 125.0]);
-        assert!(percents(&[]).is_empty());
+        assert_eq!(round_percents(&[-0.25, 1.25]), [-25.0, 125.0]);
+        assert!(round_percents(&[]).is_empty());
     }
 }

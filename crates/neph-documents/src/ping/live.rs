@@ -3,25 +3,25 @@
 use neph_model::{Answer, Entry, FlowRole, Ledger, Message, Outcome, Span, Stage};
 use neph_probe::ConnectionUse;
 
-use super::Planned;
+use super::PlannedFlow;
 use super::answers::answer_text;
 use crate::syn_answers;
 
 /// The header above the messages.
-pub fn heading(planned: &Planned) -> String {
+pub fn live_heading(planned: &PlannedFlow) -> String {
     let mut line = format!(
         "{:>6}  {:>10}  {:>10}  {:>10}",
         "seq", "response", "tcp", "icmp"
     );
-    for (name, _) in shown(planned) {
+    for (name, _) in stage_columns(planned) {
         line.push_str(&format!("  {name:>11}"));
     }
     line
 }
 
 /// The stages with a column of their own; sending is one column. A connection that replaces a
-/// persistent one has none: see [`reconnect`].
-fn shown(planned: &Planned) -> Vec<(&'static str, &'static [Stage])> {
+/// persistent one has none: see [`reconnect_suffix`].
+fn stage_columns(planned: &PlannedFlow) -> Vec<(&'static str, &'static [Stage])> {
     use Stage::{
         Compose, Connect, Handshake, Lateness, Network, OwnKernel, PeerApp, PeerKernel, PeerSend,
         SendQueue, SendWindow,
@@ -53,13 +53,13 @@ fn shown(planned: &Planned) -> Vec<(&'static str, &'static [Stage])> {
 }
 
 /// Whether its messages are connection attempts only.
-fn is_attempt(planned: &Planned) -> bool {
+fn is_attempt(planned: &PlannedFlow) -> bool {
     let spec = &planned.spec;
     spec.is_attempt() && !(spec.target.kind().is_segment() && neph_probe::can_build_syns())
 }
 
 /// One message; `icmp` is the latest echo's round trip.
-pub fn line(planned: &Planned, message: &Message, icmp: Option<Span>) -> String {
+pub fn message_line(planned: &PlannedFlow, message: &Message, icmp: Option<Span>) -> String {
     let seq = message.seq;
     let Some(ledger) = message.ledger() else {
         return no_reply_line(planned, message);
@@ -67,15 +67,15 @@ pub fn line(planned: &Planned, message: &Message, icmp: Option<Span>) -> String 
     let mut line = format!(
         "{seq:>6}  {:>10}  {}  {}",
         ledger.response_time(),
-        cell(message.marks.tcp_round_trip(), 10),
-        cell(icmp, 10)
+        span_cell(message.marks.tcp_round_trip(), 10),
+        span_cell(icmp, 10)
     );
-    for (_, stages) in shown(planned) {
+    for (_, stages) in stage_columns(planned) {
         line.push_str("  ");
-        line.push_str(&column(&ledger, stages));
+        line.push_str(&column_text(&ledger, stages));
     }
     if planned.spec.connection_use == ConnectionUse::Lasting && !is_attempt(planned) {
-        line.push_str(&reconnect(&ledger));
+        line.push_str(&reconnect_suffix(&ledger));
     }
     line.push_str(&answer_suffix(message));
     if message.duplicates > 0 {
@@ -88,7 +88,7 @@ pub fn line(planned: &Planned, message: &Message, icmp: Option<Span>) -> String 
 }
 
 /// The line of a message without a reply.
-fn no_reply_line(planned: &Planned, message: &Message) -> String {
+fn no_reply_line(planned: &PlannedFlow, message: &Message) -> String {
     let seq = message.seq;
     let outcome = match message.outcome {
         Outcome::Lost => "no reply",
@@ -118,10 +118,10 @@ fn answer_suffix(message: &Message) -> String {
 
 /// `  connect 93.0 us, handshake 1.02 ms`: the wait of the message for a new connection, after the
 /// previous one had ended.
-fn reconnect(ledger: &Ledger) -> String {
+fn reconnect_suffix(ledger: &Ledger) -> String {
     let waits = ledger.entries().iter().filter(|entry| {
-        let first = entry.stages.iter().next();
-        matches!(first, Some(Stage::Connect | Stage::Handshake))
+        let first_stage = entry.stages.iter().next();
+        matches!(first_stage, Some(Stage::Connect | Stage::Handshake))
     });
     let waits: Vec<String> = waits
         .map(|entry| format!("{} {}", entry.stages, entry.time()))
@@ -134,16 +134,16 @@ fn reconnect(ledger: &Ledger) -> String {
 
 /// The time of these stages. For stages merged with others, an upper bound in the column of the
 /// first stage.
-fn column(ledger: &Ledger, stages: &[Stage]) -> String {
+fn column_text(ledger: &Ledger, stages: &[Stage]) -> String {
     const WIDTH: usize = 11;
-    let begins = |entry: &&Entry| {
+    let starts_in_column = |entry: &&Entry| {
         entry
             .stages
             .iter()
             .next()
             .is_some_and(|first| stages.contains(&first))
     };
-    let entries = || ledger.entries().iter().filter(begins);
+    let entries = || ledger.entries().iter().filter(starts_in_column);
     let is_merged =
         entries().any(|entry| entry.stages.iter().any(|stage| !stages.contains(&stage)));
     let time = entries()
@@ -151,11 +151,11 @@ fn column(ledger: &Ledger, stages: &[Stage]) -> String {
         .map(|_| entries().map(neph_model::Entry::time).sum());
     match time {
         Some(time) if is_merged => format!("{:>WIDTH$}", format!("<{time}")),
-        time => cell(time, WIDTH),
+        time => span_cell(time, WIDTH),
     }
 }
 
-fn cell(span: Option<Span>, width: usize) -> String {
+fn span_cell(span: Option<Span>, width: usize) -> String {
     match span {
         Some(span) => format!("{span:>width$}"),
         None => format!("{:>width$}", "-"),
@@ -163,7 +163,7 @@ fn cell(span: Option<Span>, width: usize) -> String {
 }
 
 /// Whether this flow's messages have lines: the companion's go into a column.
-pub fn has_lines(planned: &Planned) -> bool {
+pub fn has_lines(planned: &PlannedFlow) -> bool {
     planned.spec.role == FlowRole::Main
 }
 
@@ -175,16 +175,16 @@ mod tests {
 
     use super::*;
 
-    fn planned(target: &str) -> Planned {
+    fn planned_flow(target: &str) -> PlannedFlow {
         let target = Target::parse(target).expect("a target");
-        Planned {
+        PlannedFlow {
             spec: FlowSpec::plain(target, ([127, 0, 0, 1], 9).into()),
             discovery: Discovery::default(),
         }
     }
 
     /// A message that met a new connection: 93 us to connect, 1.02 ms of TLS, 12 us to send.
-    fn reconnected() -> Message {
+    fn reconnected_message() -> Message {
         let at = |micros: i64| Some(Instant::from_nanos(micros * 1000));
         let mut marks = Marks::intended_at(Instant::from_nanos(0));
         (marks.dialled, marks.connected, marks.opened) = (at(7), at(100), at(1120));
@@ -197,15 +197,15 @@ mod tests {
 
     #[test]
     fn a_new_connection_is_printed_separately_from_sending() {
-        let mut planned = planned("https://h:9");
+        let mut planned = planned_flow("https://h:9");
         assert_eq!(
-            line(&planned, &reconnected(), None),
+            message_line(&planned, &reconnected_message(), None),
             "     3     1.45 ms           -           -       7.0 us      12.0 us     268.0 us      \
              50.0 us  connect 93.0 us, handshake 1.02 ms"
         );
         planned.spec.connection_use = ConnectionUse::PerMessage;
         assert_eq!(
-            line(&planned, &reconnected(), None),
+            message_line(&planned, &reconnected_message(), None),
             "     3     1.45 ms           -           -       7.0 us      93.0 us      1.02 ms      \
              12.0 us     268.0 us      50.0 us"
         );
@@ -213,16 +213,16 @@ mod tests {
 
     #[test]
     fn a_status_that_answers_a_websockets_opening_refuses_it() {
-        let mut message = reconnected();
+        let mut message = reconnected_message();
         message.outcome = Outcome::Failed;
         message.answer = Some(Answer::HttpStatus(200));
         assert_eq!(
-            line(&planned("ws://h:9"), &message, None),
+            message_line(&planned_flow("ws://h:9"), &message, None),
             "     3  not sent: WebSocket refused: HTTP status 200"
         );
         message.answer = Some(Answer::Closed);
         assert_eq!(
-            line(&planned("ws://h:9"), &message, None),
+            message_line(&planned_flow("ws://h:9"), &message, None),
             "     3  not sent: connection closed by the peer"
         );
     }

@@ -12,11 +12,11 @@ use super::retransmissions::Retransmissions;
 use neph_capture::clocks::peer_clock::PeerClock;
 
 /// Number of latest messages of a flow for diagnosis: some 10 MB.
-const MAX_RECENT: usize = 20_000;
+const MAX_RECENT_MESSAGES: usize = 20_000;
 
 /// The totals of one flow's messages.
 #[derive(Debug, Default)]
-pub struct FlowMeasured {
+pub struct FlowTotals {
     /// Outcomes of the messages.
     pub tally: Tally,
     /// Number of established connections.
@@ -28,9 +28,9 @@ pub struct FlowMeasured {
     /// Ledger entries of the replies.
     pub(super) entries: Entries,
     pub(super) retransmissions: Retransmissions,
-    pub(super) last: Option<Message>,
+    pub(super) last_message: Option<Message>,
     /// The latest messages, with or without a reply.
-    pub(super) recent: VecDeque<Message>,
+    pub(super) recent_messages: VecDeque<Message>,
     /// The servers behind the address.
     pub(super) backends: Backends,
     /// What the messages show about the peer's clock.
@@ -41,12 +41,12 @@ pub struct FlowMeasured {
 #[derive(Debug, Default)]
 pub struct PingResult {
     /// Each flow, in the order in which they were planned.
-    pub flows: Vec<FlowMeasured>,
+    pub flows: Vec<FlowTotals>,
     /// Why it ended early: no message was ever replied to.
-    pub given_up: Option<String>,
+    pub early_end_reason: Option<String>,
 }
 
-impl FlowMeasured {
+impl FlowTotals {
     /// Adds a message that ended.
     ///
     /// # Panics
@@ -55,12 +55,12 @@ impl FlowMeasured {
         self.values
             .resize_with(Column::ALL.len(), RunningSummary::default);
         self.answers.count(message.answer);
-        self.last = Some(*message);
+        self.last_message = Some(*message);
         self.retransmissions.add(message);
-        if self.recent.len() == MAX_RECENT {
-            self.recent.pop_front();
+        if self.recent_messages.len() == MAX_RECENT_MESSAGES {
+            self.recent_messages.pop_front();
         }
-        self.recent.push_back(*message);
+        self.recent_messages.push_back(*message);
         let Some(ledger) = message.ledger() else {
             return;
         };
@@ -69,7 +69,7 @@ impl FlowMeasured {
         self.clock.message(&message.marks);
         for (column, values) in Column::ALL.iter().zip(&mut self.values) {
             #[expect(clippy::cast_precision_loss, reason = "statistics")]
-            let value = column.of(message).map(|span| span.nanos() as f64);
+            let value = column.value_of(message).map(|span| span.nanos() as f64);
             if let Some(value) = value {
                 values.add(value).expect("a span is finite");
             }
@@ -77,7 +77,7 @@ impl FlowMeasured {
     }
 
     /// Number of RST replies to a SYN of neph.
-    pub fn refused(&self) -> u64 {
+    pub fn refusal_count(&self) -> u64 {
         self.answers.of(Answer::Syn(SynAnswer::Rst))
     }
 
@@ -87,7 +87,7 @@ impl FlowMeasured {
         if self.backends.several().is_some() {
             return None;
         }
-        let sent_at = self.last.as_ref()?.marks.nic_tx?;
+        let sent_at = self.last_message.as_ref()?.marks.nic_tx?;
         self.clock.offset(sent_at.nanos())
     }
 }

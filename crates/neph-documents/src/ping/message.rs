@@ -6,7 +6,7 @@ use neph_model::{
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::Planned;
+use super::PlannedFlow;
 
 /// An event of a flow.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -135,24 +135,24 @@ pub struct TcpDocument {
 
 /// The flow of a message, and a reading of both clocks.
 #[derive(Clone, Copy, Debug)]
-pub struct MessageOf<'p> {
+pub struct MessageContext<'p> {
     /// The flow.
-    pub planned: &'p Planned,
+    pub planned: &'p PlannedFlow,
     /// A reading of both clocks.
     pub anchor: Option<Anchor<Local>>,
 }
 
 impl MessageDocument {
     /// The document of a message.
-    pub fn of(message_of: MessageOf<'_>, message: &Message) -> Self {
+    pub fn of(context: MessageContext<'_>, message: &Message) -> Self {
         let intended = |anchor: Anchor<Local>| anchor.to_wall(message.marks.intended);
         let timestamps = &message.marks;
         Self {
-            flow: message_of.planned.spec.name.clone(),
+            flow: context.planned.spec.name.clone(),
             seq: message.seq,
             outcome: message.outcome.name(),
             answer: message.answer.map(|answer| answer.name().into_owned()),
-            intended_unix_ns: message_of.anchor.map(intended),
+            intended_unix_ns: context.anchor.map(intended),
             times: message
                 .ledger()
                 .map(|ledger| TimesDocument::of(&ledger, timestamps)),

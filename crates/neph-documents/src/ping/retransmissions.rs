@@ -11,7 +11,7 @@ const MAX_CONNECTIONS: usize = 1_000;
 #[derive(Debug, Default)]
 pub(super) struct Retransmissions {
     /// All retransmissions, in segments.
-    pub(super) all: u64,
+    pub(super) total: u64,
     /// Retransmissions that the peer reported as received already (DSACK).
     pub(super) spurious: u64,
     /// Each connection's counters as of its latest message.
@@ -23,11 +23,11 @@ impl Retransmissions {
         let Some(state) = message.tcp_at_ack.or(message.tcp_at_send) else {
             return;
         };
-        let now = (state.retransmissions, state.spurious_retransmissions());
+        let counts = (state.retransmissions, state.spurious_retransmissions());
         let previous = self.latest_counts.entry(message.connection).or_default();
-        self.all += u64::from(now.0.saturating_sub(previous.0));
-        self.spurious += u64::from(now.1.saturating_sub(previous.1));
-        *previous = (now.0.max(previous.0), now.1.max(previous.1));
+        self.total += u64::from(counts.0.saturating_sub(previous.0));
+        self.spurious += u64::from(counts.1.saturating_sub(previous.1));
+        *previous = (counts.0.max(previous.0), counts.1.max(previous.1));
         if self.latest_counts.len() > MAX_CONNECTIONS {
             self.latest_counts.pop_first();
         }
@@ -42,7 +42,7 @@ mod tests {
 
     #[test]
     fn each_connection_counts_from_its_own_beginning() {
-        let mut counted = Retransmissions::default();
+        let mut totals = Retransmissions::default();
         for (connection, retransmissions, dsack_duplicates) in
             [(0, 1, 0), (0, 3, 2), (1, 2, 0), (0, 3, 3), (1, 2, 1)]
         {
@@ -54,8 +54,8 @@ mod tests {
                 dsack_duplicates,
                 ..TcpState::default()
             });
-            counted.add(&message);
+            totals.add(&message);
         }
-        assert_eq!((counted.all, counted.spurious), (5, 4));
+        assert_eq!((totals.total, totals.spurious), (5, 4));
     }
 }

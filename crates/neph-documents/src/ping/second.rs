@@ -6,37 +6,37 @@ use crate::cell::OrDash;
 use crate::p50::P50;
 
 /// The time in which the messages of a line were sent.
-const LENGTH: Span = Span::from_secs(1);
+const LINE_INTERVAL: Span = Span::from_secs(1);
 
 /// The messages of the current second.
 #[derive(Debug, Default)]
 pub struct Second {
-    since: Option<Instant<Local>>,
+    start: Option<Instant<Local>>,
     times: Vec<Span>,
     tally: Tally,
 }
 
 impl Second {
     /// Adds a message; returns a line if the second ends with it.
-    pub fn take(&mut self, message: &Message) -> Option<String> {
-        let since = *self.since.get_or_insert(message.marks.intended);
+    pub fn add(&mut self, message: &Message) -> Option<String> {
+        let start = *self.start.get_or_insert(message.marks.intended);
         self.tally.count(message.outcome);
         let time = message.ledger().map(|ledger| ledger.response_time());
         self.times.extend(time);
-        if message.marks.intended - since < LENGTH {
+        if message.marks.intended - start < LINE_INTERVAL {
             return None;
         }
         Some(std::mem::take(self).line(message.seq.0 + 1))
     }
 
     fn line(self, messages: u64) -> String {
-        let none = self.tally.without_response();
+        let unanswered = self.tally.without_response();
         let time_text = |time: Option<&Span>| time.or_dash(Span::to_string);
         format!(
             "{messages:>6} messages: {} replies, {} without a reply; response time: median {}, min {}, max {}",
             self.times.len(),
-            none.count(),
-            P50::of(self.times.iter().copied(), none),
+            unanswered.count(),
+            P50::of(self.times.iter().copied(), unanswered),
             time_text(self.times.iter().min()),
             time_text(self.times.iter().max()),
         )
@@ -58,7 +58,7 @@ mod tests {
             ..Tally::default()
         };
         let second = Second {
-            since: None,
+            start: None,
             times,
             tally,
         };
@@ -71,9 +71,9 @@ mod tests {
             line(&[5, 1, 4, 2, 3], 2),
             "     7 messages: 5 replies, 2 without a reply; response time: median 4.00 ms, min 1.00 ms, max 5.00 ms"
         );
-        let half = line(&[4, 1, 2, 3], 4);
-        assert!(half.contains("median lost, min 1.00 ms"), "{half}");
-        let none = line(&[], 8);
-        assert!(none.ends_with("median lost, min -, max -"), "{none}");
+        let half_lost = line(&[4, 1, 2, 3], 4);
+        assert!(half_lost.contains("median lost, min 1.00 ms"), "{half_lost}");
+        let all_lost = line(&[], 8);
+        assert!(all_lost.ends_with("median lost, min -, max -"), "{all_lost}");
     }
 }

@@ -3,21 +3,21 @@
 use neph_model::{ClockOffset, Ledger, OneWay, SEGMENT, Span, StageSet, Unanswered};
 use neph_stats::RunningSummary;
 
-use super::answers::{answers, backends};
+use super::answers::{answer_lines, backends_line};
 use super::columns::Column;
-use super::entries::percents;
+use super::entries::round_percents;
 use super::merged;
-use super::{FlowMeasured, PingResult};
-use super::{Planned, PlannedFlows};
+use super::{FlowTotals, PingResult};
+use super::{PlannedFlow, PlannedFlows};
 use crate::cell::OrDash;
 use crate::syn_answers;
 use neph_text::counted::counted;
 
 /// The flow as a line.
-pub fn title(planned: &Planned) -> String {
+pub fn flow_title(planned: &PlannedFlow) -> String {
     let spec = &planned.spec;
-    let flow = flow_text(planned);
-    let every = spec.schedule.interval;
+    let peer = peer_text(planned);
+    let interval = spec.schedule.interval;
     let sizes = if spec.reflector {
         format!(
             ", request {} B, reply {} B",
@@ -27,14 +27,14 @@ pub fn title(planned: &Planned) -> String {
         String::new()
     };
     format!(
-        "{} ({}), {flow}, every {every}{sizes}",
+        "{} ({}), {peer}, every {interval}{sizes}",
         spec.target,
         spec.address.ip()
     )
 }
 
 /// The peer of the measurement: no claim about a peer that did not identify itself.
-fn flow_text(planned: &Planned) -> String {
+fn peer_text(planned: &PlannedFlow) -> String {
     let (spec, discovery) = (&planned.spec, &planned.discovery);
     let is_silent = discovery.silence.is_some();
     let kind = spec.target.kind();
@@ -61,32 +61,32 @@ fn flow_text(planned: &Planned) -> String {
 }
 
 /// The summary as text.
-pub fn text(planned_flows: &PlannedFlows, watched: &PingResult) -> String {
+pub fn summary_text(planned_flows: &PlannedFlows, result: &PingResult) -> String {
     let mut text = String::new();
-    for (planned, watched) in planned_flows.flows.iter().zip(&watched.flows) {
+    for (planned, totals) in planned_flows.flows.iter().zip(&result.flows) {
         text.push_str(&format!("\n--- {} ---\n", planned.spec.target));
-        text.push_str(&counts(watched));
-        text.push_str(&answers(planned, watched));
-        if watched.tally.replies > 0 {
+        text.push_str(&counts_line(totals));
+        text.push_str(&answer_lines(planned, totals));
+        if totals.tally.replies > 0 {
             if planned.spec.target.kind().is_segment() {
-                let refused = watched.refused();
-                let accepted = watched.tally.replies.saturating_sub(refused);
-                let printed = syn_answers::sentence(accepted, refused);
-                text.push_str(&(printed + "\n"));
+                let refused = totals.refusal_count();
+                let accepted = totals.tally.replies.saturating_sub(refused);
+                let sentence = syn_answers::sentence(accepted, refused);
+                text.push_str(&(sentence + "\n"));
             }
-            text.push_str(&layers(watched));
-            text.push_str(&stages(watched));
-            text.push_str(&backends(watched));
-            text.push_str(&directions(planned, watched));
-            text.push_str(&tcp(planned, watched));
-            text.push_str(&merged::lines(watched.entries.merged(), &planned.spec));
+            text.push_str(&layers_table(totals));
+            text.push_str(&stages_table(totals));
+            text.push_str(&backends_line(totals));
+            text.push_str(&directions_line(planned, totals));
+            text.push_str(&tcp_line(planned, totals));
+            text.push_str(&merged::lines(totals.entries.merged_sets(), &planned.spec));
         }
     }
     text
 }
 
-fn counts(watched: &FlowMeasured) -> String {
-    let tally = &watched.tally;
+fn counts_line(totals: &FlowTotals) -> String {
+    let tally = &totals.tally;
     let replies = match tally.replies {
         1 => "1 reply".to_owned(),
         count => format!("{count} replies"),
@@ -112,9 +112,9 @@ fn counts(watched: &FlowMeasured) -> String {
             line.push_str(&format!(", {text}"));
         }
     }
-    if watched.connections > 1 {
-        let repeats = u64::from(watched.connections - 1);
-        line.push_str(&format!(", {}", counted(repeats, "reconnect")));
+    if totals.connections > 1 {
+        let reconnects = u64::from(totals.connections - 1);
+        line.push_str(&format!(", {}", counted(reconnects, "reconnect")));
     }
     line + "\n"
 }
@@ -127,21 +127,21 @@ struct Row {
 }
 
 /// `none`: messages of its population that have no value, and rank above all values.
-fn row(name: &str, values: &RunningSummary, none: Unanswered) -> Option<Row> {
+fn build_row(name: &str, values: &RunningSummary, unanswered: Unanswered) -> Option<Row> {
     let mean = values.mean()?;
-    let above = usize::try_from(none.count()).unwrap_or(usize::MAX);
-    let mut cells = vec![span(values.min()?), span(mean)];
-    for quantile in values.quantiles(above, [0.5, 0.9, 0.99]) {
+    let unanswered_count = usize::try_from(unanswered.count()).unwrap_or(usize::MAX);
+    let mut cells = vec![span_text(values.min()?), span_text(mean)];
+    for quantile in values.quantiles(unanswered_count, [0.5, 0.9, 0.99]) {
         cells.push(match quantile {
             Ok(quantile) => quantile
                 .value()
                 .number()
-                .map_or_else(|| none.word().to_owned(), span),
+                .map_or_else(|| unanswered.word().to_owned(), span_text),
             Err(_) => "-".to_owned(),
         });
     }
-    cells.push(span(values.max()?));
-    cells.push(values.sd().or_dash(span));
+    cells.push(span_text(values.max()?));
+    cells.push(values.sd().or_dash(span_text));
     Some(Row {
         name: name.to_owned(),
         n: values.n(),
@@ -153,13 +153,13 @@ fn row(name: &str, values: &RunningSummary, none: Unanswered) -> Option<Row> {
     clippy::cast_possible_truncation,
     reason = "nanoseconds of a latency fit"
 )]
-fn span(nanos: f64) -> String {
+fn span_text(nanos: f64) -> String {
     Span::from_nanos(nanos.round() as i64).to_string()
 }
 
 const HEADINGS: [&str; 7] = ["min", "mean", "p50", "p90", "p99", "max", "sd"];
 
-fn heading(name: &str) -> String {
+fn heading_line(name: &str) -> String {
     let mut line = format!("{name:<34}{:>8}", "n");
     for heading in HEADINGS {
         line.push_str(&format!("{heading:>11}"));
@@ -167,7 +167,7 @@ fn heading(name: &str) -> String {
     line + "\n"
 }
 
-fn render(row: &Row) -> String {
+fn render_row(row: &Row) -> String {
     let mut line = format!("{:<34}{:>8}", row.name, row.n);
     for cell in &row.cells {
         line.push_str(&format!("{cell:>11}"));
@@ -175,66 +175,66 @@ fn render(row: &Row) -> String {
     line
 }
 
-pub(super) fn values(watched: &FlowMeasured, column: Column) -> &RunningSummary {
-    static NONE: RunningSummary = RunningSummary::new();
-    let at = Column::ALL.iter().position(|known| *known == column);
-    at.and_then(|at| watched.values.get(at)).unwrap_or(&NONE)
+pub(super) fn column_values(totals: &FlowTotals, column: Column) -> &RunningSummary {
+    static EMPTY: RunningSummary = RunningSummary::new();
+    let index = Column::ALL.iter().position(|other| *other == column);
+    index.and_then(|index| totals.values.get(index)).unwrap_or(&EMPTY)
 }
 
-fn layers(watched: &FlowMeasured) -> String {
+fn layers_table(totals: &FlowTotals) -> String {
     let (response, service) = (
-        watched.tally.without_response(),
-        watched.tally.without_service(),
+        totals.tally.without_response(),
+        totals.tally.without_service(),
     );
-    let none = Unanswered::default();
+    let unanswered = Unanswered::default();
     let rows = [
         ("response time (since intended)", Column::Response, response),
         ("service time (since sent)", Column::Service, service),
-        ("TCP (acknowledged - sent)", Column::Tcp, none),
-        ("network (kernel timestamps)", Column::Network, none),
+        ("TCP (acknowledged - sent)", Column::Tcp, unanswered),
+        ("network (kernel timestamps)", Column::Network, unanswered),
         (
             "network + peer (kernel times)",
             Column::NetworkAndPeer,
-            none,
+            unanswered,
         ),
     ];
-    let mut text = heading("round-trip time");
-    for (name, column, none) in rows {
-        if let Some(row) = row(name, values(watched, column), none) {
-            text.push_str(&(render(&row) + "\n"));
+    let mut text = heading_line("round-trip time");
+    for (name, column, unanswered) in rows {
+        if let Some(row) = build_row(name, column_values(totals, column), unanswered) {
+            text.push_str(&(render_row(&row) + "\n"));
         }
     }
-    if !values(watched, Column::Response).is_exact() {
+    if !column_values(totals, Column::Response).is_exact() {
         text.push_str("  quantiles are within 0.2 %: there are too many messages to keep each\n");
     }
-    let few = watched.tally.replies < 299;
-    if few {
+    let has_few_replies = totals.tally.replies < 299;
+    if has_few_replies {
         text.push_str("  '-': too few messages for that quantile (p50 needs 6, p90 29, p99 299)\n");
     }
     text
 }
 
 /// Each entry of the ledgers with its share of the response times of all replies.
-fn stages(watched: &FlowMeasured) -> String {
-    let mut text = heading("stage");
+fn stages_table(totals: &FlowTotals) -> String {
+    let mut text = heading_line("stage");
     text.truncate(text.trim_end().len());
     text.push_str(&format!("{:>10}\n", "share"));
-    let shares: Vec<f64> = watched
+    let shares: Vec<f64> = totals
         .entries
         .shares()
         .map(|(_, _, share)| share)
         .collect();
-    let percents = percents(&shares);
-    for ((set, entry, _), share) in watched.entries.shares().zip(percents) {
-        if let Some(row) = row(&short(set), &entry.values, Unanswered::default()) {
-            text.push_str(&format!("{}{share:>8.1} %\n", render(&row)));
+    let percents = round_percents(&shares);
+    for ((set, entry, _), share) in totals.entries.shares().zip(percents) {
+        if let Some(row) = build_row(&short_name(set), &entry.values, Unanswered::default()) {
+            text.push_str(&format!("{}{share:>8.1} %\n", render_row(&row)));
         }
     }
     text
 }
 
 /// An entry's name, on one line of the table.
-fn short(set: StageSet) -> String {
+fn short_name(set: StageSet) -> String {
     let name = set.to_string();
     if !set.is_merged() {
         return name;
@@ -243,23 +243,23 @@ fn short(set: StageSet) -> String {
         .replace(" + peer ", " + ")
 }
 
-fn directions(planned: &Planned, watched: &FlowMeasured) -> String {
-    let same_clock = planned.discovery.same_clock && watched.backends.may_share_our_clock();
+fn directions_line(planned: &PlannedFlow, totals: &FlowTotals) -> String {
+    let same_clock = planned.discovery.same_clock && totals.backends.may_share_our_clock();
     let offset = if same_clock {
         Some(ClockOffset::SAME_CLOCK)
     } else {
-        watched.offset()
+        totals.offset()
     };
-    let both = offset
-        .zip(watched.last.as_ref())
+    let delays = offset
+        .zip(totals.last_message.as_ref())
         .and_then(|(offset, last)| {
             Ledger::directions(&last.marks, offset)
                 .map(|(forward, reverse)| (offset, forward, reverse))
         });
-    let Some((offset, forward, reverse)) = both else {
+    let Some((offset, forward, reverse)) = delays else {
         return String::new();
     };
-    let report = |delay: OneWay| format!("{} +- {}", delay.delay, delay.bound);
+    let delay_text = |delay: OneWay| format!("{} +- {}", delay.delay, delay.bound);
     let clocks = if same_clock {
         "same clock".to_owned()
     } else {
@@ -271,16 +271,16 @@ fn directions(planned: &Planned, watched: &FlowMeasured) -> String {
     };
     format!(
         "one-way delay of the last message: forward {}, reverse {} ({clocks})\n",
-        report(forward),
-        report(reverse)
+        delay_text(forward),
+        delay_text(reverse)
     )
 }
 
 /// The values of TCP itself. A message within the window is sent before the path can limit its
 /// rate. TCP's delivery rate is then only the message's size over some time, and is not shown.
-fn tcp(planned: &Planned, watched: &FlowMeasured) -> String {
-    let Some(state) = watched
-        .last
+fn tcp_line(planned: &PlannedFlow, totals: &FlowTotals) -> String {
+    let Some(state) = totals
+        .last_message
         .and_then(|last| last.tcp_at_ack.or(last.tcp_at_send))
     else {
         return String::new();
@@ -289,12 +289,12 @@ fn tcp(planned: &Planned, watched: &FlowMeasured) -> String {
         "TCP at the end: window {} segments, srtt {}, {} retransmissions",
         state.cwnd,
         Span::from_micros(i64::from(state.srtt_us)),
-        watched.retransmissions.all
+        totals.retransmissions.total
     );
-    if watched.retransmissions.spurious > 0 {
+    if totals.retransmissions.spurious > 0 {
         line.push_str(&format!(
             " ({} spurious: the peer had the segments already)",
-            watched.retransmissions.spurious
+            totals.retransmissions.spurious
         ));
     }
     if planned.spec.request_size as u64 > u64::from(state.cwnd) * SEGMENT.bytes() {

@@ -12,7 +12,7 @@ const HEADING: &str =
 pub fn summary_csv(summary: &PingSummary) -> String {
     let mut text = HEADING.to_owned() + "\n";
     for flow in &summary.flows {
-        text.push_str(&row(flow, "response", flow.response_ns.as_ref()));
+        text.push_str(&csv_row(flow, "response", flow.response_ns.as_ref()));
         for (name, numbers) in [
             ("service", &flow.service_ns),
             ("tcp", &flow.tcp_ns),
@@ -20,18 +20,18 @@ pub fn summary_csv(summary: &PingSummary) -> String {
             ("network and peer", &flow.network_and_peer_ns),
         ] {
             if numbers.is_some() {
-                text.push_str(&row(flow, name, numbers.as_ref()));
+                text.push_str(&csv_row(flow, name, numbers.as_ref()));
             }
         }
         for stage in &flow.stages {
             let name = format!("stage {}", stage.stage);
-            text.push_str(&row(flow, &name, stage.ns.as_ref()));
+            text.push_str(&csv_row(flow, &name, stage.ns.as_ref()));
         }
     }
     text
 }
 
-fn row(flow: &FlowSummary, quantity: &str, numbers: Option<&NumbersDocument>) -> String {
+fn csv_row(flow: &FlowSummary, quantity: &str, numbers: Option<&NumbersDocument>) -> String {
     let value_cell = |value: fn(&NumbersDocument) -> Option<f64>| cell(numbers.and_then(value));
     let cells = [
         csv_field(&flow.target).into_owned(),

@@ -9,10 +9,10 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::answers::answer_counts;
-use super::causes::causes;
+use super::causes::find_causes;
 use super::columns::Column;
-use super::summary::values;
-use super::{FlowMeasured, PingResult, Planned, PlannedFlows};
+use super::summary::column_values;
+use super::{FlowTotals, PingResult, PlannedFlow, PlannedFlows};
 use crate::origin::Origin;
 use crate::version::Version;
 
@@ -134,14 +134,14 @@ impl PingSummary {
     /// The summary of a measurement.
     pub fn of(origin: Origin, planned: &PlannedFlows, result: &PingResult) -> Self {
         let flows = planned.flows.iter().zip(&result.flows);
-        let diagnoses = causes(planned, result);
+        let diagnoses = find_causes(planned, result);
         Self {
             schema: Version,
             version: origin.version,
             commit: origin.commit,
             cpu_idle_disabled: origin.cpu_idle_disabled,
             flows: flows
-                .map(|(planned, measured)| flow(planned, measured))
+                .map(|(planned, measured)| build_flow_summary(planned, measured))
                 .collect(),
             diagnoses: diagnoses.causes,
             notes: diagnoses.notes,
@@ -150,70 +150,70 @@ impl PingSummary {
     }
 }
 
-fn flow(planned: &Planned, measured: &FlowMeasured) -> FlowSummary {
-    let of = |column: Column, none| numbers(values(measured, column), none);
-    let (tally, spec) = (&measured.tally, &planned.spec);
-    let none = Unanswered::default();
-    let stages = measured
+fn build_flow_summary(planned: &PlannedFlow, totals: &FlowTotals) -> FlowSummary {
+    let column_numbers = |column: Column, unanswered| build_numbers(column_values(totals, column), unanswered);
+    let (tally, spec) = (&totals.tally, &planned.spec);
+    let unanswered = Unanswered::default();
+    let stages = totals
         .entries
         .shares()
         .map(|(set, entry, share)| StageSummary {
             stage: set.to_string(),
             merged: set.is_merged(),
             share,
-            ns: numbers(&entry.values, none),
+            ns: build_numbers(&entry.values, unanswered),
         });
-    let last = measured.last;
-    let is_tcp = last.is_some_and(|last| last.tcp_at_ack.or(last.tcp_at_send).is_some());
-    let resent = Some(&measured.retransmissions).filter(|_| is_tcp);
+    let last_message = totals.last_message;
+    let is_tcp = last_message.is_some_and(|last_message| last_message.tcp_at_ack.or(last_message.tcp_at_send).is_some());
+    let retransmissions = Some(&totals.retransmissions).filter(|_| is_tcp);
     FlowSummary {
         target: spec.target.to_string(),
         address: spec.address.to_string(),
         reflector: spec.reflector,
-        same_clock: planned.discovery.same_clock && measured.backends.may_share_our_clock(),
-        backends: measured.backends.several(),
+        same_clock: planned.discovery.same_clock && totals.backends.may_share_our_clock(),
+        backends: totals.backends.several(),
         interval_ns: spec.schedule.interval,
         request_bytes: spec.request_size,
         response_bytes: spec.response_size,
         tally: *tally,
-        answers: answer_counts(measured),
-        refused: spec.target.kind().is_segment().then(|| measured.refused()),
-        response_ns: of(Column::Response, tally.without_response()),
-        service_ns: of(Column::Service, tally.without_service()),
-        tcp_ns: of(Column::Tcp, none),
-        network_ns: of(Column::Network, none),
-        network_and_peer_ns: of(Column::NetworkAndPeer, none),
-        retransmissions: resent.map(|resent| resent.all),
-        spurious_retransmissions: resent.map(|resent| resent.spurious),
+        answers: answer_counts(totals),
+        refused: spec.target.kind().is_segment().then(|| totals.refusal_count()),
+        response_ns: column_numbers(Column::Response, tally.without_response()),
+        service_ns: column_numbers(Column::Service, tally.without_service()),
+        tcp_ns: column_numbers(Column::Tcp, unanswered),
+        network_ns: column_numbers(Column::Network, unanswered),
+        network_and_peer_ns: column_numbers(Column::NetworkAndPeer, unanswered),
+        retransmissions: retransmissions.map(|retransmissions| retransmissions.total),
+        spurious_retransmissions: retransmissions.map(|retransmissions| retransmissions.spurious),
         stages: stages.collect(),
     }
 }
 
-fn numbers(values: &RunningSummary, none: Unanswered) -> Option<NumbersDocument> {
+fn build_numbers(values: &RunningSummary, unanswered: Unanswered) -> Option<NumbersDocument> {
     if values.n() == 0 {
         return None;
     }
-    let above = usize::try_from(none.count()).unwrap_or(usize::MAX);
-    let [p50, p90, p99, p999] = values.quantiles(above, [0.5, 0.9, 0.99, 0.999]);
+    let unanswered_count = usize::try_from(unanswered.count()).unwrap_or(usize::MAX);
+    let [p50, p90, p99, p999] = values.quantiles(unanswered_count, [0.5, 0.9, 0.99, 0.999]);
     // Without an interval: consecutive messages are not independent, and the degree is unknown
     // here.
-    let at = |quantile: Result<Quantile, StatsError>| {
+    let quantile_document = |quantile: Result<Quantile, StatsError>| {
         let value = quantile.ok()?.value().number();
         Some(QuantileDocument { value })
     };
     Some(NumbersDocument {
         n: values.n(),
-        without_value: above,
-        without_value_outcome: (above > 0).then(|| none.word()),
+        without_value: unanswered_count,
+        without_value_outcome: (unanswered_count > 0).then(|| unanswered.word()),
         quantiles_exact: values.is_exact(),
         mean: values.mean(),
         sd: values.sd(),
         min: values.min(),
         max: values.max(),
-        p50: at(p50),
-        p90: at(p90),
-        p99: at(p99),
-        p999: at(p999),
+        p50: quantile_document(p50),
+        p90: quantile_document(p90),
+        p99: quantile_document(p99),
+        p999: quantile_document(p999),
     })
 }
 
@@ -231,7 +231,7 @@ mod tests {
             not_sent: 4,
             ..Unanswered::default()
         };
-        let summary = numbers(&values, not_sent).expect("there are values");
+        let summary = build_numbers(&values, not_sent).expect("there are values");
         assert_eq!(summary.without_value, 4);
         assert_eq!(summary.without_value_outcome, Some("not sent"));
         let p50 = summary.p50.map(|quantile| quantile.value);
@@ -239,7 +239,7 @@ mod tests {
             p50.is_none_or(|value| value.is_none()),
             "it falls among them"
         );
-        let answered = numbers(&values, Unanswered::default()).expect("there are values");
+        let answered = build_numbers(&values, Unanswered::default()).expect("there are values");
         assert_eq!(answered.without_value_outcome, None);
     }
 }

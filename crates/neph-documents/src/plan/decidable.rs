@@ -15,8 +15,8 @@ pub(super) fn note(plan: &Plan) -> Option<String> {
         return None;
     }
     let needed = blocks_to_compare(&scenarios, plan.compares.len())?;
-    let has = plan.blocks as usize;
-    (has < needed).then(|| {
+    let planned_blocks = plan.blocks as usize;
+    (planned_blocks < needed).then(|| {
         format!(
             "{} cannot decide the {} of the report: set blocks = {needed} or more",
             counted(plan.blocks.into(), "block"),

@@ -8,5 +8,5 @@ mod shared_links;
 
 pub use neph_campaign::estimate::to_text as time;
 pub use notes::notes;
-pub use preview::preview;
-pub use shared_links::shared_links;
+pub use preview::write_preview;
+pub use shared_links::write_shared_links;

@@ -16,7 +16,7 @@ use super::{rounds, time};
 ///
 /// # Errors
 /// It cannot be written.
-pub fn preview(plan: &Plan, scenarios: &[Scenario], out: &mut impl Write) -> io::Result<()> {
+pub fn write_preview(plan: &Plan, scenarios: &[Scenario], out: &mut impl Write) -> io::Result<()> {
     writeln!(
         out,
         "{}: {} x {}",
@@ -42,10 +42,10 @@ pub fn preview(plan: &Plan, scenarios: &[Scenario], out: &mut impl Write) -> io:
         time(cost.block),
         time(cost.total)
     )?;
-    let goes_on = |scenario: &Scenario| {
+    let is_unlimited_transfer = |scenario: &Scenario| {
         scenario.measure().is_transfer() && scenario.measure().target_rate().is_none()
     };
-    if scenarios.iter().any(goes_on) {
+    if scenarios.iter().any(is_unlimited_transfer) {
         writeln!(
             out,
             "transfers: what those without a rate send comes on top of that"
@@ -69,10 +69,10 @@ fn write_scenarios(out: &mut impl Write, scenarios: &[Scenario]) -> io::Result<(
     const MIN_WIDTH: usize = 58;
     let labels: Vec<String> = scenarios.iter().map(Scenario::label).collect();
     let widths = labels.iter().map(|label| label.chars().count() + 2);
-    let wide = widths.fold(MIN_WIDTH, usize::max);
+    let width = widths.fold(MIN_WIDTH, usize::max);
     writeln!(
         out,
-        "\n{:>4}  {:<wide$}{:>9}{:>11}",
+        "\n{:>4}  {:<width$}{:>9}{:>11}",
         "", "scenario", "messages", "length"
     )?;
     for (scenario, label) in scenarios.iter().zip(&labels) {
@@ -83,7 +83,7 @@ fn write_scenarios(out: &mut impl Write, scenarios: &[Scenario]) -> io::Result<(
         };
         writeln!(
             out,
-            "{:>4}  {label:<wide$}{messages:>9}{:>11}",
+            "{:>4}  {label:<width$}{messages:>9}{:>11}",
             scenario.index + 1,
             length(scenario)
         )?;
@@ -116,14 +116,14 @@ fn write_fleets(out: &mut impl Write, cost: &Estimate) -> io::Result<()> {
 
 /// The lifetime of flows, if all scenarios have the same: else labels contain it.
 fn write_lifetime(out: &mut impl Write, scenarios: &[Scenario]) -> io::Result<()> {
-    let lives = scenarios
+    let lifetimes = scenarios
         .iter()
         .filter_map(|scenario| scenario.parameters.lifetime());
-    let lives: BTreeSet<&Lifetime> = lives.collect();
-    match (lives.first(), lives.len()) {
-        (Some(life), 1) => writeln!(
+    let lifetimes: BTreeSet<&Lifetime> = lifetimes.collect();
+    match (lifetimes.first(), lifetimes.len()) {
+        (Some(lifetime), 1) => writeln!(
             out,
-            "\nrenewal: each flow takes a new source port every {life}"
+            "\nrenewal: each flow takes a new source port every {lifetime}"
         ),
         _ => Ok(()),
     }
@@ -173,16 +173,16 @@ fn write_order(out: &mut impl Write, plan: &Plan, scenarios: &[Scenario]) -> io:
     const MAX_SHOWN_BLOCKS: u32 = 10;
     let groups = groups(plan, scenarios);
     let count = u32::try_from(scenarios.len()).unwrap_or(u32::MAX);
-    let listed: Vec<u32> = (0..count).collect();
-    let turns = together::in_groups(&listed, &groups).len();
-    let in_rounds = rounds::are_shown(plan);
+    let plan_order: Vec<u32> = (0..count).collect();
+    let turns = together::in_groups(&plan_order, &groups).len();
+    let in_rounds = rounds::has_timetable(plan);
     if turns == 1 && scenarios.len() > 1 && !in_rounds {
         return writeln!(out, "\norder: all at the same time, in every block");
     }
     if in_rounds {
-        rounds::write(out, plan, scenarios)?;
+        rounds::write_timetable(out, plan, scenarios)?;
     } else if turns < scenarios.len() {
-        writeln!(out, "\nturns: {}", order_text(&listed, &groups))?;
+        writeln!(out, "\nturns: {}", order_text(&plan_order, &groups))?;
     }
     let seed = match (plan.order, plan.seed) {
         (BlockOrder::Sequential, _) => return writeln!(out, "\norder: as listed, in every block"),
@@ -214,7 +214,7 @@ fn order_text(order: &[u32], groups: &[u32]) -> String {
     let is_sequential = turns.iter().all(|turn| turn.len() == 1);
     let turn = |mut turn: Vec<u32>| {
         turn.sort_unstable();
-        let mut numbers: Vec<String> = turn.iter().map(|at| (at + 1).to_string()).collect();
+        let mut numbers: Vec<String> = turn.iter().map(|index| (index + 1).to_string()).collect();
         match (numbers.pop(), numbers.is_empty()) {
             (Some(last), false) => format!("{} and {last} at the same time", numbers.join(", ")),
             (last, _) => last.unwrap_or_default(),
@@ -233,24 +233,24 @@ mod tests {
 
     #[test]
     fn alarms_are_listed_per_endpoint_unless_all_are_equal() {
-        let text_of = |top: &str, topology: &str| {
+        let text_of = |plan_keys: &str, endpoint_keys: &str| {
             let text = format!(
-                "version = 1\nname = \"p\"\ninterval = \"10ms\"\nduration = \"1min\"\n{top}\n\
+                "version = 1\nname = \"p\"\ninterval = \"10ms\"\nduration = \"1min\"\n{plan_keys}\n\
                  [[endpoint]]\nname = \"a\"\nurl = \"udp://10.0.0.1\"\n\
-                 [[endpoint]]\nname = \"b\"\nurl = \"udp://10.0.0.2\"\n{topology}\n"
+                 [[endpoint]]\nname = \"b\"\nurl = \"udp://10.0.0.2\"\n{endpoint_keys}\n"
             );
             let plan = plan::parse(&Source::new("p.toml", text)).expect("a good plan");
             let mut out = Vec::new();
             write_alarms(&mut out, &plan).expect("it is written");
             String::from_utf8(out).expect("text")
         };
-        let top = "alarm = [\"round_trip > 2ms p99\", \"network > 1ms p50 for 9s\"]";
-        let both = "round_trip > 2ms p99, and network > 1ms p50 for 9s";
+        let plan_keys = "alarm = [\"round_trip > 2ms p99\", \"network > 1ms p50 for 9s\"]";
+        let both_rules = "round_trip > 2ms p99, and network > 1ms p50 for 9s";
         assert_eq!(text_of("", ""), "");
-        assert_eq!(text_of(top, ""), format!("alarms: {both}\n"));
+        assert_eq!(text_of(plan_keys, ""), format!("alarms: {both_rules}\n"));
         assert_eq!(
-            text_of(top, "alarm = []"),
-            format!("alarms of a: {both}\nalarms of b: none\n")
+            text_of(plan_keys, "alarm = []"),
+            format!("alarms of a: {both_rules}\nalarms of b: none\n")
         );
     }
 

@@ -12,12 +12,12 @@ use super::time;
 const MAX_ROUNDS: usize = 40;
 
 /// Whether a plan has a timetable to show: several sites, or a period.
-pub(super) fn are_shown(plan: &Plan) -> bool {
+pub(super) fn has_timetable(plan: &Plan) -> bool {
     !plan.agents.is_empty() || plan.strict_block_interval.is_some()
 }
 
 /// Writes the rounds of a block, their least possible duration, and the traffic of each resource.
-pub(super) fn write(out: &mut impl Write, plan: &Plan, scenarios: &[Scenario]) -> io::Result<()> {
+pub(super) fn write_timetable(out: &mut impl Write, plan: &Plan, scenarios: &[Scenario]) -> io::Result<()> {
     let plan_rounds = rounds(plan, scenarios);
     let table = &plan_rounds.table;
     let count = table.rounds.len();
@@ -30,8 +30,8 @@ pub(super) fn write(out: &mut impl Write, plan: &Plan, scenarios: &[Scenario]) -
     if !plan.agents.is_empty() {
         write_bound(out, &plan_rounds)?;
     }
-    if let Some(every) = &plan.strict_block_interval {
-        writeln!(out, "every: a block begins every {}", time(every.value))?;
+    if let Some(interval) = &plan.strict_block_interval {
+        writeln!(out, "every: a block begins every {}", time(interval.value))?;
     }
     if plan.agents.is_empty() {
         return Ok(());
@@ -46,13 +46,13 @@ fn write_bound(out: &mut impl Write, plan_rounds: &PlanRounds) -> io::Result<()>
         return Ok(());
     }
     let percent = (plan_rounds.table.ratio() - 1.0) * 100.0;
-    let above = if makespan > bound.span {
+    let excess_text = if makespan > bound.span {
         format!(", the rounds take {percent:.0} % more")
     } else {
         String::new()
     };
     let (span, reason) = (time(bound.span), &bound.reason);
-    writeln!(out, "bound: {span}{above} ({reason})")
+    writeln!(out, "bound: {span}{excess_text} ({reason})")
 }
 
 fn write_rounds(out: &mut impl Write, plan_rounds: &PlanRounds) -> io::Result<()> {
@@ -83,24 +83,24 @@ fn write_rounds(out: &mut impl Write, plan_rounds: &PlanRounds) -> io::Result<()
 fn write_usage(out: &mut impl Write, usage: &[Usage]) -> io::Result<()> {
     let names: Vec<String> = usage
         .iter()
-        .map(|claimed| claimed.resource.to_string())
+        .map(|resource_usage| resource_usage.resource.to_string())
         .collect();
-    let wide = names
+    let width = names
         .iter()
         .map(|name| name.chars().count())
         .fold(8, usize::max);
     writeln!(
         out,
-        "\n{:<wide$}  {:>11}  {:>9}  {:>9}",
+        "\n{:<width$}  {:>11}  {:>9}  {:>9}",
         "resource", "busy", "requests", "replies"
     )?;
-    for (claimed, name) in usage.iter().zip(&names) {
+    for (resource_usage, name) in usage.iter().zip(&names) {
         writeln!(
             out,
-            "{name:<wide$}  {:>11}  {:>9}  {:>9}",
-            time(claimed.busy),
-            claimed.request_bytes.to_string(),
-            claimed.response_bytes.to_string()
+            "{name:<width$}  {:>11}  {:>9}  {:>9}",
+            time(resource_usage.busy),
+            resource_usage.request_bytes.to_string(),
+            resource_usage.response_bytes.to_string()
         )?;
     }
     Ok(())

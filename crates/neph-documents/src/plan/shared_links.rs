@@ -18,26 +18,26 @@ struct Circuit {
 ///
 /// # Errors
 /// It cannot be written.
-pub fn shared_links(out: &mut impl Write, plan: &Plan, traces: &[Traceroute]) -> io::Result<()> {
-    let only = match plan.agents.as_slice() {
-        [only] => Some(only.name.value.as_str()),
+pub fn write_shared_links(out: &mut impl Write, plan: &Plan, traces: &[Traceroute]) -> io::Result<()> {
+    let only_site = match plan.agents.as_slice() {
+        [only_site] => Some(only_site.name.value.as_str()),
         _ => None,
     };
-    let mut latest: BTreeMap<(&str, &str), &Traceroute> = BTreeMap::new();
+    let mut latest_traces: BTreeMap<(&str, &str), &Traceroute> = BTreeMap::new();
     for trace in traces.iter().filter(|trace| trace.failure.is_none()) {
-        if let Some(site) = trace.site.as_deref().or(only) {
-            latest.insert((site, &trace.endpoint), trace);
+        if let Some(site) = trace.site.as_deref().or(only_site) {
+            latest_traces.insert((site, &trace.endpoint), trace);
         }
     }
     let mut circuits = Vec::new();
     let mut routes = Vec::new();
-    for ((site, name), trace) in latest {
+    for ((site, name), trace) in latest_traces {
         let mut endpoints = plan.endpoints.iter();
         let Some(endpoint) = endpoints.find(|endpoint| endpoint.name == name) else {
             continue;
         };
-        let to = endpoint.site.as_deref().unwrap_or(name);
-        routes.push(CircuitRoute::of(site, to, trace));
+        let destination = endpoint.site.as_deref().unwrap_or(name);
+        routes.push(CircuitRoute::of(site, destination, trace));
         circuits.push(Circuit {
             site: site.to_owned(),
             endpoint: name.to_owned(),
@@ -56,14 +56,14 @@ pub fn shared_links(out: &mut impl Write, plan: &Plan, traces: &[Traceroute]) ->
         "\nshared links, in the traces of {} circuits:",
         circuits.len()
     )?;
-    for shared in links {
-        let name = shared.routers.first().zip(shared.routers.last());
+    for link in links {
+        let name = link.routers.first().zip(link.routers.last());
         let name = name.map_or_else(String::new, |(from, to)| format!("{from} to {to}"));
-        let circuits = shared.circuits.iter().map(|index| &circuits[*index]);
+        let circuits = link.circuits.iter().map(|index| &circuits[*index]);
         let circuits =
             circuits.map(|circuit| format!("\"{} -> {}\"", circuit.site, circuit.endpoint));
         let circuits: Vec<String> = circuits.collect();
-        writeln!(out, "  {shared}")?;
+        writeln!(out, "  {link}")?;
         writeln!(out, "    [[shared_link]]")?;
         writeln!(out, "    name = \"{name}\"")?;
         writeln!(out, "    circuits = [{}]", circuits.join(", "))?;
@@ -102,31 +102,31 @@ mod tests {
         }
     }
 
-    fn written(text: &str, traces: &[Traceroute]) -> String {
+    fn render(text: &str, traces: &[Traceroute]) -> String {
         let plan = plan::parse(&Source::new("p.toml", text)).expect("a good plan");
         let mut out = Vec::new();
-        shared_links(&mut out, &plan, traces).expect("it is written");
+        write_shared_links(&mut out, &plan, traces).expect("it is written");
         String::from_utf8(out).expect("text")
     }
 
     #[test]
     fn shared_links_are_printed_as_a_table_that_the_plan_accepts() {
         let traces = [trace("ams", "x", &[1, 7, 8]), trace("lju", "y", &[2, 7, 8])];
-        let text = written(PLAN, &traces);
+        let text = render(PLAN, &traces);
         assert!(
             text.contains("circuits ams-x and lju-y share the link 10.0.0.7 -> 10.0.0.8"),
             "{text}"
         );
         let table: Vec<&str> = text.lines().skip(3).collect();
         let table = table.join("\n");
-        let declared = plan::parse(&Source::new("p.toml", format!("{PLAN}{table}")));
-        let shared = declared.expect("a good plan").shared;
-        assert!(shared[0].carries(Some("ams"), "x", None));
-        assert!(!shared[0].carries(Some("ams"), "y", None));
+        let parsed_plan = plan::parse(&Source::new("p.toml", format!("{PLAN}{table}")));
+        let shared_links = parsed_plan.expect("a good plan").shared;
+        assert!(shared_links[0].carries(Some("ams"), "x", None));
+        assert!(!shared_links[0].carries(Some("ams"), "y", None));
         // The latest route of a circuit counts.
-        let moved = [traces.as_slice(), &[trace("ams", "x", &[1, 3, 8])]].concat();
+        let later_traces = [traces.as_slice(), &[trace("ams", "x", &[1, 3, 8])]].concat();
         assert_eq!(
-            written(PLAN, &moved),
+            render(PLAN, &later_traces),
             "\nshared links: none in the traces of 2 circuits\n"
         );
     }

@@ -143,20 +143,20 @@ pub enum RrLine {
 impl RrDocument {
     /// The document of a measurement, with its seconds.
     pub fn new(measured: &RrMeasured, seconds: Vec<RrSecondRow>) -> Self {
-        let (ask, counts) = (&measured.spec.ask, &measured.counts);
+        let (request, counts) = (&measured.spec.ask, &measured.counts);
         let buckets = measured.rtts.histogram().buckets();
-        let end = |usage: &Usage| RrEndDocument::of(usage, counts.transactions);
+        let end_document = |usage: &Usage| RrEndDocument::of(usage, counts.transactions);
         Self {
             schema: Version,
             server: measured.address.to_string(),
-            test: ask.kind.name(),
-            streams: ask.streams,
-            duration_ns: Span::from_nanos(i64::try_from(ask.duration_ns).unwrap_or(i64::MAX)),
-            request_bytes: ask.request_bytes,
-            reply_bytes: ask.reply_bytes,
-            timeout_ns: (ask.kind != RrKind::TcpRr).then_some(measured.spec.timeout),
+            test: request.kind.name(),
+            streams: request.streams,
+            duration_ns: Span::from_nanos(i64::try_from(request.duration_ns).unwrap_or(i64::MAX)),
+            request_bytes: request.request_bytes,
+            reply_bytes: request.reply_bytes,
+            timeout_ns: (request.kind != RrKind::TcpRr).then_some(measured.spec.timeout),
             busy_poll: measured.spec.busy_poll,
-            dscp: ask.dscp,
+            dscp: request.dscp,
             started_unix_ns: measured.started.unix_nanos(),
             lasted_ns: measured.lasted,
             is_stopped: measured.is_stopped,
@@ -171,8 +171,8 @@ impl RrDocument {
             late: counts.late,
             duplicates: counts.duplicates,
             unrelated_datagrams: counts.foreign,
-            client: end(&measured.client),
-            server_end: end(&measured.server),
+            client: end_document(&measured.client),
+            server_end: end_document(&measured.server),
             seconds,
             histogram: buckets
                 .map(|bucket| BucketDocument {

@@ -19,13 +19,13 @@ pub fn heading() -> String {
 /// A second as a line.
 pub fn second_line(second: &RrSecond) -> String {
     let number = second.index + 1;
-    let rate = rate(second.rate);
-    let quantile = |permille| figure(second.rtts.quantile(permille, second.counts.lost));
+    let rate = rate_text(second.rate);
+    let quantile = |permille| figure_text(second.rtts.quantile(permille, second.counts.lost));
     let (median, p99) = (quantile(500), quantile(990));
     let (min, max) = (second.rtts.least().cell(), second.rtts.most().cell());
     let (lost, late) = (second.counts.lost, second.counts.late);
-    let client = cpu(second.client_thread, second.client_core);
-    let server = cpu(second.server_thread, second.server_core);
+    let client = cpu_text(second.client_thread, second.client_core);
+    let server = cpu_text(second.server_thread, second.server_core);
     format!(
         "{number:>8}  {rate:>14}  {min:>8}  {median:>8}  {p99:>8}  {max:>8}  {lost:>5}  {late:>4}  \
          {client:>10}  {server:>10}"
@@ -33,13 +33,13 @@ pub fn second_line(second: &RrSecond) -> String {
 }
 
 /// CPU use of the thread and of its core.
-fn cpu(thread: f64, core: Option<f64>) -> String {
+fn cpu_text(thread: f64, core: Option<f64>) -> String {
     let core = core.or_dash(|core| format!("{:.0}", core * 100.0));
     format!("{:.0}/{core} %", thread * 100.0)
 }
 
 /// Transactions per second.
-fn rate(rate: f64) -> String {
+fn rate_text(rate: f64) -> String {
     if rate < 100.0 {
         return format!("{rate:.1}");
     }
@@ -47,7 +47,7 @@ fn rate(rate: f64) -> String {
 }
 
 /// A percentile, or the word in its place.
-fn figure(figure: RttFigure) -> String {
+fn figure_text(figure: RttFigure) -> String {
     match figure {
         RttFigure::At(time) => time.to_string(),
         RttFigure::Lost => "lost".to_owned(),
@@ -57,32 +57,32 @@ fn figure(figure: RttFigure) -> String {
 
 /// The test as a whole.
 pub fn summary(measured: &RrMeasured) -> String {
-    let (ask, counts) = (&measured.spec.ask, &measured.counts);
-    let name = match ask.kind {
+    let (request, counts) = (&measured.spec.ask, &measured.counts);
+    let name = match request.kind {
         RrKind::UdpRr => "UDP_RR",
         RrKind::TcpRr => "TCP_RR",
         RrKind::TcpCrr => "TCP_CRR",
     };
     let mut text = format!(
         "\n{name}: {} transactions/s over {}, {} in {} (request {}, reply {})\n",
-        rate(measured.rate),
-        counted(ask.streams.into(), "stream"),
+        rate_text(measured.rate),
+        counted(request.streams.into(), "stream"),
         counted(counts.transactions, "transaction"),
         measured.lasted,
-        ByteSize(ask.request_bytes.into()),
-        ByteSize(ask.reply_bytes.into()),
+        ByteSize(request.request_bytes.into()),
+        ByteSize(request.reply_bytes.into()),
     );
-    text.push_str(&times(measured));
-    text.push_str(&losses(measured));
-    text.push_str(&end("client", &measured.client, counts.transactions));
-    text.push_str(&end("server", &measured.server, counts.transactions));
+    text.push_str(&rtt_lines(measured));
+    text.push_str(&losses_line(measured));
+    text.push_str(&end_line("client", &measured.client, counts.transactions));
+    text.push_str(&end_line("server", &measured.server, counts.transactions));
     if let Some(fault) = &measured.fault {
         text.push_str(&format!("\nThe test broke off: {fault}\n"));
     }
     text
 }
 
-fn times(measured: &RrMeasured) -> String {
+fn rtt_lines(measured: &RrMeasured) -> String {
     let (rtts, lost) = (&measured.rtts, measured.counts.lost);
     let quantiles = [("p50", 500), ("p90", 900), ("p99", 990), ("p99.9", 999)];
     let mut parts = vec![
@@ -90,12 +90,12 @@ fn times(measured: &RrMeasured) -> String {
         format!("mean {}", rtts.mean().cell()),
         format!("sd {}", rtts.deviation().cell()),
     ];
-    let mut refused = Vec::new();
+    let mut missing_quantiles = Vec::new();
     for (name, permille) in quantiles {
         let quantile = rtts.quantile(permille, lost);
-        parts.push(format!("{name} {}", figure(quantile)));
+        parts.push(format!("{name} {}", figure_text(quantile)));
         if let RttFigure::Needs(needed) = quantile {
-            refused.push(format!("{name} needs {needed}"));
+            missing_quantiles.push(format!("{name} needs {needed}"));
         }
     }
     parts.push(format!("max {}", rtts.most().cell()));
@@ -104,24 +104,24 @@ fn times(measured: &RrMeasured) -> String {
     text.push_str(&format!(
         "  jitter {jitter} (mean difference of consecutive RTTs)"
     ));
-    if !refused.is_empty() {
-        text.push_str(&format!("; {} transactions", refused.join(", ")));
+    if !missing_quantiles.is_empty() {
+        text.push_str(&format!("; {} transactions", missing_quantiles.join(", ")));
     }
     text.push('\n');
     text
 }
 
-fn losses(measured: &RrMeasured) -> String {
-    let (ask, counts) = (&measured.spec.ask, &measured.counts);
+fn losses_line(measured: &RrMeasured) -> String {
+    let (request, counts) = (&measured.spec.ask, &measured.counts);
     // TCP retransmits what is lost.
-    if ask.kind == RrKind::TcpRr {
+    if request.kind == RrKind::TcpRr {
         return String::new();
     }
     let share = lost_percent(counts.lost, counts.transactions);
     let mut text = format!("  {} lost ({share} %)", counts.lost);
     if let Some(requests) = measured.lost_requests().filter(|_| counts.lost > 0) {
         let replies = counts.lost.saturating_sub(requests);
-        let (requests, replies) = (counted(requests, "request"), plural(replies));
+        let (requests, replies) = (counted(requests, "request"), replies_text(replies));
         text.push_str(&format!(": {requests}, {replies}"));
     }
     if counts.lost > 0 {
@@ -132,7 +132,7 @@ fn losses(measured: &RrMeasured) -> String {
             "; waited {mean_wait} for each, {total_wait} together (timeout {timeout})"
         ));
     }
-    if ask.kind == RrKind::UdpRr {
+    if request.kind == RrKind::UdpRr {
         let (late, duplicates) = (counts.late, counts.duplicates);
         text.push_str(&format!("; {late} late, {duplicates} duplicated"));
     }
@@ -143,14 +143,14 @@ fn losses(measured: &RrMeasured) -> String {
     text
 }
 
-fn plural(replies: u64) -> String {
+fn replies_text(replies: u64) -> String {
     if replies == 1 {
         return "1 reply".to_owned();
     }
     format!("{replies} replies")
 }
 
-fn end(name: &str, usage: &Usage, transactions: u64) -> String {
+fn end_line(name: &str, usage: &Usage, transactions: u64) -> String {
     let core = match (usage.core, usage.core_busy) {
         (Some(core), Some(busy)) => format!(", its core {core} {:.0} %", busy * 100.0),
         _ => String::new(),

@@ -4,10 +4,10 @@ use neph_wire::throughput::{RrTestRequest, VERSION};
 
 use super::*;
 
-fn measured(kind: RrKind, times: u64, lost: u64) -> RrMeasured {
+fn build_measured(kind: RrKind, times: u64, lost: u64) -> RrMeasured {
     let mut rtts = Rtts::default();
-    for n in 1..=times {
-        rtts.add(n * 1_000);
+    for index in 1..=times {
+        rtts.add(index * 1_000);
     }
     RrMeasured {
         address: ([192, 0, 2, 7], 7420).into(),
@@ -46,7 +46,7 @@ fn measured(kind: RrKind, times: u64, lost: u64) -> RrMeasured {
 
 #[test]
 fn losses_have_their_direction_and_quantiles_the_samples_they_need() {
-    let text = summary(&measured(RrKind::UdpRr, 250, 4));
+    let text = summary(&build_measured(RrKind::UdpRr, 250, 4));
     for part in [
         "\nUDP_RR: 250 transactions/s over 1 stream, 250 transactions in 1.000 s",
         "p50 127.0 us, p90 229.0 us, p99 -, p99.9 -, max 250.0 us",
@@ -60,21 +60,21 @@ fn losses_have_their_direction_and_quantiles_the_samples_they_need() {
 
 #[test]
 fn a_quantile_that_lost_transactions_decide_is_lost() {
-    let text = summary(&measured(RrKind::UdpRr, 290, 10));
+    let text = summary(&build_measured(RrKind::UdpRr, 290, 10));
     assert!(text.contains("p99 lost, p99.9 -"), "{text}");
 }
 
 #[test]
 fn tcp_has_no_losses_and_a_connection_has_no_late_reply() {
-    let text = summary(&measured(RrKind::TcpRr, 10, 0));
+    let text = summary(&build_measured(RrKind::TcpRr, 10, 0));
     assert!(!text.contains("lost"), "{text}");
-    let text = summary(&measured(RrKind::TcpCrr, 10, 0));
+    let text = summary(&build_measured(RrKind::TcpCrr, 10, 0));
     assert!(text.contains("  0 lost (0 %)\n"), "{text}");
 }
 
 #[test]
 fn a_summary_without_transactions_has_no_figures() {
-    let text = summary(&measured(RrKind::UdpRr, 0, 0));
+    let text = summary(&build_measured(RrKind::UdpRr, 0, 0));
     assert!(text.contains("RTT min -, mean -, sd -, p50 -"), "{text}");
     assert!(text.contains("; - CPU per transaction"), "{text}");
 }

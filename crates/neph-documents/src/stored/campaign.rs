@@ -10,7 +10,7 @@ use neph_model::{
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::lists::block;
+use super::lists::one_based;
 use super::{ExperimentRow, PingsRow};
 use crate::cell::OrDash;
 use crate::sections::{Pairs, Sections};
@@ -78,9 +78,11 @@ crate::rows! {
             None => row.status.clone(),
         },
         /// When it began.
-        started_unix_ns: Wall => left "started" by |row| when::at(row.started_unix_ns, row.offset),
+        started_unix_ns: Wall => left "started" by |row| {
+            when::local_text(row.started_unix_ns, row.offset)
+        },
         /// When it ended; null until then.
-        ended_unix_ns: Option<Wall> => left "ended" by |row| ended(row.ended_unix_ns, row.offset),
+        ended_unix_ns: Option<Wall> => left "ended" by |row| ended_text(row.ended_unix_ns, row.offset),
         /// Number of planned blocks.
         blocks: u32 => left "blocks",
         /// Order of scenarios in a block: `random` or `sequential`.
@@ -153,7 +155,7 @@ crate::rows! {
     /// A throughput check.
     pub struct ThroughputRow {
         /// The block, from 0.
-        block: u32 => right "BLOCK" by |row| block(row.block),
+        block: u32 => right "BLOCK" by |row| one_based(row.block),
         /// Name of the endpoint.
         endpoint: String => left "ENDPOINT",
         /// Lab site that sent; null for the host itself.
@@ -180,7 +182,7 @@ crate::rows! {
     /// A traceroute.
     pub struct TracerouteRow {
         /// The block, from 0.
-        block: u32 => right "BLOCK" by |row| block(row.block),
+        block: u32 => right "BLOCK" by |row| one_based(row.block),
         /// Name of the endpoint.
         endpoint: String => left "ENDPOINT",
         /// Lab site that sent the probes; null for the host itself.
@@ -190,10 +192,10 @@ crate::rows! {
         /// Whether the destination answered.
         reached: bool => left "REACHED" by |row| if row.reached { "yes" } else { "no" }.to_owned(),
         /// Number of hops; null if the destination did not answer.
-        length: Option<RouteLength> => left "LENGTH" by |row| length(row.length),
+        length: Option<RouteLength> => left "LENGTH" by |row| length_text(row.length),
         /// The hops.
         hops: Vec<Hop> => left "HOPS" by |row| {
-            let hops: Vec<String> = row.hops.iter().map(hop).collect();
+            let hops: Vec<String> = row.hops.iter().map(hop_text).collect();
             hops.join(", ")
         },
         /// Why it failed; null otherwise.
@@ -207,11 +209,11 @@ impl CampaignDocument {
         Self {
             schema: Version,
             campaign: properties_of(parts),
-            scenarios: matrix(parts.scenarios),
+            scenarios: scenario_rows(parts.scenarios),
             experiments,
-            warnings: warnings(parts.experiments, parts.scenarios),
-            throughput: parts.checks.iter().map(throughput).collect(),
-            traceroutes: parts.routes.iter().map(traceroute).collect(),
+            warnings: warning_rows(parts.experiments, parts.scenarios),
+            throughput: parts.checks.iter().map(throughput_row).collect(),
+            traceroutes: parts.routes.iter().map(traceroute_row).collect(),
             pings_between: PingsRow::all(parts.pings),
             plan: parts.campaign.plan_text.clone(),
             topology: parts.campaign.topology_text.clone(),
@@ -235,8 +237,8 @@ impl CampaignDocument {
 }
 
 /// When something ended; `-` while it runs.
-pub(super) fn ended(ended: Option<Wall>, offset: UtcOffset) -> String {
-    ended.or_dash(|at| when::at(at, offset))
+pub(super) fn ended_text(ended: Option<Wall>, offset: UtcOffset) -> String {
+    ended.or_dash(|time| when::local_text(time, offset))
 }
 
 fn properties_of(parts: &CampaignParts<'_>) -> CampaignFacts {
@@ -262,7 +264,7 @@ fn properties_of(parts: &CampaignParts<'_>) -> CampaignFacts {
     }
 }
 
-fn matrix(scenarios: &[Scenario]) -> Vec<ScenarioRow> {
+fn scenario_rows(scenarios: &[Scenario]) -> Vec<ScenarioRow> {
     let rows = scenarios.iter().zip(Scenario::labels_apart(scenarios));
     let rows = rows.map(|(scenario, label_shown)| ScenarioRow {
         index: scenario.index,
@@ -282,19 +284,19 @@ fn matrix(scenarios: &[Scenario]) -> Vec<ScenarioRow> {
 
 /// Each kind of warning once, with the number of experiments and the remedy; by load if the plan
 /// generates one and the remedy depends on it.
-fn warnings(experiments: &[Experiment], scenarios: &[Scenario]) -> Vec<WarningKindRow> {
+fn warning_rows(experiments: &[Experiment], scenarios: &[Scenario]) -> Vec<WarningKindRow> {
     let load = |experiment: &Experiment| {
         let scenario = scenarios
             .iter()
-            .find(|known| known.id == experiment.scenario);
+            .find(|scenario| scenario.id == experiment.scenario);
         scenario.and_then(Scenario::stress)
     };
     let mut rows: Vec<WarningKindRow> = Vec::new();
     for experiment in experiments {
-        let made = experiment.load_made(load(experiment));
+        let generated_load = experiment.load_made(load(experiment));
         for warning in &experiment.warnings {
             let warning: &Warning = warning;
-            let advice = warning.advice_under(made.as_deref().as_slice());
+            let advice = warning.advice_under(generated_load.as_deref().as_slice());
             match rows.iter_mut().find(|row| row.advice == advice) {
                 Some(row) => row.experiments += 1,
                 None => rows.push(WarningKindRow {
@@ -308,7 +310,7 @@ fn warnings(experiments: &[Experiment], scenarios: &[Scenario]) -> Vec<WarningKi
     rows
 }
 
-fn throughput(check: &Throughput) -> ThroughputRow {
+fn throughput_row(check: &Throughput) -> ThroughputRow {
     let sum = |value: fn(&ThroughputSecond) -> u32| -> u64 {
         check
             .seconds
@@ -331,7 +333,7 @@ fn throughput(check: &Throughput) -> ThroughputRow {
     }
 }
 
-fn traceroute(route: &Traceroute) -> TracerouteRow {
+fn traceroute_row(route: &Traceroute) -> TracerouteRow {
     TracerouteRow {
         block: route.block,
         endpoint: route.endpoint.clone(),
@@ -345,7 +347,7 @@ fn traceroute(route: &Traceroute) -> TracerouteRow {
 }
 
 /// `3`, `at most 9`
-fn length(length: Option<RouteLength>) -> String {
+fn length_text(length: Option<RouteLength>) -> String {
     match length {
         None => "-".to_owned(),
         Some(length) if length.is_sure() => length.most.to_string(),
@@ -354,10 +356,10 @@ fn length(length: Option<RouteLength>) -> String {
 }
 
 /// `3 10.0.0.1 4.02 ms`, `4 *`
-fn hop(hop: &Hop) -> String {
+fn hop_text(hop: &Hop) -> String {
     let addresses: Vec<String> = hop.addresses.iter().map(ToString::to_string).collect();
-    let fastest: Option<&Span> = hop.round_trips.iter().min();
-    match (addresses.is_empty(), fastest) {
+    let min_round_trip: Option<&Span> = hop.round_trips.iter().min();
+    match (addresses.is_empty(), min_round_trip) {
         (true, _) => format!("{} *", hop.ttl),
         (false, None) => format!("{} {}", hop.ttl, addresses.join("/")),
         (false, Some(span)) => format!("{} {} {span}", hop.ttl, addresses.join("/")),

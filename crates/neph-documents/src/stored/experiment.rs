@@ -44,14 +44,14 @@ pub struct ExperimentParts<'s> {
     /// Numbers of routes that were traced during the experiment.
     pub traced: Option<TracedFacts>,
     /// The paths of its flows, if they were traced.
-    pub paths: Option<PathsFound>,
+    pub paths: Option<TracedPaths>,
     /// The time zone in which its times are shown.
     pub offset: UtcOffset,
 }
 
 /// The result of the latest trace of an experiment's flows.
 #[derive(Clone, Debug)]
-pub struct PathsFound {
+pub struct TracedPaths {
     /// The paths.
     pub paths: Vec<PathRow>,
     /// Numbers of incomplete routes.
@@ -114,7 +114,7 @@ impl ExperimentDocument {
     /// The document of these parts.
     pub fn of(parts: ExperimentParts<'_>) -> Self {
         let experiment = parts.experiment;
-        let host = parts.provenance.map(|known| &known.host);
+        let host = parts.provenance.map(|provenance| &provenance.host);
         let (paths, routes) = parts
             .paths
             .clone()
@@ -123,19 +123,19 @@ impl ExperimentDocument {
         Self {
             schema: Version,
             experiment: properties_of(&parts),
-            tally: tally(&experiment.tally),
-            quantities: quantities(experiment),
-            limits: limits(experiment),
+            tally: tally_facts(&experiment.tally),
+            quantities: quantity_rows(experiment),
+            limits: limit_sentences(experiment),
             reduced: parts.reduced,
-            fleet: experiment.fleet.as_ref().map(fleet),
-            flows: experiment.flows.iter().map(flow).collect(),
+            fleet: experiment.fleet.as_ref().map(fleet_facts),
+            flows: experiment.flows.iter().map(flow_row).collect(),
             traced: parts.traced,
             paths,
             routes: routes.flatten(),
-            warnings: warnings(experiment, parts.load.as_deref()),
-            events: parts.events.iter().map(event).collect(),
-            series: series(parts.samples),
-            provenance: parts.provenance.map(provenance),
+            warnings: warning_rows(experiment, parts.load.as_deref()),
+            events: parts.events.iter().map(event_row).collect(),
+            series: series_rows(parts.samples),
+            provenance: parts.provenance.map(provenance_facts),
             offloads: host.map(|host| host.offloads.clone()),
             sysctls: host.map(|host| host.sysctls.clone()),
             transfers: parts.transfers,
@@ -159,7 +159,7 @@ impl ExperimentDocument {
         if let Some(fleet) = &self.fleet {
             let endpoints = fleet.endpoints.iter();
             let pairs = endpoints.fold(Pairs::of(fleet), |pairs, endpoint| {
-                pairs.and("endpoint", endpoint)
+                pairs.with_pair("endpoint", endpoint)
             });
             sections.pairs("Fleet", &pairs);
         }
@@ -207,7 +207,7 @@ fn properties_of(parts: &ExperimentParts<'_>) -> ExperimentFacts {
     }
 }
 
-const fn tally(tally: &Tally) -> TallyFacts {
+const fn tally_facts(tally: &Tally) -> TallyFacts {
     TallyFacts {
         messages: tally.messages,
         replies: tally.replies,
@@ -220,7 +220,7 @@ const fn tally(tally: &Tally) -> TallyFacts {
     }
 }
 
-fn quantities(experiment: &Experiment) -> Vec<QuantityRow> {
+fn quantity_rows(experiment: &Experiment) -> Vec<QuantityRow> {
     let quantities = experiment
         .quantities
         .iter()
@@ -232,14 +232,14 @@ fn quantities(experiment: &Experiment) -> Vec<QuantityRow> {
     quantities.map(row).collect()
 }
 
-fn limits(experiment: &Experiment) -> Vec<String> {
+fn limit_sentences(experiment: &Experiment) -> Vec<String> {
     let quantities = experiment.quantities.as_ref();
     quantities
         .map(|quantities| quantities.limits.clone())
         .unwrap_or_default()
 }
 
-fn fleet(fleet: &Fleet) -> FleetFacts {
+fn fleet_facts(fleet: &Fleet) -> FleetFacts {
     let criteria = fleet.criteria.unwrap_or_default();
     let (quorum, window) = (criteria.quorum, criteria.window);
     let tolerance = criteria.tolerance.exact();
@@ -255,7 +255,7 @@ fn fleet(fleet: &Fleet) -> FleetFacts {
     }
 }
 
-fn flow(flow: &Flow) -> FlowRow {
+fn flow_row(flow: &Flow) -> FlowRow {
     // An imported flow may not name its peer.
     let is_known = |target: &SocketAddr| !target.ip().is_unspecified() || target.port() != 0;
     FlowRow {
@@ -272,16 +272,16 @@ fn flow(flow: &Flow) -> FlowRow {
     }
 }
 
-fn warnings(experiment: &Experiment, load: Option<&str>) -> Vec<WarningRow> {
-    let made = experiment.load_made(load);
+fn warning_rows(experiment: &Experiment, load: Option<&str>) -> Vec<WarningRow> {
+    let generated_load = experiment.load_made(load);
     let rows = experiment.warnings.iter().map(|warning| WarningRow {
         warning: warning.clone(),
-        advice: warning.advice_under(made.as_deref().as_slice()),
+        advice: warning.advice_under(generated_load.as_deref().as_slice()),
     });
     rows.collect()
 }
 
-fn event(event: &Event) -> EventRow {
+fn event_row(event: &Event) -> EventRow {
     EventRow {
         at_ns: Span::from_nanos(event.at),
         flow: event.flow.0,
@@ -291,7 +291,7 @@ fn event(event: &Event) -> EventRow {
 }
 
 /// Each series with its range.
-fn series(samples: &[Sample]) -> Vec<SeriesRow> {
+fn series_rows(samples: &[Sample]) -> Vec<SeriesRow> {
     let groups = samples.chunk_by(|a, b| a.series == b.series);
     let rows = groups.map(|group| {
         let values = || group.iter().map(|sample| sample.value);
@@ -306,7 +306,7 @@ fn series(samples: &[Sample]) -> Vec<SeriesRow> {
     rows.collect()
 }
 
-fn provenance(provenance: &Provenance) -> ProvenanceFacts {
+fn provenance_facts(provenance: &Provenance) -> ProvenanceFacts {
     let host = &provenance.host;
     let text = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
     // An imported experiment has no data about the load of its host.

@@ -2,8 +2,8 @@
 
 use neph_model::{Quantity, Span, UtcOffset, Wall, Warning};
 
-use super::campaign::ended;
-use super::lists::{block, share};
+use super::campaign::ended_text;
+use super::lists::{one_based, share};
 use crate::cell::OrDash;
 use crate::when;
 
@@ -19,7 +19,7 @@ crate::rows! {
         /// Id of the scenario.
         scenario_id: String => left "scenario id",
         /// The block, from 0.
-        block: u32 => left "block" by |row| block(row.block),
+        block: u32 => left "block" by |row| one_based(row.block),
         /// Position in the block, from 0.
         position: u32 => left "place in block",
         /// Number of earlier attempts of the scenario in the block: 0 for the first attempt.
@@ -27,9 +27,11 @@ crate::rows! {
         /// Status: `running`, `complete`, `interrupted` or `failed`.
         status: String => left "status",
         /// When it began.
-        started_unix_ns: Wall => left "started" by |row| when::at(row.started_unix_ns, row.offset),
+        started_unix_ns: Wall => left "started" by |row| {
+            when::local_text(row.started_unix_ns, row.offset)
+        },
         /// When it ended; null until then.
-        ended_unix_ns: Option<Wall> => left "ended" by |row| ended(row.ended_unix_ns, row.offset),
+        ended_unix_ns: Option<Wall> => left "ended" by |row| ended_text(row.ended_unix_ns, row.offset),
         /// Why it failed or was interrupted; null otherwise.
         #[serde(skip_serializing_if = "Option::is_none")]
         reason: Option<String> => left "reason" by |row| row.reason.clone().unwrap_or_default(),
@@ -47,19 +49,19 @@ crate::rows! {
         /// All messages of the schedule until the end.
         messages: u64 => left "messages",
         /// Messages with the expected reply.
-        replies: u64 => left "replies" by |row| row.of(row.replies),
+        replies: u64 => left "replies" by |row| row.with_share(row.replies),
         /// Messages with an unexpected answer.
-        errors: u64 => left "errors" by |row| row.of(row.errors),
+        errors: u64 => left "errors" by |row| row.with_share(row.errors),
         /// Messages without a reply in time.
-        lost: u64 => left "lost" by |row| row.of(row.lost),
+        lost: u64 => left "lost" by |row| row.with_share(row.lost),
         /// Messages that could not be sent.
-        failed: u64 => left "not sent" by |row| row.of(row.failed),
+        failed: u64 => left "not sent" by |row| row.with_share(row.failed),
         /// Duplicate replies.
-        duplicates: u64 => left "duplicates" by |row| row.of(row.duplicates),
+        duplicates: u64 => left "duplicates" by |row| row.with_share(row.duplicates),
         /// Replies that arrived after the reply to a later message.
-        reordered: u64 => left "reordered" by |row| row.of(row.reordered),
+        reordered: u64 => left "reordered" by |row| row.with_share(row.reordered),
         /// Replies that arrived after their message was counted as lost.
-        late: u64 => left "late replies" by |row| row.of(row.late),
+        late: u64 => left "late replies" by |row| row.with_share(row.late),
     }
 }
 
@@ -93,7 +95,7 @@ fn time_text(time: Option<Span>) -> String {
 }
 
 impl TallyFacts {
-    fn of(&self, count: u64) -> String {
+    fn with_share(&self, count: u64) -> String {
         format!("{count} ({})", share(count, self.messages))
     }
 }

@@ -87,10 +87,10 @@ impl TracedFacts {
         Self {
             routes,
             after_change,
-            compared: compared.all(),
+            compared: compared.total(),
             other_routers: compared.others,
             same_routers: compared.same,
-            not_compared: after_change - compared.all(),
+            not_compared: after_change - compared.total(),
         }
     }
 }
@@ -115,8 +115,8 @@ crate::rows! {
 impl RoutesFacts {
     /// The numbers of a trace; `None` if all routes are complete.
     pub fn of(trace: &FlowTrace) -> Option<Self> {
-        let count = |is_so: fn(&FlowRoute) -> bool| {
-            let routes = trace.routes.iter().filter(|route| is_so(route));
+        let count = |condition: fn(&FlowRoute) -> bool| {
+            let routes = trace.routes.iter().filter(|route| condition(route));
             Some(routes.count()).filter(|count| *count > 0)
         };
         let facts = Self {
@@ -151,17 +151,17 @@ mod tests {
                 started: Wall::from_unix_nanos(0),
                 routes: ends
                     .iter()
-                    .map(|(end, known)| route(*end, *known))
+                    .map(|(end, answered)| route(*end, *answered))
                     .collect(),
                 enough: None,
             };
             RoutesFacts::of(&trace).map(|facts| (facts.without_target, facts.unanswered))
         };
         assert_eq!(counts(&[(TraceEnd::Reached, true)]), None);
-        let short = (TraceEnd::Silent, true);
-        let none = (TraceEnd::Silent, false);
-        assert_eq!(counts(&[short]), Some((Some(1), None)));
-        assert_eq!(counts(&[none]), Some((None, Some(1))));
-        assert_eq!(counts(&[short, none]), Some((Some(1), Some(1))));
+        let without_target = (TraceEnd::Silent, true);
+        let unanswered = (TraceEnd::Silent, false);
+        assert_eq!(counts(&[without_target]), Some((Some(1), None)));
+        assert_eq!(counts(&[unanswered]), Some((None, Some(1))));
+        assert_eq!(counts(&[without_target, unanswered]), Some((Some(1), Some(1))));
     }
 }

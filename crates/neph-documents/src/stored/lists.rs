@@ -2,7 +2,7 @@
 
 use neph_model::{ExperimentId, Span, UtcOffset, Wall};
 
-use super::beginning;
+use super::id_prefix;
 use crate::p50::P50;
 use crate::when;
 
@@ -10,11 +10,13 @@ crate::rows! {
     /// A campaign of a workspace.
     pub struct CampaignRow {
         /// Id of the campaign.
-        id: String => left "ID" by |row| beginning(&row.id, row.id_length),
+        id: String => left "ID" by |row| id_prefix(&row.id, row.id_length),
         /// Name of the campaign, from its plan.
         name: String => left "NAME",
         /// When it began.
-        started_unix_ns: Wall => left "STARTED" by |row| when::at(row.started_unix_ns, row.offset),
+        started_unix_ns: Wall => left "STARTED" by |row| {
+            when::local_text(row.started_unix_ns, row.offset)
+        },
         /// Status: `running`, `complete`, `interrupted`, `incomplete` or `imported`.
         status: String => left "STATUS" by |row| match &row.way_on {
             Some(command) => format!("{} ({command})", row.status),
@@ -40,13 +42,15 @@ crate::rows! {
     /// An experiment of a campaign.
     pub struct ExperimentRow {
         /// Id of the experiment.
-        id: String => left "ID" by |row| beginning(&row.id, row.id_length),
+        id: String => left "ID" by |row| id_prefix(&row.id, row.id_length),
         /// When it began.
-        started_unix_ns: Wall => left "STARTED" by |row| when::at(row.started_unix_ns, row.offset),
+        started_unix_ns: Wall => left "STARTED" by |row| {
+            when::local_text(row.started_unix_ns, row.offset)
+        },
         /// The block, from 0.
-        block: u32 => right "BLOCK" by |row| block(row.block),
+        block: u32 => right "BLOCK" by |row| one_based(row.block),
         /// Number of earlier attempts of the scenario in the block: 0 for the first attempt.
-        attempt: u32 => right "TRY" by |row| block(row.attempt),
+        attempt: u32 => right "TRY" by |row| one_based(row.attempt),
         /// Label of the scenario, with all parameters.
         scenario: String => left "SCENARIO" by |row| row.scenario_shown.clone(),
         /// Status: `running`, `complete`, `interrupted` or `failed`.
@@ -81,8 +85,8 @@ crate::rows! {
 }
 
 /// A number as shown, from 1.
-pub(super) fn block(block: u32) -> String {
-    (u64::from(block) + 1).to_string()
+pub(super) fn one_based(index: u32) -> String {
+    (u64::from(index) + 1).to_string()
 }
 
 /// A part of a whole in percent.

@@ -8,13 +8,13 @@ mod lists;
 mod pings;
 
 pub use campaign::{CampaignDocument, CampaignFacts, CampaignParts};
-pub use experiment::{ExperimentDocument, ExperimentParts, PathsFound};
+pub use experiment::{ExperimentDocument, ExperimentParts, TracedPaths};
 pub use experiment_rows::ReducedFacts;
 pub use fleet::{ClassTransferRow, RoutesFacts, TracedFacts};
 pub use lists::{CampaignRow, ExperimentRow, TidyRow, share};
 pub use pings::PingsRow;
 
 /// The start of an id that is long enough to be unique.
-fn beginning(id: &str, length: usize) -> String {
+fn id_prefix(id: &str, length: usize) -> String {
     id[..length.min(id.len())].to_owned()
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use neph_model::{PingBetween, Span, Tally, Wall};
 
-use super::lists::block;
+use super::lists::one_based;
 use crate::p50::P50;
 
 crate::rows! {
@@ -13,7 +13,7 @@ crate::rows! {
         /// Name of the destination in the plan.
         name: String => left "DESTINATION",
         /// The block that followed, from 0.
-        block: u32 => right "BEFORE BLOCK" by |row| block(row.block),
+        block: u32 => right "BEFORE BLOCK" by |row| one_based(row.block),
         /// Pings sent.
         sent: u64 => right "SENT",
         /// Pings answered with an error.
@@ -100,19 +100,19 @@ mod tests {
 
     #[test]
     fn the_p50_is_that_of_all_that_were_sent_and_those_without_a_reply_are_latest() {
-        let four = ("4.00 ms".to_owned(), Some(Span::from_millis(4)));
-        assert_eq!(p50(&[7, 1, 6, 2, 5, 3, 4], &[]), four);
-        assert_eq!(p50(&[1, 2, 3, 4, 5], &[Outcome::Lost; 2]), four);
+        let expected = ("4.00 ms".to_owned(), Some(Span::from_millis(4)));
+        assert_eq!(p50(&[7, 1, 6, 2, 5, 3, 4], &[]), expected);
+        assert_eq!(p50(&[1, 2, 3, 4, 5], &[Outcome::Lost; 2]), expected);
         let refused = [Outcome::Lost, Outcome::Error];
-        assert_eq!(p50(&[1, 2, 3, 4, 5], &refused), four, "no reply either");
+        assert_eq!(p50(&[1, 2, 3, 4, 5], &refused), expected, "no reply either");
         let never_sent = p50(&[1, 2, 3, 4, 5, 6, 7], &[Outcome::Failed; 9]);
-        assert_eq!(never_sent, four, "never sent");
-        let half = p50(&[1, 2, 3, 4], &[Outcome::Lost; 4]);
-        assert_eq!(half, ("lost".to_owned(), None));
+        assert_eq!(never_sent, expected, "never sent");
+        let half_lost = p50(&[1, 2, 3, 4], &[Outcome::Lost; 4]);
+        assert_eq!(half_lost, ("lost".to_owned(), None));
         let refused = p50(&[1, 2, 3, 4], &[Outcome::Error; 4]);
         assert_eq!(refused, ("error".to_owned(), None));
-        let both = [Outcome::Error, Outcome::Lost, Outcome::Lost, Outcome::Lost];
-        assert_eq!(p50(&[1, 2, 3, 4], &both).0, "no reply");
+        let outcomes = [Outcome::Error, Outcome::Lost, Outcome::Lost, Outcome::Lost];
+        assert_eq!(p50(&[1, 2, 3, 4], &outcomes).0, "no reply");
         assert_eq!(p50(&[1; 5], &[]), ("-".to_owned(), None), "6 are needed");
     }
 }

@@ -136,7 +136,7 @@ pub struct VariationDocument {
 }
 
 /// The word for a direction.
-pub(super) const fn word(direction: Direction) -> &'static str {
+pub(super) const fn direction_word(direction: Direction) -> &'static str {
     match direction {
         Direction::Up => "up",
         Direction::Down => "down",
@@ -154,7 +154,7 @@ impl From<&DirectionResult> for DirectionDocument {
         let totals = &result.totals;
         let usage = |usage: &Usage| UsageDocument::of(usage, totals.received_bytes);
         Self {
-            direction: word(result.direction),
+            direction: direction_word(result.direction),
             lasted_ns: totals.lasted,
             sent_bytes: totals.sent_bytes,
             received_bytes: totals.received_bytes,
@@ -224,16 +224,16 @@ impl From<&UdpTotals> for UdpDocument {
 }
 
 impl From<&Variation> for VariationDocument {
-    fn from(second: &Variation) -> Self {
+    fn from(variation: &Variation) -> Self {
         Self {
-            samples: second.samples,
-            pdv_p50_ns: second.pdv_p50_ns,
-            pdv_p95_ns: second.pdv_p95_ns,
-            pdv_p99_ns: second.pdv_p99_ns,
-            pdv_max_ns: second.pdv_max_ns,
-            ipdv_p50_ns: second.ipdv_p50_ns,
-            ipdv_p95_ns: second.ipdv_p95_ns,
-            ipdv_p99_ns: second.ipdv_p99_ns,
+            samples: variation.samples,
+            pdv_p50_ns: variation.pdv_p50_ns,
+            pdv_p95_ns: variation.pdv_p95_ns,
+            pdv_p99_ns: variation.pdv_p99_ns,
+            pdv_max_ns: variation.pdv_max_ns,
+            ipdv_p50_ns: variation.ipdv_p50_ns,
+            ipdv_p95_ns: variation.ipdv_p95_ns,
+            ipdv_p99_ns: variation.ipdv_p99_ns,
         }
     }
 }

@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::reflected::PrivilegesDocument;
 use crate::version::Version;
 
-use super::direction::{DirectionDocument, word};
+use super::direction::{DirectionDocument, direction_word};
 use super::second::SecondRow;
 use super::stream::EndDocument;
 
@@ -118,7 +118,7 @@ pub enum ServedLine {
 }
 
 /// The word for a protocol.
-pub(super) const fn protocol(protocol: Protocol) -> &'static str {
+pub(super) const fn protocol_word(protocol: Protocol) -> &'static str {
     match protocol {
         Protocol::Tcp => "tcp",
         Protocol::Udp => "udp",
@@ -126,29 +126,29 @@ pub(super) const fn protocol(protocol: Protocol) -> &'static str {
 }
 
 /// The planned duration of a test.
-pub(super) fn duration(ask: &TestRequest) -> Span {
-    Span::from_nanos(i64::try_from(ask.duration_ns).unwrap_or(i64::MAX))
+pub(super) fn planned_duration(request: &TestRequest) -> Span {
+    Span::from_nanos(i64::try_from(request.duration_ns).unwrap_or(i64::MAX))
 }
 
 impl ServedLine {
     /// The line of a test that began.
     pub fn began(peer: String, job: &Job) -> Self {
         match job {
-            Job::Throughput(ask) => Self::Began {
+            Job::Throughput(request) => Self::Began {
                 peer,
-                protocol: protocol(ask.protocol),
-                direction: word(ask.direction),
-                streams: ask.streams,
-                duration_ns: duration(ask),
-                target_bit_s: ask.rate_bit_s.map(BitRate),
+                protocol: protocol_word(request.protocol),
+                direction: direction_word(request.direction),
+                streams: request.streams,
+                duration_ns: planned_duration(request),
+                target_bit_s: request.rate_bit_s.map(BitRate),
             },
-            Job::Rr(ask) => Self::BeganRr {
+            Job::Rr(request) => Self::BeganRr {
                 peer,
-                test: ask.kind.name(),
-                streams: ask.streams,
+                test: request.kind.name(),
+                streams: request.streams,
                 duration_ns: job.duration(),
-                request_bytes: ask.request_bytes,
-                reply_bytes: ask.reply_bytes,
+                request_bytes: request.request_bytes,
+                reply_bytes: request.reply_bytes,
             },
         }
     }
@@ -156,20 +156,20 @@ impl ServedLine {
 
 impl From<&Measured> for ThroughputDocument {
     fn from(measured: &Measured) -> Self {
-        let ask = &measured.test_request;
-        let is_udp = ask.protocol == Protocol::Udp;
+        let request = &measured.test_request;
+        let is_udp = request.protocol == Protocol::Udp;
         let results = measured.results();
         Self {
             schema: Version,
             server: measured.address.to_string(),
-            protocol: protocol(ask.protocol),
-            direction: word(ask.direction),
-            streams: ask.streams,
-            duration_ns: duration(ask),
-            target_bit_s: ask.rate_bit_s.map(BitRate),
-            datagram_bytes: is_udp.then_some(ask.datagram_bytes),
-            congestion: ask.congestion.clone(),
-            dscp: ask.dscp,
+            protocol: protocol_word(request.protocol),
+            direction: direction_word(request.direction),
+            streams: request.streams,
+            duration_ns: planned_duration(request),
+            target_bit_s: request.rate_bit_s.map(BitRate),
+            datagram_bytes: is_udp.then_some(request.datagram_bytes),
+            congestion: request.congestion.clone(),
+            dscp: request.dscp,
             started_unix_ns: measured.started.unix_nanos(),
             is_stopped: measured.is_stopped,
             fault: measured.fault.clone(),

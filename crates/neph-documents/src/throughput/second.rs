@@ -3,7 +3,7 @@
 use neph_load::throughput::Second;
 use neph_model::{BitRate, Span};
 
-use super::direction::word;
+use super::direction::direction_word;
 
 crate::rows! {
     /// A second of one direction, all streams together.
@@ -52,7 +52,7 @@ impl From<&Second> for SecondRow {
     fn from(second: &Second) -> Self {
         let percent = |share: f64| (share * 1000.0).round() / 10.0;
         Self {
-            direction: second.direction.map_or("up", word),
+            direction: second.direction.map_or("up", direction_word),
             second: second.index,
             end_ns: second.to,
             sent_bit_s: second.sent,

@@ -147,20 +147,20 @@ impl From<&Intervals> for EndDocument {
 }
 
 impl From<&SentInterval> for SentDocument {
-    fn from(second: &SentInterval) -> Self {
-        let tcp = second.tcp.as_ref();
+    fn from(interval: &SentInterval) -> Self {
+        let tcp = interval.tcp.as_ref();
         Self {
-            stream: second.stream,
-            second: second.index,
-            begin_ns: second.from_ns,
-            end_ns: second.to_ns,
-            bytes: second.bytes,
-            datagrams: second.datagrams,
-            refused: second.refused,
-            waited_ns: second.waited_ns,
-            paced_ns: second.paced_ns,
-            cpu_ns: second.cpu_ns,
-            core: second.core,
+            stream: interval.stream,
+            second: interval.index,
+            begin_ns: interval.from_ns,
+            end_ns: interval.to_ns,
+            bytes: interval.bytes,
+            datagrams: interval.datagrams,
+            refused: interval.refused,
+            waited_ns: interval.waited_ns,
+            paced_ns: interval.paced_ns,
+            cpu_ns: interval.cpu_ns,
+            core: interval.core,
             acked_bytes: tcp.map(|tcp| tcp.acked_bytes),
             segments: tcp.map(|tcp| tcp.segments),
             retransmissions: tcp.map(|tcp| tcp.retransmissions),
@@ -176,18 +176,18 @@ impl From<&SentInterval> for SentDocument {
 }
 
 impl From<&ReceivedInterval> for ReceivedDocument {
-    fn from(second: &ReceivedInterval) -> Self {
-        let udp = second.udp.as_ref();
+    fn from(interval: &ReceivedInterval) -> Self {
+        let udp = interval.udp.as_ref();
         Self {
-            stream: second.stream,
-            second: second.index,
-            is_late: second.is_late,
-            begin_ns: second.from_ns,
-            end_ns: second.to_ns,
-            bytes: second.bytes,
-            waited_ns: second.waited_ns,
-            cpu_ns: second.cpu_ns,
-            core: second.core,
+            stream: interval.stream,
+            second: interval.index,
+            is_late: interval.is_late,
+            begin_ns: interval.from_ns,
+            end_ns: interval.to_ns,
+            bytes: interval.bytes,
+            waited_ns: interval.waited_ns,
+            cpu_ns: interval.cpu_ns,
+            core: interval.core,
             datagrams: udp.map(|udp| udp.datagrams),
             lost: udp.map(|udp| udp.lost),
             recovered: udp.map(|udp| udp.found),
@@ -202,26 +202,26 @@ impl From<&ReceivedInterval> for ReceivedDocument {
 }
 
 impl From<&CpuInterval> for CpuSecondDocument {
-    fn from(second: &CpuInterval) -> Self {
+    fn from(interval: &CpuInterval) -> Self {
         Self {
-            second: second.index,
-            begin_ns: second.from_ns,
-            end_ns: second.to_ns,
-            process_cpu_ns: second.process_ns,
-            rcvbuf_errors: second.rcvbuf_errors,
-            cores: second.cores.iter().map(CoreDocument::from).collect(),
+            second: interval.index,
+            begin_ns: interval.from_ns,
+            end_ns: interval.to_ns,
+            process_cpu_ns: interval.process_ns,
+            rcvbuf_errors: interval.rcvbuf_errors,
+            cores: interval.cores.iter().map(CoreDocument::from).collect(),
         }
     }
 }
 
 impl From<&CoreShare> for CoreDocument {
-    fn from(second: &CoreShare) -> Self {
+    fn from(share: &CoreShare) -> Self {
         let percent = |permille: u16| f64::from(permille) / 10.0;
         Self {
-            core: second.core,
-            busy_percent: percent(second.busy_permille),
-            softirq_percent: percent(second.softirq_permille),
-            steal_percent: percent(second.steal_permille),
+            core: share.core,
+            busy_percent: percent(share.busy_permille),
+            softirq_percent: percent(share.softirq_permille),
+            steal_percent: percent(share.steal_permille),
         }
     }
 }

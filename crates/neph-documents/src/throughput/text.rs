@@ -7,11 +7,11 @@ use neph_wire::throughput::{Protocol, TestRequest};
 
 use crate::cell::{Cell, OrDash};
 
-use super::direction::word;
+use super::direction::direction_word;
 
 /// The headings of the lines of [`second_line`].
-pub fn heading(ask: &TestRequest) -> String {
-    match ask.protocol {
+pub fn heading(request: &TestRequest) -> String {
+    match request.protocol {
         Protocol::Tcp => {
             "  second  dir.       goodput  retransmitted      cwnd       rtt  sender CPU  receiver CPU"
         }
@@ -24,13 +24,13 @@ pub fn heading(ask: &TestRequest) -> String {
 }
 
 /// A second of one direction as a line.
-pub fn second_line(second: &Second, ask: &TestRequest) -> String {
+pub fn second_line(second: &Second, request: &TestRequest) -> String {
     let number = second.index + 1;
-    let direction = second.direction.map_or("", word);
+    let direction = second.direction.map_or("", direction_word);
     let goodput = second.goodput.cell();
-    let sender = cpu(second.sender_thread, second.sender_core);
-    let receiver = cpu(second.receiver_thread, second.receiver_core);
-    match ask.protocol {
+    let sender = cpu_text(second.sender_thread, second.sender_core);
+    let receiver = cpu_text(second.receiver_thread, second.receiver_core);
+    match request.protocol {
         Protocol::Tcp => {
             let cwnd = second.cwnd_bytes.map(ByteSize).cell();
             let (retransmitted, rtt) = (second.retransmissions, second.srtt.cell());
@@ -52,7 +52,7 @@ pub fn second_line(second: &Second, ask: &TestRequest) -> String {
 }
 
 /// CPU use of the thread and of its core.
-fn cpu(thread: f64, core: Option<f64>) -> String {
+fn cpu_text(thread: f64, core: Option<f64>) -> String {
     let core = core.or_dash(|core| format!("{:.0}", core * 100.0));
     format!("{:.0}/{core} %", thread * 100.0)
 }
@@ -61,7 +61,7 @@ fn cpu(thread: f64, core: Option<f64>) -> String {
 pub fn summary(measured: &Measured) -> String {
     let mut text = String::new();
     for result in measured.results() {
-        text.push_str(&direction(&result, &measured.test_request));
+        text.push_str(&direction_text(&result, &measured.test_request));
     }
     if let Some(fault) = &measured.fault {
         text.push_str(&format!("\nThe test broke off: {fault}\n"));
@@ -69,12 +69,12 @@ pub fn summary(measured: &Measured) -> String {
     text
 }
 
-fn direction(result: &DirectionResult, ask: &TestRequest) -> String {
+fn direction_text(result: &DirectionResult, request: &TestRequest) -> String {
     let totals = &result.totals;
-    let streams = counted(ask.streams.into(), "stream");
+    let streams = counted(request.streams.into(), "stream");
     let mut text = format!(
         "\n{}: {} goodput over {streams}, {} received in {} ({} sent)\n",
-        word(result.direction),
+        direction_word(result.direction),
         totals.goodput,
         ByteSize(totals.received_bytes),
         totals.lasted,
@@ -87,8 +87,8 @@ fn direction(result: &DirectionResult, ask: &TestRequest) -> String {
         text.push_str(&udp_lines(udp));
     }
     let received = totals.received_bytes;
-    text.push_str(&end("sender", &totals.sender, received));
-    text.push_str(&end("receiver", &totals.receiver, received));
+    text.push_str(&end_line("sender", &totals.sender, received));
+    text.push_str(&end_line("receiver", &totals.receiver, received));
     text.push_str(&format!("  {}\n", result.limit.sentence));
     text
 }
@@ -131,7 +131,7 @@ fn udp_lines(udp: &UdpTotals) -> String {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a ratio for people")]
-fn end(name: &str, usage: &Usage, received: u64) -> String {
+fn end_line(name: &str, usage: &Usage, received: u64) -> String {
     let per_gigabyte = usage.process.secs_f64() * 1e9 / received.max(1) as f64;
     let core = match (usage.core, usage.core_busy) {
         (Some(core), Some(busy)) => format!(", its core {core} {:.0} %", busy * 100.0),

@@ -24,9 +24,9 @@ crate::rows! {
         /// Median round trip to the destination; null without a reply.
         median_ns: Option<Span> => right "MEDIAN",
         /// Addresses at the distances where paths differ; null if nothing replied.
-        via: Vec<Option<IpAddr>> => left "VIA" by |row| via(&row.via),
+        via: Vec<Option<IpAddr>> => left "VIA" by |row| via_text(&row.via),
         /// Source ports of its flows.
-        ports: Vec<u16> => left "PORTS" by |row| ports(&row.ports),
+        ports: Vec<u16> => left "PORTS" by |row| ports_text(&row.ports),
         ; shown
         /// Number of flows on all paths.
         all_flows: u32,
@@ -35,10 +35,10 @@ crate::rows! {
 
 impl PathRow {
     /// The paths of a trace, those with most flows first.
-    pub fn all(drawn: &Diamond) -> Vec<Self> {
-        let differing_ttls = drawn.hops.iter().filter(|hop| hop.nodes.len() > 1);
+    pub fn all(diamond: &Diamond) -> Vec<Self> {
+        let differing_ttls = diamond.hops.iter().filter(|hop| hop.nodes.len() > 1);
         let differing_ttls: BTreeSet<u8> = differing_ttls.map(|hop| hop.ttl).collect();
-        let rows = drawn.paths.iter().map(|path| {
+        let rows = diamond.paths.iter().map(|path| {
             let [best_ns, median_ns, _] = min_median_max(&path.round_trips);
             let addresses = path.addresses.iter().zip(1u8..);
             let via = addresses.filter(|(_, ttl)| differing_ttls.contains(ttl));
@@ -50,7 +50,7 @@ impl PathRow {
                 median_ns,
                 via: via.map(|(address, _)| *address).collect(),
                 ports: path.source_ports.clone(),
-                all_flows: drawn.flows,
+                all_flows: diamond.flows,
             }
         });
         rows.collect()
@@ -58,14 +58,14 @@ impl PathRow {
 }
 
 /// `192.0.2.1 > * > 192.0.2.7`
-fn via(addresses: &[Option<IpAddr>]) -> String {
+fn via_text(addresses: &[Option<IpAddr>]) -> String {
     let addresses = addresses.iter();
-    let shown =
+    let texts =
         addresses.map(|hop| hop.map_or_else(|| "*".to_owned(), |address| address.to_string()));
-    shown.collect::<Vec<_>>().join(" > ")
+    texts.collect::<Vec<_>>().join(" > ")
 }
 
-fn ports(ports: &[u16]) -> String {
+fn ports_text(ports: &[u16]) -> String {
     let listed: Vec<String> = ports
         .iter()
         .take(MAX_PORTS)

@@ -12,17 +12,17 @@ use neph_stats::{Level, Sorted, median};
 )]
 pub(super) fn min_median_max(replies: &[Span]) -> [Option<Span>; 3] {
     let mut nanos: Vec<f64> = replies.iter().map(|span| span.nanos() as f64).collect();
-    let middle = Sorted::sort(&mut nanos).and_then(|sorted| median(sorted, 0));
-    let middle = middle.ok().and_then(Level::number);
+    let median_nanos = Sorted::sort(&mut nanos).and_then(|sorted| median(sorted, 0));
+    let median_nanos = median_nanos.ok().and_then(Level::number);
     [
         replies.iter().min().copied(),
-        middle.map(|nanos| Span::from_nanos(nanos.round() as i64)),
+        median_nanos.map(|nanos| Span::from_nanos(nanos.round() as i64)),
         replies.iter().max().copied(),
     ]
 }
 
 /// `12  38 %`
-pub(super) fn share(flows: u32, total: u32) -> String {
+pub(super) fn share_text(flows: u32, total: u32) -> String {
     let percent = 100.0 * f64::from(flows) / f64::from(total.max(1));
     format!("{flows} {percent:>4.0} %")
 }

@@ -7,21 +7,21 @@ use neph_model::{Diamond, DiamondHop, DiamondNode, FlowTrace, TraceKind};
 
 use super::PathRow;
 use super::remarks::{TraceConditions, remarks};
-use super::replies::{min_median_max, share};
+use super::replies::{min_median_max, share_text};
 use crate::cell::Cell;
 use crate::rows;
 use crate::table::{Heading, Table};
 use neph_text::counted::counted;
 
 /// The whole text of a trace.
-pub fn text(trace: &FlowTrace, drawn: &Diamond, conditions: TraceConditions) -> String {
-    let mut text = heading(trace, drawn);
-    text.push_str(&hops(trace, drawn).text());
-    if drawn.paths.len() > 1 {
+pub fn text(trace: &FlowTrace, diamond: &Diamond, conditions: TraceConditions) -> String {
+    let mut text = heading_text(trace, diamond);
+    text.push_str(&hops_table(trace, diamond).text());
+    if diamond.paths.len() > 1 {
         text.push('\n');
-        text.push_str(&rows::text(&PathRow::all(drawn)));
+        text.push_str(&rows::text(&PathRow::all(diamond)));
     }
-    for remark in remarks(trace, drawn, conditions) {
+    for remark in remarks(trace, diamond, conditions) {
         text.push('\n');
         text.push_str(&remark);
     }
@@ -29,8 +29,8 @@ pub fn text(trace: &FlowTrace, drawn: &Diamond, conditions: TraceConditions) -> 
     text
 }
 
-fn heading(trace: &FlowTrace, drawn: &Diamond) -> String {
-    let to = match trace.kind {
+fn heading_text(trace: &FlowTrace, diamond: &Diamond) -> String {
+    let destination = match trace.kind {
         TraceKind::Icmp => format!("{} with ICMP echo", trace.destination.ip()),
         TraceKind::Udp => format!(
             "{} port {} with UDP",
@@ -44,7 +44,7 @@ fn heading(trace: &FlowTrace, drawn: &Diamond) -> String {
         ),
     };
     let ports: Vec<u16> = trace.routes.iter().map(|route| route.source_port).collect();
-    let from = match (ports.as_slice(), trace.kind) {
+    let ports_text = match (ports.as_slice(), trace.kind) {
         ([], _) => String::new(),
         ([port], TraceKind::Icmp) => format!(" (identifier {port})"),
         ([port], _) => format!(" (source port {port})"),
@@ -52,15 +52,15 @@ fn heading(trace: &FlowTrace, drawn: &Diamond) -> String {
         ([first, .., last], _) => format!(" (source ports {first} to {last})"),
     };
     format!(
-        "trace to {to}: {}{from}, {}\n\n",
-        counted(drawn.flows.into(), "flow"),
-        counted(drawn.paths.len() as u64, "path")
+        "trace to {destination}: {}{ports_text}, {}\n\n",
+        counted(diamond.flows.into(), "flow"),
+        counted(diamond.paths.len() as u64, "path")
     )
 }
 
-fn hops(trace: &FlowTrace, drawn: &Diamond) -> Table {
+fn hops_table(trace: &FlowTrace, diamond: &Diamond) -> Table {
     let mut hops = trace.routes.iter().flat_map(|route| &route.hops);
-    let labelled = hops.any(|hop| !hop.labels.is_empty());
+    let has_labels = hops.any(|hop| !hop.labels.is_empty());
     let mut headings = vec![
         Heading::right("HOP"),
         Heading::left(""),
@@ -71,24 +71,24 @@ fn hops(trace: &FlowTrace, drawn: &Diamond) -> Table {
         Heading::right("MEDIAN"),
         Heading::right("WORST"),
     ];
-    if labelled {
+    if has_labels {
         headings.push(Heading::left("MPLS"));
     }
     let mut table = Table::new(headings);
-    for hop in &drawn.hops {
-        for (at, node) in hop.nodes.iter().enumerate() {
-            let mut row = vec![branch(hop, at).to_owned()];
+    for hop in &diamond.hops {
+        for (index, node) in hop.nodes.iter().enumerate() {
+            let mut row = vec![branch(hop, index).to_owned()];
             row.insert(
                 0,
-                if at == 0 {
+                if index == 0 {
                     hop.ttl.to_string()
                 } else {
                     String::new()
                 },
             );
-            row.extend(node_cells(node, drawn.flows));
-            if labelled {
-                row.push(labels(trace, hop.ttl, node.address));
+            row.extend(node_cells(node, diamond.flows));
+            if has_labels {
+                row.push(labels_text(trace, hop.ttl, node.address));
             }
             table.push(row);
         }
@@ -112,15 +112,15 @@ fn node_cells(node: &DiamondNode, flows: u32) -> Vec<String> {
         .address
         .map_or_else(|| "*".to_owned(), |address| address.to_string());
     let replies = format!("{}/{}", node.round_trips.len(), node.probes);
-    let mut cells = vec![address, share(node.flows, flows), replies];
+    let mut cells = vec![address, share_text(node.flows, flows), replies];
     cells.extend(min_median_max(&node.round_trips).map(|time| time.cell()));
     cells
 }
 
-fn labels(trace: &FlowTrace, ttl: u8, address: Option<IpAddr>) -> String {
+fn labels_text(trace: &FlowTrace, ttl: u8, address: Option<IpAddr>) -> String {
     let hops = trace.routes.iter().flat_map(|route| &route.hops);
-    let hops_here = hops.filter(|hop| hop.ttl == ttl && hop.address == address);
-    let labels: BTreeSet<String> = hops_here
+    let node_hops = hops.filter(|hop| hop.ttl == ttl && hop.address == address);
+    let labels: BTreeSet<String> = node_hops
         .filter(|hop| !hop.labels.is_empty())
         .map(|hop| {
             let stack: Vec<String> = hop
@@ -139,7 +139,7 @@ fn labels(trace: &FlowTrace, ttl: u8, address: Option<IpAddr>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use neph_flows::diamond;
+    use neph_flows::build_diamond;
     use neph_model::{FlowHop, FlowRoute, MplsLabel, PathHash, Span, TraceEnd, Wall};
 
     use super::*;
@@ -148,12 +148,12 @@ mod tests {
         IpAddr::from([192, 0, 2, last])
     }
 
-    fn route(source_port: u16, over: &[u8], end: TraceEnd) -> FlowRoute {
+    fn route(source_port: u16, routers: &[u8], end: TraceEnd) -> FlowRoute {
         let hop = |(last, ttl): (&u8, u8)| FlowHop {
             round_trips: vec![Span::from_millis(i64::from(ttl)); usize::from(*last > 0)],
             ..FlowHop::new(ttl, (*last > 0).then(|| addr(*last)))
         };
-        let hops: Vec<FlowHop> = over.iter().zip(1..).map(hop).collect();
+        let hops: Vec<FlowHop> = routers.iter().zip(1..).map(hop).collect();
         let addresses: Vec<_> = hops.iter().map(|hop| hop.address).collect();
         FlowRoute {
             source_port,
@@ -163,11 +163,11 @@ mod tests {
         }
     }
 
-    fn shown(routes: Vec<FlowRoute>, enough: Option<bool>) -> String {
-        shown_as(TraceKind::Syn, routes, enough)
+    fn render(routes: Vec<FlowRoute>, enough: Option<bool>) -> String {
+        render_as(TraceKind::Syn, routes, enough)
     }
 
-    fn shown_as(kind: TraceKind, routes: Vec<FlowRoute>, enough: Option<bool>) -> String {
+    fn render_as(kind: TraceKind, routes: Vec<FlowRoute>, enough: Option<bool>) -> String {
         let trace = FlowTrace {
             destination: (addr(9), 443).into(),
             kind,
@@ -179,13 +179,13 @@ mod tests {
             confidence: 0.99,
             stopped: false,
         };
-        text(&trace, &diamond(&trace.routes), conditions)
+        text(&trace, &build_diamond(&trace.routes), conditions)
     }
 
     #[test]
     fn one_path_is_a_table_of_hops() {
-        let mut only = route(4711, &[1, 0, 9], TraceEnd::Reached);
-        only.hops[0].labels = [24_001, 16]
+        let mut single_route = route(4711, &[1, 0, 9], TraceEnd::Reached);
+        single_route.hops[0].labels = [24_001, 16]
             .map(|label| MplsLabel {
                 label,
                 traffic_class: 0,
@@ -202,7 +202,7 @@ HOP     ADDRESS       FLOWS  REPLIES     BEST   MEDIAN    WORST  MPLS
 
 Routers answer with low priority: the RTT of hops before the last is an upper bound, and their loss is not loss of the path.
 ";
-        assert_eq!(shown(vec![only], None), expected);
+        assert_eq!(render(vec![single_route], None), expected);
     }
 
     #[test]
@@ -212,7 +212,7 @@ Routers answer with low priority: the RTT of hops before the last is an upper bo
             .map(|(port, middle)| route(port, &[1, middle, 9], TraceEnd::Reached))
             .to_vec();
         routes[3].hops[1].other_addresses = vec![addr(13)];
-        let text = shown(routes, Some(false));
+        let text = render(routes, Some(false));
         let drawing = "\
 HOP      ADDRESS       FLOWS  REPLIES     BEST   MEDIAN    WORST
   1  │  192.0.2.1   4  100 %      4/4  1.00 ms  1.00 ms  1.00 ms
@@ -236,73 +236,73 @@ PATH              ";
 
     #[test]
     fn too_few_flows_for_all_paths_are_reported_with_the_number_needed() {
-        let over = |middle: &[u8], times: u16| -> String {
+        let text_over = |middle: &[u8], times: u16| -> String {
             let middles = middle.iter().cycle().zip(1..=times);
             let routes = middles.map(|(via, port)| route(port, &[1, *via, 9], TraceEnd::Reached));
-            shown(routes.collect(), None)
+            render(routes.collect(), None)
         };
         // By the table of the theory: 8 behind a router with one next hop, 15 with two, 21, 28.
-        let parted = over(&[10, 11], 4);
-        let both = "more paths than these 4 flows take: to rule that out with 99 % confidence \
+        let split_text = text_over(&[10, 11], 4);
+        let expected = "more paths than these 4 flows take: to rule that out with 99 % confidence \
                     takes at least 16.";
-        assert!(parted.contains(both), "8 behind each of two: {parted}");
+        assert!(split_text.contains(expected), "8 behind each of two: {split_text}");
         assert!(
-            parted.contains("replies may return on several reverse paths"),
-            "{parted}"
+            split_text.contains("replies may return on several reverse paths"),
+            "{split_text}"
         );
-        let alone = over(&[10], 5);
-        assert!(alone.contains("takes at least 8."), "{alone}");
+        let single_text = text_over(&[10], 5);
+        assert!(single_text.contains("takes at least 8."), "{single_text}");
         assert!(
-            !alone.contains("replies may return on several reverse paths"),
-            "{alone}"
+            !single_text.contains("replies may return on several reverse paths"),
+            "{single_text}"
         );
-        for enough in [over(&[10], 8), over(&[10, 11], 16), over(&[10], 1)] {
-            assert!(!enough.contains("more paths"), "{enough}");
+        for text in [text_over(&[10], 8), text_over(&[10, 11], 16), text_over(&[10], 1)] {
+            assert!(!text.contains("more paths"), "{text}");
         }
         // A missing answer at a distance where others answer is no evidence about the router.
         let mut routes: Vec<FlowRoute> = (1..=8)
             .map(|port| route(port, &[1, 10, 9], TraceEnd::Reached))
             .collect();
         routes.push(route(9, &[1, 0, 9], TraceEnd::Reached));
-        assert!(!shown(routes, None).contains("more paths"));
+        assert!(!render(routes, None).contains("more paths"));
     }
 
     #[test]
     fn paths_are_ruled_out_only_where_flows_differ_for_routers_that_answered() {
-        let over = |hops: &[u8], end| -> Vec<FlowRoute> {
+        let routes_over = |hops: &[u8], end| -> Vec<FlowRoute> {
             let ports = 1_u16..=8;
             ports.map(|port| route(port, hops, end)).collect()
         };
-        let routes = || over(&[1, 10, 9], TraceEnd::Reached);
+        let routes = || routes_over(&[1, 10, 9], TraceEnd::Reached);
         let ruled_out = "rule out, router by router";
-        assert!(shown(routes(), Some(true)).contains(ruled_out));
+        assert!(render(routes(), Some(true)).contains(ruled_out));
         for enough in [Some(true), Some(false), None] {
-            let text = shown_as(TraceKind::Icmp, routes(), enough);
+            let text = render_as(TraceKind::Icmp, routes(), enough);
             assert!(!text.contains(ruled_out), "{text}");
             assert!(text.contains("udp:// or syn:// to find more"), "{text}");
         }
         // Where ICMP's flows parted, they do differ.
-        let mut parted = routes();
-        parted.extend([9, 10].map(|port| route(port, &[1, 11, 9], TraceEnd::Reached)));
-        assert!(shown_as(TraceKind::Icmp, parted, Some(true)).contains(ruled_out));
-        let text = shown(over(&[0, 0], TraceEnd::Silent), Some(true));
+        let mut split_routes = routes();
+        split_routes.extend([9, 10].map(|port| route(port, &[1, 11, 9], TraceEnd::Reached)));
+        assert!(render_as(TraceKind::Icmp, split_routes, Some(true)).contains(ruled_out));
+        let text = render(routes_over(&[0, 0], TraceEnd::Silent), Some(true));
         assert!(!text.contains(ruled_out), "{text}");
         assert!(text.contains("8 flows: no answer"), "{text}");
     }
 
     #[test]
     fn flows_that_end_early_state_the_reason() {
-        let at = addr(1);
+        let router = addr(1);
         for (end, part) in [
             (TraceEnd::Silent, "1 flow: no answer beyond"),
-            (TraceEnd::Loop { at }, "1 flow: a loop through 192.0.2.1."),
+            (TraceEnd::Loop { at: router }, "1 flow: a loop through 192.0.2.1."),
             (
-                TraceEnd::Unreachable { from: at, code: 13 },
+                TraceEnd::Unreachable { from: router, code: 13 },
                 "192.0.2.1 reports the destination as unreachable (ICMP code 13)",
             ),
             (TraceEnd::TooFar, "--max-hops"),
         ] {
-            let text = shown(vec![route(1, &[1], end)], None);
+            let text = render(vec![route(1, &[1], end)], None);
             assert!(text.contains(part), "{text}");
         }
     }

@@ -3,7 +3,7 @@
 //! All messages of a class count, not only the last ones of its flows. On a path with a loss of 8 %, some
 //! flows lost few messages recently.
 
-use super::LastingFlow;
+use super::FinalFlow;
 use crate::advice::LowestClassLoss;
 use crate::share::{Share, share_of_cases};
 use crate::view::{Class, FlowHistory};
@@ -15,10 +15,10 @@ const MIN_DIFFERENCE: f64 = 0.001;
 pub(super) fn lowest_class_loss(
     classes: &[Class],
     flows: &[&FlowHistory],
-    flows_at_end: &[LastingFlow],
+    flows_at_end: &[FinalFlow],
 ) -> Option<LowestClassLoss> {
-    let (low, others) = classes.split_first()?;
-    let sum = |count: fn(&Class) -> u64| others.iter().map(count).sum::<u64>();
+    let (low_class, other_classes) = classes.split_first()?;
+    let sum = |count: fn(&Class) -> u64| other_classes.iter().map(count).sum::<u64>();
     let (lost, sent) = (sum(|class| class.lost), sum(|class| class.sent));
     // If the losses of flows vary more than at random, they count as fewer messages.
     let class_dispersion = |is_low: bool| {
@@ -31,7 +31,7 @@ pub(super) fn lowest_class_loss(
         )
     };
     let dispersion = class_dispersion(true).max(class_dispersion(false));
-    let low = share_with_cases(low.lost, low.sent, dispersion)?;
+    let low = share_with_cases(low_class.lost, low_class.sent, dispersion)?;
     let others = share_with_cases(lost, sent, dispersion)?;
     Some(LowestClassLoss {
         low,
@@ -48,9 +48,9 @@ fn share_with_cases(hits: u64, n: u64, dispersion: f64) -> Option<Share> {
 
 /// Lower limit of the difference between two shares, with 97.5 % confidence (Newcombe 1998, method 10).
 fn min_difference(low: &Share, others: &Share) -> f64 {
-    let down = (low.share - low.low).powi(2);
-    let up = (others.high - others.share).powi(2);
-    low.share - others.share - (down + up).sqrt()
+    let lower_square = (low.share - low.low).powi(2);
+    let upper_square = (others.high - others.share).powi(2);
+    low.share - others.share - (lower_square + upper_square).sqrt()
 }
 
 /// Ratio of the variation of flows' losses to that expected at random, at least 1: Pearson's chi square over
@@ -71,8 +71,8 @@ fn dispersion_ratio(flows: impl Iterator<Item = (u64, u64)>) -> f64 {
     let squared_deviation =
         |(lost, n): &(f64, f64)| (lost - share * n).powi(2) / (n * share * (1.0 - share));
     #[expect(clippy::cast_precision_loss, reason = "a count")]
-    let freedom = (flows.len() - 1) as f64;
-    (flows.iter().map(squared_deviation).sum::<f64>() / freedom).max(1.0)
+    let degrees_of_freedom = (flows.len() - 1) as f64;
+    (flows.iter().map(squared_deviation).sum::<f64>() / degrees_of_freedom).max(1.0)
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ fn port_advice(world: &World) -> PortAdvice {
     advise(&digest.view(), 0).port_advice
 }
 
-fn guide_of(world: &World) -> AdviceEvidence {
+fn evidence_of(world: &World) -> AdviceEvidence {
     match port_advice(world) {
         PortAdvice::Given(evidence) => *evidence,
         PortAdvice::Refused { why: reason } => panic!("{reason}"),
@@ -17,8 +17,8 @@ fn guide_of(world: &World) -> AdviceEvidence {
 
 #[test]
 fn where_paths_hold_ports_are_named_and_the_past_confirms_them() {
-    let evidence = guide_of(&World {
-        reshuffle: 0,
+    let evidence = evidence_of(&World {
+        reshuffle_seconds: 0,
         seconds: 200,
         ..World::default()
     });
@@ -40,8 +40,8 @@ fn where_paths_hold_ports_are_named_and_the_past_confirms_them() {
 /// The source's case: most flows are still there ten seconds later, and hardly one a minute later.
 #[test]
 fn ports_that_hold_for_seconds_only_are_stale_when_they_are_read() {
-    let evidence = guide_of(&World {
-        reshuffle: 40,
+    let evidence = evidence_of(&World {
+        reshuffle_seconds: 40,
         seconds: 400,
         ..World::default()
     });
@@ -54,40 +54,40 @@ fn ports_that_hold_for_seconds_only_are_stale_when_they_are_read() {
 #[test]
 fn a_dead_port_is_not_advised() {
     let world = World {
-        reshuffle: 0,
+        reshuffle_seconds: 0,
         seconds: 200,
         ..World::default()
     };
-    let first = |world: &World| guide_of(world).ports[0];
-    let best = first(&world);
+    let first_port = |world: &World| evidence_of(world).ports[0];
+    let best = first_port(&world);
     assert_eq!(best.loss.map(|loss| (loss.hits, loss.n)), Some((0, 63)));
     let slot = (0..world.slots).find(|slot| crate::world::port(*slot) == best.port);
-    let dead = |from| World {
-        dead: slot.map(|slot| (slot, from)),
+    let world_with_dead_port = |from| World {
+        dead_slot: slot.map(|slot| (slot, from)),
         ..world.clone()
     };
     // It has been silent for five seconds of two hundred: the loss of its last messages says so.
-    let others = guide_of(&dead(195)).ports;
+    let others = evidence_of(&world_with_dead_port(195)).ports;
     assert_eq!(others.len(), MAX_PORTS);
     assert!(others.iter().all(|port| port.port != best.port));
     // For most of the time: it was the port to take, and such advice did not hold.
-    let reason = guide_of(&dead(60)).no_ports.unwrap();
+    let reason = evidence_of(&world_with_dead_port(60)).no_ports.unwrap();
     assert!(reason.contains("ports do not keep their path"), "{reason}");
 }
 
 #[test]
 fn loss_that_all_flows_share_excludes_no_port() {
-    let flow = |port: u16, class, lost| LastingFlow {
+    let flow = |port: u16, class, lost| FinalFlow {
         flow: 0,
         port,
         base: Span::from_millis(70),
         class: Some(class),
-        since: Instant::from_nanos(0),
+        start: Instant::from_nanos(0),
         until: Instant::from_nanos(1),
-        last: LastMessages { lost, of: 63 },
+        last_messages: LastMessages { lost, of: 63 },
     };
-    let named_ports = |flows: &[LastingFlow]| {
-        ports(flows)
+    let named_ports = |flows: &[FinalFlow]| {
+        choose_ports(flows)
             .iter()
             .map(|port| port.port)
             .collect::<Vec<_>>()
@@ -110,23 +110,23 @@ fn loss_that_all_flows_share_excludes_no_port() {
 /// Where all paths lose alike, or the low one alone loses nothing, ports are named.
 #[test]
 fn a_low_path_that_loses_more_is_not_advised() {
-    let of = |lossy| {
-        guide_of(&World {
-            reshuffle: 0,
+    let evidence_with_loss = |lossy_path| {
+        evidence_of(&World {
+            reshuffle_seconds: 0,
             seconds: 200,
-            lossy,
+            lossy_path,
             ..World::default()
         })
     };
-    let evidence = of(Some((0, 12)));
+    let evidence = evidence_with_loss(Some((0, 12)));
     let loss = evidence.loss.unwrap();
     assert!(loss.is_more && (loss.low.share - 1.0 / 12.0).abs() < 0.01);
     assert_eq!(loss.others.hits, 0);
     assert!(evidence.ports.is_empty() && evidence.holds.is_none());
     let reason = evidence.no_ports.unwrap();
     assert!(reason.contains("the low path loses 8.3 %"), "{reason}");
-    for lossy in [None, Some((1, 12))] {
-        let evidence = of(lossy);
+    for lossy_path in [None, Some((1, 12))] {
+        let evidence = evidence_with_loss(lossy_path);
         assert!(!evidence.loss.unwrap().is_more);
         assert_eq!(evidence.ports.len(), MAX_PORTS);
     }
@@ -134,19 +134,19 @@ fn a_low_path_that_loses_more_is_not_advised() {
 
 #[test]
 fn where_flows_are_thrown_about_no_port_is_named_but_connections_help() {
-    let evidence = guide_of(&World {
+    let evidence = evidence_of(&World {
         slots: 32,
-        reshuffle: 5,
+        reshuffle_seconds: 5,
         seconds: 300,
         ..World::default()
     });
     assert!(evidence.ports.is_empty());
     let reason = evidence.no_ports.unwrap();
     assert!(reason.contains("ports do not keep their path"), "{reason}");
-    let last = evidence.best_of.last().unwrap();
+    let last_best = evidence.best_of.last().unwrap();
     assert!(
-        last.chance > 0.95 && last.p50 < Span::from_millis(71),
-        "{last:?}"
+        last_best.chance > 0.95 && last_best.p50 < Span::from_millis(71),
+        "{last_best:?}"
     );
 }
 
@@ -156,23 +156,23 @@ fn few_flows_one_path_or_little_time_give_no_port_advice() {
         PortAdvice::Refused { why: reason } => reason,
         PortAdvice::Given(evidence) => panic!("{evidence:?}"),
     };
-    let few = World {
+    let few_flows = World {
         slots: 4,
         ..World::default()
     };
-    assert!(refusal(&few).contains("4 flows had a base latency"));
+    assert!(refusal(&few_flows).contains("4 flows had a base latency"));
     let single_path = World {
         paths: vec![70_000],
         weights: vec![1.0],
         ..World::default()
     };
     assert!(refusal(&single_path).contains("no source port is better"));
-    let short = guide_of(&World {
+    let short_evidence = evidence_of(&World {
         seconds: 30,
-        reshuffle: 0,
+        reshuffle_seconds: 0,
         ..World::default()
     });
-    assert!(short.no_ports.unwrap().contains("too short"));
+    assert!(short_evidence.no_ports.unwrap().contains("too short"));
 }
 
 /// By hand: shares 1/2, 3/10, 1/5. Of two flows both miss the lowest in 1/4 of all cases, and both
@@ -181,18 +181,18 @@ fn few_flows_one_path_or_little_time_give_no_port_advice() {
 fn the_best_of_several_connections_follows_from_the_class_shares() {
     let classes =
         [(10, 0.5), (12, 0.3), (15, 0.2)].map(|(ms, share)| (Span::from_millis(ms), share));
-    let of = |connections| expected_best(&classes, connections);
-    assert!((of(1).chance - 0.5).abs() < 1e-12 && (of(2).chance - 0.75).abs() < 1e-12);
+    let best_of = |connections| expected_best(&classes, connections);
+    assert!((best_of(1).chance - 0.5).abs() < 1e-12 && (best_of(2).chance - 0.75).abs() < 1e-12);
     assert_eq!(
-        (of(1).p50, of(1).p99),
+        (best_of(1).p50, best_of(1).p99),
         (Span::from_millis(10), Span::from_millis(15))
     );
     assert_eq!(
-        (of(2).p50, of(2).p99),
+        (best_of(2).p50, best_of(2).p99),
         (Span::from_millis(10), Span::from_millis(15))
     );
-    assert_eq!(of(3).p99, Span::from_millis(12));
-    assert_eq!(of(8).p99, Span::from_millis(10));
+    assert_eq!(best_of(3).p99, Span::from_millis(12));
+    assert_eq!(best_of(8).p99, Span::from_millis(10));
 }
 
 #[test]

@@ -3,7 +3,7 @@ use neph_model::Slot;
 use super::*;
 use crate::world::World;
 
-fn at(seconds: i64) -> Instant<Local> {
+fn instant(seconds: i64) -> Instant<Local> {
     Instant::from_nanos(seconds * 1_000_000_000)
 }
 
@@ -15,15 +15,15 @@ fn view(until: i64, flows: &[&[(i64, i64, i64, u16)]]) -> FleetView {
     }
     .digest();
     let mut view = digest.view();
-    (view.from, view.until) = (at(0), at(until));
+    (view.from, view.until) = (instant(0), instant(until));
     let flow = |(slot, segments): (u32, &&[(i64, i64, i64, u16)])| FlowHistory {
         slot: Slot(slot),
         source_port: crate::world::port(slot),
         segments: segments
             .iter()
             .map(|&(from, until, base, class)| Segment {
-                from: at(from),
-                until: at(until),
+                from: instant(from),
+                until: instant(until),
                 base: Span::from_millis(base),
                 class: Some(class),
             })
@@ -48,7 +48,7 @@ fn view(until: i64, flows: &[&[(i64, i64, i64, u16)]]) -> FleetView {
     view
 }
 
-fn tested(view: &FleetView) -> Vec<Horizon> {
+fn run_backtest(view: &FleetView) -> Vec<Horizon> {
     let flows: Vec<&FlowHistory> = view.flows.iter().collect();
     backtest(view, &flows)
 }
@@ -56,20 +56,20 @@ fn tested(view: &FleetView) -> Vec<Horizon> {
 #[test]
 fn a_change_counts_from_the_time_it_was_reported() {
     // Two flows change places at 100 s, which was told at once, or half a minute later.
-    let first: &[_] = &[(0, 100, 70, 0), (100, 200, 80, 1)];
-    let other: &[_] = &[(0, 100, 80, 1), (100, 200, 70, 0)];
-    let mut view = view(200, &[first, other]);
-    let right = |view: &FleetView| tested(view)[0].on_low.share;
-    let at_once = right(&view);
+    let improved_flow: &[_] = &[(0, 100, 70, 0), (100, 200, 80, 1)];
+    let worsened_flow: &[_] = &[(0, 100, 80, 1), (100, 200, 70, 0)];
+    let mut view = view(200, &[improved_flow, worsened_flow]);
+    let hit_share = |view: &FleetView| run_backtest(view)[0].on_low.share;
+    let immediate_share = hit_share(&view);
     view.changes
         .iter_mut()
-        .for_each(|change| change.reported = at(130));
-    let late = right(&view);
+        .for_each(|change| change.reported = instant(130));
+    let late_share = hit_share(&view);
     // Moments are 5 s apart over 190 s: for 30 s more the port that has left is taken.
-    assert!(at_once > 0.9, "{at_once}");
+    assert!(immediate_share > 0.9, "{immediate_share}");
     assert!(
-        (at_once - late - 6.0 / 38.0).abs() < 0.03,
-        "{at_once} {late}"
+        (immediate_share - late_share - 6.0 / 38.0).abs() < 0.03,
+        "{immediate_share} {late_share}"
     );
 }
 
@@ -78,7 +78,7 @@ fn a_port_that_went_silent_is_not_still_low() {
     let silent: &[_] = &[(0, 100, 70, 0)];
     let low: &[_] = &[(20, 200, 70, 0)];
     let high: &[_] = &[(0, 200, 80, 1)];
-    let comparisons = tested(&view(200, &[silent, low, high]));
+    let comparisons = run_backtest(&view(200, &[silent, low, high]));
     // The silent one was there first: taken from 95 s on it is gone ten seconds later, until
     // its silence is noticed, a bin later.
     assert!(comparisons[0].on_low.share < 0.93, "{:?}", comparisons[0]);
@@ -87,31 +87,31 @@ fn a_port_that_went_silent_is_not_still_low() {
 
 #[test]
 fn one_late_flow_does_not_keep_the_others_waiting() {
-    let early: &[_] = &[(0, 200, 70, 0)];
+    let low: &[_] = &[(0, 200, 70, 0)];
     let high: &[_] = &[(0, 200, 80, 1)];
-    let mut flows = vec![early, high, early, high, early, high, early, high, early];
-    let without = tested(&view(200, &flows));
+    let mut flows = vec![low, high, low, high, low, high, low, high, low];
+    let horizons_without_late_flow = run_backtest(&view(200, &flows));
     let late: &[_] = &[(199, 200, 70, 0)];
     flows.push(late);
-    let with = tested(&view(200, &flows));
-    assert_eq!(without.len(), 3, "10 s, 30 s and a minute");
-    assert_eq!(with.len(), 3);
-    assert_eq!(with[0].on_low.n, without[0].on_low.n);
+    let horizons_with_late_flow = run_backtest(&view(200, &flows));
+    assert_eq!(horizons_without_late_flow.len(), 3, "10 s, 30 s and a minute");
+    assert_eq!(horizons_with_late_flow.len(), 3);
+    assert_eq!(horizons_with_late_flow[0].on_low.n, horizons_without_late_flow[0].on_low.n);
 }
 
 #[test]
 fn backtest_quantiles_need_enough_times() {
     let low: &[_] = &[(0, 4000, 70, 0)];
     let high: &[_] = &[(0, 4000, 80, 1)];
-    let short = tested(&view(300, &[low, high]));
-    assert_eq!((short[0].on_low.n, short[0].p99), (29, None));
-    let gain = short[0].p50.expect("29 times").gain();
+    let short_backtest = run_backtest(&view(300, &[low, high]));
+    assert_eq!((short_backtest[0].on_low.n, short_backtest[0].p99), (29, None));
+    let gain = short_backtest[0].p50.expect("29 times").gain();
     assert_eq!(gain, Span::ZERO, "half of two flows are low");
     // Five minutes have not room for six minutes one after the other.
-    assert_eq!(short.last().map(|last| last.p50), Some(None));
-    let long = tested(&view(4000, &[low, high]));
-    assert_eq!(long[0].on_low.n, 399);
-    let gain = long[0].p99.expect("399 times").gain();
+    assert_eq!(short_backtest.last().map(|last| last.p50), Some(None));
+    let long_backtest = run_backtest(&view(4000, &[low, high]));
+    assert_eq!(long_backtest[0].on_low.n, 399);
+    let gain = long_backtest[0].p99.expect("399 times").gain();
     assert_eq!(gain, Span::from_millis(10));
 }
 

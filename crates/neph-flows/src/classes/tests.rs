@@ -16,7 +16,7 @@ fn a_chain_of_near_paths_is_as_many_classes() {
         let world = World {
             paths: vec![70_000, 70_475, 70_950],
             weights: vec![0.3, 0.4, 0.3],
-            reshuffle: 0,
+            reshuffle_seconds: 0,
             slots,
             jitter,
             ..World::default()
@@ -40,7 +40,7 @@ fn a_chain_that_flows_come_to_and_leave_is_as_many_classes() {
     for jitter in [30.0, 300.0] {
         let world = World {
             paths: vec![70_000, 70_475, 70_950, 80_000],
-            part: 0.3,
+            reshuffled_share: 0.3,
             slots: 256,
             jitter,
             ..World::default()

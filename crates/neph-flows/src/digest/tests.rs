@@ -11,24 +11,24 @@ const SECOND: i64 = 1_000_000_000;
 fn compare(world: &World) -> (usize, usize, usize) {
     let (digest, truth) = world.digest();
     let changes = digest.view().changes;
-    let mut wanted = 0;
+    let mut expected_count = 0;
     let mut hits = 0;
     for (slot, steps) in truth.iter().enumerate() {
         for pair in steps.windows(2) {
-            wanted += 1;
-            let is_it = |change: &&PathChange| {
+            expected_count += 1;
+            let is_match = |change: &&PathChange| {
                 change.slot.0 as usize == slot
                     && (change.at.nanos() - pair[1].0).abs() <= 2 * world.interval.nanos()
-                    && near(change.before, world.paths[pair[0].1])
-                    && near(change.after, world.paths[pair[1].1])
+                    && is_near(change.before, world.paths[pair[0].1])
+                    && is_near(change.after, world.paths[pair[1].1])
             };
-            hits += changes.iter().filter(is_it).count();
+            hits += changes.iter().filter(is_match).count();
         }
     }
-    (wanted, changes.len(), hits)
+    (expected_count, changes.len(), hits)
 }
 
-fn near(base: Span, micros: i64) -> bool {
+fn is_near(base: Span, micros: i64) -> bool {
     (base - Span::from_micros(micros)).abs() < Span::from_micros(100)
 }
 
@@ -39,10 +39,10 @@ fn nearly_all_true_changes_and_no_false_ones_are_reported() {
             seed,
             ..World::default()
         };
-        let (wanted, comparison, hits) = compare(&world);
-        assert!(wanted > 150, "{wanted}");
-        assert_eq!(comparison, hits, "no false change");
-        assert!(hits * 100 >= wanted * 99, "{hits} of {wanted}");
+        let (expected_count, change_count, hits) = compare(&world);
+        assert!(expected_count > 150, "{expected_count}");
+        assert_eq!(change_count, hits, "no false change");
+        assert!(hits * 100 >= expected_count * 99, "{hits} of {expected_count}");
     }
 }
 
@@ -56,29 +56,29 @@ fn a_drift_of_all_flows_leaves_classes_changes_and_their_evidence_as_they_are() 
     };
     let (digest, truth) = world.digest();
     let view = digest.view();
-    let made: usize = truth.iter().map(|steps| steps.len() - 1).sum();
+    let true_change_count: usize = truth.iter().map(|steps| steps.len() - 1).sum();
     let change_count = view.changes.len();
     assert!(
-        change_count * 100 >= made * 99 && change_count <= made,
-        "{change_count} of {made}"
+        change_count * 100 >= true_change_count * 99 && change_count <= true_change_count,
+        "{change_count} of {true_change_count}"
     );
     let paths: Vec<i64> = view.classes[0]
         .iter()
         .map(|class| class.base.nanos() / 100_000)
         .collect();
-    let wanted: Vec<i64> = world.paths.iter().map(|path| path / 100).collect();
-    assert_eq!(paths.len(), wanted.len(), "{paths:?}");
-    for (path, wanted) in paths.iter().zip(&wanted) {
-        assert!((path - wanted).abs() <= 3, "{paths:?}");
+    let expected: Vec<i64> = world.paths.iter().map(|path| path / 100).collect();
+    assert_eq!(paths.len(), expected.len(), "{paths:?}");
+    for (path, expected) in paths.iter().zip(&expected) {
+        assert!((path - expected).abs() <= 3, "{paths:?}");
     }
     let pair = &view.pairs[0];
     assert!(pair.unexplained.secs_f64() < 0.01 * pair.watched.secs_f64());
-    let drifted = pair.drift.highest.millis_f64();
-    assert!((2.5..3.2).contains(&drifted), "{:?}", pair.drift);
+    let max_drift_millis = pair.drift.highest.millis_f64();
+    assert!((2.5..3.2).contains(&max_drift_millis), "{:?}", pair.drift);
     // Each path takes half of its round trip either way.
-    let of_both = |change: &&PathChange| change.evidence.direction == Some(Direction::Both);
-    let both = view.changes.iter().filter(of_both).count();
-    assert!(both * 10 >= change_count * 9, "{both} of {change_count}");
+    let has_both_directions = |change: &&PathChange| change.evidence.direction == Some(Direction::Both);
+    let both_count = view.changes.iter().filter(has_both_directions).count();
+    assert!(both_count * 10 >= change_count * 9, "{both_count} of {change_count}");
 }
 
 #[test]
@@ -94,7 +94,7 @@ fn classes_and_shares_are_those_of_the_network() {
     assert_eq!(classes.len(), 4, "{classes:?}");
     let end = world.seconds * SECOND;
     for (index, class) in classes.iter().enumerate() {
-        assert!(near(class.base, world.paths[index]), "{class:?}");
+        assert!(is_near(class.base, world.paths[index]), "{class:?}");
         let mut time = 0;
         for steps in &truth {
             let ends = steps.iter().skip(1).map(|step| step.0).chain([end]);
@@ -111,11 +111,11 @@ fn classes_and_shares_are_those_of_the_network() {
             "{} and {share}",
             class.share
         );
-        let last = truth
+        let flows_at_end = truth
             .iter()
             .filter(|steps| steps.last().unwrap().1 == index)
             .count();
-        assert_eq!(class.flows as usize, last);
+        assert_eq!(class.flows as usize, flows_at_end);
     }
     let inflation = view.pairs[0].inflation.unwrap();
     assert!(
@@ -127,10 +127,10 @@ fn classes_and_shares_are_those_of_the_network() {
         dip.n == 256 && dip.p < 0.01,
         "four paths are no single group: {dip:?}"
     );
-    let left: u64 = classes.iter().map(|class| class.left).sum();
-    let joined: u64 = classes.iter().map(|class| class.joined).sum();
+    let left_count: u64 = classes.iter().map(|class| class.left).sum();
+    let joined_count: u64 = classes.iter().map(|class| class.joined).sum();
     let changes = view.changes.len() as u64;
-    assert_eq!((left, joined), (changes, changes));
+    assert_eq!((left_count, joined_count), (changes, changes));
 }
 
 #[test]
@@ -157,7 +157,7 @@ fn segments_follow_one_another_without_gaps() {
 #[test]
 fn a_quiet_network_has_flows_but_no_changes() {
     let world = World {
-        reshuffle: 0,
+        reshuffle_seconds: 0,
         ..World::default()
     };
     let (mut digest, _) = world.digest();
@@ -172,7 +172,7 @@ fn a_quiet_network_has_flows_but_no_changes() {
 #[test]
 fn a_renewed_flow_begins_anew_and_is_no_change() {
     let world = World {
-        reshuffle: 0,
+        reshuffle_seconds: 0,
         ..World::default()
     };
     let mut fleet = world.fleet();
@@ -216,24 +216,24 @@ fn flows_on_one_path_are_one_group_whatever_their_jitter() {
         let dip = world.digest().0.view().pairs[0].bimodality.unwrap();
         assert!(dip.n == 512 && dip.p > 0.05, "{jitter} us: {dip:?}");
     }
-    let two = World {
+    let two_paths = World {
         slots: 512,
         seconds: 10,
         paths: vec![70_000, 72_000],
         weights: vec![0.5; 2],
         jitter: 100.0,
-        reshuffle: 0,
+        reshuffle_seconds: 0,
         ..World::default()
     };
-    let dip = two.digest().0.view().pairs[0].bimodality.unwrap();
+    let dip = two_paths.digest().0.view().pairs[0].bimodality.unwrap();
     assert!(dip.n == 512 && dip.p < 0.05, "{dip:?}");
 }
 
 #[test]
 fn a_flow_that_went_silent_is_where_it_was_until_its_last_reply() {
     let world = World {
-        dead: Some((5, 60)),
-        reshuffle: 0,
+        dead_slot: Some((5, 60)),
+        reshuffle_seconds: 0,
         ..World::default()
     };
     let view = world.digest().0.view();
@@ -253,30 +253,30 @@ fn a_flow_that_went_silent_is_where_it_was_until_its_last_reply() {
 #[test]
 fn a_reflector_that_is_started_again_reorders_and_loses_nothing() {
     let world = World {
-        restart: Some(40),
-        reshuffle: 0,
+        restart_second: Some(40),
+        reshuffle_seconds: 0,
         ..World::default()
     };
     let view = world.digest().0.view();
-    let restarted = view.tally;
-    assert_eq!((restarted.reordered, restarted.reordered_forward), (0, 0));
-    assert_eq!((restarted.lost, restarted.replies), (0, 64 * 5 * 120));
+    let tally = view.tally;
+    assert_eq!((tally.reordered, tally.reordered_forward), (0, 0));
+    assert_eq!((tally.lost, tally.replies), (0, 64 * 5 * 120));
     assert!(view.changes.is_empty());
     let mut dissector = crate::Dissector::new(&view, 4);
     world.messages(&world.truth(), |message| dissector.push(message));
-    let is_reordered_by = |sample: &crate::DissectedSample| {
+    let is_reordered = |sample: &crate::DissectedSample| {
         let crate::DissectedOutcome::Reply {
-            reordered: is_reordered_by,
+            reordered: direction,
             ..
         } = sample.outcome
         else {
             panic!("{sample:?}");
         };
-        is_reordered_by.is_some()
+        direction.is_some()
     };
     for flow in dissector.finish() {
         assert!(
-            !flow.samples.iter().any(is_reordered_by),
+            !flow.samples.iter().any(is_reordered),
             "{:?}",
             flow.source_port
         );
@@ -303,16 +303,16 @@ fn beyond_the_maximum_only_the_latest_changes_are_reported() {
     digest.finish();
     assert_eq!(digest.changes(), complete.changes.len());
     let view = digest.view();
-    let since = view.pairs[0].forgotten.expect("there were more");
-    let wanted = complete.changes.iter().filter(|change| change.at > since);
-    assert!(view.changes.iter().eq(wanted));
+    let complete_since = view.pairs[0].forgotten.expect("there were more");
+    let expected = complete.changes.iter().filter(|change| change.at > complete_since);
+    assert!(view.changes.iter().eq(expected));
     assert!((50..=100).contains(&view.changes.len()));
     let mut changes = 0;
     for (flow, complete_flow) in view.flows.iter().zip(&complete.flows) {
         let segments = complete_flow.segments.iter();
-        let segments = segments.filter(|segment| segment.until > since);
+        let segments = segments.filter(|segment| segment.until > complete_since);
         let clipped = segments.map(|segment| Segment {
-            from: segment.from.max(since),
+            from: segment.from.max(complete_since),
             ..*segment
         });
         assert!(flow.segments.iter().copied().eq(clipped), "{flow:?}");
@@ -323,9 +323,9 @@ fn beyond_the_maximum_only_the_latest_changes_are_reported() {
     assert!(complete.pairs[0].forgotten.is_none());
     // No changes that are known is not no changes.
     for (bin, complete_bin) in view.latency_bins[0].iter().zip(&complete.latency_bins[0]) {
-        let known = (bin.from > since).then_some(complete_bin.changes);
-        assert_eq!(bin.changes, known.flatten());
-        assert_eq!(bin.base.is_some(), bin.from > since);
+        let known_changes = (bin.from > complete_since).then_some(complete_bin.changes);
+        assert_eq!(bin.changes, known_changes.flatten());
+        assert_eq!(bin.base.is_some(), bin.from > complete_since);
     }
 }
 
@@ -347,10 +347,10 @@ fn beyond_the_maximum_only_the_latest_ended_flows_are_reported() {
     // Of each slot the flow that goes on, and the one before it, which may still be spoken of.
     assert_eq!(view.flows.len(), 100 + 2 * 64);
     assert_eq!(view.pairs[0].tally.replies, 64 * 40);
-    let since = view.pairs[0].forgotten.expect("there were more");
+    let complete_since = view.pairs[0].forgotten.expect("there were more");
     let segments = || view.flows.iter().flat_map(|flow| &flow.segments);
     assert!(segments().count() > 100);
-    assert!(segments().all(|segment| segment.from >= since && segment.until > since));
+    assert!(segments().all(|segment| segment.from >= complete_since && segment.until > complete_since));
 }
 
 #[test]
@@ -381,8 +381,8 @@ fn an_absurd_peer_clock_does_not_affect_the_changes() {
         world.messages(&truth, |message| {
             let mut message = *message;
             if is_wild && let FleetOutcome::Reply(reply) = &mut message.outcome {
-                let printed = [i64::MIN, i64::MAX][message.seq as usize % 2];
-                let rx = Instant::from_nanos(printed);
+                let peer_nanos = [i64::MIN, i64::MAX][message.seq as usize % 2];
+                let rx = Instant::from_nanos(peer_nanos);
                 reply.peer_report = reply.peer_report.map(|peer| PeerReport { rx, ..peer });
             }
             digest.push(&message);
@@ -393,7 +393,7 @@ fn an_absurd_peer_clock_does_not_affect_the_changes() {
             .map(|change| (change.slot, change.at, change.before, change.after))
             .collect::<Vec<_>>()
     };
-    let honest = digest(false);
-    assert!(!honest.is_empty());
-    assert_eq!(digest(true), honest);
+    let expected = digest(false);
+    assert!(!expected.is_empty());
+    assert_eq!(digest(true), expected);
 }

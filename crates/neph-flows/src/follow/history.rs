@@ -49,7 +49,7 @@ impl History {
 
     /// Withdraws a path change.
     pub(super) fn record_withdrawal(&mut self, at: Instant<Local>) {
-        self.changes.retain(|route| *route != at);
+        self.changes.retain(|change| *change != at);
     }
 
     pub(super) fn record_result(&mut self, route: KnownRoute) {
@@ -63,7 +63,7 @@ impl History {
     pub(super) fn is_traced(&self) -> bool {
         let previous_change = self.changes.back();
         let is_after_change =
-            |known: &KnownRoute| previous_change.is_none_or(|at| known.first >= *at);
+            |route: &KnownRoute| previous_change.is_none_or(|at| route.first >= *at);
         self.routes.iter().any(is_after_change)
     }
 
@@ -80,8 +80,8 @@ impl History {
         after: &KnownRoute,
         interval: Span,
     ) -> bool {
-        let next = self.changes.iter().find(|at| **at > change);
-        after.first >= change && next.is_none_or(|at| after.last + interval <= *at)
+        let next_change = self.changes.iter().find(|at| **at > change);
+        after.first >= change && next_change.is_none_or(|at| after.last + interval <= *at)
     }
 
     /// Compares what was traced for a change with the latest route of the path before it.
@@ -98,8 +98,8 @@ impl History {
             return Err((UncomparedReason::MovedOn, None));
         }
         let previous_change = self.changes.iter().rev().find(|at| **at < change);
-        let is_before = |known: &&KnownRoute| {
-            known.last + interval <= change && previous_change.is_none_or(|at| known.first >= *at)
+        let is_before = |route: &&KnownRoute| {
+            route.last + interval <= change && previous_change.is_none_or(|at| route.first >= *at)
         };
         let Some(before) = self.routes.iter().rev().find(is_before) else {
             return Err((UncomparedReason::NoBefore, None));
@@ -134,15 +134,15 @@ mod tests {
 
     const INTERVAL: Span = Span::from_nanos(10);
 
-    fn at(nanos: i64) -> Instant<Local> {
+    fn instant(nanos: i64) -> Instant<Local> {
         Instant::from_nanos(nanos)
     }
 
-    fn known(hops: &[u8], first: i64, last: i64) -> KnownRoute {
+    fn known_route(hops: &[u8], first: i64, last: i64) -> KnownRoute {
         KnownRoute {
             route: route(9, hops),
-            first: at(first),
-            last: at(last),
+            first: instant(first),
+            last: instant(last),
         }
     }
 
@@ -156,56 +156,56 @@ mod tests {
         let mut changes = [changes, &[100]].concat();
         changes.sort_unstable();
         for change in changes {
-            history.record_change(at(change));
+            history.record_change(instant(change));
         }
         for route in routes {
             history.record_result(route.clone());
         }
         history
-            .compare(at(100), after, INTERVAL)
+            .compare(instant(100), after, INTERVAL)
             .map(|(comparison, _)| (comparison.others, comparison.before.nanos()))
             .map_err(|(reason, _)| reason)
     }
 
     #[test]
     fn a_trace_between_a_change_and_its_report_is_not_the_old_route() {
-        let (old, between) = (known(&[1], 20, 30), known(&[2], 120, 130));
-        let after = known(&[2], 200, 210);
-        let both_routes = [old.clone(), between.clone()];
+        let (old_route, route_between) = (known_route(&[1], 20, 30), known_route(&[2], 120, 130));
+        let after = known_route(&[2], 200, 210);
+        let both_routes = [old_route.clone(), route_between.clone()];
         assert_eq!(comparison(&[], &both_routes, &after), Ok((true, 30)));
         assert_eq!(
-            comparison(&[], &[between], &after),
+            comparison(&[], &[route_between], &after),
             Err(UncomparedReason::NoBefore)
         );
         // Nor a route with some probes after the change, or in the time in which it may have happened.
-        let across = known(&[1], 95, 105);
+        let route_across_change = known_route(&[1], 95, 105);
         assert_eq!(
-            comparison(&[], &[across], &after),
+            comparison(&[], &[route_across_change], &after),
             Err(UncomparedReason::NoBefore)
         );
-        let late = known(&[1], 85, 91);
+        let late_route = known_route(&[1], 85, 91);
         assert_eq!(
-            comparison(&[], &[late], &after),
+            comparison(&[], &[late_route], &after),
             Err(UncomparedReason::NoBefore)
         );
         // Nor a route of the path before the previous one.
         assert_eq!(
-            comparison(&[50], &[old], &after),
+            comparison(&[50], &[old_route], &after),
             Err(UncomparedReason::NoBefore)
         );
-        let after_previous = known(&[3], 50, 60);
+        let after_previous = known_route(&[3], 50, 60);
         assert_eq!(comparison(&[50], &[after_previous], &after), Ok((true, 60)));
     }
 
     #[test]
     fn a_trace_that_was_not_over_before_the_next_change_is_of_neither_path() {
-        let before = [known(&[1], 20, 30)];
-        let of = |last| comparison(&[300], &before, &known(&[2], 200, last));
-        assert_eq!(of(290), Ok((true, 30)));
-        assert_eq!(of(291), Err(UncomparedReason::MovedOn));
-        let late = known(&[1], 310, 320);
+        let before = [known_route(&[1], 20, 30)];
+        let compare_until = |last| comparison(&[300], &before, &known_route(&[2], 200, last));
+        assert_eq!(compare_until(290), Ok((true, 30)));
+        assert_eq!(compare_until(291), Err(UncomparedReason::MovedOn));
+        let late_route = known_route(&[1], 310, 320);
         assert_eq!(
-            comparison(&[300], &before, &late),
+            comparison(&[300], &before, &late_route),
             Err(UncomparedReason::MovedOn)
         );
     }
@@ -213,15 +213,15 @@ mod tests {
     #[test]
     fn a_change_that_was_withdrawn_parts_no_paths() {
         let mut history = History::of(9);
-        history.record_result(known(&[1], 20, 30));
+        history.record_result(known_route(&[1], 20, 30));
         assert!(history.is_traced());
-        history.record_change(at(50));
-        assert!(!history.is_traced() && history.has_later_change(at(40)));
-        history.record_withdrawal(at(50));
-        assert!(history.is_traced() && !history.has_later_change(at(40)));
-        history.record_change(at(100));
-        let after = known(&[1], 150, 160);
-        let comparison = history.compare(at(100), &after, INTERVAL);
+        history.record_change(instant(50));
+        assert!(!history.is_traced() && history.has_later_change(instant(40)));
+        history.record_withdrawal(instant(50));
+        assert!(history.is_traced() && !history.has_later_change(instant(40)));
+        history.record_change(instant(100));
+        let after = known_route(&[1], 150, 160);
+        let comparison = history.compare(instant(100), &after, INTERVAL);
         assert_eq!(
             comparison.map(|(comparison, _)| comparison.others),
             Ok(false)
@@ -230,11 +230,11 @@ mod tests {
 
     #[test]
     fn only_routers_that_answered_both_times_are_compared() {
-        let of = |before: &[u8], after: &[u8]| routers_differ(&route(9, before), &route(9, after));
-        assert_eq!(of(&[1, 2, 3], &[1, 2, 3]), Some(false));
-        assert_eq!(of(&[1, 2, 3], &[1, 4, 3]), Some(true));
-        assert_eq!(of(&[1, 0, 3], &[1, 4, 3]), Some(false));
-        assert_eq!(of(&[1, 2], &[1, 2, 3]), Some(false));
-        assert_eq!(of(&[0], &[1]), None);
+        let differ = |before: &[u8], after: &[u8]| routers_differ(&route(9, before), &route(9, after));
+        assert_eq!(differ(&[1, 2, 3], &[1, 2, 3]), Some(false));
+        assert_eq!(differ(&[1, 2, 3], &[1, 4, 3]), Some(true));
+        assert_eq!(differ(&[1, 0, 3], &[1, 4, 3]), Some(false));
+        assert_eq!(differ(&[1, 2], &[1, 2, 3]), Some(false));
+        assert_eq!(differ(&[0], &[1]), None);
     }
 }

@@ -34,15 +34,15 @@ impl Pending {
     }
 
     /// A slot with a trace that has waited long enough; each trace is returned once.
-    pub(super) fn due(&mut self, now: Instant<Local>) -> Option<Slot> {
-        let next = self.due.pop_front_if(|(at, _)| *at <= now);
-        next.map(|(_, slot)| slot)
+    pub(super) fn pop_due(&mut self, now: Instant<Local>) -> Option<Slot> {
+        let due_entry = self.due.pop_front_if(|(at, _)| *at <= now);
+        due_entry.map(|(_, slot)| slot)
     }
 
     /// The requests of a slot's traces.
     pub(super) fn requests_of(&mut self, slot: Slot) -> impl Iterator<Item = &mut TraceRequest> {
-        let finished = self.by_slot.get_mut(&slot).into_iter().flatten();
-        finished.map(|finished| &mut finished.request)
+        let traces = self.by_slot.get_mut(&slot).into_iter().flatten();
+        traces.map(|finished| &mut finished.request)
     }
 
     /// Removes the traces of a slot that need not wait any longer.
@@ -51,11 +51,11 @@ impl Pending {
         slot: Slot,
         is_certain: impl Fn(&FinishedTrace) -> bool,
     ) -> Vec<FinishedTrace> {
-        let Some(finished) = self.by_slot.get_mut(&slot) else {
+        let Some(traces) = self.by_slot.get_mut(&slot) else {
             return Vec::new();
         };
-        let certain_traces = finished.extract_if(.., |trace| is_certain(trace)).collect();
-        if finished.is_empty() {
+        let certain_traces = traces.extract_if(.., |trace| is_certain(trace)).collect();
+        if traces.is_empty() {
             self.by_slot.remove(&slot);
         }
         certain_traces
@@ -69,6 +69,6 @@ impl Pending {
     /// Removes all traces.
     pub(super) fn take_all(&mut self) -> impl Iterator<Item = (Slot, FinishedTrace)> + use<> {
         let by_slot = std::mem::take(&mut self.by_slot).into_iter();
-        by_slot.flat_map(|(slot, finished)| finished.into_iter().map(move |trace| (slot, trace)))
+        by_slot.flat_map(|(slot, traces)| traces.into_iter().map(move |trace| (slot, trace)))
     }
 }

@@ -74,17 +74,17 @@ impl Uncompared {
     }
 
     /// The total.
-    pub fn all(&self) -> u64 {
+    pub fn total(&self) -> u64 {
         self.0.iter().sum()
     }
 
     /// The reasons that occurred, most frequent first.
     pub fn by_reason(&self) -> Vec<(UncomparedReason, u64)> {
-        let mut counted: Vec<(UncomparedReason, u64)> =
+        let mut counts: Vec<(UncomparedReason, u64)> =
             UncomparedReason::ALL.into_iter().zip(self.0).collect();
-        counted.retain(|(_, count)| *count > 0);
-        counted.sort_by_key(|(reason, count)| (std::cmp::Reverse(*count), *reason));
-        counted
+        counts.retain(|(_, count)| *count > 0);
+        counts.sort_by_key(|(reason, count)| (std::cmp::Reverse(*count), *reason));
+        counts
     }
 
     /// Every reason with its count, including 0.
@@ -99,19 +99,19 @@ mod tests {
 
     #[test]
     fn each_reason_is_counted_separately() {
-        let mut counted = Uncompared::default();
+        let mut uncompared = Uncompared::default();
         for reason in UncomparedReason::ALL {
-            counted.add(reason);
+            uncompared.add(reason);
         }
-        counted.add(UncomparedReason::MovedOn);
-        assert_eq!(counted.all(), 5);
-        assert_eq!(counted.by_reason()[0], (UncomparedReason::MovedOn, 2));
-        let of = |key: &str| {
-            counted
+        uncompared.add(UncomparedReason::MovedOn);
+        assert_eq!(uncompared.total(), 5);
+        assert_eq!(uncompared.by_reason()[0], (UncomparedReason::MovedOn, 2));
+        let find_reason = |key: &str| {
+            uncompared
                 .every_reason()
                 .find(|(reason, _)| reason.key() == key)
         };
-        assert_eq!(of("changed_again").map(|(_, count)| count), Some(2));
-        assert_eq!(of("not_traced").map(|(_, count)| count), Some(1));
+        assert_eq!(find_reason("changed_again").map(|(_, count)| count), Some(2));
+        assert_eq!(find_reason("not_traced").map(|(_, count)| count), Some(1));
     }
 }

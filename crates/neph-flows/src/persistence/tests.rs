@@ -4,18 +4,18 @@ use crate::{Digest, Settings};
 use neph_model::{FleetMessage, Instant, Local};
 
 fn curve(stays: &[Stay], bin: Span) -> Option<Curve> {
-    stay_curve(stays, (bin, Span::from_secs(10))).map(|lasted| lasted.curve)
+    stay_curve(stays, (bin, Span::from_secs(10))).map(|stay_curve| stay_curve.curve)
 }
 
 const BIN: Span = Span::from_secs(20);
 
-fn at(seconds: i64) -> Instant<Local> {
+fn instant(seconds: i64) -> Instant<Local> {
     Instant::from_nanos(seconds * 1_000_000_000)
 }
 
 fn stay(seconds: i64, ended: bool) -> Stay {
     Stay {
-        from: at(0),
+        from: instant(0),
         length: Span::from_secs(seconds),
         ended,
     }
@@ -30,7 +30,7 @@ fn the_textbooks_curve_comes_out() {
     let all_stays: Vec<Stay> = relapsed.into_iter().chain(censored).collect();
     let curve = curve(&all_stays, BIN).unwrap();
     assert_eq!((curve.n, curve.ended), (21, 9));
-    let at = |weeks| curve.at(Span::from_secs(weeks)).unwrap().surviving;
+    let survival_at = |weeks| curve.at(Span::from_secs(weeks)).unwrap().surviving;
     for (weeks, survival) in [
         (6, 0.857),
         (7, 0.807),
@@ -41,9 +41,9 @@ fn the_textbooks_curve_comes_out() {
         (23, 0.448),
     ] {
         assert!(
-            (at(weeks) - survival).abs() < 5e-4,
+            (survival_at(weeks) - survival).abs() < 5e-4,
             "{weeks}: {}",
-            at(weeks)
+            survival_at(weeks)
         );
     }
     assert_eq!(curve.median(), Some(Span::from_secs(23)));
@@ -58,15 +58,15 @@ fn the_textbooks_curve_comes_out() {
 #[test]
 fn joint_moves_give_wider_intervals_than_independent_moves() {
     let mut random = neph_stats::Random::new(3);
-    let (mut alone, mut together) = (Vec::new(), Vec::new());
+    let (mut independent, mut simultaneous) = (Vec::new(), Vec::new());
     for round in 0..30 {
         for _ in 0..200 {
-            let from = at(40 * round) + Span::from_nanos(to_nanos(40.0 * random.unit()));
+            let from = instant(40 * round) + Span::from_nanos(to_nanos(40.0 * random.unit()));
             let length = Span::from_nanos(to_nanos(-30.0 * (1.0 - random.unit()).ln()));
-            alone.push(one(from, length));
+            independent.push(ended_stay(from, length));
         }
         let length = Span::from_secs(if random.unit() < 0.5 { 20 } else { 40 });
-        together.extend([one(at(40 * round), length); 200]);
+        simultaneous.extend([ended_stay(instant(40 * round), length); 200]);
     }
     let width = |stays: &[Stay], seconds: i64| {
         let point = curve(stays, BIN)
@@ -76,11 +76,11 @@ fn joint_moves_give_wider_intervals_than_independent_moves() {
         (point.surviving, point.high - point.low)
     };
     // A share of 6000 independent cases is known to 1.3 points each way; one of 30 to 18.
-    let (share, apart) = width(&alone, 20);
+    let (share, independent_width) = width(&independent, 20);
     assert!((share - (-20.0_f64 / 30.0).exp()).abs() < 0.03, "{share}");
-    assert!(apart > 0.02 && apart < 0.06, "{apart}");
-    let (_, joint) = width(&together, 20);
-    assert!(joint > 0.25 && joint < 0.60, "{joint}");
+    assert!(independent_width > 0.02 && independent_width < 0.06, "{independent_width}");
+    let (_, simultaneous_width) = width(&simultaneous, 20);
+    assert!(simultaneous_width > 0.25 && simultaneous_width < 0.60, "{simultaneous_width}");
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "a test's times")]
@@ -88,7 +88,7 @@ fn to_nanos(seconds: f64) -> i64 {
     (seconds * 1e9) as i64
 }
 
-fn one(from: Instant<Local>, length: Span) -> Stay {
+fn ended_stay(from: Instant<Local>, length: Span) -> Stay {
     Stay {
         from,
         length,
@@ -98,9 +98,9 @@ fn one(from: Instant<Local>, length: Span) -> Stay {
 
 #[test]
 fn a_single_event_gives_a_wide_confidence_interval() {
-    let moved = [one(at(0), Span::from_secs(30)); 384];
-    let stayed = [stay(60, false); 100];
-    let all_stays: Vec<Stay> = moved.into_iter().chain(stayed).collect();
+    let ended_stays = [ended_stay(instant(0), Span::from_secs(30)); 384];
+    let lasting_stays = [stay(60, false); 100];
+    let all_stays: Vec<Stay> = ended_stays.into_iter().chain(lasting_stays).collect();
     let point = curve(&all_stays, BIN)
         .unwrap()
         .at(Span::from_secs(30))
@@ -108,7 +108,7 @@ fn a_single_event_gives_a_wide_confidence_interval() {
     assert!(point.low < 1e-9 && point.high > 1.0 - 1e-9, "{point:?}");
     // 384 flows that came together are one case.
     let share = stay_curve(&all_stays[..384], (BIN, Span::from_secs(40)));
-    let share = share.unwrap().soon.unwrap();
+    let share = share.unwrap().leave_share.unwrap();
     assert_eq!((share.hits, share.n), (384, 384));
     assert!(share.low < 0.3, "{share:?}");
 }
@@ -127,7 +127,7 @@ fn the_bound_of_a_curve_without_ends_follows_from_its_time_blocks() {
 #[test]
 fn a_stay_that_ends_exactly_at_the_limit_counts_as_ended() {
     let world = World {
-        reshuffle: 10,
+        reshuffle_seconds: 10,
         ..World::default()
     };
     let mut digest = Digest::new(&world.fleet(), Settings::default()).unwrap();
@@ -141,24 +141,24 @@ fn a_stay_that_ends_exactly_at_the_limit_counts_as_ended() {
     let leave_share = view.pairs[0].leave_share.unwrap().share;
     assert!((0.7..0.8).contains(&leave_share), "{leave_share}");
     let curve = view.pairs[0].between.as_ref().unwrap();
-    let moved = 1.0 - curve.at(view.soon()).unwrap().surviving;
-    assert!((0.7..0.8).contains(&moved), "{moved}");
+    let left_share = 1.0 - curve.at(view.soon()).unwrap().surviving;
+    assert!((0.7..0.8).contains(&left_share), "{left_share}");
 }
 
 #[test]
 fn a_change_of_both_ways_is_none_of_one_way_alone() {
-    let counts = |counted: Counted, direction| counted.counts((Some(0), Some(1)), direction);
-    let ways = [Direction::Forward, Direction::Reverse, Direction::Both].map(Some);
+    let includes = |kind: ChangeKind, direction| kind.includes((Some(0), Some(1)), direction);
+    let directions = [Direction::Forward, Direction::Reverse, Direction::Both].map(Some);
     assert_eq!(
-        ways.map(|direction| counts(Counted::Forward, direction)),
+        directions.map(|direction| includes(ChangeKind::Forward, direction)),
         [true, false, false]
     );
     assert_eq!(
-        ways.map(|direction| counts(Counted::Reverse, direction)),
+        directions.map(|direction| includes(ChangeKind::Reverse, direction)),
         [false, true, false]
     );
     assert_eq!(
-        ways.map(|direction| counts(Counted::Each, direction)),
+        directions.map(|direction| includes(ChangeKind::Each, direction)),
         [true; 3]
     );
 }
@@ -191,9 +191,9 @@ fn the_share_at_a_time_equals_the_curve_at_that_time() {
         stay(60, false),
         stay(100, false),
     ];
-    let soon = Span::from_secs(10);
-    let estimate = stay_curve(&stays, (BIN, soon)).unwrap();
-    let (share, point) = (estimate.soon.unwrap(), estimate.curve.at(soon).unwrap());
+    let horizon = Span::from_secs(10);
+    let estimate = stay_curve(&stays, (BIN, horizon)).unwrap();
+    let (share, point) = (estimate.leave_share.unwrap(), estimate.curve.at(horizon).unwrap());
     // 4/5 of 2/3.
     assert!((share.share - (1.0 - 8.0 / 15.0)).abs() < 1e-9, "{share:?}");
     assert_eq!((share.hits, share.n), (2, 5));
@@ -204,7 +204,7 @@ fn the_share_at_a_time_equals_the_curve_at_that_time() {
     assert_eq!(
         stay_curve(&stays, (BIN, Span::from_secs(101)))
             .unwrap()
-            .soon,
+            .leave_share,
         None
     );
 }
@@ -214,7 +214,7 @@ fn the_upper_bound_before_the_first_end_follows_from_time_blocks() {
     let stays = [stay(30, true), stay(60, false)];
     let share = stay_curve(&stays, (BIN, Span::from_secs(10)))
         .unwrap()
-        .soon
+        .leave_share
         .unwrap();
     // Three blocks of 20 s: 3.84 / (3 + 3.84).
     assert!((share.share, share.low) == (0.0, 0.0) && (share.high - 0.5615).abs() < 1e-3);

@@ -6,8 +6,8 @@ use crate::{Digest, Direction, Settings};
 
 /// How many changes were reported, and of these the way there, the way back, both, nothing.
 #[derive(Debug, Default)]
-struct LevelDetection {
-    all: usize,
+struct DirectionCounts {
+    total: usize,
     forward: usize,
     reverse: usize,
     both: usize,
@@ -21,7 +21,7 @@ fn count_detections(
     paths: [(i64, i64); 2],
     (jitter, drift): (f64, i64),
     seed: u64,
-) -> LevelDetection {
+) -> DirectionCounts {
     let world = World {
         slots: 256,
         interval: Span::from_millis(500),
@@ -38,12 +38,12 @@ fn count_detections(
     let mut random = Random::new(seed);
     let mut digest = Digest::new(&world.fleet(), Settings::default()).unwrap();
     world.messages(&world.truth(), |message| {
-        digest.push(&over(message, paths, || late(&mut random, jitter), drift));
+        digest.push(&move_to_paths(message, paths, || random_delay(&mut random, jitter), drift));
     });
     digest.finish();
-    let mut detections = LevelDetection::default();
+    let mut detections = DirectionCounts::default();
     for change in digest.view().changes {
-        detections.all += 1;
+        detections.total += 1;
         *match change.evidence.direction {
             Some(Direction::Forward) => &mut detections.forward,
             Some(Direction::Reverse) => &mut detections.reverse,
@@ -55,29 +55,29 @@ fn count_detections(
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "a test's jitter")]
-fn late(random: &mut Random, jitter: f64) -> i64 {
+fn random_delay(random: &mut Random, jitter: f64) -> i64 {
     (random.unit() * jitter * 1000.0) as i64
 }
 
 /// A message as it would be over one of the paths.
-fn over(
+fn move_to_paths(
     message: &FleetMessage,
     paths: [(i64, i64); 2],
-    mut late: impl FnMut() -> i64,
+    mut delay: impl FnMut() -> i64,
     drift: i64,
 ) -> FleetMessage {
     let mut message = *message;
     if let FleetOutcome::Reply(reply) = &mut message.outcome {
-        let sum = reply.round_trip.nanos() / 1000;
+        let path_micros = reply.round_trip.nanos() / 1000;
         let path = paths
             .iter()
-            .find(|(forward, reverse)| forward + reverse == sum);
+            .find(|(forward, reverse)| forward + reverse == path_micros);
         let (forward, reverse) = path.expect("one of both");
-        let (forward, reverse) = (forward * 1000 + late(), reverse * 1000 + late());
+        let (forward, reverse) = (forward * 1000 + delay(), reverse * 1000 + delay());
         reply.round_trip = Span::from_nanos(forward + reverse);
         let sent = message.sent.nanos();
-        let ahead = 77_000_000_000_000 + sent / 1_000_000_000 * drift;
-        let rx = Instant::from_nanos(sent + ahead + forward);
+        let clock_offset = 77_000_000_000_000 + sent / 1_000_000_000 * drift;
+        let rx = Instant::from_nanos(sent + clock_offset + forward);
         reply.peer_report = reply
             .peer_report
             .map(|peer| neph_model::PeerReport { rx, ..peer });
@@ -85,24 +85,24 @@ fn over(
     message
 }
 
-impl LevelDetection {
+impl DirectionCounts {
     /// All that were said of another way than this one.
-    fn others(&self, truth: Direction) -> usize {
-        let right = match truth {
+    fn wrong_count(&self, truth: Direction) -> usize {
+        let correct = match truth {
             Direction::Forward => self.forward,
             Direction::Reverse => self.reverse,
             Direction::Both => self.both,
         };
-        self.all - self.unknown - right
+        self.total - self.unknown - correct
     }
 }
 
 /// The lab's "uniform 0.3ms" is up to 0.3 ms to either side: 0.6 ms wide.
-const WIDE: f64 = 600.0;
-const NARROW: f64 = 300.0;
-const FIRST: (i64, i64) = (35_000, 35_000);
+const WIDE_JITTER_MICROS: f64 = 600.0;
+const NARROW_JITTER_MICROS: f64 = 300.0;
+const FIRST_PATH: (i64, i64) = (35_000, 35_000);
 /// A peer's clock that runs 20 us a second fast.
-const DRIFT: i64 = 20_000;
+const DRIFT_NANOS_PER_SECOND: i64 = 20_000;
 
 /// None of more than 1,800: with 95 % certainty fewer than 0.17 % are wrong.
 #[test]
@@ -112,15 +112,15 @@ fn under_jitter_no_other_way_is_named_than_the_one_that_moved_by_two_millisecond
         ((35_000, 37_000), Direction::Reverse),
         ((36_000, 36_000), Direction::Both),
     ] {
-        for (jitter, unknown) in [(NARROW, 0.01), (WIDE, 0.15)] {
-            let detections = count_detections([FIRST, second], (jitter, DRIFT), 1);
-            assert!(detections.all > 1800, "{detections:?}");
+        for (jitter, unknown) in [(NARROW_JITTER_MICROS, 0.01), (WIDE_JITTER_MICROS, 0.15)] {
+            let detections = count_detections([FIRST_PATH, second], (jitter, DRIFT_NANOS_PER_SECOND), 1);
+            assert!(detections.total > 1800, "{detections:?}");
             assert_eq!(
-                detections.others(truth),
+                detections.wrong_count(truth),
                 0,
                 "{truth:?}, {jitter} us: {detections:?}"
             );
-            let unknown_share = proportion(detections.unknown, detections.all).unwrap();
+            let unknown_share = proportion(detections.unknown, detections.total).unwrap();
             assert!(
                 unknown_share.share() < unknown,
                 "{truth:?}, {jitter} us: {detections:?}"
@@ -137,17 +137,17 @@ fn the_direction_of_a_jitter_sized_change_is_almost_never_wrong() {
         ((35_600, 35_000), Direction::Forward),
         ((35_000, 35_600), Direction::Reverse),
     ] {
-        for jitter in [NARROW, WIDE] {
-            let detections = count_detections([FIRST, second], (jitter, DRIFT), 1);
-            assert!(detections.all > 1600, "{detections:?}");
+        for jitter in [NARROW_JITTER_MICROS, WIDE_JITTER_MICROS] {
+            let detections = count_detections([FIRST_PATH, second], (jitter, DRIFT_NANOS_PER_SECOND), 1);
+            assert!(detections.total > 1600, "{detections:?}");
             assert_eq!(detections.both, 0, "{truth:?}, {jitter} us: {detections:?}");
-            let wrong = proportion(detections.others(truth), detections.all).unwrap();
+            let wrong_share = proportion(detections.wrong_count(truth), detections.total).unwrap();
             assert!(
-                wrong.interval().high < 0.005,
+                wrong_share.interval().high < 0.005,
                 "{truth:?}, {jitter} us: {detections:?}"
             );
         }
-        let quiet = count_detections([FIRST, second], (30.0, DRIFT), 1);
-        assert_eq!((quiet.others(truth), quiet.unknown), (0, 0), "{quiet:?}");
+        let quiet_counts = count_detections([FIRST_PATH, second], (30.0, DRIFT_NANOS_PER_SECOND), 1);
+        assert_eq!((quiet_counts.wrong_count(truth), quiet_counts.unknown), (0, 0), "{quiet_counts:?}");
     }
 }

@@ -17,7 +17,7 @@ type Base = fn(u32, i64, i64) -> i64;
 
 /// Flows of so many messages each, one slot's ends after the other's as they do where flows are
 /// replaced, for `rounds` messages of each slot.
-fn renewed(messages: i64, rounds: i64, base: Base) -> FleetView {
+fn run_with_replacements(messages: i64, rounds: i64, base: Base) -> FleetView {
     let fleet = Fleet {
         slots: SLOTS,
         interval: Span::from_nanos(INTERVAL),
@@ -43,23 +43,23 @@ fn renewed(messages: i64, rounds: i64, base: Base) -> FleetView {
 /// The detector speaks 2 s late: of flows that were followed by one, two or ten others.
 #[test]
 fn flows_that_are_renewed_soon_and_stay_on_their_paths_make_no_changes() {
-    let single: Base = |_, _, _| 12 * MS;
-    let several: Base = |slot, flow, _| (12 + 2 * ((i64::from(slot) + flow) % 4)) * MS;
+    let one_path: Base = |_, _, _| 12 * MS;
+    let several_paths: Base = |slot, flow, _| (12 + 2 * ((i64::from(slot) + flow) % 4)) * MS;
     for messages in [4, 10, 20, 40, 60, 100] {
-        for base in [single, several] {
-            let view = renewed(messages, 400, base);
+        for base in [one_path, several_paths] {
+            let view = run_with_replacements(messages, 400, base);
             assert_eq!(view.changes, [], "{messages}");
             let rate = view.pairs[0].changes_per_flow_hour();
-            let wanted = (messages >= 24).then_some(0.0);
-            assert_eq!(rate, wanted, "{messages}");
+            let expected = (messages >= 24).then_some(0.0);
+            assert_eq!(rate, expected, "{messages}");
             for flow in &view.flows {
                 let number = (u32::from(flow.source_port) - 1024) / 100;
-                let wanted = base(flow.slot.0, number.into(), 0);
-                let at = |segment: &crate::view::Segment| segment.base.nanos();
+                let expected = base(flow.slot.0, number.into(), 0);
+                let base_nanos = |segment: &crate::view::Segment| segment.base.nanos();
                 // What all flows drift by is an estimate: it may be below by as little.
-                let is_it = |base: i64| (wanted - MS / 1000..wanted + MS / 10).contains(&base);
+                let is_expected = |base: i64| (expected - MS / 1000..expected + MS / 10).contains(&base);
                 assert!(flow.segments.len() <= 1, "{messages}: {flow:?}");
-                assert!(flow.segments.iter().map(at).all(is_it), "{flow:?}");
+                assert!(flow.segments.iter().map(base_nanos).all(is_expected), "{flow:?}");
                 // A flow that was begun before the measurement, or ends after it, is too short.
                 let is_whole = flow.tally.messages() >= 4;
                 assert_eq!(flow.segments.len(), usize::from(is_whole), "{flow:?}");
@@ -73,11 +73,11 @@ fn flows_that_are_renewed_soon_and_stay_on_their_paths_make_no_changes() {
 fn a_step_of_a_short_lived_flow_is_attributed_to_that_flow() {
     const STEP: i64 = 20;
     let base: Base = |slot, flow, seq| {
-        let moved = i64::from(flow == 3 && seq >= STEP);
-        (12 + 2 * ((i64::from(slot) + flow + moved) % 4)) * MS
+        let path_steps = i64::from(flow == 3 && seq >= STEP);
+        (12 + 2 * ((i64::from(slot) + flow + path_steps) % 4)) * MS
     };
     for messages in [26, 40, 60] {
-        let view = renewed(messages, 400, base);
+        let view = run_with_replacements(messages, 400, base);
         assert_eq!(view.changes.len(), SLOTS as usize, "{messages}");
         for change in &view.changes {
             let slot = change.slot.0;
@@ -85,9 +85,9 @@ fn a_step_of_a_short_lived_flow_is_attributed_to_that_flow() {
             let at = round * INTERVAL + INTERVAL * i64::from(slot) / i64::from(SLOTS);
             let port = crate::world::port(slot) + 300;
             assert_eq!((change.source_port, change.at.nanos()), (port, at));
-            let near = |span: Span, wanted: i64| (span.nanos() - wanted).abs() < MS / 10;
-            assert!(near(change.before, base(slot, 3, 0)), "{change:?}");
-            assert!(near(change.after, base(slot, 3, STEP)), "{change:?}");
+            let is_near = |span: Span, expected: i64| (span.nanos() - expected).abs() < MS / 10;
+            assert!(is_near(change.before, base(slot, 3, 0)), "{change:?}");
+            assert!(is_near(change.after, base(slot, 3, STEP)), "{change:?}");
         }
         let rate = view.pairs[0].changes_per_flow_hour();
         assert!(rate.is_some_and(|rate| rate > 0.0), "{rate:?}");
@@ -100,33 +100,33 @@ fn a_step_of_a_short_lived_flow_is_attributed_to_that_flow() {
 fn false_changes_of_ended_flows_are_withdrawn() {
     let fleet = World::default().fleet();
     let mut digest = Digest::new(&fleet, Settings::default()).unwrap();
-    let mut in_the_queue = 0;
+    let mut changes_in_queue = 0;
     for round in 0..75 {
         let at = round * SECOND / 5;
         let queue = if at < 10 * SECOND { 5 * MS } else { 0 };
         for slot in 0..64 {
-            let moved = slot % 8 == 0 && at >= 4 * SECOND;
-            let path = 70 + 4 * (i64::from(slot) % 4 + i64::from(moved));
+            let has_moved = slot % 8 == 0 && at >= 4 * SECOND;
+            let path = 70 + 4 * (i64::from(slot) % 4 + i64::from(has_moved));
             let sent = at + i64::from(slot) * MS;
             let mut message = message(slot, 0, sent, path * MS + queue);
-            let earlier = [6 * SECOND, 84 * SECOND / 10];
-            let nth = earlier.iter().filter(|begin| at >= **begin).count();
+            let replacement_times = [6 * SECOND, 84 * SECOND / 10];
+            let nth = replacement_times.iter().filter(|begin| at >= **begin).count();
             message.source_port += 100 * u16::try_from(nth).unwrap();
             digest.push(&message);
         }
         if queue > 0 {
-            in_the_queue = digest.changes();
+            changes_in_queue = digest.changes();
         }
     }
     digest.finish();
-    assert_eq!((in_the_queue, digest.changes()), (8, 0));
+    assert_eq!((changes_in_queue, digest.changes()), (8, 0));
     let events: Vec<_> = digest.events().collect();
-    let is_back = |event: &&PathEvent| matches!(event, PathEvent::Withdrawn(change) if change.slot.0 % 8 == 0);
-    assert_eq!(events.iter().filter(is_back).count(), 8);
+    let is_withdrawn = |event: &&PathEvent| matches!(event, PathEvent::Withdrawn(change) if change.slot.0 % 8 == 0);
+    assert_eq!(events.iter().filter(is_withdrawn).count(), 8);
     for flow in digest.view().flows {
-        let first = usize::from(flow.source_port < 1124);
+        let min_segments = usize::from(flow.source_port < 1124);
         assert!(
-            flow.segments.len() >= first && flow.segments.len() <= 1,
+            flow.segments.len() >= min_segments && flow.segments.len() <= 1,
             "{flow:?}"
         );
     }

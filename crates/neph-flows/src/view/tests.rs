@@ -16,11 +16,11 @@ fn a_message_whose_reply_came_late_was_lost_on_neither_way() {
         ..World::default()
     }
     .fleet();
-    let lost = |late| {
+    let lost_counts = |late| {
         let mut digest = Digest::new(&fleet, Settings::default()).unwrap();
         for (slot, seq, count) in [(0, 0, 0), (1, 0, 0), (0, 3, 3), (1, 2, 1)] {
-            for missing in 1..if seq > 0 { seq } else { 0 } {
-                let mut message = message(slot, missing, i64::from(missing) * SECOND, 0);
+            for lost_seq in 1..if seq > 0 { seq } else { 0 } {
+                let mut message = message(slot, lost_seq, i64::from(lost_seq) * SECOND, 0);
                 message.outcome = FleetOutcome::Lost;
                 digest.push(&message);
             }
@@ -35,15 +35,15 @@ fn a_message_whose_reply_came_late_was_lost_on_neither_way() {
         view.record_late_replies(late);
         let tally = view.tally;
         assert_eq!((tally, tally.lost), (view.pairs[0].tally, 3));
-        let of_flow = view.flows[0].tally.lost_reverse;
+        let flow_lost_reverse = view.flows[0].tally.lost_reverse;
         (
             tally.lost_forward,
             tally.lost_reverse,
-            of_flow,
+            flow_lost_reverse,
             view.pairs[0].late,
         )
     };
-    assert_eq!(lost(0), (1, 2, 2, Some(0)));
-    assert_eq!(lost(1), (1, 1, 1, Some(1)));
-    assert_eq!(lost(3), (1, 0, 0, Some(3)), "one after the last reply too");
+    assert_eq!(lost_counts(0), (1, 2, 2, Some(0)));
+    assert_eq!(lost_counts(1), (1, 1, 1, Some(1)));
+    assert_eq!(lost_counts(3), (1, 0, 0, Some(3)), "one after the last reply too");
 }

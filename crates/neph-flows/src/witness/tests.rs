@@ -5,7 +5,7 @@ use crate::direction::Direction;
 
 const TOLERANCE: Span = Span::from_micros(500);
 /// The peer's clock is that far ahead of ours, and drifts by 50 us a second.
-const AHEAD: i64 = 86_400_000_000_000;
+const CLOCK_OFFSET_NANOS: i64 = 86_400_000_000_000;
 
 fn reply(second: i64, micros: (i64, i64), ttl: u8) -> FleetMessage {
     let sent = second * 1_000_000_000;
@@ -19,7 +19,7 @@ fn reply(second: i64, micros: (i64, i64), ttl: u8) -> FleetMessage {
             round_trip: Span::from_micros(micros.0 + micros.1 + 70),
             read_by: ReadBy::Kernel,
             peer_report: Some(PeerReport {
-                rx: Instant::from_nanos(sent + AHEAD + (micros.0 + second * 50) * 1000),
+                rx: Instant::from_nanos(sent + CLOCK_OFFSET_NANOS + (micros.0 + second * 50) * 1000),
                 residence: Span::from_micros(70),
                 count: None,
                 ttl: Some(60),
@@ -32,7 +32,7 @@ fn reply(second: i64, micros: (i64, i64), ttl: u8) -> FleetMessage {
 }
 
 /// How many messages lay elsewhere, which were asked about each second.
-fn elsewhere_of(witness: &mut Witness) -> u32 {
+fn count_unexplained(witness: &mut Witness) -> u32 {
     let messages = witness.take_unexplained().map(|row| {
         let seconds = (row.until - row.from).nanos() / 1_000_000_000;
         assert_eq!(i64::from(row.messages), seconds + 1);
@@ -43,7 +43,7 @@ fn elsewhere_of(witness: &mut Witness) -> u32 {
 
 /// 40 messages, then so many at 20 ms there, which nobody tells as a path, then four at the end's
 /// latency: what is said of it, and how many messages were elsewhere.
-fn after_a_stretch_of(length: i64, end: (i64, i64)) -> (Option<Direction>, u32) {
+fn evidence_after_level(length: i64, end: (i64, i64)) -> (Option<Direction>, u32) {
     let (mut witness, mut drift) = (Witness::default(), Drift::default());
     let base = Some(Span::from_micros(20_000));
     let conditions = WitnessConditions {
@@ -54,12 +54,12 @@ fn after_a_stretch_of(length: i64, end: (i64, i64)) -> (Option<Direction>, u32) 
     };
     let change = 40 + length;
     for second in 0..change + 4 {
-        let ways = match second {
+        let delays = match second {
             0..40 => (10_000, 10_000),
             _ if second < change => (20_000, 10_000),
             _ => end,
         };
-        let message = reply(second, ways, 60);
+        let message = reply(second, delays, 60);
         for _ in 0..20 {
             let mut other = witness.clone();
             other.push(&message, message.reply().unwrap(), conditions, &mut drift);
@@ -76,17 +76,17 @@ fn after_a_stretch_of(length: i64, end: (i64, i64)) -> (Option<Direction>, u32) 
         overtaking: None,
         drift,
     });
-    (evidence.direction, elsewhere_of(&mut witness))
+    (evidence.direction, count_unexplained(&mut witness))
 }
 
 /// The way there moved, nobody noticed, and then the way back did: no change was of both ways.
 #[test]
 fn two_changes_reported_as_one_have_no_direction() {
-    assert_eq!(after_a_stretch_of(15, (20_000, 13_000)), (None, 15));
+    assert_eq!(evidence_after_level(15, (20_000, 13_000)), (None, 15));
     // A queue of a moment is no reason to say nothing.
     let forward = Some(Direction::Forward);
-    assert_eq!(after_a_stretch_of(3, (13_000, 10_000)), (forward, 0));
-    assert_eq!(after_a_stretch_of(0, (13_000, 10_000)), (forward, 0));
+    assert_eq!(evidence_after_level(3, (13_000, 10_000)), (forward, 0));
+    assert_eq!(evidence_after_level(0, (13_000, 10_000)), (forward, 0));
 }
 
 #[test]
@@ -100,22 +100,22 @@ fn a_temporary_level_is_counted_and_scattered_messages_are_not() {
             window: 4,
         };
         for second in 0..60 {
-            let there = if (20..50).contains(&second) {
+            let forward = if (20..50).contains(&second) {
                 latency(second)
             } else {
                 10_000
             };
-            let message = reply(second, (there, 10_000), 60);
+            let message = reply(second, (forward, 10_000), 60);
             witness.push(&message, message.reply().unwrap(), conditions, &mut drift);
         }
-        elsewhere_of(&mut witness)
+        count_unexplained(&mut witness)
     };
     assert_eq!(unexplained(|_| 20_000), 30);
     assert_eq!(unexplained(|second| 12_000 + second % 3 * 4_000), 0);
 }
 
 /// 40 messages at one level, then 4 at another; what is said of it.
-fn testimony(before: (i64, i64), after: (i64, i64), ttls: (u8, u8)) -> Evidence {
+fn evidence_of_change(before: (i64, i64), after: (i64, i64), ttls: (u8, u8)) -> Evidence {
     let (mut witness, mut drift) = (Witness::default(), Drift::default());
     let sum = |(forward, reverse): (i64, i64)| Span::from_micros(forward + reverse);
     let conditions = WitnessConditions {
@@ -132,9 +132,9 @@ fn testimony(before: (i64, i64), after: (i64, i64), ttls: (u8, u8)) -> Evidence 
         let reply = message.reply().unwrap();
         // The other flows of a fleet learn too.
         for other in 0..20 {
-            let mut local = witness.clone();
+            let mut other_witness = witness.clone();
             if other > 0 {
-                local.push(&message, reply, conditions, &mut drift);
+                other_witness.push(&message, reply, conditions, &mut drift);
             }
         }
         witness.push(&message, reply, conditions, &mut drift);
@@ -153,7 +153,7 @@ fn testimony(before: (i64, i64), after: (i64, i64), ttls: (u8, u8)) -> Evidence 
 
 #[test]
 fn peer_timestamps_show_which_direction_moved_despite_clock_drift() {
-    let direction = |after| testimony((10_000, 10_000), after, (60, 60)).direction;
+    let direction = |after| evidence_of_change((10_000, 10_000), after, (60, 60)).direction;
     assert_eq!(direction((12_000, 10_000)), Some(Direction::Forward));
     assert_eq!(direction((10_000, 8_000)), Some(Direction::Reverse));
     assert_eq!(direction((12_000, 13_000)), Some(Direction::Both));
@@ -162,14 +162,14 @@ fn peer_timestamps_show_which_direction_moved_despite_clock_drift() {
 
 #[test]
 fn a_ttl_that_became_another_speaks_for_a_change() {
-    assert!(testimony((10_000, 10_000), (12_000, 10_000), (60, 58)).ttl);
-    assert!(!testimony((10_000, 10_000), (12_000, 10_000), (60, 60)).ttl);
+    assert!(evidence_of_change((10_000, 10_000), (12_000, 10_000), (60, 58)).ttl);
+    assert!(!evidence_of_change((10_000, 10_000), (12_000, 10_000), (60, 60)).ttl);
 }
 
 #[test]
 fn overtaking_speaks_for_a_fall_and_not_for_a_rise() {
-    assert!(testimony((10_000, 10_000), (8_000, 10_000), (60, 60)).reordered);
-    assert!(!testimony((10_000, 10_000), (12_000, 10_000), (60, 60)).reordered);
+    assert!(evidence_of_change((10_000, 10_000), (8_000, 10_000), (60, 60)).reordered);
+    assert!(!evidence_of_change((10_000, 10_000), (12_000, 10_000), (60, 60)).reordered);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use neph_campaign::expand;
-use neph_documents::plan::{notes, preview, shared_links};
+use neph_documents::plan::{notes, write_preview, write_shared_links};
 use neph_store::find::campaign;
 
 use super::{PreviewArgs, load_plan, power};
@@ -21,7 +21,7 @@ pub(crate) fn run(args: &PreviewArgs) -> Result<Outcome, Failure> {
     if let Some(name) = &args.traces {
         let store = args.workspace.read()?;
         let campaign = campaign(store.as_ref(), name)?;
-        shared_links(&mut out, plan, &store.traceroutes(campaign.id)?)?;
+        write_shared_links(&mut out, plan, &store.traceroutes(campaign.id)?)?;
     }
     for note in notes(plan) {
         output::say(&format!("neph: {note}"));

@@ -18,7 +18,7 @@ use neph_capture::clocks::formula::{Formula, passed, split_off, until_next};
 use neph_capture::clocks::pair::{refuse_duplicate, refuse_unmet, retained_limits, too_few};
 use neph_capture::reading::packets::packets;
 use neph_capture::reading::snaplen::truncated_message;
-use neph_documents::clock::{Clocks, Means, Row, StepOf, Summary};
+use neph_documents::clock::{Clocks, Means, Row, LabelledStep, Summary};
 use neph_report::clocks_of_captures;
 use neph_text::counted::counted;
 
@@ -104,7 +104,7 @@ fn write_report(
         began: course.from,
         row: to_row(end, &formula, matched_captures.crossings.len()),
         steps: steps
-            .map(|step| StepOf::between(Clocks::Captures, step))
+            .map(|step| LabelledStep::between(Clocks::Captures, step))
             .collect(),
         means: has_four_timestamps
             .then(|| Means::of(&formula.mean, None))

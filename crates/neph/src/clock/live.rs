@@ -17,7 +17,7 @@ use neph_capture::clocks::added::Added;
 use neph_capture::clocks::book::Book;
 use neph_capture::clocks::course::Course;
 use neph_capture::clocks::drift::Drift;
-use neph_documents::clock::{ClockWriter, Clocks, Means, Row, StepOf, Summary};
+use neph_documents::clock::{ClockWriter, Clocks, Means, Row, LabelledStep, Summary};
 
 /// Interval at which reports of the flow are read.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
@@ -236,7 +236,7 @@ impl LiveClock<'_> {
         let offset_figure = clocks_on_a_connection(&self.book, &course, name);
         let has_four_timestamps = self.args.uses_method(Method::FourTimestamps);
         let summary = Summary {
-            of: name.to_owned(),
+            subject: name.to_owned(),
             clocks,
             began: self.start,
             row,

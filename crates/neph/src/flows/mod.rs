@@ -228,7 +228,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     }
     let unreported_reasons = fleet_outcome
         .result
-        .silence
+        .no_reply_reasons
         .iter()
         .filter(|_| !fleet_outcome.is_silence_reported);
     for reason in unreported_reasons.chain(&fleet_outcome.early_end_reason) {

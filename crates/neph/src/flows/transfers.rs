@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-use neph_documents::flows::TransfersFound;
+use neph_documents::flows::EndpointTransfers;
 use neph_flows::{alternate_ports, completions_of};
 use neph_load::{TransferSpec, run_transfers, run_transfers_with};
 use neph_model::{

@@ -16,7 +16,7 @@ use super::watched::{FleetOutcome, FleetSink};
 use crate::exit::Failure;
 use crate::metrics::flows::FlowsMetrics;
 use crate::{awake, output, version};
-use neph_documents::flows::{FlowsResult, FlowsWriter, Status, lines, pause};
+use neph_documents::flows::{FlowsResult, FlowsWriter, Status, lines, status_interval};
 use neph_documents::origin::Origin;
 use neph_flows::follow::Traced;
 
@@ -230,7 +230,7 @@ impl Watch<'_> {
             if let Some(comparison) = comparison {
                 self.digest.record_trace(&verdict.change, comparison.others);
             }
-            outcome = outcome.and_then(|()| self.report.traced(self.digest.fleet(), &verdict));
+            outcome = outcome.and_then(|()| self.report.trace(self.digest.fleet(), &verdict));
         }
         Ok(outcome?)
     }
@@ -316,8 +316,8 @@ impl Watch<'_> {
                 cpu_idle_disabled: awake::is_cpu_idle_disabled(),
             },
             view,
-            own: fleet_tally,
-            stay_p99: self.hosts.stay_p99(),
+            sender_tally: fleet_tally,
+            residence_p99: self.hosts.stay_p99(),
             late_p99: self.hosts.late_p99(),
             warnings,
             refused: refusals,

@@ -9,7 +9,7 @@ use neph_documents::hops::{
     HopsDocument, HopsLine, PacketDocument, RoundTripRow, SegmentRow, SummaryDocument, text,
 };
 use neph_documents::lazy::Lazy;
-use neph_documents::rows::{self, line, pretty};
+use neph_documents::rows::{self, write_json, write_json_line};
 
 use super::Args;
 use super::final_alarms::Alarms;
@@ -43,20 +43,20 @@ pub(super) fn write_report(
                 alarms: alarms.documents(),
                 summary: summary(),
             };
-            pretty(&document, &mut out)?;
+            write_json(&document, &mut out)?;
         }
         Format::Ndjson => {
             if args.packets {
-                packets().try_for_each(|packet| line(&packet, &mut out))?;
+                packets().try_for_each(|packet| write_json_line(&packet, &mut out))?;
             }
             let segments = segments.into_iter().map(HopsLine::Segment);
             for row in segments.chain(round_trips.into_iter().map(HopsLine::RoundTrip)) {
                 line(&row, &mut out)?;
             }
             for alarm in alarms.final_alarms() {
-                line(&alarm, &mut out)?;
+                write_json_line(&alarm, &mut out)?;
             }
-            line(&summary(), &mut out)?;
+            write_json_line(&summary(), &mut out)?;
         }
     }
     out.flush()?;

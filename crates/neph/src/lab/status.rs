@@ -5,7 +5,7 @@ use std::io::Write;
 use clap::Args as ClapArgs;
 use neph_documents::Format;
 use neph_documents::lab::LabStatusDocument;
-use neph_documents::rows::pretty;
+use neph_documents::rows::write_json;
 use neph_lab::Lab;
 
 use super::enter::select_lab;
@@ -32,7 +32,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     if args.format == Format::Text {
         out.write_all(document.text().as_bytes())?;
     } else {
-        pretty(&document, &mut out)?;
+        write_json(&document, &mut out)?;
     }
     out.flush()?;
     Ok(Outcome::Done)

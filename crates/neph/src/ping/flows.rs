@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use neph_documents::ping::{Planned, PlannedFlows};
+use neph_documents::ping::{PlannedFlow, PlannedFlows};
 use neph_model::{
     Authenticated, FlowIndex, FlowRole, Permit, ProbeKind, RequestSize, Scheme, Span, Target,
     reply_size, sent_size, why_raised,
@@ -277,7 +277,7 @@ impl Peer {
             }
             RequestSize::Fixed(_) => (spec.request_size, spec.response_size) = (0, 0),
         }
-        planned_flows.flows.push(Planned { spec, discovery });
+        planned_flows.flows.push(PlannedFlow { spec, discovery });
     }
 }
 

@@ -6,10 +6,10 @@ use neph_documents::Format;
 use neph_documents::lazy::Lazy;
 use neph_documents::origin::Origin;
 use neph_documents::ping::{
-    self, EventDocument, MessageDocument, MessageOf, PingDocument, PingLine, PingResult,
-    PingSummary, Planned, PlannedFlows, Second, causes, summary_csv, text, title,
+    self, EventDocument, MessageDocument, MessageContext, PingDocument, PingLine, PingResult,
+    PingSummary, PlannedFlow, PlannedFlows, Second, find_causes, flow_title, summary_csv, summary_text,
 };
-use neph_documents::rows::{line, pretty};
+use neph_documents::rows::{write_json, write_json_line};
 use neph_model::{Anchor, EventKind, Instant, Local, Message, Span, Traceroute};
 use neph_report::diagnoses_in_brief;
 
@@ -50,11 +50,11 @@ impl DocumentEntry {
             Self::Message(message, anchor) => {
                 let mut flows = planned_flows.flows.iter();
                 let flow = flows.find(|planned| planned.spec.index == message.flow);
-                let message_of = MessageOf {
+                let context = MessageContext {
                     planned: flow.expect("messages come from the flows that were found"),
                     anchor: *anchor,
                 };
-                PingLine::Message(Box::new(MessageDocument::of(message_of, message)))
+                PingLine::Message(Box::new(MessageDocument::of(context, message)))
             }
         }
     }
@@ -71,7 +71,7 @@ struct Echo {
 impl Echo {
     /// From an ICMP echo with a reply. Whether its send timestamp is known by then depends on the
     /// kernel.
-    fn of(planned: &Planned, message: &Message) -> Option<Self> {
+    fn of(planned: &PlannedFlow, message: &Message) -> Option<Self> {
         Some(Self {
             sent: message.marks.intended,
             interval: planned.spec.schedule.interval,
@@ -107,7 +107,7 @@ impl<'a> Show<'a> {
         if self.args.format == Format::Ndjson && !self.args.quiet {
             let length = route.length();
             let route = route.clone();
-            line(&PingLine::Traceroute { route, length }, &mut self.out)?;
+            write_json_line(&PingLine::Traceroute { route, length }, &mut self.out)?;
             self.out.flush()?;
         } else {
             // If results go to a file or are one document, the route is shown on standard error.
@@ -124,10 +124,10 @@ impl<'a> Show<'a> {
         match self.args.format {
             Format::Text => {
                 for planned in &planned_flows.flows {
-                    writeln!(self.out, "{}", title(planned))?;
+                    writeln!(self.out, "{}", flow_title(planned))?;
                 }
                 if let (Some(main), true) = (planned_flows.flows.first(), self.has_lines()) {
-                    writeln!(self.out, "{}", ping::heading(main))?;
+                    writeln!(self.out, "{}", ping::live_heading(main))?;
                 }
             }
             Format::Csv if !self.args.quiet => writeln!(self.out, "{}", ping::csv_heading())?,
@@ -159,16 +159,16 @@ impl<'a> Show<'a> {
                 Ok(())
             }
             Format::Ndjson => {
-                let message_of = MessageOf {
+                let context = MessageContext {
                     planned,
                     anchor: self.anchor,
                 };
-                let document = MessageDocument::of(message_of, message);
-                line(&PingLine::Message(Box::new(document)), &mut self.out)?;
+                let document = MessageDocument::of(context, message);
+                write_json_line(&PingLine::Message(Box::new(document)), &mut self.out)?;
                 self.out.flush()
             }
             Format::Csv => {
-                writeln!(self.out, "{}", ping::csv(planned, message))?;
+                writeln!(self.out, "{}", ping::message_csv(planned, message))?;
                 // Flush for a live reader; faster flows fill the buffer soon.
                 if self.args.interval >= MIN_LINE_INTERVAL {
                     self.out.flush()?;
@@ -201,10 +201,10 @@ impl<'a> Show<'a> {
         if self.has_lines() {
             let echo = self.icmp.filter(|echo| echo.is_of(message));
             let round_trip = echo.map(|echo| echo.round_trip);
-            writeln!(self.out, "{}", ping::line(planned, message, round_trip))?;
+            writeln!(self.out, "{}", ping::message_line(planned, message, round_trip))?;
             return self.out.flush();
         }
-        if let Some(line) = self.second.take(message) {
+        if let Some(line) = self.second.add(message) {
             writeln!(self.out, "{line}")?;
             self.out.flush()?;
         }
@@ -227,7 +227,7 @@ impl<'a> Show<'a> {
         };
         match self.args.format {
             Format::Ndjson if !self.args.quiet => {
-                line(&PingLine::Event(document()), &mut self.out)?;
+                write_json_line(&PingLine::Event(document()), &mut self.out)?;
             }
             Format::Json if !self.args.quiet => {
                 let event = DocumentEntry::Event(document());
@@ -261,13 +261,13 @@ impl<'a> Show<'a> {
         let summary = || PingSummary::of(origin, planned_flows, result);
         match self.args.format {
             Format::Text => {
-                write!(self.out, "{}", text(planned_flows, result))?;
+                write!(self.out, "{}", summary_text(planned_flows, result))?;
                 if result.flows.iter().any(|flow| flow.tally.replies > 0) {
-                    let brief = diagnoses_in_brief(&causes(planned_flows, result), output::width());
+                    let brief = diagnoses_in_brief(&find_causes(planned_flows, result), output::width());
                     write!(self.out, "\n{brief}")?;
                 }
             }
-            Format::Ndjson => line(&PingLine::Summary(Box::new(summary())), &mut self.out)?,
+            Format::Ndjson => write_json_line(&PingLine::Summary(Box::new(summary())), &mut self.out)?,
             Format::Json => {
                 let document_entries = &self.entries;
                 let lines = || {
@@ -279,7 +279,7 @@ impl<'a> Show<'a> {
                     summary: summary(),
                     messages: (!self.args.quiet).then(|| Lazy::new(lines)),
                 };
-                pretty(&document, &mut self.out)?;
+                write_json(&document, &mut self.out)?;
             }
             Format::Csv if self.args.quiet => {
                 write!(self.out, "{}", summary_csv(&summary()))?;

@@ -12,7 +12,7 @@ use super::show::Show;
 use crate::exit::Failure;
 use crate::metrics::ping::PingMetrics;
 use crate::output;
-use neph_documents::ping::{FlowMeasured, PingResult, Planned, PlannedFlows};
+use neph_documents::ping::{FlowTotals, PingResult, PlannedFlow, PlannedFlows};
 
 /// Interval at which reports of the flows are read.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
@@ -90,8 +90,8 @@ pub(super) fn run(
 
 /// A flow whose reports are read.
 struct WatchedFlow<'t> {
-    planned: &'t Planned,
-    measured: &'t mut FlowMeasured,
+    planned: &'t PlannedFlow,
+    measured: &'t mut FlowTotals,
     first_reply: &'t mut FirstReply,
     /// The index of the flow there.
     metrics: (&'t PingMetrics, usize),

@@ -26,7 +26,7 @@ use neph_capture::reading::source::{self, ReadCapture};
 use neph_capture::reading::{ReadError, Reader, ending, order};
 use neph_documents::Format;
 use neph_documents::captures::Sort;
-use neph_documents::captures::{CaptureWriter, Shown};
+use neph_documents::captures::{CaptureWriter, OutputOptions};
 use neph_text::counted::counted;
 
 /// The order of flows.

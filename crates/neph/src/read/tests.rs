@@ -11,7 +11,7 @@ use super::OutputWriter;
 use super::read_capture;
 use neph_capture::reading::conversations::Conversations;
 use neph_documents::Format;
-use neph_documents::captures::Shown;
+use neph_documents::captures::OutputOptions;
 use neph_documents::captures::Sort;
 
 /// The summary of a capture as JSON and as text; `None` if the file is not a capture.

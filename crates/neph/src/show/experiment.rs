@@ -3,11 +3,11 @@
 use neph_analysis::fleet_view;
 use neph_campaign::retention::Merged;
 use neph_documents::stored::{
-    ClassTransferRow, ExperimentDocument, ExperimentParts, PathsFound, ReducedFacts, RoutesFacts,
+    ClassTransferRow, ExperimentDocument, ExperimentParts, TracedPaths, ReducedFacts, RoutesFacts,
     TracedFacts,
 };
 use neph_documents::trace::PathRow;
-use neph_flows::diamond;
+use neph_flows::build_diamond;
 use neph_model::{
     Campaign, Diamond, Experiment, ExperimentId, FlowTrace, LatestRoutes, Scenario, UtcOffset,
 };
@@ -149,7 +149,7 @@ pub(super) fn add_latencies(
 
 #[cfg(test)]
 mod tests {
-    use neph_flows::diamond;
+    use neph_flows::build_diamond;
     use neph_model::{
         Campaign, Fleet, FleetEndpoint, FleetMessage, FlowHop, FlowRoute, PathHash, ProbeKind,
         Span, TraceEnd, TraceKind, Wall,

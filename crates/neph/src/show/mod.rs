@@ -6,7 +6,7 @@ use std::io::Write;
 
 use clap::Args as ClapArgs;
 use neph_documents::Format;
-use neph_documents::rows::pretty;
+use neph_documents::rows::write_json;
 use neph_documents::stored::{CampaignDocument, CampaignParts};
 use neph_model::Campaign;
 use neph_store::Store;
@@ -44,7 +44,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
             if is_text {
                 out.write_all(document.text().as_bytes())?;
             } else {
-                pretty(&document, &mut out)?;
+                write_json(&document, &mut out)?;
             }
         }
         Subject::Experiment(subject) => {
@@ -53,7 +53,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
             if is_text {
                 out.write_all(document.text().as_bytes())?;
             } else {
-                pretty(&document, &mut out)?;
+                write_json(&document, &mut out)?;
             }
         }
     }

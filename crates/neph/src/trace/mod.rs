@@ -9,9 +9,9 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Args as ClapArgs};
 use neph_documents::Format;
-use neph_documents::rows::{line, pretty};
+use neph_documents::rows::{write_json, write_json_line};
 use neph_documents::trace::{self as documents, TraceConditions, TraceDocument};
-use neph_flows::diamond;
+use neph_flows::build_diamond;
 use neph_model::{FlowTrace, Span, TraceKind};
 use neph_probe::{FlowSet, Placement, ProbeError, Sockets, TraceSpec, trace};
 use neph_stats::flows_to_rule_out;
@@ -180,10 +180,10 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         Format::Text => {
             out.write_all(documents::text(&flow_trace, &path_diamond, conditions).as_bytes())?;
         }
-        Format::Json => pretty(&document, &mut *out)?,
+        Format::Json => write_json(&document, &mut *out)?,
         Format::Ndjson => document
             .lines()
-            .try_for_each(|trace_line| line(&trace_line, &mut *out))?,
+            .try_for_each(|trace_line| write_json_line(&trace_line, &mut *out))?,
         Format::Csv => documents::write_csv(&flow_trace, &mut *out)?,
     }
     // Dropping the buffer would swallow a refusal.

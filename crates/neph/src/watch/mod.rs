@@ -32,7 +32,7 @@ use crate::sink::{self, Force};
 use crate::{exit, format, interrupt, output, value};
 use intake::Intake;
 use neph_capture::reading::snaplen::DEFAULT_SNAPLEN;
-use neph_documents::captures::Shown;
+use neph_documents::captures::OutputOptions;
 use neph_export::Url;
 use neph_listen::OUT;
 use neph_listen::{

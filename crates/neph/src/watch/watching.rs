@@ -116,7 +116,7 @@ impl WatchOutput {
         let (others, counts) = (conversations.table.others(), conversations.counts());
         let period = RecentPeriod {
             stretch,
-            way: capture_method,
+            capture_method,
             seen: capture_counters.since(&self.counters),
             others: subtract_counts(others, self.others),
             counts: counts.since(self.counts),

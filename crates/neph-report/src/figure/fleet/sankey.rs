@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use neph_flows::diamond;
+use neph_flows::build_diamond;
 use neph_model::{DiamondPath, FlowRoute, FlowTrace, Span, TraceEnd};
 use neph_stats::{Level, Sorted, median};
 
@@ -42,7 +42,7 @@ pub(super) fn paths(trace: &FlowTrace, coloured: usize, latency: &Latency<'_>) -
             reached: known.reached,
         }
     };
-    let mut paths: Vec<Path> = diamond(&trace.routes).paths.into_iter().map(of).collect();
+    let mut paths: Vec<Path> = build_diamond(&trace.routes).paths.into_iter().map(of).collect();
     paths.sort_by(|a, b| (b.ports.len(), &a.hash).cmp(&(a.ports.len(), &b.hash)));
     let coloured = coloured.min(paths.len());
     let slow = |path: &Path| path.latency.unwrap_or(f64::INFINITY);

@@ -5,7 +5,7 @@
 
 use std::net::SocketAddr;
 
-use neph_documents::lab::{GuestRate, VerifiedRow, VerifiedWhere};
+use neph_documents::lab::{GuestRate, VerifiedRow, VerifiedLocation};
 use neph_lab::{Guest, Lab, Topology};
 use neph_load::{UploadSpec, upload};
 use neph_model::{BitRate, Permit, Span, Stop, Target};
@@ -41,7 +41,7 @@ impl GuestCheck {
     }
 
     pub(super) fn row(&self) -> VerifiedRow {
-        let verified_where = VerifiedWhere {
+        let verified_where = VerifiedLocation {
             link: "tap".to_owned(),
             from: self.host.clone(),
             to: self.guest.clone(),
