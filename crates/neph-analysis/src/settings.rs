@@ -129,7 +129,7 @@ impl PlotSettings {
     pub fn whiskers_text(&self) -> String {
         match self.whiskers() {
             neph_stats::Whiskers::Ranges(ranges) => {
-                format!("to the last value within {ranges} interquartile ranges")
+                format!("to the last value within {ranges} interquartile ranges of the box")
             }
             neph_stats::Whiskers::Percentiles { low, high } => {
                 format!(

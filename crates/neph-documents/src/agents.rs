@@ -144,7 +144,9 @@ impl AgentDocument {
                 },
             );
         let facts = match self.results_pending {
-            Some(pending) => facts.with_pair("RESULTS KEPT", format!("{pending} (at its last connect)")),
+            Some(pending) => {
+                facts.with_pair("RESULTS KEPT", format!("{pending} (at its last connect)"))
+            }
             None => facts,
         };
         sections.pairs("Agent", &facts);

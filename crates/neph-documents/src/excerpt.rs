@@ -57,7 +57,10 @@ impl Excerpt {
             let until = mark_end.saturating_sub(line_begin).min(line.len());
             let (part_text, start) = shown_line(line, from);
             let start = text.len() + start;
-            let length = marked_length(&line[from.min(until)..until], text.len() + part_text.len() - start);
+            let length = marked_length(
+                &line[from.min(until)..until],
+                text.len() + part_text.len() - start,
+            );
             let (_, mark_until) = mark.get_or_insert((start, start));
             *mark_until = (start + length).max(*mark_until);
             text.push_str(&part_text);
@@ -103,7 +106,11 @@ fn shown_line(line: &str, at: usize) -> (String, usize) {
     let skipped_chars = before.chars().count().saturating_sub(CONTEXT_CHARS);
     let ellipsis = |is_cut: bool| if is_cut { "..." } else { "" };
     let part: String = before.chars().skip(skipped_chars).collect();
-    let mut text = format!("{}{}", ellipsis(skipped_chars > 0 || from > 0), visible_text(&part));
+    let mut text = format!(
+        "{}{}",
+        ellipsis(skipped_chars > 0 || from > 0),
+        visible_text(&part)
+    );
     let start = text.len();
     let part: String = after.chars().take(CONTEXT_CHARS).collect();
     text.push_str(&visible_text(&part));

@@ -110,7 +110,8 @@ impl TransferRow {
     /// The row of a transfer of an experiment that began at this wall time.
     pub fn of(experiment: &Experiment, class_transfer: &ClassTransfer, at: Wall) -> Self {
         let endpoints = experiment.fleet.as_ref().map(|fleet| &fleet.endpoints);
-        let endpoint = endpoints.and_then(|fleet_endpoints| fleet_endpoints.get(class_transfer.endpoint));
+        let endpoint =
+            endpoints.and_then(|fleet_endpoints| fleet_endpoints.get(class_transfer.endpoint));
         let transfer = &class_transfer.transfer;
         Self {
             endpoint: endpoint.map(|endpoint| endpoint.name.clone()),

@@ -164,7 +164,10 @@ impl InterferenceDocument {
         }
         let _ = writeln!(text, "Add to the plan:");
         for (index, circuits) in self.shared_links.iter().enumerate() {
-            let names: Vec<String> = circuits.iter().map(|circuit| to_toml_string(circuit)).collect();
+            let names: Vec<String> = circuits
+                .iter()
+                .map(|circuit| to_toml_string(circuit))
+                .collect();
             let _ = writeln!(
                 text,
                 "\n[[shared_link]]\nname = \"found by interference {}\"\ncircuits = [{}]",

@@ -30,7 +30,8 @@ impl P50 {
         let unanswered_count = usize::try_from(unanswered.count()).unwrap_or(usize::MAX);
         let times = times.into_iter().map(|time| time.nanos() as f64);
         let mut nanos: Vec<f64> = times.collect();
-        let p50 = Sorted::sort(&mut nanos).and_then(|sorted| quantile(sorted, unanswered_count, 0.5));
+        let p50 =
+            Sorted::sort(&mut nanos).and_then(|sorted| quantile(sorted, unanswered_count, 0.5));
         match p50.map(|p50| p50.value().number()) {
             Ok(Some(nanos)) => Self::At(Span::from_nanos(nanos.round() as i64)),
             Ok(None) => Self::Censored(unanswered.word()),
@@ -82,9 +83,16 @@ mod tests {
             P50::of([3, 1, 2, 4].map(Span::from_millis), unanswered)
         };
         assert_eq!(p50_with_lost(1), P50::TooFew, "6 are needed");
-        assert_eq!(p50_with_lost(2), P50::At(Span::from_micros(3_500)), "of 6, not of 4");
+        assert_eq!(
+            p50_with_lost(2),
+            P50::At(Span::from_micros(3_500)),
+            "of 6, not of 4"
+        );
         assert_eq!(p50_with_lost(3), P50::At(Span::from_millis(4)));
         assert_eq!(p50_with_lost(4), P50::Censored("lost"));
-        assert_eq!([p50_with_lost(1), p50_with_lost(4)].map(|p50| p50.to_string()), ["-", "lost"]);
+        assert_eq!(
+            [p50_with_lost(1), p50_with_lost(4)].map(|p50| p50.to_string()),
+            ["-", "lost"]
+        );
     }
 }

@@ -100,7 +100,9 @@ mod tests {
     #[test]
     fn sections_without_content_are_left_out() {
         let mut sections = Sections::default();
-        let pairs = Pairs::default().with_pair("id", "x").with_pair("started", "today");
+        let pairs = Pairs::default()
+            .with_pair("id", "x")
+            .with_pair("started", "today");
         sections.pairs("Campaign", &pairs);
         sections.table::<Flag>("Flags", &[]);
         sections.quote("Plan", "version = 1\n\nblocks = 2\n");

@@ -26,7 +26,13 @@ mod tests {
         let wall = Wall::from_unix_nanos(1_700_000_000_999_999_999);
         assert_eq!(utc(wall), "2023-11-14 22:13:20 UTC");
         let offset = |text: &str| text.parse().expect(text);
-        assert_eq!(local_text(wall, offset("+02:00")), "2023-11-15 00:13:20 UTC+02:00");
-        assert_eq!(local_text(wall, offset("-05:30")), "2023-11-14 16:43:20 UTC-05:30");
+        assert_eq!(
+            local_text(wall, offset("+02:00")),
+            "2023-11-15 00:13:20 UTC+02:00"
+        );
+        assert_eq!(
+            local_text(wall, offset("-05:30")),
+            "2023-11-14 16:43:20 UTC-05:30"
+        );
     }
 }

@@ -179,7 +179,9 @@ fn check_validity(
     // Advice that is not better than a random port is no advice.
     let valid_horizons = horizons.iter().take_while(|horizon| horizon.holds());
     match valid_horizons.last() {
-        Some(longest_horizon) if longest_horizon.after >= decisive_horizon.after => Ok(longest_horizon.after),
+        Some(longest_horizon) if longest_horizon.after >= decisive_horizon.after => {
+            Ok(longest_horizon.after)
+        }
         _ => {
             let expired_horizon = horizons.iter().find(|horizon| !horizon.holds());
             Err(expired_refusal(expired_horizon.unwrap_or(decisive_horizon)))
@@ -224,13 +226,26 @@ fn expired_refusal(horizon: &Horizon) -> String {
 
 /// The ports on the lowest path, without those that lose more than the others.
 fn choose_ports(flows_at_end: &[FinalFlow]) -> Vec<AdvisedPort> {
-    let count =
-        |count_of: fn(&FinalFlow) -> u32| flows_at_end.iter().map(count_of).map(u64::from).sum::<u64>();
-    let totals = (count(|flow| flow.last_messages.lost), count(|flow| flow.last_messages.of));
+    let count = |count_of: fn(&FinalFlow) -> u32| {
+        flows_at_end
+            .iter()
+            .map(count_of)
+            .map(u64::from)
+            .sum::<u64>()
+    };
+    let totals = (
+        count(|flow| flow.last_messages.lost),
+        count(|flow| flow.last_messages.of),
+    );
     let mut low: Vec<(&FinalFlow, Option<Share>)> = flows_at_end
         .iter()
         .filter(|flow| flow.class == Some(0))
-        .map(|flow| (flow, share(flow.last_messages.lost.into(), flow.last_messages.of.into())))
+        .map(|flow| {
+            (
+                flow,
+                share(flow.last_messages.lost.into(), flow.last_messages.of.into()),
+            )
+        })
         .filter(|(flow, loss)| !has_more_loss(flow.last_messages, *loss, totals))
         .collect();
     low.sort_by_key(|(flow, _)| (flow.start, flow.base, flow.port));

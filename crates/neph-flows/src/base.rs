@@ -87,7 +87,9 @@ impl Bases {
     }
 
     /// When all flows shared a queue, by time.
-    pub(crate) fn queue_periods(&self) -> impl Iterator<Item = (Instant<Local>, Instant<Local>)> + '_ {
+    pub(crate) fn queue_periods(
+        &self,
+    ) -> impl Iterator<Item = (Instant<Local>, Instant<Local>)> + '_ {
         let to_instants =
             |&(from, until): &(i64, i64)| (Instant::from_nanos(from), Instant::from_nanos(until));
         self.0.queued().iter().map(to_instants)

@@ -77,7 +77,11 @@ fn build_pair_view(
     let (from, until, early_stay) = (fleet_view.from, fleet_view.until, fleet_view.soon());
     let is_at_endpoint = |slot| fleet.endpoint_of(slot) == endpoint;
     let is_endpoint_change = |change: &&PathChange| is_at_endpoint(change.slot);
-    let endpoint_changes: Vec<_> = fleet_view.changes.iter().filter(is_endpoint_change).collect();
+    let endpoint_changes: Vec<_> = fleet_view
+        .changes
+        .iter()
+        .filter(is_endpoint_change)
+        .collect();
     let mut flows: Vec<&mut FlowHistory> = fleet_view
         .flows
         .iter_mut()
@@ -104,7 +108,13 @@ fn build_pair_view(
         interval: fleet.interval,
     };
     let observable = observed_time - excluded_time.total();
-    let moved = class_moves(&classes, &endpoint_changes, observable, &observed, time_grid);
+    let moved = class_moves(
+        &classes,
+        &endpoint_changes,
+        observable,
+        &observed,
+        time_grid,
+    );
     let mut view = PairView {
         endpoint: fleet.endpoints[endpoint].name.clone(),
         tally: endpoint_flows.tally,
@@ -169,25 +179,32 @@ fn set_stay_curves(
     let mut by_flow = changes.to_vec();
     by_flow.sort_by_key(|change| (change.slot, change.source_port, change.at));
     let collect_stays = |kind: ChangeKind| -> Vec<Stay> {
-        let stays_of_flow = |flow: &&FlowHistory| stays(flow, changes_of_flow(&by_flow, flow), kind);
+        let stays_of_flow =
+            |flow: &&FlowHistory| stays(flow, changes_of_flow(&by_flow, flow), kind);
         let mut stays: Vec<Stay> = flows.iter().flat_map(stays_of_flow).collect();
         for stay in &mut stays {
             stay.from = Instant::from_nanos((stay.from - time_grid.from).nanos());
         }
         stays
     };
-    let curve_of = |kind: ChangeKind| stay_curve(&collect_stays(kind), (time_grid.bin, stay_horizon));
+    let curve_of =
+        |kind: ChangeKind| stay_curve(&collect_stays(kind), (time_grid.bin, stay_horizon));
     let points_of = |kind: ChangeKind| curve_of(kind).map(|stay_curve| stay_curve.curve);
     view.between = points_of(ChangeKind::Each);
     let class_curve = curve_of(ChangeKind::OfClass);
-    view.leave_share = class_curve.as_ref().and_then(|stay_curve| stay_curve.leave_share);
+    view.leave_share = class_curve
+        .as_ref()
+        .and_then(|stay_curve| stay_curve.leave_share);
     view.persistence = class_curve.map(|stay_curve| stay_curve.curve);
     view.persistence_forward = points_of(ChangeKind::Forward);
     view.persistence_reverse = points_of(ChangeKind::Reverse);
 }
 
 /// The changes of one flow, from all changes, sorted by slot, port and time.
-fn changes_of_flow<'a, 'b>(sorted: &'b [&'a PathChange], flow: &FlowHistory) -> &'b [&'a PathChange] {
+fn changes_of_flow<'a, 'b>(
+    sorted: &'b [&'a PathChange],
+    flow: &FlowHistory,
+) -> &'b [&'a PathChange] {
     let Some(first) = flow.segments.first() else {
         return &[];
     };

@@ -59,7 +59,8 @@ impl FleetView {
         transfer: &SourcePortTransfer,
     ) -> usize {
         let tolerance = self.settings.detection.tolerance;
-        let matching_class = |connect| match_class(&self.classes[endpoint], known_class, connect, tolerance);
+        let matching_class =
+            |connect| match_class(&self.classes[endpoint], known_class, connect, tolerance);
         transfer.connect().map_or(known_class, matching_class)
     }
 }
@@ -120,13 +121,19 @@ pub fn completions_of<'a>(
         }
         by_class[transfer.class].push(&transfer.transfer);
     }
-    let to_completion =
-        |(class, transfers): (usize, Vec<&SourcePortTransfer>)| compute_completion(class, &transfers);
-    let mut completions: Vec<Completion> = by_class.into_iter().enumerate().map(to_completion).collect();
+    let to_completion = |(class, transfers): (usize, Vec<&SourcePortTransfer>)| {
+        compute_completion(class, &transfers)
+    };
+    let mut completions: Vec<Completion> = by_class
+        .into_iter()
+        .enumerate()
+        .map(to_completion)
+        .collect();
     let first_median = completions.iter().find_map(|completion| completion.median);
     for completion in &mut completions {
         let medians = first_median.zip(completion.median);
-        completion.ratio = medians.map(|(first_median, median)| median.secs_f64() / first_median.secs_f64());
+        completion.ratio =
+            medians.map(|(first_median, median)| median.secs_f64() / first_median.secs_f64());
     }
     completions
 }
@@ -145,7 +152,9 @@ fn compute_completion(class: usize, transfers: &[&SourcePortTransfer]) -> Comple
     let median_and_interval = Sorted::sort(&mut medians).ok().map(|sorted| {
         let median_span = median(sorted, lost).ok().and_then(span);
         let median_interval = quantile(sorted, lost, 0.5).ok();
-        let interval = median_interval.and_then(|median_interval| span(median_interval.low()).zip(span(median_interval.high())));
+        let interval = median_interval.and_then(|median_interval| {
+            span(median_interval.low()).zip(span(median_interval.high()))
+        });
         (median_span, interval)
     });
     let (median, interval) = median_and_interval.unwrap_or_default();
@@ -212,8 +221,10 @@ mod tests {
                 source_port,
                 pass: 0,
                 begun: Instant::from_nanos(0),
-                outcome: duration
-                    .map_or_else(|| SourcePortOutcome::Failed("refused".to_owned()), completed),
+                outcome: duration.map_or_else(
+                    || SourcePortOutcome::Failed("refused".to_owned()),
+                    completed,
+                ),
             },
         }
     }
@@ -266,10 +277,22 @@ mod tests {
         let fast = (0..10).map(|n| transfer(1 + u16::from(n > 4), Some(100 + n)));
         let transfers: Vec<ClassTransfer> = slow.chain(fast).collect();
         let class_completions = completions(&transfers);
-        assert_eq!((class_completions[0].n, class_completions[0].ports), (10, 2));
-        assert_eq!((class_completions[1].n, class_completions[1].ports), (10, 1));
-        assert_eq!(class_completions[0].median, Some(Span::from_micros(104_500)));
-        assert_eq!(class_completions[1].median, Some(Span::from_micros(122_500)));
+        assert_eq!(
+            (class_completions[0].n, class_completions[0].ports),
+            (10, 2)
+        );
+        assert_eq!(
+            (class_completions[1].n, class_completions[1].ports),
+            (10, 1)
+        );
+        assert_eq!(
+            class_completions[0].median,
+            Some(Span::from_micros(104_500))
+        );
+        assert_eq!(
+            class_completions[1].median,
+            Some(Span::from_micros(122_500))
+        );
         assert_eq!(class_completions[0].ratio, Some(1.0));
         let ratio = class_completions[1].ratio.expect("both have medians");
         assert!((ratio - 122.5 / 104.5).abs() < 1e-12, "{ratio}");
@@ -292,8 +315,14 @@ mod tests {
         let class_transfers: Vec<ClassTransfer> = transfers.collect();
         let class_completions = completions(&class_transfers);
         let millis = Span::from_millis;
-        assert_eq!((class_completions[0].n, class_completions[0].ports), (30, 10));
-        assert_eq!(class_completions[0].interval, Some((millis(101), millis(108))));
+        assert_eq!(
+            (class_completions[0].n, class_completions[0].ports),
+            (30, 10)
+        );
+        assert_eq!(
+            class_completions[0].interval,
+            Some((millis(101), millis(108)))
+        );
     }
 
     #[test]
@@ -304,11 +333,18 @@ mod tests {
             transfer(1, Some(12)),
         ];
         let class_completions = completions_of(2, &transfers);
-        assert_eq!((class_completions[0].n, class_completions[0].failed), (3, 1));
+        assert_eq!(
+            (class_completions[0].n, class_completions[0].failed),
+            (3, 1)
+        );
         assert_eq!(class_completions[0].median, Some(Span::from_millis(12)));
         assert_eq!(class_completions[0].interval, None);
         assert_eq!(
-            (class_completions[1].n, class_completions[1].median, class_completions[1].ratio),
+            (
+                class_completions[1].n,
+                class_completions[1].median,
+                class_completions[1].ratio
+            ),
             (0, None, None)
         );
         let lost = [transfer(1, None), transfer(1, None), transfer(1, Some(12))];

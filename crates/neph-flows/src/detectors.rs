@@ -308,8 +308,7 @@ mod tests {
         let mut fleet = World::default().fleet();
         fleet.lifetime = Some(Span::from_secs(4));
         for detector in ALL_DETECTORS {
-            let mut run =
-                DetectorRun::new(&fleet, Settings::default(), detector).expect("numbers");
+            let mut run = DetectorRun::new(&fleet, Settings::default(), detector).expect("numbers");
             for seq in 0..60_u32 {
                 let flow_number = seq / 20;
                 let base = 70_000_000 + i64::from(flow_number) * 4_000_000;

@@ -137,7 +137,9 @@ impl Digest {
                 .get_or_insert_with(|| Bins::new(first, settings, fleet));
             bins.push(flow_index, message, latency);
             if let Latency::Took(round_trip) = latency {
-                endpoint_flows.bases.push(flow_index, message.sent, round_trip);
+                endpoint_flows
+                    .bases
+                    .push(flow_index, message.sent, round_trip);
             }
         }
         self.process_detections(endpoint);

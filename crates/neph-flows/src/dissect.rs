@@ -336,6 +336,9 @@ mod tests {
         let dissector = Dissector::new(&view, 1);
         let selected = &dissector.selected_flows[&(Slot(1), 5001)];
         assert!(selected.from < instant(50 * hour) && selected.from > instant(49 * hour));
-        assert_eq!(selected.until - selected.from, Span::from_millis(200 * 5999));
+        assert_eq!(
+            selected.until - selected.from,
+            Span::from_millis(200 * 5999)
+        );
     }
 }

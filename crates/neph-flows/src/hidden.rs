@@ -34,7 +34,8 @@ impl HiddenTimes {
     /// Whether a change at this moment may have happened long before.
     pub(crate) fn contains(&self, at: Instant<Local>) -> bool {
         let next_index = self.times.partition_point(|(from, _, _)| *from <= at);
-        next_index.checked_sub(1)
+        next_index
+            .checked_sub(1)
             .is_some_and(|index| at <= self.times[index].1)
     }
 
@@ -100,7 +101,8 @@ mod tests {
         let hidden_times = HiddenTimes::new(&[(instant(100), instant(200))], Span::from_nanos(10));
         let hidden = [99, 100, 210, 211].map(|moment| hidden_times.contains(instant(moment)));
         assert_eq!(hidden, [false, true, true, false]);
-        let ends = [99, 100, 150, 205, 300].map(|moment| hidden_times.end_of_queue(instant(moment)));
+        let ends =
+            [99, 100, 150, 205, 300].map(|moment| hidden_times.end_of_queue(instant(moment)));
         assert_eq!(ends, [99, 200, 200, 205, 300].map(instant));
         assert!(!HiddenTimes::default().contains(instant(5)));
     }

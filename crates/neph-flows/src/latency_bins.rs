@@ -112,9 +112,9 @@ impl Bins {
             self.close_first();
         }
         let latency = latency.map(|time| CompactRtt::from_nanos(time.nanos()));
-        if let Some((bin, median)) = self
-            .medians
-            .push(flow_index, message.source_port, index, latency)
+        if let Some((bin, median)) =
+            self.medians
+                .push(flow_index, message.source_port, index, latency)
         {
             self.add(bin, median);
         }
@@ -205,7 +205,8 @@ pub(crate) fn flow_quantiles(values: &mut [f64], lost: usize) -> Option<[Latency
     };
     let mut latencies = [Latency::Lost; 5];
     for quantile in FlowQuantile::PERCENTILES {
-        latencies[quantile as usize] = to_latency(rough_level(sorted, lost, quantile.share()).ok()?);
+        latencies[quantile as usize] =
+            to_latency(rough_level(sorted, lost, quantile.share()).ok()?);
     }
     let extremes = (sorted.values().first(), sorted.values().last());
     latencies[0] = extremes
@@ -300,7 +301,13 @@ mod tests {
         let closed_bins: Vec<(i64, Option<Span>, u32)> = bins
             .into_bins()
             .iter()
-            .map(|bin| (bin.from.nanos() / 1_000_000_000, latency_times(bin)[1], bin.flows))
+            .map(|bin| {
+                (
+                    bin.from.nanos() / 1_000_000_000,
+                    latency_times(bin)[1],
+                    bin.flows,
+                )
+            })
             .collect();
         let expected = [(0, 2, 2), (20, 25, 1), (40, 43, 1)]
             .map(|(at, millis, flows)| (at, Some(Span::from_millis(millis)), flows));
@@ -319,7 +326,10 @@ mod tests {
 
     #[test]
     fn bins_beyond_the_maximum_are_thinned_evenly() {
-        let mut bins = Bins { max_closed: 100, ..bins() };
+        let mut bins = Bins {
+            max_closed: 100,
+            ..bins()
+        };
         for bin in 0..1000_i64 {
             push(&mut bins, (0, 1), bin * 20_000, Span::from_millis(bin));
         }
@@ -331,7 +341,10 @@ mod tests {
         assert!((50..=100).contains(&moments.len()), "{}", moments.len());
         assert!(moments.windows(2).all(|pair| pair[1] - pair[0] == 16));
         let last = Span::from_millis(moments[moments.len() - 1]);
-        assert_eq!(latency_times(&closed_bins[closed_bins.len() - 1])[1], Some(last));
+        assert_eq!(
+            latency_times(&closed_bins[closed_bins.len() - 1])[1],
+            Some(last)
+        );
     }
 
     #[test]
@@ -348,7 +361,10 @@ mod tests {
         assert_eq!((closed_bins[0].flows, closed_bins[0].lost), (11, 2));
         // Of eleven flows the sixth is the median; p95 and p99 lie among the two that are lost.
         let millis = |count: i64| Some(Span::from_millis(count));
-        assert_eq!(latency_times(&closed_bins[0]), [millis(10), millis(15), None, None, None]);
+        assert_eq!(
+            latency_times(&closed_bins[0]),
+            [millis(10), millis(15), None, None, None]
+        );
     }
 
     #[test]

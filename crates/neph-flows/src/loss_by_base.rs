@@ -156,7 +156,10 @@ mod tests {
         };
         let lost = FleetOutcome::Lost;
         assert_eq!(count_outcomes(&[&reply, &lost, &lost, &reply]), (4, 2));
-        assert_eq!(count_outcomes(&[&reply, &lost, &lost, &lost, &reply]), (2, 0));
+        assert_eq!(
+            count_outcomes(&[&reply, &lost, &lost, &lost, &reply]),
+            (2, 0)
+        );
         assert_eq!(
             count_outcomes(&[&reply, &FleetOutcome::Failed, &lost]),
             (1, 0)

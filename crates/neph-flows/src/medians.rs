@@ -75,7 +75,8 @@ impl Medians {
             open_bin.lost = open_bin.lost.saturating_add(1);
             return completed;
         };
-        let flow_rtts = &mut self.rtts[flow_index * self.capacity..(flow_index + 1) * self.capacity];
+        let flow_rtts =
+            &mut self.rtts[flow_index * self.capacity..(flow_index + 1) * self.capacity];
         if open_bin.retained_count() == flow_rtts.len()
             && open_bin.replies.is_multiple_of(1 << open_bin.thinning)
         {

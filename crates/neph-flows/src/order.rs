@@ -183,7 +183,9 @@ impl Order {
         let arrived_count = match previous_count {
             None => count,
             Some(previous_count) if count > previous_count => count - previous_count - 1,
-            Some(previous_count) if count.saturating_add(MIN_RESTART_DROP) < previous_count => return,
+            Some(previous_count) if count.saturating_add(MIN_RESTART_DROP) < previous_count => {
+                return;
+            }
             Some(_) => 0,
         };
         let arrived_count = u64::from(arrived_count);

@@ -88,7 +88,8 @@ pub(crate) fn stay_curve(stays: &[Stay], (bin, horizon): (Span, Span)) -> Option
     let step_interval = steps.len().div_ceil(MAX_POINTS).max(1);
     let steps_within_horizon = steps.partition_point(|step| span_from_nanos(step.at) <= horizon);
     let is_point = |index: usize| {
-        index.is_multiple_of(step_interval) || [steps_within_horizon, steps.len()].contains(&(index + 1))
+        index.is_multiple_of(step_interval)
+            || [steps_within_horizon, steps.len()].contains(&(index + 1))
     };
     let estimate = uncertainty(stays, steps, bin, is_point);
     let point_steps = steps
@@ -115,7 +116,9 @@ pub(crate) fn stay_curve(stays: &[Stay], (bin, horizon): (Span, Span)) -> Option
         high: 1.0 - point.low,
     };
     let points_until = points.iter().rev().find(|(point, _)| point.at <= horizon);
-    let is_known = |point: &CurvePoint| span_from_nanos(survival.observed()) >= horizon || point.surviving <= 0.0;
+    let is_known = |point: &CurvePoint| {
+        span_from_nanos(survival.observed()) >= horizon || point.surviving <= 0.0
+    };
     let leave_share = points_until
         .filter(|(point, _)| is_known(point))
         .map(to_share);

@@ -140,12 +140,17 @@ fn fill_holes(groups: &mut Vec<(Vec<Option<IpAddr>>, Vec<&FlowRoute>)>) {
         let is_group_open = is_open(&groups[index].1);
         let fits = |(candidate, candidate_routes): &(Vec<Option<IpAddr>>, Vec<&FlowRoute>)| {
             let mut pairs = incomplete.iter().zip(candidate);
-            let is_longer = is_group_open && !is_open(candidate_routes) && candidate.len() > incomplete.len();
+            let is_longer =
+                is_group_open && !is_open(candidate_routes) && candidate.len() > incomplete.len();
             (is_longer || candidate.len() == incomplete.len() && holes(candidate) < hole_count)
                 && pairs.all(|(address, other)| address.is_none() || address == other)
         };
         let mut candidates = (0..groups.len()).filter(|other| fits(&groups[*other]));
-        match (hole_count > 0 || is_group_open, candidates.next(), candidates.next()) {
+        match (
+            hole_count > 0 || is_group_open,
+            candidates.next(),
+            candidates.next(),
+        ) {
             (true, Some(target), None) => {
                 let merged_routes = std::mem::take(&mut groups[index].1);
                 groups[target].1.extend(merged_routes);
@@ -158,7 +163,8 @@ fn fill_holes(groups: &mut Vec<(Vec<Option<IpAddr>>, Vec<&FlowRoute>)>) {
 
 /// Whether the answers of these flows ended before their path did.
 fn is_open(routes: &[&FlowRoute]) -> bool {
-    let is_open_route = |route: &&FlowRoute| matches!(route.end, TraceEnd::Silent | TraceEnd::Stopped);
+    let is_open_route =
+        |route: &&FlowRoute| matches!(route.end, TraceEnd::Silent | TraceEnd::Stopped);
     routes.iter().all(is_open_route)
 }
 
@@ -216,14 +222,22 @@ mod tests {
             (middle[0].address, middle[0].flows, middle[0].probes),
             (Some(address_of(10)), 2, 4)
         );
-        assert_eq!((middle[1].address, middle[1].flows), (Some(address_of(11)), 1));
+        assert_eq!(
+            (middle[1].address, middle[1].flows),
+            (Some(address_of(11)), 1)
+        );
         let links: Vec<_> = diamond
             .links
             .iter()
             .map(|link| (link.ttl, link.from, link.to, link.flows))
             .collect();
         let link = |ttl, from: u8, to: u8, flows| {
-            (ttl, (from > 0).then(|| address_of(from)), Some(address_of(to)), flows)
+            (
+                ttl,
+                (from > 0).then(|| address_of(from)),
+                Some(address_of(to)),
+                flows,
+            )
         };
         assert_eq!(
             links,
@@ -264,7 +278,11 @@ mod tests {
     fn a_flow_whose_answers_end_early_is_on_the_path_that_goes_on() {
         let mut short_route = route(3, &[1, 10]);
         short_route.end = TraceEnd::Silent;
-        let routes = [route(1, &[1, 10, 9]), route(2, &[1, 11, 9]), short_route.clone()];
+        let routes = [
+            route(1, &[1, 10, 9]),
+            route(2, &[1, 11, 9]),
+            short_route.clone(),
+        ];
         let paths = build_diamond(&routes).paths;
         let ports: Vec<_> = paths.iter().map(|path| path.source_ports.clone()).collect();
         assert_eq!(ports, [vec![1, 3], vec![2]]);

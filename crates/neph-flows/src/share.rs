@@ -125,7 +125,10 @@ impl Groups {
 
 /// How much less a variance counts that is known from `freedom` groups and one only.
 pub(crate) fn small_sample_factor(degrees_of_freedom: f64) -> f64 {
-    let (normal, student) = (normal_quantile(0.975), student_quantile(0.975, degrees_of_freedom));
+    let (normal, student) = (
+        normal_quantile(0.975),
+        student_quantile(0.975, degrees_of_freedom),
+    );
     (normal / student).powi(2)
 }
 
@@ -156,7 +159,8 @@ mod tests {
         let identical = pooled_share(&[(4, 10); 20]);
         let wilson = share(80, 200).unwrap();
         assert!((identical.low - wilson.low).abs() < 1e-9, "{identical:?}");
-        let split_share: Vec<(u64, u64)> = (0..20).map(|n| (if n < 8 { 10 } else { 0 }, 10)).collect();
+        let split_share: Vec<(u64, u64)> =
+            (0..20).map(|n| (if n < 8 { 10 } else { 0 }, 10)).collect();
         let split_share = pooled_share(&split_share);
         // Like twenty cases with eight hits, with Student's t of 19.
         let twenty = share(8, 20).unwrap();
@@ -173,7 +177,8 @@ mod tests {
 
     #[test]
     fn combined_shares_add_their_effective_cases() {
-        let pooled = Share::pool([pooled_share(&[(100, 200)]), pooled_share(&[(60, 200)])]).unwrap();
+        let pooled =
+            Share::pool([pooled_share(&[(100, 200)]), pooled_share(&[(60, 200)])]).unwrap();
         assert_eq!((pooled.hits, pooled.n), (160, 400));
         assert!(pooled.cases <= 2.0 && pooled.low < 0.1, "{pooled:?}");
         assert!(Share::pool([]).is_none());

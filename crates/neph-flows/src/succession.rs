@@ -57,7 +57,8 @@ impl Succession {
         let current = self.current.get_mut(slot.0 as usize)?;
         let next_nth = current.as_ref().map_or(0, |flow| flow.nth() + 1);
         if let Some(replaced_flow) = current.replace(Flow::from_first_message(message, next_nth)) {
-            self.pending.insert((slot, replaced_flow.nth()), replaced_flow);
+            self.pending
+                .insert((slot, replaced_flow.nth()), replaced_flow);
         }
         let mut dropped_until = None;
         while let Some(entry) = self.pending.range((slot, 0)..(slot, detector_nth)).next() {
@@ -107,7 +108,10 @@ impl Succession {
 
     /// All flows by slot, then by time. `detector` returns the flow of a slot that it has reached, and that
     /// flow's base latency in full precision.
-    pub(crate) fn into_snapshots(self, detector: impl Fn(Slot) -> (u32, Option<Span>)) -> Vec<FlowSnapshot> {
+    pub(crate) fn into_snapshots(
+        self,
+        detector: impl Fn(Slot) -> (u32, Option<Span>),
+    ) -> Vec<FlowSnapshot> {
         let mut snapshots: Vec<FlowSnapshot> = self.finished.into();
         let to_snapshot = |slot: Slot, flow: &Flow| {
             let (nth, base) = detector(slot);

@@ -156,7 +156,8 @@ impl World {
         if let (Some(restart), FleetOutcome::Reply(reply)) = (restart_time, &mut message.outcome)
             && let Some(peer) = &mut reply.peer_report
         {
-            let messages_before_restart = (restart - Instant::from_nanos(0)).nanos() / self.interval.nanos();
+            let messages_before_restart =
+                (restart - Instant::from_nanos(0)).nanos() / self.interval.nanos();
             peer.count = peer
                 .count
                 .map(|count| count - u32::try_from(messages_before_restart).unwrap());

@@ -77,7 +77,9 @@ impl Stage {
             Self::Connect => "the TCP handshake",
             Self::Handshake => "the TLS and WebSocket handshakes",
             Self::Compose => "the building of the request",
-            Self::SendWindow => "the system call and the wait for room in TCP's send window",
+            Self::SendWindow => {
+                "the system call that sends, including the wait for room in TCP's send window"
+            }
             Self::SendQueue => "the queue and the driver of the client host",
             Self::Network => "the path in both directions",
             Self::PeerKernel => {

@@ -33,6 +33,9 @@ const LOOPBACK_FILE: &str = "plan.loopback.toml";
 /// The endpoints' addresses in the lab.
 const ADDRESSES: [&str; 3] = ["10.77.0.11:8080", "10.77.0.12:8080", "10.77.0.13:8080"];
 
+/// What the topology emulates.
+const ENDPOINTS: &str = "emulated endpoints: metro (RTT 4 ms), continent (RTT 40 ms), home (RTT 12 ms, upstream 3 Mbit/s)";
+
 /// Options of `neph demo`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Args {
@@ -71,7 +74,11 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     match check_lab_permission() {
         Ok(()) => {
             let plan = demo_plan();
-            write_unless_changed(&args.folder.join(TOPOLOGY_FILE), TOPOLOGY).map_err(to_failure)?;
+            let topology = write_unless_changed(&args.folder.join(TOPOLOGY_FILE), TOPOLOGY)
+                .map_err(to_failure)?;
+            if !args.quiet && topology.text() == TOPOLOGY {
+                output::say(ENDPOINTS);
+            }
             let plan =
                 write_unless_changed(&args.folder.join(PLAN_FILE), &plan).map_err(to_failure)?;
             campaign::carry_out(&campaign::parse_plan(plan)?, None, None, &settings)

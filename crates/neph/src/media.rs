@@ -208,10 +208,10 @@ impl Writer {
         let mut out = output::data();
         match self.format {
             Format::Text => out.write_all(summary(measurement).as_bytes())?,
-            Format::Json => rows::pretty(&MediaDocument::from(measurement), &mut out)?,
+            Format::Json => rows::write_json(&MediaDocument::from(measurement), &mut out)?,
             Format::Ndjson => {
                 let document = Box::new(MediaDocument::from(measurement));
-                rows::line(&MediaLine::Summary(document), &mut out)?;
+                rows::write_json_line(&MediaLine::Summary(document), &mut out)?;
             }
             Format::Csv => {
                 let mut writer = RowWriter::begin(Format::Csv, &mut out)?;

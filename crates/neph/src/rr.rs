@@ -213,10 +213,10 @@ impl Writer {
         let mut out = output::data();
         match self.format {
             Format::Text => out.write_all(summary(measurement).as_bytes())?,
-            Format::Json => rows::pretty(&RrDocument::new(measurement, self.rows), &mut out)?,
+            Format::Json => rows::write_json(&RrDocument::new(measurement, self.rows), &mut out)?,
             Format::Ndjson => {
                 let document = Box::new(RrDocument::new(measurement, self.rows));
-                rows::line(&RrLine::Summary(document), &mut out)?;
+                rows::write_json_line(&RrLine::Summary(document), &mut out)?;
             }
             Format::Csv => {
                 let mut writer = RowWriter::begin(Format::Csv, &mut out)?;

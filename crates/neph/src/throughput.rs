@@ -38,7 +38,7 @@ pub(crate) struct Args {
     /// Send UDP datagrams instead of TCP
     #[arg(long)]
     udp: bool,
-    /// Maximum payload rate per direction, all streams together; max: no limit [default: max; UDP: 1Mbit/s]
+    /// Highest payload rate per direction, for all streams together; the value 'max' means no limit [default: max; UDP: 1Mbit/s]
     #[arg(long, value_name = "RATE", value_parser = parse_max_rate)]
     rate: Option<MaxRate>,
     /// Number of concurrent streams per direction, 1 to 64, each with its own socket and thread
@@ -257,10 +257,10 @@ impl Writer {
         let mut out = output::data();
         match self.format {
             Format::Text => out.write_all(summary(measurement).as_bytes())?,
-            Format::Json => rows::pretty(&ThroughputDocument::from(measurement), &mut out)?,
+            Format::Json => rows::write_json(&ThroughputDocument::from(measurement), &mut out)?,
             Format::Ndjson => {
                 let document = Box::new(ThroughputDocument::from(measurement));
-                rows::line(&ThroughputLine::Summary(document), &mut out)?;
+                rows::write_json_line(&ThroughputLine::Summary(document), &mut out)?;
             }
             Format::Csv => {
                 let mut writer = RowWriter::begin(Format::Csv, &mut out)?;

@@ -77,7 +77,7 @@ impl Agreement<'_> {
             Level::Possible
         };
         let why = format!(
-            "observed in {} of {}; the effect is {:.1} times as large as the smallest that this rule reports",
+            "observed in {} of {}; the effect is {:.1} times the threshold of this rule",
             self.shown,
             plural(self.of, self.noun),
             self.ratio.min(999.0)

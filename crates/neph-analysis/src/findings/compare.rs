@@ -373,9 +373,11 @@ pub(crate) fn certainty_text(decided: &[Certainty]) -> String {
     if blocks < needed {
         let why = match family {
             0 | 1 => String::new(),
-            n => format!(" (more comparisons need more blocks; this report has {n} comparisons)"),
+            n => format!(" for the {n} comparisons of this report"),
         };
-        return format!("no verdict yet: {counted} of the {needed} needed{why}");
+        return format!(
+            "no verdict yet: a verdict needs {needed} blocks{why}, and {counted} were measured"
+        );
     }
     let is_decided = |certainty: &&Certainty| certainty.decision.verdict != Verdict::Inconclusive;
     let corrected = match family {

@@ -93,14 +93,14 @@ fn sentence(data: &CampaignData, members: &mut [&LargestStage], scenario_count: 
     let text = if members.len() <= MAX_NAMED {
         let sentences = (0..).zip(members.iter()).map(|(index, largest_stage)| {
             let (mean, total) = (millis(largest_stage.mean), millis(largest_stage.total));
-            let predicate = if index == 0 {
-                format!(" of the mean response time{part} is the stage '{set}'")
+            let share = percent(largest_stage.share());
+            let beginning = if index == 0 {
+                format!("the stage '{set}' takes {share} of the mean response time{part}")
             } else {
-                String::new()
+                share
             };
             format!(
-                "{}{predicate} in {} ({mean} of {total})",
-                percent(largest_stage.share()),
+                "{beginning} in {} ({mean} of {total})",
                 label(largest_stage)
             )
         });
@@ -116,7 +116,7 @@ fn sentence(data: &CampaignData, members: &mut [&LargestStage], scenario_count: 
             )
         };
         format!(
-            "{} to {} of the mean response time{part} is the stage '{set}' in {scenarios} (lowest share: {}, highest: {}).",
+            "in {scenarios}, the stage '{set}' takes {} to {} of the mean response time{part} (lowest share: {}, highest: {}).",
             percent(min),
             percent(max),
             label(lowest),

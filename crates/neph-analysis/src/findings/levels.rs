@@ -217,8 +217,8 @@ impl Level {
     }
 }
 
-/// `a is slower than b in 3 of 4 combinations, undecided in 1: at the median it took 1.00 ms (x) to 2.00 ms
-/// (y) more`; without a verdict `a took 1.00 ms (x) to 2.00 ms (y) more than b at the median, over 4
+/// `a is slower than b in 3 of 4 combinations, undecided in 1: its median is higher by 1.00 ms (x) to 2.00 ms
+/// (y)`; without a verdict `the median of a is higher than that of b by 1.00 ms (x) to 2.00 ms (y), over 4
 /// combinations`.
 fn over_combinations(
     name: &str,
@@ -228,7 +228,6 @@ fn over_combinations(
 ) -> String {
     let of = |verdict: Verdict| count(decided, verdict);
     let combinations = plural(decided.len(), "combination");
-    let range = range(pairs);
     let mut parts: Vec<String> = [
         (of(Verdict::Worse), format!("slower than {baseline}")),
         (of(Verdict::Better), format!("faster than {baseline}")),
@@ -239,18 +238,20 @@ fn over_combinations(
     .map(|(count, how)| format!("{how} in {count} of {combinations}"))
     .collect();
     if parts.is_empty() {
-        return format!("{name} took {range} than {baseline} at the median, over {combinations}");
+        let range = range(pairs, &format!(" than that of {baseline}"));
+        return format!("the median of {name} is {range}, over {combinations}");
     }
     match of(Verdict::Inconclusive) {
         0 => {}
         open => parts.push(format!("undecided in {open}")),
     }
     let parts = parts.join(", ");
-    format!("{name} is {parts}: at the median it took {range}")
+    format!("{name} is {parts}: its median is {}", range(pairs, ""))
 }
 
-/// The smallest and the largest shift of pairs in ascending order, each with its combination.
-fn range(pairs: &[(String, Comparison)]) -> String {
+/// `higher by 1.00 ms (x) to 2.00 ms (y)`: the smallest and the largest shift of pairs in ascending order, each
+/// with its combination. `than` follows the first word.
+fn range(pairs: &[(String, Comparison)], than: &str) -> String {
     let (Some(lowest), Some(highest)) = (pairs.first(), pairs.last()) else {
         return String::new();
     };
@@ -259,19 +260,19 @@ fn range(pairs: &[(String, Comparison)]) -> String {
     let size = |shift: f64| format_millis(shift.abs());
     if low >= 0.0 {
         format!(
-            "{} ({at_low}) to {} ({at_high}) more",
+            "higher{than} by {} ({at_low}) to {} ({at_high})",
             size(low),
             size(high)
         )
     } else if high <= 0.0 {
         format!(
-            "{} ({at_high}) to {} ({at_low}) less",
+            "lower{than} by {} ({at_high}) to {} ({at_low})",
             size(high),
             size(low)
         )
     } else {
         format!(
-            "{} less ({at_low}) to {} more ({at_high})",
+            "lower{than} by {} ({at_low}) to higher by {} ({at_high})",
             size(low),
             size(high)
         )

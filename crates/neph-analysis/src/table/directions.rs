@@ -30,7 +30,7 @@ pub(crate) fn table(data: &CampaignData, settings: &PlotSettings) -> Table {
         columns: columns.map(Column).to_vec(),
         rows: rows.collect(),
         notes: vec![
-            "Delay through the network, from the timestamp of the sending kernel to that of the receiving kernel, of answered messages. bound_ms is the largest error bound: an error of one direction has the opposite sign in the other. It is 0 where both ends read one clock. without_delay counts messages whose clocks could not be compared."
+            "Delay through the network, from the timestamp of the sending kernel to that of the receiving kernel, of answered messages. bound_ms is the largest error bound. If forward is too large by some time, reverse is too small by the same time. The bound is 0 if both ends read one clock. without_delay counts messages whose clocks could not be compared."
                 .to_owned(),
         ],
     }

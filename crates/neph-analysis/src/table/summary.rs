@@ -262,8 +262,8 @@ const fn level(level: Level, without: Unanswered) -> Cell {
 /// Notes on the summary, including the number of messages that refused quantiles need.
 pub fn notes(rows: &[SummaryRow]) -> Vec<String> {
     let mut notes = vec![
-        "All times in milliseconds. Intervals have a confidence of 95 %. They come from the differences between experiments (at least 6), or between ten parts of a single experiment. effective_n is the number of independent messages with the same precision of the median. Without an upper end, the percentile may lie beyond all measured values. There is no interval for two to five experiments, and none of loss where no message was lost.".to_owned(),
-        "Lost messages and errors (answers that were not expected) count as slower than every reply in response time, service time and ICMP echo. The other layers, and imported replies, describe messages that have the value.".to_owned(),
+        "All times in milliseconds. The response time begins at the scheduled send time, the service time at the actual one. Intervals have a confidence of 95 %. They come from the differences between experiments (at least 6), or between ten parts of a single experiment. effective_n (in csv and json only): so many independent messages would give the median the same precision. Without an upper end, the percentile may lie beyond all measured values. There is no interval for two to five experiments, and none of loss where no message was lost.".to_owned(),
+        "Lost messages and errors (answers that were not expected) count as slower than every reply in response time, service time and ICMP echo. All other rows, and imported replies, cover only the messages whose value was measured.".to_owned(),
     ];
     if rows.iter().any(|row| row.not_sent.is_some_and(|n| n > 0)) {
         notes.push("Messages that could not be sent count as slower than every reply in response time, which begins with the schedule; loss is the share of those that were sent.".to_owned());

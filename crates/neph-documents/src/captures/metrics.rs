@@ -101,7 +101,8 @@ impl Metrics {
             Half::Server => "server",
         };
         let nanos = u64::try_from(weighted.trip.nanos()).unwrap_or(0);
-        self.histograms.add(hosts, (side, answer), nanos, weighted.weight);
+        self.histograms
+            .add(hosts, (side, answer), nanos, weighted.weight);
     }
 
     /// The page with the current values.

@@ -218,7 +218,10 @@ impl PeriodLine {
                 server: (&period.trips[Half::Server as usize]).into(),
                 client: (&period.trips[Half::Client as usize]).into(),
             },
-            exchanges: ExchangeProtocol::ALL.into_iter().map(protocol_counts).collect(),
+            exchanges: ExchangeProtocol::ALL
+                .into_iter()
+                .map(protocol_counts)
+                .collect(),
         }))
     }
 }

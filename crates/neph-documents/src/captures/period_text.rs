@@ -25,7 +25,12 @@ pub fn row(length: Span, flow: &Flow, recent: &Recent, method: Method) -> Vec<St
     ];
     let with_data = packets_seen.of(method, Answer::WithData);
     let client_path = recent.round_trips(Half::Client).path(method);
-    cells.extend(round_trip_cells(&packets_seen, with_data, client_path, method));
+    cells.extend(round_trip_cells(
+        &packets_seen,
+        with_data,
+        client_path,
+        method,
+    ));
     cells.extend(retransmission_cells((client, server)));
     cells
 }

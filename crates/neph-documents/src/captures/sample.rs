@@ -86,10 +86,18 @@ impl EventDocument {
 
     /// The document of a retransmission that was reported as `previous_kind` and turned out to be spurious.
     pub fn reclassified_spurious(sending: Sending<'_>, previous_kind: Event) -> Self {
-        Self::build(sending, "reclassified_spurious", Some(event_name(previous_kind)))
+        Self::build(
+            sending,
+            "reclassified_spurious",
+            Some(event_name(previous_kind)),
+        )
     }
 
-    fn build(sending: Sending<'_>, event: &'static str, previous_kind: Option<&'static str>) -> Self {
+    fn build(
+        sending: Sending<'_>,
+        event: &'static str,
+        previous_kind: Option<&'static str>,
+    ) -> Self {
         Self {
             at_unix_ns: sending.at,
             client: sending.name.client(),

@@ -294,7 +294,11 @@ impl Summary {
 }
 
 /// Packets that belong to no flow.
-fn write_other_packets(conversations: &Conversations, files: &[File], out: &mut dyn Write) -> io::Result<()> {
+fn write_other_packets(
+    conversations: &Conversations,
+    files: &[File],
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let others = conversations.table.others();
     let parts: Vec<String> = [
         (others.udp, "UDP"),

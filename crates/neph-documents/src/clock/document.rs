@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::version::Version;
 
-use super::{Clocks, Means, Row, LabelledStep, Summary};
+use super::{Clocks, LabelledStep, Means, Row, Summary};
 
 /// The JSON document.
 #[derive(Clone, Debug, Serialize, JsonSchema)]

@@ -7,5 +7,5 @@ mod writer;
 
 pub use document::{ClockDocument, ClockLine, StepDocument, SummaryDocument};
 pub use row::Row;
-pub use summary::{Clocks, Means, LabelledStep, Summary};
+pub use summary::{Clocks, LabelledStep, Means, Summary};
 pub use writer::{ClockWriter, Methods};

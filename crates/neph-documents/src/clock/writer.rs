@@ -7,7 +7,7 @@ use neph_capture::clocks::drift::Drift;
 use neph_capture::clocks::words;
 use neph_model::Span;
 
-use super::{ClockDocument, ClockLine, Row, StepDocument, LabelledStep, Summary};
+use super::{ClockDocument, ClockLine, LabelledStep, Row, StepDocument, Summary};
 use crate::format::Format;
 use crate::rows;
 

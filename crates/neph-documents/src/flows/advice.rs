@@ -38,7 +38,11 @@ fn evidence_text(evidence: &AdviceEvidence, fleet: &Fleet, endpoint: usize) -> S
         text.push_str(&format!("no port is advised: {reason}\n"));
     }
     if let Some(valid_for) = evidence.holds {
-        text.push_str(&ports_text(evidence, valid_for, &scope_text(fleet, endpoint)));
+        text.push_str(&ports_text(
+            evidence,
+            valid_for,
+            &scope_text(fleet, endpoint),
+        ));
     }
     text.push_str(&best_of_text(evidence));
     if let Some(loss) = evidence.loss.filter(|loss| loss.is_more) {
@@ -57,7 +61,9 @@ fn evidence_text(evidence: &AdviceEvidence, fleet: &Fleet, endpoint: usize) -> S
 fn scope_text(fleet: &Fleet, endpoint: usize) -> String {
     let protocol = fleet.probe.protocol();
     let destination = fleet.endpoints.get(endpoint);
-    let destination = destination.map_or_else(String::new, |destination| format!(" to {}", destination.address));
+    let destination = destination.map_or_else(String::new, |destination| {
+        format!(" to {}", destination.address)
+    });
     format!("For {protocol} from here{destination} only")
 }
 

@@ -59,7 +59,8 @@ lost_forward,lost_reverse,duplicates,reordered_forward,reordered_reverse,reorder
             flow.source_port.to_string(),
             value_or_empty(last_segment.map(|segment| Span::nanos(segment.base))),
             value_or_empty(
-                last_segment.and_then(|segment| segment.class)
+                last_segment
+                    .and_then(|segment| segment.class)
                     .map(|class| class + 1),
             ),
             flow.segments.len().saturating_sub(1).to_string(),

@@ -176,7 +176,9 @@ impl<'a> FlowsDocument<'a> {
         let changes = || {
             let changes = view.changes.iter();
             let change_document = |change| ChangeDocument::of(&view.fleet, change, &result.clock);
-            changes.map(move |change| ChangeLine { change: change_document(change) })
+            changes.map(move |change| ChangeLine {
+                change: change_document(change),
+            })
         };
         Self {
             summary: FlowsSummary::of(result),

@@ -62,7 +62,10 @@ pub fn path_event_line(fleet: &Fleet, event: &PathEvent, clock: &WallCourse<Loca
 pub fn trace_line(verdict: &Verdict, clock: &WallCourse<Local>) -> String {
     let comparison = match verdict.comparison {
         Ok(comparison) if comparison.others => {
-            format!("other routers than at {}", time_of_day(comparison.before, clock))
+            format!(
+                "other routers than at {}",
+                time_of_day(comparison.before, clock)
+            )
         }
         Ok(comparison) => format!(
             "the same routers as at {}",
@@ -225,10 +228,16 @@ mod tests {
             ..PairView::default()
         };
         let last_reply_sent = Instant::from_nanos(4_100_000_000);
-        let sentence = silence_text(&pair(Some((last_reply_sent, 320))), &WallCourse::within(Span::ZERO));
+        let sentence = silence_text(
+            &pair(Some((last_reply_sent, 320))),
+            &WallCourse::within(Span::ZERO),
+        );
         let expected = "no answer from udp://h:1 since 4.100 s: the 320 messages after that";
         assert!(sentence.is_some_and(|sentence| sentence.starts_with(expected)));
-        assert_eq!(silence_text(&pair(None), &WallCourse::within(Span::ZERO)), None);
+        assert_eq!(
+            silence_text(&pair(None), &WallCourse::within(Span::ZERO)),
+            None
+        );
     }
 
     #[test]

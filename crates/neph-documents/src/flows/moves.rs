@@ -41,7 +41,11 @@ pub(super) fn text(
     ];
     for (name, curve) in curves {
         if let Some(curve) = curve {
-            text.push_str(&format!("{:<15}{}\n", format!("{name}:"), curve_text(curve)));
+            text.push_str(&format!(
+                "{:<15}{}\n",
+                format!("{name}:"),
+                curve_text(curve)
+            ));
         }
     }
     text
@@ -245,7 +249,8 @@ mod tests {
             },
             ..PairView::default()
         };
-        let is_too_short = |observable_millis| is_too_short(Span::from_millis(400), &pair(observable_millis));
+        let is_too_short =
+            |observable_millis| is_too_short(Span::from_millis(400), &pair(observable_millis));
         assert!(is_too_short(0) && is_too_short(7_999) && !is_too_short(8_000));
     }
 
@@ -266,7 +271,8 @@ mod tests {
             },
             ..PairView::default()
         };
-        let text = |lowest, highest| super::drift_text(&pair(lowest, highest), Span::from_micros(500));
+        let text =
+            |lowest, highest| super::drift_text(&pair(lowest, highest), Span::from_micros(500));
         assert_eq!(text(-200, 300), "");
         assert!(text(-1_000, 1_520).contains("from -1.0 to +1.5 ms"));
     }

@@ -333,7 +333,14 @@ mod tests {
             };
             explaining_warnings(&warnings, &tally).len()
         };
-        assert_eq!((warning_count(0, 0), warning_count(0, 1), warning_count(1, 0)), (0, 1, 1));
+        assert_eq!(
+            (
+                warning_count(0, 0),
+                warning_count(0, 1),
+                warning_count(1, 0)
+            ),
+            (0, 1, 1)
+        );
     }
 
     #[test]

@@ -71,7 +71,12 @@ impl FlowsWriter {
     ///
     /// # Errors
     /// It cannot be written.
-    pub fn begin(&mut self, fleet: &Fleet, source_ports: &[u16], sharing: Sharing) -> io::Result<()> {
+    pub fn begin(
+        &mut self,
+        fleet: &Fleet,
+        source_ports: &[u16],
+        sharing: Sharing,
+    ) -> io::Result<()> {
         match self.format {
             Format::Text => write!(self.out, "{}", lines::title(fleet, source_ports, sharing))?,
             Format::Csv if !self.is_quiet => writeln!(self.out, "{}", csv::HEADING)?,
@@ -101,7 +106,11 @@ impl FlowsWriter {
             return Ok(());
         }
         match self.format {
-            Format::Text => writeln!(self.out, "{}", lines::path_event_line(fleet, event, &self.clock))?,
+            Format::Text => writeln!(
+                self.out,
+                "{}",
+                lines::path_event_line(fleet, event, &self.clock)
+            )?,
             Format::Ndjson => write_json_line(
                 &FlowsEvent::of_path_event(fleet, event, &self.clock),
                 &mut self.out,

@@ -129,7 +129,8 @@ impl SummaryDocument {
         let clocks = passages.clocks.iter().enumerate();
         let clocks = clocks.map(|(segment, offsets)| clocks_document(followed, segment, offsets));
         let segments = segment_names(&passages.names).into_iter().enumerate();
-        let unmet_segments = segments.filter_map(|(index, name)| (!followed.is_met(index)).then_some(name));
+        let unmet_segments =
+            segments.filter_map(|(index, name)| (!followed.is_met(index)).then_some(name));
         let names = |order: &Vec<usize>| {
             let names = order.iter().map(|point| passages.names[*point].clone());
             names.collect()

@@ -75,7 +75,10 @@ impl SegmentRow {
                 .iter()
                 .find(|round_trips| round_trips.protocol == segment_delays.protocol);
             let share = round_trips.and_then(|round_trips| {
-                share_of(round_trips.part(segment_delays.segment, segment_delays.is_back)?, round_trips.total)
+                share_of(
+                    round_trips.part(segment_delays.segment, segment_delays.is_back)?,
+                    round_trips.total,
+                )
             });
             let mean = segment_delays.mean();
             let span = |nanos: Option<i64>| nanos.map(Span::from_nanos);
@@ -108,7 +111,9 @@ impl RoundTripRow {
         let last_point = passages.names.last().map_or("", String::as_str);
         names.push(format!("beyond {last_point}"));
         let rows = round_trips.iter().flat_map(|protocol_trips| {
-            let totals = [protocol_trips.total].into_iter().chain(protocol_trips.parts.iter().copied());
+            let totals = [protocol_trips.total]
+                .into_iter()
+                .chain(protocol_trips.parts.iter().copied());
             names.iter().zip(totals).map(|(part, total)| Self {
                 protocol: PROTOCOLS[protocol_trips.protocol],
                 part: part.clone(),

@@ -128,9 +128,17 @@ impl PathsOfFlows {
         };
         let time_text = first_start.map_or_else(
             || no_flows_text(self.steps),
-            |first_start| format!("times count from {}", utc(Wall::from_unix_nanos(first_start))),
+            |first_start| {
+                format!(
+                    "times count from {}",
+                    utc(Wall::from_unix_nanos(first_start))
+                )
+            },
         );
-        let mut text = format!("{file}: link '{}', {sampling_text}, {time_text}\n", self.link);
+        let mut text = format!(
+            "{file}: link '{}', {sampling_text}, {time_text}\n",
+            self.link
+        );
         let tables = [
             self.directions_table(),
             self.paths_table(),

@@ -13,7 +13,7 @@ pub use records::RecordRow;
 pub use status::{LabRow, LabStatusDocument, PredictionRow, SiteRow, StepRow};
 pub use summary::{RecordedFile, summary};
 pub use tally::Tally;
-pub use verified::{GuestRate, VerifiedRow, VerifiedLocation};
+pub use verified::{GuestRate, VerifiedLocation, VerifiedRow};
 
 /// The directions of a link, as a topology names them.
 const DIRECTIONS: [&str; 2] = ["a_to_b", "b_to_a"];

@@ -28,7 +28,12 @@ pub struct RecordedFile<'f> {
 
 /// The text form: packets, drops, paths and steps of one file.
 pub fn summary(tally: &Tally, file: RecordedFile<'_>) -> String {
-    let tables = [packets_table(tally), drops_table(tally), paths_table(tally), steps_table(tally)];
+    let tables = [
+        packets_table(tally),
+        drops_table(tally),
+        paths_table(tally),
+        steps_table(tally),
+    ];
     let tables = tables.iter().filter(|table| !table.is_empty());
     let tables: Vec<String> = tables.map(Table::text).collect();
     let mut text = format!("{}\n{}", heading_line(tally, file), tables.join("\n"));
@@ -52,7 +57,10 @@ fn heading_line(tally: &Tally, file: RecordedFile<'_>) -> String {
             format!("{duration} from {}", utc(Wall::from_unix_nanos(first)))
         },
     );
-    format!("{}: link '{}', {sampling_text}, {period_text}", file.path, file.link)
+    format!(
+        "{}: link '{}', {sampling_text}, {period_text}",
+        file.path, file.link
+    )
 }
 
 /// A row for each direction with a packet.
@@ -137,7 +145,9 @@ fn paths_table(tally: &Tally) -> Table {
                 share_text(packets.delay.n(), direction.delivered()),
             ];
             row.extend(REPORTED_PERMILLES.map(|permille| quantile_text(&packets.delay, permille)));
-            row.extend(REPORTED_PERMILLES.map(|permille| quantile_text(&packets.lateness, permille)));
+            row.extend(
+                REPORTED_PERMILLES.map(|permille| quantile_text(&packets.lateness, permille)),
+            );
             row.push(packets.lateness.max().or_dash(span_text));
             table.push(row);
         }
@@ -177,7 +187,8 @@ fn steps_table(tally: &Tally) -> Table {
 
 fn used_directions(tally: &Tally) -> impl Iterator<Item = (&'static str, &DirectionTally)> {
     let directions = DIRECTIONS.into_iter().zip(&tally.directions);
-    directions.filter(|(_, direction)| !(direction.packets.is_empty() && direction.copies.is_empty()))
+    directions
+        .filter(|(_, direction)| !(direction.packets.is_empty() && direction.copies.is_empty()))
 }
 
 fn share_text(part: u64, total: u64) -> String {

@@ -83,7 +83,11 @@ impl Tally {
             } => {
                 let steps = self.steps.entry((*direction, *number, *turn)).or_default();
                 let time_since_cue = self.last_cue.map(|cue| at.saturating_sub(cue));
-                steps.first = if steps.times == 0 { time_since_cue } else { steps.first };
+                steps.first = if steps.times == 0 {
+                    time_since_cue
+                } else {
+                    steps.first
+                };
                 steps.times += 1;
             }
             Record::Cue { at } => {
@@ -186,7 +190,14 @@ mod tests {
             tally.add(&record);
         }
         let [forward, reverse] = &tally.directions;
-        assert_eq!((forward.total(), forward.delivered(), forward.delivered_copies()), (2, 1, 1));
+        assert_eq!(
+            (
+                forward.total(),
+                forward.delivered(),
+                forward.delivered_copies()
+            ),
+            (2, 1, 1)
+        );
         assert_eq!(forward.copies[&Verdict::Overflow], 1);
         assert_eq!(reverse.total(), 0);
         assert_eq!(forward.paths[&1].delay.max(), Some(500));

@@ -68,7 +68,8 @@ pub fn summary(measured: &MediaMeasured) -> String {
 /// A sentence or two about all streams.
 fn all_streams_text(measured: &MediaMeasured) -> String {
     let figures = measured.streams.iter().map(|stream| &stream.statistics);
-    let sum = |count_of: fn(&StreamMeasured) -> u64| measured.streams.iter().map(count_of).sum::<u64>();
+    let sum =
+        |count_of: fn(&StreamMeasured) -> u64| measured.streams.iter().map(count_of).sum::<u64>();
     let rates = figures.clone().filter_map(|stream| stream.rate_mean);
     let (count, total) = (
         rates.clone().count(),

@@ -14,7 +14,10 @@ use super::{PlannedFlow, PlannedFlows};
 
 /// The results of the rules for this measurement.
 pub fn find_causes(planned_flows: &PlannedFlows, result: &PingResult) -> Diagnoses {
-    diagnose(&build_campaign(planned_flows, result), &PlotSettings::default())
+    diagnose(
+        &build_campaign(planned_flows, result),
+        &PlotSettings::default(),
+    )
 }
 
 /// A scenario for each requested flow, with the echo alongside all of them.
@@ -34,10 +37,14 @@ fn build_campaign(planned_flows: &PlannedFlows, result: &PingResult) -> Campaign
     for main_flow in requested_flows {
         let index = data.scenarios.len();
         let scenario = build_scenario(main_flow.0, index);
-        let members: Vec<(&PlannedFlow, &FlowTotals)> = [main_flow].into_iter().chain(echo).collect();
+        let members: Vec<(&PlannedFlow, &FlowTotals)> =
+            [main_flow].into_iter().chain(echo).collect();
         let experiment = build_experiment(id, scenario.id, &members);
-        data.experiments
-            .push(ExperimentData::new(experiment, index, &collect_messages(&members)));
+        data.experiments.push(ExperimentData::new(
+            experiment,
+            index,
+            &collect_messages(&members),
+        ));
         data.scenarios.push(scenario);
     }
     data
@@ -99,7 +106,9 @@ fn build_flow(planned: &PlannedFlow, index: usize) -> Flow {
         },
         probe: spec.target.kind(),
         name: spec.name.clone(),
-        source: spec.source_port.map(|port| SocketAddr::new(any_address, port)),
+        source: spec
+            .source_port
+            .map(|port| SocketAddr::new(any_address, port)),
         target: spec.address,
         reflector: spec.reflector && !is_icmp,
         same_clock: planned.discovery.same_clock,
@@ -108,8 +117,15 @@ fn build_flow(planned: &PlannedFlow, index: usize) -> Flow {
 
 /// The stored messages, counted from the first of them.
 fn collect_messages(members: &[(&PlannedFlow, &FlowTotals)]) -> Vec<Message> {
-    let recent_messages = || members.iter().flat_map(|(_, totals)| &totals.recent_messages);
-    let Some(origin) = recent_messages().map(|message| message.marks.intended).min() else {
+    let recent_messages = || {
+        members
+            .iter()
+            .flat_map(|(_, totals)| &totals.recent_messages)
+    };
+    let Some(origin) = recent_messages()
+        .map(|message| message.marks.intended)
+        .min()
+    else {
         return Vec::new();
     };
     let shift = Instant::from_nanos(0) - origin;
@@ -122,7 +138,8 @@ fn collect_messages(members: &[(&PlannedFlow, &FlowTotals)]) -> Vec<Message> {
 }
 
 fn shift_timestamps(timestamps: &Marks, shift: Span) -> Marks {
-    let shift_time = |timestamp: Option<Instant<Local>>| timestamp.map(|timestamp| timestamp + shift);
+    let shift_time =
+        |timestamp: Option<Instant<Local>>| timestamp.map(|timestamp| timestamp + shift);
     Marks {
         intended: timestamps.intended + shift,
         dialled: shift_time(timestamps.dialled),

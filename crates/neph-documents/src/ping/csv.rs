@@ -42,7 +42,8 @@ pub fn csv_heading() -> String {
 
 /// A message as a CSV line; an absent value is empty.
 pub fn message_csv(planned: &PlannedFlow, message: &Message) -> String {
-    let optional_text = |value: Option<i64>| value.map_or_else(String::new, |value| value.to_string());
+    let optional_text =
+        |value: Option<i64>| value.map_or_else(String::new, |value| value.to_string());
     let ledger = message.ledger();
     let mut cells = vec![
         csv_field(&planned.spec.name).into_owned(),
@@ -68,7 +69,9 @@ pub fn message_csv(planned: &PlannedFlow, message: &Message) -> String {
     cells.push(message.reordered.to_string());
     let state = message.tcp_at_send;
     cells.push(optional_text(state.map(|state| i64::from(state.cwnd))));
-    cells.push(optional_text(state.map(|state| i64::from(state.retransmissions))));
+    cells.push(optional_text(
+        state.map(|state| i64::from(state.retransmissions)),
+    ));
     cells.push(
         message
             .answer

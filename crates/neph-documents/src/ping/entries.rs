@@ -102,14 +102,16 @@ mod tests {
         let mut marks = Marks::intended_at(Instant::from_nanos(0));
         let send_micros = if has_handshake { 990 } else { 0 };
         if has_handshake {
-            (marks.dialled, marks.connected, marks.opened) = (local_time(0), local_time(90), local_time(990));
+            (marks.dialled, marks.connected, marks.opened) =
+                (local_time(0), local_time(90), local_time(990));
         }
         marks.app_send = local_time(send_micros);
         (marks.queued, marks.nic_tx) = (local_time(send_micros + 1), local_time(send_micros + 2));
         marks.peer.rx = peer_time(500).filter(|_| has_peer_timestamp);
         (marks.peer.app_rx, marks.peer.app_tx) = (peer_time(501), peer_time(502));
         marks.peer.nic_tx = peer_time(503);
-        (marks.nic_rx, marks.app_recv) = (local_time(send_micros + 9), local_time(send_micros + 10));
+        (marks.nic_rx, marks.app_recv) =
+            (local_time(send_micros + 9), local_time(send_micros + 10));
         Ledger::of(&marks).expect("a reply")
     }
 

@@ -8,7 +8,10 @@ pub(super) fn lines(merged: impl IntoIterator<Item = StageSet>, spec: &FlowSpec)
     let mut by_reason: Vec<(String, Vec<String>)> = Vec::new();
     for set in merged {
         let reason = merge_reasons(set, spec).join("; ");
-        match by_reason.iter_mut().find(|(known_reason, _)| *known_reason == reason) {
+        match by_reason
+            .iter_mut()
+            .find(|(known_reason, _)| *known_reason == reason)
+        {
             Some((_, sets)) => sets.push(set.to_string()),
             None => by_reason.push((reason, vec![set.to_string()])),
         }
@@ -131,7 +134,11 @@ mod tests {
         );
         let mut server_spec = spec("udp://h:9");
         server_spec.reflector = false;
-        assert_eq!(departure_reasons(&server_spec), [BARE_STAMP_REASON], "whatever its size");
+        assert_eq!(
+            departure_reasons(&server_spec),
+            [BARE_STAMP_REASON],
+            "whatever its size"
+        );
     }
 
     #[test]
@@ -141,7 +148,9 @@ mod tests {
         let mut spec_per_message = spec("tcp://h:9");
         assert_eq!(departure_reasons(&spec_per_message), lost_reasons);
         spec_per_message.connection_use = ConnectionUse::PerMessage;
-        assert!(departure_reasons(&spec_per_message)[0].ends_with("each connection has one message"));
+        assert!(
+            departure_reasons(&spec_per_message)[0].ends_with("each connection has one message")
+        );
     }
 
     #[test]
@@ -152,17 +161,24 @@ mod tests {
         server_spec.reflector = false;
         let peer_stages = [Network, PeerKernel, PeerApp, PeerSend];
         let no_timestamps_text = "the peer is not a neph reflector and sends no timestamps";
-        assert_eq!(merge_reasons(set(&peer_stages), &server_spec), [no_timestamps_text]);
+        assert_eq!(
+            merge_reasons(set(&peer_stages), &server_spec),
+            [no_timestamps_text]
+        );
         let late_read_reasons = merge_reasons(set(&peer_stages).with(OwnKernel), &server_spec);
         assert_eq!(late_read_reasons[0], no_timestamps_text);
         assert!(late_read_reasons[1].contains("one call read several replies"));
         let kernel_text = "the peer's kernel replies, without timestamps";
-        assert_eq!(merge_reasons(set(&peer_stages), &spec("icmp://h")), [kernel_text]);
+        assert_eq!(
+            merge_reasons(set(&peer_stages), &spec("icmp://h")),
+            [kernel_text]
+        );
         let late_read_reasons = merge_reasons(set(&[Network, PeerKernel]), &reflector_spec);
         assert!(late_read_reasons[0].contains("several requests with one call"));
         let reasons_of_both = merge_reasons(set(&[Network, PeerKernel, PeerSend]), &reflector_spec);
         assert_eq!(reasons_of_both.len(), 2, "{reasons_of_both:?}");
-        let unstamped_reasons = merge_reasons(set(&[Stage::SendWindow, Stage::SendQueue]), &reflector_spec);
+        let unstamped_reasons =
+            merge_reasons(set(&[Stage::SendWindow, Stage::SendQueue]), &reflector_spec);
         assert!(unstamped_reasons[0].contains("the request's departure"));
     }
 }

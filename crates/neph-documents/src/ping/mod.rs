@@ -22,7 +22,7 @@ pub use csv::{csv_heading, message_csv};
 pub use line::{PingDocument, PingLine};
 pub use live::{has_lines, live_heading, message_line};
 pub use measured::{FlowTotals, PingResult};
-pub use message::{EventDocument, MessageDocument, MessageContext};
+pub use message::{EventDocument, MessageContext, MessageDocument};
 pub use planned::{PlannedFlow, PlannedFlows};
 pub use second::Second;
 pub use summary::{flow_title, summary_text};

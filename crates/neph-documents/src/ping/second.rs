@@ -72,8 +72,14 @@ mod tests {
             "     7 messages: 5 replies, 2 without a reply; response time: median 4.00 ms, min 1.00 ms, max 5.00 ms"
         );
         let half_lost = line(&[4, 1, 2, 3], 4);
-        assert!(half_lost.contains("median lost, min 1.00 ms"), "{half_lost}");
+        assert!(
+            half_lost.contains("median lost, min 1.00 ms"),
+            "{half_lost}"
+        );
         let all_lost = line(&[], 8);
-        assert!(all_lost.ends_with("median lost, min -, max -"), "{all_lost}");
+        assert!(
+            all_lost.ends_with("median lost, min -, max -"),
+            "{all_lost}"
+        );
     }
 }

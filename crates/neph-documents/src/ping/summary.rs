@@ -178,7 +178,9 @@ fn render_row(row: &Row) -> String {
 pub(super) fn column_values(totals: &FlowTotals, column: Column) -> &RunningSummary {
     static EMPTY: RunningSummary = RunningSummary::new();
     let index = Column::ALL.iter().position(|other| *other == column);
-    index.and_then(|index| totals.values.get(index)).unwrap_or(&EMPTY)
+    index
+        .and_then(|index| totals.values.get(index))
+        .unwrap_or(&EMPTY)
 }
 
 fn layers_table(totals: &FlowTotals) -> String {
@@ -219,11 +221,7 @@ fn stages_table(totals: &FlowTotals) -> String {
     let mut text = heading_line("stage");
     text.truncate(text.trim_end().len());
     text.push_str(&format!("{:>10}\n", "share"));
-    let shares: Vec<f64> = totals
-        .entries
-        .shares()
-        .map(|(_, _, share)| share)
-        .collect();
+    let shares: Vec<f64> = totals.entries.shares().map(|(_, _, share)| share).collect();
     let percents = round_percents(&shares);
     for ((set, entry, _), share) in totals.entries.shares().zip(percents) {
         if let Some(row) = build_row(&short_name(set), &entry.values, Unanswered::default()) {

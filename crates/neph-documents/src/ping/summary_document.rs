@@ -151,7 +151,8 @@ impl PingSummary {
 }
 
 fn build_flow_summary(planned: &PlannedFlow, totals: &FlowTotals) -> FlowSummary {
-    let column_numbers = |column: Column, unanswered| build_numbers(column_values(totals, column), unanswered);
+    let column_numbers =
+        |column: Column, unanswered| build_numbers(column_values(totals, column), unanswered);
     let (tally, spec) = (&totals.tally, &planned.spec);
     let unanswered = Unanswered::default();
     let stages = totals
@@ -164,7 +165,12 @@ fn build_flow_summary(planned: &PlannedFlow, totals: &FlowTotals) -> FlowSummary
             ns: build_numbers(&entry.values, unanswered),
         });
     let last_message = totals.last_message;
-    let is_tcp = last_message.is_some_and(|last_message| last_message.tcp_at_ack.or(last_message.tcp_at_send).is_some());
+    let is_tcp = last_message.is_some_and(|last_message| {
+        last_message
+            .tcp_at_ack
+            .or(last_message.tcp_at_send)
+            .is_some()
+    });
     let retransmissions = Some(&totals.retransmissions).filter(|_| is_tcp);
     FlowSummary {
         target: spec.target.to_string(),
@@ -177,7 +183,11 @@ fn build_flow_summary(planned: &PlannedFlow, totals: &FlowTotals) -> FlowSummary
         response_bytes: spec.response_size,
         tally: *tally,
         answers: answer_counts(totals),
-        refused: spec.target.kind().is_segment().then(|| totals.refusal_count()),
+        refused: spec
+            .target
+            .kind()
+            .is_segment()
+            .then(|| totals.refusal_count()),
         response_ns: column_numbers(Column::Response, tally.without_response()),
         service_ns: column_numbers(Column::Service, tally.without_service()),
         tcp_ns: column_numbers(Column::Tcp, unanswered),

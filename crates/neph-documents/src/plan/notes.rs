@@ -83,7 +83,10 @@ mod tests {
         let expected = "a block takes 1 min 5 s (experiments 1 min 0 s, bandwidth checks 5 s) and \
             runs_interval is 1 min 0 s: each block starts late; write runs_interval: 2, or a shorter \
             runs_step_duration";
-        assert_eq!(late_blocks_note("s.yaml", &settings_with_check).as_deref(), Some(expected));
+        assert_eq!(
+            late_blocks_note("s.yaml", &settings_with_check).as_deref(),
+            Some(expected)
+        );
         let single_run = settings_with_check.replace("runs: 2", "runs: 1");
         assert_eq!(late_blocks_note("s.yaml", &single_run), None);
         let plan = "version = 1\nname = \"p\"\nblocks = 3\nblock_interval = \"10s\"\ninterval = \"1s\"\n\

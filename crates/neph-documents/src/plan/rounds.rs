@@ -17,7 +17,11 @@ pub(super) fn has_timetable(plan: &Plan) -> bool {
 }
 
 /// Writes the rounds of a block, their least possible duration, and the traffic of each resource.
-pub(super) fn write_timetable(out: &mut impl Write, plan: &Plan, scenarios: &[Scenario]) -> io::Result<()> {
+pub(super) fn write_timetable(
+    out: &mut impl Write,
+    plan: &Plan,
+    scenarios: &[Scenario],
+) -> io::Result<()> {
     let plan_rounds = rounds(plan, scenarios);
     let table = &plan_rounds.table;
     let count = table.rounds.len();

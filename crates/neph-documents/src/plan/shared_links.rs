@@ -18,7 +18,11 @@ struct Circuit {
 ///
 /// # Errors
 /// It cannot be written.
-pub fn write_shared_links(out: &mut impl Write, plan: &Plan, traces: &[Traceroute]) -> io::Result<()> {
+pub fn write_shared_links(
+    out: &mut impl Write,
+    plan: &Plan,
+    traces: &[Traceroute],
+) -> io::Result<()> {
     let only_site = match plan.agents.as_slice() {
         [only_site] => Some(only_site.name.value.as_str()),
         _ => None,

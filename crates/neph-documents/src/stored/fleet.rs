@@ -162,6 +162,9 @@ mod tests {
         let unanswered = (TraceEnd::Silent, false);
         assert_eq!(counts(&[without_target]), Some((Some(1), None)));
         assert_eq!(counts(&[unanswered]), Some((None, Some(1))));
-        assert_eq!(counts(&[without_target, unanswered]), Some((Some(1), Some(1))));
+        assert_eq!(
+            counts(&[without_target, unanswered]),
+            Some((Some(1), Some(1)))
+        );
     }
 }

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use neph_model::{Diamond, Span};
 
-use super::replies::{min_median_max, share};
+use super::replies::{min_median_max, share_text};
 
 /// Maximum number of ports of a path that are listed; the others are counted.
 const MAX_PORTS: usize = 6;
@@ -16,7 +16,7 @@ crate::rows! {
         /// Hash of its addresses.
         path: String => left "PATH",
         /// Number of flows on it.
-        flows: u32 => right "FLOWS" by |row| share(row.flows, row.all_flows),
+        flows: u32 => right "FLOWS" by |row| share_text(row.flows, row.all_flows),
         /// Number of hops.
         hops: usize => right "HOPS",
         /// Minimum round trip to the destination; null without a reply.

@@ -113,7 +113,9 @@ fn end_remarks(routes: &[FlowRoute]) -> Vec<String> {
         Some(match end {
             TraceEnd::Reached => return None,
             TraceEnd::Unreachable { from, code } => {
-                format!("{flow_count}: {from} reports the destination as unreachable (ICMP code {code}).")
+                format!(
+                    "{flow_count}: {from} reports the destination as unreachable (ICMP code {code})."
+                )
             }
             TraceEnd::Loop { at } => format!("{flow_count}: a loop through {at}."),
             TraceEnd::Silent => format!("{flow_count}: no answer beyond the last hop shown."),

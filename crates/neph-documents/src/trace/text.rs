@@ -245,7 +245,10 @@ PATH              ";
         let split_text = text_over(&[10, 11], 4);
         let expected = "more paths than these 4 flows take: to rule that out with 99 % confidence \
                     takes at least 16.";
-        assert!(split_text.contains(expected), "8 behind each of two: {split_text}");
+        assert!(
+            split_text.contains(expected),
+            "8 behind each of two: {split_text}"
+        );
         assert!(
             split_text.contains("replies may return on several reverse paths"),
             "{split_text}"
@@ -256,7 +259,11 @@ PATH              ";
             !single_text.contains("replies may return on several reverse paths"),
             "{single_text}"
         );
-        for text in [text_over(&[10], 8), text_over(&[10, 11], 16), text_over(&[10], 1)] {
+        for text in [
+            text_over(&[10], 8),
+            text_over(&[10, 11], 16),
+            text_over(&[10], 1),
+        ] {
             assert!(!text.contains("more paths"), "{text}");
         }
         // A missing answer at a distance where others answer is no evidence about the router.
@@ -295,9 +302,15 @@ PATH              ";
         let router = addr(1);
         for (end, part) in [
             (TraceEnd::Silent, "1 flow: no answer beyond"),
-            (TraceEnd::Loop { at: router }, "1 flow: a loop through 192.0.2.1."),
             (
-                TraceEnd::Unreachable { from: router, code: 13 },
+                TraceEnd::Loop { at: router },
+                "1 flow: a loop through 192.0.2.1.",
+            ),
+            (
+                TraceEnd::Unreachable {
+                    from: router,
+                    code: 13,
+                },
                 "192.0.2.1 reports the destination as unreachable (ICMP code 13)",
             ),
             (TraceEnd::TooFar, "--max-hops"),

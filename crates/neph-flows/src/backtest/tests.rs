@@ -94,9 +94,16 @@ fn one_late_flow_does_not_keep_the_others_waiting() {
     let late: &[_] = &[(199, 200, 70, 0)];
     flows.push(late);
     let horizons_with_late_flow = run_backtest(&view(200, &flows));
-    assert_eq!(horizons_without_late_flow.len(), 3, "10 s, 30 s and a minute");
+    assert_eq!(
+        horizons_without_late_flow.len(),
+        3,
+        "10 s, 30 s and a minute"
+    );
     assert_eq!(horizons_with_late_flow.len(), 3);
-    assert_eq!(horizons_with_late_flow[0].on_low.n, horizons_without_late_flow[0].on_low.n);
+    assert_eq!(
+        horizons_with_late_flow[0].on_low.n,
+        horizons_without_late_flow[0].on_low.n
+    );
 }
 
 #[test]
@@ -104,7 +111,10 @@ fn backtest_quantiles_need_enough_times() {
     let low: &[_] = &[(0, 4000, 70, 0)];
     let high: &[_] = &[(0, 4000, 80, 1)];
     let short_backtest = run_backtest(&view(300, &[low, high]));
-    assert_eq!((short_backtest[0].on_low.n, short_backtest[0].p99), (29, None));
+    assert_eq!(
+        (short_backtest[0].on_low.n, short_backtest[0].p99),
+        (29, None)
+    );
     let gain = short_backtest[0].p50.expect("29 times").gain();
     assert_eq!(gain, Span::ZERO, "half of two flows are low");
     // Five minutes have not room for six minutes one after the other.

@@ -42,7 +42,10 @@ fn nearly_all_true_changes_and_no_false_ones_are_reported() {
         let (expected_count, change_count, hits) = compare(&world);
         assert!(expected_count > 150, "{expected_count}");
         assert_eq!(change_count, hits, "no false change");
-        assert!(hits * 100 >= expected_count * 99, "{hits} of {expected_count}");
+        assert!(
+            hits * 100 >= expected_count * 99,
+            "{hits} of {expected_count}"
+        );
     }
 }
 
@@ -76,9 +79,13 @@ fn a_drift_of_all_flows_leaves_classes_changes_and_their_evidence_as_they_are() 
     let max_drift_millis = pair.drift.highest.millis_f64();
     assert!((2.5..3.2).contains(&max_drift_millis), "{:?}", pair.drift);
     // Each path takes half of its round trip either way.
-    let has_both_directions = |change: &&PathChange| change.evidence.direction == Some(Direction::Both);
+    let has_both_directions =
+        |change: &&PathChange| change.evidence.direction == Some(Direction::Both);
     let both_count = view.changes.iter().filter(has_both_directions).count();
-    assert!(both_count * 10 >= change_count * 9, "{both_count} of {change_count}");
+    assert!(
+        both_count * 10 >= change_count * 9,
+        "{both_count} of {change_count}"
+    );
 }
 
 #[test]
@@ -304,7 +311,10 @@ fn beyond_the_maximum_only_the_latest_changes_are_reported() {
     assert_eq!(digest.changes(), complete.changes.len());
     let view = digest.view();
     let complete_since = view.pairs[0].forgotten.expect("there were more");
-    let expected = complete.changes.iter().filter(|change| change.at > complete_since);
+    let expected = complete
+        .changes
+        .iter()
+        .filter(|change| change.at > complete_since);
     assert!(view.changes.iter().eq(expected));
     assert!((50..=100).contains(&view.changes.len()));
     let mut changes = 0;
@@ -350,7 +360,9 @@ fn beyond_the_maximum_only_the_latest_ended_flows_are_reported() {
     let complete_since = view.pairs[0].forgotten.expect("there were more");
     let segments = || view.flows.iter().flat_map(|flow| &flow.segments);
     assert!(segments().count() > 100);
-    assert!(segments().all(|segment| segment.from >= complete_since && segment.until > complete_since));
+    assert!(
+        segments().all(|segment| segment.from >= complete_since && segment.until > complete_since)
+    );
 }
 
 #[test]

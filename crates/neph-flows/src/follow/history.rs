@@ -230,7 +230,8 @@ mod tests {
 
     #[test]
     fn only_routers_that_answered_both_times_are_compared() {
-        let differ = |before: &[u8], after: &[u8]| routers_differ(&route(9, before), &route(9, after));
+        let differ =
+            |before: &[u8], after: &[u8]| routers_differ(&route(9, before), &route(9, after));
         assert_eq!(differ(&[1, 2, 3], &[1, 2, 3]), Some(false));
         assert_eq!(differ(&[1, 2, 3], &[1, 4, 3]), Some(true));
         assert_eq!(differ(&[1, 0, 3], &[1, 4, 3]), Some(false));

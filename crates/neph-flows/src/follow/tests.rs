@@ -89,7 +89,10 @@ fn a_verdict_waits_until_no_further_change_can_be_reported() {
     tracker.record_change(&change(20));
     assert!(finish_trace(&mut tracker, 2, 22).is_empty(), "who knows");
     let certain_at = instant(22) + tracker.report_delay;
-    assert_eq!(tracker.pending.pop_due(certain_at - Span::from_nanos(1)), None);
+    assert_eq!(
+        tracker.pending.pop_due(certain_at - Span::from_nanos(1)),
+        None
+    );
     let slot = tracker.pending.pop_due(certain_at).expect("it is certain");
     tracker.decide(slot, Some(certain_at));
     let second = take_certain(&mut tracker);
@@ -120,7 +123,10 @@ fn a_path_that_was_left_before_it_was_traced_speaks_neither_for_nor_against_a_ch
         Some(Err(UncomparedReason::NoBefore))
     );
     let traced_change = traced[0].route.change.expect("it is of that path");
-    assert_eq!((traced_change.before, traced_change.other_routers), (None, None));
+    assert_eq!(
+        (traced_change.before, traced_change.other_routers),
+        (None, None)
+    );
     // The last one is not traced by the end.
     let (_, uncompared) = tracker.end();
     let expected = [

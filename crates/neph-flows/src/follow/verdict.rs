@@ -111,7 +111,10 @@ mod tests {
                 .every_reason()
                 .find(|(reason, _)| reason.key() == key)
         };
-        assert_eq!(find_reason("changed_again").map(|(_, count)| count), Some(2));
+        assert_eq!(
+            find_reason("changed_again").map(|(_, count)| count),
+            Some(2)
+        );
         assert_eq!(find_reason("not_traced").map(|(_, count)| count), Some(1));
     }
 }

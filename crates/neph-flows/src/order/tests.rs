@@ -13,7 +13,9 @@ enum MessagePath {
 }
 
 fn run(interval_millis: i64, message_paths: &[MessagePath]) -> FlowTally {
-    run_as(ProbeKind::Udp, interval_millis, message_paths, |_| ReadBy::Kernel)
+    run_as(ProbeKind::Udp, interval_millis, message_paths, |_| {
+        ReadBy::Kernel
+    })
 }
 
 /// The same of messages of this kind, whose stamps are these's by their numbers.
@@ -31,7 +33,9 @@ fn run_as(
             MessagePath::Takes(forward, _) => {
                 Some((i64::try_from(seq).unwrap() * interval_millis + forward, seq))
             }
-            MessagePath::LostReverse => Some((i64::try_from(seq).unwrap() * interval_millis + 10, seq)),
+            MessagePath::LostReverse => {
+                Some((i64::try_from(seq).unwrap() * interval_millis + 10, seq))
+            }
             MessagePath::LostForward => None,
         })
         .collect();
@@ -42,7 +46,10 @@ fn run_as(
         let outcome = match *message_path {
             MessagePath::LostForward | MessagePath::LostReverse => FleetOutcome::Lost,
             MessagePath::Takes(forward, reverse) => {
-                let count = arrivals.iter().position(|(_, other_seq)| *other_seq == seq).unwrap();
+                let count = arrivals
+                    .iter()
+                    .position(|(_, other_seq)| *other_seq == seq)
+                    .unwrap();
                 FleetOutcome::Reply(FleetReply {
                     round_trip: Span::from_millis(forward + reverse),
                     read_by: read_by(seq),
@@ -73,9 +80,20 @@ fn run_as(
 
 #[test]
 fn messages_that_the_peer_counted_were_lost_on_the_reverse_path() {
-    use MessagePath::{LostReverse, LostForward, Takes};
+    use MessagePath::{LostForward, LostReverse, Takes};
     let delivered = Takes(10, 10);
-    let tally = run(200, &[LostForward, delivered, LostReverse, LostForward, delivered, LostReverse, delivered]);
+    let tally = run(
+        200,
+        &[
+            LostForward,
+            delivered,
+            LostReverse,
+            LostForward,
+            delivered,
+            LostReverse,
+            delivered,
+        ],
+    );
     assert_eq!((tally.replies, tally.lost), (3, 4));
     assert_eq!((tally.lost_forward, tally.lost_reverse), (2, 2));
 }
@@ -185,9 +203,15 @@ fn tally_of(transmissions: &[Transmission]) -> FlowTally {
             && let Some(peer) = &mut reply.peer_report
         {
             peer.count = Some(request_count);
-            reply.copies = u8::from(matches!(transmission, Transmission::DuplicatedForward | Transmission::DuplicatedReverse));
+            reply.copies = u8::from(matches!(
+                transmission,
+                Transmission::DuplicatedForward | Transmission::DuplicatedReverse
+            ));
         }
-        if matches!(transmission, Transmission::LostForward | Transmission::LostReverse) {
+        if matches!(
+            transmission,
+            Transmission::LostForward | Transmission::LostReverse
+        ) {
             message.outcome = FleetOutcome::Lost;
         }
         order.push(&message, ProbeKind::Udp, Span::from_millis(200));
@@ -197,7 +221,7 @@ fn tally_of(transmissions: &[Transmission]) -> FlowTally {
 
 #[test]
 fn the_last_replys_copies_raise_the_next_count() {
-    use Transmission::{DuplicatedForward, LostReverse, LostForward, Single};
+    use Transmission::{DuplicatedForward, LostForward, LostReverse, Single};
     // Either the request was doubled and the next one lost there, or the reply was doubled and
     // the next one's reply lost: the count is the same.
     let tally = tally_of(&[Single, DuplicatedForward, LostForward, Single]);

@@ -78,9 +78,15 @@ fn joint_moves_give_wider_intervals_than_independent_moves() {
     // A share of 6000 independent cases is known to 1.3 points each way; one of 30 to 18.
     let (share, independent_width) = width(&independent, 20);
     assert!((share - (-20.0_f64 / 30.0).exp()).abs() < 0.03, "{share}");
-    assert!(independent_width > 0.02 && independent_width < 0.06, "{independent_width}");
+    assert!(
+        independent_width > 0.02 && independent_width < 0.06,
+        "{independent_width}"
+    );
     let (_, simultaneous_width) = width(&simultaneous, 20);
-    assert!(simultaneous_width > 0.25 && simultaneous_width < 0.60, "{simultaneous_width}");
+    assert!(
+        simultaneous_width > 0.25 && simultaneous_width < 0.60,
+        "{simultaneous_width}"
+    );
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "a test's times")]
@@ -193,7 +199,10 @@ fn the_share_at_a_time_equals_the_curve_at_that_time() {
     ];
     let horizon = Span::from_secs(10);
     let estimate = stay_curve(&stays, (BIN, horizon)).unwrap();
-    let (share, point) = (estimate.leave_share.unwrap(), estimate.curve.at(horizon).unwrap());
+    let (share, point) = (
+        estimate.leave_share.unwrap(),
+        estimate.curve.at(horizon).unwrap(),
+    );
     // 4/5 of 2/3.
     assert!((share.share - (1.0 - 8.0 / 15.0)).abs() < 1e-9, "{share:?}");
     assert_eq!((share.hits, share.n), (2, 5));

@@ -38,7 +38,12 @@ fn count_detections(
     let mut random = Random::new(seed);
     let mut digest = Digest::new(&world.fleet(), Settings::default()).unwrap();
     world.messages(&world.truth(), |message| {
-        digest.push(&move_to_paths(message, paths, || random_delay(&mut random, jitter), drift));
+        digest.push(&move_to_paths(
+            message,
+            paths,
+            || random_delay(&mut random, jitter),
+            drift,
+        ));
     });
     digest.finish();
     let mut detections = DirectionCounts::default();
@@ -113,7 +118,8 @@ fn under_jitter_no_other_way_is_named_than_the_one_that_moved_by_two_millisecond
         ((36_000, 36_000), Direction::Both),
     ] {
         for (jitter, unknown) in [(NARROW_JITTER_MICROS, 0.01), (WIDE_JITTER_MICROS, 0.15)] {
-            let detections = count_detections([FIRST_PATH, second], (jitter, DRIFT_NANOS_PER_SECOND), 1);
+            let detections =
+                count_detections([FIRST_PATH, second], (jitter, DRIFT_NANOS_PER_SECOND), 1);
             assert!(detections.total > 1800, "{detections:?}");
             assert_eq!(
                 detections.wrong_count(truth),
@@ -138,7 +144,8 @@ fn the_direction_of_a_jitter_sized_change_is_almost_never_wrong() {
         ((35_000, 35_600), Direction::Reverse),
     ] {
         for jitter in [NARROW_JITTER_MICROS, WIDE_JITTER_MICROS] {
-            let detections = count_detections([FIRST_PATH, second], (jitter, DRIFT_NANOS_PER_SECOND), 1);
+            let detections =
+                count_detections([FIRST_PATH, second], (jitter, DRIFT_NANOS_PER_SECOND), 1);
             assert!(detections.total > 1600, "{detections:?}");
             assert_eq!(detections.both, 0, "{truth:?}, {jitter} us: {detections:?}");
             let wrong_share = proportion(detections.wrong_count(truth), detections.total).unwrap();
@@ -147,7 +154,12 @@ fn the_direction_of_a_jitter_sized_change_is_almost_never_wrong() {
                 "{truth:?}, {jitter} us: {detections:?}"
             );
         }
-        let quiet_counts = count_detections([FIRST_PATH, second], (30.0, DRIFT_NANOS_PER_SECOND), 1);
-        assert_eq!((quiet_counts.wrong_count(truth), quiet_counts.unknown), (0, 0), "{quiet_counts:?}");
+        let quiet_counts =
+            count_detections([FIRST_PATH, second], (30.0, DRIFT_NANOS_PER_SECOND), 1);
+        assert_eq!(
+            (quiet_counts.wrong_count(truth), quiet_counts.unknown),
+            (0, 0),
+            "{quiet_counts:?}"
+        );
     }
 }

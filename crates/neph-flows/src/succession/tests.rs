@@ -57,9 +57,13 @@ fn flows_that_are_renewed_soon_and_stay_on_their_paths_make_no_changes() {
                 let expected = base(flow.slot.0, number.into(), 0);
                 let base_nanos = |segment: &crate::view::Segment| segment.base.nanos();
                 // What all flows drift by is an estimate: it may be below by as little.
-                let is_expected = |base: i64| (expected - MS / 1000..expected + MS / 10).contains(&base);
+                let is_expected =
+                    |base: i64| (expected - MS / 1000..expected + MS / 10).contains(&base);
                 assert!(flow.segments.len() <= 1, "{messages}: {flow:?}");
-                assert!(flow.segments.iter().map(base_nanos).all(is_expected), "{flow:?}");
+                assert!(
+                    flow.segments.iter().map(base_nanos).all(is_expected),
+                    "{flow:?}"
+                );
                 // A flow that was begun before the measurement, or ends after it, is too short.
                 let is_whole = flow.tally.messages() >= 4;
                 assert_eq!(flow.segments.len(), usize::from(is_whole), "{flow:?}");
@@ -110,7 +114,10 @@ fn false_changes_of_ended_flows_are_withdrawn() {
             let sent = at + i64::from(slot) * MS;
             let mut message = message(slot, 0, sent, path * MS + queue);
             let replacement_times = [6 * SECOND, 84 * SECOND / 10];
-            let nth = replacement_times.iter().filter(|begin| at >= **begin).count();
+            let nth = replacement_times
+                .iter()
+                .filter(|begin| at >= **begin)
+                .count();
             message.source_port += 100 * u16::try_from(nth).unwrap();
             digest.push(&message);
         }

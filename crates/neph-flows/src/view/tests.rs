@@ -45,5 +45,9 @@ fn a_message_whose_reply_came_late_was_lost_on_neither_way() {
     };
     assert_eq!(lost_counts(0), (1, 2, 2, Some(0)));
     assert_eq!(lost_counts(1), (1, 1, 1, Some(1)));
-    assert_eq!(lost_counts(3), (1, 0, 0, Some(3)), "one after the last reply too");
+    assert_eq!(
+        lost_counts(3),
+        (1, 0, 0, Some(3)),
+        "one after the last reply too"
+    );
 }

@@ -19,7 +19,9 @@ fn reply(second: i64, micros: (i64, i64), ttl: u8) -> FleetMessage {
             round_trip: Span::from_micros(micros.0 + micros.1 + 70),
             read_by: ReadBy::Kernel,
             peer_report: Some(PeerReport {
-                rx: Instant::from_nanos(sent + CLOCK_OFFSET_NANOS + (micros.0 + second * 50) * 1000),
+                rx: Instant::from_nanos(
+                    sent + CLOCK_OFFSET_NANOS + (micros.0 + second * 50) * 1000,
+                ),
                 residence: Span::from_micros(70),
                 count: None,
                 ttl: Some(60),

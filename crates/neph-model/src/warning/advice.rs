@@ -17,7 +17,7 @@ impl Warning {
                 "configure the clock to slew (chrony: makestep only at start); do not use wall-clock times around the step"
             }
             Self::TimestampsMissing { .. } => {
-                "stages joined by '+' in tables and figures are one stage. The cause is an interface without kernel timestamps; or one system call has read several messages, and only one of them gets a timestamp"
+                "use the merged stages (joined by '+' in tables and figures). The cause is an interface without kernel timestamps; or one system call has read several messages, and only one of them gets a timestamp"
             }
             Self::Reconnected { .. } => {
                 "neph show EXPERIMENT (its id) prints the reason; firewalls often end long connections"

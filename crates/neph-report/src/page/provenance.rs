@@ -131,7 +131,7 @@ fn experiments(data: &CampaignData, shown: &[&ExperimentData], offset: UtcOffset
                 thead {
                     tr {
                         th { "scenario" } th { "block" } th { "started" } th { "messages" }
-                        th { "lost" } th { "errors" } th { "not sent" } th { "CPU busy" } th { "stolen" } th { "lateness p99" }
+                        th { "lost" } th { "errors" } th { "not sent" } th { "CPU busy" } th { "CPU stolen by the hypervisor" } th { "send lateness, p99" }
                         th.words { "warnings" }
                     }
                 }

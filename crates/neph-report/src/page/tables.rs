@@ -4,6 +4,7 @@ use maud::{Markup, html};
 use neph_analysis::Layer;
 use neph_analysis::numbers::{count, percent, signed};
 use neph_analysis::table::{Cell, FLEETS, QuantileCell, SummaryRow, Table, notes};
+use neph_model::Stage;
 use neph_stats::Level;
 
 /// Longer tables are folded.
@@ -22,13 +23,25 @@ pub(super) fn summary(rows: &[SummaryRow], shared: Option<String>) -> Markup {
             @if let Some(shared) = shared { p { (shared) } }
             (grouped(&layers))
             details {
-                summary { "Every stage of the ledger" }
+                summary { "All stages of the response time" }
                 (grouped(&stages))
+                dl.notes {
+                    @for stage in shown_stages(&stages) { dt { (stage.name()) } dd { (stage.meaning()) } }
+                }
             }
             div.notes { @for note in notes(rows) { p { (note) } } }
             p.notes { (files("summary")) }
         }
     }
+}
+
+/// The stages of these rows, each once.
+fn shown_stages(rows: &[&SummaryRow]) -> Vec<Stage> {
+    let is_shown = |stage: &Stage| {
+        let mut layers = rows.iter().map(|row| row.layer);
+        layers.any(|layer| matches!(layer, Layer::Entry(set) if set.contains(*stage)))
+    };
+    Stage::ALL.into_iter().filter(is_shown).collect()
 }
 
 fn grouped(rows: &[&SummaryRow]) -> Markup {

@@ -16,7 +16,7 @@ pub(crate) fn run(args: &PreviewArgs) -> Result<Outcome, Failure> {
     let plan = &plan_source.plan;
     let scenarios = expand::scenarios(plan);
     let mut out = output::data();
-    preview(plan, &scenarios, &mut out)?;
+    write_preview(plan, &scenarios, &mut out)?;
     power::print_power(&mut out, plan, &scenarios, args)?;
     if let Some(name) = &args.traces {
         let store = args.workspace.read()?;

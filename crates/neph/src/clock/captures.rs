@@ -18,7 +18,7 @@ use neph_capture::clocks::formula::{Formula, passed, split_off, until_next};
 use neph_capture::clocks::pair::{refuse_duplicate, refuse_unmet, retained_limits, too_few};
 use neph_capture::reading::packets::packets;
 use neph_capture::reading::snaplen::truncated_message;
-use neph_documents::clock::{Clocks, Means, Row, LabelledStep, Summary};
+use neph_documents::clock::{Clocks, LabelledStep, Means, Row, Summary};
 use neph_report::clocks_of_captures;
 use neph_text::counted::counted;
 
@@ -99,7 +99,7 @@ fn write_report(
     let has_four_timestamps = args.uses_method(Method::FourTimestamps);
     let steps = course.steps.iter();
     let summary = Summary {
-        of: description,
+        subject: description,
         clocks: Clocks::Captures,
         began: course.from,
         row: to_row(end, &formula, matched_captures.crossings.len()),

@@ -17,7 +17,7 @@ use neph_capture::clocks::added::Added;
 use neph_capture::clocks::book::Book;
 use neph_capture::clocks::course::Course;
 use neph_capture::clocks::drift::Drift;
-use neph_documents::clock::{ClockWriter, Clocks, Means, Row, LabelledStep, Summary};
+use neph_documents::clock::{ClockWriter, Clocks, LabelledStep, Means, Row, Summary};
 
 /// Interval at which reports of the flow are read.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
@@ -161,7 +161,7 @@ impl LiveClock<'_> {
     fn report(&mut self) -> Result<(), Failure> {
         while let Some(step) = self.book.steps.get(self.reported_steps) {
             self.reported_steps += 1;
-            self.writer.step(&StepOf::wall(step), self.start)?;
+            self.writer.step(&LabelledStep::wall(step), self.start)?;
         }
         let interval = self.args.every.unwrap_or(REPORT_INTERVAL).nanos();
         let now = neph_probe::now().nanos();
@@ -226,11 +226,11 @@ impl LiveClock<'_> {
             Clocks::Raw
         };
         let raw_steps = course.steps.iter();
-        let raw_steps = raw_steps.map(|step| StepOf::between(clocks, step));
+        let raw_steps = raw_steps.map(|step| LabelledStep::between(clocks, step));
         let steps = book
             .steps
             .iter()
-            .map(StepOf::wall)
+            .map(LabelledStep::wall)
             .chain(raw_steps)
             .collect();
         let offset_figure = clocks_on_a_connection(&self.book, &course, name);

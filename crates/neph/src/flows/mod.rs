@@ -237,7 +237,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     exporter.finish();
     transfers_result?;
     Ok(
-        match (stop.is_set(), fleet_outcome.result.own.replies > 0) {
+        match (stop.is_set(), fleet_outcome.result.sender_tally.replies > 0) {
             (true, _) => Outcome::Interrupted,
             (false, true) => Outcome::Done,
             (false, false) => Outcome::Nothing,

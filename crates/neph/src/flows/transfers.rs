@@ -143,7 +143,7 @@ fn make_all_transfers(
             fleet_outcome
                 .result
                 .transfers
-                .push(TransfersFound::default());
+                .push(EndpointTransfers::default());
             continue;
         }
         if !args.quiet {
@@ -155,14 +155,14 @@ fn make_all_transfers(
         }
         let view = &fleet_outcome.result.view;
         let taken_class = |flow_class, transfer: &SourcePortTransfer| {
-            view.class_taken(endpoint, flow_class, transfer)
+            view.class_of_transfer(endpoint, flow_class, transfer)
         };
         let size = args.transfer_size as usize;
-        let endpoint_transfers = EndpointTransfers::new(endpoint, &classes, &taken_class, size);
+        let endpoint_transfers = TransferRun::new(endpoint, &classes, &taken_class, size);
         let client = build_client(args, spec, &target, endpoint)?;
         let endpoint_transfers =
             endpoint_transfers.run(&transfer_spec, &client, waiting_fleet.as_mut(), stop)?;
-        fleet_outcome.result.transfers.push(TransfersFound {
+        fleet_outcome.result.transfers.push(EndpointTransfers {
             by_class: completions_of(classes.len(), &endpoint_transfers.transfers),
             n: endpoint_transfers.transfers.len() as u64,
             moved: endpoint_transfers.moved,
@@ -175,7 +175,7 @@ fn make_all_transfers(
 type ClassOfTransfer<'a> = dyn Fn(usize, &SourcePortTransfer) -> usize + Sync + 'a;
 
 /// The transfers to one endpoint.
-struct EndpointTransfers<'a> {
+struct TransferRun<'a> {
     endpoint: usize,
     /// The class whose path a transfer took, from that of its flow.
     taken_class: &'a ClassOfTransfer<'a>,
@@ -187,7 +187,7 @@ struct EndpointTransfers<'a> {
     transfers: Vec<ClassTransfer>,
 }
 
-impl<'a> EndpointTransfers<'a> {
+impl<'a> TransferRun<'a> {
     fn new(
         endpoint: usize,
         classes: &[Vec<u16>],
@@ -266,7 +266,7 @@ mod tests {
     fn each_further_transfer_from_a_port_is_of_a_further_pass() {
         let classes = [vec![1, 2, 3], vec![4]];
         let same_class = |flow_class, _: &SourcePortTransfer| flow_class;
-        let mut endpoint_transfers = EndpointTransfers::new(0, &classes, &same_class, 1024);
+        let mut endpoint_transfers = TransferRun::new(0, &classes, &same_class, 1024);
         for source_port in alternate_ports(&classes, 4) {
             endpoint_transfers.push(SourcePortTransfer {
                 source_port,
@@ -305,7 +305,7 @@ mod tests {
                 flow_class
             }
         };
-        let mut endpoint_transfers = EndpointTransfers::new(0, &classes, &taken_class, 1024);
+        let mut endpoint_transfers = TransferRun::new(0, &classes, &taken_class, 1024);
         for source_port in alternate_ports(&classes, 3) {
             endpoint_transfers.push(SourcePortTransfer {
                 source_port,
@@ -314,7 +314,7 @@ mod tests {
                 outcome: SourcePortOutcome::Failed("refused".to_owned()),
             });
         }
-        let transfers = TransfersFound {
+        let transfers = EndpointTransfers {
             by_class: completions_of(2, &endpoint_transfers.transfers),
             n: endpoint_transfers.transfers.len() as u64,
             moved: endpoint_transfers.moved,

@@ -191,7 +191,7 @@ impl Watch<'_> {
         let fleet = &self.digest.fleet().clone();
         for event in self.digest.events() {
             self.metrics.add_event(&event);
-            self.report.events(fleet, &event)?;
+            self.report.path_event(fleet, &event)?;
             match (&mut self.tracers, &event) {
                 (Some(tracers), PathEvent::Changed(change)) => {
                     tracers.tracker().record_change(change);
@@ -239,7 +239,7 @@ impl Watch<'_> {
     fn report_status(&mut self) -> Result<(), Failure> {
         let now = now();
         let elapsed = now - self.start;
-        if now - self.last_status < pause(elapsed) {
+        if now - self.last_status < status_interval(elapsed) {
             return Ok(());
         }
         self.last_status = now;
@@ -307,7 +307,7 @@ impl Watch<'_> {
         }
         let is_silence_reported = !self.silence_reasons.is_empty() && view.tally.replies == 0;
         let known_reasons = is_silence_reported.then_some(self.silence_reasons);
-        let silence =
+        let no_reply_reasons =
             lines::silence_reasons(&self.silence, &view, known_reasons, self.report.clock());
         let result = FlowsResult {
             origin: Origin {
@@ -322,8 +322,8 @@ impl Watch<'_> {
             warnings,
             refused: refusals,
             clock: self.report.clock().clone(),
-            silence,
-            not_sent: self.not_sent,
+            no_reply_reasons,
+            not_sent_reason: self.not_sent,
             interrupted: is_interrupted,
             uncompared,
             transfers: Vec::new(),

@@ -51,7 +51,7 @@ pub(super) fn write_report(
             }
             let segments = segments.into_iter().map(HopsLine::Segment);
             for row in segments.chain(round_trips.into_iter().map(HopsLine::RoundTrip)) {
-                line(&row, &mut out)?;
+                write_json_line(&row, &mut out)?;
             }
             for alarm in alarms.final_alarms() {
                 write_json_line(&alarm, &mut out)?;

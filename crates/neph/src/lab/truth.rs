@@ -125,7 +125,7 @@ fn write_summaries(files: &[PathBuf], out: &mut dyn Write) -> Result<(), Failure
         let mut file = TruthFile::open(path).map_err(failure)?;
         let mut tally = Tally::default();
         let result = file.by_ref().try_for_each(|record| {
-            tally.take(&record?);
+            tally.add(&record?);
             Ok(())
         });
         let recorded_file = RecordedFile {

@@ -24,7 +24,7 @@ const ICMP_INTERVAL: Span = Span::from_millis(200);
 const DISCOVERY_TIMEOUT: Span = Span::from_secs(2);
 
 /// Why a STAMP reflector may not reply although it accepts TCP connections.
-pub(super) fn udp_silence_reason(planned: &Planned) -> Option<String> {
+pub(super) fn udp_silence_reason(planned: &PlannedFlow) -> Option<String> {
     let target = &planned.spec.target;
     let is_reflector = target.kind() == ProbeKind::Udp && planned.discovery.reflector;
     let secret = stamp_suspicion(planned.spec.key.is_some());

@@ -248,7 +248,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let result = watch::run(&planned_flows, &stop, &mut show, &metrics)?;
     show.end(&planned_flows, &result)?;
     running_exporters.finish();
-    if let Some(reason) = &result.given_up {
+    if let Some(reason) = &result.early_end_reason {
         output::say(&format!("neph: {reason}"));
     }
     let silent_flows = planned_flows.flows.iter().zip(&result.flows);
@@ -261,7 +261,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         planned_flows
             .flows
             .get(index)
-            .is_some_and(Planned::is_asked_for)
+            .is_some_and(PlannedFlow::is_requested)
     };
     let has_reply = result
         .flows

@@ -6,8 +6,9 @@ use neph_documents::Format;
 use neph_documents::lazy::Lazy;
 use neph_documents::origin::Origin;
 use neph_documents::ping::{
-    self, EventDocument, MessageDocument, MessageContext, PingDocument, PingLine, PingResult,
-    PingSummary, PlannedFlow, PlannedFlows, Second, find_causes, flow_title, summary_csv, summary_text,
+    self, EventDocument, MessageContext, MessageDocument, PingDocument, PingLine, PingResult,
+    PingSummary, PlannedFlow, PlannedFlows, Second, find_causes, flow_title, summary_csv,
+    summary_text,
 };
 use neph_documents::rows::{write_json, write_json_line};
 use neph_model::{Anchor, EventKind, Instant, Local, Message, Span, Traceroute};
@@ -142,7 +143,7 @@ impl<'a> Show<'a> {
     }
 
     /// Shows a completed message.
-    pub(super) fn message(&mut self, planned: &Planned, message: &Message) -> io::Result<()> {
+    pub(super) fn message(&mut self, planned: &PlannedFlow, message: &Message) -> io::Result<()> {
         self.record_echo(planned, message);
         if self.args.quiet {
             return Ok(());
@@ -179,7 +180,7 @@ impl<'a> Show<'a> {
     }
 
     /// Shows a new reply.
-    pub(super) fn reply(&mut self, planned: &Planned, message: &Message) -> io::Result<()> {
+    pub(super) fn reply(&mut self, planned: &PlannedFlow, message: &Message) -> io::Result<()> {
         self.record_echo(planned, message);
         let is_shown_at_reply = self.args.interval >= SLOW_INTERVAL && !self.args.quiet;
         if self.args.format == Format::Text && is_shown_at_reply {
@@ -188,20 +189,24 @@ impl<'a> Show<'a> {
         Ok(())
     }
 
-    fn record_echo(&mut self, planned: &Planned, message: &Message) {
+    fn record_echo(&mut self, planned: &PlannedFlow, message: &Message) {
         if planned.spec.target.kind().is_echo() {
             self.icmp = Echo::of(planned, message).or(self.icmp);
         }
     }
 
-    fn write_line(&mut self, planned: &Planned, message: &Message) -> io::Result<()> {
+    fn write_line(&mut self, planned: &PlannedFlow, message: &Message) -> io::Result<()> {
         if !ping::has_lines(planned) {
             return Ok(());
         }
         if self.has_lines() {
             let echo = self.icmp.filter(|echo| echo.is_of(message));
             let round_trip = echo.map(|echo| echo.round_trip);
-            writeln!(self.out, "{}", ping::message_line(planned, message, round_trip))?;
+            writeln!(
+                self.out,
+                "{}",
+                ping::message_line(planned, message, round_trip)
+            )?;
             return self.out.flush();
         }
         if let Some(line) = self.second.add(message) {
@@ -214,7 +219,7 @@ impl<'a> Show<'a> {
     /// Shows an event.
     pub(super) fn event(
         &mut self,
-        planned: &Planned,
+        planned: &PlannedFlow,
         time: Instant<Local>,
         kind: EventKind,
         text: &str,
@@ -263,11 +268,14 @@ impl<'a> Show<'a> {
             Format::Text => {
                 write!(self.out, "{}", summary_text(planned_flows, result))?;
                 if result.flows.iter().any(|flow| flow.tally.replies > 0) {
-                    let brief = diagnoses_in_brief(&find_causes(planned_flows, result), output::width());
+                    let brief =
+                        diagnoses_in_brief(&find_causes(planned_flows, result), output::width());
                     write!(self.out, "\n{brief}")?;
                 }
             }
-            Format::Ndjson => write_json_line(&PingLine::Summary(Box::new(summary())), &mut self.out)?,
+            Format::Ndjson => {
+                write_json_line(&PingLine::Summary(Box::new(summary())), &mut self.out)?
+            }
             Format::Json => {
                 let document_entries = &self.entries;
                 let lines = || {

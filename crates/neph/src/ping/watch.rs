@@ -37,7 +37,7 @@ pub(super) fn run(
     let mut result = PingResult::default();
     result
         .flows
-        .resize_with(flow_slots.len(), FlowMeasured::default);
+        .resize_with(flow_slots.len(), FlowTotals::default);
     let mut first_replies: Vec<FirstReply> = Vec::new();
     first_replies.resize_with(flow_slots.len(), FirstReply::default);
     loop {
@@ -70,13 +70,13 @@ pub(super) fn run(
         let mut requested_flows = flow_slots
             .iter()
             .zip(&planned_flows.flows)
-            .filter(|(_, planned)| planned.is_asked_for());
+            .filter(|(_, planned)| planned.is_requested());
         if requested_flows.all(|(slot, _)| slot.is_none()) {
             flows_stop.set();
         }
-        if result.given_up.is_none() {
-            result.given_up = give_up_reason(&first_replies, planned_flows, now());
-            if result.given_up.is_some() {
+        if result.early_end_reason.is_none() {
+            result.early_end_reason = give_up_reason(&first_replies, planned_flows, now());
+            if result.early_end_reason.is_some() {
                 flows_stop.set();
             }
         }
@@ -145,7 +145,7 @@ fn give_up_reason(
     now: Instant<Local>,
 ) -> Option<String> {
     let requested_flows = first_replies.iter().zip(&planned_flows.flows);
-    let requested_flows = requested_flows.filter(|(_, planned)| planned.is_asked_for());
+    let requested_flows = requested_flows.filter(|(_, planned)| planned.is_requested());
     let mut reasons = requested_flows.map(|(first_reply, planned)| {
         let reason = first_reply.give_up_reason(now)?;
         let is_endless = planned.spec.schedule.messages().is_none();

@@ -105,8 +105,8 @@ impl MatchMethod {
 }
 
 impl Args {
-    const fn display_settings(&self) -> Shown {
-        Shown {
+    const fn display_settings(&self) -> OutputOptions {
+        OutputOptions {
             format: self.format,
             sort: self.sort.sort(),
             top: self.top,

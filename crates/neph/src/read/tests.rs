@@ -16,7 +16,7 @@ use neph_documents::captures::Sort;
 
 /// The summary of a capture as JSON and as text; `None` if the file is not a capture.
 fn summary(path: &Path) -> Option<(Value, String)> {
-    let settings = Shown {
+    let settings = OutputOptions {
         format: Format::Text,
         sort: Sort::P50,
         top: 0,

@@ -3,8 +3,8 @@
 use neph_analysis::fleet_view;
 use neph_campaign::retention::Merged;
 use neph_documents::stored::{
-    ClassTransferRow, ExperimentDocument, ExperimentParts, TracedPaths, ReducedFacts, RoutesFacts,
-    TracedFacts,
+    ClassTransferRow, ExperimentDocument, ExperimentParts, ReducedFacts, RoutesFacts, TracedFacts,
+    TracedPaths,
 };
 use neph_documents::trace::PathRow;
 use neph_flows::build_diamond;
@@ -78,7 +78,7 @@ fn find_paths(
     store: &dyn Store,
     experiment: &Experiment,
     latest_routes: LatestRoutes,
-) -> Result<Option<PathsFound>, Failure> {
+) -> Result<Option<TracedPaths>, Failure> {
     let mut traces = store.flow_traces(experiment.id)?;
     if let Some(fleet) = &experiment.fleet {
         traces.extend(latest_routes.traces(fleet, experiment.started));
@@ -86,9 +86,9 @@ fn find_paths(
     let Some(trace) = traces.last() else {
         return Ok(None);
     };
-    let mut path_diamond = diamond(&trace.routes);
+    let mut path_diamond = build_diamond(&trace.routes);
     add_latencies(store, experiment, trace, &mut path_diamond)?;
-    Ok(Some(PathsFound {
+    Ok(Some(TracedPaths {
         paths: PathRow::all(&path_diamond),
         incomplete: RoutesFacts::of(trace),
     }))
@@ -202,7 +202,7 @@ mod tests {
             }],
             enough: None,
         };
-        let mut path_diamond = diamond(&trace.routes);
+        let mut path_diamond = build_diamond(&trace.routes);
         add_latencies(
             store.as_ref(),
             &reported_experiment,

@@ -174,7 +174,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         stopped: result.stopped,
     };
     let flow_trace = result.trace;
-    let path_diamond = diamond(&flow_trace.routes);
+    let path_diamond = build_diamond(&flow_trace.routes);
     let document = TraceDocument::of(&flow_trace, &path_diamond);
     match args.format {
         Format::Text => {

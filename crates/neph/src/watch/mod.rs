@@ -172,8 +172,8 @@ impl Args {
         matches!(self.format, Format::Ndjson)
     }
 
-    const fn display_settings(&self) -> Shown {
-        Shown {
+    const fn display_settings(&self) -> OutputOptions {
+        OutputOptions {
             format: self.format,
             sort: self.sort.sort(),
             top: self.top,

@@ -282,7 +282,7 @@ impl Listener for WatchOutput {
     }
 
     fn event(&mut self, name: &Name, time: Wall, side: Side, event: Event) {
-        self.repairs[0].event(event);
+        self.repairs[0].count_event(event);
         self.writer.event(name, time, side, event);
     }
 

@@ -241,7 +241,7 @@ fn diagnose_group(name: &str, observed: &[(&Run<'_>, Restarts)]) -> Option<RuleR
         worst.middle(|restart| restart.at).round(),
     );
     let cause = format!(
-        "{name}: TCP resets its congestion window while the connection is idle between messages. Largest effect, with {} every {}: {} of {} after an idle period found a congestion window of at most {at:.0} segments instead of {before:.0}. They waited {} for it to grow ({:.1} round trips of {}).",
+        "{name}: TCP resets its congestion window while the connection is idle between messages. The effect is largest with {} every {}: {} of {} after an idle period found a congestion window of at most {at:.0} segments instead of {before:.0}. They waited {} for it to grow ({:.1} round trips of {}).",
         scenario.request_size.exact(),
         scenario.interval.exact(),
         worst.found.len(),
@@ -250,7 +250,7 @@ fn diagnose_group(name: &str, observed: &[(&Run<'_>, Restarts)]) -> Option<RuleR
         worst.rounds(),
         millis(worst.round_trip),
     );
-    let remedy = "on the sender: sysctl net.ipv4.tcp_slow_start_after_idle=0; or send more often than every 200 ms plus one RTT, keep messages within ten segments (14 kB), or use BBR";
+    let remedy = "on the sender: sysctl net.ipv4.tcp_slow_start_after_idle=0; or keep the interval between messages below 200 ms plus one RTT; or keep messages within ten segments (14 kB); or use BBR";
     let mut result = RuleResult::new(cause, remedy.to_owned(), confidence.confidence())
         .with_added_latency(cost(worst))
         .with("window before the idle period", before, "segments")

@@ -252,7 +252,7 @@ fn diagnose_group(name: &str, runs: &[&Run<'_>]) -> Option<RuleResult> {
         .with("time per kilobyte", per_kilobyte, "ms")
         .with("smallest message", small.time, "ms")
         .with("largest message", large.time, "ms")
-        .with("matters from", matters_from, "kB")
+        .with("size that adds 10 % to the round trip", matters_from, "kB")
         .with("lowest rate by requests of one size", min, "Mbit/s")
         .with("highest rate by requests of one size", max, "Mbit/s")
         .observed_in(runs.iter().copied());

@@ -36,7 +36,10 @@ const SLOT: f64 = 13.0;
 /// The quantiles that so many flows allow: of eight, p95 is nothing but the slowest.
 fn quantiles_shown(bins: &[FlowLatencyBin]) -> Vec<FlowQuantile> {
     let enough = |quantile: &FlowQuantile| bins.iter().any(|bin| bin.has_enough(*quantile));
-    FlowQuantile::PERCENTILES.into_iter().filter(enough).collect()
+    FlowQuantile::PERCENTILES
+        .into_iter()
+        .filter(enough)
+        .collect()
 }
 
 /// Pages of a row for each pair: over time at the left, distributions at the right.
@@ -90,8 +93,9 @@ fn caption(pairs: &[Pair<'_>]) -> String {
     if pairs.iter().any(|pair| slot(pair) > 0.0) {
         text.push_str(" A flow that lost half of its messages or more counts as slower than all others. Bins in which a percentile or the highest flow is such a flow are marked above the left panel; at the right its line ends below 100 %.");
     }
-    let lacks =
-        |pair: &Pair<'_>| quantiles_shown(pair.latency_bins()).len() < FlowQuantile::PERCENTILES.len();
+    let lacks = |pair: &Pair<'_>| {
+        quantiles_shown(pair.latency_bins()).len() < FlowQuantile::PERCENTILES.len()
+    };
     if pairs.iter().any(lacks) {
         let [p50, p95, p99] = FlowQuantile::PERCENTILES.map(FlowQuantile::needs);
         text.push_str(&format!(" p50 is drawn from {p50} flows on, p95 from {p95}, p99 from {p99}: of fewer they are nothing but single flows."));

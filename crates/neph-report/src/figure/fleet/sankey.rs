@@ -42,7 +42,11 @@ pub(super) fn paths(trace: &FlowTrace, coloured: usize, latency: &Latency<'_>) -
             reached: known.reached,
         }
     };
-    let mut paths: Vec<Path> = build_diamond(&trace.routes).paths.into_iter().map(of).collect();
+    let mut paths: Vec<Path> = build_diamond(&trace.routes)
+        .paths
+        .into_iter()
+        .map(of)
+        .collect();
     paths.sort_by(|a, b| (b.ports.len(), &a.hash).cmp(&(a.ports.len(), &b.hash)));
     let coloured = coloured.min(paths.len());
     let slow = |path: &Path| path.latency.unwrap_or(f64::INFINITY);

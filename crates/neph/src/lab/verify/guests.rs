@@ -5,7 +5,7 @@
 
 use std::net::SocketAddr;
 
-use neph_documents::lab::{GuestRate, VerifiedRow, VerifiedLocation};
+use neph_documents::lab::{GuestRate, VerifiedLocation, VerifiedRow};
 use neph_lab::{Guest, Lab, Topology};
 use neph_load::{UploadSpec, upload};
 use neph_model::{BitRate, Permit, Span, Stop, Target};

@@ -17,7 +17,7 @@ pub(in crate::metrics) static PING_RESPONSE_TIME: Definition = time_histogram(
 pub(in crate::metrics) static PING_IPDV: Definition = time_histogram(
     "neph_ping_jitter_seconds",
     &["site", "endpoint", "kind"],
-    "Difference between the times of replies that follow each other in a flow, without sign.",
+    "Absolute difference between the response times of two consecutive replies of a flow.",
 );
 pub(in crate::metrics) static PING_EVENTS: Definition = counter(
     "neph_ping_events_total",
@@ -42,7 +42,7 @@ pub(in crate::metrics) static FLOWS_ROUND_TRIP: Definition = time_histogram(
 pub(in crate::metrics) static FLOWS_IPDV: Definition = time_histogram(
     "neph_flows_jitter_seconds",
     &["site", "endpoint", "kind"],
-    "Difference between round trips that follow each other in a flow, without sign.",
+    "Absolute difference between two consecutive round trips of a flow.",
 );
 pub(in crate::metrics) static FLOWS_PATH_CHANGES: Definition = counter(
     "neph_flows_path_changes_total",

@@ -28,7 +28,7 @@ pub(in crate::metrics) static RESPONSE_TIME: Definition = time_histogram(
 pub(in crate::metrics) static JITTER: Definition = time_histogram(
     "neph_run_jitter_seconds",
     &["site", "endpoint", "kind"],
-    "Difference between the times of replies that follow each other in a flow, without sign.",
+    "Absolute difference between the response times of two consecutive replies of a flow.",
 );
 pub(in crate::metrics) static MISSED_STARTS: Definition = counter(
     "neph_run_starts_missed_total",
