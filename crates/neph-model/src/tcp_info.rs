@@ -47,12 +47,12 @@ const FIELDS: &[Row] = &[
     row(
         ("ca_state", ""),
         (1, 1),
-        "0 open, 1 disorder, 2 CWR, 3 recovery, 4 loss",
+        "state of congestion control: 0 open, 1 disorder, 2 CWR, 3 recovery, 4 loss",
     ),
     row(
         ("retransmits", ""),
         (2, 1),
-        "timeouts in a row without an acknowledgement",
+        "consecutive timeouts without an acknowledgement",
     ),
     row(
         ("probes", ""),
@@ -72,7 +72,7 @@ const FIELDS: &[Row] = &[
     row(
         ("wscale", ""),
         (6, 1),
-        "window scales: the peer's in the low 4 bits, ours in the high ones",
+        "window scales: the peer's in the low 4 bits, this host's in the high 4 bits",
     ),
     row(
         ("flags", ""),
@@ -84,25 +84,33 @@ const FIELDS: &[Row] = &[
     row(
         ("snd_mss", "bytes"),
         (16, 4),
-        "maximum segment size of what is sent",
+        "maximum size of the segments that are sent",
     ),
     row(
         ("rcv_mss", "bytes"),
         (20, 4),
-        "segment size of what is received, estimated",
+        "estimated size of the segments that are received",
     ),
-    row(("unacked", "segments"), (24, 4), "in flight"),
-    row(("sacked", "segments"), (28, 4), "selectively acknowledged"),
-    row(("lost", "segments"), (32, 4), "presumed lost"),
+    row(("unacked", "segments"), (24, 4), "segments in flight"),
+    row(
+        ("sacked", "segments"),
+        (28, 4),
+        "selectively acknowledged segments",
+    ),
+    row(
+        ("lost", "segments"),
+        (32, 4),
+        "segments that the kernel presumes to be lost",
+    ),
     row(
         ("retrans", "segments"),
         (36, 4),
-        "retransmitted and not acknowledged yet",
+        "segments retransmitted and not acknowledged yet",
     ),
     row(
         ("fackets", "segments"),
         (40, 4),
-        "forward acknowledged; 0 since Linux 4.15",
+        "forward acknowledged segments; 0 since Linux 4.15",
     ),
     row(
         ("last_data_sent", "ms"),
@@ -128,10 +136,14 @@ const FIELDS: &[Row] = &[
     row(
         ("rcv_ssthresh", "bytes"),
         (64, 4),
-        "receive window that is advertised at most",
+        "largest receive window that the host advertises",
     ),
     row(("rtt", "us"), (68, 4), "smoothed round-trip time"),
-    row(("rttvar", "us"), (72, 4), "its variation"),
+    row(
+        ("rttvar", "us"),
+        (72, 4),
+        "variation of the round-trip time",
+    ),
     row(
         ("snd_ssthresh", "segments"),
         (76, 4),
@@ -141,7 +153,7 @@ const FIELDS: &[Row] = &[
     row(
         ("advmss", "bytes"),
         (84, 4),
-        "maximum segment size that is advertised",
+        "maximum segment size that the host advertises",
     ),
     row(
         ("reordering", "segments"),
@@ -157,7 +169,7 @@ const FIELDS: &[Row] = &[
     row(
         ("total_retrans", "segments"),
         (100, 4),
-        "retransmitted since the connection began",
+        "segments retransmitted since the connection began",
     ),
     row(
         ("pacing_rate", "bytes_per_second"),
@@ -172,27 +184,35 @@ const FIELDS: &[Row] = &[
     row(
         ("bytes_acked", ""),
         (120, 8),
-        "acknowledged by the peer since the connection began",
+        "bytes that the peer acknowledged since the connection began",
     ),
     row(
         ("bytes_received", ""),
         (128, 8),
-        "received in order since the connection began",
+        "bytes received in order since the connection began",
     ),
     row(
         ("segs_out", ""),
         (136, 4),
-        "sent since the connection began",
+        "segments sent since the connection began",
     ),
     row(
         ("segs_in", ""),
         (140, 4),
-        "received since the connection began",
+        "segments received since the connection began",
     ),
-    row(("notsent", "bytes"), (144, 4), "written and not sent yet"),
+    row(
+        ("notsent", "bytes"),
+        (144, 4),
+        "bytes that the application wrote and the kernel has not sent yet",
+    ),
     row(("min_rtt", "us"), (148, 4), "minimum round-trip time"),
-    row(("data_segs_in", ""), (152, 4), "received with data"),
-    row(("data_segs_out", ""), (156, 4), "sent with data"),
+    row(
+        ("data_segs_in", ""),
+        (152, 4),
+        "received segments with data",
+    ),
+    row(("data_segs_out", ""), (156, 4), "sent segments with data"),
     row(
         ("delivery_rate", "bytes_per_second"),
         (160, 8),
@@ -201,51 +221,55 @@ const FIELDS: &[Row] = &[
     row(
         ("busy_time", "us"),
         (168, 8),
-        "time with data in flight or waiting",
+        "busy time: time with data in flight or waiting",
     ),
     row(
         ("rwnd_limited", "us"),
         (176, 8),
-        "of that, limited by the peer's receive window",
+        "part of the busy time that the peer's receive window limited",
     ),
     row(
         ("sndbuf_limited", "us"),
         (184, 8),
-        "of that, limited by the send buffer",
+        "part of the busy time that the send buffer limited",
     ),
     row(
         ("delivered", "segments"),
         (192, 4),
-        "delivered, out of order included",
+        "delivered segments, including out-of-order segments",
     ),
     row(
         ("delivered_ce", "segments"),
         (196, 4),
-        "of these, with an ECN congestion mark",
+        "delivered segments with an ECN congestion mark",
     ),
     row(
         ("bytes_sent", ""),
         (200, 8),
-        "sent, retransmissions included",
+        "bytes sent, including retransmissions",
     ),
-    row(("bytes_retrans", ""), (208, 8), "retransmitted"),
+    row(("bytes_retrans", ""), (208, 8), "bytes retransmitted"),
     row(
         ("dsack_dups", "segments"),
         (216, 4),
-        "reported by the peer as received twice (DSACK)",
+        "segments that the peer reported as received twice (DSACK)",
     ),
     row(("reord_seen", ""), (220, 4), "reordering events"),
     row(
         ("rcv_ooopack", "segments"),
         (224, 4),
-        "received out of order",
+        "segments received out of order",
     ),
     row(("snd_wnd", "bytes"), (228, 4), "the peer's receive window"),
-    row(("rcv_wnd", "bytes"), (232, 4), "our receive window"),
+    row(
+        ("rcv_wnd", "bytes"),
+        (232, 4),
+        "receive window of this host",
+    ),
     row(
         ("rehash", ""),
         (236, 4),
-        "new choices of the flow's hash after timeouts",
+        "number of new flow hashes (other paths) that the kernel chose after timeouts",
     ),
     row(
         ("total_rto", ""),

@@ -67,10 +67,13 @@ const REAL_TIME_PRIORITY: KeptCapability =
 const IDLE_PRIORITY_END: KeptCapability = capability_row(
     CAP_SYS_NICE,
     "",
-    "return from idle priority when packets wait",
+    "return from idle to normal priority when packets wait",
 );
-const LOCKED_MEMORY: KeptCapability =
-    capability_row(CAP_IPC_LOCK, "", "receive ring in locked memory");
+const LOCKED_MEMORY: KeptCapability = capability_row(
+    CAP_IPC_LOCK,
+    "",
+    "receive buffer in locked memory, which is never swapped out",
+);
 const ICMP: KeptCapability = capability_row(CAP_NET_RAW, "", "ICMP echo, SYN probes, traceroute");
 const BUFFERS: KeptCapability = capability_row(
     CAP_NET_ADMIN,
@@ -100,7 +103,7 @@ impl Row {
             capability_row(
                 CAP_NET_ADMIN,
                 "--congestion",
-                "load and use a congestion control that is not allowed to everybody",
+                "use a congestion control that only root may load or use",
             ),
             capability_row(
                 CAP_NET_BIND_SERVICE,
@@ -121,9 +124,13 @@ impl Row {
             capability_row(
                 CAP_NET_ADMIN,
                 "",
-                "receive buffer above net.core.rmem_max, steering of replies (sk_lookup)",
+                "receive buffer above net.core.rmem_max, delivery of all replies to one socket (sk_lookup)",
             ),
-            capability_row(CAP_BPF, "", "steering of replies (sk_lookup)"),
+            capability_row(
+                CAP_BPF,
+                "",
+                "delivery of all replies to one socket (sk_lookup)",
+            ),
             REAL_TIME_PRIORITY,
         ],
         DEFAULT_PATHS,
@@ -187,22 +194,22 @@ impl Row {
             capability_row(
                 CAP_SYS_NICE,
                 "a probe or capture in its policy",
-                "real-time priority of the sending thread, return from idle priority when packets wait",
+                "real-time priority of the sending thread, return from idle to normal priority when packets wait",
             ),
             capability_row(
                 CAP_IPC_LOCK,
                 "capture in its policy",
-                "receive ring in locked memory",
+                "receive buffer in locked memory, which is never swapped out",
             ),
             capability_row(
                 CAP_NET_ADMIN,
                 "fleet in its policy",
-                "receive buffer above net.core.rmem_max, steering of replies (sk_lookup)",
+                "receive buffer above net.core.rmem_max, delivery of all replies to one socket (sk_lookup)",
             ),
             capability_row(
                 CAP_BPF,
                 "fleet in its policy",
-                "steering of replies (sk_lookup)",
+                "delivery of all replies to one socket (sk_lookup)",
             ),
             capability_row(
                 CAP_NET_BIND_SERVICE,
