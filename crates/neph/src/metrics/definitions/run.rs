@@ -22,8 +22,8 @@ pub(in crate::metrics) static MESSAGES: Definition = counter(
 pub(in crate::metrics) static RESPONSE_TIME: Definition = time_histogram(
     "neph_run_response_time_seconds",
     &["site", "endpoint", "kind"],
-    "Response times of messages with a reply, since the scheduled send time. Of fleets (many flows at a \
-     time): network round trips.",
+    "Response times of messages with a reply, since the scheduled send time. For fleets (many flows at a \
+     time): network RTTs.",
 );
 pub(in crate::metrics) static JITTER: Definition = time_histogram(
     "neph_run_jitter_seconds",
