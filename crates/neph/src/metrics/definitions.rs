@@ -102,7 +102,7 @@ pub(super) static SILENCE: Definition = with_unit(
     &gauge(
         "neph_control_agent_silence_seconds",
         &["agent"],
-        "Time since the last message of the agent, if it was connected since the controller's start.",
+        "Time since the agent's last message. Absent until the agent has connected to the running controller.",
     ),
 );
 pub(super) static CAMPAIGN: Definition = gauge(

@@ -17,7 +17,7 @@ pub(in crate::metrics) static PING_RESPONSE_TIME: Definition = time_histogram(
 pub(in crate::metrics) static PING_IPDV: Definition = time_histogram(
     "neph_ping_jitter_seconds",
     &["site", "endpoint", "kind"],
-    "Absolute difference between the response times of two consecutive replies of a flow.",
+    "Absolute difference between the response times of consecutive replies in a flow.",
 );
 pub(in crate::metrics) static PING_EVENTS: Definition = counter(
     "neph_ping_events_total",
@@ -27,7 +27,7 @@ pub(in crate::metrics) static PING_EVENTS: Definition = counter(
 pub(in crate::metrics) static FLOWS_ACTIVE: Definition = gauge(
     "neph_flows_flows",
     &["site", "endpoint", "kind"],
-    "Flows at a time.",
+    "Number of flows that are measured at the same time.",
 );
 pub(in crate::metrics) static FLOWS_MESSAGES: Definition = counter(
     "neph_flows_messages_total",
@@ -42,7 +42,7 @@ pub(in crate::metrics) static FLOWS_ROUND_TRIP: Definition = time_histogram(
 pub(in crate::metrics) static FLOWS_IPDV: Definition = time_histogram(
     "neph_flows_jitter_seconds",
     &["site", "endpoint", "kind"],
-    "Absolute difference between two consecutive round trips of a flow.",
+    "Absolute difference between consecutive RTTs in a flow.",
 );
 pub(in crate::metrics) static FLOWS_PATH_CHANGES: Definition = counter(
     "neph_flows_path_changes_total",
@@ -57,7 +57,7 @@ pub(in crate::metrics) static FLOWS_PATH_CHANGES_WITHDRAWN: Definition = counter
 pub(in crate::metrics) static HOPS_DELAY: Definition = time_histogram(
     "neph_hops_delay_seconds",
     &["segment", "direction"],
-    "Delays of packets between two points, while these record.",
+    "Delays of packets between two capture points, while both record.",
 );
 pub(in crate::metrics) static HOPS_ALARM_ACTIVE: Definition = gauge(
     "neph_hops_alarm",

@@ -7,7 +7,7 @@ use super::{counter, gauge, time_histogram};
 pub(in crate::metrics) static PLANNED_EXPERIMENTS: Definition = gauge(
     "neph_run_experiments",
     &["state"],
-    "Experiments of the campaign: complete, open, given_up.",
+    "Experiments of the campaign, by state: complete, open, given_up.",
 );
 pub(in crate::metrics) static ENDED_EXPERIMENTS: Definition = counter(
     "neph_run_experiments_ended_total",
@@ -22,13 +22,13 @@ pub(in crate::metrics) static MESSAGES: Definition = counter(
 pub(in crate::metrics) static RESPONSE_TIME: Definition = time_histogram(
     "neph_run_response_time_seconds",
     &["site", "endpoint", "kind"],
-    "Response times of messages with a reply, since the scheduled send time. Of fleets (many flows at a \
-     time): network round trips.",
+    "Response times of messages with a reply, since the scheduled send time. For fleets (many flows at a \
+     time): network RTTs.",
 );
 pub(in crate::metrics) static JITTER: Definition = time_histogram(
     "neph_run_jitter_seconds",
     &["site", "endpoint", "kind"],
-    "Absolute difference between the response times of two consecutive replies of a flow.",
+    "Absolute difference between the response times of consecutive replies in a flow.",
 );
 pub(in crate::metrics) static MISSED_STARTS: Definition = counter(
     "neph_run_starts_missed_total",
@@ -43,7 +43,7 @@ pub(in crate::metrics) static TRANSFER: Definition = gauge(
 pub(in crate::metrics) static FLAGS: Definition = counter(
     "neph_run_flags_total",
     &["site", "endpoint", "kind", "flag"],
-    "Flags of experiments that ended: what makes them less trustworthy.",
+    "Warnings (flags) of experiments that ended; each is a reason to doubt the result.",
 );
 pub(in crate::metrics) static ALARM: Definition = gauge(
     "neph_run_alarm",
