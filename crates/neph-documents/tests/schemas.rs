@@ -23,14 +23,17 @@ fn index() -> String {
         .map(|kind| format!("| [{0}]({0}.json) | `{1}` |\n", kind.name, kind.command));
     format!(
         "# Documents for programs\n\n\
-         Every JSON document that neph writes has a JSON Schema (draft 2020-12) here, generated from \
-         the code that writes it. Times are nanoseconds: moments are integers, durations may have a \
-         fraction where they come from statistics. The unit of a number is the end of its key. A key that ends in `_unix_ns` counts from 1970-01-01 UTC. `null` means that there \
-         is no value; the description of the key explains why.\n\n\
-         This is version {VERSION}. A result has it under `schema`: in the object that it is, in its \
-         `summary` (`read`, `hops`, `clock`), or in the last line of NDJSON. Lists have none, as JSON or \
-         as a line for each row. Lines of `neph watch --samples` are those of watch-line, read-line and \
-         alarm-watch. [changes.md](changes.md) lists what each version changed.\n\n\
+         This folder has a JSON Schema (draft 2020-12) for every JSON document that neph writes, \
+         generated from the code that writes the document. Times are in nanoseconds. Points in time \
+         are integers; durations from statistics (such as a mean) may have a fraction. A key ends \
+         with the unit of its number. The number of a key that ends in `_unix_ns` counts from \
+         1970-01-01 UTC. `null` means that there is no value; the description of the key explains \
+         why.\n\n\
+         These are the schemas of version {VERSION}. A result has this version in the key `schema`: \
+         in the object itself, in its `summary` (`read`, `hops`, `clock`), or in the last line of \
+         NDJSON. Lists have no version, neither as JSON nor as NDJSON. `neph watch --samples` writes \
+         lines of the schemas watch-line, read-line and alarm-watch. [changes.md](changes.md) lists \
+         what each version changed.\n\n\
          | schema | command |\n|---|---|\n{}",
         rows.collect::<String>()
     )
