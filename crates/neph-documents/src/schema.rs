@@ -78,7 +78,7 @@ pub const KINDS: &[Kind] = &[
     Kind::of::<flows::FlowsDocument<'static>>("flows", "neph flows --format json"),
     Kind::of::<flows::FlowsEvent>(
         "flows-line",
-        "neph flows --format ndjson, before the last line",
+        "neph flows --format ndjson (all lines except the last)",
     ),
     Kind::of::<trace::TraceDocument<'static>>("trace", "neph trace --format json"),
     Kind::of::<trace::TraceLine<'static>>("trace-line", "neph trace --format ndjson"),
@@ -86,7 +86,7 @@ pub const KINDS: &[Kind] = &[
     Kind::of::<captures::CaptureLine>("read-line", "neph read --format ndjson"),
     Kind::of::<captures::PeriodLine>(
         "watch-line",
-        "neph watch --format ndjson, while packets come",
+        "neph watch --format ndjson (lines during the measurement)",
     ),
     Kind::of::<hops::HopsDocument<'static>>("hops", "neph hops --format json"),
     Kind::of::<hops::HopsLine>("hops-line", "neph hops --format ndjson"),

@@ -76,12 +76,7 @@ fn build_pair_view(
     let (fleet, settings) = (&fleet_view.fleet, &fleet_view.settings);
     let (from, until, early_stay) = (fleet_view.from, fleet_view.until, fleet_view.soon());
     let is_at_endpoint = |slot| fleet.endpoint_of(slot) == endpoint;
-    let is_endpoint_change = |change: &&PathChange| is_at_endpoint(change.slot);
-    let endpoint_changes: Vec<_> = fleet_view
-        .changes
-        .iter()
-        .filter(is_endpoint_change)
-        .collect();
+    let changes = changes_of_endpoint(&fleet_view.changes, fleet, endpoint);
     let mut flows: Vec<&mut FlowHistory> = fleet_view
         .flows
         .iter_mut()
@@ -93,13 +88,11 @@ fn build_pair_view(
     let flows: Vec<&FlowHistory> = flows.into_iter().map(|flow| &*flow).collect();
     let (bins, congested) = (&endpoint_flows.bins, &endpoint_flows.congested);
     let observed = ObservedTime::new(&flows, congested, fleet, settings, complete_since);
-    let (observed_time, excluded_time) = observed.observed_time(&endpoint_changes);
-    count_moves(&mut classes, &endpoint_changes);
+    let (observed_time, excluded_time) = observed.observed_time(&changes);
+    count_moves(&mut classes, &changes);
     count_flows(&mut classes, &flows, until - settings.bin - fleet.interval);
-    let cell_nanos = settings.detection.tolerance.nanos() / CELLS_PER_TOLERANCE;
-    let cell = Span::from_nanos(cell_nanos.max(1));
-    let sweep = Sweep::from_flows(flows.iter().copied(), cell);
-    let mut latency_bins = build_latency_bins(bins, &sweep, &endpoint_changes, settings.bin, until);
+    let sweep = Sweep::from_flows(flows.iter().copied(), sweep_cell(settings));
+    let mut latency_bins = build_latency_bins(bins, &sweep, &changes, settings.bin, until);
     clear_incomplete_bins(&mut latency_bins, complete_since);
     let time_grid = TimeGrid {
         from,
@@ -108,18 +101,12 @@ fn build_pair_view(
         interval: fleet.interval,
     };
     let observable = observed_time - excluded_time.total();
-    let moved = class_moves(
-        &classes,
-        &endpoint_changes,
-        observable,
-        &observed,
-        time_grid,
-    );
+    let moved = class_moves(&classes, &changes, observable, &observed, time_grid);
     let mut view = PairView {
         endpoint: fleet.endpoints[endpoint].name.clone(),
         tally: endpoint_flows.tally,
         flows: flows.len() as u64,
-        changes: endpoint_changes.len() as u64,
+        changes: changes.len() as u64,
         watched: observed_time,
         hidden: excluded_time,
         unexplained: endpoint_flows.unexplained,
@@ -136,13 +123,29 @@ fn build_pair_view(
         ..PairView::default()
     };
     drop(sweep);
-    set_stay_curves(&mut view, &flows, &endpoint_changes, time_grid, early_stay);
+    set_stay_curves(&mut view, &flows, &changes, time_grid, early_stay);
     Pair {
         latency_bins,
         spectrum: spectrum(&flows, time_grid),
         classes,
         view,
     }
+}
+
+/// The path changes of flows to one endpoint.
+fn changes_of_endpoint<'a>(
+    changes: &'a [PathChange],
+    fleet: &neph_model::Fleet,
+    endpoint: usize,
+) -> Vec<&'a PathChange> {
+    let is_at_endpoint = |change: &&PathChange| fleet.endpoint_of(change.slot) == endpoint;
+    changes.iter().filter(is_at_endpoint).collect()
+}
+
+/// The width of a cell of base latencies in a sweep.
+fn sweep_cell(settings: &Settings) -> Span {
+    let nanos = settings.detection.tolerance.nanos() / CELLS_PER_TOLERANCE;
+    Span::from_nanos(nanos.max(1))
 }
 
 /// The classes of some flows with the loss in each; sets the class of each of their segments. `None` without

@@ -45,7 +45,8 @@ pub(crate) struct Args {
     /// Invitation with which the agent enrols at the controller: the line that `neph control invite` prints
     #[arg(long, value_name = "LINE", env = "NEPH_INVITE", hide_env_values = true)]
     invite: Option<Invitation>,
-    /// File with the invitation (mode 0600), from `neph control invite --output`; not used if already enrolled
+    /// File with the invitation (mode 0600), from `neph control invite --output`; ignored if
+    /// this agent has already enrolled
     #[arg(long, value_name = "FILE", conflicts_with = "invite")]
     invite_file: Option<PathBuf>,
     /// Folder with the agent's key, certificate, orders and results that the controller has not stored yet
@@ -134,7 +135,7 @@ fn serve_all(
                 match serve(worker, link.as_mut(), stop) {
                     Ok(()) => break,
                     Err(ServeError::Link(reason)) => {
-                        report_disconnected(service, &reason.to_string())
+                        report_disconnected(service, &reason.to_string());
                     }
                     Err(ServeError::Worker(reason)) => return Err(Failure::refused(reason)),
                 }

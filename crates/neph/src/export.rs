@@ -69,7 +69,7 @@ pub(crate) struct Args {
     /// Export the messages of fleets (many flows from one source) instead, one row per message
     #[arg(long)]
     flows: bool,
-    /// Export the path changes of flows in fleets instead, as this detector finds them; one row per change
+    /// Export instead the path changes that this detector finds in fleets; one row per change
     #[arg(long, value_enum, value_name = "DETECTOR", conflicts_with = "flows")]
     changes: Option<changes::ChangeDetector>,
     /// Export the transfers that `neph flows --transfers` made instead, one row per transfer

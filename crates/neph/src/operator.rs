@@ -27,8 +27,8 @@ pub(crate) struct OperatorArgs {
         default_value = ".neph-operator"
     )]
     operator: PathBuf,
-    /// File with the operator's invitation (mode 0600), from `neph control invite --operator`; not used
-    /// if already enrolled
+    /// File with the operator's invitation (mode 0600), from `neph control invite --operator`; ignored
+    /// if this operator has already enrolled
     #[arg(long, value_name = "FILE", requires = "controller")]
     invite_file: Option<PathBuf>,
 }

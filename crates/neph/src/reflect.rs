@@ -44,10 +44,10 @@ pub(crate) struct Args {
     /// Offer TLS and plain text on the same port; neph creates a certificate unless --cert is given
     #[arg(long)]
     pub(crate) tls: bool,
-    /// File with the server's certificate chain (PEM); turns on --tls
+    /// File with the server's certificate chain (PEM); includes --tls
     #[arg(long, value_name = "FILE", requires = "key")]
     pub(crate) cert: Option<PathBuf>,
-    /// File with the private key of --cert (PEM, mode 0600; 0640 if owned by root)
+    /// File with the private key of --cert (PEM). Its file mode must be 0600, or 0640 if root owns it
     #[arg(long, value_name = "FILE", requires = "cert")]
     pub(crate) key: Option<PathBuf>,
     /// Additional host name or address in the certificate that --tls creates; clients can see it;
@@ -104,7 +104,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), default_value_t = 512)]
     pub(crate) max_connections_per_peer: u32,
     /// Close a connection after this time without data. While more than half of --max-connections are
-    /// in use, neph shortens this time, to 5 s at least
+    /// in use, neph shortens this time, but not below 5 s
     #[arg(long, value_name = "TIME", value_parser = value::positive_span, default_value = "300s")]
     pub(crate) idle: Span,
     #[command(flatten)]

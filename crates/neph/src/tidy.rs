@@ -22,12 +22,12 @@ use crate::{format, interrupt, output, value};
 /// Retention times.
 #[derive(Clone, Copy, Debug, ClapArgs)]
 pub(crate) struct RetentionArgs {
-    /// Keep messages for this time after the end of their experiment, such as 30d or forever; then
-    /// histograms per minute
+    /// Keep messages for this time after the end of their experiment, such as 30d or forever. After
+    /// it, neph keeps only histograms per minute
     #[arg(long, value_name = "TIME", default_value = "30d", value_parser = parse_retention_time)]
     keep_messages: RetentionTime,
     /// Keep histograms per minute for this time after the end of their experiment, such as 365d or
-    /// forever; then neph keeps only counts
+    /// forever. After it, neph keeps only counts
     #[arg(long, value_name = "TIME", default_value = "365d", value_parser = parse_retention_time)]
     keep_minutes: RetentionTime,
 }

@@ -130,7 +130,7 @@ fn sentence(pair: &Pair, decided: &DecidedComparison, quickest: f64) -> Finding 
     } = pair;
     let path = quickest * KM_PER_MS;
     let text = format!(
-        "{0} is nearer than {1} ({2} km, {1}: {3} km), but {4} at the median; {5}. The fastest round trip to {0} takes {6}, in which light in fibre covers {path:.0} km in each direction.",
+        "{0} is nearer than {1} ({2} km, {1}: {3} km), but {4} at the median; {5}. The fastest round trip to {0} takes {6}. In this time, light in fibre covers {path:.0} km in each direction.",
         near.name,
         far.name,
         near.km,

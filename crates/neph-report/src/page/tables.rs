@@ -38,7 +38,7 @@ pub(super) fn summary(rows: &[SummaryRow], shared: Option<String>) -> Markup {
 /// The stages of these rows, each once.
 fn shown_stages(rows: &[&SummaryRow]) -> Vec<Stage> {
     let is_shown = |stage: &Stage| {
-        let mut layers = rows.iter().map(|row| row.layer);
+        let mut layers = rows.iter().map(|row| &row.layer);
         layers.any(|layer| matches!(layer, Layer::Entry(set) if set.contains(*stage)))
     };
     Stage::ALL.into_iter().filter(is_shown).collect()

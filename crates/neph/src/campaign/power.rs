@@ -27,8 +27,8 @@ pub(crate) struct PowerArgs {
     /// this share, such as 10%
     #[arg(long, value_name = "SHARE", value_parser = value::share)]
     effect: Option<f64>,
-    /// Assumed standard deviation of a scenario's median between its experiments, as a share of it,
-    /// such as 5%
+    /// Assumed standard deviation of a scenario's median between its experiments, as a share of the
+    /// median, such as 5%
     #[arg(long, value_name = "SHARE", value_parser = value::share, requires = "effect", conflicts_with = "like")]
     spread: Option<f64>,
     /// Take the value of --spread from this earlier campaign: its id or the beginning of it, its name,

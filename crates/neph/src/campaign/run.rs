@@ -98,7 +98,7 @@ pub(crate) struct Settings {
     /// Print nothing about the results: another command reads them.
     #[arg(skip)]
     pub(crate) is_silent: bool,
-    /// Append a line for each stored message to this file: experiment id, flow number (or slot/port),
+    /// Append a line for each stored message to this file: experiment id, flow number (of fleets: slot/port),
     /// sequence number
     #[arg(long, value_name = "FILE")]
     pub(crate) acknowledge: Option<PathBuf>,
@@ -201,15 +201,7 @@ pub(crate) fn carry_out(
     check_webhook(&plan_source.plan, settings)?;
     let second_interrupt = SecondInterruptMessage::default();
     let stop = interrupt::stop_on_ctrl_c_with_message(&second_interrupt)?;
-    check_lab_permission(&plan_source.plan)?;
-    let topologies = plan_source
-        .lab_topologies
-        .iter()
-        .map(|lab_topology| &lab_topology.topology);
-    settings
-        .approval
-        .ask(plan_source.source.name(), topologies)?;
-    check_open_file_limit(&plan_source.plan)?;
+    check_permissions(plan_source, settings)?;
     let bound_exporters = settings.metrics.bind("neph run")?;
     let mut store = settings.workspace.write()?;
     store.recover()?;
@@ -247,7 +239,7 @@ pub(crate) fn carry_out(
     let resume_command = watch.campaign().map(|id| settings.resume_command(id));
     let result = campaign_result.map_or_else(
         |error| report_cut_off(&error, resume_command, &stop),
-        |(campaign, campaign_progress)| {
+        |(campaign, progress)| {
             // If the status cannot be read, the report and the next step are still shown.
             let status_result = print_status(store.as_ref(), &campaign, settings);
             let report_result = write_report(plan_source, store.as_ref(), &campaign, settings);
@@ -259,12 +251,7 @@ pub(crate) fn carry_out(
                 campaign_outcome(plan_source, store.as_ref(), &campaign)?
             };
             if let Outcome::Nothing = outcome {
-                unfinished::report(
-                    store.as_ref(),
-                    &campaign,
-                    campaign_progress,
-                    &resume_command,
-                )?;
+                unfinished::report(store.as_ref(), &campaign, progress, &resume_command)?;
             }
             status_result.and(report_result).map(|()| outcome)
         },
@@ -272,6 +259,16 @@ pub(crate) fn carry_out(
     // Last: a slow webhook must not delay the report.
     watch.finish();
     result
+}
+
+/// Checks what the plan needs of this host, and asks before commands of a topology run.
+fn check_permissions(plan_source: &PlanSource, settings: &Settings) -> Result<(), Failure> {
+    check_lab_permission(&plan_source.plan)?;
+    let labs = plan_source.lab_topologies.iter();
+    let topologies = labs.map(|lab| &lab.topology);
+    let approval = &settings.approval;
+    approval.ask(plan_source.source.name(), topologies)?;
+    check_open_file_limit(&plan_source.plan)
 }
 
 /// A webhook needs alarms.

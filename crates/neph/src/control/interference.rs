@@ -34,11 +34,11 @@ pub(crate) struct Args {
     /// Plan file (TOML) with the circuits (site to endpoint) to measure; each site needs an agent
     #[arg(required_unless_present = "campaign")]
     plan: Option<PathBuf>,
-    /// Evaluate this stored campaign and measure nothing, for example after `neph resume`: id, name or 'last'
+    /// Evaluate this stored campaign instead of measuring, for example after `neph resume`: id, name or 'last'
     #[arg(long, value_name = "CAMPAIGN", conflicts_with = "plan")]
     campaign: Option<String>,
-    /// Number of blocks (passes over all circuits and pairs of circuits), 1 to 10000 [default: 1 more
-    /// than a verdict needs]
+    /// Number of blocks (passes over all circuits and pairs of circuits), 1 to 10000 [default: the
+    /// number that a verdict needs, plus 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     blocks: Option<u32>,
     /// Duration of each transfer (throughput test)

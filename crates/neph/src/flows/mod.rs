@@ -57,7 +57,7 @@ pub(crate) struct Args {
     /// Replace each flow by a new one with another source port after this time [default: never]
     #[arg(long, value_name = "TIME", value_parser = value::positive_span)]
     pub(crate) renew: Option<Span>,
-    /// First source port, 1024 to 65535; flows take the free ports from there on [default: 10000]
+    /// First source port, 1024 to 65535; the flows use the free ports from this port on [default: 10000]
     #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1024..))]
     pub(crate) first_port: Option<u16>,
     /// Count a message as lost after this time without a reply
@@ -72,11 +72,11 @@ pub(crate) struct Args {
     /// Number of consecutive RTTs that determine a flow's base latency (RTT without queueing), 2 to 16
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(2..=16), default_value = "4")]
     pub(crate) window: u8,
-    /// Number of RTTs, of the last --window ones, that must agree before the base latency changes; 2 to
-    /// --window
+    /// How many of the last --window RTTs must agree before the base latency changes, 2 to --window
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(2..=16), default_value = "3")]
     pub(crate) quorum: u8,
-    /// RTTs agree if they differ by at most this time; a path change is a larger change of the base latency
+    /// RTTs agree if they differ by at most this time. neph reports a path change if the base latency changes
+    /// by more than this time
     #[arg(long, value_name = "TIME", value_parser = value::positive_span, default_value = "500us")]
     pub(crate) tolerance: Span,
     /// Report the source ports of the fastest path, and how long such ports stayed on it

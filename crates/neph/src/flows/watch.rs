@@ -60,9 +60,8 @@ pub(super) fn run(
     fleet_sink: FleetSink<'_>,
 ) -> Result<FleetOutcome, Failure> {
     let digest = Digest::new(&spec.fleet, Settings::of(&spec.fleet)).map_err(Failure::usage)?;
-    let is_endless = spec.count.is_none();
     let fleet_stop = Stop::new();
-    let fleet = spec.fleet.clone();
+    let (fleet, is_endless) = (spec.fleet.clone(), spec.count.is_none());
     let (silence, patience) = (Silence::new(&spec), spec.timeout + DIAGNOSIS_DELAY);
     let refusals = RefusalWatch::begin(&spec);
     let FleetSink {
@@ -289,12 +288,8 @@ impl Watch<'_> {
         let recorder_result = self.recorder.take().map(|recorder| recorder.end(&refusals));
         let mut waiting_fleet = recorder_result.transpose()?.flatten();
         // Without transfers the stored data is complete: a later ctrl-C cannot interrupt it.
-        let end_result = match args.transfers {
-            None => waiting_fleet
-                .take()
-                .map(|waiting_fleet| waiting_fleet.end(&Ending::Complete)),
-            Some(_) => None,
-        };
+        let complete_fleet = waiting_fleet.take_if(|_| args.transfers.is_none());
+        let end_result = complete_fleet.map(|fleet| fleet.end(&Ending::Complete));
         let campaign = end_result.transpose()?;
         if let Err(error) = reported_events.and(reported_traced) {
             recorder::end_without_transfers(waiting_fleet);

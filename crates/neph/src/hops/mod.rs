@@ -62,7 +62,7 @@ pub(crate) struct Args {
     /// Also write each packet with its timestamp at every point (needs --format json or ndjson)
     #[arg(long)]
     packets: bool,
-    /// Whether points without @HOST share one clock (same), or neph estimates their clock offsets (fit)
+    /// Clocks of points without @HOST; same: all use one clock; fit: neph estimates their clock offsets
     #[arg(long, value_enum, default_value = "fit")]
     clock: Clock,
     /// Largest change of the clock drift within 100 s that neph assumes, in ppm, 0 to 1000 [default: 2]
@@ -183,6 +183,16 @@ fn say(sentence: &str) {
     output::say(&format!("neph hops: {sentence}"));
 }
 
+/// Why there are no clocks. If reading was interrupted, the unread part may have common packets.
+fn clock_failure(failure: Failure, is_cut: bool) -> Failure {
+    match failure {
+        Failure::Usage(_) if is_cut => Failure::Interrupted(
+            "interrupted before the captures that were read had enough in common".to_owned(),
+        ),
+        failure => failure,
+    }
+}
+
 /// Analyses captures, one per point in path order. Reports only alarms that were not reported before.
 ///
 /// # Errors
@@ -214,17 +224,8 @@ fn analyse(
         nature: nature(args.wander),
         one_clock,
     };
-    let (clocks, false_clocks) =
-        clocks(points, &followed, &known_clocks, &say).map_err(|error| {
-            match Failure::from(error) {
-                // The unread part may have common packets.
-                Failure::Usage(_) if is_cut => Failure::Interrupted(
-                    "interrupted before the captures that were read had enough in common"
-                        .to_owned(),
-                ),
-                failure => failure,
-            }
-        })?;
+    let (clocks, false_clocks) = clocks(points, &followed, &known_clocks, &say)
+        .map_err(|error| clock_failure(Failure::from(error), is_cut))?;
     let mut passages = Passages::of(names[..points.len()].to_vec(), followed, clocks);
     let (order, order_doubt) = order.unzip();
     passages.doubts = order_doubt.into_iter().chain(false_clocks).collect();

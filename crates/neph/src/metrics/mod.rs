@@ -26,7 +26,7 @@ use crate::version::{COMMIT, VERSION};
 /// Destinations of metrics.
 #[derive(Clone, Debug, Default, ClapArgs)]
 pub(crate) struct MetricsArgs {
-    /// Serve Prometheus metrics over HTTP at ADDRESS:PORT; a bare PORT means 127.0.0.1:PORT
+    /// Serve Prometheus metrics over HTTP at ADDRESS:PORT; with PORT only, the address is 127.0.0.1
     #[arg(long, value_name = "ADDRESS", value_parser = neph_export::address)]
     prometheus: Option<SocketAddr>,
     /// Push metrics to the OpenTelemetry receiver at this URL (OTLP/HTTP with JSON, usually port 4318)

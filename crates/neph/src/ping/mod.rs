@@ -85,12 +85,12 @@ pub(crate) struct Args {
     /// Measure for this time, such as 30s or 5min [default: until ctrl-C]
     #[arg(long, short = 'w', value_name = "TIME", value_parser = value::positive_span, conflicts_with = "count")]
     pub(crate) duration: Option<Span>,
-    /// Payload size of each request, such as 1KiB; udp:// sends 104 B or more, as the
-    /// reflector's timestamps need room; 44B: without these timestamps
+    /// Payload size of each request, such as 1KiB; udp:// sends at least 104 B,
+    /// because the reply needs room for the reflector's timestamps. With 44B, it has no such timestamps
     #[arg(long, short = 's', value_name = "SIZE", value_parser = value::size, default_value_t = DEFAULT_REQUEST_SIZE)]
     pub(crate) request_size: ByteSize,
-    /// Payload size of each reply, if `neph reflect` is the target; over WebSocket and TCP it sends 68 B
-    /// or more
+    /// Payload size of each reply, if `neph reflect` is the target; over WebSocket and TCP, a reply
+    /// has at least 68 B
     #[arg(long, value_name = "SIZE", value_parser = value::size, default_value = "64")]
     pub(crate) response_size: ByteSize,
     /// Local source port of the messages [default: the kernel chooses]
@@ -98,7 +98,7 @@ pub(crate) struct Args {
     pub(crate) source_port: Option<u16>,
     #[command(flatten)]
     pub(crate) ip: IpChoice,
-    /// Use only this TLS version [default: the best that the server supports]
+    /// Use only this TLS version [default: the newest version that the server supports]
     #[arg(long, value_enum)]
     pub(crate) tls_version: Option<TlsChoice>,
     /// Accept any TLS certificate from the target, without verification
@@ -116,7 +116,7 @@ pub(crate) struct Args {
     /// Count a message as lost after this time without a reply
     #[arg(long, value_name = "TIME", value_parser = value::positive_span, default_value = "5s")]
     pub(crate) timeout: Span,
-    /// TCP congestion control for what this host sends: cubic, bbr, reno ... [default: that of the system]
+    /// TCP congestion control of this host: cubic, bbr, reno ... [default: that of the system]
     #[arg(long, value_name = "NAME")]
     pub(crate) congestion: Option<String>,
     /// HMAC key for authenticated STAMP (RFC 8762), read from a file (mode 0600) or an environment variable

@@ -274,7 +274,7 @@ impl<'a> Show<'a> {
                 }
             }
             Format::Ndjson => {
-                write_json_line(&PingLine::Summary(Box::new(summary())), &mut self.out)?
+                write_json_line(&PingLine::Summary(Box::new(summary())), &mut self.out)?;
             }
             Format::Json => {
                 let document_entries = &self.entries;

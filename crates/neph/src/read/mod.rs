@@ -81,7 +81,7 @@ pub(crate) struct Args {
     /// Maximum number of lines in each table; JSON output has all flows
     #[arg(long, value_name = "N", default_value_t = 50)]
     top: usize,
-    /// Method that measures TCP RTTs for the tables and sentences; JSON output has both methods
+    /// Method that measures the TCP RTTs in text output; JSON output has the RTTs of both methods
     #[arg(long, value_enum, default_value = "acknowledgement")]
     by: MatchMethod,
     /// Also write one line for each RTT and each event, such as a retransmission (needs --format ndjson)

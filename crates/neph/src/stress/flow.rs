@@ -25,7 +25,8 @@ Exit status: 0 all flows completed, 1 a flow was refused, broke or got no more r
 pub(super) struct Args {
     /// Host where `neph reflect` receives the traffic: host[:port], default port 8080
     target: String,
-    /// Maximum bit rate of all connections together, requests plus replies; max: as fast as TCP allows
+    /// Maximum bit rate of all connections together, requests and replies together; the value 'max' means
+    /// as fast as TCP allows
     #[arg(long, value_name = "RATE", default_value = "10Mbit/s", value_parser = load_target::parse_max_rate)]
     rate: MaxRate,
     /// Number of TCP connections, 1 to 256

@@ -33,7 +33,7 @@ const MAX_NEXT_HOPS: u32 = 128;
 /// Options of `neph trace`.
 #[derive(Debug, ClapArgs)]
 #[command(
-    after_help = "TARGET: a host, udp://host[:port], syn://host:port or icmp://host. Without a scheme neph sends UDP to port 33434: the target answers that this port is closed.\n\
+    after_help = "TARGET: a host, udp://host[:port], syn://host:port or icmp://host. Without a scheme, neph sends UDP to port 33434. This port is normally closed, so the target answers with an ICMP error.\n\
 Exit status: 0 at least one hop replied, 1 no reply, 2 usage error, 130 interrupted by ctrl-C (prints the results so far)."
 )]
 pub(crate) struct Args {
@@ -68,8 +68,8 @@ pub(crate) struct Args {
     /// Time for which neph waits for the reply to a probe
     #[arg(long, value_name = "TIME", value_parser = value::positive_span, default_value = "1s")]
     timeout: Span,
-    /// Send probes with ordinary sockets even if raw sockets are permitted; this is slower, and not for
-    /// syn://
+    /// Send probes with ordinary sockets even if raw sockets are permitted; this is slower, and
+    /// impossible for syn://
     #[arg(long, action = ArgAction::SetTrue)]
     no_raw: bool,
     #[command(flatten)]

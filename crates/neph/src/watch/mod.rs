@@ -67,7 +67,7 @@ pub(crate) struct Args {
     /// Maximum number of lines in each table; JSON output has all flows
     #[arg(long, value_name = "N", default_value_t = 20)]
     top: usize,
-    /// Method that measures TCP RTTs for the tables and sentences; JSON output has both methods
+    /// Method that measures the TCP RTTs in text output; JSON output has the RTTs of both methods
     #[arg(long, value_enum, default_value = "acknowledgement")]
     by: MatchMethod,
     /// Also write one line for each RTT and each event, such as a retransmission (needs --format ndjson)
@@ -92,7 +92,7 @@ pub(crate) struct Args {
     /// Send the start and end of each --alarm to this URL, as JSON by HTTP POST
     #[arg(long, value_name = "URL", value_parser = neph_export::url, requires = "alarm")]
     webhook: Option<Url>,
-    /// Serve Prometheus metrics over HTTP at ADDRESS:PORT; a bare PORT means 127.0.0.1:PORT
+    /// Serve Prometheus metrics over HTTP at ADDRESS:PORT; with PORT only, the address is 127.0.0.1
     #[arg(long, value_name = "ADDRESS", value_parser = neph_export::address)]
     prometheus: Option<SocketAddr>,
     /// Also write the packets to this file (pcap with timestamps in ns); '-': write only packets, to

@@ -22,7 +22,7 @@ pub(in crate::metrics) static PING_IPDV: Definition = time_histogram(
 pub(in crate::metrics) static PING_EVENTS: Definition = counter(
     "neph_ping_events_total",
     &["site", "endpoint", "kind", "event"],
-    "Events other than messages: connected, connection_lost, connect_failed, late_reply, address_changed ...",
+    "Events that are not messages, by kind: connected, connection_lost, connect_failed, late_reply, address_changed ...",
 );
 pub(in crate::metrics) static FLOWS_ACTIVE: Definition = gauge(
     "neph_flows_flows",
