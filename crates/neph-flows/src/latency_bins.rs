@@ -244,7 +244,7 @@ mod tests {
         push_latency(bins, flow, millis, Latency::Took(round_trip));
     }
 
-    fn latency_times(bin: &Bin) -> [Option<Span>; 5] {
+    fn times(bin: &Bin) -> [Option<Span>; 5] {
         bin.latency
             .map(|latency| latency.map(CompactRtt::span).took())
     }
@@ -274,7 +274,7 @@ mod tests {
         }
         let closed_bins = bins.into_bins();
         assert_eq!((closed_bins.len(), closed_bins[0].flows), (1, 2));
-        let [low, middle, _, _, high] = latency_times(&closed_bins[0]);
+        let [low, middle, _, _, high] = times(&closed_bins[0]);
         let millis = [low, middle, high];
         assert_eq!(
             millis,
@@ -301,13 +301,7 @@ mod tests {
         let closed_bins: Vec<(i64, Option<Span>, u32)> = bins
             .into_bins()
             .iter()
-            .map(|bin| {
-                (
-                    bin.from.nanos() / 1_000_000_000,
-                    latency_times(bin)[1],
-                    bin.flows,
-                )
-            })
+            .map(|bin| (bin.from.nanos() / 1_000_000_000, times(bin)[1], bin.flows))
             .collect();
         let expected = [(0, 2, 2), (20, 25, 1), (40, 43, 1)]
             .map(|(at, millis, flows)| (at, Some(Span::from_millis(millis)), flows));
@@ -341,10 +335,7 @@ mod tests {
         assert!((50..=100).contains(&moments.len()), "{}", moments.len());
         assert!(moments.windows(2).all(|pair| pair[1] - pair[0] == 16));
         let last = Span::from_millis(moments[moments.len() - 1]);
-        assert_eq!(
-            latency_times(&closed_bins[closed_bins.len() - 1])[1],
-            Some(last)
-        );
+        assert_eq!(times(&closed_bins[closed_bins.len() - 1])[1], Some(last));
     }
 
     #[test]
@@ -362,7 +353,7 @@ mod tests {
         // Of eleven flows the sixth is the median; p95 and p99 lie among the two that are lost.
         let millis = |count: i64| Some(Span::from_millis(count));
         assert_eq!(
-            latency_times(&closed_bins[0]),
+            times(&closed_bins[0]),
             [millis(10), millis(15), None, None, None]
         );
     }

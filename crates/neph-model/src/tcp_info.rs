@@ -97,11 +97,7 @@ const FIELDS: &[Row] = &[
         (28, 4),
         "selectively acknowledged segments",
     ),
-    row(
-        ("lost", "segments"),
-        (32, 4),
-        "segments that the kernel presumes to be lost",
-    ),
+    row(("lost", "segments"), (32, 4), "segments presumed lost"),
     row(
         ("retrans", "segments"),
         (36, 4),

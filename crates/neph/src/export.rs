@@ -346,12 +346,7 @@ fn write_file(
         return match request.content {
             ExportContent::Fleets => export_fleet_parquet(store, experiments, file),
             ExportContent::SingleFlows => export_parquet(store, experiments, file),
-            ExportContent::Changes(_)
-            | ExportContent::Transfers
-            | ExportContent::Samples
-            | ExportContent::Pings => {
-                unreachable!("only messages are written as Parquet")
-            }
+            content => unreachable!("{content:?} is not written as Parquet"),
         };
     }
     let output_error = |source| StoreError::Output {
@@ -394,7 +389,7 @@ fn write_rows(
             export_latency_tester_csv(store, experiment, out)
         }
         (FileFormat::LatencyTester, _) => {
-            unreachable!("several experiments are written as a folder")
+            unreachable!("several experiments become a folder")
         }
         (FileFormat::Parquet, _) => unreachable!("a Parquet file is written by its path"),
     }

@@ -375,9 +375,7 @@ pub(crate) fn certainty_text(decided: &[Certainty]) -> String {
             0 | 1 => String::new(),
             n => format!(" for the {n} comparisons of this report"),
         };
-        return format!(
-            "no verdict yet: a verdict needs {needed} blocks{why}, and {counted} were measured"
-        );
+        return format!("no verdict yet: {counted} measured, {needed} needed{why}");
     }
     let is_decided = |certainty: &&Certainty| certainty.decision.verdict != Verdict::Inconclusive;
     let corrected = match family {

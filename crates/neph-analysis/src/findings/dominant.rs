@@ -95,7 +95,7 @@ fn sentence(data: &CampaignData, members: &mut [&LargestStage], scenario_count: 
             let (mean, total) = (millis(largest_stage.mean), millis(largest_stage.total));
             let share = percent(largest_stage.share());
             let beginning = if index == 0 {
-                format!("the stage '{set}' takes {share} of the mean response time{part}")
+                format!("The stage '{set}' takes {share} of the mean response time{part}")
             } else {
                 share
             };
@@ -116,7 +116,7 @@ fn sentence(data: &CampaignData, members: &mut [&LargestStage], scenario_count: 
             )
         };
         format!(
-            "in {scenarios}, the stage '{set}' takes {} to {} of the mean response time{part} (lowest share: {}, highest: {}).",
+            "In {scenarios}, the stage '{set}' takes {} to {} of the mean response time{part} (lowest share: {}, highest: {}).",
             percent(min),
             percent(max),
             label(lowest),

@@ -218,7 +218,7 @@ impl Level {
 }
 
 /// `a is slower than b in 3 of 4 combinations, undecided in 1: its median is higher by 1.00 ms (x) to 2.00 ms
-/// (y)`; without a verdict `the median of a is higher than that of b by 1.00 ms (x) to 2.00 ms (y), over 4
+/// (y)`; without a verdict `The median of a is higher than that of b by 1.00 ms (x) to 2.00 ms (y), over 4
 /// combinations`.
 fn over_combinations(
     name: &str,
@@ -239,7 +239,7 @@ fn over_combinations(
     .collect();
     if parts.is_empty() {
         let range = range(pairs, &format!(" than that of {baseline}"));
-        return format!("the median of {name} is {range}, over {combinations}");
+        return format!("The median of {name} is {range}, over {combinations}");
     }
     match of(Verdict::Inconclusive) {
         0 => {}
@@ -272,7 +272,7 @@ fn range(pairs: &[(String, Comparison)], than: &str) -> String {
         )
     } else {
         format!(
-            "lower{than} by {} ({at_low}) to higher by {} ({at_high})",
+            "from {} lower ({at_low}) to {} higher ({at_high}){than}",
             size(low),
             size(high)
         )

@@ -47,7 +47,7 @@ fn slower_is_reported_only_if_significant_and_relevant() {
     assert!(
         printed.contains("continent took 36.0")
             && printed.contains(
-                "more than metro at the median; no verdict yet: 3 blocks of the 6 needed"
+                "more than metro at the median; no verdict yet: 3 blocks measured, 6 needed"
             ),
         "{printed}"
     );
@@ -103,7 +103,7 @@ fn verdicts_on_several_endpoints_are_one_family() {
     );
     let printed = of(6);
     assert!(
-        printed.contains("b took 1.00 ms more than a at the median; no verdict yet: 6 blocks of the 7 needed (more comparisons need more blocks; this report has 2 comparisons)"),
+        printed.contains("b took 1.00 ms more than a at the median; no verdict yet: 6 blocks measured, 7 needed for the 2 comparisons of this report"),
         "{printed}"
     );
 }

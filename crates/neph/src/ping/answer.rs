@@ -149,12 +149,9 @@ impl SchemelessTarget {
             Rank::Http => &["http"],
             Rank::Tcp => &["tcp"],
         };
-        let targets: Result<Vec<Target>, Failure> = schemes
-            .iter()
-            .map(|scheme| self.with_scheme(scheme, port))
-            .collect();
+        let targets = schemes.iter().map(|scheme| self.with_scheme(scheme, port));
         Ok(Answer {
-            targets: targets?,
+            targets: targets.collect::<Result<_, _>>()?,
             address: candidate.address,
             discovery: candidate.discovery.clone().unwrap_or_default(),
         })
@@ -248,14 +245,12 @@ fn candidate_name(target: &Target, candidate: &Candidate, candidates: &[Candidat
 /// answers: usually an untrusted certificate.
 fn answer_sentence(candidates: &[Candidate], best: &Candidate, answer: &Answer) -> String {
     let chosen_target = answer.targets.first().unwrap_or(&best.target);
-    let mut text = format!(
-        "{} answers",
-        candidate_name(chosen_target, best, candidates)
-    );
-    for candidate in candidates
+    let name = candidate_name(chosen_target, best, candidates);
+    let mut text = format!("{name} answers");
+    let others = candidates
         .iter()
-        .filter(|other| !std::ptr::eq(*other, best))
-    {
+        .filter(|other| !std::ptr::eq(*other, best));
+    for candidate in others {
         let name = candidate_name(&candidate.target, candidate, candidates);
         let reply = candidate.discovery.as_ref().filter(|reply| reply.accepted);
         match reply.map(|reply| &reply.silence) {
@@ -274,10 +269,8 @@ fn answer_sentence(candidates: &[Candidate], best: &Candidate, answer: &Answer) 
 /// `no answer: https://h:443: connection refused; ...`
 fn no_answer_sentence(candidates: &[Candidate]) -> String {
     let reasons = candidates.iter().map(|candidate| {
-        let reason = candidate
-            .discovery
-            .as_ref()
-            .and_then(|discovery| discovery.silence.as_deref());
+        let discovery = candidate.discovery.as_ref();
+        let reason = discovery.and_then(|discovery| discovery.silence.as_deref());
         let name = candidate_name(&candidate.target, candidate, candidates);
         format!("{name}: {}", reason.unwrap_or("no answer in time"))
     });

@@ -4,7 +4,7 @@ use neph_capture::Direction;
 use neph_capture::path::passages::{PROTOCOLS, Passages, PathEnd, Row, protocol};
 use neph_model::Span;
 
-use super::{HopsDelay, HopsDrawing, HopsPacket, HopsProtocol, HopsWay, hops};
+use super::{HopsDelay, HopsDirection, HopsDrawing, HopsPacket, HopsProtocol, hops};
 use crate::Figure;
 
 /// [`PROTOCOLS`], as figures have them.
@@ -26,8 +26,8 @@ pub fn passages(passages: &Passages) -> Vec<Figure> {
         packets.push(HopsPacket {
             since: since.nanos(),
             direction: match row.direction {
-                Direction::Forward => HopsWay::There,
-                Direction::Reverse => HopsWay::Back,
+                Direction::Forward => HopsDirection::Forward,
+                Direction::Reverse => HopsDirection::Reverse,
             },
             protocol: KINDS[protocol(row.passage.flow.protocol)],
             segments: &[],

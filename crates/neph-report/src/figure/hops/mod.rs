@@ -18,11 +18,11 @@ use super::Figure;
 
 /// The direction in which a packet passed the points.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum HopsWay {
+pub enum HopsDirection {
     /// From the first point to the last.
-    There,
+    Forward,
     /// From the last point to the first.
-    Back,
+    Reverse,
 }
 
 /// What a packet carried.
@@ -60,7 +60,7 @@ pub struct HopsPacket<'a> {
     /// When the first of its points saw it, in nanoseconds since any moment that all packets share.
     pub since: i64,
     /// The direction of the packet.
-    pub direction: HopsWay,
+    pub direction: HopsDirection,
     /// What it carried.
     pub protocol: HopsProtocol,
     /// One for each segment, in the order of the points whichever way it went.
@@ -88,8 +88,8 @@ pub fn hops(drawing: &HopsDrawing<'_>) -> Vec<Figure> {
     drawn.iter().flat_map(|draw| draw(drawing)).collect()
 }
 
-impl HopsWay {
-    const BOTH: [Self; 2] = [Self::There, Self::Back];
+impl HopsDirection {
+    const BOTH: [Self; 2] = [Self::Forward, Self::Reverse];
 }
 
 impl HopsProtocol {
@@ -124,8 +124,8 @@ impl<'a> HopsPacket<'a> {
         let last = segments.len();
         (0..last).map(move |step| {
             let segment = match direction {
-                HopsWay::There => step,
-                HopsWay::Back => last - 1 - step,
+                HopsDirection::Forward => step,
+                HopsDirection::Reverse => last - 1 - step,
             };
             (segment, segments[segment])
         })
@@ -148,7 +148,7 @@ impl<'a> HopsDrawing<'a> {
     }
 
     /// The packets that went that way.
-    fn of(&self, direction: HopsWay) -> impl Iterator<Item = &'a HopsPacket<'a>> {
+    fn of(&self, direction: HopsDirection) -> impl Iterator<Item = &'a HopsPacket<'a>> {
         self.packets
             .iter()
             .filter(move |packet| packet.direction == direction)

@@ -1,22 +1,22 @@
-//! What figures call points, segments and ways.
+//! What figures call points, segments and directions.
 
-use super::{HopsDelay, HopsDrawing, HopsWay};
+use super::{HopsDelay, HopsDirection, HopsDrawing};
 use neph_analysis::numbers::millis;
 
-impl HopsWay {
-    /// `There`, `Back`: before a panel's points.
+impl HopsDirection {
+    /// `Forward`, `Reverse`: before a panel's points.
     pub(super) const fn title(self) -> &'static str {
         match self {
-            Self::There => "There",
-            Self::Back => "Back",
+            Self::Forward => "Forward",
+            Self::Reverse => "Reverse",
         }
     }
 
     /// Towards the last point is to the right.
     pub(super) const fn arrow(self) -> &'static str {
         match self {
-            Self::There => "→",
-            Self::Back => "←",
+            Self::Forward => "→",
+            Self::Reverse => "←",
         }
     }
 }
@@ -28,11 +28,11 @@ impl HopsDrawing<'_> {
     }
 
     /// `host → client`: a segment as it was passed.
-    pub(super) fn passage(&self, direction: HopsWay, segment: usize) -> String {
+    pub(super) fn passage(&self, direction: HopsDirection, segment: usize) -> String {
         let (start, end) = (&self.points[segment], &self.points[segment + 1]);
         match direction {
-            HopsWay::There => format!("{start} → {end}"),
-            HopsWay::Back => format!("{end} → {start}"),
+            HopsDirection::Forward => format!("{start} → {end}"),
+            HopsDirection::Reverse => format!("{end} → {start}"),
         }
     }
 

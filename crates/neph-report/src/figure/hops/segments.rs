@@ -2,7 +2,7 @@
 
 use super::column::{Clock, Column, middle, share};
 use super::names::within;
-use super::{HopsDrawing, HopsWay, inks, millis};
+use super::{HopsDirection, HopsDrawing, inks, millis};
 use crate::axis::{Plot, Scale, Style};
 use crate::figure::Figure;
 use crate::figure::boxes::in_unit;
@@ -26,7 +26,7 @@ pub(super) fn draw(drawing: &HopsDrawing<'_>) -> Vec<Figure> {
     let Some(clock) = Clock::of(drawing) else {
         return Vec::new();
     };
-    let ways: Vec<Panel> = HopsWay::BOTH
+    let ways: Vec<Panel> = HopsDirection::BOTH
         .into_iter()
         .filter_map(|direction| Panel::of(drawing, direction, clock))
         .collect();
@@ -105,7 +105,7 @@ fn caption(drawing: &HopsDrawing<'_>, ways: &[Panel]) -> String {
 
 /// One way.
 struct Panel {
-    direction: HopsWay,
+    direction: HopsDirection,
     clock: Clock,
     packets: usize,
     columns: Vec<Column>,
@@ -114,7 +114,7 @@ struct Panel {
 }
 
 impl Panel {
-    fn of(drawing: &HopsDrawing<'_>, direction: HopsWay, clock: Clock) -> Option<Self> {
+    fn of(drawing: &HopsDrawing<'_>, direction: HopsDirection, clock: Clock) -> Option<Self> {
         let packets = drawing.of(direction).count();
         if packets == 0 {
             return None;
