@@ -134,7 +134,11 @@ impl Executor for LocalExecutor {
         let first = match self.updates.recv_timeout(patience.to_duration()) {
             Ok(first) => first,
             Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
-                return self.find_lost_order().map_or(Ok(Vec::new()), Err);
+                match self.find_lost_order() {
+                    None => return Ok(Vec::new()),
+                    // A thread that ended after the wait has left its result here.
+                    Some(lost) => self.updates.try_recv().map_err(|_| lost)?,
+                }
             }
         };
         let mut received = vec![first];

@@ -1,4 +1,5 @@
 mod contract;
+mod ending;
 mod transfers;
 
 pub(crate) use contract::contract_subject;

@@ -168,10 +168,13 @@ fn campaign(
         }
     });
     let result = loop {
-        if !loop_control.should_continue() || reader.is_finished() {
+        // Before the queue is read: what the campaign sent last is passed on too.
+        let has_reader_ended = reader.is_finished();
+        let mut batch = to_agents.try_iter().take(MAX_BATCH).peekable();
+        if !loop_control.should_continue() || has_reader_ended && batch.peek().is_none() {
             break Ok(());
         }
-        for (agent, message, length) in to_agents.try_iter().take(MAX_BATCH) {
+        for (agent, message, length) in batch {
             queue.release(length);
             match sign_order(service.signer.as_deref(), &agent, message) {
                 // A lost message is repeated.
