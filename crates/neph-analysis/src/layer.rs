@@ -34,4 +34,19 @@ impl Layer {
             Self::Entry(set) => format!("stage: {set}"),
         }
     }
+
+    /// The time that it covers; none for entries of the ledger, whose stages have a meaning each.
+    pub const fn meaning(&self) -> Option<&'static str> {
+        match self {
+            Self::Response => Some("from the scheduled send time to the reply"),
+            Self::Service => Some("from the actual send to the reply"),
+            Self::Acknowledgement => Some(
+                "from the departure of the request's last byte to its acknowledgement by the peer's TCP",
+            ),
+            Self::Network => Some("both directions of the network"),
+            Self::Icmp => Some("round trip of ICMP echoes that were sent at the same time"),
+            Self::Ping(_) => Some("round trip of ICMP echoes to this destination"),
+            Self::Entry(_) => None,
+        }
+    }
 }

@@ -68,7 +68,7 @@ pub const PARAMETERS: &[PlanParameter] = &[
     },
     PlanParameter {
         name: ParameterName::ExpectStatus,
-        about: "HTTP statuses that count as a reply: `200`, `\"2xx\"`, `\"200-204\"`, several with commas, `\"any\"`; others count as errors",
+        about: "HTTP statuses that count as a reply: `200`, `\"2xx\"`, `\"200-204\"`, or several with commas; `\"any\"`: all statuses. Others count as errors",
         default: "\"2xx\"",
         is_supported_by: |target| target.kind().properties().has_status,
         unsupported_reason: "only http:// and https:// have an HTTP status",

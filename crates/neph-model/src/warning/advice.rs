@@ -37,7 +37,7 @@ impl Warning {
                 "run neph reflect at the endpoint; without it ws:// carries at most 125 bytes, http:// returns its own content, and tcp:// only connects"
             }
             Self::EchoMissing { .. } => {
-                "remove the reason (printed by neph show), or switch echo off in the plan: [companion] enabled = false"
+                "fix the problem (neph show prints it), or switch echo off in the plan: [companion] enabled = false"
             }
             Self::DroppedHere { .. } => {
                 "use fewer flows or a longer interval; if neph does not run as root, let an administrator raise net.core.rmem_default and net.core.rmem_max. Part of the loss is local"
@@ -62,7 +62,7 @@ impl Warning {
                 "send fewer messages per second, free a CPU core at the reflector, or raise net.core.rmem_max there. Part of the loss is the reflector's"
             }
             Self::NamespaceFallback { .. } => {
-                "remove the reason, or read the result as the cost of other guests on one kernel, without a kernel for each guest"
+                "fix the problem that the warning names; or read the result as the cost of other guests on one kernel, without a kernel for each guest"
             }
             Self::LoadTargetMissed { .. } => {
                 "give the site of the load more CPU, check that neph reflect answers at the target of its traffic, or lower the target. The result is valid for the load that was achieved, not for the target"

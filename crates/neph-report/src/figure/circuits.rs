@@ -44,6 +44,16 @@ const HEAD: f64 = 40.0;
 const NAMES: f64 = 84.0;
 /// Twice as good or bad has the full colour.
 const FULL: f64 = 1.0;
+
+/// Opacity of a cell with the full colour: its number must stay readable.
+const FULL_OPACITY: f64 = 0.75;
+
+const fn full_colour(colour: Colour) -> Fill {
+    Fill {
+        colour,
+        opacity: FULL_OPACITY,
+    }
+}
 const BETTER: Colour = Colour::hex(0x003b_7fb8);
 const WORSE: Colour = Colour::hex(0x00d9_7a2b);
 
@@ -67,8 +77,8 @@ pub(super) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> 
         let subtitle = "Medians over experiments, circuit by circuit";
         let mut sheet = Sheet::new(title, subtitle);
         sheet.legend(&[
-            (Swatch::Block(BETTER), format!("better than {first}")),
-            (Swatch::Block(WORSE), format!("worse than {first}")),
+            (Swatch::Area(full_colour(BETTER)), format!("better than {first}")),
+            (Swatch::Area(full_colour(WORSE)), format!("worse than {first}")),
         ]);
         for pair in few.chunks(2) {
             let rows = pair.iter().map(|matrix| matrix.rows.len()).max().unwrap_or(0);
@@ -181,7 +191,7 @@ fn fill(quantity: Quantity, value: Option<Level>, first: Option<Level>) -> Optio
         Better::Higher => doublings > 0.0,
         Better::Lower => doublings < 0.0,
     };
-    let opacity = (doublings.abs() / FULL).min(1.0) * 0.75;
+    let opacity = (doublings.abs() / FULL).min(1.0) * FULL_OPACITY;
     let colour = if is_better { BETTER } else { WORSE };
     (opacity > 0.005).then_some(Fill { colour, opacity })
 }

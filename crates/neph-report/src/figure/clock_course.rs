@@ -145,7 +145,7 @@ fn legend(lines: &[ClockLine<'_>], is_line: impl Fn(&ClockSet) -> bool) -> Vec<(
             "middle of the possible range".to_owned(),
         ),
         (
-            Swatch::Block(palette::line_colour(0)),
+            Swatch::Area(Fill::translucent(palette::line_colour(0))),
             "possible range".to_owned(),
         ),
     ];
@@ -161,7 +161,7 @@ fn legend(lines: &[ClockLine<'_>], is_line: impl Fn(&ClockSet) -> bool) -> Vec<(
     }
     if steps.any(|set| !is_line(set)) {
         entries.push((
-            Swatch::Block(Colour::ALARM),
+            Swatch::Area(Fill::translucent(Colour::ALARM)),
             "in this time a clock was set".to_owned(),
         ));
     }
@@ -278,8 +278,7 @@ impl Panel<'_> {
         let bands = self.runs().into_iter().map(|run| {
             let mut points: Vec<Point> = run.iter().map(|m| edge(m, m.bound)).collect();
             points.extend(run.iter().rev().map(|m| edge(m, -m.bound)));
-            let (colour, opacity) = (palette::line_colour(0), 0.3);
-            let fill = Fill { colour, opacity };
+            let fill = Fill::translucent(palette::line_colour(0));
             Mark::Area { points, fill }
         });
         let dots = self.line.dots.iter().map(|(at, offset)| Mark::Disc {
@@ -329,10 +328,7 @@ fn setting(area: Rect, [from, until]: [f64; 2], is_line: bool) -> Mark {
     }
     Mark::Rect {
         rect: Rect::new(from, area.y, until - from, area.height),
-        fill: Some(Fill {
-            colour: Colour::ALARM,
-            opacity: 0.3,
-        }),
+        fill: Some(Fill::translucent(Colour::ALARM)),
         stroke: None,
     }
 }

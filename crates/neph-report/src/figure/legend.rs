@@ -21,8 +21,10 @@ pub(crate) enum Swatch {
     Cross(Colour),
     /// As a dot.
     Dot(Colour),
-    /// As an area that lets through what is below.
-    Block(Colour),
+    /// As an area with the opacity that it has in the figure.
+    Area(Fill),
+    /// As the outline of an area.
+    Outline(Stroke),
     /// As an area.
     Solid(Colour),
 }
@@ -85,13 +87,15 @@ fn sample(swatch: Swatch, x: f64, y: f64) -> Vec<Mark> {
         }],
         Swatch::Cross(colour) => cross(Point::new(x + SAMPLE / 2.0, y), colour),
         Swatch::Solid(colour) => vec![Mark::filled(block, colour)],
-        Swatch::Block(colour) => vec![Mark::Rect {
+        Swatch::Area(fill) => vec![Mark::Rect {
             rect: block,
-            fill: Some(Fill {
-                colour,
-                opacity: 0.3,
-            }),
+            fill: Some(fill),
             stroke: None,
+        }],
+        Swatch::Outline(stroke) => vec![Mark::Rect {
+            rect: block,
+            fill: None,
+            stroke: Some(stroke),
         }],
         Swatch::Tick(colour) => {
             let middle = x + SAMPLE / 2.0;

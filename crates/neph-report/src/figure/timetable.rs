@@ -56,10 +56,10 @@ pub(super) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> 
         let legend = WHAT.iter().enumerate();
         let legend = legend.filter(|(what, _)| blocks.values().flatten().any(|bar| bar.what == *what));
         let mut entries: Vec<(Swatch, String)> = legend
-            .map(|(what, name)| (Swatch::Block(palette::line_colour(what)), (*name).to_owned()))
+            .map(|(what, name)| (Swatch::Area(bar_fill(what)), (*name).to_owned()))
             .collect();
         if blocks.values().flatten().any(|bar| bar.is_failed) {
-            entries.push((Swatch::Block(Colour::ALARM), "not complete".to_owned()));
+            entries.push((Swatch::Outline(NOT_COMPLETE), "not complete".to_owned()));
         }
         sheet.legend(&entries);
         for (block, bars) in few {
@@ -79,6 +79,17 @@ pub(super) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> 
         sheet.finish(KIND, page_name(KIND, page, total), &[Note::plain(caption)])
     });
     pages.collect()
+}
+
+/// How experiments that are not complete are drawn.
+const NOT_COMPLETE: Stroke = Stroke::solid(Colour::ALARM, 1.0);
+
+/// The area of a bar; two bars at the same time in one row show as a darker part.
+fn bar_fill(what: usize) -> Fill {
+    Fill {
+        colour: palette::line_colour(what),
+        opacity: 0.75,
+    }
 }
 
 /// The bars of each block, counted from 1.
@@ -180,11 +191,8 @@ fn draw_panel(block: u32, bars: &[Bar], names: &[String], frame: Rect) -> Vec<Ma
             let rect = Rect::new(left, top, (right - left).max(1.0), ROW - 4.0);
             marks.push(Mark::Rect {
                 rect,
-                fill: (!bar.is_failed).then(|| Fill {
-                    colour: palette::line_colour(bar.what),
-                    opacity: 0.75,
-                }),
-                stroke: bar.is_failed.then(|| Stroke::solid(Colour::ALARM, 1.0)),
+                fill: (!bar.is_failed).then(|| bar_fill(bar.what)),
+                stroke: bar.is_failed.then_some(NOT_COMPLETE),
             });
         }
     }

@@ -22,6 +22,9 @@ pub(super) fn summary(rows: &[SummaryRow], shared: Option<String>) -> Markup {
             p.answers { "Latency of each scenario, layer by layer, in milliseconds. Small text: 95 % confidence interval." }
             @if let Some(shared) = shared { p { (shared) } }
             (grouped(&layers))
+            dl.notes {
+                @for (name, meaning) in shown_layers(&layers) { dt { (name) } dd { (meaning) } }
+            }
             details {
                 summary { "All stages of the response time" }
                 (grouped(&stages))
@@ -33,6 +36,19 @@ pub(super) fn summary(rows: &[SummaryRow], shared: Option<String>) -> Markup {
             p.notes { (files("summary")) }
         }
     }
+}
+
+/// The names and meanings of the layers of these rows, each once.
+fn shown_layers(rows: &[&SummaryRow]) -> Vec<(String, &'static str)> {
+    let mut layers = Vec::new();
+    for row in rows {
+        let layer = row
+            .layer
+            .meaning()
+            .map(|meaning| (row.layer.name(), meaning));
+        layers.extend(layer.filter(|layer| !layers.contains(layer)));
+    }
+    layers
 }
 
 /// The stages of these rows, each once.

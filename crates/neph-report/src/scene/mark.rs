@@ -100,6 +100,14 @@ pub struct Fill {
 }
 
 impl Fill {
+    /// Lets through what is below.
+    pub const fn translucent(colour: Colour) -> Self {
+        Self {
+            colour,
+            opacity: 0.3,
+        }
+    }
+
     /// Covers what is below.
     pub const fn solid(colour: Colour) -> Self {
         Self {

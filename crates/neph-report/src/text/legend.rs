@@ -17,7 +17,7 @@ impl Shown {
         let bars = self.bars.map(|is_logarithmic| {
             let axis = if is_logarithmic { "logarithmic" } else { "linear" };
             format!(
-                "Bar: ┃ median, ▒ the middle half of the messages, ├ ┤ whiskers {}, · the slowest message, › beyond the axis. A part that is narrower than a character is not drawn. The axis is {axis}; the heading shows its first and last value.",
+                "Bar: ┃ median, ▒ box: the middle half of the messages, ├ ┤ whiskers {}, · the slowest message, › beyond the axis. A part that is narrower than a character is not drawn. The axis is {axis}; the heading shows its first and last value.",
                 settings.whiskers_text()
             )
         });

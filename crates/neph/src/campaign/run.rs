@@ -98,8 +98,8 @@ pub(crate) struct Settings {
     /// Print nothing about the results: another command reads them.
     #[arg(skip)]
     pub(crate) is_silent: bool,
-    /// Append a line for each stored message to this file: experiment id, flow number (of fleets: slot/port),
-    /// sequence number
+    /// After neph has stored a message, append a line to this file: experiment id, flow number (with
+    /// many flows: slot/port), sequence number
     #[arg(long, value_name = "FILE")]
     pub(crate) acknowledge: Option<PathBuf>,
     /// Send the start and end of each alarm of the plan to this URL, as JSON by HTTP POST

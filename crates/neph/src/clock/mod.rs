@@ -27,7 +27,7 @@ use neph_documents::clock::{ClockWriter, Methods};
 /// The estimation method of the offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Method {
-    /// Each message limits the possible offsets; neph reports the middle of what is left, with an error bound
+    /// Each message limits the possible offsets; neph reports the middle of the offsets that remain possible, with an error bound
     Hulls,
     /// neph averages the NTP formula ((T2 - T1) + (T3 - T4)) / 2, without an error bound
     #[value(name = "four-stamps")]
@@ -62,7 +62,7 @@ pub(crate) struct Args {
     /// Time between two lines of output [default: 1s; with --captures: 1/10 of the captured time]
     #[arg(long, value_name = "TIME", value_parser = value::positive_span)]
     every: Option<Span>,
-    /// Largest change of the clock drift within 100 s that neph assumes, in ppm, 0 to 1000 [default: 2]
+    /// neph assumes that the clock drift changes by at most this value in 100 s, in ppm, 0 to 1000 [default: 2]
     #[arg(long, value_name = "PPM", value_parser = parse_ppm)]
     wander: Option<f64>,
     /// Write a figure of the clock offset over time to this file (.svg, .png or .pdf)
@@ -80,7 +80,8 @@ pub(crate) struct Args {
     stamp_key: Option<Secret>,
     #[command(flatten)]
     user: UserChoice,
-    /// Run inside this network namespace, or at this site of a lab that `neph lab up` started
+    /// Run inside this network namespace of Linux, or at this site (host) of a running lab (emulated
+    /// network, `neph lab up`)
     #[arg(long, value_name = "SITE", value_parser = neph_lab::namespace)]
     site: Option<String>,
 }

@@ -115,7 +115,8 @@ pub(crate) struct Args {
     /// Print only the summary at the end, in the chosen --format; errors still go to standard error
     #[arg(long, short)]
     pub(crate) quiet: bool,
-    /// Run inside this network namespace, or at this site of a lab that `neph lab up` started
+    /// Run inside this network namespace of Linux, or at this site (host) of a running lab (emulated
+    /// network, `neph lab up`)
     #[arg(long, value_name = "SITE", value_parser = neph_lab::namespace)]
     pub(crate) site: Option<String>,
     /// Write the results to this file instead of standard output

@@ -86,7 +86,7 @@ pub(crate) struct Args {
     #[arg(long, short = 'w', value_name = "TIME", value_parser = value::positive_span, conflicts_with = "count")]
     pub(crate) duration: Option<Span>,
     /// Payload size of each request, such as 1KiB; udp:// sends at least 104 B,
-    /// because the reply needs room for the reflector's timestamps. With 44B, it has no such timestamps
+    /// so that the reflector's timestamps fit into the reply. Exception: 44B, for replies without them
     #[arg(long, short = 's', value_name = "SIZE", value_parser = value::size, default_value_t = DEFAULT_REQUEST_SIZE)]
     pub(crate) request_size: ByteSize,
     /// Payload size of each reply, if `neph reflect` is the target; over WebSocket and TCP, a reply
@@ -119,7 +119,8 @@ pub(crate) struct Args {
     /// TCP congestion control of this host: cubic, bbr, reno ... [default: that of the system]
     #[arg(long, value_name = "NAME")]
     pub(crate) congestion: Option<String>,
-    /// HMAC key for authenticated STAMP (RFC 8762), read from a file (mode 0600) or an environment variable
+    /// HMAC key for authenticated STAMP (the protocol of udp://, RFC 8762), read
+    /// from a file (mode 0600) or an environment variable
     #[arg(long, value_name = "file:PATH|env:NAME", value_parser = value::secret)]
     pub(crate) stamp_key: Option<Secret>,
     /// Do not send ICMP echo requests to the target's host in addition to the messages
@@ -128,7 +129,8 @@ pub(crate) struct Args {
     /// Refuse to start if --interval needs more SYNs per second than this (syn:// only) [default: 200]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) rate_cap: Option<u32>,
-    /// HTTP statuses that count as a reply: 200, 2xx, 200-204, comma-separated, or any; others are errors
+    /// Comma-separated HTTP statuses that count as a reply, such as
+    /// 200,2xx,200-204; any: all statuses. Others are errors
     #[arg(long, value_name = "STATUS", default_value_t = ExpectedStatus::default())]
     pub(crate) expect_status: ExpectedStatus,
     /// Follow up to 20 HTTP redirects before the first message, and measure the last target
@@ -138,7 +140,8 @@ pub(crate) struct Args {
     /// they count as not sent
     #[arg(long)]
     pub(crate) catch_up: bool,
-    /// Busy-wait for this time before each send, and around the expected reply. 0 saves CPU time, but
+    /// Busy-wait (use the CPU, do not sleep) for this time before each send, and before and
+    /// after the expected reply. 0 saves CPU time, but
     /// delays sends and wake-ups by 10 to 20 us
     #[arg(long, value_name = "TIME", value_parser = value::span, default_value = "60us")]
     pub(crate) spin: Span,
@@ -160,7 +163,8 @@ pub(crate) struct Args {
     /// Trace the route to this host before the first message; without HOST, the route to the target
     #[arg(long, value_name = "HOST", num_args = 0..=1, default_missing_value = "")]
     pub(crate) traceroute: Option<String>,
-    /// Run inside this network namespace, or at this site of a lab that `neph lab up` started
+    /// Run inside this network namespace of Linux, or at this site (host) of a running lab (emulated
+    /// network, `neph lab up`)
     #[arg(long, value_name = "SITE", value_parser = neph_lab::namespace)]
     pub(crate) site: Option<String>,
     /// Write the results to this file instead of standard output

@@ -74,7 +74,8 @@ pub(crate) struct Args {
     no_raw: bool,
     #[command(flatten)]
     user: UserChoice,
-    /// Run inside this network namespace, or at this site of a lab that `neph lab up` started
+    /// Run inside this network namespace of Linux, or at this site (host) of a running lab (emulated
+    /// network, `neph lab up`)
     #[arg(long, value_name = "SITE", value_parser = neph_lab::namespace)]
     site: Option<String>,
     /// Output format

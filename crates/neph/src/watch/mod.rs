@@ -83,7 +83,8 @@ pub(crate) struct Args {
     duration: Option<Span>,
     #[command(flatten)]
     user: UserChoice,
-    /// Run inside this network namespace, or at this site of a lab that `neph lab up` started
+    /// Run inside this network namespace of Linux, or at this site (host) of a running lab (emulated
+    /// network, `neph lab up`)
     #[arg(long, value_name = "SITE", value_parser = neph_lab::namespace)]
     site: Option<String>,
     /// Raise an alarm if RTTs are high: 'path > 2ms p99 for 30s' (path: RTT from here to servers); repeatable
@@ -104,7 +105,7 @@ pub(crate) struct Args {
     /// Number of bytes to capture of each packet, 64 to 262140; neph needs only the headers
     #[arg(long, value_name = "BYTES", value_parser = parse_snaplen, default_value_t = DEFAULT_SNAPLEN)]
     snaplen: u32,
-    /// Method of the capture [default: bpf on interfaces without a queue and with segmentation offload, such as veth;
+    /// Method of the capture [default: bpf on virtual interfaces such as veth (no queue, segmentation offload);
     /// else ring]
     #[arg(long, value_name = "WAY", value_parser = method_parser())]
     listen: Option<CaptureMethod>,

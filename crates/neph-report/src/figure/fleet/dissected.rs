@@ -191,7 +191,7 @@ fn legend(flows: &[Flow<'_>]) -> Vec<(Swatch, String)> {
         ),
         (
             any(|flow| !flow.congested().is_empty()),
-            Swatch::Block(CONGESTION),
+            Swatch::Area(Fill::translucent(CONGESTION)),
             "taken for congestion",
         ),
         (
@@ -307,10 +307,7 @@ fn shade(run: &[(Instant<Local>, Span, Span)], x: &ToX<'_>, y: &ToY<'_>) -> Mark
         .map(|(at, _, base)| Point::new(x(*at), y(*base)));
     Mark::Area {
         points: above.chain(below).collect(),
-        fill: Fill {
-            colour: CONGESTION,
-            opacity: 0.3,
-        },
+        fill: Fill::translucent(CONGESTION),
     }
 }
 

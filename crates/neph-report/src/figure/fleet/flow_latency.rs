@@ -69,7 +69,7 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
             })
             .map(|quantile| (Swatch::Line(ink(quantile)), quantile.name().to_owned()));
         let mut legend: Vec<(Swatch, String)> = lines.collect();
-        legend.push((Swatch::Block(RANGE), "lowest to highest flow".to_owned()));
+        legend.push((Swatch::Area(GREY), "lowest to highest flow".to_owned()));
         sheet.legend(&legend);
         for pair in few {
             let frame = sheet.take(height + 24.0 + slot(pair) + Style::BELOW);
@@ -104,10 +104,7 @@ fn caption(pairs: &[Pair<'_>]) -> String {
 }
 
 const RANGE: Colour = Colour::hex(0x0093_9ba8);
-const GREY: Fill = Fill {
-    colour: RANGE,
-    opacity: 0.3,
-};
+const GREY: Fill = Fill::translucent(RANGE);
 
 fn ink(quantile: FlowQuantile) -> Stroke {
     let colour = |number| Stroke::solid(palette::line_colour(number), 1.5);
