@@ -33,7 +33,6 @@ const MAX_KEPT: u32 = 256;
 pub const LARGEST_CAPTURE: ByteSize = ByteSize(500_000_000);
 /// The longest capture: an hour, and what it takes to end it.
 pub const LONGEST_CAPTURE: Span = Span::from_secs(3_610);
-const UNLIMITED: &str = "an unlimited rate";
 
 /// What an agent may do.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -171,42 +170,54 @@ impl Policy {
 
 /// `messages` is the number of messages a second that the order sends.
 fn judge_messages(order: &Order, messages: f64, budget: u32) -> Result<(), Refusal> {
-    let requested = match order {
-        _ if messages > f64::from(budget) => format!("{messages:.0} messages a second"),
-        Order::Experiments(orders) if orders.iter().any(asks_in_turn) => {
-            "requests as fast as replies come".to_owned()
-        }
-        _ => return Ok(()),
-    };
-    Err(Refusal::Rate {
-        requested,
-        most: budget.to_string(),
-        key: Some("budget.messages_per_second"),
-    })
+    let key = "budget.messages_per_second";
+    if messages > f64::from(budget) {
+        return Err(Refusal::Rate {
+            requested: format!("{messages:.0} messages a second"),
+            most: budget.to_string(),
+            key: Some(key),
+        });
+    }
+    match order {
+        Order::Experiments(orders) if orders.iter().any(asks_in_turn) => Err(Refusal::Unlimited {
+            requested: "requests as fast as replies come",
+            key,
+            alternative: "",
+        }),
+        _ => Ok(()),
+    }
 }
 
 /// `bits` is the number of bits a second that the order sends, as far as it has a limit.
 fn judge_rate(order: &Order, bits: f64, budget: BitRate) -> Result<(), Refusal> {
     let bits_per_second = budget.bits_per_second();
-    let requested = match order {
-        #[expect(clippy::cast_precision_loss, reason = "compared with a rate of floats")]
-        _ if bits > bits_per_second as f64 => format!("{bits:.0} bit/s"),
-        // It would measure the budget and not the path.
-        Order::Throughput(_) => UNLIMITED.to_owned(),
-        Order::Experiments(orders) if orders.iter().any(is_without_rate) => UNLIMITED.to_owned(),
-        Order::Reflector(_) if is_unmetered(order) => return Err(Refusal::Unmetered),
-        Order::Load(order) => match rate_of(&order.work) {
-            Some(rate) if rate <= bits_per_second => return Ok(()),
-            Some(rate) => format!("{rate} bit/s"),
-            None => UNLIMITED.to_owned(),
-        },
-        _ => return Ok(()),
-    };
-    Err(Refusal::Rate {
+    let key = "budget.rate";
+    let limited = |requested| Refusal::Rate {
         requested,
         most: budget.to_string(),
-        key: Some("budget.rate"),
-    })
+        key: Some(key),
+    };
+    let unlimited = |alternative| Refusal::Unlimited {
+        requested: "an unlimited rate",
+        key,
+        alternative,
+    };
+    match order {
+        #[expect(clippy::cast_precision_loss, reason = "compared with a rate of floats")]
+        _ if bits > bits_per_second as f64 => Err(limited(format!("{bits:.0} bit/s"))),
+        // It would measure the budget and not the path.
+        Order::Throughput(_) => Err(unlimited("")),
+        Order::Experiments(orders) if orders.iter().any(is_without_rate) => {
+            Err(unlimited("set a rate, or "))
+        }
+        Order::Reflector(_) if is_unmetered(order) => Err(Refusal::Unmetered),
+        Order::Load(order) => match rate_of(&order.work) {
+            Some(rate) if rate <= bits_per_second => Ok(()),
+            Some(rate) => Err(limited(format!("{rate} bit/s"))),
+            None => Err(unlimited("set a rate, or ")),
+        },
+        _ => Ok(()),
+    }
 }
 
 /// Whether a capture is of headers, and ends by itself.

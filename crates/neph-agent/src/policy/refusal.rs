@@ -41,6 +41,19 @@ pub enum Refusal {
         /// The key of `agent.toml` that limits it; absent if no key does.
         key: Option<&'static str>,
     },
+    /// A rate without a limit, where the policy has one: no higher limit would allow it.
+    #[error(
+        "it asks for {requested}, which {key} of this agent's policy does not allow; {alternative}remove this key \
+         from its agent.toml, and restart the agent"
+    )]
+    Unlimited {
+        /// What it asks for.
+        requested: &'static str,
+        /// The key of `agent.toml` that is a limit.
+        key: &'static str,
+        /// Another remedy, with the word that joins it to the next; empty without one.
+        alternative: &'static str,
+    },
     /// More bytes than are left of today's.
     #[error("{}", bytes_text(*requested, *left))]
     Bytes {
@@ -118,6 +131,7 @@ impl Refusal {
         match self {
             Self::Kind(_)
             | Self::Rate { .. }
+            | Self::Unlimited { .. }
             | Self::Unmetered
             | Self::Length { .. }
             | Self::File(_)
@@ -146,7 +160,7 @@ impl Refusal {
             Self::Captures(_) => "captures",
             Self::Replay => "replay",
             Self::Kind(_) => "kind",
-            Self::Rate { .. } => "rate",
+            Self::Rate { .. } | Self::Unlimited { .. } => "rate",
             Self::Bytes { .. } => "bytes a day",
             Self::Unmetered => "unmetered",
             Self::Length { .. } => "length",

@@ -5,6 +5,8 @@ use std::str::FromStr;
 
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
 use serde::{Deserialize, Serialize};
 
 use neph_model::AgentName;
@@ -31,7 +33,9 @@ pub struct Invitation {
 
 /// A text that is no invitation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("this is no invitation: give the whole line that neph control invite printed")]
+#[error(
+    "this is no invitation, or one is damaged: copy the whole line that neph control invite printed"
+)]
 pub struct NoInvitation;
 
 impl fmt::Debug for Invitation {
@@ -55,7 +59,11 @@ impl FromStr for Invitation {
         let json = BASE64_URL_SAFE_NO_PAD
             .decode(coded)
             .map_err(|_| NoInvitation)?;
-        serde_json::from_slice(&json).map_err(|_| NoInvitation)
+        let invitation: Self = serde_json::from_slice(&json).map_err(|_| NoInvitation)?;
+        // A damaged certificate would otherwise be found only at the connection.
+        CertificateDer::from_pem_slice(invitation.authority.as_bytes())
+            .map_err(|_| NoInvitation)?;
+        Ok(invitation)
     }
 }
 
@@ -95,7 +103,7 @@ mod tests {
             name: "ams-1".parse().expect("a name"),
             role: Role::Operator,
             secret: "s3cret".to_owned(),
-            authority: "-----BEGIN CERTIFICATE-----\nAA\n-----END CERTIFICATE-----\n".to_owned(),
+            authority: "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n".to_owned(),
         };
         let text = invitation.to_string();
         assert!(!text.contains(char::is_whitespace), "{text}");
@@ -104,5 +112,10 @@ mod tests {
         for wrong in ["", "neph-invite-1.", "neph-invite-1.e30", &text[1..]] {
             assert_eq!(wrong.parse::<Invitation>(), Err(NoInvitation), "{wrong}");
         }
+        let damaged = Invitation {
+            authority: invitation.authority.replace("AAAA", "A*AA"),
+            ..invitation
+        };
+        assert_eq!(damaged.to_string().parse::<Invitation>(), Err(NoInvitation));
     }
 }

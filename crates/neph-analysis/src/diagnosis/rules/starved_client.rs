@@ -342,7 +342,7 @@ fn note_delays(host: &str, scenarios: &[Scenario<'_>]) -> Option<RuleResult> {
     let (scenario, largest) = moved.max_by(|(_, a), (_, b)| a.size().total_cmp(&b.size()))?;
     let share = real(delayed) / real(messages.max(1));
     let text = format!(
-        "{host} delayed {delayed} of {} ({}) by 1 ms or more. Without these delays, {} ({}). {}",
+        "{host} delayed {delayed} of {} ({}) by 1 ms or more. Without all delays of this host, {} ({}). {}",
         plural(messages, "message"),
         percent(share),
         largest.to_conditional(),
