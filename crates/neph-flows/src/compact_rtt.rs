@@ -41,7 +41,7 @@ impl CompactRtt {
         Span::from_nanos(self.nanos())
     }
 
-    /// As a code for storage; [`Self::of_code`] reverses it.
+    /// As a code for storage; [`Self::from_code`] reverses it.
     pub(crate) const fn code(self) -> u32 {
         self.0
     }
