@@ -1,6 +1,6 @@
 //! The view of a fleet, made from the state of a digest.
 
-use neph_model::{Instant, Local, Span};
+use neph_model::{Fleet, Instant, Local, Span};
 use neph_stats::{DipNull, Sorted};
 
 use crate::classes::{class_at, class_moves, count_flows, count_lost, count_moves, find_classes};
@@ -135,7 +135,7 @@ fn build_pair_view(
 /// The path changes of flows to one endpoint.
 fn changes_of_endpoint<'a>(
     changes: &'a [PathChange],
-    fleet: &neph_model::Fleet,
+    fleet: &Fleet,
     endpoint: usize,
 ) -> Vec<&'a PathChange> {
     let is_at_endpoint = |change: &&PathChange| fleet.endpoint_of(change.slot) == endpoint;

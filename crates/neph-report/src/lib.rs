@@ -21,7 +21,7 @@ pub use causes_text::{diagnoses_in_brief, diagnoses_in_full};
 pub use error::ReportError;
 pub use figure::{
     ClockDrawing, ClockLine, ClockMoment, ClockSet, FIGURES, Figure, FigureKind, HopsDelay,
-    HopsDirection, HopsDrawing, HopsPacket, HopsProtocol, clock_course, clocks_of_captures,
+    HopsDrawing, HopsPacket, HopsProtocol, clock_course, clocks_of_captures,
     clocks_on_a_connection, draw, hops, passages,
 };
 pub use figures_folder::check_figures;

@@ -182,7 +182,7 @@ fn judge_messages(order: &Order, messages: f64, budget: u32) -> Result<(), Refus
         Order::Experiments(orders) if orders.iter().any(asks_in_turn) => Err(Refusal::Unlimited {
             requested: "requests as fast as replies come",
             key,
-            alternative: "",
+            can_have_rate: false,
         }),
         _ => Ok(()),
     }
@@ -197,24 +197,22 @@ fn judge_rate(order: &Order, bits: f64, budget: BitRate) -> Result<(), Refusal> 
         most: budget.to_string(),
         key: Some(key),
     };
-    let unlimited = |alternative| Refusal::Unlimited {
+    let unlimited = |can_have_rate| Refusal::Unlimited {
         requested: "an unlimited rate",
         key,
-        alternative,
+        can_have_rate,
     };
     match order {
         #[expect(clippy::cast_precision_loss, reason = "compared with a rate of floats")]
         _ if bits > bits_per_second as f64 => Err(limited(format!("{bits:.0} bit/s"))),
         // It would measure the budget and not the path.
-        Order::Throughput(_) => Err(unlimited("")),
-        Order::Experiments(orders) if orders.iter().any(is_without_rate) => {
-            Err(unlimited("set a rate, or "))
-        }
+        Order::Throughput(_) => Err(unlimited(false)),
+        Order::Experiments(orders) if orders.iter().any(is_without_rate) => Err(unlimited(true)),
         Order::Reflector(_) if is_unmetered(order) => Err(Refusal::Unmetered),
         Order::Load(order) => match rate_of(&order.work) {
             Some(rate) if rate <= bits_per_second => Ok(()),
             Some(rate) => Err(limited(format!("{rate} bit/s"))),
-            None => Err(unlimited("set a rate, or ")),
+            None => Err(unlimited(true)),
         },
         _ => Ok(()),
     }

@@ -42,17 +42,14 @@ pub enum Refusal {
         key: Option<&'static str>,
     },
     /// A rate without a limit, where the policy has one: no higher limit would allow it.
-    #[error(
-        "it asks for {requested}, which {key} of this agent's policy does not allow; {alternative}remove this key \
-         from its agent.toml, and restart the agent"
-    )]
+    #[error("it asks for {requested}, {}", no_limit_text(key, *can_have_rate))]
     Unlimited {
         /// What it asks for.
         requested: &'static str,
         /// The key of `agent.toml` that is a limit.
         key: &'static str,
-        /// Another remedy, with the word that joins it to the next; empty without one.
-        alternative: &'static str,
+        /// Whether a plan can give such a test a rate.
+        can_have_rate: bool,
     },
     /// More bytes than are left of today's.
     #[error("{}", bytes_text(*requested, *left))]
@@ -103,6 +100,14 @@ fn rate_text(most: &str, key: Option<&str>) -> String {
         ),
         None => format!("and an agent allows {most}; request less"),
     }
+}
+
+fn no_limit_text(key: &str, can_have_rate: bool) -> String {
+    let rate = if can_have_rate { "set a rate, or " } else { "" };
+    format!(
+        "which {key} of this agent's policy does not allow; {rate}remove this key from its agent.toml, \
+         and restart the agent"
+    )
 }
 
 fn bytes_text(requested: u64, left: u64) -> String {

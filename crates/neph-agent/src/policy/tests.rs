@@ -110,6 +110,42 @@ fn a_reflector_needs_open_service_ports_and_no_budget_for_media() {
     }
 }
 
+/// A higher limit would refuse them too, so it must not be advised.
+#[test]
+fn a_test_without_a_rate_is_refused_with_the_key_to_remove() {
+    let refusal = |budget: &str, measure: &str| {
+        let text = format!(
+            "version = 1\nkinds = [\"throughput\"]\n[targets]\nallow = [\"127.0.0.1\"]\n[budget]\n{budget}\n"
+        );
+        let plan = format!(
+            "version = 1\nname = \"p\"\nduration = \"1s\"\nmeasure = \"{measure}\"\n\
+             [[endpoint]]\nname = \"e\"\nurl = \"udp://127.0.0.1:9\"\n"
+        );
+        let plan = neph_campaign::plan::parse(&Source::new("p.toml", plan)).expect("a good plan");
+        let scenario = neph_campaign::expand::scenarios(&plan).remove(0);
+        let order = neph_model::executor::contract::order_of(scenario, Span::from_secs(1));
+        let order = Order::Experiments(vec![order]);
+        let policy = parse(&text).expect("a good policy");
+        let verdict = policy.check(&order, &Permit::ANYTHING, Wall::from_unix_nanos(0));
+        verdict.expect_err(measure).to_string()
+    };
+    let end = "remove this key from its agent.toml, and restart the agent";
+    assert_eq!(
+        refusal("messages_per_second = 1000000", "udp rr"),
+        format!(
+            "it asks for requests as fast as replies come, which budget.messages_per_second of this \
+             agent's policy does not allow; {end}"
+        )
+    );
+    assert_eq!(
+        refusal("rate = \"100Gbit/s\"", "tcp throughput"),
+        format!(
+            "it asks for an unlimited rate, which budget.rate of this agent's policy does not allow; \
+             set a rate, or {end}"
+        )
+    );
+}
+
 type Change = fn(&mut CaptureOrder);
 
 #[test]

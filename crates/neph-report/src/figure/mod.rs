@@ -31,7 +31,7 @@ pub use clock_course::{
     ClockDrawing, ClockLine, ClockMoment, ClockSet, clock_course, clocks_of_captures,
     clocks_on_a_connection,
 };
-pub use hops::{HopsDelay, HopsDirection, HopsDrawing, HopsPacket, HopsProtocol, hops, passages};
+pub use hops::{HopsDelay, HopsDrawing, HopsPacket, HopsProtocol, hops, passages};
 
 use crate::scene::Scene;
 use neph_analysis::{CampaignData, PlotSettings};

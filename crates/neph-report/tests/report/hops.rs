@@ -1,8 +1,8 @@
 //! Figures of packets over capture points, whose delays and losses are known.
 
+use neph_capture::Direction;
 use neph_report::{
-    Colour, Figure, HopsDelay, HopsDirection, HopsDrawing, HopsPacket, HopsProtocol, Mark, Point,
-    hops, svg,
+    Colour, Figure, HopsDelay, HopsDrawing, HopsPacket, HopsProtocol, Mark, Point, hops, svg,
 };
 
 use crate::legible::{all_texts, no_text_touches, texts};
@@ -41,7 +41,7 @@ fn single_between(names: [&str; 3], delays: &[&[Option<i64>]]) -> Vec<Figure> {
         .zip(&delays)
         .map(|(second, segments)| HopsPacket {
             since: second * 1_000_000_000,
-            direction: HopsDirection::Forward,
+            direction: Direction::Forward,
             protocol: HopsProtocol::Udp,
             segments,
             round_trip: None,
@@ -117,7 +117,7 @@ fn unknown_delays_are_not_drawn() {
     let points = ["a".to_owned(), "b".to_owned()];
     let packets = [HopsPacket {
         since: 0,
-        direction: HopsDirection::Forward,
+        direction: Direction::Forward,
         protocol: HopsProtocol::Tcp,
         segments: &[HopsDelay::Unknown],
         round_trip: None,
@@ -219,7 +219,7 @@ fn points_of_one_clock_have_no_bound() {
     }];
     let packets = [HopsPacket {
         since: 0,
-        direction: HopsDirection::Reverse,
+        direction: Direction::Reverse,
         protocol: HopsProtocol::Icmp,
         segments: &known,
         round_trip: None,
@@ -278,7 +278,7 @@ fn between_two(delays: &[(i64, i64)]) -> Vec<Figure> {
         .zip(&delays)
         .map(|(second, segments)| HopsPacket {
             since: second * 1_000_000_000,
-            direction: HopsDirection::Forward,
+            direction: Direction::Forward,
             protocol: HopsProtocol::Udp,
             segments,
             round_trip: None,

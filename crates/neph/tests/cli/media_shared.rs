@@ -134,20 +134,22 @@ fn with_static_payload_type(path: &str) {
     fs::write(path, bytes).expect("written");
 }
 
-fn by_tshark(path: &str) -> Vec<TsharkCounts> {
-    with_static_payload_type(path);
+/// What tshark prints about a capture, of which it takes UDP for RTP where it can.
+fn tshark(path: &str, arguments: &[&str]) -> String {
     let ran = process::command("tshark")
-        .args(["-n", "-q", "-z", "rtp,streams", "-r", path])
+        .args(["-n", "-r", path])
         // A port at random may be that of another protocol.
-        .args([
-            "--enable-heuristic",
-            "rtp_udp",
-            "-o",
-            "udp.try_heuristic_first:TRUE",
-        ])
+        .args(["--enable-heuristic", "rtp_udp"])
+        .args(["-o", "udp.try_heuristic_first:TRUE"])
+        .args(arguments)
         .output()
         .expect("tshark runs");
-    let text = String::from_utf8_lossy(&ran.stdout).into_owned();
+    String::from_utf8_lossy(&ran.stdout).into_owned()
+}
+
+fn by_tshark(path: &str) -> Vec<TsharkCounts> {
+    with_static_payload_type(path);
+    let text = tshark(path, &["-q", "-z", "rtp,streams"]);
     let lines = text.lines().filter(|line| line.contains("0x"));
     let streams = lines.map(|line| {
         // ... Payload Pkts Lost (percent) MinDelta MeanDelta MaxDelta MinJitter MeanJitter MaxJitter Problems
@@ -182,18 +184,10 @@ fn lost_before_first(path: &str) -> f64 {
                 .expect("a sequence number")
         })
         .collect();
-    let ran = process::command("tshark")
-        .args(["-n", "-r", path, "-Y", "rtp.seq", "-T", "fields"])
-        .args(["-e", "rtp.ssrc", "-e", "rtp.seq"])
-        .args([
-            "--enable-heuristic",
-            "rtp_udp",
-            "-o",
-            "udp.try_heuristic_first:TRUE",
-        ])
-        .output()
-        .expect("tshark runs");
-    let lines = String::from_utf8_lossy(&ran.stdout).into_owned();
+    let fields = [
+        "-Y", "rtp.seq", "-T", "fields", "-e", "rtp.ssrc", "-e", "rtp.seq",
+    ];
+    let lines = tshark(path, &fields);
     let mut firsts = BTreeMap::new();
     for (ssrc, sequence) in lines.lines().filter_map(|line| line.split_once('\t')) {
         let sequence: u16 = sequence.trim().parse().expect("a sequence number");

@@ -1,10 +1,9 @@
 //! Packets as neph-capture followed them, as packets of the figures.
 
-use neph_capture::Direction;
 use neph_capture::path::passages::{PROTOCOLS, Passages, PathEnd, Row, protocol};
 use neph_model::Span;
 
-use super::{HopsDelay, HopsDirection, HopsDrawing, HopsPacket, HopsProtocol, hops};
+use super::{HopsDelay, HopsDrawing, HopsPacket, HopsProtocol, hops};
 use crate::Figure;
 
 /// [`PROTOCOLS`], as figures have them.
@@ -25,10 +24,7 @@ pub fn passages(passages: &Passages) -> Vec<Figure> {
         delays.extend((0..segments).map(|segment| delay(&row, segment)));
         packets.push(HopsPacket {
             since: since.nanos(),
-            direction: match row.direction {
-                Direction::Forward => HopsDirection::Forward,
-                Direction::Reverse => HopsDirection::Reverse,
-            },
+            direction: row.direction,
             protocol: KINDS[protocol(row.passage.flow.protocol)],
             segments: &[],
             round_trip: row.round_trip.map(Span::nanos),

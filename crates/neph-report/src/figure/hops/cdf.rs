@@ -2,8 +2,8 @@
 
 use neph_stats::{EcdfPoint, Sorted, ecdf};
 
-use super::names::within;
-use super::{HopsDelay, HopsDirection, HopsDrawing, inks, is_unsure, millis};
+use super::names::{title, within};
+use super::{DIRECTIONS, Direction, HopsDelay, HopsDrawing, inks, is_unsure, millis};
 use crate::axis::{Limits, Plot, Scale, Spacing, Spread, Style, choose};
 use crate::figure::Figure;
 use crate::figure::boxes::in_unit;
@@ -23,7 +23,7 @@ const ENTRY: f64 = 29.0;
 const MIN_MILLIS: f64 = 1e-4;
 
 pub(super) fn draw(drawing: &HopsDrawing<'_>) -> Vec<Figure> {
-    let panels: Vec<Panel<'_>> = HopsDirection::BOTH
+    let panels: Vec<Panel<'_>> = DIRECTIONS
         .into_iter()
         .map(|direction| Panel::of(drawing, direction))
         .filter(|panel| !panel.curves.is_empty())
@@ -121,7 +121,7 @@ struct Curve {
 }
 
 impl Curve {
-    fn of(drawing: &HopsDrawing<'_>, direction: HopsDirection, index: usize) -> Option<Self> {
+    fn of(drawing: &HopsDrawing<'_>, direction: Direction, index: usize) -> Option<Self> {
         let (mut middle, mut short, mut long) = (Vec::new(), Vec::new(), Vec::new());
         let (mut lost, mut max_bound, mut unsure) = (0, 0, 0);
         for packet in drawing.of(direction) {
@@ -211,16 +211,16 @@ struct OffAxisCounts {
 /// One way.
 struct Panel<'a> {
     drawing: &'a HopsDrawing<'a>,
-    direction: HopsDirection,
+    direction: Direction,
     /// In the order in which packets pass the segments.
     curves: Vec<Curve>,
 }
 
 impl<'a> Panel<'a> {
-    fn of(drawing: &'a HopsDrawing<'a>, direction: HopsDirection) -> Self {
+    fn of(drawing: &'a HopsDrawing<'a>, direction: Direction) -> Self {
         let drawn = (0..drawing.count()).filter_map(|index| Curve::of(drawing, direction, index));
         let mut curves: Vec<Curve> = drawn.collect();
-        if direction == HopsDirection::Reverse {
+        if direction == Direction::Reverse {
             curves.reverse();
         }
         Self {
@@ -302,7 +302,7 @@ impl<'a> Panel<'a> {
     fn heading(&self, frame: Rect, right: f64, scale: Scale) -> Vec<Mark> {
         let y = frame.y + 12.0;
         let at = Point::new(frame.x, y);
-        let name = Text::new(at, Anchor::Start, Style::TITLE, self.direction.title()).semibold();
+        let name = Text::new(at, Anchor::Start, Style::TITLE, title(self.direction)).semibold();
         let counts = self.outside(scale);
         let outside = [
             (counts.above, "above, max", counts.max),

@@ -2,7 +2,7 @@
 
 use neph_stats::{Level, Sorted, median};
 
-use super::{HopsDelay, HopsDirection, HopsDrawing, HopsPacket, is_unsure, millis};
+use super::{DIRECTIONS, HopsDelay, HopsDrawing, HopsPacket, is_unsure, millis};
 
 /// No time is shown shorter, in nanoseconds: a packet alone has none.
 const MIN_DURATION: i64 = 1_000_000;
@@ -23,7 +23,7 @@ impl Clock {
     pub(super) fn of(drawing: &HopsDrawing<'_>) -> Option<Self> {
         let since = || drawing.packets.iter().map(|packet| packet.since);
         let (from, until) = since().min().zip(since().max())?;
-        let max_bound = HopsDirection::BOTH.map(|direction| drawing.of(direction).count());
+        let max_bound = DIRECTIONS.map(|direction| drawing.of(direction).count());
         let max_bound = max_bound.into_iter().max().unwrap_or(0);
         Some(Self {
             from,

@@ -10,20 +10,12 @@ mod rows;
 mod segments;
 mod waterfall;
 
+use neph_capture::Direction;
 use neph_model::Span;
 
 pub use captured::passages;
 
 use super::Figure;
-
-/// The direction in which a packet passed the points.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum HopsDirection {
-    /// From the first point to the last.
-    Forward,
-    /// From the last point to the first.
-    Reverse,
-}
 
 /// What a packet carried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,7 +52,7 @@ pub struct HopsPacket<'a> {
     /// When the first of its points saw it, in nanoseconds since any moment that all packets share.
     pub since: i64,
     /// The direction of the packet.
-    pub direction: HopsDirection,
+    pub direction: Direction,
     /// What it carried.
     pub protocol: HopsProtocol,
     /// One for each segment, in the order of the points whichever way it went.
@@ -88,9 +80,8 @@ pub fn hops(drawing: &HopsDrawing<'_>) -> Vec<Figure> {
     drawn.iter().flat_map(|draw| draw(drawing)).collect()
 }
 
-impl HopsDirection {
-    const BOTH: [Self; 2] = [Self::Forward, Self::Reverse];
-}
+/// In the order of their panels.
+const DIRECTIONS: [Direction; 2] = [Direction::Forward, Direction::Reverse];
 
 impl HopsProtocol {
     const fn name(self) -> &'static str {
@@ -124,8 +115,8 @@ impl<'a> HopsPacket<'a> {
         let last = segments.len();
         (0..last).map(move |step| {
             let segment = match direction {
-                HopsDirection::Forward => step,
-                HopsDirection::Reverse => last - 1 - step,
+                Direction::Forward => step,
+                Direction::Reverse => last - 1 - step,
             };
             (segment, segments[segment])
         })
@@ -148,7 +139,7 @@ impl<'a> HopsDrawing<'a> {
     }
 
     /// The packets that went that way.
-    fn of(&self, direction: HopsDirection) -> impl Iterator<Item = &'a HopsPacket<'a>> {
+    fn of(&self, direction: Direction) -> impl Iterator<Item = &'a HopsPacket<'a>> {
         self.packets
             .iter()
             .filter(move |packet| packet.direction == direction)

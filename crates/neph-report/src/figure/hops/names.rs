@@ -1,23 +1,19 @@
 //! What figures call points, segments and directions.
 
-use super::{HopsDelay, HopsDirection, HopsDrawing};
+use super::{Direction, HopsDelay, HopsDrawing};
 use neph_analysis::numbers::millis;
+use neph_analysis::text::capital;
 
-impl HopsDirection {
-    /// `Forward`, `Reverse`: before a panel's points.
-    pub(super) const fn title(self) -> &'static str {
-        match self {
-            Self::Forward => "Forward",
-            Self::Reverse => "Reverse",
-        }
-    }
+/// `Forward`, `Reverse`: before a panel's points.
+pub(super) fn title(direction: Direction) -> String {
+    capital(direction.name())
+}
 
-    /// Towards the last point is to the right.
-    pub(super) const fn arrow(self) -> &'static str {
-        match self {
-            Self::Forward => "→",
-            Self::Reverse => "←",
-        }
+/// Towards the last point is to the right.
+pub(super) const fn arrow(direction: Direction) -> &'static str {
+    match direction {
+        Direction::Forward => "→",
+        Direction::Reverse => "←",
     }
 }
 
@@ -28,11 +24,11 @@ impl HopsDrawing<'_> {
     }
 
     /// `host → client`: a segment as it was passed.
-    pub(super) fn passage(&self, direction: HopsDirection, segment: usize) -> String {
+    pub(super) fn passage(&self, direction: Direction, segment: usize) -> String {
         let (start, end) = (&self.points[segment], &self.points[segment + 1]);
         match direction {
-            HopsDirection::Forward => format!("{start} → {end}"),
-            HopsDirection::Reverse => format!("{end} → {start}"),
+            Direction::Forward => format!("{start} → {end}"),
+            Direction::Reverse => format!("{end} → {start}"),
         }
     }
 

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::{HopsDelay, HopsDirection, HopsDrawing, HopsPacket, HopsProtocol};
+use super::{Direction, HopsDelay, HopsDrawing, HopsPacket, HopsProtocol};
 
 /// Rows in all.
 const MAX_ROWS: usize = 100;
@@ -23,7 +23,7 @@ pub(super) enum PacketEnd {
 #[derive(Clone, Debug)]
 pub(super) struct Row {
     pub(super) since: i64,
-    pub(super) direction: HopsDirection,
+    pub(super) direction: Direction,
     pub(super) protocol: HopsProtocol,
     /// Segments with their delays, in the order in which they were passed; up to the first that is not
     /// known.

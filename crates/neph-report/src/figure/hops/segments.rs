@@ -1,8 +1,8 @@
 //! The segments stacked over time, for the forward and the reverse path, with the losses in each.
 
 use super::column::{Clock, Column, middle, share};
-use super::names::within;
-use super::{HopsDirection, HopsDrawing, inks, millis};
+use super::names::{title, within};
+use super::{DIRECTIONS, Direction, HopsDrawing, inks, millis};
 use crate::axis::{Plot, Scale, Style};
 use crate::figure::Figure;
 use crate::figure::boxes::in_unit;
@@ -26,7 +26,7 @@ pub(super) fn draw(drawing: &HopsDrawing<'_>) -> Vec<Figure> {
     let Some(clock) = Clock::of(drawing) else {
         return Vec::new();
     };
-    let ways: Vec<Panel> = HopsDirection::BOTH
+    let ways: Vec<Panel> = DIRECTIONS
         .into_iter()
         .filter_map(|direction| Panel::of(drawing, direction, clock))
         .collect();
@@ -105,7 +105,7 @@ fn caption(drawing: &HopsDrawing<'_>, ways: &[Panel]) -> String {
 
 /// One way.
 struct Panel {
-    direction: HopsDirection,
+    direction: Direction,
     clock: Clock,
     packets: usize,
     columns: Vec<Column>,
@@ -114,7 +114,7 @@ struct Panel {
 }
 
 impl Panel {
-    fn of(drawing: &HopsDrawing<'_>, direction: HopsDirection, clock: Clock) -> Option<Self> {
+    fn of(drawing: &HopsDrawing<'_>, direction: Direction, clock: Clock) -> Option<Self> {
         let packets = drawing.of(direction).count();
         if packets == 0 {
             return None;
@@ -202,7 +202,7 @@ impl Panel {
     fn heading(&self, frame: Rect, scale: Scale) -> Vec<Mark> {
         let y = frame.y + 11.0;
         let at = Point::new(frame.x, y);
-        let name = Text::new(at, Anchor::Start, Style::TITLE, self.direction.title()).semibold();
+        let name = Text::new(at, Anchor::Start, Style::TITLE, title(self.direction)).semibold();
         let note =
             |x: f64, text: String| Text::new(Point::new(x, y), Anchor::End, Style::NOTE, text);
         let packets =

@@ -1,5 +1,6 @@
 //! The slowest packets one by one: a row each, its segments side by side from its first point on.
 
+use super::names::arrow;
 use super::rows::{PacketEnd, Row, Rows};
 use super::{HopsDrawing, inks, millis};
 use crate::axis::{Plot, Scale, Style};
@@ -226,7 +227,7 @@ impl Panel<'_> {
             word(
                 strip.x + 128.0,
                 Anchor::Middle,
-                row.direction.arrow().to_owned(),
+                arrow(row.direction).to_owned(),
             ),
         ];
         let PacketEnd::Lost(segment) = row.end else {

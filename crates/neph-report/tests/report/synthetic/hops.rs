@@ -2,7 +2,8 @@
 //! first segment through the second third of the time, a burst of loss in the last one, and in between
 //! segments on one clock and on two.
 
-use neph_report::{HopsDelay, HopsDirection, HopsDrawing, HopsPacket, HopsProtocol};
+use neph_capture::Direction;
+use neph_report::{HopsDelay, HopsDrawing, HopsPacket, HopsProtocol};
 use neph_stats::Random;
 
 const NAMES: [&str; 8] = [
@@ -35,7 +36,7 @@ pub(crate) struct Path {
 #[derive(Clone, Debug)]
 pub(crate) struct Followed {
     points: Vec<String>,
-    packets: Vec<(i64, HopsDirection, HopsProtocol, Option<i64>)>,
+    packets: Vec<(i64, Direction, HopsProtocol, Option<i64>)>,
     delays: Vec<HopsDelay>,
 }
 
@@ -54,9 +55,9 @@ impl Path {
         for number in 0..packets {
             let since = number * LONG / packets.max(1);
             let direction = if number % 2 == 0 {
-                HopsDirection::Forward
+                Direction::Forward
             } else {
-                HopsDirection::Reverse
+                Direction::Reverse
             };
             let protocol = match number % 10 {
                 0 | 1 => HopsProtocol::Icmp,
@@ -65,8 +66,7 @@ impl Path {
             };
             let delays = self.delays(since, direction, &mut random);
             let total: Option<i64> = delays.iter().map(known).sum();
-            let is_icmp_request =
-                direction == HopsDirection::Forward && protocol == HopsProtocol::Icmp;
+            let is_icmp_request = direction == Direction::Forward && protocol == HopsProtocol::Icmp;
             let round_trip = total
                 .filter(|_| is_icmp_request)
                 .map(|total| total + 1_400_000);
@@ -81,11 +81,11 @@ impl Path {
         clippy::cast_possible_truncation,
         reason = "some milliseconds in nanoseconds"
     )]
-    fn delays(self, since: i64, direction: HopsDirection, random: &mut Random) -> Vec<HopsDelay> {
+    fn delays(self, since: i64, direction: Direction, random: &mut Random) -> Vec<HopsDelay> {
         let count = self.points - 1;
         let mut delays = vec![HopsDelay::Unknown; count];
         for step in 0..count {
-            let segment = if direction == HopsDirection::Forward {
+            let segment = if direction == Direction::Forward {
                 step
             } else {
                 count - 1 - step
@@ -96,7 +96,7 @@ impl Path {
             }
             let (usual, bound) = SEGMENTS[segment];
             let tail = -random.unit().max(1e-9).ln();
-            let queue = if segment == 0 && direction == HopsDirection::Forward {
+            let queue = if segment == 0 && direction == Direction::Forward {
                 queue(since)
             } else {
                 0.0
