@@ -11,7 +11,7 @@ use std::thread::{Builder, JoinHandle};
 
 use neph_model::Stop;
 use neph_sys::pulse::Pulse;
-use neph_text::{DiskError, FolderLock};
+use neph_text::{DiskError, FolderLock, write_durable};
 
 use crate::campaign_socket::{self, CampaignService, socket_path};
 use crate::hub::Hub;
@@ -83,6 +83,9 @@ impl Controller {
         let bridge = bridge.transpose()?;
         let monitor = Monitor::new(Arc::clone(&hub), Arc::clone(&registry));
         let server = Server::start(address, Arc::clone(&registry), Arc::clone(&hub))?;
+        let address_path = address_path(folder);
+        let written = write_durable(&address_path, server.address().to_string().as_bytes());
+        written.map_err(DiskError::of("write", &address_path))?;
         let socket = socket_path(folder);
         let listener = campaign_listener(&socket)?;
         let stop = Stop::new();
@@ -145,6 +148,16 @@ fn campaign_listener(socket: &Path) -> Result<UnixListener, DiskError> {
     let result = listener.set_nonblocking(true);
     result.map_err(DiskError::of("listen at", socket))?;
     Ok(listener)
+}
+
+fn address_path(folder: &Path) -> PathBuf {
+    folder.join("address")
+}
+
+/// The address for agents that the last controller of `folder` had. `None` if none was started.
+pub fn last_address(folder: &Path) -> Option<SocketAddr> {
+    let text = fs::read_to_string(address_path(folder)).ok()?;
+    text.parse().ok()
 }
 
 /// Whether a controller runs in `folder`.

@@ -32,7 +32,7 @@ pub use campaign_socket::{
     agents_at,
 };
 pub use captures::{AgentCaptures, LONGEST_CAPTURE};
-pub use controller::{Controller, ControllerError, is_running};
+pub use controller::{Controller, ControllerError, is_running, last_address};
 pub use executor::{AgentReflector, AgentsExecutor, Sites};
 pub use hub::{AgentDetails, ConnectedAgent};
 pub use inbox::InboxError;

@@ -42,10 +42,14 @@ pub struct Budgets {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Forbidden {
     /// It is in no network that is allowed.
-    #[error("{0} is in no network that targets.allow of the agent's agent.toml names")]
+    #[error(
+        "{0} is in no network of targets.allow in the agent's agent.toml; add a network, and restart the agent"
+    )]
     Outside(IpAddr),
     /// It is in one that is denied.
-    #[error("{address} is in {network}, which targets.deny of the agent's agent.toml names")]
+    #[error(
+        "{address} is in {network}, a network of targets.deny in the agent's agent.toml; remove the network, and restart the agent"
+    )]
     Denied {
         /// The address.
         address: IpAddr,
@@ -56,7 +60,9 @@ pub enum Forbidden {
     #[error("{0} is an address of many hosts, which no policy allows")]
     Many(IpAddr),
     /// The port is not allowed.
-    #[error("port {0} is none that targets.ports of the agent's agent.toml names")]
+    #[error(
+        "port {0} is not in targets.ports of the agent's agent.toml; add the port, and restart the agent"
+    )]
     Port(u16),
 }
 

@@ -48,7 +48,7 @@ pub(crate) fn connect_agents(
     let is_known = |agent: &&AgentName| enrolled_agents.iter().any(|(name, _)| name == *agent);
     if let Some(unknown) = agents.iter().find(|agent| !is_known(agent)) {
         return Err(Failure::usage(format!(
-            "agent {unknown} is not enrolled; neph agents --control {} lists those that are",
+            "agent {unknown} is not enrolled or was revoked; neph agents --control {} lists enrolled agents",
             folder.display()
         )));
     }

@@ -10,7 +10,7 @@ mod schedule;
 mod workspace_tidier;
 
 use std::io::Write as _;
-use std::net::SocketAddr;
+use std::net::{Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -40,6 +40,9 @@ const STOP_CHECK_INTERVAL: Duration = Duration::from_millis(50);
 const CHECKS_PER_STEP: u32 = 20;
 /// How long a controller waits for its runs when it ends.
 const RUNS_END_TIMEOUT: Duration = Duration::from_secs(40);
+
+/// The port of `neph control serve` without `--listen`.
+const DEFAULT_PORT: u16 = 7443;
 
 /// The default folder of a controller.
 const CONTROL_FOLDER: &str = ".neph-control";
@@ -86,7 +89,7 @@ enum Command {
 #[derive(Debug, ClapArgs)]
 struct ServeArgs {
     /// Address and TCP port on which the controller listens; [::] means all IPv6 and IPv4 addresses
-    #[arg(long, value_name = "ADDRESS:PORT", default_value = "[::]:7443", value_parser = value::listening)]
+    #[arg(long, value_name = "ADDRESS:PORT", default_value_t = SocketAddr::from((Ipv6Addr::UNSPECIFIED, DEFAULT_PORT)), value_parser = value::listening)]
     listen: SocketAddr,
     /// NATS servers through which agents may also connect: nats://HOST:PORT, separated by commas
     #[arg(long, value_name = "nats://HOST:PORT")]

@@ -67,7 +67,8 @@ fn campaign_rows(store: &dyn Store, args: &Args) -> Result<Vec<CampaignRow>, Fai
     let id_length = short_length(campaigns.iter().map(|campaign| campaign.id));
     let to_row = |campaign: Campaign| {
         let scenarios = store.scenarios(campaign.id)?.len();
-        let experiments = store.experiments(campaign.id)?.len();
+        let experiments = store.experiments(campaign.id)?;
+        let is_failed = |experiment: &&Experiment| experiment.status == ExperimentStatus::Failed;
         let (status, next_command) = campaign_status(store, &campaign, &args.workspace)?;
         Ok(CampaignRow {
             id: campaign.id.to_string(),
@@ -76,7 +77,8 @@ fn campaign_rows(store: &dyn Store, args: &Args) -> Result<Vec<CampaignRow>, Fai
             status: status.to_owned(),
             scenarios: scenarios as u64,
             blocks: campaign.blocks,
-            experiments: experiments as u64,
+            experiments: experiments.len() as u64,
+            failed: experiments.iter().filter(is_failed).count() as u64,
             id_length,
             offset: args.zone.offset,
             way_on: next_command,

@@ -127,6 +127,11 @@ impl AdmissionControl {
         })
     }
 
+    /// The agent's name.
+    pub(super) const fn name(&self) -> &AgentName {
+        &self.name
+    }
+
     /// What the sockets of this agent ask.
     pub const fn permit(&self) -> &Permit {
         &self.permit

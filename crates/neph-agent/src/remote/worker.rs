@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use neph_model::{
-    ClockReading, Ending, Executor, ExecutorLost, ExperimentResult, Labels, Order, OrderFailed,
-    OrderId, OrderResult, Prepared, Span, Ticket, Update, Wall,
+    AgentName, ClockReading, Ending, Executor, ExecutorLost, ExperimentResult, Labels, Order,
+    OrderFailed, OrderId, OrderResult, Prepared, Span, Ticket, Update, Wall,
 };
 use neph_sys::clock::{self, RawNanos};
 use neph_sys::pulse::Pulse;
@@ -77,7 +77,12 @@ impl<E: Executor> Worker<E> {
         let now = now();
         for id in shelf.open_orders() {
             if let Some(order) = shelf.stored_order(id) {
-                let result = cut_off(&order.order, order.prepared.as_deref(), now);
+                let result = cut_off(
+                    &order.order,
+                    order.prepared.as_deref(),
+                    now,
+                    admission.name(),
+                );
                 shelf.end(id, result)?;
             }
         }
@@ -340,18 +345,19 @@ pub enum WorkerLost {
     Executor(#[from] ExecutorLost),
 }
 
-/// What became of an order whose agent was killed: what was recorded is kept as failed.
+/// The result of an order whose agent was killed: a failure, with the data recorded so far.
 fn cut_off(
     order: &Order,
     prepared: Option<&[Result<Prepared, OrderFailed>]>,
     now: Wall,
+    agent: &AgentName,
 ) -> Result<OrderResult, OrderFailed> {
-    let reason = "the agent was ended while it carried this out";
+    let reason = format!("agent {agent} ended before the order was complete");
     match (order, prepared) {
         (Order::Experiments(_), Some(prepared)) => {
             let results = prepared.iter().map(|prepared| {
                 let prepared = prepared.as_ref().map_err(Clone::clone)?;
-                let ending = Ending::Failed(reason.to_owned());
+                let ending = Ending::Failed(reason.clone());
                 let ended = now.max(prepared.started);
                 Ok(ExperimentResult::of_end(
                     ending,

@@ -162,11 +162,13 @@ impl QuantityShift {
         if decision.verdict == Verdict::Equivalent {
             let margin = self.format_value(only.margin);
             return format!(
-                "The {title} of {name} and {baseline} differ by {size}{interval}, less than the margin of {margin}"
+                "The {title} of '{name}' and '{baseline}' differ by {size}{interval}, less than the margin of {margin}"
             );
         }
         let direction = below_or_above(only.shift);
-        format!("The {title} of {name} is {size}{interval} {direction} that of {baseline}, {base}")
+        format!(
+            "The {title} of '{name}' is {size}{interval} {direction} that of '{baseline}', {base}"
+        )
     }
 
     /// From the smallest to the largest shift; how many are better, worse or equal.
@@ -192,7 +194,7 @@ impl QuantityShift {
         let combinations = plural(self.pairs.len(), "combination");
         if smallest.shift == 0.0 && largest.shift == 0.0 {
             return format!(
-                "The {} of {} against {}: no difference anywhere; {verdicts} of {combinations}",
+                "The {} of '{}' against '{}': no difference anywhere; {verdicts} of {combinations}",
                 self.title(),
                 self.name,
                 self.baseline,
@@ -213,7 +215,7 @@ impl QuantityShift {
             )
         };
         format!(
-            "The {} of {} against {}: from {} to {}; {verdicts} of {combinations}",
+            "The {} of '{}' against '{}': from {} to {}; {verdicts} of {combinations}",
             self.title(),
             self.name,
             self.baseline,

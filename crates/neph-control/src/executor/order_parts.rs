@@ -40,7 +40,11 @@ impl AgentPart {
     /// Stores an update, or returns one that concerns the whole order.
     pub(super) fn apply_update(&mut self, update: Update) -> Option<Update> {
         match update {
-            Update::Prepared(prepared) => self.prepared = Some(prepared),
+            Update::Prepared(prepared) => self.prepared = Some(self.named_all(prepared)),
+            Update::Done(Ok(OrderResult::Experiments(results))) => {
+                let results = self.named_all(results);
+                self.result = Some(Ok(OrderResult::Experiments(results)));
+            }
             Update::Done(result) => {
                 self.result = Some(result.map_err(|why| self.named(why)));
             }
@@ -49,10 +53,17 @@ impl AgentPart {
         None
     }
 
+    fn named_all<T>(&self, results: Vec<Result<T, OrderFailed>>) -> Vec<Result<T, OrderFailed>> {
+        let results = results.into_iter();
+        results
+            .map(|result| result.map_err(|why| self.named(why)))
+            .collect()
+    }
+
     /// The reason of a refusal with the agent that refuses: the user must know whose policy it is.
     fn named(&self, why: OrderFailed) -> OrderFailed {
         match &self.agent {
-            Some(agent) if why.operation == REFUSED => OrderFailed {
+            Some(agent) if why.operation == REFUSED || why.is_permanent => OrderFailed {
                 reason: format!("agent {agent} refuses: {}", why.reason),
                 ..why
             },

@@ -118,13 +118,13 @@ crate::rows! {
         /// Kind of probe.
         probe: &'static str => left "PROBE",
         /// Time between two messages.
-        interval_ns: Span => right "INTERVAL",
+        interval_ns: Span => right "INTERVAL" by |row| row.unless_transfer(&row.interval_ns.to_string()),
         /// Payload of a request.
-        request_bytes: ByteSize => right "REQUEST",
+        request_bytes: ByteSize => right "REQUEST" by |row| row.unless_transfer(&row.request_bytes.to_string()),
         /// Payload of a reply.
-        response_bytes: ByteSize => right "REPLY" by |row| row.reply_shown.clone(),
+        response_bytes: ByteSize => right "REPLY" by |row| row.unless_transfer(&row.reply_shown),
         /// Messages per experiment and flow.
-        messages: u64 => right "MESSAGES",
+        messages: u64 => right "MESSAGES" by |row| row.unless_transfer(&row.messages.to_string()),
         /// Further parameters by name, as text.
         parameters: Parameters => left "FIXED" by |row| {
             let fixed = row.parameters.iter();
@@ -136,6 +136,15 @@ crate::rows! {
         label_shown: String,
         /// Payload of a reply, with that of a neph reflector if it differs.
         reply_shown: String,
+        /// Whether it measures a transfer, which has no messages.
+        is_transfer: bool,
+    }
+}
+
+impl ScenarioRow {
+    /// A cell that has no meaning for a transfer.
+    fn unless_transfer(&self, cell: &str) -> String {
+        if self.is_transfer { "-" } else { cell }.to_owned()
     }
 }
 
@@ -278,6 +287,7 @@ fn scenario_rows(scenarios: &[Scenario]) -> Vec<ScenarioRow> {
         parameters: scenario.parameters.clone(),
         label_shown,
         reply_shown: reply_size_in_words(scenario.probe(), scenario.response_size),
+        is_transfer: scenario.measure().is_transfer(),
     });
     rows.collect()
 }

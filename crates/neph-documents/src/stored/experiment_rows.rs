@@ -23,7 +23,7 @@ crate::rows! {
         /// Position in the block, from 0.
         position: u32 => left "place in block",
         /// Number of earlier attempts of the scenario in the block: 0 for the first attempt.
-        attempt: u32 => left "try",
+        attempt: u32 => left "try" by |row| one_based(row.attempt),
         /// Status: `running`, `complete`, `interrupted` or `failed`.
         status: String => left "status",
         /// When it began.

@@ -27,8 +27,13 @@ crate::rows! {
         /// Number of planned blocks.
         blocks: u32 => right "BLOCKS",
         /// Number of experiments that began.
-        experiments: u64 => right "EXPERIMENTS",
+        experiments: u64 => right "EXPERIMENTS" by |row| match row.failed {
+            0 => row.experiments.to_string(),
+            failed => format!("{} ({failed} failed)", row.experiments),
+        },
         ; shown
+        /// Number of failed experiments.
+        failed: u64,
         /// Number of characters of the id that are shown.
         id_length: usize,
         /// Time zone in which times are shown.

@@ -7,7 +7,7 @@ impl Warning {
     pub const fn advice(&self) -> &'static str {
         match self {
             Self::SenderLate { .. } => {
-                "use a longer interval, free a CPU core, or give neph CAP_SYS_NICE for real-time priority"
+                "use a longer interval, or free a CPU core. If neph does not have CAP_SYS_NICE (real-time priority), give it this capability"
             }
             Self::CpuStolen { .. } => {
                 "use a machine with dedicated cores, or measure more blocks (blocks in the plan)"

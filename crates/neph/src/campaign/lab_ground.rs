@@ -23,13 +23,12 @@ use crate::lab;
 use crate::operator::{self, OperatorArgs, OperatorController};
 use crate::workspace::Workspace;
 
-/// The controller whose agents measure, and the folder of pending orders.
+/// The controller whose agents measure, as the command line names it.
 pub(super) struct Control<'a> {
     /// The folder of a controller, if the sites of a plan are agents.
     pub(super) folder: Option<&'a Path>,
     /// A controller at another host, otherwise.
     pub(super) operator: &'a OperatorArgs,
-    pub(super) workspace: &'a Workspace,
 }
 
 /// Checks that the lab of a plan is permitted, before anything is written.
@@ -40,21 +39,15 @@ pub(super) fn check_lab_permission(plan: &Plan) -> Result<(), Failure> {
     }
 }
 
-/// The executor of a plan's experiments: in its lab or on this host. The lab is up, with the
-/// topology of this season, until the executor is dropped.
-pub(super) fn build_executor(
-    plan_source: &PlanSource,
-    season: Option<&str>,
+/// The controller of a plan with agents, at which they all are enrolled. Writes nothing.
+pub(super) fn check_controller(
+    plan: &Plan,
     control: &Control<'_>,
-    stop: &Stop,
-) -> Result<Box<dyn Executor>, Failure> {
-    let PlanSource {
-        plan,
-        lab_topologies,
-        ..
-    } = plan_source;
+) -> Result<Option<UsableController>, Failure> {
     if !plan.agents.is_empty() {
-        return build_agents_executor(plan, control);
+        let controller = find_controller(control)?;
+        check_enrolled(plan, &controller.enrolled, &controller.listing)?;
+        return Ok(Some(controller));
     }
     if control.operator.is_typed() {
         return Err(Failure::usage(
@@ -65,6 +58,26 @@ pub(super) fn build_executor(
         return Err(Failure::usage(
             "--control has no effect: the plan has no site with an agent; add [[site]] with name and agent",
         ));
+    }
+    Ok(None)
+}
+
+/// The executor of a plan's experiments: at agents, in its lab or on this host. The lab is up, with
+/// the topology of this season, until the executor is dropped.
+pub(super) fn build_executor(
+    plan_source: &PlanSource,
+    season: Option<&str>,
+    controller: Option<UsableController>,
+    workspace: &Workspace,
+    stop: &Stop,
+) -> Result<Box<dyn Executor>, Failure> {
+    let PlanSource {
+        plan,
+        lab_topologies,
+        ..
+    } = plan_source;
+    if let Some(controller) = controller {
+        return build_agents_executor(plan, controller, workspace);
     }
     let Some(plan_lab) = &plan.lab else {
         return Ok(Box::new(LocalExecutor::new()));
@@ -94,7 +107,7 @@ pub(super) fn build_executor(
 }
 
 /// A controller that can be used.
-struct UsableController {
+pub(super) struct UsableController {
     controller_place: ControllerPlace,
     /// Name of the folder of its orders in a workspace.
     id: String,
@@ -153,9 +166,11 @@ fn find_controller(control: &Control<'_>) -> Result<UsableController, Failure> {
 }
 
 /// The executor whose orders go to agents.
-fn build_agents_executor(plan: &Plan, control: &Control<'_>) -> Result<Box<dyn Executor>, Failure> {
-    let controller = find_controller(control)?;
-    check_enrolled(plan, &controller.enrolled, &controller.listing)?;
+fn build_agents_executor(
+    plan: &Plan,
+    controller: UsableController,
+    workspace: &Workspace,
+) -> Result<Box<dyn Executor>, Failure> {
     let site_agents = plan.agents.iter();
     let site_agents = site_agents.map(|site| (site.name.value.clone(), site.agent.value.clone()));
     let sites = Sites {
@@ -168,11 +183,7 @@ fn build_agents_executor(plan: &Plan, control: &Control<'_>) -> Result<Box<dyn E
         CampaignSocket::connect(controller.controller_place, agents).map_err(operator::failure)?;
     // In the workspace: only one campaign uses it at a time, and it is there when the campaign is
     // resumed.
-    let orders = control
-        .workspace
-        .folder()
-        .join("orders")
-        .join(controller.id);
+    let orders = workspace.folder().join("orders").join(controller.id);
     let executor = AgentsExecutor::new(&orders, sites, socket, controller.signer);
     Ok(Box::new(executor.map_err(Failure::refused)?))
 }
@@ -196,7 +207,7 @@ fn check_enrolled(plan: &Plan, enrolled: &[AgentName], listing: &str) -> Result<
         let agent = &site.agent.value;
         if !enrolled.contains(agent) {
             return Err(Failure::usage(format!(
-                "site '{}' has agent {agent}, which is not enrolled; {listing} lists those that are",
+                "site '{}' has agent {agent}, which is not enrolled or was revoked; {listing} lists enrolled agents",
                 site.name.value
             )));
         }

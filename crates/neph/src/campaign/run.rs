@@ -15,7 +15,7 @@ use neph_store::Store;
 use super::acknowledge::AcknowledgingObserver;
 use super::alarming::{self, AlarmReporter};
 use super::cut_off::report_cut_off;
-use super::lab_ground::{Control, build_executor, check_lab_permission};
+use super::lab_ground::{Control, build_executor, check_controller, check_lab_permission};
 use super::real_clock::RealClock;
 use super::watch::Watch;
 use super::{PlanSource, lab_topologies, load_plan, parse_stored_plan, status, unfinished};
@@ -119,7 +119,6 @@ impl Settings {
         Control {
             folder: self.controller.control.as_deref(),
             operator: &self.controller.operator,
-            workspace: &self.workspace,
         }
     }
 
@@ -202,14 +201,14 @@ pub(crate) fn carry_out(
     let second_interrupt = SecondInterruptMessage::default();
     let stop = interrupt::stop_on_ctrl_c_with_message(&second_interrupt)?;
     check_permissions(plan_source, settings)?;
+    let controller = check_controller(&plan_source.plan, &settings.control())?;
     let bound_exporters = settings.metrics.bind("neph run")?;
-    let mut store = settings.workspace.write()?;
+    let workspace = &settings.workspace;
+    let mut store = workspace.write()?;
     store.recover()?;
-    let season = match earlier_campaign {
-        None => None,
-        Some(campaign) => next_season(plan_source, campaign, store.as_ref())?,
-    };
-    let mut executor = build_executor(plan_source, season.as_deref(), &settings.control(), &stop)?;
+    let season = next_season(plan_source, earlier_campaign, store.as_ref())?;
+    let mut executor =
+        build_executor(plan_source, season.as_deref(), controller, workspace, &stop)?;
     let mut watch = start_watch(settings, bound_exporters)?;
     let mut acknowledging_observer;
     let observer: &mut dyn Observer = match &settings.acknowledge {
@@ -226,9 +225,10 @@ pub(crate) fn carry_out(
         clock: &RealClock,
         stop: &stop,
     };
-    let name =
-        earlier_campaign.map_or_else(|| "last".to_owned(), |campaign| campaign.id.to_string());
-    let resume_command = settings.resume_command(name);
+    let resume_command = match earlier_campaign {
+        None => settings.resume_command("last"),
+        Some(campaign) => settings.resume_command(campaign.id),
+    };
     second_interrupt.set(Some(format!(
         "neph: ended at once; the results so far are kept: {resume_command} continues"
     )));
@@ -340,12 +340,15 @@ fn campaign_outcome(
     Ok(Outcome::Done)
 }
 
-/// The season of the next experiments of a campaign, from its experiments so far.
+/// The season of the next experiments of an earlier campaign, from its experiments so far.
 fn next_season(
     plan_source: &PlanSource,
-    campaign: &Campaign,
+    campaign: Option<&Campaign>,
     store: &dyn Store,
 ) -> Result<Option<String>, Failure> {
+    let Some(campaign) = campaign else {
+        return Ok(None);
+    };
     let experiments = store.experiments(campaign.id)?;
     let now = RealClock.now();
     Ok(neph_campaign::next_season(

@@ -1,4 +1,4 @@
-//! The status line of a campaign: complete, flagged and failed experiments.
+//! The status line of a campaign: its complete experiments, those with warnings, and failed attempts.
 
 use neph_model::{Campaign, ExperimentStatus};
 use neph_store::Store;
@@ -7,7 +7,7 @@ use neph_text::counted::counted;
 use crate::exit::Failure;
 use crate::workspace::Workspace;
 
-/// The status of a campaign, and the number of flagged experiments.
+/// The status of a campaign, and the number of experiments with warnings.
 pub(super) fn line(
     store: &dyn Store,
     campaign: &Campaign,
@@ -22,20 +22,25 @@ pub(super) fn line(
         count => format!("; {} failed", counted(count as u64, "attempt")),
     };
     entries.retain(|experiment| experiment.status == ExperimentStatus::Complete);
+    let status = campaign.status.name();
+    if entries.is_empty() {
+        return Ok(format!(
+            "campaign {status}: no experiment is complete{failed}"
+        ));
+    }
     let experiments = counted(entries.len() as u64, "experiment");
     let flagged = entries
         .iter()
         .filter(|experiment| !experiment.warnings.is_empty())
         .count();
     let flagged = match flagged {
-        0 => "none flagged".to_owned(),
+        0 => "none with warnings".to_owned(),
         count => format!(
             "{count} with warnings; neph list {}{} shows them",
             campaign.id,
             workspace.option()
         ),
     };
-    let status = campaign.status.name();
     Ok(format!(
         "campaign {status}: {experiments}, {flagged}{failed}"
     ))

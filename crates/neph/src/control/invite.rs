@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 
 use clap::Args as ClapArgs;
 use neph_agent::remote::Role;
-use neph_control::{INVITATION_LIFETIME, Registry};
+use neph_control::{INVITATION_LIFETIME, Registry, last_address};
 use neph_sys::random;
 
-use super::{NameArgs, now};
+use super::{DEFAULT_PORT, NameArgs, now};
 use crate::exit::{Failure, Outcome};
 use crate::output;
 
@@ -27,7 +27,8 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     // Created before the invitation, whose validity starts at once.
-    let secret = args.output.as_deref().map(SecretFile::create).transpose()?;
+    let output = &args.output;
+    let secret = output.as_deref().map(SecretFile::create).transpose()?;
     let NameArgs {
         name,
         operator,
@@ -36,23 +37,26 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     let registry = Registry::open(&folder.folder).map_err(Failure::refused)?;
     let random_bytes = random::bytes().map_err(Failure::refused)?;
     let (invitation, role, command) = if *operator {
-        let command = "neph run PLAN --controller wss://HOST:7443 --invite-file FILE";
         let invitation = registry.invite_operator(name.clone(), now(), random_bytes);
-        (invitation, Role::Operator, command)
+        (invitation, Role::Operator, "neph run PLAN")
     } else {
-        let command = "neph agent --controller wss://HOST:7443 --invite-file FILE";
         let invitation = registry.invite(name.clone(), now(), random_bytes);
-        (invitation, Role::Agent, command)
+        (invitation, Role::Agent, "neph agent")
     };
     let line = invitation.map_err(Failure::usage)?.to_string();
     match secret {
         Some(secret) => secret.write(&line)?,
         None => output::line(&line)?,
     }
+    let port = last_address(&folder.folder).map_or(DEFAULT_PORT, |address| address.port());
+    let file = output
+        .as_deref()
+        .unwrap_or_else(|| Path::new("FILE"))
+        .display();
     let minutes = INVITATION_LIFETIME.nanos() / 60_000_000_000;
     output::say(&format!(
         "neph control: the invitation enrols its holder as {role} {name}, once, within {minutes} minutes; on its \
-         host: {command}"
+         host: {command} --controller wss://CONTROLLER:{port} --invite-file {file}"
     ));
     Ok(Outcome::Done)
 }

@@ -76,7 +76,8 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     if let Some(name) = &args.remove {
         book.remove(name).map_err(Failure::usage)?;
         output::say(&format!(
-            "neph control: schedule {name} is removed; a run that it has begun goes on to its end"
+            "neph control: schedule {name} is removed; a run in progress continues to its end. neph control \
+             schedule --runs {name} still lists its runs"
         ));
         return Ok(Outcome::Done);
     }
@@ -98,11 +99,14 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     let schedule = build_schedule(args, plan, interval)?;
     book.add(&schedule).map_err(Failure::usage)?;
     output::say(&format!(
-        "neph control: schedule {name} begins a run every {interval} while a controller runs in {folder}. \
+        "neph control: schedule {name} begins a run every {interval}{end} while a controller runs in {folder}. \
          neph control schedule --runs {name} lists them, --remove {name} ends it. Messages are kept for 30 days unless \
          neph control serve has another --keep-messages",
         name = schedule.name,
         interval = interval.exact(),
+        end = schedule
+            .until
+            .map_or_else(String::new, |end| format!(" until {}", when::utc(end))),
         folder = folder.display(),
     ));
     Ok(Outcome::Done)
@@ -217,13 +221,13 @@ const SKIPPED_PREFIX: &str = "left out: ";
 
 fn list_runs(book: &Book, name: &AgentName, format: Format) -> Result<Outcome, Failure> {
     let schedules = book.schedules().map_err(Failure::refused)?;
-    if !schedules.iter().any(|schedule| schedule.name == *name) {
+    let history = book.history(name).map_err(Failure::refused)?;
+    let is_scheduled = schedules.iter().any(|schedule| schedule.name == *name);
+    if !is_scheduled && history.is_empty() {
         return Err(Failure::usage(format!(
-            "there is no schedule {name}; neph control schedule lists the schedules, and neph list the \
-             campaigns, including those of removed schedules"
+            "there is no schedule {name}; neph control schedule lists the schedules"
         )));
     }
-    let history = book.history(name).map_err(Failure::refused)?;
     write_rows(&build_run_rows(&history), format)?;
     Ok(Outcome::Done)
 }

@@ -316,7 +316,7 @@ fn invalid_agent_commands_are_refused() {
         ),
         (
             vec!["run", "p.toml", "--control", "c"],
-            "agent a, which is not enrolled",
+            "agent a, which is not enrolled or was revoked",
         ),
         (
             vec!["agents", "--control", "d"],
@@ -350,7 +350,9 @@ fn invalid_agent_commands_are_refused() {
             ran.err
         );
     }
-    assert!(!folder.path("d").exists());
+    for refused in ["d", ".neph"] {
+        assert!(!folder.path(refused).exists(), "{refused} was created");
+    }
 }
 
 #[test]

@@ -97,6 +97,17 @@ fn a_scheduled_campaign_outlives_a_kill_of_its_controller_and_is_measured_once()
         json(&sites, &["control", "schedule"]),
         Value::Array(Vec::new())
     );
+    let runs = json(&sites, &["control", "schedule", "--runs", "p"]);
+    assert_eq!(runs[0]["outcome"], "complete", "{runs}");
+}
+
+#[test]
+fn an_invitation_names_the_port_of_its_controller() {
+    let sites = Sites::new(&["127.0.0.1"]);
+    let invite = ["control", "invite", "mil", "--control", "control"];
+    let invited = sites.folder.neph(invite);
+    let command = format!("neph agent --controller wss://CONTROLLER:{} ", sites.port);
+    assert!(invited.err.contains(&command), "{}", invited.err);
 }
 
 #[test]

@@ -364,7 +364,9 @@ impl ControllerWorld {
         for (id, (messages, ending)) in &self.stored {
             match ending {
                 Ending::Complete => assert_eq!(*messages, expected, "{id}"),
-                Ending::Failed(reason) if reason.contains("agent was ended") => {
+                Ending::Failed(reason)
+                    if reason.contains("ended before the order was complete") =>
+                {
                     assert!(expected.starts_with(messages), "{id}");
                 }
                 other => panic!("{other:?}"),
