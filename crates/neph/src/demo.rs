@@ -8,6 +8,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
+use neph_lab::Topology;
 use neph_model::ReflectorSpec;
 use neph_probe::Reflector;
 use neph_text::Source;
@@ -32,9 +33,6 @@ const TOPOLOGY_FILE: &str = "demo.lab.toml";
 const LOOPBACK_FILE: &str = "plan.loopback.toml";
 /// The endpoints' addresses in the lab.
 const ADDRESSES: [&str; 3] = ["10.77.0.11:8080", "10.77.0.12:8080", "10.77.0.13:8080"];
-
-/// What the topology emulates.
-const ENDPOINTS: &str = "emulated endpoints: metro (RTT 4 ms), continent (RTT 40 ms), home (RTT 12 ms, upstream 3 Mbit/s)";
 
 /// Options of `neph demo`.
 #[derive(Debug, ClapArgs)]
@@ -76,8 +74,9 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
             let plan = demo_plan();
             let topology = write_unless_changed(&args.folder.join(TOPOLOGY_FILE), TOPOLOGY)
                 .map_err(to_failure)?;
-            if !args.quiet && topology.text() == TOPOLOGY {
-                output::say(ENDPOINTS);
+            // A changed topology with a mistake is reported with the plan.
+            if let (false, Ok(topology)) = (args.quiet, Topology::parse(&topology)) {
+                output::say(&endpoints_line(&topology));
             }
             let plan =
                 write_unless_changed(&args.folder.join(PLAN_FILE), &plan).map_err(to_failure)?;
@@ -91,6 +90,19 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
             run_over_loopback(args, &settings)
         }
     }
+}
+
+/// The emulated endpoints, each with its RTT and upload rate.
+fn endpoints_line(topology: &Topology) -> String {
+    let endpoints = topology.links.iter().map(|link| {
+        let round_trip = link.a_to_b.wire.delay + link.b_to_a.wire.delay;
+        let rate = link.a_to_b.rate;
+        let upload = rate.map_or_else(String::new, |rate| format!(", upload {rate}"));
+        let name = &topology.sites[link.b].name;
+        format!("{name} (RTT {}{upload})", round_trip.exact())
+    });
+    let endpoints: Vec<String> = endpoints.collect();
+    format!("emulated endpoints: {}", endpoints.join(", "))
 }
 
 /// The shipped plan, which finds its topology in the same folder.
@@ -131,6 +143,17 @@ fn run_over_loopback(args: &Args, settings: &Settings) -> Result<Outcome, Failur
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_emulated_endpoints_are_those_of_the_topology() {
+        let source = Source::new("demo", TOPOLOGY);
+        let topology = Topology::parse(&source).expect("no mistakes");
+        assert_eq!(
+            endpoints_line(&topology),
+            "emulated endpoints: metro (RTT 4 ms, upload 1 Gbit/s), continent (RTT 40 ms, upload 1 Gbit/s), \
+             home (RTT 12 ms, upload 3 Mbit/s)"
+        );
+    }
 
     #[test]
     fn the_demo_plan_names_its_topology_and_no_source_file() {
