@@ -302,10 +302,10 @@ impl CaptureMatcher {
         // The largest part, no longer needed.
         drop(std::mem::take(&mut self.first_packets));
         self.found.retain(|matched| !matched.is_identical);
-        let mut directions = Directions::of(self.pairs.len());
+        let mut directions = Directions::with_pairs(self.pairs.len());
         for matched in &self.found {
             let apart = matched.second_at.saturating_sub(matched.first_at);
-            directions.see(matched.pair, matched.is_upward, apart);
+            directions.add(matched.pair, matched.is_upward, apart);
         }
         let [first, second] = self.times.each_ref().map(Steady::falls);
         let is_same = |matched: &&MatchedPacket| {
@@ -347,7 +347,7 @@ impl MatchedCaptures {
         directions: &Directions,
     ) {
         let known = directions.direction(pair, is_upward);
-        let Some(direction) = known.or_else(|| directions.either(pair, is_upward)) else {
+        let Some(direction) = known.or_else(|| directions.arbitrary_direction(pair, is_upward)) else {
             let left_out = if directions.is_compared(pair) {
                 &mut self.even
             } else {

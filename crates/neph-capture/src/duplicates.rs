@@ -71,7 +71,7 @@ pub struct DuplicateFilter {
     /// Empty before the first packet, then whole sets; their number is a power of two.
     places: Vec<Option<KnownPacket>>,
     mirrored: Mirrored,
-    looked: u64,
+    examined: u64,
     repeats: u64,
     copies: u64,
 }
@@ -90,7 +90,7 @@ impl DuplicateFilter {
 
     /// Compares with the packets before; the first passage is remembered.
     fn look(&mut self, at: Wall, interface: u32, packet: &Dissected<'_>) -> Shown {
-        self.looked += 1;
+        self.examined += 1;
         let hash = self.hash(packet);
         let this = KnownPacket {
             hash,
@@ -207,8 +207,8 @@ impl DuplicateFilter {
     }
 
     /// Packets that were examined.
-    pub const fn looked(&self) -> u64 {
-        self.looked
+    pub const fn examined(&self) -> u64 {
+        self.examined
     }
 
     /// Of these, packets that were repeated at once but are not certainly copies.
@@ -219,7 +219,7 @@ impl DuplicateFilter {
     /// Whether there are so many copies that more will follow.
     #[inline]
     pub const fn has_copies(&self) -> bool {
-        self.copies * SHARE > self.looked
+        self.copies * SHARE > self.examined
     }
 }
 

@@ -25,7 +25,7 @@ fn a_copy_is_the_same_packet_at_another_interface_at_once() {
     // A duplicate that the network made.
     assert!(!twice.is_copy(at(1), 1, &packet));
     assert!(!twice.is_copy(at(400), 2, &packet));
-    assert_eq!(twice.looked(), 5);
+    assert_eq!(twice.examined(), 5);
 }
 
 #[test]
@@ -34,7 +34,7 @@ fn packets_without_an_identification_are_not_duplicates() {
     let bytes = segment(0);
     let packet = dissect(Link::Ip, &bytes, 40).expect("a packet");
     assert!(!twice.is_copy(at(0), 1, &packet) && !twice.is_copy(at(1), 1, &packet));
-    assert_eq!((twice.looked(), twice.repeats()), (2, 0));
+    assert_eq!((twice.examined(), twice.repeats()), (2, 0));
 }
 
 #[test]

@@ -92,8 +92,8 @@ impl Passages {
     pub fn of(names: Vec<String>, followed: Followed, clocks: Vec<Offsets>) -> Self {
         let round_trip_pairs = followed.round_trips();
         let round_trip = |pair: &RoundTripPair| {
-            let (forward, back) = (followed.passage(pair.forward), followed.passage(pair.back));
-            let (left, came) = (forward.mark(0)?, back.mark(0)?);
+            let (forward, back) = (followed.passage(pair.forward), followed.passage(pair.reverse));
+            let (left, came) = (forward.passed_at(0)?, back.passed_at(0)?);
             let is_set = clocks
                 .first()
                 .is_some_and(|of| of.is_set_between(left, came));
@@ -166,13 +166,13 @@ impl Passages {
     /// When it passed both points of a segment, in times that its clocks compare. `None` where their one
     /// clock was set back in between.
     fn times(&self, passage: &Passage, segment: usize) -> Option<(i64, i64)> {
-        let (first_mark, second_mark) = (passage.mark(segment)?, passage.mark(segment + 1)?);
+        let (first_mark, second_mark) = (passage.passed_at(segment)?, passage.passed_at(segment + 1)?);
         if !matches!(self.clocks[segment], Offsets::Same) {
             return Some((first_mark, second_mark));
         }
         let is_set = self
             .followed
-            .is_set_underway(segment, (first_mark, second_mark));
+            .is_set_back_in_flight(segment, (first_mark, second_mark));
         let stamp = |point, at| self.followed.stamp(point, at);
         (!is_set).then(|| (stamp(segment, first_mark), stamp(segment + 1, second_mark)))
     }
@@ -186,7 +186,7 @@ impl Passages {
 
     fn since(&self, passage: &Passage, direction: Direction) -> Option<Span> {
         let mut points = 0..=self.followed.segments();
-        let observed = |point: &usize| passage.mark(*point).is_some();
+        let observed = |point: &usize| passage.passed_at(*point).is_some();
         let first = match direction {
             Direction::Forward => points.find(observed),
             Direction::Reverse => points.rfind(observed),
@@ -201,12 +201,12 @@ impl Passages {
 
     /// When it passed a point, since the beginning, by the first point's clock.
     fn passed(&self, passage: &Passage, mut point: usize) -> Option<Span> {
-        let mut at = passage.mark(point)?;
+        let mut at = passage.passed_at(point)?;
         while point > 0 {
             let clocks = &self.clocks[point - 1];
-            let nearer = passage.mark(point - 1);
+            let nearer = passage.passed_at(point - 1);
             if matches!(clocks, Offsets::Same) {
-                let across = self.followed.across(point, at, point - 1);
+                let across = self.followed.convert_time(point, at, point - 1);
                 at = across.or(nearer).unwrap_or(at);
                 point -= 1;
                 continue;
@@ -220,7 +220,7 @@ impl Passages {
                 Some(offset) => (point - 1, at.saturating_sub(offset.value().nanos())),
                 None => (0..point)
                     .rev()
-                    .find_map(|point| Some((point, passage.mark(point)?)))?,
+                    .find_map(|point| Some((point, passage.passed_at(point)?)))?,
             };
         }
         Some(Span::from_nanos(at.saturating_sub(self.began)))
@@ -228,7 +228,7 @@ impl Passages {
 
     fn end(&self, passage: &Passage, direction: Direction) -> PathEnd {
         let last = self.followed.segments();
-        let passed = |point: &usize| passage.mark(*point).is_some();
+        let passed = |point: &usize| passage.passed_at(*point).is_some();
         // The last point it passed, the next one, and the segment between.
         let (at, next, segment) = match direction {
             Direction::Forward => match (0..=last).rev().find(passed) {
@@ -242,7 +242,7 @@ impl Passages {
                 None => return PathEnd::Unknown(Doubt::Torn),
             },
         };
-        let mark = passage.mark(at);
+        let mark = passage.passed_at(at);
         let coming = mark.and_then(|mark| self.coming(mark, (next, segment), direction));
         // If the capture did not run then, the packet's absence shows nothing.
         match coming {
@@ -253,7 +253,7 @@ impl Passages {
         if !self.followed.crosses(passage, segment) {
             return PathEnd::Unknown(Doubt::NeverPassed);
         }
-        if self.followed.is_renamed(passage, segment) {
+        if self.followed.is_translated(passage, segment) {
             return PathEnd::Unknown(Doubt::Renamed);
         }
         if !self.followed.crosses_by_kind(passage, segment) {
@@ -276,7 +276,7 @@ impl Passages {
         let clocks = &self.clocks[segment];
         let at = segment + usize::from(next == segment);
         let mark = if matches!(clocks, Offsets::Same) {
-            self.followed.across(at, mark, next)?
+            self.followed.convert_time(at, mark, next)?
         } else {
             mark
         };

@@ -101,7 +101,7 @@ pub fn delays(passages: &Passages) -> Vec<Delays> {
             let index = index_of(segment, direction, protocol);
             let of = &mut per_segment[index];
             let is_both =
-                row.passage.mark(segment).is_some() && row.passage.mark(segment + 1).is_some();
+                row.passage.passed_at(segment).is_some() && row.passage.passed_at(segment + 1).is_some();
             of.passed += u64::from(is_both);
             of.reordered += u64::from(row.passage.is_reordered(segment));
             of.lost += u64::from(row.end == PathEnd::Lost(segment));
@@ -147,9 +147,9 @@ pub fn round_trips(passages: &Passages) -> Vec<RoundTrips> {
         .collect();
     for round_trip_pair in &passages.round_trip_pairs {
         let forward = passages.followed.passage(round_trip_pair.forward);
-        let back = passages.followed.passage(round_trip_pair.back);
+        let back = passages.followed.passage(round_trip_pair.reverse);
         let marks: Option<Vec<(i64, i64)>> = (0..=last)
-            .map(|point| forward.mark(point).zip(back.mark(point)))
+            .map(|point| forward.passed_at(point).zip(back.passed_at(point)))
             .collect();
         let Some(marks) = marks else { continue };
         // A step of the clock while a packet was in flight is not part of its round trip.

@@ -6,7 +6,7 @@
 use std::fmt::Display;
 use std::net::SocketAddr;
 
-use crate::{Called, Followed, UnmatchedPackets};
+use crate::{Followed, TranslatedAddress, UnmatchedPackets};
 
 use crate::reading::conversations::ONCE;
 use neph_text::counted::counted;
@@ -83,14 +83,14 @@ fn hint(names: &[String], segment: usize, unmatched: &UnmatchedPackets) -> Optio
     })
 }
 
-fn what_is_other((here, _): (Called, Called)) -> &'static str {
+fn what_is_other((here, _): (TranslatedAddress, TranslatedAddress)) -> &'static str {
     match here {
         (_, Some(_)) => "addresses or ports",
         (_, None) => "addresses",
     }
 }
 
-fn word((address, port): Called) -> String {
+fn word((address, port): TranslatedAddress) -> String {
     port.map_or_else(
         || address.to_string(),
         |port| SocketAddr::new(address, port).to_string(),
@@ -123,7 +123,7 @@ fn rules_for(
     names: &[String],
     segment: usize,
     unmatched: &UnmatchedPackets,
-    pair: (Called, Called),
+    pair: (TranslatedAddress, TranslatedAddress),
 ) -> String {
     let is_behind = match unmatched.is_shared {
         [true, false] => true,

@@ -108,7 +108,7 @@ fn crossed(
     passage: Passage,
     direction: Direction,
 ) -> impl Iterator<Item = Crossed> {
-    let stamp = move |point| Some(followed.stamp(point, passage.mark(point)?));
+    let stamp = move |point| Some(followed.stamp(point, passage.passed_at(point)?));
     (0..followed.segments()).filter_map(move |segment| {
         let (first_time, second_time) = (stamp(segment)?, stamp(segment + 1)?);
         let (entered, took) = match direction {
@@ -154,13 +154,13 @@ mod tests {
 
     /// The delays that a window reports.
     fn crossed(window: &Window, points: &[&MarkSlice]) -> Vec<Delayed> {
-        let mut hops = Hops::at(points.len());
+        let mut hops = Hops::with_points(points.len());
         for (point, packets) in points.iter().enumerate() {
             for (at, number, is_there) in *packets {
                 if window.read.contains(&(at * MILLI)) {
                     let bytes = datagram(*number, *is_there);
                     let packet = dissect(Link::Ip, &bytes, 28).expect("a datagram");
-                    hops.see(point, at * MILLI, &packet);
+                    hops.add_packet(point, at * MILLI, &packet);
                 }
             }
         }

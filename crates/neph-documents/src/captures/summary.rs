@@ -13,7 +13,7 @@ use super::flow::HalvesDocument;
 use super::summary_document::SummaryDocument;
 use crate::version::Version;
 use crate::when;
-use neph_capture::reading::conversations::{Conversations, ONCE};
+use neph_capture::reading::conversations::{CAPTURE_ONCE_REMEDY, Conversations};
 use neph_capture::reading::file::File;
 use neph_capture::reading::snaplen::snaplen_remedy;
 use neph_text::counted::counted;
@@ -202,7 +202,7 @@ impl Summary {
     /// Anomalies of answers and packets, with their numbers.
     fn misleading_notes(&self, conversations: &Conversations, files: &[File]) -> [CountedNote; 8] {
         let evicted = conversations.table.crowded_out() + conversations.exchanges.crowded_out();
-        let out_of_order_counts = (files.iter()).filter_map(|file| Some(file.times?.out_of_turn()));
+        let out_of_order_counts = (files.iter()).filter_map(|file| Some(file.times?.out_of_order()));
         // They mislead only where the order of segments is reported.
         let is_misled = self.retransmitted_segments + self.out_of_order > 0;
         let dropped = files.iter().filter_map(|file| file.account.dropped);
@@ -272,7 +272,7 @@ impl Summary {
                 + conversations.exchanges.ambiguous(),
             capture_duplicates_removed: conversations.counts().copies,
             capture_duplicates_counted: conversations.repeats().packets,
-            packets_examined: conversations.repeats().looked,
+            packets_examined: conversations.repeats().examined,
             responses_stamped_before_request: self.negative_round_trips,
             round_trips_below_resolution: self.zero_round_trips,
             flows_without_server_rtt: self.without_path,
@@ -331,9 +331,9 @@ fn write_other_packets(
     if repeats.is_many() {
         writeln!(
             out,
-            "{} of the {} examined packets are duplicates in the capture (a mirror port of both directions, or several interfaces): they count twice, as retransmissions or repeated requests; capture {ONCE}.",
+            "{} of the {} examined packets are duplicates in the capture (a mirror port of both directions, or several interfaces): they count twice, as retransmissions or repeated requests; capture {CAPTURE_ONCE_REMEDY}.",
             counted(repeats.packets, "packet"),
-            repeats.looked
+            repeats.examined
         )?;
     }
     Ok(())

@@ -163,7 +163,7 @@ impl<W: Write> CaptureWriter<W> {
 }
 
 impl<W: Write> ConversationListener for CaptureWriter<W> {
-    fn exchanged(&mut self, pair: &HostPair) {
+    fn pair_ended(&mut self, pair: &HostPair) {
         match self.options.format {
             Format::Text => {
                 let counts = pair.counted();
@@ -188,7 +188,7 @@ impl<W: Write> ConversationListener for CaptureWriter<W> {
         self.summary.add_exchange(pair);
     }
 
-    fn answered(&mut self, key: &ExchangeKey, answer: ExchangeRoundTrip) {
+    fn request_answered(&mut self, key: &ExchangeKey, answer: ExchangeRoundTrip) {
         self.summary.zero_round_trips += u64::from(answer.round_trip == Span::ZERO);
         if self.options.samples {
             let sample = SampleOf::Exchange(ExchangeSample::of(key, answer));

@@ -244,7 +244,7 @@ impl WatchOutput {
                 ending: Ending::Whole,
             },
             not_ip: capture_counters.not_ip,
-            unread: None,
+            unknown_link: None,
             times: None,
             without_time: 0,
         };
@@ -258,12 +258,12 @@ impl WatchOutput {
 }
 
 impl ConversationListener for WatchOutput {
-    fn exchanged(&mut self, pair: &HostPair) {
-        self.writer.exchanged(pair);
+    fn pair_ended(&mut self, pair: &HostPair) {
+        self.writer.pair_ended(pair);
     }
 
-    fn answered(&mut self, key: &ExchangeKey, round_trip: ExchangeRoundTrip) {
-        self.writer.answered(key, round_trip);
+    fn request_answered(&mut self, key: &ExchangeKey, round_trip: ExchangeRoundTrip) {
+        self.writer.request_answered(key, round_trip);
         if let Some((metrics, _)) = &mut self.metrics {
             metrics.answered(key, round_trip);
         }
