@@ -12,7 +12,7 @@ use foldhash::quality::RandomState;
 use neph_wire::dissect::Dissected;
 
 use crate::directions::{Direction, Directions};
-use crate::fragments::{Fragments, Passing, is_fragment};
+use crate::fragments::{Fragments, FragmentPassage, is_fragment};
 use crate::identity::Identity;
 use crate::steady::{Fall, Steady, added_at};
 
@@ -226,13 +226,13 @@ impl CaptureMatcher {
         if !is_fragment(packet) {
             return None;
         }
-        let passing = Passing {
+        let passing = FragmentPassage {
             point,
             at,
             number: 0,
             identity,
         };
-        let complete = self.fragments[point].see(passing, packet)?;
+        let complete = self.fragments[point].add_fragment(passing, packet)?;
         Some(complete.identity)
     }
 

@@ -24,7 +24,7 @@ pub struct Sample {
 
 impl Sample {
     /// Whether segment and answer have one timestamp.
-    pub(crate) fn is_of_no_time(&self) -> bool {
+    pub(crate) fn is_zero(&self) -> bool {
         self.round_trip == Span::ZERO
     }
 }

@@ -79,7 +79,7 @@ fn ours(capture: &mut impl Read) -> Vec<Reported> {
     read_capture(capture, |record| {
         let at = Wall::from_unix_nanos(record.at.expect("pcap has times"));
         if let Some(packet) = dissect(record.link, record.bytes, record.length) {
-            table.see(at, &packet, &mut listener);
+            table.add_packet(at, &packet, &mut listener);
             table.flush(&mut listener);
         }
         let mut printed = std::mem::take(&mut listener.printed);

@@ -9,13 +9,13 @@ use neph_wire::dissect::Dissected;
 
 use super::packet::{PacketHandling, Packets};
 use super::packet_of_piece::{PacketOfPiece, Spreads};
-use crate::fragments::{Fragments, Passing, Piece};
+use crate::fragments::{Fragments, FragmentPassage, Piece};
 use crate::identity::Identity;
 
 /// Packets in fragments, collected while captures are read.
 #[derive(Debug, Default)]
 pub(super) struct Fragmented {
-    open: Fragments,
+    incomplete: Fragments,
     /// By the identity hash of the whole: its fragments at all points.
     complete: BTreeMap<u64, Vec<Piece>>,
 }
@@ -24,11 +24,11 @@ impl Fragmented {
     /// Adds a fragment. `hash` gives the identity hash of a whole packet.
     pub(super) fn add_fragment(
         &mut self,
-        passing: Passing,
+        passing: FragmentPassage,
         packet: &Dissected<'_>,
         hash: impl Fn(Identity) -> u64,
     ) {
-        if let Some(complete) = self.open.see(passing, packet) {
+        if let Some(complete) = self.incomplete.add_fragment(passing, packet) {
             let pieces = self.complete.entry(hash(complete.identity)).or_default();
             pieces.extend(complete.pieces);
         }

@@ -46,7 +46,7 @@ pub use unmatched::UnmatchedPackets;
 use fragments::Fragmented;
 
 use crate::capture_matcher::{Point, SOON};
-use crate::fragments::{Passing, Piece, is_fragment};
+use crate::fragments::{FragmentPassage, Piece, is_fragment};
 use crate::identity::Identity;
 use crate::steady::Steady;
 use packet::{Flows, NONE, Packet, Packets};
@@ -186,7 +186,7 @@ impl Hops {
             self.packets.set(number, point, Some(at));
             point_state.order.push(number);
             if is_fragment(packet) {
-                let passing = Passing {
+                let passing = FragmentPassage {
                     point,
                     at,
                     number,

@@ -10,7 +10,7 @@ use foldhash::quality::RandomState;
 use neph_wire::dissect::{Dissected, Transport};
 use neph_wire::ip::{ICMP, TcpHeader, tcp_timestamps};
 
-use crate::identity::COUNTED;
+use crate::identity::COUNTED_PAYLOAD_BYTES;
 
 /// No further packet, or none at all.
 pub(super) const NONE: u32 = u32::MAX;
@@ -135,7 +135,7 @@ impl Packet {
             } => {
                 packet.length = *payload_len;
                 packet.seq = dissected.ip.identification.map_or(0, u32::from);
-                let beginning = &header.payload[..header.payload.len().min(COUNTED)];
+                let beginning = &header.payload[..header.payload.len().min(COUNTED_PAYLOAD_BYTES)];
                 packet.train = half_of_hash(hasher.hash_one(beginning));
             }
             Transport::Icmp(message) => {

@@ -134,14 +134,14 @@ impl Conversations {
             return;
         }
         self.counts.bytes += packet.ip.total_len as u64;
-        if !self.exchanges.hear(at, packet, &mut Forwarder(listener)) {
-            self.table.see(at, packet, listener);
+        if !self.exchanges.add_packet(at, packet, &mut Forwarder(listener)) {
+            self.table.add_packet(at, packet, listener);
         }
     }
 
     /// Counts a packet whose headers were cut off before the addresses.
     pub const fn count_cut_packet(&mut self) {
-        self.table.see_cut();
+        self.table.count_cut_packet();
     }
 
     pub const fn counts(&self) -> Counts {
@@ -157,13 +157,13 @@ impl Conversations {
     #[inline]
     pub fn add_segment(&mut self, at: Wall, segment: &Plain, listener: &mut impl ConversationListener) {
         self.counts.bytes += u64::from(segment.total_len);
-        self.table.see_plain(at, segment, listener);
+        self.table.add_segment(at, segment, listener);
     }
 
     /// Ends flows and exchanges that are silent for too long at `now`. Needed where no packets come.
     pub fn end_silent(&mut self, now: Wall, listener: &mut impl ConversationListener) {
-        self.table.silence(now, listener);
-        self.exchanges.silence(now, |pair| listener.pair_ended(pair));
+        self.table.end_silent(now, listener);
+        self.exchanges.end_silent(now, |pair| listener.pair_ended(pair));
     }
 
     /// Ends all.

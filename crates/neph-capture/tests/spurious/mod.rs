@@ -74,7 +74,7 @@ fn spurious_retransmissions_are_true_positives_and_mostly_detected() {
             known.0 += u64::from(captured.truth.is_spurious && !is_probe);
             known.1 += u64::from(captured.truth.is_repeated);
         }
-        table.see(
+        table.add_packet(
             Wall::from_unix_nanos(captured.at.cast_signed()),
             &packet,
             &mut ours,

@@ -39,7 +39,7 @@ fn ours(path: &Path, limits: Limits) -> WindowReport {
     read_capture(&mut File::open(path).expect("written"), |record| {
         let at = Wall::from_unix_nanos(record.at.expect("pcap has times"));
         let packet = dissect(record.link, record.bytes, record.length).expect("IP");
-        table.see(at, &packet, &mut ours);
+        table.add_packet(at, &packet, &mut ours);
         std::ops::ControlFlow::Continue(())
     });
     table.end(&mut ours);

@@ -91,9 +91,9 @@ impl Summary {
     pub fn add_exchange(&mut self, pair: &HostPair) {
         self.exchanges += 1;
         self.different_tunnels += u64::from(pair.other().is_some());
-        let counts = pair.counted();
+        let counts = pair.counts();
         self.exchange_packets += counts.packets();
-        self.negative_round_trips += counts.backwards();
+        self.negative_round_trips += counts.negative_round_trips();
         self.responses_without_request += counts.responses_without_request();
         self.requests_not_tracked += counts.requests_not_tracked();
         let is_quic = pair.key().protocol == ExchangeProtocol::Quic;
@@ -134,7 +134,7 @@ impl Summary {
             )?;
         }
         for (side, trips) in [("servers", &self.server), ("clients", &self.client)] {
-            write_side_round_trips(side, &trips.laid_out(), method, out)?;
+            write_side_round_trips(side, &trips.by_method(), method, out)?;
         }
         if let Some(response) = self.server.of(Method::Response, Answer::WithData) {
             let note = quantiles_text(&response);
@@ -201,7 +201,7 @@ impl Summary {
 
     /// Anomalies of answers and packets, with their numbers.
     fn misleading_notes(&self, conversations: &Conversations, files: &[File]) -> [CountedNote; 8] {
-        let evicted = conversations.table.crowded_out() + conversations.exchanges.crowded_out();
+        let evicted = conversations.table.evicted() + conversations.exchanges.evicted();
         let out_of_order_counts = (files.iter()).filter_map(|file| Some(file.times?.out_of_order()));
         // They mislead only where the order of segments is reported.
         let is_misled = self.retransmitted_segments + self.out_of_order > 0;
@@ -258,9 +258,9 @@ impl Summary {
             files: files.iter().map(FileDocument::from).collect(),
             packets_captured: captured,
             flows: self.flows,
-            flows_evicted: conversations.table.crowded_out(),
+            flows_evicted: conversations.table.evicted(),
             exchanges: self.exchanges,
-            exchanges_evicted: conversations.exchanges.crowded_out(),
+            exchanges_evicted: conversations.exchanges.evicted(),
             exchange_packets: self.exchange_packets,
             exchanges_one_direction_only: self.pairs_one_direction,
             responses_without_request: self.responses_without_request,
@@ -304,7 +304,7 @@ fn write_other_packets(
         (others.udp, "UDP"),
         (others.icmp, "ICMP"),
         (others.fragments, "fragments"),
-        (others.unread, "other"),
+        (others.other_protocols, "other"),
         (others.cut, "cut off"),
         (files.iter().map(|file| file.not_ip).sum(), "not IP"),
         (

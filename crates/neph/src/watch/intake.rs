@@ -33,8 +33,8 @@ pub(super) fn new_conversations(args: &Args) -> Conversations {
         ..Limits::default()
     };
     let mut conversations = Conversations::new(limits, &args.quic_port);
-    conversations.table.look(|_, _| {});
-    conversations.exchanges.look(|_, _| {});
+    conversations.table.end_period(|_, _| {});
+    conversations.exchanges.end_period(|_, _| {});
     conversations
 }
 
