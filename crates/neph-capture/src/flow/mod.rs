@@ -164,7 +164,7 @@ impl Flow {
             side,
             segment: &flow_segment.segment,
         };
-        self.connection.see(passing, room, &mut counting);
+        self.connection.add_segment(passing, room, &mut counting);
         if payload > 0 {
             let in_flight = self.connection.in_flight(side);
             let sent = &mut self.sent[side as usize];

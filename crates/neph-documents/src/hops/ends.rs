@@ -100,7 +100,7 @@ impl UnknownLoss {
                 }
                 Doubt::NotBegun => unknown.before_capture += 1,
                 Doubt::Over => unknown.after_capture += 1,
-                Doubt::Torn => unknown.truncated += 1,
+                Doubt::Incomplete => unknown.truncated += 1,
                 Doubt::Clocks => unknown.clock_unknown += 1,
             }
         }

@@ -338,7 +338,7 @@ impl<T: AlarmListener> LiveEvaluator<T> {
                 began,
             );
             for rule_state in &mut self.standings {
-                if rule_state.is_of(segment, crossed.direction)
+                if rule_state.includes(segment, crossed.direction)
                     && let Some(found) = rule_state.count(delay, began)
                 {
                     self.listener.hear(found);
