@@ -45,7 +45,7 @@ pub use unmatched::UnmatchedPackets;
 
 use fragments::Fragmented;
 
-use crate::capture_matcher::{Point, SOON};
+use crate::capture_matcher::{MAX_DUPLICATE_NANOS, Point};
 use crate::fragments::{FragmentPassage, Piece, is_fragment};
 use crate::identity::Identity;
 use crate::steady::Steady;
@@ -178,7 +178,7 @@ impl Hops {
         let point_state = &mut self.points[point];
         let previous = previous.and_then(|previous| self.packets.passed_at(previous, point));
         let at = match previous {
-            Some(previous) => point_state.time.correct(at, (previous, SOON)),
+            Some(previous) => point_state.time.correct(at, (previous, MAX_DUPLICATE_NANOS)),
             None => point_state.time.next(at),
         };
         point_state.extend_to(at);
@@ -211,7 +211,7 @@ impl Hops {
     /// or its recorder reports so.
     pub fn record_running(&mut self, point: usize, at: i64) {
         if let Some(point_state) = self.points.get_mut(point)
-            && let Some(at) = point_state.time.alongside(at)
+            && let Some(at) = point_state.time.convert(at)
         {
             point_state.lasted = Some(extended(point_state.lasted, at));
         }

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use super::CapturePoint;
 use super::packet::{Flows, NONE, PacketHandling, Packets};
-use crate::capture_matcher::SOON;
+use crate::capture_matcher::MAX_DUPLICATE_NANOS;
 
 /// Packets of one point, host pair and direction: how many numbered ones it shows, and how many of these
 /// again.
@@ -112,7 +112,7 @@ fn times_at_point(packets: &Packets, chain: &[u32], point: usize) -> Vec<(i64, u
 fn is_repeated(times: &[(i64, u32)]) -> impl Iterator<Item = bool> + '_ {
     let mut first_at = None;
     times.iter().map(move |(at, _)| {
-        let is_repeated = first_at.is_some_and(|first_at: i64| at.saturating_sub(first_at) < SOON);
+        let is_repeated = first_at.is_some_and(|first_at: i64| at.saturating_sub(first_at) < MAX_DUPLICATE_NANOS);
         if !is_repeated {
             first_at = Some(*at);
         }

@@ -37,7 +37,7 @@ impl Followed {
             } else {
                 (first_at, second_at)
             };
-            captures.cross(times, pair, flow.is_upward(), &self.directions);
+            captures.add_crossing(times, pair, flow.is_upward(), &self.directions);
         }
         captures
     }

@@ -35,12 +35,12 @@ pub(super) fn run(args: &Args, first: &Path, second: &Path) -> Result<Outcome, F
     let mut matcher = CaptureMatcher::default();
     read_packets(first, reader, |timestamp, _, packet| match packet {
         Ok(packet) => matcher.add_first(timestamp, packet),
-        Err(NoPacket::Cut) => matcher.here_cut(timestamp),
+        Err(NoPacket::Cut) => matcher.count_cut_first(timestamp),
         Err(NoPacket::NotIp) => {}
     })?;
     read_packets(second, reader, |timestamp, _, packet| match packet {
         Ok(packet) => matcher.add_second(timestamp, packet),
-        Err(NoPacket::Cut) => matcher.there_cut(timestamp),
+        Err(NoPacket::Cut) => matcher.count_cut_second(timestamp),
         Err(NoPacket::NotIp) => {}
     })?;
     if stop.is_set() {
