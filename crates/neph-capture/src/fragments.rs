@@ -94,7 +94,7 @@ impl Fragments {
         self.make_room(passing.at);
         let key = (passing.point, passing.identity.of_fragments());
         let packet_state = self
-            .open
+            .incomplete
             .entry(key)
             .or_insert_with(|| IncompletePacket::new(passing.at));
         if passing.at.saturating_sub(packet_state.since) > REASSEMBLY_TIMEOUT_NANOS {

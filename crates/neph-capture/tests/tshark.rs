@@ -330,18 +330,18 @@ fn differences(
     ours: &Reported,
     theirs: &Reported,
     truth: &Truth,
-    passed: &PassedSegments,
+    past: &PassedSegments,
 ) -> Vec<(String, Option<&'static str>)> {
     let mut differences = Vec::new();
     if ours.round_trip != theirs.round_trip {
         let reason = match (ours.round_trip, theirs.round_trip) {
-            (None, Some(_)) if passed.answers_what_came_again(truth) => Some("Karn"),
-            (None, Some(_)) if passed.answers_what_waited(truth) => Some("waited for what was lost"),
-            (None, Some(_)) if passed.answers_a_probe(truth) => Some("to a window probe"),
-            (Some(ours), Some(theirs)) if ours < theirs && passed.answers_what_came_again(truth) => {
+            (None, Some(_)) if past.answers_what_came_again(truth) => Some("Karn"),
+            (None, Some(_)) if past.answers_what_waited(truth) => Some("waited for what was lost"),
+            (None, Some(_)) if past.answers_a_probe(truth) => Some("to a window probe"),
+            (Some(ours), Some(theirs)) if ours < theirs && past.answers_what_came_again(truth) => {
                 Some("behind a window probe")
             }
-            (Some(_), None) if truth.ack == Some(1) && passed.opened_again(truth) => {
+            (Some(_), None) if truth.ack == Some(1) && past.opened_again(truth) => {
                 Some("SYN-ACK behind a second SYN")
             }
             _ => None,
@@ -356,35 +356,35 @@ fn differences(
     if ours.events != theirs.events {
         let reason = match (&only_in(ours, theirs)[..], &only_in(theirs, ours)[..]) {
             (["spurious"], ["retransmission" | "out of order" | "fast"])
-                if passed.is_acknowledged(truth) =>
+                if past.is_acknowledged(truth) =>
             {
                 Some("was acknowledged")
             }
             (["retransmission"], ["out of order"]) if truth.is_repeated => Some("was sent again"),
-            (["retransmission"], []) if passed.before == truth.range.0 + 1 => {
+            (["retransmission"], []) if past.before == truth.range.0 + 1 => {
                 Some("takes a probe's byte along")
             }
             (["out of order"], ["retransmission"]) if !truth.is_repeated => Some("was overtaken"),
             (["zero window"], []) if theirs.events.contains(&"probe") => {
                 Some("probe without window")
             }
-            (["retransmission"], ["fast"]) if passed.was_repeated_for_nothing(truth) => {
+            (["retransmission"], ["fast"]) if past.was_repeated_for_nothing(truth) => {
                 Some("asked for before it was on its way")
             }
-            (["retransmission"], ["fast"]) if passed.is_asked_by_another(truth) => {
+            (["retransmission"], ["fast"]) if past.is_asked_by_another(truth) => {
                 Some("asked for longer ago")
             }
-            (["retransmission"], []) if truth.is_repeated && passed.before > truth.range.0 => {
+            (["retransmission"], []) if truth.is_repeated && past.before > truth.range.0 => {
                 Some("was sent again, and tshark is silent")
             }
-            (["out of order"], []) if !truth.is_repeated && passed.before > truth.range.0 => {
+            (["out of order"], []) if !truth.is_repeated && past.before > truth.range.0 => {
                 Some("was overtaken, and tshark is silent")
             }
-            ([], ["gap"]) if passed.before >= truth.range.0 => Some("a probe's byte was taken"),
+            ([], ["gap"]) if past.before >= truth.range.0 => Some("a probe's byte was taken"),
             (["retransmission"], ["out of order"])
             | (["out of order"], ["retransmission" | "fast"]) => Some(LATE),
-            ([], ["duplicate ack"]) if passed.says_less(truth) => Some("was overtaken by more"),
-            ([], ["duplicate ack"]) if !passed.awaits(truth) => Some("nothing on its way"),
+            ([], ["duplicate ack"]) if past.says_less(truth) => Some("was overtaken by more"),
+            ([], ["duplicate ack"]) if !past.awaits(truth) => Some("nothing on its way"),
             _ => None,
         };
         let difference = format!("{:?}, theirs {:?}", ours.events, theirs.events);

@@ -127,7 +127,7 @@ mod tests {
         GzEncoder::new(bytes, Compression::none())
             .read_to_end(&mut compressed)
             .expect("packed");
-        packed
+        compressed
     }
 
     /// The output, and how reading ended.
