@@ -51,7 +51,7 @@ impl Listener for Counts {
 
 /// What a pair says of itself holds together.
 fn check(pair: &HostPair) {
-    let total = pair.counted();
+    let total = pair.counts();
     assert!(total.answered() <= total.requests());
     if let Some(trips) = total.round_trips(Half::Server) {
         assert!(trips.least <= trips.mean && trips.mean <= trips.most);
@@ -86,9 +86,9 @@ fuzz_target!(|bytes: &[u8]| {
     let whole = packets(&mut &*file, |record| {
         let at = Wall::from_unix_nanos(record.at.unwrap_or(0));
         if let Some(packet) = dissect(record.link, record.bytes, record.length) {
-            exchanges.see(at, &packet, check);
+            exchanges.add_packet_with(at, &packet, check);
             seen += u64::from(matches!(packet.transport, Transport::Tcp { .. }));
-            table.see(at, &packet, &mut counts);
+            table.add_packet(at, &packet, &mut counts);
             assert!(table.len() <= limits.flows);
         }
     });

@@ -19,7 +19,7 @@ struct ConversationListener {
 impl ConversationListener {
     fn take(&mut self, pair: &HostPair) {
         self.pairs += 1;
-        let total = pair.counted();
+        let total = pair.counts();
         self.packets += total.packets();
         assert!(total.packets() > 0);
         assert!(total.answered() <= total.requests());
@@ -77,11 +77,11 @@ fuzz_target!(|bytes: &[u8]| {
         now = now.saturating_add(later);
         let wire = 20 + 13;
         let Some(seen) = dissect(Link::Ip, &bytes, wire) else { continue };
-        taken += u64::from(exchanges.see(Wall::from_unix_nanos(now), &seen, |pair| listener.take(pair)));
+        taken += u64::from(exchanges.add_packet_with(Wall::from_unix_nanos(now), &seen, |pair| listener.take(pair)));
     }
     let before = listener.pairs;
     exchanges.end(|pair| listener.take(pair));
     assert!(listener.pairs - before <= most as u64);
     assert_eq!(listener.packets, taken);
-    assert!(exchanges.crowded_out() <= listener.pairs);
+    assert!(exchanges.evicted() <= listener.pairs);
 });

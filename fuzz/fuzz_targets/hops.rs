@@ -102,11 +102,11 @@ fn check(followed: &Followed, seen: &[Vec<i64>]) {
     let mut packets = vec![Vec::new(); seen.len()];
     for passage in followed.passages() {
         for (point, point_packets) in packets.iter_mut().enumerate() {
-            point_packets.extend(passage.mark(point).map(|at| followed.stamp(point, at)));
+            point_packets.extend(passage.passed_at(point).map(|at| followed.stamp(point, at)));
             assert!(followed.spread(&passage, point).is_none_or(|spread| spread >= 0));
         }
         for segment in 0..followed.segments() {
-            let is_both = passage.mark(segment).is_some() && passage.mark(segment + 1).is_some();
+            let is_both = passage.passed_at(segment).is_some() && passage.passed_at(segment + 1).is_some();
             assert!(!is_both || followed.crosses(&passage, segment));
             assert!(is_both || !passage.is_reordered(segment));
         }
@@ -129,9 +129,9 @@ fn check(followed: &Followed, seen: &[Vec<i64>]) {
     let trips = followed.round_trips();
     for trip in &trips {
         assert_eq!(followed.passage(trip.forward).direction, Some(Direction::Forward));
-        assert_eq!(followed.passage(trip.back).direction, Some(Direction::Reverse));
+        assert_eq!(followed.passage(trip.reverse).direction, Some(Direction::Reverse));
     }
-    for end in [|trip: &neph_capture::RoundTripPair| trip.forward, |trip: &neph_capture::RoundTripPair| trip.back] {
+    for end in [|trip: &neph_capture::RoundTripPair| trip.forward, |trip: &neph_capture::RoundTripPair| trip.reverse] {
         let mut ends: Vec<u32> = trips.iter().map(end).collect();
         ends.sort_unstable();
         ends.dedup();
@@ -153,7 +153,7 @@ fuzz_target!(|bytes: &[u8]| {
         }
     }
     let (most, followed) = counted::most_of(|| {
-        let mut hops = Hops::at(points);
+        let mut hops = Hops::with_points(points);
         for (number, rule) in RULES.iter().enumerate().filter(|(number, _)| rules >> number & 1 == 1) {
             hops.map(usize::from(rules >> 4) + number, rule.parse().expect("a rule"));
         }
@@ -161,7 +161,7 @@ fuzz_target!(|bytes: &[u8]| {
             let passed = packets.iter().filter(|packet| packet.points >> point & 1 == 1);
             for (packet, at) in passed.zip(stamps) {
                 if let Some(packet) = dissect(Link::Ip, &packet.bytes, packet.length) {
-                    hops.see(point, *at, &packet);
+                    hops.add_packet(point, *at, &packet);
                 }
             }
         }

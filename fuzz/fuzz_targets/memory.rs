@@ -50,8 +50,8 @@ fuzz_target!(|bytes: &[u8]| {
         let mut exchanges = Exchanges::new(limits.flows, limits.idle_timeout);
         packets(file, hosts, |at, interface, packet| {
             let at = Wall::from_unix_nanos(at);
-            if !twice.is_copy(at, interface, packet) && !exchanges.see(at, packet, |_| {}) {
-                table.see(at, packet, &mut Nobody);
+            if !twice.is_copy(at, interface, packet) && !exchanges.add_packet_with(at, packet, |_| {}) {
+                table.add_packet(at, packet, &mut Nobody);
             }
         });
         table.end(&mut Nobody);

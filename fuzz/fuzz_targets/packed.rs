@@ -5,7 +5,7 @@
 use std::io::{self, Read};
 
 use libfuzzer_sys::fuzz_target;
-use neph_capture::reading::packed::{Unpacked, unpacked};
+use neph_capture::reading::packed::{Decompressed, decompress};
 
 /// A few bytes unpack to very many: so many are looked at.
 const MAXIMUM: u64 = 1 << 14;
@@ -20,11 +20,11 @@ impl Read for Dribble<'_> {
     }
 }
 
-/// What is unpacked, and whether that went well to its end; or the program that would have to.
+/// What was decompressed, and whether that went well to its end; or the program that would have to.
 fn bytes<'a>(source: impl Read + 'a) -> Result<(Vec<u8>, bool), &'static str> {
-    match unpacked(source).expect("memory can be read") {
-        Unpacked::Other(program) => Err(program),
-        Unpacked::Bytes(from) => {
+    match decompress(source).expect("memory can be read") {
+        Decompressed::Unsupported(program) => Err(program),
+        Decompressed::Bytes(from) => {
             let mut out = Vec::new();
             let went_well = from.take(MAXIMUM).read_to_end(&mut out).is_ok();
             Ok((out, went_well))

@@ -96,7 +96,7 @@ fuzz_target!(|bytes: &[u8]| {
         let (later, bytes, wire) = packet(one);
         now += later;
         let seen = dissect(Link::Ip, &bytes, wire).expect("a packet");
-        table.see(Wall::from_unix_nanos(now), &seen, &mut listener);
+        table.add_packet(Wall::from_unix_nanos(now), &seen, &mut listener);
         assert!(table.len() <= limits.flows);
     }
     table.flush(&mut listener);

@@ -53,7 +53,7 @@ fn main() -> io::Result<()> {
         {
             segments += 1;
             let at = Wall::from_unix_nanos(record.at.unwrap_or(0));
-            table.see_plain(at, &read, &mut counts);
+            table.add_segment(at, &read, &mut counts);
             return ControlFlow::Continue(());
         }
         let packet = dissect(record.link, record.bytes, record.length);
@@ -67,14 +67,14 @@ fn main() -> io::Result<()> {
             let at = Wall::from_unix_nanos(nanos);
             if step == "periods" && nanos >= due {
                 table.flush(&mut counts);
-                let totals = table.look(|_, recent| {
+                let totals = table.end_period(|_, recent| {
                     let round_trips = recent.round_trips(Half::Server);
                     std::hint::black_box(round_trips.path(Method::Acknowledgement));
                 });
                 std::hint::black_box(totals);
                 due = nanos + SECOND;
             }
-            table.see(at, packet, &mut counts);
+            table.add_packet(at, packet, &mut counts);
             max_flows = max_flows.max(table.len());
         }
         ControlFlow::Continue(())

@@ -14,7 +14,7 @@ fn main() -> io::Result<()> {
         return Err(io::Error::other("traffic FLOWS REQUESTS FILE.pcap [bad]"));
     };
     let number = |text: &String| text.parse::<u32>().map_err(io::Error::other);
-    let wish = TrafficSpec {
+    let spec = TrafficSpec {
         flows: number(flows)?,
         requests: number(requests)?.into(),
         // All at the same time, so that they meet in the table.
@@ -26,7 +26,7 @@ fn main() -> io::Result<()> {
     pcap_header(&mut file)?;
     let mut written = Ok(());
     let mut packets = 0_u64;
-    traffic(wish, |captured| {
+    traffic(spec, |captured| {
         packets += 1;
         if written.is_ok() {
             written = pcap_packet(&captured, &mut file);

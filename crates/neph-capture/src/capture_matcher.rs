@@ -12,7 +12,7 @@ use foldhash::quality::RandomState;
 use neph_wire::dissect::Dissected;
 
 use crate::directions::{Direction, Directions};
-use crate::fragments::{Fragments, Passing, is_fragment};
+use crate::fragments::{Fragments, FragmentPassage, is_fragment};
 use crate::identity::Identity;
 use crate::steady::{Fall, Steady, added_at};
 
@@ -29,7 +29,7 @@ pub struct CaptureMatcher {
     /// meetings.
     first_packets: HashMap<u64, FirstPacket, RandomState>,
     pairs: HashMap<(IpAddr, IpAddr), u32>,
-    found: Vec<MatchedPacket>,
+    matched_packets: Vec<MatchedPacket>,
     first: Point,
     second: Point,
     times: [Steady; 2],
@@ -65,14 +65,14 @@ impl Default for Point {
 
 /// An equal packet within this many nanoseconds is a duplicate in the capture: no retransmission timer is
 /// shorter.
-pub(crate) const SOON: i64 = 25_000_000;
+pub(crate) const MAX_DUPLICATE_NANOS: i64 = 25_000_000;
 
 /// A packet of the first capture.
 #[derive(Debug, Clone, Copy)]
 struct FirstPacket {
     at: i64,
-    /// Its place among those found, or a value for none.
-    found: u32,
+    /// Its index in the matched packets, or a value for none.
+    match_index: u32,
 }
 
 impl FirstPacket {
@@ -86,7 +86,7 @@ enum PacketMatch {
     /// The first with this identity.
     New,
     /// A duplicate in the capture.
-    Again,
+    Duplicate,
     /// Another packet that equals it.
     Ambiguous,
 }
@@ -160,18 +160,18 @@ impl Point {
 
 /// Whether a packet that equals one at `first` is a duplicate of it in the capture.
 pub(crate) const fn is_repeated(first: i64, at: i64, is_named: bool) -> bool {
-    is_named && at.saturating_sub(first).saturating_abs() < SOON
+    is_named && at.saturating_sub(first).saturating_abs() < MAX_DUPLICATE_NANOS
 }
 
 impl CaptureMatcher {
-    /// Adds a packet of the first capture of which too few bytes were captured.
-    pub fn here_cut(&mut self, at: i64) {
+    /// Counts a packet of the first capture of which too few bytes were captured.
+    pub fn count_cut_first(&mut self, at: i64) {
         self.first.cut_short(at);
         self.times[0].next(at);
     }
 
     /// The same for the second capture.
-    pub fn there_cut(&mut self, at: i64) {
+    pub fn count_cut_second(&mut self, at: i64) {
         self.second.cut_short(at);
         self.times[1].next(at);
     }
@@ -179,37 +179,40 @@ impl CaptureMatcher {
     /// Adds a packet of the first capture.
     pub fn add_first(&mut self, at: i64, packet: &Dissected<'_>) {
         let Some(identity) = Identity::of(packet) else {
-            self.here_cut(at);
+            self.count_cut_first(at);
             return;
         };
         self.first.count(at);
         let is_named = identity.is_named(packet);
-        match self.known_here(at, identity, is_named) {
+        match self.match_in_first(at, identity, is_named) {
             PacketMatch::New => {}
-            PacketMatch::Again => self.first.repeats += 1,
+            PacketMatch::Duplicate => self.first.repeats += 1,
             PacketMatch::Ambiguous => self.identical += 1,
         }
         if let Some(complete) = self.complete_packet(0, at, identity, packet) {
-            self.known_here(at, complete, is_named);
+            self.match_in_first(at, complete, is_named);
         }
     }
 
-    fn known_here(&mut self, at: i64, identity: Identity, is_named: bool) -> PacketMatch {
+    fn match_in_first(&mut self, at: i64, identity: Identity, is_named: bool) -> PacketMatch {
         let time = &mut self.times[0];
         match self.first_packets.entry(self.hasher.hash_one(identity)) {
             Entry::Vacant(vacant) => {
-                let (at, found) = (time.next(at), FirstPacket::NOT_YET);
-                vacant.insert(FirstPacket { at, found });
+                let at = time.next(at);
+                vacant.insert(FirstPacket {
+                    at,
+                    match_index: FirstPacket::NOT_YET,
+                });
                 PacketMatch::New
             }
             Entry::Occupied(mut occupied) => {
                 let first = occupied.get().at;
                 // If both captures have duplicates, the first copies are paired: the first at the far point
                 // is never earlier than its departure.
-                if is_repeated(first, time.correct(at, (first, SOON)), is_named) {
-                    return PacketMatch::Again;
+                if is_repeated(first, time.correct(at, (first, MAX_DUPLICATE_NANOS)), is_named) {
+                    return PacketMatch::Duplicate;
                 }
-                occupied.get_mut().found = FirstPacket::IDENTICAL;
+                occupied.get_mut().match_index = FirstPacket::IDENTICAL;
                 PacketMatch::Ambiguous
             }
         }
@@ -226,28 +229,28 @@ impl CaptureMatcher {
         if !is_fragment(packet) {
             return None;
         }
-        let passing = Passing {
+        let passing = FragmentPassage {
             point,
             at,
             number: 0,
             identity,
         };
-        let complete = self.fragments[point].see(passing, packet)?;
+        let complete = self.fragments[point].add_fragment(passing, packet)?;
         Some(complete.identity)
     }
 
     /// Adds a packet of the second capture, once the first is over.
     pub fn add_second(&mut self, at: i64, packet: &Dissected<'_>) {
         let Some(identity) = Identity::of(packet) else {
-            self.there_cut(at);
+            self.count_cut_second(at);
             return;
         };
         self.second.count(at);
         let is_named = identity.is_named(packet);
-        let known = self.known_there(at, identity, is_named);
-        match known {
+        let packet_match = self.match_in_second(at, identity, is_named);
+        match packet_match {
             Some(PacketMatch::New) | None => {}
-            Some(PacketMatch::Again) => self.second.repeats += 1,
+            Some(PacketMatch::Duplicate) => self.second.repeats += 1,
             Some(PacketMatch::Ambiguous) => {
                 self.identical += 1;
                 self.ambiguous_in_both += 1;
@@ -255,39 +258,39 @@ impl CaptureMatcher {
         }
         // A packet with the same fragments in both captures is recognized by these.
         if let Some(complete) = self.complete_packet(1, at, identity, packet)
-            && known.is_none()
+            && packet_match.is_none()
         {
-            self.known_there(at, complete, is_named);
+            self.match_in_second(at, complete, is_named);
         }
     }
 
     /// `None` if the first capture has no equal packet.
-    fn known_there(&mut self, at: i64, identity: Identity, is_named: bool) -> Option<PacketMatch> {
+    fn match_in_second(&mut self, at: i64, identity: Identity, is_named: bool) -> Option<PacketMatch> {
         let time = &mut self.times[1];
         let Some(first_packet) = self.first_packets.get_mut(&self.hasher.hash_one(identity)) else {
             time.next(at);
             return None;
         };
-        if first_packet.found != FirstPacket::NOT_YET {
-            if let Some(matched) = self.found.get_mut(first_packet.found as usize) {
-                let at = time.correct(at, (matched.second_at, SOON));
+        if first_packet.match_index != FirstPacket::NOT_YET {
+            if let Some(matched) = self.matched_packets.get_mut(first_packet.match_index as usize) {
+                let at = time.correct(at, (matched.second_at, MAX_DUPLICATE_NANOS));
                 if is_repeated(matched.second_at, at, is_named) {
-                    return Some(PacketMatch::Again);
+                    return Some(PacketMatch::Duplicate);
                 }
                 matched.is_identical = true;
-                first_packet.found = FirstPacket::IDENTICAL;
+                first_packet.match_index = FirstPacket::IDENTICAL;
             }
             return Some(PacketMatch::Ambiguous);
         }
         let at = time.next(at);
-        first_packet.found =
-            u32::try_from(self.found.len()).map_or(FirstPacket::IDENTICAL, |index| index);
+        first_packet.match_index =
+            u32::try_from(self.matched_packets.len()).map_or(FirstPacket::IDENTICAL, |index| index);
         let (source, destination) = (identity.source, identity.destination);
         let is_upward = source < destination;
         let ends = (source.ip(), destination.ip());
         let ends = if is_upward { ends } else { (ends.1, ends.0) };
         let next = u32::try_from(self.pairs.len()).unwrap_or(u32::MAX);
-        self.found.push(MatchedPacket {
+        self.matched_packets.push(MatchedPacket {
             first_at: first_packet.at,
             second_at: at,
             pair: *self.pairs.entry(ends).or_insert(next),
@@ -301,20 +304,20 @@ impl CaptureMatcher {
     pub fn end(mut self) -> MatchedCaptures {
         // The largest part, no longer needed.
         drop(std::mem::take(&mut self.first_packets));
-        self.found.retain(|matched| !matched.is_identical);
-        let mut directions = Directions::of(self.pairs.len());
-        for matched in &self.found {
-            let apart = matched.second_at.saturating_sub(matched.first_at);
-            directions.see(matched.pair, matched.is_upward, apart);
+        self.matched_packets.retain(|matched| !matched.is_identical);
+        let mut directions = Directions::with_pairs(self.pairs.len());
+        for matched in &self.matched_packets {
+            let difference = matched.second_at.saturating_sub(matched.first_at);
+            directions.add(matched.pair, matched.is_upward, difference);
         }
         let [first, second] = self.times.each_ref().map(Steady::falls);
-        let is_same = |matched: &&MatchedPacket| {
-            let first_found = matched.first_at - added_at(first, matched.first_at);
-            first_found == matched.second_at - added_at(second, matched.second_at)
+        let has_same_stamp = |matched: &&MatchedPacket| {
+            let first_stamp = matched.first_at - added_at(first, matched.first_at);
+            first_stamp == matched.second_at - added_at(second, matched.second_at)
         };
-        let same_stamp = self.found.iter().filter(is_same).count() as u64;
-        let mut met = MatchedCaptures {
-            crossings: Vec::with_capacity(self.found.len()),
+        let same_stamp = self.matched_packets.iter().filter(has_same_stamp).count() as u64;
+        let mut captures = MatchedCaptures {
+            crossings: Vec::with_capacity(self.matched_packets.len()),
             first: self.first,
             second: self.second,
             identical: self.identical,
@@ -325,38 +328,38 @@ impl CaptureMatcher {
             same_stamp,
             falls: self.times.map(|time| time.falls().to_vec()),
         };
-        for matched in &self.found {
-            met.cross(
+        for matched in &self.matched_packets {
+            captures.add_crossing(
                 (matched.first_at, matched.second_at),
                 matched.pair,
                 matched.is_upward,
                 &directions,
             );
         }
-        met
+        captures
     }
 }
 
 impl MatchedCaptures {
     /// Adds a packet of both captures, by its timestamps and its sender.
-    pub(crate) fn cross(
+    pub(crate) fn add_crossing(
         &mut self,
         (first, second): (i64, i64),
         pair: u32,
         is_upward: bool,
         directions: &Directions,
     ) {
-        let known = directions.direction(pair, is_upward);
-        let Some(direction) = known.or_else(|| directions.either(pair, is_upward)) else {
-            let left_out = if directions.is_compared(pair) {
+        let known_direction = directions.direction(pair, is_upward);
+        let Some(direction) = known_direction.or_else(|| directions.arbitrary_direction(pair, is_upward)) else {
+            let excluded_count = if directions.is_compared(pair) {
                 &mut self.even
             } else {
                 &mut self.one_way
             };
-            *left_out += 1;
+            *excluded_count += 1;
             return;
         };
-        self.timeless += u64::from(known.is_none());
+        self.timeless += u64::from(known_direction.is_none());
         self.crossings.push(Crossing {
             first_at: first,
             second_at: second,

@@ -39,33 +39,33 @@ impl Direction {
 pub(crate) struct Votes {
     /// Above 0 if upward packets go forward.
     sum: i64,
-    cast: i64,
+    count: i64,
 }
 
 impl Votes {
-    /// Adds the vote of a packet; `larger` is above 0 if the difference of its timestamps is the larger one.
-    pub(crate) const fn cast(&mut self, is_upward: bool, larger: i64) {
-        self.cast += 1;
+    /// Adds the vote of a packet; `excess` is above 0 if the difference of its timestamps is the larger one.
+    pub(crate) const fn add(&mut self, is_upward: bool, excess: i64) {
+        self.count += 1;
         self.sum += if is_upward {
-            larger.signum()
+            excess.signum()
         } else {
-            -larger.signum()
+            -excess.signum()
         };
     }
 
     /// Number of votes.
-    pub(crate) const fn many(self) -> i64 {
-        self.cast
+    pub(crate) const fn count(self) -> i64 {
+        self.count
     }
 
     /// 1 if most votes are for upward as forward, -1 for reverse, 0 for a tie.
-    const fn most(self) -> i64 {
+    const fn majority(self) -> i64 {
         self.sum.signum()
     }
 
     /// The same, but 0 unless more than three quarters of the votes agree.
-    pub(crate) const fn clearly(self) -> i64 {
-        if self.sum.abs() * 2 > self.cast {
+    pub(crate) const fn clear_majority(self) -> i64 {
+        if self.sum.abs() * 2 > self.count {
             self.sum.signum()
         } else {
             0
@@ -95,35 +95,35 @@ struct Pair {
 
 impl Directions {
     /// For this number of host pairs.
-    pub(crate) fn of(pairs: usize) -> Self {
+    pub(crate) fn with_pairs(pairs: usize) -> Self {
         Self {
             pairs: vec![Pair::default(); pairs],
         }
     }
 
-    /// Adds a packet of both captures; `apart` is the later point's timestamp minus the earlier one's.
-    pub(crate) fn see(&mut self, pair: u32, is_upward: bool, apart: i64) {
+    /// Adds a packet of both captures; `difference` is the later point's timestamp minus the earlier one's.
+    pub(crate) fn add(&mut self, pair: u32, is_upward: bool, difference: i64) {
         let Some(pair) = self.pairs.get_mut(pair as usize) else {
             return;
         };
         let (direction, other) = if is_upward { (1, 0) } else { (0, 1) };
-        pair.latest[direction] = Some(apart);
-        pair.is_moved |= *pair.first.get_or_insert(apart) != apart;
+        pair.latest[direction] = Some(difference);
+        pair.is_moved |= *pair.first.get_or_insert(difference) != difference;
         if let Some(before) = pair.latest[other] {
             pair.is_compared = true;
-            pair.votes.cast(is_upward, apart.saturating_sub(before));
+            pair.votes.add(is_upward, difference.saturating_sub(before));
         }
     }
 
     /// Adds a packet of two captures with one clock: it shows its direction alone.
-    pub(crate) fn see_by_one_clock(&mut self, pair: u32, is_upward: bool, apart: i64) {
+    pub(crate) fn add_by_one_clock(&mut self, pair: u32, is_upward: bool, difference: i64) {
         if let Some(pair) = self.pairs.get_mut(pair as usize) {
-            pair.votes.cast(is_upward, apart);
+            pair.votes.add(is_upward, difference);
         }
     }
 
     /// The packets that follow are of other captures.
-    pub(crate) fn turn(&mut self) {
+    pub(crate) fn start_next_captures(&mut self) {
         for pair in &mut self.pairs {
             pair.latest = [None; 2];
             pair.first = None;
@@ -132,7 +132,7 @@ impl Directions {
 
     /// The direction. `None` with packets of one direction only or none, and where the votes tie.
     pub(crate) fn direction(&self, pair: u32, is_upward: bool) -> Option<Direction> {
-        match (self.pairs.get(pair as usize)?.votes.most(), is_upward) {
+        match (self.pairs.get(pair as usize)?.votes.majority(), is_upward) {
             (0, _) => None,
             (1.., true) | (..=-1, false) => Some(Direction::Forward),
             (1.., false) | (..=-1, true) => Some(Direction::Reverse),
@@ -148,19 +148,19 @@ impl Directions {
     /// An arbitrary direction, where nothing lies between the points and all packets differ by the clocks
     /// alone. One direction limits the offset from above, the other from below, whichever is forward. Only
     /// for clocks: it does not show the real direction.
-    pub(crate) fn either(&self, pair: u32, is_upward: bool) -> Option<Direction> {
+    pub(crate) fn arbitrary_direction(&self, pair: u32, is_upward: bool) -> Option<Direction> {
         let direction = if is_upward {
             Direction::Forward
         } else {
             Direction::Reverse
         };
-        self.is_still(pair).then_some(direction)
+        self.has_no_delay(pair).then_some(direction)
     }
 
     /// Whether packets of both directions differ by the clocks alone.
-    pub(crate) fn is_still(&self, pair: u32) -> bool {
+    pub(crate) fn has_no_delay(&self, pair: u32) -> bool {
         let pair = self.pairs.get(pair as usize);
-        pair.is_some_and(|pair| pair.is_compared && !pair.is_moved && pair.votes.most() == 0)
+        pair.is_some_and(|pair| pair.is_compared && !pair.is_moved && pair.votes.majority() == 0)
     }
 }
 
@@ -170,26 +170,26 @@ mod tests {
 
     #[test]
     fn offsets_alone_do_not_decide_the_direction() {
-        let mut directions = Directions::of(1);
-        directions.see(0, true, 3);
+        let mut directions = Directions::with_pairs(1);
+        directions.add(0, true, 3);
         assert!(!directions.is_compared(0), "one direction says nothing");
-        assert_eq!(directions.either(0, true), None);
-        directions.see(0, false, 3);
+        assert_eq!(directions.arbitrary_direction(0, true), None);
+        directions.add(0, false, 3);
         assert!(directions.is_compared(0));
         assert_eq!(directions.direction(0, true), None);
-        assert_eq!(directions.either(0, true), Some(Direction::Forward));
-        assert_eq!(directions.either(0, false), Some(Direction::Reverse));
+        assert_eq!(directions.arbitrary_direction(0, true), Some(Direction::Forward));
+        assert_eq!(directions.arbitrary_direction(0, false), Some(Direction::Reverse));
         // Further captures have another offset.
-        directions.turn();
-        directions.see(0, true, 8);
-        directions.see(0, false, 8);
-        assert_eq!(directions.either(0, true), Some(Direction::Forward));
+        directions.start_next_captures();
+        directions.add(0, true, 8);
+        directions.add(0, false, 8);
+        assert_eq!(directions.arbitrary_direction(0, true), Some(Direction::Forward));
         // A tie: something lies between the points.
-        directions.see(0, true, 9);
-        directions.see(0, false, 9);
-        directions.see(0, false, 10);
+        directions.add(0, true, 9);
+        directions.add(0, false, 9);
+        directions.add(0, false, 10);
         assert_eq!(
-            (directions.direction(0, true), directions.either(0, true)),
+            (directions.direction(0, true), directions.arbitrary_direction(0, true)),
             (None, None)
         );
         assert!(directions.is_compared(0));

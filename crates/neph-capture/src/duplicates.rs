@@ -18,7 +18,7 @@ mod mirrored;
 use mirrored::{Kind, Mirrored, MirroredPacket};
 
 /// Places of a set. A packet is remembered in one place of the set that its hash selects.
-const WAYS: usize = 8;
+const SLOTS_PER_SET: usize = 8;
 /// Number of sets, at first and at most. At most 8 MiB of places hold 50 ms at 2 million packets per second.
 /// Beyond that, the oldest packet of a full set is forgotten.
 const SETS: RangeInclusive<usize> = 512..=1 << 15;
@@ -31,7 +31,7 @@ const MAX_DUPLICATE_DELAY: Span = Span::from_millis(50);
 const MIRRORED: Span = Span::from_millis(5);
 
 /// More than one copy per this many packets is no accident of the network.
-const SHARE: u64 = 20;
+const COPY_SHARE_DIVISOR: u64 = 20;
 
 /// What is remembered of a packet.
 #[derive(Debug, Clone, Copy)]
@@ -46,7 +46,7 @@ struct KnownPacket {
 impl KnownPacket {
     /// Time until `at`. Captures of several processors are not in order: the copy may have the earlier
     /// timestamp.
-    fn later(self, at: Wall) -> Span {
+    fn time_until(self, at: Wall) -> Span {
         let later = at.unix_nanos().saturating_sub(self.at.unix_nanos());
         Span::from_nanos(later.saturating_abs())
     }
@@ -69,9 +69,9 @@ impl KnownPacket {
 pub struct DuplicateFilter {
     hasher: RandomState,
     /// Empty before the first packet, then whole sets; their number is a power of two.
-    places: Vec<Option<KnownPacket>>,
+    slots: Vec<Option<KnownPacket>>,
     mirrored: Mirrored,
-    looked: u64,
+    examined: u64,
     repeats: u64,
     copies: u64,
 }
@@ -80,52 +80,52 @@ impl DuplicateFilter {
     /// Whether this packet was just captured at another interface or in another layer. A repetition at the
     /// same one is decided where packets are followed over several points.
     pub fn is_copy(&mut self, at: Wall, interface: u32, packet: &Dissected<'_>) -> bool {
-        self.look(at, interface, packet) == Shown::Elsewhere
+        self.classify(at, interface, packet) == Occurrence::OtherInterface
     }
 
     /// Whether this packet was just captured, by a mirror of both directions too.
     pub fn is_duplicate(&mut self, at: Wall, interface: u32, packet: &Dissected<'_>) -> bool {
-        self.look(at, interface, packet) != Shown::First
+        self.classify(at, interface, packet) != Occurrence::First
     }
 
     /// Compares with the packets before; the first passage is remembered.
-    fn look(&mut self, at: Wall, interface: u32, packet: &Dissected<'_>) -> Shown {
-        self.looked += 1;
+    fn classify(&mut self, at: Wall, interface: u32, packet: &Dissected<'_>) -> Occurrence {
+        self.examined += 1;
         let hash = self.hash(packet);
-        let this = KnownPacket {
+        let current = KnownPacket {
             hash,
             interface,
             layers: self.layers(packet),
             at,
         };
         let mirrored = self.mirrored_packet(packet);
-        let mut observed = self.set(hash).iter_mut().flatten();
-        let identical = observed.find(|observed| observed.is_identical(hash, this.layers));
-        let Some(observed) = identical else {
-            self.remember(this);
-            self.mirrored.once(mirrored);
-            return Shown::First;
+        let mut known = self.set(hash).iter_mut().flatten();
+        let identical = known.find(|known| known.is_identical(hash, current.layers));
+        let Some(known) = identical else {
+            self.remember(current);
+            self.mirrored.add_first(mirrored);
+            return Occurrence::First;
         };
-        let later = observed.later(at);
-        if later >= MAX_DUPLICATE_DELAY {
-            *observed = this;
-            self.mirrored.once(mirrored);
-            return Shown::First;
+        let delay = known.time_until(at);
+        if delay >= MAX_DUPLICATE_DELAY {
+            *known = current;
+            self.mirrored.add_first(mirrored);
+            return Occurrence::First;
         }
-        if observed.interface != interface || observed.layers != this.layers {
+        if known.interface != interface || known.layers != current.layers {
             self.copies += 1;
-            return Shown::Elsewhere;
+            return Occurrence::OtherInterface;
         }
-        if later >= MIRRORED {
+        if delay >= MIRRORED {
             // A retransmission: the next packet may be its copy.
-            observed.at = at;
+            known.at = at;
         }
-        if self.mirrored.repeats(mirrored, later) {
+        if self.mirrored.add_repetition(mirrored, delay) {
             self.copies += 1;
-            return Shown::Again;
+            return Occurrence::SameInterface;
         }
-        self.repeats += u64::from(mirrored.kind != Kind::Repeatable && later < MIRRORED);
-        Shown::First
+        self.repeats += u64::from(mirrored.kind != Kind::Repeatable && delay < MIRRORED);
+        Occurrence::First
     }
 
     fn mirrored_packet(&self, packet: &Dissected<'_>) -> MirroredPacket {
@@ -148,10 +148,10 @@ impl DuplicateFilter {
             Transport::Udp { .. } => 6,
             _ => payload.len(),
         };
-        let (before, rest) = payload.split_at(checksum.min(payload.len()));
-        let behind = rest.get(2..).unwrap_or_default();
-        let name = (ip.source, ip.destination, ip.identification);
-        let hashed_fields = (name, ip.fragment_offset, ip.total_len, before, behind);
+        let (before, later) = payload.split_at(checksum.min(payload.len()));
+        let after_checksum = later.get(2..).unwrap_or_default();
+        let addresses = (ip.source, ip.destination, ip.identification);
+        let hashed_fields = (addresses, ip.fragment_offset, ip.total_len, before, after_checksum);
         self.hasher.hash_one(hashed_fields)
     }
 
@@ -164,27 +164,27 @@ impl DuplicateFilter {
 
     /// The places in which a packet may be remembered.
     fn set(&mut self, hash: u64) -> &mut [Option<KnownPacket>] {
-        if self.places.is_empty() {
-            self.places.resize(SETS.start() * WAYS, None);
+        if self.slots.is_empty() {
+            self.slots.resize(SETS.start() * SLOTS_PER_SET, None);
         }
-        let sets = self.places.len() / WAYS;
+        let sets = self.slots.len() / SLOTS_PER_SET;
         // At most as many bits as there are sets, so it fits.
         let set = usize::try_from(hash & (sets as u64 - 1)).unwrap_or(0);
-        &mut self.places[set * WAYS..][..WAYS]
+        &mut self.slots[set * SLOTS_PER_SET..][..SLOTS_PER_SET]
     }
 
     /// Stores the packet in an empty place of its set, or in that of the oldest packet. If a copy of that one
     /// may still come, the sets grow.
-    fn remember(&mut self, this: KnownPacket) {
+    fn remember(&mut self, packet: KnownPacket) {
         loop {
-            let is_full_grown = self.places.len() >= SETS.end() * WAYS;
-            let set = self.set(this.hash).iter_mut();
+            let is_full_grown = self.slots.len() >= SETS.end() * SLOTS_PER_SET;
+            let set = self.set(packet.hash).iter_mut();
             let oldest = set.min_by_key(|packet| packet.map(|observed| observed.at));
             let Some(slot) = oldest else { return };
             if is_full_grown
-                || !slot.is_some_and(|observed| observed.later(this.at) < MAX_DUPLICATE_DELAY)
+                || !slot.is_some_and(|observed| observed.time_until(packet.at) < MAX_DUPLICATE_DELAY)
             {
-                *slot = Some(this);
+                *slot = Some(packet);
                 return;
             }
             self.grow();
@@ -193,9 +193,9 @@ impl DuplicateFilter {
 
     /// Doubles the sets: each one becomes two.
     fn grow(&mut self) {
-        let more = vec![None; self.places.len() * 2];
-        let before = std::mem::replace(&mut self.places, more);
-        for observed in before.into_iter().flatten() {
+        let doubled = vec![None; self.slots.len() * 2];
+        let previous = std::mem::replace(&mut self.slots, doubled);
+        for observed in previous.into_iter().flatten() {
             let empty = self
                 .set(observed.hash)
                 .iter_mut()
@@ -207,8 +207,8 @@ impl DuplicateFilter {
     }
 
     /// Packets that were examined.
-    pub const fn looked(&self) -> u64 {
-        self.looked
+    pub const fn examined(&self) -> u64 {
+        self.examined
     }
 
     /// Of these, packets that were repeated at once but are not certainly copies.
@@ -219,18 +219,18 @@ impl DuplicateFilter {
     /// Whether there are so many copies that more will follow.
     #[inline]
     pub const fn has_copies(&self) -> bool {
-        self.copies * SHARE > self.looked
+        self.copies * COPY_SHARE_DIVISOR > self.examined
     }
 }
 
 /// A packet, compared with those before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Shown {
+enum Occurrence {
     First,
     /// A copy at another interface or in another layer.
-    Elsewhere,
+    OtherInterface,
     /// A copy at the same interface and in the same layer.
-    Again,
+    SameInterface,
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use foldhash::quality::RandomState;
 use neph_wire::dissect::Dissected;
 use neph_wire::ip::{IpPacket, MoreFragments};
 
-use crate::identity::{COUNTED, Identity};
+use crate::identity::{COUNTED_PAYLOAD_BYTES, Identity};
 
 /// Identifies the packet of a fragment: capture point, hosts, protocol and number.
 type Key = (usize, Identity);
@@ -18,19 +18,19 @@ type Key = (usize, Identity);
 /// Nanoseconds after which missing fragments no longer come (RFC 8200, 4.5: 60 s).
 const REASSEMBLY_TIMEOUT_NANOS: i64 = 60_000_000_000;
 /// Incomplete packets, at most. Beyond that, those that waited too long are forgotten.
-const OPEN: usize = 4_096;
+const MAX_INCOMPLETE: usize = 4_096;
 
 /// Kept bytes of a packet's beginning: a whole TCP header and the part of the payload that counts.
-const HEAD: usize = 60 + COUNTED;
+const HEAD_BYTES: usize = 60 + COUNTED_PAYLOAD_BYTES;
 
 /// The fragments of a packet at one point so far.
 #[derive(Debug)]
-struct Open {
+struct IncompletePacket {
     since: i64,
     /// By first byte: the end and the piece's number.
     pieces: BTreeMap<u32, (u32, u32)>,
     /// Bytes of all pieces.
-    carried: u64,
+    carried_bytes: u64,
     /// Length of the packet, known from the last fragment.
     length: Option<u32>,
     first: Option<FirstFragment>,
@@ -56,7 +56,7 @@ pub(crate) struct Piece {
 /// Incomplete packets.
 #[derive(Debug, Default)]
 pub(crate) struct Fragments {
-    open: HashMap<Key, Open, RandomState>,
+    incomplete: HashMap<Key, IncompletePacket, RandomState>,
 }
 
 /// A complete packet.
@@ -69,7 +69,7 @@ pub(crate) struct CompletePacket {
 
 /// A packet at a point.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Passing {
+pub(crate) struct FragmentPassage {
     pub(crate) point: usize,
     pub(crate) at: i64,
     pub(crate) number: u32,
@@ -85,45 +85,45 @@ pub(crate) fn is_fragment(packet: &Dissected<'_>) -> bool {
 
 impl Fragments {
     /// Adds a fragment. Returns the whole packet if this was the last missing one.
-    pub(crate) fn see(
+    pub(crate) fn add_fragment(
         &mut self,
-        passing: Passing,
+        passing: FragmentPassage,
         packet: &Dissected<'_>,
     ) -> Option<CompletePacket> {
         let ip = &packet.ip;
         self.make_room(passing.at);
         let key = (passing.point, passing.identity.of_fragments());
-        let open = self
-            .open
+        let packet_state = self
+            .incomplete
             .entry(key)
-            .or_insert_with(|| Open::new(passing.at));
-        if passing.at.saturating_sub(open.since) > REASSEMBLY_TIMEOUT_NANOS {
-            *open = Open::new(passing.at);
+            .or_insert_with(|| IncompletePacket::new(passing.at));
+        if passing.at.saturating_sub(packet_state.since) > REASSEMBLY_TIMEOUT_NANOS {
+            *packet_state = IncompletePacket::new(passing.at);
         }
         let begin = u32::from(ip.fragment_offset);
-        let carried = ip.total_len.saturating_sub(ip.header_len);
-        let end = begin.saturating_add(u32::try_from(carried).unwrap_or(u32::MAX));
-        if let Entry::Vacant(vacant) = open.pieces.entry(begin) {
+        let carried_bytes = ip.total_len.saturating_sub(ip.header_len);
+        let end = begin.saturating_add(u32::try_from(carried_bytes).unwrap_or(u32::MAX));
+        if let Entry::Vacant(vacant) = packet_state.pieces.entry(begin) {
             vacant.insert((end, passing.number));
-            open.carried += u64::from(end - begin);
+            packet_state.carried_bytes += u64::from(end - begin);
         }
         if ip.more_fragments == MoreFragments::No {
-            open.length = Some(end);
+            packet_state.length = Some(end);
         }
         if begin == 0 {
-            open.first = Some(FirstFragment {
+            packet_state.first = Some(FirstFragment {
                 identity: passing.identity,
                 header_len: ip.header_len,
                 is_v4: ip.source.is_ipv4(),
-                head: ip.payload[..ip.payload.len().min(HEAD)].to_vec(),
+                head: ip.payload[..ip.payload.len().min(HEAD_BYTES)].to_vec(),
             });
         }
-        if !open.is_complete() {
+        if !packet_state.is_complete() {
             return None;
         }
-        let open = self.open.remove(&key)?;
-        let identity = open.packet_identity(packet)?;
-        let pieces = open.pieces.into_iter();
+        let packet_state = self.incomplete.remove(&key)?;
+        let identity = packet_state.packet_identity(packet)?;
+        let pieces = packet_state.pieces.into_iter();
         let pieces = pieces.map(|(begin, (end, number))| Piece { begin, end, number });
         Some(CompletePacket {
             identity,
@@ -133,23 +133,23 @@ impl Fragments {
 
     /// If there are many, forgets packets that have been incomplete for too long.
     fn make_room(&mut self, now: i64) {
-        if self.open.len() < OPEN {
+        if self.incomplete.len() < MAX_INCOMPLETE {
             return;
         }
-        self.open
-            .retain(|_, open| now.saturating_sub(open.since) <= REASSEMBLY_TIMEOUT_NANOS);
-        if self.open.len() >= OPEN {
-            self.open.clear();
+        self.incomplete
+            .retain(|_, packet| now.saturating_sub(packet.since) <= REASSEMBLY_TIMEOUT_NANOS);
+        if self.incomplete.len() >= MAX_INCOMPLETE {
+            self.incomplete.clear();
         }
     }
 }
 
-impl Open {
+impl IncompletePacket {
     const fn new(since: i64) -> Self {
         Self {
             since,
             pieces: BTreeMap::new(),
-            carried: 0,
+            carried_bytes: 0,
             length: None,
             first: None,
         }
@@ -160,18 +160,18 @@ impl Open {
         if self.first.is_none()
             || self
                 .length
-                .is_none_or(|length| self.carried < length.into())
+                .is_none_or(|length| self.carried_bytes < length.into())
         {
             return false;
         }
-        let mut until = 0;
+        let mut end_of_bytes = 0;
         for (begin, (end, _)) in &self.pieces {
-            if *begin > until {
+            if *begin > end_of_bytes {
                 return false;
             }
-            until = until.max(*end);
+            end_of_bytes = end_of_bytes.max(*end);
         }
-        self.length == Some(until)
+        self.length == Some(end_of_bytes)
     }
 
     /// Its identity at points where it is not fragmented.

@@ -11,7 +11,7 @@ use neph_wire::dissect::{Dissected, Transport};
 use neph_wire::ip::{TCP, tcp_timestamps};
 
 /// Bytes of payload that count: enough to distinguish numbered messages, few enough to be in every capture.
-pub(crate) const COUNTED: usize = 16;
+pub(crate) const COUNTED_PAYLOAD_BYTES: usize = 16;
 /// Bytes of a TCP header without options.
 const TCP_HEADER: usize = 20;
 
@@ -71,7 +71,7 @@ impl Identity {
 /// The ports, and the digest of the other fields.
 fn content(packet: &Dissected<'_>) -> Option<((u16, u16), u64)> {
     let ip = &packet.ip;
-    let carried = ip.total_len.saturating_sub(ip.header_len);
+    let carried_bytes = ip.total_len.saturating_sub(ip.header_len);
     let digest = Digest::default();
     Some(match &packet.transport {
         Transport::Tcp {
@@ -95,34 +95,34 @@ fn content(packet: &Dissected<'_>) -> Option<((u16, u16), u64)> {
             header,
             payload_len,
         } => {
-            let counted = first(header.payload, *payload_len as usize)?;
+            let counted = counted_bytes(header.payload, *payload_len as usize)?;
             let digest = digest.with(&payload_len.to_be_bytes()).with(counted);
             ((header.source, header.destination), digest.0)
         }
         Transport::Icmp(message) => {
             // Type and code; the checksum after them depends on the rest.
-            let (head, rest) = message.split_at_checked(4)?;
-            let rest = rest.get(..rest.len().min(4 + COUNTED))?;
-            if rest.len() < carried.saturating_sub(4).min(4 + COUNTED) {
+            let (head, body) = message.split_at_checked(4)?;
+            let body = body.get(..body.len().min(4 + COUNTED_PAYLOAD_BYTES))?;
+            if body.len() < carried_bytes.saturating_sub(4).min(4 + COUNTED_PAYLOAD_BYTES) {
                 return None;
             }
-            ((0, 0), digest.with(&head[..2]).sized(carried).with(rest).0)
+            ((0, 0), digest.with(&head[..2]).with_length(carried_bytes).with(body).0)
         }
         Transport::Fragment | Transport::Other => {
             // A truncated TCP header is parsed as none; the whole one would give another identity.
-            let is_cut = ip.payload.len() < carried.min(TCP_HEADER);
+            let is_cut = ip.payload.len() < carried_bytes.min(TCP_HEADER);
             if matches!(packet.transport, Transport::Other) && ip.protocol == TCP && is_cut {
                 return None;
             }
-            let counted = first(ip.payload, carried)?;
-            ((0, 0), digest.sized(carried).with(counted).0)
+            let counted = counted_bytes(ip.payload, carried_bytes)?;
+            ((0, 0), digest.with_length(carried_bytes).with(counted).0)
         }
     })
 }
 
 /// The bytes of a payload that count. `None` if some were not captured.
-fn first(captured: &[u8], length: usize) -> Option<&[u8]> {
-    captured.get(..length.min(COUNTED))
+fn counted_bytes(captured: &[u8], length: usize) -> Option<&[u8]> {
+    captured.get(..length.min(COUNTED_PAYLOAD_BYTES))
 }
 
 /// FNV-1a hash with 64 bits, finished so that all bits depend on all bytes.
@@ -143,7 +143,7 @@ impl Digest {
         Self(mixed ^ mixed >> 32)
     }
 
-    fn sized(self, length: usize) -> Self {
+    fn with_length(self, length: usize) -> Self {
         self.with(&u64::try_from(length).unwrap_or(u64::MAX).to_be_bytes())
     }
 }
@@ -189,22 +189,22 @@ mod tests {
         segment
     }
 
-    fn of(packet: &[u8]) -> Option<Identity> {
-        cut(packet, packet.len())
+    fn identity_of(packet: &[u8]) -> Option<Identity> {
+        identity_of_cut(packet, packet.len())
     }
 
     /// The identity where a capture keeps only this many bytes.
-    fn cut(packet: &[u8], captured: usize) -> Option<Identity> {
+    fn identity_of_cut(packet: &[u8], captured: usize) -> Option<Identity> {
         let length = u32::try_from(packet.len()).unwrap();
         Identity::of(&dissect(Link::Ip, &packet[..captured], length)?)
     }
 
     #[test]
     fn fields_that_routers_change_do_not_affect_packet_identity() {
-        let before = of(&ipv4(UDP, 5, 64, &udp(b"question", 0))).unwrap();
+        let before = identity_of(&ipv4(UDP, 5, 64, &udp(b"question", 0))).unwrap();
         let mut routed = ipv4(UDP, 5, 63, &udp(b"question", 0x1234));
         routed[1] = 0x03;
-        assert_eq!(of(&routed), Some(before));
+        assert_eq!(identity_of(&routed), Some(before));
         assert_eq!(before.source.to_string(), "10.0.0.1:12345");
         assert_eq!(before.destination.to_string(), "10.0.0.2:53");
     }
@@ -217,38 +217,38 @@ mod tests {
         tagged.extend(&packet);
         let length = u32::try_from(tagged.len()).unwrap();
         let observed = dissect(Link::Ethernet, &tagged, length).unwrap();
-        assert_eq!(Identity::of(&observed), of(&packet));
+        assert_eq!(Identity::of(&observed), identity_of(&packet));
     }
 
     #[test]
     fn a_segment_that_is_sent_again_is_another_packet() {
-        let first = of(&ipv4(TCP, 5, 64, &tcp(1000, 1, b"data")));
-        assert_ne!(of(&ipv4(TCP, 6, 64, &tcp(1000, 1, b"data"))), first);
-        assert_ne!(of(&ipv4(TCP, 5, 64, &tcp(1000, 2, b"data"))), first);
-        assert_ne!(of(&ipv4(TCP, 5, 64, &tcp(1004, 1, b"data"))), first);
-        assert_eq!(of(&ipv4(TCP, 5, 60, &tcp(1000, 1, b"data"))), first);
+        let first = identity_of(&ipv4(TCP, 5, 64, &tcp(1000, 1, b"data")));
+        assert_ne!(identity_of(&ipv4(TCP, 6, 64, &tcp(1000, 1, b"data"))), first);
+        assert_ne!(identity_of(&ipv4(TCP, 5, 64, &tcp(1000, 2, b"data"))), first);
+        assert_ne!(identity_of(&ipv4(TCP, 5, 64, &tcp(1004, 1, b"data"))), first);
+        assert_eq!(identity_of(&ipv4(TCP, 5, 60, &tcp(1000, 1, b"data"))), first);
     }
 
     #[test]
     fn the_captured_length_matters_only_if_it_is_too_short() {
         let long = ipv4(UDP, 5, 64, &udp(&[7; 500], 0));
-        assert_eq!(cut(&long, 20 + 8 + 16), of(&long));
-        assert_eq!(cut(&long, 20 + 8 + 15), None);
+        assert_eq!(identity_of_cut(&long, 20 + 8 + 16), identity_of(&long));
+        assert_eq!(identity_of_cut(&long, 20 + 8 + 15), None);
         let segment = ipv4(TCP, 5, 64, &tcp(1000, 1, &[7; 500]));
-        assert_eq!(cut(&segment, 20 + 32), of(&segment));
-        assert_eq!(cut(&segment, 20 + 31), None, "its time stamps are cut");
-        assert_eq!(cut(&segment, 20 + 19), None, "its header is cut");
+        assert_eq!(identity_of_cut(&segment, 20 + 32), identity_of(&segment));
+        assert_eq!(identity_of_cut(&segment, 20 + 31), None, "its time stamps are cut");
+        assert_eq!(identity_of_cut(&segment, 20 + 19), None, "its header is cut");
         let echo: Vec<u8> = [8, 0, 1, 2, 0, 9, 0, 1].into_iter().chain(0..56).collect();
         let echo = ipv4(ICMP, 5, 64, &echo);
-        assert_eq!(cut(&echo, 20 + 8 + 16), of(&echo));
-        assert_eq!(cut(&echo, 20 + 8 + 15), None);
+        assert_eq!(identity_of_cut(&echo, 20 + 8 + 16), identity_of(&echo));
+        assert_eq!(identity_of_cut(&echo, 20 + 8 + 15), None);
     }
 
     #[test]
     fn the_digest_is_the_same_on_every_machine() {
         // Computed by another implementation of FNV-1a with 64 bits: over the length, folded, over the bytes,
         // folded.
-        let packet_identity = of(&ipv4(UDP, 5, 64, &udp(b"question", 0))).unwrap();
+        let packet_identity = identity_of(&ipv4(UDP, 5, 64, &udp(b"question", 0))).unwrap();
         assert_eq!(packet_identity.content, 7_673_577_793_798_268_786);
     }
 
@@ -260,18 +260,18 @@ mod tests {
             at in 0..16_usize,
             flipped in 1..=255_u8,
         ) {
-            let packet = |number, payload: &[u8]| of(&ipv4(UDP, number, 64, &udp(payload, 0)));
-            let known = packet(number, &payload);
-            prop_assert_ne!(packet(number.wrapping_add(1), &payload), known);
+            let packet = |number, payload: &[u8]| identity_of(&ipv4(UDP, number, 64, &udp(payload, 0)));
+            let original = packet(number, &payload);
+            prop_assert_ne!(packet(number.wrapping_add(1), &payload), original);
             let mut other = payload.clone();
             other[at % payload.len().min(16)] ^= flipped;
-            prop_assert_ne!(packet(number, &other), known);
+            prop_assert_ne!(packet(number, &other), original);
             other.push(0);
-            prop_assert_ne!(packet(number, &other), known);
+            prop_assert_ne!(packet(number, &other), original);
         }
 
         #[test]
-        fn nothing_that_can_be_captured_is_too_odd(bytes in prop::collection::vec(any::<u8>(), 0..120)) {
+        fn any_captured_bytes_are_accepted(bytes in prop::collection::vec(any::<u8>(), 0..120)) {
             for link in [Link::Ip, Link::Ethernet] {
                 if let Some(packet) = dissect(link, &bytes, 120) {
                     let _ = Identity::of(&packet);

@@ -38,7 +38,7 @@ pub use flow::{
     SentCounts, Table,
 };
 pub use hops::{
-    Called, Flowing, Followed, Hops, Mapping, MappingError, Passage, RoundTripPair,
+    FiveTuple, Followed, Hops, Mapping, MappingError, Passage, RoundTripPair, TranslatedAddress,
     UnmatchedPackets,
 };
 pub use identity::Identity;

@@ -24,7 +24,7 @@ pub struct Sample {
 
 impl Sample {
     /// Whether segment and answer have one timestamp.
-    pub(crate) fn is_of_no_time(&self) -> bool {
+    pub(crate) fn is_zero(&self) -> bool {
         self.round_trip == Span::ZERO
     }
 }
@@ -75,7 +75,7 @@ impl Answer {
     pub const ALL: [Self; 4] = [Self::Handshake, Self::Bare, Self::WithData, Self::Delayed];
 
     /// Whether it measures the path, without an application or a timer.
-    pub const fn speaks_of_path(self) -> bool {
+    pub const fn measures_path(self) -> bool {
         matches!(self, Self::Handshake | Self::Bare)
     }
 }

@@ -7,7 +7,7 @@
 /// Nanoseconds by which packets of several processors may be out of order in a capture.
 const DISORDER: i64 = 100_000_000;
 /// Timestamps from 1970 to 2116. Others are no times and are not converted.
-const TIMES: std::ops::Range<i64> = 0..1 << 62;
+const SUPPORTED_TIMES: std::ops::Range<i64> = 0..1 << 62;
 
 /// Where the time of a capture falls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,14 +28,14 @@ pub(crate) struct Steady {
 impl Steady {
     /// The steady time of the next timestamp.
     pub(crate) fn next(&mut self, stamp: i64) -> i64 {
-        if !TIMES.contains(&stamp) {
+        if !SUPPORTED_TIMES.contains(&stamp) {
             return stamp;
         }
         let mut at = stamp.saturating_add(self.added());
         let latest = *self.latest.get_or_insert(at);
-        let begins = latest.saturating_add(2 * DISORDER);
-        if latest.saturating_sub(at) > DISORDER && TIMES.contains(&begins) {
-            at = begins;
+        let resumes_at = latest.saturating_add(2 * DISORDER);
+        if latest.saturating_sub(at) > DISORDER && SUPPORTED_TIMES.contains(&resumes_at) {
+            at = resumes_at;
             self.falls.push(Fall {
                 from: latest.saturating_add(DISORDER),
                 added: at.saturating_sub(stamp),
@@ -48,23 +48,23 @@ impl Steady {
     /// The same for a packet that equals one at the steady time `before`: within `soon` it is a duplicate in
     /// the capture. A file may hold a capture twice; that is no step.
     pub(crate) fn correct(&mut self, stamp: i64, (before, soon): (i64, i64)) -> i64 {
-        let [then, now] = [added_at(&self.falls, before), self.added()];
-        let times = [then, now].map(|added| (stamp.saturating_add(added), added));
-        let is_of_its_time = |(at, added): &(i64, i64)| added_at(&self.falls, *at) == *added;
-        let [repeats, later] = times.map(|time| Some(time).filter(is_of_its_time));
+        let [added_before, added_now] = [added_at(&self.falls, before), self.added()];
+        let times = [added_before, added_now].map(|added| (stamp.saturating_add(added), added));
+        let has_this_offset = |(at, added): &(i64, i64)| added_at(&self.falls, *at) == *added;
+        let [repeated, later] = times.map(|time| Some(time).filter(has_this_offset));
         let is_near = |(at, _): &(i64, i64)| at.saturating_sub(before).saturating_abs() < soon;
-        let Some((at, added)) = repeats.filter(is_near).or(later) else {
+        let Some((at, added)) = repeated.filter(is_near).or(later) else {
             return self.next(stamp);
         };
         // The next fall lies after it.
-        if added == now && TIMES.contains(&at) {
+        if added == added_now && SUPPORTED_TIMES.contains(&at) {
             self.latest = self.latest.max(Some(at));
         }
         at
     }
 
     /// The steady time of a record that is no packet. `None` where it does not show how long the capture ran.
-    pub(crate) fn alongside(&self, stamp: i64) -> Option<i64> {
+    pub(crate) fn convert(&self, stamp: i64) -> Option<i64> {
         let at = stamp.saturating_add(self.added());
         let min = self
             .latest
@@ -84,7 +84,7 @@ impl Steady {
 
 /// Number of these falls before a steady time.
 pub(crate) fn falls_before(falls: &[Fall], at: i64) -> usize {
-    if TIMES.contains(&at) {
+    if SUPPORTED_TIMES.contains(&at) {
         falls.partition_point(|fall| fall.from <= at)
     } else {
         0
@@ -122,8 +122,8 @@ mod tests {
                 2 * SECOND + 4 * DISORDER
             ]
         );
-        let back = steady_times.map(|at| at - added_at(steady.falls(), at));
-        assert_eq!(back, stamps);
+        let timestamps = steady_times.map(|at| at - added_at(steady.falls(), at));
+        assert_eq!(timestamps, stamps);
         assert_eq!(steady.falls().len(), 2);
     }
 
@@ -156,11 +156,11 @@ mod tests {
             steady_times.push(identical);
         }
         steady_times.push(steady.next(2 * SECOND));
-        let back = steady_times
+        let timestamps = steady_times
             .iter()
             .map(|at| at - added_at(steady.falls(), *at));
         assert!(
-            back.eq(stamps.into_iter().chain([2 * SECOND])),
+            timestamps.eq(stamps.into_iter().chain([2 * SECOND])),
             "{steady_times:?}"
         );
     }

@@ -45,14 +45,14 @@ pub enum Ending {
     Stopped,
 }
 
-/// Passes on each packet of a capture, in its order, until `take` stops.
+/// Passes on each packet of a capture, in its order, until `on_record` stops.
 pub fn read_capture(
     source: &mut impl Read,
-    mut take: impl FnMut(Record<'_>) -> ControlFlow<()>,
+    mut on_record: impl FnMut(Record<'_>) -> ControlFlow<()>,
 ) -> Account {
     let mut records = Records::of(source);
     loop {
-        match records.next(&mut take) {
+        match records.next(&mut on_record) {
             Ok(ControlFlow::Continue(())) => {}
             Ok(ControlFlow::Break(())) => return records.account(Ending::Stopped),
             Err(ending) => return records.account(ending),
@@ -79,18 +79,18 @@ impl<R: Read> Records<R> {
         }
     }
 
-    /// The result of `take` for the next packet, or why there is none.
+    /// The result of `on_record` for the next packet, or why there is none.
     #[inline]
-    pub(crate) fn next<T>(&mut self, take: impl FnOnce(Record<'_>) -> T) -> Result<T, Ending> {
+    pub(crate) fn next<T>(&mut self, on_record: impl FnOnce(Record<'_>) -> T) -> Result<T, Ending> {
         loop {
             match self.reader.step(self.window.bytes()) {
                 Ok(Step::Packet(record, used)) => {
                     self.packets += 1;
-                    let taken = take(record);
-                    self.window.leave(used);
-                    return Ok(taken);
+                    let result = on_record(record);
+                    self.window.consume(used);
+                    return Ok(result);
                 }
-                Ok(Step::Skip(used)) => self.window.leave(used),
+                Ok(Step::Skip(used)) => self.window.consume(used),
                 Ok(Step::Need(needed)) => self.fill(needed)?,
                 Err(error) => return Err(Ending::Broken(error)),
             }
@@ -114,7 +114,7 @@ impl<R: Read> Records<R> {
     pub(crate) fn account(&self, ending: Ending) -> Account {
         Account {
             packets: self.packets,
-            bytes: self.window.left,
+            bytes: self.window.consumed,
             rest: self.window.bytes().len() as u64,
             dropped: self.reader.dropped(),
             ending,
@@ -129,7 +129,7 @@ struct Window {
     start: usize,
     end: usize,
     /// Bytes consumed since the stream began.
-    left: u64,
+    consumed: u64,
 }
 
 /// Whether there are as many bytes as needed.
@@ -144,9 +144,9 @@ impl Window {
         &self.buffer[self.start..self.end]
     }
 
-    fn leave(&mut self, used: usize) {
+    fn consume(&mut self, used: usize) {
         self.start += used;
-        self.left += used as u64;
+        self.consumed += used as u64;
     }
 
     /// Reads until there are `needed` bytes, which are moved to the front.
@@ -192,9 +192,9 @@ mod tests {
     }
 
     /// Returns at most this many bytes per read.
-    struct Dribble<'a>(&'a [u8], usize);
+    struct ChunkedReader<'a>(&'a [u8], usize);
 
-    impl Read for Dribble<'_> {
+    impl Read for ChunkedReader<'_> {
         fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
             let limit = self.1.min(buffer.len());
             self.0.read(&mut buffer[..limit])
@@ -248,10 +248,10 @@ mod tests {
         #[test]
         fn the_same_packets_come_however_the_stream_dribbles(
             packets in prop::collection::vec(0_u32..3000, 0..20),
-            at_once in 1_usize..2000,
+            chunk_size in 1_usize..2000,
         ) {
             let file = pcap(&packets);
-            let (packet_lengths, account) = lengths(&mut Dribble(&file, at_once));
+            let (packet_lengths, account) = lengths(&mut ChunkedReader(&file, chunk_size));
             prop_assert_eq!(packet_lengths, packets);
             prop_assert!(matches!(account.ending, Ending::Whole));
             prop_assert_eq!(account.bytes, file.len() as u64);

@@ -20,11 +20,11 @@ use neph_model::Wall;
 use neph_wire::dissect::dissect;
 use traffic::{TrafficSpec, Truth, pcap_header, pcap_packet, traffic};
 
-/// What is said of one segment: a round trip in nanoseconds, and marks.
+/// The results for one segment: a round trip in nanoseconds, and events.
 #[derive(Debug, Default, Clone, PartialEq)]
 struct Reported {
     round_trip: Option<i64>,
-    marks: Vec<&'static str>,
+    events: Vec<&'static str>,
 }
 
 const FIELDS: [(&str, &str); 9] = [
@@ -39,7 +39,7 @@ const FIELDS: [(&str, &str); 9] = [
     ("tcp.analysis.zero_window_probe", "probe"),
 ];
 
-fn mark(event: Event) -> Option<&'static str> {
+fn event_name(event: Event) -> Option<&'static str> {
     match event {
         Event::Retransmission => Some("retransmission"),
         Event::FastRetransmission => Some("fast"),
@@ -57,7 +57,7 @@ fn mark(event: Event) -> Option<&'static str> {
 /// Of the segment that is looked at.
 #[derive(Default)]
 struct SegmentReport {
-    printed: Reported,
+    report: Reported,
     halves: [u64; 2],
 }
 
@@ -65,26 +65,26 @@ impl Listener for SegmentReport {
     fn sample(&mut self, _: &Name, sample: &Sample) {
         self.halves[sample.half as usize] += 1;
         if sample.method == Method::Acknowledgement {
-            self.printed.round_trip = Some(sample.round_trip.nanos());
+            self.report.round_trip = Some(sample.round_trip.nanos());
         }
     }
     fn event(&mut self, _: &Name, _: Wall, _: Side, event: Event) {
-        self.printed.marks.extend(mark(event));
+        self.report.events.extend(event_name(event));
     }
 }
 
-fn ours(capture: &mut impl Read) -> Vec<Reported> {
+fn neph_reports(capture: &mut impl Read) -> Vec<Reported> {
     let (mut table, mut listener) = (Table::new(Limits::default()), SegmentReport::default());
     let mut reports = Vec::new();
     read_capture(capture, |record| {
         let at = Wall::from_unix_nanos(record.at.expect("pcap has times"));
         if let Some(packet) = dissect(record.link, record.bytes, record.length) {
-            table.see(at, &packet, &mut listener);
+            table.add_packet(at, &packet, &mut listener);
             table.flush(&mut listener);
         }
-        let mut printed = std::mem::take(&mut listener.printed);
-        printed.marks.sort_unstable();
-        reports.push(printed);
+        let mut report = std::mem::take(&mut listener.report);
+        report.events.sort_unstable();
+        reports.push(report);
         ControlFlow::Continue(())
     });
     assert!(
@@ -93,10 +93,10 @@ fn ours(capture: &mut impl Read) -> Vec<Reported> {
     reports
 }
 
-fn tsharks(capture: &Path) -> Option<Vec<Reported>> {
+fn tshark_reports(capture: &Path) -> Option<Vec<Reported>> {
     let fields: Vec<&str> = FIELDS.iter().map(|(field, _)| *field).collect();
     let lines = run_tshark(capture, &[&["tcp.analysis.ack_rtt"], &fields[..]].concat())?;
-    Some(lines.iter().map(|line| printed(line)).collect())
+    Some(lines.iter().map(|line| parse_line(line)).collect())
 }
 
 /// These fields of each packet, with bars between them; `None` where tshark is not installed.
@@ -119,7 +119,7 @@ fn run_tshark(capture: &Path, fields: &[&str]) -> Option<Vec<String>> {
     Some(output_lines)
 }
 
-fn printed(line: &str) -> Reported {
+fn parse_line(line: &str) -> Reported {
     let mut fields = line.split('|');
     let seconds = fields.next().unwrap_or_default();
     let round_trip = (!seconds.is_empty()).then(|| nanos(seconds));
@@ -127,13 +127,13 @@ fn printed(line: &str) -> Reported {
         .iter()
         .zip(fields)
         .filter(|(_, field)| !field.is_empty());
-    let mut marks: Vec<_> = marked.map(|((_, mark), _)| *mark).collect();
+    let mut events: Vec<_> = marked.map(|((_, event), _)| *event).collect();
     // What is fast or spurious is a retransmission too, there.
-    if marks.iter().any(|mark| ["fast", "spurious"].contains(mark)) {
-        marks.retain(|mark| *mark != "retransmission");
+    if events.iter().any(|event| ["fast", "spurious"].contains(event)) {
+        events.retain(|event| *event != "retransmission");
     }
-    marks.sort_unstable();
-    Reported { round_trip, marks }
+    events.sort_unstable();
+    Reported { round_trip, events }
 }
 
 fn nanos(seconds: &str) -> i64 {
@@ -144,11 +144,11 @@ fn nanos(seconds: &str) -> i64 {
 }
 
 /// Writes a capture into `path`; tells what its packets really are.
-fn write(path: &Path, wish: TrafficSpec) -> Vec<Truth> {
+fn write(path: &Path, spec: TrafficSpec) -> Vec<Truth> {
     let mut file = BufWriter::new(File::create(path).expect("a file"));
     let mut truths = Vec::new();
     pcap_header(&mut file).expect("written");
-    traffic(wish, |captured| {
+    traffic(spec, |captured| {
         pcap_packet(&captured, &mut file).expect("written");
         truths.push(captured.truth);
     });
@@ -159,7 +159,7 @@ fn write(path: &Path, wish: TrafficSpec) -> Vec<Truth> {
 #[test]
 fn every_round_trip_and_mark_is_that_of_tshark_or_is_right() {
     let flows = std::env::var("NEPH_FLOWS").map_or(300, |flows| flows.parse().expect("a number"));
-    let first = std::env::var("NEPH_SEED").map_or(1, |seed| seed.parse().expect("a number"));
+    let seed = std::env::var("NEPH_SEED").map_or(1, |seed| seed.parse().expect("a number"));
     let folder = std::env::temp_dir().join(format!("neph-tshark-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder");
     let path = folder.join("traffic.pcap");
@@ -169,12 +169,12 @@ fn every_round_trip_and_mark_is_that_of_tshark_or_is_right() {
             flows,
             requests: 6,
             spacing: 20_000_000,
-            seed: first,
+            seed,
             clean: false,
         },
     );
-    let theirs = tsharks(&path);
-    let ours = ours(&mut File::open(&path).expect("written"));
+    let theirs = tshark_reports(&path);
+    let ours = neph_reports(&mut File::open(&path).expect("written"));
     if std::env::var_os("NEPH_KEEP").is_none() {
         std::fs::remove_dir_all(&folder).expect("removed");
     }
@@ -186,18 +186,18 @@ fn every_round_trip_and_mark_is_that_of_tshark_or_is_right() {
     assert_eq!((ours.len(), theirs.len()), (truths.len(), truths.len()));
     let (mut passed_segments, mut counts, mut explained) =
         (PassedSegments::default(), Counts::new(), Counts::new());
-    let mut wrong = Vec::new();
+    let mut unexplained = Vec::new();
     for (index, truth) in truths.iter().enumerate() {
         let (ours, theirs) = (&ours[index], &theirs[index]);
-        passed_segments.see(truth, theirs);
-        let marks = theirs.marks.iter().copied();
-        for mark_kind in marks.chain(theirs.round_trip.map(|_| "round trip")) {
-            *counts.entry(mark_kind).or_default() += 1;
+        passed_segments.add(truth, theirs);
+        let events = theirs.events.iter().copied();
+        for event in events.chain(theirs.round_trip.map(|_| "round trip")) {
+            *counts.entry(event).or_default() += 1;
         }
-        for (difference, why) in differences(ours, theirs, truth, &passed_segments) {
-            match why {
-                Some(why) => *explained.entry(why).or_default() += 1,
-                None => wrong.push((index + 1, difference)),
+        for (difference, reason) in differences(ours, theirs, truth, &passed_segments) {
+            match reason {
+                Some(reason) => *explained.entry(reason).or_default() += 1,
+                None => unexplained.push((index + 1, difference)),
             }
         }
     }
@@ -205,8 +205,8 @@ fn every_round_trip_and_mark_is_that_of_tshark_or_is_right() {
     println!("differences that are explained: {explained:#?}");
     let late = explained.get(LATE).copied().unwrap_or(0);
     assert!(late * 10_000 <= truths.len() as u64, "{late} by time alone");
-    let some = &wrong[..wrong.len().min(200)];
-    assert!(wrong.is_empty(), "{} not explained: {some:?}", wrong.len());
+    let some = &unexplained[..unexplained.len().min(200)];
+    assert!(unexplained.is_empty(), "{} not explained: {some:?}", unexplained.len());
 }
 
 type Counts = BTreeMap<&'static str, u64>;
@@ -232,12 +232,12 @@ struct PassedSegments {
 }
 
 impl PassedSegments {
-    fn see(&mut self, truth: &Truth, theirs: &Reported) {
+    fn add(&mut self, truth: &Truth, theirs: &Reported) {
         let sender = (truth.flow, truth.from);
-        if theirs.marks.contains(&"probe") {
+        if theirs.events.contains(&"probe") {
             self.probed.insert(sender, truth.range.1);
         }
-        let repeats = theirs.marks.contains(&"duplicate ack");
+        let repeats = theirs.events.contains(&"duplicate ack");
         self.repeats.insert(sender, repeats);
         if repeats && !self.awaits(truth) {
             self.repeated.extend(truth.ack.map(|ack| (sender, ack)));
@@ -334,7 +334,7 @@ fn differences(
 ) -> Vec<(String, Option<&'static str>)> {
     let mut differences = Vec::new();
     if ours.round_trip != theirs.round_trip {
-        let why = match (ours.round_trip, theirs.round_trip) {
+        let reason = match (ours.round_trip, theirs.round_trip) {
             (None, Some(_)) if past.answers_what_came_again(truth) => Some("Karn"),
             (None, Some(_)) if past.answers_what_waited(truth) => Some("waited for what was lost"),
             (None, Some(_)) if past.answers_a_probe(truth) => Some("to a window probe"),
@@ -347,14 +347,14 @@ fn differences(
             _ => None,
         };
         let difference = format!("{:?}, theirs {:?}", ours.round_trip, theirs.round_trip);
-        differences.push((difference, why));
+        differences.push((difference, reason));
     }
     let only_in = |one_side: &Reported, others: &Reported| -> Vec<&str> {
-        let marks = one_side.marks.iter().copied();
-        marks.filter(|mark| !others.marks.contains(mark)).collect()
+        let events = one_side.events.iter().copied();
+        events.filter(|event| !others.events.contains(event)).collect()
     };
-    if ours.marks != theirs.marks {
-        let why = match (&only_in(ours, theirs)[..], &only_in(theirs, ours)[..]) {
+    if ours.events != theirs.events {
+        let reason = match (&only_in(ours, theirs)[..], &only_in(theirs, ours)[..]) {
             (["spurious"], ["retransmission" | "out of order" | "fast"])
                 if past.is_acknowledged(truth) =>
             {
@@ -365,7 +365,7 @@ fn differences(
                 Some("takes a probe's byte along")
             }
             (["out of order"], ["retransmission"]) if !truth.is_repeated => Some("was overtaken"),
-            (["zero window"], []) if theirs.marks.contains(&"probe") => {
+            (["zero window"], []) if theirs.events.contains(&"probe") => {
                 Some("probe without window")
             }
             (["retransmission"], ["fast"]) if past.was_repeated_for_nothing(truth) => {
@@ -387,8 +387,8 @@ fn differences(
             ([], ["duplicate ack"]) if !past.awaits(truth) => Some("nothing on its way"),
             _ => None,
         };
-        let difference = format!("{:?}, theirs {:?}", ours.marks, theirs.marks);
-        differences.push((difference, why));
+        let difference = format!("{:?}, theirs {:?}", ours.events, theirs.events);
+        differences.push((difference, reason));
     }
     differences
 }

@@ -23,7 +23,7 @@ const MAX_OPEN_BINS: u32 = 1 << 12;
 /// Of each endpoint so many are kept at least.
 const MIN_BINS_PER_ENDPOINT: usize = 64;
 
-/// What a closed bin leaves.
+/// Results of a closed bin.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bin {
     /// When it begins.
@@ -46,7 +46,7 @@ struct OpenMedians {
 impl OpenMedians {
     fn add(&mut self, median: Latency<CompactRtt>) {
         match median {
-            Latency::Took(trip) => self.received.push(trip),
+            Latency::Took(round_trip) => self.received.push(round_trip),
             Latency::Lost => self.lost += 1,
         }
     }
@@ -63,8 +63,8 @@ pub(crate) struct Bins {
     max_open: u32,
     medians: Medians,
     /// Of flows that have left a bin which is open still.
-    open: VecDeque<OpenMedians>,
-    closed: Vec<Bin>,
+    open_bins: VecDeque<OpenMedians>,
+    closed_bins: Vec<Bin>,
     max_closed: usize,
     /// Bins whose index is a multiple of this are kept.
     thinning_step: u32,
@@ -76,16 +76,15 @@ impl Bins {
         let endpoints = fleet.endpoints.len().max(1);
         let flows = (fleet.slots as usize).div_ceil(endpoints);
         let width = settings.bin;
-        let open_bins = settings.settle.nanos().max(1).div_euclid(width.nanos()) + 2;
+        let open_count = settings.settle.nanos().max(1).div_euclid(width.nanos()) + 2;
         Self {
             width,
             origin,
             first_open: 0,
-            max_open: u32::try_from(open_bins)
-                .map_or(MAX_OPEN_BINS, |open_bins| open_bins.min(MAX_OPEN_BINS)),
+            max_open: u32::try_from(open_count).map_or(MAX_OPEN_BINS, |count| count.min(MAX_OPEN_BINS)),
             medians: Medians::new(flows, fleet.interval, width),
-            open: VecDeque::new(),
-            closed: Vec::new(),
+            open_bins: VecDeque::new(),
+            closed_bins: Vec::new(),
             max_closed: (MAX_BINS / endpoints).max(MIN_BINS_PER_ENDPOINT),
             thinning_step: 1,
         }
@@ -112,51 +111,51 @@ impl Bins {
             self.close_first();
         }
         let latency = latency.map(|time| CompactRtt::from_nanos(time.nanos()));
-        if let Some((bin, median)) =
+        if let Some((bin_index, median)) =
             self.medians
                 .push(flow_index, message.source_port, index, latency)
         {
-            self.add(bin, median);
+            self.add(bin_index, median);
         }
     }
 
     /// All bins, the open ones as they stand, those without a message left out.
     pub(crate) fn into_bins(mut self) -> Vec<Bin> {
         self.close_all();
-        self.closed
+        self.closed_bins
     }
 
-    fn add(&mut self, bin: u32, median: Latency<CompactRtt>) {
-        let Some(index) = bin.checked_sub(self.first_open) else {
+    fn add(&mut self, bin_index: u32, median: Latency<CompactRtt>) {
+        let Some(index) = bin_index.checked_sub(self.first_open) else {
             return;
         };
         let index = index as usize;
-        while self.open.len() <= index {
-            self.open.push_back(OpenMedians::default());
+        while self.open_bins.len() <= index {
+            self.open_bins.push_back(OpenMedians::default());
         }
-        self.open[index].add(median);
+        self.open_bins[index].add(median);
     }
 
     fn close_first(&mut self) {
-        let bin = self.first_open;
-        let mut medians = self.open.pop_front().unwrap_or_default();
-        let completed = self.medians.complete_all(bin);
+        let bin_index = self.first_open;
+        let mut medians = self.open_bins.pop_front().unwrap_or_default();
+        let completed = self.medians.complete_all(bin_index);
         completed
-            .filter(|(completed_bin, _)| *completed_bin == bin)
+            .filter(|(completed_bin, _)| *completed_bin == bin_index)
             .for_each(|(_, median)| medians.add(median));
-        if bin.is_multiple_of(self.thinning_step) {
-            let from = self.origin + self.width.times(bin.into());
-            self.closed.extend(build_bin(from, &medians));
+        if bin_index.is_multiple_of(self.thinning_step) {
+            let from = self.origin + self.width.times(bin_index.into());
+            self.closed_bins.extend(build_bin(from, &medians));
         }
         self.first_open += 1;
-        if self.closed.len() > self.max_closed {
+        if self.closed_bins.len() > self.max_closed {
             self.thin();
         }
-        if self.open.len() < self.max_open as usize {
+        if self.open_bins.len() < self.max_open as usize {
             // Its memory is used again: all bins have the same size.
             medians.received.clear();
             medians.lost = 0;
-            self.open.push_back(medians);
+            self.open_bins.push_back(medians);
         }
     }
 
@@ -171,7 +170,7 @@ impl Bins {
         self.thinning_step = self.thinning_step.saturating_mul(2);
         let (origin, width) = (self.origin, self.width);
         let thinning_step = i64::from(self.thinning_step);
-        self.closed.retain(|bin| {
+        self.closed_bins.retain(|bin| {
             let index = (bin.from - origin).nanos() / width.nanos();
             index % thinning_step == 0
         });
@@ -208,12 +207,11 @@ pub(crate) fn flow_quantiles(values: &mut [f64], lost: usize) -> Option<[Latency
         latencies[quantile as usize] =
             to_latency(rough_level(sorted, lost, quantile.share()).ok()?);
     }
-    let extremes = (sorted.values().first(), sorted.values().last());
-    latencies[0] = extremes
-        .0
-        .map_or(Latency::Lost, |low| to_latency(Level::At(*low)));
-    latencies[4] = match extremes.1 {
-        Some(high) if lost == 0 => to_latency(Level::At(*high)),
+    let (lowest, highest) = (sorted.values().first(), sorted.values().last());
+    latencies[0] = lowest
+        .map_or(Latency::Lost, |nanos| to_latency(Level::At(*nanos)));
+    latencies[4] = match highest {
+        Some(nanos) if lost == 0 => to_latency(Level::At(*nanos)),
         _ => Latency::Lost,
     };
     Some(latencies)
@@ -226,172 +224,4 @@ pub(crate) fn span_from_nanos(nanos: f64) -> Span {
 }
 
 #[cfg(test)]
-mod tests {
-    use neph_model::{FleetOutcome, Slot};
-
-    use super::*;
-    use crate::world::World;
-
-    const WIDTH: Span = Span::from_secs(20);
-
-    fn bins() -> Bins {
-        let settings = Settings::default();
-        let fleet = World::default().fleet();
-        Bins::new(Instant::from_nanos(0), &settings, &fleet)
-    }
-
-    fn push(bins: &mut Bins, flow: (u32, u16), millis: i64, round_trip: Span) {
-        push_latency(bins, flow, millis, Latency::Took(round_trip));
-    }
-
-    fn times(bin: &Bin) -> [Option<Span>; 5] {
-        bin.latency
-            .map(|latency| latency.map(CompactRtt::span).took())
-    }
-
-    fn push_latency(bins: &mut Bins, (slot, port): (u32, u16), millis: i64, latency: Latency) {
-        let message = FleetMessage {
-            slot: Slot(slot),
-            source_port: port,
-            seq: 0,
-            sent: Instant::from_nanos(millis * 1_000_000),
-            late: Span::ZERO,
-            outcome: FleetOutcome::Lost,
-        };
-        bins.push(slot, &message, latency);
-    }
-
-    #[test]
-    fn each_flow_counts_once_with_its_median() {
-        let mut bins = bins();
-        // Flow 0: 10 ms and one reply of a second. Flow 1: 30 ms, many times.
-        for millis in [0, 1, 2] {
-            push(&mut bins, (0, 1), millis, Span::from_millis(10));
-        }
-        push(&mut bins, (0, 1), 3, Span::from_secs(1));
-        for millis in 0..100 {
-            push(&mut bins, (1, 2), millis, Span::from_millis(30));
-        }
-        let closed_bins = bins.into_bins();
-        assert_eq!((closed_bins.len(), closed_bins[0].flows), (1, 2));
-        let [low, middle, _, _, high] = times(&closed_bins[0]);
-        let millis = [low, middle, high];
-        assert_eq!(
-            millis,
-            [10, 20, 30].map(|count| Some(Span::from_millis(count)))
-        );
-    }
-
-    #[test]
-    fn bins_close_as_time_goes_on_and_empty_ones_leave_no_trace() {
-        let mut bins = bins();
-        for (slot, second) in [
-            (0, 1),
-            (0, 25),
-            (1, 3),
-            (0, 41),
-            (0, 45),
-            (1, 4),
-            (0, 300),
-            (0, 301),
-        ] {
-            let round_trip = Span::from_millis(second);
-            push(&mut bins, (slot, 1), second * 1000, round_trip);
-        }
-        let closed_bins: Vec<(i64, Option<Span>, u32)> = bins
-            .into_bins()
-            .iter()
-            .map(|bin| (bin.from.nanos() / 1_000_000_000, times(bin)[1], bin.flows))
-            .collect();
-        let expected = [(0, 2, 2), (20, 25, 1), (40, 43, 1)]
-            .map(|(at, millis, flows)| (at, Some(Span::from_millis(millis)), flows));
-        assert_eq!(closed_bins[..3], expected);
-        assert_eq!(closed_bins[3], (300, Some(Span::from_micros(300_500)), 1));
-        assert_eq!(closed_bins.len(), 4);
-    }
-
-    #[test]
-    fn a_renewed_flow_is_another_flow() {
-        let mut bins = bins();
-        push(&mut bins, (0, 1), 0, Span::from_millis(10));
-        push(&mut bins, (0, 2), 1, Span::from_millis(12));
-        assert_eq!(bins.into_bins()[0].flows, 2);
-    }
-
-    #[test]
-    fn bins_beyond_the_maximum_are_thinned_evenly() {
-        let mut bins = Bins {
-            max_closed: 100,
-            ..bins()
-        };
-        for bin in 0..1000_i64 {
-            push(&mut bins, (0, 1), bin * 20_000, Span::from_millis(bin));
-        }
-        let closed_bins = bins.into_bins();
-        let moments: Vec<i64> = closed_bins
-            .iter()
-            .map(|bin| bin.from.nanos() / WIDTH.nanos())
-            .collect();
-        assert!((50..=100).contains(&moments.len()), "{}", moments.len());
-        assert!(moments.windows(2).all(|pair| pair[1] - pair[0] == 16));
-        let last = Span::from_millis(moments[moments.len() - 1]);
-        assert_eq!(times(&closed_bins[closed_bins.len() - 1])[1], Some(last));
-    }
-
-    #[test]
-    fn a_flow_that_lost_everything_is_slower_than_all_others() {
-        let mut bins = bins();
-        for flow in 0..9 {
-            let round_trip = Span::from_millis(10 + i64::from(flow));
-            push(&mut bins, (flow, 1), 0, round_trip);
-        }
-        for flow in 9..11 {
-            push_latency(&mut bins, (flow, 1), 0, Latency::Lost);
-        }
-        let closed_bins = bins.into_bins();
-        assert_eq!((closed_bins[0].flows, closed_bins[0].lost), (11, 2));
-        // Of eleven flows the sixth is the median; p95 and p99 lie among the two that are lost.
-        let millis = |count: i64| Some(Span::from_millis(count));
-        assert_eq!(
-            times(&closed_bins[0]),
-            [millis(10), millis(15), None, None, None]
-        );
-    }
-
-    #[test]
-    fn a_bin_with_only_losses_reports_lost_latencies() {
-        let mut bins = bins();
-        push_latency(&mut bins, (0, 1), 0, Latency::Lost);
-        push(&mut bins, (0, 1), 20_000, Span::from_millis(10));
-        let closed_bins = bins.into_bins();
-        assert_eq!((closed_bins[0].flows, closed_bins[0].lost), (1, 1));
-        assert_eq!(closed_bins[0].latency, [Latency::Lost; 5]);
-        assert_eq!((closed_bins[1].flows, closed_bins[1].lost), (1, 0));
-    }
-
-    /// What is lost is known when the timeout is over, when others are far ahead.
-    #[test]
-    fn a_loss_counts_in_the_bin_in_which_it_was_sent_however_long_the_timeout() {
-        let settings = Settings {
-            settle: Span::from_secs(90),
-            ..Settings::default()
-        };
-        let fleet = World::default().fleet();
-        let mut bins = Bins::new(Instant::from_nanos(0), &settings, &fleet);
-        for second in 0..90 {
-            push(&mut bins, (0, 1), second * 1000, Span::from_millis(10));
-        }
-        push_latency(&mut bins, (1, 1), 0, Latency::Lost);
-        let closed_bins = bins.into_bins();
-        assert_eq!(closed_bins.len(), 5);
-        assert_eq!((closed_bins[0].flows, closed_bins[0].lost), (2, 1));
-    }
-
-    #[test]
-    fn messages_sent_before_the_first_reply_belong_to_the_first_bin() {
-        let mut bins = bins();
-        push(&mut bins, (0, 1), 0, Span::from_millis(10));
-        push_latency(&mut bins, (1, 1), -3, Latency::Lost);
-        assert_eq!(bins.into_bins()[0].flows, 2);
-    }
-}
+mod tests;

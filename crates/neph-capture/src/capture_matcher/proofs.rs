@@ -25,7 +25,7 @@ impl MatchedCaptures {
     /// Limits that packets give for the second clock minus the first one, in steady time. First those from
     /// above, then those from below, each ascending in time, at any resolution of the timestamps.
     pub fn limits(&self) -> (Vec<OffsetLimit>, Vec<OffsetLimit>) {
-        let wider = |point: &Point| {
+        let rounding_error = |point: &Point| {
             if point.resolution > 1 {
                 point.resolution
             } else {
@@ -45,23 +45,23 @@ impl MatchedCaptures {
                     at: crossing.first_at,
                     within: received.first_at.saturating_sub(crossing.first_at),
                     offset: (crossing.second_at.saturating_sub(crossing.first_at))
-                        .saturating_add(wider(&self.second)),
+                        .saturating_add(rounding_error(&self.second)),
                 });
             }
         }
         // Moment at which the first point had sent what the second one received last.
-        let mut printed = None::<&Crossing>;
+        let mut sent = None::<&Crossing>;
         for crossing in &self.crossings {
             if crossing.direction == Direction::Forward {
-                printed = Some(crossing);
-            } else if let Some(printed) =
-                printed.filter(|printed| self.is_steady(printed, crossing))
+                sent = Some(crossing);
+            } else if let Some(sent) =
+                sent.filter(|sent| self.is_steady(sent, crossing))
             {
                 min.push(OffsetLimit {
-                    at: printed.first_at,
-                    within: crossing.first_at.saturating_sub(printed.first_at),
+                    at: sent.first_at,
+                    within: crossing.first_at.saturating_sub(sent.first_at),
                     offset: (crossing.second_at.saturating_sub(crossing.first_at))
-                        .saturating_sub(wider(&self.first)),
+                        .saturating_sub(rounding_error(&self.first)),
                 });
             }
         }
@@ -101,7 +101,7 @@ impl MatchedCaptures {
     /// Where one of the clocks was set back, in the order of time.
     pub fn set_back(&self) -> Vec<ClockSetBack> {
         let [first, second] = &self.falls;
-        let mut set_backs: Vec<ClockSetBack> = each(first)
+        let mut set_backs: Vec<ClockSetBack> = added_by_fall(first)
             .map(|(fall, by)| ClockSetBack {
                 cut: ClockCut {
                     until: fall.from.saturating_sub(1),
@@ -111,7 +111,7 @@ impl MatchedCaptures {
             })
             .collect();
         let received = Received::of(&self.crossings);
-        set_backs.extend(each(second).map(|(fall, by)| ClockSetBack {
+        set_backs.extend(added_by_fall(second).map(|(fall, by)| ClockSetBack {
             cut: received.around(fall),
             by: by.saturating_neg(),
         }));
@@ -139,10 +139,10 @@ struct Received {
 
 impl Received {
     fn of(crossings: &[Crossing]) -> Self {
-        let of_direction = crossings
+        let forward_crossings = crossings
             .iter()
             .filter(|crossing| crossing.direction == Direction::Forward);
-        let mut times: Vec<(i64, i64)> = of_direction
+        let mut times: Vec<(i64, i64)> = forward_crossings
             .map(|crossing| (crossing.second_at, crossing.first_at))
             .collect();
         times.sort_unstable();
@@ -162,9 +162,9 @@ impl Received {
     }
 
     fn around(&self, fall: Fall) -> ClockCut {
-        let behind = self.times.partition_point(|time| *time < fall.from);
-        let from = self.earliest.get(behind).copied().unwrap_or(i64::MAX);
-        let until = behind.checked_sub(1).map(|last| self.latest[last]);
+        let later_index = self.times.partition_point(|time| *time < fall.from);
+        let from = self.earliest.get(later_index).copied().unwrap_or(i64::MAX);
+        let until = later_index.checked_sub(1).map(|last| self.latest[last]);
         let until = until.unwrap_or_else(|| from.saturating_sub(1));
         if until < from {
             return ClockCut { until, from };
@@ -178,7 +178,7 @@ impl Received {
 }
 
 /// Each fall, and how much it adds to those before it.
-fn each(falls: &[Fall]) -> impl Iterator<Item = (Fall, i64)> + '_ {
+fn added_by_fall(falls: &[Fall]) -> impl Iterator<Item = (Fall, i64)> + '_ {
     let before = std::iter::once(0).chain(falls.iter().map(|fall| fall.added));
     falls
         .iter()

@@ -10,27 +10,27 @@ const SECOND: i64 = 1_000_000_000;
 /// Packets between hosts 1 and 2: departure and arrival by the true time, and direction.
 #[derive(Debug, Clone, Copy)]
 struct Packet {
-    left: i64,
-    came: i64,
+    departure: i64,
+    arrival: i64,
     direction: Direction,
 }
 
 /// Requests and replies with these delays.
 fn exchanges(count: i64, interval: i64, mut delay: impl FnMut(Direction) -> i64) -> Vec<Packet> {
     let mut packets = Vec::new();
-    for left in (0..count).map(|n| n * interval) {
-        let came = left + delay(Direction::Forward);
+    for departure in (0..count).map(|n| n * interval) {
+        let arrival = departure + delay(Direction::Forward);
         let direction = Direction::Forward;
         packets.push(Packet {
-            left,
-            came,
+            departure,
+            arrival,
             direction,
         });
-        let (left, direction) = (came + 30_000, Direction::Reverse);
-        let came = left + delay(direction);
+        let (departure, direction) = (arrival + 30_000, Direction::Reverse);
+        let arrival = departure + delay(direction);
         packets.push(Packet {
-            left,
-            came,
+            departure,
+            arrival,
             direction,
         });
     }
@@ -39,9 +39,9 @@ fn exchanges(count: i64, interval: i64, mut delay: impl FnMut(Direction) -> i64)
 
 /// Both captures of it; the clock of the second shows what `clock` makes of the time, host 1 is at the
 /// first.
-fn meet(packets: &[Packet], clock: impl Fn(i64) -> i64) -> MatchedCaptures {
-    let mut meeting = CaptureMatcher::default();
-    let at_each: [Vec<(i64, Vec<u8>)>; 2] = [0, 1].map(|point| {
+fn match_captures(packets: &[Packet], clock: impl Fn(i64) -> i64) -> MatchedCaptures {
+    let mut matcher = CaptureMatcher::default();
+    let observed_at_points: [Vec<(i64, Vec<u8>)>; 2] = [0, 1].map(|point| {
         let mut observed: Vec<(i64, Vec<u8>)> = (0_u16..)
             .zip(packets)
             .map(|(number, packet)| {
@@ -51,21 +51,21 @@ fn meet(packets: &[Packet], clock: impl Fn(i64) -> i64) -> MatchedCaptures {
                     (2, 1)
                 };
                 let is_sender = (packet.direction == Direction::Forward) == (point == 0);
-                let at = if is_sender { packet.left } else { packet.came };
+                let at = if is_sender { packet.departure } else { packet.arrival };
                 (at, datagram(number, from, to))
             })
             .collect();
         observed.sort();
         observed
     });
-    let [first, second] = at_each;
+    let [first, second] = observed_at_points;
     for (at, bytes) in first {
-        meeting.add_first(at, &dissect(Link::Ip, &bytes, 44).unwrap());
+        matcher.add_first(at, &dissect(Link::Ip, &bytes, 44).unwrap());
     }
     for (at, bytes) in second {
-        meeting.add_second(clock(at), &dissect(Link::Ip, &bytes, 44).unwrap());
+        matcher.add_second(clock(at), &dissect(Link::Ip, &bytes, 44).unwrap());
     }
-    meeting.end()
+    matcher.end()
 }
 
 /// What each capture shows of 20 exchanges, 1 s apart: requests in fragments of so many bytes that follow
@@ -88,31 +88,31 @@ fn a_packet_fragmented_at_the_other_point_passes_with_its_last_byte() {
         (1_400, 4_000, [3, 1]),
         (1_400, 640, [3, 5]),
     ] {
-        let mut meeting = CaptureMatcher::default();
+        let mut matcher = CaptureMatcher::default();
         for (at, bytes) in fragmented(first_size, [0, 40_000_000]) {
-            meeting.add_first(
+            matcher.add_first(
                 at,
                 &dissect(Link::Ip, &bytes, u32::try_from(bytes.len()).unwrap()).unwrap(),
             );
         }
         for (at, bytes) in fragmented(second_size, [10_000_000, 30_000_000]) {
-            meeting.add_second(
+            matcher.add_second(
                 at,
                 &dissect(Link::Ip, &bytes, u32::try_from(bytes.len()).unwrap()).unwrap(),
             );
         }
-        let met = meeting.end();
+        let captures = matcher.end();
         let requests = met
             .crossings
             .iter()
             .filter(|crossing| crossing.direction == Direction::Forward);
-        let took: Vec<i64> = requests
+        let delays: Vec<i64> = requests
             .map(|crossing| crossing.second_at - crossing.first_at)
             .collect();
         let [first, second] = parts.map(|parts| i64::from(parts - 1) * 10_000);
-        assert_eq!(took, [10_000_000 + second - first; 20]);
+        assert_eq!(delays, [10_000_000 + second - first; 20]);
         assert_eq!(
-            (met.identical, met.first.packets),
+            (captures.identical, captures.first.packets),
             (0, 20 * u64::from(parts[0] + 1))
         );
     }
@@ -120,29 +120,29 @@ fn a_packet_fragmented_at_the_other_point_passes_with_its_last_byte() {
 
 #[test]
 fn packets_with_equal_fragments_in_both_captures_are_matched() {
-    let mut meeting = CaptureMatcher::default();
+    let mut matcher = CaptureMatcher::default();
     for (at, bytes) in fragmented(1_400, [0, 40_000_000]) {
-        meeting.add_first(
+        matcher.add_first(
             at,
             &dissect(Link::Ip, &bytes, u32::try_from(bytes.len()).unwrap()).unwrap(),
         );
     }
     for (at, bytes) in fragmented(1_400, [10_000_000, 30_000_000]) {
-        meeting.add_second(
+        matcher.add_second(
             at,
             &dissect(Link::Ip, &bytes, u32::try_from(bytes.len()).unwrap()).unwrap(),
         );
     }
-    let met = meeting.end();
-    assert_eq!((met.crossings.len(), met.identical), (80, 0));
+    let captures = matcher.end();
+    assert_eq!((captures.crossings.len(), captures.identical), (80, 0));
 }
 
 #[test]
 fn packets_are_matched_with_their_direction_under_any_offset() {
     let packets = exchanges(50, SECOND / 10, |_| 200_000);
     for offset in [0, 3 * SECOND, -3 * SECOND, 50_000] {
-        let met = meet(&packets, |at| at + offset);
-        assert_eq!(met.crossings.len(), 100);
+        let captures = match_captures(&packets, |at| at + offset);
+        assert_eq!(captures.crossings.len(), 100);
         let directions: Vec<Direction> = met
             .crossings
             .iter()
@@ -157,13 +157,13 @@ fn packets_are_matched_with_their_direction_under_any_offset() {
                 Direction::Reverse
             ]
         );
-        let of = met.exchanges();
-        assert_eq!(of.len(), 50);
+        let exchanges = captures.exchanges();
+        assert_eq!(exchanges.len(), 50);
         assert!(
-            of.iter().all(|exchange| exchange.offset() == offset),
+            exchanges.iter().all(|exchange| exchange.offset() == offset),
             "symmetric"
         );
-        assert!(of.iter().all(|exchange| exchange.round_trip() == 400_000));
+        assert!(exchanges.iter().all(|exchange| exchange.round_trip() == 400_000));
     }
 }
 
@@ -171,87 +171,87 @@ fn packets_are_matched_with_their_direction_under_any_offset() {
 fn identical_packets_are_skipped_and_counted() {
     let bytes = [datagram(1, 1, 2), datagram(2, 2, 1), datagram(3, 1, 2)];
     let dissected = |at: usize| dissect(Link::Ip, &bytes[at], 44).unwrap();
-    let mut meeting = CaptureMatcher::default();
+    let mut matcher = CaptureMatcher::default();
     for (at, which) in [(0, 0), (100, 1), (200, 2), (SECOND, 2)] {
-        meeting.add_first(at, &dissected(which));
+        matcher.add_first(at, &dissected(which));
     }
     for (at, which) in [(50, 0), (60, 1), (250, 2), (SECOND, 0)] {
-        meeting.add_second(at, &dissected(which));
+        matcher.add_second(at, &dissected(which));
     }
-    let met = meeting.end();
-    assert_eq!((met.identical, met.ambiguous_in_both), (3, 2));
-    assert!(met.crossings.is_empty(), "one is left, and no other way");
-    assert_eq!(met.one_way, 1);
+    let captures = matcher.end();
+    assert_eq!((captures.identical, captures.ambiguous_in_both), (3, 2));
+    assert!(captures.crossings.is_empty(), "one is left, and no other way");
+    assert_eq!(captures.one_way, 1);
 }
 
 #[test]
 fn packets_identical_within_one_capture_are_not_ambiguous_in_both() {
     let bytes = [datagram(1, 1, 2), datagram(2, 3, 4)];
     let dissected = |at: usize| dissect(Link::Ip, &bytes[at], 44).unwrap();
-    let mut meeting = CaptureMatcher::default();
+    let mut matcher = CaptureMatcher::default();
     for at in [0, SECOND] {
-        meeting.add_first(at, &dissected(0));
-        meeting.add_second(at, &dissected(1));
+        matcher.add_first(at, &dissected(0));
+        matcher.add_second(at, &dissected(1));
     }
-    let met = meeting.end();
-    assert_eq!((met.identical, met.ambiguous_in_both), (1, 0));
+    let captures = matcher.end();
+    assert_eq!((captures.identical, captures.ambiguous_in_both), (1, 0));
 }
 
 #[test]
 fn the_first_copy_of_a_mirrored_packet_counts_in_either_capture() {
     let bytes = [datagram(1, 1, 2), datagram(2, 2, 1)];
     let dissected = |at: usize| dissect(Link::Ip, &bytes[at], 44).unwrap();
-    let once = [(1_000, 0), (5_000, 1)];
-    let twice = [(2_000, 0), (2_300, 0), (4_000, 1), (4_300, 1)];
+    let single = [(1_000, 0), (5_000, 1)];
+    let doubled = [(2_000, 0), (2_300, 0), (4_000, 1), (4_300, 1)];
     // As in a capture that was appended to itself.
     let appended = [(2_500, 0), (3_500, 1), (2_500, 0), (3_500, 1)];
-    for (here, second) in [
-        (&once[..], &twice[..]),
-        (&twice[..], &once[..]),
-        (&twice[..], &appended[..]),
-        (&appended[..], &twice[..]),
+    for (first_capture, second_capture) in [
+        (&single[..], &doubled[..]),
+        (&doubled[..], &single[..]),
+        (&doubled[..], &appended[..]),
+        (&appended[..], &doubled[..]),
     ] {
-        let mut meeting = CaptureMatcher::default();
-        for (at, which) in here {
-            meeting.add_first(*at, &dissected(*which));
+        let mut matcher = CaptureMatcher::default();
+        for (at, index) in first_capture {
+            matcher.add_first(*at, &dissected(*index));
         }
-        for (at, which) in second {
-            meeting.add_second(*at, &dissected(*which));
+        for (at, index) in second_capture {
+            matcher.add_second(*at, &dissected(*index));
         }
-        let met = meeting.end();
+        let captures = matcher.end();
         let stamps = met
             .crossings
             .iter()
             .map(|crossing| (crossing.first_at, crossing.second_at));
         let stamps: Vec<(i64, i64)> = stamps.collect();
         let first =
-            |of: &[(i64, usize)], which| of.iter().find(|entry| entry.1 == which).unwrap().0;
-        let first_packets = [0, 1].map(|which| (first(here, which), first(second, which)));
-        assert_eq!((stamps, met.identical), (first_packets.to_vec(), 0));
-        let repeats = [here, second].map(|of| of.len() as u64 - 2);
-        assert_eq!([met.first.repeats, met.second.repeats], repeats);
-        assert!(met.set_back().is_empty());
+            |packets: &[(i64, usize)], index| packets.iter().find(|entry| entry.1 == index).unwrap().0;
+        let first_packets = [0, 1].map(|index| (first(first_capture, index), first(second_capture, index)));
+        assert_eq!((stamps, captures.identical), (first_packets.to_vec(), 0));
+        let repeats = [first_capture, second_capture].map(|packets| packets.len() as u64 - 2);
+        assert_eq!([captures.first.repeats, captures.second.repeats], repeats);
+        assert!(captures.set_back().is_empty());
     }
 }
 
 #[test]
 fn each_capture_has_its_packets_resolution_and_clock_steps() {
     let packets = exchanges(5, SECOND, |_| 200_000);
-    let met = meet(
+    let captures = match_captures(
         &packets,
         |at| if at > 2 * SECOND { at - 2 * SECOND } else { at },
     );
-    assert_eq!((met.first.packets, met.second.packets), (10, 10));
+    assert_eq!((captures.first.packets, captures.second.packets), (10, 10));
     assert_eq!(
-        (met.first.resolution, met.second.resolution),
+        (captures.first.resolution, captures.second.resolution),
         (1_000, 1_000)
     );
-    let set = met.set_back();
-    assert_eq!(set.len(), 1, "{set:?}");
-    assert_eq!((set[0].cut.until, set[0].cut.from), (SECOND, 2 * SECOND));
+    let set_backs = captures.set_back();
+    assert_eq!(set_backs.len(), 1, "{set_backs:?}");
+    assert_eq!((set_backs[0].cut.until, set_backs[0].cut.from), (SECOND, 2 * SECOND));
     // Behind it the second clock's steady time is ahead of its stamps.
     let fell = 2 * SECOND + 200_000 - (SECOND + 400_000);
-    assert!(set[0].by <= -fell && set[0].by > -2 * SECOND, "{set:?}");
+    assert!(set_backs[0].by <= -fell && set_backs[0].by > -2 * SECOND, "{set_backs:?}");
 }
 
 proptest! {
@@ -270,19 +270,19 @@ proptest! {
             at = (at + 1) % spread.len();
             spread[at] + min[usize::from(direction == Direction::Reverse)]
         });
-        let shows = |at: i64| at + offset + at / 1_000_000 * ppm;
-        let coarse = |at: i64| at.div_euclid(resolution) * resolution;
+        let clock_at = |at: i64| at + offset + at / 1_000_000 * ppm;
+        let round_to_resolution = |at: i64| at.div_euclid(resolution) * resolution;
         let rounded: Vec<Packet> = packets.iter().map(|packet| match packet.direction {
-            Direction::Forward => Packet { left: coarse(packet.left), ..*packet },
-            Direction::Reverse => Packet { came: coarse(packet.came), ..*packet },
+            Direction::Forward => Packet { departure: round_to_resolution(packet.departure), ..*packet },
+            Direction::Reverse => Packet { arrival: round_to_resolution(packet.arrival), ..*packet },
         }).collect();
-        let met = meet(&rounded, |at| coarse(shows(at)));
-        let (max, min) = met.limits();
+        let captures = match_captures(&rounded, |at| round_to_resolution(clock_at(at)));
+        let (max, min) = captures.limits();
         let limits = OffsetLimits { at_most: &max, at_least: &min };
         for second in [0, 7, 14] {
             let fit = clock_fit(limits, second * SECOND, ClockNature::default()).unwrap().unwrap();
-            let off = fit.offset - (shows(second * SECOND) - second * SECOND);
-            prop_assert!(off.abs() <= fit.bound, "{fit:?} is {off} off");
+            let error = fit.offset - (clock_at(second * SECOND) - second * SECOND);
+            prop_assert!(error.abs() <= fit.bound, "{fit:?} is {error} off");
         }
     }
 }

@@ -70,7 +70,7 @@ mod tests {
 
     use super::*;
 
-    fn of(times: &[i64]) -> ActiveTime {
+    fn active_time_of(times: &[i64]) -> ActiveTime {
         let limit = |at: &i64| OffsetLimit {
             at: *at,
             within: 0,
@@ -86,7 +86,7 @@ mod tests {
 
     #[test]
     fn a_silence_counts_as_a_horizon_however_long_it_is() {
-        let active_time = of(&[1_000, 1_050, 9_000_000, 9_000_010]);
+        let active_time = active_time_of(&[1_000, 1_050, 9_000_000, 9_000_010]);
         assert_eq!(active_time.long, 50 + 100 + 10);
         assert_eq!(
             [0, 50, 149, 150, 160].map(|passed| active_time.at(passed)),
@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn active_time_without_offset_limits_is_zero() {
-        let active_time = of(&[]);
+        let active_time = active_time_of(&[]);
         assert_eq!(
             (active_time.long, active_time.at(7), active_time.passed(7)),
             (0, 0, 0)

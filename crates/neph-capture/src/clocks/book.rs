@@ -106,7 +106,7 @@ impl Book {
         let Some(stamps) = self.raw.message(&message.marks) else {
             return false;
         };
-        self.peer_wall(message, stamps);
+        self.add_peer_wall(message, stamps);
         self.exchanges += 1;
         self.latest = self.latest.max(Some(stamps.sent));
         let round_trip = stamps.round_trip();
@@ -125,15 +125,15 @@ impl Book {
         true
     }
 
-    fn peer_wall(&mut self, message: &Message, stamps: FourTimestamps) {
-        let (Some(apart), Some(read)) = (message.peer_wall_offset, message.marks.peer.app_tx)
+    fn add_peer_wall(&mut self, message: &Message, stamps: FourTimestamps) {
+        let (Some(wall_offset), Some(read_at)) = (message.peer_wall_offset, message.marks.peer.app_tx)
         else {
             return;
         };
         // A peer that sends its wall clock as raw time has no separate wall clock.
-        self.is_foreign = apart == 0;
-        let wall = Wall::from_unix_nanos(read.nanos().saturating_add(apart));
-        let step = self.peer.read(Anchor { at: read, wall });
+        self.is_foreign = wall_offset == 0;
+        let wall = Wall::from_unix_nanos(read_at.nanos().saturating_add(wall_offset));
+        let step = self.peer.read(Anchor { at: read_at, wall });
         if let Some(WallStep { after, before, by }) = step {
             // On the local clock: the step is as long before this exchange as on the peer's clock.
             let since = (before - after).nanos();
@@ -155,11 +155,11 @@ impl Book {
     pub fn with_wall(&self, raw: ClockFit) -> Reading {
         let own_offset = self.own_clock.offset(Instant::from_nanos(raw.at));
         let peer_time = raw.at.saturating_add(raw.offset);
-        let peer = self.peer.offset(Instant::from_nanos(peer_time));
-        let wall = own_offset.zip(peer).map(|(span, peer)| {
-            let offset = raw.offset.saturating_add((peer - span).nanos());
-            let read = DOUBT + (self.own_clock.doubt() + self.peer.doubt()).nanos();
-            (offset, raw.bound.saturating_add(read))
+        let peer_offset = self.peer.offset(Instant::from_nanos(peer_time));
+        let wall = own_offset.zip(peer_offset).map(|(own_offset, peer_offset)| {
+            let offset = raw.offset.saturating_add((peer_offset - own_offset).nanos());
+            let reading_error = DOUBT + (self.own_clock.doubt() + self.peer.doubt()).nanos();
+            (offset, raw.bound.saturating_add(reading_error))
         });
         Reading { raw, wall }
     }

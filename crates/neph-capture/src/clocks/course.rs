@@ -133,13 +133,13 @@ fn since(steps: &[ClockStep], from: i64) -> i64 {
 
 /// The mean rate if all steps have one direction and it is larger than a drift can be.
 fn parted(drawn: &[ClockFit], steps: &[ClockStep], nature: ClockNature) -> Option<f64> {
-    let is_one_way = steps.iter().all(|step| step.by > 0) || steps.iter().all(|step| step.by < 0);
+    let has_one_direction = steps.iter().all(|step| step.by > 0) || steps.iter().all(|step| step.by < 0);
     let (first, last) = drawn.first().zip(drawn.last())?;
-    if steps.len() < STEPS || !is_one_way || last.at <= first.at {
+    if steps.len() < STEPS || !has_one_direction || last.at <= first.at {
         return None;
     }
-    let moved = Span::from_nanos(last.offset.saturating_sub(first.offset)).secs_f64();
-    let rate = moved / Span::from_nanos(last.at - first.at).secs_f64();
+    let change = Span::from_nanos(last.offset.saturating_sub(first.offset)).secs_f64();
+    let rate = change / Span::from_nanos(last.at - first.at).secs_f64();
     (rate.abs() > nature.steepest).then_some(rate)
 }
 
@@ -157,6 +157,6 @@ fn rates(
     let rates: Vec<f64> = moments
         .filter_map(|moment| Some(at(moment)?.rate))
         .collect();
-    let extreme = |pick: fn(f64, f64) -> f64| rates.iter().copied().reduce(pick);
+    let extreme = |choose: fn(f64, f64) -> f64| rates.iter().copied().reduce(choose);
     (rates.len() > 1).then(|| extreme(f64::min).zip(extreme(f64::max)))?
 }

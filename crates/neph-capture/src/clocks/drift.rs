@@ -36,11 +36,11 @@ impl Drift {
         }
         let (first, last) = (at(since)?, at(until)?);
         let time = Span::from_nanos(last.at - first.at).secs_f64();
-        let moved = Span::from_nanos(last.offset.saturating_sub(first.offset)).secs_f64();
-        let doubt = Span::from_nanos(last.bound.saturating_add(first.bound)).secs_f64();
+        let change = Span::from_nanos(last.offset.saturating_sub(first.offset)).secs_f64();
+        let error = Span::from_nanos(last.bound.saturating_add(first.bound)).secs_f64();
         Some(Self {
-            rate: moved / time,
-            bound: doubt / time,
+            rate: change / time,
+            bound: error / time,
         })
     }
 

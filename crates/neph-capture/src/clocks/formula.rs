@@ -40,15 +40,15 @@ pub fn until_next(fits: &[ClockFit]) -> impl Iterator<Item = i64> {
 }
 
 /// Moments at which packets passed the first point, ascending.
-pub fn passed(met: &MatchedCaptures) -> Vec<i64> {
-    let mut times: Vec<i64> = met.crossings.iter().map(|of| of.first_at).collect();
+pub fn passed(captures: &MatchedCaptures) -> Vec<i64> {
+    let mut times: Vec<i64> = captures.crossings.iter().map(|crossing| crossing.first_at).collect();
     times.sort_unstable();
     times
 }
 
 /// Splits off the leading elements that are early.
-pub fn split_off<'a, T>(rest: &mut &'a [T], is_early: impl Fn(&T) -> bool) -> &'a [T] {
-    let (early, later) = rest.split_at(rest.partition_point(is_early));
-    *rest = later;
+pub fn split_off<'a, T>(remaining: &mut &'a [T], is_early: impl Fn(&T) -> bool) -> &'a [T] {
+    let (early, later) = remaining.split_at(remaining.partition_point(is_early));
+    *remaining = later;
     early
 }

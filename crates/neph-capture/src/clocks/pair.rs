@@ -16,20 +16,20 @@ const STRETCH: i64 = 10_000_000;
 const MAXIMUM: usize = 100_000;
 
 /// The tightest limits that two captures give for the offset of their clocks.
-pub fn retained_limits(met: &MatchedCaptures, nature: ClockNature) -> RetainedLimits {
-    let (above, below) = met.limits();
+pub fn retained_limits(captures: &MatchedCaptures, nature: ClockNature) -> RetainedLimits {
+    let (above, below) = captures.limits();
     let limits = OffsetLimits {
         at_most: &above,
         at_least: &below,
     };
-    let many = above.len().max(below.len());
-    let long = if many > MAXIMUM {
+    let count = above.len().max(below.len());
+    let active_nanos = if count > MAXIMUM {
         ActiveTime::of(limits, nature.horizon).long
     } else {
         0
     };
-    let max = i64::try_from(MAXIMUM).unwrap_or(i64::MAX);
-    let mut retained = RetainedLimits::per_period(STRETCH.max(long / max));
+    let max_count = i64::try_from(MAXIMUM).unwrap_or(i64::MAX);
+    let mut retained = RetainedLimits::per_period(STRETCH.max(active_nanos / max_count));
     for limit in above {
         retained.at_most(limit);
     }
@@ -44,10 +44,10 @@ pub fn retained_limits(met: &MatchedCaptures, nature: ClockNature) -> RetainedLi
 /// # Errors
 /// More than half of the packets of one point lack headers.
 pub fn refuse_cut(points: [(&Path, &Point); 2]) -> Result<(), ReadError> {
-    let max = |(_, point): &(&Path, &Point)| point.cut > point.packets / 2;
+    let is_mostly_cut = |(_, point): &(&Path, &Point)| point.cut > point.packets / 2;
     points
         .into_iter()
-        .find(max)
+        .find(is_mostly_cut)
         .map_or(Ok(()), |(name, point)| {
             Err(ReadError::wrong(format!(
                 "{} of {} are cut within their headers, and cannot be known again; {}",
@@ -64,10 +64,10 @@ pub fn refuse_cut(points: [(&Path, &Point); 2]) -> Result<(), ReadError> {
 /// All packets of both have the same timestamps.
 pub fn refuse_one_capture(
     (first, second): (&Path, &Path),
-    met: &MatchedCaptures,
+    captures: &MatchedCaptures,
     remedy: &str,
 ) -> Result<(), ReadError> {
-    if !met.is_one_capture() {
+    if !captures.is_one_capture() {
         return Ok(());
     }
     Err(ReadError::wrong(format!(
@@ -75,7 +75,7 @@ pub fn refuse_one_capture(
          {remedy}",
         first.display(),
         second.display(),
-        counted(met.same_stamp, "packet")
+        counted(captures.same_stamp, "packet")
     )))
 }
 
@@ -102,15 +102,15 @@ pub fn refuse_duplicate(first_path: &Path, second_path: &Path) -> Result<(), Rea
 /// They share no packet, or only packets that give no limit.
 pub fn refuse_unmet(
     (first, second): (&Path, &Path),
-    met: &MatchedCaptures,
+    captures: &MatchedCaptures,
 ) -> Result<(), ReadError> {
     let (name, other) = (first.display(), second.display());
-    if met.crossings.is_empty() && met.one_way + met.even == 0 {
-        refuse_cut([(first, &met.first), (second, &met.second)])?;
-        if met.ambiguous_in_both > 0 {
+    if captures.crossings.is_empty() && captures.one_way + captures.even == 0 {
+        refuse_cut([(first, &captures.first), (second, &captures.second)])?;
+        if captures.ambiguous_in_both > 0 {
             return Err(ReadError::wrong(format!(
                 "{name} or {other} contains {} several times, so packets cannot be matched; capture one interface, or remove exact duplicates (editcap -w 0.02 FILE NEW)",
-                counted(met.ambiguous_in_both, "packet")
+                counted(captures.ambiguous_in_both, "packet")
             )));
         }
         return Err(ReadError::wrong(format!(
@@ -118,15 +118,15 @@ pub fn refuse_unmet(
              and not behind a NAT"
         )));
     }
-    refuse_one_capture((first, second), met, "give the captures of both ends")?;
-    if met.crossings.is_empty() && met.even > 0 {
+    refuse_one_capture((first, second), captures, "give the captures of both ends")?;
+    if captures.crossings.is_empty() && captures.even > 0 {
         return Err(ReadError::wrong(format!(
             "of {} in {name} and {other} as many say that the one point comes first as say it of the other; \
              capture at points with more between them",
-            counted(met.even, "packet")
+            counted(captures.even, "packet")
         )));
     }
-    if met.crossings.is_empty() {
+    if captures.crossings.is_empty() {
         return Err(too_few(first, second));
     }
     Ok(())

@@ -22,23 +22,23 @@ struct Reading {
     least: i64,
     most: i64,
     /// It contradicts the reading before: a clock was set between them.
-    is_apart: bool,
+    contradicts_previous: bool,
 }
 
 impl Reading {
     /// The reading with the error bound that it has at this age, later or earlier.
-    const fn after(self, age: i64) -> Self {
+    const fn aged_by(self, age: i64) -> Self {
         let drifted = age / 1_000_000 * DRIFT_PPM + DRIFT_PPM;
         Self {
             at: self.at,
             least: self.least.saturating_sub(drifted),
             most: self.most.saturating_add(drifted),
-            is_apart: self.is_apart,
+            contradicts_previous: self.contradicts_previous,
         }
     }
 
     /// The intersection with another reading. `None` where they contradict each other.
-    fn and(self, other: Self) -> Option<Self> {
+    fn intersect(self, other: Self) -> Option<Self> {
         let intersection = Self {
             least: self.least.max(other.least),
             most: self.most.min(other.most),
@@ -57,20 +57,20 @@ impl ReadOffsets {
     pub fn between(earlier: &[ClockReading], later: &[ClockReading]) -> Self {
         let mut readings: Vec<Reading> = earlier
             .iter()
-            .filter_map(|reading| joined(reading, later))
+            .filter_map(|reading| combine_reading(reading, later))
             .collect();
         readings.sort_by_key(|reading| reading.at);
         for index in 1..readings.len() {
             let (before, current) = (readings[index - 1], readings[index]);
-            match current.and(before.after(before.distance(current.at))) {
+            match current.intersect(before.aged_by(before.distance(current.at))) {
                 Some(intersection) => readings[index] = intersection,
-                None => readings[index].is_apart = true,
+                None => readings[index].contradicts_previous = true,
             }
         }
         for index in (1..readings.len()).rev() {
             let (current, next) = (readings[index - 1], readings[index]);
-            if !next.is_apart
-                && let Some(intersection) = current.and(next.after(next.distance(current.at)))
+            if !next.contradicts_previous
+                && let Some(intersection) = current.intersect(next.aged_by(next.distance(current.at)))
             {
                 readings[index - 1] = intersection;
             }
@@ -82,11 +82,11 @@ impl ReadOffsets {
     /// set.
     fn at(&self, at: i64) -> Option<Reading> {
         let next = self.readings.partition_point(|reading| reading.at <= at);
-        let aged = |reading: &Reading| reading.after(reading.distance(at));
+        let aged = |reading: &Reading| reading.aged_by(reading.distance(at));
         let before = next.checked_sub(1).and_then(|last| self.readings.get(last));
         match (before, self.readings.get(next)) {
-            (Some(_), Some(after)) if after.is_apart => None,
-            (Some(before), Some(after)) => aged(before).and(aged(after)),
+            (Some(_), Some(after)) if after.contradicts_previous => None,
+            (Some(before), Some(after)) => aged(before).intersect(aged(after)),
             (Some(only), None) | (None, Some(only)) => Some(aged(only)),
             (None, None) => None,
         }
@@ -100,9 +100,9 @@ impl ReadOffsets {
             at,
             least: value.saturating_sub(bound),
             most: value.saturating_add(bound),
-            is_apart: false,
+            contradicts_previous: false,
         };
-        let narrowed_reading = self.at(at).and_then(|read| packets.and(read));
+        let narrowed_reading = self.at(at).and_then(|read| packets.intersect(read));
         let Some(narrowed_reading) = narrowed_reading
             .filter(|reading| (reading.least, reading.most) != (packets.least, packets.most))
         else {
@@ -118,7 +118,7 @@ impl ReadOffsets {
 }
 
 /// A reading of one clock, joined with the nearest one of the other.
-fn joined(here: &ClockReading, later: &[ClockReading]) -> Option<Reading> {
+fn combine_reading(here: &ClockReading, later: &[ClockReading]) -> Option<Reading> {
     // Compared on the clock that both were read against.
     let moment = |reading: &ClockReading| (reading.at + -reading.offset).unix_nanos();
     let away = |other_reading: &&ClockReading| moment(here).abs_diff(moment(other_reading));
@@ -129,9 +129,9 @@ fn joined(here: &ClockReading, later: &[ClockReading]) -> Option<Reading> {
         at: here.at.unix_nanos(),
         least: offset.saturating_sub(bound),
         most: offset.saturating_add(bound),
-        is_apart: false,
+        contradicts_previous: false,
     };
-    Some(reading.after(i64::try_from(away(&nearest)).unwrap_or(i64::MAX)))
+    Some(reading.aged_by(i64::try_from(away(&nearest)).unwrap_or(i64::MAX)))
 }
 
 #[cfg(test)]

@@ -81,10 +81,10 @@ struct Pair {
 
 impl Pair {
     /// Whether most packets before the latest one came twice.
-    fn is_mirrored(self, later: Span) -> bool {
-        let before = self.once.saturating_sub(1);
-        let is_first = before == 0 && later < AT_ONCE;
-        is_first || self.repeats > 0 && self.repeats * 2 >= before
+    fn is_mirrored(self, delay: Span) -> bool {
+        let earlier_count = self.once.saturating_sub(1);
+        let is_first = earlier_count == 0 && delay < AT_ONCE;
+        is_first || self.repeats > 0 && self.repeats * 2 >= earlier_count
     }
 }
 
@@ -94,7 +94,7 @@ pub(super) struct Mirrored(Vec<Pair>);
 
 impl Mirrored {
     /// Adds a packet that equals none before it.
-    pub(super) fn once(&mut self, packet: MirroredPacket) {
+    pub(super) fn add_first(&mut self, packet: MirroredPacket) {
         let pair = self.pair(packet.hosts);
         if packet.number != 0 {
             let direction = usize::from(packet.is_upward);
@@ -109,11 +109,11 @@ impl Mirrored {
         }
     }
 
-    /// Adds a repetition after the time `later`. Returns whether it is a copy.
-    pub(super) fn repeats(&mut self, packet: MirroredPacket, later: Span) -> bool {
+    /// Adds a repetition after the time `delay`. Returns whether it is a copy.
+    pub(super) fn add_repetition(&mut self, packet: MirroredPacket, delay: Span) -> bool {
         let pair = self.pair(packet.hosts);
-        let is_mirrored = later < MIRRORED && pair.is_mirrored(later);
-        if packet.kind != Kind::Repeatable && later < MIRRORED {
+        let is_mirrored = delay < MIRRORED && pair.is_mirrored(delay);
+        if packet.kind != Kind::Repeatable && delay < MIRRORED {
             pair.repeats = pair.repeats.saturating_add(1);
         }
         match packet.kind {

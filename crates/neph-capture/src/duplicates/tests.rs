@@ -16,73 +16,73 @@ fn at(milliseconds: i64) -> Wall {
 
 #[test]
 fn a_copy_is_the_same_packet_at_another_interface_at_once() {
-    let mut twice = DuplicateFilter::default();
+    let mut filter = DuplicateFilter::default();
     let bytes = segment(7);
     let packet = dissect(Link::Ip, &bytes, 40).expect("a packet");
-    assert!(!twice.is_copy(at(0), 1, &packet));
-    assert!(twice.is_copy(at(0), 2, &packet));
-    assert!(twice.is_copy(at(1), 3, &packet));
+    assert!(!filter.is_copy(at(0), 1, &packet));
+    assert!(filter.is_copy(at(0), 2, &packet));
+    assert!(filter.is_copy(at(1), 3, &packet));
     // A duplicate that the network made.
-    assert!(!twice.is_copy(at(1), 1, &packet));
-    assert!(!twice.is_copy(at(400), 2, &packet));
-    assert_eq!(twice.looked(), 5);
+    assert!(!filter.is_copy(at(1), 1, &packet));
+    assert!(!filter.is_copy(at(400), 2, &packet));
+    assert_eq!(filter.examined(), 5);
 }
 
 #[test]
 fn packets_without_an_identification_are_not_duplicates() {
-    let mut twice = DuplicateFilter::default();
+    let mut filter = DuplicateFilter::default();
     let bytes = segment(0);
     let packet = dissect(Link::Ip, &bytes, 40).expect("a packet");
-    assert!(!twice.is_copy(at(0), 1, &packet) && !twice.is_copy(at(1), 1, &packet));
-    assert_eq!((twice.looked(), twice.repeats()), (2, 0));
+    assert!(!filter.is_copy(at(0), 1, &packet) && !filter.is_copy(at(1), 1, &packet));
+    assert_eq!((filter.examined(), filter.repeats()), (2, 0));
 }
 
 #[test]
 fn a_packet_with_another_ip_identification_is_no_copy() {
-    let mut twice = DuplicateFilter::default();
+    let mut filter = DuplicateFilter::default();
     for (number, interface) in [(7, 1), (8, 2)] {
         let bytes = segment(number);
         let packet = dissect(Link::Ip, &bytes, 40).expect("a packet");
-        assert!(!twice.is_copy(at(0), interface, &packet));
+        assert!(!filter.is_copy(at(0), interface, &packet));
     }
 }
 
 #[test]
 fn a_router_in_between_lowers_the_hops_left_of_the_same_packet() {
-    let mut twice = DuplicateFilter::default();
+    let mut filter = DuplicateFilter::default();
     let (before, mut after) = (segment(7), segment(7));
     after[8] = 63;
     let before = dissect(Link::Ip, &before, 40).expect("a packet");
     let after = dissect(Link::Ip, &after, 40).expect("a packet");
-    assert!(!twice.is_copy(at(0), 1, &before));
-    assert!(twice.is_copy(at(0), 2, &after));
+    assert!(!filter.is_copy(at(0), 1, &before));
+    assert!(filter.is_copy(at(0), 2, &after));
 }
 
 /// Segments of one sender, numbered, so many microseconds apart; each passes a second interface so
 /// many of them later. How many of the second passages are copies.
-fn copies(apart: i64, behind: u32, many: u32) -> u64 {
-    let mut twice = DuplicateFilter::default();
+fn copies(interval_micros: i64, lag: u32, packet_count: u32) -> u64 {
+    let mut filter = DuplicateFilter::default();
     let mut bytes = segment(0);
-    let mut count = 0;
-    for turn in 0..many + behind {
-        let at = Wall::from_unix_nanos(at(0).unix_nanos() + i64::from(turn) * apart * 1_000);
-        for (number, interface) in [(Some(turn), 1), (turn.checked_sub(behind), 2)] {
-            let Some(number) = number.filter(|number| *number < many) else {
+    let mut copy_count = 0;
+    for index in 0..packet_count + lag {
+        let at = Wall::from_unix_nanos(at(0).unix_nanos() + i64::from(index) * interval_micros * 1_000);
+        for (number, interface) in [(Some(index), 1), (index.checked_sub(lag), 2)] {
+            let Some(number) = number.filter(|number| *number < packet_count) else {
                 continue;
             };
             bytes[24..28].copy_from_slice(&number.to_be_bytes());
             let packet = dissect(Link::Ip, &bytes, 40).expect("a packet");
-            count += u64::from(twice.is_copy(at, interface, &packet));
+            copy_count += u64::from(filter.is_copy(at, interface, &packet));
         }
     }
-    assert!(twice.places.len() <= SETS.end() * WAYS);
-    count
+    assert!(filter.slots.len() <= SETS.end() * SLOTS_PER_SET);
+    copy_count
 }
 
 #[test]
 fn no_copy_within_its_time_is_missed_however_many_packets_lie_between() {
-    for behind in [1, 100, 2_000, 4_900] {
-        assert_eq!(copies(10, behind, 20_000), 20_000, "{behind}");
+    for lag in [1, 100, 2_000, 4_900] {
+        assert_eq!(copies(10, lag, 20_000), 20_000, "{lag}");
     }
 }
 
@@ -95,11 +95,11 @@ fn the_duplicate_filter_is_bounded_if_all_times_are_equal() {
 
 #[test]
 fn a_copy_that_is_stamped_before_the_first_passage_is_one_too() {
-    let mut twice = DuplicateFilter::default();
+    let mut filter = DuplicateFilter::default();
     let bytes = segment(7);
     let packet = dissect(Link::Ip, &bytes, 40).expect("a packet");
-    assert!(!twice.is_copy(at(3), 1, &packet));
-    assert!(twice.is_copy(at(2), 2, &packet));
+    assert!(!filter.is_copy(at(3), 1, &packet));
+    assert!(filter.is_copy(at(2), 2, &packet));
 }
 
 /// Hosts 1 and 2; what the second sends comes the other way.
@@ -115,12 +115,12 @@ fn tcp(from_first: bool, seq: u32, flags: u8, payload: usize) -> Vec<u8> {
 }
 
 fn duplicates(packets: &[(i64, Vec<u8>)]) -> Vec<bool> {
-    let mut twice = DuplicateFilter::default();
+    let mut filter = DuplicateFilter::default();
     let is_duplicate = packets.iter().map(|(micros, bytes)| {
         let length = u32::try_from(bytes.len()).expect("short");
         let packet = dissect(Link::Ip, bytes, length).expect("a packet");
         let at = Wall::from_unix_nanos(at(0).unix_nanos() + micros * 1_000);
-        twice.is_duplicate(at, 1, &packet)
+        filter.is_duplicate(at, 1, &packet)
     });
     is_duplicate.collect()
 }
@@ -214,26 +214,26 @@ fn framed(bytes: &[u8], vlan: Option<u8>) -> Vec<u8> {
 #[test]
 fn an_untagged_packet_is_a_copy_but_another_vlan_is_not() {
     let bytes = segment(0);
-    let mut twice = DuplicateFilter::default();
-    let mut shown = |vlan, interface| {
+    let mut filter = DuplicateFilter::default();
+    let mut is_copy = |vlan, interface| {
         let frame = framed(&bytes, vlan);
         let length = u32::try_from(frame.len()).expect("short");
         let packet = dissect(Link::Ethernet, &frame, length).expect("a packet");
-        twice.is_copy(at(0), interface, &packet)
+        filter.is_copy(at(0), interface, &packet)
     };
-    assert!(!shown(Some(7), 1));
-    assert!(!shown(Some(8), 1), "another network");
-    assert!(shown(None, 1), "without the layer, at one interface");
-    assert!(shown(None, 2) && shown(Some(8), 2));
+    assert!(!is_copy(Some(7), 1));
+    assert!(!is_copy(Some(8), 1), "another network");
+    assert!(is_copy(None, 1), "without the layer, at one interface");
+    assert!(is_copy(None, 2) && is_copy(Some(8), 2));
 }
 
 #[test]
 fn a_checksum_that_the_interface_makes_later_makes_no_other_packet() {
-    let mut twice = DuplicateFilter::default();
+    let mut filter = DuplicateFilter::default();
     let (before, mut after) = (segment(7), segment(7));
     after[36..38].copy_from_slice(&[0xab, 0xcd]);
     let [before, after] =
         [&before, &after].map(|bytes| dissect(Link::Ip, bytes, 40).expect("a packet"));
-    assert!(!twice.is_copy(at(0), 1, &before));
-    assert!(twice.is_copy(at(0), 2, &after));
+    assert!(!filter.is_copy(at(0), 1, &before));
+    assert!(filter.is_copy(at(0), 2, &after));
 }

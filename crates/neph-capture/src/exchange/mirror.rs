@@ -10,7 +10,7 @@ impl ExchangeKey {
         self.vlan.is_some() || self.tunnel.is_some()
     }
 
-    const fn bare(self) -> Self {
+    const fn untagged(self) -> Self {
         Self {
             vlan: None,
             tunnel: None,
@@ -26,9 +26,9 @@ impl Exchanges {
         if self.tagged.is_empty() && !key.is_tagged() {
             return None;
         }
-        let bare = key.bare();
-        let tagged = self.tagged.get(&bare).into_iter().flatten().copied();
-        let candidates = tagged.chain(self.places.get(&bare).copied());
+        let untagged = key.untagged();
+        let tagged = self.tagged.get(&untagged).into_iter().flatten().copied();
+        let candidates = tagged.chain(self.indices.get(&untagged).copied());
         let is_mirrored = |index: &u32| {
             let pair = self.pairs[*index as usize].as_ref();
             pair.is_some_and(|pair| pair.is_mirrored_by(event))
@@ -41,27 +41,27 @@ impl Exchanges {
         if let Some(pair) = &mut self.pairs[index as usize] {
             pair.other = Some(Box::new(*key));
         }
-        self.places.insert(*key, index);
+        self.indices.insert(*key, index);
         Some(index)
     }
 
     pub(super) fn tag(&mut self, key: &ExchangeKey, index: u32) {
         if key.is_tagged() {
-            self.tagged.entry(key.bare()).or_default().push(index);
+            self.tagged.entry(key.untagged()).or_default().push(index);
         }
     }
 
     pub(super) fn untag(&mut self, pair: &HostPair, index: u32) {
         if let Some(other) = &pair.other {
-            self.places.remove(other);
+            self.indices.remove(other);
         }
         let key = pair.key();
         if key.is_tagged()
-            && let Some(places) = self.tagged.get_mut(&key.bare())
+            && let Some(indices) = self.tagged.get_mut(&key.untagged())
         {
-            places.retain(|known| *known != index);
-            if places.is_empty() {
-                self.tagged.remove(&key.bare());
+            indices.retain(|other| *other != index);
+            if indices.is_empty() {
+                self.tagged.remove(&key.untagged());
             }
         }
     }

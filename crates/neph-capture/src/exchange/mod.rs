@@ -3,10 +3,10 @@
 //! Owns the assignment of answers to questions. A pair is a client and a server, with any client port; for
 //! QUIC it is one connection. Does not own duplicates in the capture, nor the content of questions.
 
-mod counted;
+mod classify;
+mod counts;
 mod mirror;
 mod pair;
-mod part;
 mod quic;
 mod spin;
 mod waiting;
@@ -24,9 +24,9 @@ use neph_wire::dissect::{Dissected, Transport, Tunnel};
 use crate::flow::Recency;
 use crate::sample::Half;
 use crate::tcp::Side;
-pub use counted::ExchangeCounts;
+use classify::classify;
+pub use counts::ExchangeCounts;
 pub use pair::HostPair;
-use part::part_of;
 use quic::QuicPorts;
 use waiting::MessageId;
 
@@ -61,7 +61,7 @@ pub struct ExchangeRoundTrip {
 /// Receives exchanges as packets come.
 pub trait ExchangeListener {
     /// A round trip. The first ones of QUIC are reported once its spin bit is trusted.
-    fn round_trip(&mut self, _of: &ExchangeKey, _trip: ExchangeRoundTrip) {}
+    fn round_trip(&mut self, _key: &ExchangeKey, _round_trip: ExchangeRoundTrip) {}
 
     /// A pair is over.
     fn ended(&mut self, pair: &HostPair);
@@ -94,17 +94,17 @@ pub struct ExchangeKey {
 /// The meaning of a packet for its pair.
 #[derive(Debug, Clone, Copy)]
 enum ExchangeEvent {
-    Asks(MessageId),
-    Answers(MessageId),
-    Spins(Side, u8),
+    Request(MessageId),
+    Answer(MessageId),
+    SpinBit(Side, u8),
 }
 
 /// All pairs of client and server.
 #[derive(Debug)]
 pub struct Exchanges {
-    most: usize,
-    idle: Span,
-    places: HashMap<ExchangeKey, u32, RandomState>,
+    max_pairs: usize,
+    idle_timeout: Span,
+    indices: HashMap<ExchangeKey, u32, RandomState>,
     /// Pairs in VLANs or tunnels, by client and server without these.
     tagged: HashMap<ExchangeKey, Vec<u32>, RandomState>,
     /// Answers that may belong to several others.
@@ -113,7 +113,7 @@ pub struct Exchanges {
     free: Vec<u32>,
     recency: Recency,
     now: i64,
-    crowded_out: u64,
+    evicted: u64,
     quic: QuicPorts,
     /// Counts of pairs that ended in the current period, by question; `None` if periods are not used.
     ended: Option<Box<[ExchangeCounts; ExchangeProtocol::ALL.len()]>>,
@@ -121,19 +121,19 @@ pub struct Exchanges {
 
 impl Exchanges {
     /// At most this many pairs: beyond it the longest silent one is evicted. A pair that is silent for longer
-    /// than `idle` is over.
-    pub fn new(max_pairs: usize, idle: Span) -> Self {
+    /// than `idle_timeout` is over.
+    pub fn new(max_pairs: usize, idle_timeout: Span) -> Self {
         Self {
-            most: max_pairs.max(1),
-            idle,
-            places: HashMap::default(),
+            max_pairs: max_pairs.max(1),
+            idle_timeout,
+            indices: HashMap::default(),
             tagged: HashMap::default(),
             ambiguous: 0,
             pairs: Vec::new(),
             free: Vec::new(),
             recency: Recency::default(),
             now: i64::MIN,
-            crowded_out: 0,
+            evicted: 0,
             quic: QuicPorts::default(),
             ended: None,
         }
@@ -142,19 +142,19 @@ impl Exchanges {
     /// Servers at these UDP ports use QUIC too, even without a captured handshake.
     #[must_use]
     pub fn with_quic_ports(mut self, ports: &[u16]) -> Self {
-        self.quic.name(ports);
+        self.quic.add_ports(ports);
         self
     }
 
     /// Adds a packet that was captured at `at`. Returns whether it belongs to an exchange. Pairs that are
     /// over are passed to `ended`.
-    pub fn see(&mut self, at: Wall, packet: &Dissected<'_>, ended: impl FnMut(&HostPair)) -> bool {
-        self.hear(at, packet, &mut EndedPairs(ended))
+    pub fn add_packet_with(&mut self, at: Wall, packet: &Dissected<'_>, ended: impl FnMut(&HostPair)) -> bool {
+        self.add_packet(at, packet, &mut EndedPairs(ended))
     }
 
     /// The same, with reports of round trips as they are found.
     #[inline]
-    pub fn hear(
+    pub fn add_packet(
         &mut self,
         at: Wall,
         packet: &Dissected<'_>,
@@ -163,23 +163,23 @@ impl Exchanges {
         match packet.transport {
             // True for nearly all packets.
             Transport::Tcp { .. } => false,
-            _ => self.take_in(at, packet, listener),
+            _ => self.process(at, packet, listener),
         }
     }
 
-    fn take_in(
+    fn process(
         &mut self,
         at: Wall,
         packet: &Dissected<'_>,
         listener: &mut impl ExchangeListener,
     ) -> bool {
-        let places = &self.places;
-        let is_known = |key: &ExchangeKey| places.contains_key(key);
-        let Some((key, event)) = part_of(packet, &mut self.quic, is_known) else {
+        let indices = &self.indices;
+        let is_known = |key: &ExchangeKey| indices.contains_key(key);
+        let Some((key, event)) = classify(packet, &mut self.quic, is_known) else {
             return false;
         };
-        self.quiet(at, listener);
-        let index = match self.places.get(&key) {
+        self.end_idle_pairs(at, listener);
+        let index = match self.indices.get(&key) {
             Some(index) => *index,
             None => match self.join_mirrored(&key, event) {
                 Some(index) => index,
@@ -188,21 +188,21 @@ impl Exchanges {
         };
         self.recency.touch(index, self.now);
         if let Some(pair) = &mut self.pairs[index as usize] {
-            pair.see(at, event, &mut |key, answered| {
-                listener.round_trip(key, answered);
+            pair.add_packet(at, event, &mut |key, round_trip| {
+                listener.round_trip(key, round_trip);
             });
         }
         true
     }
 
     /// Ends the pairs that are silent for too long at `now`.
-    pub fn silence(&mut self, now: Wall, ended: impl FnMut(&HostPair)) {
-        self.quiet(now, &mut EndedPairs(ended));
+    pub fn end_silent(&mut self, now: Wall, ended: impl FnMut(&HostPair)) {
+        self.end_idle_pairs(now, &mut EndedPairs(ended));
     }
 
-    fn quiet(&mut self, now: Wall, listener: &mut impl ExchangeListener) {
+    fn end_idle_pairs(&mut self, now: Wall, listener: &mut impl ExchangeListener) {
         self.now = self.now.max(now.unix_nanos());
-        let until = self.now.saturating_sub(self.idle.nanos());
+        let until = self.now.saturating_sub(self.idle_timeout.nanos());
         while let Some(index) = self.recency.oldest_before(until) {
             self.remove(index, listener);
         }
@@ -210,15 +210,15 @@ impl Exchanges {
 
     /// Ends a period. Passes on each pair with a packet since the last look, in no order. Returns the counts
     /// of all pairs by question, including those that ended meanwhile. Periods count from the first look on.
-    pub fn look(
+    pub fn end_period(
         &mut self,
-        mut take: impl FnMut(&HostPair, &ExchangeCounts),
+        mut report: impl FnMut(&HostPair, &ExchangeCounts),
     ) -> [ExchangeCounts; ExchangeProtocol::ALL.len()] {
         let mut totals = std::mem::take(&mut **self.ended.get_or_insert_default());
         for pair in self.pairs.iter_mut().flatten() {
-            if let Some(recent) = pair.look() {
+            if let Some(recent) = pair.take_recent() {
                 totals[pair.key().protocol as usize].merge(&recent);
-                take(pair, &recent);
+                report(pair, &recent);
             }
         }
         totals
@@ -233,24 +233,24 @@ impl Exchanges {
     }
 
     /// Pairs that were evicted, because there were too many.
-    pub const fn crowded_out(&self) -> u64 {
-        self.crowded_out
+    pub const fn evicted(&self) -> u64 {
+        self.evicted
     }
 
     fn insert(&mut self, at: Wall, key: ExchangeKey, listener: &mut impl ExchangeListener) -> u32 {
-        if self.places.len() >= self.most
+        if self.indices.len() >= self.max_pairs
             && let Some(index) = self.recency.oldest()
         {
-            self.crowded_out += 1;
+            self.evicted += 1;
             self.remove(index, listener);
         }
         let index = self.free.pop().unwrap_or_else(|| {
             self.pairs.push(None);
-            u32::try_from(self.pairs.len() - 1).expect("as many as `most` allows")
+            u32::try_from(self.pairs.len() - 1).expect("as many as `max_pairs` allows")
         });
         self.pairs[index as usize] = Some(HostPair::begin(at, key));
         self.recency.insert(index, self.now);
-        self.places.insert(key, index);
+        self.indices.insert(key, index);
         self.tag(&key, index);
         index
     }
@@ -258,11 +258,11 @@ impl Exchanges {
     fn remove(&mut self, index: u32, listener: &mut impl ExchangeListener) {
         self.recency.remove(index);
         if let Some(pair) = self.pairs[index as usize].take() {
-            self.places.remove(pair.key());
+            self.indices.remove(pair.key());
             self.untag(&pair, index);
             self.free.push(index);
             if let Some(ended) = &mut self.ended {
-                ended[pair.key().protocol as usize].merge(&pair.rest());
+                ended[pair.key().protocol as usize].merge(&pair.recent_counts());
             }
             listener.ended(&pair);
         }

@@ -12,15 +12,15 @@ use crate::tcp::Side;
 
 /// The port of HTTP/3.
 const HTTPS: u16 = 443;
-/// Ports below this are those of services.
-const SERVICES: u16 = 1_024;
+/// Ports below this are those of system services.
+const FIRST_USER_PORT: u16 = 1_024;
 /// The form bit and the fixed bit. A long header has both, a short one only the latter.
 const LONG: u8 = 0x80;
 const FIXED: u8 = 0x40;
 /// Longest connection ID of these versions, in bytes.
-const LONGEST_ID: u8 = 20;
+const MAX_ID_LENGTH: u8 = 20;
 /// Ports at which handshakes were seen, at most.
-const MAX_LEARNT: usize = 4_096;
+const MAX_LEARNED_PORTS: usize = 4_096;
 
 /// Ports at which servers use QUIC.
 #[derive(Debug)]
@@ -28,20 +28,20 @@ pub(super) struct QuicPorts {
     /// Ports on which everything is QUIC, even without a captured handshake.
     known_ports: Vec<u16>,
     /// Ports with a captured handshake.
-    learnt: HashSet<u16, RandomState>,
+    learned_ports: HashSet<u16, RandomState>,
 }
 
 impl Default for QuicPorts {
     fn default() -> Self {
         Self {
             known_ports: vec![HTTPS],
-            learnt: HashSet::default(),
+            learned_ports: HashSet::default(),
         }
     }
 }
 
 impl QuicPorts {
-    pub(super) fn name(&mut self, ports: &[u16]) {
+    pub(super) fn add_ports(&mut self, ports: &[u16]) {
         self.known_ports.extend_from_slice(ports);
     }
 
@@ -61,14 +61,14 @@ impl QuicPorts {
             return Some(Side::Server);
         }
         let is_handshake = has_version(payload);
-        let may_be = first & FIXED != 0 && !self.learnt.is_empty();
-        if !is_handshake && !may_be {
+        let may_be_quic = first & FIXED != 0 && !self.learned_ports.is_empty();
+        if !is_handshake && !may_be_quic {
             return None;
         }
-        if self.learnt.contains(&to.port()) && is_known(from, to) {
+        if self.learned_ports.contains(&to.port()) && is_known(from, to) {
             return Some(Side::Client);
         }
-        if self.learnt.contains(&from.port()) && is_known(to, from) {
+        if self.learned_ports.contains(&from.port()) && is_known(to, from) {
             return Some(Side::Server);
         }
         if !is_handshake {
@@ -76,17 +76,17 @@ impl QuicPorts {
         }
         // The client sends first, except in a capture that begins later.
         let is_service =
-            |end: SocketAddr| end.port() < SERVICES || self.learnt.contains(&end.port());
+            |end: SocketAddr| end.port() < FIRST_USER_PORT || self.learned_ports.contains(&end.port());
         let side = if is_service(from) && !is_service(to) {
             Side::Server
         } else {
             Side::Client
         };
         let server = if side == Side::Client { to } else { from };
-        if self.learnt.len() >= MAX_LEARNT && !self.learnt.contains(&server.port()) {
+        if self.learned_ports.len() >= MAX_LEARNED_PORTS && !self.learned_ports.contains(&server.port()) {
             return None;
         }
-        self.learnt.insert(server.port());
+        self.learned_ports.insert(server.port());
         Some(side)
     }
 }
@@ -99,9 +99,9 @@ fn has_version(payload: &[u8]) -> bool {
     };
     let version = u32::from_be_bytes([*a, *b, *c, *d]);
     let is_known = matches!(version, 1 | 0x6b33_43cf | 0xff00_0001..=0xff00_00ff);
-    let second = rest.get(usize::from(*length));
+    let second_id_length = rest.get(usize::from(*length));
     first & (LONG | FIXED) == LONG | FIXED
         && is_known
-        && *length <= LONGEST_ID
-        && second.is_none_or(|length| *length <= LONGEST_ID)
+        && *length <= MAX_ID_LENGTH
+        && second_id_length.is_none_or(|length| *length <= MAX_ID_LENGTH)
 }

@@ -14,8 +14,8 @@ const LONG: u8 = 0x80;
 const FIXED: u8 = 0x40;
 const SPIN: u8 = 0x20;
 /// Changes before the bit is trusted, and the share of them that may not alternate: one in so many.
-const TURNS: u64 = 8;
-const ASTRAY: u64 = 8;
+const MIN_CHANGES: u64 = 8;
+const UNORDERED_DIVISOR: u64 = 8;
 
 /// The spin bit of one connection.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -23,38 +23,38 @@ pub(super) struct Spin {
     /// The last bit that each side sent.
     last: [Option<bool>; 2],
     /// The side of the last change and its time; no time if that change did not alternate.
-    turned: Option<(Side, Option<Wall>)>,
-    turns: u64,
-    astray: u64,
+    last_change: Option<(Side, Option<Wall>)>,
+    changes: u64,
+    unordered_changes: u64,
 }
 
 impl Spin {
     /// Adds a datagram of `side` that begins with the byte `first`. Returns the round trip between the
     /// capture point and `side`, if both sides changed the bit in turn.
-    pub(super) fn see(&mut self, at: Wall, side: Side, first: u8) -> Option<Span> {
+    pub(super) fn add_datagram(&mut self, at: Wall, side: Side, first: u8) -> Option<Span> {
         if first & (LONG | FIXED) != FIXED {
             return None;
         }
         let spin = first & SPIN != 0;
-        let before = self.last[side as usize].replace(spin)?;
-        if before == spin {
+        let previous_bit = self.last[side as usize].replace(spin)?;
+        if previous_bit == spin {
             return None;
         }
-        self.turns += 1;
-        let turned = self.turned.replace((side, Some(at)));
-        let (other, since) = turned?;
-        if other == side {
+        self.changes += 1;
+        let previous_change = self.last_change.replace((side, Some(at)));
+        let (changed_side, changed_at) = previous_change?;
+        if changed_side == side {
             // A reordered packet or a random bit: neither this change nor the next one gives a round trip.
-            self.astray += 1;
-            self.turned = Some((side, None));
+            self.unordered_changes += 1;
+            self.last_change = Some((side, None));
             return None;
         }
-        let nanos = at.unix_nanos().saturating_sub(since?.unix_nanos());
+        let nanos = at.unix_nanos().saturating_sub(changed_at?.unix_nanos());
         (nanos >= 0).then_some(Span::from_nanos(nanos))
     }
 
     /// Whether both endpoints spin.
     pub(super) const fn is_spinning(&self) -> bool {
-        self.turns >= TURNS && self.astray * ASTRAY <= self.turns
+        self.changes >= MIN_CHANGES && self.unordered_changes * UNORDERED_DIVISOR <= self.changes
     }
 }

@@ -46,25 +46,25 @@ fn udp(by_client: bool, server_port: u16, payload: &[u8]) -> Vec<u8> {
     ipv4(by_client, 17, &datagram)
 }
 
-struct Scene {
+struct TestExchanges {
     exchanges: Exchanges,
 }
 
-impl Scene {
+impl TestExchanges {
     fn new(max_pairs: usize) -> Self {
         Self {
             exchanges: Exchanges::new(max_pairs, Span::from_secs(300)),
         }
     }
 
-    fn see(&mut self, at_ms: i64, packet: &[u8]) -> bool {
+    fn add(&mut self, at_ms: i64, packet: &[u8]) -> bool {
         let at = Wall::from_unix_nanos(1_700_000_000_000_000_000 + at_ms * 1_000_000);
         let length = u32::try_from(packet.len()).expect("short");
         let packet = dissect(Link::Ip, packet, length).expect("IP");
-        let mut over = 0;
-        let is_part = self.exchanges.see(at, &packet, |_| over += 1);
-        assert_eq!(over, 0);
-        is_part
+        let mut ended_pairs = 0;
+        let belongs_to_exchange = self.exchanges.add_packet_with(at, &packet, |_| ended_pairs += 1);
+        assert_eq!(ended_pairs, 0);
+        belongs_to_exchange
     }
 
     /// The only pair.
@@ -89,44 +89,44 @@ struct RecordedExchanges {
 impl RecordedExchanges {
     fn of(pair: &HostPair) -> Self {
         let ms = |span: Span| span.nanos() / 1_000_000;
-        let total = pair.counted();
+        let total = pair.counts();
         let round_trips = total.round_trips(Half::Server);
         Self {
             key: *pair.key(),
             requests: (total.requests(), total.answered()),
-            round_trips: round_trips.map(|of| (of.n, ms(of.least), ms(of.most))),
-            clients: total.round_trips(Half::Client).map(|of| ms(of.p50)),
-            deviation: round_trips.and_then(|of| Some((of.mean, of.deviation?))),
+            round_trips: round_trips.map(|quantiles| (quantiles.n, ms(quantiles.least), ms(quantiles.most))),
+            clients: total.round_trips(Half::Client).map(|quantiles| ms(quantiles.p50)),
+            deviation: round_trips.and_then(|quantiles| Some((quantiles.mean, quantiles.deviation?))),
         }
     }
 }
 
 #[test]
 fn a_silent_pair_ends_after_its_timeout_without_further_packets() {
-    let mut scene = Scene::new(9);
-    scene.see(0, &echo(true, 1));
-    let mut over = 0;
+    let mut test = TestExchanges::new(9);
+    test.add(0, &echo(true, 1));
+    let mut ended_pairs = 0;
     for seconds in [300, 301] {
         let now = Wall::from_unix_nanos((1_700_000_000 + seconds) * 1_000_000_000);
-        scene.exchanges.silence(now, |_| over += 1);
-        assert_eq!(over, i32::from(seconds > 300));
+        test.exchanges.end_silent(now, |_| ended_pairs += 1);
+        assert_eq!(ended_pairs, i32::from(seconds > 300));
     }
 }
 
 #[test]
 fn an_echo_is_matched_by_its_number_and_counts_once() {
-    let mut scene = Scene::new(9);
+    let mut test = TestExchanges::new(9);
     for (n, round_trip_ms) in [(1, 10), (2, 20), (3, 30)] {
-        assert!(scene.see(i64::from(n) * 1000, &echo(true, n)));
-        assert!(scene.see(i64::from(n) * 1000 + round_trip_ms, &echo(false, n)));
+        assert!(test.add(i64::from(n) * 1000, &echo(true, n)));
+        assert!(test.add(i64::from(n) * 1000 + round_trip_ms, &echo(false, n)));
     }
     // Answered twice, asked twice, not answered.
-    scene.see(3_040, &echo(false, 3));
-    scene.see(4_000, &echo(true, 4));
-    scene.see(4_001, &echo(true, 4));
-    scene.see(4_005, &echo(false, 4));
-    scene.see(5_000, &echo(true, 5));
-    let exchange = scene.end();
+    test.add(3_040, &echo(false, 3));
+    test.add(4_000, &echo(true, 4));
+    test.add(4_001, &echo(true, 4));
+    test.add(4_005, &echo(false, 4));
+    test.add(5_000, &echo(true, 5));
+    let exchange = test.end();
     assert_eq!(exchange.key.protocol, ExchangeProtocol::Ping);
     assert_eq!(exchange.key.server.ip(), Ipv4Addr::from(SERVER));
     assert_eq!(exchange.requests, (5, 4));
@@ -138,34 +138,34 @@ fn an_echo_is_matched_by_its_number_and_counts_once() {
 }
 
 /// Of a look: packets, questions, answers and round trips of each pair, and of all pings.
-fn look(exchanges: &mut Exchanges) -> (Vec<[u64; 4]>, [u64; 4]) {
-    let counts_of = |of: &ExchangeCounts| {
-        let answer_count = of
+fn end_period(exchanges: &mut Exchanges) -> (Vec<[u64; 4]>, [u64; 4]) {
+    let counts_of = |counts: &ExchangeCounts| {
+        let answer_count = counts
             .round_trips(Half::Server)
             .map_or(0, |quantiles| quantiles.n);
-        [of.packets(), of.requests(), of.answered(), answer_count]
+        [counts.packets(), counts.requests(), counts.answered(), answer_count]
     };
     let mut pairs = Vec::new();
-    let totals = exchanges.look(|_, recent| pairs.push(counts_of(recent)));
+    let totals = exchanges.end_period(|_, recent| pairs.push(counts_of(recent)));
     (pairs, counts_of(&totals[ExchangeProtocol::Ping as usize]))
 }
 
 #[test]
 fn a_period_counts_its_own_packets_and_the_pair_counts_all() {
-    let mut scene = Scene::new(9);
-    scene.see(0, &echo(true, 1));
-    scene.see(10, &echo(false, 1));
-    assert_eq!(look(&mut scene.exchanges).0, [[2, 1, 1, 1]]);
-    assert_eq!(look(&mut scene.exchanges), (vec![], [0; 4]));
-    scene.see(1000, &echo(true, 2));
-    assert_eq!(look(&mut scene.exchanges).0, [[1, 1, 0, 0]]);
+    let mut test = TestExchanges::new(9);
+    test.add(0, &echo(true, 1));
+    test.add(10, &echo(false, 1));
+    assert_eq!(end_period(&mut test.exchanges).0, [[2, 1, 1, 1]]);
+    assert_eq!(end_period(&mut test.exchanges), (vec![], [0; 4]));
+    test.add(1000, &echo(true, 2));
+    assert_eq!(end_period(&mut test.exchanges).0, [[1, 1, 0, 0]]);
     // An answer belongs to the period that it came in.
-    scene.see(1030, &echo(false, 2));
+    test.add(1030, &echo(false, 2));
     assert_eq!(
-        look(&mut scene.exchanges),
+        end_period(&mut test.exchanges),
         (vec![[1, 0, 1, 1]], [1, 0, 1, 1])
     );
-    let exchange = scene.end();
+    let exchange = test.end();
     assert_eq!(
         (exchange.requests, exchange.round_trips),
         ((2, 2), Some((2, 10, 30)))
@@ -178,23 +178,23 @@ fn a_period_counts_its_own_packets_and_the_pair_counts_all() {
 
 #[test]
 fn a_pair_that_ends_within_a_period_is_in_that_of_all() {
-    let mut scene = Scene::new(9);
-    look(&mut scene.exchanges);
-    scene.see(0, &echo(true, 1));
-    scene.see(10, &echo(false, 1));
+    let mut test = TestExchanges::new(9);
+    end_period(&mut test.exchanges);
+    test.add(0, &echo(true, 1));
+    test.add(10, &echo(false, 1));
     let now = Wall::from_unix_nanos(1_700_000_400 * 1_000_000_000);
-    scene.exchanges.silence(now, |_| {});
-    assert_eq!(look(&mut scene.exchanges), (vec![], [2, 1, 1, 1]));
-    assert_eq!(look(&mut scene.exchanges), (vec![], [0; 4]));
+    test.exchanges.end_silent(now, |_| {});
+    assert_eq!(end_period(&mut test.exchanges), (vec![], [2, 1, 1, 1]));
+    assert_eq!(end_period(&mut test.exchanges), (vec![], [0; 4]));
 }
 
 #[test]
 fn a_dns_reply_is_matched_by_its_number_and_the_askers_port() {
-    let mut scene = Scene::new(9);
-    assert!(scene.see(0, &udp(true, 53, &[0xab, 0xcd, 1, 0])));
-    scene.see(5, &udp(false, 53, &[0xab, 0xce, 0x81, 0]));
-    scene.see(7, &udp(false, 53, &[0xab, 0xcd, 0x81, 0]));
-    let exchange = scene.end();
+    let mut test = TestExchanges::new(9);
+    assert!(test.add(0, &udp(true, 53, &[0xab, 0xcd, 1, 0])));
+    test.add(5, &udp(false, 53, &[0xab, 0xce, 0x81, 0]));
+    test.add(7, &udp(false, 53, &[0xab, 0xcd, 0x81, 0]));
+    let exchange = test.end();
     assert_eq!(exchange.key.server, (Ipv4Addr::from(SERVER), 53).into());
     assert_eq!(exchange.key.client.port(), 0);
     assert_eq!(
@@ -205,47 +205,47 @@ fn a_dns_reply_is_matched_by_its_number_and_the_askers_port() {
 
 #[test]
 fn answers_without_a_question_are_counted_and_other_ports_are_of_no_pair() {
-    let mut scene = Scene::new(9);
+    let mut test = TestExchanges::new(9);
     for number in 0..3 {
-        assert!(scene.see(0, &echo(false, number)));
+        assert!(test.add(0, &echo(false, number)));
     }
-    assert!(!scene.see(1, &udp(true, 5353, &[0, 1, 0, 0])));
-    let mut over = Vec::new();
-    scene.exchanges.end(|pair| {
-        let total = pair.counted();
+    assert!(!test.add(1, &udp(true, 5353, &[0, 1, 0, 0])));
+    let mut ended_pairs = Vec::new();
+    test.exchanges.end(|pair| {
+        let total = pair.counts();
         let counts = [
             total.packets(),
             total.requests(),
             total.answered(),
             total.responses_without_request(),
         ];
-        over.push((counts, pair.is_one_direction(), pair.key().client.ip()));
+        ended_pairs.push((counts, pair.is_one_direction(), pair.key().client.ip()));
     });
-    assert_eq!(over, [([3, 0, 0, 3], true, Ipv4Addr::from(CLIENT).into())]);
+    assert_eq!(ended_pairs, [([3, 0, 0, 3], true, Ipv4Addr::from(CLIENT).into())]);
 }
 
 /// A client 10 ms and a server 30 ms from the point of capture; each sends three datagrams with the
 /// bit as it is to be, one after another.
-fn spinning(turns: u8) -> Scene {
-    let mut scene = Scene::new(9);
-    scene.see(0, &udp(true, 443, &[0xc0]));
-    scene.see(30, &udp(false, 443, &[0xc0]));
-    for turn in 0..turns {
-        let bit = (turn & 1) << 5 | 0x40;
-        let at = 100 + 40 * i64::from(turn);
-        for late in 0..3 {
-            scene.see(at + late, &udp(true, 443, &[bit]));
+fn exchanges_with_spin_bit(changes: u8) -> TestExchanges {
+    let mut test = TestExchanges::new(9);
+    test.add(0, &udp(true, 443, &[0xc0]));
+    test.add(30, &udp(false, 443, &[0xc0]));
+    for change in 0..changes {
+        let bit = (change & 1) << 5 | 0x40;
+        let at = 100 + 40 * i64::from(change);
+        for later in 0..3 {
+            test.add(at + later, &udp(true, 443, &[bit]));
         }
-        for late in 0..3 {
-            scene.see(at + 30 + late, &udp(false, 443, &[bit]));
+        for later in 0..3 {
+            test.add(at + 30 + later, &udp(false, 443, &[bit]));
         }
     }
-    scene
+    test
 }
 
 #[test]
 fn the_spin_bit_shows_the_rtt_of_both_halves() {
-    let exchange = spinning(20).end();
+    let exchange = exchanges_with_spin_bit(20).end();
     assert_eq!(exchange.key.client.port(), 4000);
     // The first change has none before it, and gives no round trip.
     assert_eq!(exchange.round_trips, Some((19, 30, 30)));
@@ -254,18 +254,18 @@ fn the_spin_bit_shows_the_rtt_of_both_halves() {
 
 #[test]
 fn too_few_turns_are_not_believed() {
-    assert_eq!(spinning(3).end().round_trips, None);
+    assert_eq!(exchanges_with_spin_bit(3).end().round_trips, None);
 }
 
 #[test]
 fn a_period_has_round_trips_of_quic_once_the_spin_is_believed() {
-    let round_trips_of = |mut scene: Scene| {
-        let totals = scene.exchanges.look(|_, _| {});
+    let round_trips_of = |mut test: TestExchanges| {
+        let totals = test.exchanges.end_period(|_, _| {});
         let quic = &totals[ExchangeProtocol::Quic as usize];
         [Half::Server, Half::Client].map(|half| quic.round_trips(half).map(|quantiles| quantiles.n))
     };
-    assert_eq!(round_trips_of(spinning(3)), [None, None]);
-    assert_eq!(round_trips_of(spinning(20)), [Some(19), Some(18)]);
+    assert_eq!(round_trips_of(exchanges_with_spin_bit(3)), [None, None]);
+    assert_eq!(round_trips_of(exchanges_with_spin_bit(20)), [Some(19), Some(18)]);
 }
 
 /// Round trips as they are found.
@@ -291,7 +291,7 @@ fn a_round_trip_is_reported_immediately() {
         (13, echo(false, 1)),
     ] {
         let packet = dissect(Link::Ip, &packet, 28).expect("IP");
-        exchanges.hear(Wall::from_unix_nanos(at), &packet, &mut received);
+        exchanges.add_packet(Wall::from_unix_nanos(at), &packet, &mut received);
     }
     assert_eq!(received.0, [(ExchangeProtocol::Ping, Half::Server, 7)]);
 }
@@ -306,12 +306,12 @@ fn earlier_round_trips_are_reported_once_the_spin_bit_is_accepted() {
             let packet = udp(by_client, 443, &[bit]);
             let packet = dissect(Link::Ip, &packet, 29).expect("IP");
             let at = Wall::from_unix_nanos(i64::from(turn) * 40 + at);
-            exchanges.hear(at, &packet, &mut received);
+            exchanges.add_packet(at, &packet, &mut received);
         }
     }
     let mut round_trip_count = 0;
     exchanges.end(|pair| {
-        let total = pair.counted();
+        let total = pair.counts();
         let n = [Half::Server, Half::Client]
             .map(|half| total.round_trips(half).map_or(0, |quantiles| quantiles.n));
         round_trip_count = n[0] + n[1];
@@ -323,12 +323,12 @@ fn earlier_round_trips_are_reported_once_the_spin_bit_is_accepted() {
 proptest! {
     #[test]
     fn random_bits_are_no_spin(bits in prop::collection::vec(any::<(bool, bool)>(), 200..400)) {
-        let mut scene = Scene::new(9);
+        let mut test = TestExchanges::new(9);
         for (at, (by_client, bit)) in (0..).zip(bits) {
             let first = if bit { 0x60 } else { 0x40 };
-            scene.see(at, &udp(by_client, 443, &[first]));
+            test.add(at, &udp(by_client, 443, &[first]));
         }
-        let exchange = scene.end();
+        let exchange = test.end();
         prop_assert_eq!((exchange.round_trips, exchange.clients), (None, None));
     }
 
@@ -337,19 +337,19 @@ proptest! {
         ports in prop::collection::vec(1_u16..9, 1..60),
     ) {
         let mut exchanges = Exchanges::new(3, Span::from_secs(300));
-        let mut known: Vec<u16> = Vec::new();
+        let mut expected_ports: Vec<u16> = Vec::new();
         for (at, port) in (0..).zip(ports) {
             let mut datagram = udp(true, 443, &[0x40]);
             datagram[20..22].copy_from_slice(&port.to_be_bytes());
             let packet = dissect(Link::Ip, &datagram, 29).expect("IP");
             let mut ended = Vec::new();
-            exchanges.see(Wall::from_unix_nanos(at), &packet, |pair| {
+            exchanges.add_packet_with(Wall::from_unix_nanos(at), &packet, |pair| {
                 ended.push(pair.key().client.port());
             });
-            known.retain(|other| *other != port);
-            known.push(port);
-            let over = known.len().saturating_sub(3);
-            prop_assert_eq!(ended, known.drain(..over).collect::<Vec<_>>());
+            expected_ports.retain(|other| *other != port);
+            expected_ports.push(port);
+            let excess = expected_ports.len().saturating_sub(3);
+            prop_assert_eq!(ended, expected_ports.drain(..excess).collect::<Vec<_>>());
         }
     }
 }

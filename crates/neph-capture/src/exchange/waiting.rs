@@ -11,9 +11,9 @@ use crate::chosen::is_chosen;
 /// Questions of a pair that are followed at a time.
 const MAX_QUESTIONS: usize = 1_024;
 /// No answer comes after this time.
-const LOST: Span = Span::from_secs(60);
+const ANSWER_TIMEOUT: Span = Span::from_secs(60);
 /// The strongest thinning: one question in `2^20` is followed.
-const THINNEST: u8 = 20;
+const MAX_THINNING: u8 = 20;
 
 /// A question or an answer: its number, and a digest of the fields that are equal in both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,8 +24,8 @@ pub(super) struct MessageId {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Open {
-    of: MessageId,
+struct PendingQuestion {
+    id: MessageId,
     at: Wall,
     /// It is unknown which of several questions was answered.
     is_duplicate: bool,
@@ -37,9 +37,9 @@ struct Open {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum QuestionKind {
     /// A new question.
-    Another,
+    New,
     /// A repetition, or a duplicate in the capture.
-    Before,
+    Repeated,
 }
 
 /// What an answer belongs to.
@@ -51,94 +51,94 @@ pub(super) enum AnswerMatch {
     /// A question that is not followed.
     NotFollowed,
     /// No question in this capture.
-    Nothing,
+    NoQuestion,
 }
 
 /// The waiting questions of one pair.
 #[derive(Debug, Default)]
 pub(super) struct Questions {
-    open: Vec<Open>,
+    pending: Vec<PendingQuestion>,
     /// One in `2^thinning` is followed.
     thinning: u8,
     /// Questions that are not followed.
-    left_out: u64,
+    untracked: u64,
 }
 
 impl Questions {
-    /// Adds a question. It is a repetition if an equal one waits and is not older than `repeats`.
-    pub(super) fn ask(&mut self, at: Wall, of: MessageId, repeats: Span) -> QuestionKind {
-        if let Some(known) = self.open.iter_mut().find(|open| open.of == of) {
-            if since(known.at, at) < repeats {
-                known.is_duplicate = true;
-                return QuestionKind::Before;
+    /// Adds a question. It is a repetition if an equal one waits and is not older than `retry_time`.
+    pub(super) fn add_question(&mut self, at: Wall, id: MessageId, retry_time: Span) -> QuestionKind {
+        if let Some(repeated) = self.pending.iter_mut().find(|question| question.id == id) {
+            if since(repeated.at, at) < retry_time {
+                repeated.is_duplicate = true;
+                return QuestionKind::Repeated;
             }
-            (known.at, known.is_duplicate) = (at, false);
-            return QuestionKind::Another;
+            (repeated.at, repeated.is_duplicate) = (at, false);
+            return QuestionKind::New;
         }
-        if self.thinning > 0 && self.open.len() < MAX_QUESTIONS / 4 {
+        if self.thinning > 0 && self.pending.len() < MAX_QUESTIONS / 4 {
             self.thinning -= 1;
         }
-        if !follows(of, self.thinning) {
-            self.left_out += 1;
-            return QuestionKind::Another;
+        if !is_followed(id, self.thinning) {
+            self.untracked += 1;
+            return QuestionKind::New;
         }
-        self.open.push(Open {
-            of,
+        self.pending.push(PendingQuestion {
+            id,
             at,
             is_duplicate: false,
             thinned: self.thinning,
         });
-        if self.open.len() > MAX_QUESTIONS {
+        if self.pending.len() > MAX_QUESTIONS {
             self.make_room(at);
         }
-        QuestionKind::Another
+        QuestionKind::New
     }
 
     /// Whether a question with this number and content awaits its answer.
-    pub(super) fn awaits(&self, of: MessageId) -> bool {
-        self.open.iter().any(|open| open.of == of)
+    pub(super) fn awaits(&self, id: MessageId) -> bool {
+        self.pending.iter().any(|question| question.id == id)
     }
 
     /// Adds an answer. If no question has its content, it belongs to the only one with its number.
-    pub(super) fn answer(&mut self, of: MessageId) -> AnswerMatch {
-        let exact = self.open.iter().position(|open| open.of == of);
-        let mut numbered = (0..self.open.len()).filter(|index| self.open[*index].of.id == of.id);
-        let position = exact.or_else(|| numbered.next());
-        let Some(index) = position else {
-            return if follows(of, self.thinning) {
-                AnswerMatch::Nothing
+    pub(super) fn match_answer(&mut self, id: MessageId) -> AnswerMatch {
+        let exact_index = self.pending.iter().position(|question| question.id == id);
+        let mut same_number = (0..self.pending.len()).filter(|index| self.pending[*index].id.id == id.id);
+        let matched = exact_index.or_else(|| same_number.next());
+        let Some(index) = matched else {
+            return if is_followed(id, self.thinning) {
+                AnswerMatch::NoQuestion
             } else {
                 AnswerMatch::NotFollowed
             };
         };
-        let is_certain = exact.is_some() || numbered.next().is_none();
-        let open = self.open.remove(index);
-        let at = (is_certain && !open.is_duplicate).then_some(open.at);
-        AnswerMatch::Question(at, 1 << open.thinned)
+        let is_certain = exact_index.is_some() || same_number.next().is_none();
+        let question = self.pending.remove(index);
+        let at = (is_certain && !question.is_duplicate).then_some(question.at);
+        AnswerMatch::Question(at, 1 << question.thinned)
     }
 
     /// Number of questions that were not followed since the last call.
-    pub(super) fn take_left_out(&mut self) -> u64 {
-        std::mem::take(&mut self.left_out)
+    pub(super) fn take_untracked(&mut self) -> u64 {
+        std::mem::take(&mut self.untracked)
     }
 
     /// Forgets questions that will not be answered, then follows half as many.
     #[cold]
     fn make_room(&mut self, now: Wall) {
-        self.open.retain(|open| since(open.at, now) < LOST);
-        while self.open.len() > MAX_QUESTIONS / 2 && self.thinning < THINNEST {
+        self.pending.retain(|question| since(question.at, now) < ANSWER_TIMEOUT);
+        while self.pending.len() > MAX_QUESTIONS / 2 && self.thinning < MAX_THINNING {
             self.thinning += 1;
-            let (before, thinning) = (self.open.len(), self.thinning);
-            self.open.retain(|open| follows(open.of, thinning));
-            for open in &mut self.open {
-                open.thinned = open.thinned.max(thinning);
+            let (before, thinning) = (self.pending.len(), self.thinning);
+            self.pending.retain(|question| is_followed(question.id, thinning));
+            for question in &mut self.pending {
+                question.thinned = question.thinned.max(thinning);
             }
-            self.left_out += (before - self.open.len()) as u64;
+            self.untracked += (before - self.pending.len()) as u64;
         }
         // Even if the numbers are equal.
-        let max = self.open.len().min(MAX_QUESTIONS);
-        self.left_out += (self.open.len() - max) as u64;
-        self.open.truncate(max);
+        let max = self.pending.len().min(MAX_QUESTIONS);
+        self.untracked += (self.pending.len() - max) as u64;
+        self.pending.truncate(max);
     }
 }
 
@@ -146,6 +146,6 @@ fn since(earlier: Wall, at: Wall) -> Span {
     Span::from_nanos(at.unix_nanos().saturating_sub(earlier.unix_nanos()))
 }
 
-fn follows(of: MessageId, thinning: u8) -> bool {
-    is_chosen((of.id, of.content), thinning)
+fn is_followed(id: MessageId, thinning: u8) -> bool {
+    is_chosen((id.id, id.content), thinning)
 }

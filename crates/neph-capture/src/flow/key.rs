@@ -55,12 +55,12 @@ impl Key {
     /// The key of a packet between these ports, and the end that sent it.
     #[inline]
     pub(super) fn of(
-        observed: &Dissected<'_>,
+        packet: &Dissected<'_>,
         source_port: u16,
         destination_port: u16,
     ) -> (Self, KeyEnd) {
-        let from = (number(observed.ip.source), source_port);
-        let to = (number(observed.ip.destination), destination_port);
+        let from = (address_halves(packet.ip.source), source_port);
+        let to = (address_halves(packet.ip.destination), destination_port);
         let (sender, lower, upper) = if from <= to {
             (KeyEnd::Lower, from, to)
         } else {
@@ -69,19 +69,19 @@ impl Key {
         let key = Self {
             addresses: [lower.0, upper.0],
             ports: [lower.1, upper.1],
-            is_v4: observed.ip.source.is_ipv4(),
-            protocol: observed.ip.protocol,
-            vlan: observed.vlan,
-            tunnel: observed.tunnel,
+            is_v4: packet.ip.source.is_ipv4(),
+            protocol: packet.ip.protocol,
+            vlan: packet.vlan,
+            tunnel: packet.tunnel,
         };
         (key, sender)
     }
 
     /// The same for a segment that the fast parser read.
     #[inline]
-    pub(super) fn plain(read: &Plain) -> (Self, KeyEnd) {
+    pub(super) fn from_segment(segment: &Plain) -> (Self, KeyEnd) {
         let end_key =
-            |index: usize| u64::from(read.addresses[index]) << 16 | u64::from(read.ports[index]);
+            |index: usize| u64::from(segment.addresses[index]) << 16 | u64::from(segment.ports[index]);
         let (from, to) = (end_key(0), end_key(1));
         let sender = if from <= to {
             KeyEnd::Lower
@@ -112,7 +112,7 @@ impl Key {
     }
 
     /// The same without VLAN and tunnel.
-    pub(super) const fn bare(&self) -> Self {
+    pub(super) const fn untagged(&self) -> Self {
         Self {
             vlan: None,
             tunnel: None,
@@ -164,14 +164,14 @@ impl Hash for Key {
         let [lower, upper] = self.addresses;
         let ports = u64::from(self.ports[0]) << 16 | u64::from(self.ports[1]);
         let vlan = self.vlan.map_or(0, |vlan| 1 << 16 | u64::from(vlan));
-        let rest = vlan << 32 | ports;
+        let ports_and_vlan = vlan << 32 | ports;
         let combine = |first: u64, second: u64| u128::from(first) << 64 | u128::from(second);
         if self.is_v4 {
-            state.write_u128(combine(lower[1] << 32 | upper[1] & 0xffff_ffff, rest));
+            state.write_u128(combine(lower[1] << 32 | upper[1] & 0xffff_ffff, ports_and_vlan));
         } else {
             state.write_u128(combine(lower[0], lower[1]));
             state.write_u128(combine(upper[0], upper[1]));
-            state.write_u64(rest);
+            state.write_u64(ports_and_vlan);
         }
         if self.tunnel.is_some() {
             self.tunnel.hash(state);
@@ -181,7 +181,7 @@ impl Hash for Key {
 
 /// Upper and lower half.
 #[inline]
-fn number(address: IpAddr) -> [u64; 2] {
+fn address_halves(address: IpAddr) -> [u64; 2] {
     match address {
         IpAddr::V4(address) => [0, u64::from(address.to_bits()) | 0xffff_0000_0000],
         IpAddr::V6(address) => {

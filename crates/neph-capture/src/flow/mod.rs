@@ -148,11 +148,11 @@ impl Flow {
             .is_followed_by(self.name.side(sender), segment)
     }
 
-    fn see(&mut self, passed: &FlowSegment, room: Room, listener: &mut impl Listener) {
-        let side = self.name.side(passed.sender);
-        let payload = passed.segment.length();
-        self.last = self.last.max(passed.at);
-        self.sent[side as usize].packet(passed.bytes.into(), payload.into());
+    fn add_segment(&mut self, flow_segment: &FlowSegment, room: Room, listener: &mut impl Listener) {
+        let side = self.name.side(flow_segment.sender);
+        let payload = flow_segment.segment.length();
+        self.last = self.last.max(flow_segment.at);
+        self.sent[side as usize].packet(flow_segment.bytes.into(), payload.into());
         let mut counting = Counting {
             name: &self.name,
             sent: &mut self.sent,
@@ -160,11 +160,11 @@ impl Flow {
             listener,
         };
         let passing = Passing {
-            at: passed.at,
+            at: flow_segment.at,
             side,
-            segment: &passed.segment,
+            segment: &flow_segment.segment,
         };
-        self.connection.see(passing, room, &mut counting);
+        self.connection.add_segment(passing, room, &mut counting);
         if payload > 0 {
             let in_flight = self.connection.in_flight(side);
             let sent = &mut self.sent[side as usize];
@@ -273,16 +273,16 @@ impl<L: Listener> Sink for Counting<'_, L> {
     }
 
     fn samples(&mut self, acknowledgement: Option<Sample>, echo: Option<Sample>) {
-        let Some(any) = acknowledgement.as_ref().or(echo.as_ref()) else {
+        let Some(first_sample) = acknowledgement.as_ref().or(echo.as_ref()) else {
             return;
         };
-        self.round_trips[any.half as usize].add_both(acknowledgement.as_ref(), echo.as_ref());
+        self.round_trips[first_sample.half as usize].add_both(acknowledgement.as_ref(), echo.as_ref());
         let samples = [acknowledgement, echo];
         for sample in samples.iter().flatten() {
             self.listener.sample(self.name, sample);
         }
-        if samples.iter().flatten().any(Sample::is_of_no_time) {
-            self.listener.of_no_time();
+        if samples.iter().flatten().any(Sample::is_zero) {
+            self.listener.zero_round_trip();
         }
     }
 
@@ -291,17 +291,17 @@ impl<L: Listener> Sink for Counting<'_, L> {
         self.listener.event(self.name, at, side, event);
     }
 
-    fn found_spurious(&mut self, at: Wall, side: Side, was: Event) {
-        self.sent[side as usize].found_spurious(was);
-        self.listener.found_spurious(self.name, at, side, was);
+    fn found_spurious(&mut self, at: Wall, side: Side, previous: Event) {
+        self.sent[side as usize].found_spurious(previous);
+        self.listener.found_spurious(self.name, at, side, previous);
     }
 
     fn thinned(&mut self, side: Side, segments: u64) {
-        self.sent[side as usize].thin(segments);
+        self.sent[side as usize].add_thinned(segments);
         self.listener.thinned(self.name, segments);
     }
 
-    fn backwards(&mut self) {
-        self.listener.backwards();
+    fn negative_round_trip(&mut self) {
+        self.listener.negative_round_trip();
     }
 }

@@ -12,7 +12,7 @@ pub struct Others {
     /// Parts of packets without a header of their own.
     pub fragments: u64,
     /// Of other protocols, or with a header that contradicts itself.
-    pub unread: u64,
+    pub other_protocols: u64,
     /// Whose headers were cut off.
     pub cut: u64,
 }
@@ -24,7 +24,7 @@ impl Others {
             Transport::Udp { .. } => &mut self.udp,
             Transport::Icmp(_) => &mut self.icmp,
             Transport::Fragment => &mut self.fragments,
-            Transport::Tcp { .. } | Transport::Other => &mut self.unread,
+            Transport::Tcp { .. } | Transport::Other => &mut self.other_protocols,
         };
         *count += 1;
     }

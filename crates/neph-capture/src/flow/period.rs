@@ -27,7 +27,7 @@ pub struct Recent {
 pub(super) struct EndedFlows {
     round_trips: [RoundTripSketches; 2],
     /// Whether periods are used.
-    is_wanted: bool,
+    is_enabled: bool,
 }
 
 impl Recent {
@@ -56,7 +56,7 @@ impl EarlierCounts {
 
 impl Flow {
     /// Counts since the last look; `None` without packets.
-    fn look(&mut self) -> Option<Recent> {
+    fn take_recent(&mut self) -> Option<Recent> {
         let before = self.before.get_or_insert_default();
         let sent = [Side::Client, Side::Server]
             .map(|side| self.sent[side as usize].since(&before.sent[side as usize]));
@@ -75,23 +75,23 @@ impl Flow {
 
 impl EndedFlows {
     pub(super) fn add(&mut self, flow: &Flow) {
-        if self.is_wanted {
+        if self.is_enabled {
             merge(&mut self.round_trips, &flow.round_trips);
         }
     }
 
-    /// Ends the period: see [`Table::look`](super::Table::look).
-    pub(super) fn look<'a>(
+    /// Ends the period: see [`Table::end_period`](super::Table::end_period).
+    pub(super) fn end_period<'a>(
         &mut self,
         flows: impl Iterator<Item = &'a mut Flow>,
-        mut take: impl FnMut(&Flow, &Recent),
+        mut report: impl FnMut(&Flow, &Recent),
     ) -> [RoundTripSketches; 2] {
-        self.is_wanted = true;
+        self.is_enabled = true;
         let mut totals = std::mem::take(&mut self.round_trips);
         for flow in flows {
-            if let Some(recent) = flow.look() {
+            if let Some(recent) = flow.take_recent() {
                 merge(&mut totals, &recent.round_trips);
-                take(flow, &recent);
+                report(flow, &recent);
             }
         }
         totals
@@ -99,8 +99,8 @@ impl EndedFlows {
 }
 
 fn merge(totals: &mut [RoundTripSketches; 2], round_trips: &[RoundTripSketches; 2]) {
-    for (round_trip_sketches, trips) in totals.iter_mut().zip(round_trips) {
-        round_trip_sketches.merge(trips);
+    for (total, round_trips_of_half) in totals.iter_mut().zip(round_trips) {
+        total.merge(round_trips_of_half);
     }
 }
 
@@ -118,11 +118,11 @@ mod tests {
 
     impl Listener for ServerRoundTrips {
         fn ended(&mut self, flow: &Flow) {
-            self.0 = path(&flow.round_trips(Half::Server));
+            self.0 = count_path_round_trips(&flow.round_trips(Half::Server));
         }
     }
 
-    fn path(sketches: &RoundTripSketches) -> Option<u64> {
+    fn count_path_round_trips(sketches: &RoundTripSketches) -> Option<u64> {
         sketches.path(Method::Acknowledgement).map(|path| path.n)
     }
 
@@ -144,19 +144,19 @@ mod tests {
     }
 
     /// Packets and round trips to the server of each flow in a period, and of all.
-    fn look(table: &mut Table) -> (Vec<(u64, Option<u64>)>, Option<u64>) {
+    fn end_period(table: &mut Table) -> (Vec<(u64, Option<u64>)>, Option<u64>) {
         let mut flows = Vec::new();
-        let totals = table.look(|_, recent| {
+        let totals = table.end_period(|_, recent| {
             let packets = recent.sent(Side::Client).packets + recent.sent(Side::Server).packets;
-            flows.push((packets, path(recent.round_trips(Half::Server))));
+            flows.push((packets, count_path_round_trips(recent.round_trips(Half::Server))));
         });
-        (flows, path(&totals[Half::Server as usize]))
+        (flows, count_path_round_trips(&totals[Half::Server as usize]))
     }
 
-    fn see(millis: i64, bytes: &[u8], table: &mut Table, listener: &mut ServerRoundTrips) {
-        let observed = neph_wire::dissect::dissect(neph_wire::dissect::Link::Ip, bytes, 40);
+    fn add_packet(millis: i64, bytes: &[u8], table: &mut Table, listener: &mut ServerRoundTrips) {
+        let dissected = neph_wire::dissect::dissect(neph_wire::dissect::Link::Ip, bytes, 40);
         let at = Wall::from_unix_nanos(millis * 1_000_000);
-        table.see(at, &observed.expect("a packet"), listener);
+        table.add_packet(at, &dissected.expect("a packet"), listener);
         table.flush(listener);
     }
 
@@ -164,31 +164,31 @@ mod tests {
     fn a_period_counts_its_packets_and_omits_flows_without_any() {
         let (mut table, mut round_trips) =
             (Table::new(Limits::default()), ServerRoundTrips::default());
-        see(0, &packet(true, 2, (99, 0)), &mut table, &mut round_trips);
-        see(
+        add_packet(0, &packet(true, 2, (99, 0)), &mut table, &mut round_trips);
+        add_packet(
             30,
             &packet(false, 18, (499, 100)),
             &mut table,
             &mut round_trips,
         );
-        assert_eq!(look(&mut table), (vec![(2, Some(1))], Some(1)));
-        assert_eq!(look(&mut table), (vec![], None));
-        see(
+        assert_eq!(end_period(&mut table), (vec![(2, Some(1))], Some(1)));
+        assert_eq!(end_period(&mut table), (vec![], None));
+        add_packet(
             40,
             &packet(true, 16, (100, 500)),
             &mut table,
             &mut round_trips,
         );
-        assert_eq!(look(&mut table), (vec![(1, None)], None));
+        assert_eq!(end_period(&mut table), (vec![(1, None)], None));
         // A new connection of the same ports: the old one ends, and its counts do not belong to the new one.
-        see(
+        add_packet(
             60_000,
             &packet(true, 2, (9, 0)),
             &mut table,
             &mut round_trips,
         );
         assert_eq!(round_trips.0, Some(1), "of its whole life");
-        assert_eq!(look(&mut table), (vec![(1, None)], None));
+        assert_eq!(end_period(&mut table), (vec![(1, None)], None));
         table.end(&mut round_trips);
         assert_eq!(round_trips.0, None);
         assert_eq!(Limits::default().idle_timeout, Span::from_secs(300));
@@ -198,21 +198,21 @@ mod tests {
     fn a_flow_that_ends_within_a_period_is_in_that_of_all() {
         let (mut table, mut round_trips) =
             (Table::new(Limits::default()), ServerRoundTrips::default());
-        assert_eq!(look(&mut table), (vec![], None));
-        see(0, &packet(true, 2, (99, 0)), &mut table, &mut round_trips);
-        see(
+        assert_eq!(end_period(&mut table), (vec![], None));
+        add_packet(0, &packet(true, 2, (99, 0)), &mut table, &mut round_trips);
+        add_packet(
             30,
             &packet(false, 18, (499, 100)),
             &mut table,
             &mut round_trips,
         );
-        see(
+        add_packet(
             60_000,
             &packet(true, 2, (9, 0)),
             &mut table,
             &mut round_trips,
         );
-        assert_eq!(look(&mut table), (vec![(1, None)], Some(1)));
-        assert_eq!(look(&mut table), (vec![], None));
+        assert_eq!(end_period(&mut table), (vec![(1, None)], Some(1)));
+        assert_eq!(end_period(&mut table), (vec![], None));
     }
 }

@@ -25,7 +25,7 @@ const NEVER: LastUse = LastUse { number: 0, at: 0 };
 #[derive(Debug, Default)]
 pub(crate) struct Recency {
     /// The last use of each place.
-    touches: Vec<LastUse>,
+    last_uses: Vec<LastUse>,
     /// Number of uses so far.
     count: u64,
     /// An earlier use of each place, or its last.
@@ -64,7 +64,7 @@ impl Recency {
     fn correct_first(&mut self) -> Option<u32> {
         let mut first = self.queue.peek_mut()?;
         let Reverse((queued, index)) = *first;
-        let last = self.touches[index as usize];
+        let last = self.last_uses[index as usize];
         if last == queued {
             return Some(index);
         }
@@ -80,13 +80,13 @@ impl Recency {
     /// Adds a place.
     pub(crate) fn insert(&mut self, place: u32, at: i64) {
         let index = place as usize;
-        if index >= self.touches.len() {
-            self.touches.resize(index + 1, NEVER);
+        if index >= self.last_uses.len() {
+            self.last_uses.resize(index + 1, NEVER);
             self.is_queued.resize(index + 1, false);
         }
         self.touch(place, at);
         if !std::mem::replace(&mut self.is_queued[index], true) {
-            self.queue.push(Reverse((self.touches[index], place)));
+            self.queue.push(Reverse((self.last_uses[index], place)));
         }
     }
 
@@ -94,7 +94,7 @@ impl Recency {
     #[inline]
     pub(crate) fn touch(&mut self, index: u32, at: i64) {
         self.count += 1;
-        self.touches[index as usize] = LastUse {
+        self.last_uses[index as usize] = LastUse {
             number: self.count,
             at,
         };
@@ -103,14 +103,14 @@ impl Recency {
     /// Prefetches a place for its next use.
     #[inline]
     pub(super) fn fetch(&self, index: u32) {
-        if let Some(touch) = self.touches.get(index as usize) {
-            fetch(touch);
+        if let Some(last_use) = self.last_uses.get(index as usize) {
+            fetch(last_use);
         }
     }
 
     /// Removes a place.
     pub(crate) fn remove(&mut self, index: u32) {
-        self.touches[index as usize] = NEVER;
+        self.last_uses[index as usize] = NEVER;
         let first = self.queue.peek();
         if first.is_some_and(|Reverse((_, first))| *first == index) {
             self.queue.pop();
@@ -119,7 +119,7 @@ impl Recency {
     }
 
     pub(super) fn heap(&self) -> usize {
-        self.touches.capacity() * size_of::<LastUse>()
+        self.last_uses.capacity() * size_of::<LastUse>()
             + self.queue.capacity() * size_of::<(LastUse, u32)>()
             + self.is_queued.capacity()
     }
@@ -137,25 +137,25 @@ mod tests {
         fn the_oldest_entry_is_the_least_recently_touched(
             steps in prop::collection::vec((0_u32..8, any::<bool>()), 0..80),
         ) {
-            let (mut recency, mut plain): (Recency, Vec<(u32, i64)>) = Default::default();
+            let (mut recency, mut expected_order): (Recency, Vec<(u32, i64)>) = Default::default();
             for place in 0..8 {
                 recency.insert(place, 0);
-                plain.push((place, 0));
+                expected_order.push((place, 0));
             }
-            for (at, (place, removes)) in (1..).zip(steps) {
-                let was_there = plain.iter().any(|(known, _)| *known == place);
-                plain.retain(|(known, _)| *known != place);
-                match (was_there, removes) {
+            for (at, (place, is_removal)) in (1..).zip(steps) {
+                let was_present = expected_order.iter().any(|(other, _)| *other == place);
+                expected_order.retain(|(other, _)| *other != place);
+                match (was_present, is_removal) {
                     (true, true) => recency.remove(place),
                     (true, false) => recency.touch(place, at),
                     (false, _) => recency.insert(place, at),
                 }
-                if !(was_there && removes) {
-                    plain.push((place, at));
+                if !(was_present && is_removal) {
+                    expected_order.push((place, at));
                 }
                 // The result must not depend on how often it is requested.
                 if at % 3 == 0 {
-                    let oldest = plain.first().copied();
+                    let oldest = expected_order.first().copied();
                     for until in [at - 20, at - 5, at + 1] {
                         let before = oldest.filter(|(_, last)| *last < until);
                         prop_assert_eq!(recency.oldest_before(until), before.map(|(place, _)| place));

@@ -12,7 +12,7 @@ use hashbrown::HashTable;
 use neph_model::Wall;
 use neph_wire::dissect::{Dissected, Plain, Transport};
 
-use super::batch::{Arrived, Batch, NOWHERE};
+use super::batch::{Arrival, Batch, NO_INDEX};
 use super::key::Key;
 use super::limits::Limits;
 use super::others::Others;
@@ -25,24 +25,24 @@ use crate::tcp::{Event, Room, Segment, Side};
 use mirror::Tagged;
 
 /// Batches from arrival to report.
-const STEPS: usize = 3;
+const BATCHES: usize = 3;
 /// Fewer flows than this are in the processor's cache: nothing is prefetched.
-const NEAR: usize = 512;
+const MAX_CACHED_FLOWS: usize = 512;
 
 /// Receives what packets show.
 pub trait Listener {
     /// A round trip.
-    fn sample(&mut self, _of: &Name, _sample: &Sample) {}
+    fn sample(&mut self, _name: &Name, _sample: &Sample) {}
     /// An event other than the next segment, sent by `side`.
-    fn event(&mut self, _of: &Name, _at: Wall, _side: Side, _event: Event) {}
-    /// A retransmission of `side` that was reported as `was` turns out to be spurious.
-    fn found_spurious(&mut self, _of: &Name, _at: Wall, _side: Side, _was: Event) {}
+    fn event(&mut self, _name: &Name, _at: Wall, _side: Side, _event: Event) {}
+    /// A retransmission of `side` that was reported as `previous` turns out to be spurious.
+    fn found_spurious(&mut self, _name: &Name, _at: Wall, _side: Side, _previous: Event) {}
     /// This number of segments is not followed to the answer.
-    fn thinned(&mut self, _of: &Name, _segments: u64) {}
+    fn thinned(&mut self, _name: &Name, _segments: u64) {}
     /// A segment has an earlier timestamp than what it answers: there is no round trip.
-    fn backwards(&mut self) {}
+    fn negative_round_trip(&mut self) {}
     /// A segment has the same timestamp as what it acknowledges. Reported once per segment.
-    fn of_no_time(&mut self) {}
+    fn zero_round_trip(&mut self) {}
     /// A flow is over, or was evicted.
     fn ended(&mut self, _flow: &Flow) {}
 }
@@ -65,7 +65,7 @@ pub struct Table {
     /// Arrived and not yet reported.
     arrived: Batch,
     /// Looked up: their flows are being prefetched.
-    found: Batch,
+    looked_up: Batch,
     /// Flows are in the cache: the memory that they point to is being prefetched.
     ready: Batch,
     /// The latest time of any packet. It never goes back.
@@ -74,7 +74,7 @@ pub struct Table {
     pending_bytes: usize,
     others: Others,
     /// Flows that were evicted.
-    crowded_out: u64,
+    evicted: u64,
     /// Flows that ended in the current period, if periods are used.
     ended: EndedFlows,
 }
@@ -92,19 +92,19 @@ impl Table {
             free: Vec::new(),
             recency: Recency::default(),
             arrived: Batch::default(),
-            found: Batch::default(),
+            looked_up: Batch::default(),
             ready: Batch::default(),
             now: i64::MIN,
             pending_bytes: 0,
             others: Others::default(),
-            crowded_out: 0,
+            evicted: 0,
             ended: EndedFlows::default(),
         }
     }
 
     /// Adds a packet that was captured at `at`. Its result may be reported with a later packet, or by
     /// [`Table::flush`], because the flows of several packets are prefetched together.
-    pub fn see(&mut self, at: Wall, packet: &Dissected<'_>, listener: &mut impl Listener) {
+    pub fn add_packet(&mut self, at: Wall, packet: &Dissected<'_>, listener: &mut impl Listener) {
         let Transport::Tcp {
             header,
             payload_len,
@@ -116,70 +116,70 @@ impl Table {
         let bytes = u32::try_from(packet.ip.total_len).unwrap_or(u32::MAX);
         let segment = Segment::of(header, *payload_len);
         let (key, sender) = Key::of(packet, header.source, header.destination);
-        *self.room_for(key) = FlowSegment {
+        *self.next_segment(key) = FlowSegment {
             at,
             sender,
             bytes,
             segment,
         };
-        self.go_on(listener);
+        self.process_arrived(listener);
     }
 
     /// The same for a segment that the fast parser read.
     #[inline]
-    pub fn see_plain(&mut self, at: Wall, read: &Plain, listener: &mut impl Listener) {
-        let (key, sender) = Key::plain(read);
-        *self.room_for(key) = FlowSegment {
+    pub fn add_segment(&mut self, at: Wall, segment: &Plain, listener: &mut impl Listener) {
+        let (key, sender) = Key::from_segment(segment);
+        *self.next_segment(key) = FlowSegment {
             at,
             sender,
-            bytes: u32::from(read.total_len),
-            segment: Segment::plain(read),
+            bytes: u32::from(segment.total_len),
+            segment: Segment::plain(segment),
         };
-        self.go_on(listener);
+        self.process_arrived(listener);
     }
 
     /// Counts a packet whose headers are cut off before the addresses.
-    pub const fn see_cut(&mut self) {
+    pub const fn count_cut_packet(&mut self) {
         self.others.cut += 1;
     }
 
     /// The place for the next segment, of a flow with this key.
     #[inline]
-    fn room_for(&mut self, key: Key) -> &mut FlowSegment {
+    fn next_segment(&mut self, key: Key) -> &mut FlowSegment {
         let hash = self.hasher.hash_one(key);
         let arrival = self.arrived.next();
         arrival.hash = hash;
         arrival.key = key;
-        arrival.index = NOWHERE;
-        &mut arrival.passed
+        arrival.index = NO_INDEX;
+        &mut arrival.flow_segment
     }
 
     /// Processes the segment that just arrived.
     #[inline]
-    fn go_on(&mut self, listener: &mut impl Listener) {
-        if self.places.len() < NEAR && self.is_first() {
-            self.take_in_first(listener);
+    fn process_arrived(&mut self, listener: &mut impl Listener) {
+        if self.places.len() < MAX_CACHED_FLOWS && self.is_only_arrival() {
+            self.process_only_arrival(listener);
         } else if self.arrived.is_full() {
             self.advance(listener);
         }
     }
 
     /// Whether nothing but one arrived segment waits.
-    const fn is_first(&self) -> bool {
-        self.arrived.len() == 1 && self.found.len() == 0 && self.ready.len() == 0
+    const fn is_only_arrival(&self) -> bool {
+        self.arrived.len() == 1 && self.looked_up.len() == 0 && self.ready.len() == 0
     }
 
-    fn take_in_first(&mut self, listener: &mut impl Listener) {
+    fn process_only_arrival(&mut self, listener: &mut impl Listener) {
         let mut arrived = std::mem::take(&mut self.arrived);
         for arrival in arrived.drain() {
-            self.take_in(arrival, listener);
+            self.process(arrival, listener);
         }
         self.arrived = arrived;
     }
 
     /// Reports all packets.
     pub fn flush(&mut self, listener: &mut impl Listener) {
-        for _ in 0..STEPS {
+        for _ in 0..BATCHES {
             self.advance(listener);
         }
     }
@@ -188,21 +188,21 @@ impl Table {
     /// others point to, and the flows of those that arrived. One batch of lookups waits for memory as long as
     /// one lookup.
     fn advance(&mut self, listener: &mut impl Listener) {
-        for arrived in self.found.filled() {
-            if let Some(flow) = self.flow(arrived.index) {
-                flow.fetch_far(arrived.passed.sender);
+        for arrival in self.looked_up.filled() {
+            if let Some(flow) = self.flow(arrival.index) {
+                flow.fetch_far(arrival.flow_segment.sender);
             }
         }
         let mut arrived = std::mem::take(&mut self.arrived);
-        for arrival in arrived.all_mut() {
-            arrival.index = self.guess(arrival.hash);
+        for arrival in arrived.filled_mut() {
+            arrival.index = self.find_probable(arrival.hash);
             self.fetch(arrival.index);
         }
         let mut ready = std::mem::take(&mut self.ready);
-        for arrived in ready.drain() {
-            self.take_in(arrived, listener);
+        for arrival in ready.drain() {
+            self.process(arrival, listener);
         }
-        self.ready = std::mem::replace(&mut self.found, arrived);
+        self.ready = std::mem::replace(&mut self.looked_up, arrived);
         self.arrived = ready;
     }
 
@@ -214,9 +214,9 @@ impl Table {
         }
     }
 
-    fn take_in(&mut self, arrival: &Arrived, listener: &mut impl Listener) {
-        self.now = self.now.max(arrival.passed.at.unix_nanos());
-        self.end_silent(listener);
+    fn process(&mut self, arrival: &Arrival, listener: &mut impl Listener) {
+        self.now = self.now.max(arrival.flow_segment.at.unix_nanos());
+        self.end_idle_flows(listener);
         let index = self.find_or_insert(arrival, listener);
         self.recency.touch(index, self.now);
         let room = match self.pending_bytes {
@@ -225,7 +225,7 @@ impl Table {
             _ => Room::Scarce,
         };
         let flow = &mut self.flows[index as usize];
-        flow.see(&arrival.passed, room, listener);
+        flow.add_segment(&arrival.flow_segment, room, listener);
         self.pending_bytes -= flow.awaiting as usize;
         flow.count_awaiting();
         self.pending_bytes += flow.awaiting as usize;
@@ -233,10 +233,10 @@ impl Table {
 
     /// Reports all packets, and ends flows that are silent for too long at `now`. Needed where no packets
     /// come, as their timestamps are the table's clock.
-    pub fn silence(&mut self, now: Wall, listener: &mut impl Listener) {
+    pub fn end_silent(&mut self, now: Wall, listener: &mut impl Listener) {
         self.flush(listener);
         self.now = self.now.max(now.unix_nanos());
-        self.end_silent(listener);
+        self.end_idle_flows(listener);
     }
 
     /// Ends all flows, the longest silent first.
@@ -249,9 +249,9 @@ impl Table {
 
     /// Ends a period. Hands out each flow with a packet since the last look, in no order. Returns the round
     /// trips of all flows per half; those of ended flows count from the first look on.
-    pub fn look(&mut self, take: impl FnMut(&Flow, &Recent)) -> [RoundTripSketches; 2] {
+    pub fn end_period(&mut self, report: impl FnMut(&Flow, &Recent)) -> [RoundTripSketches; 2] {
         let flows = self.flows.iter_mut().filter(|flow| !flow.is_vacant());
-        self.ended.look(flows, take)
+        self.ended.end_period(flows, report)
     }
 
     /// Current number of flows.
@@ -270,8 +270,8 @@ impl Table {
     }
 
     /// Flows that were evicted, because there were too many.
-    pub const fn crowded_out(&self) -> u64 {
-        self.crowded_out
+    pub const fn evicted(&self) -> u64 {
+        self.evicted
     }
 
     /// Memory in bytes. Visits all flows.
@@ -288,29 +288,29 @@ impl Table {
     }
 
     /// The probable place of the flow with this hash, without access to the flow.
-    fn guess(&self, hash: u64) -> u32 {
+    fn find_probable(&self, hash: u64) -> u32 {
         let place = self.places.find(hash, |(tag, _)| *tag == tag_of(hash));
-        place.map_or(NOWHERE, |(_, index)| *index)
+        place.map_or(NO_INDEX, |(_, index)| *index)
     }
 
     fn find(&self, hash: u64, key: &Key) -> Option<u32> {
-        let is_it = |(_, index): &(u32, u32)| self.flow(*index).is_some_and(|flow| flow.is_of(key));
-        self.places.find(hash, is_it).map(|(_, index)| *index)
+        let has_key = |(_, index): &(u32, u32)| self.flow(*index).is_some_and(|flow| flow.is_of(key));
+        self.places.find(hash, has_key).map(|(_, index)| *index)
     }
 
     /// The place of a packet's flow, which may be new.
-    fn find_or_insert(&mut self, arrival: &Arrived, listener: &mut impl Listener) -> u32 {
+    fn find_or_insert(&mut self, arrival: &Arrival, listener: &mut impl Listener) -> u32 {
         // Segments that arrived with it may have ended or begun flows since its lookup.
-        let is_there = self
+        let is_still_there = self
             .flow(arrival.index)
             .is_some_and(|flow| flow.is_of(&arrival.key));
-        let known = if is_there {
+        let found_index = if is_still_there {
             Some(arrival.index)
         } else {
             self.find(arrival.hash, &arrival.key)
         };
-        if let Some(index) = known {
-            let (sender, segment) = (arrival.passed.sender, &arrival.passed.segment);
+        if let Some(index) = found_index {
+            let (sender, segment) = (arrival.flow_segment.sender, &arrival.flow_segment.segment);
             let flow = self.flow(index);
             if !flow.is_some_and(|flow| flow.is_followed_by(sender, segment)) {
                 return index;
@@ -320,11 +320,11 @@ impl Table {
             return index;
         }
         if self.len() >= self.limits.flows.max(1) {
-            self.crowd_out(listener);
+            self.evict_oldest(listener);
         }
-        let name = Name::of(arrival.key, arrival.passed.sender, &arrival.passed.segment);
-        let first = name.side(arrival.passed.sender);
-        self.insert(arrival.hash, Flow::begin(arrival.passed.at, name, first))
+        let name = Name::of(arrival.key, arrival.flow_segment.sender, &arrival.flow_segment.segment);
+        let first = name.side(arrival.flow_segment.sender);
+        self.insert(arrival.hash, Flow::begin(arrival.flow_segment.at, name, first))
     }
 
     fn insert(&mut self, hash: u64, flow: Flow) -> u32 {
@@ -339,16 +339,16 @@ impl Table {
         index
     }
 
-    fn end_silent(&mut self, listener: &mut impl Listener) {
+    fn end_idle_flows(&mut self, listener: &mut impl Listener) {
         let until = self.now.saturating_sub(self.limits.idle_timeout.nanos());
         while let Some(index) = self.recency.oldest_before(until) {
             self.remove(index, listener);
         }
     }
 
-    fn crowd_out(&mut self, listener: &mut impl Listener) {
+    fn evict_oldest(&mut self, listener: &mut impl Listener) {
         if let Some(index) = self.recency.oldest() {
-            self.crowded_out += 1;
+            self.evicted += 1;
             self.remove(index, listener);
         }
     }
@@ -361,7 +361,7 @@ impl Table {
         self.tagged.remove(index, &flow.name.key, &self.hasher);
         for key in std::iter::once(&flow.name.key).chain(flow.other.as_deref()) {
             let hash = self.hasher.hash_one(key);
-            if let Ok(entry) = self.places.find_entry(hash, |(_, known)| *known == index) {
+            if let Ok(entry) = self.places.find_entry(hash, |(_, other)| *other == index) {
                 entry.remove();
             }
         }

@@ -42,15 +42,15 @@ impl SentCounts {
         *count = count.saturating_add(1);
     }
 
-    /// A retransmission that was counted as `was` is spurious.
-    pub(super) fn found_spurious(&mut self, was: Event) {
-        let count = &mut self.rare.get_or_insert_default().events[was as usize];
+    /// A retransmission that was counted as `previous` is spurious.
+    pub(super) fn found_spurious(&mut self, previous: Event) {
+        let count = &mut self.rare.get_or_insert_default().events[previous as usize];
         *count = count.saturating_sub(1);
         self.event(Event::SpuriousRetransmission);
     }
 
     /// Counts segments that are not followed.
-    pub(super) fn thin(&mut self, segments: u64) {
+    pub(super) fn add_thinned(&mut self, segments: u64) {
         self.rare.get_or_insert_default().thinned += segments;
     }
 
@@ -115,15 +115,15 @@ pub struct RoundTripSketches(Sketches);
 impl RoundTripSketches {
     /// Counts a round trip that one method found.
     pub(super) fn add(&mut self, sample: &Sample) {
-        self.count(RoundTripMethods::by(sample.method), sample);
+        self.count(RoundTripMethods::from_method(sample.method), sample);
     }
 
     /// Counts the round trips of one segment: once, if both methods found the same.
     pub(super) fn add_both(&mut self, acknowledgement: Option<&Sample>, echo: Option<&Sample>) {
-        if let (Some(acknowledged), Some(other)) = (acknowledgement, echo)
-            && (acknowledged.round_trip, acknowledged.answer) == (other.round_trip, other.answer)
+        if let (Some(by_acknowledgement), Some(by_echo)) = (acknowledgement, echo)
+            && (by_acknowledgement.round_trip, by_acknowledgement.answer) == (by_echo.round_trip, by_echo.answer)
         {
-            return self.count(RoundTripMethods::Both, acknowledged);
+            return self.count(RoundTripMethods::Both, by_acknowledgement);
         }
         for sample in [acknowledgement, echo].into_iter().flatten() {
             self.add(sample);
@@ -132,8 +132,8 @@ impl RoundTripSketches {
 
     fn count(&mut self, methods: RoundTripMethods, sample: &Sample) {
         let nanos = u64::try_from(sample.round_trip.nanos()).unwrap_or(0);
-        let kind = kind(methods, sample.answer);
-        self.0.add_times(kind, nanos, sample.weight.into());
+        let key = sketch_key(methods, sample.answer);
+        self.0.add_times(key, nanos, sample.weight.into());
     }
 
     /// Adds all counts of `other`.
@@ -142,23 +142,23 @@ impl RoundTripSketches {
     }
 
     /// A form for several queries.
-    pub fn laid_out(&self) -> RoundTripsByMethod {
+    pub fn by_method(&self) -> RoundTripsByMethod {
         RoundTripsByMethod(self.0.layout())
     }
 
     /// Round trips of one method and one kind of answer.
     pub fn of(&self, method: Method, answer: Answer) -> Option<Quantiles> {
-        self.laid_out().of(method, answer)
+        self.by_method().of(method, answer)
     }
 
     /// Round trips that measure the path alone.
     pub fn path(&self, method: Method) -> Option<Quantiles> {
-        self.laid_out().path(method)
+        self.by_method().path(method)
     }
 
     /// Whether any round trip measures the path alone.
     pub fn has_path(&self, method: Method) -> bool {
-        self.0.has_any(kinds(method, &PATH))
+        self.0.has_any(sketch_keys(method, &PATH))
     }
 
     /// Prepares it, so that later queries need no copy.
@@ -194,7 +194,7 @@ impl RoundTripsByMethod {
     }
 
     fn quantiles(&self, method: Method, answers: &[Answer]) -> Option<Quantiles> {
-        let selection = self.0.of(kinds(method, answers));
+        let selection = self.0.of(sketch_keys(method, answers));
         selection.as_ref().map(Quantiles::of)
     }
 }
@@ -209,7 +209,7 @@ enum RoundTripMethods {
 }
 
 impl RoundTripMethods {
-    const fn by(method: Method) -> Self {
+    const fn from_method(method: Method) -> Self {
         match method {
             Method::Echo => Self::Echo,
             Method::Acknowledgement => Self::Acknowledgement,
@@ -222,18 +222,18 @@ impl RoundTripMethods {
 const PATH: [Answer; 2] = [Answer::Handshake, Answer::Bare];
 
 /// The keys under which round trips of a method are counted.
-fn kinds(method: Method, answers: &[Answer]) -> impl Iterator<Item = u8> {
+fn sketch_keys(method: Method, answers: &[Answer]) -> impl Iterator<Item = u8> {
     let counted_as: &[RoundTripMethods] = match method {
         Method::Echo => &[RoundTripMethods::Both, RoundTripMethods::Echo],
         Method::Acknowledgement => &[RoundTripMethods::Both, RoundTripMethods::Acknowledgement],
         Method::Response => &[RoundTripMethods::Response],
     };
-    let of = |methods: RoundTripMethods| answers.iter().map(move |answer| kind(methods, *answer));
-    counted_as.iter().flat_map(move |methods| of(*methods))
+    let keys_of = |methods: RoundTripMethods| answers.iter().map(move |answer| sketch_key(methods, *answer));
+    counted_as.iter().flat_map(move |methods| keys_of(*methods))
 }
 
 /// The key under which such round trips are counted.
-const fn kind(methods: RoundTripMethods, answer: Answer) -> u8 {
+const fn sketch_key(methods: RoundTripMethods, answer: Answer) -> u8 {
     methods as u8 * 4 + answer as u8
 }
 

@@ -19,7 +19,7 @@ struct Received {
     ended: Vec<(SocketAddr, SocketAddr, u64, u64)>,
     samples: u64,
     path: Option<Quantiles>,
-    think: Option<Quantiles>,
+    server_processing: Option<Quantiles>,
 }
 
 impl Listener for Received {
@@ -33,13 +33,13 @@ impl Listener for Received {
             .push((name.client(), name.server(), packets[0], packets[1]));
         self.path = flow.round_trips(Half::Server).path(Method::Acknowledgement);
         let round_trips = flow.round_trips(Half::Server);
-        self.think = round_trips.of(Method::Acknowledgement, Answer::WithData);
+        self.server_processing = round_trips.of(Method::Acknowledgement, Answer::WithData);
     }
 }
 
 /// A segment without options: flags, sequence number, acknowledgement, payload.
 #[derive(Clone, Copy)]
-struct Plain {
+struct TestSegment {
     side: Side,
     port: u16,
     flags: u8,
@@ -47,12 +47,12 @@ struct Plain {
     payload: u32,
 }
 
-struct Scene {
+struct TestTable {
     table: Table,
     received: Received,
 }
 
-impl Scene {
+impl TestTable {
     fn new(limits: Limits) -> Self {
         Self {
             table: Table::new(limits),
@@ -60,24 +60,24 @@ impl Scene {
         }
     }
 
-    fn silence(&mut self, at_ms: i64) {
+    fn end_silent(&mut self, at_ms: i64) {
         let at = Wall::from_unix_nanos(1_700_000_000_000_000_000 + at_ms * 1_000_000);
-        self.table.silence(at, &mut self.received);
+        self.table.end_silent(at, &mut self.received);
     }
 
-    fn see(&mut self, at_ms: i64, plain: Plain) {
-        let client = (IpAddr::from(CLIENT), plain.port);
+    fn add(&mut self, at_ms: i64, segment: TestSegment) {
+        let client = (IpAddr::from(CLIENT), segment.port);
         let server = (IpAddr::from(SERVER), 443);
-        let (from, to) = match plain.side {
+        let (from, to) = match segment.side {
             Side::Client => (client, server),
             Side::Server => (server, client),
         };
         let header = TcpHeader {
             source: from.1,
             destination: to.1,
-            seq: plain.numbers.0,
-            ack: plain.numbers.1,
-            flags: plain.flags,
+            seq: segment.numbers.0,
+            ack: segment.numbers.1,
+            flags: segment.flags,
             window: 500,
             header_len: 20,
             options: &[],
@@ -92,7 +92,7 @@ impl Scene {
                 protocol: TCP,
                 ttl: 64,
                 traffic_class: 0,
-                total_len: 40 + plain.payload as usize,
+                total_len: 40 + segment.payload as usize,
                 header_len: 20,
                 identification: None,
                 fragment_offset: 0,
@@ -101,11 +101,11 @@ impl Scene {
             },
             transport: Transport::Tcp {
                 header,
-                payload_len: plain.payload,
+                payload_len: segment.payload,
             },
         };
         let at = Wall::from_unix_nanos(1_700_000_000_000_000_000 + at_ms * 1_000_000);
-        self.table.see(at, &packet, &mut self.received);
+        self.table.add_packet(at, &packet, &mut self.received);
         self.table.flush(&mut self.received);
     }
 
@@ -119,8 +119,8 @@ impl Scene {
 const SYN: u8 = TcpHeader::SYN;
 const ACK: u8 = TcpHeader::ACK;
 
-fn segment(side: Side, port: u16, flags: u8, seq: u32, ack: u32) -> Plain {
-    Plain {
+fn segment(side: Side, port: u16, flags: u8, seq: u32, ack: u32) -> TestSegment {
+    TestSegment {
         side,
         port,
         flags,
@@ -129,8 +129,8 @@ fn segment(side: Side, port: u16, flags: u8, seq: u32, ack: u32) -> Plain {
     }
 }
 
-fn data(side: Side, port: u16, seq: u32, ack: u32, payload: u32) -> Plain {
-    Plain {
+fn data(side: Side, port: u16, seq: u32, ack: u32, payload: u32) -> TestSegment {
+    TestSegment {
         payload,
         ..segment(side, port, ACK, seq, ack)
     }
@@ -139,19 +139,19 @@ fn data(side: Side, port: u16, seq: u32, ack: u32, payload: u32) -> Plain {
 use Side::{Client, Server};
 
 #[test]
-fn the_path_and_the_servers_thinking_are_counted_apart() {
-    let mut scene = Scene::new(Limits::default());
-    scene.see(0, segment(Client, 40_000, SYN, 99, 0));
-    scene.see(30, segment(Server, 40_000, SYN | ACK, 499, 100));
-    scene.see(40, segment(Client, 40_000, ACK, 100, 500));
-    scene.see(50, data(Client, 40_000, 100, 500, 10));
+fn the_path_and_the_server_processing_time_are_counted_separately() {
+    let mut test = TestTable::new(Limits::default());
+    test.add(0, segment(Client, 40_000, SYN, 99, 0));
+    test.add(30, segment(Server, 40_000, SYN | ACK, 499, 100));
+    test.add(40, segment(Client, 40_000, ACK, 100, 500));
+    test.add(50, data(Client, 40_000, 100, 500, 10));
     // 30 ms of path and 60 of thinking.
-    scene.see(140, data(Server, 40_000, 500, 110, 10));
-    let received = scene.end();
+    test.add(140, data(Server, 40_000, 500, 110, 10));
+    let received = test.end();
     assert_eq!(received.ended.len(), 1);
-    let (client, server, up, down) = received.ended[0];
+    let (client, server, client_packets, server_packets) = received.ended[0];
     assert_eq!(
-        (client.port(), server.port(), up, down),
+        (client.port(), server.port(), client_packets, server_packets),
         (40_000, 443, 3, 2)
     );
     assert_eq!(
@@ -159,70 +159,70 @@ fn the_path_and_the_servers_thinking_are_counted_apart() {
         Some(Span::from_millis(30))
     );
     assert_eq!(
-        received.think.map(|quantiles| quantiles.p50),
+        received.server_processing.map(|quantiles| quantiles.p50),
         Some(Span::from_millis(90))
     );
 }
 
 #[test]
 fn without_a_handshake_the_lower_port_is_the_servers() {
-    let mut scene = Scene::new(Limits::default());
-    scene.see(0, data(Server, 40_000, 500, 100, 10));
-    let received = scene.end();
+    let mut test = TestTable::new(Limits::default());
+    test.add(0, data(Server, 40_000, 500, 100, 10));
+    let received = test.end();
     let (client, server, ..) = received.ended[0];
     assert_eq!((client.ip(), server.ip()), (CLIENT.into(), SERVER.into()));
 }
 
 #[test]
 fn one_flow_too_many_ends_the_one_that_was_silent_the_longest() {
-    let mut scene = Scene::new(Limits {
+    let mut test = TestTable::new(Limits {
         flows: 2,
         ..Limits::default()
     });
     for (at, port) in [(0, 1001), (1, 1002), (2, 1001), (3, 1003)] {
-        scene.see(at, data(Client, port, 100, 500, 10));
+        test.add(at, data(Client, port, 100, 500, 10));
     }
-    assert_eq!(scene.received.ended.len(), 1);
-    assert_eq!(scene.received.ended[0].0.port(), 1002);
-    assert_eq!((scene.table.len(), scene.table.crowded_out()), (2, 1));
+    assert_eq!(test.received.ended.len(), 1);
+    assert_eq!(test.received.ended[0].0.port(), 1002);
+    assert_eq!((test.table.len(), test.table.evicted()), (2, 1));
 }
 
 #[test]
 fn a_silent_flow_is_over_and_time_that_goes_backwards_ends_none() {
-    let mut scene = Scene::new(Limits {
+    let mut test = TestTable::new(Limits {
         idle_timeout: Span::from_secs(10),
         ..Limits::default()
     });
-    scene.see(0, data(Client, 1001, 100, 500, 10));
-    scene.see(9_000, data(Client, 1002, 100, 500, 10));
-    scene.see(-60_000, data(Client, 1003, 100, 500, 10));
-    assert_eq!(scene.received.ended.len(), 0);
-    scene.see(10_500, data(Client, 1002, 110, 500, 10));
-    assert_eq!(scene.received.ended.len(), 1);
-    assert_eq!(scene.received.ended[0].0.port(), 1001);
+    test.add(0, data(Client, 1001, 100, 500, 10));
+    test.add(9_000, data(Client, 1002, 100, 500, 10));
+    test.add(-60_000, data(Client, 1003, 100, 500, 10));
+    assert_eq!(test.received.ended.len(), 0);
+    test.add(10_500, data(Client, 1002, 110, 500, 10));
+    assert_eq!(test.received.ended.len(), 1);
+    assert_eq!(test.received.ended[0].0.port(), 1001);
 }
 
 #[test]
 fn a_silent_flow_ends_after_its_timeout_without_further_packets() {
-    let mut scene = Scene::new(Limits {
+    let mut test = TestTable::new(Limits {
         idle_timeout: Span::from_secs(10),
         ..Limits::default()
     });
-    scene.see(0, data(Client, 1001, 100, 500, 10));
-    scene.silence(10_000);
-    assert_eq!(scene.received.ended.len(), 0);
-    scene.silence(10_001);
-    assert_eq!(scene.received.ended.len(), 1);
+    test.add(0, data(Client, 1001, 100, 500, 10));
+    test.end_silent(10_000);
+    assert_eq!(test.received.ended.len(), 0);
+    test.end_silent(10_001);
+    assert_eq!(test.received.ended.len(), 1);
 }
 
 #[test]
 fn another_connection_on_the_same_ports_is_another_flow() {
-    let mut scene = Scene::new(Limits::default());
-    scene.see(0, segment(Client, 1001, SYN, 99, 0));
+    let mut test = TestTable::new(Limits::default());
+    test.add(0, segment(Client, 1001, SYN, 99, 0));
     // The SYN once more is of the same connection.
-    scene.see(1_000, segment(Client, 1001, SYN, 99, 0));
-    scene.see(2_000, segment(Client, 1001, SYN, 7_000, 0));
-    let packets: Vec<u64> = scene.end().ended.iter().map(|flow| flow.2).collect();
+    test.add(1_000, segment(Client, 1001, SYN, 99, 0));
+    test.add(2_000, segment(Client, 1001, SYN, 7_000, 0));
+    let packets: Vec<u64> = test.end().ended.iter().map(|flow| flow.2).collect();
     assert_eq!(packets, [2, 1]);
 }
 
@@ -232,17 +232,17 @@ fn unanswered_packets_use_bounded_memory() {
         max_pending_bytes: 64 << 10,
         ..Limits::default()
     };
-    let mut scene = Scene::new(limits);
+    let mut test = TestTable::new(limits);
     for round in 0..400 {
         for port in 1000..1100 {
             let seq = 100 + round * 10;
-            scene.see(i64::from(round), data(Client, port, seq, 500, 10));
+            test.add(i64::from(round), data(Client, port, seq, 500, 10));
         }
     }
     // The last to grow may double what it had, and each flow keeps its latest few.
-    let few = 100 * 32 * 24;
-    assert!(scene.table.memory() < 100 * 2_048 + (64 << 10) * 2 + few);
-    assert_eq!(scene.end().ended.len(), 100);
+    let latest_segments = 100 * 32 * 24;
+    assert!(test.table.memory() < 100 * 2_048 + (64 << 10) * 2 + latest_segments);
+    assert_eq!(test.end().ended.len(), 100);
 }
 
 proptest! {
@@ -256,14 +256,14 @@ proptest! {
         ),
         flows in 0_usize..5,
     ) {
-        let mut scene = Scene::new(Limits { flows, ..Limits::default() });
-        let observed = packets.len() as u64;
-        for (up, port, flags, seq, ack, payload, at) in packets {
-            let side = if up { Client } else { Server };
-            scene.see(i64::from(at), Plain { payload, ..segment(side, port, flags, seq % 4096, ack % 4096) });
-            prop_assert!(scene.table.len() <= flows.max(1));
+        let mut test = TestTable::new(Limits { flows, ..Limits::default() });
+        let packet_count = packets.len() as u64;
+        for (is_client, port, flags, seq, ack, payload, at) in packets {
+            let side = if is_client { Client } else { Server };
+            test.add(i64::from(at), TestSegment { payload, ..segment(side, port, flags, seq % 4096, ack % 4096) });
+            prop_assert!(test.table.len() <= flows.max(1));
         }
-        let counted: u64 = scene.end().ended.iter().map(|flow| flow.2 + flow.3).sum();
-        prop_assert_eq!(counted, observed);
+        let counted_packets: u64 = test.end().ended.iter().map(|flow| flow.2 + flow.3).sum();
+        prop_assert_eq!(counted_packets, packet_count);
     }
 }

@@ -8,7 +8,7 @@ use super::packet::{PacketHandling, Packets};
 use crate::directions::Direction;
 
 /// Whether all points that saw any saw the same number, and that number.
-pub(super) fn are_even(packets: &Packets, chain: &[u32], points: usize) -> bool {
+pub(super) fn have_equal_counts(packets: &Packets, chain: &[u32], points: usize) -> bool {
     let mut counts = (0..points)
         .map(|point| count(packets, chain, point))
         .filter(|count| *count > 0);
@@ -18,7 +18,7 @@ pub(super) fn are_even(packets: &Packets, chain: &[u32], points: usize) -> bool 
 
 /// Marks duplicates, or all packets where they cannot be distinguished. Returns the number of duplicates and
 /// the segment in which they were made.
-pub(super) fn set_aside(
+pub(super) fn mark_duplicates(
     packets: &mut Packets,
     chain: &[u32],
     points: usize,
@@ -33,27 +33,27 @@ pub(super) fn set_aside(
     }
     let single_count = counts.iter().take_while(|(_, count)| *count == 1).count();
     let (before, after) = counts.split_at(single_count);
-    let many = after.first().map_or(0, |(_, count)| *count);
-    let is_reported =
-        direction.is_some() && single_count > 0 && after.iter().all(|(_, count)| *count == many);
-    let handling = if is_reported {
+    let copy_count = after.first().map_or(0, |(_, count)| *count);
+    let has_duplicates =
+        direction.is_some() && single_count > 0 && after.iter().all(|(_, count)| *count == copy_count);
+    let handling = if has_duplicates {
         PacketHandling::Copy
     } else {
         PacketHandling::Ambiguous
     };
-    let skipped = usize::from(is_reported);
+    let skipped = usize::from(has_duplicates);
     for packet in chain.iter().skip(skipped) {
-        packets.of[*packet as usize].handling = handling;
+        packets.by_number[*packet as usize].handling = handling;
     }
-    let (from, _) = before.last().filter(|_| is_reported)?;
+    let (from, _) = before.last().filter(|_| has_duplicates)?;
     let segment = match direction {
         Some(Direction::Reverse) => from.checked_sub(1)?,
         _ => *from,
     };
-    Some((segment, many.saturating_sub(1) as u64))
+    Some((segment, copy_count.saturating_sub(1) as u64))
 }
 
 fn count(packets: &Packets, chain: &[u32], point: usize) -> usize {
-    let marks = chain.iter().map(|packet| packets.mark(*packet, point));
-    marks.flatten().count()
+    let times = chain.iter().map(|packet| packets.passed_at(*packet, point));
+    times.flatten().count()
 }

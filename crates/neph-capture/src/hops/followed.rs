@@ -1,12 +1,12 @@
 //! Result of following packets: their timestamps, their directions, and reordering.
 //!
-//! Owns what is known of each packet, and the hosts that each segment was passed by. `ended` builds it.
+//! Owns what is known of each packet, and the hosts that each segment was passed by. `combine` builds it.
 
 use neph_model::Wall;
 
-use super::packet::{Flowing, Flows, Packet, PacketHandling, Packets};
+use super::packet::{FiveTuple, Flows, Packet, PacketHandling, Packets};
 use super::packet_of_piece::Spreads;
-use super::renamed::Renamed;
+use super::translated_flows::TranslatedFlows;
 use super::{CapturePoint, Hops};
 use crate::capture_matcher::Point;
 use crate::directions::{Direction, Directions};
@@ -17,17 +17,17 @@ pub struct Followed {
     pub(super) packets: Packets,
     pub(super) flows: Flows,
     /// For each flow its reverse flow.
-    pub(super) answering: Vec<u32>,
+    pub(super) reverse_flows: Vec<u32>,
     pub(super) directions: Directions,
     pub(super) points: Vec<CapturePoint>,
     /// For each segment and host pair, whether packets passed both points.
-    pub(super) crosses: Vec<Vec<bool>>,
+    pub(super) crossing_pairs: Vec<Vec<bool>>,
     /// For each segment and flow, whether packets of its hosts, protocol and direction passed both points.
-    pub(super) kinds: Vec<Vec<bool>>,
+    pub(super) crossing_kinds: Vec<Vec<bool>>,
     /// For each segment and flow, whether packets of the flow passed both points.
-    pub(super) passes: Vec<Vec<bool>>,
+    pub(super) crossing_flows: Vec<Vec<bool>>,
     /// For each segment; empty for a window.
-    pub(super) renamed: Vec<Renamed>,
+    pub(super) translated_flows: Vec<TranslatedFlows>,
     /// For each segment, whether its points have one clock.
     pub(super) one_clock: Vec<bool>,
     /// For each packet, a bit per segment in which it was reordered.
@@ -43,7 +43,7 @@ pub(super) struct Copies {
     pub(super) direction: Direction,
     /// Protocol number in IP.
     pub(super) protocol: u8,
-    pub(super) many: u64,
+    pub(super) count: u64,
 }
 
 /// A packet's passage from point to point.
@@ -52,19 +52,19 @@ pub struct Passage {
     /// Its number among all followed packets.
     pub number: u32,
     /// Source and destination.
-    pub flow: Flowing,
+    pub flow: FiveTuple,
     /// Its direction. `None` if packets of only one of its hosts were seen, or if no packet between them
     /// shows the order of the points.
     pub direction: Option<Direction>,
-    marks: [Option<i64>; Hops::POINTS],
+    passed_at: [Option<i64>; Hops::POINTS],
     out_of_order: u8,
 }
 
 impl Passage {
     /// When it passed a point by that point's clock, in nanoseconds since 1970 in steady time, which
     /// continues where the clock was set back ([`Followed::stamp`] has the timestamp).
-    pub fn mark(&self, point: usize) -> Option<i64> {
-        self.marks.get(point).copied().flatten()
+    pub fn passed_at(&self, point: usize) -> Option<i64> {
+        self.passed_at.get(point).copied().flatten()
     }
 
     /// Whether a packet that its flow sent later left this segment before it (RFC 4737).
@@ -106,7 +106,7 @@ impl Followed {
 
     /// Packets that were excluded because others equal them.
     pub fn identical(&self) -> u64 {
-        let packets = self.packets.of.iter();
+        let packets = self.packets.by_number.iter();
         packets
             .filter(|packet| packet.handling == PacketHandling::Ambiguous)
             .count() as u64
@@ -115,12 +115,12 @@ impl Followed {
     /// Packets that both points of a segment show, but that were excluded because others equal them.
     pub fn ambiguous_in(&self, segment: usize) -> u64 {
         let passed = [segment, segment + 1];
-        let numbers = 0..u32::try_from(self.packets.of.len()).unwrap_or(u32::MAX);
+        let numbers = 0..u32::try_from(self.packets.by_number.len()).unwrap_or(u32::MAX);
         let identical = numbers.filter(|number| {
             self.packets.get(*number).handling == PacketHandling::Ambiguous
                 && passed
                     .iter()
-                    .all(|point| self.packets.mark(*number, *point).is_some())
+                    .all(|point| self.packets.passed_at(*number, *point).is_some())
         });
         identical.count() as u64
     }
@@ -141,27 +141,27 @@ impl Followed {
         &self,
         segment: usize,
         direction: Direction,
-        is_meant: impl Fn(u8) -> bool,
+        is_selected: impl Fn(u8) -> bool,
     ) -> u64 {
         let copies = self.copies.iter();
         copies
-            .filter(|of| {
-                of.segment == segment && of.direction == direction && is_meant(of.protocol)
+            .filter(|group| {
+                group.segment == segment && group.direction == direction && is_selected(group.protocol)
             })
-            .map(|of| of.many)
+            .map(|group| group.count)
             .sum()
     }
 
     /// Whether any packet passed both points of a segment.
     pub fn is_met(&self, segment: usize) -> bool {
-        self.crosses[segment].contains(&true)
+        self.crossing_pairs[segment].contains(&true)
     }
 
     /// Whether any packet between the same two hosts passed both points of a segment.
     pub fn crosses(&self, passage: &Passage, segment: usize) -> bool {
         let flow = self.packets.get(passage.number).flow;
-        let pair = self.flows.of[flow as usize].1;
-        self.crosses[segment][pair as usize]
+        let pair = self.flows.by_number[flow as usize].1;
+        self.crossing_pairs[segment][pair as usize]
     }
 
     /// Whether packets of both directions between its hosts passed two points with two clocks.
@@ -171,20 +171,20 @@ impl Followed {
     }
 
     /// Whether these differ between all points by their clocks alone.
-    pub fn is_still(&self, passage: &Passage) -> bool {
+    pub fn has_no_delay(&self, passage: &Passage) -> bool {
         let (_, pair) = self.flow(passage.number);
-        self.directions.is_still(pair)
+        self.directions.has_no_delay(pair)
     }
 
     /// Whether any packet of its protocol, hosts and direction passed both points of a segment.
     pub fn crosses_by_kind(&self, passage: &Passage, segment: usize) -> bool {
         let flow = self.packets.get(passage.number).flow;
-        self.kinds[segment][flow as usize]
+        self.crossing_kinds[segment][flow as usize]
     }
 
     /// All packets, beginning with those that the first point saw, in its order.
     pub fn passages(&self) -> impl Iterator<Item = Passage> + '_ {
-        let numbers = 0..u32::try_from(self.packets.of.len()).unwrap_or(u32::MAX);
+        let numbers = 0..u32::try_from(self.packets.by_number.len()).unwrap_or(u32::MAX);
         numbers
             .filter(|number| self.packets.get(*number).handling == PacketHandling::Followed)
             .map(|number| self.passage(number))
@@ -192,15 +192,15 @@ impl Followed {
 
     /// One packet.
     pub fn passage(&self, number: u32) -> Passage {
-        let mut marks = [None; Hops::POINTS];
-        for (point, mark) in marks.iter_mut().take(self.points.len()).enumerate() {
-            *mark = self.packets.mark(number, point);
+        let mut passed_at = [None; Hops::POINTS];
+        for (point, at) in passed_at.iter_mut().take(self.points.len()).enumerate() {
+            *at = self.packets.passed_at(number, point);
         }
         Passage {
             number,
-            flow: self.flows.of[self.packets.get(number).flow as usize].0,
+            flow: self.flows.by_number[self.packets.get(number).flow as usize].0,
             direction: self.direction(number),
-            marks,
+            passed_at,
             out_of_order: self.out_of_order[number as usize],
         }
     }
@@ -216,15 +216,15 @@ impl Followed {
         order.filter(|number| self.packets.get(*number).handling == PacketHandling::Followed)
     }
 
-    pub(super) fn flow(&self, number: u32) -> (Flowing, u32) {
-        self.flows.of[self.packets.get(number).flow as usize]
+    pub(super) fn flow(&self, number: u32) -> (FiveTuple, u32) {
+        self.flows.by_number[self.packets.get(number).flow as usize]
     }
 
     /// The number of the forward flow of a packet that goes in this direction; `NONE` if there is none.
     pub(super) fn forward_flow(&self, packet: &Packet, direction: Direction) -> u32 {
         match direction {
             Direction::Forward => packet.flow,
-            Direction::Reverse => self.answering[packet.flow as usize],
+            Direction::Reverse => self.reverse_flows[packet.flow as usize],
         }
     }
 
@@ -240,60 +240,60 @@ impl Followed {
     }
 
     /// Packets that passed both points of a segment, in the order of the second.
-    pub(super) fn marks_of_both(
+    pub(super) fn segment_times(
         &self,
         segment: usize,
     ) -> impl Iterator<Item = (u32, i64, i64)> + '_ {
-        self.passed(segment, segment + 1)
+        self.times_at_both(segment, segment + 1)
     }
 
     /// Packets that passed two points, in the order of the second.
-    pub(super) fn passed(
+    pub(super) fn times_at_both(
         &self,
         first: usize,
         second: usize,
     ) -> impl Iterator<Item = (u32, i64, i64)> + '_ {
         self.order(second).filter_map(move |number| {
-            let first_mark = self.packets.mark(number, first)?;
-            let second_mark = self.packets.mark(number, second)?;
-            Some((number, first_mark, second_mark))
+            let first_at = self.packets.passed_at(number, first)?;
+            let second_at = self.packets.passed_at(number, second)?;
+            Some((number, first_at, second_at))
         })
     }
 
     pub(super) fn vote(&mut self) {
-        let mut directions = Directions::of(self.flows.pairs());
+        let mut directions = Directions::with_pairs(self.flows.pairs());
         for segment in 0..self.segments() {
-            for (number, first_mark, second_mark) in self.marks_of_both(segment) {
+            for (number, first_at, second_at) in self.segment_times(segment) {
                 let (flow, pair) = self.flow(number);
-                let apart = second_mark.saturating_sub(first_mark);
+                let difference = second_at.saturating_sub(first_at);
                 if self.one_clock[segment] {
                     let (first_time, second_time) = (
-                        self.stamp(segment, first_mark),
-                        self.stamp(segment + 1, second_mark),
+                        self.stamp(segment, first_at),
+                        self.stamp(segment + 1, second_at),
                     );
-                    let apart = second_time.saturating_sub(first_time);
-                    directions.see_by_one_clock(pair, flow.is_upward(), apart);
+                    let difference = second_time.saturating_sub(first_time);
+                    directions.add_by_one_clock(pair, flow.is_upward(), difference);
                 } else {
-                    directions.see(pair, flow.is_upward(), apart);
+                    directions.add(pair, flow.is_upward(), difference);
                 }
             }
-            directions.turn();
+            directions.start_next_captures();
         }
         self.directions = directions;
     }
 
     /// Records which host pairs passed both points of a segment. The first of duplicates counts too.
-    pub(super) fn look_at_crossings(&mut self) {
+    pub(super) fn record_crossings(&mut self) {
         for segment in 0..self.segments() {
-            let mut crosses = vec![false; self.flows.pairs()];
-            let mut flows = vec![false; self.flows.of.len()];
-            for (number, ..) in self.marks_of_both(segment) {
-                crosses[self.flow(number).1 as usize] = true;
+            let mut pairs = vec![false; self.flows.pairs()];
+            let mut flows = vec![false; self.flows.by_number.len()];
+            for (number, ..) in self.segment_times(segment) {
+                pairs[self.flow(number).1 as usize] = true;
                 flows[self.packets.get(number).flow as usize] = true;
             }
-            self.crosses.push(crosses);
-            self.kinds.push(self.flows.spread_over_kinds(&flows));
-            self.passes.push(flows);
+            self.crossing_pairs.push(pairs);
+            self.crossing_kinds.push(self.flows.spread_over_kinds(&flows));
+            self.crossing_flows.push(flows);
         }
     }
 }

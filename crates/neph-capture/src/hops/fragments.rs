@@ -9,38 +9,38 @@ use neph_wire::dissect::Dissected;
 
 use super::packet::{PacketHandling, Packets};
 use super::packet_of_piece::{PacketOfPiece, Spreads};
-use crate::fragments::{Fragments, Passing, Piece};
+use crate::fragments::{Fragments, FragmentPassage, Piece};
 use crate::identity::Identity;
 
 /// Packets in fragments, collected while captures are read.
 #[derive(Debug, Default)]
 pub(super) struct Fragmented {
-    open: Fragments,
+    incomplete: Fragments,
     /// By the identity hash of the whole: its fragments at all points.
     complete: BTreeMap<u64, Vec<Piece>>,
 }
 
 impl Fragmented {
     /// Adds a fragment. `hash` gives the identity hash of a whole packet.
-    pub(super) fn see(
+    pub(super) fn add_fragment(
         &mut self,
-        passing: Passing,
+        passing: FragmentPassage,
         packet: &Dissected<'_>,
         hash: impl Fn(Identity) -> u64,
     ) {
-        if let Some(complete) = self.open.see(passing, packet) {
-            let known = self.complete.entry(hash(complete.identity)).or_default();
-            known.extend(complete.pieces);
+        if let Some(complete) = self.incomplete.add_fragment(passing, packet) {
+            let pieces = self.complete.entry(hash(complete.identity)).or_default();
+            pieces.extend(complete.pieces);
         }
     }
 
     /// The fragments of each packet that is whole at some point, or in other fragments. In byte order, the
-    /// whole first. `whole` finds it and its length.
+    /// whole first. `first_of` finds the whole by its hash.
     pub(super) fn groups(self, first_of: impl Fn(u64) -> Option<u32>) -> Vec<Vec<Piece>> {
         let mut groups = Vec::new();
-        for (known, mut pieces) in self.complete {
+        for (hash, mut pieces) in self.complete {
             let end = pieces.iter().map(|piece| piece.end).max().unwrap_or(0);
-            pieces.extend(first_of(known).map(|number| Piece {
+            pieces.extend(first_of(hash).map(|number| Piece {
                 begin: 0,
                 end,
                 number,
@@ -76,42 +76,42 @@ pub(super) fn join(
         if !group.iter().all(is_followed) {
             continue;
         }
-        let packet_number = group[0].number;
+        let whole = group[0].number;
         let passed: Vec<Option<(i64, i64)>> = (0..points)
-            .map(|point| passed(packets, group, point))
+            .map(|point| passage_times(packets, group, point))
             .collect();
         for (point, times) in passed.iter().enumerate() {
-            packets.set(packet_number, point, times.map(|(_, to)| to));
+            packets.set(whole, point, times.map(|(_, to)| to));
         }
         for piece in &group[1..] {
-            packets.of[piece.number as usize].handling = PacketHandling::Part;
+            packets.by_number[piece.number as usize].handling = PacketHandling::Part;
         }
         let spread = passed
             .iter()
             .map(|times| times.map(|(from, to)| to.saturating_sub(from)));
-        spreads.insert(packet_number, spread.collect());
-        packet_of_piece.extend(group.iter().map(|piece| (piece.number, packet_number)));
+        spreads.insert(whole, spread.collect());
+        packet_of_piece.extend(group.iter().map(|piece| (piece.number, whole)));
     }
     (spreads, packet_of_piece)
 }
 
 /// When the first and the last piece of a packet passed a point. `None` if a piece is missing.
-fn passed(packets: &Packets, group: &[Piece], point: usize) -> Option<(i64, i64)> {
+fn passage_times(packets: &Packets, group: &[Piece], point: usize) -> Option<(i64, i64)> {
     let length = group.iter().map(|piece| piece.end).max()?;
-    let (mut until, mut times) = (0, None::<(i64, i64)>);
+    let (mut end_of_bytes, mut times) = (0, None::<(i64, i64)>);
     for piece in group {
-        let Some(at) = packets.mark(piece.number, point) else {
+        let Some(at) = packets.passed_at(piece.number, point) else {
             continue;
         };
-        if piece.begin > until {
+        if piece.begin > end_of_bytes {
             return None;
         }
         // A piece without new bytes does not change when all bytes had passed.
-        if piece.end > until {
+        if piece.end > end_of_bytes {
             let (from, to) = times.unwrap_or((at, at));
             times = Some((from.min(at), to.max(at)));
-            until = piece.end;
+            end_of_bytes = piece.end;
         }
     }
-    times.filter(|_| until == length)
+    times.filter(|_| end_of_bytes == length)
 }

@@ -43,8 +43,8 @@ impl Mapping {
     /// The address at the other points. Unchanged if the rule does not match.
     #[must_use]
     pub fn apply(&self, observed: SocketAddr) -> SocketAddr {
-        let is_meant = self.outer.port.is_none_or(|port| port == observed.port());
-        let Some(ip) = moved(observed.ip(), self.outer, self.inner).filter(|_| is_meant) else {
+        let is_matching_port = self.outer.port.is_none_or(|port| port == observed.port());
+        let Some(ip) = replace_prefix(observed.ip(), self.outer, self.inner).filter(|_| is_matching_port) else {
             return observed;
         };
         SocketAddr::new(ip, self.inner.port.unwrap_or_else(|| observed.port()))
@@ -52,19 +52,19 @@ impl Mapping {
 }
 
 /// The address with its prefix replaced. `None` if its prefix is not that of `from`.
-fn moved(ip: IpAddr, from: AddressPrefix, to: AddressPrefix) -> Option<IpAddr> {
+fn replace_prefix(ip: IpAddr, from: AddressPrefix, to: AddressPrefix) -> Option<IpAddr> {
     match (ip, from.address, to.address) {
         (IpAddr::V4(ip), IpAddr::V4(from_ip), IpAddr::V4(to_ip)) => {
-            let rest = u32::MAX.checked_shr(from.bits.into()).unwrap_or(0);
+            let host_mask = u32::MAX.checked_shr(from.bits.into()).unwrap_or(0);
             let (ip, from_ip) = (ip.to_bits(), from_ip.to_bits());
-            let new = to_ip.to_bits() & !rest | ip & rest;
-            ((ip ^ from_ip) & !rest == 0).then(|| IpAddr::V4(new.into()))
+            let new = to_ip.to_bits() & !host_mask | ip & host_mask;
+            ((ip ^ from_ip) & !host_mask == 0).then(|| IpAddr::V4(new.into()))
         }
         (IpAddr::V6(ip), IpAddr::V6(from_ip), IpAddr::V6(to_ip)) => {
-            let rest = u128::MAX.checked_shr(from.bits.into()).unwrap_or(0);
+            let host_mask = u128::MAX.checked_shr(from.bits.into()).unwrap_or(0);
             let (ip, from_ip) = (ip.to_bits(), from_ip.to_bits());
-            let new = to_ip.to_bits() & !rest | ip & rest;
-            ((ip ^ from_ip) & !rest == 0).then(|| IpAddr::V6(new.into()))
+            let new = to_ip.to_bits() & !host_mask | ip & host_mask;
+            ((ip ^ from_ip) & !host_mask == 0).then(|| IpAddr::V6(new.into()))
         }
         _ => None,
     }
@@ -76,10 +76,10 @@ impl FromStr for Mapping {
     fn from_str(text: &str) -> Result<Self, MappingError> {
         let (outer_text, inner_text) = text.split_once('=').ok_or(MappingError::Sides)?;
         let (outer, inner) = (parse_prefix(outer_text)?, parse_prefix(inner_text)?);
-        let is_like = outer.address.is_ipv4() == inner.address.is_ipv4()
+        let has_same_form = outer.address.is_ipv4() == inner.address.is_ipv4()
             && outer.bits == inner.bits
             && outer.port.is_some() == inner.port.is_some();
-        if !is_like {
+        if !has_same_form {
             return Err(MappingError::Unlike(
                 outer_text.to_owned(),
                 inner_text.to_owned(),
@@ -92,11 +92,11 @@ impl FromStr for Mapping {
 fn parse_prefix(text: &str) -> Result<AddressPrefix, MappingError> {
     let refused = || MappingError::Address(text.to_owned());
     let full_bits = |address: IpAddr| if address.is_ipv4() { 32 } else { 128 };
-    if let Ok(socket) = text.parse::<SocketAddr>() {
+    if let Ok(socket_address) = text.parse::<SocketAddr>() {
         return Ok(AddressPrefix {
-            address: socket.ip(),
-            bits: full_bits(socket.ip()),
-            port: Some(socket.port()),
+            address: socket_address.ip(),
+            bits: full_bits(socket_address.ip()),
+            port: Some(socket_address.port()),
         });
     }
     let (address, bits) = match text.split_once('/') {
@@ -119,7 +119,7 @@ fn parse_prefix(text: &str) -> Result<AddressPrefix, MappingError> {
 mod tests {
     use super::*;
 
-    fn maps(rule: &str, observed: &str) -> String {
+    fn map_address(rule: &str, observed: &str) -> String {
         let rule: Mapping = rule.parse().expect("a rule");
         rule.apply(observed.parse().expect("an address"))
             .to_string()
@@ -127,16 +127,16 @@ mod tests {
 
     #[test]
     fn an_address_mapping_changes_only_matching_addresses() {
-        let port = "198.51.100.7:80=10.0.0.2:8080";
-        assert_eq!(maps(port, "198.51.100.7:80"), "10.0.0.2:8080");
-        assert_eq!(maps(port, "198.51.100.7:81"), "198.51.100.7:81");
-        let net = "198.51.100.0/24=10.0.9.0/24";
-        assert_eq!(maps(net, "198.51.100.7:80"), "10.0.9.7:80");
-        assert_eq!(maps(net, "198.51.101.7:80"), "198.51.101.7:80");
-        assert_eq!(maps("0.0.0.0/0=0.0.0.0/0", "1.2.3.4:5"), "1.2.3.4:5");
-        let six = "2001:db8::/32=fd00::/32";
-        assert_eq!(maps(six, "[2001:db8::7]:80"), "[fd00::7]:80");
-        assert_eq!(maps(six, "10.0.0.1:80"), "10.0.0.1:80");
+        let port_rule = "198.51.100.7:80=10.0.0.2:8080";
+        assert_eq!(map_address(port_rule, "198.51.100.7:80"), "10.0.0.2:8080");
+        assert_eq!(map_address(port_rule, "198.51.100.7:81"), "198.51.100.7:81");
+        let network_rule = "198.51.100.0/24=10.0.9.0/24";
+        assert_eq!(map_address(network_rule, "198.51.100.7:80"), "10.0.9.7:80");
+        assert_eq!(map_address(network_rule, "198.51.101.7:80"), "198.51.101.7:80");
+        assert_eq!(map_address("0.0.0.0/0=0.0.0.0/0", "1.2.3.4:5"), "1.2.3.4:5");
+        let ipv6_rule = "2001:db8::/32=fd00::/32";
+        assert_eq!(map_address(ipv6_rule, "[2001:db8::7]:80"), "[fd00::7]:80");
+        assert_eq!(map_address(ipv6_rule, "10.0.0.1:80"), "10.0.0.1:80");
     }
 
     #[test]

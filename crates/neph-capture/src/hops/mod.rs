@@ -7,25 +7,25 @@
 //! Memory: per packet 28 bytes, 8 for each point and 4 for each timestamp, and 24 to 48 until all captures
 //! are read; per flow 160 bytes.
 
-mod along;
-mod askers;
+mod clients;
+mod combine;
 mod copies;
 mod datagrams;
-mod ended;
 mod followed;
 mod fragments;
+mod initiators;
 mod joined;
 mod mapping;
 mod order;
 mod packet;
 mod packet_of_piece;
-mod renamed;
+mod point_order;
 mod repeats;
 mod round_trip_pairs;
-mod starters;
 #[cfg(test)]
 mod tests;
 mod times;
+mod translated_flows;
 mod translation;
 mod unmatched;
 
@@ -38,15 +38,15 @@ use neph_wire::dissect::Dissected;
 
 pub use followed::{Followed, Passage};
 pub use mapping::{Mapping, MappingError};
-pub use packet::Flowing;
-pub use renamed::Called;
+pub use packet::FiveTuple;
+pub use translated_flows::TranslatedAddress;
 pub use round_trip_pairs::RoundTripPair;
 pub use unmatched::UnmatchedPackets;
 
 use fragments::Fragmented;
 
-use crate::capture_matcher::{Point, SOON};
-use crate::fragments::{Passing, Piece, is_fragment};
+use crate::capture_matcher::{MAX_DUPLICATE_NANOS, Point};
+use crate::fragments::{FragmentPassage, Piece, is_fragment};
 use crate::identity::Identity;
 use crate::steady::Steady;
 use packet::{Flows, NONE, Packet, Packets};
@@ -91,18 +91,18 @@ struct Rule {
 
 impl CapturePoint {
     /// Records the time of a packet in its capture.
-    fn saw(&mut self, at: i64) {
-        self.extent = Some(reaching(self.extent, at));
-        self.lasted = Some(reaching(self.lasted, at));
+    fn extend_to(&mut self, at: i64) {
+        self.extent = Some(extended(self.extent, at));
+        self.lasted = Some(extended(self.lasted, at));
     }
 
     /// An address of this point as the other points show it.
-    fn name(&mut self, address: SocketAddr) -> SocketAddr {
+    fn translate(&mut self, address: SocketAddr) -> SocketAddr {
         for rule in &mut self.rules {
-            let name = rule.mapping.apply(address);
-            if name != address {
+            let translated = rule.mapping.apply(address);
+            if translated != address {
                 rule.has_changed = true;
-                return name;
+                return translated;
             }
         }
         address
@@ -123,13 +123,13 @@ impl Hops {
     pub const POINTS: usize = 8;
 
     /// For this number of capture points, at most [`Self::POINTS`].
-    pub fn at(points: usize) -> Self {
+    pub fn with_points(points: usize) -> Self {
         let points = points.min(Self::POINTS);
         Self {
             hasher: RandomState::default(),
             identical: HashMap::default(),
             flows: Flows::default(),
-            packets: Packets::at(points),
+            packets: Packets::with_points(points),
             points: (0..points).map(|_| CapturePoint::default()).collect(),
             fragments: Fragmented::default(),
             fragmented: Vec::new(),
@@ -150,7 +150,7 @@ impl Hops {
     }
 
     /// Rules that changed no address so far, by their number, in the order of the calls of [`Self::map`].
-    pub fn idle(&self) -> impl Iterator<Item = usize> + '_ {
+    pub fn unused_rules(&self) -> impl Iterator<Item = usize> + '_ {
         let rules = self.points.iter().flat_map(|point| &point.rules);
         rules
             .filter(|rule| !rule.has_changed)
@@ -158,68 +158,68 @@ impl Hops {
     }
 
     /// Drops all points after the first `points`: their captures were not read.
-    pub fn only(&mut self, points: usize) {
+    pub fn keep_first_points(&mut self, points: usize) {
         self.points.truncate(points);
     }
 
     /// Adds a packet of a point, with its timestamp in nanoseconds since 1970. The points come in order.
-    pub fn see(&mut self, point: usize, at: i64, packet: &Dissected<'_>) {
+    pub fn add_packet(&mut self, point: usize, at: i64, packet: &Dissected<'_>) {
         let Some(mut identity) = Identity::of(packet) else {
-            self.see_cut(point, at);
+            self.count_cut_packet(point, at);
             return;
         };
         let Some(point_state) = self.points.get_mut(point) else {
             return;
         };
         point_state.point.count(at);
-        identity.source = point_state.name(identity.source);
-        identity.destination = point_state.name(identity.destination);
-        let (known, before) = self.find(point, identity, packet);
+        identity.source = point_state.translate(identity.source);
+        identity.destination = point_state.translate(identity.destination);
+        let (number, previous) = self.find_or_add(point, identity, packet);
         let point_state = &mut self.points[point];
-        let before = before.and_then(|before| self.packets.mark(before, point));
-        let at = match before {
-            Some(before) => point_state.time.correct(at, (before, SOON)),
+        let previous = previous.and_then(|previous| self.packets.passed_at(previous, point));
+        let at = match previous {
+            Some(previous) => point_state.time.correct(at, (previous, MAX_DUPLICATE_NANOS)),
             None => point_state.time.next(at),
         };
-        point_state.saw(at);
-        if let Some(number) = known {
+        point_state.extend_to(at);
+        if let Some(number) = number {
             self.packets.set(number, point, Some(at));
             point_state.order.push(number);
             if is_fragment(packet) {
-                let passing = Passing {
+                let passing = FragmentPassage {
                     point,
                     at,
                     number,
                     identity,
                 };
                 let hash = |identity| self.hasher.hash_one(identity);
-                self.fragments.see(passing, packet, hash);
+                self.fragments.add_fragment(passing, packet, hash);
             }
         }
     }
 
-    /// Adds a packet of a point of which too few bytes were captured.
-    pub fn see_cut(&mut self, point: usize, at: i64) {
+    /// Counts a packet of a point of which too few bytes were captured.
+    pub fn count_cut_packet(&mut self, point: usize, at: i64) {
         if let Some(point_state) = self.points.get_mut(point) {
             point_state.point.cut_short(at);
             let at = point_state.time.next(at);
-            point_state.saw(at);
+            point_state.extend_to(at);
         }
     }
 
     /// Records that the capture of a point was running at this moment: it has a packet that is not followed,
     /// or its recorder reports so.
-    pub fn lasts(&mut self, point: usize, at: i64) {
+    pub fn record_running(&mut self, point: usize, at: i64) {
         if let Some(point_state) = self.points.get_mut(point)
-            && let Some(at) = point_state.time.alongside(at)
+            && let Some(at) = point_state.time.convert(at)
         {
-            point_state.lasted = Some(reaching(point_state.lasted, at));
+            point_state.lasted = Some(extended(point_state.lasted, at));
         }
     }
 
     /// The packet at this point, among equal ones the next; and its equal at this point, if there was one
     /// before.
-    fn find(
+    fn find_or_add(
         &mut self,
         point: usize,
         identity: Identity,
@@ -227,40 +227,40 @@ impl Hops {
     ) -> (Option<u32>, Option<u32>) {
         let key = self.hasher.hash_one(identity);
         let point_number = u8::try_from(point).unwrap_or(u8::MAX);
-        let mut before = None;
-        if let Some(known) = self.identical.get_mut(&key) {
-            before = (known.point == point_number).then_some(known.last);
-            let next = before.map_or(known.first, |before| self.packets.get(before).next);
+        let mut previous = None;
+        if let Some(identical) = self.identical.get_mut(&key) {
+            previous = (identical.point == point_number).then_some(identical.last);
+            let next = previous.map_or(identical.first, |previous| self.packets.get(previous).next);
             if next != NONE {
-                (known.last, known.point) = (next, point_number);
-                return (Some(next), before);
+                (identical.last, identical.point) = (next, point_number);
+                return (Some(next), previous);
             }
         }
-        let flow = self.flows.number(Flowing {
+        let flow = self.flows.number(FiveTuple {
             protocol: identity.protocol,
             source: identity.source,
             destination: identity.destination,
         });
-        let mut stored = Packet::of(packet, flow, &self.hasher);
+        let mut stored = Packet::from_dissected(packet, flow, &self.hasher);
         stored.is_named |= identity.is_named(packet);
         let Some(number) = self.packets.push(stored) else {
-            return (None, before);
+            return (None, previous);
         };
-        let known = self.identical.entry(key).or_insert(IdenticalPackets {
+        let identical = self.identical.entry(key).or_insert(IdenticalPackets {
             first: number,
             last: number,
             point: point_number,
         });
-        if known.last != number {
-            self.packets.of[known.last as usize].next = number;
-            (known.last, known.point) = (number, point_number);
+        if identical.last != number {
+            self.packets.by_number[identical.last as usize].next = number;
+            (identical.last, identical.point) = (number, point_number);
         }
-        (Some(number), before)
+        (Some(number), previous)
     }
 }
 
 /// The range from the first to the last of these moments and this one.
-fn reaching(times: Option<(i64, i64)>, at: i64) -> (i64, i64) {
+fn extended(times: Option<(i64, i64)>, at: i64) -> (i64, i64) {
     let (from, until) = times.unwrap_or((at, at));
     (from.min(at), until.max(at))
 }

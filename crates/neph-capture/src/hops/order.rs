@@ -13,36 +13,36 @@ use crate::directions::Direction;
 const DISORDER: i64 = 10_000_000;
 
 /// Puts the packets of each point in the order in which they passed it.
-pub(super) fn by_stamps(packets: &Packets, points: &mut [CapturePoint]) {
+pub(super) fn sort_by_timestamp(packets: &Packets, points: &mut [CapturePoint]) {
     for (point, capture_point) in points.iter_mut().enumerate() {
-        sort(&mut capture_point.order, |number| {
-            packets.mark(number, point).unwrap_or(i64::MIN)
+        sort_between_falls(&mut capture_point.order, |number| {
+            packets.passed_at(number, point).unwrap_or(i64::MIN)
         });
     }
 }
 
 /// Keeps the order of packets with one timestamp.
-fn sort(mut order: &mut [u32], stamp: impl Fn(u32) -> i64) {
+fn sort_between_falls(mut order: &mut [u32], stamp: impl Fn(u32) -> i64) {
     if order.is_sorted_by_key(|number| stamp(*number)) {
         return;
     }
     while !order.is_empty() {
-        let (steady, rest) = order.split_at_mut(until_set_back(order, &stamp));
+        let (steady, later) = order.split_at_mut(until_set_back(order, &stamp));
         steady.sort_by_key(|number| stamp(*number));
-        order = rest;
+        order = later;
     }
 }
 
 /// Number of packets before time falls: at least one.
 fn until_set_back(order: &[u32], stamp: impl Fn(u32) -> i64) -> usize {
     let mut latest = i64::MIN;
-    let mut stamps = order.iter().map(|number| stamp(*number));
-    let falls = stamps.position(|at| {
-        let falls = latest.saturating_sub(at) > DISORDER;
+    let mut timestamps = order.iter().map(|number| stamp(*number));
+    let fall_position = timestamps.position(|at| {
+        let has_fallen = latest.saturating_sub(at) > DISORDER;
         latest = latest.max(at);
-        falls
+        has_fallen
     });
-    falls.unwrap_or(order.len())
+    fall_position.unwrap_or(order.len())
 }
 
 /// For a flow, the latest departure among the packets that arrived.
@@ -53,7 +53,7 @@ struct LatestDeparture {
     /// Latest departure among packets that arrived before that time.
     before: u32,
     /// Latest departure of all.
-    count: u32,
+    latest: u32,
 }
 
 impl LatestDeparture {
@@ -61,9 +61,9 @@ impl LatestDeparture {
     /// with one time of departure or of arrival are not reordered.
     fn is_before(&mut self, at: i64, index: u32) -> bool {
         if self.at != Some(at) {
-            (self.at, self.before) = (Some(at), self.count);
+            (self.at, self.before) = (Some(at), self.latest);
         }
-        self.count = self.count.max(index);
+        self.latest = self.latest.max(index);
         index < self.before
     }
 }
@@ -71,22 +71,22 @@ impl LatestDeparture {
 /// For each packet, a bit per segment that it left after a packet that its flow sent later.
 pub(super) fn out_of_order(followed: &Followed) -> Vec<u8> {
     let packets = &followed.packets;
-    let mut out_of_order = vec![0; packets.of.len()];
+    let mut out_of_order = vec![0; packets.by_number.len()];
     for segment in 0..followed.segments() {
         for (direction, from, to) in [
             (Direction::Forward, segment, segment + 1),
             (Direction::Reverse, segment + 1, segment),
         ] {
-            let places = places(followed, from);
-            let mut furthest = vec![LatestDeparture::default(); followed.flows.of.len()];
+            let departure_indices = departure_indices(followed, from);
+            let mut latest_departures = vec![LatestDeparture::default(); followed.flows.by_number.len()];
             for number in followed.order(to) {
-                let marks = packets.mark(number, from).zip(packets.mark(number, to));
-                let Some((_, at)) = marks.filter(|_| followed.direction(number) == Some(direction))
+                let times = packets.passed_at(number, from).zip(packets.passed_at(number, to));
+                let Some((_, at)) = times.filter(|_| followed.direction(number) == Some(direction))
                 else {
                     continue;
                 };
-                let furthest = &mut furthest[packets.get(number).flow as usize];
-                if furthest.is_before(at, places[number as usize]) {
+                let latest_departure = &mut latest_departures[packets.get(number).flow as usize];
+                if latest_departure.is_before(at, departure_indices[number as usize]) {
                     out_of_order[number as usize] |= 1 << segment;
                 }
             }
@@ -96,16 +96,16 @@ pub(super) fn out_of_order(followed: &Followed) -> Vec<u8> {
 }
 
 /// For each packet its place among those of a point. Equal for equal timestamps.
-fn places(followed: &Followed, point: usize) -> Vec<u32> {
-    let mut places = vec![0; followed.packets.of.len()];
-    let (mut next_index, mut before) = (0, None);
+fn departure_indices(followed: &Followed, point: usize) -> Vec<u32> {
+    let mut indices = vec![0; followed.packets.by_number.len()];
+    let (mut next_index, mut previous_at) = (0, None);
     for number in followed.order(point) {
-        let at = followed.packets.mark(number, point);
-        next_index += u32::from(at != before);
-        before = at;
-        places[number as usize] = next_index;
+        let at = followed.packets.passed_at(number, point);
+        next_index += u32::from(at != previous_at);
+        previous_at = at;
+        indices[number as usize] = next_index;
     }
-    places
+    indices
 }
 
 #[cfg(test)]
@@ -117,15 +117,15 @@ mod tests {
         const MILLI: i64 = 1_000_000;
         let stamps = [5, 7, 6, 6, 40, 39, 2, 1, 3].map(|at| at * MILLI);
         let mut order: Vec<u32> = (0..9).collect();
-        sort(&mut order, |number| stamps[number as usize]);
+        sort_between_falls(&mut order, |number| stamps[number as usize]);
         assert_eq!(order, [0, 2, 3, 1, 5, 4, 7, 6, 8]);
     }
 
     #[test]
     fn packets_with_equal_times_are_not_reordered() {
-        let mut furthest = LatestDeparture::default();
-        let came = [(1, 2), (1, 1), (2, 1), (3, 2), (3, 4), (3, 3), (4, 3)];
-        let is_reordered = came.map(|(at, index)| furthest.is_before(at, index));
+        let mut latest_departure = LatestDeparture::default();
+        let arrivals = [(1, 2), (1, 1), (2, 1), (3, 2), (3, 4), (3, 3), (4, 3)];
+        let is_reordered = arrivals.map(|(at, index)| latest_departure.is_before(at, index));
         assert_eq!(
             is_reordered,
             [false, false, true, false, false, false, true]

@@ -10,16 +10,16 @@ use foldhash::quality::RandomState;
 use neph_wire::dissect::{Dissected, Transport};
 use neph_wire::ip::{ICMP, TcpHeader, tcp_timestamps};
 
-use crate::identity::COUNTED;
+use crate::identity::COUNTED_PAYLOAD_BYTES;
 
 /// No further packet, or none at all.
 pub(super) const NONE: u32 = u32::MAX;
 /// Replaces the timestamp where a packet did not pass.
-const UNSEEN: i64 = i64::MIN;
+const NOT_PASSED: i64 = i64::MIN;
 
 /// Source and destination, with the names that are valid at points without NAT.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Flowing {
+pub struct FiveTuple {
     /// Protocol number in IP.
     pub protocol: u8,
     /// Source; port 0 where it has none.
@@ -28,7 +28,7 @@ pub struct Flowing {
     pub destination: SocketAddr,
 }
 
-impl Flowing {
+impl FiveTuple {
     pub(super) const fn reversed(self) -> Self {
         Self {
             protocol: self.protocol,
@@ -95,8 +95,8 @@ pub(super) struct Packet {
 }
 
 impl Packet {
-    pub(super) fn of(packet: &Dissected<'_>, flow: u32, hasher: &RandomState) -> Self {
-        let mut of = Self {
+    pub(super) fn from_dissected(dissected: &Dissected<'_>, flow: u32, hasher: &RandomState) -> Self {
+        let mut packet = Self {
             flow,
             next: NONE,
             train: 0,
@@ -105,60 +105,60 @@ impl Packet {
             length: 0,
             kind: Kind::Other,
             has_data: false,
-            is_named: matches!(packet.transport, Transport::Tcp { .. }),
+            is_named: matches!(dissected.transport, Transport::Tcp { .. }),
             handling: PacketHandling::Followed,
         };
-        match &packet.transport {
+        match &dissected.transport {
             Transport::Tcp {
                 header,
                 payload_len,
             } => {
                 let has = |flag| header.flags & flag != 0;
-                (of.seq, of.ack) = (header.seq, header.ack);
-                of.kind = if has(TcpHeader::ACK) {
+                (packet.seq, packet.ack) = (header.seq, header.ack);
+                packet.kind = if has(TcpHeader::ACK) {
                     Kind::Acknowledging
                 } else {
                     Kind::Segment
                 };
-                of.has_data = *payload_len > 0;
-                let marks = u32::from(has(TcpHeader::SYN)) + u32::from(has(TcpHeader::FIN));
-                of.length = payload_len.saturating_add(marks);
-                if of.has_data {
+                packet.has_data = *payload_len > 0;
+                let flag_numbers = u32::from(has(TcpHeader::SYN)) + u32::from(has(TcpHeader::FIN));
+                packet.length = payload_len.saturating_add(flag_numbers);
+                if packet.has_data {
                     let stamps = tcp_timestamps(header.options);
                     // Offload that splits or merges segments does not change these.
-                    of.train = short(hasher.hash_one((header.ack, stamps)));
+                    packet.train = half_of_hash(hasher.hash_one((header.ack, stamps)));
                 }
             }
             Transport::Udp {
                 header,
                 payload_len,
             } => {
-                of.length = *payload_len;
-                of.seq = packet.ip.identification.map_or(0, u32::from);
-                let begins = &header.payload[..header.payload.len().min(COUNTED)];
-                of.train = short(hasher.hash_one(begins));
+                packet.length = *payload_len;
+                packet.seq = dissected.ip.identification.map_or(0, u32::from);
+                let beginning = &header.payload[..header.payload.len().min(COUNTED_PAYLOAD_BYTES)];
+                packet.train = half_of_hash(hasher.hash_one(beginning));
             }
             Transport::Icmp(message) => {
                 let number = message.get(4..8).and_then(|number| number.try_into().ok());
-                let is_four = packet.ip.protocol == ICMP;
-                of.kind = match message.first() {
-                    Some(8) if is_four => Kind::Echo,
-                    Some(0) if is_four => Kind::Reply,
-                    Some(128) if !is_four => Kind::Echo,
-                    Some(129) if !is_four => Kind::Reply,
+                let is_ipv4 = dissected.ip.protocol == ICMP;
+                packet.kind = match message.first() {
+                    Some(8) if is_ipv4 => Kind::Echo,
+                    Some(0) if is_ipv4 => Kind::Reply,
+                    Some(128) if !is_ipv4 => Kind::Echo,
+                    Some(129) if !is_ipv4 => Kind::Reply,
                     _ => Kind::Other,
                 };
-                of.seq = number.map_or(0, u32::from_be_bytes);
+                packet.seq = number.map_or(0, u32::from_be_bytes);
             }
-            Transport::Fragment => of.kind = Kind::Piece,
+            Transport::Fragment => packet.kind = Kind::Piece,
             Transport::Other => {}
         }
-        of
+        packet
     }
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "half of a hash is a hash")]
-const fn short(hash: u64) -> u32 {
+const fn half_of_hash(hash: u64) -> u32 {
     hash as u32
 }
 
@@ -166,39 +166,40 @@ const fn short(hash: u64) -> u32 {
 #[derive(Debug)]
 pub(super) struct Packets {
     points: usize,
-    pub(super) of: Vec<Packet>,
-    marks: Vec<i64>,
+    pub(super) by_number: Vec<Packet>,
+    /// When each packet passed each point: those of one packet follow each other.
+    times: Vec<i64>,
 }
 
 impl Packets {
-    pub(super) const fn at(points: usize) -> Self {
+    pub(super) const fn with_points(points: usize) -> Self {
         Self {
             points,
-            of: Vec::new(),
-            marks: Vec::new(),
+            by_number: Vec::new(),
+            times: Vec::new(),
         }
     }
 
     /// Adds a packet. `None` if the numbers are exhausted.
     pub(super) fn push(&mut self, packet: Packet) -> Option<u32> {
-        let index = u32::try_from(self.of.len()).ok().filter(|at| *at < NONE)?;
-        self.of.push(packet);
-        self.marks.extend(std::iter::repeat_n(UNSEEN, self.points));
+        let index = u32::try_from(self.by_number.len()).ok().filter(|at| *at < NONE)?;
+        self.by_number.push(packet);
+        self.times.extend(std::iter::repeat_n(NOT_PASSED, self.points));
         Some(index)
     }
 
     pub(super) fn get(&self, packet: u32) -> &Packet {
-        &self.of[packet as usize]
+        &self.by_number[packet as usize]
     }
 
-    pub(super) fn mark(&self, packet: u32, point: usize) -> Option<i64> {
-        let at = self.marks[packet as usize * self.points + point];
-        (at != UNSEEN).then_some(at)
+    pub(super) fn passed_at(&self, packet: u32, point: usize) -> Option<i64> {
+        let at = self.times[packet as usize * self.points + point];
+        (at != NOT_PASSED).then_some(at)
     }
 
     pub(super) fn set(&mut self, packet: u32, point: usize, at: Option<i64>) {
         // No real timestamp lies 292 years before 1970.
-        self.marks[packet as usize * self.points + point] = at.unwrap_or(UNSEEN);
+        self.times[packet as usize * self.points + point] = at.unwrap_or(NOT_PASSED);
     }
 
     /// The packets that equal this one, beginning with itself.
@@ -212,22 +213,22 @@ impl Packets {
 /// Flows by number, and their host pairs.
 #[derive(Debug, Default)]
 pub(super) struct Flows {
-    numbers: HashMap<Flowing, u32, RandomState>,
+    numbers: HashMap<FiveTuple, u32, RandomState>,
     pairs: HashMap<(IpAddr, IpAddr), u32, RandomState>,
     /// Each flow, and its host pair.
-    pub(super) of: Vec<(Flowing, u32)>,
+    pub(super) by_number: Vec<(FiveTuple, u32)>,
 }
 
 impl Flows {
-    pub(super) fn number(&mut self, flow: Flowing) -> u32 {
-        let next = u32::try_from(self.of.len()).unwrap_or(NONE);
+    pub(super) fn number(&mut self, flow: FiveTuple) -> u32 {
+        let next = u32::try_from(self.by_number.len()).unwrap_or(NONE);
         let number = *self.numbers.entry(flow).or_insert(next);
         if number == next {
             let (a, b) = (flow.source.ip(), flow.destination.ip());
             let ends = if a < b { (a, b) } else { (b, a) };
             let pair = u32::try_from(self.pairs.len()).unwrap_or(NONE);
             let pair = *self.pairs.entry(ends).or_insert(pair);
-            self.of.push((flow, pair));
+            self.by_number.push((flow, pair));
         }
         number
     }
@@ -238,16 +239,16 @@ impl Flows {
 
     /// Extends a property of flows to all flows with the same hosts, protocol and direction.
     pub(super) fn spread_over_kinds(&self, flows: &[bool]) -> Vec<bool> {
-        let kind = |(flow, pair): &(Flowing, u32)| (*pair, flow.protocol, flow.is_upward());
-        let meant = self.of.iter().zip(flows).filter(|(_, is_so)| **is_so);
-        let kinds: HashSet<_, RandomState> = meant.map(|(of, _)| kind(of)).collect();
-        self.of.iter().map(|of| kinds.contains(&kind(of))).collect()
+        let kind = |(flow, pair): &(FiveTuple, u32)| (*pair, flow.protocol, flow.is_upward());
+        let selected = self.by_number.iter().zip(flows).filter(|(_, has_property)| **has_property);
+        let kinds: HashSet<_, RandomState> = selected.map(|(flow, _)| kind(flow)).collect();
+        self.by_number.iter().map(|flow| kinds.contains(&kind(flow))).collect()
     }
 
     /// For each flow its reverse flow.
-    pub(super) fn answering(&self) -> Vec<u32> {
-        let number = |flow: &Flowing| self.numbers.get(&flow.reversed()).copied();
-        let flows = self.of.iter();
+    pub(super) fn reverse_flows(&self) -> Vec<u32> {
+        let number = |flow: &FiveTuple| self.numbers.get(&flow.reversed()).copied();
+        let flows = self.by_number.iter();
         flows
             .map(|(flow, _)| number(flow).unwrap_or(NONE))
             .collect()

@@ -4,7 +4,7 @@
 //! flight. An echo request is answered by the reply with its number. A segment is answered by the first
 //! acknowledgement of its last byte, if it was not retransmitted and nothing newer was in flight. Any other
 //! packet is answered by the next reverse packet, if no forward packet came in between and the near end is
-//! the client (askers). Fragments after the first have no ports, so they are neither question nor answer.
+//! the client (clients). Fragments after the first have no ports, so they are neither question nor answer.
 
 use std::collections::HashMap;
 
@@ -21,7 +21,7 @@ pub struct RoundTripPair {
     /// The forward packet.
     pub forward: u32,
     /// The reverse packet.
-    pub back: u32,
+    pub reverse: u32,
 }
 
 /// Packets that await an answer, by flow; for an echo by its number too.
@@ -31,15 +31,15 @@ impl Followed {
     /// Round trips between the first point and the far end, in the order of their answers.
     pub fn round_trips(&self) -> Vec<RoundTripPair> {
         let mut round_trips = Vec::new();
-        let mut waiting = AwaitedAnswers::default();
-        let asked_from_far = self.asked_from_far();
-        let mut highest: HashMap<u32, Serial, RandomState> = HashMap::default();
+        let mut awaited = AwaitedAnswers::default();
+        let flows_with_far_client = self.flows_with_far_client();
+        let mut highest_ends: HashMap<u32, Serial, RandomState> = HashMap::default();
         for number in self.order(self.segments()) {
             let packet = self.packets.get(number);
-            if packet.kind == Kind::Piece || asked_from_far.contains(&packet.flow) {
+            if packet.kind == Kind::Piece || flows_with_far_client.contains(&packet.flow) {
                 continue;
             }
-            let echo = match packet.kind {
+            let echo_number = match packet.kind {
                 Kind::Echo | Kind::Reply => packet.seq,
                 _ => NONE,
             };
@@ -50,20 +50,20 @@ impl Followed {
                     if packet.kind == Kind::Reply || is_segment && packet.length == 0 {
                         continue;
                     }
-                    let request_key = (packet.flow, echo);
-                    let known = highest.get(&packet.flow).copied();
-                    if is_segment && known.is_some_and(|known| !end.is_after(known)) {
-                        waiting.remove(&request_key);
+                    let request_key = (packet.flow, echo_number);
+                    let highest_end = highest_ends.get(&packet.flow).copied();
+                    if is_segment && highest_end.is_some_and(|highest_end| !end.is_after(highest_end)) {
+                        awaited.remove(&request_key);
                         continue;
                     }
                     if is_segment {
-                        highest.insert(packet.flow, end);
+                        highest_ends.insert(packet.flow, end);
                     }
-                    waiting.insert(request_key, (number, is_segment.then_some(end)));
+                    awaited.insert(request_key, (number, is_segment.then_some(end)));
                 }
                 Some(Direction::Reverse) => {
-                    let request_key = (self.answering[packet.flow as usize], echo);
-                    let Some((forward, end)) = waiting.get(&request_key).copied() else {
+                    let request_key = (self.reverse_flows[packet.flow as usize], echo_number);
+                    let Some((forward, end)) = awaited.get(&request_key).copied() else {
                         continue;
                     };
                     let is_answer = match end {
@@ -73,9 +73,9 @@ impl Followed {
                         }
                     };
                     if is_answer {
-                        waiting.remove(&request_key);
-                        let back = number;
-                        round_trips.push(RoundTripPair { forward, back });
+                        awaited.remove(&request_key);
+                        let reverse = number;
+                        round_trips.push(RoundTripPair { forward, reverse });
                     }
                 }
                 None => {}

@@ -1,6 +1,7 @@
-mod askers;
+mod clients;
 mod fragments;
 mod order;
+mod round_trips;
 
 use neph_model::Wall;
 use neph_wire::dissect::{Link, dissect};
@@ -29,30 +30,30 @@ fn follow(points: &[&[(i64, Vec<u8>)]]) -> Followed {
 }
 
 fn read(points: &[&[(i64, Vec<u8>)]]) -> Hops {
-    let mut hops = Hops::at(points.len());
+    let mut hops = Hops::with_points(points.len());
     for (point, packets) in points.iter().enumerate() {
         for (at, bytes) in *packets {
             let length = u32::try_from(bytes.len()).unwrap();
-            hops.see(point, *at, &dissect(Link::Ip, bytes, length).unwrap());
+            hops.add_packet(point, *at, &dissect(Link::Ip, bytes, length).unwrap());
         }
     }
     hops
 }
 
 /// What another point saw of these packets: each so much later, or earlier.
-fn moved(packets: &[(i64, Vec<u8>)], by: &[i64]) -> Vec<(i64, Vec<u8>)> {
-    let packets = packets.iter().zip(by);
+fn shifted(packets: &[(i64, Vec<u8>)], shifts: &[i64]) -> Vec<(i64, Vec<u8>)> {
+    let packets = packets.iter().zip(shifts);
     packets
-        .map(|((at, bytes), by)| (at + by, bytes.clone()))
+        .map(|((at, bytes), shift)| (at + shift, bytes.clone()))
         .collect()
 }
 
-/// Marks of all that is followed.
-fn marks(followed: &Followed) -> Vec<Vec<Option<i64>>> {
+/// When each followed packet passed each point.
+fn passage_times(followed: &Followed) -> Vec<Vec<Option<i64>>> {
     let points = 0..=followed.segments();
     let passages = followed.passages();
     passages
-        .map(|passage| points.clone().map(|point| passage.mark(point)).collect())
+        .map(|passage| points.clone().map(|point| passage.passed_at(point)).collect())
         .collect()
 }
 
@@ -63,9 +64,9 @@ fn identical_packets_are_paired_in_order_if_each_point_has_as_many() {
     let second = [(5, same()), (15, same()), (25, same())];
     let followed = follow(&[&first, &second]);
     let pairs = [(0, 5), (10, 15), (20, 25)].map(|(a, b)| vec![Some(a), Some(b)]);
-    assert_eq!(marks(&followed), pairs);
+    assert_eq!(passage_times(&followed), pairs);
     let followed = follow(&[&first, &second[..2]]);
-    assert_eq!((marks(&followed).len(), followed.identical()), (0, 3));
+    assert_eq!((passage_times(&followed).len(), followed.identical()), (0, 3));
 }
 
 /// As many say the one way as the other where each direction is once slower than it ever was.
@@ -77,16 +78,16 @@ fn without_a_direction_hosts_are_compared_only_at_constant_delays() {
             (i64::from(nth) * 1_000, datagram(nth, from, to))
         })
         .collect();
-    let (mut still, mut moved_both) = ([7; 12], [7; 12]);
-    (moved_both[4], moved_both[9]) = (8, 8);
-    for (by, is_still) in [(&still, true), (&moved_both, false)] {
-        let followed = read(&[&first, &moved(&first, by)]).end(&[false]);
+    let (mut constant, mut changing) = ([7; 12], [7; 12]);
+    (changing[4], changing[9]) = (8, 8);
+    for (shifts, has_no_delay) in [(&constant, true), (&changing, false)] {
+        let followed = read(&[&first, &shifted(&first, shifts)]).end(&[false]);
         let first = followed.passages().next().unwrap();
         assert!(first.direction.is_none() && followed.is_compared(&first));
-        assert_eq!(followed.is_still(&first), is_still);
+        assert_eq!(followed.has_no_delay(&first), has_no_delay);
     }
-    still[4] = 8;
-    let followed = read(&[&first, &moved(&first, &still)]).end(&[false]);
+    constant[4] = 8;
+    let followed = read(&[&first, &shifted(&first, &constant)]).end(&[false]);
     assert!(
         followed
             .passages()
@@ -102,7 +103,7 @@ fn identical_packets_are_not_paired_within_a_window() {
     let first = [(10, same()), (20, same()), (21, datagram(1, 1, 2))];
     let second = [(15, same()), (25, same()), (36, datagram(1, 1, 2))];
     let followed = read(&[&first, &second]).end_of_window(&[true]);
-    assert_eq!(marks(&followed), [[Some(21), Some(36)]]);
+    assert_eq!(passage_times(&followed), [[Some(21), Some(36)]]);
 }
 
 #[test]
@@ -111,7 +112,7 @@ fn of_copies_the_first_that_came_is_the_packet() {
     let first = [(0, datagram(0, 1, 2)), (1, other())];
     let second = [(5, datagram(0, 1, 2)), (6, other()), (9, datagram(0, 1, 2))];
     let followed = follow(&[&first, &second]);
-    assert_eq!(marks(&followed), [[Some(0), Some(5)], [Some(1), Some(6)]]);
+    assert_eq!(passage_times(&followed), [[Some(0), Some(5)], [Some(1), Some(6)]]);
     assert_eq!(
         (
             followed.copies(0, Direction::Forward, |protocol| protocol == 17),
@@ -128,7 +129,7 @@ fn hosts_count_as_crossing_with_only_copied_packets() {
     let copied = [(10, datagram(0, 1, 2)), (14, datagram(0, 1, 2))];
     let followed = follow(&[&at_both(0), &at_both(5), &copied]);
     assert_eq!(
-        marks(&followed),
+        passage_times(&followed),
         [[Some(0), Some(5), Some(10)], [Some(1), Some(6), None]]
     );
     let first = followed.passages().next().unwrap();
@@ -140,7 +141,7 @@ fn a_capture_spans_all_its_packets_and_its_extent_the_followed_ones() {
     let packets = [(10, datagram(0, 1, 2)), (20, datagram(1, 1, 2))];
     let mut hops = read(&[&packets, &packets]);
     for at in [5, 90, 30] {
-        hops.lasts(1, at);
+        hops.record_running(1, at);
     }
     let followed = hops.end(&[true]);
     let times = |times: Option<(Wall, Wall)>| {
@@ -164,10 +165,10 @@ fn a_segment_in_pieces_has_passed_when_its_last_byte_has_and_is_lost_with_one_of
         (15, c.clone()),
         (16, other()),
     ];
-    let torn = [(20, a), (25, c), (26, other())];
-    let followed = follow(&[&unfragmented, &pieces, &torn]);
+    let incomplete = [(20, a), (25, c), (26, other())];
+    let followed = follow(&[&unfragmented, &pieces, &incomplete]);
     assert_eq!(
-        marks(&followed),
+        passage_times(&followed),
         [[Some(0), Some(15), None], [Some(1), Some(16), Some(26)]]
     );
     let first = followed.passages().next().unwrap();
@@ -195,7 +196,7 @@ fn a_translated_flow_is_matched_by_its_numbers_and_not_by_chance_matches() {
         packet[21] = 99;
         packet
     };
-    for (identical, is_renamed) in [(2, false), (8, true)] {
+    for (identical, is_expected) in [(2, false), (8, true)] {
         let mut first = vec![(0, datagram(0, 1, 2))];
         first.extend((1..11).map(|number| (i64::from(number), other_port(number))));
         let mut second = vec![(50, datagram(0, 1, 2))];
@@ -203,22 +204,22 @@ fn a_translated_flow_is_matched_by_its_numbers_and_not_by_chance_matches() {
         second.extend(numbers.map(|number| (50 + i64::from(number), datagram(number, 3, 2))));
         let followed = follow(&[&first, &second]);
         let passages: Vec<Passage> = followed.passages().collect();
-        let renamed: Vec<bool> = passages
+        let is_translated: Vec<bool> = passages
             .iter()
-            .map(|of| followed.is_renamed(of, 0))
+            .map(|passage| followed.is_translated(passage, 0))
             .collect();
-        assert!(!renamed[0], "it passed");
+        assert!(!is_translated[0], "it passed");
         assert!(
-            renamed[1..].iter().all(|renamed| *renamed == is_renamed),
-            "{identical}: {renamed:?}"
+            is_translated[1..].iter().all(|is_translated| *is_translated == is_expected),
+            "{identical}: {is_translated:?}"
         );
-        let renamed = followed.unmatched(0).renamed;
-        assert_eq!(renamed, if is_renamed { u64::from(identical) } else { 0 });
+        let translated_packets = followed.unmatched(0).renamed;
+        assert_eq!(translated_packets, if is_expected { u64::from(identical) } else { 0 });
     }
 }
 
 /// A datagram from host 1 to host 2 with this number, of so many bytes that begin with this one.
-fn message(number: u16, begins: u8, bytes: u16) -> Vec<u8> {
+fn message_bytes(number: u16, begins: u8, bytes: u16) -> Vec<u8> {
     let mut packet = datagram(number, 1, 2);
     packet[2..4].copy_from_slice(&(28 + bytes).to_be_bytes());
     packet[24..26].copy_from_slice(&(8 + bytes).to_be_bytes());
@@ -232,25 +233,25 @@ fn a_datagram_in_pieces_has_passed_when_its_last_byte_has() {
     let other = || datagram(9, 1, 2);
     // Two of them begin with number 0, as those of a socket without a peer do.
     let unfragmented = [
-        (0, message(0, 1, 2_500)),
-        (1, message(0, 2, 2_400)),
-        (2, message(u16::MAX, 5, 1_800)),
+        (0, message_bytes(0, 1, 2_500)),
+        (1, message_bytes(0, 2, 2_400)),
+        (2, message_bytes(u16::MAX, 5, 1_800)),
         (3, other()),
     ];
     let pieces = [
-        (10, message(0, 1, 1_000)),
-        (12, message(1, 3, 1_000)),
-        (15, message(2, 4, 500)),
-        (16, message(0, 2, 1_200)),
-        (17, message(1, 3, 1_200)),
-        (18, message(u16::MAX, 5, 1_000)),
-        (19, message(0, 6, 800)),
+        (10, message_bytes(0, 1, 1_000)),
+        (12, message_bytes(1, 3, 1_000)),
+        (15, message_bytes(2, 4, 500)),
+        (16, message_bytes(0, 2, 1_200)),
+        (17, message_bytes(1, 3, 1_200)),
+        (18, message_bytes(u16::MAX, 5, 1_000)),
+        (19, message_bytes(0, 6, 800)),
         (20, other()),
     ];
     let followed = follow(&[&unfragmented, &pieces]);
     assert_eq!(
-        marks(&followed),
-        [[0, 15], [1, 17], [2, 19], [3, 20]].map(|marks| marks.map(Some))
+        passage_times(&followed),
+        [[0, 15], [1, 17], [2, 19], [3, 20]].map(|times| times.map(Some))
     );
     let first = followed.passages().next().unwrap();
     assert_eq!(followed.spread(&first, 1), Some(5));
@@ -261,37 +262,37 @@ fn a_datagram_in_pieces_has_passed_when_its_last_byte_has() {
         &unfragmented.clone().map(|(at, bytes)| (at + 30, bytes)),
     ]);
     assert_eq!(followed.joined(), 3);
-    assert!(marks(&followed).contains(&vec![Some(15), Some(30)]));
+    assert!(passage_times(&followed).contains(&vec![Some(15), Some(30)]));
 }
 
 #[test]
 fn a_datagram_of_which_a_piece_is_missing_did_not_come() {
-    let unfragmented = [(0, message(0, 1, 2_500)), (3, datagram(9, 1, 2))];
-    let torn = [
-        (10, message(0, 1, 1_000)),
-        (15, message(2, 4, 500)),
+    let unfragmented = [(0, message_bytes(0, 1, 2_500)), (3, datagram(9, 1, 2))];
+    let incomplete = [
+        (10, message_bytes(0, 1, 1_000)),
+        (15, message_bytes(2, 4, 500)),
         (20, datagram(9, 1, 2)),
     ];
-    let followed = follow(&[&unfragmented, &torn]);
+    let followed = follow(&[&unfragmented, &incomplete]);
     assert_eq!(followed.joined(), 0);
-    assert!(marks(&followed).contains(&vec![Some(0), None]));
-    assert!(marks(&followed).contains(&vec![Some(3), Some(20)]));
+    assert!(passage_times(&followed).contains(&vec![Some(0), None]));
+    assert!(passage_times(&followed).contains(&vec![Some(3), Some(20)]));
 }
 
 #[test]
 fn a_datagram_that_others_are_like_is_no_piece_of_one() {
     // Found by fuzzing: its timestamp was reported twice, for a piece and for the whole.
-    let single_message = message(1, 1, 1_200);
-    let (first, last) = (message(1, 1, 1_000), message(2, 9, 200));
+    let whole = message_bytes(1, 1, 1_200);
+    let (first, last) = (message_bytes(1, 1, 1_000), message_bytes(2, 9, 200));
     let followed = follow(&[
         &[(10, first.clone()), (11, last.clone())],
-        &[(20, single_message)],
+        &[(20, whole)],
         &[(30, first), (31, last.clone()), (32, last)],
     ]);
-    let stamps = marks(&followed);
+    let timestamps = passage_times(&followed);
     for at in [30, 31, 32] {
-        let times = stamps.iter().filter(|marks| marks[2] == Some(at)).count();
-        assert!(times <= 1, "{at} occurs {times} times: {stamps:?}");
+        let times = timestamps.iter().filter(|times| times[2] == Some(at)).count();
+        assert!(times <= 1, "{at} occurs {times} times: {timestamps:?}");
     }
 }
 
@@ -300,83 +301,21 @@ fn bytes_that_were_sent_again_are_no_pieces() {
     let first = [(0, segment(1, 100, 1_000)), (30, segment(2, 100, 1_000))];
     let second = [(40, segment(2, 100, 1_000))];
     let followed = follow(&[&first, &second]);
-    assert_eq!(marks(&followed), [[Some(0), None], [Some(30), Some(40)]]);
+    assert_eq!(passage_times(&followed), [[Some(0), None], [Some(30), Some(40)]]);
     assert_eq!(followed.joined(), 0);
-}
-
-#[test]
-fn a_reply_belongs_to_the_request_before_it_and_of_two_requests_to_the_later() {
-    let packets = [
-        (0, datagram(0, 1, 2)),
-        (10, datagram(1, 1, 2)),
-        (20, datagram(2, 2, 1)),
-        (30, datagram(3, 2, 1)),
-    ];
-    let followed = follow(&[&packets, &moved(&packets, &[2, 2, -2, -2])]);
-    let round_trips = followed.round_trips();
-    assert_eq!(
-        round_trips,
-        [RoundTripPair {
-            forward: 1,
-            back: 2
-        }]
-    );
-}
-
-#[test]
-fn fragments_behind_the_first_are_no_requests_and_no_replies() {
-    // A request and a reply of two packets each, and a request of somebody else between the replies.
-    let behind = |number: u16, from: u8, to: u8| {
-        let mut packet = datagram(number, from, to);
-        packet[6..8].copy_from_slice(&[0, 185]);
-        packet
-    };
-    let packets = [
-        (0, datagram(1, 1, 2)),
-        (1, behind(1, 1, 2)),
-        (10, datagram(2, 2, 1)),
-        (11, behind(2, 2, 1)),
-        (20, behind(3, 1, 2)),
-        (90, behind(4, 2, 1)),
-    ];
-    let followed = follow(&[&packets, &moved(&packets, &[2, 2, -2, -2, 2, -2])]);
-    assert_eq!(
-        followed.round_trips(),
-        [RoundTripPair {
-            forward: 0,
-            back: 2
-        }]
-    );
-}
-
-#[test]
-fn requests_that_are_under_way_together_have_their_own_replies() {
-    let sent = [(0, 1, 2), (1, 1, 2), (2, 2, 1), (3, 2, 1)];
-    let packets_in = |order: [usize; 4], at: [i64; 4]| -> Vec<(i64, Vec<u8>)> {
-        let packets = order.map(|which| {
-            let (number, from, to) = sent[which];
-            datagram(number, from, to)
-        });
-        at.into_iter().zip(packets).collect()
-    };
-    let first = packets_in([0, 1, 2, 3], [0, 10, 205, 215]);
-    let second = packets_in([0, 2, 1, 3], [100, 105, 110, 115]);
-    let followed = follow(&[&first, &second]);
-    let round_trips = [(0, 2), (1, 3)].map(|(forward, back)| RoundTripPair { forward, back });
-    assert_eq!(followed.round_trips(), round_trips);
 }
 
 proptest! {
     /// With any truncation, repetition or reordering: nothing is reported twice, and everything is counted.
     #[test]
     fn every_timestamp_is_reported_at_most_once(
-        seen in prop::collection::vec(prop::collection::vec((0_u16..6, any::<bool>()), 0..30), 2..5),
+        observed in prop::collection::vec(prop::collection::vec((0_u16..6, any::<bool>()), 0..30), 2..5),
     ) {
-        let points: Vec<Vec<(i64, Vec<u8>)>> = seen
+        let points: Vec<Vec<(i64, Vec<u8>)>> = observed
             .iter()
             .map(|packets| {
-                let bytes = |(number, is_back): &(u16, bool)| {
-                    let (from, to) = if *is_back { (2, 1) } else { (1, 2) };
+                let bytes = |(number, is_reverse): &(u16, bool)| {
+                    let (from, to) = if *is_reverse { (2, 1) } else { (1, 2) };
                     datagram(*number, from, to)
                 };
                 (0..).zip(packets.iter().map(bytes)).collect()
@@ -385,16 +324,16 @@ proptest! {
         let points: Vec<&[(i64, Vec<u8>)]> = points.iter().map(Vec::as_slice).collect();
         let followed = follow(&points);
         for (point, packets) in points.iter().enumerate() {
-            let mut stamps: Vec<i64> = followed.passages().filter_map(|p| p.mark(point)).collect();
-            let many = stamps.len();
-            stamps.sort_unstable();
-            stamps.dedup();
-            prop_assert_eq!(stamps.len(), many);
-            prop_assert!(many <= packets.len());
+            let mut timestamps: Vec<i64> = followed.passages().filter_map(|passage| passage.passed_at(point)).collect();
+            let stamp_count = timestamps.len();
+            timestamps.sort_unstable();
+            timestamps.dedup();
+            prop_assert_eq!(timestamps.len(), stamp_count);
+            prop_assert!(stamp_count <= packets.len());
         }
         for trip in followed.round_trips() {
             prop_assert!(followed.passage(trip.forward).direction == Some(Direction::Forward));
-            prop_assert!(followed.passage(trip.back).direction == Some(Direction::Reverse));
+            prop_assert!(followed.passage(trip.reverse).direction == Some(Direction::Reverse));
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::steady::{added_at, falls_before};
 impl Followed {
     /// The packets that the two captures of a segment have in common, for its clocks.
     pub fn meeting(&self, segment: usize) -> MatchedCaptures {
-        let mut met = MatchedCaptures {
+        let mut captures = MatchedCaptures {
             crossings: Vec::new(),
             first: *self.point(segment),
             second: *self.point(segment + 1),
@@ -21,25 +21,25 @@ impl Followed {
             same_stamp: 0,
             falls: [segment, segment + 1].map(|point| self.points[point].time.falls().to_vec()),
         };
-        for (number, first_mark, second_mark) in self.marks_of_both(segment) {
+        for (number, first_at, second_at) in self.segment_times(segment) {
             let (flow, pair) = self.flow(number);
             let stamps = (
-                self.stamp(segment, first_mark),
-                self.stamp(segment + 1, second_mark),
+                self.stamp(segment, first_at),
+                self.stamp(segment + 1, second_at),
             );
-            met.same_stamp += u64::from(stamps.0 == stamps.1);
-            let is_one = self.one_clock[segment];
-            if is_one && self.is_set_underway(segment, (first_mark, second_mark)) {
+            captures.same_stamp += u64::from(stamps.0 == stamps.1);
+            let has_one_clock = self.one_clock[segment];
+            if has_one_clock && self.is_set_back_in_flight(segment, (first_at, second_at)) {
                 continue;
             }
-            let times = if is_one {
+            let times = if has_one_clock {
                 stamps
             } else {
-                (first_mark, second_mark)
+                (first_at, second_at)
             };
-            met.cross(times, pair, flow.is_upward(), &self.directions);
+            captures.add_crossing(times, pair, flow.is_upward(), &self.directions);
         }
-        met
+        captures
     }
 
     /// The timestamp in the capture of a point for a steady time.
@@ -49,11 +49,11 @@ impl Followed {
 
     /// Converts a steady time of one point to that of another one with the same clock. `None` where its
     /// timestamp occurs at several moments and the right one is not known.
-    pub fn across(&self, from: usize, at: i64, to: usize) -> Option<i64> {
+    pub fn convert_time(&self, from: usize, at: i64, to: usize) -> Option<i64> {
         let [from_falls, to_falls] = [from, to].map(|point| self.points[point].time.falls());
         let added = match (from_falls.len(), to_falls.len()) {
             (_, 0) => 0,
-            (same, other) if same == other => falls_before(from_falls, at)
+            (first_count, second_count) if first_count == second_count => falls_before(from_falls, at)
                 .checked_sub(1)
                 .map_or(0, |fall| to_falls[fall].added),
             _ => return None,
@@ -69,10 +69,10 @@ impl Followed {
 
     /// Whether the one clock of a segment's points was set back while a packet was in it, by its steady
     /// times.
-    pub fn is_set_underway(&self, segment: usize, (first_at, second_at): (i64, i64)) -> bool {
-        let points = [segment, segment + 1].map(|point| self.points[point].time.falls());
-        let [first_falls, second_falls] = [(points[0], first_at), (points[1], second_at)]
+    pub fn is_set_back_in_flight(&self, segment: usize, (first_at, second_at): (i64, i64)) -> bool {
+        let falls = [segment, segment + 1].map(|point| self.points[point].time.falls());
+        let [first_falls, second_falls] = [(falls[0], first_at), (falls[1], second_at)]
             .map(|(falls, at)| falls_before(falls, at));
-        points[0].len() == points[1].len() && first_falls != second_falls
+        falls[0].len() == falls[1].len() && first_falls != second_falls
     }
 }

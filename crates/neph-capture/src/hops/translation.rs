@@ -9,8 +9,8 @@ use foldhash::fast::RandomState;
 use neph_wire::ip::TCP;
 
 use super::followed::{Followed, Passage};
-use super::packet::{Flowing, Kind, PacketHandling};
-use super::renamed::{Called, Renamed};
+use super::packet::{FiveTuple, Kind, PacketHandling};
+use super::translated_flows::{TranslatedAddress, TranslatedFlows};
 
 /// Packets of the first point that are remembered, at most.
 const MAX_PACKETS: usize = 1_000_000;
@@ -21,94 +21,94 @@ type Numbers = (u8, Kind, [u32; 4]);
 impl Followed {
     /// Whether no packet of its flow passed both points of a segment, but the other point shows the flow with
     /// other addresses or ports.
-    pub fn is_renamed(&self, passage: &Passage, segment: usize) -> bool {
+    pub fn is_translated(&self, passage: &Passage, segment: usize) -> bool {
         let flow = self.packets.get(passage.number).flow;
-        let renamed = self.renamed.get(segment);
-        renamed.is_some_and(|renamed| renamed.flows.get(flow as usize) == Some(&true))
+        let translated = self.translated_flows.get(segment);
+        translated.is_some_and(|translated| translated.flows.get(flow as usize) == Some(&true))
     }
 
     /// Runs once it is known which flows passed.
-    pub(super) fn look_at_names(&mut self) {
-        self.renamed = (0..self.segments())
-            .map(|segment| self.renamed_in(segment))
+    pub(super) fn find_translated_flows(&mut self) {
+        self.translated_flows = (0..self.segments())
+            .map(|segment| self.translated_flows_in(segment))
             .collect();
     }
 
-    fn renamed_in(&self, segment: usize) -> Renamed {
-        let met = self.recognised(segment);
-        let mut renamed = Renamed {
-            flows: vec![false; self.flows.of.len()],
-            packets: met.values().sum(),
-            ..Renamed::default()
+    fn translated_flows_in(&self, segment: usize) -> TranslatedFlows {
+        let recognized = self.count_recognized(segment);
+        let mut translated = TranslatedFlows {
+            flows: vec![false; self.flows.by_number.len()],
+            packets: recognized.values().sum(),
+            ..TranslatedFlows::default()
         };
-        let mut names: BTreeMap<(Called, Called), u64> = BTreeMap::new();
-        for ((before, now), many) in met {
-            renamed.flows[before as usize] = true;
-            renamed.flows[now as usize] = true;
-            let [before, now] = [before, now].map(|flow| self.flows.of[flow as usize].0);
-            for names_of in differing(before, now) {
-                *names.entry(names_of).or_default() += many;
+        let mut names: BTreeMap<(TranslatedAddress, TranslatedAddress), u64> = BTreeMap::new();
+        for ((first_flow, second_flow), count) in recognized {
+            translated.flows[first_flow as usize] = true;
+            translated.flows[second_flow as usize] = true;
+            let [first_flow, second_flow] = [first_flow, second_flow].map(|flow| self.flows.by_number[flow as usize].0);
+            for name_pair in translated_ends(first_flow, second_flow) {
+                *names.entry(name_pair).or_default() += count;
             }
         }
-        let name = names.into_iter().max_by_key(|(_, many)| *many);
-        renamed.name = name.map(|(name, _)| name);
-        if let Some((first_name, second_name)) = renamed.name {
-            renamed.is_shared = [first_name, second_name].map(|name| self.is_shared(name, segment));
+        let name = names.into_iter().max_by_key(|(_, count)| *count);
+        translated.name = name.map(|(name, _)| name);
+        if let Some((first_name, second_name)) = translated.name {
+            translated.is_shared = [first_name, second_name].map(|name| self.is_shared(name, segment));
         }
-        renamed
+        translated
     }
 
     /// Number of recognized packets, by the numbers of their flows at the first point and at the second.
-    fn recognised(&self, segment: usize) -> BTreeMap<(u32, u32), u64> {
-        let at = |point| {
+    fn count_recognized(&self, segment: usize) -> BTreeMap<(u32, u32), u64> {
+        let numbered_packets = |point| {
             let order = self.order(point);
             order.filter_map(move |number| {
                 let flow = self.packets.get(number).flow;
-                let is_strange = !self.passes[segment][flow as usize];
-                let numbers = is_strange.then(|| self.numbers(number)).flatten()?;
+                let is_unmatched = !self.crossing_flows[segment][flow as usize];
+                let numbers = is_unmatched.then(|| self.packet_numbers(number)).flatten()?;
                 Some((numbers, flow))
             })
         };
-        let mut known: HashMap<Numbers, u32, RandomState> = HashMap::default();
-        let mut numbered = vec![0_u64; self.flows.of.len()];
-        for (numbers, flow) in at(segment).take(MAX_PACKETS) {
-            known.insert(numbers, flow);
-            numbered[flow as usize] += 1;
+        let mut first_flows: HashMap<Numbers, u32, RandomState> = HashMap::default();
+        let mut numbered_counts = vec![0_u64; self.flows.by_number.len()];
+        for (numbers, flow) in numbered_packets(segment).take(MAX_PACKETS) {
+            first_flows.insert(numbers, flow);
+            numbered_counts[flow as usize] += 1;
         }
-        let mut met: BTreeMap<(u32, u32), u64> = BTreeMap::new();
-        for (numbers, now) in at(segment + 1) {
-            numbered[now as usize] += 1;
-            if let Some(before) = known.get(&numbers).filter(|before| **before != now) {
-                *met.entry((*before, now)).or_default() += 1;
+        let mut recognized: BTreeMap<(u32, u32), u64> = BTreeMap::new();
+        for (numbers, second_flow) in numbered_packets(segment + 1) {
+            numbered_counts[second_flow as usize] += 1;
+            if let Some(first_flow) = first_flows.get(&numbers).filter(|first_flow| **first_flow != second_flow) {
+                *recognized.entry((*first_flow, second_flow)).or_default() += 1;
             }
         }
         // Equal numbers of 16 bits occur by accident, those of TCP do not.
-        met.retain(|(before, now), many| {
-            let fewer = numbered[*before as usize].min(numbered[*now as usize]);
-            self.flows.of[*now as usize].0.protocol == TCP || *many * 2 >= fewer
+        recognized.retain(|(first_flow, second_flow), count| {
+            let fewer = numbered_counts[*first_flow as usize].min(numbered_counts[*second_flow as usize]);
+            self.flows.by_number[*second_flow as usize].0.protocol == TCP || *count * 2 >= fewer
         });
-        met
+        recognized
     }
 
-    fn is_shared(&self, (ip, port): Called, segment: usize) -> bool {
-        let is_it = |end: SocketAddr| end.ip() == ip && port.is_none_or(|port| port == end.port());
-        let flows = self.flows.of.iter().zip(&self.passes[segment]);
+    fn is_shared(&self, (ip, port): TranslatedAddress, segment: usize) -> bool {
+        let has_name = |end: SocketAddr| end.ip() == ip && port.is_none_or(|port| port == end.port());
+        let flows = self.flows.by_number.iter().zip(&self.crossing_flows[segment]);
         let mut passing = flows.filter(|(_, passes)| **passes);
-        passing.any(|((flow, _), _)| is_it(flow.source) || is_it(flow.destination))
+        passing.any(|((flow, _), _)| has_name(flow.source) || has_name(flow.destination))
     }
 
     /// `None` for packets without a number: others may equal them.
-    fn numbers(&self, number: u32) -> Option<Numbers> {
+    fn packet_numbers(&self, number: u32) -> Option<Numbers> {
         let packet = self.packets.get(number);
         let numbers = [packet.seq, packet.ack, packet.length, packet.train];
-        let protocol = self.flows.of[packet.flow as usize].0.protocol;
+        let protocol = self.flows.by_number[packet.flow as usize].0.protocol;
         (packet.is_named && packet.handling == PacketHandling::Followed && numbers != [0; 4])
             .then_some((protocol, packet.kind, numbers))
     }
 }
 
 /// The ends with different names.
-fn differing(before: Flowing, now: Flowing) -> impl Iterator<Item = (Called, Called)> {
+fn translated_ends(before: FiveTuple, now: FiveTuple) -> impl Iterator<Item = (TranslatedAddress, TranslatedAddress)> {
     let ends = [
         (before.source, now.source),
         (before.destination, now.destination),
@@ -117,8 +117,8 @@ fn differing(before: Flowing, now: Flowing) -> impl Iterator<Item = (Called, Cal
         .filter(|(before, now)| before != now)
         .map(|(before, now)| {
             let name = |end: SocketAddr| {
-                let has_other = before.port() != now.port();
-                (end.ip(), has_other.then_some(end.port()))
+                let is_port_translated = before.port() != now.port();
+                (end.ip(), is_port_translated.then_some(end.port()))
             };
             (name(before), name(now))
         })

@@ -4,7 +4,7 @@
 //! Owns the counts. Does not own recognizing renamed flows (renamed).
 
 use super::followed::Followed;
-use super::renamed::Called;
+use super::translated_flows::TranslatedAddress;
 
 /// Packets at the points of a segment whose hosts have no packet at both, or whose flow has other addresses
 /// or ports at the other point.
@@ -20,7 +20,7 @@ pub struct UnmatchedPackets {
     /// hosts may have passed both.
     pub renamed: u64,
     /// The changed name with the most packets: at the first point, and at the second.
-    pub name: Option<(Called, Called)>,
+    pub name: Option<(TranslatedAddress, TranslatedAddress)>,
     /// Whether packets that passed both points unchanged have these names too.
     pub is_shared: [bool; 2],
 }
@@ -28,20 +28,20 @@ pub struct UnmatchedPackets {
 impl Followed {
     /// Counts of a segment.
     pub fn unmatched(&self, segment: usize) -> UnmatchedPackets {
-        let at = |point| {
+        let count_at = |point| {
             let order = self.order(point);
             order
-                .filter(move |number| !self.crosses[segment][self.between(*number).0])
+                .filter(move |number| !self.crossing_pairs[segment][self.between(*number).0])
                 .count() as u64
         };
-        let renamed = self.renamed.get(segment);
+        let translated = self.translated_flows.get(segment);
         UnmatchedPackets {
-            first: at(segment),
-            second: at(segment + 1),
-            met: self.passed(segment, segment + 1).count() as u64,
-            renamed: renamed.map_or(0, |renamed| renamed.packets),
-            name: renamed.and_then(|renamed| renamed.name),
-            is_shared: renamed.map_or([false; 2], |renamed| renamed.is_shared),
+            first: count_at(segment),
+            second: count_at(segment + 1),
+            met: self.times_at_both(segment, segment + 1).count() as u64,
+            renamed: translated.map_or(0, |translated| translated.packets),
+            name: translated.and_then(|translated| translated.name),
+            is_shared: translated.map_or([false; 2], |translated| translated.is_shared),
         }
     }
 }

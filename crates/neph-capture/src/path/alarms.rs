@@ -19,7 +19,7 @@ pub struct Subject {
 
 impl Subject {
     /// Whether a segment and direction are included.
-    pub fn is_of(self, segment: usize, direction: Direction) -> bool {
+    pub fn includes(self, segment: usize, direction: Direction) -> bool {
         self.segment
             .is_none_or(|own_segment| own_segment == segment)
             && self
@@ -73,7 +73,7 @@ pub struct AlarmResult {
     /// By time.
     pub found: Vec<SegmentChange>,
     /// Messages about rules for which no segment had enough packets.
-    pub unjudged: Vec<String>,
+    pub not_evaluated: Vec<String>,
 }
 
 impl Rules {
@@ -88,15 +88,15 @@ impl Rules {
     }
 
     /// Each rule for each of its segments and directions, of the included segments, without counts.
-    pub fn standings(&self, points: &[String], is_meant: impl Fn(usize) -> bool) -> Vec<RuleState> {
+    pub fn rule_states(&self, points: &[String], is_included: impl Fn(usize) -> bool) -> Vec<RuleState> {
         let mut states = Vec::new();
         for (segment, name) in segment_names(points).iter().enumerate() {
             for direction in [Direction::Forward, Direction::Reverse] {
                 let rules = self
                     .0
                     .iter()
-                    .filter(|rule| rule.subject.is_of(segment, direction));
-                states.extend(rules.filter(|_| is_meant(segment)).map(|rule| RuleState {
+                    .filter(|rule| rule.subject.includes(segment, direction));
+                states.extend(rules.filter(|_| is_included(segment)).map(|rule| RuleState {
                     segment,
                     direction,
                     name: name.clone(),
@@ -109,25 +109,25 @@ impl Rules {
     }
 
     /// Whether any rule is about this segment.
-    pub fn are_about(&self, segment: usize) -> bool {
+    pub fn cover_segment(&self, segment: usize) -> bool {
         let mut subjects = self.0.iter().map(|rule| rule.subject.segment);
-        subjects.any(|about| about.is_none_or(|own_segment| own_segment == segment))
+        subjects.any(|subject_segment| subject_segment.is_none_or(|own_segment| own_segment == segment))
     }
 
     /// The alarms that these packets raised and ended.
     pub fn evaluate(&self, passages: &Passages) -> AlarmResult {
         let mut result = AlarmResult::default();
-        let mut standings = self.standings(&passages.names, |_| true);
-        let mut enough = Vec::new();
-        let of_one =
+        let mut states = self.rule_states(&passages.names, |_| true);
+        let mut evaluated = Vec::new();
+        let has_same_path =
             |a: &RuleState, b: &RuleState| (a.segment, a.direction) == (b.segment, b.direction);
-        for standings in standings.chunk_by_mut(of_one) {
-            let (segment, direction) = (standings[0].segment, standings[0].direction);
+        for states in states.chunk_by_mut(has_same_path) {
+            let (segment, direction) = (states[0].segment, states[0].direction);
             let delays = delays(passages, segment, direction);
-            for rule_state in standings {
+            for rule_state in states {
                 let rule = rule_state.rule();
                 if delays.len() as u64 >= rule.quantile.needs {
-                    enough.push(rule.text.clone());
+                    evaluated.push(rule.text.clone());
                 }
                 result
                     .found
@@ -137,14 +137,14 @@ impl Rules {
         result
             .found
             .sort_by_key(|segment_change| segment_change.change.at);
-        let few = self.0.iter().filter(|rule| !enough.contains(&rule.text));
-        result.unjudged.extend(few.map(too_few));
+        let skipped = self.0.iter().filter(|rule| !evaluated.contains(&rule.text));
+        result.not_evaluated.extend(skipped.map(not_evaluated_message));
         result
     }
 }
 
 impl RuleState {
-    pub fn is_of(&self, segment: usize, direction: Direction) -> bool {
+    pub fn includes(&self, segment: usize, direction: Direction) -> bool {
         (self.segment, self.direction) == (segment, direction)
     }
 
@@ -163,13 +163,13 @@ impl RuleState {
         let (since, took) = (Span::from_nanos(delay.since), Span::from_nanos(delay.took));
         self.bound = self.bound.max(delay.bound);
         let change = self.alarm.record(since, Some(took));
-        change.map(|change| self.found(change, began))
+        change.map(|change| self.segment_change(change, began))
     }
 
     /// Ends the delays.
     fn finish(&mut self, began: i64) -> Option<SegmentChange> {
         let change = self.alarm.finish();
-        change.map(|change| self.found(change, began))
+        change.map(|change| self.segment_change(change, began))
     }
 
     /// Evaluates all of these delays, which are in the order of time.
@@ -181,7 +181,7 @@ impl RuleState {
         segment_changes
     }
 
-    fn found(&self, change: Change, began: i64) -> SegmentChange {
+    fn segment_change(&self, change: Change, began: i64) -> SegmentChange {
         SegmentChange {
             at: Wall::from_unix_nanos(began.saturating_add(change.at.nanos())),
             change,
@@ -194,23 +194,23 @@ impl RuleState {
 
 /// Every name of segments, of these points: `a - b`, `a - b back`, and `segment` for any.
 pub fn subjects(points: &[String]) -> Vec<(String, Subject)> {
-    let any = [("segment".to_owned(), None)];
+    let any_segment = [("segment".to_owned(), None)];
     let named = segment_names(points).into_iter().zip(0..);
     let named = named.map(|(name, segment)| (name, Some(segment)));
-    let segments: Vec<(String, Option<usize>)> = named.chain(any).collect();
+    let segments: Vec<(String, Option<usize>)> = named.chain(any_segment).collect();
     let mut subjects = Vec::new();
     for direction in [None, Some(Direction::Forward), Some(Direction::Reverse)] {
         for (name, segment) in &segments {
-            let way_word =
+            let suffix =
                 direction.map_or(String::new(), |direction| format!(" {}", direction.name()));
             let segment = *segment;
-            subjects.push((format!("{name}{way_word}"), Subject { segment, direction }));
+            subjects.push((format!("{name}{suffix}"), Subject { segment, direction }));
         }
     }
     subjects
 }
 
-fn too_few(rule: &Rule<Subject>) -> String {
+fn not_evaluated_message(rule: &Rule<Subject>) -> String {
     let (text, needs, name) = (&rule.text, rule.quantile.needs, rule.quantile.name);
     format!("--alarm '{text}' was not evaluated: no segment has {needs} delays, which {name} needs")
 }

@@ -40,39 +40,39 @@ pub struct KnownClocks<'a> {
 pub fn clocks(
     points: &[Point],
     followed: &Followed,
-    requested: &KnownClocks<'_>,
+    known: &KnownClocks<'_>,
     say: &dyn Fn(&str),
 ) -> Result<(Vec<Offsets>, Vec<String>), ReadError> {
-    let KnownClocks { nature, one_clock } = *requested;
+    let KnownClocks { nature, one_clock } = *known;
     let names: Vec<String> = points.iter().map(|point| point.name.clone()).collect();
-    let is_any_met = (0..one_clock.len()).any(|segment| followed.is_met(segment));
+    let has_common_packets = (0..one_clock.len()).any(|segment| followed.is_met(segment));
     let (mut clocks, mut doubts) = (Vec::new(), unmatched::hints(&names, followed));
-    for printed in one_direction(points, followed) {
-        say(&printed);
+    for message in one_direction_messages(points, followed) {
+        say(&message);
     }
-    for (segment, is_one) in one_clock.iter().enumerate() {
-        let met = followed.meeting(segment);
+    for (segment, has_one_clock) in one_clock.iter().enumerate() {
+        let captures = followed.meeting(segment);
         let (name, other) = (&points[segment].name, &points[segment + 1].name);
         let paths = (Path::new(name), Path::new(other));
         if !followed.is_met(segment) {
             let reason = unmatched::identical(&names, segment, followed).unwrap_or_else(|| {
-                unmet(points, segment, &met) + &unmatched::renamed(&names, segment, followed)
+                no_common_packets_message(points, segment, &captures) + &unmatched::renamed(&names, segment, followed)
             });
-            if !is_any_met {
+            if !has_common_packets {
                 return Err(ReadError::Wrong(reason));
             }
             say(&format!("{name} - {other} has no result: {reason}"));
         }
-        clocks.push(if *is_one {
-            doubts.extend(not_one_clock((name, other), &met));
-            doubts.extend(one_stamp((name, other), &met));
+        clocks.push(if *has_one_clock {
+            doubts.extend(two_clocks_message((name, other), &captures));
+            doubts.extend(same_timestamps_message((name, other), &captures));
             Offsets::Same
         } else if !followed.is_met(segment) {
             Offsets::Unknown
         } else {
-            refuse_one_capture(paths, &met, ANOTHER_POINT)?;
-            let read = ReadOffsets::between(&points[segment].clock, &points[segment + 1].clock);
-            Offsets::fitted(&met, read, nature).map_err(ReadError::failed)?
+            refuse_one_capture(paths, &captures, ANOTHER_POINT)?;
+            let readings = ReadOffsets::between(&points[segment].clock, &points[segment + 1].clock);
+            Offsets::fitted(&captures, readings, nature).map_err(ReadError::failed)?
         });
     }
     Ok((clocks, doubts))
@@ -80,50 +80,50 @@ pub fn clocks(
 
 /// Message where a segment cannot have one clock: packets of one direction arrive before they depart, those
 /// of the other do not. If both did, the order of the points would be wrong.
-fn not_one_clock((name, other): (&String, &String), met: &MatchedCaptures) -> Option<String> {
-    let early = |of: Direction| {
-        let directions = met
+fn two_clocks_message((name, other): (&String, &String), captures: &MatchedCaptures) -> Option<String> {
+    let nanos_early = |direction: Direction| {
+        let directions = captures
             .crossings
             .iter()
-            .filter(move |crossing| crossing.direction == of);
-        directions.map(move |crossing| match of {
+            .filter(move |crossing| crossing.direction == direction);
+        directions.map(move |crossing| match direction {
             Direction::Forward => crossing.first_at.saturating_sub(crossing.second_at),
             Direction::Reverse => crossing.second_at.saturating_sub(crossing.first_at),
         })
     };
-    let [forward, back] = [Direction::Forward, Direction::Reverse].map(|direction| {
-        let beyond = early(direction).filter(|nanos| *nanos > ONE_CLOCK);
-        (beyond.count(), early(direction).max().unwrap_or(i64::MIN))
+    let [forward, reverse] = [Direction::Forward, Direction::Reverse].map(|direction| {
+        let impossible = nanos_early(direction).filter(|nanos| *nanos > ONE_CLOCK);
+        (impossible.count(), nanos_early(direction).max().unwrap_or(i64::MIN))
     });
     let remedy = "leave out --clock same, and give each its host (NAME@HOST=...)";
-    if met.crossings.is_empty() && met.one_way > 0 {
+    if captures.crossings.is_empty() && captures.one_way > 0 {
         return Some(format!(
             "directions of packets are unknown by the one clock of {name} and {other}: if they have two clocks, {remedy}"
         ));
     }
-    let (many, max) = if forward.0 > back.0 { forward } else { back };
-    if many == 0 || forward.0.min(back.0) > 0 {
+    let (count, max) = if forward.0 > reverse.0 { forward } else { reverse };
+    if count == 0 || forward.0.min(reverse.0) > 0 {
         return None;
     }
     Some(format!(
         "{} arrived up to {} before they left by the one clock of {name} and {other}: their clocks are two; \
          {remedy}",
-        counted(many as u64, "packet"),
+        counted(count as u64, "packet"),
         words::up(max)
     ))
 }
 
 /// Message where both points have the same kernel timestamp for each packet of a direction.
-fn one_stamp((name, other): (&String, &String), met: &MatchedCaptures) -> Option<String> {
-    let is_one = |direction: Direction| {
-        let mut of = met
+fn same_timestamps_message((name, other): (&String, &String), captures: &MatchedCaptures) -> Option<String> {
+    let has_same_timestamps = |direction: Direction| {
+        let mut crossings = captures
             .crossings
             .iter()
             .filter(|crossing| crossing.direction == direction)
             .peekable();
-        of.peek().is_some() && of.all(|crossing| crossing.first_at == crossing.second_at)
+        crossings.peek().is_some() && crossings.all(|crossing| crossing.first_at == crossing.second_at)
     };
-    let directions = match [Direction::Forward, Direction::Reverse].map(is_one) {
+    let directions = match [Direction::Forward, Direction::Reverse].map(has_same_timestamps) {
         [false, false] => return None,
         [true, true] => "in both directions",
         [true, false] => "forward",
@@ -135,26 +135,26 @@ fn one_stamp((name, other): (&String, &String), met: &MatchedCaptures) -> Option
 }
 
 /// Messages about points whose captures have one direction only.
-fn one_direction(points: &[Point], followed: &Followed) -> Vec<String> {
+fn one_direction_messages(points: &[Point], followed: &Followed) -> Vec<String> {
     let points = points.iter().enumerate();
-    let halves = points.filter(|(index, _)| followed.is_one_direction(*index));
-    let printed = halves.map(|(_, point)| {
+    let one_sided = points.filter(|(index, _)| followed.is_one_direction(*index));
+    let messages = one_sided.map(|(_, point)| {
         let (name, file) = (&point.name, point.path.display());
         format!(
             "{name} has packets of one direction only; of a TAP with a file for each direction give both, and \
              they are merged by time: {name}={file}+OTHER.pcap"
         )
     });
-    printed.collect()
+    messages.collect()
 }
 
 /// Why no packet is at both points of a segment, as far as known, and a remedy.
-fn unmet(points: &[Point], segment: usize, met: &MatchedCaptures) -> String {
+fn no_common_packets_message(points: &[Point], segment: usize, captures: &MatchedCaptures) -> String {
     let names: Vec<&str> = points.iter().map(|point| point.name.as_str()).collect();
     let (name, other) = (names[segment], names[segment + 1]);
     let cut = refuse_cut([
-        (Path::new(name), &met.first),
-        (Path::new(other), &met.second),
+        (Path::new(name), &captures.first),
+        (Path::new(other), &captures.second),
     ]);
     if let Err(ReadError::Wrong(cut)) = cut {
         return cut;
@@ -163,7 +163,7 @@ fn unmet(points: &[Point], segment: usize, met: &MatchedCaptures) -> String {
     let side = unmatched::side(&names, segment, is_behind);
     let observers = match side {
         [side] => format!("{side} sees"),
-        many => format!("{} see", many.join(" and ")),
+        sides => format!("{} see", sides.join(" and ")),
     };
     format!(
         "no packet of {name} is in {other}; capture the same traffic at both, at the same time. With NAT between them give its rule ({}, where {observers} OUTER what the others call INNER)",

@@ -58,32 +58,32 @@ impl Offsets {
     /// # Errors
     /// Those of [`clock_course_between`].
     pub fn fitted(
-        met: &MatchedCaptures,
-        read: ReadOffsets,
+        captures: &MatchedCaptures,
+        readings: ReadOffsets,
         nature: ClockNature,
     ) -> Result<Self, StatsError> {
-        let retained = retained_limits(met, nature);
+        let retained = retained_limits(captures, nature);
         let limits = retained.limits();
         if limits.at_most.is_empty() || limits.at_least.is_empty() {
             return Ok(Self::Unknown);
         }
-        let added = Added::of(met.set_back());
+        let added = Added::of(captures.set_back());
         let cuts = added.cuts();
         let course = clock_course_between(limits, &cuts, nature)?;
         let active_time = ActiveTime::of(limits, nature.horizon);
-        let every = (active_time.long / MOMENTS).max(SECOND);
+        let interval = (active_time.long / MOMENTS).max(SECOND);
         let steps = course.steps();
-        let around = steps.iter().flat_map(|step| [step.after, step.before]);
-        let alongside = cuts.iter().flat_map(|cut| [cut.until, cut.from]);
-        let mut moments: Vec<i64> = active_time.moments((0, active_time.long), every).collect();
-        moments.extend(around.chain(alongside));
+        let step_moments = steps.iter().flat_map(|step| [step.after, step.before]);
+        let cut_moments = cuts.iter().flat_map(|cut| [cut.until, cut.from]);
+        let mut moments: Vec<i64> = active_time.moments((0, active_time.long), interval).collect();
+        moments.extend(step_moments.chain(cut_moments));
         moments.sort_unstable();
         moments.dedup();
-        let from = steps.last().map(|step| step.before);
-        let from = from.unwrap_or_else(|| active_time.at(0));
-        let time = (from, active_time.at(active_time.long));
+        let drift_start = steps.last().map(|step| step.before);
+        let drift_start = drift_start.unwrap_or_else(|| active_time.at(0));
+        let drift_range = (drift_start, active_time.at(active_time.long));
         let drift =
-            Drift::is_long(time, nature).then(|| Drift::over(|at| course.at(at), time, nature));
+            Drift::is_long(drift_range, nature).then(|| Drift::over(|at| course.at(at), drift_range, nature));
         let fits: Vec<ClockFit> = moments
             .into_iter()
             .filter_map(|moment| course.likeliest_at(moment))
@@ -94,13 +94,13 @@ impl Offsets {
             Self::Fitted(Box::new(Fitted {
                 hidden: hidden(&course, &fits, nature),
                 fits,
-                set: apart(&steps, cuts),
+                set: merge_intervals(&steps, cuts),
                 steps: steps.iter().filter_map(|step| added.step(*step)).collect(),
                 added,
                 drift: drift.flatten(),
                 // Readings are of the real clocks, not in steady time.
-                read: if met.set_back().is_empty() {
-                    read
+                read: if captures.set_back().is_empty() {
+                    readings
                 } else {
                     ReadOffsets::default()
                 },
@@ -130,7 +130,7 @@ impl Offsets {
     }
 
     /// The offset at a moment of the later point's clock. `None` where either clock may have been set.
-    pub fn at_there(&self, second_at: i64) -> Option<ClockOffset> {
+    pub fn at_later_point(&self, second_at: i64) -> Option<ClockOffset> {
         let Self::Fitted(fitted) = self else {
             return self.at(second_at);
         };
@@ -140,8 +140,8 @@ impl Offsets {
             moment = second_at.saturating_sub(fitted.at(moment)?.value().nanos());
         }
         let offset = fitted.at(moment)?;
-        let repeats = second_at.saturating_sub(offset.value().nanos());
-        (!fitted.is_set_between(moment, repeats)).then_some(offset)
+        let second_moment = second_at.saturating_sub(offset.value().nanos());
+        (!fitted.is_set_between(moment, second_moment)).then_some(offset)
     }
 
     /// Whether either clock was set between two moments of the earlier point's.
@@ -173,8 +173,8 @@ impl Fitted {
     /// The drift as `neph clock` reports it for long captures, else at the moment of a fit. `None` where it
     /// is not known.
     pub fn drift(&self, fit: &ClockFit) -> Option<Drift> {
-        let over = self.drift.and_then(|drift| drift.known(self.nature));
-        over.or_else(|| Drift::at(fit, self.nature))
+        let long_drift = self.drift.and_then(|drift| drift.known(self.nature));
+        long_drift.or_else(|| Drift::at(fit, self.nature))
     }
 
     fn at(&self, first_at: i64) -> Option<ClockOffset> {
@@ -185,10 +185,10 @@ impl Fitted {
     /// The offset from packets.
     fn proved(&self, first_at: i64) -> Option<ClockOffset> {
         let next = self.fits.partition_point(|fit| fit.at <= first_at);
-        let before = next.checked_sub(1).and_then(|index| self.fits.get(index));
-        match (before, self.fits.get(next)) {
-            (Some(before), _) if before.at == first_at => {
-                Some(clock_offset(before.offset, before.bound))
+        let previous = next.checked_sub(1).and_then(|index| self.fits.get(index));
+        match (previous, self.fits.get(next)) {
+            (Some(previous), _) if previous.at == first_at => {
+                Some(clock_offset(previous.offset, previous.bound))
             }
             (Some(_), Some(_)) => self.between(next - 1, first_at),
             (Some(end), None) | (None, Some(end)) => self.beyond(end, first_at),
@@ -211,28 +211,28 @@ impl Fitted {
         if self.is_set_between(before.at, after.at) {
             return None;
         }
-        let (part, distance) = (first_at - before.at, after.at - before.at);
-        let share = |of: i64, part: i64| {
-            let moved = i128::from(of) * i128::from(part) / i128::from(distance);
-            i64::try_from(moved).unwrap_or(0)
+        let (elapsed, distance) = (first_at - before.at, after.at - before.at);
+        let share = |total: i64, part: i64| {
+            let share = i128::from(total) * i128::from(part) / i128::from(distance);
+            i64::try_from(share).unwrap_or(0)
         };
-        let moved = after.offset.saturating_sub(before.offset);
-        let from_one = |fit: &ClockFit, away: i64| {
-            let jumped = moved.saturating_sub(scaled(fit.rate, distance));
-            let turned = scaled(fit.rate_bound + self.nature.wander, away);
-            let more = share(jumped.saturating_abs(), away).saturating_add(turned);
-            fit.bound.saturating_add(more)
+        let change = after.offset.saturating_sub(before.offset);
+        let bound_from = |fit: &ClockFit, distance_to_fit: i64| {
+            let jump = change.saturating_sub(scaled(fit.rate, distance));
+            let rate_error = scaled(fit.rate_bound + self.nature.wander, distance_to_fit);
+            let added_bound = share(jump.saturating_abs(), distance_to_fit).saturating_add(rate_error);
+            fit.bound.saturating_add(added_bound)
         };
         let bound = match self.hidden.get(index).copied().flatten() {
             Some(step) => {
-                let wandered = scaled(self.nature.wander, part.min(distance - part));
+                let wander_error = scaled(self.nature.wander, elapsed.min(distance - elapsed));
                 let bound = before.bound.max(after.bound).saturating_add(step);
-                bound.saturating_add(wandered)
+                bound.saturating_add(wander_error)
             }
-            None => from_one(before, part).max(from_one(after, distance - part)),
+            None => bound_from(before, elapsed).max(bound_from(after, distance - elapsed)),
         };
         Some(clock_offset(
-            before.offset.saturating_add(share(moved, part)),
+            before.offset.saturating_add(share(change, elapsed)),
             bound.saturating_add(ROUNDED),
         ))
     }
@@ -242,11 +242,11 @@ impl Fitted {
         if self.is_set_between(end.at, first_at) {
             return None;
         }
-        let away = first_at.saturating_sub(end.at);
-        let doubt = scaled(end.rate_bound + self.nature.wander, away.saturating_abs()) + 1;
+        let elapsed = first_at.saturating_sub(end.at);
+        let added_bound = scaled(end.rate_bound + self.nature.wander, elapsed.saturating_abs()) + 1;
         Some(clock_offset(
-            end.offset.saturating_add(scaled(end.rate, away)),
-            end.bound.saturating_add(doubt),
+            end.offset.saturating_add(scaled(end.rate, elapsed)),
+            end.bound.saturating_add(added_bound),
         ))
     }
 }
@@ -255,31 +255,31 @@ impl Fitted {
 /// the bound by more than an eighth.
 fn hidden(course: &ClockCourse<'_>, fits: &[ClockFit], nature: ClockNature) -> Vec<Option<i64>> {
     let pairs = fits.windows(2).map(|pair| {
-        let turned = |fit: &ClockFit| {
-            let turned = scaled(fit.rate_bound + nature.wander, pair[1].at - pair[0].at);
-            turned > fit.bound / 8
+        let has_large_rate_error = |fit: &ClockFit| {
+            let rate_error = scaled(fit.rate_bound + nature.wander, pair[1].at - pair[0].at);
+            rate_error > fit.bound / 8
         };
-        let is_wide = pair.iter().any(turned);
+        let is_wide = pair.iter().any(has_large_rate_error);
         is_wide.then(|| course.hidden_step(pair[0].at, pair[1].at))?
     });
     pairs.collect()
 }
 
 /// Intervals in which a clock was set; they do not overlap.
-fn apart(steps: &[ClockStep], mut set: Vec<ClockCut>) -> Vec<ClockCut> {
-    set.extend(steps.iter().map(|step| ClockCut {
+fn merge_intervals(steps: &[ClockStep], mut intervals: Vec<ClockCut>) -> Vec<ClockCut> {
+    intervals.extend(steps.iter().map(|step| ClockCut {
         until: step.after,
         from: step.before,
     }));
-    set.sort_unstable_by_key(|set| (set.until, set.from));
-    set.dedup_by(|next, before| {
-        let is_over = next.until < before.from;
-        if is_over {
+    intervals.sort_unstable_by_key(|interval| (interval.until, interval.from));
+    intervals.dedup_by(|next, before| {
+        let overlaps = next.until < before.from;
+        if overlaps {
             before.from = before.from.max(next.from);
         }
-        is_over
+        overlaps
     });
-    set
+    intervals
 }
 
 const fn clock_offset(offset: i64, bound: i64) -> ClockOffset {

@@ -57,18 +57,18 @@ pub enum Doubt {
     /// The next point's capture was over, or has no packet so late.
     Over,
     /// No point's capture has all of its bytes.
-    Torn,
+    Incomplete,
     /// The clocks are not known, or one was set.
     Clocks,
 }
 
 /// The expected arrival of a missing packet, compared with the duration of that point's capture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Coming {
+enum ExpectedArrival {
     /// The capture ran from before until after the arrival.
     Within,
     Before,
-    Behind,
+    After,
 }
 
 /// One packet.
@@ -92,13 +92,13 @@ impl Passages {
     pub fn of(names: Vec<String>, followed: Followed, clocks: Vec<Offsets>) -> Self {
         let round_trip_pairs = followed.round_trips();
         let round_trip = |pair: &RoundTripPair| {
-            let (forward, back) = (followed.passage(pair.forward), followed.passage(pair.back));
-            let (left, came) = (forward.mark(0)?, back.mark(0)?);
+            let (forward, reverse) = (followed.passage(pair.forward), followed.passage(pair.reverse));
+            let (sent_at, returned_at) = (forward.passed_at(0)?, reverse.passed_at(0)?);
             let is_set = clocks
                 .first()
-                .is_some_and(|of| of.is_set_between(left, came));
-            let is_one = !is_set && !followed.is_set_back(0, (left, came));
-            is_one.then_some((pair.forward, came.saturating_sub(left)))
+                .is_some_and(|offsets| offsets.is_set_between(sent_at, returned_at));
+            let has_one_clock = !is_set && !followed.is_set_back(0, (sent_at, returned_at));
+            has_one_clock.then_some((pair.forward, returned_at.saturating_sub(sent_at)))
         };
         let round_trips = round_trip_pairs.iter().filter_map(round_trip).collect();
         // If the first point saw nothing, the next one with its clock is used.
@@ -115,7 +115,7 @@ impl Passages {
             round_trips,
             began,
         };
-        passages.longest = passages.longest();
+        passages.longest = passages.longest_delays();
         passages
     }
 
@@ -166,61 +166,61 @@ impl Passages {
     /// When it passed both points of a segment, in times that its clocks compare. `None` where their one
     /// clock was set back in between.
     fn times(&self, passage: &Passage, segment: usize) -> Option<(i64, i64)> {
-        let (first_mark, second_mark) = (passage.mark(segment)?, passage.mark(segment + 1)?);
+        let (first_at, second_at) = (passage.passed_at(segment)?, passage.passed_at(segment + 1)?);
         if !matches!(self.clocks[segment], Offsets::Same) {
-            return Some((first_mark, second_mark));
+            return Some((first_at, second_at));
         }
         let is_set = self
             .followed
-            .is_set_underway(segment, (first_mark, second_mark));
+            .is_set_back_in_flight(segment, (first_at, second_at));
         let stamp = |point, at| self.followed.stamp(point, at);
-        (!is_set).then(|| (stamp(segment, first_mark), stamp(segment + 1, second_mark)))
+        (!is_set).then(|| (stamp(segment, first_at), stamp(segment + 1, second_at)))
     }
 
     /// Rounding error of timestamps in micro- or milliseconds.
     fn coarseness(&self, segment: usize) -> Span {
-        let of = |point| self.followed.point(point).resolution;
-        let coarser = of(segment).max(of(segment + 1));
+        let resolution = |point| self.followed.point(point).resolution;
+        let coarser = resolution(segment).max(resolution(segment + 1));
         Span::from_nanos(if coarser > 1 { coarser } else { 0 })
     }
 
     fn since(&self, passage: &Passage, direction: Direction) -> Option<Span> {
         let mut points = 0..=self.followed.segments();
-        let observed = |point: &usize| passage.mark(*point).is_some();
+        let observed = |point: &usize| passage.passed_at(*point).is_some();
         let first = match direction {
             Direction::Forward => points.find(observed),
             Direction::Reverse => points.rfind(observed),
         };
-        self.passed(passage, first?)
+        self.since_beginning(passage, first?)
     }
 
     /// When it entered a segment, by the same rules as [`Row::since`].
     pub fn entered(&self, passage: &Passage, direction: Direction, segment: usize) -> Option<Span> {
-        self.passed(passage, direction.enters(segment))
+        self.since_beginning(passage, direction.enters(segment))
     }
 
     /// When it passed a point, since the beginning, by the first point's clock.
-    fn passed(&self, passage: &Passage, mut point: usize) -> Option<Span> {
-        let mut at = passage.mark(point)?;
+    fn since_beginning(&self, passage: &Passage, mut point: usize) -> Option<Span> {
+        let mut at = passage.passed_at(point)?;
         while point > 0 {
             let clocks = &self.clocks[point - 1];
-            let nearer = passage.mark(point - 1);
+            let earlier_at = passage.passed_at(point - 1);
             if matches!(clocks, Offsets::Same) {
-                let across = self.followed.across(point, at, point - 1);
-                at = across.or(nearer).unwrap_or(at);
+                let converted = self.followed.convert_time(point, at, point - 1);
+                at = converted.or(earlier_at).unwrap_or(at);
                 point -= 1;
                 continue;
             }
             // Its own timestamp shows on which side of a step it passed.
-            let offset = nearer.map_or_else(
-                || clocks.at_there(at),
+            let offset = earlier_at.map_or_else(
+                || clocks.at_later_point(at),
                 |first_at| clocks.around(first_at, at),
             );
             (point, at) = match offset {
                 Some(offset) => (point - 1, at.saturating_sub(offset.value().nanos())),
                 None => (0..point)
                     .rev()
-                    .find_map(|point| Some((point, passage.mark(point)?)))?,
+                    .find_map(|point| Some((point, passage.passed_at(point)?)))?,
             };
         }
         Some(Span::from_nanos(at.saturating_sub(self.began)))
@@ -228,38 +228,38 @@ impl Passages {
 
     fn end(&self, passage: &Passage, direction: Direction) -> PathEnd {
         let last = self.followed.segments();
-        let passed = |point: &usize| passage.mark(*point).is_some();
+        let passed = |point: &usize| passage.passed_at(*point).is_some();
         // The last point it passed, the next one, and the segment between.
         let (at, next, segment) = match direction {
             Direction::Forward => match (0..=last).rev().find(passed) {
                 Some(at) if at == last => return PathEnd::Arrived,
                 Some(at) => (at, at + 1, at),
-                None => return PathEnd::Unknown(Doubt::Torn),
+                None => return PathEnd::Unknown(Doubt::Incomplete),
             },
             Direction::Reverse => match (0..=last).find(passed) {
                 Some(0) => return PathEnd::Arrived,
                 Some(at) => (at, at - 1, at - 1),
-                None => return PathEnd::Unknown(Doubt::Torn),
+                None => return PathEnd::Unknown(Doubt::Incomplete),
             },
         };
-        let mark = passage.mark(at);
-        let coming = mark.and_then(|mark| self.coming(mark, (next, segment), direction));
+        let passed_at = passage.passed_at(at);
+        let arrival = passed_at.and_then(|passed_at| self.expected_arrival(passed_at, (next, segment), direction));
         // If the capture did not run then, the packet's absence shows nothing.
-        match coming {
-            Some(Coming::Before) => return PathEnd::Unknown(Doubt::NotBegun),
-            Some(Coming::Behind) => return PathEnd::Unknown(Doubt::Over),
-            Some(Coming::Within) | None => {}
+        match arrival {
+            Some(ExpectedArrival::Before) => return PathEnd::Unknown(Doubt::NotBegun),
+            Some(ExpectedArrival::After) => return PathEnd::Unknown(Doubt::Over),
+            Some(ExpectedArrival::Within) | None => {}
         }
         if !self.followed.crosses(passage, segment) {
             return PathEnd::Unknown(Doubt::NeverPassed);
         }
-        if self.followed.is_renamed(passage, segment) {
+        if self.followed.is_translated(passage, segment) {
             return PathEnd::Unknown(Doubt::Renamed);
         }
         if !self.followed.crosses_by_kind(passage, segment) {
             return PathEnd::Unknown(Doubt::NotOfKind(next));
         }
-        match coming {
+        match arrival {
             Some(_) => PathEnd::Lost(segment),
             None => PathEnd::Unknown(Doubt::Clocks),
         }
@@ -267,50 +267,50 @@ impl Passages {
 
     /// Latest arrival at the next point, by the longest delay seen in the segment, compared with the duration
     /// of that point's capture.
-    fn coming(
+    fn expected_arrival(
         &self,
-        mark: i64,
+        passed_at: i64,
         (next, segment): (usize, usize),
         direction: Direction,
-    ) -> Option<Coming> {
+    ) -> Option<ExpectedArrival> {
         let clocks = &self.clocks[segment];
-        let at = segment + usize::from(next == segment);
-        let mark = if matches!(clocks, Offsets::Same) {
-            self.followed.across(at, mark, next)?
+        let point = segment + usize::from(next == segment);
+        let passed_at = if matches!(clocks, Offsets::Same) {
+            self.followed.convert_time(point, passed_at, next)?
         } else {
-            mark
+            passed_at
         };
         let (offset, sign) = match direction {
-            Direction::Forward => (clocks.at(mark)?, 1),
-            Direction::Reverse => (clocks.at_there(mark)?, -1),
+            Direction::Forward => (clocks.at(passed_at)?, 1),
+            Direction::Reverse => (clocks.at_later_point(passed_at)?, -1),
         };
         let (from, until) = self.followed.lasted(next)?;
         let bound = offset.bound().nanos();
-        let expected = mark.saturating_add(sign * offset.value().nanos());
+        let expected = passed_at.saturating_add(sign * offset.value().nanos());
         let longest = self.longest[segment][direction as usize];
         let latest = expected.saturating_add(bound).saturating_add(longest);
         Some(if expected.saturating_sub(bound) < from.unix_nanos() {
-            Coming::Before
+            ExpectedArrival::Before
         } else if latest > until.unix_nanos() {
-            Coming::Behind
+            ExpectedArrival::After
         } else {
-            Coming::Within
+            ExpectedArrival::Within
         })
     }
 
-    fn longest(&self) -> Vec<[i64; 2]> {
-        let mut longest = vec![[0; 2]; self.followed.segments()];
+    fn longest_delays(&self) -> Vec<[i64; 2]> {
+        let mut longest_delays = vec![[0; 2]; self.followed.segments()];
         for passage in self.followed.passages() {
             let Some(direction) = passage.direction else {
                 continue;
             };
-            for (segment, longest) in longest.iter_mut().enumerate() {
+            for (segment, by_direction) in longest_delays.iter_mut().enumerate() {
                 let delay = self.delay(&passage, direction, segment);
-                let longest = &mut longest[direction as usize];
+                let longest = &mut by_direction[direction as usize];
                 *longest = delay.map_or(*longest, |delay| delay.delay.nanos().max(*longest));
             }
         }
-        longest
+        longest_delays
     }
 }
 

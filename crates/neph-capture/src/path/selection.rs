@@ -12,25 +12,25 @@ use neph_wire::dissect::{Dissected, Transport};
 use neph_wire::ip::tcp_timestamps;
 
 use crate::fragments::is_fragment;
-use crate::identity::{COUNTED, Digest, Identity};
+use crate::identity::{COUNTED_PAYLOAD_BYTES, Digest, Identity};
 
 /// Bytes of the shortest header that identifies a packet (ICMP), and of the payload that counts.
-const HEAD: usize = 8 + COUNTED;
+const HEAD_BYTES: usize = 8 + COUNTED_PAYLOAD_BYTES;
 /// Packets with one hash, at most: a segment of 64 KiB has 46 pieces.
-const GROUP: usize = 64;
+const MAX_GROUP: usize = 64;
 /// Packets without a number that are remembered, in each of two parts.
-const REMEMBERED: usize = 16_384;
+const MAX_REMEMBERED: usize = 16_384;
 
 /// A sample of about a given number of packets. Packets with one hash stay together.
 #[derive(Debug)]
 pub struct Selection<T> {
-    most: usize,
+    max_packets: usize,
     /// Packets by hash, each with its place among all offered packets.
     groups: BTreeMap<u64, Vec<(u64, T)>>,
     sampled: usize,
     offered: u64,
     /// Packets with this hash or a larger one were excluded.
-    below: u64,
+    hash_limit: u64,
     recent: Recent,
 }
 
@@ -46,17 +46,17 @@ pub struct Choice {
 /// Recent packets that others may equal.
 #[derive(Debug, Default)]
 struct Recent {
-    now: HashSet<Identity, RandomState>,
-    before: HashSet<Identity, RandomState>,
+    current: HashSet<Identity, RandomState>,
+    previous: HashSet<Identity, RandomState>,
 }
 
 impl Recent {
     /// Whether an equal packet was seen before; adds this one.
     fn is_repeat(&mut self, identity: Identity) -> bool {
-        let is_new = self.now.insert(identity);
-        let is_known = self.before.contains(&identity) || !is_new;
-        if self.now.len() >= REMEMBERED {
-            self.before = std::mem::take(&mut self.now);
+        let is_new = self.current.insert(identity);
+        let is_known = self.previous.contains(&identity) || !is_new;
+        if self.current.len() >= MAX_REMEMBERED {
+            self.previous = std::mem::take(&mut self.current);
         }
         is_known
     }
@@ -64,13 +64,13 @@ impl Recent {
 
 impl<T> Selection<T> {
     /// An empty sample, for about this many packets.
-    pub fn of(most: usize) -> Self {
+    pub fn of(max_packets: usize) -> Self {
         Self {
-            most,
+            max_packets,
             groups: BTreeMap::new(),
             sampled: 0,
             offered: 0,
-            below: u64::MAX,
+            hash_limit: u64::MAX,
             recent: Recent::default(),
         }
     }
@@ -86,28 +86,28 @@ impl<T> Selection<T> {
 
     fn keep(&mut self, hash: u64, make: impl FnOnce() -> T) {
         self.offered += 1;
-        if hash >= self.below {
+        if hash >= self.hash_limit {
             return;
         }
         let group = self.groups.entry(hash).or_default();
-        if group.len() >= GROUP {
+        if group.len() >= MAX_GROUP {
             return;
         }
         group.push((self.offered, make()));
         self.sampled += 1;
-        while self.sampled > self.most
+        while self.sampled > self.max_packets
             && self.groups.len() > 1
             && let Some((largest, group)) = self.groups.pop_last()
         {
             self.sampled -= group.len();
-            self.below = largest;
+            self.hash_limit = largest;
         }
     }
 
     /// Removes and returns the kept values, in the order in which they were offered.
     pub fn take(&mut self) -> Vec<T> {
         let groups = std::mem::take(&mut self.groups);
-        (self.sampled, self.offered, self.below) = (0, 0, u64::MAX);
+        (self.sampled, self.offered, self.hash_limit) = (0, 0, u64::MAX);
         let mut sampled: Vec<(u64, T)> = groups.into_values().flatten().collect();
         sampled.sort_unstable_by_key(|(index, _)| *index);
         sampled.into_iter().map(|(_, value)| value).collect()
@@ -156,7 +156,7 @@ pub fn needed(bytes: &[u8], packet: &Dissected<'_>) -> usize {
         Transport::Tcp { header, .. } => header.header_len,
         _ => 0,
     };
-    bytes.len().min(before + header.max(HEAD))
+    bytes.len().min(before + header.max(HEAD_BYTES))
 }
 
 /// Spreads a digest, so that all bits count for its order (the finish of `SplitMix64`).
@@ -316,23 +316,23 @@ mod tests {
             payloads in prop::collection::vec(0_u8..60, 100..400),
             shift in 1_usize..50,
         ) {
-            let places = |first: usize| {
+            let selected_by = |first: usize| {
                 let mut selection = Selection::of(8);
                 let mut kept = Vec::new();
-                for (place, payload) in payloads.iter().enumerate() {
-                    if place % 50 == first {
+                for (index, payload) in payloads.iter().enumerate() {
+                    if index % 50 == first {
                         kept.extend(selection.take());
                     }
                     let packet = datagram([1, 2], 64, 0, &[*payload]);
-                    selection.offer(choice(&packet), || (*payload, place));
+                    selection.offer(choice(&packet), || (*payload, index));
                 }
                 kept.extend(selection.take());
                 kept
             };
-            let (near, far) = (places(0), places(shift));
-            for (payload, place) in &near {
-                for (other, there) in &far {
-                    prop_assert!(payload != other || place == there);
+            let (near, far) = (selected_by(0), selected_by(shift));
+            for (payload, index) in &near {
+                for (other, far_index) in &far {
+                    prop_assert!(payload != other || index == far_index);
                 }
             }
         }

@@ -12,7 +12,7 @@ use super::passages::{PROTOCOLS, Passages, PathEnd, protocol};
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Delays {
     pub segment: usize,
-    pub is_back: bool,
+    pub is_reverse: bool,
     pub protocol: usize,
     /// Packets that passed both points while the clocks were known.
     pub n: u64,
@@ -70,10 +70,10 @@ pub struct RoundTrips {
 impl RoundTrips {
     /// A segment's part of `total` in one direction; both directions together are its part. `None` where the
     /// clocks are not known.
-    pub fn part(&self, segment: usize, is_back: bool) -> Option<i128> {
-        let (known, round_trip_sum) = self.forward_sums[segment];
-        let forward_part = (known * self.parts[segment]).checked_div(round_trip_sum)?;
-        Some(if is_back {
+    pub fn part(&self, segment: usize, is_reverse: bool) -> Option<i128> {
+        let (forward_sum, round_trip_sum) = self.forward_sums[segment];
+        let forward_part = (forward_sum * self.parts[segment]).checked_div(round_trip_sum)?;
+        Some(if is_reverse {
             self.parts[segment] - forward_part
         } else {
             forward_part
@@ -99,38 +99,38 @@ pub fn delays(passages: &Passages) -> Vec<Delays> {
         let protocol = protocol(row.passage.flow.protocol);
         for (segment, delay) in row.delays.iter().enumerate() {
             let index = index_of(segment, direction, protocol);
-            let of = &mut per_segment[index];
-            let is_both =
-                row.passage.mark(segment).is_some() && row.passage.mark(segment + 1).is_some();
-            of.passed += u64::from(is_both);
-            of.reordered += u64::from(row.passage.is_reordered(segment));
-            of.lost += u64::from(row.end == PathEnd::Lost(segment));
+            let delays = &mut per_segment[index];
+            let has_passed_both =
+                row.passage.passed_at(segment).is_some() && row.passage.passed_at(segment + 1).is_some();
+            delays.passed += u64::from(has_passed_both);
+            delays.reordered += u64::from(row.passage.is_reordered(segment));
+            delays.lost += u64::from(row.end == PathEnd::Lost(segment));
             if let Some(delay) = delay {
-                of.add(*delay);
+                delays.add(*delay);
                 values[index].push(delay.delay.nanos() as f64);
             }
         }
     }
-    for (at, (of, mut values)) in per_segment.iter_mut().zip(values).enumerate() {
-        let kind = at % PROTOCOLS.len();
-        (of.segment, of.protocol) = (at / PROTOCOLS.len() / 2, kind);
-        of.is_back = at / PROTOCOLS.len() % 2 == 1;
-        let direction = if of.is_back {
+    for (index, (delays, mut values)) in per_segment.iter_mut().zip(values).enumerate() {
+        let protocol_index = index % PROTOCOLS.len();
+        (delays.segment, delays.protocol) = (index / PROTOCOLS.len() / 2, protocol_index);
+        delays.is_reverse = index / PROTOCOLS.len() % 2 == 1;
+        let direction = if delays.is_reverse {
             Direction::Reverse
         } else {
             Direction::Forward
         };
-        let is_meant = |number| protocol(number) == kind;
-        of.copies = passages.followed.copies(of.segment, direction, is_meant);
+        let has_protocol = |number| protocol(number) == protocol_index;
+        delays.copies = passages.followed.copies(delays.segment, direction, has_protocol);
         let percentile = |sorted: Sorted<'_>, p| {
             let value = quantile(sorted, 0, p).ok()?.value().number()?;
             Some(value.round() as i64)
         };
         if let Ok(sorted) = Sorted::sort(&mut values) {
-            (of.p50, of.p99) = (percentile(sorted, 0.5), percentile(sorted, 0.99));
+            (delays.p50, delays.p99) = (percentile(sorted, 0.5), percentile(sorted, 0.99));
         }
     }
-    per_segment.retain(|of| of.passed > 0 || of.lost > 0 || of.copies > 0);
+    per_segment.retain(|delays| delays.passed > 0 || delays.lost > 0 || delays.copies > 0);
     per_segment
 }
 
@@ -147,37 +147,37 @@ pub fn round_trips(passages: &Passages) -> Vec<RoundTrips> {
         .collect();
     for round_trip_pair in &passages.round_trip_pairs {
         let forward = passages.followed.passage(round_trip_pair.forward);
-        let back = passages.followed.passage(round_trip_pair.back);
-        let marks: Option<Vec<(i64, i64)>> = (0..=last)
-            .map(|point| forward.mark(point).zip(back.mark(point)))
+        let reverse = passages.followed.passage(round_trip_pair.reverse);
+        let times_by_point: Option<Vec<(i64, i64)>> = (0..=last)
+            .map(|point| forward.passed_at(point).zip(reverse.passed_at(point)))
             .collect();
-        let Some(marks) = marks else { continue };
+        let Some(times_by_point) = times_by_point else { continue };
         // A step of the clock while a packet was in flight is not part of its round trip.
-        let mut clocks = passages.clocks.iter().zip(&marks);
+        let mut clocks = passages.clocks.iter().zip(&times_by_point);
         let is_set =
-            clocks.any(|(clock, (forward_at, back))| clock.is_set_between(*forward_at, *back));
-        let mut times = marks.iter().enumerate();
+            clocks.any(|(clock, (forward_at, reverse_at))| clock.is_set_between(*forward_at, *reverse_at));
+        let mut times = times_by_point.iter().enumerate();
         if is_set || times.any(|(point, times)| passages.followed.is_set_back(point, *times)) {
             continue;
         }
         // Each point's round trip uses its own clock: no difference is between two clocks.
-        let around: Vec<i128> = marks
+        let round_trip_by_point: Vec<i128> = times_by_point
             .iter()
-            .map(|(forward_mark, back)| i128::from(*back) - i128::from(*forward_mark))
+            .map(|(forward_at, reverse_at)| i128::from(*reverse_at) - i128::from(*forward_at))
             .collect();
-        let of = &mut by_protocol[protocol(forward.flow.protocol)];
-        of.n += 1;
-        of.total += around[0];
-        for (at, part) in of.parts.iter_mut().enumerate() {
-            *part += around[at] - around.get(at + 1).copied().unwrap_or(0);
+        let round_trips = &mut by_protocol[protocol(forward.flow.protocol)];
+        round_trips.n += 1;
+        round_trips.total += round_trip_by_point[0];
+        for (point, part) in round_trips.parts.iter_mut().enumerate() {
+            *part += round_trip_by_point[point] - round_trip_by_point.get(point + 1).copied().unwrap_or(0);
         }
-        for (segment, (known, round_trip_sum)) in of.forward_sums.iter_mut().enumerate() {
+        for (segment, (forward_sum, round_trip_sum)) in round_trips.forward_sums.iter_mut().enumerate() {
             if let Some(one_way) = passages.delay(&forward, Direction::Forward, segment) {
-                *known += i128::from(one_way.delay.nanos());
-                *round_trip_sum += around[segment] - around[segment + 1];
+                *forward_sum += i128::from(one_way.delay.nanos());
+                *round_trip_sum += round_trip_by_point[segment] - round_trip_by_point[segment + 1];
             }
         }
     }
-    by_protocol.retain(|of| of.n > 0);
+    by_protocol.retain(|round_trips| round_trips.n > 0);
     by_protocol
 }

@@ -6,15 +6,15 @@
 use std::fmt::Display;
 use std::net::SocketAddr;
 
-use crate::{Called, Followed, UnmatchedPackets};
+use crate::{Followed, TranslatedAddress, UnmatchedPackets};
 
-use crate::reading::conversations::ONCE;
+use crate::reading::conversations::CAPTURE_ONCE_REMEDY;
 use neph_text::counted::counted;
 
 /// For each segment that some packets passed, messages about the others.
 pub fn hints(names: &[String], followed: &Followed) -> Vec<String> {
-    let met = (0..followed.segments()).filter(|segment| followed.is_met(*segment));
-    met.filter_map(|segment| hint(names, segment, &followed.unmatched(segment)))
+    let crossed_segments = (0..followed.segments()).filter(|segment| followed.is_met(*segment));
+    crossed_segments.filter_map(|segment| hint(names, segment, &followed.unmatched(segment)))
         .collect()
 }
 
@@ -38,7 +38,7 @@ pub fn renamed(names: &[String], segment: usize, followed: &Followed) -> String 
         format!(
             "; {} there with other {}, as by {}",
             is_or_are(unmatched.renamed),
-            what_is_other(pair),
+            changed_fields(pair),
             rules_for(names, segment, &unmatched, pair)
         )
     })
@@ -50,7 +50,7 @@ pub fn identical(names: &[String], segment: usize, followed: &Followed) -> Optio
     let identical = followed.ambiguous_in(segment);
     (identical > 0).then(|| {
         format!(
-            "of {name} {} in {other}, but several times in one of them, so they cannot be matched; capture {ONCE}",
+            "of {name} {} in {other}, but several times in one of them, so they cannot be matched; capture {CAPTURE_ONCE_REMEDY}",
             is_or_are(identical)
         )
     })
@@ -68,7 +68,7 @@ fn hint(names: &[String], segment: usize, unmatched: &UnmatchedPackets) -> Optio
         return Some(format!(
             "of {name} {} in {other} with other {}, and are excluded: with NAT between them give its rule ({})",
             is_or_are(unmatched.renamed),
-            what_is_other(pair),
+            changed_fields(pair),
             rules_for(names, segment, unmatched, pair)
         ));
     }
@@ -83,14 +83,14 @@ fn hint(names: &[String], segment: usize, unmatched: &UnmatchedPackets) -> Optio
     })
 }
 
-fn what_is_other((here, _): (Called, Called)) -> &'static str {
-    match here {
+fn changed_fields((first_address, _): (TranslatedAddress, TranslatedAddress)) -> &'static str {
+    match first_address {
         (_, Some(_)) => "addresses or ports",
         (_, None) => "addresses",
     }
 }
 
-fn word((address, port): Called) -> String {
+fn address_text((address, port): TranslatedAddress) -> String {
     port.map_or_else(
         || address.to_string(),
         |port| SocketAddr::new(address, port).to_string(),
@@ -123,18 +123,18 @@ fn rules_for(
     names: &[String],
     segment: usize,
     unmatched: &UnmatchedPackets,
-    pair: (Called, Called),
+    pair: (TranslatedAddress, TranslatedAddress),
 ) -> String {
     let is_behind = match unmatched.is_shared {
         [true, false] => true,
         [false, true] => false,
         _ => is_shorter_behind(names, segment),
     };
-    let (first_word, second_word) = (word(pair.0), word(pair.1));
+    let (first_address, second_address) = (address_text(pair.0), address_text(pair.1));
     let (outer, inner) = if is_behind {
-        (second_word, first_word)
+        (second_address, first_address)
     } else {
-        (first_word, second_word)
+        (first_address, second_address)
     };
     rules(side(names, segment, is_behind), &outer, &inner)
 }

@@ -98,7 +98,7 @@ impl Window {
             .filter(|crossed| self.evaluated.contains(&crossed.entered))
             .collect();
         // The same order as for whole captures: by entry, then by delay.
-        crossings.sort_by_key(|of| (of.entered, of.took));
+        crossings.sort_by_key(|crossed| (crossed.entered, crossed.took));
         crossings
     }
 }
@@ -108,7 +108,7 @@ fn crossed(
     passage: Passage,
     direction: Direction,
 ) -> impl Iterator<Item = Crossed> {
-    let stamp = move |point| Some(followed.stamp(point, passage.mark(point)?));
+    let stamp = move |point| Some(followed.stamp(point, passage.passed_at(point)?));
     (0..followed.segments()).filter_map(move |segment| {
         let (first_time, second_time) = (stamp(segment)?, stamp(segment + 1)?);
         let (entered, took) = match direction {
@@ -136,12 +136,12 @@ mod tests {
     const SETTLED: i64 = WindowDelays::HERE;
 
     /// A packet at a point: when it passed, its number, and whether it goes forward.
-    type Mark = (i64, u16, bool);
-    type MarkSlice = [Mark];
+    type PointPacket = (i64, u16, bool);
+    type PointPackets = [PointPacket];
 
     /// A datagram between hosts 1 and 2, as captured.
-    fn datagram(number: u16, is_there: bool) -> Vec<u8> {
-        let (from, to) = if is_there { (1, 2) } else { (2, 1) };
+    fn datagram(number: u16, is_forward: bool) -> Vec<u8> {
+        let (from, to) = if is_forward { (1, 2) } else { (2, 1) };
         let mut packet = vec![0x45, 0, 0, 28];
         packet.extend(number.to_be_bytes());
         packet.extend([0x40, 0, 64, 17, 0, 0, 10, 0, 0, from, 10, 0, 0, to]);
@@ -153,21 +153,21 @@ mod tests {
     type Delayed = (usize, Direction, i64, i64);
 
     /// The delays that a window reports.
-    fn crossed(window: &Window, points: &[&MarkSlice]) -> Vec<Delayed> {
-        let mut hops = Hops::at(points.len());
+    fn crossed(window: &Window, points: &[&PointPackets]) -> Vec<Delayed> {
+        let mut hops = Hops::with_points(points.len());
         for (point, packets) in points.iter().enumerate() {
-            for (at, number, is_there) in *packets {
+            for (at, number, is_forward) in *packets {
                 if window.read.contains(&(at * MILLI)) {
-                    let bytes = datagram(*number, *is_there);
+                    let bytes = datagram(*number, *is_forward);
                     let packet = dissect(Link::Ip, &bytes, 28).expect("a datagram");
-                    hops.see(point, at * MILLI, &packet);
+                    hops.add_packet(point, at * MILLI, &packet);
                 }
             }
         }
         let crossings = window.crossed(&hops.end_of_window(&[true; 2]));
-        let rows = crossings.into_iter().map(|of| {
-            let (entered, took) = (of.entered / MILLI, of.took / MILLI);
-            (of.segment, of.direction, entered, took)
+        let rows = crossings.into_iter().map(|crossing| {
+            let (entered, took) = (crossing.entered / MILLI, crossing.took / MILLI);
+            (crossing.segment, crossing.direction, entered, took)
         });
         rows.collect()
     }
@@ -197,10 +197,10 @@ mod tests {
 
     #[test]
     fn each_delay_counts_in_the_window_in_which_its_packet_entered() {
-        let there = [(11_500, 1, true), (11_900, 2, true), (12_100, 3, true)];
+        let near = [(11_500, 1, true), (11_900, 2, true), (12_100, 3, true)];
         let middle = [(11_600, 1, true), (12_050, 2, true), (12_200, 3, true)];
-        let beyond = [(11_700, 1, true), (12_900, 2, true), (12_300, 3, true)];
-        let points: [&MarkSlice; 3] = [&there, &middle, &beyond];
+        let far = [(11_700, 1, true), (12_900, 2, true), (12_300, 3, true)];
+        let points: [&PointPackets; 3] = [&near, &middle, &far];
         let windows = windows_until(15 * SECOND + SETTLED);
         let first = crossed(&windows[0], &points);
         assert_eq!(
@@ -225,10 +225,10 @@ mod tests {
     #[test]
     fn reverse_packets_enter_at_the_later_point() {
         let window = &windows_until(13 * SECOND + SETTLED)[0];
-        let near_marks = [(11_000, 1, true), (12_050, 2, false)];
-        let far_marks = [(11_004, 1, true), (11_990, 2, false)];
+        let near_packets = [(11_000, 1, true), (12_050, 2, false)];
+        let far_packets = [(11_004, 1, true), (11_990, 2, false)];
         assert_eq!(
-            crossed(window, &[&near_marks, &far_marks]),
+            crossed(window, &[&near_packets, &far_packets]),
             [
                 (0, Direction::Forward, 11_000, 4),
                 (0, Direction::Reverse, 11_990, 60),
@@ -239,24 +239,24 @@ mod tests {
     #[test]
     fn delays_above_the_waiting_time_are_left_out() {
         let windows = windows_until(15 * SECOND + SETTLED);
-        let near_marks = [(11_000, 1, true), (11_900, 2, true)];
-        let far_marks = [(11_004, 1, true), (13_100, 2, true)];
-        for (window, many) in windows.iter().zip([1, 0]) {
-            assert_eq!(crossed(window, &[&near_marks, &far_marks]).len(), many);
+        let near_packets = [(11_000, 1, true), (11_900, 2, true)];
+        let far_packets = [(11_004, 1, true), (13_100, 2, true)];
+        for (window, expected_count) in windows.iter().zip([1, 0]) {
+            assert_eq!(crossed(window, &[&near_packets, &far_packets]).len(), expected_count);
         }
     }
 
     /// A packet: departure, whether it goes forward, its delay in each segment, and where it is seen. In
     /// milliseconds; some delays are longer than the windows wait.
     #[derive(Clone, Debug)]
-    struct Passing {
+    struct TestPacket {
         at: i64,
-        is_there: bool,
+        is_forward: bool,
         took: [i64; 2],
         is_seen: [bool; 3],
     }
 
-    fn packet() -> impl Strategy<Value = Passing> {
+    fn packet() -> impl Strategy<Value = TestPacket> {
         let took = || prop_oneof![1_i64..40, 900_i64..=1_000, 1_001_i64..5_000];
         let is_seen = || prop::bool::weighted(0.9);
         (
@@ -265,40 +265,40 @@ mod tests {
             [took(), took()],
             [is_seen(), is_seen(), is_seen()],
         )
-            .prop_map(|(at, is_there, took, is_seen)| Passing {
+            .prop_map(|(at, is_forward, took, is_seen)| TestPacket {
                 at,
-                is_there,
+                is_forward,
                 took,
                 is_seen,
             })
     }
 
     /// The packets that each point sees, in the order of time, and the delays that [`crossed`] must report.
-    fn replay(packets: &[Passing]) -> (Vec<Vec<Mark>>, Vec<Delayed>) {
+    fn replay(packets: &[TestPacket]) -> (Vec<Vec<PointPacket>>, Vec<Delayed>) {
         let (mut points, mut delays) = (vec![Vec::new(); 3], Vec::new());
         for (number, packet) in (0..).zip(packets) {
             let [first, second] = packet.took;
-            let marks = [packet.at, packet.at + first, packet.at + first + second];
+            let times = [packet.at, packet.at + first, packet.at + first + second];
             // The points in the order in which it passes them.
-            let order = if packet.is_there {
+            let order = if packet.is_forward {
                 [0, 1, 2]
             } else {
                 [2, 1, 0]
             };
-            for (point, at) in order.into_iter().zip(marks) {
+            for (point, at) in order.into_iter().zip(times) {
                 if packet.is_seen[point] {
-                    points[point].push((at, number, packet.is_there));
+                    points[point].push((at, number, packet.is_forward));
                 }
             }
             for (step, took) in packet.took.into_iter().enumerate() {
                 if packet.is_seen[order[step]] && packet.is_seen[order[step + 1]] {
-                    let direction = if packet.is_there {
+                    let direction = if packet.is_forward {
                         Direction::Forward
                     } else {
                         Direction::Reverse
                     };
                     let segment = order[step].min(order[step + 1]);
-                    delays.push((segment, direction, marks[step], took));
+                    delays.push((segment, direction, times[step], took));
                 }
             }
         }
@@ -313,20 +313,20 @@ mod tests {
         fn windows_report_each_awaited_delay_once_and_in_order(
             packets in prop::collection::vec(packet(), 1..60),
         ) {
-            let (points, mut meant) = replay(&packets);
-            let points: Vec<&MarkSlice> = points.iter().map(Vec::as_slice).collect();
+            let (points, mut expected) = replay(&packets);
+            let points: Vec<&PointPackets> = points.iter().map(Vec::as_slice).collect();
             let windows = windows_until(40 * SECOND);
             let mut windowed: Vec<_> = windows.iter().flat_map(|window| crossed(window, &points)).collect();
             prop_assert!(windowed.is_sorted_by_key(|(_, _, entered, took)| (*entered, *took)));
             windowed.sort_unstable();
-            meant.sort_unstable();
+            expected.sort_unstable();
             let is_waited_for = |(.., took): &Delayed| *took <= SECOND / MILLI;
-            let waited = |of: &[_]| of.iter().copied().filter(is_waited_for).collect::<Vec<_>>();
-            prop_assert_eq!(waited(&windowed), waited(&meant));
+            let awaited_delays = |delays: &[_]| delays.iter().copied().filter(is_waited_for).collect::<Vec<_>>();
+            prop_assert_eq!(awaited_delays(&windowed), awaited_delays(&expected));
             // Each matches one of the expected ones.
-            for of in windowed.chunk_by(PartialEq::eq) {
-                let many = meant.iter().filter(|delayed| **delayed == of[0]).count();
-                prop_assert!(of.len() <= many, "{:?} {} times", of[0], of.len());
+            for delays in windowed.chunk_by(PartialEq::eq) {
+                let expected_count = expected.iter().filter(|delayed| **delayed == delays[0]).count();
+                prop_assert!(delays.len() <= expected_count, "{:?} {} times", delays[0], delays.len());
             }
         }
     }

@@ -11,32 +11,32 @@ use neph_wire::dissect::{Dissected, Plain};
 
 /// How to capture packets once, or so that copies can be recognized. A router's copy of a packet differs in
 /// its bytes, so only the interface identifies it.
-pub const ONCE: &str = "one interface, or with tcpdump -i any in its default format (LINUX_SLL2), \
+pub const CAPTURE_ONCE_REMEDY: &str = "one interface, or with tcpdump -i any in its default format (LINUX_SLL2), \
                                which records interfaces, or remove exact duplicates (editcap -w 0.02 FILE NEW)";
 
 /// At the beginning of a capture, this many packets are remembered: each may be the first copy of several
 /// interfaces.
-const FIRST: u32 = 1000;
+const FIRST_PACKETS: u32 = 1000;
 
 /// Receives what packets show.
 pub trait ConversationListener: Listener {
     /// A pair of client and server is over.
-    fn exchanged(&mut self, pair: &HostPair);
+    fn pair_ended(&mut self, pair: &HostPair);
 
     /// A question was answered.
-    fn answered(&mut self, _of: &ExchangeKey, _trip: ExchangeRoundTrip) {}
+    fn request_answered(&mut self, _key: &ExchangeKey, _round_trip: ExchangeRoundTrip) {}
 }
 
 /// Forwards to a listener, as exchanges need it.
 struct Forwarder<'a, T>(&'a mut T);
 
 impl<T: ConversationListener> ExchangeListener for Forwarder<'_, T> {
-    fn round_trip(&mut self, of: &ExchangeKey, answer: ExchangeRoundTrip) {
-        self.0.answered(of, answer);
+    fn round_trip(&mut self, key: &ExchangeKey, round_trip: ExchangeRoundTrip) {
+        self.0.request_answered(key, round_trip);
     }
 
     fn ended(&mut self, pair: &HostPair) {
-        self.0.exchanged(pair);
+        self.0.pair_ended(pair);
     }
 }
 
@@ -68,9 +68,9 @@ pub struct Conversations {
     pub exchanges: Exchanges,
     duplicates: DuplicateFilter,
     /// Whether packets of several interfaces were seen: only then copies are searched.
-    has_interfaces: bool,
+    has_several_interfaces: bool,
     /// How many of the first packets are still to come.
-    first: u32,
+    first_packets_left: u32,
     counts: Counts,
 }
 
@@ -78,70 +78,70 @@ pub struct Conversations {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Repeated {
     pub packets: u64,
-    pub looked: u64,
+    pub examined: u64,
 }
 
 impl Repeated {
     /// Networks make fewer duplicates than this too.
-    const FEW: u64 = 10;
+    const MIN_PACKETS: u64 = 10;
     /// More than one packet in so many.
-    const SHARE: u64 = 20;
+    const MIN_SHARE_DIVISOR: u64 = 20;
 
     /// Whether so many are repeated that the capture itself has them twice.
     pub const fn is_many(self) -> bool {
-        self.packets >= Self::FEW && self.packets * Self::SHARE >= self.looked
+        self.packets >= Self::MIN_PACKETS && self.packets * Self::MIN_SHARE_DIVISOR >= self.examined
     }
 }
 
 impl Conversations {
-    /// Servers on the UDP ports `quic` use QUIC too.
-    pub fn new(limits: Limits, quic: &[u16]) -> Self {
+    /// Servers on the UDP ports `quic_ports` use QUIC too.
+    pub fn new(limits: Limits, quic_ports: &[u16]) -> Self {
         Self {
             table: Table::new(limits),
-            exchanges: Exchanges::new(limits.flows, limits.idle_timeout).with_quic_ports(quic),
+            exchanges: Exchanges::new(limits.flows, limits.idle_timeout).with_quic_ports(quic_ports),
             duplicates: DuplicateFilter::default(),
-            has_interfaces: false,
-            first: FIRST,
+            has_several_interfaces: false,
+            first_packets_left: FIRST_PACKETS,
             counts: Counts::default(),
         }
     }
 
     /// Begins another capture.
     pub const fn begin(&mut self) {
-        self.first = FIRST;
+        self.first_packets_left = FIRST_PACKETS;
     }
 
     /// Counts of packets that captures hold twice. Segments from the fast parser are not examined.
     pub const fn repeats(&self) -> Repeated {
         Repeated {
             packets: self.duplicates.repeats(),
-            looked: self.duplicates.looked(),
+            examined: self.duplicates.examined(),
         }
     }
 
     /// Adds a packet at `interface`, a number of the capture.
-    pub fn see(
+    pub fn add_packet(
         &mut self,
         at: Wall,
         interface: u32,
         packet: &Dissected<'_>,
         listener: &mut impl ConversationListener,
     ) {
-        self.has_interfaces |= interface > 0;
-        self.first = self.first.saturating_sub(1);
-        if !self.takes_plain() && self.duplicates.is_duplicate(at, interface, packet) {
+        self.has_several_interfaces |= interface > 0;
+        self.first_packets_left = self.first_packets_left.saturating_sub(1);
+        if !self.can_use_fast_parser() && self.duplicates.is_duplicate(at, interface, packet) {
             self.counts.copies += 1;
             return;
         }
         self.counts.bytes += packet.ip.total_len as u64;
-        if !self.exchanges.hear(at, packet, &mut Forwarder(listener)) {
-            self.table.see(at, packet, listener);
+        if !self.exchanges.add_packet(at, packet, &mut Forwarder(listener)) {
+            self.table.add_packet(at, packet, listener);
         }
     }
 
-    /// Adds a packet whose headers were cut off before the addresses.
-    pub const fn see_cut(&mut self) {
-        self.table.see_cut();
+    /// Counts a packet whose headers were cut off before the addresses.
+    pub const fn count_cut_packet(&mut self) {
+        self.table.count_cut_packet();
     }
 
     pub const fn counts(&self) -> Counts {
@@ -149,26 +149,26 @@ impl Conversations {
     }
 
     /// Whether the fast parser may be used: no check for copies is needed.
-    pub const fn takes_plain(&self) -> bool {
-        !self.has_interfaces && self.first == 0 && !self.duplicates.has_copies()
+    pub const fn can_use_fast_parser(&self) -> bool {
+        !self.has_several_interfaces && self.first_packets_left == 0 && !self.duplicates.has_copies()
     }
 
     /// Adds a segment from the fast parser, at the only interface.
     #[inline]
-    pub fn see_plain(&mut self, at: Wall, read: &Plain, listener: &mut impl ConversationListener) {
-        self.counts.bytes += u64::from(read.total_len);
-        self.table.see_plain(at, read, listener);
+    pub fn add_segment(&mut self, at: Wall, segment: &Plain, listener: &mut impl ConversationListener) {
+        self.counts.bytes += u64::from(segment.total_len);
+        self.table.add_segment(at, segment, listener);
     }
 
     /// Ends flows and exchanges that are silent for too long at `now`. Needed where no packets come.
-    pub fn silence(&mut self, now: Wall, listener: &mut impl ConversationListener) {
-        self.table.silence(now, listener);
-        self.exchanges.silence(now, |pair| listener.exchanged(pair));
+    pub fn end_silent(&mut self, now: Wall, listener: &mut impl ConversationListener) {
+        self.table.end_silent(now, listener);
+        self.exchanges.end_silent(now, |pair| listener.pair_ended(pair));
     }
 
     /// Ends all.
     pub fn end(&mut self, listener: &mut impl ConversationListener) {
         self.table.end(listener);
-        self.exchanges.end(|pair| listener.exchanged(pair));
+        self.exchanges.end(|pair| listener.pair_ended(pair));
     }
 }

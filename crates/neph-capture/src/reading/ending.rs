@@ -21,11 +21,11 @@ pub fn is_whole(account: &Account) -> bool {
 ///
 /// # Errors
 /// The capture is empty, no capture, corrupt, or could not be read further.
-pub fn printed(name: &str, account: &Account) -> Result<Option<String>, ReadError> {
+pub fn message(name: &str, account: &Account) -> Result<Option<String>, ReadError> {
     let bytes = account.bytes;
     let packets = counted(account.packets, "packet");
-    let were = if account.packets == 1 { "was" } else { "were" };
-    let note = format!("the {packets} before it {were} read");
+    let verb = if account.packets == 1 { "was" } else { "were" };
+    let note = format!("the {packets} before it {verb} read");
     match &account.ending {
         Ending::Whole if bytes == 0 => Err(ReadError::wrong(format!(
             "{name} is empty; give a capture as tcpdump -w writes it"
@@ -46,17 +46,17 @@ pub fn printed(name: &str, account: &Account) -> Result<Option<String>, ReadErro
              it, unpacked"
         ))),
         Ending::BrokenPacked(error) if gzip::is_trailing(error) => {
-            let cut = if account.rest > 0 {
+            let cut_off_note = if account.rest > 0 {
                 format!("is cut off within the record at byte {bytes}, and ")
             } else {
                 String::new()
             };
             Ok(Some(format!(
-                "{name} {cut}has data after the gzip stream, which is ignored; {note}"
+                "{name} {cut_off_note}has data after the gzip stream, which is ignored; {note}"
             )))
         }
         Ending::BrokenPacked(error) => Err(ReadError::wrong(format!(
-            "{name} can be decompressed up to byte {bytes} of its content ({packets} before it {were} read): {error}"
+            "{name} can be decompressed up to byte {bytes} of its content ({packets} before it {verb} read): {error}"
         ))),
         Ending::Failed(error) => Err(ReadError::failed(format!(
             "read {name} behind byte {bytes}: {error}; {note}; see that its disk is well"

@@ -11,7 +11,7 @@ pub struct File {
     /// Packets without IP, or of an unknown link type.
     pub not_ip: u64,
     /// The unknown link type of some of them.
-    pub unread: Option<u32>,
+    pub unknown_link: Option<u32>,
     /// When its packets passed.
     pub times: Option<Times>,
     /// Packets without a time in the file.
@@ -26,11 +26,11 @@ pub struct Times {
     /// The latest.
     pub last: i64,
     /// Packets with an earlier time than the latest before them.
-    late: u64,
+    out_of_order: u64,
     /// The largest such step back, in nanoseconds.
-    back: i64,
+    largest_step_back: i64,
     /// The longest time without a packet, in nanoseconds.
-    silence: i64,
+    longest_gap: i64,
 }
 
 impl Times {
@@ -38,26 +38,26 @@ impl Times {
     const DISORDER: Span = Span::from_nanos(5_000_000_000);
 
     /// Few captures are without packets for so long, and a clock that is set usually jumps further.
-    const SILENCE: Span = Span::from_secs(86_400);
+    const LONG_GAP: Span = Span::from_secs(86_400);
 
     pub const fn from(at: i64) -> Self {
         Self {
             first: at,
             last: at,
-            late: 0,
-            back: 0,
-            silence: 0,
+            out_of_order: 0,
+            largest_step_back: 0,
+            longest_gap: 0,
         }
     }
 
     #[inline]
-    pub fn see(&mut self, at: i64) {
+    pub fn add(&mut self, at: i64) {
         if at >= self.last {
-            self.silence = self.silence.max(at.saturating_sub(self.last));
+            self.longest_gap = self.longest_gap.max(at.saturating_sub(self.last));
             self.last = at;
         } else {
-            self.late += 1;
-            self.back = self.back.max(self.last.saturating_sub(at));
+            self.out_of_order += 1;
+            self.largest_step_back = self.largest_step_back.max(self.last.saturating_sub(at));
         }
     }
 
@@ -67,21 +67,21 @@ impl Times {
     }
 
     /// The largest step back, if it is more than disorder.
-    pub fn jump(self) -> Option<Span> {
-        Some(Span::from_nanos(self.back)).filter(|back| *back > Self::DISORDER)
+    pub fn large_step_back(self) -> Option<Span> {
+        Some(Span::from_nanos(self.largest_step_back)).filter(|step| *step > Self::DISORDER)
     }
 
     /// The longest time without a packet, where that is more than a day.
-    pub fn silence(self) -> Option<Span> {
-        Some(Span::from_nanos(self.silence)).filter(|silence| *silence > Self::SILENCE)
+    pub fn long_gap(self) -> Option<Span> {
+        Some(Span::from_nanos(self.longest_gap)).filter(|gap| *gap > Self::LONG_GAP)
     }
 
     /// Packets that are out of order; 0 if the times jump.
-    pub const fn out_of_turn(self) -> u64 {
-        if self.back > Self::DISORDER.nanos() {
+    pub const fn out_of_order(self) -> u64 {
+        if self.largest_step_back > Self::DISORDER.nanos() {
             0
         } else {
-            self.late
+            self.out_of_order
         }
     }
 }

@@ -11,21 +11,21 @@ use super::{Reader, source};
 
 /// The captures in the order of their first packets. A capture without packets or times keeps its place. All
 /// keep theirs if one is a pipe, which can be read only once.
-pub fn by_time(files: &[PathBuf], reader: Reader<'_>) -> Vec<PathBuf> {
+pub fn sort_by_time(files: &[PathBuf], reader: Reader<'_>) -> Vec<PathBuf> {
     let mut ordered = files.to_vec();
     if files.len() < 2 || !files.iter().all(|path| source::is_file(path)) {
         return ordered;
     }
-    let firsts = files.iter().map(|path| first(path, reader)).enumerate();
-    let timed: Vec<(usize, i64)> = firsts
-        .filter_map(|(index, at)| Some((index, at?)))
+    let first_times = files.iter().map(|path| first_time(path, reader)).enumerate();
+    let with_times: Vec<(usize, i64)> = first_times
+        .filter_map(|(index, time)| Some((index, time?)))
         .collect();
-    let mut by_time = timed.clone();
-    by_time.sort_by_key(|(_, at)| *at);
-    for ((index, _), (from, _)) in timed.iter().zip(&by_time) {
+    let mut sorted = with_times.clone();
+    sorted.sort_by_key(|(_, time)| *time);
+    for ((index, _), (from, _)) in with_times.iter().zip(&sorted) {
         ordered[*index].clone_from(&files[*from]);
     }
-    if let Some(((_, _), (from, _))) = timed.iter().zip(&by_time).find(|(a, b)| a != b) {
+    if let Some(((_, _), (from, _))) = with_times.iter().zip(&sorted).find(|(original, sorted_entry)| original != sorted_entry) {
         (reader.say)(&format!(
             "captures are read in the order of their first packets, {} sooner than it was given",
             files[*from].display()
@@ -35,7 +35,7 @@ pub fn by_time(files: &[PathBuf], reader: Reader<'_>) -> Vec<PathBuf> {
 }
 
 /// Time of the first packet, if the file has one.
-fn first(path: &Path, reader: Reader<'_>) -> Option<i64> {
+fn first_time(path: &Path, reader: Reader<'_>) -> Option<i64> {
     let source = source::open(path, reader).ok()?;
     let mut first = None;
     source.read(reader, |record| {
@@ -46,35 +46,35 @@ fn first(path: &Path, reader: Reader<'_>) -> Option<i64> {
 }
 
 /// Reports concatenated captures, whose common packets count twice: nothing else in the output shows that.
-pub fn backwards(file: &File) -> Option<String> {
-    let back = file.times.and_then(Times::jump)?;
+pub fn step_back_message(file: &File) -> Option<String> {
+    let step = file.times.and_then(Times::large_step_back)?;
     let name = &file.name;
     Some(format!(
-        "the times of {name} jump back by {back}: it was merged from several captures (packets in two of them count twice), or its clock was set. Give the captures one by one"
+        "the times of {name} jump back by {step}: it was merged from several captures (packets in two of them count twice), or its clock was set. Give the captures one by one"
     ))
 }
 
 /// Reports a clock that was set forward within a capture: nothing else in the output shows it.
-pub fn silent(file: &File) -> Option<String> {
-    let silence = file.times.and_then(Times::silence)?;
+pub fn gap_message(file: &File) -> Option<String> {
+    let gap = file.times.and_then(Times::long_gap)?;
     let name = &file.name;
     Some(format!(
-        "{name} has no packet for {silence}: its clock was set forward, or nothing passed; a \
+        "{name} has no packet for {gap}: its clock was set forward, or nothing passed; a \
          connection that goes on behind that counts as a new flow"
     ))
 }
 
 /// Reports a capture that overlaps one that was read before, or is older.
-pub fn unordered(before: &[File], file: &File) -> Option<String> {
+pub fn overlap_message(earlier_files: &[File], file: &File) -> Option<String> {
     let times = file.times?;
-    let earlier = before
+    let earlier = earlier_files
         .iter()
         .filter_map(|other| Some((other, other.times?)));
-    let (other, until) = earlier
+    let (other, other_times) = earlier
         .filter(|(_, other)| times.first < other.last)
-        .max_by(|(_, a), (_, b)| nearer(times, *a, *b))?;
+        .max_by(|(_, a), (_, b)| compare_relevance(times, *a, *b))?;
     let (name, other) = (&file.name, &other.name);
-    Some(if times.overlaps(until) {
+    Some(if times.overlaps(other_times) {
         format!(
             "{name} begins before {other} ends: packets in both count twice. Read captures of different times only, captures of several points with neph hops, and the two directions of a TAP as one: {other}+{name}"
         )
@@ -86,7 +86,7 @@ pub fn unordered(before: &[File], file: &File) -> Option<String> {
 }
 
 /// An overlapping capture ranks above others, and a later one above earlier ones.
-fn nearer(times: Times, a: Times, b: Times) -> Ordering {
+fn compare_relevance(times: Times, a: Times, b: Times) -> Ordering {
     let key = |other: Times| (times.overlaps(other), other.last);
     key(a).cmp(&key(b))
 }

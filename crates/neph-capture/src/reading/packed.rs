@@ -16,7 +16,7 @@ use gzip::Gzip;
 
 const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 /// Formats that are recognized only to name the remedy: first bytes and the program for them.
-const OTHERS: [(&[u8], &str); 3] = [
+const UNSUPPORTED_FORMATS: [(&[u8], &str); 3] = [
     (&[0xfd, b'7', b'z', b'X', b'Z'], "xz"),
     (b"BZh", "bzip2"),
     (&[0x04, 0x22, 0x4d, 0x18], "lz4"),
@@ -27,21 +27,21 @@ const ZSTD_WINDOW: u64 = 8 << 20;
 /// An empty last block, and room for the frame's checksum.
 const LAST_BLOCK: [u8; 7] = [1, 0, 0, 0, 0, 0, 0];
 /// Compressed bytes per read.
-pub const AT_ONCE: usize = 128 << 10;
+pub const READ_BUFFER_BYTES: usize = 128 << 10;
 
 /// A stream of bytes, by compression.
-pub enum Unpacked<'a> {
+pub enum Decompressed<'a> {
     /// Its bytes, decompressed if needed.
     Bytes(Box<dyn Read + 'a>),
     /// Compressed by this program, which is not supported.
-    Other(&'static str),
+    Unsupported(&'static str),
 }
 
-impl fmt::Debug for Unpacked<'_> {
+impl fmt::Debug for Decompressed<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Bytes(_) => f.write_str("Bytes"),
-            Self::Other(program) => f.debug_tuple("Other").field(program).finish(),
+            Self::Unsupported(program) => f.debug_tuple("Unsupported").field(program).finish(),
         }
     }
 }
@@ -50,17 +50,17 @@ impl fmt::Debug for Unpacked<'_> {
 ///
 /// # Errors
 /// When the first bytes cannot be read.
-pub fn unpacked<'a>(mut source: impl Read + 'a) -> io::Result<Unpacked<'a>> {
-    let mut first = Vec::new();
-    (&mut source).take(5).read_to_end(&mut first)?;
-    let packed_by = |begins: &[u8]| first.starts_with(begins);
-    if let Some((_, program)) = OTHERS.iter().find(|(begins, _)| packed_by(begins)) {
-        return Ok(Unpacked::Other(program));
+pub fn decompress<'a>(mut source: impl Read + 'a) -> io::Result<Decompressed<'a>> {
+    let mut first_bytes = Vec::new();
+    (&mut source).take(5).read_to_end(&mut first_bytes)?;
+    let has_magic = |magic: &[u8]| first_bytes.starts_with(magic);
+    if let Some((_, program)) = UNSUPPORTED_FORMATS.iter().find(|(magic, _)| has_magic(magic)) {
+        return Ok(Decompressed::Unsupported(program));
     }
-    let (gzip, zstd) = (packed_by(&gzip::BEGINS), packed_by(&ZSTD));
-    let stream = Cursor::new(first).chain(source);
-    let buffered = |cursors| BufReader::with_capacity(AT_ONCE, cursors);
-    Ok(Unpacked::Bytes(if gzip {
+    let (gzip, zstd) = (has_magic(&gzip::MAGIC), has_magic(&ZSTD));
+    let stream = Cursor::new(first_bytes).chain(source);
+    let buffered = |stream| BufReader::with_capacity(READ_BUFFER_BYTES, stream);
+    Ok(Decompressed::Bytes(if gzip {
         Box::new(Gzip::new(buffered(stream)))
     } else if zstd {
         Box::new(Zstd::new(buffered(stream)))
@@ -70,13 +70,13 @@ pub fn unpacked<'a>(mut source: impl Read + 'a) -> io::Result<Unpacked<'a>> {
 }
 
 /// The error where decompression ends, with a remedy.
-fn not_unpacked(reason: String) -> io::Error {
+fn invalid_data(reason: String) -> io::Error {
     io::Error::new(ErrorKind::InvalidData, reason)
 }
 
 /// The error for data that was damaged in transfer or on disk.
-pub fn damaged(program: &str) -> io::Error {
-    not_unpacked(format!(
+pub fn corrupt_data(program: &str) -> io::Error {
+    invalid_data(format!(
         "the {program} data is corrupt there or before; copy the file again ({program} -t checks a copy)"
     ))
 }
@@ -85,30 +85,30 @@ pub fn damaged(program: &str) -> io::Error {
 struct Zstd<R: BufRead>(State<R>);
 
 enum State<R: BufRead> {
-    Between(R),
-    Within(R, Box<FrameDecoder>),
+    BetweenFrames(R),
+    InFrame(R, Box<FrameDecoder>),
     /// The file ended or is corrupt within this frame; its output so far is still to be delivered.
     Ended(Box<FrameDecoder>, io::Error),
     /// No more data.
-    Over,
+    Finished,
 }
 
 impl<R: BufRead> Zstd<R> {
     fn new(source: R) -> Self {
-        Self(State::Between(source))
+        Self(State::BetweenFrames(source))
     }
 
     /// The next frame's decoder.
-    fn begin(mut source: R) -> io::Result<State<R>> {
+    fn start_frame(mut source: R) -> io::Result<State<R>> {
         if source.fill_buf()?.is_empty() {
-            return Ok(State::Over);
+            return Ok(State::Finished);
         }
         let mut decoder = FrameDecoder::new();
         decoder.set_max_window_size(ZSTD_WINDOW);
         match decoder.init(&mut source) {
-            Ok(()) => Ok(State::Within(source, Box::new(decoder))),
+            Ok(()) => Ok(State::InFrame(source, Box::new(decoder))),
             Err(FrameDecoderError::WindowSizeTooBig { requested, .. }) => {
-                Err(not_unpacked(format!(
+                Err(invalid_data(format!(
                     "its zstd window of {requested} bytes is above the limit of {ZSTD_WINDOW}; decompress it: zstd -dc --long=31 FILE | neph read -"
                 )))
             }
@@ -117,16 +117,16 @@ impl<R: BufRead> Zstd<R> {
                 ..
             })) => {
                 io::copy(&mut (&mut source).take(length.into()), &mut io::sink())?;
-                Ok(State::Between(source))
+                Ok(State::BetweenFrames(source))
             }
-            Err(error) => Err(broken(&error)),
+            Err(error) => Err(convert_error(&error)),
         }
     }
 }
 
 /// Converts a decoder's error. An end of file or an error of the operating system is passed on, however deep
 /// it is nested.
-fn broken(error: &FrameDecoderError) -> io::Error {
+fn convert_error(error: &FrameDecoderError) -> io::Error {
     let mut cause: Option<&(dyn Error + 'static)> = Some(error);
     while let Some(error) = cause {
         if let Some(read) = error.downcast_ref::<io::Error>() {
@@ -139,11 +139,11 @@ fn broken(error: &FrameDecoderError) -> io::Error {
         }
         cause = error.source();
     }
-    damaged("zstd")
+    corrupt_data("zstd")
 }
 
 /// Whether the output of a frame matches its checksum, if it has one.
-fn is_as_packed(decoder: &FrameDecoder) -> bool {
+fn has_valid_checksum(decoder: &FrameDecoder) -> bool {
     let checksum = decoder.get_checksum_from_data();
     checksum.is_none() || checksum == decoder.get_calculated_checksum()
 }
@@ -151,7 +151,7 @@ fn is_as_packed(decoder: &FrameDecoder) -> bool {
 /// Decodes until there is output or the frame is over.
 fn decode(decoder: &mut FrameDecoder, source: &mut impl Read) -> io::Result<()> {
     while decoder.can_collect() == 0 && !decoder.is_finished() {
-        decode_block(decoder, source).map_err(|error| broken(&error))?;
+        decode_block(decoder, source).map_err(|error| convert_error(&error))?;
     }
     Ok(())
 }
@@ -166,10 +166,10 @@ fn decode_block(
 impl<R: BufRead> Read for Zstd<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
-            self.0 = match std::mem::replace(&mut self.0, State::Over) {
-                State::Over => return Ok(0),
-                State::Between(source) => Self::begin(source)?,
-                State::Within(mut source, mut decoder) => {
+            self.0 = match std::mem::replace(&mut self.0, State::Finished) {
+                State::Finished => return Ok(0),
+                State::BetweenFrames(source) => Self::start_frame(source)?,
+                State::InFrame(mut source, mut decoder) => {
                     if let Err(error) = decode(&mut decoder, &mut source) {
                         // The decoder keeps a window back until it has seen a frame's end.
                         if decode_block(&mut decoder, &mut &LAST_BLOCK[..]).is_err() {
@@ -180,13 +180,13 @@ impl<R: BufRead> Read for Zstd<R> {
                     }
                     let read = decoder.read(buffer)?;
                     if read > 0 {
-                        self.0 = State::Within(source, decoder);
+                        self.0 = State::InFrame(source, decoder);
                         return Ok(read);
                     }
-                    if !is_as_packed(&decoder) {
-                        return Err(damaged("zstd"));
+                    if !has_valid_checksum(&decoder) {
+                        return Err(corrupt_data("zstd"));
                     }
-                    State::Between(source)
+                    State::BetweenFrames(source)
                 }
                 State::Ended(mut decoder, error) => {
                     let read = decoder.read(buffer)?;
@@ -206,9 +206,9 @@ mod tests {
     use super::*;
 
     /// A frame with a window of `2^log` bytes and this many blocks of 128 KiB of zeros.
-    fn frame(log: u8, blocks: u32) -> Vec<u8> {
+    fn frame(window_log: u8, blocks: u32) -> Vec<u8> {
         let mut frame = ZSTD.to_vec();
-        frame.extend([0, (log - 10) << 3]);
+        frame.extend([0, (window_log - 10) << 3]);
         for block in 1..=blocks {
             let header = 131_072 << 3 | 1 << 1 | u32::from(block == blocks);
             frame.extend(&header.to_le_bytes()[..3]);
@@ -221,14 +221,14 @@ mod tests {
     fn a_truncated_frame_yields_each_complete_block() {
         let frame_bytes = frame(23, 3);
         // Within the last block's header, before its byte, and within the checksum after it.
-        let mut checked = frame_bytes.clone();
-        checked[4] |= 4;
-        checked.extend([0; 3]);
+        let mut with_checksum = frame_bytes.clone();
+        with_checksum[4] |= 4;
+        with_checksum.extend([0; 3]);
         for (cut, blocks) in [
             (&frame_bytes[..frame_bytes.len() - 3], 2),
             (&frame_bytes[..frame_bytes.len() - 1], 2),
             (&frame_bytes[..7], 0),
-            (&checked[..], 3),
+            (&with_checksum[..], 3),
         ] {
             let mut out = Vec::new();
             let error = Zstd::new(cut).read_to_end(&mut out).expect_err("cut");
@@ -254,16 +254,16 @@ mod tests {
 
     #[test]
     fn a_frame_with_a_wrong_checksum_is_broken() {
-        let mut checked = frame(23, 1);
-        checked[4] |= 4;
+        let mut with_checksum = frame(23, 1);
+        with_checksum[4] |= 4;
         // XXH64 of 128 KiB of zeros, its lower half.
-        checked.extend(0x7a95_5073_u32.to_le_bytes());
+        with_checksum.extend(0x7a95_5073_u32.to_le_bytes());
         let mut out = Vec::new();
-        Zstd::new(&checked[..])
+        Zstd::new(&with_checksum[..])
             .read_to_end(&mut out)
             .expect("whole");
-        *checked.last_mut().expect("a sum") ^= 1;
-        let error = Zstd::new(&checked[..]).read_to_end(&mut out);
+        *with_checksum.last_mut().expect("a sum") ^= 1;
+        let error = Zstd::new(&with_checksum[..]).read_to_end(&mut out);
         assert_eq!(
             error.expect_err("another sum").kind(),
             ErrorKind::InvalidData
@@ -271,9 +271,9 @@ mod tests {
     }
 
     /// Refuses every read.
-    struct Disk;
+    struct FailingReader;
 
-    impl Read for Disk {
+    impl Read for FailingReader {
         fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
             Err(io::Error::from_raw_os_error(5))
         }
@@ -282,8 +282,8 @@ mod tests {
     #[test]
     fn a_read_error_is_not_reported_as_a_broken_file() {
         let gzip = &[0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3][..];
-        for begins in [&frame(23, 3)[..9], gzip] {
-            let Ok(Unpacked::Bytes(mut bytes)) = unpacked(begins.chain(Disk)) else {
+        for beginning in [&frame(23, 3)[..9], gzip] {
+            let Ok(Decompressed::Bytes(mut bytes)) = decompress(beginning.chain(FailingReader)) else {
                 panic!("packed");
             };
             let error = bytes.read_to_end(&mut Vec::new()).expect_err("refused");

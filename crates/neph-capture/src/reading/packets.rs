@@ -15,39 +15,39 @@ use super::{ReadError, Reader};
 use neph_text::counted::counted;
 
 /// Times from 1970 to 2116: their differences, and differences of these, fit into an `i64`.
-const TIMES: Range<i64> = 0..1 << 62;
+const SUPPORTED_TIMES: Range<i64> = 0..1 << 62;
 
 /// Passes on each packet that has a time, with the number of its interface, or why there is no packet.
 ///
 /// # Errors
 /// The file is missing, no capture, empty or corrupt, or holds no IP packet with its headers.
-pub fn packets(
+pub fn read_packets(
     path: &Path,
     reader: Reader<'_>,
-    mut take: impl FnMut(i64, u32, Result<&Dissected<'_>, NoPacket>),
+    mut on_packet: impl FnMut(i64, u32, Result<&Dissected<'_>, NoPacket>),
 ) -> Result<(), ReadError> {
     let source = source::open(path, reader)?;
     let stop = reader.stop;
-    let (mut is_any, mut is_any_cut) = (false, false);
-    let ReadCapture { account, wrong } = source.read(reader, |record| {
+    let (mut has_packet, mut has_cut_packet) = (false, false);
+    let ReadCapture { account, error } = source.read(reader, |record| {
         let packet = dissect(record.link, record.bytes, record.length);
-        let at = record.at.filter(|at| TIMES.contains(at));
+        let at = record.at.filter(|at| SUPPORTED_TIMES.contains(at));
         if let Some(at) = at {
             let packet = packet.as_ref();
             let packet = packet.ok_or_else(|| why_not(record.link, record.bytes, record.length));
-            is_any |= packet.is_ok();
-            is_any_cut |= packet.is_err_and(|nothing| nothing == NoPacket::Cut);
+            has_packet |= packet.is_ok();
+            has_cut_packet |= packet.is_err_and(|no_packet| no_packet == NoPacket::Cut);
             let interface = record.link.interface(record.bytes);
             let interface = interface.unwrap_or(record.interface);
-            take(at, interface, packet);
+            on_packet(at, interface, packet);
         }
         if stop.is_set() {
             return ControlFlow::Break(());
         }
         ControlFlow::Continue(())
     });
-    if let Some(wrong) = wrong {
-        return Err(wrong);
+    if let Some(error) = error {
+        return Err(error);
     }
     // Standard input ends then, at any position.
     let is_cut = matches!(account.ending, Ending::CutOff | Ending::CutPacked);
@@ -55,8 +55,8 @@ pub fn packets(
         return Ok(());
     }
     let name = path.display();
-    if let Some(printed) = ending::printed(&name.to_string(), &account)? {
-        (reader.say)(&printed);
+    if let Some(message) = ending::message(&name.to_string(), &account)? {
+        (reader.say)(&message);
     }
     if !ending::is_whole(&account) {
         return Ok(());
@@ -65,12 +65,12 @@ pub fn packets(
         0 => Err(ReadError::wrong(format!(
             "{name} holds no packet; capture while the traffic passes"
         ))),
-        packets if is_any_cut && !is_any => Err(ReadError::wrong(format!(
+        packets if has_cut_packet && !has_packet => Err(ReadError::wrong(format!(
             "{name} holds {}, none of them of IP with a time and all of its header; {}",
             counted(packets, "packet"),
             snaplen_remedy()
         ))),
-        packets if !is_any => Err(ReadError::wrong(format!(
+        packets if !has_packet => Err(ReadError::wrong(format!(
             "{name} holds {}, none of them of IP with a time; capture where IP passes",
             counted(packets, "packet")
         ))),

@@ -12,7 +12,7 @@ use crate::{Account, read_capture, read_merged};
 use neph_wire::capture::Record;
 
 use super::ending;
-use super::packed::{Unpacked, unpacked};
+use super::packed::{Decompressed, decompress};
 use super::parts::parts;
 use super::{ReadError, Reader};
 
@@ -21,16 +21,16 @@ use super::{ReadError, Reader};
 /// # Errors
 /// It does not exist, or is a folder.
 pub fn check(path: &Path) -> Result<(), ReadError> {
-    parts(path).iter().try_for_each(|part| check_one(part))
+    parts(path).iter().try_for_each(|part| check_file(part))
 }
 
 /// Whether a capture consists of files and can be read more than once.
 pub fn is_file(path: &Path) -> bool {
-    let is_one = |part: &PathBuf| fs::metadata(part).is_ok_and(|metadata| metadata.is_file());
-    parts(path).iter().all(is_one)
+    let is_regular_file = |part: &PathBuf| fs::metadata(part).is_ok_and(|metadata| metadata.is_file());
+    parts(path).iter().all(is_regular_file)
 }
 
-fn check_one(path: &Path) -> Result<(), ReadError> {
+fn check_file(path: &Path) -> Result<(), ReadError> {
     let name = path.display();
     if path.as_os_str() == "-" {
         return Ok(());
@@ -40,12 +40,12 @@ fn check_one(path: &Path) -> Result<(), ReadError> {
             "{name} is a folder; name the captures in it: {name}/*.pcap"
         ))),
         Ok(_) => Ok(()),
-        Err(error) => Err(refused(path, &error)),
+        Err(error) => Err(open_error(path, &error)),
     }
 }
 
 /// The error for a file that cannot be opened.
-fn refused(path: &Path, error: &io::Error) -> ReadError {
+fn open_error(path: &Path, error: &io::Error) -> ReadError {
     let name = path.display();
     let remedy = match error.kind() {
         ErrorKind::NotFound => "give a capture's path as seen from this folder",
@@ -96,64 +96,64 @@ pub fn open(path: &Path, reader: Reader<'_>) -> Result<Source, ReadError> {
 pub struct ReadCapture {
     pub account: Account,
     /// The error of one of several captures, with its name. The account has that of a single one.
-    pub wrong: Option<ReadError>,
+    pub error: Option<ReadError>,
 }
 
 impl Source {
-    /// Passes on each packet until `take` stops, with several captures in the order of time. With several it
+    /// Passes on each packet until `on_record` stops, with several captures in the order of time. With several it
     /// reports truncated ones itself, and one with an error ends all.
     pub fn read(
         self,
         reader: Reader<'_>,
-        mut take: impl FnMut(Record<'_>) -> ControlFlow<()>,
+        mut on_record: impl FnMut(Record<'_>) -> ControlFlow<()>,
     ) -> ReadCapture {
         match self {
             Self::One(mut source) => ReadCapture {
-                account: read_capture(&mut source, take),
-                wrong: None,
+                account: read_capture(&mut source, on_record),
+                error: None,
             },
-            Self::Several(parts) => several(parts, reader, &mut take),
+            Self::Several(parts) => read_several(parts, reader, &mut on_record),
         }
     }
 }
 
-fn several(
+fn read_several(
     parts: Vec<(String, Box<dyn Read>)>,
     reader: Reader<'_>,
-    take: &mut dyn FnMut(Record<'_>) -> ControlFlow<()>,
+    on_record: &mut dyn FnMut(Record<'_>) -> ControlFlow<()>,
 ) -> ReadCapture {
     let (names, sources): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
-    let mut wrong = None;
-    let ended = |index: usize, account: Account| match ending::printed(&names[index], &account) {
-        Ok(printed) => {
-            if let Some(printed) = printed {
-                (reader.say)(&printed);
+    let mut error = None;
+    let on_end = |index: usize, account: Account| match ending::message(&names[index], &account) {
+        Ok(message) => {
+            if let Some(message) = message {
+                (reader.say)(&message);
             }
             ControlFlow::Continue(())
         }
         Err(failure) => {
-            wrong = Some((failure, account.ending));
+            error = Some((failure, account.ending));
             ControlFlow::Break(())
         }
     };
-    let mut account = read_merged(sources, take, ended);
-    let wrong = wrong.map(|(failure, ending)| {
+    let mut account = read_merged(sources, on_record, on_end);
+    let error = error.map(|(failure, ending)| {
         account.ending = ending;
         failure
     });
-    ReadCapture { account, wrong }
+    ReadCapture { account, error }
 }
 
 fn open_one(path: &Path, reader: Reader<'_>) -> Result<Box<dyn Read>, ReadError> {
-    let refused = |error: io::Error| refused(path, &error);
+    let open_error = |error: io::Error| open_error(path, &error);
     let file: Box<dyn Read> = if path.as_os_str() == "-" {
-        (reader.stdin)(reader.stop).map_err(refused)?
+        (reader.stdin)(reader.stop).map_err(open_error)?
     } else {
-        Box::new(File::open(path).map_err(refused)?)
+        Box::new(File::open(path).map_err(open_error)?)
     };
-    match unpacked(file).map_err(refused)? {
-        Unpacked::Bytes(bytes) => Ok(bytes),
-        Unpacked::Other(program) => {
+    match decompress(file).map_err(open_error)? {
+        Decompressed::Bytes(bytes) => Ok(bytes),
+        Decompressed::Unsupported(program) => {
             let path = path.display();
             Err(ReadError::wrong(format!(
                 "{path} is compressed by {program}; decompress it: {program} -dc {path} | neph read -"

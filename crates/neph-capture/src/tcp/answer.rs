@@ -5,7 +5,7 @@ use neph_model::{Span, Wall};
 use super::awaiting::Awaiting;
 use super::half::{Sender, Turn};
 use super::late::Verdict;
-use super::marks::{CoarseTime, Mark};
+use super::numbers::{CoarseTime, Number};
 use super::{Event, Passing, Segment, Side, Sink};
 use crate::sample::{Answer, Method, Sample};
 use crate::sequence::Serial;
@@ -14,7 +14,7 @@ use crate::sequence::Serial;
 const DEFAULT_MSS: u32 = 536;
 
 /// Samples from a segment's acknowledgement and echo, and the retransmissions that it shows to be spurious.
-pub(super) fn look(
+pub(super) fn report_answers(
     passing: Passing<'_>,
     ack: Serial,
     sender: &Sender,
@@ -22,11 +22,11 @@ pub(super) fn look(
     sink: &mut impl Sink,
 ) {
     let Passing { at, side, segment } = passing;
-    let acked = receiver.mark(Mark::Acked);
+    let acked = receiver.number(Number::Acked);
     // Each segment of a long answer acknowledges the same request.
     if receiver.waiting.is_any() {
-        let answered = Acknowledgement::by(at, segment, ack, sender.received_at, receiver);
-        report(side, segment, &answered, receiver, sink);
+        let acknowledgement = Acknowledgement::new(at, segment, ack, sender.received_at, receiver);
+        report(side, segment, &acknowledgement, receiver, sink);
     }
     if receiver.late.is_any() {
         let verdict = Verdict {
@@ -37,12 +37,12 @@ pub(super) fn look(
             floor: receiver.floor.get(),
         };
         let late = &mut receiver.late;
-        late.evaluate(&verdict, |was| {
-            sink.found_spurious(at, side.other(), was);
+        late.evaluate(&verdict, |event| {
+            sink.found_spurious(at, side.other(), event);
         });
     }
     if acked.is_none_or(|acked| ack.is_after(acked)) {
-        receiver.marks.set(Mark::Acked, ack);
+        receiver.numbers.set(Number::Acked, ack);
     }
     if let Some(largest) = segment.largest {
         receiver.largest = largest.get();
@@ -53,25 +53,25 @@ pub(super) fn look(
 fn report(
     side: Side,
     segment: &Segment,
-    answered: &Acknowledgement,
+    acknowledgement: &Acknowledgement,
     receiver: &mut Sender,
     sink: &mut impl Sink,
 ) {
-    let (at, ack) = (answered.at, answered.ack);
-    let acked = receiver.mark(Mark::Acked);
+    let (at, ack) = (acknowledgement.at, acknowledgement.ack);
+    let acked = receiver.number(Number::Acked);
     let matched = receiver.waiting.acknowledged(ack);
-    let matched = matched.filter(|awaiting| !receiver.late.kept_waiting(awaiting, acked));
+    let matched = matched.filter(|awaiting| !receiver.late.has_delayed(awaiting, acked));
     let echoed = segment
         .stamps
         .and_then(|(_, echo)| receiver.waiting.echoed(ack, echo));
-    let mut is_backwards = false;
+    let mut is_negative = false;
     let mut is_held = None;
     let mut sample = |method, awaiting: Option<Awaiting>| {
         let awaiting = awaiting?;
         let nanos = elapsed(awaiting.at, at);
-        is_backwards |= nanos.is_none();
+        is_negative |= nanos.is_none();
         let nanos = nanos?;
-        let answer = answered.answer(&awaiting, nanos, &mut is_held, receiver);
+        let answer = acknowledgement.answer(&awaiting, nanos, &mut is_held, receiver);
         Some(Sample {
             at,
             round_trip: Span::from_nanos(nanos),
@@ -86,8 +86,8 @@ fn report(
     let matched = sample(Method::Acknowledgement, matched);
     let echoed = sample(Method::Echo, echoed);
     sink.samples(matched, echoed);
-    if is_backwards {
-        sink.backwards();
+    if is_negative {
+        sink.negative_round_trip();
     }
     receiver.waiting.tidy(ack);
 }
@@ -99,24 +99,24 @@ fn elapsed(from: Wall, to: Wall) -> Option<i64> {
 }
 
 /// Follows requests and responses. The last segment of a request and the first data of its response give a
-/// round trip that includes the server processing time, even if the host acknowledges first. `placed` is the
-/// event of `segment`, if any.
-pub(super) fn take_turns(
+/// round trip that includes the server processing time, even if the host acknowledges first. `event` is
+/// that of `segment`, if any.
+pub(super) fn follow_turns(
     passing: Passing<'_>,
-    placed: Option<Event>,
+    event: Option<Event>,
     sender: &mut Sender,
     receiver: &mut Sender,
     sink: &mut impl Sink,
 ) {
     let Passing { at, side, segment } = passing;
-    if segment.length == 0 || matches!(placed, Some(Event::KeepAlive | Event::WindowProbe)) {
+    if segment.length == 0 || matches!(event, Some(Event::KeepAlive | Event::WindowProbe)) {
         return;
     }
-    let requested = std::mem::take(&mut receiver.turn);
-    let answers_all = requested == Turn::Asked && segment.ack == receiver.mark(Mark::Next);
-    if placed.is_none()
-        && answers_all
-        && let Some(nanos) = receiver.next_at.wall().and_then(|last| elapsed(last, at))
+    let previous_turn = std::mem::take(&mut receiver.turn);
+    let is_complete_answer = previous_turn == Turn::Requested && segment.ack == receiver.number(Number::Next);
+    if event.is_none()
+        && is_complete_answer
+        && let Some(nanos) = receiver.next_at.wall().and_then(|last_sent_at| elapsed(last_sent_at, at))
     {
         sink.sample(Sample {
             at,
@@ -128,8 +128,8 @@ pub(super) fn take_turns(
             weight: 1,
         });
     }
-    sender.turn = match (placed, sender.turn) {
-        (None, Turn::Silent | Turn::Asked) => Turn::Asked,
+    sender.turn = match (event, sender.turn) {
+        (None, Turn::Silent | Turn::Requested) => Turn::Requested,
         _ => Turn::Unclear,
     };
 }
@@ -138,31 +138,31 @@ pub(super) fn take_turns(
 struct Acknowledgement {
     at: Wall,
     ack: Serial,
-    with_data: bool,
+    has_data: bool,
     /// Enough bytes arrived at once that they must be acknowledged at once (RFC 9293, 3.8.6.3: each second
     /// segment).
-    forced: bool,
+    is_forced: bool,
     /// When its sender had sent anything before it.
     received_at: CoarseTime,
 }
 
 impl Acknowledgement {
-    fn by(
+    fn new(
         at: Wall,
         segment: &Segment,
         ack: Serial,
         received_at: CoarseTime,
         receiver: &Sender,
     ) -> Self {
-        let new = receiver
-            .mark(Mark::Acked)
+        let new_bytes = receiver
+            .number(Number::Acked)
             .map_or(0, |acked| ack.since(acked));
         let largest = u32::from(receiver.largest).max(DEFAULT_MSS);
         Self {
             at,
             ack,
-            with_data: segment.length > 0,
-            forced: u32::try_from(new).is_ok_and(|new| new > largest),
+            has_data: segment.length > 0,
+            is_forced: u32::try_from(new_bytes).is_ok_and(|new_bytes| new_bytes > largest),
             received_at,
         }
     }
@@ -176,18 +176,18 @@ impl Acknowledgement {
         is_held: &mut Option<bool>,
         receiver: &mut Sender,
     ) -> Answer {
-        if self.with_data {
+        if self.has_data {
             return Answer::WithData;
         }
         let floor = &mut receiver.floor;
-        let is_free = awaiting.is_syn() || self.forced;
-        let quiet = self.received_at.until(self.at);
-        let mut is_held_back = || floor.is_held_back(self.at, nanos, quiet);
-        if !is_free && *is_held.get_or_insert_with(&mut is_held_back) {
-            floor.held_back(self.at, nanos);
+        let is_immediate = awaiting.is_syn() || self.is_forced;
+        let silence_nanos = self.received_at.until(self.at);
+        let mut is_delayed = || floor.is_delayed(self.at, nanos, silence_nanos);
+        if !is_immediate && *is_held.get_or_insert_with(&mut is_delayed) {
+            floor.add_delayed(self.at, nanos);
             return Answer::Delayed;
         }
-        floor.path(self.at, nanos);
+        floor.add_path_round_trip(self.at, nanos);
         if awaiting.is_syn() {
             Answer::Handshake
         } else {

@@ -87,7 +87,7 @@ impl Awaiting {
 
     /// Whether `ack` acknowledges exactly this segment. For a SYN with data it may be the SYN alone (RFC
     /// 7413, 4.2.2): then the data was refused.
-    pub(super) const fn is_what_ends_at(&self, ack: Serial) -> bool {
+    pub(super) const fn is_acknowledged_by(&self, ack: Serial) -> bool {
         let is_opening = self.is_syn() && ack.is_after(self.seq) && self.end.is_after(ack);
         is_opening || self.end.0 == ack.0
     }
@@ -99,18 +99,18 @@ impl Awaiting {
 
     /// Removes an answer that it awaits.
     #[inline]
-    pub(super) const fn answered(&mut self, answer: Reply) {
+    pub(super) const fn remove(&mut self, answer: Reply) {
         self.load.0 &= !answer.0;
     }
 
     /// The same segment, without that answer.
     pub(super) const fn without(mut self, answer: Reply) -> Self {
-        self.answered(answer);
+        self.remove(answer);
         self
     }
 
     /// Some of it was retransmitted.
-    pub(super) const fn retransmitted_segments(&mut self) {
+    pub(super) const fn mark_retransmitted(&mut self) {
         self.load.0 |= Load::RETRY;
     }
 

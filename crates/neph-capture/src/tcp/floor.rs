@@ -6,20 +6,20 @@ use neph_model::Wall;
 
 /// Length of a stretch in ticks of 2^30 ns, a little more than a second. The floor is that of the current
 /// stretch and of the one before.
-const STRETCH: u32 = 10;
+const STRETCH_TICKS: u32 = 10;
 /// Nanoseconds of a tick, as a power of two.
-const TICK: u32 = 30;
+const TICK_SHIFT: u32 = 30;
 /// A later acknowledgement waited for something, in nanoseconds.
-const LATE: i64 = 25_000_000;
+const MIN_LATENESS_NANOS: i64 = 25_000_000;
 /// Timers for delayed acknowledgements: 40 ms (Linux, FreeBSD, Windows since 10) and 200 ms (older Windows
 /// and BSD). Timers end with a tick of up to 10 ms, never early; a part of a millisecond is added for the
 /// path.
 const TIMERS: [std::ops::Range<i64>; 2] = [38_000_000..52_000_000, 195_000_000..215_000_000];
 /// Late acknowledgements that count for or against a timer.
-const SURE: i8 = 4;
+const MAX_VOTES: i8 = 4;
 /// After this silence, and two round trips, a side acknowledges at once if it ever does: Linux after its
 /// retransmission timeout, which is no shorter. Others delay each time.
-const IDLE: i64 = 250_000_000;
+const MIN_IDLE_NANOS: i64 = 250_000_000;
 /// No round trip.
 const NONE: u32 = u32::MAX;
 
@@ -27,14 +27,14 @@ const NONE: u32 = u32::MAX;
 #[derive(Debug, Clone)]
 pub(super) struct RttFloor {
     /// The shortest of the path, in the current stretch and in the one before.
-    now: u32,
-    before: u32,
+    current: u32,
+    previous: u32,
     /// The shortest that a timer seemed to delay in the current stretch.
-    held_back: u32,
+    shortest_delayed: u32,
     /// The tick in which the stretch began.
     since: u32,
     /// Above 0: late acknowledgements match timers. Below 0: they match a queue.
-    timer: i8,
+    timer_votes: i8,
     /// Whether the other side acknowledged at once after an idle period.
     is_prompt_after_idle: bool,
 }
@@ -42,17 +42,17 @@ pub(super) struct RttFloor {
 impl Default for RttFloor {
     fn default() -> Self {
         Self {
-            now: NONE,
-            before: NONE,
-            held_back: NONE,
+            current: NONE,
+            previous: NONE,
+            shortest_delayed: NONE,
             since: 0,
-            timer: 0,
+            timer_votes: 0,
             is_prompt_after_idle: false,
         }
     }
 }
 
-fn short(nanos: i64) -> u32 {
+fn saturated_nanos(nanos: i64) -> u32 {
     u32::try_from(nanos).unwrap_or(NONE).min(NONE - 1)
 }
 
@@ -60,67 +60,67 @@ impl RttFloor {
     /// The shortest round trip of the last 10 to 20 s, or of the latest such stretch.
     #[inline]
     pub(super) fn get(&self) -> Option<i64> {
-        let minimum = self.now.min(self.before);
+        let minimum = self.current.min(self.previous);
         (minimum != NONE).then(|| i64::from(minimum))
     }
 
     /// Adds a round trip of the path.
     #[inline]
-    pub(super) fn path(&mut self, at: Wall, nanos: i64) {
-        self.turn(at);
-        self.now = self.now.min(short(nanos));
+    pub(super) fn add_path_round_trip(&mut self, at: Wall, nanos: i64) {
+        self.update_stretch(at);
+        self.current = self.current.min(saturated_nanos(nanos));
     }
 
     /// Adds a round trip that a timer may have delayed. If a stretch has no others, the path itself takes so
     /// long.
-    pub(super) fn held_back(&mut self, at: Wall, nanos: i64) {
-        self.turn(at);
-        self.held_back = self.held_back.min(short(nanos));
+    pub(super) fn add_delayed(&mut self, at: Wall, nanos: i64) {
+        self.update_stretch(at);
+        self.shortest_delayed = self.shortest_delayed.min(saturated_nanos(nanos));
     }
 
     #[inline]
-    fn turn(&mut self, at: Wall) {
-        let tick = u32::try_from((at.unix_nanos() >> TICK) & 0xffff_ffff).unwrap_or(0);
-        if tick.wrapping_sub(self.since) >= STRETCH {
-            self.begin(tick);
+    fn update_stretch(&mut self, at: Wall) {
+        let tick = u32::try_from((at.unix_nanos() >> TICK_SHIFT) & 0xffff_ffff).unwrap_or(0);
+        if tick.wrapping_sub(self.since) >= STRETCH_TICKS {
+            self.start_stretch(tick);
         }
     }
 
     #[cold]
-    fn begin(&mut self, tick: u32) {
-        let ended = if self.now == NONE {
-            self.held_back
+    fn start_stretch(&mut self, tick: u32) {
+        let ended = if self.current == NONE {
+            self.shortest_delayed
         } else {
-            self.now
+            self.current
         };
         if ended != NONE {
-            self.before = ended;
+            self.previous = ended;
         }
-        (self.now, self.held_back, self.since) = (NONE, NONE, tick);
+        (self.current, self.shortest_delayed, self.since) = (NONE, NONE, tick);
     }
 
     /// Whether an acknowledgement that was not due at once was delayed, by its round trip: it is late by the
-    /// time of a timer, like most late ones. `quiet` is how long the other side had sent nothing. Everything
+    /// time of a timer, like most late ones. `silence_nanos` is how long the other side had sent nothing. Everything
     /// that it sends acknowledges all data, so a timer begins after that.
-    pub(super) fn is_held_back(&mut self, at: Wall, nanos: i64, quiet: Option<i64>) -> bool {
-        self.turn(at);
+    pub(super) fn is_delayed(&mut self, at: Wall, nanos: i64, silence_nanos: Option<i64>) -> bool {
+        self.update_stretch(at);
         let floor = self.get().unwrap_or(0);
         let late = nanos - floor;
-        let is_idle = quiet.is_some_and(|quiet| quiet >= IDLE + 2 * floor);
-        if late < LATE {
+        let is_idle = silence_nanos.is_some_and(|silence_nanos| silence_nanos >= MIN_IDLE_NANOS + 2 * floor);
+        if late < MIN_LATENESS_NANOS {
             self.is_prompt_after_idle |= is_idle;
             return false;
         }
         let may_wait = !(is_idle && self.is_prompt_after_idle)
-            && quiet.is_none_or(|quiet| quiet >= TIMERS[0].start);
+            && silence_nanos.is_none_or(|silence_nanos| silence_nanos >= TIMERS[0].start);
         self.is_by_timer(late, may_wait)
     }
 
     fn is_by_timer(&mut self, late: i64, may_wait: bool) -> bool {
         let is_timer = may_wait && TIMERS.iter().any(|timer| timer.contains(&late));
         let step = if is_timer { 1 } else { -1 };
-        self.timer = (self.timer + step).clamp(-SURE, SURE);
-        is_timer && self.timer > 0
+        self.timer_votes = (self.timer_votes + step).clamp(-MAX_VOTES, MAX_VOTES);
+        is_timer && self.timer_votes > 0
     }
 }
 
@@ -135,61 +135,61 @@ mod tests {
     }
 
     /// How many of these round trips in milliseconds, one each 500 ms, were delayed.
-    fn count_held_back(durations: impl IntoIterator<Item = i64>) -> usize {
+    fn count_delayed(durations: impl IntoIterator<Item = i64>) -> usize {
         let mut floor = RttFloor::default();
-        let mut held_count = 0;
+        let mut delayed_count = 0;
         for (n, duration) in (0..).zip(durations) {
             let nanos = duration * MILLISECOND;
-            if floor.is_held_back(at(n * 500), nanos, None) {
-                held_count += 1;
-                floor.held_back(at(n * 500), nanos);
+            if floor.is_delayed(at(n * 500), nanos, None) {
+                delayed_count += 1;
+                floor.add_delayed(at(n * 500), nanos);
             } else {
-                floor.path(at(n * 500), nanos);
+                floor.add_path_round_trip(at(n * 500), nanos);
             }
         }
-        held_count
+        delayed_count
     }
 
     #[test]
     fn replies_as_late_as_a_delay_timer_are_held_back() {
-        assert_eq!(count_held_back([10, 50, 10, 53, 55, 10, 211, 10]), 4);
+        assert_eq!(count_delayed([10, 50, 10, 53, 55, 10, 211, 10]), 4);
     }
 
     #[test]
     fn a_path_that_becomes_longer_is_no_timer() {
-        assert_eq!(count_held_back([10; 5].into_iter().chain([70; 15])), 0);
+        assert_eq!(count_delayed([10; 5].into_iter().chain([70; 15])), 0);
         // By the time of a timer: until nothing shorter was seen for two stretches.
-        let held_count = count_held_back([10; 5].into_iter().chain([50; 60]));
-        assert!((30..45).contains(&held_count), "{held_count}");
+        let delayed_count = count_delayed([10; 5].into_iter().chain([50; 60]));
+        assert!((30..45).contains(&delayed_count), "{delayed_count}");
     }
 
     #[test]
     fn a_queue_is_not_mistaken_for_a_delay_timer() {
         let queue = |n: i64| 20 + n * 7_919 % 320;
-        let held_count = count_held_back((0..400).map(queue));
-        assert!(held_count <= 4, "{held_count}");
+        let delayed_count = count_delayed((0..400).map(queue));
+        assert!(delayed_count <= 4, "{delayed_count}");
     }
 
     #[test]
     fn a_side_that_sent_meanwhile_did_not_delay_its_acknowledgement() {
         let mut floor = RttFloor::default();
-        floor.path(at(0), 10 * MILLISECOND);
-        assert!(!floor.is_held_back(at(500), 51 * MILLISECOND, Some(20 * MILLISECOND)));
+        floor.add_path_round_trip(at(0), 10 * MILLISECOND);
+        assert!(!floor.is_delayed(at(500), 51 * MILLISECOND, Some(20 * MILLISECOND)));
         let mut floor = RttFloor::default();
-        floor.path(at(0), 10 * MILLISECOND);
-        assert!(floor.is_held_back(at(500), 51 * MILLISECOND, Some(41 * MILLISECOND)));
+        floor.add_path_round_trip(at(0), 10 * MILLISECOND);
+        assert!(floor.is_delayed(at(500), 51 * MILLISECOND, Some(41 * MILLISECOND)));
     }
 
     #[test]
     fn a_side_that_acknowledged_at_once_after_a_pause_does_not_delay() {
         let mut floor = RttFloor::default();
         let pause = Some(500 * MILLISECOND);
-        assert!(!floor.is_held_back(at(0), 10 * MILLISECOND, pause));
-        floor.path(at(0), 10 * MILLISECOND);
-        assert!(!floor.is_held_back(at(500), 50 * MILLISECOND, pause));
+        assert!(!floor.is_delayed(at(0), 10 * MILLISECOND, pause));
+        floor.add_path_round_trip(at(0), 10 * MILLISECOND);
+        assert!(!floor.is_delayed(at(500), 50 * MILLISECOND, pause));
         // A side that never did may delay each time.
         let mut floor = RttFloor::default();
-        floor.path(at(0), 10 * MILLISECOND);
-        assert!(floor.is_held_back(at(500), 50 * MILLISECOND, pause));
+        floor.add_path_round_trip(at(0), 10 * MILLISECOND);
+        assert!(floor.is_delayed(at(500), 50 * MILLISECOND, pause));
     }
 }

@@ -6,8 +6,8 @@ use neph_model::Wall;
 
 use super::awaiting::{Awaited, Awaiting};
 use super::floor::RttFloor;
-use super::late::Lates;
-use super::marks::{CoarseTime, Mark, Marks, Nanos};
+use super::late::LateSegments;
+use super::numbers::{CoarseTime, Nanos, Number, Numbers};
 use super::waiting::Waiting;
 use super::{Event, Room, Segment};
 use crate::ahead::fetch;
@@ -16,14 +16,14 @@ use crate::sequence::Serial;
 /// A side of a connection.
 #[derive(Debug, Default)]
 pub(super) struct Sender {
-    pub(super) marks: Marks,
+    pub(super) numbers: Numbers,
     /// When the highest number was sent.
     pub(super) next_at: Nanos,
     /// The largest segment that the other side accepts.
     pub(super) largest: u16,
     pub(super) waiting: Waiting,
     /// Its segments that passed later than their numbers show.
-    pub(super) late: Lates,
+    pub(super) late: LateSegments,
     /// Round trips to the other side.
     pub(super) floor: RttFloor,
     /// When its last segment passed.
@@ -41,20 +41,20 @@ pub(super) enum Turn {
     #[default]
     Silent,
     /// All segments of its request passed here once and in order.
-    Asked,
+    Requested,
     /// When the whole request had passed is not known.
     Unclear,
 }
 
 impl Sender {
     #[inline]
-    pub(super) const fn mark(&self, mark: Mark) -> Option<Serial> {
-        self.marks.get(mark)
+    pub(super) const fn number(&self, number: Number) -> Option<Serial> {
+        self.numbers.get(number)
     }
 
     /// Bytes up to `end` that are not acknowledged.
     pub(super) fn in_flight(&self, end: Serial) -> u32 {
-        let from = self.mark(Mark::Acked).or_else(|| self.mark(Mark::First));
+        let from = self.number(Number::Acked).or_else(|| self.number(Number::First));
         let from = from.unwrap_or(end);
         u32::try_from(end.since(from)).unwrap_or(0)
     }
@@ -64,47 +64,47 @@ impl Sender {
     pub(super) fn fetch(&self) {
         fetch(&self.waiting);
         fetch(&self.next_at);
-        fetch(&self.marks);
+        fetch(&self.numbers);
     }
 
     /// Whether `segment` begins at or after the end of all that was sent before.
     pub(super) fn is_new(&self, segment: &Segment) -> bool {
-        self.mark(Mark::Next)
+        self.number(Number::Next)
             .is_none_or(|next| !next.is_after(segment.seq))
     }
 
     /// Whether no segment of it passed here that belongs to the connection.
     #[inline]
     pub(super) const fn is_silent(&self) -> bool {
-        self.mark(Mark::Next).is_none()
+        self.number(Number::Next).is_none()
     }
 
     /// Whether it sent only a SYN and waits for the answer.
-    pub(super) fn only_opens(&self) -> bool {
-        let ends = self.mark(Mark::First).zip(self.mark(Mark::Next));
+    pub(super) fn is_opening(&self) -> bool {
+        let ends = self.number(Number::First).zip(self.number(Number::Next));
         ends.is_some_and(|(first, next)| first.plus(1) == next)
-            && self.mark(Mark::LatestAck).is_none()
+            && self.number(Number::LatestAck).is_none()
     }
 
     /// The other side reported a gap.
-    pub(super) fn gap_reported(&mut self) {
-        if let Some(next) = self.mark(Mark::Next) {
-            self.marks.set(Mark::GapReported, next);
+    pub(super) fn record_gap_report(&mut self) {
+        if let Some(next) = self.number(Number::Next) {
+            self.numbers.set(Number::GapReported, next);
         }
     }
 
     /// Forgets reported gaps once they are filled, as sequence numbers repeat.
-    pub(super) fn forget_filled(&mut self) {
-        let ends = self.mark(Mark::GapReported).zip(self.mark(Mark::Acked));
+    pub(super) fn forget_filled_gaps(&mut self) {
+        let ends = self.number(Number::GapReported).zip(self.number(Number::Acked));
         if ends.is_some_and(|(gap_end, acked)| !gap_end.is_after(acked)) {
-            self.marks.forget(Mark::GapReported);
+            self.numbers.forget(Number::GapReported);
         }
     }
 
     /// Whether `segment` may lie in a gap that the other side reported. Gaps are filled one by one: an
     /// acknowledgement that fills the first does not cancel the report of the next.
     pub(super) fn is_reported(&self, segment: &Segment) -> bool {
-        self.mark(Mark::GapReported)
+        self.number(Number::GapReported)
             .is_some_and(|gap_end| gap_end.is_after(segment.seq))
     }
 
@@ -113,51 +113,51 @@ impl Sender {
     /// was sent before them. Without a remembered gap, only the newest timestamp and the last passage are
     /// known.
     pub(super) fn overtakers(&self, segment: &Segment) -> (Option<Ordering>, Option<Wall>) {
-        let beyond = self.waiting.beyond(segment);
-        let stamps = segment.stamps.zip(self.mark(Mark::NewestStamp));
-        let order = stamps.map(|((serial, _), newest)| {
-            let oldest = beyond.map_or(newest, |(oldest, _)| oldest);
+        let later_segments = self.waiting.after(segment);
+        let timestamps = segment.stamps.zip(self.number(Number::NewestStamp));
+        let order = timestamps.map(|((serial, _), newest)| {
+            let oldest = later_segments.map_or(newest, |(oldest, _)| oldest);
             if serial.is_after(oldest) {
                 Ordering::Greater
             } else {
                 serial.since(newest).cmp(&0)
             }
         });
-        let passed = beyond.map(|(_, at)| at);
+        let passed = later_segments.map(|(_, at)| at);
         (order, passed.or_else(|| self.next_at.wall()))
     }
 
     /// Whether some of `segment` passed here before.
     pub(super) fn passed_before(&self, segment: &Segment) -> bool {
-        self.mark(Mark::Acked)
+        self.number(Number::Acked)
             .is_some_and(|acked| acked.is_after(segment.seq))
-            || self.waiting.holds(segment)
+            || self.waiting.has_passed(segment)
     }
 
-    /// Remembers a segment after its evaluation; `placed` is its event, if any. Returns how many segments are
+    /// Remembers a segment after its evaluation; `event` is its event, if any. Returns how many segments are
     /// not followed, because more are in flight than there is room for.
-    pub(super) fn sent(
+    pub(super) fn remember(
         &mut self,
         at: Wall,
         segment: &Segment,
-        placed: Option<Event>,
+        event: Option<Event>,
         room: Room,
     ) -> usize {
         let is_newest = self.is_newest_stamp(segment);
-        let mut left_out = 0;
+        let mut untracked = 0;
         if segment.takes() > 0 && !segment.is_reset() {
             let is_new = self.is_new(segment);
             let is_first = is_new || !self.passed_before(segment);
             if !is_first {
-                self.waiting.retransmitted_segments(segment);
+                self.waiting.mark_retransmitted(segment);
             }
-            let is_there = |acked: Serial| !segment.end().is_after(acked);
-            if !is_new && self.mark(Mark::Acked).is_some_and(is_there) {
-                self.late.repeat(segment);
+            let is_acknowledged = |acked: Serial| !segment.end().is_after(acked);
+            if !is_new && self.number(Number::Acked).is_some_and(is_acknowledged) {
+                self.late.add_repetition(segment);
             } else if !is_new {
-                self.late.push(at, segment, !is_first, placed);
+                self.late.push(at, segment, !is_first, event);
             }
-            self.waiting.pass(at, segment, self.mark(Mark::Next));
+            self.waiting.pass(at, segment, self.number(Number::Next));
             // A timestamp that a bare acknowledgement used first is excluded: its echo may answer what
             // followed up to a tick later.
             let awaited = Awaited {
@@ -166,22 +166,22 @@ impl Sender {
             };
             let in_flight = self.in_flight(segment.end());
             let awaiting = Awaiting::of(at, segment, in_flight, awaited);
-            left_out = self.waiting.push(awaiting, &self.marks, room);
+            untracked = self.waiting.push(awaiting, &self.numbers, room);
         }
         if let Some((value, _)) = segment.stamps.filter(|_| is_newest) {
-            self.marks.set(Mark::NewestStamp, value);
+            self.numbers.set(Number::NewestStamp, value);
         }
         if segment.is_syn() {
-            self.marks.set(Mark::First, segment.seq);
+            self.numbers.set(Number::First, segment.seq);
         }
         if self
-            .mark(Mark::Next)
+            .number(Number::Next)
             .is_none_or(|next| segment.end().is_after(next))
         {
-            self.marks.set(Mark::Next, segment.end());
+            self.numbers.set(Number::Next, segment.end());
             self.next_at = Nanos::at(at);
         }
-        left_out
+        untracked
     }
 
     /// Memory that it points to, in bytes.
@@ -192,7 +192,7 @@ impl Sender {
     /// Whether no segment with this timestamp or a later one was sent before.
     fn is_newest_stamp(&self, segment: &Segment) -> bool {
         segment.stamps.is_some_and(|(value, _)| {
-            self.mark(Mark::NewestStamp)
+            self.number(Number::NewestStamp)
                 .is_none_or(|newest| value.is_after(newest))
         })
     }

@@ -27,18 +27,18 @@ struct Late {
     /// Whether some of it had passed before.
     is_repeated: bool,
     /// How a retransmission was counted, while it may turn out to be spurious.
-    counted: Option<Event>,
+    counted_as: Option<Event>,
 }
 
 impl Late {
-    fn meets(&self, other: &Self) -> bool {
+    fn overlaps(&self, other: &Self) -> bool {
         self.end.is_after(other.seq) && other.end.is_after(self.seq)
     }
 }
 
 /// Late segments of one side; most sides have none.
 #[derive(Debug, Default)]
-pub(super) struct Lates(
+pub(super) struct LateSegments(
     #[expect(clippy::box_collection, reason = "most sides have none")] Option<Box<VecDeque<Late>>>,
 );
 
@@ -74,14 +74,14 @@ impl Verdict<'_> {
     }
 }
 
-impl Lates {
+impl LateSegments {
     /// Adds a segment that passed late: whether some of it passed before, and how it was counted.
     pub(super) fn push(
         &mut self,
         at: Wall,
         segment: &Segment,
         is_repeated: bool,
-        counted: Option<Event>,
+        counted_as: Option<Event>,
     ) {
         let repeats = [Event::Retransmission, Event::FastRetransmission];
         let late_segments = self.0.get_or_insert_default();
@@ -91,7 +91,7 @@ impl Lates {
             at,
             value: segment.stamps.map(|(value, _)| value),
             is_repeated,
-            counted: counted.filter(|event| repeats.contains(event)),
+            counted_as: counted_as.filter(|event| repeats.contains(event)),
         });
         if late_segments.len() > MAX_SEGMENTS {
             join_oldest(late_segments);
@@ -100,13 +100,13 @@ impl Lates {
 
     /// Adds a repetition of acknowledged data. A duplicate that its receiver reports is this one, not the
     /// retransmission before.
-    pub(super) fn repeat(&mut self, segment: &Segment) {
+    pub(super) fn add_repetition(&mut self, segment: &Segment) {
         let (seq, end) = (segment.seq, segment.end());
-        let is_met = |late: &&mut Late| end.is_after(late.seq) && late.end.is_after(seq);
-        let late_segments = self.0.iter_mut().flat_map(|lates| lates.iter_mut());
+        let is_overlapping = |late: &&mut Late| end.is_after(late.seq) && late.end.is_after(seq);
+        let late_segments = self.0.iter_mut().flat_map(|segments| segments.iter_mut());
         late_segments
-            .filter(is_met)
-            .for_each(|late| late.counted = None);
+            .filter(is_overlapping)
+            .for_each(|late| late.counted_as = None);
     }
 
     /// Whether there is any.
@@ -117,13 +117,13 @@ impl Lates {
 
     /// Whether the acknowledgement of `awaiting`, the last one acknowledged after `acked`, had to wait for a
     /// late or repeated segment.
-    pub(super) fn kept_waiting(&self, awaiting: &Awaiting, acked: Option<Serial>) -> bool {
+    pub(super) fn has_delayed(&self, awaiting: &Awaiting, acked: Option<Serial>) -> bool {
         let is_awaited = |late: &Late| {
             acked.is_none_or(|acked| late.end.is_after(acked))
                 && awaiting.seq.is_after(late.seq)
                 && (late.is_repeated || late.at > awaiting.at)
         };
-        self.0.iter().flat_map(|lates| lates.iter()).any(is_awaited)
+        self.0.iter().flat_map(|segments| segments.iter()).any(is_awaited)
     }
 
     /// Passes on how the retransmissions that turn out to be spurious were counted.
@@ -134,7 +134,7 @@ impl Lates {
         // An echo older than all of them belongs to a segment before any retransmission.
         let covered = late_segments
             .iter()
-            .filter(|late| late.counted.is_some() && verdict.covers(late));
+            .filter(|late| late.counted_as.is_some() && verdict.covers(late));
         let oldest = covered.map(|late| late.value).reduce(|first, next| {
             let (first, next) = (first?, next?);
             Some(if first.is_after(next) { next } else { first })
@@ -149,10 +149,10 @@ impl Lates {
         for late in late_segments.iter_mut().rev() {
             let is_answered = verdict.covers(late) && (is_older || verdict.is_too_soon_for(late));
             let is_reported =
-                verdict.reports(late) && !last_reported.is_some_and(|last| last.meets(late));
+                verdict.reports(late) && !last_reported.is_some_and(|last| last.overlaps(late));
             last_reported = Some(*late).filter(|_| is_reported).or(last_reported);
             if (is_answered || is_reported)
-                && let Some(event) = late.counted.take()
+                && let Some(event) = late.counted_as.take()
             {
                 spurious(event);
             }
@@ -172,8 +172,8 @@ impl Lates {
     /// Memory that it points to, in bytes.
     pub(super) fn heap(&self) -> usize {
         let late_segments = self.0.as_ref();
-        late_segments.map_or(0, |lates| {
-            size_of::<VecDeque<Late>>() + lates.capacity() * size_of::<Late>()
+        late_segments.map_or(0, |segments| {
+            size_of::<VecDeque<Late>>() + segments.capacity() * size_of::<Late>()
         })
     }
 }
@@ -196,6 +196,6 @@ fn join_oldest(late_segments: &mut VecDeque<Late>) {
         };
         second.is_repeated |= first.is_repeated;
         second.at = second.at.max(first.at);
-        second.counted = None;
+        second.counted_as = None;
     }
 }

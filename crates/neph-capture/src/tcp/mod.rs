@@ -9,8 +9,8 @@ mod event;
 mod floor;
 mod half;
 mod late;
-mod marks;
 mod mirror;
+mod numbers;
 mod order;
 mod room;
 mod segment;
@@ -26,12 +26,12 @@ use crate::sample::{Half, Sample};
 use crate::sequence::Serial;
 pub use event::Event;
 use half::Sender;
-use marks::{CoarseTime, Mark};
+use numbers::{CoarseTime, Number};
 pub use room::Room;
 pub use segment::Segment;
 
 /// Most bytes by which a segment may be reordered before its SYN.
-const OVERTAKEN_SYN: i32 = 100_000;
+const MAX_SYN_REORDERING: i32 = 100_000;
 
 /// The sender of a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -73,13 +73,13 @@ pub trait Sink {
     }
     /// An event other than the next segment, sent by `side`.
     fn event(&mut self, at: Wall, side: Side, event: Event);
-    /// A retransmission of `side` that was counted as `was` turns out to be spurious.
-    fn found_spurious(&mut self, _at: Wall, _side: Side, _was: Event) {}
+    /// A retransmission of `side` that was counted as `previous` turns out to be spurious.
+    fn found_spurious(&mut self, _at: Wall, _side: Side, _previous: Event) {}
     /// Number of segments of `side` that are not followed, because more are in flight than there is room for.
     /// The samples of others represent them.
     fn thinned(&mut self, _side: Side, _segments: u64) {}
     /// A segment has an earlier timestamp than what it answers: there is no round trip.
-    fn backwards(&mut self) {}
+    fn negative_round_trip(&mut self) {}
 }
 
 /// A segment that passes: its time and sender.
@@ -102,7 +102,7 @@ pub struct Connection {
 
 impl Connection {
     /// Adds a segment.
-    pub fn see(&mut self, passing: Passing<'_>, room: Room, sink: &mut impl Sink) {
+    pub fn add_segment(&mut self, passing: Passing<'_>, room: Room, sink: &mut impl Sink) {
         let Passing { at, side, segment } = passing;
         if self.is_followed_by(side, segment) {
             *self = Self::default();
@@ -111,7 +111,7 @@ impl Connection {
             Side::Client => (&mut self.client, &mut self.server),
             Side::Server => (&mut self.server, &mut self.client),
         };
-        if is_of_an_older(segment, sender, receiver) {
+        if belongs_to_older_connection(segment, sender, receiver) {
             let event = if segment.is_reset() {
                 Event::Reset
             } else {
@@ -121,19 +121,19 @@ impl Connection {
             return;
         }
         if let Some(ack) = segment.ack {
-            answer::look(passing, ack, sender, receiver, sink);
+            answer::report_answers(passing, ack, sender, receiver, sink);
         }
-        let placed = order::look(at, side, segment, (&mut *sender, &mut *receiver), sink);
-        answer::take_turns(passing, placed, sender, receiver, sink);
+        let event_by_number = order::classify_segment(at, side, segment, (&mut *sender, &mut *receiver), sink);
+        answer::follow_turns(passing, event_by_number, sender, receiver, sink);
         sender.received_at = CoarseTime::at(at);
         if segment.is_fin() || segment.is_reset() {
-            sender.marks.end();
+            sender.numbers.end();
         }
         // The receiver drops the byte of a probe; it is sent with others once the window is open.
-        if placed != Some(Event::WindowProbe) {
-            let left_out = sender.sent(at, segment, placed, room);
-            if left_out > 0 {
-                sink.thinned(side, left_out as u64);
+        if event_by_number != Some(Event::WindowProbe) {
+            let untracked = sender.remember(at, segment, event_by_number, room);
+            if untracked > 0 {
+                sink.thinned(side, untracked as u64);
             }
         }
     }
@@ -151,15 +151,15 @@ impl Connection {
             Side::Client => (&self.client, &self.server),
             Side::Server => (&self.server, &self.client),
         };
-        let is_other = || match sender.mark(Mark::First) {
+        let is_other = || match sender.number(Number::First) {
             Some(first) => first != segment.seq,
             // Begun before the capture: a late SYN has the number before that of its data.
             None => sender
-                .mark(Mark::Next)
-                .is_some_and(|next| !(0..=OVERTAKEN_SYN).contains(&next.since(segment.seq))),
+                .number(Number::Next)
+                .is_some_and(|next| !(0..=MAX_SYN_REORDERING).contains(&next.since(segment.seq))),
         };
         let opens = segment.opens() || segment.accepts() && other.is_silent();
-        let is_ended = || sender.marks.is_ended() || other.marks.is_ended();
+        let is_ended = || sender.numbers.is_ended() || other.numbers.is_ended();
         opens && (is_ended() || is_other())
     }
 
@@ -188,7 +188,7 @@ impl Connection {
             Side::Client => &self.client,
             Side::Server => &self.server,
         };
-        let next = sender.mark(Mark::Next);
+        let next = sender.number(Number::Next);
         next.map_or(0, |next| sender.in_flight(next))
     }
 }
@@ -196,15 +196,15 @@ impl Connection {
 /// Whether `segment` belongs to an old connection on the same ports that only one side has forgotten. The SYN
 /// of the new one is answered with the numbers of the old one. A reset ends that one, then the same SYN comes
 /// again (RFC 9293, 3.5.1, figure 9). None of these numbers belongs to the new connection.
-fn is_of_an_older(segment: &Segment, sender: &Sender, receiver: &Sender) -> bool {
+fn belongs_to_older_connection(segment: &Segment, sender: &Sender, receiver: &Sender) -> bool {
     if segment.is_syn() {
         return false;
     }
-    let is_alongside = |opener: &Sender, number: Option<Serial>| {
-        opener.only_opens() && number.is_some() && number != opener.mark(Mark::Next)
+    let has_other_numbers = |opener: &Sender, number: Option<Serial>| {
+        opener.is_opening() && number.is_some() && number != opener.number(Number::Next)
     };
-    let is_answer = sender.is_silent() && is_alongside(receiver, segment.ack);
+    let is_answer = sender.is_silent() && has_other_numbers(receiver, segment.ack);
     let is_end =
-        segment.is_reset() && receiver.is_silent() && is_alongside(sender, Some(segment.seq));
+        segment.is_reset() && receiver.is_silent() && has_other_numbers(sender, Some(segment.seq));
     is_answer || is_end
 }

@@ -10,19 +10,19 @@ use neph_model::Wall;
 
 use super::event::Event;
 use super::half::{Sender, Turn};
-use super::marks::{Mark, Nanos};
+use super::numbers::{Nanos, Number};
 use super::{Segment, Side, Sink};
 
 /// A retransmission within this many nanoseconds of the third duplicate acknowledgement was requested by it.
-const FAST: i64 = 20_000_000;
+const MAX_FAST_DELAY_NANOS: i64 = 20_000_000;
 /// Without timestamps and handshake: a segment this soon after its successor was reordered.
-const OVERTAKING: i64 = 3_000_000;
+const MAX_REORDERING_NANOS: i64 = 3_000_000;
 
 /// No stack's retransmission timer is shorter (FreeBSD 30 ms, Linux 200 ms).
-const TIMER: i64 = 25_000_000;
+const MIN_TIMER_NANOS: i64 = 25_000_000;
 
 /// Classifies `segment`, sent by `side`, and counts what it repeats. Returns its event by its numbers.
-pub(super) fn look(
+pub(super) fn classify_segment(
     at: Wall,
     side: Side,
     segment: &Segment,
@@ -36,71 +36,71 @@ pub(super) fn look(
     if segment.is_ordinary() && segment.window == 0 {
         report(Event::ZeroWindow);
     }
-    let ahead = segment
+    let acks_unseen_data = segment
         .ack
-        .zip(receiver.mark(Mark::Next))
+        .zip(receiver.number(Number::Next))
         .is_some_and(|(ack, next)| ack.is_after(next));
-    if let Some(ack) = segment.ack.filter(|_| ahead) {
+    if let Some(ack) = segment.ack.filter(|_| acks_unseen_data) {
         report(Event::AcknowledgedUnseen);
-        receiver.marks.set(Mark::Next, ack);
+        receiver.numbers.set(Number::Next, ack);
         receiver.turn = Turn::Unclear;
     }
-    let placed = placed(at, segment, sender, receiver);
-    if let Some(event) = placed {
+    let event = classify_by_number(at, segment, sender, receiver);
+    if let Some(event) = event {
         report(event);
     }
-    if repeats(segment, sender, receiver) {
+    if is_duplicate_acknowledgement(segment, sender, receiver) {
         sender.repeated += 1;
         sender.repeated_at = Nanos::at(at);
-        receiver.gap_reported();
+        receiver.record_gap_report();
         report(Event::RepeatedAcknowledgement);
-    } else if segment.ack != sender.mark(Mark::LatestAck) {
+    } else if segment.ack != sender.number(Number::LatestAck) {
         sender.repeated = 0;
-        receiver.forget_filled();
+        receiver.forget_filled_gaps();
     }
     if let Some(ack) = segment.ack {
-        sender.marks.set(Mark::LatestAck, ack);
+        sender.numbers.set(Number::LatestAck, ack);
     }
     sender.window = Some(segment.window);
-    placed
+    event
 }
 
 /// Classifies by sequence numbers.
-fn placed(at: Wall, segment: &Segment, sender: &Sender, receiver: &Sender) -> Option<Event> {
-    let next = sender.mark(Mark::Next)?;
-    let behind = segment.seq.since(next);
-    if behind > 0 {
+fn classify_by_number(at: Wall, segment: &Segment, sender: &Sender, receiver: &Sender) -> Option<Event> {
+    let next = sender.number(Number::Next)?;
+    let distance = segment.seq.since(next);
+    if distance > 0 {
         return (!segment.is_reset()).then_some(Event::Gap);
     }
     if segment.is_ordinary() && segment.length <= 1 {
-        if behind == 0 && segment.length == 1 && receiver.window == Some(0) {
+        if distance == 0 && segment.length == 1 && receiver.window == Some(0) {
             return Some(Event::WindowProbe);
         }
-        if behind == -1 {
+        if distance == -1 {
             return Some(Event::KeepAlive);
         }
     }
-    if behind == 0 || segment.takes() == 0 {
+    if distance == 0 || segment.takes() == 0 {
         return None;
     }
-    Some(sent_before(at, segment, sender, receiver))
+    Some(classify_earlier_data(at, segment, sender, receiver))
 }
 
 /// Classifies a segment with data that was sent before, or should have been.
-fn sent_before(at: Wall, segment: &Segment, sender: &Sender, receiver: &Sender) -> Event {
+fn classify_earlier_data(at: Wall, segment: &Segment, sender: &Sender, receiver: &Sender) -> Event {
     if sender
-        .mark(Mark::Acked)
+        .number(Number::Acked)
         .is_some_and(|acked| !segment.end().is_after(acked))
     {
         return Event::SpuriousRetransmission;
     }
     let nanos = |since: Wall| at.unix_nanos().saturating_sub(since.unix_nanos());
-    let asked_for = receiver.repeated >= 2 && sender.mark(Mark::Acked) == Some(segment.seq);
-    let is_fast = asked_for
+    let is_requested = receiver.repeated >= 2 && sender.number(Number::Acked) == Some(segment.seq);
+    let is_fast = is_requested
         && receiver
             .repeated_at
             .wall()
-            .is_some_and(|last| nanos(last) < FAST);
+            .is_some_and(|last| nanos(last) < MAX_FAST_DELAY_NANOS);
     let event = if is_fast {
         Event::FastRetransmission
     } else {
@@ -118,8 +118,8 @@ fn sent_before(at: Wall, segment: &Segment, sender: &Sender, receiver: &Sender) 
         Some(Ordering::Equal) | None => {}
     }
     let since_next = passed.map_or(i64::MAX, nanos);
-    let is_soon = since_next < soon(segment, sender, receiver);
-    if !asked_for && is_soon && sender.mark(Mark::Next) != Some(segment.end()) {
+    let is_soon = since_next < min_retransmission_delay(segment, sender, receiver);
+    if !is_requested && is_soon && sender.number(Number::Next) != Some(segment.end()) {
         return Event::OutOfOrder;
     }
     event
@@ -128,30 +128,30 @@ fn sent_before(at: Wall, segment: &Segment, sender: &Sender, receiver: &Sender) 
 /// No retransmission comes sooner than this. A loss is not known within less than a round trip between the
 /// ends (3/4 of it, as it may be shorter than any before). Without a report of the receiver, a timer must
 /// end.
-fn soon(segment: &Segment, sender: &Sender, receiver: &Sender) -> i64 {
+fn min_retransmission_delay(segment: &Segment, sender: &Sender, receiver: &Sender) -> i64 {
     let round_trips = sender.floor.get().zip(receiver.floor.get());
-    let limit = round_trips.map_or(OVERTAKING, |(forward, back)| {
-        forward.saturating_add(back) / 4 * 3
+    let limit = round_trips.map_or(MAX_REORDERING_NANOS, |(forward, reverse)| {
+        forward.saturating_add(reverse) / 4 * 3
     });
-    let is_reported = sender.is_reported(segment) || sender.mark(Mark::Acked) == Some(segment.seq);
-    if is_reported { limit } else { limit.max(TIMER) }
+    let is_reported = sender.is_reported(segment) || sender.number(Number::Acked) == Some(segment.seq);
+    if is_reported { limit } else { limit.max(MIN_TIMER_NANOS) }
 }
 
 /// An acknowledgement that equals the last and the highest one, with nothing else (RFC 5681, 2).
-fn repeats(segment: &Segment, sender: &Sender, receiver: &Sender) -> bool {
+fn is_duplicate_acknowledgement(segment: &Segment, sender: &Sender, receiver: &Sender) -> bool {
     segment.is_ordinary()
         && segment.length == 0
         && segment.window != 0
         && sender.window == Some(segment.window)
-        && sender.mark(Mark::Next) == Some(segment.seq)
+        && sender.number(Number::Next) == Some(segment.seq)
         && segment.ack.is_some()
-        && segment.ack == sender.mark(Mark::LatestAck)
-        && segment.ack == receiver.mark(Mark::Acked)
+        && segment.ack == sender.number(Number::LatestAck)
+        && segment.ack == receiver.number(Number::Acked)
         && is_awaited(receiver)
 }
 
 /// Something is in flight that the acknowledgement may be for.
 fn is_awaited(receiver: &Sender) -> bool {
-    let ends = receiver.mark(Mark::Next).zip(receiver.mark(Mark::Acked));
+    let ends = receiver.number(Number::Next).zip(receiver.number(Number::Acked));
     ends.is_some_and(|(next, acked)| next.is_after(acked))
 }

@@ -31,14 +31,14 @@ impl Sink for RecordedConnection {
     fn event(&mut self, _: Wall, side: Side, event: Event) {
         self.events.push((side, event));
     }
-    fn found_spurious(&mut self, _: Wall, side: Side, was: Event) {
-        self.spurious.push((side, was));
+    fn found_spurious(&mut self, _: Wall, side: Side, previous: Event) {
+        self.spurious.push((side, previous));
     }
 }
 
 impl RecordedConnection {
     /// Half, milliseconds, answer of what this method found.
-    fn by(&self, method: Method) -> Vec<(Half, i64, Answer)> {
+    fn samples_by(&self, method: Method) -> Vec<(Half, i64, Answer)> {
         let samples = self.samples.iter().filter(|sample| sample.method == method);
         samples
             .map(|sample| {
@@ -54,18 +54,18 @@ impl RecordedConnection {
 
 /// A connection with one step per millisecond.
 #[derive(Default)]
-struct Scene {
+struct TestConnection {
     connection: Connection,
     recorded: RecordedConnection,
 }
 
-impl Scene {
-    fn see(&mut self, at_ms: i64, side: Side, segment: Segment) {
+impl TestConnection {
+    fn add(&mut self, at_ms: i64, side: Side, segment: Segment) {
         let at = Wall::from_unix_nanos(1_700_000_000_000_000_000 + at_ms * 1_000_000);
         let segment = &segment;
         let passing = Passing { at, side, segment };
         self.connection
-            .see(passing, Room::Ample, &mut self.recorded);
+            .add_segment(passing, Room::Ample, &mut self.recorded);
     }
 }
 
@@ -94,147 +94,147 @@ use Method::{Acknowledgement, Echo, Response};
 use Side::{Client, Server};
 
 /// Captured in the middle: 30 ms to the server and back, 10 ms to the client and back.
-fn opened() -> Scene {
-    let mut scene = Scene::default();
-    scene.see(0, Client, stamped(syn(99, None), 1000, 0));
-    scene.see(30, Server, stamped(syn(499, Some(100)), 5000, 1000));
-    scene.see(40, Client, stamped(data(100, 0, 500), 1040, 5000));
-    scene
+fn opened() -> TestConnection {
+    let mut test = TestConnection::default();
+    test.add(0, Client, stamped(syn(99, None), 1000, 0));
+    test.add(30, Server, stamped(syn(499, Some(100)), 5000, 1000));
+    test.add(40, Client, stamped(data(100, 0, 500), 1040, 5000));
+    test
 }
 
 #[test]
 fn a_handshake_gives_the_rtt_of_both_path_halves_by_both_methods() {
-    let scene = opened();
+    let test = opened();
     let expected = [(Half::Server, 30, Handshake), (Half::Client, 10, Handshake)];
-    assert_eq!(scene.recorded.by(Acknowledgement), expected);
-    assert_eq!(scene.recorded.by(Echo), expected);
-    assert_eq!(scene.recorded.events, []);
+    assert_eq!(test.recorded.samples_by(Acknowledgement), expected);
+    assert_eq!(test.recorded.samples_by(Echo), expected);
+    assert_eq!(test.recorded.events, []);
 }
 
 #[test]
 fn answers_with_data_are_distinguished_from_bare_acknowledgements() {
-    let mut scene = opened();
-    scene.recorded.samples.clear();
-    scene.see(100, Client, stamped(data(100, 10, 500), 1100, 5000));
+    let mut test = opened();
+    test.recorded.samples.clear();
+    test.add(100, Client, stamped(data(100, 10, 500), 1100, 5000));
     // The server takes 20 ms.
-    scene.see(150, Server, stamped(data(500, 20, 110), 5120, 1100));
-    scene.see(160, Client, stamped(data(110, 0, 520), 1160, 5120));
+    test.add(150, Server, stamped(data(500, 20, 110), 5120, 1100));
+    test.add(160, Client, stamped(data(110, 0, 520), 1160, 5120));
     let expected = [(Half::Server, 50, WithData), (Half::Client, 10, Bare)];
-    assert_eq!(scene.recorded.by(Acknowledgement), expected);
-    assert_eq!(scene.recorded.by(Echo), expected);
-    assert!(!WithData.speaks_of_path() && Bare.speaks_of_path());
+    assert_eq!(test.recorded.samples_by(Acknowledgement), expected);
+    assert_eq!(test.recorded.samples_by(Echo), expected);
+    assert!(!WithData.measures_path() && Bare.measures_path());
 }
 
 #[test]
 fn a_response_holds_the_thinking_that_an_acknowledgement_went_ahead_of() {
-    let mut scene = opened();
-    scene.recorded.samples.clear();
+    let mut test = opened();
+    test.recorded.samples.clear();
     // Two segments are the request. The server's host acknowledges, and 60 ms later it answers.
-    scene.see(100, Client, data(100, 10, 500));
-    scene.see(105, Client, data(110, 10, 500));
-    scene.see(135, Server, data(500, 0, 120));
-    scene.see(195, Server, data(500, 20, 120));
-    scene.see(196, Server, data(520, 20, 120));
-    scene.see(206, Client, data(120, 0, 540));
+    test.add(100, Client, data(100, 10, 500));
+    test.add(105, Client, data(110, 10, 500));
+    test.add(135, Server, data(500, 0, 120));
+    test.add(195, Server, data(500, 20, 120));
+    test.add(196, Server, data(520, 20, 120));
+    test.add(206, Client, data(120, 0, 540));
     let expected = [(Half::Server, 30, Bare), (Half::Client, 10, Bare)];
-    assert_eq!(scene.recorded.by(Acknowledgement), expected);
-    assert_eq!(scene.recorded.by(Response), [(Half::Server, 90, WithData)]);
+    assert_eq!(test.recorded.samples_by(Acknowledgement), expected);
+    assert_eq!(test.recorded.samples_by(Response), [(Half::Server, 90, WithData)]);
 }
 
 #[test]
 fn a_request_that_was_sent_again_in_part_has_no_response() {
-    let mut scene = opened();
-    scene.recorded.samples.clear();
-    scene.see(100, Client, data(100, 10, 500));
-    scene.see(400, Client, data(100, 10, 500));
-    scene.see(401, Client, data(110, 10, 500));
-    scene.see(431, Server, data(500, 20, 120));
-    assert_eq!(scene.recorded.by(Response), []);
+    let mut test = opened();
+    test.recorded.samples.clear();
+    test.add(100, Client, data(100, 10, 500));
+    test.add(400, Client, data(100, 10, 500));
+    test.add(401, Client, data(110, 10, 500));
+    test.add(431, Server, data(500, 20, 120));
+    assert_eq!(test.recorded.samples_by(Response), []);
     // The client takes 69 ms for its next request. What comes before all was acknowledged answers something else.
-    scene.see(500, Client, data(120, 10, 520));
-    scene.see(510, Client, data(130, 10, 520));
-    scene.see(531, Server, data(520, 20, 130));
-    scene.see(541, Server, data(540, 20, 140));
-    assert_eq!(scene.recorded.by(Response), [(Half::Client, 69, WithData)]);
-    scene.recorded.samples.clear();
-    scene.see(600, Client, data(140, 10, 560));
-    scene.see(640, Server, data(560, 20, 150));
+    test.add(500, Client, data(120, 10, 520));
+    test.add(510, Client, data(130, 10, 520));
+    test.add(531, Server, data(520, 20, 130));
+    test.add(541, Server, data(540, 20, 140));
+    assert_eq!(test.recorded.samples_by(Response), [(Half::Client, 69, WithData)]);
+    test.recorded.samples.clear();
+    test.add(600, Client, data(140, 10, 560));
+    test.add(640, Server, data(560, 20, 150));
     let expected = [(Half::Client, 59, WithData), (Half::Server, 40, WithData)];
-    assert_eq!(scene.recorded.by(Response), expected);
+    assert_eq!(test.recorded.samples_by(Response), expected);
 }
 
 #[test]
 fn an_acknowledgement_that_was_held_back_is_delayed_unless_two_segments_forced_it() {
-    let mut scene = opened();
-    scene.recorded.samples.clear();
-    scene.see(100, Client, data(100, 10, 500));
-    scene.see(170, Server, data(500, 0, 110));
-    scene.see(200, Client, data(110, 1460, 500));
-    scene.see(201, Client, data(1570, 1460, 500));
+    let mut test = opened();
+    test.recorded.samples.clear();
+    test.add(100, Client, data(100, 10, 500));
+    test.add(170, Server, data(500, 0, 110));
+    test.add(200, Client, data(110, 1460, 500));
+    test.add(201, Client, data(1570, 1460, 500));
     // A queue of 70 ms, and nobody held anything back.
-    scene.see(301, Server, data(500, 0, 3030));
+    test.add(301, Server, data(500, 0, 3030));
     let expected = [(Half::Server, 70, Delayed), (Half::Server, 100, Bare)];
-    assert_eq!(scene.recorded.by(Acknowledgement), expected);
+    assert_eq!(test.recorded.samples_by(Acknowledgement), expected);
 }
 
 #[test]
 fn only_the_earliest_echo_of_acknowledged_data_counts() {
-    let mut scene = opened();
-    scene.recorded.samples.clear();
-    scene.see(100, Client, stamped(data(100, 10, 500), 1100, 5000));
-    scene.see(101, Client, stamped(data(110, 10, 500), 1100, 5000));
-    scene.see(130, Server, stamped(data(500, 0, 110), 5130, 1100));
-    scene.see(131, Server, stamped(data(500, 0, 120), 5130, 1100));
-    assert_eq!(scene.recorded.by(Echo), [(Half::Server, 30, Bare)]);
+    let mut test = opened();
+    test.recorded.samples.clear();
+    test.add(100, Client, stamped(data(100, 10, 500), 1100, 5000));
+    test.add(101, Client, stamped(data(110, 10, 500), 1100, 5000));
+    test.add(130, Server, stamped(data(500, 0, 110), 5130, 1100));
+    test.add(131, Server, stamped(data(500, 0, 120), 5130, 1100));
+    assert_eq!(test.recorded.samples_by(Echo), [(Half::Server, 30, Bare)]);
     let answers = [(Half::Server, 30, Bare), (Half::Server, 30, Bare)];
-    assert_eq!(scene.recorded.by(Acknowledgement), answers);
+    assert_eq!(test.recorded.samples_by(Acknowledgement), answers);
 }
 
 #[test]
 fn a_time_stamp_that_a_bare_acknowledgement_used_first_gives_no_sample() {
-    let mut scene = opened();
-    scene.recorded.samples.clear();
-    scene.see(100, Client, stamped(data(100, 0, 500), 1100, 5000));
-    scene.see(101, Client, stamped(data(100, 10, 500), 1100, 5000));
-    scene.see(131, Server, stamped(data(500, 0, 110), 5131, 1100));
-    assert_eq!(scene.recorded.by(Echo), []);
+    let mut test = opened();
+    test.recorded.samples.clear();
+    test.add(100, Client, stamped(data(100, 0, 500), 1100, 5000));
+    test.add(101, Client, stamped(data(100, 10, 500), 1100, 5000));
+    test.add(131, Server, stamped(data(500, 0, 110), 5131, 1100));
+    assert_eq!(test.recorded.samples_by(Echo), []);
 }
 
 #[test]
 fn a_retransmission_has_an_rtt_sample_only_by_its_timestamp() {
-    let mut scene = opened();
-    scene.recorded.samples.clear();
-    scene.see(100, Client, stamped(data(100, 10, 500), 1100, 5000));
-    scene.see(400, Client, stamped(data(100, 10, 500), 1400, 5000));
-    scene.see(430, Server, stamped(data(500, 0, 110), 5430, 1400));
-    assert_eq!(scene.recorded.by(Acknowledgement), []);
-    assert_eq!(scene.recorded.by(Echo), [(Half::Server, 30, Bare)]);
-    assert_eq!(scene.recorded.events, [(Client, Event::Retransmission)]);
+    let mut test = opened();
+    test.recorded.samples.clear();
+    test.add(100, Client, stamped(data(100, 10, 500), 1100, 5000));
+    test.add(400, Client, stamped(data(100, 10, 500), 1400, 5000));
+    test.add(430, Server, stamped(data(500, 0, 110), 5430, 1400));
+    assert_eq!(test.recorded.samples_by(Acknowledgement), []);
+    assert_eq!(test.recorded.samples_by(Echo), [(Half::Server, 30, Bare)]);
+    assert_eq!(test.recorded.events, [(Client, Event::Retransmission)]);
 }
 
 #[test]
 fn a_segment_that_was_overtaken_is_out_of_order_by_its_older_stamp() {
-    let mut scene = opened();
-    scene.see(100, Client, stamped(data(110, 10, 500), 1101, 5000));
-    scene.see(105, Client, stamped(data(100, 10, 500), 1100, 5000));
+    let mut test = opened();
+    test.add(100, Client, stamped(data(110, 10, 500), 1101, 5000));
+    test.add(105, Client, stamped(data(100, 10, 500), 1100, 5000));
     let expected = [(Client, Event::Gap), (Client, Event::OutOfOrder)];
-    assert_eq!(scene.recorded.events, expected);
+    assert_eq!(test.recorded.events, expected);
 }
 
 #[test]
 fn three_duplicate_acknowledgements_cause_a_fast_retransmission() {
-    let mut scene = opened();
+    let mut test = opened();
     for n in 0..4 {
-        scene.see(100 + i64::from(n), Client, data(100 + 10 * n, 10, 500));
+        test.add(100 + i64::from(n), Client, data(100 + 10 * n, 10, 500));
     }
     // The first was lost behind the point of capture.
     for at in [131, 132, 133] {
-        scene.see(at, Server, data(500, 0, 100));
+        test.add(at, Server, data(500, 0, 100));
     }
-    scene.see(140, Client, data(100, 10, 500));
-    scene.see(170, Server, data(500, 0, 140));
+    test.add(140, Client, data(100, 10, 500));
+    test.add(170, Server, data(500, 0, 140));
     // One more, although its acknowledgement has passed.
-    scene.see(171, Client, data(110, 10, 500));
+    test.add(171, Client, data(110, 10, 500));
     // The first repeats the acknowledgement of the SYN-ACK.
     let expected = [
         (Server, RepeatedAcknowledgement),
@@ -243,37 +243,37 @@ fn three_duplicate_acknowledgements_cause_a_fast_retransmission() {
         (Client, FastRetransmission),
         (Client, SpuriousRetransmission),
     ];
-    assert_eq!(scene.recorded.events, expected);
+    assert_eq!(test.recorded.events, expected);
 }
 
 #[test]
 fn zero_windows_window_probes_and_keep_alives_are_reported() {
-    let mut scene = opened();
-    scene.see(100, Client, data(100, 10, 500));
+    let mut test = opened();
+    test.add(100, Client, data(100, 10, 500));
     let closed = Segment {
         window: 0,
         ..data(500, 0, 110)
     };
-    scene.see(130, Server, closed);
-    scene.see(330, Client, data(110, 1, 500));
-    scene.see(900, Client, data(109, 0, 500));
+    test.add(130, Server, closed);
+    test.add(330, Client, data(110, 1, 500));
+    test.add(900, Client, data(109, 0, 500));
     let expected = [
         (Server, Event::ZeroWindow),
         (Client, Event::WindowProbe),
         (Client, Event::KeepAlive),
     ];
-    assert_eq!(scene.recorded.events, expected);
+    assert_eq!(test.recorded.events, expected);
 }
 
 #[test]
 fn the_same_ports_again_are_another_connection() {
-    let mut scene = opened();
-    scene.recorded.samples.clear();
-    scene.see(9_000, Client, syn(7_000_000, None));
-    scene.see(9_030, Server, syn(9_000_000, Some(7_000_001)));
-    assert_eq!(scene.recorded.events, []);
+    let mut test = opened();
+    test.recorded.samples.clear();
+    test.add(9_000, Client, syn(7_000_000, None));
+    test.add(9_030, Server, syn(9_000_000, Some(7_000_001)));
+    assert_eq!(test.recorded.events, []);
     let expected = [(Half::Server, 30, Handshake)];
-    assert_eq!(scene.recorded.by(Acknowledgement), expected);
+    assert_eq!(test.recorded.samples_by(Acknowledgement), expected);
 }
 
 proptest! {
@@ -284,25 +284,25 @@ proptest! {
         clock in any::<u32>(),
         requests in 1_u32..40,
     ) {
-        let mut scene = Scene::default();
-        scene.see(0, Client, stamped(syn(first.wrapping_sub(1), None), clock, 0));
+        let mut test = TestConnection::default();
+        test.add(0, Client, stamped(syn(first.wrapping_sub(1), None), clock, 0));
         let begin = syn(499, Some(first));
-        scene.see(30, Server, stamped(begin, 5000, clock));
-        for n in 0..requests {
-            let at = 100 + 50 * i64::from(n);
-            let value = clock.wrapping_add(100 + 50 * n);
-            let seq = first.wrapping_add(1000 * n);
-            scene.see(at, Client, stamped(data(seq, 1000, 500), value, 5000));
-            let back = data(500, 0, seq.wrapping_add(1000));
-            scene.see(at + 30, Server, stamped(back, 5000 + 50 * n, value));
+        test.add(30, Server, stamped(begin, 5000, clock));
+        for index in 0..requests {
+            let at = 100 + 50 * i64::from(index);
+            let value = clock.wrapping_add(100 + 50 * index);
+            let seq = first.wrapping_add(1000 * index);
+            test.add(at, Client, stamped(data(seq, 1000, 500), value, 5000));
+            let reply = data(500, 0, seq.wrapping_add(1000));
+            test.add(at + 30, Server, stamped(reply, 5000 + 50 * index, value));
         }
         for method in [Acknowledgement, Echo] {
-            let mut samples = scene.recorded.by(method);
+            let mut samples = test.recorded.samples_by(method);
             samples.retain(|sample| sample.0 == Half::Server);
             prop_assert_eq!(samples.len(), requests as usize + 1);
             prop_assert!(samples.iter().all(|sample| sample.1 == 30));
         }
-        prop_assert_eq!(scene.recorded.events, []);
+        prop_assert_eq!(test.recorded.events, []);
     }
 
     #[test]
@@ -312,43 +312,43 @@ proptest! {
             0..60,
         ),
     ) {
-        let mut scene = Scene::default();
-        for (at, (up, seq, ack, length, flags, value, echo)) in (0..).zip(segments) {
-            let side = if up { Client } else { Server };
+        let mut test = TestConnection::default();
+        for (at, (is_client, seq, ack, length, flags, value, echo)) in (0..).zip(segments) {
+            let side = if is_client { Client } else { Server };
             let plain = data(seq % 5000, length, ack % 5000);
             let segment = Segment { flags, ack: (flags & ACK != 0).then_some(Serial(ack % 5000)), ..plain };
-            scene.see(at, side, stamped(segment, value, echo));
+            test.add(at, side, stamped(segment, value, echo));
         }
-        prop_assert!(scene.recorded.samples.iter().all(|sample| sample.round_trip >= Span::ZERO));
+        prop_assert!(test.recorded.samples.iter().all(|sample| sample.round_trip >= Span::ZERO));
     }
 }
 
 #[test]
 fn acknowledgements_delayed_by_a_lost_segment_give_no_round_trip() {
     // Captured at the server, 1 ms away: 100 is lost on the way here, and comes again 40 ms later.
-    let mut scene = opened();
-    scene.recorded.samples.clear();
-    scene.see(100, Client, stamped(data(110, 10, 500), 1100, 5000));
-    scene.see(100, Client, stamped(data(120, 10, 500), 1100, 5000));
-    scene.see(140, Client, stamped(data(100, 10, 500), 1140, 5000));
-    scene.see(141, Server, stamped(data(500, 0, 130), 5111, 1140));
-    assert_eq!(scene.recorded.by(Acknowledgement), []);
-    assert_eq!(scene.recorded.by(Echo), [(Half::Server, 1, Bare)]);
+    let mut test = opened();
+    test.recorded.samples.clear();
+    test.add(100, Client, stamped(data(110, 10, 500), 1100, 5000));
+    test.add(100, Client, stamped(data(120, 10, 500), 1100, 5000));
+    test.add(140, Client, stamped(data(100, 10, 500), 1140, 5000));
+    test.add(141, Server, stamped(data(500, 0, 130), 5111, 1140));
+    assert_eq!(test.recorded.samples_by(Acknowledgement), []);
+    assert_eq!(test.recorded.samples_by(Echo), [(Half::Server, 1, Bare)]);
     // Captured at the client: all passed, and the first once more.
-    let mut scene = opened();
-    scene.recorded.samples.clear();
+    let mut test = opened();
+    test.recorded.samples.clear();
     for seq in [100, 110, 120] {
-        scene.see(100, Client, stamped(data(seq, 10, 500), 1100, 5000));
+        test.add(100, Client, stamped(data(seq, 10, 500), 1100, 5000));
     }
-    scene.see(140, Client, stamped(data(100, 10, 500), 1140, 5000));
-    scene.see(170, Server, stamped(data(500, 0, 130), 5111, 1140));
-    assert_eq!(scene.recorded.by(Acknowledgement), []);
-    assert_eq!(scene.recorded.by(Echo), [(Half::Server, 30, Bare)]);
+    test.add(140, Client, stamped(data(100, 10, 500), 1140, 5000));
+    test.add(170, Server, stamped(data(500, 0, 130), 5111, 1140));
+    assert_eq!(test.recorded.samples_by(Acknowledgement), []);
+    assert_eq!(test.recorded.samples_by(Echo), [(Half::Server, 30, Bare)]);
     // What follows is measured again.
-    scene.see(200, Client, stamped(data(130, 10, 500), 1200, 5111));
-    scene.see(230, Server, stamped(data(500, 0, 140), 5200, 1200));
+    test.add(200, Client, stamped(data(130, 10, 500), 1200, 5111));
+    test.add(230, Server, stamped(data(500, 0, 140), 5200, 1200));
     assert_eq!(
-        scene.recorded.by(Acknowledgement),
+        test.recorded.samples_by(Acknowledgement),
         [(Half::Server, 30, Bare)]
     );
 }

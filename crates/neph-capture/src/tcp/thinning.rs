@@ -14,15 +14,15 @@ use crate::chosen::is_chosen;
 use crate::sequence::Serial;
 
 /// Remembered gaps. Beyond that, the two oldest are joined.
-const HOLES: usize = 64;
+const MAX_GAPS: usize = 64;
 /// One in four billion is followed.
 const MAX_SHIFT: u8 = 32;
 /// Data further back than any window (RFC 7323, 2.3) is from before a wrap of the numbers.
-const FURTHEST: i32 = 1 << 30;
+const MAX_DISTANCE: i32 = 1 << 30;
 
 /// Numbers that did not pass here when later ones did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Hole {
+pub(super) struct Gap {
     pub(super) from: Serial,
     pub(super) to: Serial,
     /// When the first segment after it passed.
@@ -39,7 +39,7 @@ pub(super) struct Thinning {
     /// Segments up to this end were selected with this shift, when the window was larger.
     before: Option<(Serial, u8)>,
     /// In order.
-    holes: VecDeque<Hole>,
+    gaps: VecDeque<Gap>,
 }
 
 impl Thinning {
@@ -54,7 +54,7 @@ impl Thinning {
         for awaiting in segments {
             let from = next.unwrap_or(awaiting.seq);
             if awaiting.seq.is_after(from) {
-                thinning.remember(Hole {
+                thinning.remember(Gap {
                     from,
                     to: awaiting.seq,
                     at: awaiting.at,
@@ -108,30 +108,30 @@ impl Thinning {
     pub(super) fn acknowledged(&mut self, acked: Serial) -> bool {
         self.before = self.before.filter(|(until, _)| until.is_after(acked));
         while self
-            .holes
+            .gaps
             .front()
-            .is_some_and(|hole| !hole.to.is_after(acked))
+            .is_some_and(|gap| !gap.to.is_after(acked))
         {
-            self.holes.pop_front();
+            self.gaps.pop_front();
         }
         self.shift == 0 && self.before.is_none()
     }
 
     /// Whether a segment lies so far before `next` that its numbers repeat.
     pub(super) fn is_long_past(segment_end: Serial, next: Serial) -> bool {
-        next.since(segment_end) > FURTHEST
+        next.since(segment_end) > MAX_DISTANCE
     }
 
     /// Remembers a gap.
-    pub(super) fn remember(&mut self, hole: Hole) {
-        let is_past = |old: &Hole| Self::is_long_past(old.to, hole.to);
-        while self.holes.front().is_some_and(is_past) {
-            self.holes.pop_front();
+    pub(super) fn remember(&mut self, gap: Gap) {
+        let is_past = |old: &Gap| Self::is_long_past(old.to, gap.to);
+        while self.gaps.front().is_some_and(is_past) {
+            self.gaps.pop_front();
         }
-        self.holes.push_back(hole);
-        if self.holes.len() > HOLES
-            && let Some(first) = self.holes.pop_front()
-            && let Some(second) = self.holes.front_mut()
+        self.gaps.push_back(gap);
+        if self.gaps.len() > MAX_GAPS
+            && let Some(first) = self.gaps.pop_front()
+            && let Some(second) = self.gaps.front_mut()
         {
             second.from = first.from;
             second.at = first.at;
@@ -139,48 +139,48 @@ impl Thinning {
     }
 
     /// The gap that contains a whole segment: none of it passed here before.
-    pub(super) fn hole_of(&self, segment: &Segment) -> Option<&Hole> {
+    pub(super) fn gap_of(&self, segment: &Segment) -> Option<&Gap> {
         let holds =
-            |hole: &&Hole| !hole.from.is_after(segment.seq) && !segment.end().is_after(hole.to);
-        self.holes.iter().find(holds)
+            |gap: &&Gap| !gap.from.is_after(segment.seq) && !segment.end().is_after(gap.to);
+        self.gaps.iter().find(holds)
     }
 
     /// Removes the numbers of a passing segment from gaps.
     pub(super) fn fill(&mut self, segment: &Segment) {
         let (from, to) = (segment.seq, segment.end());
-        let is_met = |hole: &Hole| to.is_after(hole.from) && hole.to.is_after(from);
-        if !self.holes.iter().any(is_met) {
+        let is_overlapping = |gap: &Gap| to.is_after(gap.from) && gap.to.is_after(from);
+        if !self.gaps.iter().any(is_overlapping) {
             return;
         }
-        let rest = |hole: Hole| {
-            let parts = if is_met(&hole) {
-                [Hole { to: from, ..hole }, Hole { from: to, ..hole }].map(Some)
+        let unfilled_parts = |gap: Gap| {
+            let parts = if is_overlapping(&gap) {
+                [Gap { to: from, ..gap }, Gap { from: to, ..gap }].map(Some)
             } else {
-                [Some(hole), None]
+                [Some(gap), None]
             };
-            let is_left = |part: &Hole| part.to.is_after(part.from);
+            let is_left = |part: &Gap| part.to.is_after(part.from);
             parts.into_iter().flatten().filter(is_left)
         };
-        self.holes = self.holes.drain(..).flat_map(rest).collect();
+        self.gaps = self.gaps.drain(..).flat_map(unfilled_parts).collect();
     }
 
     /// Memory that it takes, in bytes.
     pub(super) fn heap(&self) -> usize {
-        size_of::<Self>() + self.holes.capacity() * size_of::<Hole>()
+        size_of::<Self>() + self.gaps.capacity() * size_of::<Gap>()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::awaiting::Awaited;
-    use super::super::marks::Marks;
+    use super::super::numbers::Numbers;
     use super::super::room::Room;
     use super::super::tests::data;
     use super::super::waiting::Waiting;
     use super::*;
 
-    fn hole(from: u32, to: u32) -> Hole {
-        Hole {
+    fn gap(from: u32, to: u32) -> Gap {
+        Gap {
             from: Serial(from),
             to: Serial(to),
             at: Wall::from_unix_nanos(i64::from(from)),
@@ -189,19 +189,19 @@ mod tests {
     }
 
     fn ranges(thinning: &Thinning) -> Vec<(u32, u32)> {
-        let holes = thinning.holes.iter();
-        holes.map(|hole| (hole.from.0, hole.to.0)).collect()
+        let gaps = thinning.gaps.iter();
+        gaps.map(|gap| (gap.from.0, gap.to.0)).collect()
     }
 
     #[test]
     fn filling_part_of_a_gap_leaves_the_rest() {
         let mut thinning = Thinning::default();
-        thinning.remember(hole(100, 200));
-        thinning.remember(hole(300, 400));
-        assert!(thinning.hole_of(&data(130, 20, 0)).is_some());
+        thinning.remember(gap(100, 200));
+        thinning.remember(gap(300, 400));
+        assert!(thinning.gap_of(&data(130, 20, 0)).is_some());
         thinning.fill(&data(130, 20, 0));
         assert_eq!(ranges(&thinning), [(100, 130), (150, 200), (300, 400)]);
-        assert!(thinning.hole_of(&data(130, 20, 0)).is_none());
+        assert!(thinning.gap_of(&data(130, 20, 0)).is_none());
         thinning.fill(&data(190, 150, 0));
         assert_eq!(ranges(&thinning), [(100, 130), (150, 190), (340, 400)]);
         thinning.fill(&data(100, 300, 0));
@@ -211,7 +211,7 @@ mod tests {
     #[test]
     fn segments_that_are_made_to_be_followed_always_are_bounded_too() {
         let mut waiting = Waiting::default();
-        let mut left_out = 0;
+        let mut untracked = 0;
         for end in (1..=2_000_u32).map(|n| 2 * n) {
             let mut segment = data(end - 2, 2, 0);
             segment.stamps = Some((Serial(end << 16), Serial(0)));
@@ -220,18 +220,18 @@ mod tests {
                 echo: false,
             };
             let awaiting = Awaiting::of(Wall::from_unix_nanos(0), &segment, 0, awaited);
-            left_out += waiting.push(awaiting, &Marks::default(), Room::Scarce);
+            untracked += waiting.push(awaiting, &Numbers::default(), Room::Scarce);
         }
-        assert_eq!(left_out, 2_000 - Room::Scarce.most());
+        assert_eq!(untracked, 2_000 - Room::Scarce.most());
     }
 
     #[test]
     fn gaps_are_bounded_and_the_oldest_become_one() {
         let mut thinning = Thinning::default();
         for number in 0..100 {
-            thinning.remember(hole(number * 20, number * 20 + 10));
+            thinning.remember(gap(number * 20, number * 20 + 10));
         }
-        assert_eq!(thinning.holes.len(), HOLES);
+        assert_eq!(thinning.gaps.len(), MAX_GAPS);
         assert_eq!(ranges(&thinning)[0], (0, 36 * 20 + 10));
     }
 

@@ -10,34 +10,34 @@ use neph_model::Wall;
 
 use super::Segment;
 use super::awaiting::{Awaiting, NONE, Reply};
-use super::marks::{Mark, Marks};
+use super::numbers::{Number, Numbers};
 use super::room::Room;
-use super::thinning::{Hole, Thinning};
+use super::thinning::{Gap, Thinning};
 use crate::ahead::fetch;
 use crate::sequence::Serial;
 
 /// Segments that are stored in the connection.
-const NEAR: usize = 2;
+const INLINE_SEGMENTS: usize = 2;
 
 /// Initial room for more segments: a window of a common size, so that memory is allocated once.
-const FAR: usize = 16;
+const INITIAL_HEAP_SEGMENTS: usize = 16;
 
 /// More room than most windows need: it is freed when it is not needed.
-const LARGE: usize = 512;
+const LARGE_CAPACITY: usize = 512;
 
 /// Segments of one side. Those that await an acknowledgement are in the order of their numbers, those that
 /// await an echo in the order of their timestamps.
 #[derive(Debug)]
 pub(super) enum Waiting {
     /// In the connection. Entries that await nothing are empty.
-    Near([Awaiting; NEAR]),
+    Inline([Awaiting; INLINE_SEGMENTS]),
     /// On the heap, as there are more.
-    Far(ManySegments),
+    Heap(HeapSegments),
 }
 
 /// More segments than fit into the connection.
 #[derive(Debug)]
-pub(super) struct ManySegments {
+pub(super) struct HeapSegments {
     segments: VecDeque<Awaiting>,
     /// Set where not all are followed.
     thinning: Option<Box<Thinning>>,
@@ -45,57 +45,57 @@ pub(super) struct ManySegments {
 
 impl Default for Waiting {
     fn default() -> Self {
-        Self::Near([NONE; NEAR])
+        Self::Inline([NONE; INLINE_SEGMENTS])
     }
 }
 
 impl Waiting {
     /// Both parts of them, in order.
-    fn parts(&self) -> (&[Awaiting], &[Awaiting]) {
+    fn slices(&self) -> (&[Awaiting], &[Awaiting]) {
         match self {
-            Self::Near(few) => (few, &[]),
-            Self::Far(many) => many.segments.as_slices(),
+            Self::Inline(inline) => (inline, &[]),
+            Self::Heap(heap) => heap.segments.as_slices(),
         }
     }
 
-    fn parts_mut(&mut self) -> (&mut [Awaiting], &mut [Awaiting]) {
+    fn slices_mut(&mut self) -> (&mut [Awaiting], &mut [Awaiting]) {
         match self {
-            Self::Near(few) => (few, &mut []),
-            Self::Far(many) => many.segments.as_mut_slices(),
+            Self::Inline(inline) => (inline, &mut []),
+            Self::Heap(heap) => heap.segments.as_mut_slices(),
         }
     }
 
     fn segments(&self) -> impl DoubleEndedIterator<Item = &Awaiting> {
-        let (front, back) = self.parts();
+        let (front, back) = self.slices();
         front.iter().chain(back)
     }
 
-    fn all_mut(&mut self) -> impl Iterator<Item = &mut Awaiting> {
-        let (front, back) = self.parts_mut();
+    fn segments_mut(&mut self) -> impl Iterator<Item = &mut Awaiting> {
+        let (front, back) = self.slices_mut();
         front.iter_mut().chain(back)
     }
 
     fn thinning(&self) -> Option<&Thinning> {
         match self {
-            Self::Near(_) => None,
-            Self::Far(many) => many.thinning.as_deref(),
+            Self::Inline(_) => None,
+            Self::Heap(heap) => heap.thinning.as_deref(),
         }
     }
 
     /// Whether some may await an answer, or are still remembered although they do not.
     pub(super) fn is_any(&self) -> bool {
         match self {
-            Self::Near([first, second]) => first.awaits(Reply::ANY) || second.awaits(Reply::ANY),
-            Self::Far(_) => true,
+            Self::Inline([first, second]) => first.awaits(Reply::ANY) || second.awaits(Reply::ANY),
+            Self::Heap(_) => true,
         }
     }
 
     /// The segment whose last byte `ack` acknowledges, unless it was retransmitted.
     pub(super) fn acknowledged(&mut self, ack: Serial) -> Option<Awaiting> {
-        let last = self.answered(Reply::ACKNOWLEDGEMENT, |awaiting| {
-            !awaiting.end.is_after(ack) || awaiting.is_what_ends_at(ack)
+        let last = self.take_answered(Reply::ACKNOWLEDGEMENT, |awaiting| {
+            !awaiting.end.is_after(ack) || awaiting.is_acknowledged_by(ack)
         });
-        last.filter(|last| last.is_what_ends_at(ack) && !last.is_repeated())
+        last.filter(|last| last.is_acknowledged_by(ack) && !last.is_repeated())
     }
 
     /// Number of segments that `awaiting` represents, including itself.
@@ -106,9 +106,9 @@ impl Waiting {
 
     /// Among segments after `segment` that await their acknowledgement: the oldest timestamp option, and when
     /// the first one passed.
-    pub(super) fn beyond(&self, segment: &Segment) -> Option<(Serial, Wall)> {
+    pub(super) fn after(&self, segment: &Segment) -> Option<(Serial, Wall)> {
         if let Some(thinning) = self.thinning() {
-            return thinning.hole_of(segment).map(|hole| (hole.value, hole.at));
+            return thinning.gap_of(segment).map(|gap| (gap.value, gap.at));
         }
         let end = segment.end();
         let is_beyond = |awaiting: &&Awaiting| {
@@ -117,11 +117,11 @@ impl Waiting {
         let beyond = self.segments().filter(is_beyond);
         beyond
             .map(|awaiting| (awaiting.value, awaiting.at))
-            .reduce(|first, covered| {
-                let is_older = first.0.is_after(covered.0);
+            .reduce(|first, other| {
+                let is_older = first.0.is_after(other.0);
                 (
-                    if is_older { covered.0 } else { first.0 },
-                    first.1.min(covered.1),
+                    if is_older { other.0 } else { first.0 },
+                    first.1.min(other.1),
                 )
             })
     }
@@ -129,23 +129,23 @@ impl Waiting {
     /// The first segment that carried the timestamp `echo`, at its first echo. That must acknowledge the
     /// segment, otherwise it answers another one.
     pub(super) fn echoed(&mut self, ack: Serial, echo: Serial) -> Option<Awaiting> {
-        let last = self.answered(Reply::ECHO, |awaiting| !awaiting.value.is_after(echo));
-        let is_there = |last: &Awaiting| !last.end.is_after(ack) || last.is_what_ends_at(ack);
-        last.filter(|last| last.value == echo && is_there(last))
+        let last = self.take_answered(Reply::ECHO, |awaiting| !awaiting.value.is_after(echo));
+        let is_acknowledged = |last: &Awaiting| !last.end.is_after(ack) || last.is_acknowledged_by(ack);
+        last.filter(|last| last.value == echo && is_acknowledged(last))
     }
 
-    /// The last segment at the front for which `is` holds. All of these await `what` no more.
-    fn answered(
+    /// The last segment at the front for which `is_covered` holds. All of these await this reply no more.
+    fn take_answered(
         &mut self,
         reply: Reply,
-        mut is: impl FnMut(&Awaiting) -> bool,
+        mut is_covered: impl FnMut(&Awaiting) -> bool,
     ) -> Option<Awaiting> {
         let mut answered: Option<&Awaiting> = None;
-        for awaiting in self.all_mut().filter(|awaiting| awaiting.awaits(reply)) {
-            if !is(awaiting) {
+        for awaiting in self.segments_mut().filter(|awaiting| awaiting.awaits(reply)) {
+            if !is_covered(awaiting) {
                 return answered.copied();
             }
-            awaiting.answered(reply);
+            awaiting.remove(reply);
             answered = Some(&*awaiting);
         }
         answered.copied()
@@ -155,13 +155,13 @@ impl Waiting {
     #[inline]
     pub(super) fn tidy(&mut self, acked: Serial) {
         match self {
-            Self::Near(few) => {
-                if !few[0].awaits(Reply::ANY) && few[1].awaits(Reply::ANY) {
-                    few.swap(0, 1);
+            Self::Inline(inline) => {
+                if !inline[0].awaits(Reply::ANY) && inline[1].awaits(Reply::ANY) {
+                    inline.swap(0, 1);
                 }
             }
-            Self::Far(many) => {
-                if many.tidy(acked) {
+            Self::Heap(heap) => {
+                if heap.tidy(acked) {
                     *self = Self::default();
                 }
             }
@@ -169,9 +169,9 @@ impl Waiting {
     }
 
     /// Whether some of `segment` awaits its acknowledgement.
-    pub(super) fn holds(&self, segment: &Segment) -> bool {
+    pub(super) fn has_passed(&self, segment: &Segment) -> bool {
         match self.thinning() {
-            Some(thinning) => thinning.hole_of(segment).is_none(),
+            Some(thinning) => thinning.gap_of(segment).is_none(),
             None => self.segments().any(|awaiting| awaiting.overlaps(segment)),
         }
     }
@@ -179,12 +179,12 @@ impl Waiting {
     /// Records that `segment` passed; `next` is after all that passed before. Where not all is followed, the
     /// gaps show what did not pass.
     pub(super) fn pass(&mut self, at: Wall, segment: &Segment, next: Option<Serial>) {
-        let Self::Far(many) = self else { return };
-        let (Some(thinning), Some(next)) = (&mut many.thinning, next) else {
+        let Self::Heap(heap) = self else { return };
+        let (Some(thinning), Some(next)) = (&mut heap.thinning, next) else {
             return;
         };
         if segment.seq.is_after(next) {
-            thinning.remember(Hole {
+            thinning.remember(Gap {
                 from: next,
                 to: segment.seq,
                 at,
@@ -197,21 +197,21 @@ impl Waiting {
 
     /// Parts of `segment` that await their acknowledgement have no sample any more. Data after the highest
     /// number (a longer retransmission) awaits none.
-    pub(super) fn retransmitted_segments(&mut self, segment: &Segment) {
-        for awaiting in self.all_mut().filter(|awaiting| awaiting.overlaps(segment)) {
-            awaiting.retransmitted_segments();
+    pub(super) fn mark_retransmitted(&mut self, segment: &Segment) {
+        for awaiting in self.segments_mut().filter(|awaiting| awaiting.overlaps(segment)) {
+            awaiting.mark_retransmitted();
         }
     }
 
-    /// Remembers a segment; `marks` are from before it. Returns how many segments are therefore not followed,
+    /// Remembers a segment; `numbers` are from before it. Returns how many segments are therefore not followed,
     /// possibly including itself.
     #[inline]
-    pub(super) fn push(&mut self, awaiting: Awaiting, marks: &Marks, room: Room) -> usize {
+    pub(super) fn push(&mut self, awaiting: Awaiting, numbers: &Numbers, room: Room) -> usize {
         if !awaiting.awaits(Reply::ANY) {
             return 0;
         }
-        if let Self::Far(many) = self
-            && !many.follows(&awaiting, marks, room)
+        if let Self::Heap(heap) = self
+            && !heap.follows(&awaiting, numbers, room)
         {
             return 1;
         }
@@ -221,7 +221,7 @@ impl Waiting {
             self.append(awaiting);
         }
         match self {
-            Self::Far(many) if many.segments.len() > room.most() => many.thin_out(marks, room),
+            Self::Heap(heap) if heap.segments.len() > room.most() => heap.thin_out(numbers, room),
             _ => 0,
         }
     }
@@ -230,11 +230,11 @@ impl Waiting {
     #[cold]
     fn insert(&mut self, awaiting: Awaiting) {
         let segments = self.spill();
-        let behind = |other: &&Awaiting| {
+        let is_later = |other: &&Awaiting| {
             !other.awaits(Reply::ACKNOWLEDGEMENT) || other.end.is_after(awaiting.end)
         };
-        let behind = segments.iter().rev().take_while(behind).count();
-        segments.insert(segments.len() - behind, awaiting.without(Reply::ECHO));
+        let later_count = segments.iter().rev().take_while(is_later).count();
+        segments.insert(segments.len() - later_count, awaiting.without(Reply::ECHO));
         if awaiting.awaits(Reply::ECHO) {
             segments.push_back(awaiting.without(Reply::ACKNOWLEDGEMENT));
         }
@@ -249,8 +249,8 @@ impl Waiting {
 
     #[inline]
     fn append(&mut self, awaiting: Awaiting) {
-        if let Self::Near(few) = self
-            && let Some(free) = few.iter_mut().find(|awaiting| !awaiting.awaits(Reply::ANY))
+        if let Self::Inline(inline) = self
+            && let Some(free) = inline.iter_mut().find(|awaiting| !awaiting.awaits(Reply::ANY))
         {
             *free = awaiting;
             return;
@@ -260,25 +260,25 @@ impl Waiting {
 
     /// Moves all segments to the heap.
     fn spill(&mut self) -> &mut VecDeque<Awaiting> {
-        if let Self::Near(few) = self {
-            let mut segments = VecDeque::with_capacity(FAR);
-            segments.extend(few.iter().filter(|awaiting| awaiting.awaits(Reply::ANY)));
-            *self = Self::Far(ManySegments {
+        if let Self::Inline(inline) = self {
+            let mut segments = VecDeque::with_capacity(INITIAL_HEAP_SEGMENTS);
+            segments.extend(inline.iter().filter(|awaiting| awaiting.awaits(Reply::ANY)));
+            *self = Self::Heap(HeapSegments {
                 segments,
                 thinning: None,
             });
         }
         match self {
-            Self::Far(many) => &mut many.segments,
-            Self::Near(_) => unreachable!("they were moved"),
+            Self::Heap(heap) => &mut heap.segments,
+            Self::Inline(_) => unreachable!("they were moved"),
         }
     }
 
     /// Prefetches both ends of the heap's segments.
     #[inline]
     pub(super) fn fetch_far(&self) {
-        if let Self::Far(many) = self {
-            let ends = [many.segments.front(), many.segments.back()];
+        if let Self::Heap(heap) = self {
+            let ends = [heap.segments.front(), heap.segments.back()];
             ends.into_iter().flatten().for_each(fetch);
         }
     }
@@ -286,16 +286,16 @@ impl Waiting {
     /// Memory that it points to, in bytes.
     pub(super) fn heap(&self) -> usize {
         match self {
-            Self::Near(_) => 0,
-            Self::Far(many) => {
-                let thinning = many.thinning.as_ref().map_or(0, |thinning| thinning.heap());
-                many.segments.capacity() * size_of::<Awaiting>() + thinning
+            Self::Inline(_) => 0,
+            Self::Heap(heap) => {
+                let thinning = heap.thinning.as_ref().map_or(0, |thinning| thinning.heap());
+                heap.segments.capacity() * size_of::<Awaiting>() + thinning
             }
         }
     }
 }
 
-impl ManySegments {
+impl HeapSegments {
     /// Forgets segments that await nothing any more. All up to `acked` has arrived. Returns whether none is
     /// left.
     fn tidy(&mut self, acked: Serial) -> bool {
@@ -308,7 +308,7 @@ impl ManySegments {
         }
         if self.segments.is_empty() {
             self.segments = VecDeque::new();
-        } else if self.segments.capacity() > LARGE
+        } else if self.segments.capacity() > LARGE_CAPACITY
             && self.segments.len() * 8 < self.segments.capacity()
         {
             self.segments.shrink_to(self.segments.len() * 2);
@@ -317,12 +317,12 @@ impl ManySegments {
     }
 
     /// Whether a new segment is followed.
-    fn follows(&mut self, awaiting: &Awaiting, marks: &Marks, room: Room) -> bool {
+    fn follows(&mut self, awaiting: &Awaiting, numbers: &Numbers, room: Room) -> bool {
         let Some(thinning) = &mut self.thinning else {
             return true;
         };
         let has_room = self.segments.len() < room.most() / 4;
-        if let Some(next) = marks.get(Mark::Next).filter(|_| has_room) {
+        if let Some(next) = numbers.get(Number::Next).filter(|_| has_room) {
             thinning.lower(next);
         }
         let is_past = |old: &Awaiting| Thinning::is_long_past(old.end, awaiting.end);
@@ -334,10 +334,10 @@ impl ManySegments {
 
     /// Halves the followed share until there is room. Returns how many are no longer followed.
     #[cold]
-    fn thin_out(&mut self, marks: &Marks, room: Room) -> usize {
+    fn thin_out(&mut self, numbers: &Numbers, room: Room) -> usize {
         let (before, segments) = (self.segments.len(), &mut self.segments);
         let begin = || {
-            let acked = marks.get(Mark::Acked).or_else(|| marks.get(Mark::First));
+            let acked = numbers.get(Number::Acked).or_else(|| numbers.get(Number::First));
             let unacknowledged = segments
                 .iter()
                 .filter(|awaiting| awaiting.awaits(Reply::ACKNOWLEDGEMENT));

@@ -21,9 +21,9 @@ struct SpuriousCounts {
 impl Listener for SpuriousCounts {
     fn sample(&mut self, _: &Name, _: &Sample) {}
 
-    fn found_spurious(&mut self, _: &Name, _: Wall, _: Side, was: Event) {
+    fn found_spurious(&mut self, _: &Name, _: Wall, _: Side, previous: Event) {
         assert!(matches!(
-            was,
+            previous,
             Event::Retransmission | Event::FastRetransmission
         ));
         self.found_later += 1;
@@ -47,14 +47,14 @@ impl Listener for SpuriousCounts {
 fn spurious_retransmissions_are_true_positives_and_mostly_detected() {
     let mut truth = Counts::new();
     let (mut table, mut ours) = (Table::new(Limits::default()), SpuriousCounts::default());
-    let wish = TrafficSpec {
+    let spec = TrafficSpec {
         flows: 1_000,
         requests: 6,
         spacing: 20_000_000,
         seed: 7,
         clean: false,
     };
-    traffic(wish, |captured| {
+    traffic(spec, |captured| {
         let length = u32::try_from(captured.length).expect("short");
         let Some(packet) = dissect(Link::Ethernet, &captured.bytes, length) else {
             return;
@@ -66,34 +66,34 @@ fn spurious_retransmissions_are_true_positives_and_mostly_detected() {
         {
             let ports = [header.source, header.destination];
             let from = captured.truth.from;
-            let known = truth
+            let truth_counts = truth
                 .entry((ports[from], ports[1 - from], from))
                 .or_default();
             // A single byte may be a probe, which is not taken although it arrives.
             let is_probe = *payload_len == 1;
-            known.0 += u64::from(captured.truth.is_spurious && !is_probe);
-            known.1 += u64::from(captured.truth.is_repeated);
+            truth_counts.0 += u64::from(captured.truth.is_spurious && !is_probe);
+            truth_counts.1 += u64::from(captured.truth.is_repeated);
         }
-        table.see(
+        table.add_packet(
             Wall::from_unix_nanos(captured.at.cast_signed()),
             &packet,
             &mut ours,
         );
     });
     table.end(&mut ours);
-    let (mut called, mut right, mut total, mut repeats) = (0, 0, 0, 0);
-    for (of, (spurious, retransmitted_segments)) in &truth {
-        let (ours, _) = ours.counts.get(of).copied().unwrap_or_default();
-        called += ours;
-        right += ours.min(*spurious);
+    let (mut reported, mut correct, mut total, mut retransmissions) = (0, 0, 0, 0);
+    for (key, (spurious, retransmitted_segments)) in &truth {
+        let (ours, _) = ours.counts.get(key).copied().unwrap_or_default();
+        reported += ours;
+        correct += ours.min(*spurious);
         total += spurious;
-        repeats += retransmitted_segments;
+        retransmissions += retransmitted_segments;
     }
-    let later = ours.found_later;
+    let reported_later = ours.found_later;
     println!(
-        "{repeats} retransmissions, {total} spurious; {called} called so, {later} of them later, {right} rightly"
+        "{retransmissions} retransmissions, {total} spurious; {reported} called so, {reported_later} of them later, {correct} rightly"
     );
-    assert!(later > 20);
-    assert!(right * 1_000 >= called * 995, "{right} of {called}");
-    assert!(right * 10 >= total * 9, "{right} of {total}");
+    assert!(reported_later > 20);
+    assert!(correct * 1_000 >= reported * 995, "{correct} of {reported}");
+    assert!(correct * 10 >= total * 9, "{correct} of {total}");
 }

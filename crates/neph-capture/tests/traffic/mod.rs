@@ -81,20 +81,20 @@ impl Ord for Captured {
 }
 
 /// Hands out all packets in the order of their capture.
-pub(crate) fn traffic(wish: TrafficSpec, mut take: impl FnMut(Captured)) {
-    let mut random = Random(wish.seed);
-    let mut begins = 1_700_000_000_000_000_000;
+pub(crate) fn traffic(spec: TrafficSpec, mut on_packet: impl FnMut(Captured)) {
+    let mut random = Random(spec.seed);
+    let mut start = 1_700_000_000_000_000_000;
     let mut pending: BinaryHeap<Reverse<Captured>> = BinaryHeap::new();
-    for number in 0..wish.flows {
-        begins += random.below(wish.spacing * 2 + 1);
-        while let Some(Reverse(captured)) = pop_before(&mut pending, begins) {
-            take(captured);
+    for number in 0..spec.flows {
+        start += random.below(spec.spacing * 2 + 1);
+        while let Some(Reverse(captured)) = pop_before(&mut pending, start) {
+            on_packet(captured);
         }
-        let flow = Connection::new(number, wish, &mut random).run(begins);
+        let flow = Connection::new(number, spec, &mut random).run(start);
         pending.extend(flow.into_iter().map(Reverse));
     }
     while let Some(Reverse(captured)) = pending.pop() {
-        take(captured);
+        on_packet(captured);
     }
 }
 
@@ -182,18 +182,18 @@ struct Connection {
     addresses: Addresses,
     random: Random,
     events: BinaryHeap<Reverse<(u64, u64, usize)>>,
-    reported: Vec<Option<SimEvent>>,
+    planned: Vec<Option<SimEvent>>,
     captured: Vec<Captured>,
     /// Whether each of these arrives, and finds an open window.
     taken: Vec<bool>,
 }
 
 impl Connection {
-    fn new(number: u32, wish: TrafficSpec, random: &mut Random) -> Self {
+    fn new(number: u32, spec: TrafficSpec, random: &mut Random) -> Self {
         let mut random = Random(random.next());
-        let clean = wish.clean;
+        let clean = spec.clean;
         let legs = [0, 1].map(|_| PathSide::draw(&mut random, clean));
-        let dialogue = end::Dialogue::draw(&mut random, wish.requests);
+        let dialogue = end::Dialogue::draw(&mut random, spec.requests);
         let ends = TcpEnd::both_ends(&mut random, clean, &dialogue);
         Self {
             number,
@@ -203,7 +203,7 @@ impl Connection {
             addresses: Addresses::draw(number, &mut random, clean),
             random,
             events: BinaryHeap::new(),
-            reported: Vec::new(),
+            planned: Vec::new(),
             captured: Vec::new(),
             taken: Vec::new(),
         }
@@ -213,32 +213,32 @@ impl Connection {
     fn mark_truth(&mut self) {
         for index in 0..self.captured.len() {
             let truth = self.captured[index].truth;
-            let before = self.captured[..index].iter().zip(&self.taken);
+            let earlier = self.captured[..index].iter().zip(&self.taken);
             let earlier_ranges =
-                before.filter(|(captured, taken)| **taken && captured.truth.from == truth.from);
+                earlier.filter(|(captured, taken)| **taken && captured.truth.from == truth.from);
             let mut earlier_ranges: Vec<(u64, u64)> = earlier_ranges
                 .map(|(captured, _)| captured.truth.range)
                 .collect();
             earlier_ranges.sort_unstable();
-            let mut until = truth.range.0;
+            let mut covered_until = truth.range.0;
             for (from, to) in earlier_ranges {
-                until = if from <= until { until.max(to) } else { until };
+                covered_until = if from <= covered_until { covered_until.max(to) } else { covered_until };
             }
-            let is_there = truth.range.0 < truth.range.1 && until >= truth.range.1;
-            self.captured[index].truth.is_spurious = truth.is_repeated && is_there;
+            let is_covered = truth.range.0 < truth.range.1 && covered_until >= truth.range.1;
+            self.captured[index].truth.is_spurious = truth.is_repeated && is_covered;
         }
     }
 
-    fn run(mut self, begins: u64) -> Vec<Captured> {
-        self.plan(begins, SimEvent::Begin);
+    fn run(mut self, start: u64) -> Vec<Captured> {
+        self.plan(start, SimEvent::Begin);
         let mut steps = 0;
         while let Some(Reverse((now, _, index))) = self.events.pop() {
             steps += 1;
             // Two ends that lose everything give up.
-            if steps > 20_000 || now > begins + 120_000_000_000 {
+            if steps > 20_000 || now > start + 120_000_000_000 {
                 break;
             }
-            let event = self.reported[index].take().expect("told once");
+            let event = self.planned[index].take().expect("planned once");
             let end_index = match event {
                 SimEvent::Begin => {
                     self.ends[0].begin();
@@ -267,8 +267,8 @@ impl Connection {
     }
 
     fn plan(&mut self, at: u64, event: SimEvent) {
-        self.reported.push(Some(event));
-        let order = self.reported.len();
+        self.planned.push(Some(event));
+        let order = self.planned.len();
         self.events.push(Reverse((at, order as u64, order - 1)));
     }
 
@@ -295,9 +295,9 @@ impl Connection {
             truth,
         });
         self.taken.push(false);
-        if let Some(arrives) = far_side.cross(at, &mut self.last[to][1], &mut self.random) {
+        if let Some(arrives_at) = far_side.cross(at, &mut self.last[to][1], &mut self.random) {
             let index = self.captured.len() - 1;
-            self.plan(arrives, SimEvent::Arrive(to, segment, index));
+            self.plan(arrives_at, SimEvent::Arrive(to, segment, index));
         }
     }
 }

@@ -34,12 +34,12 @@ impl Listener for WindowReport {
     }
 }
 
-fn ours(path: &Path, limits: Limits) -> WindowReport {
+fn neph_report(path: &Path, limits: Limits) -> WindowReport {
     let (mut table, mut ours) = (Table::new(limits), WindowReport::default());
     read_capture(&mut File::open(path).expect("written"), |record| {
         let at = Wall::from_unix_nanos(record.at.expect("pcap has times"));
         let packet = dissect(record.link, record.bytes, record.length).expect("IP");
-        table.see(at, &packet, &mut ours);
+        table.add_packet(at, &packet, &mut ours);
         std::ops::ControlFlow::Continue(())
     });
     table.end(&mut ours);
@@ -67,12 +67,12 @@ impl Summary {
         }
     }
 
-    fn of_ours(of: &Quantiles) -> Self {
+    fn of_quantiles(quantiles: &Quantiles) -> Self {
         Self {
-            n: of.estimated,
-            p50: of.p50.nanos(),
-            p99: of.p99.map_or(0, neph_model::Span::nanos),
-            most: of.most.nanos(),
+            n: quantiles.estimated,
+            p50: quantiles.p50.nanos(),
+            p99: quantiles.p99.map_or(0, neph_model::Span::nanos),
+            most: quantiles.most.nanos(),
         }
     }
 
@@ -87,7 +87,7 @@ impl Summary {
     }
 }
 
-fn line(name: &str, summary: &Summary) -> String {
+fn summary_line(name: &str, summary: &Summary) -> String {
     let ms = |nanos: i64| f64::from(u32::try_from(nanos / 1_000).expect("short")) / 1_000.0;
     format!(
         "  {name:<28} n {:>7}  p50 {:>8.3} ms  p99 {:>8.3} ms  max {:>8.3} ms",
@@ -107,7 +107,7 @@ fn write(path: &Path, bulk: &Bulk) -> Truth {
     truth
 }
 
-fn tsharks(path: &Path) -> Option<Summary> {
+fn tshark_summary(path: &Path) -> Option<Summary> {
     // Of the server's packets: the handshake, and acknowledgements of data.
     let lines = run_tshark(path, &["ip.src", "tcp.analysis.ack_rtt"])?;
     let durations = lines.iter().filter_map(|line| {
@@ -124,27 +124,27 @@ fn windows_of_10_to_9900_segments_match_tshark_and_the_truth() {
     for window in [10, 100, 1_000, 9_900] {
         let path = folder.join(format!("bulk-{window}.pcap"));
         let truth = write(&path, &Bulk::of(window));
-        let theirs = tsharks(&path);
-        let ours = ours(&path, Limits::default());
+        let theirs = tshark_summary(&path);
+        let ours = neph_report(&path, Limits::default());
         println!(
             "{window} segments in flight, {} of them not followed",
             ours.thinned
         );
         let round_trips: Vec<_> = ours.round_trips.iter().flatten().collect();
         assert_eq!(round_trips.len(), 2, "both methods");
-        let by_ack = Summary::of_ours(round_trips[0]);
-        let by_echo = Summary::of_ours(round_trips[1]);
+        let by_ack = Summary::of_quantiles(round_trips[0]);
+        let by_echo = Summary::of_quantiles(round_trips[1]);
         let (true_ack, true_echo) = (Summary::of(truth.acknowledged), Summary::of(truth.echoed));
-        println!("{}", line("truth", &true_ack));
+        println!("{}", summary_line("truth", &true_ack));
         if let Some(theirs) = &theirs {
-            println!("{}", line("tshark", theirs));
+            println!("{}", summary_line("tshark", theirs));
         }
         for (name, summary) in [
             ("neph", &by_ack),
             ("truth, by echo", &true_echo),
             ("neph, by echo", &by_echo),
         ] {
-            println!("{}", line(name, summary));
+            println!("{}", summary_line(name, summary));
         }
         // Quantiles of what is followed whole are those of buckets.
         let permille = if window > 4_096 { 30 } else { 5 };
@@ -176,16 +176,16 @@ fn losses_in_a_sampled_window_do_not_block_further_samples() {
             max_pending_bytes: waiting,
             ..Limits::default()
         };
-        let ours = ours(&path, limits);
+        let ours = neph_report(&path, limits);
         let round_trips = ours.round_trips[0].expect("some");
         println!(
             "{waiting} bytes, {} round trips, {} not followed",
             round_trips.n, ours.thinned
         );
-        println!("{}", line("truth", &truth));
-        println!("{}", line("neph", &Summary::of_ours(&round_trips)));
+        println!("{}", summary_line("truth", &truth));
+        println!("{}", summary_line("neph", &Summary::of_quantiles(&round_trips)));
         assert!(round_trips.n > minimum && ours.thinned > 0);
-        assert!(Summary::of_ours(&round_trips).is_near(&truth, permille));
+        assert!(Summary::of_quantiles(&round_trips).is_near(&truth, permille));
     }
     std::fs::remove_dir_all(&folder).expect("removed");
 }

@@ -75,7 +75,7 @@ pub fn flow(flow: &Flow, method: Method) -> String {
         sum_of_both(neph_capture::SentCounts::thinned),
     ];
     cells.resize(BASE_COLUMNS.len() + EXCHANGE_COLUMNS.len(), String::new());
-    let round_trips = flow.round_trips(Half::Server).laid_out();
+    let round_trips = flow.round_trips(Half::Server).by_method();
     for distribution in [
         round_trips.path(method),
         round_trips.of(Method::Response, Answer::WithData),
@@ -89,7 +89,7 @@ pub fn flow(flow: &Flow, method: Method) -> String {
 
 /// The exchanges of a pair of hosts, outside TCP, as a line.
 pub fn pair(pair: &HostPair) -> String {
-    let (key, pair_counts) = (pair.key(), pair.counted());
+    let (key, pair_counts) = (pair.key(), pair.counts());
     let [client, server] = exchanges::addresses(key);
     let mut cells = vec![
         csv_field(&exchanges::protocol_key(key.protocol)).into_owned(),

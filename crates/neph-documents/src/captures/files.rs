@@ -51,7 +51,7 @@ impl From<&File> for FileDocument {
             packets_not_ip: file.not_ip,
             packets_without_timestamp: file.without_time,
             packets_lost_by_capture: file.account.dropped,
-            packets_out_of_order: file.times.map_or(0, Times::out_of_turn),
+            packets_out_of_order: file.times.map_or(0, Times::out_of_order),
             largest_backward_step_ns: file.times.and_then(Times::jump),
             silence_ns: file.times.and_then(Times::silence),
             ending,

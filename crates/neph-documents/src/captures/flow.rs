@@ -232,7 +232,7 @@ impl From<&SentCounts> for SentDocument {
 
 impl From<&RoundTripSketches> for TripsDocument {
     fn from(round_trips: &RoundTripSketches) -> Self {
-        let round_trips = round_trips.laid_out();
+        let round_trips = round_trips.by_method();
         let by_answer = |method| {
             let quantiles = |answer| round_trips.of(method, answer).map(QuantilesDocument::from);
             ByAnswerDocument {

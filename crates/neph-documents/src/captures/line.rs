@@ -59,7 +59,7 @@ impl CaptureLine {
     /// The line of a pair that ended.
     pub fn exchange(pair: &HostPair) -> Self {
         Self::Exchange {
-            exchange: Box::new(ExchangeDocument::of(pair, &pair.counted())),
+            exchange: Box::new(ExchangeDocument::of(pair, &pair.counts())),
             began_unix_ns: pair.began(),
             last_unix_ns: pair.last(),
         }

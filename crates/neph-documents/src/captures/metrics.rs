@@ -197,7 +197,7 @@ fn write_other_packets(page: &mut Page, others: &Others, not_ip: u64) {
         ("udp", others.udp),
         ("icmp", others.icmp),
         ("fragment", others.fragments),
-        ("unread", others.unread),
+        ("unread", others.other_protocols),
         ("cut_off", others.cut),
         ("not_ip", not_ip),
     ] {

@@ -15,7 +15,7 @@ pub const COLUMNS: [Heading; 21] = columns("PACKETS/S", "BYTES/S", "WITH DATA");
 /// A table line: a flow in a period of this length.
 pub fn row(length: Span, flow: &Flow, recent: &Recent, method: Method) -> Vec<String> {
     let (client, server) = (recent.sent(Side::Client), recent.sent(Side::Server));
-    let packets_seen = recent.round_trips(Half::Server).laid_out();
+    let packets_seen = recent.round_trips(Half::Server).by_method();
     let name = flow.name();
     let mut cells = vec![
         name.client().to_string(),
@@ -44,7 +44,7 @@ pub fn sentence(period: &RecentPeriod) -> String {
         (others.udp, "UDP"),
         (others.icmp, "ICMP"),
         (others.fragments, "fragments"),
-        (others.unread, "other"),
+        (others.other_protocols, "other"),
         (others.cut, "cut off (--snaplen keeps more)"),
         (packets_seen.not_ip, "not IP"),
     ]

@@ -150,7 +150,7 @@ pub fn row(flow: &Flow, method: Method) -> Vec<String> {
     let sum_of_both = |count: fn(&Flow, Side) -> u64| {
         (count(flow, Side::Client) + count(flow, Side::Server)).cell()
     };
-    let server = flow.round_trips(Half::Server).laid_out();
+    let server = flow.round_trips(Half::Server).by_method();
     let mut cells = vec![
         name.client().to_string(),
         format!("{}{}", name.server(), both_via(flow)),

@@ -13,7 +13,7 @@ use super::flow::HalvesDocument;
 use super::summary_document::SummaryDocument;
 use crate::version::Version;
 use crate::when;
-use neph_capture::reading::conversations::{Conversations, ONCE};
+use neph_capture::reading::conversations::{CAPTURE_ONCE_REMEDY, Conversations};
 use neph_capture::reading::file::File;
 use neph_capture::reading::snaplen::snaplen_remedy;
 use neph_text::counted::counted;
@@ -91,9 +91,9 @@ impl Summary {
     pub fn add_exchange(&mut self, pair: &HostPair) {
         self.exchanges += 1;
         self.different_tunnels += u64::from(pair.other().is_some());
-        let counts = pair.counted();
+        let counts = pair.counts();
         self.exchange_packets += counts.packets();
-        self.negative_round_trips += counts.backwards();
+        self.negative_round_trips += counts.negative_round_trips();
         self.responses_without_request += counts.responses_without_request();
         self.requests_not_tracked += counts.requests_not_tracked();
         let is_quic = pair.key().protocol == ExchangeProtocol::Quic;
@@ -134,7 +134,7 @@ impl Summary {
             )?;
         }
         for (side, trips) in [("servers", &self.server), ("clients", &self.client)] {
-            write_side_round_trips(side, &trips.laid_out(), method, out)?;
+            write_side_round_trips(side, &trips.by_method(), method, out)?;
         }
         if let Some(response) = self.server.of(Method::Response, Answer::WithData) {
             let note = quantiles_text(&response);
@@ -201,8 +201,8 @@ impl Summary {
 
     /// Anomalies of answers and packets, with their numbers.
     fn misleading_notes(&self, conversations: &Conversations, files: &[File]) -> [CountedNote; 8] {
-        let evicted = conversations.table.crowded_out() + conversations.exchanges.crowded_out();
-        let out_of_order_counts = (files.iter()).filter_map(|file| Some(file.times?.out_of_turn()));
+        let evicted = conversations.table.evicted() + conversations.exchanges.evicted();
+        let out_of_order_counts = (files.iter()).filter_map(|file| Some(file.times?.out_of_order()));
         // They mislead only where the order of segments is reported.
         let is_misled = self.retransmitted_segments + self.out_of_order > 0;
         let dropped = files.iter().filter_map(|file| file.account.dropped);
@@ -258,9 +258,9 @@ impl Summary {
             files: files.iter().map(FileDocument::from).collect(),
             packets_captured: captured,
             flows: self.flows,
-            flows_evicted: conversations.table.crowded_out(),
+            flows_evicted: conversations.table.evicted(),
             exchanges: self.exchanges,
-            exchanges_evicted: conversations.exchanges.crowded_out(),
+            exchanges_evicted: conversations.exchanges.evicted(),
             exchange_packets: self.exchange_packets,
             exchanges_one_direction_only: self.pairs_one_direction,
             responses_without_request: self.responses_without_request,
@@ -272,7 +272,7 @@ impl Summary {
                 + conversations.exchanges.ambiguous(),
             capture_duplicates_removed: conversations.counts().copies,
             capture_duplicates_counted: conversations.repeats().packets,
-            packets_examined: conversations.repeats().looked,
+            packets_examined: conversations.repeats().examined,
             responses_stamped_before_request: self.negative_round_trips,
             round_trips_below_resolution: self.zero_round_trips,
             flows_without_server_rtt: self.without_path,
@@ -304,7 +304,7 @@ fn write_other_packets(
         (others.udp, "UDP"),
         (others.icmp, "ICMP"),
         (others.fragments, "fragments"),
-        (others.unread, "other"),
+        (others.other_protocols, "other"),
         (others.cut, "cut off"),
         (files.iter().map(|file| file.not_ip).sum(), "not IP"),
         (
@@ -331,9 +331,9 @@ fn write_other_packets(
     if repeats.is_many() {
         writeln!(
             out,
-            "{} of the {} examined packets are duplicates in the capture (a mirror port of both directions, or several interfaces): they count twice, as retransmissions or repeated requests; capture {ONCE}.",
+            "{} of the {} examined packets are duplicates in the capture (a mirror port of both directions, or several interfaces): they count twice, as retransmissions or repeated requests; capture {CAPTURE_ONCE_REMEDY}.",
             counted(repeats.packets, "packet"),
-            repeats.looked
+            repeats.examined
         )?;
     }
     Ok(())

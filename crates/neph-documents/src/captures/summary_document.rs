@@ -97,7 +97,7 @@ impl From<Others> for OthersDocument {
             udp: others.udp,
             icmp: others.icmp,
             fragments: others.fragments,
-            other_protocols: others.unread,
+            other_protocols: others.other_protocols,
             cut_off: others.cut,
         }
     }

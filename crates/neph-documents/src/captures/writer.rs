@@ -163,10 +163,10 @@ impl<W: Write> CaptureWriter<W> {
 }
 
 impl<W: Write> ConversationListener for CaptureWriter<W> {
-    fn exchanged(&mut self, pair: &HostPair) {
+    fn pair_ended(&mut self, pair: &HostPair) {
         match self.options.format {
             Format::Text => {
-                let counts = pair.counted();
+                let counts = pair.counts();
                 if exchanges::has_exchanges(&counts) {
                     let rank = exchanges::sort_key(pair, &counts);
                     let is_kept = self.exchanges.keep(rank, || exchanges::row(pair, &counts));
@@ -188,7 +188,7 @@ impl<W: Write> ConversationListener for CaptureWriter<W> {
         self.summary.add_exchange(pair);
     }
 
-    fn answered(&mut self, key: &ExchangeKey, answer: ExchangeRoundTrip) {
+    fn request_answered(&mut self, key: &ExchangeKey, answer: ExchangeRoundTrip) {
         self.summary.zero_round_trips += u64::from(answer.round_trip == Span::ZERO);
         if self.options.samples {
             let sample = SampleOf::Exchange(ExchangeSample::of(key, answer));
@@ -220,11 +220,11 @@ impl<W: Write> Listener for CaptureWriter<W> {
         }
     }
 
-    fn backwards(&mut self) {
+    fn negative_round_trip(&mut self) {
         self.summary.negative_round_trips += 1;
     }
 
-    fn of_no_time(&mut self) {
+    fn zero_round_trip(&mut self) {
         self.summary.zero_round_trips += 1;
     }
 

@@ -100,7 +100,7 @@ impl UnknownLoss {
                 }
                 Doubt::NotBegun => unknown.before_capture += 1,
                 Doubt::Over => unknown.after_capture += 1,
-                Doubt::Torn => unknown.truncated += 1,
+                Doubt::Incomplete => unknown.truncated += 1,
                 Doubt::Clocks => unknown.clock_unknown += 1,
             }
         }
@@ -114,7 +114,7 @@ impl UnknownLoss {
                 has_others: passages.followed.passages().any(|passage| {
                     passage.direction == Some(direction)
                         && protocol(passage.flow.protocol) == kind
-                        && passage.mark(point).is_some()
+                        && passage.passed_at(point).is_some()
                         && !host_pairs.contains(&hosts(&passage))
                 }),
             }),
@@ -224,7 +224,7 @@ impl UnknownDirection {
         let mut has_two_clocks: HashMap<Hosts, bool> = HashMap::new();
         for passage in undirected_passages() {
             for (segment, clocks) in passages.clocks.iter().enumerate() {
-                if passage.mark(segment).is_some() && passage.mark(segment + 1).is_some() {
+                if passage.passed_at(segment).is_some() && passage.passed_at(segment + 1).is_some() {
                     *has_two_clocks.entry(sorted_hosts(&passage)).or_default() |=
                         !matches!(clocks, Offsets::Same);
                 }
@@ -233,7 +233,7 @@ impl UnknownDirection {
         let mut counts = Self::default();
         for passage in undirected_passages() {
             *match has_two_clocks.get(&sorted_hosts(&passage)) {
-                Some(true) if passages.followed.is_still(&passage) => &mut counts.offset_only,
+                Some(true) if passages.followed.has_no_delay(&passage) => &mut counts.offset_only,
                 Some(true) if passages.followed.is_compared(&passage) => &mut counts.tied,
                 Some(true) => &mut counts.one_direction,
                 Some(false) => &mut counts.zero_delay,

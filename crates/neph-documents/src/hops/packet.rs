@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use neph_capture::Flowing;
+use neph_capture::FiveTuple;
 use neph_capture::path::passages::{PROTOCOLS, Passages, PathEnd, Row, protocol};
 use neph_model::{OneWay, Span};
 use neph_wire::ip;
@@ -59,7 +59,7 @@ impl PacketDocument {
     pub fn of(passages: &Passages, row: &Row) -> Self {
         let passage = &row.passage;
         let points = || 0..passages.names.len();
-        let timestamp_at = |point| Some(passages.followed.stamp(point, passage.mark(point)?));
+        let timestamp_at = |point| Some(passages.followed.stamp(point, passage.passed_at(point)?));
         let mut reordered_segments: Vec<usize> = (0..row.delays.len()).collect();
         reordered_segments.retain(|segment| passage.is_reordered(*segment));
         let spreads = points().map(|point| passages.followed.spread(passage, point));
@@ -89,7 +89,7 @@ impl PacketDocument {
 
 /// An address of a flow, with the port if its protocol has ports. A fragment does not contain
 /// ports: both are 0 then.
-fn address_text(flow: &Flowing, address: SocketAddr) -> String {
+fn address_text(flow: &FiveTuple, address: SocketAddr) -> String {
     let has_ports = matches!(flow.protocol, ip::TCP | ip::UDP);
     let is_reported = (flow.source.port(), flow.destination.port()) != (0, 0);
     if has_ports && is_reported {
@@ -105,7 +105,7 @@ mod tests {
     #[test]
     fn ports_are_printed_for_protocols_that_have_them() {
         let texts = |protocol, source: u16, destination: u16| {
-            let flow = Flowing {
+            let flow = FiveTuple {
                 protocol,
                 source: ([10, 0, 0, 1], source).into(),
                 destination: ([10, 0, 0, 2], destination).into(),

@@ -66,7 +66,7 @@ impl SegmentRow {
     pub fn all(passages: &Passages, delays: &[Delays], round_trips: &[RoundTrips]) -> Vec<Self> {
         let names = segment_names(&passages.names);
         let rows = delays.iter().map(|segment_delays| {
-            let direction = if segment_delays.is_back {
+            let direction = if segment_delays.is_reverse {
                 Direction::Reverse
             } else {
                 Direction::Forward
@@ -76,7 +76,7 @@ impl SegmentRow {
                 .find(|round_trips| round_trips.protocol == segment_delays.protocol);
             let share = round_trips.and_then(|round_trips| {
                 share_of(
-                    round_trips.part(segment_delays.segment, segment_delays.is_back)?,
+                    round_trips.part(segment_delays.segment, segment_delays.is_reverse)?,
                     round_trips.total,
                 )
             });

@@ -282,7 +282,7 @@ impl<T: AlarmListener> LiveEvaluator<T> {
     }
 
     fn look(&mut self, window: &Window, sources: &mut [Source]) -> Result<(), String> {
-        let mut hops = Hops::at(sources.len());
+        let mut hops = Hops::with_points(sources.len());
         for (index, mapping) in &self.mappings {
             hops.map(*index, *mapping);
         }
@@ -300,7 +300,7 @@ impl<T: AlarmListener> LiveEvaluator<T> {
                         let interface = record.link.interface(record.bytes);
                         let interface = interface.unwrap_or(record.interface);
                         if !duplicates.is_copy(Wall::from_unix_nanos(at), interface, &packet) {
-                            hops.see(index, at, &packet);
+                            hops.add_packet(index, at, &packet);
                         }
                     }
                     ControlFlow::Continue(())
@@ -338,7 +338,7 @@ impl<T: AlarmListener> LiveEvaluator<T> {
                 began,
             );
             for rule_state in &mut self.standings {
-                if rule_state.is_of(segment, crossed.direction)
+                if rule_state.includes(segment, crossed.direction)
                     && let Some(found) = rule_state.count(delay, began)
                 {
                     self.listener.hear(found);

@@ -16,7 +16,7 @@ use neph_capture::clocks::course::Course;
 use neph_capture::clocks::drift::Drift;
 use neph_capture::clocks::formula::{Formula, passed, split_off, until_next};
 use neph_capture::clocks::pair::{refuse_duplicate, refuse_unmet, retained_limits, too_few};
-use neph_capture::reading::packets::packets;
+use neph_capture::reading::packets::read_packets;
 use neph_capture::reading::snaplen::truncated_message;
 use neph_documents::clock::{Clocks, LabelledStep, Means, Row, Summary};
 use neph_report::clocks_of_captures;
@@ -33,14 +33,14 @@ pub(super) fn run(args: &Args, first: &Path, second: &Path) -> Result<Outcome, F
     let say = |text: &str| output::say(&format!("neph clock: {text}"));
     let reader = read::reader(&stop, &say);
     let mut matcher = CaptureMatcher::default();
-    packets(first, reader, |timestamp, _, packet| match packet {
+    read_packets(first, reader, |timestamp, _, packet| match packet {
         Ok(packet) => matcher.add_first(timestamp, packet),
-        Err(NoPacket::Cut) => matcher.here_cut(timestamp),
+        Err(NoPacket::Cut) => matcher.count_cut_first(timestamp),
         Err(NoPacket::NotIp) => {}
     })?;
-    packets(second, reader, |timestamp, _, packet| match packet {
+    read_packets(second, reader, |timestamp, _, packet| match packet {
         Ok(packet) => matcher.add_second(timestamp, packet),
-        Err(NoPacket::Cut) => matcher.there_cut(timestamp),
+        Err(NoPacket::Cut) => matcher.count_cut_second(timestamp),
         Err(NoPacket::NotIp) => {}
     })?;
     if stop.is_set() {

@@ -67,7 +67,7 @@ mod tests {
                 (1, Direction::Reverse),
             ];
             directions
-                .map(|(segment, direction)| rules.rules()[index].subject.is_of(segment, direction))
+                .map(|(segment, direction)| rules.rules()[index].subject.includes(segment, direction))
         };
         assert_eq!(matched_directions(0), [true, true, false, false]);
         assert_eq!(matched_directions(1), [false, false, false, true]);
@@ -106,7 +106,7 @@ mod tests {
             .collect();
         delays.sort_unstable();
         let names = ["client", "vm"].map(str::to_owned);
-        let mut standings = rules.standings(&names, |_| true);
+        let mut standings = rules.rule_states(&names, |_| true);
         let changes = standings[0].evaluate(&delays, 7);
         let state_changes: Vec<(bool, i64)> = changes
             .iter()

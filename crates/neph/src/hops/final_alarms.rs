@@ -23,7 +23,7 @@ pub(super) struct Alarms {
     /// Reported alarms that the complete captures do not confirm.
     only_live: Vec<SegmentChange>,
     /// Rules that had too few packets in all segments.
-    unjudged: Vec<String>,
+    not_evaluated: Vec<String>,
 }
 
 impl Alarms {
@@ -44,7 +44,7 @@ impl Alarms {
         Self {
             found: alarms,
             only_live,
-            unjudged: result.unjudged,
+            not_evaluated: result.not_evaluated,
         }
     }
 
@@ -80,8 +80,8 @@ impl Alarms {
                 alarm_text(alarm)
             ));
         }
-        for unjudged in &self.unjudged {
-            output::say(&format!("neph hops: {unjudged}"));
+        for message in &self.not_evaluated {
+            output::say(&format!("neph hops: {message}"));
         }
         live_reporter.is_alarmed() || self.found.iter().any(|(alarm, _)| alarm.change.is_raised)
     }
@@ -147,7 +147,7 @@ mod tests {
         let live_reporter = AlarmReporter::of(segment_changes(live));
         let result = AlarmResult {
             found: segment_changes(final_alarms),
-            unjudged: Vec::new(),
+            not_evaluated: Vec::new(),
         };
         let alarms = Alarms::of(result, &live_reporter);
         assert_eq!(

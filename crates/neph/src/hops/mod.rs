@@ -29,7 +29,7 @@ use neph_capture::clocks::nature;
 use neph_capture::path::clocks::{KnownClocks, clocks};
 use neph_capture::path::passages::Passages;
 use neph_capture::path::point::Point;
-use neph_capture::reading::packets::packets;
+use neph_capture::reading::packets::read_packets;
 use neph_capture::reading::parts::parts;
 use neph_documents::Format;
 use neph_listen::recording;
@@ -209,14 +209,14 @@ fn analyse(
         .windows(2)
         .map(|pair| args.clock == Clock::Same || pair[0].has_clock_of(&pair[1]))
         .collect();
-    let mut hops = Hops::at(points.len());
+    let mut hops = Hops::with_points(points.len());
     for (index, mapping) in parse_nat_rules(args, &names)? {
         hops.map(index, mapping);
     }
     let points = &points[..read_captures(&mut hops, points, stop)?];
     let is_cut = stop.is_set();
     let one_clock = &one_clock[..points.len() - 1];
-    hops.only(points.len());
+    hops.keep_first_points(points.len());
     report_idle_rules(&hops, &args.nat);
     let followed = hops.end(one_clock);
     let order = find_order(&names[..points.len()], &followed, one_clock);
@@ -286,19 +286,19 @@ fn read_captures(hops: &mut Hops, points: &[Point], stop: &Stop) -> Result<usize
     let indexed_points = points.iter().enumerate();
     for (index, point) in indexed_points.filter(|(_, point)| !point.is_silent) {
         let mut duplicates = DuplicateFilter::default();
-        packets(&point.path, reader, |timestamp, interface, packet| {
+        read_packets(&point.path, reader, |timestamp, interface, packet| {
             let time = Wall::from_unix_nanos(timestamp);
             match packet {
                 Ok(packet) if !duplicates.is_copy(time, interface, packet) => {
-                    hops.see(index, timestamp, packet);
+                    hops.add_packet(index, timestamp, packet);
                 }
-                Err(NoPacket::Cut) => hops.see_cut(index, timestamp),
-                _ => hops.lasts(index, timestamp),
+                Err(NoPacket::Cut) => hops.count_cut_packet(index, timestamp),
+                _ => hops.record_running(index, timestamp),
             }
         })?;
         if !stop.is_set() {
             for timestamp in point.listened.into_iter().flatten() {
-                hops.lasts(index, timestamp.unix_nanos());
+                hops.record_running(index, timestamp.unix_nanos());
             }
             continue;
         }
@@ -322,7 +322,7 @@ fn read_captures(hops: &mut Hops, points: &[Point], stop: &Stop) -> Result<usize
 
 /// Reports which NAT rules changed no address.
 fn report_idle_rules(hops: &Hops, rules: &[String]) {
-    for rule in hops.idle().filter_map(|rule| rules.get(rule)) {
+    for rule in hops.unused_rules().filter_map(|rule| rules.get(rule)) {
         output::say(&format!(
             "neph hops: --nat '{rule}' changed nothing: no packet of its point has such an address, or \
              a rule before it was applied"

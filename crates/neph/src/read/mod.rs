@@ -134,16 +134,16 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let mut files = Vec::new();
     let mut last_failure = None;
     let reader = reader(&stop, &say);
-    for path in &order::by_time(&args.files, reader) {
+    for path in &order::sort_by_time(&args.files, reader) {
         match read_capture(path, reader, &mut conversations, &mut writer) {
             Ok((file, part_error)) => {
                 last_failure = part_error
                     .map(Failure::from)
                     .or_else(|| capture_failure(&file));
                 let order_warnings = [
-                    order::backwards(&file),
-                    order::silent(&file),
-                    order::unordered(&files, &file),
+                    order::step_back_message(&file),
+                    order::gap_message(&file),
+                    order::overlap_message(&files, &file),
                 ];
                 order_warnings
                     .iter()
@@ -218,17 +218,17 @@ fn read_capture(
     let source = source::open(path, reader)?;
     conversations.begin();
     let (mut not_ip, mut without_time) = (0, 0);
-    let (mut unread, mut times) = (None, None::<Times>);
+    let (mut unknown_link, mut times) = (None, None::<Times>);
     let is_over = |writer: &OutputWriter| stop.is_set() || writer.is_refused();
-    let ReadCapture { mut account, wrong } = source.read(reader, |record| {
-        if conversations.takes_plain()
+    let ReadCapture { mut account, error } = source.read(reader, |record| {
+        if conversations.can_use_fast_parser()
             && let Some(timestamp) = record.at
             && let Some(plain_packet) = plain(record.link, record.bytes)
         {
             times
                 .get_or_insert_with(|| Times::from(timestamp))
-                .see(timestamp);
-            conversations.see_plain(Wall::from_unix_nanos(timestamp), &plain_packet, writer);
+                .add(timestamp);
+            conversations.add_segment(Wall::from_unix_nanos(timestamp), &plain_packet, writer);
             return continue_unless(is_over(writer));
         }
         let packet = dissect(record.link, record.bytes, record.length);
@@ -237,19 +237,19 @@ fn read_capture(
             (Some(timestamp), Some(packet)) => {
                 times
                     .get_or_insert_with(|| Times::from(timestamp))
-                    .see(timestamp);
+                    .add(timestamp);
                 let interface = record.link.interface(record.bytes);
                 let interface = interface.unwrap_or(record.interface);
-                conversations.see(Wall::from_unix_nanos(timestamp), interface, packet, writer);
+                conversations.add_packet(Wall::from_unix_nanos(timestamp), interface, packet, writer);
             }
             (None, _) => without_time += 1,
             (_, None) if why_not(record.link, record.bytes, record.length) == NoPacket::Cut => {
-                conversations.see_cut();
+                conversations.count_cut_packet();
             }
             (_, None) => {
                 not_ip += 1;
                 if let Link::Unknown(number) = record.link {
-                    unread = Some(number);
+                    unknown_link = Some(number);
                 }
             }
         }
@@ -263,11 +263,11 @@ fn read_capture(
         name: path.display().to_string(),
         account,
         not_ip,
-        unread,
+        unknown_link,
         without_time,
         times,
     };
-    Ok((file, wrong))
+    Ok((file, error))
 }
 
 const fn continue_unless(is_over: bool) -> ControlFlow<()> {
@@ -280,7 +280,7 @@ const fn continue_unless(is_over: bool) -> ControlFlow<()> {
 
 /// The error of a capture; a truncated one is reported, and is not an error.
 fn capture_failure(file: &File) -> Option<Failure> {
-    match ending::printed(&file.name, &file.account) {
+    match ending::message(&file.name, &file.account) {
         Err(failure) => return Some(failure.into()),
         // Nothing was read.
         Ok(Some(_)) if has_only_unsupported_packets(file) => {}
@@ -292,13 +292,13 @@ fn capture_failure(file: &File) -> Option<Failure> {
 
 /// Whether all packets of a capture have an unsupported link type.
 fn has_only_unsupported_packets(file: &File) -> bool {
-    file.unread.is_some() && file.not_ip == file.account.packets
+    file.unknown_link.is_some() && file.not_ip == file.account.packets
 }
 
 /// The error of a capture without readable packets.
 fn empty_capture_failure(file: &File) -> Option<Failure> {
     let name = &file.name;
-    match file.unread {
+    match file.unknown_link {
         Some(number) if has_only_unsupported_packets(file) => Some(Failure::usage(format!(
             "{name} has link type {number}, which neph does not read; it reads Ethernet, IP, PPP, Cisco HDLC, Linux \
              cooked captures (-i any), loopback and netfilter's log"

@@ -30,8 +30,8 @@ const SUBJECTS: [(&str, Subject); 3] = [
 impl Subject {
     fn is_of(self, sample: &Sample) -> bool {
         match self {
-            Self::Path => sample.half == Half::Server && sample.answer.speaks_of_path(),
-            Self::ClientPath => sample.half == Half::Client && sample.answer.speaks_of_path(),
+            Self::Path => sample.half == Half::Server && sample.answer.measures_path(),
+            Self::ClientPath => sample.half == Half::Client && sample.answer.measures_path(),
             Self::WithData => sample.half == Half::Server && sample.answer == Answer::WithData,
         }
     }

@@ -8,7 +8,7 @@ use std::io;
 
 use neph_agent::policy::LARGEST_CAPTURE;
 use neph_capture::reading::conversations::Conversations;
-use neph_capture::reading::packets::packets;
+use neph_capture::reading::packets::read_packets;
 use neph_listen::recording::{self, Point, PointRecording, Received, RecordingOptions};
 use neph_listen::{ANY, CaptureCounters, CaptureMethod, OUT};
 use neph_model::{Stop, Wall};
@@ -152,7 +152,7 @@ impl Replay {
         if let Some([start, _]) = point_recording.listened {
             self.begin(start.unix_nanos());
         }
-        let result = packets(
+        let result = read_packets(
             &point_recording.file,
             read::reader(&stop, &say),
             |timestamp, interface, packet| {
@@ -198,16 +198,16 @@ impl Replay {
                 let interface = if self.is_any { interface } else { 0 };
                 let timestamp = Wall::from_unix_nanos(timestamp);
                 self.conversations
-                    .see(timestamp, interface, packet, &mut self.watch_output);
+                    .add_packet(timestamp, interface, packet, &mut self.watch_output);
             }
-            Err(NoPacket::Cut) => self.conversations.see_cut(),
+            Err(NoPacket::Cut) => self.conversations.count_cut_packet(),
             Err(NoPacket::NotIp) => self.counters.not_ip += 1,
         }
     }
 
     fn end_period(&mut self, timestamp: i64) {
         let wall = Wall::from_unix_nanos(timestamp);
-        self.conversations.silence(wall, &mut self.watch_output);
+        self.conversations.end_silent(wall, &mut self.watch_output);
         self.watch_output.end_period(
             &mut self.conversations,
             CaptureMethod::Ring,

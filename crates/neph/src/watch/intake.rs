@@ -33,8 +33,8 @@ pub(super) fn new_conversations(args: &Args) -> Conversations {
         ..Limits::default()
     };
     let mut conversations = Conversations::new(limits, &args.quic_port);
-    conversations.table.look(|_, _| {});
-    conversations.exchanges.look(|_, _| {});
+    conversations.table.end_period(|_, _| {});
+    conversations.exchanges.end_period(|_, _| {});
     conversations
 }
 
@@ -69,9 +69,9 @@ impl Intake {
                 let time = Wall::from_unix_nanos(packet.stamp());
                 let interface = if self.is_any { packet.interface() } else { 0 };
                 self.conversations
-                    .see(time, interface, dissected, &mut self.watch_output);
+                    .add_packet(time, interface, dissected, &mut self.watch_output);
             }
-            Err(NoPacket::Cut) => self.conversations.see_cut(),
+            Err(NoPacket::Cut) => self.conversations.count_cut_packet(),
             Err(NoPacket::NotIp) => {}
         }
     }
@@ -80,7 +80,7 @@ impl Intake {
     pub(super) fn end_period(&mut self, counters: CaptureCounters) {
         let now = clock::pair();
         let wall = Wall::from_unix_nanos(now.wall.0);
-        self.conversations.silence(wall, &mut self.watch_output);
+        self.conversations.end_silent(wall, &mut self.watch_output);
         self.watch_output
             .end_period(&mut self.conversations, self.method, counters, now);
         if let Some(writer) = &mut self.writer {

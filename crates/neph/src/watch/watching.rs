@@ -107,12 +107,12 @@ impl WatchOutput {
             Some(screen) => screen.flow(stretch.length, flow, recent),
             None => writer.line(&PeriodLine::flow(stretch, flow, recent)),
         };
-        let round_trip_sketches = conversations.table.look(report_flow);
+        let round_trip_sketches = conversations.table.end_period(report_flow);
         let report_exchange = |pair: &HostPair, recent: &ExchangeCounts| match screen {
             Some(screen) => screen.exchange(pair, recent),
             None => writer.line(&PeriodLine::exchange(stretch, pair, recent)),
         };
-        let exchanges = conversations.exchanges.look(report_exchange);
+        let exchanges = conversations.exchanges.end_period(report_exchange);
         let (others, counts) = (conversations.table.others(), conversations.counts());
         let period = RecentPeriod {
             stretch,
@@ -244,7 +244,7 @@ impl WatchOutput {
                 ending: Ending::Whole,
             },
             not_ip: capture_counters.not_ip,
-            unread: None,
+            unknown_link: None,
             times: None,
             without_time: 0,
         };
@@ -258,12 +258,12 @@ impl WatchOutput {
 }
 
 impl ConversationListener for WatchOutput {
-    fn exchanged(&mut self, pair: &HostPair) {
-        self.writer.exchanged(pair);
+    fn pair_ended(&mut self, pair: &HostPair) {
+        self.writer.pair_ended(pair);
     }
 
-    fn answered(&mut self, key: &ExchangeKey, round_trip: ExchangeRoundTrip) {
-        self.writer.answered(key, round_trip);
+    fn request_answered(&mut self, key: &ExchangeKey, round_trip: ExchangeRoundTrip) {
+        self.writer.request_answered(key, round_trip);
         if let Some((metrics, _)) = &mut self.metrics {
             metrics.answered(key, round_trip);
         }
@@ -295,12 +295,12 @@ impl Listener for WatchOutput {
         self.writer.found_spurious(name, time, side, original);
     }
 
-    fn backwards(&mut self) {
-        self.writer.backwards();
+    fn negative_round_trip(&mut self) {
+        self.writer.negative_round_trip();
     }
 
-    fn of_no_time(&mut self) {
-        self.writer.of_no_time();
+    fn zero_round_trip(&mut self) {
+        self.writer.zero_round_trip();
     }
 
     fn ended(&mut self, flow: &Flow) {
@@ -325,7 +325,7 @@ const fn subtract_counts(current: Others, previous: Others) -> Others {
         udp: current.udp - previous.udp,
         icmp: current.icmp - previous.icmp,
         fragments: current.fragments - previous.fragments,
-        unread: current.unread - previous.unread,
+        other_protocols: current.other_protocols - previous.other_protocols,
         cut: current.cut - previous.cut,
     }
 }

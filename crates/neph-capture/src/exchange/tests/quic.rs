@@ -11,25 +11,25 @@ fn datagram(by_client: bool, payload: &[u8]) -> Vec<u8> {
 }
 
 /// Turns of the spin bit at a port that is nobody's.
-fn turn(scene: &mut Scene, at: i64) {
+fn add_spin_changes(test: &mut TestExchanges, at: i64) {
     for turn in 0..20_u8 {
         let (at, bit) = (at + 40 * i64::from(turn), (turn & 1) << 5 | 0x40);
-        scene.see(at, &datagram(true, &[bit]));
-        scene.see(at + 30, &datagram(false, &[bit]));
+        test.add(at, &datagram(true, &[bit]));
+        test.add(at + 30, &datagram(false, &[bit]));
     }
 }
 
 #[test]
 fn a_handshake_shows_quic_at_any_port() {
     for version in [1, 0x6b33_43cf_u32, 0xff00_001d] {
-        let mut long = vec![0xc3];
-        long.extend(version.to_be_bytes());
-        long.extend([8, 1, 2, 3, 4, 5, 6, 7, 8, 0]);
-        let mut scene = Scene::new(9);
-        assert!(scene.see(0, &datagram(true, &long)));
-        assert!(scene.see(30, &datagram(false, &long)));
-        turn(&mut scene, 100);
-        let exchange = scene.end();
+        let mut long_header = vec![0xc3];
+        long_header.extend(version.to_be_bytes());
+        long_header.extend([8, 1, 2, 3, 4, 5, 6, 7, 8, 0]);
+        let mut test = TestExchanges::new(9);
+        assert!(test.add(0, &datagram(true, &long_header)));
+        assert!(test.add(30, &datagram(false, &long_header)));
+        add_spin_changes(&mut test, 100);
+        let exchange = test.end();
         assert_eq!(exchange.key.server.port(), 4_433);
         assert_eq!(exchange.round_trips, Some((19, 30, 30)));
         assert_eq!(exchange.clients, Some(10));
@@ -38,12 +38,12 @@ fn a_handshake_shows_quic_at_any_port() {
 
 #[test]
 fn without_a_handshake_it_is_quic_at_a_port_that_was_named_alone() {
-    let mut scene = Scene::new(9);
-    assert!(!scene.see(0, &datagram(true, &[0x40])));
+    let mut test = TestExchanges::new(9);
+    assert!(!test.add(0, &datagram(true, &[0x40])));
     // Neither a version that there is nor a long header.
-    assert!(!scene.see(0, &datagram(true, &[0xc3, 1, 2, 3, 4, 8])));
-    assert!(!scene.see(0, &datagram(true, &[0x43, 0, 0, 0, 1, 8])));
-    scene.exchanges = scene.exchanges.with_quic_ports(&[4_433]);
-    turn(&mut scene, 100);
-    assert_eq!(scene.end().round_trips, Some((19, 30, 30)));
+    assert!(!test.add(0, &datagram(true, &[0xc3, 1, 2, 3, 4, 8])));
+    assert!(!test.add(0, &datagram(true, &[0x43, 0, 0, 0, 1, 8])));
+    test.exchanges = test.exchanges.with_quic_ports(&[4_433]);
+    add_spin_changes(&mut test, 100);
+    assert_eq!(test.end().round_trips, Some((19, 30, 30)));
 }

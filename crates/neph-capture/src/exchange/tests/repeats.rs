@@ -4,37 +4,37 @@ use super::*;
 
 #[test]
 fn a_reused_number_is_a_new_request_and_the_first_stays_unanswered() {
-    let mut scene = Scene::new(9);
+    let mut test = TestExchanges::new(9);
     // Each fifth of the first round is not answered, and all of the second are.
     for number in 0..20 {
         let at = i64::from(number) * 1_000;
-        scene.see(at, &echo(true, number));
+        test.add(at, &echo(true, number));
         if number % 5 > 0 {
-            scene.see(at + 10, &echo(false, number));
+            test.add(at + 10, &echo(false, number));
         }
     }
     for number in 0..20 {
         let at = 100_000 + i64::from(number) * 1_000;
-        scene.see(at, &echo(true, number));
-        scene.see(at + 10, &echo(false, number));
+        test.add(at, &echo(true, number));
+        test.add(at + 10, &echo(false, number));
     }
-    let exchange = scene.end();
+    let exchange = test.end();
     assert_eq!(exchange.requests, (40, 36));
     assert_eq!(exchange.round_trips, Some((36, 10, 10)));
 }
 
 #[test]
 fn pings_with_the_same_number_are_distinguished_by_payload() {
-    let carrying = |by_client: bool, content: u8| {
+    let ping_with = |by_client: bool, content: u8| {
         let kind = if by_client { 8 } else { 0 };
         ipv4(by_client, 1, &[kind, 0, 0, 0, 0, 77, 0, 1, content])
     };
-    let mut scene = Scene::new(9);
-    scene.see(0, &carrying(true, 1));
-    scene.see(100, &carrying(true, 2));
-    scene.see(130, &carrying(false, 2));
-    scene.see(140, &carrying(false, 1));
-    let exchange = scene.end();
+    let mut test = TestExchanges::new(9);
+    test.add(0, &ping_with(true, 1));
+    test.add(100, &ping_with(true, 2));
+    test.add(130, &ping_with(false, 2));
+    test.add(140, &ping_with(false, 1));
+    let exchange = test.end();
     assert_eq!(
         (exchange.requests, exchange.round_trips),
         ((2, 2), Some((2, 30, 140)))
@@ -52,16 +52,16 @@ fn query(by_client: bool, label: u8) -> Vec<u8> {
 
 #[test]
 fn a_repeated_query_counts_once_while_it_is_pending() {
-    let mut scene = Scene::new(9);
+    let mut test = TestExchanges::new(9);
     for at in [0, 5_000, 10_000] {
-        scene.see(at, &query(true, b'a'));
+        test.add(at, &query(true, b'a'));
     }
     // Another name under the same number.
-    scene.see(10_001, &query(true, b'b'));
-    scene.see(10_004, &query(false, b'b'));
-    scene.see(100_000, &query(true, b'a'));
-    scene.see(100_007, &query(false, b'a'));
-    let exchange = scene.end();
+    test.add(10_001, &query(true, b'b'));
+    test.add(10_004, &query(false, b'b'));
+    test.add(100_000, &query(true, b'a'));
+    test.add(100_007, &query(false, b'a'));
+    let exchange = test.end();
     assert_eq!(
         (exchange.requests, exchange.round_trips),
         ((3, 2), Some((2, 3, 7)))
@@ -70,8 +70,8 @@ fn a_repeated_query_counts_once_while_it_is_pending() {
 
 #[test]
 fn of_many_that_wait_some_stand_for_all_and_are_not_the_fast_ones() {
-    let mut scene = Scene::new(9);
-    let numbered = |by_client: bool, number: u16| {
+    let mut test = TestExchanges::new(9);
+    let ping_numbered = |by_client: bool, number: u16| {
         let kind = if by_client { 8 } else { 0 };
         let [a, b] = number.to_be_bytes();
         ipv4(by_client, 1, &[kind, 0, 0, 0, 0, 77, a, b])
@@ -80,17 +80,17 @@ fn of_many_that_wait_some_stand_for_all_and_are_not_the_fast_ones() {
     let mut packets: Vec<(i64, bool, u16)> = Vec::new();
     for number in 0..20_000_u16 {
         let at = i64::from(number);
-        let slow = i64::from(number % 2) * 2_000;
+        let extra_delay = i64::from(number % 2) * 2_000;
         packets.push((at, true, number));
-        packets.push((at + 4_000 + slow, false, number));
+        packets.push((at + 4_000 + extra_delay, false, number));
     }
     packets.sort_unstable();
     for (at, by_client, number) in packets {
-        scene.see(at, &numbered(by_client, number));
+        test.add(at, &ping_numbered(by_client, number));
     }
-    let mut over = None;
-    scene.exchanges.end(|pair| over = Some(pair.counted()));
-    let total = over.expect("a pair");
+    let mut total_counts = None;
+    test.exchanges.end(|pair| total_counts = Some(pair.counts()));
+    let total = total_counts.expect("a pair");
     assert_eq!(
         (total.requests(), total.responses_without_request()),
         (20_000, 0)

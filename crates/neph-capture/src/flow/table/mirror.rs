@@ -12,7 +12,7 @@ use hashbrown::HashTable;
 use neph_wire::dissect::Tunnel;
 
 use super::{Table, tag_of};
-use crate::flow::batch::Arrived;
+use crate::flow::batch::Arrival;
 use crate::flow::key::Key;
 use crate::flow::{Flow, FlowSegment};
 use crate::tcp::Side;
@@ -24,15 +24,15 @@ pub(super) struct Tagged(HashTable<(u64, u32)>);
 impl Tagged {
     pub(super) fn insert(&mut self, index: u32, key: &Key, hasher: &RandomState) {
         if key.is_tagged() {
-            let hash = hasher.hash_one(key.bare());
+            let hash = hasher.hash_one(key.untagged());
             self.0.insert_unique(hash, (hash, index), |(hash, _)| *hash);
         }
     }
 
     pub(super) fn remove(&mut self, index: u32, key: &Key, hasher: &RandomState) {
         if key.is_tagged() {
-            let hash = hasher.hash_one(key.bare());
-            if let Ok(entry) = self.0.find_entry(hash, |(_, known)| *known == index) {
+            let hash = hasher.hash_one(key.untagged());
+            if let Ok(entry) = self.0.find_entry(hash, |(_, other)| *other == index) {
                 entry.remove();
             }
         }
@@ -42,7 +42,7 @@ impl Tagged {
         let identical = self
             .0
             .iter_hash(hash)
-            .filter(move |(known, _)| *known == hash);
+            .filter(move |(other, _)| *other == hash);
         identical.map(|(_, index)| *index)
     }
 }
@@ -50,7 +50,7 @@ impl Tagged {
 impl Table {
     /// The flow whose other direction begins with this segment.
     #[inline]
-    pub(super) fn join_mirrored(&mut self, arrival: &Arrived) -> Option<u32> {
+    pub(super) fn join_mirrored(&mut self, arrival: &Arrival) -> Option<u32> {
         // True for nearly all captures.
         if self.tagged.0.is_empty() && !arrival.key.is_tagged() {
             return None;
@@ -58,17 +58,17 @@ impl Table {
         self.join_tagged(arrival)
     }
 
-    fn join_tagged(&mut self, arrival: &Arrived) -> Option<u32> {
-        let bare = arrival.key.bare();
-        let hash = self.hasher.hash_one(bare);
-        let untagged = self.find(hash, &bare);
+    fn join_tagged(&mut self, arrival: &Arrival) -> Option<u32> {
+        let untagged_key = arrival.key.untagged();
+        let hash = self.hasher.hash_one(untagged_key);
+        let untagged_flow = self.find(hash, &untagged_key);
         let is_mirrored = |index: &u32| {
             let flow = self.flow(*index);
             flow.is_some_and(|flow| {
-                flow.name.key.bare() == bare && flow.is_mirrored_by(&arrival.passed)
+                flow.name.key.untagged() == untagged_key && flow.is_mirrored_by(&arrival.flow_segment)
             })
         };
-        let candidates = self.tagged.identical(hash).chain(untagged);
+        let candidates = self.tagged.identical(hash).chain(untagged_flow);
         let mirrored: Vec<u32> = candidates.filter(is_mirrored).take(2).collect();
         let [index] = mirrored[..] else {
             self.ambiguous += u64::from(mirrored.len() > 1);
@@ -82,7 +82,7 @@ impl Table {
     /// Adds the hash of one of a flow's keys to the index.
     pub(super) fn index(&mut self, hash: u64, place: u32) {
         let (flows, hasher) = (&self.flows, &self.hasher);
-        let repeats = |(tag, index): &(u32, u32)| {
+        let hash_of_entry = |(tag, index): &(u32, u32)| {
             let flow = &flows[*index as usize];
             let hash = hasher.hash_one(flow.name.key);
             match &flow.other {
@@ -91,7 +91,7 @@ impl Table {
             }
         };
         self.places
-            .insert_unique(hash, (tag_of(hash), place), repeats);
+            .insert_unique(hash, (tag_of(hash), place), hash_of_entry);
     }
 
     /// Directions that were not joined, because several in other VLANs or tunnels fit.
@@ -108,11 +108,11 @@ impl Flow {
     }
 
     /// Whether this direction was not seen yet, and the segment answers the direction that was.
-    fn is_mirrored_by(&self, passed: &FlowSegment) -> bool {
-        let side = self.name.side(passed.sender);
+    fn is_mirrored_by(&self, flow_segment: &FlowSegment) -> bool {
+        let side = self.name.side(flow_segment.sender);
         self.other.is_none()
             && self.sent[side as usize].packets == 0
-            && self.connection.is_answered_by(side, &passed.segment)
+            && self.connection.is_answered_by(side, &flow_segment.segment)
     }
 
     /// VLAN and tunnel of the packets of `side`, where those of the other side differ.

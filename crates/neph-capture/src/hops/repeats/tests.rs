@@ -8,14 +8,14 @@ use crate::packets::datagram;
 type PointPackets = Vec<(i64, Vec<u8>)>;
 
 /// Ten packets that pass three points, one each us, 100 ns from point to point, in alternating directions.
-fn once() -> [PointPackets; 3] {
+fn points_without_duplicates() -> [PointPackets; 3] {
     [0, 1, 2].map(|point: i64| {
         let mut observed: PointPackets = (0..10_u16)
             .map(|number| {
-                let is_there = number.is_multiple_of(2);
-                let along = if is_there { point } else { 2 - point };
-                let (from, to) = if is_there { (1, 2) } else { (2, 1) };
-                let at = i64::from(number) * 1_000 + along * 100;
+                let is_forward = number.is_multiple_of(2);
+                let hops_passed = if is_forward { point } else { 2 - point };
+                let (from, to) = if is_forward { (1, 2) } else { (2, 1) };
+                let at = i64::from(number) * 1_000 + hops_passed * 100;
                 (at, datagram(number + 1, from, to))
             })
             .collect();
@@ -25,30 +25,30 @@ fn once() -> [PointPackets; 3] {
 }
 
 /// One of so many stands there again, 30 ns later.
-fn mirrored(of: &PointPackets, every: usize) -> PointPackets {
-    let repeats = of.iter().step_by(every);
+fn mirrored(packets: &PointPackets, every: usize) -> PointPackets {
+    let repeats = packets.iter().step_by(every);
     let repeats = repeats.map(|(at, bytes)| (at + 30, bytes.clone()));
-    let mut packets: PointPackets = of.iter().cloned().chain(repeats).collect();
-    packets.sort();
-    packets
+    let mut all_packets: PointPackets = packets.iter().cloned().chain(repeats).collect();
+    all_packets.sort();
+    all_packets
 }
 
 fn follow(points: &[PointPackets; 3]) -> Followed {
-    let mut hops = Hops::at(3);
+    let mut hops = Hops::with_points(3);
     for (point, packets) in points.iter().enumerate() {
         for (at, bytes) in packets {
             let length = u32::try_from(bytes.len()).unwrap();
-            hops.see(point, *at, &dissect(Link::Ip, bytes, length).unwrap());
+            hops.add_packet(point, *at, &dissect(Link::Ip, bytes, length).unwrap());
         }
     }
     hops.end(&[true; 2])
 }
 
-/// Marks of all that is followed.
-fn marks(followed: &Followed) -> Vec<[Option<i64>; 3]> {
+/// When each followed packet passed each point.
+fn passage_times(followed: &Followed) -> Vec<[Option<i64>; 3]> {
     let passages = followed.passages();
     passages
-        .map(|passage| [0, 1, 2].map(|point| passage.mark(point)))
+        .map(|passage| [0, 1, 2].map(|point| passage.passed_at(point)))
         .collect()
 }
 
@@ -58,13 +58,13 @@ fn repeats(followed: &Followed) -> [u64; 3] {
 
 #[test]
 fn a_duplicate_in_one_capture_is_counted_as_one_passage() {
-    let truth = marks(&follow(&once()));
+    let truth = passage_times(&follow(&points_without_duplicates()));
     assert_eq!(truth.iter().flatten().flatten().count(), 30);
     for point in 0..3 {
-        let mut points = once();
+        let mut points = points_without_duplicates();
         points[point] = mirrored(&points[point], 1);
         let followed = follow(&points);
-        assert_eq!(marks(&followed), truth, "point {point}");
+        assert_eq!(passage_times(&followed), truth, "point {point}");
         assert_eq!(repeats(&followed).iter().sum::<u64>(), 10);
         assert_eq!(repeats(&followed)[point], 10);
         let copies = |segment| {
@@ -77,42 +77,42 @@ fn a_duplicate_in_one_capture_is_counted_as_one_passage() {
 
 #[test]
 fn a_capture_concatenated_twice_has_the_same_passages() {
-    let truth = marks(&follow(&once()));
+    let truth = passage_times(&follow(&points_without_duplicates()));
     for point in 0..3 {
-        let mut points = once();
+        let mut points = points_without_duplicates();
         points[point] = [points[point].clone(), points[point].clone()].concat();
         let followed = follow(&points);
-        assert_eq!(marks(&followed), truth, "point {point}");
+        assert_eq!(passage_times(&followed), truth, "point {point}");
     }
 }
 
 #[test]
 fn some_that_one_point_alone_shows_twice_passed_once() {
-    let truth = marks(&follow(&once()));
-    let mut points = once();
+    let truth = passage_times(&follow(&points_without_duplicates()));
+    let mut points = points_without_duplicates();
     points[1] = mirrored(&points[1], 5);
     let followed = follow(&points);
-    assert_eq!((marks(&followed), repeats(&followed)), (truth, [0, 2, 0]));
+    assert_eq!((passage_times(&followed), repeats(&followed)), (truth, [0, 2, 0]));
 }
 
 #[test]
 fn packets_duplicated_at_all_points_are_counted_once() {
-    let truth = marks(&follow(&once()));
-    let followed = follow(&once().map(|of| mirrored(&of, 1)));
-    assert_eq!((marks(&followed), repeats(&followed)), (truth, [10; 3]));
+    let truth = passage_times(&follow(&points_without_duplicates()));
+    let followed = follow(&points_without_duplicates().map(|packets| mirrored(&packets, 1)));
+    assert_eq!((passage_times(&followed), repeats(&followed)), (truth, [10; 3]));
     assert_eq!(followed.identical(), 0);
 }
 
 /// Copies of one direction that are at each point behind the first are the network's.
 #[test]
 fn copies_made_by_the_network_are_not_duplicates_in_a_capture() {
-    let mut points = once();
+    let mut points = points_without_duplicates();
     for point in [1, 2] {
-        let second_packets = points[point].iter().filter(|(_, bytes)| bytes[15] == 1);
-        let second_packets: PointPackets = second_packets.cloned().collect();
+        let copies = points[point].iter().filter(|(_, bytes)| bytes[15] == 1);
+        let copies: PointPackets = copies.cloned().collect();
         let mut packets = points[point].clone();
         packets.extend(
-            second_packets
+            copies
                 .into_iter()
                 .map(|(at, bytes)| (at + 30, bytes)),
         );
@@ -122,5 +122,5 @@ fn copies_made_by_the_network_are_not_duplicates_in_a_capture() {
     let followed = follow(&points);
     assert_eq!(repeats(&followed), [0; 3]);
     assert_eq!(followed.copies(0, Direction::Forward, |_| true), 5);
-    assert_eq!(marks(&followed), marks(&follow(&once())));
+    assert_eq!(passage_times(&followed), passage_times(&follow(&points_without_duplicates())));
 }

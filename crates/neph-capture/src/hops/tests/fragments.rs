@@ -2,12 +2,12 @@
 
 use proptest::prelude::*;
 
-use super::{follow, marks};
+use super::{follow, passage_times};
 use crate::packets::{ICMP, TCP, UDP, body, datagram, packets};
 
 /// When each fragment passes, in their order or turned.
-fn times(packets: Vec<Vec<u8>>, from: i64, is_turned: bool) -> Vec<(i64, Vec<u8>)> {
-    let packets: Vec<Vec<u8>> = if is_turned {
+fn times(packets: Vec<Vec<u8>>, from: i64, is_reversed: bool) -> Vec<(i64, Vec<u8>)> {
+    let packets: Vec<Vec<u8>> = if is_reversed {
         packets.into_iter().rev().collect()
     } else {
         packets
@@ -17,25 +17,25 @@ fn times(packets: Vec<Vec<u8>>, from: i64, is_turned: bool) -> Vec<(i64, Vec<u8>
 
 #[test]
 fn a_packet_that_is_fragmented_on_the_way_has_passed_when_its_last_byte_has() {
-    for (is_six, protocol) in [
+    for (is_ipv6, protocol) in [
         (false, ICMP),
         (false, UDP),
         (false, TCP),
         (true, UDP),
         (true, TCP),
     ] {
-        for is_turned in [false, true] {
+        for is_reversed in [false, true] {
             let body = body(protocol, 3, 3_000);
-            let sent = |max, from| times(packets(is_six, protocol, 5, &body, max), from, is_turned);
+            let fragments = |max, from| times(packets(is_ipv6, protocol, 5, &body, max), from, is_reversed);
             // In three parts, and in five others.
             for (first_mtu, second_mtu) in [(4_000, 1_400), (1_400, 4_000), (1_400, 640)] {
-                let (first, second) = (sent(first_mtu, 10), sent(second_mtu, 50));
+                let (first, second) = (fragments(first_mtu, 10), fragments(second_mtu, 50));
                 let followed = follow(&[&first, &second]);
-                let passed = [first.last(), second.last()].map(|last| last.map(|(at, _)| *at));
+                let last_times = [first.last(), second.last()].map(|last| last.map(|(at, _)| *at));
                 assert_eq!(
-                    marks(&followed),
-                    [passed],
-                    "{is_six} {protocol} {is_turned}"
+                    passage_times(&followed),
+                    [last_times],
+                    "{is_ipv6} {protocol} {is_reversed}"
                 );
                 let passage = followed.passages().next().unwrap();
                 let ports = (passage.flow.source.port(), passage.flow.destination.port());
@@ -55,12 +55,12 @@ fn a_packet_of_which_a_fragment_is_missing_did_not_come() {
         (10, packets(false, ICMP, 5, &body, 4_000).remove(0)),
         (20, other()),
     ];
-    let mut torn = times(packets(false, ICMP, 5, &body, 1_400), 50, false);
-    torn.remove(1);
-    torn.push((60, other()));
-    let followed = follow(&[&unfragmented, &torn]);
+    let mut incomplete = times(packets(false, ICMP, 5, &body, 1_400), 50, false);
+    incomplete.remove(1);
+    incomplete.push((60, other()));
+    let followed = follow(&[&unfragmented, &incomplete]);
     let first = followed.passages().next().unwrap();
-    assert_eq!((first.mark(0), first.mark(1)), (Some(10), None));
+    assert_eq!((first.passed_at(0), first.passed_at(1)), (Some(10), None));
     assert_eq!(followed.joined(), 0);
 }
 
@@ -71,7 +71,7 @@ fn a_packet_in_the_same_fragments_everywhere_stays_these() {
     let second = times(packets(false, UDP, 5, &body, 1_400), 50, true);
     let followed = follow(&[&first, &second]);
     assert_eq!(
-        marks(&followed),
+        passage_times(&followed),
         [[10, 52], [11, 51], [12, 50]].map(|both| both.map(Some))
     );
 }
@@ -80,32 +80,32 @@ proptest! {
     /// Many packets at a time, cut where one likes at each point, and in any order.
     #[test]
     fn packets_are_matched_however_they_are_fragmented(
-        is_six in any::<bool>(),
+        is_ipv6 in any::<bool>(),
         lengths in prop::collection::vec(1_000_u16..4_000, 1..6),
         mtus in prop::array::uniform2(100_usize..600),
         shuffle in prop::collection::vec(any::<u16>(), 300),
     ) {
-        let protocol = if is_six { UDP } else { ICMP };
+        let protocol = if is_ipv6 { UDP } else { ICMP };
         let at_point = |mtu: usize, from: i64| {
             let mut fragments: Vec<Vec<u8>> = (1..).zip(&lengths).flat_map(|(nth, bytes)| {
-                packets(is_six, protocol, nth, &body(protocol, nth, *bytes), mtu * 8)
+                packets(is_ipv6, protocol, nth, &body(protocol, nth, *bytes), mtu * 8)
             }).collect();
             let mut keys = shuffle.iter();
             fragments.sort_by_cached_key(|_| keys.next().copied());
             times(fragments, from, false)
         };
-        let (here, there) = (at_point(mtus[0], 0), at_point(mtus[1], 1_000));
-        let followed = follow(&[&here, &there]);
-        let passed = followed.passages().filter(|passage| passage.mark(0).is_some() && passage.mark(1).is_some());
-        let many = passed.count();
+        let (first, second) = (at_point(mtus[0], 0), at_point(mtus[1], 1_000));
+        let followed = follow(&[&first, &second]);
+        let passed = followed.passages().filter(|passage| passage.passed_at(0).is_some() && passage.passed_at(1).is_some());
+        let crossing_count = passed.count();
         if mtus[0] == mtus[1] {
-            prop_assert_eq!(many, here.len());
+            prop_assert_eq!(crossing_count, first.len());
         } else {
             // Those in the same fragments at both points stay these.
-            prop_assert!(many >= lengths.len());
+            prop_assert!(crossing_count >= lengths.len());
         }
         for passage in followed.passages() {
-            prop_assert!(passage.mark(0).is_some() && passage.mark(1).is_some());
+            prop_assert!(passage.passed_at(0).is_some() && passage.passed_at(1).is_some());
         }
     }
 }

@@ -8,33 +8,33 @@ use std::io::{self, BufRead, ErrorKind, Read};
 
 use flate2::bufread::GzDecoder;
 
-use super::damaged;
+use super::corrupt_data;
 
-pub const BEGINS: [u8; 2] = [0x1f, 0x8b];
+pub const MAGIC: [u8; 2] = [0x1f, 0x8b];
 /// Bytes per read. At an error, the output of the same read is lost: with this size at most gzip's window.
-const GZIP_AT_ONCE: usize = 32 << 10;
+const MAX_READ_BYTES: usize = 32 << 10;
 
 /// The compressed data is whole, and other data follows it.
 #[derive(Debug)]
-struct Trailing;
+struct TrailingData;
 
-impl fmt::Display for Trailing {
+impl fmt::Display for TrailingData {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str("it is followed by data that is not gzip")
     }
 }
 
-impl Error for Trailing {}
+impl Error for TrailingData {}
 
-fn trailing() -> io::Error {
-    io::Error::new(ErrorKind::InvalidData, Trailing)
+fn trailing_data_error() -> io::Error {
+    io::Error::new(ErrorKind::InvalidData, TrailingData)
 }
 
 /// Whether reading ended there, with all compressed data.
 pub fn is_trailing(error: &io::Error) -> bool {
     let cause = error.get_ref();
     cause
-        .and_then(|cause| cause.downcast_ref::<Trailing>())
+        .and_then(|cause| cause.downcast_ref::<TrailingData>())
         .is_some()
 }
 
@@ -57,20 +57,20 @@ impl<R: BufRead> Gzip<R> {
 
 impl<R: BufRead> Read for Gzip<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let limit = buffer.len().min(GZIP_AT_ONCE);
+        let limit = buffer.len().min(MAX_READ_BYTES);
         while let Some(mut member) = self.member.take() {
             // Data that only begins like a member is none.
-            let is_none = !self.is_first && member.header().is_none();
+            let is_trailing_data = !self.is_first && member.header().is_none();
             let read = member
                 .read(&mut buffer[..limit])
                 .map_err(|error| match error.kind() {
                     ErrorKind::InvalidInput | ErrorKind::InvalidData
                         if error.raw_os_error().is_none() =>
                     {
-                        if is_none {
-                            trailing()
+                        if is_trailing_data {
+                            trailing_data_error()
                         } else {
-                            damaged("gzip")
+                            corrupt_data("gzip")
                         }
                     }
                     _ => error,
@@ -102,10 +102,10 @@ fn next_member<R: BufRead>(mut source: R) -> io::Result<Option<GzDecoder<R>>> {
         match bytes.first() {
             None => return Ok(None),
             Some(0) => is_padded = true,
-            Some(first) if *first == BEGINS[0] && !is_padded => {
+            Some(first) if *first == MAGIC[0] && !is_padded => {
                 return Ok(Some(GzDecoder::new(source)));
             }
-            Some(_) => return Err(trailing()),
+            Some(_) => return Err(trailing_data_error()),
         }
         source.consume(zeros);
     }
@@ -119,20 +119,20 @@ mod tests {
     use flate2::bufread::GzEncoder;
 
     use super::*;
-    use crate::reading::packed::AT_ONCE;
+    use crate::reading::packed::READ_BUFFER_BYTES;
 
     /// These bytes in a member of gzip, not compressed.
-    fn member(bytes: &[u8]) -> Vec<u8> {
-        let mut packed = Vec::new();
+    fn stored_member(bytes: &[u8]) -> Vec<u8> {
+        let mut compressed = Vec::new();
         GzEncoder::new(bytes, Compression::none())
-            .read_to_end(&mut packed)
+            .read_to_end(&mut compressed)
             .expect("packed");
-        packed
+        compressed
     }
 
     /// The output, and how reading ended.
-    fn ungzipped(packed: &[u8]) -> (Vec<u8>, io::Result<usize>) {
-        let source = BufReader::with_capacity(AT_ONCE, packed);
+    fn decompress(compressed: &[u8]) -> (Vec<u8>, io::Result<usize>) {
+        let source = BufReader::with_capacity(READ_BUFFER_BYTES, compressed);
         let mut out = Vec::new();
         let read = Gzip::new(source).read_to_end(&mut out);
         (out, read)
@@ -140,19 +140,19 @@ mod tests {
 
     #[test]
     fn trailing_bytes_after_gzip_members_are_handled_like_gzip() {
-        let two = [member(b"one "), member(b"two")].concat();
-        for zeros in [0, 1, 512, AT_ONCE + 1] {
-            let (out, read) = ungzipped(&[&two[..], &vec![0; zeros]].concat());
+        let members = [stored_member(b"one "), stored_member(b"two")].concat();
+        for zeros in [0, 1, 512, READ_BUFFER_BYTES + 1] {
+            let (out, read) = decompress(&[&members[..], &vec![0; zeros]].concat());
             assert_eq!((&out[..], read.ok()), (&b"one two"[..], Some(7)), "{zeros}");
         }
         // The third is the format of compress.
-        for behind in [&b"a line\n"[..], b"\0\0\x1f\x8b", b"\x1f\x9d\x90 and more"] {
-            let (out, read) = ungzipped(&[&two[..], behind].concat());
+        for trailing in [&b"a line\n"[..], b"\0\0\x1f\x8b", b"\x1f\x9d\x90 and more"] {
+            let (out, read) = decompress(&[&members[..], trailing].concat());
             assert_eq!(out, b"one two");
             assert!(is_trailing(&read.expect_err("something stands there")));
         }
         // A truncated member is not trailing data.
-        let (out, read) = ungzipped(&two[..two.len() - 3]);
+        let (out, read) = decompress(&members[..members.len() - 3]);
         assert_eq!(out, b"one two");
         let error = read.expect_err("cut off");
         assert_eq!(

@@ -5,12 +5,12 @@ use super::*;
 #[test]
 fn a_gap_filled_with_a_newer_tcp_timestamp_is_a_retransmission() {
     let events = |stamp| {
-        let mut scene = opened();
-        scene.see(100, Client, stamped(data(110, 10, 500), 1100, 5000));
+        let mut test = opened();
+        test.add(100, Client, stamped(data(110, 10, 500), 1100, 5000));
         // New data is sent in the same millisecond as the retransmission.
-        scene.see(140, Client, stamped(data(120, 10, 500), 1140, 5000));
-        scene.see(140, Client, stamped(data(100, 10, 500), stamp, 5000));
-        scene.recorded.events
+        test.add(140, Client, stamped(data(120, 10, 500), 1140, 5000));
+        test.add(140, Client, stamped(data(100, 10, 500), stamp, 5000));
+        test.recorded.events
     };
     let gap = (Client, Event::Gap);
     assert_eq!(events(1140), [gap, (Client, Event::Retransmission)]);
@@ -18,25 +18,25 @@ fn a_gap_filled_with_a_newer_tcp_timestamp_is_a_retransmission() {
 }
 
 /// 4 ms to the server and back, 1 ms to the client and back; no time stamps.
-fn near_scene() -> Scene {
-    let mut scene = Scene::default();
-    scene.see(0, Client, syn(99, None));
-    scene.see(4, Server, syn(499, Some(100)));
-    scene.see(5, Client, data(100, 0, 500));
-    scene
+fn near_scene() -> TestConnection {
+    let mut test = TestConnection::default();
+    test.add(0, Client, syn(99, None));
+    test.add(4, Server, syn(499, Some(100)));
+    test.add(5, Client, data(100, 0, 500));
+    test
 }
 
 /// Of four segments the second and the third do not pass, and the server reports that.
-fn told_of_two_missing() -> Scene {
-    let mut scene = near_scene();
-    scene.see(20, Client, data(100, 10, 500));
-    scene.see(20, Client, data(130, 10, 500));
+fn told_of_two_missing() -> TestConnection {
+    let mut test = near_scene();
+    test.add(20, Client, data(100, 10, 500));
+    test.add(20, Client, data(130, 10, 500));
     for _ in 0..2 {
-        scene.see(24, Server, data(500, 0, 110));
+        test.add(24, Server, data(500, 0, 110));
     }
-    scene.see(25, Client, data(110, 10, 500));
-    scene.see(29, Server, data(500, 0, 120));
-    scene
+    test.add(25, Client, data(110, 10, 500));
+    test.add(29, Server, data(500, 0, 120));
+    test
 }
 
 const TOLD_OF_TWO_MISSING: [(Side, Event); 3] = [
@@ -47,46 +47,46 @@ const TOLD_OF_TWO_MISSING: [(Side, Event); 3] = [
 
 #[test]
 fn a_reported_gap_stays_reported_after_its_first_hole_is_filled() {
-    let mut scene = near_scene();
+    let mut test = near_scene();
     // Three segments do not pass. All come again as soon as a word of them is there.
-    scene.see(20, Client, data(100, 10, 500));
-    scene.see(20, Client, data(140, 10, 500));
-    scene.see(24, Server, data(500, 0, 110));
-    scene.see(24, Server, data(500, 0, 110));
-    scene.see(25, Client, data(110, 10, 500));
-    scene.see(29, Server, data(500, 0, 120));
-    scene.see(30, Client, data(120, 10, 500));
-    scene.see(30, Client, data(130, 10, 500));
+    test.add(20, Client, data(100, 10, 500));
+    test.add(20, Client, data(140, 10, 500));
+    test.add(24, Server, data(500, 0, 110));
+    test.add(24, Server, data(500, 0, 110));
+    test.add(25, Client, data(110, 10, 500));
+    test.add(29, Server, data(500, 0, 120));
+    test.add(30, Client, data(120, 10, 500));
+    test.add(30, Client, data(130, 10, 500));
     let repeats = (Client, Event::Retransmission);
     let begin = [(Client, Event::Gap), (Server, RepeatedAcknowledgement)];
-    assert_eq!(scene.recorded.events, [&begin[..], &[repeats; 3]].concat());
+    assert_eq!(test.recorded.events, [&begin[..], &[repeats; 3]].concat());
 }
 
 #[test]
 fn segments_in_reverse_order_after_a_reported_gap_are_out_of_order() {
-    let mut scene = told_of_two_missing();
+    let mut test = told_of_two_missing();
     // These have not been reported yet.
-    scene.see(30, Client, data(150, 10, 500));
-    scene.see(40, Client, data(140, 10, 500));
+    test.add(30, Client, data(150, 10, 500));
+    test.add(40, Client, data(140, 10, 500));
     let out_of_order = [(Client, Event::Gap), (Client, Event::OutOfOrder)];
     let expected = [&TOLD_OF_TWO_MISSING[..], &out_of_order].concat();
-    assert_eq!(scene.recorded.events, expected);
+    assert_eq!(test.recorded.events, expected);
 }
 
 #[test]
 fn gap_state_is_dropped_when_sequence_numbers_wrap() {
     const HALF: u32 = 1 << 30;
-    let mut scene = told_of_two_missing();
-    scene.see(30, Client, data(120, 10, 500));
-    scene.see(34, Server, data(500, 0, 140));
-    scene.recorded.events.clear();
+    let mut test = told_of_two_missing();
+    test.add(30, Client, data(120, 10, 500));
+    test.add(34, Server, data(500, 0, 140));
+    test.recorded.events.clear();
     for (at, seq) in [(40, HALF), (50, 2 * HALF), (60, 2 * HALF + 500)] {
-        scene.see(at, Client, data(seq, 10, 500));
-        scene.see(at + 4, Server, data(500, 0, seq + 10));
+        test.add(at, Client, data(seq, 10, 500));
+        test.add(at + 4, Server, data(500, 0, seq + 10));
     }
-    scene.see(70, Client, data(2 * HALF + 530, 10, 500));
-    scene.see(80, Client, data(2 * HALF + 520, 10, 500));
+    test.add(70, Client, data(2 * HALF + 530, 10, 500));
+    test.add(80, Client, data(2 * HALF + 520, 10, 500));
     let gaps = [(Client, Event::Gap); 4];
     let expected = [&gaps[..], &[(Client, Event::OutOfOrder)]].concat();
-    assert_eq!(scene.recorded.events, expected);
+    assert_eq!(test.recorded.events, expected);
 }

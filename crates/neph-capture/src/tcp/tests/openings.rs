@@ -2,81 +2,81 @@
 
 use super::*;
 
-fn ended_by(flags: u8) -> Scene {
-    let mut scene = opened();
+fn ended_by(flags: u8) -> TestConnection {
+    let mut test = opened();
     let end = Segment {
         flags,
         ..data(100, 0, 500)
     };
-    scene.see(50, Client, end);
-    scene.recorded = RecordedConnection::default();
-    scene
+    test.add(50, Client, end);
+    test.recorded = RecordedConnection::default();
+    test
 }
 
 #[test]
 fn a_syn_behind_a_reset_or_a_fin_opens_another_connection_whatever_its_number() {
     for flags in [TcpHeader::RST, TcpHeader::RST | ACK, TcpHeader::FIN | ACK] {
-        let mut scene = ended_by(flags);
-        scene.see(1_000, Client, syn(99, None));
-        scene.see(1_030, Server, syn(499, Some(100)));
-        assert_eq!(scene.recorded.events, [], "{flags}");
+        let mut test = ended_by(flags);
+        test.add(1_000, Client, syn(99, None));
+        test.add(1_030, Server, syn(499, Some(100)));
+        assert_eq!(test.recorded.events, [], "{flags}");
         let expected = [(Half::Server, 30, Handshake)];
-        assert_eq!(scene.recorded.by(Acknowledgement), expected, "{flags}");
+        assert_eq!(test.recorded.samples_by(Acknowledgement), expected, "{flags}");
     }
     // Without an end it is the same.
-    let mut scene = opened();
-    scene.see(1_000, Client, syn(99, None));
-    assert_eq!(scene.recorded.events, [(Client, SpuriousRetransmission)]);
+    let mut test = opened();
+    test.add(1_000, Client, syn(99, None));
+    assert_eq!(test.recorded.events, [(Client, SpuriousRetransmission)]);
 }
 
 #[test]
 fn of_a_server_alone_each_syn_ack_behind_an_end_opens_a_connection() {
-    let mut scene = Scene::default();
+    let mut test = TestConnection::default();
     for round in 0..3 {
         let at = i64::from(round) * 1_000;
-        scene.see(at, Server, syn(499, Some(100)));
+        test.add(at, Server, syn(499, Some(100)));
         let reset = Segment {
             flags: TcpHeader::RST,
             ..data(500, 0, 100)
         };
-        scene.see(at + 10, Server, reset);
+        test.add(at + 10, Server, reset);
     }
-    assert_eq!(scene.recorded.events, [(Server, Event::Reset); 3]);
+    assert_eq!(test.recorded.events, [(Server, Event::Reset); 3]);
 }
 
 /// A SYN with 50 bytes of data, 20 ms from the server.
-fn fast_open() -> Scene {
-    let mut scene = Scene::default();
+fn fast_open() -> TestConnection {
+    let mut test = TestConnection::default();
     let opening = Segment {
         length: 50,
         ..stamped(syn(99, None), 1000, 0)
     };
-    scene.see(0, Client, opening);
-    scene
+    test.add(0, Client, opening);
+    test
 }
 
 #[test]
 fn a_handshake_whose_data_was_refused_has_a_round_trip() {
-    let mut scene = fast_open();
-    scene.see(20, Server, stamped(syn(499, Some(100)), 5000, 1000));
-    scene.see(21, Client, stamped(data(100, 50, 500), 1021, 5000));
-    scene.see(41, Server, stamped(data(500, 0, 150), 5041, 1021));
+    let mut test = fast_open();
+    test.add(20, Server, stamped(syn(499, Some(100)), 5000, 1000));
+    test.add(21, Client, stamped(data(100, 50, 500), 1021, 5000));
+    test.add(41, Server, stamped(data(500, 0, 150), 5041, 1021));
     let expected = [
         (Half::Server, 20, Handshake),
         (Half::Client, 1, WithData),
         (Half::Server, 20, Bare),
     ];
-    assert_eq!(scene.recorded.by(Acknowledgement), expected);
-    assert_eq!(scene.recorded.by(Echo), expected);
-    assert_eq!(scene.recorded.events, [(Client, Event::Retransmission)]);
+    assert_eq!(test.recorded.samples_by(Acknowledgement), expected);
+    assert_eq!(test.recorded.samples_by(Echo), expected);
+    assert_eq!(test.recorded.events, [(Client, Event::Retransmission)]);
 }
 
 #[test]
 fn a_fast_open_handshake_with_accepted_data_has_one_round_trip() {
-    let mut scene = fast_open();
-    scene.see(20, Server, stamped(syn(499, Some(150)), 5000, 1000));
-    scene.see(21, Client, stamped(data(150, 0, 500), 1021, 5000));
+    let mut test = fast_open();
+    test.add(20, Server, stamped(syn(499, Some(150)), 5000, 1000));
+    test.add(21, Client, stamped(data(150, 0, 500), 1021, 5000));
     let expected = [(Half::Server, 20, Handshake), (Half::Client, 1, Handshake)];
-    assert_eq!(scene.recorded.by(Acknowledgement), expected);
-    assert_eq!(scene.recorded.events, []);
+    assert_eq!(test.recorded.samples_by(Acknowledgement), expected);
+    assert_eq!(test.recorded.events, []);
 }

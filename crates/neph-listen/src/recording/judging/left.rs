@@ -41,12 +41,12 @@ pub(super) fn divide(points: &[Point], rules: &Rules) -> (LiveStandings, FinalEv
             (true, true) => Some(&mut left.sampled),
             (true, false) => None,
         };
-        if let Some(printed) = printed.filter(|_| rules.are_about(segment)) {
+        if let Some(printed) = printed.filter(|_| rules.cover_segment(segment)) {
             printed.push(name.clone());
         }
         segments.push(is_live(segment).then_some(name));
     }
-    let mut standings = rules.standings(&names, is_live);
+    let mut standings = rules.rule_states(&names, is_live);
     standings.retain(|rule_state| {
         let rule = rule_state.rule();
         let is_late = rule.limit >= WAITED_MOST;

@@ -157,12 +157,12 @@ fn a_window_of_slow_packets_raises_it_once() {
 
 /// The result for the whole captures, with one clock.
 fn evaluate_files(rules: &Rules, names: [&str; 3], paths: &[PathBuf]) -> Vec<SegmentChange> {
-    let mut hops = Hops::at(names.len());
+    let mut hops = Hops::with_points(names.len());
     for (point, path) in paths.iter().enumerate() {
         let mut tail = Tail::of(path.clone());
         let read = tail.read(&(0..i64::MAX), 0, |at, record| {
             let packet = dissect(record.link, record.bytes, record.length);
-            hops.see(point, at, &packet.expect("a datagram"));
+            hops.add_packet(point, at, &packet.expect("a datagram"));
             ControlFlow::Continue(())
         });
         read.expect("a capture");

@@ -7,7 +7,7 @@ use crate::sequence::Serial;
 
 /// The numbers of one side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Mark {
+pub(super) enum Number {
     /// Its initial sequence number, if its SYN was seen.
     First,
     /// The number after the highest that it sent.
@@ -24,13 +24,13 @@ pub(super) enum Mark {
 
 /// The numbers of one side.
 #[derive(Debug, Clone)]
-pub(super) struct Marks {
+pub(super) struct Numbers {
     numbers: [Serial; 6],
     /// A bit for each known number. The highest bit shows that the side has ended the connection.
     known: u8,
 }
 
-impl Default for Marks {
+impl Default for Numbers {
     fn default() -> Self {
         Self {
             numbers: [Serial(0); 6],
@@ -39,21 +39,21 @@ impl Default for Marks {
     }
 }
 
-impl Marks {
+impl Numbers {
     const ENDED: u8 = 1 << 7;
 
     #[inline]
-    pub(super) const fn get(&self, mark: Mark) -> Option<Serial> {
-        if self.known >> mark as u8 & 1 == 0 {
+    pub(super) const fn get(&self, kind: Number) -> Option<Serial> {
+        if self.known >> kind as u8 & 1 == 0 {
             return None;
         }
-        Some(self.numbers[mark as usize])
+        Some(self.numbers[kind as usize])
     }
 
     #[inline]
-    pub(super) const fn set(&mut self, mark: Mark, number: Serial) {
-        self.numbers[mark as usize] = number;
-        self.known |= 1 << mark as u8;
+    pub(super) const fn set(&mut self, kind: Number, value: Serial) {
+        self.numbers[kind as usize] = value;
+        self.known |= 1 << kind as u8;
     }
 
     /// The side has ended the connection, with FIN or RST.
@@ -69,8 +69,8 @@ impl Marks {
     }
 
     #[inline]
-    pub(super) const fn forget(&mut self, mark: Mark) {
-        self.known &= !(1 << mark as u8);
+    pub(super) const fn forget(&mut self, kind: Number) {
+        self.known &= !(1 << kind as u8);
     }
 }
 

@@ -12,33 +12,33 @@ impl Hops {
     /// Ends all captures. `one_clock` has for each segment whether its points have one clock.
     pub fn end(mut self, one_clock: &[bool]) -> Followed {
         let points = self.points.len();
-        let mut uneven = Vec::new();
+        let mut unequal_chains = Vec::new();
         for chain in self.identical() {
-            if !copies::are_even(&self.packets, &chain, points) {
-                self.leave_out(&chain);
-                uneven.push(chain);
+            if !copies::have_equal_counts(&self.packets, &chain, points) {
+                self.exclude(&chain);
+                unequal_chains.push(chain);
             }
         }
-        let mut followed = self.followed(one_clock);
-        for chain in uneven {
+        let mut followed = self.into_followed(one_clock);
+        for chain in unequal_chains {
             let direction = chain.first().and_then(|first| followed.direction(*first));
             if let Some(first) = chain.first() {
-                followed.packets.of[*first as usize].handling = PacketHandling::Followed;
+                followed.packets.by_number[*first as usize].handling = PacketHandling::Followed;
             }
-            let made = copies::set_aside(&mut followed.packets, &chain, points, direction);
-            if let Some((((segment, many), direction), first)) =
-                made.zip(direction).zip(chain.first())
+            let duplicates = copies::mark_duplicates(&mut followed.packets, &chain, points, direction);
+            if let Some((((segment, count), direction), first)) =
+                duplicates.zip(direction).zip(chain.first())
             {
                 followed.copies.push(Copies {
                     segment,
                     direction,
                     protocol: followed.flow(*first).0.protocol,
-                    many,
+                    count,
                 });
             }
         }
-        followed.look_at_crossings();
-        followed.look_at_names();
+        followed.record_crossings();
+        followed.find_translated_flows();
         followed.out_of_order = order::out_of_order(&followed);
         followed
     }
@@ -47,10 +47,10 @@ impl Hops {
     /// packets are excluded: even the same number at each point may be different packets.
     pub fn end_of_window(mut self, one_clock: &[bool]) -> Followed {
         for chain in self.identical() {
-            self.leave_out(&chain);
+            self.exclude(&chain);
         }
-        let mut followed = self.followed(one_clock);
-        followed.look_at_crossings();
+        let mut followed = self.into_followed(one_clock);
+        followed.record_crossings();
         followed.out_of_order = order::out_of_order(&followed);
         followed
     }
@@ -58,9 +58,9 @@ impl Hops {
     /// Groups of equal packets in order, without duplicates in the capture.
     fn identical(&mut self) -> Vec<Vec<u32>> {
         let identical = std::mem::take(&mut self.identical);
-        let first_of = |known: u64| {
+        let first_of = |hash: u64| {
             identical
-                .get(&known)
+                .get(&hash)
                 .map(|identical_packets| identical_packets.first)
         };
         self.fragmented = std::mem::take(&mut self.fragments).groups(first_of);
@@ -73,7 +73,7 @@ impl Hops {
         drop(identical);
         // Independent of the order of the map.
         firsts.sort_unstable();
-        repeats::take_out(&mut self.packets, &self.flows, &mut self.points, &firsts);
+        repeats::remove_duplicates(&mut self.packets, &self.flows, &mut self.points, &firsts);
         let is_followed =
             |number: &u32| self.packets.get(*number).handling == PacketHandling::Followed;
         let chains = firsts.iter();
@@ -81,17 +81,17 @@ impl Hops {
         chains.filter(|chain: &Vec<u32>| chain.len() > 1).collect()
     }
 
-    fn leave_out(&mut self, chain: &[u32]) {
+    fn exclude(&mut self, chain: &[u32]) {
         for packet in chain {
-            self.packets.of[*packet as usize].handling = PacketHandling::Ambiguous;
+            self.packets.by_number[*packet as usize].handling = PacketHandling::Ambiguous;
         }
     }
 
     /// Adds the directions.
-    fn followed(mut self, one_clock: &[bool]) -> Followed {
+    fn into_followed(mut self, one_clock: &[bool]) -> Followed {
         let segments = self.points.len().saturating_sub(1);
-        let is_one = |segment: usize| one_clock.get(segment).copied().unwrap_or(false);
-        order::by_stamps(&self.packets, &mut self.points);
+        let has_one_clock = |segment: usize| one_clock.get(segment).copied().unwrap_or(false);
+        order::sort_by_timestamp(&self.packets, &mut self.points);
         let spreads = join(
             &mut self.packets,
             &self.flows,
@@ -100,13 +100,13 @@ impl Hops {
         );
         let mut followed = Followed {
             spreads,
-            answering: self.flows.answering(),
-            directions: Directions::of(self.flows.pairs()),
-            crosses: Vec::new(),
-            kinds: Vec::new(),
-            passes: Vec::new(),
-            renamed: Vec::new(),
-            one_clock: (0..segments).map(is_one).collect(),
+            reverse_flows: self.flows.reverse_flows(),
+            directions: Directions::with_pairs(self.flows.pairs()),
+            crossing_pairs: Vec::new(),
+            crossing_kinds: Vec::new(),
+            crossing_flows: Vec::new(),
+            translated_flows: Vec::new(),
+            one_clock: (0..segments).map(has_one_clock).collect(),
             out_of_order: Vec::new(),
             copies: Vec::new(),
             packets: self.packets,

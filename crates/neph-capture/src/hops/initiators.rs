@@ -1,13 +1,13 @@
 //! The end of the path that starts flows: whether the points were given from the wrong end.
 //!
 //! Owns counting packets by the end that started their flow. An echo request or a SYN shows it, else the
-//! ports of TCP, else the rules of `askers`. Does not own the order of points between the ends (along).
+//! ports of TCP, else the rules of `clients`. Does not own the order of points between the ends (point_order).
 
 use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 
-use super::askers::by_ports;
+use super::clients::request_direction_by_ports;
 use super::followed::Followed;
 use super::packet::{Kind, NONE};
 use crate::directions::Direction;
@@ -17,16 +17,16 @@ const NEARLY_ALL: u64 = 10;
 
 /// Packets of flows, by the end that started them.
 #[derive(Debug, Default)]
-struct Started {
-    near_starts: u64,
-    far_starts: u64,
+struct PacketsByInitiator {
+    near_packets: u64,
+    far_packets: u64,
 }
 
-impl Started {
+impl PacketsByInitiator {
     const fn count(&mut self, direction: Direction, packets: u64) {
         match direction {
-            Direction::Forward => self.near_starts += packets,
-            Direction::Reverse => self.far_starts += packets,
+            Direction::Forward => self.near_packets += packets,
+            Direction::Reverse => self.far_packets += packets,
         }
     }
 }
@@ -35,8 +35,8 @@ impl Followed {
     /// Whether the far end starts nearly all flows with a known start. Then the points were given from the
     /// wrong end, and an apparent round trip is the time from an answer to the next question.
     pub fn is_started_from_far(&self) -> bool {
-        let asked_from_far = self.asked_from_far();
-        let mut started = Started::default();
+        let flows_with_far_client = self.flows_with_far_client();
+        let mut packets_by_initiator = PacketsByInitiator::default();
         // For each forward TCP flow: the sender of the SYN, and the number of packets.
         let mut connections: HashMap<u32, (Option<Direction>, u64), RandomState> =
             HashMap::default();
@@ -47,13 +47,13 @@ impl Followed {
             };
             let forward_flow = self.forward_flow(packet, direction);
             match packet.kind {
-                Kind::Echo => started.count(direction, 1),
+                Kind::Echo => packets_by_initiator.count(direction, 1),
                 Kind::Reply | Kind::Piece => {}
                 _ if forward_flow == NONE => {}
-                Kind::Other if asked_from_far.contains(&forward_flow) => {
-                    started.count(Direction::Reverse, 1);
+                Kind::Other if flows_with_far_client.contains(&forward_flow) => {
+                    packets_by_initiator.count(Direction::Reverse, 1);
                 }
-                Kind::Other => started.count(Direction::Forward, 1),
+                Kind::Other => packets_by_initiator.count(Direction::Forward, 1),
                 Kind::Segment | Kind::Acknowledging => {
                     let (start, packets) = connections.entry(forward_flow).or_default();
                     *packets += 1;
@@ -65,12 +65,12 @@ impl Followed {
             }
         }
         for (flow, (start, packets)) in connections {
-            let (flow, _) = self.flows.of[flow as usize];
-            if let Some(direction) = start.or_else(|| by_ports(flow)) {
-                started.count(direction, packets);
+            let (flow, _) = self.flows.by_number[flow as usize];
+            if let Some(direction) = start.or_else(|| request_direction_by_ports(flow)) {
+                packets_by_initiator.count(direction, packets);
             }
         }
-        started.far_starts > 0
-            && started.far_starts >= (NEARLY_ALL - 1).saturating_mul(started.near_starts)
+        packets_by_initiator.far_packets > 0
+            && packets_by_initiator.far_packets >= (NEARLY_ALL - 1).saturating_mul(packets_by_initiator.near_packets)
     }
 }

@@ -20,7 +20,7 @@ const DNS_HEADER: usize = 12;
 type Parties = (ExchangeProtocol, SocketAddr, SocketAddr);
 
 /// The exchange that a packet belongs to; `is_known` returns whether earlier packets belong to it.
-pub(super) fn part_of(
+pub(super) fn classify(
     packet: &Dissected<'_>,
     quic: &mut QuicPorts,
     is_known: impl Fn(&ExchangeKey) -> bool,
@@ -53,7 +53,7 @@ pub(super) fn part_of(
             let first = *header.payload.first()?;
             (
                 (ExchangeProtocol::Quic, client, server),
-                ExchangeEvent::Spins(side, first),
+                ExchangeEvent::SpinBit(side, first),
             )
         }
         _ => return None,
@@ -68,7 +68,7 @@ fn echo(
     let [kind, 0, _, _, a, b, c, d, content @ ..] = message else {
         return None;
     };
-    let of = MessageId {
+    let id = MessageId {
         id: u32::from_be_bytes([*a, *b, *c, *d]),
         content: digest(content),
     };
@@ -77,8 +77,8 @@ fn echo(
         (ExchangeProtocol::Ping, end(client), end(server))
     };
     match (ECHO.contains(kind), ECHO_REPLY.contains(kind)) {
-        (true, _) => Some((parties(source, destination), ExchangeEvent::Asks(of))),
-        (_, true) => Some((parties(destination, source), ExchangeEvent::Answers(of))),
+        (true, _) => Some((parties(source, destination), ExchangeEvent::Request(id))),
+        (_, true) => Some((parties(destination, source), ExchangeEvent::Answer(id))),
         _ => None,
     }
 }
@@ -90,7 +90,7 @@ fn dns(
     let [a, b, flags, ..] = header.payload else {
         return None;
     };
-    let of = |port: u16| MessageId {
+    let message_id = |port: u16| MessageId {
         id: u32::from(port) << 16 | u32::from_be_bytes([0, 0, *a, *b]),
         content: question_id(header.payload),
     };
@@ -99,10 +99,10 @@ fn dns(
         (ExchangeProtocol::Dns, client, server)
     };
     match (flags & 0x80 != 0, header.destination, header.source) {
-        (false, DNS, port) => Some((parties(source, destination), ExchangeEvent::Asks(of(port)))),
+        (false, DNS, port) => Some((parties(source, destination), ExchangeEvent::Request(message_id(port)))),
         (true, port, DNS) => Some((
             parties(destination, source),
-            ExchangeEvent::Answers(of(port)),
+            ExchangeEvent::Answer(message_id(port)),
         )),
         _ => None,
     }
@@ -111,18 +111,18 @@ fn dns(
 /// Digest of the first question of a DNS message, which answers repeat. 0 without a question, or where it is
 /// cut off.
 fn question_id(message: &[u8]) -> u32 {
-    let Some((header, rest)) = message.split_at_checked(DNS_HEADER) else {
+    let Some((header, questions)) = message.split_at_checked(DNS_HEADER) else {
         return 0;
     };
     if header[4..6] == [0, 0] {
         return 0;
     }
-    let mut length = 0;
-    while let Some(&label) = rest.get(length) {
-        length += 1 + usize::from(label);
+    let mut name_length = 0;
+    while let Some(&label) = questions.get(name_length) {
+        name_length += 1 + usize::from(label);
         if label == 0 {
             // Type and class follow the name.
-            return rest.get(..length + 4).map_or(0, digest);
+            return questions.get(..name_length + 4).map_or(0, digest);
         }
     }
     0

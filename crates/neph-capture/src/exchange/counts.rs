@@ -17,7 +17,7 @@ pub struct ExchangeCounts {
     /// Answers without a question in this capture.
     pub(super) responses_without_request: u64,
     /// Answers with an earlier timestamp than their questions.
-    pub(super) backwards: u64,
+    pub(super) negative_round_trips: u64,
     /// Round trips per half. Those of the client's half exist for QUIC only.
     round_trips: Sketches,
 }
@@ -35,7 +35,7 @@ impl ExchangeCounts {
         self.answered += other.answered;
         self.requests_not_tracked += other.requests_not_tracked;
         self.responses_without_request += other.responses_without_request;
-        self.backwards += other.backwards;
+        self.negative_round_trips += other.negative_round_trips;
         self.round_trips.merge(&other.round_trips);
     }
 
@@ -75,8 +75,8 @@ impl ExchangeCounts {
     }
 
     /// Answers with an earlier timestamp than their question: they have no round trip. 0 for QUIC.
-    pub const fn backwards(&self) -> u64 {
-        self.backwards
+    pub const fn negative_round_trips(&self) -> u64 {
+        self.negative_round_trips
     }
 
     /// Round trips between the capture point and the end behind `half`, including its time to answer. Those

@@ -9,19 +9,19 @@ use std::collections::{HashMap, HashSet};
 use foldhash::fast::RandomState;
 
 use super::followed::Followed;
-use super::packet::{Flowing, Kind, NONE};
+use super::packet::{FiveTuple, Kind, NONE};
 use crate::directions::Direction;
 
 /// A capture that runs this long before a flow's first packet has not missed it, in nanoseconds.
 const MIN_LEAD_NANOS: i64 = 1_000_000_000;
-/// Turns of an end that are examined, at most.
-const TURNS: usize = 101;
+/// Response times of an end that are examined, at most.
+const MAX_RESPONSE_TIMES: usize = 101;
 /// A time is clearly shorter if it is this many times shorter.
-const CLEARLY: i64 = 2;
+const CLEAR_RATIO: i64 = 2;
 /// From this port on, ports are ephemeral (Linux: 32768 to 60999; IANA: from 49152 on). Below the second
-/// constant are those of services.
-const LENT: u16 = 32_768;
-const SERVICES: u16 = 1_024;
+/// constant are those of system services.
+const FIRST_EPHEMERAL_PORT: u16 = 32_768;
+const FIRST_USER_PORT: u16 = 1_024;
 
 /// Packets of a flow and of its reverse, at the two ends of the path.
 #[derive(Debug, Default)]
@@ -31,12 +31,12 @@ struct Exchange {
     /// The latest packet at the first point and at the last.
     latest: [Option<(i64, Direction)>; 2],
     /// Times from receiving to sending: of the near end, and of the far end.
-    turns: [Vec<i64>; 2],
+    response_times: [Vec<i64>; 2],
 }
 
 impl Followed {
     /// Numbers of the forward flows whose client is at the far end.
-    pub(super) fn asked_from_far(&self) -> HashSet<u32, RandomState> {
+    pub(super) fn flows_with_far_client(&self) -> HashSet<u32, RandomState> {
         let mut exchanges: HashMap<u32, Exchange, RandomState> = HashMap::default();
         let last = self.segments();
         for (end, point) in [0, last].into_iter().enumerate() {
@@ -46,7 +46,7 @@ impl Followed {
                     continue;
                 }
                 let (Some(direction), Some(at)) =
-                    (self.direction(number), self.packets.mark(number, point))
+                    (self.direction(number), self.packets.passed_at(number, point))
                 else {
                     continue;
                 };
@@ -55,24 +55,24 @@ impl Followed {
                     exchanges
                         .entry(forward_flow)
                         .or_default()
-                        .see(end, at, direction);
+                        .add_packet(end, at, direction);
                 }
             }
         }
-        let began = self.points[last].extent.map_or(0, |(from, _)| from);
-        let is_from_far = |(flow, exchange): &(u32, Exchange)| {
-            let (flow, _) = self.flows.of[*flow as usize];
-            exchange.asks(flow, began) == Direction::Reverse
+        let capture_start = self.points[last].extent.map_or(0, |(from, _)| from);
+        let has_far_client = |(flow, exchange): &(u32, Exchange)| {
+            let (flow, _) = self.flows.by_number[*flow as usize];
+            exchange.request_direction(flow, capture_start) == Direction::Reverse
         };
-        let of_reverse = exchanges.into_iter().filter(is_from_far);
-        of_reverse.map(|(flow, _)| flow).collect()
+        let far_client_flows = exchanges.into_iter().filter(has_far_client);
+        far_client_flows.map(|(flow, _)| flow).collect()
     }
 }
 
 impl Exchange {
     /// Adds a packet at the near end (0) or the far end (1).
-    fn see(&mut self, end: usize, at: i64, direction: Direction) {
-        let sends = if end == 0 {
+    fn add_packet(&mut self, end: usize, at: i64, direction: Direction) {
+        let sent_direction = if end == 0 {
             Direction::Forward
         } else {
             Direction::Reverse
@@ -80,36 +80,36 @@ impl Exchange {
         if end == 1 {
             self.first.get_or_insert((at, direction));
         }
-        let before = self.latest[end].replace((at, direction));
-        if direction == sends
-            && let Some((received, before)) = before
-            && before != direction
-            && self.turns[end].len() < TURNS
+        let previous = self.latest[end].replace((at, direction));
+        if direction == sent_direction
+            && let Some((received_at, previous_direction)) = previous
+            && previous_direction != direction
+            && self.response_times[end].len() < MAX_RESPONSE_TIMES
         {
-            self.turns[end].push(at.saturating_sub(received));
+            self.response_times[end].push(at.saturating_sub(received_at));
         }
     }
 
     /// The direction of questions.
-    fn asks(&self, flow: Flowing, began: i64) -> Direction {
+    fn request_direction(&self, flow: FiveTuple, capture_start: i64) -> Direction {
         let first = self
             .first
             .map_or(Direction::Forward, |(_, direction)| direction);
         if self
             .first
-            .is_some_and(|(at, _)| at.saturating_sub(began) > MIN_LEAD_NANOS)
+            .is_some_and(|(at, _)| at.saturating_sub(capture_start) > MIN_LEAD_NANOS)
         {
             return first;
         }
-        if let Some(direction) = by_ports(flow) {
+        if let Some(direction) = request_direction_by_ports(flow) {
             return direction;
         }
-        let [near_median, far_median] = self.turns.each_ref().map(|turns| median(turns));
+        let [near_median, far_median] = self.response_times.each_ref().map(|times| median(times));
         match near_median.zip(far_median) {
-            Some((near_median, far_median)) if near_median.saturating_mul(CLEARLY) < far_median => {
+            Some((near_median, far_median)) if near_median.saturating_mul(CLEAR_RATIO) < far_median => {
                 Direction::Reverse
             }
-            Some((near_median, far_median)) if far_median.saturating_mul(CLEARLY) < near_median => {
+            Some((near_median, far_median)) if far_median.saturating_mul(CLEAR_RATIO) < near_median => {
                 Direction::Forward
             }
             _ => first,
@@ -118,9 +118,9 @@ impl Exchange {
 }
 
 /// The direction of questions in a forward flow, if its ports show it.
-pub(super) fn by_ports(flow: Flowing) -> Option<Direction> {
+pub(super) fn request_direction_by_ports(flow: FiveTuple) -> Option<Direction> {
     let (near_port, far_port) = (flow.source.port(), flow.destination.port());
-    [SERVICES, LENT]
+    [FIRST_USER_PORT, FIRST_EPHEMERAL_PORT]
         .into_iter()
         .find_map(|min| match (near_port < min, far_port < min) {
             (true, false) => Some(Direction::Reverse),
@@ -129,8 +129,8 @@ pub(super) fn by_ports(flow: Flowing) -> Option<Direction> {
         })
 }
 
-fn median(turns: &[i64]) -> Option<i64> {
-    let mut turns = turns.to_vec();
-    turns.sort_unstable();
-    turns.get(turns.len() / 2).copied()
+fn median(response_times: &[i64]) -> Option<i64> {
+    let mut response_times = response_times.to_vec();
+    response_times.sort_unstable();
+    response_times.get(response_times.len() / 2).copied()
 }

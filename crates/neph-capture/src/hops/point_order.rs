@@ -10,34 +10,34 @@ use crate::directions::Votes;
 /// Packets of two points that are examined, at most.
 const MAX_PACKETS: usize = 100_000;
 /// Drift between two clocks is negligible within this many nanoseconds.
-const NEAR: i64 = 100_000_000;
+const MAX_GAP_NANOS: i64 = 100_000_000;
 
 impl Followed {
     /// The points in the order in which packets pass them, from one end of the path. Points that no packet of
     /// the busiest hosts passed are left out. `None` if they are in order already, or if the packets do not
     /// show the order clearly. `one_clock` is that of [`super::Hops::end`].
     pub fn order_of_points(&self, one_clock: &[bool]) -> Option<Vec<usize>> {
-        let neighbours: Vec<Vec<Votes>> = (0..self.segments())
+        let segment_votes: Vec<Vec<Votes>> = (0..self.segments())
             .map(|segment| self.votes(segment, segment + 1, one_clock))
             .collect();
-        let cast = |pair: usize| neighbours.iter().map(|of| of[pair].many()).sum::<i64>();
-        let pair = (0..self.pairs()).max_by_key(|pair| cast(*pair))?;
-        let has = |side| neighbours.iter().any(|of| of[pair].clearly() == side);
-        if !has(1) || !has(-1) {
+        let vote_count = |pair: usize| segment_votes.iter().map(|votes| votes[pair].count()).sum::<i64>();
+        let pair = (0..self.pairs()).max_by_key(|pair| vote_count(*pair))?;
+        let has_majority = |sign| segment_votes.iter().any(|votes| votes[pair].clear_majority() == sign);
+        if !has_majority(1) || !has_majority(-1) {
             return None;
         }
         // Number of points behind each one, minus those before it.
-        let mut ahead: Vec<Option<i64>> = vec![None; self.segments() + 1];
-        for first in 0..ahead.len() {
-            for second in first + 1..ahead.len() {
-                let side = self.votes(first, second, one_clock)[pair].clearly();
-                if side != 0 {
-                    *ahead[first].get_or_insert(0) += side;
-                    *ahead[second].get_or_insert(0) -= side;
+        let mut leads: Vec<Option<i64>> = vec![None; self.segments() + 1];
+        for first in 0..leads.len() {
+            for second in first + 1..leads.len() {
+                let sign = self.votes(first, second, one_clock)[pair].clear_majority();
+                if sign != 0 {
+                    *leads[first].get_or_insert(0) += sign;
+                    *leads[second].get_or_insert(0) -= sign;
                 }
             }
         }
-        sorted(&ahead)
+        order_by_leads(&leads)
     }
 
     /// Votes of the packets for the order of two points, per host pair.
@@ -45,25 +45,25 @@ impl Followed {
         let mut votes = vec![Votes::default(); self.pairs()];
         // Per direction: when the latest packet passed the first point, and its difference of timestamps.
         let mut latest = vec![[None; 2]; self.pairs()];
-        let between = one_clock.get(first..second);
-        let is_one = between.is_some_and(|clocks| !clocks.contains(&false));
-        for (number, first_at, second_at) in self.passed(first, second).take(MAX_PACKETS) {
+        let segment_clocks = one_clock.get(first..second);
+        let has_one_clock = segment_clocks.is_some_and(|clocks| !clocks.contains(&false));
+        for (number, first_at, second_at) in self.times_at_both(first, second).take(MAX_PACKETS) {
             let (pair, is_upward) = self.between(number);
             let (votes, latest) = (&mut votes[pair], &mut latest[pair]);
-            let apart = second_at.saturating_sub(first_at);
-            let larger = if is_one {
+            let difference = second_at.saturating_sub(first_at);
+            let excess = if has_one_clock {
                 (self.stamp(second, second_at)).saturating_sub(self.stamp(first, first_at))
             } else {
-                let before = latest[usize::from(!is_upward)];
-                latest[usize::from(is_upward)] = Some((first_at, apart));
-                let recent_vote = before
-                    .filter(|(at, _): &(i64, i64)| first_at.abs_diff(*at) <= NEAR.unsigned_abs());
-                let Some((_, before)) = recent_vote else {
+                let other_latest = latest[usize::from(!is_upward)];
+                latest[usize::from(is_upward)] = Some((first_at, difference));
+                let recent_vote = other_latest
+                    .filter(|(at, _): &(i64, i64)| first_at.abs_diff(*at) <= MAX_GAP_NANOS.unsigned_abs());
+                let Some((_, other_difference)) = recent_vote else {
                     continue;
                 };
-                apart.saturating_sub(before)
+                difference.saturating_sub(other_difference)
             };
-            votes.cast(is_upward, larger);
+            votes.add(is_upward, excess);
         }
         votes
     }
@@ -71,28 +71,28 @@ impl Followed {
 
 /// Points from one end to the other, if each lies before all that follow it. Begins at the end that keeps
 /// more of them in the given order.
-fn sorted(ahead: &[Option<i64>]) -> Option<Vec<usize>> {
-    let known = ahead.iter().enumerate();
-    let known = known.filter_map(|(point, ahead)| Some((point, (*ahead)?)));
-    let mut order: Vec<(usize, i64)> = known.collect();
-    order.sort_by_key(|(_, ahead)| -ahead);
+fn order_by_leads(leads: &[Option<i64>]) -> Option<Vec<usize>> {
+    let points = leads.iter().enumerate();
+    let points = points.filter_map(|(point, lead)| Some((point, (*lead)?)));
+    let mut order: Vec<(usize, i64)> = points.collect();
+    order.sort_by_key(|(_, lead)| -lead);
     let last = i64::try_from(order.len()).ok()? - 1;
-    let is_whole = (0..)
+    let is_complete = (0..)
         .zip(&order)
-        .all(|(position, (_, ahead))| *ahead == last - 2 * position);
+        .all(|(position, (_, lead))| *lead == last - 2 * position);
     let mut order: Vec<usize> = order.into_iter().map(|(point, _)| point).collect();
-    let pairs = |is_meant: fn(usize, usize) -> bool| {
-        let each = order.iter().enumerate();
-        each.map(|(at, entry)| {
-            let behind = order[at + 1..].iter();
-            behind.filter(|other| is_meant(*entry, **other)).count()
+    let count_pairs = |is_counted: fn(usize, usize) -> bool| {
+        let positions = order.iter().enumerate();
+        positions.map(|(position, point)| {
+            let later_points = order[position + 1..].iter();
+            later_points.filter(|other| is_counted(*point, **other)).count()
         })
         .sum::<usize>()
     };
-    if pairs(|point, other| point > other) > pairs(|point, other| point < other) {
+    if count_pairs(|point, other| point > other) > count_pairs(|point, other| point < other) {
         order.reverse();
     }
-    is_whole.then_some(order)
+    is_complete.then_some(order)
 }
 
 #[cfg(test)]
@@ -101,9 +101,9 @@ mod tests {
 
     #[test]
     fn points_are_in_order_where_each_lies_before_all_that_follow_it() {
-        let order_of = |ahead: &[i64]| {
-            let ahead: Vec<Option<i64>> = ahead.iter().map(|ahead| Some(*ahead)).collect();
-            sorted(&ahead)
+        let order_of = |leads: &[i64]| {
+            let leads: Vec<Option<i64>> = leads.iter().map(|lead| Some(*lead)).collect();
+            order_by_leads(&leads)
         };
         assert_eq!(order_of(&[2, -2, 0]), Some(vec![0, 2, 1]));
         // The same, from the other end.
@@ -113,6 +113,6 @@ mod tests {
             None,
             "each before the next, in a ring"
         );
-        assert_eq!(sorted(&[Some(1), None, Some(-1)]), Some(vec![0, 2]));
+        assert_eq!(order_by_leads(&[Some(1), None, Some(-1)]), Some(vec![0, 2]));
     }
 }
