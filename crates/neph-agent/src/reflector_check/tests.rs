@@ -59,8 +59,8 @@ fn an_experiment_without_a_reachable_reflector_fails_with_a_reason() {
 
 #[test]
 fn a_syn_flow_runs_although_its_reflector_is_not_identified() {
-    let ours = reflector();
-    let mut order = order(&format!("syn://{}", ours.address()));
+    let local_reflector = reflector();
+    let mut order = order(&format!("syn://{}", local_reflector.address()));
     order.scenario.interval = neph_model::Span::from_secs(1);
     order.reflector = true;
     assert!(!prepared(&order).expect("it runs").flows[0].reflector);

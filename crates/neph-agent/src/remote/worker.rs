@@ -1,9 +1,9 @@
 //! An agent without its connection: messages in, messages out, orders to an executor.
 //!
-//! Owns what is done about each message. What it answers is a state, so that an answer that was lost is
-//! asked for a second time without harm.
+//! Owns the reaction to each message. Its answer is a state: the controller can repeat a request if the
+//! answer was lost.
 
-mod greeting;
+mod hello;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -18,7 +18,7 @@ use neph_sys::pulse::Pulse;
 use super::admission::Admission;
 use super::order_store::{OrderStore, OrderStoreError};
 use super::status::{AgentStatus, StatusBoard};
-use super::times::by_controllers_clock;
+use super::controller_clock::by_controllers_clock;
 use super::{AdmissionControl, AgentClockOffset, FromAgent, Grant, Moment, OrderState, ToAgent};
 use crate::JournallingExecutor;
 use crate::failure::failed;
@@ -28,12 +28,12 @@ use crate::wall_clock::now;
 /// The operation of an order that the agent's policy refuses.
 pub const REFUSED: &str = "begin an order";
 
-/// Readings of the clock that are kept of an order: those of more than an hour.
+/// Maximum number of clock readings of an order: those of more than an hour.
 const MAX_READINGS: usize = 1000;
 /// Time between two writings of the status, nanoseconds.
 const STATUS_EVERY: i64 = 250_000_000;
 
-/// Carries orders out for a controller, and keeps their results until they are stored.
+/// Carries out orders for a controller, and stores their results until the controller has them.
 #[derive(Debug)]
 pub struct Worker<E> {
     executor: JournallingExecutor<E>,
@@ -106,7 +106,7 @@ impl<E: Executor> Worker<E> {
         &self.pulse
     }
 
-    /// What it is doing, as of a quarter of a second ago or less.
+/// Its status, at most a quarter of a second old.
     pub const fn status(&self) -> &StatusBoard {
         &self.status
     }
@@ -129,11 +129,11 @@ impl<E: Executor> Worker<E> {
 
     /// Whether something is measured, or made for a measurement. To answer probes is neither.
     pub fn is_busy(&self) -> bool {
-        let answers = |running: &RunningOrder| {
+        let is_reflector = |running: &RunningOrder| {
             let order = self.shelf.stored_order(running.id);
             order.is_some_and(|order| matches!(order.order, Order::Reflector(_)))
         };
-        !self.running.values().all(answers)
+        !self.running.values().all(is_reflector)
     }
 
     /// How many orders are being carried out.
@@ -141,7 +141,7 @@ impl<E: Executor> Worker<E> {
         u32::try_from(self.running.len()).unwrap_or(u32::MAX)
     }
 
-    /// Does what a message asks for; the answer, if there is one.
+/// Handles a message; returns the answer, if there is one.
     ///
     /// # Errors
     /// The disk refuses: what is here cannot be kept.
@@ -154,7 +154,7 @@ impl<E: Executor> Worker<E> {
                 id
             }
             ToAgent::Ask { id } => id,
-            // The answer to a sign of life is for `serve`.
+// `serve` handles the answer to a heartbeat.
             ToAgent::Beat { .. } => return Ok(None),
             ToAgent::Cancel { id } => {
                 self.cancel(id);
@@ -193,7 +193,7 @@ impl<E: Executor> Worker<E> {
         match self.admission.admit(id, grant, Moment::now()) {
             Admission::Granted(order, clock_offset) => {
                 if let Err(reason) = self.shelf.add(id, order.clone()) {
-                    // The controller asks a second time: perhaps there is room then.
+// The controller repeats the order: perhaps there is space then.
                     tracing::warn!("an order cannot be kept: {reason}");
                     self.admission.count_refusal("disk");
                     self.admission.remove_lease(id);
@@ -241,7 +241,7 @@ impl<E: Executor> Worker<E> {
         }
     }
 
-    /// Ends what may not go on, and writes down what was spent.
+/// Ends orders that may not continue, and saves the usage of today.
     fn watch(&mut self) -> Result<(), OrderStoreError> {
         let now = Moment::now();
         for (id, reason) in self.admission.remove_lapsed(now) {
@@ -258,7 +258,7 @@ impl<E: Executor> Worker<E> {
         }
     }
 
-    /// The controller has revoked this agent: what runs is ended.
+/// The controller has revoked this agent: ends all running orders.
     pub fn revoked(&mut self) {
         for id in self.admission.revoke_leases() {
             tracing::warn!("an order is ended early: this agent was revoked");
@@ -266,7 +266,7 @@ impl<E: Executor> Worker<E> {
         }
     }
 
-    /// What happened to orders since the last time; waits at most `patience` until something does.
+/// The updates of orders since the last call; waits at most `patience` for the first one.
     ///
     /// # Errors
     /// The disk refuses, or the executor is gone: an agent ends then, and the next one reports what it has.

@@ -1,4 +1,4 @@
-//! What an agent reports, by its controller's clock.
+//! Converts the reports of an agent to its controller's clock.
 //!
 //! Owns which times of a report are times of day. Agents whose clocks differ by seconds have their
 //! experiments in the right order in the store, to within the error of the offset. What is measured from an
