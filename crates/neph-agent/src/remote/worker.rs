@@ -37,7 +37,7 @@ const STATUS_EVERY: i64 = 250_000_000;
 #[derive(Debug)]
 pub struct Worker<E> {
     executor: JournallingExecutor<E>,
-    shelf: OrderStore,
+    order_store: OrderStore,
     running: BTreeMap<Ticket, RunningOrder>,
     version: String,
     labels: Labels,
@@ -83,7 +83,7 @@ impl<E: Executor> Worker<E> {
         }
         Ok(Self {
             executor: JournallingExecutor::new(executor, shelf.journals()),
-            shelf,
+            order_store: shelf,
             running: BTreeMap::new(),
             version: version.to_owned(),
             labels: Labels::default(),
@@ -130,7 +130,7 @@ impl<E: Executor> Worker<E> {
     /// Whether something is measured, or made for a measurement. To answer probes is neither.
     pub fn is_busy(&self) -> bool {
         let is_reflector = |running: &RunningOrder| {
-            let order = self.shelf.stored_order(running.id);
+            let order = self.order_store.stored_order(running.id);
             order.is_some_and(|order| matches!(order.order, Order::Reflector(_)))
         };
         !self.running.values().all(is_reflector)
@@ -168,21 +168,21 @@ impl<E: Executor> Worker<E> {
                 from,
                 most,
             } => {
-                let part = self.shelf.part(id, file, from, most)?;
+                let part = self.order_store.part(id, file, from, most)?;
                 return Ok(part.map(FromAgent::Part));
             }
             ToAgent::Stored { id } => {
-                self.shelf.forget(id)?;
+                self.order_store.forget(id)?;
                 id
             }
         };
-        let state = self.shelf.state(id);
+        let state = self.order_store.state(id);
         Ok(Some(FromAgent::State { id, state }))
     }
 
     /// Begins an order, if it may begin; whether its state is to be reported.
     fn begin(&mut self, id: OrderId, grant: &Grant) -> bool {
-        match self.shelf.state(id) {
+        match self.order_store.state(id) {
             OrderState::Unknown => {}
             OrderState::Forgotten => {
                 self.admission.count_refusal(Refusal::Replay.code());
@@ -192,7 +192,7 @@ impl<E: Executor> Worker<E> {
         }
         match self.admission.admit(id, grant, Moment::now()) {
             Admission::Granted(order, clock_offset) => {
-                if let Err(reason) = self.shelf.add(id, order.clone()) {
+                if let Err(reason) = self.order_store.add(id, order.clone()) {
 // The controller repeats the order: perhaps there is space then.
                     tracing::warn!("an order cannot be kept: {reason}");
                     self.admission.count_refusal("disk");
@@ -214,8 +214,8 @@ impl<E: Executor> Worker<E> {
             Admission::Refused(order, reason) => {
                 tracing::warn!("an order is refused: {reason}");
                 let reason = failed(REFUSED, &reason).permanent_if(reason.is_permanent());
-                let added = self.shelf.add(id, order);
-                if let Err(reason) = added.and_then(|()| self.shelf.end(id, Err(reason))) {
+                let added = self.order_store.add(id, order);
+                if let Err(reason) = added.and_then(|()| self.order_store.end(id, Err(reason))) {
                     tracing::warn!("a refusal cannot be kept: {reason}");
                     self.admission.count_refusal("disk");
                     return false;
@@ -284,7 +284,7 @@ impl<E: Executor> Worker<E> {
             };
             let (id, clock_offset) = (*id, *clock_offset);
             match by_controllers_clock(update, clock_offset) {
-                Update::Prepared(prepared) => self.shelf.prepared(id, prepared)?,
+                Update::Prepared(prepared) => self.order_store.prepared(id, prepared)?,
                 Update::Progress(progress) => {
                     messages.push(FromAgent::Progress { id, progress });
                     continue;
@@ -297,11 +297,11 @@ impl<E: Executor> Worker<E> {
                 // The journals have it.
                 Update::Recorded(..) | Update::Journalled(..) => continue,
                 Update::Pinged(pings) => {
-                    self.shelf.pinged(id, &pings)?;
+                    self.order_store.pinged(id, &pings)?;
                     continue;
                 }
                 Update::Captured(path) => {
-                    self.shelf.captured(id, &path)?;
+                    self.order_store.captured(id, &path)?;
                     continue;
                 }
                 Update::Done(mut result) => {
@@ -319,10 +319,10 @@ impl<E: Executor> Worker<E> {
                         }
                     }
                     self.admission.remove_lease(id);
-                    self.shelf.end(id, result)?;
+                    self.order_store.end(id, result)?;
                 }
             }
-            let state = self.shelf.state(id);
+            let state = self.order_store.state(id);
             messages.push(FromAgent::State { id, state });
         }
         Ok(messages)

@@ -72,7 +72,7 @@ impl Stalls {
     fn of(experiment: &ExperimentData, flow: &FlowData) -> Self {
         let peer = stall::of_peer(flow);
         let echoes = experiment.companion().map(stall::of_peer);
-        let waited = peer.stalls.iter().flat_map(Stall::all);
+        let waited = peer.stalls.iter().flat_map(Stall::affected_messages);
         let client = stall::of_client(flow);
         Self {
             waited: waited.collect(),

@@ -23,7 +23,7 @@ pub(crate) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Find
         .map(inflated)
         .collect();
     pooled.sort_by(|a, b| a.effect().larger_first(&b.effect()));
-    findings.extend(pooled.iter().take(REPORTED).map(one));
+    findings.extend(pooled.iter().take(REPORTED).map(pair_finding));
     let remaining = pooled.get(REPORTED..).unwrap_or_default();
     if let Some(first) = remaining.first() {
         let max = remaining.iter().map(|pair| pair.changes).max().unwrap_or(0);
@@ -40,12 +40,12 @@ pub(crate) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Find
 
 /// The share of pairs with more than an inflation, of those that were measured in the same way.
 fn inflated(set: &SettingInflation<'_>) -> Finding {
-    let of = match set.setting() {
+    let setting_text = match set.setting() {
         "" => String::new(),
         setting => format!(", {setting}"),
     };
     let text = format!(
-        "Latency inflation (slowest path over fastest, minus one){of}: {}",
+        "Latency inflation (slowest path over fastest, minus one){setting_text}: {}",
         set.to_text()
     );
     let largest = set.pairs.last().map_or(0.0, |pair| pair.0);
@@ -58,7 +58,7 @@ fn inflated(set: &SettingInflation<'_>) -> Finding {
         .with("largest_inflation", largest)
 }
 
-fn one(pair: &PooledPair<'_>) -> Finding {
+fn pair_finding(pair: &PooledPair<'_>) -> Finding {
     let mut text = format!("{}: {}", pair.pair.name, plural(pair.flows, "flow"));
     text.push_str(&classes(pair));
     let counted = plural(pair.changes, "path change");

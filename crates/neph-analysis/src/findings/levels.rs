@@ -279,7 +279,7 @@ fn range(pairs: &[(String, Comparison)], than: &str) -> String {
     }
 }
 
-fn count(decided: &[DecidedComparison], wanted: Verdict) -> usize {
-    let of_kind = |comparison: &&DecidedComparison| comparison.verdict() == wanted;
+fn count(decided: &[DecidedComparison], verdict: Verdict) -> usize {
+    let of_kind = |comparison: &&DecidedComparison| comparison.verdict() == verdict;
     decided.iter().filter(of_kind).count()
 }

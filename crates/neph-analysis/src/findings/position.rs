@@ -109,9 +109,9 @@ fn pairs(
 /// The fastest round trip to an endpoint in milliseconds: of an echo alongside the messages if there is one,
 /// else of a message.
 fn quickest(data: &CampaignData, settings: &PlotSettings, endpoint: &str) -> Option<f64> {
-    let there = data.measured(settings).into_iter();
-    let there = there.filter(|index| data.scenarios[*index].endpoint == endpoint);
-    let experiments = there.flat_map(|index| data.experiments_of(index, settings));
+    let at_endpoint = data.measured(settings).into_iter();
+    let at_endpoint = at_endpoint.filter(|index| data.scenarios[*index].endpoint == endpoint);
+    let experiments = at_endpoint.flat_map(|index| data.experiments_of(index, settings));
     let flows =
         experiments.filter_map(|experiment| experiment.companion().or_else(|| experiment.main()));
     let times = flows.flat_map(|flow| {

@@ -319,7 +319,7 @@ fn diagnose_group(name: &str, paths: &[Path<'_>], change: Option<&Change>) -> Op
     let remedy = remedy(fast);
     let mut confidence = confidence(&paths, &classes);
     if change.is_some() {
-        confidence.level = confidence.level.less();
+        confidence.level = confidence.level.one_lower();
         confidence.why.push_str("; the route changed as well");
     }
     let mut result = RuleResult::new(cause, remedy, confidence)

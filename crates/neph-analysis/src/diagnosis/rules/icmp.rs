@@ -117,8 +117,8 @@ fn diagnose_echo_rtt(name: &str, runs: &[&Run<'_>]) -> Option<RuleResult> {
     }
     let confidence = Agreement {
         noun: "experiment",
-        shown: observed.len(),
-        of: observed.len(),
+        observed: observed.len(),
+        total: observed.len(),
         ratio: ratio.median()?,
     };
     let mut confidence = confidence.confidence();
@@ -128,7 +128,7 @@ fn diagnose_echo_rtt(name: &str, runs: &[&Run<'_>]) -> Option<RuleResult> {
         .iter()
         .all(|(run, _)| run.scenario.stress().is_some())
     {
-        confidence.level = confidence.level.less();
+        confidence.level = confidence.level.one_lower();
         remedy = measure_without(&remedy);
     }
     let (echo, message) = (
@@ -194,8 +194,8 @@ fn diagnose_echo_loss(name: &str, runs: &[&Run<'_>]) -> Option<RuleResult> {
     }
     let confidence = Agreement {
         noun: "experiment",
-        shown: apart.iter().filter(|apart| **apart).count(),
-        of: apart.len(),
+        observed: apart.iter().filter(|apart| **apart).count(),
+        total: apart.len(),
         ratio: beyond / LOSS,
     };
     let cause = format!(

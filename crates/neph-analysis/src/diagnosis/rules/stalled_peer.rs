@@ -124,7 +124,7 @@ impl<'r> StalledRuns<'r> {
 fn echoes(run: &Run<'_>) -> (usize, usize) {
     let (mut quick, mut delayed) = (0, 0);
     for task in &run.stalls.echoes.tasks {
-        let Some(remaining) = run.stalls.peer.rest_at(task.due) else {
+        let Some(remaining) = run.stalls.peer.remaining_at(task.due) else {
             continue;
         };
         match task.done.map(|done| (done - task.due) / remaining) {

@@ -62,7 +62,7 @@ pub(crate) fn prepare(
         let mut experiments = data.experiments_of(*index, settings);
         experiments.any(|experiment| experiment.fleet.is_some())
     });
-    of_each_group(data, settings, &shown, family)
+    comparisons_of_groups(data, settings, &shown, family)
 }
 
 /// Adds the judgement to each.
@@ -96,14 +96,14 @@ fn measures_of(fleet: &Scenario) -> usize {
 /// Fleets that differ in one factor only. Endpoints and sites are not compared: other networks have unrelated
 /// paths.
 fn compared_groups(scenarios: &[Scenario], fleets: &[usize]) -> Vec<Group> {
-    let shown: Vec<&Scenario> = fleets.iter().map(|index| &scenarios[*index]).collect();
-    let mut factors = factors(&shown);
+    let fleet_scenarios: Vec<&Scenario> = fleets.iter().map(|index| &scenarios[*index]).collect();
+    let mut factors = factors(&fleet_scenarios);
     factors.retain(|factor| !factor.is_place());
-    let of = |factor: &Factor| groups(scenarios, fleets, factor);
-    factors.iter().flat_map(of).collect()
+    let groups_by = |factor: &Factor| groups(scenarios, fleets, factor);
+    factors.iter().flat_map(groups_by).collect()
 }
 
-fn of_each_group(
+fn comparisons_of_groups(
     data: &CampaignData,
     settings: &PlotSettings,
     shown: &[usize],
@@ -177,7 +177,7 @@ impl<'a> Side<'a> {
             let views = self.fleets.iter();
             views.filter_map(|(_, view)| view.pairs.get(self.endpoint))
         };
-        let time = |of: fn(&PairView) -> Span| pairs().map(of).sum::<Span>().secs_f64();
+        let time = |time_of: fn(&PairView) -> Span| pairs().map(time_of).sum::<Span>().secs_f64();
         time(|pair| pair.hidden.time) / time(|pair| pair.watched).max(1e-9)
     }
 
@@ -228,7 +228,7 @@ impl LevelVersusFirst {
 }
 
 /// A smaller difference in the share of hidden time is not reported.
-const HARDLY: f64 = 0.01;
+const MIN_HIDDEN_SHARE: f64 = 0.01;
 
 fn limits(first: &Side<'_>, other: &Side<'_>) -> Vec<String> {
     let mut limits = Vec::new();
@@ -238,7 +238,7 @@ fn limits(first: &Side<'_>, other: &Side<'_>) -> Vec<String> {
         ));
     }
     let hidden = (first.hidden(), other.hidden());
-    if hidden.0.max(hidden.1) >= HARDLY {
+    if hidden.0.max(hidden.1) >= MIN_HIDDEN_SHARE {
         limits.push(format!(
             "Queues that all flows shared hid path changes for {} of the time in {} and {} in {}; the rates are of the rest",
             percent(hidden.1),

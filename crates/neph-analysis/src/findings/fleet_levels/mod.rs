@@ -129,8 +129,8 @@ impl Compared {
         if self.is_paired() {
             return format!(" (only {})", plural(first, "block"));
         }
-        let of = plural(other, "experiment");
-        format!(" ({of} against {}, of different blocks)", count(first))
+        let experiments = plural(other, "experiment");
+        format!(" ({experiments} against {}, of different blocks)", count(first))
     }
 
     /// Number of statements of the report that are evaluated together.
@@ -142,10 +142,10 @@ impl Compared {
     fn evidence(&self) -> String {
         let (other, first) = self.n;
         if !self.is_paired() {
-            let of = |n: usize| plural(n, "experiment");
+            let experiments = |n: usize| plural(n, "experiment");
             return format!(
                 "{} against {}, of different blocks",
-                of(other),
+                experiments(other),
                 count(first)
             );
         }
