@@ -250,28 +250,26 @@ fn an_order_that_the_policy_does_not_allow_is_refused_and_reported_with_its_reas
 fn invalid_messages(key: &SigningKey) -> Vec<(&'static str, ToAgent)> {
     let first_grant = granted(allowed_order(), HOUR);
     let other_grant = granted(allowed_order(), HOUR);
-    let begin_with_id = |id: OrderId, grant: &Grant| ToAgent::Begin {
-        id,
-        grant: Box::new(grant.clone()),
+    let other_id = ToAgent::Begin {
+        id: OrderId::new(),
+        grant: Box::new(key.grant(&first_grant)),
     };
-    let valid_grant = serde_json::to_value(key.grant(&first_grant)).expect("JSON");
+    let forged_message = |forged: serde_json::Value| ToAgent::Begin {
+        id: first_grant.id,
+        grant: serde_json::from_value(forged).expect("a grant"),
+    };
+    let valid = serde_json::to_value(key.grant(&first_grant)).expect("JSON");
     let with_change = |from: &str, to: &str| {
-        let text = valid_grant["granted"].as_str().expect("text").replace(from, to);
-        assert_ne!(text, valid_grant["granted"], "{from}");
-        let mut forged = valid_grant.clone();
+        let text = valid["granted"].as_str().expect("text").replace(from, to);
+        assert_ne!(text, valid["granted"], "{from}");
+        let mut forged = valid.clone();
         forged["granted"] = text.into();
-        begin_with_id(
-            first_grant.id,
-            &serde_json::from_value(forged).expect("a grant"),
-        )
+        forged_message(forged)
     };
     let signature = |signature: &str| {
-        let mut forged = valid_grant.clone();
+        let mut forged = valid.clone();
         forged["signature"] = signature.into();
-        begin_with_id(
-            first_grant.id,
-            &serde_json::from_value(forged).expect("a grant"),
-        )
+        forged_message(forged)
     };
     let other_signature = serde_json::to_value(key.grant(&other_grant)).expect("JSON");
     let other_agent = Granted {
@@ -291,7 +289,7 @@ fn invalid_messages(key: &SigningKey) -> Vec<(&'static str, ToAgent)> {
         ("signature", with_change("127.0.0.1", "127.0.0.9")),
         ("signature", with_change("\"ams\"", "\"lju\"")),
         ("signature", with_change("\"messages\":10", "\"messages\":99")),
-        ("signature", begin_with_id(OrderId::new(), &key.grant(&first_grant))),
+        ("signature", other_id),
         ("other agent", begin(key, &other_agent)),
         ("expired", begin(key, &expiring_in(Span::ZERO))),
         ("expired", begin(key, &expiring_in(-HOUR))),

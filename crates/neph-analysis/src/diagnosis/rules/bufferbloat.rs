@@ -132,7 +132,7 @@ fn queue_period(run: &Run<'_>) -> Option<QueuePeriod> {
     };
     let jitter = undelayed_times.spread()?;
     let spread = times.spread()? - BY_CHANCE * jitter;
-    let edges = [messages_around(&crossings, from), messages_around(&crossings, to)];
+    let edges = [from, to].map(|index| messages_around(&crossings, index));
     let edge_range = (base + 2.0 * jitter).max(base + RAMP.start * period.added())
         ..base + RAMP.end * period.added();
     let mut edges = edges.into_iter().flatten();
@@ -175,11 +175,11 @@ fn is_not_local(run: &Run<'_>, queue_period: &QueuePeriod) -> bool {
 fn echo_times(run: &Run<'_>, (from, to): (f64, f64)) -> Option<(f64, f64)> {
     const FEW: usize = 3;
     let flow = run.experiment.companion()?;
-    let echo_times = flow.exchanges.iter().filter_map(|exchange| {
+    let echoes = flow.exchanges.iter().filter_map(|exchange| {
         let at = neph_model::Span::from_nanos(exchange.intended.nanos()).secs_f64();
         Some((at, flow.round_trip(exchange)?.millis_f64()))
     });
-    let (inside, outside): (Vec<_>, Vec<_>) = echo_times.partition(|(at, _)| (from..=to).contains(at));
+    let (inside, outside): (Vec<_>, Vec<_>) = echoes.partition(|(at, _)| (from..=to).contains(at));
     let middle = |timed_echoes: Vec<(f64, f64)>| {
         let times: Ordered = timed_echoes.into_iter().map(|(_, time)| time).collect();
         (times.len() >= FEW).then(|| times.median()).flatten()
