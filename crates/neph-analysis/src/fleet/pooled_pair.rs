@@ -87,7 +87,7 @@ impl<'a> PooledPair<'a> {
 
     fn of(blocks: &[&'a Pair<'a>]) -> Option<Self> {
         let pair = *blocks.first()?;
-        let views = || blocks.iter().map(|block| block.known);
+        let views = || blocks.iter().map(|block| block.pair_view);
         let classes = || blocks.iter().map(|block| block.classes().len());
         let inflations = || views().filter_map(|view| view.inflation);
         let ends = inflations().map(|inflation| (inflation.lowest, inflation.highest));
@@ -110,7 +110,7 @@ impl<'a> PooledPair<'a> {
             unrated: to_usize(views().map(|view| view.hidden.changes).sum()),
             too_short: blocks
                 .iter()
-                .find(|block| block.known.too_short)
+                .find(|block| block.pair_view.too_short)
                 .map(|block| {
                     if block.view.lifetime_ends_flows() {
                         "flows lived"

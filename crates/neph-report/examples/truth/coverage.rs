@@ -16,7 +16,7 @@ const QUANTILES: [f64; 3] = [0.5, 0.9, 0.99];
 #[derive(Clone, Copy, Default)]
 struct Count {
     contained: usize,
-    given: usize,
+    intervals: usize,
     /// Those with an upper end.
     closed: usize,
 }
@@ -24,7 +24,7 @@ struct Count {
 impl Count {
     fn add(&mut self, interval: Option<(f64, f64)>, truth: f64) {
         if let Some((low, high)) = interval {
-            self.given += 1;
+            self.intervals += 1;
             self.closed += usize::from(high.is_finite() || truth.is_infinite());
             self.contained += usize::from(low <= truth && truth <= high);
         }
@@ -35,7 +35,7 @@ impl Count {
             world: world.to_owned(),
             what: what.to_owned(),
             hits: self.contained,
-            of: self.given,
+            of: self.intervals,
             target: CLAIMED,
         }
     }
@@ -48,7 +48,7 @@ impl Count {
             target: Target::Shown,
             ..self.row(world, what)
         };
-        (self.closed < self.given).then_some(row)
+        (self.closed < self.intervals).then_some(row)
     }
 }
 

@@ -234,9 +234,9 @@ fn endings<'a, I: Iterator<Item = &'a ExperimentData>>(
         (FlowData::errors, ERROR, "error: not answered as expected"),
         (FlowData::failed, NOT_SENT, "message not sent"),
     ];
-    let some = move |count: Count| experiments().any(|e| e.main().is_some_and(|f| count(f) > 0));
-    let there = kinds.into_iter().filter(move |(count, ..)| some(*count));
-    there.map(|(_, colour, name)| (Swatch::Tick(colour), format!("{name} (at the top)")))
+    let occurs = move |count: Count| experiments().any(|e| e.main().is_some_and(|f| count(f) > 0));
+    let occurring = kinds.into_iter().filter(move |(count, ..)| occurs(*count));
+    occurring.map(|(_, colour, name)| (Swatch::Tick(colour), format!("{name} (at the top)")))
 }
 
 /// The mark of a message that could not be sent.
@@ -355,16 +355,16 @@ fn thinned(
     moments: Vec<(Instant<Local>, u32)>,
     segment: &Segment<'_>,
 ) -> Vec<(Instant<Local>, u32)> {
-    let mut last = f64::NEG_INFINITY;
+    let mut last_x = f64::NEG_INFINITY;
     moments
         .into_iter()
         .filter(|(at, _)| {
             let x = segment.px(at.nanos());
-            let apart = x - last >= 1.0;
-            if apart {
-                last = x;
+            let is_apart = x - last_x >= 1.0;
+            if is_apart {
+                last_x = x;
             }
-            apart
+            is_apart
         })
         .collect()
 }

@@ -108,18 +108,18 @@ fn under(data: &CampaignData, offset: UtcOffset) -> String {
 }
 
 fn finding_list(findings: &[Finding]) -> Markup {
-    let of = |kind: FindingKind| findings.iter().filter(move |finding| finding.kind == kind);
+    let findings_of = |kind: FindingKind| findings.iter().filter(move |finding| finding.kind == kind);
     html! {
         section {
             h3 { "What was measured" }
-            @for finding in of(FindingKind::Measured) { p { (finding.text) } }
-            @if of(FindingKind::Notable).next().is_some() {
+            @for finding in findings_of(FindingKind::Measured) { p { (finding.text) } }
+            @if findings_of(FindingKind::Notable).next().is_some() {
                 h3 { "Main findings" }
-                ul { @for finding in of(FindingKind::Notable) { li { (finding.text) } } }
+                ul { @for finding in findings_of(FindingKind::Notable) { li { (finding.text) } } }
             }
-            @if of(FindingKind::Flagged).next().is_some() {
+            @if findings_of(FindingKind::Flagged).next().is_some() {
                 h3 { "What was flagged" }
-                ul.flagged { @for finding in of(FindingKind::Flagged) { li { (finding.text) } } }
+                ul.flagged { @for finding in findings_of(FindingKind::Flagged) { li { (finding.text) } } }
             }
         }
     }

@@ -15,8 +15,8 @@ const UNKNOWN: &str = "–";
 pub(super) fn section(data: &CampaignData, settings: &PlotSettings) -> Markup {
     let campaign = &data.campaign;
     let shown: Vec<&ExperimentData> = data.shown(settings).collect();
-    let known: Vec<&Provenance> = shown.iter().filter_map(|e| e.provenance.as_ref()).collect();
-    let versions: BTreeSet<String> = known
+    let provenances: Vec<&Provenance> = shown.iter().filter_map(|e| e.provenance.as_ref()).collect();
+    let versions: BTreeSet<String> = provenances
         .iter()
         .map(|p| match p.commit.as_str() {
             "" => p.version.clone(),
@@ -51,7 +51,7 @@ pub(super) fn section(data: &CampaignData, settings: &PlotSettings) -> Markup {
                     dt { "Order of scenarios" } dd { (order) }
                 }
                 dt { "Nephoscope" } dd { (listed(&versions)) }
-                @for (count, host) in hosts(&known) { (host_rows(host, count)) }
+                @for (count, host) in hosts(&provenances) { (host_rows(host, count)) }
             }
             details {
                 summary { "Experiments, one by one" }
@@ -74,9 +74,9 @@ pub(super) fn section(data: &CampaignData, settings: &PlotSettings) -> Markup {
 }
 
 /// Different states of the host, with how many experiments each was found in.
-fn hosts<'a>(known: &[&'a Provenance]) -> Vec<(usize, &'a HostFacts)> {
+fn hosts<'a>(provenances: &[&'a Provenance]) -> Vec<(usize, &'a HostFacts)> {
     let mut hosts: Vec<(usize, &HostFacts)> = Vec::new();
-    for provenance in known {
+    for provenance in provenances {
         match hosts.iter_mut().find(|(_, host)| **host == provenance.host) {
             Some((count, _)) => *count += 1,
             None => hosts.push((1, &provenance.host)),
@@ -97,15 +97,15 @@ fn host_rows(host: &HostFacts, experiments: usize) -> Markup {
     };
     html! {
         dt { "Host" } dd { (machine) " (" (count) ")" }
-        dt { "Kernel" } dd { (known(&host.kernel)) }
-        dt { "Clock" } dd { (known(&host.clock_source)) "; " (known(&host.clock_sync)) }
+        dt { "Kernel" } dd { (provenances(&host.kernel)) }
+        dt { "Clock" } dd { (provenances(&host.clock_source)) "; " (provenances(&host.clock_sync)) }
         dt { "Congestion control" } dd { (host.congestion_control.as_deref().unwrap_or(UNKNOWN)) }
         dt { "Offloads" } dd { (pairs(&host.offloads)) }
         dt { "Sysctls" } dd { (pairs(&host.sysctls)) }
     }
 }
 
-fn known(text: &str) -> &str {
+fn provenances(text: &str) -> &str {
     if text.is_empty() { UNKNOWN } else { text }
 }
 

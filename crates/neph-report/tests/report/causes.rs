@@ -86,7 +86,7 @@ fn findings_include_the_part_that_a_root_cause_leaves() {
 
 #[test]
 fn a_report_without_a_root_cause_states_it() {
-    let data = synthetic::over(&[METRO], 2);
+    let data = synthetic::campaign_over(&[METRO], 2);
     let folder = tempfile::tempdir().unwrap();
     let settings = PlotSettings::default();
     let actual = diagnose(&data, &settings);
@@ -114,11 +114,11 @@ fn causes_are_ordered_by_cost_and_limited_to_plotted_blocks() {
         actual.map(|diagnosis| diagnosis.rule).collect()
     };
     assert_eq!(rules(&data, &settings), ["slow-server", "serialisation"]);
-    let none = PlotSettings {
+    let no_blocks = PlotSettings {
         blocks_to_plot: Some([9].into()),
         ..PlotSettings::default()
     };
-    assert!(rules(&data, &none).is_empty());
+    assert!(rules(&data, &no_blocks).is_empty());
     data.experiments.clear();
     assert!(rules(&data, &settings).is_empty());
 }

@@ -69,7 +69,7 @@ const MOVED: Colour = Colour::hex(0x0000_5a94);
 /// The classes that anything is known of, the lowest latency first.
 fn rows<'a>(pair: &Pair<'a>) -> Vec<&'a ClassMoves> {
     let mut moves: Vec<&ClassMoves> = pair
-        .known
+        .pair_view
         .moved
         .iter()
         .filter(|class_moves| {
@@ -111,7 +111,7 @@ fn draw_panel(pair: &Pair<'_>, among: &[String], max: f64, frame: Rect) -> Vec<M
         let y = plot.area.y + (real(index) + 0.5) * ROW;
         marks.extend(row(pair, moved, &plot, y));
     }
-    let left_out = pair.known.moved.len().saturating_sub(rows.len());
+    let left_out = pair.pair_view.moved.len().saturating_sub(rows.len());
     if left_out > 0 {
         let at = Point::new(frame.right(), plot.area.bottom() + 30.0);
         let text = format!("{} not shown", plural(left_out, "rarer one"));
@@ -123,7 +123,7 @@ fn draw_panel(pair: &Pair<'_>, among: &[String], max: f64, frame: Rect) -> Vec<M
 
 fn heading(pair: &Pair<'_>, among: &[String], frame: Rect) -> Vec<Mark> {
     let n = pair
-        .known
+        .pair_view
         .moved
         .iter()
         .find_map(|class_moves| class_moves.moved)

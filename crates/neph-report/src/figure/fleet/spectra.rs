@@ -93,9 +93,9 @@ fn panel<'a>(pair: &'a Pair<'a>) -> Option<Panel<'a>> {
     let lowest = base(rows().min()?);
     let half = spectrum.row.millis_f64() / 2.0;
     let lowest = pair
-        .known
+        .pair_view
         .inflation
-        .map_or(lowest + half, |known| known.lowest.millis_f64());
+        .map_or(lowest + half, |inflation| inflation.lowest.millis_f64());
     let highest = base(rows().max()?) + 2.0 * half;
     (lowest > 0.0).then_some(Panel {
         pair,
@@ -153,9 +153,9 @@ fn fits(panel: &Panel<'_>, room: f64) -> bool {
 
 /// Its flows, the lowest base latency, and how far the highest lies above it.
 fn numbers(panel: &Panel<'_>) -> String {
-    let known = panel.pair.known.inflation;
-    let max = known.map_or(0.0, |known| known.ratio - 1.0);
-    let flows = usize::try_from(panel.pair.known.flows).unwrap_or(usize::MAX);
+    let inflation = panel.pair.pair_view.inflation;
+    let max = inflation.map_or(0.0, |inflation| inflation.ratio - 1.0);
+    let flows = usize::try_from(panel.pair.pair_view.flows).unwrap_or(usize::MAX);
     let (flows, lowest) = (plural(flows, "flow"), millis(panel.lowest));
     format!("{flows}, {lowest}, +{}", percent(max))
 }

@@ -13,11 +13,11 @@ pub(super) fn colour(segment: usize) -> Colour {
 
 /// Its line; dashes distinguish it in grey print.
 pub(super) fn line(segment: usize) -> Stroke {
-    let stroke = Stroke::solid(colour(segment), 1.7);
+    let solid = Stroke::solid(colour(segment), 1.7);
     match segment % 3 {
-        0 => stroke,
-        1 => stroke.dashed(7.0, 2.0),
-        _ => stroke.dashed(2.2, 1.6),
+        0 => solid,
+        1 => solid.dashed(7.0, 2.0),
+        _ => solid.dashed(2.2, 1.6),
     }
 }
 
