@@ -20,7 +20,7 @@ pub(super) struct Anchors {
 }
 
 impl Anchors {
-    pub(super) fn begun(first: Reading) -> Self {
+    pub(super) fn starting_with(first: Reading) -> Self {
         Self {
             readings: vec![first],
             apart: 0,
@@ -104,8 +104,8 @@ mod tests {
             assert!(readings.contains(&reading_at(around)), "{around}");
         }
         // None is farther from the next than a few minutes.
-        let apart = readings.windows(2).map(|two| two[1].0 - two[0].0).max();
-        assert!(apart <= Some(LAST_APART), "{apart:?}");
+        let largest_gap = readings.windows(2).map(|two| two[1].0 - two[0].0).max();
+        assert!(largest_gap <= Some(LAST_APART), "{largest_gap:?}");
     }
 
     #[test]

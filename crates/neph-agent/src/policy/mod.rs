@@ -77,13 +77,13 @@ impl Policy {
         if requested > most {
             return Err(Refusal::Length { requested, most });
         }
-        self.judge_traffic(order, permit)?;
+        self.check_traffic(order, permit)?;
         match order {
             Order::Experiments(orders) => {
-                orders.iter().try_for_each(|order| self.judge_files(order))
+                orders.iter().try_for_each(|order| self.check_files(order))
             }
-            Order::Reflector(order) => self.judge_reflector(order),
-            Order::Capture(order) => judge_capture(order),
+            Order::Reflector(order) => self.check_reflector(order),
+            Order::Capture(order) => check_capture(order),
             _ => Ok(()),
         }?;
         if needs_lab(order) {
@@ -93,13 +93,13 @@ impl Policy {
         }
     }
 
-    fn judge_traffic(&self, order: &Order, permit: &Permit) -> Result<(), Refusal> {
+    fn check_traffic(&self, order: &Order, permit: &Permit) -> Result<(), Refusal> {
         let traffic = order.traffic();
         if let Some(budget) = self.budgets.messages {
-            judge_messages(order, traffic.messages, budget)?;
+            check_messages(order, traffic.messages, budget)?;
         }
         if let Some(budget) = self.budgets.rate {
-            judge_rate(order, traffic.bits, budget)?;
+            check_rate(order, traffic.bits, budget)?;
         }
         let Some(budget) = self.budgets.day_bytes else {
             return Ok(());
@@ -117,7 +117,7 @@ impl Policy {
         Ok(())
     }
 
-    fn judge_files(&self, order: &ExperimentOrder) -> Result<(), Refusal> {
+    fn check_files(&self, order: &ExperimentOrder) -> Result<(), Refusal> {
         let scenario = &order.scenario;
         let largest = scenario.request_size.max(scenario.response_size);
         if largest > LARGEST_MESSAGE {
@@ -130,11 +130,11 @@ impl Policy {
         files
             .into_iter()
             .flatten()
-            .try_for_each(|path| self.judge_file(path))
+            .try_for_each(|path| self.check_file(path))
     }
 
     /// A file that is named, or lies in a folder that is. A path that goes upwards lies nowhere.
-    fn judge_file(&self, path: &str) -> Result<(), Refusal> {
+    fn check_file(&self, path: &str) -> Result<(), Refusal> {
         let requested = std::path::Path::new(path);
         let has_no_parent_dir = requested
             .components()
@@ -146,7 +146,7 @@ impl Policy {
         }
     }
 
-    fn judge_reflector(&self, order: &neph_model::ReflectorOrder) -> Result<(), Refusal> {
+    fn check_reflector(&self, order: &neph_model::ReflectorOrder) -> Result<(), Refusal> {
         let is_closed = |port: &u16| !self.listen.iter().any(|ports| ports.contains(port));
         if let Some(port) = order.spec.ports().find(is_closed) {
             return Err(Refusal::Port(port));
@@ -157,11 +157,11 @@ impl Policy {
             return Err(Refusal::above_limit(requested, most));
         }
         if let Some(ReflectorIdentity::Files { certificate, key }) = &order.spec.identity {
-            self.judge_file(&certificate.to_string_lossy())?;
-            self.judge_file(&key.to_string_lossy())?;
+            self.check_file(&certificate.to_string_lossy())?;
+            self.check_file(&key.to_string_lossy())?;
         }
         match &order.spec.stamp_key {
-            Some(SecretSource::File(path)) => self.judge_file(path),
+            Some(SecretSource::File(path)) => self.check_file(path),
             Some(SecretSource::Variable(name)) => Err(Refusal::File(format!("variable {name}"))),
             None => Ok(()),
         }
@@ -169,7 +169,7 @@ impl Policy {
 }
 
 /// `messages` is the number of messages a second that the order sends.
-fn judge_messages(order: &Order, messages: f64, budget: u32) -> Result<(), Refusal> {
+fn check_messages(order: &Order, messages: f64, budget: u32) -> Result<(), Refusal> {
     let key = "budget.messages_per_second";
     if messages > f64::from(budget) {
         return Err(Refusal::Rate {
@@ -189,7 +189,7 @@ fn judge_messages(order: &Order, messages: f64, budget: u32) -> Result<(), Refus
 }
 
 /// `bits` is the number of bits a second that the order sends, as far as it has a limit.
-fn judge_rate(order: &Order, bits: f64, budget: BitRate) -> Result<(), Refusal> {
+fn check_rate(order: &Order, bits: f64, budget: BitRate) -> Result<(), Refusal> {
     let bits_per_second = budget.bits_per_second();
     let key = "budget.rate";
     let limited = |requested| Refusal::Rate {
@@ -219,7 +219,7 @@ fn judge_rate(order: &Order, bits: f64, budget: BitRate) -> Result<(), Refusal> 
 }
 
 /// Whether a capture is of headers, and ends by itself.
-fn judge_capture(order: &CaptureOrder) -> Result<(), Refusal> {
+fn check_capture(order: &CaptureOrder) -> Result<(), Refusal> {
     let refused = |requested, most| Err(Refusal::above_limit(requested, most));
     if order.snaplen > MAX_CAPTURED_BYTES {
         let requested = format!("{} bytes of each packet", order.snaplen);

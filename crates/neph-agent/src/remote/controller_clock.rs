@@ -128,8 +128,8 @@ mod tests {
             clock_sync: "not synchronised".to_owned(),
             ..HostFacts::default()
         };
-        let done = Update::Done(Ok(OrderResult::Experiments(vec![Ok(result)])));
-        let update = by_controllers_clock(done, APART);
+        let update = Update::Done(Ok(OrderResult::Experiments(vec![Ok(result)])));
+        let update = by_controllers_clock(update, APART);
         let Update::Done(Ok(OrderResult::Experiments(results))) = update else {
             panic!("{update:?}");
         };

@@ -59,15 +59,15 @@ pub(super) fn begin(key: &SigningKey, granted: &Granted) -> ToAgent {
 }
 
 /// Admission control of agent ams in this folder.
-pub(super) fn guard(folder: &Path, key: &SigningKey, policy: &str) -> AdmissionControl {
+pub(super) fn open_admission(folder: &Path, key: &SigningKey, policy: &str) -> AdmissionControl {
     let policy = Policy::parse(&Source::new("agent.toml", policy));
     let policy = policy.unwrap_or_else(|problems| panic!("{problems:?}"));
-    let guard = AdmissionControl::open(folder, name("ams"), &key.certificate, policy, now());
-    let mut guard = guard.expect("a guard");
+    let control = AdmissionControl::open(folder, name("ams"), &key.certificate, policy, now());
+    let mut control = control.expect("admission control");
     let clock_offset = AgentClockOffset {
         offset: Span::ZERO,
         bound: Span::from_millis(1),
     };
-    guard.set_clock_offset(clock_offset, Moment::now());
-    guard
+    control.set_clock_offset(clock_offset, Moment::now());
+    control
 }

@@ -64,8 +64,8 @@ fn a_cancelled_transfer_keeps_its_results() {
     let server = throughput();
     let order = transfer_order("tcp throughput 20Mbit/s", server.address().port(), 600);
     let orders = std::slice::from_ref(&order);
-    let enough = |progress: Progress| progress.elapsed > Span::from_millis(1500);
-    let run = carry_out(&mut LocalExecutor::new(), orders, &enough);
+    let has_run_long = |progress: Progress| progress.elapsed > Span::from_millis(1500);
+    let run = carry_out(&mut LocalExecutor::new(), orders, &has_run_long);
     assert_eq!(run.result().ending, Ending::Interrupted);
     assert!(run.result().quantities.is_some());
 }

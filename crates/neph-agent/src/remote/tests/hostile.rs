@@ -226,8 +226,8 @@ fn disallowed_orders() -> Vec<(&'static str, Order)> {
 fn an_order_that_the_policy_does_not_allow_is_refused_and_reported_with_its_reason() {
     let folder = tempfile::tempdir().expect("a folder");
     let key = SigningKey::new();
-    let guard = guard(folder.path(), &key, POLICY);
-    let mut worker = Worker::new(folder.path(), UnusedExecutor, "1", guard).expect("writable");
+    let control = open_admission(folder.path(), &key, POLICY);
+    let mut worker = Worker::new(folder.path(), UnusedExecutor, "1", control).expect("writable");
     let cases = disallowed_orders();
     assert!(cases.len() >= 31);
     for (reason, order) in cases {
@@ -304,8 +304,8 @@ fn invalid_messages(key: &SigningKey) -> Vec<(&'static str, ToAgent)> {
 fn an_order_not_signed_by_the_controller_is_ignored() {
     let folder = tempfile::tempdir().expect("a folder");
     let key = SigningKey::new();
-    let guard = guard(folder.path(), &key, POLICY);
-    let mut worker = Worker::new(folder.path(), UnusedExecutor, "1", guard).expect("writable");
+    let control = open_admission(folder.path(), &key, POLICY);
+    let mut worker = Worker::new(folder.path(), UnusedExecutor, "1", control).expect("writable");
     for (reason, message) in invalid_messages(&key) {
         let before = worker.refusals().get(reason).copied().unwrap_or(0);
         let answer = worker.take(message).expect("writable");
@@ -320,8 +320,8 @@ fn an_order_not_signed_by_the_controller_is_ignored() {
 fn an_order_that_was_carried_out_is_not_begun_by_a_replay() {
     let folder = tempfile::tempdir().expect("a folder");
     let key = SigningKey::new();
-    let guard = guard(folder.path(), &key, POLICY);
-    let mut worker = Worker::new(folder.path(), UnusedExecutor, "1", guard).expect("writable");
+    let control = open_admission(folder.path(), &key, POLICY);
+    let mut worker = Worker::new(folder.path(), UnusedExecutor, "1", control).expect("writable");
     let grant = granted(throughput(ThroughputTool::Iperf3), HOUR);
     let message = begin(&key, &grant);
     worker.take(message.clone()).expect("writable");
@@ -350,9 +350,9 @@ fn orders_for_disallowed_addresses_are_refused_and_send_nothing() {
     let key = SigningKey::new();
     // "localhost" stands for a name that the attacker's DNS answers.
     let policy = POLICY.replace("\"127.0.0.1\"", "\"10.0.0.0/8\"");
-    let guard = guard(folder.path(), &key, &policy);
-    let executor = LocalExecutor::new().with_permit(guard.permit().clone());
-    let mut worker = Worker::new(folder.path(), executor, "1", guard).expect("writable");
+    let control = open_admission(folder.path(), &key, &policy);
+    let executor = LocalExecutor::new().with_permit(control.permit().clone());
+    let mut worker = Worker::new(folder.path(), executor, "1", control).expect("writable");
     let usual = "interval = \"100ms\"\nmessages = 10\n";
     let probe_to = |target: String| probe(&target, usual);
     let orders = [

@@ -27,8 +27,8 @@ impl Link for Script {
 fn an_unreadable_message_ends_the_connection_and_is_counted() {
     let folder = tempfile::tempdir().expect("a folder");
     let key = SigningKey::new();
-    let guard = guard(folder.path(), &key, POLICY);
-    let mut worker = Worker::new(folder.path(), UnusedExecutor, "1", guard).expect("writable");
+    let control = open_admission(folder.path(), &key, POLICY);
+    let mut worker = Worker::new(folder.path(), UnusedExecutor, "1", control).expect("writable");
     for times in 1..=3 {
         let mut link = Script([Err(LinkLost::unreadable("too long"))].into());
         serve(&mut worker, &mut link, &Stop::new()).expect_err("it is over");
