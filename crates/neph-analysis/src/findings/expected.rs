@@ -24,10 +24,10 @@ pub fn comparisons(scenarios: &[Scenario], margins: usize) -> usize {
                 .filter(|group| group.members.len() > 1)
                 .count(),
             factor if levels::is_compared(factor) => {
-                let others = groups
+                let compared_levels = groups
                     .iter()
                     .map(|group| group.members.len().saturating_sub(1));
-                others.sum()
+                compared_levels.sum()
             }
             _ => 0,
         }

@@ -114,12 +114,12 @@ fn classes(pair: &PooledPair<'_>) -> String {
         (min, max) if min < max => format!("{min} to {max}"),
         (_, max) => max.to_string(),
     };
-    let over = match pair.blocks {
+    let blocks_text = match pair.blocks {
         1 => String::new(),
         several => format!(" (median over {})", plural(several, "block")),
     };
     format!(
-        " in {number} latency classes (flows with the same base latency) from {} to {}: the slowest path takes {} longer than the fastest{over}",
+        " in {number} latency classes (flows with the same base latency) from {} to {}: the slowest path takes {} longer than the fastest{blocks_text}",
         millis(lowest.millis_f64()),
         millis(highest.millis_f64()),
         percent(inflation)
@@ -164,14 +164,14 @@ fn evidence(finding: Finding, pair: &PooledPair<'_>) -> Finding {
         .with("classes", real(pair.classes.1))
         .with("changes", real(pair.changes));
     let several = pair.classes.1 > 1;
-    let known = [
+    let optional_values = [
         ("inflation", pair.inflation.filter(|_| several)),
         ("unfairness", pair.unfairness),
         ("changes_per_flow_hour", pair.changes_per_flow_hour),
         ("leave_share", pair.left_soon.map(|share| share.share)),
     ];
-    let known = known.into_iter();
-    known
+    let optional_values = optional_values.into_iter();
+    optional_values
         .filter_map(|(name, value)| Some((name, value?)))
         .fold(finding, |finding, (name, value)| finding.with(name, value))
 }

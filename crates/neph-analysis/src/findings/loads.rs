@@ -62,8 +62,8 @@ pub(crate) fn comparisons(scenarios: &[Scenario]) -> usize {
     let comparisons_of = |shared_load: SharedLoad| {
         let factors = shared_load.factors.iter();
         let groups = factors.flat_map(|factor| groups(scenarios, &shared_load.scenarios, factor));
-        let others = groups.map(|group| group.members.len().saturating_sub(1));
-        others.sum::<usize>()
+        let compared_levels = groups.map(|group| group.members.len().saturating_sub(1));
+        compared_levels.sum::<usize>()
     };
     shared(scenarios).into_iter().map(comparisons_of).sum()
 }

@@ -53,8 +53,8 @@ pub(crate) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Find
         let text = "How many messages were lost is not known: the imported files hold replies only, so that quantiles are those of the replies.";
         return vec![Finding::new(FindingKind::Notable, "loss", text.to_owned())];
     }
-    let shown = data.measured(settings).into_iter();
-    let outcomes: Vec<MessageOutcomes> = shown
+    let indices = data.measured(settings).into_iter();
+    let outcomes: Vec<MessageOutcomes> = indices
         .map(|scenario| MessageOutcomes::of(data, settings, scenario))
         .filter(|ends| ends.messages > 0)
         .collect();

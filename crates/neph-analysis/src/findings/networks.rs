@@ -86,8 +86,8 @@ pub(crate) fn comparisons(scenarios: &[Scenario]) -> usize {
         circuit_networks.insert(network);
     }
     let counts = networks.iter().map(|((_, measurement), networks)| {
-        let others = networks.len().saturating_sub(1);
-        others * quantities.get(measurement).copied().unwrap_or(0)
+        let compared_networks = networks.len().saturating_sub(1);
+        compared_networks * quantities.get(measurement).copied().unwrap_or(0)
     });
     counts.sum()
 }

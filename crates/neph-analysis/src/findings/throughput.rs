@@ -31,8 +31,8 @@ pub(crate) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Find
     let crowded: Vec<Finding> = loads.iter().filter_map(Load::crowds).collect();
     if crowded.is_empty() {
         // A lower limit of the capacity does not show the utilisation.
-        let known = loads.iter().find(|load| load.is_known());
-        let max = known.or_else(|| loads.first()).map(Load::asks_most);
+        let existing = loads.iter().find(|load| load.is_known());
+        let max = existing.or_else(|| loads.first()).map(Load::asks_most);
         return max.into_iter().chain(shared).collect();
     }
     crowded.into_iter().chain(shared).collect()
@@ -140,22 +140,22 @@ fn shared(data: &CampaignData, settings: &PlotSettings) -> Vec<Finding> {
 fn lowest_goodput(checks: &[&Throughput]) -> Option<Finding> {
     let best = checks.iter().map(|check| check.goodput).max()?;
     let slowest = checks.iter().min_by_key(|check| check.goodput)?;
-    let others = cross_flows(best, slowest.goodput).filter(|others| *others > 0)?;
+    let cross_flow_count = cross_flows(best, slowest.goodput).filter(|cross_flow_count| *cross_flow_count > 0)?;
     let [lowest, capacity] = [slowest.goodput, best].map(|rate| rate.bits_per_second() as f64);
     let text = format!(
         "In block {}, the throughput check of {} found {} of the {} that another one found: as if \
-         {others} other bulk flow{} had shared the link.",
+         {cross_flow_count} other bulk flow{} had shared the link.",
         slowest.block + 1,
         slowest.endpoint,
         rate(lowest),
         rate(capacity),
-        if others == 1 { "" } else { "s" },
+        if cross_flow_count == 1 { "" } else { "s" },
     );
     Some(
         Finding::new(FindingKind::Notable, "throughput", text)
             .with("goodput_bit_s", lowest)
             .with("capacity_bit_s", capacity)
-            .with("cross_flows", others as f64),
+            .with("cross_flows", cross_flow_count as f64),
     )
 }
 

@@ -69,12 +69,12 @@ impl<'a> PooledPair<'a> {
     pub fn all(pairs: &'a [Pair<'a>]) -> Vec<Self> {
         let mut groups: Vec<Vec<&Pair<'_>>> = Vec::new();
         for pair in pairs {
-            let same = |known: &&mut Vec<&Pair<'_>>| {
-                let first = known.first();
+            let is_same_pair = |group: &&mut Vec<&Pair<'_>>| {
+                let first = group.first();
                 let key = |keyed: &Pair<'_>| (keyed.scenario, keyed.endpoint);
                 first.is_some_and(|first| key(first) == key(pair))
             };
-            match groups.iter_mut().find(same) {
+            match groups.iter_mut().find(is_same_pair) {
                 Some(blocks) => blocks.push(pair),
                 None => groups.push(vec![pair]),
             }

@@ -144,7 +144,7 @@ fn of_pair(pair: &Pair<'_>) -> Vec<Cell> {
     let inflation = pair_view.inflation;
     let ms = |span: Span| span.millis_f64();
     let quantile = |of: FlowQuantile| median_cell(OverBins::median(pair.latency_bins(), of), 1e-6);
-    let apart = OverBins::ratio(pair.latency_bins(), FlowQuantile::P99, FlowQuantile::P50);
+    let p99_to_p50 = OverBins::ratio(pair.latency_bins(), FlowQuantile::P99, FlowQuantile::P50);
     let most_lost = pair
         .latency_bins()
         .iter()
@@ -160,7 +160,7 @@ fn of_pair(pair: &Pair<'_>) -> Vec<Cell> {
         quantile(FlowQuantile::P50),
         quantile(FlowQuantile::P95),
         quantile(FlowQuantile::P99),
-        median_cell(apart, 1.0),
+        median_cell(p99_to_p50, 1.0),
         Cell::Integer(most_lost.unwrap_or(0)),
         Cell::real(pair_view.bimodality.map(|test| test.dip)),
         Cell::real(pair_view.bimodality.map(|test| test.p)),

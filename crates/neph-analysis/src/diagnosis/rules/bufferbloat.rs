@@ -78,12 +78,12 @@ impl QueuePeriod {
 
     /// Whether the echoes did not wait in the queue: they have priority or take another path.
     fn goes_past(&self) -> bool {
-        self.echoes
+        self.echo_times
             .is_some_and(|(inside, outside)| inside - outside < 0.25 * self.added())
     }
 
     fn echoes_in_words(&self) -> String {
-        let Some((inside, outside)) = self.echoes else {
+        let Some((inside, outside)) = self.echo_times else {
             return String::new();
         };
         let numbers = format!("{} instead of {}", millis(inside), millis(outside));
@@ -260,7 +260,7 @@ fn diagnose_group<'a>(
         .with("p95 while the queue is full", worst.max, "ms")
         .with("from", worst.from, "s")
         .with("to", worst.to, "s");
-    if let Some((inside, outside)) = worst.echoes {
+    if let Some((inside, outside)) = worst.echo_times {
         result = result.with("ICMP echo while the queue is full", inside, "ms");
         result = result.with("ICMP echo otherwise", outside, "ms");
     }

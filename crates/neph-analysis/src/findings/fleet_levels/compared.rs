@@ -79,8 +79,8 @@ pub(crate) fn comparisons(scenarios: &[Scenario]) -> usize {
     let fleets: Vec<usize> = fleets.map(|(index, _)| index).collect();
     let mut comparisons = 0;
     for group in compared_groups(scenarios, &fleets) {
-        let others = group.members.iter().skip(1);
-        let measures = others.map(|(index, _)| measures_of(&scenarios[*index]));
+        let compared_levels = group.members.iter().skip(1);
+        let measures = compared_levels.map(|(index, _)| measures_of(&scenarios[*index]));
         comparisons += measures.sum::<usize>();
     }
     comparisons
@@ -119,14 +119,14 @@ fn comparisons_of_groups(
             Side::of(level, fleets(data, settings, *scenario), endpoint)
         };
         let firsts: Vec<Side<'_>> = (0..names.len()).map(|index| side(first, index)).collect();
-        for other in others {
+        for other_member in others {
             for ((endpoint, name), first) in names.iter().enumerate().zip(&firsts) {
                 // With a single endpoint, the title already contains it.
                 let title = match names.as_slice() {
                     [_] => group.title.clone(),
                     _ => format!("{}, {name}", group.title),
                 };
-                let sides = [first, &side(other, endpoint)];
+                let sides = [first, &side(other_member, endpoint)];
                 comparisons.push(LevelVersusFirst::of(title, name, sides, family));
             }
         }
@@ -203,7 +203,7 @@ impl LevelVersusFirst {
         let mut compared = Vec::new();
         for measure in Measure::ALL {
             let samples = Samples::of(&other.by_block(measure), &first.by_block(measure));
-            if samples.are_lost() {
+            if samples.are_all_lost() {
                 let measure = measure.name();
                 limits.push(format!("Both lost too much for {measure} to be compared"));
             } else {

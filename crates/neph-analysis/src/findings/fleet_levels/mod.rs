@@ -49,7 +49,7 @@ impl LevelVersusFirst {
             .about(&self.first)
             .with("experiments_first", real(first.n.1))
             .with("experiments_other", real(first.n.0))
-            .with("comparisons_together", real(first.together()));
+            .with("comparisons_together", real(first.family_size()));
         for compared in &self.compared {
             let key = compared.key();
             finding = finding
@@ -134,7 +134,7 @@ impl Compared {
     }
 
     /// Number of statements of the report that are evaluated together.
-    fn together(&self) -> usize {
+    fn family_size(&self) -> usize {
         self.decision.map_or(0, |decision| decision.family)
     }
 
@@ -150,7 +150,7 @@ impl Compared {
             );
         }
         let counted = format!("An experiment of each in {}", plural(first, "block"));
-        match blocks_needed(self.together()) {
+        match blocks_needed(self.family_size()) {
             needed if first < needed => {
                 format!("{counted}: not significant ({needed} blocks needed)")
             }
