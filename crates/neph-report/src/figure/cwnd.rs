@@ -20,15 +20,15 @@ const FLAT: u32 = 20;
 /// Nothing if no message reports its window.
 pub(crate) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> {
     let highest = |scenario: usize| data.windows(scenario, settings).max();
-    let shown: Vec<(usize, u32)> = data
+    let windows: Vec<(usize, u32)> = data
         .measured(settings)
         .into_iter()
         .filter_map(|scenario| Some((scenario, highest(scenario)?)))
         .collect();
-    let max = shown.iter().map(|(_, high)| *high).max().unwrap_or(0);
-    let columns = if shown.len() == 1 { 1 } else { 2 };
-    let total = shown.len().div_ceil(PER_PAGE);
-    shown
+    let max = windows.iter().map(|(_, high)| *high).max().unwrap_or(0);
+    let columns = if windows.len() == 1 { 1 } else { 2 };
+    let total = windows.len().div_ceil(PER_PAGE);
+    windows
         .chunks(PER_PAGE)
         .enumerate()
         .map(|(page, panels)| {

@@ -92,20 +92,20 @@ impl Series {
 
 /// A page for every few scenarios.
 pub(crate) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> {
-    let shown = data.determined_by_message(settings);
-    let groups: Vec<Vec<f64>> = shown.iter().map(|s| values(data, settings, *s)).collect();
+    let indices = data.determined_by_message(settings);
+    let groups: Vec<Vec<f64>> = indices.iter().map(|s| values(data, settings, *s)).collect();
     let spreads = groups.iter().map(|values| {
         let spread = Sorted::check(values).ok().and_then(Spread::of);
         spread.into_iter().collect()
     });
     let scales = shared(&spreads.collect::<Vec<Vec<Spread>>>(), settings);
-    let (height, per_page) = match shown.len() {
+    let (height, per_page) = match indices.len() {
         1 => (260.0, 1),
         2..=4 => (150.0, 4),
         _ => (92.0, 7),
     };
-    let total = shown.len().div_ceil(per_page);
-    let panels: Vec<Panel<'_>> = shown
+    let total = indices.len().div_ceil(per_page);
+    let panels: Vec<Panel<'_>> = indices
         .iter()
         .zip(scales)
         .zip(&groups)

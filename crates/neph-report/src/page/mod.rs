@@ -49,7 +49,7 @@ pub(crate) fn page(contents: &Contents<'_>) -> String {
             }
             body {
                 h1 { "Latency, layer by layer: " (campaign.name) }
-                p.under { (under(contents.data, contents.settings.utc_offset)) }
+                p.under { (campaign_line(contents.data, contents.settings.utc_offset)) }
                 (causes::section(contents.diagnoses))
                 (finding_list(contents.findings))
                 (navigation(contents))
@@ -94,7 +94,7 @@ fn fonts() -> String {
     face(400, REGULAR) + &face(600, SEMIBOLD)
 }
 
-fn under(data: &CampaignData, offset: UtcOffset) -> String {
+fn campaign_line(data: &CampaignData, offset: UtcOffset) -> String {
     let campaign = &data.campaign;
     let ended = campaign.ended.map_or_else(
         || campaign.status.name().to_owned(),

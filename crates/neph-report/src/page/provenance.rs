@@ -50,7 +50,7 @@ pub(super) fn section(data: &CampaignData, settings: &PlotSettings) -> Markup {
                 @if has_plan || data.is_imported() {
                     dt { "Order of scenarios" } dd { (order) }
                 }
-                dt { "Nephoscope" } dd { (listed(&versions)) }
+                dt { "Nephoscope" } dd { (comma_list(&versions)) }
                 @for (count, host) in hosts(&provenances) { (host_rows(host, count)) }
             }
             details {
@@ -88,7 +88,7 @@ fn hosts<'a>(provenances: &[&'a Provenance]) -> Vec<(usize, &'a HostFacts)> {
 fn host_rows(host: &HostFacts, experiments: usize) -> Markup {
     let pairs = |map: &std::collections::BTreeMap<String, String>| {
         let pairs: BTreeSet<String> = map.iter().map(|(k, v)| format!("{k} = {v}")).collect();
-        listed(&pairs)
+        comma_list(&pairs)
     };
     let count = plural(experiments, "experiment");
     let machine = match host.cores {
@@ -109,7 +109,7 @@ fn provenances(text: &str) -> &str {
     if text.is_empty() { UNKNOWN } else { text }
 }
 
-fn listed(items: &BTreeSet<String>) -> String {
+fn comma_list(items: &BTreeSet<String>) -> String {
     if items.is_empty() {
         return UNKNOWN.to_owned();
     }

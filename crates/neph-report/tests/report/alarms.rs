@@ -76,9 +76,9 @@ fn the_first_alarm_is_the_one_that_was_raised_first_whatever_the_plan_s_order() 
 fn a_terminal_report_contains_every_violated_alarm_rule() {
     const OTHER: &str = "network > 1ms p50 for 5s";
     let mut data = synthetic::one_experiment();
-    let mut other = event(7, EventKind::AlarmRaised);
-    other.text = other.text.replace(RULE, OTHER);
-    let events = [event(5, EventKind::AlarmRaised), other];
+    let mut other_event = event(7, EventKind::AlarmRaised);
+    other_event.text = other_event.text.replace(RULE, OTHER);
+    let events = [event(5, EventKind::AlarmRaised), other_event];
     data.experiments[0].events.extend(events);
     let settings = PlotSettings::default();
     let actual = text(&data, &settings, &Diagnoses::default(), 200);

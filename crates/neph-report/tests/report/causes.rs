@@ -127,10 +127,10 @@ fn causes_are_ordered_by_cost_and_limited_to_plotted_blocks() {
 fn every_line_of_causes_fits_the_terminal() {
     let actual = diagnose(&narrow(), &PlotSettings::default());
     for width in [50, 80, 120] {
-        let shown = neph_report::diagnoses_in_brief(&actual, width)
+        let printed = neph_report::diagnoses_in_brief(&actual, width)
             + &neph_report::diagnoses_in_full(&actual, width);
-        let widest = shown.lines().map(|line| line.chars().count()).max();
-        assert!(widest.is_some_and(|widest| widest <= width), "{shown}");
+        let widest = printed.lines().map(|line| line.chars().count()).max();
+        assert!(widest.is_some_and(|widest| widest <= width), "{printed}");
     }
     assert!(
         !text(&narrow(), &PlotSettings::default(), &actual, 100)

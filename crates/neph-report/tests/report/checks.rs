@@ -68,8 +68,8 @@ fn ended_early() -> CampaignData {
 fn a_check_that_ended_early_reports_a_lower_bound() {
     let mut data = ended_early();
     let findings = capacity_findings(&data);
-    let others = |finding: &Finding| finding.evidence.contains_key("cross_flows");
-    assert!(!findings.iter().any(others), "{findings:?}");
+    let has_cross_flows = |finding: &Finding| finding.evidence.contains_key("cross_flows");
+    assert!(!findings.iter().any(has_cross_flows), "{findings:?}");
     let tables = tables(&data, &PlotSettings::default());
     let table = tables.iter().find(|table| table.name == "throughput");
     let notes = table.expect("there are checks").notes.join(" ");
@@ -98,8 +98,8 @@ fn a_quarter_of_the_best_rate_is_reported_as_three_cross_flows() {
             last.goodput = BitRate(last.goodput.bits_per_second() / 4);
         }
         let findings = findings(&data, &PlotSettings::default());
-        let others = findings.iter().find_map(|f| f.evidence.get("cross_flows"));
-        others.copied()
+        let cross_flows = findings.iter().find_map(|f| f.evidence.get("cross_flows"));
+        cross_flows.copied()
     };
     assert_eq!((cross_flows(true), cross_flows(false)), (Some(3.0), None));
 }

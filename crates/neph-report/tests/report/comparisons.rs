@@ -74,7 +74,7 @@ fn throughput_is_compared_with_checks_from_the_same_site_only() {
 #[test]
 fn verdicts_on_several_endpoints_are_one_family() {
     let link = |name| Link { name, ..METRO };
-    let of = |blocks: u32| {
+    let sentences_of = |blocks: u32| {
         let mut data = synthetic::campaign_over(&[link("a"), link("b"), link("c")], blocks);
         for experiment in &mut data.experiments {
             let block = experiment.experiment.block;
@@ -92,7 +92,7 @@ fn verdicts_on_several_endpoints_are_one_family() {
         sentences(&data)
     };
     // One of 256 arrangements, both directions, two comparisons: 4 / 256.
-    let printed = of(8);
+    let printed = sentences_of(8);
     assert!(
         printed.contains("b is 1.00 ms (95 % confidence interval 1.00 ms to 1.00 ms) slower than a at the median; significant over 8 blocks (p 0.016, corrected for 2 comparisons)"),
         "{printed}"
@@ -101,7 +101,7 @@ fn verdicts_on_several_endpoints_are_one_family() {
         printed.contains("c took") && printed.contains("undecided over 8 blocks"),
         "{printed}"
     );
-    let printed = of(6);
+    let printed = sentences_of(6);
     assert!(
         printed.contains("b took 1.00 ms more than a at the median; no verdict yet: 6 blocks measured, 7 needed for the 2 comparisons of this report"),
         "{printed}"

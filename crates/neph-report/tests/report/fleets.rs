@@ -278,7 +278,7 @@ fn a_pair_in_two_blocks_is_one_pair() {
 #[test]
 fn a_campaign_of_fleets_has_no_message_figures() {
     let mut data = FOUR.campaign();
-    let echo = crate::synthetic::one().experiments[0].flows[0].clone();
+    let echo = crate::synthetic::one_experiment().experiments[0].flows[0].clone();
     // ICMP echoes go on beside the fleet.
     let mut echo = echo;
     echo.flow.role = neph_model::FlowRole::Companion;
@@ -289,10 +289,10 @@ fn a_campaign_of_fleets_has_no_message_figures() {
         assert!(!kinds(&figures).contains(&kind), "{kind}");
     }
     let actual = neph_analysis::diagnose(&data, &settings);
-    let shown = neph_report::text(&data, &settings, &actual, 120);
-    assert!(!shown.contains("response time"), "{shown}");
-    let line = shown.lines().find(|line| line.starts_with("sydney-tokyo"));
-    assert!(line.is_some_and(|line| line.contains("128")), "{shown}");
+    let report_text = neph_report::text(&data, &settings, &actual, 120);
+    assert!(!report_text.contains("response time"), "{report_text}");
+    let line = report_text.lines().find(|line| line.starts_with("sydney-tokyo"));
+    assert!(line.is_some_and(|line| line.contains("128")), "{report_text}");
     let folder = tempfile::tempdir().unwrap();
     let written = write_report(&data, &settings, &actual, folder.path()).unwrap();
     let page = std::fs::read_to_string(&written[0]).unwrap();

@@ -119,10 +119,10 @@ fn an_experiment_that_measured_nothing_breaks_no_report() {
     let settings = PlotSettings::default();
     assert!(summary(&loaded_data, &settings).is_empty());
     let diagnoses = neph_analysis::diagnose(&loaded_data, &settings);
-    let shown = neph_report::text(&loaded_data, &settings, &diagnoses, 200);
+    let report_text = neph_report::text(&loaded_data, &settings, &diagnoses, 200);
     assert!(
-        shown.contains("1 experiment, 0 messages, 0 of them answered."),
-        "{shown}"
+        report_text.contains("1 experiment, 0 messages, 0 of them answered."),
+        "{report_text}"
     );
     let folder = tempfile::tempdir().unwrap();
     neph_report::write_report(&loaded_data, &settings, &diagnoses, folder.path()).unwrap();
@@ -254,13 +254,13 @@ fn transfers_are_a_table_of_classes() {
             },
         },
     };
-    let made: Vec<ClassTransfer> = (0..3).map(transfer).collect();
-    let loaded = stored_fleet(&data, &messages, (&[], &made)).unwrap();
+    let transfers: Vec<ClassTransfer> = (0..3).map(transfer).collect();
+    let loaded = stored_fleet(&data, &messages, (&[], &transfers)).unwrap();
     let row = cells_of(&loaded, "flow-transfers");
     let counts = [1, 2048, 3, 3, 0].map(Cell::Integer);
     let (absent, median) = (Cell::Absent, Cell::Real(41.0));
-    let rest = [median, absent.clone(), absent, Cell::Real(1.0)];
-    assert_eq!(row, [&counts[..], &rest].concat());
+    let other_cells = [median, absent.clone(), absent, Cell::Real(1.0)];
+    assert_eq!(row, [&counts[..], &other_cells].concat());
 }
 
 #[test]

@@ -239,9 +239,9 @@ fn ping_destinations_have_their_rows() {
 #[test]
 fn the_tables_of_one_scenario_as_csv() {
     let data = hundred();
-    let all: Vec<String> = tables(&data, &PlotSettings::default())
+    let csv_tables: Vec<String> = tables(&data, &PlotSettings::default())
         .iter()
         .map(|table| format!("{}\n{}", table.name, table.csv().replace("\r\n", "\n")))
         .collect();
-    insta::assert_snapshot!(all.join("\n"));
+    insta::assert_snapshot!(csv_tables.join("\n"));
 }

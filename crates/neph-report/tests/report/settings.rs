@@ -9,18 +9,18 @@ use neph_report::{Anchor, FIGURES, Figure, Mark, Scene, draw};
 use crate::synthetic::{self, CONTINENT, METRO};
 
 fn printed_text(scene: &Scene) -> Vec<String> {
-    fn collect(marks: &[Mark], out: &mut Vec<String>) {
+    fn collect(marks: &[Mark], texts: &mut Vec<String>) {
         for mark in marks {
             match mark {
-                Mark::Text(text) => out.push(text.text.clone()),
-                Mark::Clip { marks, .. } => collect(marks, out),
+                Mark::Text(text) => texts.push(text.text.clone()),
+                Mark::Clip { marks, .. } => collect(marks, texts),
                 _ => {}
             }
         }
     }
-    let mut out = Vec::new();
-    collect(&scene.marks, &mut out);
-    out
+    let mut texts = Vec::new();
+    collect(&scene.marks, &mut texts);
+    texts
 }
 
 fn draw_figures(name: &str, settings: PlotSettings) -> Vec<Figure> {

@@ -149,8 +149,8 @@ fn pooled(mut curves: Vec<&Curve>) -> Option<(Curve, usize)> {
         .collect();
     let stride = times.len().div_ceil(POINTS).max(1);
     let last = times.len().saturating_sub(1);
-    let shown = times.into_iter().enumerate();
-    let shown = shown.filter(|(index, _)| index.is_multiple_of(stride) || *index == last);
+    let selected_times = times.into_iter().enumerate();
+    let selected_times = selected_times.filter(|(index, _)| index.is_multiple_of(stride) || *index == last);
     let point = |at: Span| {
         let points: Vec<CurvePoint> = curves.iter().filter_map(|curve| curve.at(at)).collect();
         let band = Band::of(points.iter().map(|point| point.surviving).collect())?;
@@ -165,7 +165,7 @@ fn pooled(mut curves: Vec<&Curve>) -> Option<(Curve, usize)> {
     let curve = Curve {
         n: curves.iter().map(|curve| curve.n).sum(),
         ended: curves.iter().map(|curve| curve.ended).sum(),
-        points: shown.filter_map(|(_, at)| point(at)).collect(),
+        points: selected_times.filter_map(|(_, at)| point(at)).collect(),
     };
     Some((curve, curves.len()))
 }

@@ -168,8 +168,8 @@ pub(super) fn legend(lines: &[CurveLine], soon: Span, ended: &str) -> Vec<(Swatc
         .collect();
     let faint = lines.iter().find(|line| !line.has_own_colour);
     if let Some(line) = faint {
-        let others = lines.iter().filter(|line| !line.has_own_colour).count();
-        entries.push((Swatch::Line(line.stroke), format!("{others} other pairs")));
+        let other_lines = lines.iter().filter(|line| !line.has_own_colour).count();
+        entries.push((Swatch::Line(line.stroke), format!("{other_lines} other pairs")));
     }
     entries
 }

@@ -374,13 +374,13 @@ fn changes(flow: &Flow<'_>, plot: &Plot, x: &ToX<'_>) -> Vec<Mark> {
 /// A triangle that points down at the change: filled where more than the latency speaks for it.
 fn head(at: f64, top: f64, change: &PathChange) -> Vec<Mark> {
     let evidence = change.evidence;
-    let more = evidence.reordered || evidence.ttl || evidence.trace == Some(true);
+    let has_more_evidence = evidence.reordered || evidence.ttl || evidence.trace == Some(true);
     let points = vec![
         Point::new(at - 3.5, top - 6.5),
         Point::new(at + 3.5, top - 6.5),
         Point::new(at, top - 0.5),
     ];
-    let colour = if more { Colour::INK } else { Colour::WHITE };
+    let colour = if has_more_evidence { Colour::INK } else { Colour::WHITE };
     let mut outline = points.clone();
     outline.push(points[0]);
     vec![

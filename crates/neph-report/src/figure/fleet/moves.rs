@@ -27,8 +27,8 @@ const MAX_PAIRS: usize = 24;
 pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> {
     let mut pairs = pairs(data, settings);
     pairs.retain(|pair| rows(pair).len() > 1);
-    let shown = StandingOut::of(pairs, (PER_PAGE, MAX_PAIRS));
-    let pairs = &shown.pairs;
+    let selection = StandingOut::of(pairs, (PER_PAGE, MAX_PAIRS));
+    let pairs = &selection.pairs;
     let shared = pairs.iter().map(longest).fold(0.0, f64::max);
     let total = pairs.len().div_ceil(PER_PAGE);
     let labels = labels(pairs);
@@ -55,7 +55,7 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
         }
         let mut scenarios: Vec<usize> = few.iter().map(|pair| pair.scenario).collect();
         scenarios.dedup();
-        let mut notes = vec![Note::plain(CAPTION.to_owned() + &shown.sentence())];
+        let mut notes = vec![Note::plain(CAPTION.to_owned() + &selection.sentence())];
         notes.extend(flags::notes(data, scenarios, settings));
         sheet.finish("flow-moved", page_name("flow-moved", page, total), &notes)
     });
@@ -73,8 +73,8 @@ fn rows<'a>(pair: &Pair<'a>) -> Vec<&'a ClassMoves> {
         .moved
         .iter()
         .filter(|class_moves| {
-            let known = |share: neph_flows::Share| share.hits > 0 || class_moves.share > 0.0;
-            class_moves.moved.is_some_and(known)
+            let has_hits = |share: neph_flows::Share| share.hits > 0 || class_moves.share > 0.0;
+            class_moves.moved.is_some_and(has_hits)
         })
         .collect();
     moves.sort_by(|a, b| b.share.total_cmp(&a.share));

@@ -52,8 +52,8 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
         .iter()
         .map(|(name, pick)| (*name, coloured(lines(&pairs, *pick), &course_lines)))
         .collect();
-    let any = directed.iter().any(|(_, lines)| !lines.is_empty());
-    if any {
+    let has_directions = directed.iter().any(|(_, lines)| !lines.is_empty());
+    if has_directions {
         let frames = sheet.columns(2, 160.0 + 44.0 + Style::BELOW);
         for ((name, lines), frame) in directed.iter().zip(frames) {
             sheet.draw(panel(name, lines, frame, soon));
@@ -63,7 +63,7 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
     text.push_str(&shades(&course_lines));
     text.push_str(chosen(&course_lines));
     text.push_str(&without_line_text(&pairs, &course_lines, "changes of class"));
-    if any {
+    if has_directions {
         text.push_str(DIRECTIONS);
     }
     let mut notes = vec![Note::plain(text)];

@@ -44,8 +44,8 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
     let mut pairs = pairs(data, settings);
     let subject = counted(data, &pairs);
     pairs.retain(|pair| panel(pair).is_some());
-    let shown = StandingOut::of(pairs, (PER_PAGE, MAX_PAIRS));
-    let pairs = &shown.pairs;
+    let selection = StandingOut::of(pairs, (PER_PAGE, MAX_PAIRS));
+    let pairs = &selection.pairs;
     let panels: Vec<Panel<'_>> = pairs.iter().filter_map(panel).collect();
     if panels.len() < 2 {
         return Vec::new();
@@ -58,7 +58,7 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
         let subtitle = format!("{subject}; percent above each pair's lowest base latency");
         let mut sheet = Sheet::new(title, &subtitle);
         grid(&mut sheet, few, &labels, common, settings);
-        let mut notes = vec![Note::plain(caption(settings) + &shown.sentence())];
+        let mut notes = vec![Note::plain(caption(settings) + &selection.sentence())];
         notes.extend(flags::notes(data, scenarios(few), settings));
         sheet.finish(
             "flow-spectra",

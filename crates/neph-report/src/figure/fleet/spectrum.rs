@@ -33,14 +33,14 @@ const MAX_PAGES: usize = 16;
 pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> {
     let mut pairs = pairs(data, settings);
     pairs.retain(|pair| pair.spectrum().is_some());
-    let shown = StandingOut::of(pairs, (1, MAX_PAGES));
-    let total = shown.pairs.len();
-    let drawn = shown.pairs.iter().enumerate().filter_map(|(page, pair)| {
+    let selection = StandingOut::of(pairs, (1, MAX_PAGES));
+    let total = selection.pairs.len();
+    let drawn = selection.pairs.iter().enumerate().filter_map(|(page, pair)| {
         let spectrum = pair.spectrum()?;
         let title = page_title("Base latency of all flows over time", page, total);
         let mut sheet = Sheet::new(title, &format!("{}: {}", pair.label, subtitle_of(pair)));
         page_of(&mut sheet, pair, spectrum);
-        let mut notes = vec![Note::plain(caption(pair, &shown))];
+        let mut notes = vec![Note::plain(caption(pair, &selection))];
         notes.extend(flags::notes(data, [pair.scenario], settings));
         let name = page_name("flow-spectrum", page, total);
         Some(sheet.finish("flow-spectrum", name, &notes))

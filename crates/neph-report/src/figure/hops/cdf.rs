@@ -30,7 +30,7 @@ pub(super) fn draw(drawing: &HopsDrawing<'_>) -> Vec<Figure> {
         .collect();
     let curves = panels.iter().flat_map(|panel| &panel.curves);
     // No delay is negative: negative values are counted, not drawn.
-    let spreads: Vec<Spread> = curves.map(|curve| raised(curve.spread, 0.0)).collect();
+    let spreads: Vec<Spread> = curves.map(|curve| raised_spread(curve.spread, 0.0)).collect();
     let Some(scale) = scale(&spreads) else {
         return Vec::new();
     };
@@ -53,17 +53,17 @@ pub(super) fn draw(drawing: &HopsDrawing<'_>) -> Vec<Figure> {
 
 /// Of delays at or below nothing a logarithmic axis knows nothing: they count as its low end.
 fn scale(spreads: &[Spread]) -> Option<Scale> {
-    let raised: Vec<Spread> = spreads
+    let raised_spreads: Vec<Spread> = spreads
         .iter()
-        .map(|spread| raised(*spread, MIN_MILLIS))
+        .map(|spread| raised_spread(*spread, MIN_MILLIS))
         .collect();
-    match choose(&raised, Limits::default())? {
+    match choose(&raised_spreads, Limits::default())? {
         log if log.spacing == Spacing::Logarithmic => Some(log),
         _ => choose(spreads, Limits::default()),
     }
 }
 
-const fn raised(spread: Spread, min: f64) -> Spread {
+const fn raised_spread(spread: Spread, min: f64) -> Spread {
     Spread {
         min: spread.min.max(min),
         low: spread.low.max(min),

@@ -37,8 +37,8 @@ mod tests {
     fn segment_colours_are_unique_and_neighbours_differ_in_grey() {
         let colours: Vec<Colour> = (0..ORDER.len()).map(colour).collect();
         for pair in colours.windows(2) {
-            let apart = pair[0].lightness() - pair[1].lightness();
-            assert!(apart.abs() > 0.12, "{pair:?}: {apart}");
+            let difference = pair[0].lightness() - pair[1].lightness();
+            assert!(difference.abs() > 0.12, "{pair:?}: {difference}");
         }
         for (index, colour) in colours.iter().enumerate() {
             assert!(!colours[index + 1..].contains(colour), "segment {index}");

@@ -81,15 +81,15 @@ impl World {
             criteria: None,
         };
         let (flows, changes) = history::flows(self);
-        let known = sums::ExpectedView::of(self, &fleet, &flows, &changes);
+        let expected = sums::ExpectedView::of(self, &fleet, &flows, &changes);
         let sent = u64::from(self.flows) * u64::try_from(self.seconds * 5).unwrap();
         let mut view = FleetView {
             from: seconds(0.0),
             until: self.end(),
-            classes: known.classes,
-            latency_bins: known.latency_bins,
-            spectra: known.spectra,
-            pairs: known.pairs,
+            classes: expected.classes,
+            latency_bins: expected.latency_bins,
+            spectra: expected.spectra,
+            pairs: expected.pairs,
             settings: Settings::default(),
             tally: FlowTally {
                 replies: sent - sent / 500,
