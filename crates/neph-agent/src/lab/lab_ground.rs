@@ -1,4 +1,4 @@
-//! A lab with the reflectors it asks for, up for as long as it is measured in.
+//! A lab with the requested reflectors, which exists as long as it is used for measurements.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;

@@ -1,4 +1,4 @@
-//! The load that an experiment asks for at sites of its lab, while it runs.
+//! The loads that an experiment requests at sites of its lab, while it runs.
 //!
 //! Owns which loads there are and the orders for them; each one, from its start to its end, is in
 //! [`running`], and whether it did so in [`load_checks`].

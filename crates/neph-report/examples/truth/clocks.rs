@@ -221,11 +221,11 @@ impl Count {
     }
 
     fn rows(&self, world: &str, kind: Kind) -> Vec<Row> {
-        let row = |what: &str, hits: usize, of: usize, target: Target| Row {
+        let row = |quantity: &str, hits: usize, cases: usize, target: Target| Row {
             world: world.to_owned(),
-            what: what.to_owned(),
+            quantity: quantity.to_owned(),
             hits,
-            of,
+            cases,
             target,
         };
         let sets = self.recordings;

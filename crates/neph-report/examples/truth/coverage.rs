@@ -30,23 +30,23 @@ impl Count {
         }
     }
 
-    fn row(self, world: &str, what: &str) -> Row {
+    fn row(self, world: &str, quantity: &str) -> Row {
         Row {
             world: world.to_owned(),
-            what: what.to_owned(),
+            quantity: quantity.to_owned(),
             hits: self.contained,
-            of: self.intervals,
+            cases: self.intervals,
             target: CLAIMED,
         }
     }
 
     /// How many of them have an upper end, where some have none.
-    fn closed_row(self, world: &str, what: &str) -> Option<Row> {
+    fn closed_row(self, world: &str, quantity: &str) -> Option<Row> {
         let row = Row {
-            what: format!("{what} has an upper end"),
+            quantity: format!("{quantity} has an upper end"),
             hits: self.closed,
             target: Target::Shown,
-            ..self.row(world, what)
+            ..self.row(world, quantity)
         };
         (self.closed < self.intervals).then_some(row)
     }

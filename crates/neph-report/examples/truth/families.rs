@@ -81,9 +81,9 @@ fn plain(count: usize, is_one_slow: bool) -> String {
 fn false_verdicts_row(world: &World, reports: u64, title: String) -> Row {
     Row {
         world: title,
-        what: "reports with a false verdict".to_owned(),
+        quantity: "reports with a false verdict".to_owned(),
         hits: reports_with(world, reports, true),
-        of: usize::try_from(reports).unwrap_or(usize::MAX),
+        cases: usize::try_from(reports).unwrap_or(usize::MAX),
         target: ALLOWED,
     }
 }
@@ -100,9 +100,9 @@ pub(crate) fn power(reports: u64) -> Section {
                 world.endpoints[1].median_ms *= 1.0 + share;
                 rows.push(Row {
                     world: format!("{count} endpoints, {blocks} blocks"),
-                    what: format!("the one that is {:.0} % slower is found", 100.0 * share),
+                    quantity: format!("the one that is {:.0} % slower is found", 100.0 * share),
                     hits: reports_with(&world, reports, false),
-                    of: usize::try_from(reports).unwrap_or(usize::MAX),
+                    cases: usize::try_from(reports).unwrap_or(usize::MAX),
                     target: Target::Shown,
                 });
             }

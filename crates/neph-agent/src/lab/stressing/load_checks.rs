@@ -13,7 +13,7 @@ use neph_load::HELD;
 /// Below this share of the requested rate, TCP did not carry it.
 const MIN_TCP_RATE_SHARE: f64 = 0.9;
 
-/// What a load did instead of what was asked.
+/// How a load missed its target.
 struct LoadShortfall {
     had: String,
     percent: Option<f64>,
@@ -94,7 +94,7 @@ fn check_stream(requested: f64, rows: &[Value]) -> Option<LoadShortfall> {
     Some(rate_shortfall(arrived_rate, Some(requested), Some(why)))
 }
 
-/// So many bits a second instead of those that were asked.
+/// The shortfall of an achieved rate, bit/s.
 fn rate_shortfall(achieved: f64, requested: Option<f64>, why: Option<String>) -> LoadShortfall {
     let percent = requested.map(|requested| 100.0 * achieved / requested);
     LoadShortfall {

@@ -159,7 +159,7 @@ impl<'a> RepliedMessage<'a> {
     /// The fall of the window before this message, if any. Without loss, only a reset reduces the window;
     /// neither the receiver nor pacing does.
     fn restart_before(&self, before: &Self, wait_after_pause: Option<f64>) -> Option<Restart> {
-        if self.round_trips < 1.0 || wait_after_pause.is_some_and(|wait_after_pause| wait_after_pause >= MAX_BRIEF_SHARE * self.waited) {
+        if self.round_trips < 1.0 || wait_after_pause.is_some_and(|wait| wait >= MAX_BRIEF_SHARE * self.waited) {
             return None;
         }
         let is_stuck = wait_after_pause.is_some()

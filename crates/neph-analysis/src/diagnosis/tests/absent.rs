@@ -1,4 +1,4 @@
-//! What looks like a cause and is none is not named.
+//! Effects that are similar to a cause are not reported as one.
 
 use neph_model::ProbeKind;
 

@@ -1,4 +1,4 @@
-//! Causes that are there are named, alone, with the numbers that were put in.
+//! Each rule reports its cause alone and with the correct numbers.
 
 use neph_model::ProbeKind;
 

@@ -156,7 +156,7 @@ fn a_client_starved_only_under_load_names_the_load_as_the_cause() {
     );
 }
 
-/// The one cause of a rule in which background load is blamed, and nobody else.
+/// The only cause of a rule; it must name the background load.
 fn only_load_cause(data: &CampaignData, rule: &str) -> Diagnosis {
     let mut diagnoses = causes(data, rule);
     assert_eq!(diagnoses.len(), 1, "{diagnoses:#?}");

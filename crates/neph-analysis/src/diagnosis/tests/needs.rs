@@ -5,7 +5,7 @@ use neph_model::{FlowIndex, Instant, Marks, Message, Outcome, Seq};
 use super::world::World;
 use crate::{ExperimentData, PlotSettings, diagnose};
 
-/// Why each rule could not look at a campaign with these messages in each experiment.
+/// Why each rule does not evaluate a campaign with these messages in each experiment.
 fn not_evaluated(messages: &[Message]) -> Vec<String> {
     let mut data = World::default().campaign();
     for experiment in &mut data.experiments {

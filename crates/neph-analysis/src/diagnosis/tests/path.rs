@@ -8,31 +8,31 @@ use neph_stats::Random;
 use super::stalling::{RequestAtPeer, StalledParty};
 use super::world::{Queue, World};
 
-/// Segments of a window that nothing has closed yet.
+/// Initial congestion window, in segments.
 const INITIAL_WINDOW: f64 = 10.0;
 const SEGMENT: f64 = 1448.0;
 /// Largest window, in segments: twice as large as any message of these tests.
 const MAX_WINDOW: f64 = 200.0;
 /// How long a kernel keeps an acknowledgement for a reply to travel with.
 const DELAYED_ACK: f64 = 40.0;
-/// How long a connection stalls where it does.
+/// Length of a stall of a connection, in milliseconds.
 const STALL: f64 = 300.0;
 
 /// One connection over a world's path.
 pub(crate) struct Connection<'w> {
     pub(super) world: &'w World,
     base: f64,
-    /// What all messages but the first meet besides.
+/// Additional delay of all messages but the first.
     stall: f64,
     window: f64,
     min_rtt: f64,
     retransmissions: u32,
-    /// Retransmissions that the peer had received already: known since the last stall's end.
+/// Spurious retransmissions, reported since the end of the last stall.
     duplicates: u32,
-    /// The peer stood still when the last message arrived.
+/// The peer was stalled when the last message arrived.
     is_stalled: bool,
     connection: u32,
-    /// When the last reply came, when the last message left, when the bottleneck is free again.
+/// Time of the last reply, send time of the last message, and time at which the bottleneck is free.
     last_reply_at: f64,
     last_sent_at: f64,
     bottleneck_free_at: f64,
@@ -67,9 +67,9 @@ pub(crate) fn peer(millis: f64) -> Instant<Peer> {
     Instant::from_nanos((millis * 1e6) as i64 + 5_000_000_000)
 }
 
-/// How a message's bytes go out.
+/// The transmission of a message's bytes.
 struct Sending {
-    /// When the last byte leaves.
+/// Departure of the last byte.
     sent_at: f64,
     /// The window then, in segments.
     window: f64,
@@ -269,7 +269,7 @@ impl<'w> Connection<'w> {
         message
     }
 
-    /// What TCP says of a message that left and was acknowledged at these times.
+/// Sets the TCP statistics of a message that was sent and acknowledged at these times.
     fn set_tcp_state(&mut self, message: &mut Message, (sent, acked): (f64, f64), window: f64) {
         message.marks.acked = Some(instant(acked));
         self.min_rtt = self.min_rtt.min(acked - sent);

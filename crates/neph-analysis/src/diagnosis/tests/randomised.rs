@@ -11,17 +11,17 @@ use super::diagnoses_of;
 use super::stalling::{Stalling, StalledParty};
 use super::world::{Queue, World};
 
-/// The worlds that rules were adjusted to.
+/// Seeds of the worlds that the rules were tuned with.
 const TUNED_SEEDS: Range<u64> = 0..200;
-/// The worlds that they were not: nobody looks at one of these to change a rule.
+/// Seeds of other worlds: no rule is tuned with one of them.
 const UNSEEN_SEEDS: Range<u64> = 10_000..10_200;
-/// What both shares have to reach.
+/// Minimum precision and recall.
 const MIN_SHARE: f64 = 0.97;
 
-/// A cause by its rule's name, and how it is put in.
+/// A cause by its rule's name, and the function that adds it to a world.
 type Cause = (&'static str, fn(&mut World, &mut Random));
 
-/// Those that change the path stand before those that are measured by it.
+/// Causes that change the path come before causes that depend on the path.
 const CAUSES: [Cause; 14] = [
     ("head-of-line", |world, random| {
         world.round_trip_ms = between(random, 100.0, 200.0);
@@ -228,7 +228,7 @@ fn add_window_limit(world: &mut World, random: &mut Random) {
     }
 }
 
-/// How often a cause was put in, named where it was, and named where it was not.
+/// How often a cause was present, detected, and reported without being present.
 #[derive(Clone, Copy, Debug, Default)]
 struct Score {
     present: u32,
@@ -310,7 +310,7 @@ fn of_two_hundred_random_worlds_the_causes_are_named_and_nothing_else() {
     assert_accurate(total);
 }
 
-/// Tells no seed, so that nobody adjusts a rule to one.
+/// Prints no seed, so that no rule is tuned with it.
 #[test]
 fn of_worlds_that_no_rule_was_adjusted_to_as_many_causes_are_named() {
     let (total, _) = score(UNSEEN_SEEDS);

@@ -22,7 +22,7 @@ fn stalled_world(party: StalledParty) -> World {
     }
 }
 
-/// Every way of asking: over one connection, a connection a message, and by datagrams.
+/// Every kind of probe: over one connection, a connection per message, and datagrams.
 fn with_each_probe(world: &World) -> [World; 3] {
     let with_probe = |probe, handshake_round_trips| World {
         handshake_round_trips,
@@ -36,7 +36,7 @@ fn with_each_probe(world: &World) -> [World; 3] {
     ]
 }
 
-/// The one cause, beside connections that are opened for each message.
+/// The only cause, apart from connections that are opened for each message.
 fn only_stall(world: &World, rule: &str) -> Diagnosis {
     let mut diagnoses = diagnoses_of(world);
     diagnoses.retain(|diagnosis| world.handshake_round_trips.is_none() || diagnosis.rule != "connection-setup");

@@ -1,4 +1,4 @@
-//! One side that stands still for a while, again and again.
+//! Periodic stalls of one side.
 
 use neph_model::PeerMarks;
 use neph_stats::Random;
@@ -6,16 +6,16 @@ use neph_stats::Random;
 use super::path::{exponential, peer};
 use super::world::World;
 
-/// What stands still.
+/// The party that stalls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StalledParty {
-    /// The peer's program.
+/// The server application.
     Program,
-    /// All of the peer, kernel included.
+/// The whole peer, with its kernel.
     Host,
-    /// Our own program; what was due meanwhile goes late.
+/// The client application; due messages are sent late.
     ClientLate,
-    /// The same; what was due meanwhile is not sent.
+/// The client application; due messages are not sent.
     ClientSkips,
 }
 
@@ -28,14 +28,14 @@ pub(crate) struct Stalling {
 }
 
 impl Stalling {
-    /// The end of the stall that a moment lies in.
+/// The end of the stall at this time, if there is one.
     pub(crate) fn end(&self, at: f64) -> Option<f64> {
         let elapsed = (at - self.period_ms / 2.0).rem_euclid(self.period_ms);
         let is_in = at > self.period_ms / 2.0 && elapsed < self.length_ms;
         is_in.then_some(at - elapsed + self.length_ms)
     }
 
-    /// When somebody who stands still comes to what is there since `at`; each takes a moment.
+/// When a stalled party handles an event of time `at`; each event takes a moment.
     pub(crate) fn wake(&self, at: f64, interval: f64, random: &mut Random) -> f64 {
         let Some(end) = self.end(at) else { return at };
         let waiting_messages = (self.length_ms - (end - at)) / interval;
@@ -49,12 +49,12 @@ pub(crate) struct RequestAtPeer {
     pub(crate) arrived: f64,
     pub(crate) read: f64,
     pub(crate) is_stalled: bool,
-    /// Of several that are read by one call the last one alone has a stamp.
+/// If one call reads several requests, only the last one has a timestamp.
     pub(crate) is_last: bool,
 }
 
 impl RequestAtPeer {
-    /// Of one that comes there at a time, and is held back in the kernel by a hole before it.
+/// A request that arrives at this time and waits in the kernel for a gap before it.
     pub(crate) fn of(
         world: &World,
         (arrival, gap): (f64, f64),
@@ -78,7 +78,7 @@ impl RequestAtPeer {
 }
 
 impl RequestAtPeer {
-    /// The peer's marks of a request that is answered at a time.
+/// The peer's timestamps of a request with this reply time.
     pub(crate) fn marks(&self, has_stamp: bool, replied_at: f64) -> PeerMarks {
         PeerMarks {
             rx: Some(peer(self.arrived)).filter(|_| has_stamp),
@@ -90,7 +90,7 @@ impl RequestAtPeer {
 }
 
 impl World {
-    /// When our own program comes to what is due at a time; `None` where it leaves it out.
+/// When the client application sends a message that is due at this time; `None` if it skips it.
     pub(crate) fn client_sends_at(&self, due: f64, interval: f64, random: &mut Random) -> Option<f64> {
         let skipping = self.stalls(&[StalledParty::ClientSkips]);
         if skipping.is_some_and(|stalling| stalling.end(due).is_some()) {
@@ -99,7 +99,7 @@ impl World {
         Some(self.client_reads_at(due, interval, random))
     }
 
-    /// When it comes to read what is there at a time.
+/// When it reads a reply that arrived at this time.
     pub(crate) fn client_reads_at(&self, at: f64, interval: f64, random: &mut Random) -> f64 {
         let stalls = self.stalls(&[StalledParty::ClientLate, StalledParty::ClientSkips]);
         stalls.map_or(at, |stalling| stalling.wake(at, interval, random))
