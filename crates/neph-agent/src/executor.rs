@@ -16,7 +16,7 @@ use crate::capture_order::CaptureOutput;
 use crate::failure::failed;
 use crate::lab_handle::{LabAccess, LabHandle};
 use crate::order_context::OrderContext;
-use crate::{answering, between, capture_order, check, experiments, flows, load};
+use crate::{capture_order, check, experiments, flows, load, ping_between, reflector_order};
 
 /// Largest number of updates that wait to be read. Beyond it the order's thread waits, and results of its
 /// flows stay in their own queues.
@@ -201,7 +201,7 @@ fn carry_out(order: &Order, context: &OrderContext, lab_handle: &LabHandle) {
         }
         Order::Pings(order) => {
             if let Ok(site) = lab_handle.placement(order.site.as_deref()) {
-                between::ping(order, site.as_ref(), context);
+                ping_between::ping(order, site.as_ref(), context);
             }
             OrderResult::Pings
         }
@@ -210,7 +210,7 @@ fn carry_out(order: &Order, context: &OrderContext, lab_handle: &LabHandle) {
             Ok(()) => OrderResult::Load,
             Err(reason) => return context.report(Update::Done(Err(reason))),
         },
-        Order::Reflector(order) => match answering::answer(order, context) {
+        Order::Reflector(order) => match reflector_order::answer(order, context) {
             Ok(()) => OrderResult::Reflector,
             Err(reason) => return context.report(Update::Done(Err(reason))),
         },

@@ -75,7 +75,7 @@ fn ask(
         return Ok(ready);
     }
     let requires_reflector = order.reflector || lab_handle.reflects(ready.specs[0].address);
-    reflector_check::check_reflector(&ready.found, &ready.specs[0], requires_reflector)?;
+    reflector_check::check_reflector(&ready.discovery_result, &ready.specs[0], requires_reflector)?;
     Ok(ready)
 }
 

@@ -166,7 +166,7 @@ mod tests {
     }
 
     /// Eight messages, the first 5 ms after the origin, with that outcome.
-    fn taken(outcome: FleetOutcome) -> FleetIntake {
+    fn intake_after(outcome: FleetOutcome) -> FleetIntake {
         let origin = neph_probe::anchor();
         let mut intake = FleetIntake::begin(&spec(), origin);
         let message = |n: u32| FleetMessage {
@@ -190,7 +190,7 @@ mod tests {
 
     #[test]
     fn messages_count_from_the_origin_and_are_handed_over_once() {
-        let mut intake = taken(replied());
+        let mut intake = intake_after(replied());
         let records = intake.records();
         assert_eq!(records.fleet.len(), 8);
         assert!(
@@ -204,7 +204,7 @@ mod tests {
 
     #[test]
     fn drops_and_refusals_are_warnings_and_no_reply_is_a_failure() {
-        let mut intake = taken(replied());
+        let mut intake = intake_after(replied());
         intake.add_refusals(&Refusals {
             messages: 3,
             messages_per_second: 10,
@@ -220,7 +220,7 @@ mod tests {
             },
         ];
         assert_eq!(result.warnings, expected);
-        let result = taken(FleetOutcome::Lost).end(Ending::Complete);
+        let result = intake_after(FleetOutcome::Lost).end(Ending::Complete);
         assert!(matches!(result.ending, Ending::Failed(_)), "{result:?}");
     }
 

@@ -1,6 +1,6 @@
 //! From an order to the flows that run: the main one, ICMP echo alongside it, and ping destinations.
 
-mod alongside;
+mod echo_flows;
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
@@ -15,14 +15,14 @@ use neph_probe::{
     Resolve, Resolving, Schedule, Secret, SynSchedule, Trust, discover,
 };
 
-use alongside::add_echo_flows;
-pub(crate) use alongside::echo_to;
+use echo_flows::add_echo_flows;
+pub(crate) use echo_flows::echo_to;
 
 use crate::caps;
 use crate::experiments::start;
 use crate::failure::{failed, not_found};
 use crate::fleet::build_fleet_spec;
-use crate::follow::follow_redirects;
+use crate::redirects::follow_redirects;
 use crate::order_context::OrderContext;
 use crate::provenance::host_of;
 use crate::transfer::{TransferSpec, transfer_spec};
@@ -49,7 +49,7 @@ pub(crate) struct Ready {
     /// What the fleet's reflector refused before.
     pub(crate) refusals: Option<caps::EarlierRefusals>,
     /// The server that answers the main flow.
-    pub(crate) found: Discovery,
+    pub(crate) discovery_result: Discovery,
     /// The redirects that led there, in words.
     pub(crate) redirects: Vec<String>,
     pub(crate) site: Option<Placement>,
@@ -102,7 +102,7 @@ pub(crate) fn ready(
         fleet,
         transfer: None,
         missing,
-        found: discovery,
+        discovery_result: discovery,
         redirects,
         site,
         host,
@@ -134,7 +134,7 @@ fn with_transfer(
         transfer: Some(transfer),
         missing,
         refusals: None,
-        found: Discovery::default(),
+        discovery_result: Discovery::default(),
         redirects: Vec::new(),
         site,
         host,
@@ -277,16 +277,16 @@ impl Ready {
             probe: spec.target.kind(),
             name: spec.name.clone(),
             source: spec.source_port.map(|port| {
-                let any = if spec.address.is_ipv4() {
+                let unspecified = if spec.address.is_ipv4() {
                     [0, 0, 0, 0].into()
                 } else {
                     [0_u16; 8].into()
                 };
-                SocketAddr::new(any, port)
+                SocketAddr::new(unspecified, port)
             }),
             target: spec.address,
             reflector: spec.reflector,
-            same_clock: self.found.same_clock && spec.role == FlowRole::Main,
+            same_clock: self.discovery_result.same_clock && spec.role == FlowRole::Main,
         };
         let not_run = usize::from(self.fleet.is_some() || self.transfer.is_some());
         self.specs.iter().skip(not_run).map(flow).collect()

@@ -94,21 +94,21 @@ fn sum_interface_counters(text: &str) -> [u64; NetCount::ALL.len()] {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "rates for people")]
-fn shares_and_rates(last: &Reading, current: &Reading, elapsed: Span) -> Vec<(SeriesName, f64)> {
+fn shares_and_rates(previous: &Reading, current: &Reading, elapsed: Span) -> Vec<(SeriesName, f64)> {
     let mut values = Vec::new();
-    if let (Some(before), Some(after)) = (last.total, current.total) {
+    if let (Some(before), Some(after)) = (previous.total, current.total) {
         let shares = before.shares_until(after);
         values.extend(shares.map(|(state, value)| (SeriesName::Cpu(state), value)));
     }
     for (core, after) in &current.cores {
-        let before = last.cores.iter().find(|(other, _)| other == core);
+        let before = previous.cores.iter().find(|(other, _)| other == core);
         if let Some((_, before)) = before {
             let shares = before.shares_until(*after);
             values.extend(shares.map(|(state, value)| (SeriesName::Core(*core, state), value)));
         }
     }
     let seconds = elapsed.nanos() as f64 / 1e9;
-    if let (Some(before), Some(after)) = (&last.net, &current.net)
+    if let (Some(before), Some(after)) = (&previous.net, &current.net)
         && seconds > 0.0
     {
         for (count, (before, after)) in NetCount::ALL.into_iter().zip(before.iter().zip(after)) {

@@ -64,7 +64,7 @@ impl Intake {
             messages: Vec::new(),
             fleet_messages: Vec::new(),
             events: Vec::new(),
-            anchors: Anchors::begun((0, origin.wall.unix_nanos())),
+            anchors: Anchors::starting_with((0, origin.wall.unix_nanos())),
             clock_steps: 0,
             main: Tally::default(),
             fleet: None,

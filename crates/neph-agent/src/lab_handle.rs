@@ -10,7 +10,7 @@ use neph_model::{ExperimentOrder, OrderFailed, SiteLoad, Stress, Warning};
 use neph_probe::Placement;
 
 use crate::failure::failed;
-use crate::{LinkCounters, LoadResults, links};
+use crate::{LinkCounters, LoadResults, link_counters};
 
 /// The lab that an executor measures in, as far as the executor needs to know it.
 pub trait LabAccess: std::fmt::Debug + Send {
@@ -34,7 +34,7 @@ pub trait LabAccess: std::fmt::Debug + Send {
     ///
     /// # Errors
     /// A load could not be started or ended, in a sentence.
-    fn stress(&mut self, wanted: &[SiteLoad]) -> Result<LoadResults, String>;
+    fn stress(&mut self, requested: &[SiteLoad]) -> Result<LoadResults, String>;
 }
 
 /// The lab, if there is one.
@@ -165,7 +165,7 @@ impl<'a> Stay<'a> {
             return Vec::new();
         };
         let lab_warnings = shared.lab.warnings();
-        let link_warnings = links::warnings(before, &shared.lab.links());
+        let link_warnings = link_counters::warnings(before, &shared.lab.links());
         lab_warnings.into_iter().chain(link_warnings).collect()
     }
 

@@ -1,11 +1,10 @@
-//! Carries out orders with the instruments: from an order to flows, and from what they say to what is
-//! reported.
+//! Carries out orders: starts the flows of an order, and reports their results.
 //!
-//! Owns the executor of this process, what it knows of its host (facts, load, series), and the lab that
-//! it measures in, as far as it needs to know it. Plans nothing and keeps nothing.
+//! Owns the executor of this process, the data about its host (facts, load, series), and the access to the
+//! lab in which it measures. Makes no plans and stores no results.
 
-mod answering;
-mod between;
+mod reflector_order;
+mod ping_between;
 mod caps;
 mod capture_order;
 mod check;
@@ -17,19 +16,19 @@ mod failure;
 mod fleet;
 mod fleet_intake;
 mod flows;
-mod follow;
+mod redirects;
 mod host_sampler;
 mod intake;
-mod journalling;
+mod journalling_executor;
 pub mod lab;
 mod lab_handle;
-mod links;
+mod link_counters;
 mod load;
 mod load_rates;
 mod order_context;
 pub mod policy;
 pub mod provenance;
-mod reflecting;
+mod site_reflector;
 mod reflector_check;
 pub mod remote;
 mod sampling;
@@ -43,9 +42,9 @@ pub use cores::LoadMeter;
 pub use executor::LocalExecutor;
 pub use fleet::check_open_file_limit;
 pub use fleet_intake::{FleetIntake, scenario_of};
-pub use journalling::JournallingExecutor;
+pub use journalling_executor::JournallingExecutor;
 pub use lab_handle::LabAccess;
-pub use links::LinkCounters;
+pub use link_counters::LinkCounters;
 pub use load::{CpuResult, GeneratedLoad, PrepareLoadError, ReadyLoad, TcpResult, UdpResult};
 pub use load_rates::{LoadResults, LoadSample};
-pub use reflecting::{Bound, ReflectingError, Service, Serving};
+pub use site_reflector::{Bound, ReflectingError, Service, Serving};

@@ -21,7 +21,7 @@ pub struct CircuitRow {
     /// The circuit, as the plan names it.
     pub circuit: String,
     /// What was measured, with what it fixes.
-    pub what: String,
+    pub measurement: String,
     /// Which number of it.
     pub quantity: Quantity,
     /// One for each network, in their order; `None` where it was not measured.
@@ -42,14 +42,14 @@ pub fn of(data: &CampaignData, settings: &PlotSettings) -> Circuits {
         let network = scenario.parameters.network();
         networks.extend(
             network
-                .filter(|networks_of_row| !networks.contains(networks_of_row))
+                .filter(|name| !networks.contains(name))
                 .cloned(),
         );
     }
     let baseline = settings.baseline.as_ref();
-    if let Some(at) = baseline.and_then(|name| networks.iter().position(|network| network == name))
+    if let Some(position) = baseline.and_then(|name| networks.iter().position(|network| network == name))
     {
-        networks[..=at].rotate_right(1);
+        networks[..=position].rotate_right(1);
     }
     let mut rows: Vec<CircuitRow> = Vec::new();
     for (index, scenario) in data.scenarios.iter().enumerate() {
@@ -58,15 +58,15 @@ pub fn of(data: &CampaignData, settings: &PlotSettings) -> Circuits {
             continue;
         };
         let column = networks.iter().position(|known| known == network);
-        let what = parameters_text(scenario);
+        let measurement = parameters_text(scenario);
         for course in data.courses(index, settings) {
-            let is_its = |row: &CircuitRow| {
-                row.circuit == *circuit && row.what == what && row.quantity == course.quantity
+            let is_row_of_course = |row: &CircuitRow| {
+                row.circuit == *circuit && row.measurement == measurement && row.quantity == course.quantity
             };
-            let row = rows.iter().position(is_its).unwrap_or_else(|| {
+            let row = rows.iter().position(is_row_of_course).unwrap_or_else(|| {
                 rows.push(CircuitRow {
                     circuit: circuit.clone(),
-                    what: what.clone(),
+                    measurement: measurement.clone(),
                     quantity: course.quantity,
                     cells: vec![None; networks.len()],
                 });
@@ -78,7 +78,7 @@ pub fn of(data: &CampaignData, settings: &PlotSettings) -> Circuits {
         }
     }
     let order = |row: &CircuitRow| {
-        let first = rows.iter().position(|other| other.what == row.what);
+        let first = rows.iter().position(|other| other.measurement == row.measurement);
         (first, row.quantity)
     };
     let mut sorted = rows.clone();

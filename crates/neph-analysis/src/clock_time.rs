@@ -12,13 +12,13 @@ const DAY: i64 = 24 * 60 * MINUTE;
 
 /// `2026-11-21 21:30:05 UTC`.
 pub fn moment(wall: Wall, offset: UtcOffset) -> String {
-    written(wall, offset, "%Y-%m-%d %H:%M:%S").map_or_else(
+    format_time(wall, offset, "%Y-%m-%d %H:%M:%S").map_or_else(
         || "at an unknown time".to_owned(),
         |text| format!("{text} {offset}"),
     )
 }
 
-fn written(wall: Wall, offset: UtcOffset, format: &str) -> Option<String> {
+fn format_time(wall: Wall, offset: UtcOffset, format: &str) -> Option<String> {
     let seconds = wall.unix_nanos().div_euclid(SECOND) + i64::from(offset.seconds());
     let stamp = jiff::Timestamp::from_second(seconds).ok()?;
     Some(stamp.strftime(format).to_string())
@@ -39,9 +39,9 @@ impl ClockTimes {
         times.sort_unstable();
         times.dedup();
         let day = |at: &i64| (at + i64::from(offset.seconds()) * SECOND).div_euclid(DAY);
-        let is_close = times.windows(2).any(|two| two[1] - two[0] < MINUTE);
-        let has_days = times.first().map(day) != times.last().map(day);
-        let format = match (has_days, is_close) {
+        let needs_seconds = times.windows(2).any(|pair| pair[1] - pair[0] < MINUTE);
+        let needs_date = times.first().map(day) != times.last().map(day);
+        let format = match (needs_date, needs_seconds) {
             (false, false) => "%H:%M",
             (false, true) => "%H:%M:%S",
             (true, false) => "%b %-d %H:%M",
@@ -63,7 +63,7 @@ impl ClockTimes {
 
     /// `14:05`, `14:05:03` or `Nov 25 14:05`; nothing where the clock was beyond all calendars.
     pub fn at(&self, wall: Wall) -> String {
-        written(wall, self.offset, self.format).unwrap_or_default()
+        format_time(wall, self.offset, self.format).unwrap_or_default()
     }
 
     /// The zone's name: `UTC`, `UTC+02:00`.
@@ -109,7 +109,7 @@ pub fn clock_ticks(
     };
     let tick = |at: f64| ClockTick {
         at,
-        label: written(wall(at), offset, format(at)).unwrap_or_default(),
+        label: format_time(wall(at), offset, format(at)).unwrap_or_default(),
     };
     within.into_iter().map(tick).collect()
 }

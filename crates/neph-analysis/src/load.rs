@@ -51,13 +51,13 @@ pub fn load(
     let mut experiments = Vec::new();
     let mut left_out = Vec::new();
     for experiment in store.experiments(campaign.id)? {
-        let wanted = match include {
+        let is_included = match include {
             Include::Complete => experiment.status == ExperimentStatus::Complete,
             Include::Everything => true,
         };
         let Some(index) = index_by_scenario
             .get(&experiment.scenario)
-            .filter(|_| wanted)
+            .filter(|_| is_included)
         else {
             left_out.push(experiment);
             continue;

@@ -14,11 +14,11 @@ const MAX_LISTED: usize = 3;
 /// `a; b; c and 2 more scenarios`.
 pub fn first_few<L: AsRef<str>>(labels: &[L]) -> String {
     let listed: Vec<&str> = labels.iter().take(MAX_LISTED).map(AsRef::as_ref).collect();
-    let more = match labels.len().saturating_sub(MAX_LISTED) {
+    let more_scenarios = match labels.len().saturating_sub(MAX_LISTED) {
         0 => String::new(),
-        more => format!(" and {}", plural(more, "more scenario")),
+        more_scenarios => format!(" and {}", plural(more_scenarios, "more scenario")),
     };
-    format!("{}{more}", listed.join("; "))
+    format!("{}{more_scenarios}", listed.join("; "))
 }
 
 /// A count as a number of evidence.

@@ -74,7 +74,7 @@ pub fn levels(data: &CampaignData, shown: &[usize], view: &Factor) -> Vec<String
     for index in shown {
         let scenario = &data.scenarios[*index];
         let level = view.level(scenario);
-        if !levels.iter().any(|(_, known)| *known == level) {
+        if !levels.iter().any(|(_, other)| *other == level) {
             levels.push((view.rank(scenario), level));
         }
     }

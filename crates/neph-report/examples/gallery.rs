@@ -26,29 +26,29 @@ fn main() -> Result<(), Box<dyn Error>> {
     let folder = PathBuf::from(std::env::args().nth(1).ok_or("name a folder")?);
     let campaigns = match std::env::args().nth(2).as_deref() {
         None => vec![
-            synthetic::one(),
-            synthetic::over(&[synthetic::METRO, synthetic::FOREIGN], 6),
-            synthetic::twelve(),
-            synthetic::sixty(),
+            synthetic::one_experiment(),
+            synthetic::campaign_over(&[synthetic::METRO, synthetic::FOREIGN], 6),
+            synthetic::twelve_scenarios(),
+            synthetic::sixty_scenarios(),
         ],
         Some("fleets") => Vec::new(),
         Some("hops") => return followed(&folder),
         Some("many") => return draw_many(&folder),
-        Some(messages) => return written(&synthetic::long(messages.parse()?), &folder),
+        Some(messages) => return write_campaign(&synthetic::long(messages.parse()?), &folder),
     };
     for data in campaigns {
-        written(&data, &folder)?;
+        write_campaign(&data, &folder)?;
     }
     if std::env::args().len() == 2 {
         followed(&folder)?;
     }
-    let mut read = READ.campaign();
-    "fleet-read".clone_into(&mut read.campaign.name);
-    read.experiments[0].fleet = Some(READ.read());
-    written(&read, &folder)?;
+    let mut stored_fleet = READ.campaign();
+    "fleet-read".clone_into(&mut stored_fleet.campaign.name);
+    stored_fleet.experiments[0].fleet = Some(READ.read());
+    write_campaign(&stored_fleet, &folder)?;
     for world in WORLDS {
         let data = world.campaign();
-        written(&data, &folder)?;
+        write_campaign(&data, &folder)?;
         sizes(&data, &folder)?;
     }
     Ok(())
@@ -86,13 +86,13 @@ const WORLDS: [World; 8] = [
     world(50_000, 4, 7200, Mood::Quiet),
 ];
 
-fn written(data: &CampaignData, folder: &Path) -> Result<(), Box<dyn Error>> {
+fn write_campaign(data: &CampaignData, folder: &Path) -> Result<(), Box<dyn Error>> {
     let path = folder.join(&data.campaign.name);
     let settings = PlotSettings::default();
     let diagnoses = diagnose(data, &settings);
     write_report(data, &settings, &diagnoses, &path)?;
-    let shown = text(data, &settings, &diagnoses, 120);
-    std::fs::write(path.join("terminal.txt"), shown)?;
+    let report_text = text(data, &settings, &diagnoses, 120);
+    std::fs::write(path.join("terminal.txt"), report_text)?;
     if data
         .experiments
         .iter()
@@ -113,22 +113,22 @@ fn written(data: &CampaignData, folder: &Path) -> Result<(), Box<dyn Error>> {
 
 /// Two seasons in eight blocks, and 120 pairs, in one season and in two.
 fn draw_many(folder: &Path) -> Result<(), Box<dyn Error>> {
-    written(&synthetic::fleet::seasons(8, 1), folder)?;
-    written(&synthetic::fleet::seasons(3, 12), folder)?;
-    written(&world(1920, 120, 1200, Mood::Wild).campaign(), folder)
+    write_campaign(&synthetic::fleet::seasons(8, 1), folder)?;
+    write_campaign(&synthetic::fleet::seasons(3, 12), folder)?;
+    write_campaign(&world(1920, 120, 1200, Mood::Wild).campaign(), folder)
 }
 
 /// The figures of packets over few and many points, of few and many packets.
 fn followed(folder: &Path) -> Result<(), Box<dyn Error>> {
     for (points, packets, lossy) in PATHS {
-        let made = synthetic::hops::Path {
+        let path = synthetic::hops::Path {
             points,
             packets,
             lossy,
         };
-        let made = made.followed();
+        let packets = path.followed();
         let begun = Instant::now();
-        let figures = made.with_drawing(hops);
+        let figures = packets.with_drawing(hops);
         let mut text = format!("drawn in {:?}\n", begun.elapsed());
         let path = folder.join(format!("hops-{points}-{packets}"));
         for figure in &figures {

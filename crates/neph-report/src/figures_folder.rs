@@ -40,9 +40,9 @@ pub fn check_figures(folder: &Path, stem: &str, existing: Existing) -> Result<()
         File::create_new(&name)?;
         fs::remove_file(name)
     });
-    for made in absent {
+    for path in absent {
         // What was not made, or is no more empty, stays.
-        let _ = fs::remove_dir(made);
+        let _ = fs::remove_dir(path);
     }
     tried.map_err(|error| format!("no figures can be written there: {error}; name another folder"))
 }

@@ -135,8 +135,8 @@ mod tests {
             Stage::OwnKernel,
         ];
         for pair in usual.windows(2) {
-            let apart = stage(pair[0]).lightness() - stage(pair[1]).lightness();
-            assert!(apart.abs() > 0.03, "{pair:?}: {apart}");
+            let difference = stage(pair[0]).lightness() - stage(pair[1]).lightness();
+            assert!(difference.abs() > 0.03, "{pair:?}: {difference}");
         }
         let network = stage(Stage::Network).lightness();
         assert!(stage(Stage::SendQueue).lightness() - network > 0.2);

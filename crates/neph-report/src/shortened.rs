@@ -22,7 +22,7 @@ pub(crate) fn shortened_among(text: &str, among: &[String], fits: impl Fn(&str) 
     }
     let others = among.iter().map(String::as_str);
     let cut_too: Vec<&str> = others.filter(|other| !fits(other)).collect();
-    let apart = |text: &str| {
+    let is_distinct = |text: &str| {
         let others: Vec<&str> = cut_too
             .iter()
             .copied()
@@ -37,14 +37,14 @@ pub(crate) fn shortened_among(text: &str, among: &[String], fits: impl Fn(&str) 
         let distinguished = distinguishing::cut(text, &other_texts, &fits, &is_clear);
         distinguished.or_else(|| clear(text, &fits, &is_clear))
     };
-    if let Some(cut) = apart(text) {
+    if let Some(cut) = is_distinct(text) {
         return cut;
     }
     let ordinary = shortened(text, &fits);
     let mut identical: Vec<&str> = Vec::new();
     for other in cut_too.iter().copied() {
         let is_identical =
-            other == text || (shortened(other, &fits) == ordinary && apart(other).is_none());
+            other == text || (shortened(other, &fits) == ordinary && is_distinct(other).is_none());
         if is_identical && !identical.contains(&other) {
             identical.push(other);
         }
@@ -69,7 +69,7 @@ fn clear(
     let kinds = [
         gaps(text, &word_starts),
         thirds(text, &word_starts),
-        anywhere(text),
+        pieces_of(text),
     ];
     kinds.into_iter().find_map(|cuts| {
         let good = cuts
@@ -135,7 +135,7 @@ fn starts(text: &str) -> Vec<usize> {
 }
 
 /// Both ends, cut anywhere.
-fn anywhere(text: &str) -> Vec<Vec<&str>> {
+fn pieces_of(text: &str) -> Vec<Vec<&str>> {
     let at: Vec<usize> = text.char_indices().map(|(at, _)| at).collect();
     gaps(text, &at)
 }

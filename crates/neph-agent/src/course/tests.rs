@@ -9,8 +9,8 @@ use crate::flows;
 
 #[test]
 fn a_fleet_ends_with_its_course_also_where_that_never_ran() {
-    let ours = reflector();
-    let mut order = fleet_order(&format!("udp://{}", ours.address()));
+    let local_reflector = reflector();
+    let mut order = fleet_order(&format!("udp://{}", local_reflector.address()));
     // More than half an hour.
     order.scenario.messages = 100_000;
     let ready = flows::ready(&order, None, &Permit::ANYTHING).expect("a reflector is there");

@@ -38,8 +38,8 @@ pub(crate) fn order(url: &str) -> ExperimentOrder {
 }
 
 pub(crate) fn reflector() -> Reflector {
-    let here = ([127, 0, 0, 1], 0).into();
-    Reflector::start(&ReflectorSpec::at(here)).expect("a reflector")
+    let address = ([127, 0, 0, 1], 0).into();
+    Reflector::start(&ReflectorSpec::at(address)).expect("a reflector")
 }
 
 /// What an executor reported of experiments, in the order's order.
@@ -62,11 +62,11 @@ impl Run {
 }
 
 /// Adds what was measured since the last time.
-pub(crate) fn add(records: &mut Records, mut more: Records) {
-    records.messages.append(&mut more.messages);
-    records.fleet.append(&mut more.fleet);
-    records.events.append(&mut more.events);
-    records.samples.append(&mut more.samples);
+pub(crate) fn append_records(records: &mut Records, mut new_records: Records) {
+    records.messages.append(&mut new_records.messages);
+    records.fleet.append(&mut new_records.fleet);
+    records.events.append(&mut new_records.events);
+    records.samples.append(&mut new_records.samples);
 }
 
 /// Has experiments carried out at the same time; cancels them when `enough` returns true.
@@ -83,10 +83,10 @@ pub(crate) fn carry_out(
             assert_eq!(of, ticket);
             match update {
                 Update::Prepared(results) => prepared = results,
-                Update::Recorded(experiment, more) => {
+                Update::Recorded(experiment, new_records) => {
                     let is_its = |order: &ExperimentOrder| order.experiment.id == experiment;
                     let index = orders.iter().position(is_its).expect("one of them");
-                    add(&mut records[index], more);
+                    append_records(&mut records[index], new_records);
                 }
                 Update::Progress(progress) if enough(progress) => executor.cancel(ticket),
                 Update::Done(Ok(OrderResult::Experiments(results))) => {
@@ -118,8 +118,8 @@ pub(crate) fn context() -> (OrderContext, Receiver<(Ticket, Update)>) {
 pub(crate) fn recorded(updates: &Receiver<(Ticket, Update)>) -> Records {
     let mut records = Records::default();
     for (_, update) in updates.try_iter() {
-        if let Update::Recorded(_, more) = update {
-            add(&mut records, more);
+        if let Update::Recorded(_, new_records) = update {
+            append_records(&mut records, new_records);
         }
     }
     records
@@ -127,8 +127,8 @@ pub(crate) fn recorded(updates: &Receiver<(Ticket, Update)>) -> Records {
 
 #[test]
 fn echo_that_does_not_go_is_an_event_each_and_one_warning() {
-    let ours = reflector();
-    let mut order = order(&format!("ws://{}", ours.address()));
+    let local_reflector = reflector();
+    let mut order = order(&format!("ws://{}", local_reflector.address()));
     order.timeout = Span::from_secs(1);
     order.companion = Some(Span::from_millis(1));
     order.pings = vec![EchoTo {
@@ -184,14 +184,14 @@ pub(crate) fn fleet_order(url: &str) -> ExperimentOrder {
 
 #[test]
 fn a_fleet_runs_in_the_place_of_a_main_flow_and_its_messages_count_from_the_start() {
-    let ours = reflector();
-    let order = fleet_order(&format!("udp://{}", ours.address()));
+    let local_reflector = reflector();
+    let order = fleet_order(&format!("udp://{}", local_reflector.address()));
     let ran = run(&order);
     let prepared = ran.prepared[0].as_ref().expect("a reflector is there");
     let fleet = prepared.fleet.as_ref().expect("a fleet");
     assert_eq!(
         (fleet.slots, fleet.endpoints[0].address),
-        (16, ours.address())
+        (16, local_reflector.address())
     );
     assert_eq!(fleet.lifetime, Some(Span::from_millis(100)));
     assert!(prepared.flows.is_empty(), "no companion was asked for");
@@ -211,8 +211,8 @@ fn a_fleet_runs_in_the_place_of_a_main_flow_and_its_messages_count_from_the_star
 
 #[test]
 fn a_stopped_fleet_keeps_messages_and_one_without_replies_fails() {
-    let ours = reflector();
-    let mut order = fleet_order(&format!("udp://{}", ours.address()));
+    let local_reflector = reflector();
+    let mut order = fleet_order(&format!("udp://{}", local_reflector.address()));
     order.scenario.messages = 100_000;
     let mut executor = LocalExecutor::new();
     let ran = carry_out(&mut executor, &[order], &|progress| {
@@ -236,8 +236,8 @@ fn a_stopped_fleet_keeps_messages_and_one_without_replies_fails() {
 
 #[test]
 fn the_flows_of_a_fleet_are_traced_with_the_ports_that_they_had_last() {
-    let ours = reflector();
-    let mut order = fleet_order(&format!("udp://{}", ours.address()));
+    let local_reflector = reflector();
+    let mut order = fleet_order(&format!("udp://{}", local_reflector.address()));
     order.trace = Some(FlowTraceOrder {
         flows: 3,
         limits: TraceLimits {
@@ -255,7 +255,7 @@ fn the_flows_of_a_fleet_are_traced_with_the_ports_that_they_had_last() {
         .trace
         .as_ref()
         .expect("over loopback nothing is in the way");
-    assert_eq!(trace.destination, ours.address());
+    assert_eq!(trace.destination, local_reflector.address());
     let traced = trace.routes.iter();
     let traced: Vec<(u16, usize, bool)> = traced
         .map(|route| (route.source_port, route.hops.len(), route.reached()))
@@ -267,8 +267,8 @@ fn the_flows_of_a_fleet_are_traced_with_the_ports_that_they_had_last() {
 
 #[test]
 fn a_trace_that_cannot_be_is_an_event_and_the_measurement_stands() {
-    let ours = reflector();
-    let mut order = fleet_order(&format!("udp://{}", ours.address()));
+    let local_reflector = reflector();
+    let mut order = fleet_order(&format!("udp://{}", local_reflector.address()));
     order.trace = Some(FlowTraceOrder {
         flows: 1024,
         limits: TraceLimits {
@@ -294,10 +294,10 @@ fn a_trace_that_cannot_be_is_an_event_and_the_measurement_stands() {
 
 #[test]
 fn fleets_run_at_the_same_time_and_one_that_fails_leaves_the_others_alone() {
-    let ours = [reflector(), reflector()];
+    let local_reflectors = [reflector(), reflector()];
     let nobody = std::net::UdpSocket::bind("127.0.0.1:0").expect("a port");
     let silent = nobody.local_addr().expect("bound");
-    let mut orders: Vec<ExperimentOrder> = [ours[0].address(), silent, ours[1].address()]
+    let mut orders: Vec<ExperimentOrder> = [local_reflectors[0].address(), silent, local_reflectors[1].address()]
         .map(|address| fleet_order(&format!("udp://{address}")))
         .into();
     orders[1].timeout = Span::from_millis(50);
@@ -333,7 +333,7 @@ fn fleets_run_at_the_same_time_and_one_that_fails_leaves_the_others_alone() {
 }
 
 /// A reflector that answers 100 messages a second.
-fn miserly() -> Reflector {
+fn limited_reflector() -> Reflector {
     let caps = ReflectorCaps {
         messages_per_second: 100,
         ..ReflectorCaps::default()
@@ -344,10 +344,10 @@ fn miserly() -> Reflector {
 
 #[test]
 fn a_warning_counts_the_messages_a_reflector_refused_to_a_fleet() {
-    let ours = miserly();
+    let local_reflector = limited_reflector();
     // The second time only what was refused meanwhile counts.
     for _ in 0..2 {
-        let order = fleet_order(&format!("udp://{}", ours.address()));
+        let order = fleet_order(&format!("udp://{}", local_reflector.address()));
         let ran = run(&order);
         let result = ran.result();
         let lost = ran
@@ -368,8 +368,8 @@ fn a_warning_counts_the_messages_a_reflector_refused_to_a_fleet() {
 
 #[test]
 fn fleets_of_one_reflector_each_report_its_refusals_once() {
-    let ours = miserly();
-    let orders = [(); 2].map(|()| fleet_order(&format!("udp://{}", ours.address())));
+    let local_reflector = limited_reflector();
+    let orders = [(); 2].map(|()| fleet_order(&format!("udp://{}", local_reflector.address())));
     let ran = carry_out(&mut LocalExecutor::new(), &orders, &|_| false);
     let (results, records) = (ran.results, ran.records);
     let lost = records.iter().flat_map(|records| &records.fleet);

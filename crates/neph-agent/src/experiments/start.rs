@@ -80,14 +80,14 @@ mod tests {
     use super::*;
     use crate::executor::tests::order;
 
-    fn at(start: Option<Wall>) -> Vec<ExperimentOrder> {
+    fn orders_starting_at(start: Option<Wall>) -> Vec<ExperimentOrder> {
         let mut order = order("udp://127.0.0.1:9");
         order.start = start;
         vec![order]
     }
 
     fn begun(start: Option<Wall>) -> PerOrder<()> {
-        wait_for_start(&at(start), vec![Ok(())], &Stop::new())
+        wait_for_start(&orders_starting_at(start), vec![Ok(())], &Stop::new())
     }
 
     #[test]
@@ -106,7 +106,7 @@ mod tests {
         // Another reason stays.
         let reason = failed("ask who answers", "no answer");
         let failed = wait_for_start(
-            &at(Some(start)),
+            &orders_starting_at(Some(start)),
             vec![Err::<(), _>(reason.clone())],
             &Stop::new(),
         );
@@ -118,7 +118,7 @@ mod tests {
         let stop = Stop::new();
         stop.set();
         let start = now() + Span::from_secs(3600);
-        let ended = wait_for_start(&at(Some(start)), vec![Ok(())], &stop).remove(0);
+        let ended = wait_for_start(&orders_starting_at(Some(start)), vec![Ok(())], &stop).remove(0);
         assert!(ended.is_err(), "nothing begins");
     }
 }

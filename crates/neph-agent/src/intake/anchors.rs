@@ -20,7 +20,7 @@ pub(super) struct Anchors {
 }
 
 impl Anchors {
-    pub(super) fn begun(first: Reading) -> Self {
+    pub(super) fn starting_with(first: Reading) -> Self {
         Self {
             readings: vec![first],
             apart: 0,
@@ -81,7 +81,7 @@ mod tests {
     const WEEK: i64 = 7 * 86_400;
 
     /// A wall clock that runs 20 ppm fast and was set back by 50 ms at second 300,000.
-    fn read(second: i64) -> Reading {
+    fn reading_at(second: i64) -> Reading {
         let at = second * SECOND;
         let step = if second >= 300_000 { 50_000_000 } else { 0 };
         (at, 1_700_000_000 * SECOND + at + at / 50_000 - step)
@@ -89,29 +89,29 @@ mod tests {
 
     #[test]
     fn a_week_of_readings_stays_within_bounds_and_keeps_both_ends() {
-        let mut anchors = Anchors::begun(read(0));
+        let mut anchors = Anchors::begun(reading_at(0));
         for second in 1..=WEEK {
-            anchors.add(read(second));
+            anchors.add(reading_at(second));
             assert!(anchors.readings.len() < MAXIMUM);
         }
         let readings = anchors.into_readings();
         assert!(readings.len() > MAXIMUM / 4, "{}", readings.len());
         assert_eq!(
             (readings[0], readings[readings.len() - 1]),
-            (read(0), read(WEEK))
+            (reading_at(0), reading_at(WEEK))
         );
         for around in [299_999, 300_000] {
-            assert!(readings.contains(&read(around)), "{around}");
+            assert!(readings.contains(&reading_at(around)), "{around}");
         }
         // None is farther from the next than a few minutes.
-        let apart = readings.windows(2).map(|two| two[1].0 - two[0].0).max();
-        assert!(apart <= Some(LAST_APART), "{apart:?}");
+        let largest_gap = readings.windows(2).map(|two| two[1].0 - two[0].0).max();
+        assert!(largest_gap <= Some(LAST_APART), "{largest_gap:?}");
     }
 
     #[test]
     fn an_hour_of_readings_is_stored_unchanged() {
-        let mut anchors = Anchors::begun(read(0));
-        let hour: Vec<Reading> = (0..3_600).map(read).collect();
+        let mut anchors = Anchors::begun(reading_at(0));
+        let hour: Vec<Reading> = (0..3_600).map(reading_at).collect();
         hour[1..].iter().for_each(|reading| anchors.add(*reading));
         assert_eq!(anchors.into_readings(), hour);
     }

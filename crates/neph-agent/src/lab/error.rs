@@ -2,7 +2,7 @@
 
 use neph_lab::LabError;
 
-use crate::reflecting::ReflectingError;
+use crate::site_reflector::ReflectingError;
 
 /// A lab, or a reflector in it, could not be brought up.
 #[derive(Debug, thiserror::Error)]

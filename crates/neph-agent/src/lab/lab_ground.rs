@@ -1,4 +1,4 @@
-//! A lab with the reflectors it asks for, up for as long as it is measured in.
+//! A lab with the requested reflectors, which exists as long as it is used for measurements.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -9,7 +9,7 @@ use neph_probe::Placement;
 
 use super::GroundError;
 use super::stressing::Stressing;
-use crate::reflecting::Reflecting;
+use crate::site_reflector::Reflecting;
 use crate::{LabAccess, LinkCounters, LoadResults};
 
 /// Labs of campaigns are called by this and the number of their process.
@@ -49,7 +49,7 @@ impl Stage {
     /// again.
     fn set(
         topology: &Topology,
-        wanted: &[SiteReflector],
+        reflectors: &[SiteReflector],
         stop: &Stop,
     ) -> Result<Self, GroundError> {
         for error in clear_left_labs(PURPOSE) {
@@ -73,12 +73,12 @@ impl Stage {
             reflecting: guests.collect(),
             lab: Some(lab),
         };
-        for wanted in wanted {
-            let reflector = stage.reflector(wanted)?;
+        for requested in reflectors {
+            let reflector = stage.reflector(requested)?;
             let address = reflector.address();
             if address.ip().is_unspecified() {
                 let sites = topology.sites.iter();
-                let site = sites.filter(|site| site.name == wanted.site);
+                let site = sites.filter(|site| site.name == requested.site);
                 let addresses = site.flat_map(Site::addresses);
                 let reflecting = addresses.map(|ip| SocketAddr::new(ip, address.port()));
                 stage.reflecting.extend(reflecting);
@@ -90,8 +90,8 @@ impl Stage {
         Ok(stage)
     }
 
-    fn reflector(&self, wanted: &SiteReflector) -> Result<Reflecting, GroundError> {
-        let SiteReflector { site, spec } = wanted;
+    fn reflector(&self, requested: &SiteReflector) -> Result<Reflecting, GroundError> {
+        let SiteReflector { site, spec } = requested;
         let placement = self.lab.as_ref().map(|lab| lab.place(site));
         let placement = placement.transpose().map_err(GroundError::Site)?;
         Ok(Reflecting::start(
@@ -180,11 +180,11 @@ impl LabAccess for LabGround {
         up.is_some_and(|(_, stage)| stage.reflecting.contains(&address))
     }
 
-    fn stress(&mut self, wanted: &[SiteLoad]) -> Result<LoadResults, String> {
+    fn stress(&mut self, requested: &[SiteLoad]) -> Result<LoadResults, String> {
         let lab = self.up.as_ref().and_then(|(_, stage)| stage.lab.as_ref());
         lab.map_or_else(
             || Ok(LoadResults::default()),
-            |lab| self.stressing.set(lab, wanted),
+            |lab| self.stressing.set(lab, requested),
         )
     }
 

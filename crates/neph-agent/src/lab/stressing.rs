@@ -1,7 +1,7 @@
-//! The load that an experiment asks for at sites of its lab, while it runs.
+//! The loads that an experiment requests at sites of its lab, while it runs.
 //!
 //! Owns which loads there are and the orders for them; each one, from its start to its end, is in
-//! [`running`], and whether it did so in [`held`].
+//! [`running`], and whether it did so in [`load_checks`].
 
 mod by_second;
 mod guest_cpu;
@@ -30,9 +30,9 @@ pub(super) struct Stressing {
 impl Stressing {
     /// Ends what runs, starts what is wanted, and waits until it works, but not for ever. What that which
     /// ran did.
-    pub(super) fn set(&mut self, lab: &Lab, wanted: &[SiteLoad]) -> Result<LoadResults, String> {
-        let done = self.end_all(lab)?;
-        for (number, load) in wanted.iter().enumerate() {
+    pub(super) fn set(&mut self, lab: &Lab, requested_loads: &[SiteLoad]) -> Result<LoadResults, String> {
+        let results = self.end_all(lab)?;
+        for (number, load) in requested_loads.iter().enumerate() {
             let order = Order::Load(LoadOrder {
                 work: load.load.clone().into(),
                 duration: MAX_LOAD_DURATION,
@@ -42,8 +42,8 @@ impl Stressing {
             self.running.push(started);
         }
         self.await_all(lab)?;
-        self.guests = GuestCpu::begin(lab, wanted);
-        Ok(done)
+        self.guests = GuestCpu::begin(lab, requested_loads);
+        Ok(results)
     }
 
     fn end_all(&mut self, lab: &Lab) -> Result<LoadResults, String> {

@@ -17,31 +17,31 @@ pub struct Hours {
 
 impl Hours {
     /// Whether they include the moment.
-    pub fn include(self, now: Wall) -> bool {
-        let minute = (now.unix_nanos() / MINUTE_NANOS).rem_euclid(i64::from(MINUTES_A_DAY));
+    pub fn include(self, wall: Wall) -> bool {
+        let minute_of_day = (wall.unix_nanos() / MINUTE_NANOS).rem_euclid(i64::from(MINUTES_A_DAY));
         let (from, until) = (i64::from(self.from), i64::from(self.until));
         if from < until {
-            (from..until).contains(&minute)
+            (from..until).contains(&minute_of_day)
         } else {
-            minute >= from || minute < until
+            minute_of_day >= from || minute_of_day < until
         }
     }
 }
 
-fn minute(text: &str) -> Option<u16> {
+fn minute_of_day(text: &str) -> Option<u16> {
     let (hours, minutes) = text.split_once(':')?;
-    let is_plain = |text: &str| text.len() == 2 && text.bytes().all(|digit| digit.is_ascii_digit());
-    if !is_plain(hours) || !is_plain(minutes) {
+    let is_two_digits = |text: &str| text.len() == 2 && text.bytes().all(|digit| digit.is_ascii_digit());
+    if !is_two_digits(hours) || !is_two_digits(minutes) {
         return None;
     }
     let (hours, minutes): (u16, u16) = (hours.parse().ok()?, minutes.parse().ok()?);
-    let is_there = hours < 24 && minutes < 60 || hours == 24 && minutes == 0;
-    is_there.then_some(hours * 60 + minutes)
+    let is_valid = hours < 24 && minutes < 60 || hours == 24 && minutes == 0;
+    is_valid.then_some(hours * 60 + minutes)
 }
 
 impl fmt::Display for Hours {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [from, until] = [self.from, self.until].map(|at| (at / 60, at % 60));
+        let [from, until] = [self.from, self.until].map(|minute_of_day| (minute_of_day / 60, minute_of_day % 60));
         write!(
             f,
             "{:02}:{:02}-{:02}:{:02}",
@@ -55,7 +55,7 @@ impl FromStr for Hours {
 
     fn from_str(text: &str) -> Result<Self, ()> {
         let (from, until) = text.split_once('-').ok_or(())?;
-        let (from, until) = (minute(from).ok_or(())?, minute(until).ok_or(())?);
+        let (from, until) = (minute_of_day(from).ok_or(())?, minute_of_day(until).ok_or(())?);
         if from == until || from == MINUTES_A_DAY {
             return Err(());
         }
@@ -67,7 +67,7 @@ impl FromStr for Hours {
 mod tests {
     use super::*;
 
-    fn at(hours: i64, minutes: i64) -> Wall {
+    fn time_of_day(hours: i64, minutes: i64) -> Wall {
         let day = 20_000 * i64::from(MINUTES_A_DAY);
         Wall::from_unix_nanos((day + hours * 60 + minutes) * MINUTE_NANOS)
     }
@@ -75,30 +75,30 @@ mod tests {
     #[test]
     fn hours_include_their_first_minute_and_not_their_last_and_may_pass_midnight() {
         let day: Hours = "08:00-18:30".parse().expect("hours");
-        for (moment, inside) in [
-            (at(8, 0), true),
-            (at(18, 29), true),
-            (at(18, 30), false),
-            (at(7, 59), false),
+        for (moment, is_included) in [
+            (time_of_day(8, 0), true),
+            (time_of_day(18, 29), true),
+            (time_of_day(18, 30), false),
+            (time_of_day(7, 59), false),
         ] {
-            assert_eq!(day.include(moment), inside, "{moment:?}");
+            assert_eq!(day.include(moment), is_included, "{moment:?}");
         }
         let night: Hours = "22:00-06:00".parse().expect("hours");
-        for (moment, inside) in [
-            (at(23, 0), true),
-            (at(0, 0), true),
-            (at(5, 59), true),
-            (at(6, 0), false),
+        for (moment, is_included) in [
+            (time_of_day(23, 0), true),
+            (time_of_day(0, 0), true),
+            (time_of_day(5, 59), true),
+            (time_of_day(6, 0), false),
         ] {
-            assert_eq!(night.include(moment), inside, "{moment:?}");
+            assert_eq!(night.include(moment), is_included, "{moment:?}");
         }
         let hours: Hours = "00:00-24:00".parse().expect("hours");
-        assert!(hours.include(at(0, 0)) && hours.include(at(23, 59)));
+        assert!(hours.include(time_of_day(0, 0)) && hours.include(time_of_day(23, 59)));
     }
 
     #[test]
     fn invalid_times_of_day_are_refused() {
-        for wrong in [
+        for text in [
             "",
             "8-18",
             "08:00",
@@ -108,7 +108,7 @@ mod tests {
             "24:00-01:00",
             "+8:00-09:00",
         ] {
-            assert_eq!(wrong.parse::<Hours>(), Err(()), "{wrong}");
+            assert_eq!(text.parse::<Hours>(), Err(()), "{text}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What orders do, in the words of a policy.
+//! Kinds of work, as a policy names them.
 
 use neph_model::{ExperimentOrder, LoadWork, Measure, Order, ProbeKind, ThroughputTool};
 
@@ -25,12 +25,12 @@ pub enum Kind {
     Traffic,
     /// Answering probes.
     Reflector,
-    /// Writing down what passes an interface.
+/// Capturing the packets of an interface.
     Capture,
 }
 
 /// The words of all kinds that are no probe.
-const WORDS: [(&str, Kind); 10] = [
+const OTHER_KIND_NAMES: [(&str, Kind); 10] = [
     ("media", Kind::Media),
     ("fleet", Kind::Fleet),
     ("redirects", Kind::Redirects),
@@ -49,7 +49,7 @@ impl Kind {
         let probes = ProbeKind::ALL
             .iter()
             .map(|kind| (kind.name(), Self::Probe(*kind)));
-        probes.chain(WORDS).collect()
+        probes.chain(OTHER_KIND_NAMES).collect()
     }
 
     /// Its word.
@@ -60,11 +60,11 @@ impl Kind {
             .map_or("", |(name, _)| name)
     }
 
-    /// All that an order does.
+/// The kinds of work that an order does.
     pub fn of(order: &Order) -> Vec<Self> {
         const ECHO: Kind = Kind::Probe(ProbeKind::Icmp);
         match order {
-            Order::Experiments(orders) => orders.iter().flat_map(of_experiment).collect(),
+            Order::Experiments(orders) => orders.iter().flat_map(kinds_of_experiment).collect(),
             Order::Throughput(order) => match order.tool {
                 ThroughputTool::Neph => vec![Self::Throughput],
                 ThroughputTool::Iperf3 => vec![Self::Iperf3],
@@ -77,34 +77,34 @@ impl Kind {
             },
             Order::Capture(_) => vec![Self::Capture],
             Order::Reflector(order) => {
-                let alongside = [
+                let services = [
                     (order.spec.throughput.is_some(), Self::Throughput),
                     (order.spec.media.is_some(), Self::Media),
                 ];
-                let alongside = alongside.into_iter().filter(|(is_served, _)| *is_served);
-                let alongside = alongside.map(|(_, kind)| kind);
-                std::iter::once(Self::Reflector).chain(alongside).collect()
+                let services = services.into_iter().filter(|(is_served, _)| *is_served);
+                let services = services.map(|(_, kind)| kind);
+                std::iter::once(Self::Reflector).chain(services).collect()
             }
         }
     }
 }
 
-fn of_experiment(order: &ExperimentOrder) -> Vec<Kind> {
+fn kinds_of_experiment(order: &ExperimentOrder) -> Vec<Kind> {
     let scenario = &order.scenario;
     let has_echo = order.companion.is_some() || !order.pings.is_empty();
-    let also = [
+    let additional_kinds = [
         (scenario.flows().is_some(), Kind::Fleet),
         (scenario.parameters.follow() == Some(&true), Kind::Redirects),
         (order.trace.is_some(), Kind::Traceroute),
         (has_echo, Kind::Probe(ProbeKind::Icmp)),
     ];
-    let also = also
+    let additional_kinds = additional_kinds
         .into_iter()
-        .filter_map(|(is_done, kind)| is_done.then_some(kind));
-    let main = match scenario.measure() {
+        .filter_map(|(is_requested, kind)| is_requested.then_some(kind));
+    let main_kind = match scenario.measure() {
         Measure::Messages => Kind::Probe(scenario.probe()),
         Measure::Throughput(_) | Measure::Transactions(_) => Kind::Throughput,
         Measure::Media(_) => Kind::Media,
     };
-    std::iter::once(main).chain(also).collect()
+    std::iter::once(main_kind).chain(additional_kinds).collect()
 }

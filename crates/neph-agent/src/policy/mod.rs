@@ -1,4 +1,4 @@
-//! What an agent may do for its controller, for any order.
+//! The policy of an agent: the limits for each order of its controller.
 //!
 //! Owns the policy as a value, its file (`agent.toml`) and the judgement of an order before it begins. The
 //! [`Permit`] that it makes limits what leaves a socket. Admission control checks who may order.
@@ -25,29 +25,29 @@ pub const POLICY_FILE: &str = "agent.toml";
 /// Its content: probes, traces and transfers to other hosts, within limits that do no harm.
 pub const DEFAULT_POLICY: &str = include_str!("default.toml");
 
-/// The largest request or reply: the agent holds it in memory.
-const LARGEST: ByteSize = ByteSize(64 << 20);
-/// Most bytes of each packet that a capture keeps: enough for neph hops, too few to read the payload.
-const MAX_KEPT: u32 = 256;
+/// The largest request or reply: it has to fit into the agent's memory.
+const LARGEST_MESSAGE: ByteSize = ByteSize(64 << 20);
+/// Maximum number of captured bytes of each packet: enough for neph hops, too few to read the payload.
+const MAX_CAPTURED_BYTES: u32 = 256;
 /// The largest capture: it lies on the agent's disk until the controller has it.
 pub const LARGEST_CAPTURE: ByteSize = ByteSize(500_000_000);
-/// The longest capture: an hour, and what it takes to end it.
+/// The longest capture: an hour, and the time to end it.
 pub const LONGEST_CAPTURE: Span = Span::from_secs(3_610);
 
-/// What an agent may do.
+/// The limits of an agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Policy {
     /// Controllers that it may dial, as `wss://HOST:PORT`; any if empty.
     pub controllers: Vec<String>,
-    /// What it may do.
+/// Permitted kinds of work.
     pub kinds: Vec<Kind>,
-    /// Where it may send to.
+/// Permitted target addresses and ports.
     pub targets: AllowedTargets,
-    /// How much.
+/// Maximum rates and bytes.
     pub budgets: Budgets,
     /// The longest order.
     pub longest: Span,
-    /// When; at any time if empty.
+/// Hours in which it may work; any time if empty.
     pub hours: Vec<Hours>,
     /// Ports at which a reflector may listen; none if empty.
     pub listen: Vec<RangeInclusive<u16>>,
@@ -77,13 +77,13 @@ impl Policy {
         if requested > most {
             return Err(Refusal::Length { requested, most });
         }
-        self.judge_traffic(order, permit)?;
+        self.check_traffic(order, permit)?;
         match order {
             Order::Experiments(orders) => {
-                orders.iter().try_for_each(|order| self.judge_files(order))
+                orders.iter().try_for_each(|order| self.check_files(order))
             }
-            Order::Reflector(order) => self.judge_reflector(order),
-            Order::Capture(order) => judge_capture(order),
+            Order::Reflector(order) => self.check_reflector(order),
+            Order::Capture(order) => check_capture(order),
             _ => Ok(()),
         }?;
         if needs_lab(order) {
@@ -93,13 +93,13 @@ impl Policy {
         }
     }
 
-    fn judge_traffic(&self, order: &Order, permit: &Permit) -> Result<(), Refusal> {
+    fn check_traffic(&self, order: &Order, permit: &Permit) -> Result<(), Refusal> {
         let traffic = order.traffic();
         if let Some(budget) = self.budgets.messages {
-            judge_messages(order, traffic.messages, budget)?;
+            check_messages(order, traffic.messages, budget)?;
         }
         if let Some(budget) = self.budgets.rate {
-            judge_rate(order, traffic.bits, budget)?;
+            check_rate(order, traffic.bits, budget)?;
         }
         let Some(budget) = self.budgets.day_bytes else {
             return Ok(());
@@ -117,12 +117,12 @@ impl Policy {
         Ok(())
     }
 
-    fn judge_files(&self, order: &ExperimentOrder) -> Result<(), Refusal> {
+    fn check_files(&self, order: &ExperimentOrder) -> Result<(), Refusal> {
         let scenario = &order.scenario;
         let largest = scenario.request_size.max(scenario.response_size);
-        if largest > LARGEST {
+        if largest > LARGEST_MESSAGE {
             let requested = format!("messages of {largest}");
-            let most = LARGEST.to_string();
+            let most = LARGEST_MESSAGE.to_string();
             return Err(Refusal::above_limit(requested, most));
         }
         let parameters = &order.scenario.parameters;
@@ -130,38 +130,38 @@ impl Policy {
         files
             .into_iter()
             .flatten()
-            .try_for_each(|path| self.judge_file(path))
+            .try_for_each(|path| self.check_file(path))
     }
 
     /// A file that is named, or lies in a folder that is. A path that goes upwards lies nowhere.
-    fn judge_file(&self, path: &str) -> Result<(), Refusal> {
+    fn check_file(&self, path: &str) -> Result<(), Refusal> {
         let requested = std::path::Path::new(path);
-        let is_plain = requested
+        let has_no_parent_dir = requested
             .components()
             .all(|part| part != std::path::Component::ParentDir);
-        if is_plain && self.files.iter().any(|file| requested.starts_with(file)) {
+        if has_no_parent_dir && self.files.iter().any(|file| requested.starts_with(file)) {
             Ok(())
         } else {
             Err(Refusal::File(path.to_owned()))
         }
     }
 
-    fn judge_reflector(&self, order: &neph_model::ReflectorOrder) -> Result<(), Refusal> {
+    fn check_reflector(&self, order: &neph_model::ReflectorOrder) -> Result<(), Refusal> {
         let is_closed = |port: &u16| !self.listen.iter().any(|ports| ports.contains(port));
         if let Some(port) = order.spec.ports().find(is_closed) {
             return Err(Refusal::Port(port));
         }
-        if !is_modest(&order.spec.caps) {
+        if !is_within_default_caps(&order.spec.caps) {
             let requested = "higher caps than the defaults of neph reflect".to_owned();
             let most = "the default caps".to_owned();
             return Err(Refusal::above_limit(requested, most));
         }
         if let Some(ReflectorIdentity::Files { certificate, key }) = &order.spec.identity {
-            self.judge_file(&certificate.to_string_lossy())?;
-            self.judge_file(&key.to_string_lossy())?;
+            self.check_file(&certificate.to_string_lossy())?;
+            self.check_file(&key.to_string_lossy())?;
         }
         match &order.spec.stamp_key {
-            Some(SecretSource::File(path)) => self.judge_file(path),
+            Some(SecretSource::File(path)) => self.check_file(path),
             Some(SecretSource::Variable(name)) => Err(Refusal::File(format!("variable {name}"))),
             None => Ok(()),
         }
@@ -169,7 +169,7 @@ impl Policy {
 }
 
 /// `messages` is the number of messages a second that the order sends.
-fn judge_messages(order: &Order, messages: f64, budget: u32) -> Result<(), Refusal> {
+fn check_messages(order: &Order, messages: f64, budget: u32) -> Result<(), Refusal> {
     let key = "budget.messages_per_second";
     if messages > f64::from(budget) {
         return Err(Refusal::Rate {
@@ -179,7 +179,7 @@ fn judge_messages(order: &Order, messages: f64, budget: u32) -> Result<(), Refus
         });
     }
     match order {
-        Order::Experiments(orders) if orders.iter().any(asks_in_turn) => Err(Refusal::Unlimited {
+        Order::Experiments(orders) if orders.iter().any(is_transactions) => Err(Refusal::Unlimited {
             requested: "requests as fast as replies come",
             key,
             can_have_rate: false,
@@ -189,7 +189,7 @@ fn judge_messages(order: &Order, messages: f64, budget: u32) -> Result<(), Refus
 }
 
 /// `bits` is the number of bits a second that the order sends, as far as it has a limit.
-fn judge_rate(order: &Order, bits: f64, budget: BitRate) -> Result<(), Refusal> {
+fn check_rate(order: &Order, bits: f64, budget: BitRate) -> Result<(), Refusal> {
     let bits_per_second = budget.bits_per_second();
     let key = "budget.rate";
     let limited = |requested| Refusal::Rate {
@@ -219,11 +219,11 @@ fn judge_rate(order: &Order, bits: f64, budget: BitRate) -> Result<(), Refusal> 
 }
 
 /// Whether a capture is of headers, and ends by itself.
-fn judge_capture(order: &CaptureOrder) -> Result<(), Refusal> {
+fn check_capture(order: &CaptureOrder) -> Result<(), Refusal> {
     let refused = |requested, most| Err(Refusal::above_limit(requested, most));
-    if order.snaplen > MAX_KEPT {
+    if order.snaplen > MAX_CAPTURED_BYTES {
         let requested = format!("{} bytes of each packet", order.snaplen);
-        return refused(requested, MAX_KEPT.to_string());
+        return refused(requested, MAX_CAPTURED_BYTES.to_string());
     }
     if let Some(length) = order.duration.filter(|length| *length > LONGEST_CAPTURE) {
         return refused(
@@ -242,21 +242,21 @@ fn judge_capture(order: &CaptureOrder) -> Result<(), Refusal> {
 }
 
 /// Whether no cap of a reflector is above its default: its replies are limited by its caps, and by no budget.
-fn is_modest(caps: &ReflectorCaps) -> bool {
-    let usual = ReflectorCaps::default();
-    caps.reply_size <= usual.reply_size
-        && caps.request_size <= usual.request_size
-        && caps.memory <= usual.memory
-        && caps.messages_per_second <= usual.messages_per_second
-        && caps.reply_rate <= usual.reply_rate
-        && caps.connections <= usual.connections
-        && caps.connections_per_peer <= usual.connections_per_peer
-        && caps.idle <= usual.idle
-        && caps.handshake <= usual.handshake
-        && caps.bulk <= usual.bulk
+fn is_within_default_caps(caps: &ReflectorCaps) -> bool {
+    let default_caps = ReflectorCaps::default();
+    caps.reply_size <= default_caps.reply_size
+        && caps.request_size <= default_caps.request_size
+        && caps.memory <= default_caps.memory
+        && caps.messages_per_second <= default_caps.messages_per_second
+        && caps.reply_rate <= default_caps.reply_rate
+        && caps.connections <= default_caps.connections
+        && caps.connections_per_peer <= default_caps.connections_per_peer
+        && caps.idle <= default_caps.idle
+        && caps.handshake <= default_caps.handshake
+        && caps.bulk <= default_caps.bulk
 }
 
-/// What a load sends in both directions, bits a second; `None` is without a limit.
+/// Rate of a load in both directions, bit/s; `None` is unlimited.
 fn rate_of(work: &LoadWork) -> Option<u64> {
     match work {
         LoadWork::Cpu { .. } => Some(0),
@@ -266,8 +266,8 @@ fn rate_of(work: &LoadWork) -> Option<u64> {
     }
 }
 
-/// Whether it sends requests in turn, each as soon as the reply to the one before came.
-fn asks_in_turn(order: &ExperimentOrder) -> bool {
+/// Whether it sends transactions: each request as soon as the reply to the previous one arrived.
+fn is_transactions(order: &ExperimentOrder) -> bool {
     matches!(order.scenario.measure(), Measure::Transactions(_))
 }
 
@@ -278,12 +278,12 @@ fn is_without_rate(order: &ExperimentOrder) -> bool {
 }
 
 fn needs_lab(order: &Order) -> bool {
-    let of_experiment = |experiment: &ExperimentOrder| {
+    let experiment_needs_lab = |experiment: &ExperimentOrder| {
         let scenario = &experiment.scenario;
         experiment.site.is_some() || scenario.season().is_some() || scenario.stress().is_some()
     };
     match order {
-        Order::Experiments(orders) => orders.iter().any(of_experiment),
+        Order::Experiments(orders) => orders.iter().any(experiment_needs_lab),
         _ => order.site().is_some(),
     }
 }

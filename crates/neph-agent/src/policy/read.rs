@@ -97,11 +97,11 @@ fn budgets(fields: &mut Fields<'_>) -> Budgets {
     let budgets = Budgets {
         messages: table
             .optional::<u32>("messages_per_second")
-            .map(|spanned| spanned.value),
+            .map(|setting| setting.value),
         rate: rate.map(|bits_per_second| BitRate(bits_per_second.value.0)),
         day_bytes: table
             .optional::<Bytes>("bytes_per_day")
-            .map(|spanned| spanned.value.0),
+            .map(|setting| setting.value.0),
     };
     table.finish();
     budgets
@@ -115,7 +115,7 @@ fn read_list<T: PartialEq>(
     let values = fields
         .one_or_list_with(key, parse_value)
         .unwrap_or_default();
-    values.into_iter().map(|spanned| spanned.value).collect()
+    values.into_iter().map(|setting| setting.value).collect()
 }
 
 fn parse_text<T: FromStr>(node: &Node, remedy: &str) -> Result<T, Fault> {

@@ -11,31 +11,31 @@ impl Policy {
     pub fn summary(&self) -> BTreeMap<String, String> {
         let budgets = &self.budgets;
         let entries = [
-            ("kinds", joined(self.kinds.iter().map(|kind| kind.name()))),
-            ("targets.allow", joined(&self.targets.allow)),
-            ("targets.deny", joined(&self.targets.deny)),
+            ("kinds", join_all(self.kinds.iter().map(|kind| kind.name()))),
+            ("targets.allow", join_all(&self.targets.allow)),
+            ("targets.deny", join_all(&self.targets.deny)),
             ("targets.ports", ports(&self.targets.ports)),
-            ("budget.messages_per_second", joined(budgets.messages)),
-            ("budget.rate", joined(budgets.rate)),
-            ("budget.bytes_per_day", joined(budgets.day_bytes)),
+            ("budget.messages_per_second", join_all(budgets.messages)),
+            ("budget.rate", join_all(budgets.rate)),
+            ("budget.bytes_per_day", join_all(budgets.day_bytes)),
             ("longest", self.longest.exact()),
-            ("hours", joined(&self.hours)),
+            ("hours", join_all(&self.hours)),
             ("listen", ports(&self.listen)),
-            ("files", joined(&self.files)),
-            ("controllers", joined(&self.controllers)),
+            ("files", join_all(&self.files)),
+            ("controllers", join_all(&self.controllers)),
         ];
         let entries = entries.into_iter().filter(|(_, text)| !text.is_empty());
         entries.map(|(key, text)| (key.to_owned(), text)).collect()
     }
 }
 
-fn joined<T: ToString>(values: impl IntoIterator<Item = T>) -> String {
+fn join_all<T: ToString>(values: impl IntoIterator<Item = T>) -> String {
     let texts: Vec<String> = values.into_iter().map(|value| value.to_string()).collect();
     texts.join(", ")
 }
 
 fn ports(ranges: &[RangeInclusive<u16>]) -> String {
-    joined(
+    join_all(
         ranges
             .iter()
             .map(|ports| match (ports.start(), ports.end()) {

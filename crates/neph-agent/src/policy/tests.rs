@@ -69,17 +69,17 @@ fn a_policy_that_is_not_understood_is_none_and_each_mistake_has_its_place() {
         let problem = problem.unwrap_or_else(|| panic!("{part}: {problems:#?}"));
         assert!(problem.contains(&format!("agent.toml:{line}")), "{problem}");
     }
-    for missing in ["", "version = 1", "version = 2\nkinds = []\n[targets]\n"] {
-        assert!(parse(missing).is_err(), "{missing:?}");
+    for invalid in ["", "version = 1", "version = 2\nkinds = []\n[targets]\n"] {
+        assert!(parse(invalid).is_err(), "{invalid:?}");
     }
 }
 
 #[test]
 fn a_reflector_needs_open_service_ports_and_no_budget_for_media() {
-    let policy = |more: &str| {
+    let policy = |budget: &str| {
         let text = format!(
             "version = 1\nkinds = [\"reflector\", \"throughput\", \"media\"]\nlisten = [\"8080\", \"8554\"]\n\
-             [targets]\nallow = [\"0.0.0.0/0\"]\n{more}"
+             [targets]\nallow = [\"0.0.0.0/0\"]\n{budget}"
         );
         parse(&text).expect("a good policy")
     };
@@ -96,16 +96,16 @@ fn a_reflector_needs_open_service_ports_and_no_budget_for_media() {
         });
         policy.check(&order, &Permit::ANYTHING, Wall::from_unix_nanos(0))
     };
-    let free = policy("");
-    assert!(check_reflector_order(&free, None, Some(8554)).is_ok());
+    let without_budget = policy("");
+    assert!(check_reflector_order(&without_budget, None, Some(8554)).is_ok());
     let closed =
-        check_reflector_order(&free, Some(7420), None).expect_err("a port that is not open");
+        check_reflector_order(&without_budget, Some(7420), None).expect_err("a port that is not open");
     assert!(matches!(closed, Refusal::Port(7420)), "{closed}");
     for budget in ["rate = \"5Mbit/s\"", "bytes_per_day = \"1GiB\""] {
-        let bound = policy(&format!("[budget]\n{budget}\n"));
-        assert!(check_reflector_order(&bound, None, None).is_ok());
+        let limited = policy(&format!("[budget]\n{budget}\n"));
+        assert!(check_reflector_order(&limited, None, None).is_ok());
         let refused =
-            check_reflector_order(&bound, None, Some(8554)).expect_err("it cannot be held to it");
+            check_reflector_order(&limited, None, Some(8554)).expect_err("it cannot be held to it");
         assert!(matches!(refused, Refusal::Unmetered), "{refused}");
     }
 }
@@ -129,33 +129,33 @@ fn a_test_without_a_rate_is_refused_with_the_key_to_remove() {
         let verdict = policy.check(&order, &Permit::ANYTHING, Wall::from_unix_nanos(0));
         verdict.expect_err(measure).to_string()
     };
-    let end = "remove this key from its agent.toml, and restart the agent";
+    let remedy = "remove this key from its agent.toml, and restart the agent";
     assert_eq!(
         refusal("messages_per_second = 1000000", "udp rr"),
         format!(
             "it asks for requests as fast as replies come, which budget.messages_per_second of this \
-             agent's policy does not allow; {end}"
+             agent's policy does not allow; {remedy}"
         )
     );
     assert_eq!(
         refusal("rate = \"100Gbit/s\"", "tcp throughput"),
         format!(
             "it asks for an unlimited rate, which budget.rate of this agent's policy does not allow; \
-             set a rate, or {end}"
+             set a rate, or {remedy}"
         )
     );
 }
 
-type Change = fn(&mut CaptureOrder);
+type CaptureEdit = fn(&mut CaptureOrder);
 
 #[test]
 fn a_capture_is_limited_to_headers_and_bounded_in_time_and_size() {
     let policy = parse("version = 1\nkinds = [\"capture\"]\n[targets]\n").expect("a policy");
-    let check_capture = |change: Change| {
+    let check_capture = |change: CaptureEdit| {
         let mut order = CaptureOrder {
             duration: Some(Span::from_secs(60)),
             limit: Some(LARGEST_CAPTURE),
-            ..CaptureOrder::of("eth0".to_owned(), MAX_KEPT, ByteSize(2 << 20))
+            ..CaptureOrder::of("eth0".to_owned(), MAX_CAPTURED_BYTES, ByteSize(2 << 20))
         };
         change(&mut order);
         let now = Wall::from_unix_nanos(0);
@@ -163,7 +163,7 @@ fn a_capture_is_limited_to_headers_and_bounded_in_time_and_size() {
         verdict.map_err(|reason| (reason.code(), reason.to_string()))
     };
     assert_eq!(check_capture(|_| {}), Ok(()));
-    let refused: [(Change, &str, &str); 6] = [
+    let refused: [(CaptureEdit, &str, &str); 6] = [
         (
             |order| order.snaplen = 1500,
             "rate",

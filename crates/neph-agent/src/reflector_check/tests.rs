@@ -59,8 +59,8 @@ fn an_experiment_without_a_reachable_reflector_fails_with_a_reason() {
 
 #[test]
 fn a_syn_flow_runs_although_its_reflector_is_not_identified() {
-    let ours = reflector();
-    let mut order = order(&format!("syn://{}", ours.address()));
+    let local_reflector = reflector();
+    let mut order = order(&format!("syn://{}", local_reflector.address()));
     order.scenario.interval = neph_model::Span::from_secs(1);
     order.reflector = true;
     assert!(!prepared(&order).expect("it runs").flows[0].reflector);
@@ -68,8 +68,8 @@ fn a_syn_flow_runs_although_its_reflector_is_not_identified() {
 
 #[test]
 fn reflectors_and_third_party_servers_are_distinguished() {
-    let ours = reflector();
-    let ready = prepared(&order(&format!("ws://{}", ours.address()))).expect("it answers");
+    let local_reflector = reflector();
+    let ready = prepared(&order(&format!("ws://{}", local_reflector.address()))).expect("it answers");
     assert!(ready.flows[0].reflector);
     let ready = prepared(&order(&format!("ws://{}", stranger(ANSWER)))).expect("it answers");
     assert!(!ready.flows[0].reflector);
@@ -150,14 +150,14 @@ fn sizes_that_third_party_servers_cannot_apply_are_flagged() {
         !flagged("syn://127.0.0.1:1", 64, 64),
         "a SYN has no size to give"
     );
-    let mut ours = flow("http://127.0.0.1:1", 10_000, 1024);
+    let mut measured_flow = flow("http://127.0.0.1:1", 10_000, 1024);
     assert_eq!(
-        sizes_warning(&ours),
+        sizes_warning(&measured_flow),
         Some(Warning::SizesNotApplied {
             request: ByteSize(10_000),
             response: ByteSize(1024),
         })
     );
-    ours.reflector = true;
-    assert_eq!(sizes_warning(&ours), None);
+    measured_flow.reflector = true;
+    assert_eq!(sizes_warning(&measured_flow), None);
 }

@@ -39,15 +39,15 @@ impl FromStr for ControllerAddress {
     type Err = NoController;
 
     fn from_str(text: &str) -> Result<Self, NoController> {
-        let no = || NoController(text.to_owned());
-        let (scheme, authority) = text.split_once("://").ok_or_else(no)?;
+        let invalid = || NoController(text.to_owned());
+        let (scheme, authority) = text.split_once("://").ok_or_else(invalid)?;
         let authority = authority.strip_suffix('/').unwrap_or(authority).to_owned();
         match scheme {
             "wss" if is_authority(&authority) && !authority.contains(',') => {
                 Ok(Self::Port(authority))
             }
             "nats" if authority.split(',').all(is_authority) => Ok(Self::Nats(authority)),
-            _ => Err(no()),
+            _ => Err(invalid()),
         }
     }
 }
@@ -67,18 +67,18 @@ mod tests {
 
     #[test]
     fn an_address_of_a_controller_has_a_scheme_a_host_and_a_port() {
-        for good in [
+        for valid_text in [
             "wss://c.example:7443",
             "wss://[::1]:1",
             "wss://10.0.0.1:65535/",
             "nats://n.example:4222",
             "nats://a:4222,b:4222,[::1]:4222",
         ] {
-            let address = good.parse::<ControllerAddress>();
-            let address = address.unwrap_or_else(|error| panic!("{good}: {error}"));
-            assert_eq!(address.to_string(), good.trim_end_matches('/'));
+            let address = valid_text.parse::<ControllerAddress>();
+            let address = address.unwrap_or_else(|error| panic!("{valid_text}: {error}"));
+            assert_eq!(address.to_string(), valid_text.trim_end_matches('/'));
         }
-        for bad in [
+        for invalid_text in [
             "c.example:7443",
             "ws://c:1",
             "wss://c",
@@ -89,7 +89,7 @@ mod tests {
             "nats://a:1,",
             "nats://u@a:1",
         ] {
-            assert!(bad.parse::<ControllerAddress>().is_err(), "{bad}");
+            assert!(invalid_text.parse::<ControllerAddress>().is_err(), "{invalid_text}");
         }
     }
 }

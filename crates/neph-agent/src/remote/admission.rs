@@ -1,6 +1,6 @@
 //! Whether an order may begin, and whether it may still go on: signature, lease, policy.
 //!
-//! Owns the leases of what runs, what was spent today, and the count of what was refused. Reads no clock.
+//! Owns the leases of the running orders, the usage of today, and the number of refusals. Reads no clock.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -21,7 +21,7 @@ pub const MAX_RUNNING: usize = 64;
 /// Captures among these, at most: `neph hops` makes no more, and each may fill the disk.
 const MAX_CAPTURES: usize = 8;
 const DAY_NANOS: i64 = 86_400_000_000_000;
-/// What was spent is written down this often at most, nanoseconds.
+/// Minimum time between two writes of the usage, nanoseconds.
 const WRITE_INTERVAL_NS: i64 = 1_000_000_000;
 /// A clock was set if it moved by more than this, and than the 500 ppm by which a kernel slews it.
 const MAX_SLEW: Span = Span::from_millis(1);
@@ -48,7 +48,7 @@ impl Moment {
     }
 }
 
-/// What an agent checks an order against.
+/// Admission control of an agent: its policy, its leases and its usage of today.
 #[derive(Debug)]
 pub struct AdmissionControl {
     name: AgentName,
@@ -56,7 +56,7 @@ pub struct AdmissionControl {
     policy: Policy,
     permit: Permit,
     daily_usage: DailyUsage,
-    /// What runs.
+/// The leases of the running orders.
     leases: BTreeMap<OrderId, Lease>,
     /// How far this host's clock is from the controller's, once that is known, and when that was measured.
     clock_offset: Option<(AgentClockOffset, Moment)>,
@@ -71,7 +71,7 @@ struct Lease {
     is_capture: bool,
 }
 
-/// What becomes of an order.
+/// Result of the admission of an order.
 #[derive(Debug)]
 pub(super) enum Admission {
     /// It may begin, and this is how far the clock was from the controller's then.
@@ -94,7 +94,7 @@ pub enum OpenAdmissionError {
 }
 
 impl AdmissionControl {
-    /// What it holds orders against.
+/// The policy that it checks orders against.
     pub const fn policy(&self) -> &Policy {
         &self.policy
     }
@@ -133,6 +133,9 @@ impl AdmissionControl {
     }
 
     /// What the sockets of this agent ask.
+=======
+/// The permit that limits the sockets of this agent.
+>>>>>>> names-c
     pub const fn permit(&self) -> &Permit {
         &self.permit
     }
@@ -180,7 +183,7 @@ impl AdmissionControl {
         })
     }
 
-    /// What a status has of this: what was spent and refused, and the clock.
+/// Its share of the status: usage of today, refusals, and the clock offset.
     pub(super) fn status(&self) -> AgentStatus {
         AgentStatus {
             spent_today: self.permit.spent_today(),
@@ -202,7 +205,7 @@ impl AdmissionControl {
             return self.ignore(Refusal::OtherAgent(granted.agent));
         }
         let Some((clock_offset, _)) = self.clock_offset else {
-            // The first sign of life is answered within a round trip, and the order comes a second time.
+// The answer to the first heartbeat takes one round trip, and the controller repeats the order.
             return Admission::Ignored(Refusal::Clock);
         };
         let remaining = remaining_lease(granted.until, clock_offset, now);
@@ -273,7 +276,7 @@ impl AdmissionControl {
         order_ids
     }
 
-    /// Writes down what was spent, and begins a new day.
+/// Saves the usage of today, and begins a new day.
     pub(super) fn save(&mut self, now: Moment) -> Result<(), DiskError> {
         let day = day_of(now.wall);
         if day != self.daily_usage.day {
@@ -296,7 +299,7 @@ fn day_of(now: Wall) -> i64 {
     now.unix_nanos().div_euclid(DAY_NANOS)
 }
 
-/// What was spent today, on the disk: a restart does not refill a budget.
+/// Usage of today, on the disk: a restart does not refill a budget.
 #[derive(Debug)]
 struct DailyUsage {
     path: PathBuf,
@@ -314,7 +317,7 @@ impl DailyUsage {
             Ok(text) => match parse_usage(&text) {
                 Some((day, bytes)) if day == today => bytes,
                 Some(_) => 0,
-                // What cannot be read allows nothing until the day is over.
+// An unreadable file allows nothing until the day is over.
                 None => u64::MAX,
             },
             Err(error) if error.kind() == ErrorKind::NotFound => 0,
@@ -337,8 +340,8 @@ impl DailyUsage {
         }
         (self.bytes, self.last_written) = (bytes, Some(now));
         let text = format!("{} {bytes}\n", self.day);
-        let written = write_whole(&self.path, text.as_bytes(), Existing::Replace);
-        written.map_err(DiskError::of("write", &self.path))
+        let result = write_whole(&self.path, text.as_bytes(), Existing::Replace);
+        result.map_err(DiskError::of("write", &self.path))
     }
 }
 

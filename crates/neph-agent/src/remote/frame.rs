@@ -1,7 +1,7 @@
 //! Messages to bytes and back: the length of the header as four bytes (little-endian), the header as
 //! JSON. The bytes of a [`Part`](super::Part) or of a sample of packets follow.
 //!
-//! Bytes come from outside: what is too long, cut off or of no message is refused, and nothing panics.
+//! The bytes are untrusted: frames that are too long, truncated or malformed are refused without a panic.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -95,11 +95,11 @@ fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<(T, &[u8]), FrameError> {
         return Err(FrameError::TooLong(bytes.len()));
     }
     let truncated = || FrameError::Truncated(bytes.len());
-    let (length, rest) = bytes
+    let (length, after_length) = bytes
         .split_first_chunk::<LENGTH_BYTES>()
         .ok_or_else(truncated)?;
     let length = u32::from_le_bytes(*length) as usize;
-    let (header, payload) = rest.split_at_checked(length).ok_or_else(truncated)?;
+    let (header, payload) = after_length.split_at_checked(length).ok_or_else(truncated)?;
     Ok((serde_json::from_slice(header)?, payload))
 }
 
@@ -114,14 +114,14 @@ mod tests {
     #[test]
     fn messages_decode_to_what_was_encoded_unless_truncated() {
         let id = OrderId::new();
-        let to = ToAgent::Fetch {
+        let fetch = ToAgent::Fetch {
             id,
             file: 3,
             from: 1 << 40,
             most: 1,
         };
-        let bytes = encode_to_agent(&to).expect("short enough");
-        assert_eq!(decode_to_agent(&bytes).expect("a message"), to);
+        let bytes = encode_to_agent(&fetch).expect("short enough");
+        assert_eq!(decode_to_agent(&bytes).expect("a message"), fetch);
         let part = Part {
             id,
             file: 0,

@@ -63,8 +63,8 @@ struct Parts(usize);
 
 impl<'de> Deserialize<'de> for Parts {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        struct Counting;
-        impl<'de> Visitor<'de> for Counting {
+        struct PartsVisitor;
+        impl<'de> Visitor<'de> for PartsVisitor {
             type Value = Parts;
             fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.write_str("an order")
@@ -81,15 +81,15 @@ impl<'de> Deserialize<'de> for Parts {
                 Ok(Parts(1))
             }
         }
-        from.deserialize_any(Counting)
+        from.deserialize_any(PartsVisitor)
     }
 }
 
 impl Grant {
     /// The summary of the order; the signature is not checked.
     pub fn brief(&self) -> Option<OrderBrief> {
-        let briefly: OrderShape = serde_json::from_str(&self.granted).ok()?;
-        let (kind, Parts(parts)) = briefly.order.into_iter().next()?;
+        let shape: OrderShape = serde_json::from_str(&self.granted).ok()?;
+        let (kind, Parts(parts)) = shape.order.into_iter().next()?;
         Some(OrderBrief { kind, parts })
     }
 }
@@ -99,7 +99,7 @@ impl Grant {
 #[error("cannot sign an order: {0}")]
 pub struct SignError(String);
 
-/// What makes a grant of an order.
+/// Signs orders with the key of the authority.
 pub struct Signer(Option<KeyPair>);
 
 impl std::fmt::Debug for Signer {
@@ -158,21 +158,21 @@ impl Signer {
                 granted: text,
             });
         };
-        let signed = key.sign(&[PURPOSE, text.as_bytes()].concat());
+        let signature = key.sign(&[PURPOSE, text.as_bytes()].concat());
         Ok(Grant {
             signature: BASE64_STANDARD
-                .encode(signed.map_err(|error| SignError(error.to_string()))?),
+                .encode(signature.map_err(|error| SignError(error.to_string()))?),
             granted: text,
         })
     }
 }
 
-/// What an agent knows of its controller's hand.
+/// Verifies signatures of the controller with the certificate of its authority.
 #[derive(Clone, Debug)]
 pub struct Verifier(CertificateDer<'static>);
 
 impl Verifier {
-    /// The hand of the authority with this certificate (PEM).
+/// A verifier for the authority with this certificate (PEM).
     ///
     /// # Errors
     /// It is no certificate; why, in words.
@@ -183,14 +183,14 @@ impl Verifier {
         Ok(Self(der))
     }
 
-    /// What was granted, if the authority has signed it.
+/// The granted order, if the authority has signed it.
     pub fn open(&self, grant: &Grant) -> Option<Granted> {
         let signature = BASE64_STANDARD.decode(&grant.signature).ok()?;
         let certificate = webpki::EndEntityCert::try_from(&self.0).ok()?;
-        let signed = [PURPOSE, grant.granted.as_bytes()].concat();
+        let signed_bytes = [PURPOSE, grant.granted.as_bytes()].concat();
         let algorithm = webpki::ring::ECDSA_P256_SHA256;
         certificate
-            .verify_signature(algorithm, &signed, &signature)
+            .verify_signature(algorithm, &signed_bytes, &signature)
             .ok()?;
         serde_json::from_str(&grant.granted).ok()
     }
@@ -224,26 +224,26 @@ mod tests {
     #[test]
     fn an_order_without_a_signature_is_signed_for_its_agent_and_no_longer_than_it_may_take() {
         let key = KeyPair::generate().expect("a key");
-        let own_certificate = rcgen::CertificateParams::default().self_signed(&key);
-        let authority = own_certificate.expect("a certificate").pem();
+        let certificate = rcgen::CertificateParams::default().self_signed(&key);
+        let authority = certificate.expect("a certificate").pem();
         let verifier = Verifier::of(&authority).expect("a certificate");
         let signer = Signer::from_pem(&key.serialize_pem()).expect("a key");
         let latest = |_: &Order| now() + Span::from_secs(60);
-        for (requested, has) in [(30, 30), (60, 60), (100_000, 60)] {
-            let wanted = granted(Span::from_secs(requested));
+        for (requested_seconds, granted_seconds) in [(30, 30), (60, 60), (100_000, 60)] {
+            let requested_grant = granted(Span::from_secs(requested_seconds));
             let unsigned = Signer::without_key()
-                .sign(&wanted)
+                .sign(&requested_grant)
                 .expect("it needs no key");
             assert_eq!(verifier.open(&unsigned), None, "nobody has signed it");
-            let grant = signer.countersign(&unsigned, &wanted.agent, wanted.id, &latest);
+            let grant = signer.countersign(&unsigned, &requested_grant.agent, requested_grant.id, &latest);
             let opened = verifier
                 .open(&grant.expect("it is for this agent"))
                 .expect("signed");
-            assert_eq!(opened.until, now() + Span::from_secs(has));
-            let other = "lju".parse().expect("a name");
-            let refused = signer.countersign(&unsigned, &other, wanted.id, &latest);
+            assert_eq!(opened.until, now() + Span::from_secs(granted_seconds));
+            let other_agent = "lju".parse().expect("a name");
+            let refused = signer.countersign(&unsigned, &other_agent, requested_grant.id, &latest);
             refused.expect_err("another agent's");
-            let refused = signer.countersign(&unsigned, &wanted.agent, OrderId::new(), &latest);
+            let refused = signer.countersign(&unsigned, &requested_grant.agent, OrderId::new(), &latest);
             refused.expect_err("another order");
         }
     }

@@ -39,7 +39,7 @@ pub enum IdentityError {
     Invalid {
         /// Which folder.
         path: String,
-        /// What.
+/// The fault.
         why: String,
     },
 }
@@ -59,7 +59,7 @@ impl std::fmt::Debug for Identity {
 }
 
 impl Identity {
-    /// What an agent got when it was enrolled.
+/// Key and certificates of an enrolled agent.
     pub const fn new(key: String, certificate: String, authority: String) -> Self {
         Self {
             key,
@@ -87,8 +87,8 @@ impl Identity {
         })
     }
 
-    /// Keeps it in an agent's folder; one that is there is replaced. The certificate comes last: without it
-    /// there is no identity.
+/// Saves it in an agent's folder, and replaces an existing identity. The certificate is written last:
+    /// without it there is no identity.
     ///
     /// # Errors
     /// The disk refuses.

@@ -1,4 +1,4 @@
-//! What an agent needs to be taken on by a controller: one line of text, used once.
+//! The invitation with which an agent enrols at a controller: one line of text, used once.
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,8 +13,8 @@ use neph_model::AgentName;
 
 use super::role::Role;
 
-/// What the text begins with: its kind and version.
-const MARK: &str = "neph-invite-1.";
+/// Beginning of the text: its kind and version.
+const PREFIX: &str = "neph-invite-1.";
 
 /// An invitation to one agent or operator. It enrols its holder in that place, once, until it expires.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -47,7 +47,7 @@ impl fmt::Debug for Invitation {
 impl fmt::Display for Invitation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let json = serde_json::to_vec(self).map_err(|_| fmt::Error)?;
-        write!(f, "{MARK}{}", BASE64_URL_SAFE_NO_PAD.encode(json))
+        write!(f, "{PREFIX}{}", BASE64_URL_SAFE_NO_PAD.encode(json))
     }
 }
 
@@ -55,9 +55,9 @@ impl FromStr for Invitation {
     type Err = NoInvitation;
 
     fn from_str(text: &str) -> Result<Self, NoInvitation> {
-        let coded = text.trim().strip_prefix(MARK).ok_or(NoInvitation)?;
+        let encoded = text.trim().strip_prefix(PREFIX).ok_or(NoInvitation)?;
         let json = BASE64_URL_SAFE_NO_PAD
-            .decode(coded)
+            .decode(encoded)
             .map_err(|_| NoInvitation)?;
         let invitation: Self = serde_json::from_slice(&json).map_err(|_| NoInvitation)?;
         // A damaged certificate would otherwise be found only at the connection.
@@ -67,7 +67,7 @@ impl FromStr for Invitation {
     }
 }
 
-/// How an agent asks to be enrolled.
+/// The request with which an agent enrols.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Enrolment {
@@ -83,7 +83,7 @@ impl fmt::Debug for Enrolment {
     }
 }
 
-/// What a controller answers.
+/// The answer of the controller to an enrolment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Enrolled {
@@ -109,8 +109,8 @@ mod tests {
         assert!(!text.contains(char::is_whitespace), "{text}");
         assert_eq!(format!(" {text}\n").parse(), Ok(invitation.clone()));
         assert!(!format!("{invitation:?}").contains("s3cret"));
-        for wrong in ["", "neph-invite-1.", "neph-invite-1.e30", &text[1..]] {
-            assert_eq!(wrong.parse::<Invitation>(), Err(NoInvitation), "{wrong}");
+        for invalid_text in ["", "neph-invite-1.", "neph-invite-1.e30", &text[1..]] {
+            assert_eq!(invalid_text.parse::<Invitation>(), Err(NoInvitation), "{invalid_text}");
         }
         let damaged = Invitation {
             authority: invitation.authority.replace("AAAA", "A*AA"),

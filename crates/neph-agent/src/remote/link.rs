@@ -1,4 +1,4 @@
-//! The agent's end of what carries messages.
+//! The agent's end of the link that carries messages.
 
 use std::fmt::Debug;
 
@@ -6,7 +6,7 @@ use neph_model::Span;
 
 use super::{FromAgent, ToAgent};
 
-/// The connection is gone. What was sent last may not have come.
+/// The connection is lost. The last messages may not have arrived.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no connection to the controller: {why}")]
 pub struct LinkLost {

@@ -1,11 +1,11 @@
-//! Orders from another process: what a controller and an agent send each other, and the agent's side of it.
+//! Orders from another process: the messages between controller and agent, and the agent's side.
 //!
 //! Owns the messages, the orders that an agent keeps until the controller has stored their results, and the
-//! worker. A [`Link`] may lose any message: the controller asks again, and nothing is done twice.
+//! worker. A [`Link`] may lose any message: the controller repeats it, and it takes effect once.
 
 mod address;
 mod admission;
-mod beat;
+mod heartbeat;
 mod file;
 mod frame;
 mod grant;
@@ -18,8 +18,8 @@ mod order_store;
 mod role;
 mod serving;
 mod status;
-mod timed;
-mod times;
+mod deadline_stream;
+mod controller_clock;
 mod websocket;
 mod worker;
 

@@ -1,8 +1,8 @@
-//! What an agent keeps of its orders on its disk, until their results are stored.
+//! The orders of an agent on its disk, until the controller has stored their results.
 //!
 //! Owns the folder: one below `orders` for each order, the journals of all, and the list of stored orders.
 //! With the list, an order that arrives late is not carried out a second time. A kill at any moment leaves
-//! an order that is not here, one that is here without a result, or one with it.
+//! no order, an order without a result, or an order with its result.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, OpenOptions};
@@ -17,13 +17,13 @@ use super::file::files_of;
 use super::json::{read_json, write_json};
 use super::{Ended, LONGEST_FRAME, MAX_PART_BYTES, OrderState, Part, ResultFile};
 
-/// Stored orders that are remembered, at least; one that is older than all of them is taken for stored.
-const REMEMBERED: usize = 4096;
+/// Number of stored orders in the list. An order that is older than all of them counts as stored.
+const MAX_STORED_IDS: usize = 4096;
 
-/// Bytes of the longest result, without what else a message has.
+/// Maximum length of a result, bytes: the rest of the message needs space too.
 const LONGEST_RESULT: usize = LONGEST_FRAME / 2;
 
-/// What an agent keeps could not be read or written.
+/// The orders could not be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum OrderStoreError {
     /// The disk refuses.
@@ -34,7 +34,7 @@ pub enum OrderStoreError {
     InUse(PathBuf),
 }
 
-/// An order that is here.
+/// An order in the store.
 #[derive(Debug)]
 pub(super) struct StoredOrder {
     pub(super) order: Order,
@@ -49,29 +49,29 @@ pub(super) struct OrderStore {
     folder: PathBuf,
     orders: BTreeMap<OrderId, StoredOrder>,
     stored: BTreeSet<OrderId>,
-    /// Held as long as this agent runs.
+    /// Locked as long as this agent runs.
     _lock: FolderLock,
 }
 
 impl OrderStore {
     /// The orders in `folder`, which is made if it is not there.
     pub(super) fn open(folder: &Path) -> Result<Self, OrderStoreError> {
-        for part in [folder, &folder.join("orders"), &journals_in(folder)] {
-            fs::create_dir_all(part).map_err(DiskError::of("make the folder", part))?;
+        for path in [folder, &folder.join("orders"), &journals_in(folder)] {
+            fs::create_dir_all(path).map_err(DiskError::of("make the folder", path))?;
         }
         let lock = FolderLock::take(folder)?;
         let lock = lock.ok_or_else(|| OrderStoreError::InUse(folder.to_owned()))?;
         // Captures of one that was killed: their orders are over.
         remove_folder(&captures_in(folder))?;
-        let mut shelf = Self {
+        let mut store = Self {
             folder: folder.to_owned(),
             orders: BTreeMap::new(),
             stored: BTreeSet::new(),
             _lock: lock,
         };
-        shelf.read_stored()?;
-        shelf.read_orders()?;
-        Ok(shelf)
+        store.read_stored()?;
+        store.read_orders()?;
+        Ok(store)
     }
 
     /// Where its journals are.
@@ -94,9 +94,9 @@ impl OrderStore {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             Err(error) => return Err(DiskError::of("read", &path)(error).into()),
         };
-        // A line that a kill cut off is of an order whose folder is still here.
+// If a kill truncated a line, the folder of its order still exists.
         self.stored = text.lines().filter_map(|line| line.parse().ok()).collect();
-        while self.stored.len() > REMEMBERED {
+        while self.stored.len() > MAX_STORED_IDS {
             self.stored.pop_first();
         }
         let mut text = String::new();
@@ -125,14 +125,14 @@ impl OrderStore {
                     self.orders.insert(id, stored);
                 }
                 Some(order) => self.remove(id, &order)?,
-                // Killed before the order was whole: the controller does not know of it.
+// Killed before the order was complete: the controller got no answer about it.
                 None => remove_folder(&entry.path())?,
             }
         }
         Ok(())
     }
 
-    /// All that are here.
+/// All orders in the store.
     pub(super) fn holds(&self) -> Vec<OrderId> {
         self.orders.keys().copied().collect()
     }
@@ -146,12 +146,12 @@ impl OrderStore {
         open.map(|(id, _)| *id).collect()
     }
 
-    /// An order that is here.
+/// An order in the store.
     pub(super) fn stored_order(&self, id: OrderId) -> Option<&StoredOrder> {
         self.orders.get(&id)
     }
 
-    /// Puts an order here: it is safe when this returns.
+/// Adds an order. It is on the disk when this returns.
     pub(super) fn add(&mut self, id: OrderId, order: Order) -> Result<(), OrderStoreError> {
         let folder = self.folder_of(id);
         fs::create_dir_all(&folder).map_err(DiskError::of("make the folder", &folder))?;
@@ -193,7 +193,7 @@ impl OrderStore {
         Ok(append().map_err(DiskError::of("write", &path))?)
     }
 
-    /// Takes what a capture has, which is here when this returns.
+/// Moves a finished capture into the folder of its order.
     pub(super) fn captured(&self, id: OrderId, path: &Path) -> Result<(), OrderStoreError> {
         let captured_path = ResultFile::Capture.path(&self.journals(), &self.folder_of(id));
         Ok(fs::rename(path, &captured_path).map_err(DiskError::of("write", &captured_path))?)
@@ -239,7 +239,7 @@ impl OrderStore {
         let oldest = self
             .stored
             .first()
-            .filter(|_| self.stored.len() >= REMEMBERED);
+            .filter(|_| self.stored.len() >= MAX_STORED_IDS);
         self.stored.contains(&id) || oldest.is_some_and(|oldest| id < *oldest)
     }
 
@@ -257,12 +257,12 @@ impl OrderStore {
         };
         let path = file_length.file.path(&self.journals(), &self.folder_of(id));
         let max = u64::from(max.min(MAX_PART_BYTES));
-        let left = file_length.bytes.saturating_sub(from).min(max);
+        let length = file_length.bytes.saturating_sub(from).min(max);
         let read = || -> io::Result<Vec<u8>> {
-            let mut opened = File::open(&path)?;
-            opened.seek(SeekFrom::Start(from))?;
+            let mut opened_file = File::open(&path)?;
+            opened_file.seek(SeekFrom::Start(from))?;
             let mut bytes = Vec::new();
-            opened.take(left).read_to_end(&mut bytes)?;
+            opened_file.take(length).read_to_end(&mut bytes)?;
             Ok(bytes)
         };
         let bytes = read().map_err(DiskError::of("read", &path))?;
@@ -274,18 +274,18 @@ impl OrderStore {
         }))
     }
 
-    /// Its result is stored. An order that still runs is kept.
+/// Deletes an order whose result is stored. A running order stays.
     pub(super) fn forget(&mut self, id: OrderId) -> Result<(), OrderStoreError> {
         let Some(stored) = self.orders.get(&id).filter(|order| order.ended.is_some()) else {
             return Ok(());
         };
         let path = self.stored_path();
-        let note = || -> io::Result<()> {
+        let append_id = || -> io::Result<()> {
             let mut file = OpenOptions::new().create(true).append(true).open(&path)?;
             file.write_all(format!("{id}\n").as_bytes())?;
             file.sync_data()
         };
-        note().map_err(DiskError::of("write", &path))?;
+        append_id().map_err(DiskError::of("write", &path))?;
         self.stored.insert(id);
         self.remove(id, &stored.order)?;
         self.orders.remove(&id);
@@ -308,7 +308,7 @@ impl OrderStore {
     }
 }
 
-/// A result that one message can carry, or why it is none.
+/// The result, if it fits into one message; otherwise the reason for the failure.
 fn sendable(result: OrderResult) -> Result<OrderResult, OrderFailed> {
     let length = serde_json::to_vec(&result).map_or(usize::MAX, |text| text.len());
     if length <= LONGEST_RESULT {

@@ -1,4 +1,4 @@
-//! What the holder of a certificate may be to its controller.
+//! The role of the owner of a certificate: agent or operator.
 
 use std::fmt;
 

@@ -1,16 +1,16 @@
-//! A worker on a connection: messages are handed to it, and its answers and signs of life are sent.
+//! A worker on a connection: passes messages to it, and sends its answers and heartbeats.
 //!
-//! Owns the loop, and when a connection is given up. What is done about a message is the worker's.
+//! Owns the loop, and decides when a connection is lost. The worker handles the messages.
 
 use neph_model::{Executor, Span, Stop};
 use neph_sys::clock;
 
-use super::beat::Beats;
+use super::heartbeat::Beats;
 use super::worker::{Worker, WorkerLost};
 use super::{Beat, FromAgent, Link, LinkLost, ToAgent};
 use crate::wall_clock::now;
 
-/// How long a message is waited for before what is measured is looked at.
+/// Maximum wait for a message; after it, the worker handles its running orders.
 const RECEIVE_TIMEOUT: Span = Span::from_millis(20);
 
 /// Serves a controller over a connection until `stop` is set. What is measured goes on when the connection is
@@ -25,12 +25,12 @@ pub fn serve<E: Executor>(
 ) -> Result<(), ServeError> {
     worker.is_connected = true;
     worker.connections += 1;
-    let served = converse(worker, link, stop);
+    let served = exchange_messages(worker, link, stop);
     worker.is_connected = false;
     served
 }
 
-fn converse<E: Executor>(
+fn exchange_messages<E: Executor>(
     worker: &mut Worker<E>,
     link: &mut dyn Link,
     stop: &Stop,

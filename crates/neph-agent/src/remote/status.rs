@@ -1,4 +1,4 @@
-//! What an agent is doing, for programs on the same host: metrics.
+//! The status of an agent, for programs on the same host: metrics.
 //!
 //! Owns the copy that they read. The agent writes it between two messages of its controller, and never
 //! waits for a reader.
@@ -11,7 +11,7 @@ use neph_sys::clock::{self, RawNanos};
 
 use super::message::AgentClockOffset;
 
-/// What an agent is doing.
+/// The status of an agent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AgentStatus {
     /// Whether a controller is connected.
@@ -34,8 +34,8 @@ impl AgentStatus {
     /// How far its clock is from the controller's by now, once that is known: the bound grows while no
     /// controller answers.
     pub fn clock(&self) -> Option<AgentClockOffset> {
-        let (clock, at) = self.clock?;
-        let age = Span::from_nanos(clock::raw().0.saturating_sub(at.0));
+        let (clock, measured_at) = self.clock?;
+        let age = Span::from_nanos(clock::raw().0.saturating_sub(measured_at.0));
         Some(clock.after(age))
     }
 }

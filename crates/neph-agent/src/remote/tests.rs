@@ -1,4 +1,4 @@
-//! An agent against a controller, and against what claims to be one.
+//! Tests of an agent with a controller, and with a false controller.
 
 mod hostile;
 mod lease;
@@ -51,23 +51,23 @@ pub(super) fn granted(order: Order, lease: Span) -> Granted {
     }
 }
 
-pub(super) fn begin(hand: &SigningKey, granted: &Granted) -> ToAgent {
+pub(super) fn begin(key: &SigningKey, granted: &Granted) -> ToAgent {
     ToAgent::Begin {
         id: granted.id,
-        grant: Box::new(hand.grant(granted)),
+        grant: Box::new(key.grant(granted)),
     }
 }
 
-/// The guard of agent ams in this folder.
-pub(super) fn guard(folder: &Path, hand: &SigningKey, policy: &str) -> AdmissionControl {
+/// Admission control of agent ams in this folder.
+pub(super) fn open_admission(folder: &Path, key: &SigningKey, policy: &str) -> AdmissionControl {
     let policy = Policy::parse(&Source::new("agent.toml", policy));
     let policy = policy.unwrap_or_else(|problems| panic!("{problems:?}"));
-    let guard = AdmissionControl::open(folder, name("ams"), &hand.certificate, policy, now());
-    let mut guard = guard.expect("a guard");
-    let exact = AgentClockOffset {
+    let control = AdmissionControl::open(folder, name("ams"), &key.certificate, policy, now());
+    let mut control = control.expect("admission control");
+    let clock_offset = AgentClockOffset {
         offset: Span::ZERO,
         bound: Span::from_millis(1),
     };
-    guard.set_clock_offset(exact, Moment::now());
-    guard
+    control.set_clock_offset(clock_offset, Moment::now());
+    control
 }

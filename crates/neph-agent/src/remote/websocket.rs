@@ -1,6 +1,6 @@
 //! Messages over a WebSocket over TLS, as the agent dials it.
 //!
-//! Owns the connection and nothing of what the messages mean. Threads and blocking calls, as everywhere in an
+//! Owns the connection, and does not interpret the messages. Threads and blocking calls, as everywhere in an
 //! agent.
 
 use std::fmt;
@@ -23,12 +23,12 @@ use super::address::ControllerAddress;
 use super::frame::{LONGEST_FRAME, decode_to_agent, encode_from_agent};
 use super::identity::{CONTROLLER_NAME, Identity, IdentityError, tls_without_certificate};
 use super::invitation::{Enrolled, Enrolment, Invitation};
-use super::timed::DeadlineStream;
+use super::deadline_stream::DeadlineStream;
 use super::{FromAgent, Link, LinkLost, ToAgent};
 
 /// How long a connection may take to be made.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long a message may take to be sent: what is measured is not looked after meanwhile.
+/// Maximum time to send a message: meanwhile the worker does not handle its running orders.
 const SEND_TIMEOUT: Duration = Duration::from_secs(4);
 
 /// An agent could not be enrolled.
@@ -148,14 +148,14 @@ pub fn enrol(
     folder: &Path,
 ) -> Result<Identity, EnrolError> {
     let key = rcgen::KeyPair::generate().map_err(|error| EnrolError::Refused(error.to_string()))?;
-    let requested = Enrolment {
+    let enrolment = Enrolment {
         secret: invitation.secret.clone(),
         public_key: BASE64_STANDARD.encode(key.public_key_raw()),
     };
     let tls = tls_without_certificate(&invitation.authority)?;
     let mut socket = dial(address, "/enrol", &tls)?;
     let failed = link_lost("enrol");
-    let text = serde_json::to_string(&requested).map_err(|error| failed(&error))?;
+    let text = serde_json::to_string(&enrolment).map_err(|error| failed(&error))?;
     socket
         .send(Message::text(text))
         .map_err(|error| link_lost_by("enrol", &error))?;
@@ -175,7 +175,7 @@ pub fn enrol(
     }
 }
 
-fn is_wait(error: &tungstenite::Error) -> bool {
+fn is_timeout(error: &tungstenite::Error) -> bool {
     matches!(error, tungstenite::Error::Io(error)
         if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted))
 }
@@ -185,8 +185,8 @@ impl Link for WebSocketLink {
         let failed = link_lost("send");
         let bytes = encode_from_agent(&message).map_err(|error| failed(&error))?;
         self.socket.get_mut().get_mut().set_time_limit(SEND_TIMEOUT);
-        let sent = self.socket.send(Message::binary(bytes));
-        sent.map_err(|error| link_lost_by("send", &error))
+        let result = self.socket.send(Message::binary(bytes));
+        result.map_err(|error| link_lost_by("send", &error))
     }
 
     fn receive(&mut self, patience: Span) -> Result<Option<ToAgent>, LinkLost> {
@@ -203,10 +203,10 @@ impl Link for WebSocketLink {
             Ok(_) => {
                 // A ping is answered by its library; the answer must not wait for the next message.
                 self.socket.get_mut().get_mut().set_time_limit(SEND_TIMEOUT);
-                let flushed = self.socket.flush();
-                flushed.map_err(|error| failed(&error)).map(|()| None)
+                let result = self.socket.flush();
+                result.map_err(|error| failed(&error)).map(|()| None)
             }
-            Err(error) if is_wait(&error) => Ok(None),
+            Err(error) if is_timeout(&error) => Ok(None),
             Err(error @ tungstenite::Error::Capacity(_)) => {
                 Err(LinkLost::unreadable(error.to_string()))
             }

@@ -1,9 +1,9 @@
 //! An agent without its connection: messages in, messages out, orders to an executor.
 //!
-//! Owns what is done about each message. What it answers is a state, so that an answer that was lost is
-//! asked for a second time without harm.
+//! Owns the reaction to each message. Its answer is a state: the controller can repeat a request if the
+//! answer was lost.
 
-mod greeting;
+mod hello;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -18,7 +18,7 @@ use neph_sys::pulse::Pulse;
 use super::admission::Admission;
 use super::order_store::{OrderStore, OrderStoreError};
 use super::status::{AgentStatus, StatusBoard};
-use super::times::by_controllers_clock;
+use super::controller_clock::by_controllers_clock;
 use super::{AdmissionControl, AgentClockOffset, FromAgent, Grant, Moment, OrderState, ToAgent};
 use crate::JournallingExecutor;
 use crate::failure::failed;
@@ -28,16 +28,16 @@ use crate::wall_clock::now;
 /// The operation of an order that the agent's policy refuses.
 pub const REFUSED: &str = "begin an order";
 
-/// Readings of the clock that are kept of an order: those of more than an hour.
+/// Maximum number of clock readings of an order: those of more than an hour.
 const MAX_READINGS: usize = 1000;
 /// Time between two writings of the status, nanoseconds.
 const STATUS_EVERY: i64 = 250_000_000;
 
-/// Carries orders out for a controller, and keeps their results until they are stored.
+/// Carries out orders for a controller, and stores their results until the controller has them.
 #[derive(Debug)]
 pub struct Worker<E> {
     executor: JournallingExecutor<E>,
-    shelf: OrderStore,
+    order_store: OrderStore,
     running: BTreeMap<Ticket, RunningOrder>,
     version: String,
     labels: Labels,
@@ -88,7 +88,7 @@ impl<E: Executor> Worker<E> {
         }
         Ok(Self {
             executor: JournallingExecutor::new(executor, shelf.journals()),
-            shelf,
+            order_store: shelf,
             running: BTreeMap::new(),
             version: version.to_owned(),
             labels: Labels::default(),
@@ -111,7 +111,7 @@ impl<E: Executor> Worker<E> {
         &self.pulse
     }
 
-    /// What it is doing, as of a quarter of a second ago or less.
+/// Its status, at most a quarter of a second old.
     pub const fn status(&self) -> &StatusBoard {
         &self.status
     }
@@ -134,11 +134,11 @@ impl<E: Executor> Worker<E> {
 
     /// Whether something is measured, or made for a measurement. To answer probes is neither.
     pub fn is_busy(&self) -> bool {
-        let answers = |running: &RunningOrder| {
-            let order = self.shelf.stored_order(running.id);
+        let is_reflector = |running: &RunningOrder| {
+            let order = self.order_store.stored_order(running.id);
             order.is_some_and(|order| matches!(order.order, Order::Reflector(_)))
         };
-        !self.running.values().all(answers)
+        !self.running.values().all(is_reflector)
     }
 
     /// How many orders are being carried out.
@@ -146,7 +146,7 @@ impl<E: Executor> Worker<E> {
         u32::try_from(self.running.len()).unwrap_or(u32::MAX)
     }
 
-    /// Does what a message asks for; the answer, if there is one.
+/// Handles a message; returns the answer, if there is one.
     ///
     /// # Errors
     /// The disk refuses: what is here cannot be kept.
@@ -159,7 +159,7 @@ impl<E: Executor> Worker<E> {
                 id
             }
             ToAgent::Ask { id } => id,
-            // The answer to a sign of life is for `serve`.
+// `serve` handles the answer to a heartbeat.
             ToAgent::Beat { .. } => return Ok(None),
             ToAgent::Cancel { id } => {
                 self.cancel(id);
@@ -173,21 +173,21 @@ impl<E: Executor> Worker<E> {
                 from,
                 most,
             } => {
-                let part = self.shelf.part(id, file, from, most)?;
+                let part = self.order_store.part(id, file, from, most)?;
                 return Ok(part.map(FromAgent::Part));
             }
             ToAgent::Stored { id } => {
-                self.shelf.forget(id)?;
+                self.order_store.forget(id)?;
                 id
             }
         };
-        let state = self.shelf.state(id);
+        let state = self.order_store.state(id);
         Ok(Some(FromAgent::State { id, state }))
     }
 
     /// Begins an order, if it may begin; whether its state is to be reported.
     fn begin(&mut self, id: OrderId, grant: &Grant) -> bool {
-        match self.shelf.state(id) {
+        match self.order_store.state(id) {
             OrderState::Unknown => {}
             OrderState::Forgotten => {
                 self.admission.count_refusal(Refusal::Replay.code());
@@ -197,8 +197,8 @@ impl<E: Executor> Worker<E> {
         }
         match self.admission.admit(id, grant, Moment::now()) {
             Admission::Granted(order, clock_offset) => {
-                if let Err(reason) = self.shelf.add(id, order.clone()) {
-                    // The controller asks a second time: perhaps there is room then.
+                if let Err(reason) = self.order_store.add(id, order.clone()) {
+// The controller repeats the order: perhaps there is space then.
                     tracing::warn!("an order cannot be kept: {reason}");
                     self.admission.count_refusal("disk");
                     self.admission.remove_lease(id);
@@ -219,8 +219,8 @@ impl<E: Executor> Worker<E> {
             Admission::Refused(order, reason) => {
                 tracing::warn!("an order is refused: {reason}");
                 let reason = failed(REFUSED, &reason).permanent_if(reason.is_permanent());
-                let added = self.shelf.add(id, order);
-                if let Err(reason) = added.and_then(|()| self.shelf.end(id, Err(reason))) {
+                let added = self.order_store.add(id, order);
+                if let Err(reason) = added.and_then(|()| self.order_store.end(id, Err(reason))) {
                     tracing::warn!("a refusal cannot be kept: {reason}");
                     self.admission.count_refusal("disk");
                     return false;
@@ -246,7 +246,7 @@ impl<E: Executor> Worker<E> {
         }
     }
 
-    /// Ends what may not go on, and writes down what was spent.
+/// Ends orders that may not continue, and saves the usage of today.
     fn watch(&mut self) -> Result<(), OrderStoreError> {
         let now = Moment::now();
         for (id, reason) in self.admission.remove_lapsed(now) {
@@ -263,7 +263,7 @@ impl<E: Executor> Worker<E> {
         }
     }
 
-    /// The controller has revoked this agent: what runs is ended.
+/// The controller has revoked this agent: ends all running orders.
     pub fn revoked(&mut self) {
         for id in self.admission.revoke_leases() {
             tracing::warn!("an order is ended early: this agent was revoked");
@@ -271,7 +271,7 @@ impl<E: Executor> Worker<E> {
         }
     }
 
-    /// What happened to orders since the last time; waits at most `patience` until something does.
+/// The updates of orders since the last call; waits at most `patience` for the first one.
     ///
     /// # Errors
     /// The disk refuses, or the executor is gone: an agent ends then, and the next one reports what it has.
@@ -289,7 +289,7 @@ impl<E: Executor> Worker<E> {
             };
             let (id, clock_offset) = (*id, *clock_offset);
             match by_controllers_clock(update, clock_offset) {
-                Update::Prepared(prepared) => self.shelf.prepared(id, prepared)?,
+                Update::Prepared(prepared) => self.order_store.prepared(id, prepared)?,
                 Update::Progress(progress) => {
                     messages.push(FromAgent::Progress { id, progress });
                     continue;
@@ -302,11 +302,11 @@ impl<E: Executor> Worker<E> {
                 // The journals have it.
                 Update::Recorded(..) | Update::Journalled(..) => continue,
                 Update::Pinged(pings) => {
-                    self.shelf.pinged(id, &pings)?;
+                    self.order_store.pinged(id, &pings)?;
                     continue;
                 }
                 Update::Captured(path) => {
-                    self.shelf.captured(id, &path)?;
+                    self.order_store.captured(id, &path)?;
                     continue;
                 }
                 Update::Done(mut result) => {
@@ -324,10 +324,10 @@ impl<E: Executor> Worker<E> {
                         }
                     }
                     self.admission.remove_lease(id);
-                    self.shelf.end(id, result)?;
+                    self.order_store.end(id, result)?;
                 }
             }
-            let state = self.shelf.state(id);
+            let state = self.order_store.state(id);
             messages.push(FromAgent::State { id, state });
         }
         Ok(messages)

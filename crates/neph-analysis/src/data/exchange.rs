@@ -127,11 +127,11 @@ impl FlowData {
 
     fn layout(&mut self, entries: &[Entry]) -> u16 {
         let sets = || entries.iter().map(|entry| entry.stages);
-        let known = self
+        let existing = self
             .layouts
             .iter()
             .position(|layout| layout.iter().copied().eq(sets()));
-        let index = known.unwrap_or_else(|| {
+        let index = existing.unwrap_or_else(|| {
             self.layouts.push(sets().collect());
             self.layouts.len() - 1
         });

@@ -122,9 +122,9 @@ impl ExperimentData {
         for (index, event) in self.events.iter().enumerate() {
             if event.kind == EventKind::AlarmRaised {
                 let mut later = self.events[index..].iter();
-                let over = later
+                let alarm_end = later
                     .find(|other| other.kind == EventKind::AlarmOver && rule(other) == rule(event));
-                spans.push((event.at, over.map(|other| other.at)));
+                spans.push((event.at, alarm_end.map(|other| other.at)));
             }
         }
         spans
@@ -232,20 +232,20 @@ impl CampaignData {
                     .iter()
                     .any(|flow| !flow.exchanges.is_empty())
         };
-        let mut shown = self.measured(settings);
-        shown.retain(|index| self.experiments_of(*index, settings).any(is_reported));
-        shown
+        let mut indices = self.measured(settings);
+        indices.retain(|index| self.experiments_of(*index, settings).any(is_reported));
+        indices
     }
 
     /// Indices of the scenarios whose messages can be compared within one flow. The echoes alongside a fleet
     /// do not count.
     pub fn determined_by_main(&self, settings: &PlotSettings) -> Vec<usize> {
-        let mut shown = self.measured(settings);
-        shown.retain(|index| {
+        let mut indices = self.measured(settings);
+        indices.retain(|index| {
             let mut experiments = self.experiments_of(*index, settings);
             experiments.any(|experiment| !experiment.is_fleet_alone())
         });
-        shown
+        indices
     }
 
     /// Whether the settings show fleets only, which are not evaluated message by message.
@@ -267,9 +267,9 @@ impl CampaignData {
         scenario: usize,
         settings: &PlotSettings,
     ) -> impl Iterator<Item = (&ExperimentData, &Warning)> {
-        let shown = self.shown(settings);
-        let shown = shown.filter(move |data| data.scenario == scenario);
-        shown.flat_map(|experiment| {
+        let experiments = self.shown(settings);
+        let experiments = experiments.filter(move |data| data.scenario == scenario);
+        experiments.flat_map(|experiment| {
             experiment
                 .experiment
                 .warnings

@@ -27,12 +27,12 @@ impl<'a> Verdicts<'a> {
     /// with, or whose change is no longer reported.
     pub(crate) fn take(&mut self, routes: &[TracedRoute]) {
         for traced in routes {
-            let others = traced.change.and_then(|change| change.other_routers);
-            let Some((id, others)) = traced.change_id().zip(others) else {
+            let has_other_routers = traced.change.and_then(|change| change.other_routers);
+            let Some((id, has_other_routers)) = traced.change_id().zip(has_other_routers) else {
                 continue;
             };
             if let Some(index) = self.index_of(id) {
-                self.changes[index].evidence.trace = Some(others);
+                self.changes[index].evidence.trace = Some(has_other_routers);
             }
         }
     }

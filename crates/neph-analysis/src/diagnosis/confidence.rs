@@ -19,7 +19,7 @@ pub enum Level {
 
 impl Level {
     /// One level less, if there is contrary evidence.
-    pub(crate) const fn less(self) -> Self {
+    pub(crate) const fn one_lower(self) -> Self {
         match self {
             Self::Sure => Self::Likely,
             Self::Likely | Self::Possible => Self::Possible,
@@ -51,8 +51,8 @@ pub struct Confidence {
 pub(crate) struct Agreement<'n> {
     /// Of what there are so many: `experiment`, `message`.
     pub(crate) noun: &'n str,
-    pub(crate) shown: usize,
-    pub(crate) of: usize,
+    pub(crate) observed: usize,
+    pub(crate) total: usize,
     /// The effect over the rule's threshold; 1 is just enough.
     pub(crate) ratio: f64,
 }
@@ -64,22 +64,22 @@ impl Agreement<'_> {
     const SURE_SHARE: f64 = 0.9;
     const LIKELY_SHARE: f64 = 0.75;
     /// Twice the threshold is no matter of the threshold any more.
-    const FAR: f64 = 2.0;
+    const SURE_RATIO: f64 = 2.0;
 
     pub(crate) fn confidence(self) -> Confidence {
-        let share = real(self.shown) / real(self.of.max(1));
-        let is_far = self.ratio >= Self::FAR;
-        let level = if share >= Self::SURE_SHARE && self.of >= Self::SURE_FROM && is_far {
+        let share = real(self.observed) / real(self.total.max(1));
+        let is_above_sure_ratio = self.ratio >= Self::SURE_RATIO;
+        let level = if share >= Self::SURE_SHARE && self.total >= Self::SURE_FROM && is_above_sure_ratio {
             Level::Sure
-        } else if share >= Self::LIKELY_SHARE && (self.of > 1 || is_far) {
+        } else if share >= Self::LIKELY_SHARE && (self.total > 1 || is_above_sure_ratio) {
             Level::Likely
         } else {
             Level::Possible
         };
         let why = format!(
             "observed in {} of {}; the effect is {:.1} times the threshold of this rule",
-            self.shown,
-            plural(self.of, self.noun),
+            self.observed,
+            plural(self.total, self.noun),
             self.ratio.min(999.0)
         );
         Confidence { level, why }
@@ -99,12 +99,12 @@ mod tests {
 
     #[test]
     fn sure_takes_several_places_that_agree_and_a_large_effect() {
-        let level = |shown, of, ratio| {
+        let level = |observed, total, ratio| {
             let noun = "experiment";
             let agreement = Agreement {
                 noun,
-                shown,
-                of,
+                observed,
+                total,
                 ratio,
             };
             agreement.confidence().level

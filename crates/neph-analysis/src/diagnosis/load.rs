@@ -20,7 +20,7 @@ pub(crate) enum LoadAttribution<'s> {
 }
 
 /// The load is the cause if the effect without it is less than this share of the effect with it.
-const LESS: f64 = 0.5;
+const MAX_CALM_SHARE: f64 = 0.5;
 
 impl LoadAttribution<'_> {
     pub(crate) const fn is_load(&self) -> bool {
@@ -44,8 +44,8 @@ impl<'a> RuleInput<'a> {
     pub(crate) fn attribute_effect(
         &self,
         run: &Run<'a>,
-        with: f64,
-        without: impl FnOnce(&[&Run<'a>]) -> Option<f64>,
+        effect: f64,
+        measure_effect: impl FnOnce(&[&Run<'a>]) -> Option<f64>,
     ) -> LoadAttribution<'a> {
         let load = run.scenario.stress();
         // A load that was requested but not generated has no effect.
@@ -53,10 +53,10 @@ impl<'a> RuleInput<'a> {
         else {
             return LoadAttribution::NotLoad;
         };
-        let calm = Some(self.without_load(run)).filter(|runs| !runs.is_empty());
-        match calm.and_then(|calm| without(&calm)) {
+        let calm = Some(self.runs_without_load(run)).filter(|runs| !runs.is_empty());
+        match calm.and_then(|calm| measure_effect(&calm)) {
             None => LoadAttribution::Unknown(load),
-            Some(calm) if is_by_load(with, calm) => LoadAttribution::Load(load, calm),
+            Some(calm) if is_by_load(effect, calm) => LoadAttribution::Load(load, calm),
             Some(_) => LoadAttribution::NotLoad,
         }
     }
@@ -74,19 +74,19 @@ impl<'a> RuleInput<'a> {
     }
 
     /// The experiments of the same scenario and site in which the plan generates no load.
-    fn without_load(&self, run: &Run<'a>) -> Vec<&Run<'a>> {
-        let is_twin = |other: &&Run<'a>| {
+    fn runs_without_load(&self, run: &Run<'a>) -> Vec<&Run<'a>> {
+        let is_same_without_load = |other: &&Run<'a>| {
             other.scenario.stress().is_none()
                 && other.site() == run.site()
                 && other.scenario.is_identical_but_for_stress(run.scenario)
         };
-        self.runs.iter().filter(is_twin).collect()
+        self.runs.iter().filter(is_same_without_load).collect()
     }
 }
 
 /// Whether an effect of size `with` under load, and `without` without it, is due to the load.
-pub(crate) fn is_by_load(with: f64, without: f64) -> bool {
-    without < LESS * with
+pub(crate) fn is_by_load(effect: f64, calm_effect: f64) -> bool {
+    calm_effect < MAX_CALM_SHARE * effect
 }
 
 /// The remedy if it is unknown whether the load is the cause; `usual_remedy` applies if it is not.

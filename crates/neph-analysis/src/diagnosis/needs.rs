@@ -130,17 +130,17 @@ impl Need {
     }
 
     fn is_met(self, input: &RuleInput<'_>) -> bool {
-        let any = |met: &dyn Fn(&Run<'_>) -> bool| input.runs.iter().any(met);
+        let any_run = |met: &dyn Fn(&Run<'_>) -> bool| input.runs.iter().any(met);
         match self {
-            Self::Replies(min) => any(&|run| run.replies().nth(min - 1).is_some()),
-            Self::Network => any(&|run| !run.crossings.is_empty()),
+            Self::Replies(min) => any_run(&|run| run.replies().nth(min - 1).is_some()),
+            Self::Network => any_run(&|run| !run.crossings.is_empty()),
             Self::SendStamps => {
                 let is_shown = |set: StageSet| {
                     set.contains(Stage::SendWindow) && !set.contains(Stage::Network)
                 };
-                !any(&is_tcp) || any(&|run| is_tcp(run) && run.flow.stage_sets().any(is_shown))
+                !any_run(&is_tcp) || any_run(&|run| is_tcp(run) && run.flow.stage_sets().any(is_shown))
             }
-            Self::TcpStatistics => any(&|run| {
+            Self::TcpStatistics => any_run(&|run| {
                 let mut exchanges = run.flow.exchanges.iter();
                 !is_tcp(run)
                     || exchanges
@@ -156,19 +156,19 @@ impl Need {
                 let mut identical = identical.values();
                 identical.any(|runs| runs.iter().filter(has_port).count() >= min)
             }
-            Self::Echoes => any(&|run| run.echoes().len() > 0),
-            Self::PeerMarks => any(&|run| {
+            Self::Echoes => any_run(&|run| run.echoes().len() > 0),
+            Self::PeerMarks => any_run(&|run| {
                 let mut stage_sets = run.flow.stage_sets();
                 stage_sets.any(|set| set == StageSet::only(Stage::PeerApp))
             }),
-            Self::OneSegment => any(&|run| {
+            Self::OneSegment => any_run(&|run| {
                 let scenario = run.scenario;
                 scenario
                     .request_size
                     .max(scenario.response_size)
                     .is_one_segment()
             }),
-            Self::WallClock => any(&|run| run.experiment.experiment.anchors().nth(1).is_some()),
+            Self::WallClock => any_run(&|run| run.experiment.experiment.anchors().nth(1).is_some()),
         }
     }
 

@@ -72,7 +72,7 @@ impl Stalls {
     fn of(experiment: &ExperimentData, flow: &FlowData) -> Self {
         let peer = stall::of_peer(flow);
         let echoes = experiment.companion().map(stall::of_peer);
-        let waited = peer.stalls.iter().flat_map(Stall::all);
+        let waited = peer.stalls.iter().flat_map(Stall::affected_messages);
         let client = stall::of_client(flow);
         Self {
             waited: waited.collect(),
@@ -269,8 +269,8 @@ fn crossings(flow: &FlowData, stalls: &Stalls) -> Vec<Crossing> {
     let is_echo = flow.flow.probe.properties().is_answered_by_kernel;
     let crossing = |(exchange, is_resent): (&Exchange, bool)| {
         let mut entries = flow.ledger(exchange);
-        let wanted = |set: StageSet| is_network(set) || (is_echo && set.contains(Stage::Network));
-        let (_, time) = entries.find(|(set, _)| wanted(*set))?;
+        let is_in_network = |set: StageSet| is_network(set) || (is_echo && set.contains(Stage::Network));
+        let (_, time) = entries.find(|(set, _)| is_in_network(*set))?;
         Some(Crossing {
             seq: exchange.seq,
             at: Span::from_nanos(exchange.intended.nanos()).secs_f64(),

@@ -18,7 +18,7 @@ pub(crate) use peer::{PeerStalls, of_peer};
 /// A scheduler delays a process by some milliseconds; a stall is longer.
 const MIN_MS: f64 = 10.0;
 /// Minimum number of tasks that are due within it: two that are done together may be random.
-const FEW: usize = 3;
+const MIN_TASKS: usize = 3;
 /// The due tasks are done within this share of the stall afterwards ...
 const BURST: f64 = 0.25;
 /// ... or within this time: an application needs a moment for each.
@@ -26,9 +26,9 @@ const BURST_MS: f64 = 1.0;
 /// Minimum share of the due tasks: single ones are lost, or belong to another connection.
 const TOGETHER: f64 = 0.8;
 /// The last task before the stall waited for less than this share of it: the wait jumps ...
-const JUMP: f64 = 0.3;
+const MAX_EARLIER_WAIT: f64 = 0.3;
 /// Tasks that become due within this multiple of the stall after it ...
-const NEXT: f64 = 1.5;
+const RECOVERY_SPAN: f64 = 1.5;
 /// ... wait for less than this share of it, or until the end of the next stall at the latest.
 const RECOVERED: f64 = 0.1;
 /// Tasks become due continuously: no pause is longer than this share. Tasks that wait together for another
@@ -75,7 +75,7 @@ impl Stall {
     }
 
     /// Everything that waited for its end.
-    pub(crate) fn all(&self) -> impl Iterator<Item = Seq> {
+    pub(crate) fn affected_messages(&self) -> impl Iterator<Item = Seq> {
         let waited = self.waited.iter().map(|exchange| exchange.seq);
         waited.chain(self.held_back.iter().copied())
     }
@@ -91,38 +91,38 @@ struct Outstanding<'t> {
     tasks: Vec<&'t Task>,
     /// When tasks would have become due within the pause without TCP's window. The first acknowledgement
     /// opens the window, possibly before the first reply.
-    fresh: Vec<f64>,
+    due_in_pause: Vec<f64>,
     /// Tasks that were requested within the pause and held back by the local side until its end.
     held_back: Vec<&'t Task>,
     /// Other tasks become due after it.
-    goes_on: bool,
+    has_later_tasks: bool,
 }
 
 /// Finds the stalls in tasks. `others` are times of other activity of the same side.
-pub(crate) fn stalls(tasks: &[Task], others: &[f64]) -> Vec<Stall> {
+pub(crate) fn stalls(tasks: &[Task], other_activity: &[f64]) -> Vec<Stall> {
     let mut tasks: Vec<Task> = tasks.to_vec();
     tasks.sort_by(|a, b| a.due.total_cmp(&b.due));
-    let done = tasks.iter().filter_map(|task| task.done);
+    let done_times = tasks.iter().filter_map(|task| task.done);
     // Before the first due time a stall is not visible.
-    let begun = tasks.first().map(|task| task.due);
-    let mut acts: Vec<f64> = begun
+    let first_due = tasks.first().map(|task| task.due);
+    let mut activity_times: Vec<f64> = first_due
         .into_iter()
-        .chain(done)
-        .chain(others.iter().copied())
+        .chain(done_times)
+        .chain(other_activity.iter().copied())
         .collect();
-    acts.sort_by(f64::total_cmp);
+    activity_times.sort_by(f64::total_cmp);
     let mut stalls: Vec<Stall> = Vec::new();
     // The wait of all tasks before the last pause: a longer path, or a queue.
     let mut level = 0.0;
-    for pair in acts.windows(2) {
+    for pair in activity_times.windows(2) {
         let &[from, until] = pair else { continue };
         if until - from < MIN_MS {
             continue;
         }
-        let before = stalls.last().filter(|stall| stall.reaches(from));
-        if before.is_none() {
+        let previous = stalls.last().filter(|stall| stall.reaches(from));
+        if previous.is_none() {
             let waited = waited_before(&tasks, from, until);
-            if waited > JUMP * (until - from) {
+            if waited > MAX_EARLIER_WAIT * (until - from) {
                 continue;
             }
             level = waited;
@@ -141,24 +141,24 @@ fn outstanding(sorted_tasks: &[Task], (from, until): (f64, f64), level: f64) -> 
     // Tasks that have been due for much longer are lost, or wait for another event.
     let first = sorted_tasks.partition_point(|task| due(task) < from - (until - from));
     let after = sorted_tasks.partition_point(|task| due(task) < until);
-    let goes_on = after < sorted_tasks.len();
-    let open = sorted_tasks[first..after]
+    let has_later_tasks = after < sorted_tasks.len();
+    let open_tasks = sorted_tasks[first..after]
         .iter()
         .filter(|task| task.done.is_none_or(|done| done >= until));
-    let tasks: Vec<&Task> = open.collect();
-    let fresh = tasks.iter().filter(|task| due(task) > from);
+    let tasks: Vec<&Task> = open_tasks.collect();
+    let due_in_pause = tasks.iter().filter(|task| due(task) > from);
     // The window closes because nothing is acknowledged: not before the first task has waited.
-    let closed = fresh.clone().next().map_or(until, |task| due(task));
-    let fresh: Vec<f64> = fresh
-        .map(|task| due(task).min(task.requested.max(closed)))
+    let window_closed = due_in_pause.clone().next().map_or(until, |task| due(task));
+    let due_in_pause: Vec<f64> = due_in_pause
+        .map(|task| due(task).min(task.requested.max(window_closed)))
         .collect();
-    let later = sorted_tasks[after..]
+    let later_tasks = sorted_tasks[after..]
         .iter()
         .take_while(|task| task.requested < until);
     Outstanding {
-        fresh,
-        held_back: later.filter(|task| task.requested > closed).collect(),
-        goes_on,
+        due_in_pause,
+        held_back: later_tasks.filter(|task| task.requested > window_closed).collect(),
+        has_later_tasks,
         tasks,
     }
 }
@@ -167,10 +167,10 @@ fn outstanding(sorted_tasks: &[Task], (from, until): (f64, f64), level: f64) -> 
 fn waited_before(tasks: &[Task], from: f64, until: f64) -> f64 {
     let first = tasks.partition_point(|task| task.due < from - 2.0 * (until - from));
     let earlier = tasks[first..].iter().take_while(|task| task.due <= from);
-    let last = earlier
+    let last_task = earlier
         .filter(|task| task.done.is_some_and(|done| done <= from))
         .last();
-    let waited = last.and_then(|task| Some(task.done? - task.due));
+    let waited = last_task.and_then(|task| Some(task.done? - task.due));
     waited.unwrap_or(0.0).max(0.0)
 }
 
@@ -181,7 +181,7 @@ fn recovers(tasks: &[Task], (from, until): (f64, f64), level: f64) -> bool {
     let first = tasks.partition_point(|task| task.due < until);
     let after = tasks[first..]
         .iter()
-        .take_while(|task| task.due <= until + NEXT * length);
+        .take_while(|task| task.due <= until + RECOVERY_SPAN * length);
     let mut waited = after
         .filter_map(|task| Some(task.done? - task.due))
         .peekable();
@@ -189,35 +189,35 @@ fn recovers(tasks: &[Task], (from, until): (f64, f64), level: f64) -> bool {
 }
 
 /// Time after a stall of this length within which its tasks are done, at most.
-const fn within(length: f64) -> f64 {
+const fn burst_limit(length: f64) -> f64 {
     BURST_MS.max(BURST * length)
 }
 
 fn stall(outstanding: &Outstanding<'_>, from: f64, until: f64) -> Option<Stall> {
     let length = until - from;
-    let ends = Some(until).filter(|_| outstanding.goes_on);
-    let mut before = from;
+    let ends = Some(until).filter(|_| outstanding.has_later_tasks);
+    let mut previous_due = from;
     let held_back = outstanding.held_back.iter().map(|task| task.requested);
-    let mut due: Vec<f64> = outstanding.fresh.iter().copied().chain(held_back).collect();
+    let mut due: Vec<f64> = outstanding.due_in_pause.iter().copied().chain(held_back).collect();
     due.sort_by(f64::total_cmp);
     let mut pauses = due.iter().chain(&ends).map(|due| {
-        let pause = due - before;
-        before = *due;
+        let pause = due - previous_due;
+        previous_due = *due;
         pause
     });
-    if outstanding.fresh.len() < FEW || pauses.any(|pause| pause > PAUSE * length) {
+    if outstanding.due_in_pause.len() < MIN_TASKS || pauses.any(|pause| pause > PAUSE * length) {
         return None;
     }
-    let end = until + within(length);
-    let ended: Vec<f64> = outstanding
+    let end = until + burst_limit(length);
+    let done_times: Vec<f64> = outstanding
         .tasks
         .iter()
         .filter_map(|task| task.done)
         .collect();
-    let together = ended.iter().filter(|done| **done <= end);
-    let last = together.clone().fold(until, |last, done| last.max(*done));
-    let (together, ended_count) = (together.count(), ended.len());
-    if crate::text::real(together) < TOGETHER * crate::text::real(ended_count) {
+    let done_together = done_times.iter().filter(|done| **done <= end);
+    let last_done = done_together.clone().fold(until, |last_done, done| last_done.max(*done));
+    let (done_together, ended_count) = (done_together.count(), done_times.len());
+    if crate::text::real(done_together) < TOGETHER * crate::text::real(ended_count) {
         return None;
     }
     let waited = outstanding.tasks.iter().map(|task| Waited {
@@ -229,7 +229,7 @@ fn stall(outstanding: &Outstanding<'_>, from: f64, until: f64) -> Option<Stall> 
         until,
         waited: waited.collect(),
         held_back: outstanding.held_back.iter().map(|task| task.seq).collect(),
-        burst: last - until,
+        burst: last_done - until,
     })
 }
 
@@ -237,7 +237,7 @@ fn stall(outstanding: &Outstanding<'_>, from: f64, until: f64) -> Option<Stall> 
 pub(crate) fn slope(tasks: &[Task], stalls: &[Stall]) -> Option<f64> {
     let due: std::collections::BTreeMap<Seq, f64> =
         tasks.iter().map(|task| (task.seq, task.due)).collect();
-    let (mut above, mut below) = (0.0, 0.0);
+    let (mut covariance, mut variance) = (0.0, 0.0);
     for stall in stalls {
         let points: Vec<(f64, f64)> = stall
             .waited
@@ -247,10 +247,10 @@ pub(crate) fn slope(tasks: &[Task], stalls: &[Stall]) -> Option<f64> {
         let n = crate::text::real(points.len());
         let mean = |value: fn(&(f64, f64)) -> f64| points.iter().map(value).sum::<f64>() / n;
         let (x, y) = (mean(|point| point.0), mean(|point| point.1));
-        above += points.iter().map(|p| (p.0 - x) * (p.1 - y)).sum::<f64>();
-        below += points.iter().map(|p| (p.0 - x).powi(2)).sum::<f64>();
+        covariance += points.iter().map(|p| (p.0 - x) * (p.1 - y)).sum::<f64>();
+        variance += points.iter().map(|p| (p.0 - x).powi(2)).sum::<f64>();
     }
-    (below > 0.0).then(|| above / below)
+    (variance > 0.0).then(|| covariance / variance)
 }
 
 /// Stalls of the client application: it neither sent due messages nor read.
@@ -280,7 +280,7 @@ pub(crate) fn waiting_for_client(flow: &FlowData, stalls: &[Stall]) -> BTreeSet<
         let Some((read, begun)) = read(exchange).zip(exchange.begun.map(millis)) else {
             continue;
         };
-        let index = stalls.partition_point(|stall| stall.until + within(stall.length()) < read);
+        let index = stalls.partition_point(|stall| stall.until + burst_limit(stall.length()) < read);
         let ended = stalls.get(index);
         if ended.is_some_and(|stall| stall.until <= read && begun <= stall.from) {
             waiting.insert(exchange.seq);
@@ -292,27 +292,27 @@ pub(crate) fn waiting_for_client(flow: &FlowData, stalls: &[Stall]) -> BTreeSet<
 /// Whether the connection is the same before and after the stall, if one carries many messages. Otherwise
 /// messages failed because there was no connection.
 fn is_on_one_connection(flow: &FlowData, stall: &Stall) -> bool {
-    let failed = |seq: Seq| {
+    let has_failed = |seq: Seq| {
         let index = flow
             .exchanges
             .partition_point(|exchange| exchange.seq < seq);
         let exchange = flow.exchanges.get(index);
         exchange.is_some_and(|exchange| exchange.outcome == Outcome::Failed)
     };
-    if !stall.waited.iter().any(|task| failed(task.seq)) {
+    if !stall.waited.iter().any(|task| has_failed(task.seq)) {
         return true;
     }
-    let sent = || {
+    let sent_messages = || {
         flow.exchanges
             .iter()
             .filter(|exchange| exchange.begun.is_some())
     };
-    let connections: BTreeSet<u32> = sent().map(|exchange| exchange.connection).collect();
-    if 2 * connections.len() > sent().count() {
+    let connections: BTreeSet<u32> = sent_messages().map(|exchange| exchange.connection).collect();
+    if 2 * connections.len() > sent_messages().count() {
         return true;
     }
-    let before = sent().take_while(|exchange| millis(exchange.intended) <= stall.from);
-    let mut after = sent().skip_while(|exchange| millis(exchange.intended) < stall.until);
+    let before = sent_messages().take_while(|exchange| millis(exchange.intended) <= stall.from);
+    let mut after = sent_messages().skip_while(|exchange| millis(exchange.intended) < stall.until);
     let connection = |exchange: &Exchange| exchange.connection;
     before.last().map(connection) == after.next().map(connection)
 }

@@ -25,12 +25,12 @@ pub(crate) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Find
     let mut rules: BTreeMap<&str, RuleOutcome<'_>> = BTreeMap::new();
     for scenario in data.measured(settings) {
         for experiment in data.experiments_of(scenario, settings) {
-            let mut here: BTreeMap<&str, (usize, Span)> = BTreeMap::new();
+            let mut in_experiment: BTreeMap<&str, (usize, Span)> = BTreeMap::new();
             for event in raised(experiment) {
                 let at = Span::from_nanos(event.at);
-                here.entry(rule(event)).or_insert((0, at)).0 += 1;
+                in_experiment.entry(rule(event)).or_insert((0, at)).0 += 1;
             }
-            for (rule, (times, at)) in here {
+            for (rule, (times, at)) in in_experiment {
                 let first = (experiment, at);
                 let outcome = rules.entry(rule).or_insert(RuleOutcome {
                     times: 0,
@@ -39,7 +39,7 @@ pub(crate) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Find
                 });
                 outcome.times += times;
                 outcome.experiments += 1;
-                if moment(experiment, at) < moment(outcome.first.0, outcome.first.1) {
+                if order_key(experiment, at) < order_key(outcome.first.0, outcome.first.1) {
                     outcome.first = first;
                 }
             }
@@ -52,7 +52,7 @@ pub(crate) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Find
 }
 
 /// What orders alarms by when they were raised.
-fn moment(data: &ExperimentData, at: Span) -> (Wall, u32, u32, u32, Span) {
+fn order_key(data: &ExperimentData, at: Span) -> (Wall, u32, u32, u32, Span) {
     let experiment = &data.experiment;
     (
         experiment.started,

@@ -98,8 +98,8 @@ fn first(
     let worst = members.first()?;
     let mut text = sentence(data, worst);
     if members.len() > 1 {
-        let more = plural(members.len() - 1, "more scenario");
-        text.push_str(&format!(" The same holds for {more}, by less."));
+        let more_scenarios = plural(members.len() - 1, "more scenario");
+        text.push_str(&format!(" The same holds for {more_scenarios}, by less."));
     }
     let finding = Finding::new(FindingKind::Notable, topic, text)
         .with("network_ms", worst.network)
@@ -217,12 +217,12 @@ fn under_way<'a>(flows: impl Iterator<Item = &'a FlowData>) -> Option<(StageSet,
         .iter()
         .flat_map(|entry| entry.set.iter())
         .fold(StageSet::EMPTY, StageSet::with);
-    let of = |time: fn(&UnderWay) -> Span| {
+    let median_of = |time: fn(&UnderWay) -> Span| {
         let mut times: Vec<f64> = entries
             .iter()
             .map(|entry| time(entry).millis_f64())
             .collect();
         median(&mut times)
     };
-    Some((set, of(|entry| entry.network)?, of(|entry| entry.time)?))
+    Some((set, median_of(|entry| entry.network)?, median_of(|entry| entry.time)?))
 }

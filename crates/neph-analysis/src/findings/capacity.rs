@@ -47,8 +47,8 @@ impl Capacity {
         });
         let mut rates: Vec<f64> = filled.map(|check| goodput(check)).collect();
         let capacity = median(&mut rates).map(Self::Measured);
-        let known = capacity.unwrap_or_else(|| Self::AtLeast(max.max(traffic.carried)));
-        (max > 0.0).then_some(known)
+        let capacity_or_bound = capacity.unwrap_or_else(|| Self::AtLeast(max.max(traffic.carried)));
+        (max > 0.0).then_some(capacity_or_bound)
     }
 }
 

@@ -65,11 +65,11 @@ impl Family {
 
     /// Adds a claim, or returns the same one: two sentences about the same claim are one test.
     fn add_once(&mut self, subject: Subject, claim: Claim) -> ClaimIndex {
-        let mut known = self.subjects.iter().zip(&self.claims);
+        let mut existing = self.subjects.iter().zip(&self.claims);
         let is_same = |(known_subject, known_claim): (&Option<Subject>, &Claim)| {
             known_subject.as_ref() == Some(&subject) && *known_claim == claim
         };
-        if let Some(index) = known.position(is_same) {
+        if let Some(index) = existing.position(is_same) {
             return ClaimIndex(index);
         }
         let index = self.add(claim);
@@ -296,7 +296,7 @@ impl Medians {
     }
 
     /// The blocks that both have and in which at least one has a median; returns both values.
-    fn with(&self, other: &Self) -> Vec<(Level, Level)> {
+    fn blocks_with(&self, other: &Self) -> Vec<(Level, Level)> {
         let pairs = self.by_block.iter();
         let pairs = pairs.filter_map(|(block, level)| Some((*level, *other.by_block.get(block)?)));
         pairs.filter(|block| distinguishes(*block)).collect()
@@ -304,7 +304,7 @@ impl Medians {
 
     /// The shift against another scenario; `None` without a block in which at least one has a median.
     pub(crate) fn shift_from(&self, other: &Self) -> Option<PairedShift> {
-        PairedShift::of_blocks(&self.with(other)).ok()
+        PairedShift::of_blocks(&self.blocks_with(other)).ok()
     }
 }
 
@@ -316,7 +316,7 @@ pub(crate) fn compare(
     baseline: &Medians,
     margin: MinEffect,
 ) -> Option<Comparison> {
-    let blocks = candidate.with(baseline);
+    let blocks = candidate.blocks_with(baseline);
     let shift = PairedShift::of_blocks(&blocks).ok()?;
     let subject = Subject {
         candidate: candidate.scenario,

@@ -15,7 +15,7 @@ pub fn comparisons(scenarios: &[Scenario], margins: usize) -> usize {
         .filter(|(_, scenario)| scenario.flows().is_none() && !scenario.measure().is_transfer());
     let shown: Vec<usize> = with_messages.map(|(index, _)| index).collect();
     let members: Vec<&Scenario> = shown.iter().map(|index| &scenarios[*index]).collect();
-    let of_factor = |factor: &Factor| -> usize {
+    let comparisons_of = |factor: &Factor| -> usize {
         let groups = groups(scenarios, &shown, factor);
         match factor {
             // The longest against the shortest.
@@ -24,10 +24,10 @@ pub fn comparisons(scenarios: &[Scenario], margins: usize) -> usize {
                 .filter(|group| group.members.len() > 1)
                 .count(),
             factor if levels::is_compared(factor) => {
-                let others = groups
+                let compared_levels = groups
                     .iter()
                     .map(|group| group.members.len().saturating_sub(1));
-                others.sum()
+                compared_levels.sum()
             }
             _ => 0,
         }
@@ -35,9 +35,9 @@ pub fn comparisons(scenarios: &[Scenario], margins: usize) -> usize {
     let of_circuits = circuits::are_named(scenarios);
     let factors = factors(&members).into_iter();
     let varied = factors.filter(|factor| !(of_circuits && factor.is_place()));
-    let varied: usize = varied.map(|factor| of_factor(&factor)).sum();
-    let placed = groups(scenarios, &shown, &Factor::Endpoint);
-    let placed = placed.iter().map(|group| {
+    let varied: usize = varied.map(|factor| comparisons_of(&factor)).sum();
+    let by_place = groups(scenarios, &shown, &Factor::Endpoint);
+    let by_place = by_place.iter().map(|group| {
         let names: Vec<&str> = group
             .members
             .iter()
@@ -45,11 +45,11 @@ pub fn comparisons(scenarios: &[Scenario], margins: usize) -> usize {
             .collect();
         position::pairs_among(scenarios, &names)
     });
-    let placed: usize = placed.sum();
-    let of_quantities = networks::comparisons(scenarios)
+    let by_place: usize = by_place.sum();
+    let quantity_comparisons = networks::comparisons(scenarios)
         + transfers::comparisons(scenarios)
         + loads::comparisons(scenarios);
-    varied + placed + margins + of_quantities + fleet_levels::comparisons(scenarios)
+    varied + by_place + margins + quantity_comparisons + fleet_levels::comparisons(scenarios)
 }
 
 /// How many blocks it takes at least until such a report can give a verdict: `None` where it compares

@@ -28,8 +28,8 @@ pub(crate) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Find
         for (experiment, warning) in data.flagged(scenario, settings) {
             // The advice is the same for all warnings of a kind, and for these only.
             let kind = warning.advice();
-            let made = experiment.experiment.load_made(load);
-            let is_planned = warning.advice_under(made.as_deref().as_slice()) != kind;
+            let generated_load = experiment.experiment.load_made(load);
+            let is_planned = warning.advice_under(generated_load.as_deref().as_slice()) != kind;
             let flagged = kinds.entry((kind, is_planned)).or_insert_with(|| Flagged {
                 worst: warning,
                 scenario,
@@ -42,8 +42,8 @@ pub(crate) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Find
             }
             flagged.experiments += 1;
             flagged.scenarios.insert(scenario);
-            if let Some(made) = made {
-                flagged.loads.entry(scenario).or_insert(made);
+            if let Some(generated_load) = generated_load {
+                flagged.loads.entry(scenario).or_insert(generated_load);
             }
         }
     }

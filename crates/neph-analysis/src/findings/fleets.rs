@@ -23,7 +23,7 @@ pub(crate) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Find
         .map(inflated)
         .collect();
     pooled.sort_by(|a, b| a.effect().larger_first(&b.effect()));
-    findings.extend(pooled.iter().take(REPORTED).map(one));
+    findings.extend(pooled.iter().take(REPORTED).map(pair_finding));
     let remaining = pooled.get(REPORTED..).unwrap_or_default();
     if let Some(first) = remaining.first() {
         let max = remaining.iter().map(|pair| pair.changes).max().unwrap_or(0);
@@ -40,12 +40,12 @@ pub(crate) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Find
 
 /// The share of pairs with more than an inflation, of those that were measured in the same way.
 fn inflated(set: &SettingInflation<'_>) -> Finding {
-    let of = match set.setting() {
+    let setting_text = match set.setting() {
         "" => String::new(),
         setting => format!(", {setting}"),
     };
     let text = format!(
-        "Latency inflation (slowest path over fastest, minus one){of}: {}",
+        "Latency inflation (slowest path over fastest, minus one){setting_text}: {}",
         set.to_text()
     );
     let largest = set.pairs.last().map_or(0.0, |pair| pair.0);
@@ -58,7 +58,7 @@ fn inflated(set: &SettingInflation<'_>) -> Finding {
         .with("largest_inflation", largest)
 }
 
-fn one(pair: &PooledPair<'_>) -> Finding {
+fn pair_finding(pair: &PooledPair<'_>) -> Finding {
     let mut text = format!("{}: {}", pair.pair.name, plural(pair.flows, "flow"));
     text.push_str(&classes(pair));
     let counted = plural(pair.changes, "path change");
@@ -114,12 +114,12 @@ fn classes(pair: &PooledPair<'_>) -> String {
         (min, max) if min < max => format!("{min} to {max}"),
         (_, max) => max.to_string(),
     };
-    let over = match pair.blocks {
+    let blocks_text = match pair.blocks {
         1 => String::new(),
         several => format!(" (median over {})", plural(several, "block")),
     };
     format!(
-        " in {number} latency classes (flows with the same base latency) from {} to {}: the slowest path takes {} longer than the fastest{over}",
+        " in {number} latency classes (flows with the same base latency) from {} to {}: the slowest path takes {} longer than the fastest{blocks_text}",
         millis(lowest.millis_f64()),
         millis(highest.millis_f64()),
         percent(inflation)
@@ -164,14 +164,14 @@ fn evidence(finding: Finding, pair: &PooledPair<'_>) -> Finding {
         .with("classes", real(pair.classes.1))
         .with("changes", real(pair.changes));
     let several = pair.classes.1 > 1;
-    let known = [
+    let optional_values = [
         ("inflation", pair.inflation.filter(|_| several)),
         ("unfairness", pair.unfairness),
         ("changes_per_flow_hour", pair.changes_per_flow_hour),
         ("leave_share", pair.left_soon.map(|share| share.share)),
     ];
-    let known = known.into_iter();
-    known
+    let optional_values = optional_values.into_iter();
+    optional_values
         .filter_map(|(name, value)| Some((name, value?)))
         .fold(finding, |finding, (name, value)| finding.with(name, value))
 }

@@ -83,11 +83,11 @@ pub(crate) fn findings(
             )
         })
         .collect();
-    let more = large.len().saturating_sub(REPORTED);
-    if more > 0 {
+    let unreported = large.len().saturating_sub(REPORTED);
+    if unreported > 0 {
         let text = format!(
             "The interval between messages also changes the median by 20 % or more in {}.",
-            plural(more, "other combination")
+            plural(unreported, "other combination")
         );
         findings.push(Finding::new(FindingKind::Notable, INTERVAL, text));
     }

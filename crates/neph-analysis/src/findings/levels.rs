@@ -91,8 +91,8 @@ pub(crate) fn prepare(
     settings: &PlotSettings,
     family: &mut Family,
 ) -> Vec<Level> {
-    let shown = data.measured(settings);
-    let scenarios: Vec<&Scenario> = shown.iter().map(|index| &data.scenarios[*index]).collect();
+    let indices = data.measured(settings);
+    let scenarios: Vec<&Scenario> = indices.iter().map(|index| &data.scenarios[*index]).collect();
     factors(&scenarios)
         .iter()
         // Circuits are compared over networks, one by one.
@@ -226,12 +226,12 @@ fn over_combinations(
     decided: &[DecidedComparison],
     pairs: &[(String, Comparison)],
 ) -> String {
-    let of = |verdict: Verdict| count(decided, verdict);
+    let count_of = |verdict: Verdict| count(decided, verdict);
     let combinations = plural(decided.len(), "combination");
     let mut parts: Vec<String> = [
-        (of(Verdict::Worse), format!("slower than {baseline}")),
-        (of(Verdict::Better), format!("faster than {baseline}")),
-        (of(Verdict::Equivalent), format!("as fast as {baseline}")),
+        (count_of(Verdict::Worse), format!("slower than {baseline}")),
+        (count_of(Verdict::Better), format!("faster than {baseline}")),
+        (count_of(Verdict::Equivalent), format!("as fast as {baseline}")),
     ]
     .into_iter()
     .filter(|(count, _)| *count > 0)
@@ -241,7 +241,7 @@ fn over_combinations(
         let range = range(pairs, &format!(" than that of {baseline}"));
         return format!("The median of {name} is {range}, over {combinations}");
     }
-    match of(Verdict::Inconclusive) {
+    match count_of(Verdict::Inconclusive) {
         0 => {}
         open => parts.push(format!("undecided in {open}")),
     }
@@ -279,7 +279,7 @@ fn range(pairs: &[(String, Comparison)], than: &str) -> String {
     }
 }
 
-fn count(decided: &[DecidedComparison], wanted: Verdict) -> usize {
-    let of_kind = |comparison: &&DecidedComparison| comparison.verdict() == wanted;
+fn count(decided: &[DecidedComparison], verdict: Verdict) -> usize {
+    let of_kind = |comparison: &&DecidedComparison| comparison.verdict() == verdict;
     decided.iter().filter(of_kind).count()
 }

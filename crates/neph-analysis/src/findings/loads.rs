@@ -59,13 +59,13 @@ const fn is_compared(factor: &Factor) -> bool {
 
 /// Number of load comparisons in a report of these scenarios.
 pub(crate) fn comparisons(scenarios: &[Scenario]) -> usize {
-    let of = |shared_load: SharedLoad| {
+    let comparisons_of = |shared_load: SharedLoad| {
         let factors = shared_load.factors.iter();
         let groups = factors.flat_map(|factor| groups(scenarios, &shared_load.scenarios, factor));
-        let others = groups.map(|group| group.members.len().saturating_sub(1));
-        others.sum::<usize>()
+        let compared_levels = groups.map(|group| group.members.len().saturating_sub(1));
+        compared_levels.sum::<usize>()
     };
-    shared(scenarios).into_iter().map(of).sum()
+    shared(scenarios).into_iter().map(comparisons_of).sum()
 }
 
 /// Every level of each factor against the first, for each load that both have.
@@ -83,7 +83,7 @@ pub(crate) fn prepare(
             };
             let groups = groups(&data.scenarios, &shared_load.scenarios, factor);
             for name in others {
-                let of = |group: &Group, level: &str| {
+                let goodput_by_block = |group: &Group, level: &str| {
                     let (index, _) = group
                         .members
                         .iter()
@@ -91,7 +91,7 @@ pub(crate) fn prepare(
                     by_block(data, settings, &shared_load.load, *index)
                 };
                 let pairs = groups.iter().filter_map(|group| {
-                    let (scenarios, other) = (of(group, name)?, of(group, baseline)?);
+                    let (scenarios, other) = (goodput_by_block(group, name)?, goodput_by_block(group, baseline)?);
                     let title = group.title.clone();
                     Pair::of(title, Quantity::LoadGoodput, &scenarios, &other, family)
                 });

@@ -53,13 +53,13 @@ pub(crate) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Find
         let text = "How many messages were lost is not known: the imported files hold replies only, so that quantiles are those of the replies.";
         return vec![Finding::new(FindingKind::Notable, "loss", text.to_owned())];
     }
-    let shown = data.measured(settings).into_iter();
-    let outcomes: Vec<MessageOutcomes> = shown
+    let indices = data.measured(settings).into_iter();
+    let outcomes: Vec<MessageOutcomes> = indices
         .map(|scenario| MessageOutcomes::of(data, settings, scenario))
         .filter(|ends| ends.messages > 0)
         .collect();
-    let not_sent = not_sent(data, &outcomes);
-    let text = [errors(data, &outcomes), lost(data, &outcomes), not_sent]
+    let not_sent_text = not_sent_text(data, &outcomes);
+    let text = [errors(data, &outcomes), lost(data, &outcomes), not_sent_text]
         .into_iter()
         .flatten();
     let text: Vec<String> = text.collect();
@@ -85,24 +85,24 @@ pub(crate) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Find
 
 /// The sentence about messages that were sent; none if no message was.
 fn lost(data: &CampaignData, outcomes: &[MessageOutcomes]) -> Option<String> {
-    let sent: Vec<&MessageOutcomes> = outcomes.iter().filter(|ends| ends.sent > 0).collect();
-    let affected = sent.iter().filter(|ends| ends.lost > 0).count();
+    let with_sent: Vec<&MessageOutcomes> = outcomes.iter().filter(|ends| ends.sent > 0).collect();
+    let affected = with_sent.iter().filter(|ends| ends.lost > 0).count();
     let by_share = |a: &&&MessageOutcomes, b: &&&MessageOutcomes| {
         let order = a.share().total_cmp(&b.share());
         order.then(b.scenario.cmp(&a.scenario))
     };
-    let worst = sent.iter().max_by(by_share)?;
+    let worst = with_sent.iter().max_by(by_share)?;
     if affected == 0 {
-        let total = sent.iter().map(|ends| ends.sent).sum();
+        let total = with_sent.iter().map(|ends| ends.sent).sum();
         let limit = proportion(0, total).map_or(1.0, |share| share.interval().high);
         // Messages that could not be sent might have been lost too.
-        let which = if outcomes.iter().any(|ends| ends.failed > 0) {
+        let subject = if outcomes.iter().any(|ends| ends.failed > 0) {
             "messages that were sent were lost"
         } else {
             "messages were lost"
         };
         return Some(format!(
-            "0 of {} {which}: the loss rate of single messages is below {} (95 % confidence). This bound does not hold for losses that come in bursts.",
+            "0 of {} {subject}: the loss rate of single messages is below {} (95 % confidence). This bound does not hold for losses that come in bursts.",
             count(total),
             percent(limit)
         ));
@@ -111,7 +111,7 @@ fn lost(data: &CampaignData, outcomes: &[MessageOutcomes]) -> Option<String> {
         let (low, high) = (percent(interval.low), percent(interval.high));
         format!(", 95 % confidence interval {low} to {high}")
     });
-    let among = match sent.len() {
+    let among = match with_sent.len() {
         1 => String::new(),
         total => format!(
             ", the scenario with the largest share; {affected} of {} had losses",
@@ -148,7 +148,7 @@ fn errors(data: &CampaignData, outcomes: &[MessageOutcomes]) -> Option<String> {
 }
 
 /// The sentence about messages that could not be sent; none if all were.
-fn not_sent(data: &CampaignData, outcomes: &[MessageOutcomes]) -> Option<String> {
+fn not_sent_text(data: &CampaignData, outcomes: &[MessageOutcomes]) -> Option<String> {
     let failed: usize = outcomes.iter().map(|ends| ends.failed).sum();
     let affected = outcomes.iter().filter(|ends| ends.failed > 0).count();
     let worst = outcomes.iter().rev().max_by_key(|ends| ends.failed)?;

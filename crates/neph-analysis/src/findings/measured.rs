@@ -90,8 +90,8 @@ fn blocks_text(blocks: usize) -> String {
 }
 
 pub(crate) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Finding> {
-    let shown = data.measured(settings);
-    let scenarios: Vec<&Scenario> = shown.iter().map(|i| &data.scenarios[*i]).collect();
+    let indices = data.measured(settings);
+    let scenarios: Vec<&Scenario> = indices.iter().map(|i| &data.scenarios[*i]).collect();
     let totals = Totals::count(data, settings);
     // What was lost is not in imported files.
     let unanswered = if data.is_imported() {
@@ -118,7 +118,7 @@ pub(crate) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Find
         )
     };
     let finding = Finding::new(FindingKind::Measured, "campaign", text)
-        .with("scenarios", real(shown.len()))
+        .with("scenarios", real(indices.len()))
         .with("blocks", real(totals.blocks.len()))
         .with("experiments", real(totals.experiments))
         .with("messages", real(totals.messages))

@@ -34,17 +34,17 @@ pub(crate) fn prepare(
     };
     let mut kinds: Vec<(&str, Quantity)> = Vec::new();
     for row in rows.iter().filter(|row| COMPARED.contains(&row.quantity)) {
-        let kind = (row.what.as_str(), row.quantity);
+        let kind = (row.measurement.as_str(), row.quantity);
         if !kinds.contains(&kind) {
             kinds.push(kind);
         }
     }
     let mut shifts = Vec::new();
-    for (what, quantity) in kinds {
+    for (measurement, quantity) in kinds {
         for (index, name) in others.iter().enumerate() {
             let cells = rows
                 .iter()
-                .filter(|row| row.what == what && row.quantity == quantity);
+                .filter(|row| row.measurement == measurement && row.quantity == quantity);
             let pairs = cells.filter_map(|row| {
                 let course = row.cells.get(index + 1)?.as_ref()?;
                 let other = row.cells.first()?.as_ref()?;
@@ -53,7 +53,7 @@ pub(crate) fn prepare(
             });
             shifts.push(QuantityShift {
                 quantity,
-                of: what.to_owned(),
+                of: measurement.to_owned(),
                 name: name.clone(),
                 baseline: baseline.clone(),
                 pairs: pairs.collect(),
@@ -80,14 +80,14 @@ pub(crate) fn comparisons(scenarios: &[Scenario]) -> usize {
         let (Some(circuit), Some(network)) = (parameters.circuit(), parameters.network()) else {
             continue;
         };
-        let what = circuits::parameters_text(scenario);
-        quantities.insert(what.clone(), compared(scenario));
-        let of_circuit = networks.entry((circuit, what)).or_default();
-        of_circuit.insert(network);
+        let measurement = circuits::parameters_text(scenario);
+        quantities.insert(measurement.clone(), compared(scenario));
+        let circuit_networks = networks.entry((circuit, measurement)).or_default();
+        circuit_networks.insert(network);
     }
-    let counts = networks.iter().map(|((_, what), networks)| {
-        let others = networks.len().saturating_sub(1);
-        others * quantities.get(what).copied().unwrap_or(0)
+    let counts = networks.iter().map(|((_, measurement), networks)| {
+        let compared_networks = networks.len().saturating_sub(1);
+        compared_networks * quantities.get(measurement).copied().unwrap_or(0)
     });
     counts.sum()
 }

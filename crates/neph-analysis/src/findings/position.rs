@@ -92,8 +92,8 @@ pub(crate) fn findings(
     let (pair, decided) = decided
         .filter(|(_, decided)| decided.verdict() == Verdict::Worse)
         .max_by(|(a, _), (b, _)| a.compared.shift.total_cmp(&b.compared.shift))?;
-    let quickest = quickest(data, settings, &pair.near.name)?;
-    Some(sentence(pair, &decided, quickest))
+    let min_round_trip = min_round_trip(data, settings, &pair.near.name)?;
+    Some(sentence(pair, &decided, min_round_trip))
 }
 
 /// Every pair of which the first is nearer.
@@ -108,10 +108,10 @@ fn pairs(
 
 /// The fastest round trip to an endpoint in milliseconds: of an echo alongside the messages if there is one,
 /// else of a message.
-fn quickest(data: &CampaignData, settings: &PlotSettings, endpoint: &str) -> Option<f64> {
-    let there = data.measured(settings).into_iter();
-    let there = there.filter(|index| data.scenarios[*index].endpoint == endpoint);
-    let experiments = there.flat_map(|index| data.experiments_of(index, settings));
+fn min_round_trip(data: &CampaignData, settings: &PlotSettings, endpoint: &str) -> Option<f64> {
+    let at_endpoint = data.measured(settings).into_iter();
+    let at_endpoint = at_endpoint.filter(|index| data.scenarios[*index].endpoint == endpoint);
+    let experiments = at_endpoint.flat_map(|index| data.experiments_of(index, settings));
     let flows =
         experiments.filter_map(|experiment| experiment.companion().or_else(|| experiment.main()));
     let times = flows.flat_map(|flow| {
@@ -122,13 +122,13 @@ fn quickest(data: &CampaignData, settings: &PlotSettings, endpoint: &str) -> Opt
     times.min().map(Span::millis_f64)
 }
 
-fn sentence(pair: &Pair, decided: &DecidedComparison, quickest: f64) -> Finding {
+fn sentence(pair: &Pair, decided: &DecidedComparison, min_round_trip: f64) -> Finding {
     let Pair {
         near,
         far,
         compared,
     } = pair;
-    let path = quickest * KM_PER_MS;
+    let path = min_round_trip * KM_PER_MS;
     let text = format!(
         "{0} is nearer than {1} ({2} km, {1}: {3} km), but {4} at the median; {5}. The fastest round trip to {0} takes {6}. In this time, light in fibre covers {path:.0} km in each direction.",
         near.name,
@@ -137,7 +137,7 @@ fn sentence(pair: &Pair, decided: &DecidedComparison, quickest: f64) -> Finding 
         far.km,
         decided.to_text("it", &far.name),
         certainty_text_of(&[*decided]),
-        millis(quickest),
+        millis(min_round_trip),
     );
     Finding::new(FindingKind::Notable, "position", text)
         .about(&near.name)

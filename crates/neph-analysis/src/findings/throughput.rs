@@ -31,8 +31,8 @@ pub(crate) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Find
     let crowded: Vec<Finding> = loads.iter().filter_map(Load::crowds).collect();
     if crowded.is_empty() {
         // A lower limit of the capacity does not show the utilisation.
-        let known = loads.iter().find(|load| load.is_known());
-        let max = known.or_else(|| loads.first()).map(Load::asks_most);
+        let existing = loads.iter().find(|load| load.is_known());
+        let max = existing.or_else(|| loads.first()).map(Load::asks_most);
         return max.into_iter().chain(shared).collect();
     }
     crowded.into_iter().chain(shared).collect()
@@ -140,22 +140,22 @@ fn shared(data: &CampaignData, settings: &PlotSettings) -> Vec<Finding> {
 fn lowest_goodput(checks: &[&Throughput]) -> Option<Finding> {
     let best = checks.iter().map(|check| check.goodput).max()?;
     let slowest = checks.iter().min_by_key(|check| check.goodput)?;
-    let others = cross_flows(best, slowest.goodput).filter(|others| *others > 0)?;
-    let [own, capacity] = [slowest.goodput, best].map(|rate| rate.bits_per_second() as f64);
+    let cross_flow_count = cross_flows(best, slowest.goodput).filter(|cross_flow_count| *cross_flow_count > 0)?;
+    let [lowest, capacity] = [slowest.goodput, best].map(|rate| rate.bits_per_second() as f64);
     let text = format!(
         "In block {}, the throughput check of {} found {} of the {} that another one found: as if \
-         {others} other bulk flow{} had shared the link.",
+         {cross_flow_count} other bulk flow{} had shared the link.",
         slowest.block + 1,
         slowest.endpoint,
-        rate(own),
+        rate(lowest),
         rate(capacity),
-        if others == 1 { "" } else { "s" },
+        if cross_flow_count == 1 { "" } else { "s" },
     );
     Some(
         Finding::new(FindingKind::Notable, "throughput", text)
-            .with("goodput_bit_s", own)
+            .with("goodput_bit_s", lowest)
             .with("capacity_bit_s", capacity)
-            .with("cross_flows", others as f64),
+            .with("cross_flows", cross_flow_count as f64),
     )
 }
 
@@ -169,8 +169,8 @@ fn needed(scenario: &Scenario) -> f64 {
 /// The site of a scenario's experiments.
 fn site_of(data: &CampaignData, scenario: usize) -> Option<&str> {
     let experiments = data.experiments.iter();
-    let mut own = experiments.filter(|experiment| experiment.scenario == scenario);
-    own.find_map(|experiment| experiment.provenance.as_ref()?.site.as_deref())
+    let mut of_scenario = experiments.filter(|experiment| experiment.scenario == scenario);
+    of_scenario.find_map(|experiment| experiment.provenance.as_ref()?.site.as_deref())
 }
 
 /// A pair's checks that have a result. A check without a site ran on the host itself, or in an older version
@@ -180,10 +180,10 @@ fn checks<'a>(
     settings: &PlotSettings,
     (endpoint, site): Pair<'_>,
 ) -> Vec<&'a Throughput> {
-    let own = data.shown_figures(settings).filter(|check| {
+    let of_pair = data.shown_figures(settings).filter(|check| {
         check.endpoint == endpoint && (check.site.is_none() || check.site.as_deref() == site)
     });
-    own.collect()
+    of_pair.collect()
 }
 
 /// Rounds to three significant digits, as the model prints rates.

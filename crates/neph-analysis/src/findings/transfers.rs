@@ -31,8 +31,8 @@ pub(crate) fn prepare(
     settings: &PlotSettings,
     family: &mut Family,
 ) -> Vec<QuantityShift> {
-    let shown = data.transfers(settings);
-    let scenarios: Vec<&Scenario> = shown.iter().map(|index| &data.scenarios[*index]).collect();
+    let indices = data.transfers(settings);
+    let scenarios: Vec<&Scenario> = indices.iter().map(|index| &data.scenarios[*index]).collect();
     if scenarios.is_empty() {
         return Vec::new();
     }
@@ -58,18 +58,18 @@ fn compared_factors(scenarios: &[&Scenario], of_circuits: bool) -> impl Iterator
 /// Number of transfer comparisons in a report of these scenarios.
 pub(crate) fn comparisons(scenarios: &[Scenario]) -> usize {
     let transfers = scenarios.iter().enumerate();
-    let shown = transfers.filter(|(_, scenario)| scenario.measure().is_transfer());
-    let shown: Vec<usize> = shown.map(|(index, _)| index).collect();
-    if shown.is_empty() {
+    let indices = transfers.filter(|(_, scenario)| scenario.measure().is_transfer());
+    let indices: Vec<usize> = indices.map(|(index, _)| index).collect();
+    if indices.is_empty() {
         return 0;
     }
-    let members: Vec<&Scenario> = shown.iter().map(|index| &scenarios[*index]).collect();
+    let members: Vec<&Scenario> = indices.iter().map(|index| &scenarios[*index]).collect();
     let factors = compared_factors(&members, circuits::are_named(scenarios));
-    let groups = factors.flat_map(|factor| groups(scenarios, &shown, &factor));
+    let groups = factors.flat_map(|factor| groups(scenarios, &indices, &factor));
     let counts = groups.map(|group| {
-        let others = group.members.len().saturating_sub(1);
+        let compared_levels = group.members.len().saturating_sub(1);
         let first = group.members.first();
-        others * first.map_or(0, |(index, _)| networks::compared(&scenarios[*index]))
+        compared_levels * first.map_or(0, |(index, _)| networks::compared(&scenarios[*index]))
     });
     counts.sum()
 }
@@ -81,19 +81,19 @@ fn of_factor(
     quantity: Quantity,
     family: &mut Family,
 ) -> Vec<QuantityShift> {
-    let shown = data.transfers(settings);
-    let levels = baseline_first(data, &shown, settings, factor);
+    let indices = data.transfers(settings);
+    let levels = baseline_first(data, &indices, settings, factor);
     let Some((baseline, others)) = levels.split_first() else {
         return Vec::new();
     };
-    let groups = groups(&data.scenarios, &shown, factor);
+    let groups = groups(&data.scenarios, &indices, factor);
     let shifts = others.iter().map(|name| {
         let pairs = groups.iter().filter_map(|group| {
-            let of = |level: &str| {
+            let level_by_block = |level: &str| {
                 let member = group.members.iter().find(|(_, own)| own == level);
                 member.map(|(index, _)| data.by_block(*index, settings, quantity))
             };
-            let (level, other) = (of(name)?, of(baseline)?);
+            let (level, other) = (level_by_block(name)?, level_by_block(baseline)?);
             Pair::of(group.title.clone(), quantity, &level, &other, family)
         });
         QuantityShift {
@@ -114,35 +114,35 @@ pub(crate) fn findings(
     shifts: &[QuantityShift],
     decisions: &Decisions,
 ) -> Vec<Finding> {
-    let counted = counted(data, settings).into_iter();
+    let count_finding = count_finding(data, settings).into_iter();
     let findings = shifts
         .iter()
         .filter_map(|shift| shift.sentence("transfer", decisions));
-    counted.chain(findings).collect()
+    count_finding.chain(findings).collect()
 }
 
-fn counted(data: &CampaignData, settings: &PlotSettings) -> Option<Finding> {
-    let shown = data.transfers(settings);
-    let quantities = shown
+fn count_finding(data: &CampaignData, settings: &PlotSettings) -> Option<Finding> {
+    let indices = data.transfers(settings);
+    let quantities = indices
         .iter()
         .flat_map(|index| data.quantities(*index, settings));
     let blocks: Vec<u32> = quantities.map(|(block, _)| block).collect();
     let distinct: BTreeSet<u32> = blocks.iter().copied().collect();
     // With messages, their findings state what is missing.
     let missing = if data.measured(settings).is_empty() {
-        missing_text(data, settings, shown.len())
+        missing_text(data, settings, indices.len())
     } else {
         String::new()
     };
     let text = format!(
         "{} of transfers, measured in {}: {}.{missing}",
-        plural(shown.len(), "scenario"),
+        plural(indices.len(), "scenario"),
         plural(distinct.len(), "block"),
         plural(blocks.len(), "transfer"),
     );
     (!blocks.is_empty()).then(|| {
         Finding::new(FindingKind::Measured, "transfers", text)
-            .with("scenarios", real(shown.len()))
+            .with("scenarios", real(indices.len()))
             .with("transfers", real(blocks.len()))
     })
 }

@@ -30,14 +30,14 @@ pub struct Pair<'a> {
     pub view: &'a FleetView,
     /// Index of the endpoint in the fleet.
     pub endpoint: usize,
-    pub known: &'a PairView,
+    pub pair_view: &'a PairView,
     experiment: &'a ExperimentData,
 }
 
 impl<'a> Pair<'a> {
     /// The endpoint's name.
     pub(crate) fn endpoint_name(&self) -> String {
-        pair_name(self.known, self.view, self.endpoint)
+        pair_name(self.pair_view, self.view, self.endpoint)
     }
     /// The advice; `None` if it was not requested.
     pub(crate) fn advice(&self) -> Option<&'a Advice> {
@@ -100,18 +100,18 @@ pub fn pairs<'a>(data: &'a CampaignData, settings: &'a PlotSettings) -> Vec<Pair
         let blocks_of = fleets(*scenario).map(|(experiment, _)| experiment);
         let times = ClockTimes::of(blocks_of, settings.utc_offset);
         for (experiment, view) in fleets(*scenario) {
-            for (endpoint, known) in view.pairs.iter().enumerate() {
+            for (endpoint, pair_view) in view.pairs.iter().enumerate() {
                 let scenario_label = data.label(*scenario);
                 let mut parts = Vec::new();
                 if scenarios.len() > 1 {
                     parts.extend(levels.iter().cloned());
                 }
                 if view.pairs.len() > 1 || scenarios.len() == 1 {
-                    parts.push(pair_name(known, view, endpoint));
+                    parts.push(pair_name(pair_view, view, endpoint));
                 }
                 let mut name = parts.join(" · ");
                 if scenarios.len() > 1 && view.pairs.len() == 1 && is_same {
-                    name = format!("{} · {name}", pair_name(known, view, endpoint));
+                    name = format!("{} · {name}", pair_name(pair_view, view, endpoint));
                 }
                 let short = parts.join(" · ");
                 if blocks > 1 {
@@ -128,7 +128,7 @@ pub fn pairs<'a>(data: &'a CampaignData, settings: &'a PlotSettings) -> Vec<Pair
                     began: began(experiment, view, settings),
                     view,
                     endpoint,
-                    known,
+                    pair_view,
                     experiment,
                 });
             }
@@ -137,9 +137,9 @@ pub fn pairs<'a>(data: &'a CampaignData, settings: &'a PlotSettings) -> Vec<Pair
     pairs
 }
 
-fn pair_name(known: &PairView, view: &FleetView, endpoint: usize) -> String {
-    if !known.endpoint.is_empty() {
-        return known.endpoint.clone();
+fn pair_name(pair_view: &PairView, view: &FleetView, endpoint: usize) -> String {
+    if !pair_view.endpoint.is_empty() {
+        return pair_view.endpoint.clone();
     }
     let known_endpoint = view.fleet.endpoints.get(endpoint);
     known_endpoint.map_or_else(

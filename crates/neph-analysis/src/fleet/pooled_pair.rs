@@ -69,12 +69,12 @@ impl<'a> PooledPair<'a> {
     pub fn all(pairs: &'a [Pair<'a>]) -> Vec<Self> {
         let mut groups: Vec<Vec<&Pair<'_>>> = Vec::new();
         for pair in pairs {
-            let same = |known: &&mut Vec<&Pair<'_>>| {
-                let first = known.first();
+            let is_same_pair = |group: &&mut Vec<&Pair<'_>>| {
+                let first = group.first();
                 let key = |keyed: &Pair<'_>| (keyed.scenario, keyed.endpoint);
                 first.is_some_and(|first| key(first) == key(pair))
             };
-            match groups.iter_mut().find(same) {
+            match groups.iter_mut().find(is_same_pair) {
                 Some(blocks) => blocks.push(pair),
                 None => groups.push(vec![pair]),
             }
@@ -87,30 +87,30 @@ impl<'a> PooledPair<'a> {
 
     fn of(blocks: &[&'a Pair<'a>]) -> Option<Self> {
         let pair = *blocks.first()?;
-        let known = || blocks.iter().map(|block| block.known);
+        let views = || blocks.iter().map(|block| block.pair_view);
         let classes = || blocks.iter().map(|block| block.classes().len());
-        let inflations = || known().filter_map(|view| view.inflation);
+        let inflations = || views().filter_map(|view| view.inflation);
         let ends = inflations().map(|inflation| (inflation.lowest, inflation.highest));
         let mut ratios: Vec<f64> = inflations()
             .map(|inflation| inflation.ratio - 1.0)
             .collect();
         let unfair = blocks.iter().filter_map(|block| unfairness(block));
         let mut unfair: Vec<f64> = unfair.collect();
-        let changes = to_usize(known().map(|view| view.changes).sum());
+        let changes = to_usize(views().map(|view| view.changes).sum());
         Some(Self {
             pair,
             blocks: blocks.len(),
-            flows: to_usize(known().map(|view| view.flows).max()?),
+            flows: to_usize(views().map(|view| view.flows).max()?),
             classes: (classes().min()?, classes().max()?),
             ends: ends.reduce(|extremes, range| (extremes.0.min(range.0), extremes.1.max(range.1))),
             inflation: median(&mut ratios),
             unfairness: median(&mut unfair),
             changes,
-            changes_per_flow_hour: PairView::changes_per_flow_hour_of(known()),
-            unrated: to_usize(known().map(|view| view.hidden.changes).sum()),
+            changes_per_flow_hour: PairView::changes_per_flow_hour_of(views()),
+            unrated: to_usize(views().map(|view| view.hidden.changes).sum()),
             too_short: blocks
                 .iter()
-                .find(|block| block.known.too_short)
+                .find(|block| block.pair_view.too_short)
                 .map(|block| {
                     if block.view.lifetime_ends_flows() {
                         "flows lived"
@@ -118,9 +118,9 @@ impl<'a> PooledPair<'a> {
                         "the measurement was"
                     }
                 }),
-            mostly_lost: known().any(|view| view.mostly_lost),
-            forgotten: known().any(|view| view.forgotten.is_some()),
-            left_soon: Share::pool(known().filter_map(|view| view.leave_share)),
+            mostly_lost: views().any(|view| view.mostly_lost),
+            forgotten: views().any(|view| view.forgotten.is_some()),
+            left_soon: Share::pool(views().filter_map(|view| view.leave_share)),
             soon: pair.view.settings.soon,
             ports: blocks.last().map_or_else(Vec::new, |last| ports(last)),
         })

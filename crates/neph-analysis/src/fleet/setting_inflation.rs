@@ -28,11 +28,11 @@ impl<'a> SettingInflation<'a> {
             let Some(inflation) = pooled_pair.inflation else {
                 continue;
             };
-            let known = sets
+            let existing = sets
                 .iter_mut()
                 .find(|set| set.setting() == pooled_pair.pair.setting);
             let pair = (inflation, pooled_pair.pair);
-            match known {
+            match existing {
                 Some(set) => set.pairs.push(pair),
                 None => sets.push(Self { pairs: vec![pair] }),
             }

@@ -221,7 +221,7 @@ mod tests {
         let entry = entry("uplink").expect("it is there");
         let [plan, lab] = entry.shipped(Side::Control);
         assert_eq!((plan.file, lab.file), (CONTROL_FILE, CONTROL_LAB_FILE));
-        let back = plan.text.replace(", control\"", "\"");
-        assert_eq!(back.replace(CONTROL_LAB_FILE, LAB_FILE), entry.plan);
+        let without_control = plan.text.replace(", control\"", "\"");
+        assert_eq!(without_control.replace(CONTROL_LAB_FILE, LAB_FILE), entry.plan);
     }
 }

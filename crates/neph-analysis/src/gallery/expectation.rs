@@ -167,12 +167,12 @@ impl Expectation {
 
     /// Looks for the sentence, and holds its numbers against what was calculated.
     pub fn check<'s>(&'s self, everything: &'s [Statement]) -> ExpectationResult<'s> {
-        let right =
+        let right_numbers =
             |statement: &&Statement| self.numbers.iter().filter(|n| n.holds(statement)).count();
         let claimed = everything
             .iter()
             .filter(|statement| self.is_claimed_by(statement));
-        let statement = claimed.max_by_key(right);
+        let statement = claimed.max_by_key(right_numbers);
         let ranges = self.claim.iter().chain(&self.numbers);
         let numbers: Vec<Compared> = ranges
             .map(|number| Compared {
@@ -230,10 +230,10 @@ mod tests {
 
     #[test]
     fn a_sentence_is_right_if_it_is_there_and_its_numbers_are_as_calculated() {
-        let rest = ["REST", "persistent"];
-        let right = [statement(rest, 1.0, 8.1)];
+        let subjects = ["REST", "persistent"];
+        let right = [statement(subjects, 1.0, 8.1)];
         assert!(slower().check(&right).is_right);
-        let too_much = [statement(rest, 1.0, 12.0)];
+        let too_much = [statement(subjects, 1.0, 12.0)];
         let meant = slower();
         let result = meant.check(&too_much);
         assert!(!result.is_right && result.statement.is_some());
@@ -242,11 +242,11 @@ mod tests {
             (Some(12.0), false)
         );
         // About something else, or without the verdict, it is another sentence.
-        let others = [
+        let other_statements = [
             statement(["REST, TLS 1.2", "persistent"], 1.0, 8.1),
-            statement(rest, 0.0, 8.1),
+            statement(subjects, 0.0, 8.1),
         ];
-        let result = meant.check(&others);
+        let result = meant.check(&other_statements);
         assert!(!result.is_right && result.statement.is_none());
         assert_eq!(result.numbers[0].measured, None);
     }
@@ -263,18 +263,18 @@ mod tests {
 
     #[test]
     fn of_several_such_sentences_the_one_that_fits_best_is_meant() {
-        let rest = ["REST", "persistent"];
-        let statements = [statement(rest, 1.0, 30.0), statement(rest, 1.0, 8.0)];
+        let subjects = ["REST", "persistent"];
+        let statements = [statement(subjects, 1.0, 30.0), statement(subjects, 1.0, 8.0)];
         assert!(slower().check(&statements).is_right);
     }
 
     #[test]
     fn a_control_is_right_without_the_claim_whatever_its_numbers() {
-        let rest = ["REST", "persistent"];
-        let equal = [statement(rest, 0.0, 8.1)];
+        let subjects = ["REST", "persistent"];
+        let equal = [statement(subjects, 0.0, 8.1)];
         assert!(slower().check_absent(&equal).is_right);
         assert!(slower().check_absent(&[]).is_right);
-        let claims = [statement(rest, 1.0, 0.3)];
+        let claims = [statement(subjects, 1.0, 0.3)];
         let meant = slower();
         let result = meant.check_absent(&claims);
         assert!(!result.is_right && result.statement.is_some());

@@ -25,7 +25,7 @@ pub(crate) fn rows(pair: &Pair<'_>) -> Vec<Vec<Cell>> {
     match pair.advice().map(|advice| &advice.port_advice) {
         None => Vec::new(),
         Some(PortAdvice::Refused { why }) => vec![row("none", "", &Numbers::default(), why)],
-        Some(PortAdvice::Given(evidence)) => given(evidence),
+        Some(PortAdvice::Given(evidence)) => rows_of_advice(evidence),
     }
 }
 
@@ -37,7 +37,7 @@ struct Numbers {
     random: Option<(Span, Option<Span>)>,
 }
 
-fn given(evidence: &AdviceEvidence) -> Vec<Vec<Cell>> {
+fn rows_of_advice(evidence: &AdviceEvidence) -> Vec<Vec<Cell>> {
     let mut rows: Vec<Vec<Cell>> = evidence
         .ports
         .iter()
@@ -52,8 +52,8 @@ fn given(evidence: &AdviceEvidence) -> Vec<Vec<Cell>> {
             let holds = evidence.holds.map_or_else(String::new, |holds| {
                 format!("; the advice remained valid for {:.0} s", holds.secs_f64())
             });
-            let there = port.held.secs_f64();
-            let note = format!("on the low path for {there:.0} s{loss}{holds}");
+            let held_seconds = port.held.secs_f64();
+            let note = format!("on the low path for {held_seconds:.0} s{loss}{holds}");
             row("port", &port.port.to_string(), &numbers, &note)
         })
         .collect();
@@ -70,8 +70,8 @@ fn given(evidence: &AdviceEvidence) -> Vec<Vec<Cell>> {
             best: Some((best.p50, Some(best.p99))),
             ..Numbers::default()
         };
-        let of = best.connections.to_string();
-        row("kept best", &of, &numbers, &lossy)
+        let subject = best.connections.to_string();
+        row("kept best", &subject, &numbers, &lossy)
     }));
     rows.extend(evidence.horizons.iter().map(|tested| {
         let share = tested.on_low;
@@ -84,26 +84,26 @@ fn given(evidence: &AdviceEvidence) -> Vec<Vec<Cell>> {
                 .p50
                 .map(|p50| (p50.random, tested.p99.map(|p99| p99.random))),
         };
-        let of = format!("{:.0} s later", tested.after.secs_f64());
+        let subject = format!("{:.0} s later", tested.after.secs_f64());
         let note = format!(
             "{} times; expected at random {:.3}",
             share.n, tested.random_on_lowest_class
         );
-        row("tested", &of, &numbers, &note)
+        row("tested", &subject, &numbers, &note)
     }));
     rows
 }
 
-fn row(advice: &str, of: &str, numbers: &Numbers, note: &str) -> Vec<Cell> {
-    let text = |text: &str| match text {
+fn row(advice: &str, subject: &str, numbers: &Numbers, note: &str) -> Vec<Cell> {
+    let text_or_absent = |text: &str| match text {
         "" => Cell::Absent,
         text => Cell::Text(text.to_owned()),
     };
     let ms = |span: Option<Span>| Cell::real(span.map(Span::millis_f64));
     let interval = numbers.share.and_then(|(_, interval)| interval);
     vec![
-        text(advice),
-        text(of),
+        text_or_absent(advice),
+        text_or_absent(subject),
         Cell::real(numbers.share.map(|(share, _)| share)),
         Cell::real(interval.map(|(low, _)| low)),
         Cell::real(interval.map(|(_, high)| high)),
@@ -111,6 +111,6 @@ fn row(advice: &str, of: &str, numbers: &Numbers, note: &str) -> Vec<Cell> {
         ms(numbers.best.and_then(|(_, p99)| p99)),
         ms(numbers.random.map(|(p50, _)| p50)),
         ms(numbers.random.and_then(|(_, p99)| p99)),
-        text(note),
+        text_or_absent(note),
     ]
 }

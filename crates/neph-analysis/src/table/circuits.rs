@@ -36,7 +36,7 @@ pub(crate) fn table(data: &CampaignData, settings: &PlotSettings) -> Table {
             let against = summary.median.number().zip(first);
             let against = against.filter(|(_, first)| index > 0 && *first > 0.0);
             Some(vec![
-                Cell::Text(row.what.clone()),
+                Cell::Text(row.measurement.clone()),
                 Cell::Text(row.quantity.properties().title.to_owned()),
                 Cell::Text(unit.to_owned()),
                 Cell::Text(row.circuit.clone()),

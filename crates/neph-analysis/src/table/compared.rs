@@ -54,11 +54,11 @@ pub(crate) fn table(comparisons: &[LevelVersusFirst]) -> Table {
 fn row(comparison: &LevelVersusFirst, compared: &Compared) -> Vec<Cell> {
     let text = |text_value: &str| Cell::Text(text_value.to_owned());
     let (n, n_against) = compared.n;
-    let [median, median_against] = compared.medians.map(|level| of(compared.measure, level));
+    let [median, median_against] = compared.medians.map(|level| median_cell(compared.measure, level));
     let decision = compared.decision;
-    let end = |of: fn(ConfidenceInterval) -> f64| {
+    let end = |bound: fn(ConfidenceInterval) -> f64| {
         let interval = decision.and_then(|compared| compared.interval);
-        interval.map_or(Cell::Absent, |bounds| difference(of(bounds)))
+        interval.map_or(Cell::Absent, |bounds| difference(bound(bounds)))
     };
     vec![
         text(&comparison.title),
@@ -88,7 +88,7 @@ fn row(comparison: &LevelVersusFirst, compared: &Compared) -> Vec<Cell> {
 }
 
 /// Inflation is stored as a ratio and shown as a share, as in the rest of a report.
-fn of(measure: Measure, level: Level) -> Cell {
+fn median_cell(measure: Measure, level: Level) -> Cell {
     match (level, measure) {
         (Level::Censored, _) => Cell::Censored(LOST_FLOWS),
         (Level::At(ratio), Measure::Inflation) => Cell::Real(ratio - 1.0),

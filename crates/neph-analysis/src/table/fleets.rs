@@ -140,30 +140,30 @@ const PAIRS: [&str; 13] = [
 ];
 
 fn of_pair(pair: &Pair<'_>) -> Vec<Cell> {
-    let known = pair.known;
-    let inflation = known.inflation;
+    let pair_view = pair.pair_view;
+    let inflation = pair_view.inflation;
     let ms = |span: Span| span.millis_f64();
     let quantile = |of: FlowQuantile| median_cell(OverBins::median(pair.latency_bins(), of), 1e-6);
-    let apart = OverBins::ratio(pair.latency_bins(), FlowQuantile::P99, FlowQuantile::P50);
+    let p99_to_p50 = OverBins::ratio(pair.latency_bins(), FlowQuantile::P99, FlowQuantile::P50);
     let most_lost = pair
         .latency_bins()
         .iter()
         .map(|bin| u64::from(bin.lost))
         .max();
     vec![
-        Cell::Integer(known.flows),
-        Cell::Integer(known.changes),
-        Cell::real(known.changes_per_flow_hour()),
+        Cell::Integer(pair_view.flows),
+        Cell::Integer(pair_view.changes),
+        Cell::real(pair_view.changes_per_flow_hour()),
         Cell::real(inflation.map(|range| ms(range.lowest))),
         Cell::real(inflation.map(|range| ms(range.highest))),
         Cell::real(inflation.map(|range| range.ratio - 1.0)),
         quantile(FlowQuantile::P50),
         quantile(FlowQuantile::P95),
         quantile(FlowQuantile::P99),
-        median_cell(apart, 1.0),
+        median_cell(p99_to_p50, 1.0),
         Cell::Integer(most_lost.unwrap_or(0)),
-        Cell::real(known.bimodality.map(|test| test.dip)),
-        Cell::real(known.bimodality.map(|test| test.p)),
+        Cell::real(pair_view.bimodality.map(|test| test.dip)),
+        Cell::real(pair_view.bimodality.map(|test| test.p)),
     ]
 }
 
@@ -196,7 +196,7 @@ fn classes(pair: &Pair<'_>) -> Vec<Vec<Cell>> {
     let numbered = pair.classes().iter().zip(1_u64..);
     let row = |(class, number): (&neph_flows::Class, u64)| {
         let moved = pair
-            .known
+            .pair_view
             .moved
             .iter()
             .find(|of_class| u64::from(of_class.class) + 1 == number);
@@ -236,12 +236,12 @@ const PERSISTENCE: [&str; 8] = [
 ];
 
 fn persistence(pair: &Pair<'_>) -> Vec<Vec<Cell>> {
-    let known = pair.known;
+    let pair_view = pair.pair_view;
     let curves = [
-        ("from a path change to the next", &known.between),
-        ("in a class", &known.persistence),
-        ("forward path only", &known.persistence_forward),
-        ("reverse path only", &known.persistence_reverse),
+        ("from a path change to the next", &pair_view.between),
+        ("in a class", &pair_view.persistence),
+        ("forward path only", &pair_view.persistence_forward),
+        ("reverse path only", &pair_view.persistence_reverse),
     ];
     let rows = curves.into_iter();
     rows.filter_map(|(name, curve)| Some(lasted(name, curve.as_ref()?, pair.view)))
@@ -280,7 +280,7 @@ const LOSS: [&str; 13] = [
 
 fn loss(pair: &Pair<'_>) -> Vec<Cell> {
     // Of the whole time, flows that are forgotten included.
-    let sum = pair.known.tally;
+    let sum = pair.pair_view.tally;
     let share = sum.loss();
     vec![
         Cell::Integer(sum.replies),
@@ -288,7 +288,7 @@ fn loss(pair: &Pair<'_>) -> Vec<Cell> {
         Cell::real(share.map(|share| share.share)),
         Cell::real(share.map(|share| share.low)),
         Cell::real(share.map(|share| share.high)),
-        pair.known.late.map_or(Cell::Absent, Cell::Integer),
+        pair.pair_view.late.map_or(Cell::Absent, Cell::Integer),
         Cell::Integer(sum.lost_forward),
         Cell::Integer(sum.lost_reverse),
         Cell::Integer(sum.failed),

@@ -234,11 +234,11 @@ fn cells(row: &SummaryRow) -> Vec<Cell> {
     for quantile in &row.quantiles {
         cells.extend(match quantile {
             QuantileCell::Known { value, interval } => {
-                let of = |bound: Level| level(bound, row.unanswered());
-                let end = |bound: Option<Level>| bound.map_or(Cell::Absent, of);
+                let bound_cell = |bound: Level| level(bound, row.unanswered());
+                let end = |bound: Option<Level>| bound.map_or(Cell::Absent, bound_cell);
                 let low = interval.map(|interval| interval.low);
                 let high = interval.and_then(|interval| interval.high);
-                [of(*value), end(low), end(high)]
+                [bound_cell(*value), end(low), end(high)]
             }
             QuantileCell::Refused { .. } => [Cell::Absent, Cell::Absent, Cell::Absent],
         });

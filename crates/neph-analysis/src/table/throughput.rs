@@ -53,14 +53,14 @@ fn at_least(data: &CampaignData, settings: &PlotSettings) -> Option<String> {
     let early: Vec<String> = early
         .map(|check| format!("{} in block {}", check.endpoint, check.block + 1))
         .collect();
-    let more = match early.len().saturating_sub(NAMED) {
+    let more_checks = match early.len().saturating_sub(NAMED) {
         0 => String::new(),
-        more => format!(" and {}", plural(more, "more check")),
+        more_checks => format!(" and {}", plural(more_checks, "more check")),
     };
     (!early.is_empty()).then(|| {
         format!(
             "At least what the link carries, as the check ended before it had filled it (no losses, \
-             and a window that still grew or no queue): {}{more}.",
+             and a window that still grew or no queue): {}{more_checks}.",
             early[..early.len().min(NAMED)].join("; ")
         )
     })
@@ -75,11 +75,11 @@ fn row(check: &Throughput) -> Vec<Cell> {
             .iter()
             .map(|second| second.goodput.bits_per_second())
     };
-    let known = check.failure.is_none();
+    let is_known = check.failure.is_none();
     let sum = |value: fn(&ThroughputSecond) -> u32| {
         let seconds = check.seconds.iter().map(value);
         let total: u64 = seconds.map(u64::from).sum();
-        known.then_some(total).map_or(Cell::Absent, Cell::Integer)
+        is_known.then_some(total).map_or(Cell::Absent, Cell::Integer)
     };
     let cwnd = check.seconds.last().and_then(|second| second.cwnd_segments);
     vec![
@@ -88,7 +88,7 @@ fn row(check: &Throughput) -> Vec<Cell> {
         Cell::Integer(u64::from(check.block) + 1),
         Cell::Text(check.tool.clone()),
         Cell::Integer(check.seconds.len() as u64),
-        Cell::real(known.then(|| mbit(check.goodput.bits_per_second()))),
+        Cell::real(is_known.then(|| mbit(check.goodput.bits_per_second()))),
         Cell::real(seconds().min().map(mbit)),
         Cell::real(seconds().max().map(mbit)),
         sum(|second| second.retransmissions),

@@ -29,9 +29,9 @@ pub(crate) fn table(data: &CampaignData, settings: &PlotSettings) -> Table {
         "least",
         "most",
     ];
-    let shown = data.transfers(settings);
+    let indices = data.transfers(settings);
     let labels = data.labels();
-    let rows = shown.iter().flat_map(|scenario| {
+    let rows = indices.iter().flat_map(|scenario| {
         let courses = data.courses(*scenario, settings);
         let label = labels[*scenario].clone();
         courses.into_iter().filter_map(move |course| {
@@ -55,7 +55,7 @@ pub(crate) fn table(data: &CampaignData, settings: &PlotSettings) -> Table {
             ])
         })
     });
-    let limits = shown.iter().filter_map(|scenario| {
+    let limits = indices.iter().filter_map(|scenario| {
         let (limit, count) = data.usual_limit(*scenario, settings)?;
         let total: usize = data
             .quantities(*scenario, settings)

@@ -157,9 +157,9 @@ impl Kind {
         }
         if self == Self::StepBehindQueue {
             // In one direction, in the other, or in both.
-            let which = random.below(3);
+            let kind = random.below(3);
             for (index, direction) in directions.iter_mut().enumerate() {
-                if which == 2 || which == index {
+                if kind == 2 || kind == index {
                     let before = SECOND * between(random, 0.5, 60.0);
                     let behind = SECOND * between(random, 0.5, 60.0);
                     direction.stand((moment - before, moment + behind), random);
@@ -221,11 +221,11 @@ impl Count {
     }
 
     fn rows(&self, world: &str, kind: Kind) -> Vec<Row> {
-        let row = |what: &str, hits: usize, of: usize, target: Target| Row {
+        let row = |quantity: &str, hits: usize, cases: usize, target: Target| Row {
             world: world.to_owned(),
-            what: what.to_owned(),
+            quantity: quantity.to_owned(),
             hits,
-            of,
+            cases,
             target,
         };
         let sets = self.recordings;

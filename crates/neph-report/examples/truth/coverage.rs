@@ -16,7 +16,7 @@ const QUANTILES: [f64; 3] = [0.5, 0.9, 0.99];
 #[derive(Clone, Copy, Default)]
 struct Count {
     contained: usize,
-    given: usize,
+    intervals: usize,
     /// Those with an upper end.
     closed: usize,
 }
@@ -24,31 +24,31 @@ struct Count {
 impl Count {
     fn add(&mut self, interval: Option<(f64, f64)>, truth: f64) {
         if let Some((low, high)) = interval {
-            self.given += 1;
+            self.intervals += 1;
             self.closed += usize::from(high.is_finite() || truth.is_infinite());
             self.contained += usize::from(low <= truth && truth <= high);
         }
     }
 
-    fn row(self, world: &str, what: &str) -> Row {
+    fn row(self, world: &str, quantity: &str) -> Row {
         Row {
             world: world.to_owned(),
-            what: what.to_owned(),
+            quantity: quantity.to_owned(),
             hits: self.contained,
-            of: self.given,
+            cases: self.intervals,
             target: CLAIMED,
         }
     }
 
     /// How many of them have an upper end, where some have none.
-    fn closed_row(self, world: &str, what: &str) -> Option<Row> {
+    fn closed_row(self, world: &str, quantity: &str) -> Option<Row> {
         let row = Row {
-            what: format!("{what} has an upper end"),
+            quantity: format!("{quantity} has an upper end"),
             hits: self.closed,
             target: Target::Shown,
-            ..self.row(world, what)
+            ..self.row(world, quantity)
         };
-        (self.closed < self.given).then_some(row)
+        (self.closed < self.intervals).then_some(row)
     }
 }
 

@@ -73,11 +73,11 @@ pub(crate) fn of_path_changes(reports: u64) -> Section {
 }
 
 fn counted(title: &str, score: &Score, target: Target) -> [Row; 2] {
-    let row = |what: &str, hits, of| Row {
+    let row = |quantity: &str, hits, cases| Row {
         world: title.to_owned(),
-        what: what.to_owned(),
+        quantity: quantity.to_owned(),
         hits,
-        of,
+        cases,
         target,
     };
     let right = score.reported - score.wrong.len();

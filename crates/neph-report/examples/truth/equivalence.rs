@@ -34,13 +34,13 @@ pub(crate) fn at_the_margin(reports: u64) -> Section {
         world.blocks = blocks;
         world.between_blocks = 0.0;
         world.between_experiments = 0.02;
-        let of = usize::try_from(reports).unwrap_or(usize::MAX);
-        let mut row = |what: &str, hits: usize, target: Target| {
+        let cases = usize::try_from(reports).unwrap_or(usize::MAX);
+        let mut row = |quantity: &str, hits: usize, target: Target| {
             rows.push(Row {
                 world: format!("2 endpoints, {blocks} blocks, margin 2 ms"),
-                what: what.to_owned(),
+                quantity: quantity.to_owned(),
                 hits,
-                of,
+                cases,
                 target,
             });
         };

@@ -49,17 +49,17 @@ pub(crate) fn false_verdicts(reports: u64) -> Section {
             if is_one_slow {
                 world.endpoints[count / 2].median_ms *= 2.0;
             }
-            rows.push(wrong(&world, reports, plain(count, is_one_slow)));
+            rows.push(false_verdicts_row(&world, reports, plain(count, is_one_slow)));
             world.intervals_ms = vec![100, 400];
             let title = format!("{}, two intervals", plain(count, is_one_slow));
-            rows.push(wrong(&world, reports, title));
+            rows.push(false_verdicts_row(&world, reports, title));
         }
     }
     for count in [3, 12] {
         let mut world = World::of_equals(count);
         world.is_placed = true;
         let title = format!("{}, with distances", plain(count, false));
-        rows.push(wrong(&world, reports, title));
+        rows.push(false_verdicts_row(&world, reports, title));
     }
     Section {
         about: "Reports in which one of two equal endpoints or intervals is called slower or faster. \
@@ -78,12 +78,12 @@ fn plain(count: usize, is_one_slow: bool) -> String {
     format!("{count} endpoint{plural}{slow}")
 }
 
-fn wrong(world: &World, reports: u64, title: String) -> Row {
+fn false_verdicts_row(world: &World, reports: u64, title: String) -> Row {
     Row {
         world: title,
-        what: "reports with a false verdict".to_owned(),
+        quantity: "reports with a false verdict".to_owned(),
         hits: reports_with(world, reports, true),
-        of: usize::try_from(reports).unwrap_or(usize::MAX),
+        cases: usize::try_from(reports).unwrap_or(usize::MAX),
         target: ALLOWED,
     }
 }
@@ -100,9 +100,9 @@ pub(crate) fn power(reports: u64) -> Section {
                 world.endpoints[1].median_ms *= 1.0 + share;
                 rows.push(Row {
                     world: format!("{count} endpoints, {blocks} blocks"),
-                    what: format!("the one that is {:.0} % slower is found", 100.0 * share),
+                    quantity: format!("the one that is {:.0} % slower is found", 100.0 * share),
                     hits: reports_with(&world, reports, false),
-                    of: usize::try_from(reports).unwrap_or(usize::MAX),
+                    cases: usize::try_from(reports).unwrap_or(usize::MAX),
                     target: Target::Shown,
                 });
             }

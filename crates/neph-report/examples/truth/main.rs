@@ -45,12 +45,12 @@ fn main() {
             _ => panic!("options: --reports NUMBER, --only TEXT"),
         }
     }
-    let mut out = std::io::stdout().lock();
+    let mut stdout = std::io::stdout().lock();
     for (title, make) in SECTIONS {
         if title.to_lowercase().contains(&only) {
             let section = make(reports);
-            writeln!(out, "## {title}\n\n{section}").expect("standard output");
-            out.flush().expect("standard output");
+            writeln!(stdout, "## {title}\n\n{section}").expect("standard output");
+            stdout.flush().expect("standard output");
         }
     }
 }

@@ -19,16 +19,16 @@ pub(crate) enum Target {
 #[derive(Clone, Debug)]
 pub(crate) struct Row {
     pub(crate) world: String,
-    pub(crate) what: String,
+    pub(crate) quantity: String,
     /// How often it happened, of how many.
     pub(crate) hits: usize,
-    pub(crate) of: usize,
+    pub(crate) cases: usize,
     pub(crate) target: Target,
 }
 
 impl Row {
     fn share(&self) -> Option<f64> {
-        proportion(self.hits, self.of)
+        proportion(self.hits, self.cases)
             .ok()
             .map(|proportion| proportion.share())
     }
@@ -77,10 +77,10 @@ impl fmt::Display for Section {
                 Some(false) => "**no**",
                 None => "-",
             };
-            let (world, what, of, target) = (&row.world, &row.what, row.of, row.target);
+            let (world, quantity, cases, target) = (&row.world, &row.quantity, row.cases, row.target);
             writeln!(
                 f,
-                "| {world} | {what} | {share} | {of} | {target} | {met} |"
+                "| {world} | {quantity} | {share} | {cases} | {target} | {met} |"
             )?;
         }
         Ok(())

@@ -36,7 +36,7 @@ const ALLOWED: Target = Target::AtMost(6.4);
 /// Reports of seasons that are equal, and of one that has twice the path changes.
 pub(crate) fn in_turn_or_not(reports: u64) -> Section {
     let mut rows = Vec::new();
-    for (ratio, what, target) in [
+    for (ratio, quantity, target) in [
         (1.0, "equal ones: one is called better or worse", ALLOWED),
         (2.0, "twice the changes: it is called worse", Target::Shown),
     ] {
@@ -49,9 +49,9 @@ pub(crate) fn in_turn_or_not(reports: u64) -> Section {
                 };
                 rows.push(Row {
                     world: seasons.to_text(),
-                    what: what.to_owned(),
+                    quantity: quantity.to_owned(),
                     hits: seasons.verdicts(reports),
-                    of: usize::try_from(reports).unwrap_or(usize::MAX),
+                    cases: usize::try_from(reports).unwrap_or(usize::MAX),
                     target,
                 });
             }

@@ -153,7 +153,7 @@ impl World {
             course.step(random);
             let time = Span::from_nanos(to_i64(median * 1e6 * deviation.exp()));
             let is_lost = losses.as_mut().is_some_and(|losses| losses.step(random));
-            one(seq, scenario.interval, (!is_lost).then_some(time))
+            message_at(seq, scenario.interval, (!is_lost).then_some(time))
         };
         (0..scenario.messages).map(message).collect()
     }
@@ -210,7 +210,7 @@ fn to_i64(nanos: f64) -> i64 {
     nanos.round() as i64
 }
 
-fn one(seq: u64, interval: Span, time: Option<Span>) -> Message {
+fn message_at(seq: u64, interval: Span, time: Option<Span>) -> Message {
     let at = i64::try_from(seq).unwrap_or(i64::MAX) * interval.nanos();
     let sent = Instant::from_nanos(at);
     let mut marks = Marks::intended_at(sent);

@@ -21,13 +21,13 @@ pub(super) fn legend<'a>(
 pub(super) fn marks(segment: &Segment<'_>, area: Rect) -> impl Iterator<Item = Mark> {
     let y = area.y + BELOW;
     let end = segment.x + segment.width;
-    let of = |(from, until): (i64, Option<i64>)| {
+    let pixels_of = |(from, until): (i64, Option<i64>)| {
         (
             segment.px(from),
             until.map_or(end, |until| segment.px(until)),
         )
     };
-    let spans: Vec<(f64, f64)> = segment.experiment.alarms().into_iter().map(of).collect();
+    let spans: Vec<(f64, f64)> = segment.experiment.alarms().into_iter().map(pixels_of).collect();
     spans
         .into_iter()
         .map(move |(from, until)| Mark::line(Point::new(from, y), Point::new(until, y), ALARM))

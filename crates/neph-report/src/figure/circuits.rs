@@ -106,7 +106,7 @@ fn matrices(circuits: &Circuits) -> Vec<Matrix<'_>> {
         .iter()
         .filter(|row| SHOWN.contains(&row.quantity))
     {
-        let title = format!("{}: {}", row.what, row.quantity.properties().title);
+        let title = format!("{}: {}", row.measurement, row.quantity.properties().title);
         match matrices.iter_mut().find(|matrix| matrix.title == title) {
             Some(matrix) => matrix.rows.push(row),
             None => matrices.push(Matrix {

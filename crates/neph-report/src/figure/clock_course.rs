@@ -117,24 +117,24 @@ fn panels<'a>(line: &'a ClockLine<'a>) -> Vec<Panel<'a>> {
     let Some((first, last)) = line.moments.first().zip(line.moments.last()) else {
         return Vec::new();
     };
-    let level = Panel {
+    let without_drift = Panel {
         line,
         heading: line.name,
         base: base(line.moments),
         from: first.at,
         rate: 0.0,
     };
-    let sloped = Panel {
+    let drift_removed = Panel {
         heading: "",
         base: first.offset,
         rate: line.rate,
-        ..level
+        ..without_drift
     };
-    let moved = line.rate.abs() * span(last.at, first.at);
-    if moved > 4.0 * span(first.bound, 0) {
-        vec![level, sloped]
+    let total_drift = line.rate.abs() * span(last.at, first.at);
+    if total_drift > 4.0 * span(first.bound, 0) {
+        vec![without_drift, drift_removed]
     } else {
-        vec![level]
+        vec![without_drift]
     }
 }
 
@@ -213,15 +213,15 @@ impl Panel<'_> {
 
     /// The band and nearly all dots.
     fn scale(&self) -> Scale {
-        let of = |m: &ClockMoment, by: i64| self.above(m.at, m.offset.saturating_add(by));
+        let above_base = |m: &ClockMoment, by: i64| self.above(m.at, m.offset.saturating_add(by));
         let moments = self.line.moments;
         let mut low = moments
             .iter()
-            .map(|m| of(m, -m.bound))
+            .map(|m| above_base(m, -m.bound))
             .fold(f64::INFINITY, f64::min);
         let mut high = moments
             .iter()
-            .map(|m| of(m, m.bound))
+            .map(|m| above_base(m, m.bound))
             .fold(f64::NEG_INFINITY, f64::max);
         let mut dots: Vec<f64> = self
             .line

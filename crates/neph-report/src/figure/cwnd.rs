@@ -20,15 +20,15 @@ const FLAT: u32 = 20;
 /// Nothing if no message reports its window.
 pub(crate) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> {
     let highest = |scenario: usize| data.windows(scenario, settings).max();
-    let shown: Vec<(usize, u32)> = data
+    let windows: Vec<(usize, u32)> = data
         .measured(settings)
         .into_iter()
         .filter_map(|scenario| Some((scenario, highest(scenario)?)))
         .collect();
-    let max = shown.iter().map(|(_, high)| *high).max().unwrap_or(0);
-    let columns = if shown.len() == 1 { 1 } else { 2 };
-    let total = shown.len().div_ceil(PER_PAGE);
-    shown
+    let max = windows.iter().map(|(_, high)| *high).max().unwrap_or(0);
+    let columns = if windows.len() == 1 { 1 } else { 2 };
+    let total = windows.len().div_ceil(PER_PAGE);
+    windows
         .chunks(PER_PAGE)
         .enumerate()
         .map(|(page, panels)| {
@@ -140,12 +140,12 @@ fn steps(flow: &FlowData, plot: &Plot, px: &dyn Fn(i64) -> f64) -> Vec<Mark> {
     let mut lines: Vec<(u32, Vec<Point>)> = Vec::new();
     for exchange in &flow.exchanges {
         let Some(cwnd) = exchange.cwnd else { continue };
-        let here = Point::new(px(exchange.intended.nanos()), plot.py(f64::from(cwnd)));
+        let new_point = Point::new(px(exchange.intended.nanos()), plot.py(f64::from(cwnd)));
         match lines.last_mut() {
             Some((connection, points)) if *connection == exchange.connection => {
-                extend(points, here);
+                extend(points, new_point);
             }
-            _ => lines.push((exchange.connection, vec![here])),
+            _ => lines.push((exchange.connection, vec![new_point])),
         }
     }
     lines
@@ -164,19 +164,19 @@ fn steps(flow: &FlowData, plot: &Plot, px: &dyn Fn(i64) -> f64) -> Vec<Mark> {
 
 /// Goes level to the new place, then up or down. A level stretch keeps only its two ends; of
 /// several changes within a third of a pixel the extremes stay, because each was a corner.
-fn extend(points: &mut Vec<Point>, here: Point) {
-    let level = |a: &Point, b: &Point| (a.y - b.y).abs() < 0.05;
+fn extend(points: &mut Vec<Point>, new_point: Point) {
+    let is_level = |a: &Point, b: &Point| (a.y - b.y).abs() < 0.05;
     if let [.., before, last] = points.as_slice()
-        && level(before, last)
-        && level(last, &here)
+        && is_level(before, last)
+        && is_level(last, &new_point)
     {
         points.pop();
-        points.push(here);
+        points.push(new_point);
         return;
     }
     let last = points[points.len() - 1];
-    if !level(&last, &here) {
-        points.push(Point::new(here.x, last.y));
+    if !is_level(&last, &new_point) {
+        points.push(Point::new(new_point.x, last.y));
     }
-    points.push(here);
+    points.push(new_point);
 }

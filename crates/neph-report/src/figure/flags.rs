@@ -67,8 +67,8 @@ fn in_lines(lines: &[WarningLine]) -> Vec<Note> {
     }
     let mut kinds: Vec<Vec<&WarningLine>> = Vec::new();
     for line in lines {
-        match kinds.iter_mut().find(|known| known[0].kind == line.kind) {
-            Some(known) => known.push(line),
+        match kinds.iter_mut().find(|group| group[0].kind == line.kind) {
+            Some(group) => group.push(line),
             None => kinds.push(vec![line]),
         }
     }

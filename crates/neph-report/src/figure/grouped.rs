@@ -30,11 +30,11 @@ pub(super) fn by_factor(
     settings: &PlotSettings,
     draw: impl Fn(&View) -> Vec<Figure>,
 ) -> Vec<Figure> {
-    let shown = data.determined_by_main(settings);
-    let scenarios: Vec<_> = shown.iter().map(|index| &data.scenarios[*index]).collect();
+    let indices = data.determined_by_main(settings);
+    let scenarios: Vec<_> = indices.iter().map(|index| &data.scenarios[*index]).collect();
     let views = factors(&scenarios).into_iter().map(|factor| View {
-        levels: levels(data, &shown, &factor),
-        panels: panels(data, settings, &shown, &factor),
+        levels: levels(data, &indices, &factor),
+        panels: panels(data, settings, &indices, &factor),
         factor,
     });
     views.flat_map(|view| draw(&view)).collect()

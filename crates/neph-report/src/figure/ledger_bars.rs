@@ -304,11 +304,11 @@ mod tests {
         let index = means.entries.iter().position(|(set, _)| *set == handshake);
         let share = percents[index.expect("an entry")];
         assert!((share - 7200.0 / 171.0).abs() < 1e-9, "{share}");
-        let wrong = Means {
+        let invalid = Means {
             entries: vec![(handshake, -1.0), (StageSet::only(Stage::Network), 3.0)],
             total: 2.0,
         };
-        assert_eq!(wrong.percents(), [0.0, 100.0]);
+        assert_eq!(invalid.percents(), [0.0, 100.0]);
     }
 
     #[test]

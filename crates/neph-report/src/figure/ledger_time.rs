@@ -21,18 +21,18 @@ const LEFT: f64 = 52.0;
 
 /// A page for every few scenarios.
 pub(crate) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> {
-    let shown: Vec<(usize, Means)> = data
+    let scenario_means: Vec<(usize, Means)> = data
         .measured(settings)
         .into_iter()
         .filter_map(|index| Some((index, Means::of(data.main_flows(index, settings))?)))
         .collect();
-    let (height, per_page) = match shown.len() {
+    let (height, per_page) = match scenario_means.len() {
         1 => (260.0, 1),
         2..=4 => (150.0, 4),
         _ => (92.0, 7),
     };
-    let total = shown.len().div_ceil(per_page);
-    shown
+    let total = scenario_means.len().div_ceil(per_page);
+    scenario_means
         .chunks(per_page)
         .enumerate()
         .map(|(page, panels)| {
@@ -178,11 +178,11 @@ fn stack(run: &[Bucket], sets: &[StageSet], plot: &Plot, unit: TimeUnit) -> Vec<
         for (bucket, top) in run.iter().zip(&ceiling) {
             step(&mut points, (bucket.from, bucket.to), y(*top));
         }
-        let mut back = Vec::new();
+        let mut lower_edge = Vec::new();
         for (bucket, low) in run.iter().zip(&floor).rev() {
-            step(&mut back, (bucket.to, bucket.from), y(*low));
+            step(&mut lower_edge, (bucket.to, bucket.from), y(*low));
         }
-        points.append(&mut back);
+        points.append(&mut lower_edge);
         marks.extend(palette::entry_area(*set, points));
         floor = ceiling;
     }

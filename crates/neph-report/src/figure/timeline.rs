@@ -92,20 +92,20 @@ impl Series {
 
 /// A page for every few scenarios.
 pub(crate) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> {
-    let shown = data.determined_by_message(settings);
-    let groups: Vec<Vec<f64>> = shown.iter().map(|s| values(data, settings, *s)).collect();
+    let indices = data.determined_by_message(settings);
+    let groups: Vec<Vec<f64>> = indices.iter().map(|s| values(data, settings, *s)).collect();
     let spreads = groups.iter().map(|values| {
         let spread = Sorted::check(values).ok().and_then(Spread::of);
         spread.into_iter().collect()
     });
     let scales = shared(&spreads.collect::<Vec<Vec<Spread>>>(), settings);
-    let (height, per_page) = match shown.len() {
+    let (height, per_page) = match indices.len() {
         1 => (260.0, 1),
         2..=4 => (150.0, 4),
         _ => (92.0, 7),
     };
-    let total = shown.len().div_ceil(per_page);
-    let panels: Vec<Panel<'_>> = shown
+    let total = indices.len().div_ceil(per_page);
+    let panels: Vec<Panel<'_>> = indices
         .iter()
         .zip(scales)
         .zip(&groups)
@@ -234,9 +234,9 @@ fn endings<'a, I: Iterator<Item = &'a ExperimentData>>(
         (FlowData::errors, ERROR, "error: not answered as expected"),
         (FlowData::failed, NOT_SENT, "message not sent"),
     ];
-    let some = move |count: Count| experiments().any(|e| e.main().is_some_and(|f| count(f) > 0));
-    let there = kinds.into_iter().filter(move |(count, ..)| some(*count));
-    there.map(|(_, colour, name)| (Swatch::Tick(colour), format!("{name} (at the top)")))
+    let occurs = move |count: Count| experiments().any(|e| e.main().is_some_and(|f| count(f) > 0));
+    let occurring = kinds.into_iter().filter(move |(count, ..)| occurs(*count));
+    occurring.map(|(_, colour, name)| (Swatch::Tick(colour), format!("{name} (at the top)")))
 }
 
 /// The mark of a message that could not be sent.
@@ -355,16 +355,16 @@ fn thinned(
     moments: Vec<(Instant<Local>, u32)>,
     segment: &Segment<'_>,
 ) -> Vec<(Instant<Local>, u32)> {
-    let mut last = f64::NEG_INFINITY;
+    let mut last_x = f64::NEG_INFINITY;
     moments
         .into_iter()
         .filter(|(at, _)| {
             let x = segment.px(at.nanos());
-            let apart = x - last >= 1.0;
-            if apart {
-                last = x;
+            let is_apart = x - last_x >= 1.0;
+            if is_apart {
+                last_x = x;
             }
-            apart
+            is_apart
         })
         .collect()
 }

@@ -21,7 +21,7 @@ const MAX_BLOCKS: usize = 24;
 const ROW: f64 = 14.0;
 const LEFT: f64 = 92.0;
 /// What is measured, each with a colour.
-const WHAT: [&str; 4] = [
+const KINDS: [&str; 4] = [
     "messages",
     "requests and replies in turn",
     "throughput",
@@ -32,7 +32,7 @@ const WHAT: [&str; 4] = [
 struct Bar {
     /// The site that measures, and the endpoint.
     rows: [String; 2],
-    what: usize,
+    kind_index: usize,
     from: Wall,
     to: Wall,
     is_failed: bool,
@@ -48,21 +48,21 @@ pub(super) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> 
     if sites.len() < 2 || blocks.is_empty() {
         return Vec::new();
     }
-    let shown: Vec<_> = blocks.iter().take(MAX_BLOCKS).collect();
-    let total = shown.len().div_ceil(PER_PAGE);
-    let pages = shown.chunks(PER_PAGE).enumerate().map(|(page, few)| {
+    let drawn_blocks: Vec<_> = blocks.iter().take(MAX_BLOCKS).collect();
+    let total = drawn_blocks.len().div_ceil(PER_PAGE);
+    let pages = drawn_blocks.chunks(PER_PAGE).enumerate().map(|(page, page_blocks)| {
         let title = page_title("Actual timetable", page, total);
         let mut sheet = Sheet::new(title, "Each experiment at the site that measures and at its endpoint");
-        let legend = WHAT.iter().enumerate();
-        let legend = legend.filter(|(what, _)| blocks.values().flatten().any(|bar| bar.what == *what));
+        let legend = KINDS.iter().enumerate();
+        let legend = legend.filter(|(kind_index, _)| blocks.values().flatten().any(|bar| bar.kind_index == *kind_index));
         let mut entries: Vec<(Swatch, String)> = legend
-            .map(|(what, name)| (Swatch::Area(bar_fill(what)), (*name).to_owned()))
+            .map(|(kind_index, name)| (Swatch::Area(bar_fill(kind_index)), (*name).to_owned()))
             .collect();
         if blocks.values().flatten().any(|bar| bar.is_failed) {
             entries.push((Swatch::Outline(NOT_COMPLETE), "not complete".to_owned()));
         }
         sheet.legend(&entries);
-        for (block, bars) in few {
+        for (block, bars) in page_blocks {
             let names = names(bars);
             let height = 22.0 + ROW * count(names.len()) + Style::BELOW + 20.0;
             let frame = sheet.take(height);
@@ -85,9 +85,9 @@ pub(super) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> 
 const NOT_COMPLETE: Stroke = Stroke::solid(Colour::ALARM, 1.0);
 
 /// The area of a bar; two bars at the same time in one row show as a darker part.
-fn bar_fill(what: usize) -> Fill {
+fn bar_fill(kind_index: usize) -> Fill {
     Fill {
-        colour: palette::line_colour(what),
+        colour: palette::line_colour(kind_index),
         opacity: 0.75,
     }
 }
@@ -95,16 +95,16 @@ fn bar_fill(what: usize) -> Fill {
 /// The bars of each block, counted from 1.
 fn blocks(data: &CampaignData, settings: &PlotSettings) -> BTreeMap<u32, Vec<Bar>> {
     let mut bars: BTreeMap<u32, Vec<Bar>> = BTreeMap::new();
-    let shown = data
+    let experiments_shown = data
         .shown(settings)
         .map(|experiment| &experiment.experiment);
     let left_out = data.left_out.iter();
     let left_out = left_out.filter(|experiment| settings.shows_block(experiment.block));
-    for experiment in shown.chain(left_out) {
+    for experiment in experiments_shown.chain(left_out) {
         let scenario = data
             .scenarios
             .iter()
-            .find(|own| own.id == experiment.scenario);
+            .find(|candidate| candidate.id == experiment.scenario);
         let bar = scenario.and_then(|scenario| bar(experiment, scenario));
         if let Some(bar) = bar {
             bars.entry(experiment.block + 1).or_default().push(bar);
@@ -114,7 +114,7 @@ fn blocks(data: &CampaignData, settings: &PlotSettings) -> BTreeMap<u32, Vec<Bar
 }
 
 fn bar(run: &Experiment, scenario: &Scenario) -> Option<Bar> {
-    let what = match scenario.measure() {
+    let kind_index = match scenario.measure() {
         Measure::Messages => 0,
         Measure::Transactions(_) => 1,
         Measure::Throughput(_) => 2,
@@ -122,7 +122,7 @@ fn bar(run: &Experiment, scenario: &Scenario) -> Option<Bar> {
     };
     Some(Bar {
         rows: [scenario.site()?.to_owned(), scenario.endpoint.clone()],
-        what,
+        kind_index,
         from: run.started,
         to: run.ended?,
         is_failed: run.status != neph_model::ExperimentStatus::Complete,
@@ -133,10 +133,10 @@ fn bar(run: &Experiment, scenario: &Scenario) -> Option<Bar> {
 fn names(bars: &[Bar]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for row_kind in [0, 1] {
-        let mut own: Vec<&String> = bars.iter().map(|bar| &bar.rows[row_kind]).collect();
-        own.sort_unstable();
-        own.dedup();
-        let new = own.into_iter().filter(|name| !names.contains(name));
+        let mut sorted_names: Vec<&String> = bars.iter().map(|bar| &bar.rows[row_kind]).collect();
+        sorted_names.sort_unstable();
+        sorted_names.dedup();
+        let new = sorted_names.into_iter().filter(|name| !names.contains(name));
         let new: Vec<String> = new.cloned().collect();
         names.extend(new);
     }
@@ -149,11 +149,11 @@ const fn count(rows: usize) -> f64 {
 }
 
 fn draw_panel(block: u32, bars: &[Bar], names: &[String], frame: Rect) -> Vec<Mark> {
-    let first = bars.iter().map(|bar| bar.from.unix_nanos()).min();
-    let first = first.unwrap_or(0);
+    let block_start = bars.iter().map(|bar| bar.from.unix_nanos()).min();
+    let block_start = block_start.unwrap_or(0);
     #[expect(clippy::cast_precision_loss, reason = "seconds of a block")]
-    let seconds = |wall: Wall| (wall.unix_nanos() - first) as f64 / 1e9;
-    let last = bars.iter().map(|bar| seconds(bar.to)).fold(1e-3, f64::max);
+    let seconds = |wall: Wall| (wall.unix_nanos() - block_start) as f64 / 1e9;
+    let duration = bars.iter().map(|bar| seconds(bar.to)).fold(1e-3, f64::max);
     let area = Rect::new(
         frame.x + LEFT,
         frame.y + 22.0,
@@ -162,7 +162,7 @@ fn draw_panel(block: u32, bars: &[Bar], names: &[String], frame: Rect) -> Vec<Ma
     );
     let plot = Plot {
         area,
-        x: Scale::linear(0.0, last),
+        x: Scale::linear(0.0, duration),
         y: Scale::linear(0.0, 1.0),
     };
     let heading = Point::new(frame.x, frame.y + 12.0);
@@ -183,7 +183,7 @@ fn draw_panel(block: u32, bars: &[Bar], names: &[String], frame: Rect) -> Vec<Ma
     }
     for bar in bars {
         for name in &bar.rows {
-            let Some(row) = names.iter().position(|own| own == name) else {
+            let Some(row) = names.iter().position(|name_of_row| name_of_row == name) else {
                 continue;
             };
             let (left, right) = (plot.px(seconds(bar.from)), plot.px(seconds(bar.to)));
@@ -191,7 +191,7 @@ fn draw_panel(block: u32, bars: &[Bar], names: &[String], frame: Rect) -> Vec<Ma
             let rect = Rect::new(left, top, (right - left).max(1.0), ROW - 4.0);
             marks.push(Mark::Rect {
                 rect,
-                fill: (!bar.is_failed).then(|| bar_fill(bar.what)),
+                fill: (!bar.is_failed).then(|| bar_fill(bar.kind_index)),
                 stroke: bar.is_failed.then_some(NOT_COMPLETE),
             });
         }

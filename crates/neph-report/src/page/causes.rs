@@ -12,7 +12,7 @@ pub(super) fn section(diagnoses: &Diagnoses) -> Markup {
             @if diagnoses.causes.is_empty() {
                 p { (diagnoses.no_cause()) }
             } @else {
-                ol { @for cause in &diagnoses.causes { (one(cause)) } }
+                ol { @for cause in &diagnoses.causes { (cause_item(cause)) } }
             }
             @for note in &diagnoses.notes {
                 p { "Note: " (note.text) }
@@ -27,7 +27,7 @@ pub(super) fn section(diagnoses: &Diagnoses) -> Markup {
     }
 }
 
-fn one(cause: &Diagnosis) -> Markup {
+fn cause_item(cause: &Diagnosis) -> Markup {
     html! {
         li {
             b { (neph_analysis::text::capital(cause.title)) } " (" (cause.confidence.level.name()) "). " (cause.cause)

@@ -49,7 +49,7 @@ pub(crate) fn page(contents: &Contents<'_>) -> String {
             }
             body {
                 h1 { "Latency, layer by layer: " (campaign.name) }
-                p.under { (under(contents.data, contents.settings.utc_offset)) }
+                p.under { (campaign_line(contents.data, contents.settings.utc_offset)) }
                 (causes::section(contents.diagnoses))
                 (finding_list(contents.findings))
                 (navigation(contents))
@@ -94,7 +94,7 @@ fn fonts() -> String {
     face(400, REGULAR) + &face(600, SEMIBOLD)
 }
 
-fn under(data: &CampaignData, offset: UtcOffset) -> String {
+fn campaign_line(data: &CampaignData, offset: UtcOffset) -> String {
     let campaign = &data.campaign;
     let ended = campaign.ended.map_or_else(
         || campaign.status.name().to_owned(),
@@ -108,18 +108,18 @@ fn under(data: &CampaignData, offset: UtcOffset) -> String {
 }
 
 fn finding_list(findings: &[Finding]) -> Markup {
-    let of = |kind: FindingKind| findings.iter().filter(move |finding| finding.kind == kind);
+    let findings_of = |kind: FindingKind| findings.iter().filter(move |finding| finding.kind == kind);
     html! {
         section {
             h3 { "What was measured" }
-            @for finding in of(FindingKind::Measured) { p { (finding.text) } }
-            @if of(FindingKind::Notable).next().is_some() {
+            @for finding in findings_of(FindingKind::Measured) { p { (finding.text) } }
+            @if findings_of(FindingKind::Notable).next().is_some() {
                 h3 { "Main findings" }
-                ul { @for finding in of(FindingKind::Notable) { li { (finding.text) } } }
+                ul { @for finding in findings_of(FindingKind::Notable) { li { (finding.text) } } }
             }
-            @if of(FindingKind::Flagged).next().is_some() {
+            @if findings_of(FindingKind::Flagged).next().is_some() {
                 h3 { "What was flagged" }
-                ul.flagged { @for finding in of(FindingKind::Flagged) { li { (finding.text) } } }
+                ul.flagged { @for finding in findings_of(FindingKind::Flagged) { li { (finding.text) } } }
             }
         }
     }

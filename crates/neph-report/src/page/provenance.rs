@@ -15,8 +15,8 @@ const UNKNOWN: &str = "–";
 pub(super) fn section(data: &CampaignData, settings: &PlotSettings) -> Markup {
     let campaign = &data.campaign;
     let shown: Vec<&ExperimentData> = data.shown(settings).collect();
-    let known: Vec<&Provenance> = shown.iter().filter_map(|e| e.provenance.as_ref()).collect();
-    let versions: BTreeSet<String> = known
+    let provenances: Vec<&Provenance> = shown.iter().filter_map(|e| e.provenance.as_ref()).collect();
+    let versions: BTreeSet<String> = provenances
         .iter()
         .map(|p| match p.commit.as_str() {
             "" => p.version.clone(),
@@ -50,8 +50,8 @@ pub(super) fn section(data: &CampaignData, settings: &PlotSettings) -> Markup {
                 @if has_plan || data.is_imported() {
                     dt { "Order of scenarios" } dd { (order) }
                 }
-                dt { "Nephoscope" } dd { (listed(&versions)) }
-                @for (count, host) in hosts(&known) { (host_rows(host, count)) }
+                dt { "Nephoscope" } dd { (comma_list(&versions)) }
+                @for (count, host) in hosts(&provenances) { (host_rows(host, count)) }
             }
             details {
                 summary { "Experiments, one by one" }
@@ -74,9 +74,9 @@ pub(super) fn section(data: &CampaignData, settings: &PlotSettings) -> Markup {
 }
 
 /// Different states of the host, with how many experiments each was found in.
-fn hosts<'a>(known: &[&'a Provenance]) -> Vec<(usize, &'a HostFacts)> {
+fn hosts<'a>(provenances: &[&'a Provenance]) -> Vec<(usize, &'a HostFacts)> {
     let mut hosts: Vec<(usize, &HostFacts)> = Vec::new();
-    for provenance in known {
+    for provenance in provenances {
         match hosts.iter_mut().find(|(_, host)| **host == provenance.host) {
             Some((count, _)) => *count += 1,
             None => hosts.push((1, &provenance.host)),
@@ -88,7 +88,7 @@ fn hosts<'a>(known: &[&'a Provenance]) -> Vec<(usize, &'a HostFacts)> {
 fn host_rows(host: &HostFacts, experiments: usize) -> Markup {
     let pairs = |map: &std::collections::BTreeMap<String, String>| {
         let pairs: BTreeSet<String> = map.iter().map(|(k, v)| format!("{k} = {v}")).collect();
-        listed(&pairs)
+        comma_list(&pairs)
     };
     let count = plural(experiments, "experiment");
     let machine = match host.cores {
@@ -97,19 +97,19 @@ fn host_rows(host: &HostFacts, experiments: usize) -> Markup {
     };
     html! {
         dt { "Host" } dd { (machine) " (" (count) ")" }
-        dt { "Kernel" } dd { (known(&host.kernel)) }
-        dt { "Clock" } dd { (known(&host.clock_source)) "; " (known(&host.clock_sync)) }
+        dt { "Kernel" } dd { (provenances(&host.kernel)) }
+        dt { "Clock" } dd { (provenances(&host.clock_source)) "; " (provenances(&host.clock_sync)) }
         dt { "Congestion control" } dd { (host.congestion_control.as_deref().unwrap_or(UNKNOWN)) }
         dt { "Offloads" } dd { (pairs(&host.offloads)) }
         dt { "Sysctls" } dd { (pairs(&host.sysctls)) }
     }
 }
 
-fn known(text: &str) -> &str {
+fn provenances(text: &str) -> &str {
     if text.is_empty() { UNKNOWN } else { text }
 }
 
-fn listed(items: &BTreeSet<String>) -> String {
+fn comma_list(items: &BTreeSet<String>) -> String {
     if items.is_empty() {
         return UNKNOWN.to_owned();
     }

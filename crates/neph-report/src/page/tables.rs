@@ -78,7 +78,7 @@ fn grouped(rows: &[&SummaryRow]) -> Markup {
                                 @if group[0].flagged { " " span.flag { "flagged" } }
                             }
                         }
-                        @for row in group { (line(row)) }
+                        @for row in group { (summary_line(row)) }
                     }
                 }
             }
@@ -86,7 +86,7 @@ fn grouped(rows: &[&SummaryRow]) -> Markup {
     }
 }
 
-fn line(row: &SummaryRow) -> Markup {
+fn summary_line(row: &SummaryRow) -> Markup {
     let name = row.layer.name();
     html! {
         tr {
@@ -245,7 +245,7 @@ fn cells(table: &Table) -> Markup {
                         }
                     }
                 }
-                tbody { @for row in &table.rows { tr { @for cell in row { (one(cell)) } } } }
+                tbody { @for row in &table.rows { tr { @for cell in row { (cell_markup(cell)) } } } }
             }
         }
     }
@@ -262,14 +262,14 @@ fn is_text_column(table: &Table, column_index: usize) -> bool {
 /// `goodput_mbit_s` reads as `goodput, Mbit/s`.
 fn heading(name: &str) -> String {
     for (ending, unit) in [("_mbit_s", ", Mbit/s"), ("_ms", ", ms"), ("_s", ", s")] {
-        if let Some(stem) = name.strip_suffix(ending) {
-            return stem.replace('_', " ") + unit;
+        if let Some(base_name) = name.strip_suffix(ending) {
+            return base_name.replace('_', " ") + unit;
         }
     }
     name.replace('_', " ")
 }
 
-fn one(cell: &Cell) -> Markup {
+fn cell_markup(cell: &Cell) -> Markup {
     html! {
         @match cell {
             Cell::Text(text) => td.words { (text) },

@@ -78,11 +78,11 @@ mod tests {
     #[test]
     fn figures_are_equally_wide_and_our_own_marks_exist() {
         for weight in [Weight::Regular, Weight::SemiBold] {
-            let one = width("1", 10.0, weight);
+            let digit_width = width("1", 10.0, weight);
             assert!(
                 "0123456789"
                     .chars()
-                    .all(|c| (width(&c.to_string(), 10.0, weight) - one).abs() < 0.02)
+                    .all(|c| (width(&c.to_string(), 10.0, weight) - digit_width).abs() < 0.02)
             );
             assert!(
                 "µ·…–→↑↓≤≥×−°äéñжΩ"

@@ -19,7 +19,7 @@ fn event(second: i64, kind: EventKind) -> Event {
 
 #[test]
 fn an_alarm_is_reported_with_its_rule_count_and_first_time() {
-    let mut data = synthetic::one();
+    let mut data = synthetic::one_experiment();
     let events = [
         (5, EventKind::AlarmRaised),
         (9, EventKind::AlarmOver),
@@ -42,7 +42,7 @@ fn an_alarm_is_reported_with_its_rule_count_and_first_time() {
 
 #[test]
 fn the_first_alarm_is_the_one_that_was_raised_first_whatever_the_plan_s_order() {
-    let mut data = synthetic::over(&[METRO, CONTINENT], 1);
+    let mut data = synthetic::campaign_over(&[METRO, CONTINENT], 1);
     // The plan's second scenario was measured first.
     for (index, after, second) in [(0, 60, 1), (1, 0, 7)] {
         let experiment = &mut data.experiments[index];
@@ -75,10 +75,10 @@ fn the_first_alarm_is_the_one_that_was_raised_first_whatever_the_plan_s_order() 
 #[test]
 fn a_terminal_report_contains_every_violated_alarm_rule() {
     const OTHER: &str = "network > 1ms p50 for 5s";
-    let mut data = synthetic::one();
-    let mut other = event(7, EventKind::AlarmRaised);
-    other.text = other.text.replace(RULE, OTHER);
-    let events = [event(5, EventKind::AlarmRaised), other];
+    let mut data = synthetic::one_experiment();
+    let mut other_event = event(7, EventKind::AlarmRaised);
+    other_event.text = other_event.text.replace(RULE, OTHER);
+    let events = [event(5, EventKind::AlarmRaised), other_event];
     data.experiments[0].events.extend(events);
     let settings = PlotSettings::default();
     let actual = text(&data, &settings, &Diagnoses::default(), 200);

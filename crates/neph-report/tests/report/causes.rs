@@ -86,7 +86,7 @@ fn findings_include_the_part_that_a_root_cause_leaves() {
 
 #[test]
 fn a_report_without_a_root_cause_states_it() {
-    let data = synthetic::over(&[METRO], 2);
+    let data = synthetic::campaign_over(&[METRO], 2);
     let folder = tempfile::tempdir().unwrap();
     let settings = PlotSettings::default();
     let actual = diagnose(&data, &settings);
@@ -114,11 +114,11 @@ fn causes_are_ordered_by_cost_and_limited_to_plotted_blocks() {
         actual.map(|diagnosis| diagnosis.rule).collect()
     };
     assert_eq!(rules(&data, &settings), ["slow-server", "serialisation"]);
-    let none = PlotSettings {
+    let no_blocks = PlotSettings {
         blocks_to_plot: Some([9].into()),
         ..PlotSettings::default()
     };
-    assert!(rules(&data, &none).is_empty());
+    assert!(rules(&data, &no_blocks).is_empty());
     data.experiments.clear();
     assert!(rules(&data, &settings).is_empty());
 }
@@ -127,10 +127,10 @@ fn causes_are_ordered_by_cost_and_limited_to_plotted_blocks() {
 fn every_line_of_causes_fits_the_terminal() {
     let actual = diagnose(&narrow(), &PlotSettings::default());
     for width in [50, 80, 120] {
-        let shown = neph_report::diagnoses_in_brief(&actual, width)
+        let printed = neph_report::diagnoses_in_brief(&actual, width)
             + &neph_report::diagnoses_in_full(&actual, width);
-        let widest = shown.lines().map(|line| line.chars().count()).max();
-        assert!(widest.is_some_and(|widest| widest <= width), "{shown}");
+        let widest = printed.lines().map(|line| line.chars().count()).max();
+        assert!(widest.is_some_and(|widest| widest <= width), "{printed}");
     }
     assert!(
         !text(&narrow(), &PlotSettings::default(), &actual, 100)

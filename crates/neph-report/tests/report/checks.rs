@@ -15,7 +15,7 @@ fn capacity_findings(data: &CampaignData) -> Vec<Finding> {
 /// Replies to home come one behind the other, as fast as its uplink takes 100 KiB.
 fn queued() -> CampaignData {
     const TAKES: Span = Span::from_millis(290);
-    let mut data = synthetic::twelve();
+    let mut data = synthetic::twelve_scenarios();
     let scenarios = &data.scenarios;
     let narrow = data.experiments.iter_mut().filter(|experiment| {
         let scenario = &scenarios[experiment.scenario];
@@ -42,7 +42,7 @@ fn a_home_uplink_that_is_too_narrow_is_named() {
 #[test]
 fn traffic_within_capacity_has_no_overload_finding() {
     // As before, but every message is answered as soon as if it were alone.
-    let findings = capacity_findings(&synthetic::twelve());
+    let findings = capacity_findings(&synthetic::twelve_scenarios());
     assert!(
         findings
             .iter()
@@ -53,7 +53,7 @@ fn traffic_within_capacity_has_no_overload_finding() {
 
 /// Continent's check of the last block lost nothing and met no queue.
 fn ended_early() -> CampaignData {
-    let mut data = synthetic::twelve();
+    let mut data = synthetic::twelve_scenarios();
     let checks = data.throughputs.iter_mut();
     let last = checks.rev().find(|check| check.endpoint == "continent");
     let last = last.expect("one in each block");
@@ -68,8 +68,8 @@ fn ended_early() -> CampaignData {
 fn a_check_that_ended_early_reports_a_lower_bound() {
     let mut data = ended_early();
     let findings = capacity_findings(&data);
-    let others = |finding: &Finding| finding.evidence.contains_key("cross_flows");
-    assert!(!findings.iter().any(others), "{findings:?}");
+    let has_cross_flows = |finding: &Finding| finding.evidence.contains_key("cross_flows");
+    assert!(!findings.iter().any(has_cross_flows), "{findings:?}");
     let tables = tables(&data, &PlotSettings::default());
     let table = tables.iter().find(|table| table.name == "throughput");
     let notes = table.expect("there are checks").notes.join(" ");
@@ -89,17 +89,17 @@ fn a_check_that_ended_early_reports_a_lower_bound() {
 #[test]
 fn a_quarter_of_the_best_rate_is_reported_as_three_cross_flows() {
     let cross_flows = |quarter: bool| {
-        let mut data = synthetic::twelve();
+        let mut data = synthetic::twelve_scenarios();
         let endpoint = data.throughputs[0].endpoint.clone();
-        let mut own = data.throughputs.iter_mut();
-        let last = own.rfind(|check| check.endpoint == endpoint);
+        let mut checks = data.throughputs.iter_mut();
+        let last = checks.rfind(|check| check.endpoint == endpoint);
         let last = last.expect("one in each block");
         if quarter {
             last.goodput = BitRate(last.goodput.bits_per_second() / 4);
         }
         let findings = findings(&data, &PlotSettings::default());
-        let others = findings.iter().find_map(|f| f.evidence.get("cross_flows"));
-        others.copied()
+        let cross_flows = findings.iter().find_map(|f| f.evidence.get("cross_flows"));
+        cross_flows.copied()
     };
     assert_eq!((cross_flows(true), cross_flows(false)), (Some(3.0), None));
 }

@@ -52,7 +52,7 @@ fn add_transfer(data: &mut CampaignData, scenario: &Scenario, block: u32, quanti
 
 /// Transfers with so much goodput, which differs by 1 % from block to block.
 fn with_transfers() -> CampaignData {
-    let mut data = synthetic::over(&[METRO, CONTINENT], BLOCKS);
+    let mut data = synthetic::campaign_over(&[METRO, CONTINENT], BLOCKS);
     let first = data.scenarios[0].clone();
     for (circuit, underlay, overlay) in CARRIED {
         for (network, carried) in [("underlay", underlay), ("docker", overlay)] {
@@ -207,13 +207,13 @@ fn media_streams_have_a_figure_by_clients() {
         assert!(svg.contains(part), "{part}");
     }
     let findings = findings(&data, &settings);
-    let same = "of docker against underlay: no difference anywhere";
+    let no_difference = "of docker against underlay: no difference anywhere";
     let of_media = findings
         .iter()
         .filter(|finding| finding.text.contains("media"));
     for finding in of_media {
         assert!(
-            finding.text.contains(same) || finding.text.contains("differ by 0 bit/s"),
+            finding.text.contains(no_difference) || finding.text.contains("differ by 0 bit/s"),
             "{}",
             finding.text
         );

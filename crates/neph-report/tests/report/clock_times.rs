@@ -13,7 +13,7 @@ const HOUR: i64 = 3600;
 
 /// Blocks that began every so many hours.
 fn every(hours: i64, blocks: u32) -> CampaignData {
-    let mut data = synthetic::over(&[METRO], blocks);
+    let mut data = synthetic::campaign_over(&[METRO], blocks);
     for experiment in &mut data.experiments {
         let at = MORNING + i64::from(experiment.experiment.block) * hours * HOUR;
         experiment.experiment.started = Wall::from_unix_nanos(at * 1_000_000_000);

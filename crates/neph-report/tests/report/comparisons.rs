@@ -10,7 +10,7 @@ use crate::unanswered::ending;
 #[test]
 fn an_endpoint_that_answers_fast_but_seldom_is_not_the_fastest() {
     // metro replies ten times faster than continent, to fewer than half of its messages.
-    let mut data = synthetic::over(&[METRO, CONTINENT], 6);
+    let mut data = synthetic::campaign_over(&[METRO, CONTINENT], 6);
     ending(&mut data, 0, 180, Outcome::Lost);
     let findings = findings(&data, &PlotSettings::default());
     let endpoint = findings.iter().find(|f| f.topic == "endpoint").unwrap();
@@ -20,7 +20,7 @@ fn an_endpoint_that_answers_fast_but_seldom_is_not_the_fastest() {
     );
     assert!(endpoint.evidence["shift_least_ms"].is_infinite());
     // As long as most are answered, the loss moves the median and no more.
-    let mut data = synthetic::over(&[METRO, CONTINENT], 6);
+    let mut data = synthetic::campaign_over(&[METRO, CONTINENT], 6);
     ending(&mut data, 0, 100, Outcome::Failed);
     let printed = sentences(&data);
     assert!(printed.contains("continent is 35.98 ms"), "{printed}");
@@ -33,7 +33,7 @@ fn slower_is_reported_only_if_significant_and_relevant() {
         name: "twin",
         ..METRO
     };
-    let printed = sentences(&synthetic::over(&[METRO, twin], 6));
+    let printed = sentences(&synthetic::campaign_over(&[METRO, twin], 6));
     assert!(
         printed.contains("less than the margin of 211 µs, at the median"),
         "{printed}"
@@ -43,7 +43,7 @@ fn slower_is_reported_only_if_significant_and_relevant() {
         "{printed}"
     );
     // Three blocks can tell nothing, however far apart the medians lie.
-    let printed = sentences(&synthetic::over(&[METRO, CONTINENT], 3));
+    let printed = sentences(&synthetic::campaign_over(&[METRO, CONTINENT], 3));
     assert!(
         printed.contains("continent took 36.0")
             && printed.contains(
@@ -55,7 +55,7 @@ fn slower_is_reported_only_if_significant_and_relevant() {
 
 #[test]
 fn throughput_is_compared_with_checks_from_the_same_site_only() {
-    let mut data = synthetic::twelve();
+    let mut data = synthetic::twelve_scenarios();
     for check in &mut data.throughputs {
         check.site = Some("elsewhere".to_owned());
     }
@@ -74,8 +74,8 @@ fn throughput_is_compared_with_checks_from_the_same_site_only() {
 #[test]
 fn verdicts_on_several_endpoints_are_one_family() {
     let link = |name| Link { name, ..METRO };
-    let of = |blocks: u32| {
-        let mut data = synthetic::over(&[link("a"), link("b"), link("c")], blocks);
+    let sentences_of = |blocks: u32| {
+        let mut data = synthetic::campaign_over(&[link("a"), link("b"), link("c")], blocks);
         for experiment in &mut data.experiments {
             let block = experiment.experiment.block;
             let micros = match (experiment.scenario, block % 3) {
@@ -92,7 +92,7 @@ fn verdicts_on_several_endpoints_are_one_family() {
         sentences(&data)
     };
     // One of 256 arrangements, both directions, two comparisons: 4 / 256.
-    let printed = of(8);
+    let printed = sentences_of(8);
     assert!(
         printed.contains("b is 1.00 ms (95 % confidence interval 1.00 ms to 1.00 ms) slower than a at the median; significant over 8 blocks (p 0.016, corrected for 2 comparisons)"),
         "{printed}"
@@ -101,7 +101,7 @@ fn verdicts_on_several_endpoints_are_one_family() {
         printed.contains("c took") && printed.contains("undecided over 8 blocks"),
         "{printed}"
     );
-    let printed = of(6);
+    let printed = sentences_of(6);
     assert!(
         printed.contains("b took 1.00 ms more than a at the median; no verdict yet: 6 blocks measured, 7 needed for the 2 comparisons of this report"),
         "{printed}"
@@ -111,7 +111,7 @@ fn verdicts_on_several_endpoints_are_one_family() {
 /// The fastest of equals looks faster than it is: the data must not choose what others are held against.
 #[test]
 fn the_baseline_is_the_plans_first_or_the_one_that_it_names() {
-    let data = synthetic::over(&[CONTINENT, METRO], 6);
+    let data = synthetic::campaign_over(&[CONTINENT, METRO], 6);
     let about = |settings: &PlotSettings| {
         let findings = findings(&data, settings);
         let endpoint = findings.into_iter().find(|f| f.topic == "endpoint");

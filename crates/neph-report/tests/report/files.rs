@@ -21,7 +21,7 @@ fn report(data: &CampaignData, folder: &Path) -> Result<Vec<PathBuf>, ReportErro
 #[test]
 fn a_report_is_complete_and_needs_no_network() {
     let folder = tempfile::tempdir().unwrap();
-    let data = synthetic::one();
+    let data = synthetic::one_experiment();
     let written = report(&data, folder.path()).unwrap();
     assert_eq!(written[0], folder.path().join("index.html"));
     assert!(
@@ -36,7 +36,7 @@ fn a_report_is_complete_and_needs_no_network() {
             .filter(|(at, _)| !page[*at..].starts_with("http://www.w3.org/2000/svg"));
         assert_eq!(references.count(), 0, "{forbidden}");
     }
-    for wanted in [
+    for expected in [
         "What was measured",
         "Main findings",
         "What was flagged",
@@ -44,25 +44,25 @@ fn a_report_is_complete_and_needs_no_network() {
         "figures/timeline.pdf",
         "tables/summary.csv",
     ] {
-        assert!(page.contains(wanted), "{wanted}");
+        assert!(page.contains(expected), "{expected}");
     }
     for link in page
         .split("href=\"")
         .skip(1)
         .filter_map(|rest| rest.split('"').next())
     {
-        let there = link.strip_prefix('#').map_or_else(
+        let target_exists = link.strip_prefix('#').map_or_else(
             || folder.path().join(link).exists(),
             |id| page.contains(&format!("id=\"{id}\"")),
         );
-        assert!(there, "{link} leads nowhere");
+        assert!(target_exists, "{link} leads nowhere");
     }
 }
 
 #[test]
 fn a_name_from_a_plan_cannot_become_markup() {
     let folder = tempfile::tempdir().unwrap();
-    let mut data = synthetic::one();
+    let mut data = synthetic::one_experiment();
     data.campaign.name = "<script>alert(1)</script>".into();
     data.scenarios[0].endpoint = "a<b>&\"c".into();
     let written = report(&data, folder.path()).unwrap();
@@ -75,7 +75,7 @@ fn a_folder_that_cannot_be_made_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("taken");
     std::fs::write(&path, "a file").unwrap();
-    let error = report(&synthetic::one(), &path).unwrap_err();
+    let error = report(&synthetic::one_experiment(), &path).unwrap_err();
     assert!(error.to_string().contains("taken/figures"), "{error}");
 }
 
@@ -91,7 +91,7 @@ fn a_long_run_is_drawn_in_few_marks() {
 #[test]
 fn a_report_is_written_over_a_report_and_over_nothing_else() {
     let folder = tempfile::tempdir().unwrap();
-    let data = synthetic::one();
+    let data = synthetic::one_experiment();
     let into = |path: &Path| report(&data, path);
     let foreign = folder.path().join("index.html");
     for (name, is_folder) in [("index.html", false), ("notes", false), ("figures", true)] {

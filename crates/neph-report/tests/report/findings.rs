@@ -8,7 +8,7 @@ use neph_stats::Random;
 use crate::synthetic::{self, CONTINENT, FOREIGN, HOME, Link, METRO, Shape};
 
 /// What a terminal of that width is shown.
-pub(crate) fn shown(data: &CampaignData, width: usize) -> String {
+pub(crate) fn terminal_report(data: &CampaignData, width: usize) -> String {
     let settings = PlotSettings::default();
     text(data, &settings, &diagnose(data, &settings), width)
 }
@@ -24,17 +24,17 @@ pub(crate) fn sentences(data: &CampaignData) -> String {
 
 #[test]
 fn one_scenario_in_words() {
-    insta::assert_snapshot!(sentences(&synthetic::one()));
+    insta::assert_snapshot!(sentences(&synthetic::one_experiment()));
 }
 
 #[test]
 fn twelve_scenarios_in_words() {
-    insta::assert_snapshot!(sentences(&synthetic::twelve()));
+    insta::assert_snapshot!(sentences(&synthetic::twelve_scenarios()));
 }
 
 #[test]
 fn sixty_scenarios_stay_readable() {
-    let findings = findings(&synthetic::sixty(), &PlotSettings::default());
+    let findings = findings(&synthetic::sixty_scenarios(), &PlotSettings::default());
     assert!(findings.len() < 20, "{} sentences", findings.len());
     assert!(findings.iter().all(|finding| finding.text.len() < 600));
     let merged = findings.iter().any(|f| {
@@ -46,7 +46,7 @@ fn sixty_scenarios_stay_readable() {
 
 #[test]
 fn the_idle_slow_start_is_found_with_its_cause() {
-    let findings = findings(&synthetic::twelve(), &PlotSettings::default());
+    let findings = findings(&synthetic::twelve_scenarios(), &PlotSettings::default());
     let interval: Vec<_> = findings.iter().filter(|f| f.topic == "interval").collect();
     let first = interval.first().expect("the effect is there");
     // Three more round trips of 40 ms.
@@ -75,7 +75,7 @@ fn slow_start_after_idling_is_blamed_only_where_the_windows_show_it() {
         first.expect("the effect is there").text
     };
     // Four messages whose window only ever grew: nothing was forgotten.
-    let mut data = synthetic::twelve();
+    let mut data = synthetic::twelve_scenarios();
     for experiment in &mut data.experiments {
         let exchanges = &mut experiment.flows[0].exchanges;
         if exchanges[0].cwnd == exchanges[1].cwnd {
@@ -106,7 +106,7 @@ fn slow_start_after_idling_is_blamed_only_where_the_windows_show_it() {
         "{text}"
     );
     // A host that keeps the window while idle has not forgotten it either.
-    let mut data = synthetic::twelve();
+    let mut data = synthetic::twelve_scenarios();
     for experiment in &mut data.experiments {
         let provenance = experiment.provenance.as_mut().expect("it is kept");
         let sysctls = &mut provenance.host.sysctls;
@@ -118,7 +118,7 @@ fn slow_start_after_idling_is_blamed_only_where_the_windows_show_it() {
         "{text}"
     );
     // Sizes are told as the labels tell them.
-    let mut data = synthetic::twelve();
+    let mut data = synthetic::twelve_scenarios();
     for scenario in &mut data.scenarios {
         if scenario.request_size.bytes() == 102_400 {
             scenario.request_size = ByteSize(100_000);
@@ -153,7 +153,7 @@ fn a_stage_is_most_of_the_mean_time_only_from_a_half_on() {
 
 #[test]
 fn a_stage_that_is_the_whole_ledger_is_no_finding() {
-    let mut data = synthetic::over(&[METRO], 1);
+    let mut data = synthetic::campaign_over(&[METRO], 1);
     let scenario = &data.scenarios[0];
     let mut messages = synthetic::messages(scenario, &METRO, &mut Random::new(1));
     for message in &mut messages {
@@ -170,7 +170,7 @@ fn a_stage_that_is_the_whole_ledger_is_no_finding() {
 
 #[test]
 fn a_network_far_beyond_the_echo_is_named() {
-    let findings = findings(&synthetic::twelve(), &PlotSettings::default());
+    let findings = findings(&synthetic::twelve_scenarios(), &PlotSettings::default());
     let far = findings
         .iter()
         .find(|f| f.topic == "transmission")
@@ -220,22 +220,22 @@ fn the_largest_transmission_leads_and_the_path_is_the_quickest_echo() {
 
 #[test]
 fn a_servers_work_is_not_blamed_on_the_network() {
-    let of = |link: Link| findings(&synthetic::over(&[link], 1), &PlotSettings::default());
+    let findings_over = |link: Link| findings(&synthetic::campaign_over(&[link], 1), &PlotSettings::default());
     // 90 ms of work, 10 ms away, and no marks of the server's: nobody can tell which it was.
-    let merged = of(FOREIGN);
+    let merged = findings_over(FOREIGN);
     assert!(merged.iter().all(|f| f.topic != "transmission"));
     let actual = merged.iter().find(|f| f.topic == "beyond_ping");
     let text = &actual.expect("ten times an echo is worth telling").text;
-    for wanted in [
+    for expected in [
         "at least 90.1",
         "is not path latency",
         "it is unknown whether the network or the server added it",
     ] {
-        assert!(text.contains(wanted), "{text}");
+        assert!(text.contains(expected), "{text}");
     }
     // With its marks everybody can: the network takes no longer than the echo.
     let reflector = true;
-    let actual = of(Link {
+    let actual = findings_over(Link {
         reflector,
         ..FOREIGN
     });
@@ -253,7 +253,7 @@ fn a_servers_work_is_not_blamed_on_the_network() {
 
 #[test]
 fn a_campaign_without_warnings_reports_no_warnings() {
-    let mut data = synthetic::one();
+    let mut data = synthetic::one_experiment();
     data.experiments[0].experiment.warnings.clear();
     let findings = findings(&data, &PlotSettings::default());
     let flagged: Vec<_> = findings
@@ -265,7 +265,7 @@ fn a_campaign_without_warnings_reports_no_warnings() {
 
 #[test]
 fn equal_warnings_are_merged_and_report_the_worst_scenario() {
-    let mut data = synthetic::twelve();
+    let mut data = synthetic::twelve_scenarios();
     let late = |micros| Warning::LinkLate {
         packets: 3,
         worst: Span::from_micros(micros),
@@ -288,7 +288,7 @@ fn equal_warnings_are_merged_and_report_the_worst_scenario() {
 
 #[test]
 fn an_import_reports_no_loss_or_warnings_it_cannot_know() {
-    let mut data = synthetic::over(&[METRO], 1);
+    let mut data = synthetic::campaign_over(&[METRO], 1);
     data.campaign.status = CampaignStatus::Imported;
     data.campaign.plan_text.clear();
     let provenance = data.experiments[0].provenance.as_mut().unwrap();
@@ -302,11 +302,11 @@ fn an_import_reports_no_loss_or_warnings_it_cannot_know() {
         "{printed}"
     );
     assert!(printed.contains("Warnings are not available"), "{printed}");
-    for wrong in ["messages were lost:", "bounds the loss", "sent on schedule"] {
-        assert!(!printed.contains(wrong), "{printed}");
+    for unexpected in ["messages were lost:", "bounds the loss", "sent on schedule"] {
+        assert!(!printed.contains(unexpected), "{printed}");
     }
-    let shown = shown(&data, 100);
-    assert!(shown.contains("      300        -"), "{shown}");
+    let terminal_report = terminal_report(&data, 100);
+    assert!(terminal_report.contains("      300        -"), "{terminal_report}");
     let rows = neph_analysis::summary(&data, &PlotSettings::default());
     assert!(rows[0].loss.is_none() && rows[0].lost.is_none());
     let folder = tempfile::tempdir().unwrap();
@@ -325,7 +325,7 @@ fn an_import_reports_no_loss_or_warnings_it_cannot_know() {
 
 #[test]
 fn an_empty_campaign_is_no_panic() {
-    let mut data = synthetic::one();
+    let mut data = synthetic::one_experiment();
     let mut cut_off = data.experiments.remove(0).experiment;
     cut_off.status = ExperimentStatus::Interrupted;
     data.left_out = vec![cut_off];
@@ -341,15 +341,15 @@ fn an_empty_campaign_is_no_panic() {
 
 #[test]
 fn the_terminal_view_fits_its_width() {
-    let data = synthetic::twelve();
+    let data = synthetic::twelve_scenarios();
     for width in [40, 80, 120] {
-        let shown = shown(&data, width);
-        let widest = shown
+        let terminal_report = terminal_report(&data, width);
+        let widest = terminal_report
             .lines()
             .map(|line| line.chars().count())
             .max()
             .unwrap();
-        assert!(widest <= width, "{widest} of {width}\n{shown}");
+        assert!(widest <= width, "{widest} of {width}\n{terminal_report}");
     }
-    insta::assert_snapshot!(shown(&data, 110));
+    insta::assert_snapshot!(terminal_report(&data, 110));
 }

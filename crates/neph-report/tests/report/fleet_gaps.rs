@@ -197,7 +197,7 @@ fn a_quantile_that_falls_on_lost_flows_is_lost_and_no_number() {
 
 /// A pair's curve of stays of which none ended.
 fn nobody_left(n: u64) -> Curve {
-    let seen = CurvePoint {
+    let point_after_gap = CurvePoint {
         at: Span::from_secs(200),
         surviving: 1.0,
         low: 0.4,
@@ -207,7 +207,7 @@ fn nobody_left(n: u64) -> Curve {
     Curve {
         n,
         ended: 0,
-        points: vec![seen],
+        points: vec![point_after_gap],
     }
 }
 
@@ -276,9 +276,9 @@ fn bins_that_fall_on_lost_flows_are_marked_above_the_panel() {
         bin.latency[2..].fill(Latency::Took(Span::from_millis(90)));
     }
     let parted = draw_figures(&data);
-    let parts = cells(&parted, "flow-fairness");
-    assert_eq!(parts.len(), 4);
-    assert!(parts.iter().all(|part| part.width < lost_cells[0].width));
+    let cells_with_gap = cells(&parted, "flow-fairness");
+    assert_eq!(cells_with_gap.len(), 4);
+    assert!(cells_with_gap.iter().all(|part| part.width < lost_cells[0].width));
     // Where none is lost nothing is said of it.
     let figures = draw_figures(&SMALL.campaign());
     assert_eq!(cells(&figures, "flow-fairness"), []);

@@ -40,8 +40,8 @@ fn seasons(blocks: u32) -> CampaignData {
             let mut measured = experiment.clone();
             measured.scenario = index as usize;
             measured.experiment.block = block;
-            let more = if season == "evening" { 6 } else { 0 };
-            measured.fleet = Some(view(10 + u64::from(block) % 3 + more));
+            let additional = if season == "evening" { 6 } else { 0 };
+            measured.fleet = Some(view(10 + u64::from(block) % 3 + additional));
             data.experiments.push(measured);
         }
         data.scenarios.push(seasonal);
@@ -204,8 +204,8 @@ fn seasons_without_a_common_block_get_no_verdict() {
 
 /// The fleets of one season, changed.
 fn change(data: &mut CampaignData, season: usize, with: impl Fn(&mut FleetView)) {
-    let own = data.experiments.iter_mut();
-    own.filter(|experiment| experiment.scenario == season)
+    let of_season = data.experiments.iter_mut();
+    of_season.filter(|experiment| experiment.scenario == season)
         .filter_map(|experiment| experiment.fleet.as_mut())
         .for_each(with);
 }
@@ -314,9 +314,9 @@ fn a_season_that_loses_flows_for_good_is_infinitely_unfair() {
 
 /// A season's fleets lose so many flows for good in these blocks, counted from 0, that there is no p95.
 fn lose(data: &mut CampaignData, season: usize, blocks: Range<u32>) {
-    let own = data.experiments.iter_mut();
-    let own = own.filter(|experiment| experiment.scenario == season);
-    for experiment in own.filter(|experiment| blocks.contains(&experiment.experiment.block)) {
+    let of_season = data.experiments.iter_mut();
+    let of_season = of_season.filter(|experiment| experiment.scenario == season);
+    for experiment in of_season.filter(|experiment| blocks.contains(&experiment.experiment.block)) {
         for bin in &mut experiment.fleet.as_mut().expect("a fleet").latency_bins[0] {
             bin.lost = bin.flows / 10;
             bin.latency[2..].fill(Latency::Lost);

@@ -41,12 +41,12 @@ fn inside(figure: &Figure) -> (usize, usize) {
         Mark::Clip { marks, .. } => Some(marks),
         _ => None,
     });
-    let all: Vec<&Mark> = panels.flatten().collect();
+    let panel_marks: Vec<&Mark> = panels.flatten().collect();
     let is_area = |mark: &&&Mark| matches!(mark, Mark::Area { .. });
     let is_line = |mark: &&&Mark| matches!(mark, Mark::Line { .. });
     (
-        all.iter().filter(is_area).count(),
-        all.iter().filter(is_line).count(),
+        panel_marks.iter().filter(is_area).count(),
+        panel_marks.iter().filter(is_line).count(),
     )
 }
 

@@ -141,21 +141,21 @@ fn a_fleet_report_has_each_section_and_no_broken_link() {
     let actual = Diagnoses::default();
     let written = write_report(&data, &settings, &actual, folder.path()).unwrap();
     let page = std::fs::read_to_string(&written[0]).unwrap();
-    for wanted in [
+    for expected in [
         "Flows and paths in numbers",
         "Latency classes",
         "sydney-tokyo",
         "tables/flow-classes.csv",
     ] {
-        assert!(page.contains(wanted), "{wanted}");
+        assert!(page.contains(expected), "{expected}");
     }
     let links = page.split("href=\"").skip(1);
     for link in links.filter_map(|rest| rest.split('"').next()) {
-        let there = link.strip_prefix('#').map_or_else(
+        let target_exists = link.strip_prefix('#').map_or_else(
             || folder.path().join(link).exists(),
             |id| page.contains(&format!("id=\"{id}\"")),
         );
-        assert!(there, "{link} leads nowhere");
+        assert!(target_exists, "{link} leads nowhere");
     }
 }
 
@@ -193,8 +193,8 @@ fn reordering_of_unknown_direction_is_reported() {
     // A SYN ping's peer counts nothing.
     let fleet = data.experiments[0].fleet.as_mut().unwrap();
     fleet.pairs[0].tally.reordered = 7;
-    let all = tables(&data, &PlotSettings::default());
-    let loss = all.iter().find(|table| table.name == "flow-loss").unwrap();
+    let all_tables = tables(&data, &PlotSettings::default());
+    let loss = all_tables.iter().find(|table| table.name == "flow-loss").unwrap();
     let actual = ["reordered", "reordered_there", "reordered_back"].map(|name| {
         let index = loss.columns.iter().position(|column| column.0 == name);
         loss.rows[0][index.unwrap()].clone()
@@ -205,14 +205,14 @@ fn reordering_of_unknown_direction_is_reported() {
 /// Every text of a figure of that kind.
 pub(crate) fn printed_text(figures: &[Figure], kind: &str) -> String {
     let of_kind = figures.iter().filter(|figure| figure.kind == kind);
-    let all = of_kind.flat_map(|figure| texts(&figure.scene));
-    all.map(|(_, text)| text.text + "\n").collect()
+    let texts = of_kind.flat_map(|figure| texts(&figure.scene));
+    texts.map(|(_, text)| text.text + "\n").collect()
 }
 
 #[test]
 fn a_quantile_that_needs_more_flows_is_not_reported() {
     let world = |flows| World { flows, ..SMALL };
-    for (flows, known) in [
+    for (flows, expected_cells) in [
         (8, [false, false]),
         (128, [true, false]),
         (512, [true, true]),
@@ -220,14 +220,14 @@ fn a_quantile_that_needs_more_flows_is_not_reported() {
         let data = world(flows).campaign();
         let printed_text = printed_text(&draw_figures(&data), "flow-fairness");
         let lines: Vec<&str> = printed_text.lines().collect();
-        assert_eq!(["p95", "p99"].map(|name| lines.contains(&name)), known);
-        let all = tables(&data, &PlotSettings::default());
-        let pairs = all.iter().find(|table| table.name == "flow-pairs").unwrap();
+        assert_eq!(["p95", "p99"].map(|name| lines.contains(&name)), expected_cells);
+        let all_tables = tables(&data, &PlotSettings::default());
+        let pairs = all_tables.iter().find(|table| table.name == "flow-pairs").unwrap();
         let actual = ["p95_ms", "p99_ms"].map(|name| {
             let index = pairs.columns.iter().position(|column| column.0 == name);
             pairs.rows[0][index.unwrap()] != neph_analysis::Cell::Absent
         });
-        assert_eq!(actual, known, "{flows} flows");
+        assert_eq!(actual, expected_cells, "{flows} flows");
     }
 }
 
@@ -278,7 +278,7 @@ fn a_pair_in_two_blocks_is_one_pair() {
 #[test]
 fn a_campaign_of_fleets_has_no_message_figures() {
     let mut data = FOUR.campaign();
-    let echo = crate::synthetic::one().experiments[0].flows[0].clone();
+    let echo = crate::synthetic::one_experiment().experiments[0].flows[0].clone();
     // ICMP echoes go on beside the fleet.
     let mut echo = echo;
     echo.flow.role = neph_model::FlowRole::Companion;
@@ -289,10 +289,10 @@ fn a_campaign_of_fleets_has_no_message_figures() {
         assert!(!kinds(&figures).contains(&kind), "{kind}");
     }
     let actual = neph_analysis::diagnose(&data, &settings);
-    let shown = neph_report::text(&data, &settings, &actual, 120);
-    assert!(!shown.contains("response time"), "{shown}");
-    let line = shown.lines().find(|line| line.starts_with("sydney-tokyo"));
-    assert!(line.is_some_and(|line| line.contains("128")), "{shown}");
+    let report_text = neph_report::text(&data, &settings, &actual, 120);
+    assert!(!report_text.contains("response time"), "{report_text}");
+    let line = report_text.lines().find(|line| line.starts_with("sydney-tokyo"));
+    assert!(line.is_some_and(|line| line.contains("128")), "{report_text}");
     let folder = tempfile::tempdir().unwrap();
     let written = write_report(&data, &settings, &actual, folder.path()).unwrap();
     let page = std::fs::read_to_string(&written[0]).unwrap();

@@ -16,7 +16,7 @@ use crate::synthetic::{self, CONTINENT, METRO};
 
 /// Every experiment measures a fleet; echoes go on beside it, or not even those.
 fn of_fleets(keep_echoes: impl Fn(usize) -> bool) -> CampaignData {
-    let mut data = synthetic::over(&[METRO, CONTINENT], 6);
+    let mut data = synthetic::campaign_over(&[METRO, CONTINENT], 6);
     for scenario in &mut data.scenarios {
         let target = scenario.target.to_string().replace("ws://", "udp://");
         scenario.target = Targets::read(target.trim_end_matches('/'), ProbeKind::Udp);
@@ -87,8 +87,8 @@ fn a_campaign_loads_with_the_messages_of_its_fleets() {
         late: Span::ZERO,
         outcome: FleetOutcome::Lost,
     };
-    let all: Vec<FleetMessage> = (0..2_000).map(message).collect();
-    recorder.fleet(&all).unwrap();
+    let messages: Vec<FleetMessage> = (0..2_000).map(message).collect();
+    recorder.fleet(&messages).unwrap();
     experiment.status = ExperimentStatus::Complete;
     let provenance = data.experiments[0].provenance.clone().unwrap();
     store.finish(recorder, &experiment, &provenance).unwrap();

@@ -37,7 +37,7 @@ fn within(millis: i64) -> PlotSettings {
 /// Three endpoints that differ by up to 0.2 ms, now this way and now that.
 fn identical(blocks: u32) -> CampaignData {
     let link = |name| Link { name, ..METRO };
-    let mut data = synthetic::over(&[link("a"), link("b"), link("c")], blocks);
+    let mut data = synthetic::campaign_over(&[link("a"), link("b"), link("c")], blocks);
     responding(&mut data, 0, |_| 4000);
     responding(&mut data, 1, |block| 3900 + 100 * i64::from(block % 3));
     responding(&mut data, 2, |block| 4100 - 100 * i64::from(block % 3));
@@ -111,7 +111,7 @@ fn networks_may_be_equivalent_where_responses_are_not() {
 /// Two endpoints from two sites: scenarios a-east, a-west, b-east, b-west.
 fn from_two_sites(blocks: u32) -> CampaignData {
     let link = |name| Link { name, ..METRO };
-    let mut data = synthetic::over(&[link("a"), link("a2"), link("b"), link("b2")], blocks);
+    let mut data = synthetic::campaign_over(&[link("a"), link("a2"), link("b"), link("b2")], blocks);
     for (index, scenario) in data.scenarios.iter_mut().enumerate() {
         ["a", "b"][index / 2].clone_into(&mut scenario.endpoint);
         let site = ["east", "west"][index % 2].to_owned();
@@ -154,7 +154,7 @@ fn the_values_of_a_parameter_are_compared_as_endpoints_are() {
 
 #[test]
 fn a_nearer_but_slower_endpoint_is_reported_with_its_path() {
-    let mut data = synthetic::over(&[METRO, CONTINENT], 6);
+    let mut data = synthetic::campaign_over(&[METRO, CONTINENT], 6);
     let placed = |data: &mut CampaignData, kilometres: [&str; 2]| {
         for (scenario, km) in data.scenarios.iter_mut().zip(kilometres) {
             let distance = km.parse().expect("a distance");

@@ -20,8 +20,8 @@ const LOADS: [&str; 4] = [
 /// Two endpoints, each under four loads of which three begin and end alike.
 fn under_loads() -> CampaignData {
     let names = ["limited", "free"];
-    let of = |name| LOADS.map(|_| Link { name, ..METRO });
-    let mut data = synthetic::over(&names.map(of).concat(), 1);
+    let links_named = |name| LOADS.map(|_| Link { name, ..METRO });
+    let mut data = synthetic::campaign_over(&names.map(links_named).concat(), 1);
     for (index, scenario) in data.scenarios.iter_mut().enumerate() {
         let load = LOADS[index % 4].parse().expect("a load");
         scenario.parameters.insert(Parameter::Stress(load));
@@ -47,21 +47,21 @@ fn labels_of_similar_loads_differ_in_figures() {
         let cut = labels(figure.expect(name));
         let kinds: BTreeSet<&String> = cut.iter().collect();
         // In boxes every level stands once below each endpoint.
-        let once = if name == "boxes-by-stress" { 2 } else { 1 };
+        let expected_count = if name == "boxes-by-stress" { 2 } else { 1 };
         assert!(cut.len() > 1, "{name}: {cut:#?}");
-        assert_eq!(kinds.len() * once, cut.len(), "{name}: {cut:#?}");
+        assert_eq!(kinds.len() * expected_count, cut.len(), "{name}: {cut:#?}");
     }
 }
 
 #[test]
 fn labels_of_similar_loads_differ_in_a_terminal() {
     for width in [40, 60, 80] {
-        let shown = shown(&under_loads(), width);
-        let table = shown.lines().filter(|line| line.contains('…'));
+        let terminal_report = terminal_report(&under_loads(), width);
+        let table = terminal_report.lines().filter(|line| line.contains('…'));
         let cut: Vec<&str> = table.filter_map(|line| line.split("  ").next()).collect();
         let kinds: BTreeSet<&&str> = cut.iter().collect();
-        assert!(cut.len() > 1, "{width}: {shown}");
-        assert_eq!(kinds.len(), cut.len(), "{width}: {shown}");
+        assert!(cut.len() > 1, "{width}: {terminal_report}");
+        assert_eq!(kinds.len(), cut.len(), "{width}: {terminal_report}");
     }
 }
 
@@ -81,8 +81,8 @@ fn panel_titles_omit_shared_parameters_and_state_them_once() {
             figure.name
         );
     }
-    let shown = shown(&data, 200);
-    assert!(shown.contains("\nlimited · stress none"), "{shown}");
+    let terminal_report = terminal_report(&data, 200);
+    assert!(terminal_report.contains("\nlimited · stress none"), "{terminal_report}");
 }
 
 #[test]

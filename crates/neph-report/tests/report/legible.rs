@@ -6,11 +6,11 @@ use neph_report::{Figure, Mark, Rect, Scene, Text, Turn};
 
 /// Texts with the boxes that they fill.
 pub(crate) fn texts(scene: &Scene) -> Vec<(Rect, Text)> {
-    fn collect(marks: &[Mark], out: &mut Vec<Text>) {
+    fn collect(marks: &[Mark], texts_found: &mut Vec<Text>) {
         for mark in marks {
             match mark {
-                Mark::Text(text) => out.push(text.clone()),
-                Mark::Clip { marks, .. } => collect(marks, out),
+                Mark::Text(text) => texts_found.push(text.clone()),
+                Mark::Clip { marks, .. } => collect(marks, texts_found),
                 _ => {}
             }
         }
@@ -59,7 +59,7 @@ pub(crate) fn no_text_touches(figures: &[Figure]) {
 pub(crate) fn all_texts(figures: &[Figure]) -> String {
     fn counted<'a>(
         marks: &'a [Mark],
-        out: &mut BTreeMap<&'static str, usize>,
+        counts: &mut BTreeMap<&'static str, usize>,
         printed_text: &mut Vec<&'a str>,
     ) {
         for mark in marks {
@@ -74,11 +74,11 @@ pub(crate) fn all_texts(figures: &[Figure]) -> String {
                     "text"
                 }
                 Mark::Clip { marks, .. } => {
-                    counted(marks, out, printed_text);
+                    counted(marks, counts, printed_text);
                     "clip"
                 }
             };
-            *out.entry(kind).or_default() += 1;
+            *counts.entry(kind).or_default() += 1;
         }
     }
     let actual = figures.iter().map(|figure| {

@@ -19,7 +19,7 @@ use crate::synthetic::{self, CONTINENT, fleet};
 
 /// A campaign of one experiment, with the messages it was made from.
 fn with_messages() -> (CampaignData, Vec<Message>) {
-    let mut data = synthetic::one();
+    let mut data = synthetic::one_experiment();
     let messages = synthetic::messages(&data.scenarios[0], &CONTINENT, &mut Random::new(3));
     let before = &data.experiments[0];
     let mut experiment = ExperimentData::new(before.experiment.clone(), 0, &messages);
@@ -100,13 +100,13 @@ fn incomplete_experiments_are_left_out_by_default() {
     for status in [ExperimentStatus::Interrupted, ExperimentStatus::Failed] {
         let usual = through_a_store(&data, &messages, status, Include::Complete).unwrap();
         assert_eq!((usual.experiments.len(), usual.left_out.len()), (0, 1));
-        let all = through_a_store(&data, &messages, status, Include::Everything).unwrap();
+        let loaded_data = through_a_store(&data, &messages, status, Include::Everything).unwrap();
         assert_eq!(
-            (all.experiments.len(), all.left_out.len()),
+            (loaded_data.experiments.len(), loaded_data.left_out.len()),
             (1, 0),
             "{status:?}"
         );
-        let rows = summary(&all, &PlotSettings::default());
+        let rows = summary(&loaded_data, &PlotSettings::default());
         assert!(rows[0].n > 0, "its messages are shown");
     }
 }
@@ -115,22 +115,22 @@ fn incomplete_experiments_are_left_out_by_default() {
 fn an_experiment_that_measured_nothing_breaks_no_report() {
     let (data, _) = with_messages();
     let failed = ExperimentStatus::Failed;
-    let all = through_a_store(&data, &[], failed, Include::Everything).unwrap();
+    let loaded_data = through_a_store(&data, &[], failed, Include::Everything).unwrap();
     let settings = PlotSettings::default();
-    assert!(summary(&all, &settings).is_empty());
-    let diagnoses = neph_analysis::diagnose(&all, &settings);
-    let shown = neph_report::text(&all, &settings, &diagnoses, 200);
+    assert!(summary(&loaded_data, &settings).is_empty());
+    let diagnoses = neph_analysis::diagnose(&loaded_data, &settings);
+    let report_text = neph_report::text(&loaded_data, &settings, &diagnoses, 200);
     assert!(
-        shown.contains("1 experiment, 0 messages, 0 of them answered."),
-        "{shown}"
+        report_text.contains("1 experiment, 0 messages, 0 of them answered."),
+        "{report_text}"
     );
     let folder = tempfile::tempdir().unwrap();
-    neph_report::write_report(&all, &settings, &diagnoses, folder.path()).unwrap();
+    neph_report::write_report(&loaded_data, &settings, &diagnoses, folder.path()).unwrap();
 }
 
 #[test]
 fn a_stored_fleet_has_the_same_changes_as_the_live_fleet() {
-    let (mut data, messages) = wild();
+    let (mut data, messages) = changing_fleet();
     let mut counts = Vec::new();
     for criteria in [
         None,
@@ -157,8 +157,8 @@ fn a_stored_fleet_has_the_same_changes_as_the_live_fleet() {
 
 /// The cells of the only row, from the fourth on: what stands before tells whose it is.
 fn cells_of(data: &CampaignData, name: &str) -> Vec<Cell> {
-    let all = tables(data, &PlotSettings::default());
-    let table = all.iter().find(|table| table.name == name);
+    let all_tables = tables(data, &PlotSettings::default());
+    let table = all_tables.iter().find(|table| table.name == name);
     let rows = &table.unwrap_or_else(|| panic!("there is no {name}")).rows;
     assert_eq!(rows.len(), 1);
     rows[0][3..].to_vec()
@@ -173,7 +173,7 @@ const WILD: fleet::World = fleet::World {
 };
 
 /// A campaign of them, and its messages.
-fn wild() -> (CampaignData, Vec<FleetMessage>) {
+fn changing_fleet() -> (CampaignData, Vec<FleetMessage>) {
     let (mut data, _) = with_messages();
     let (fleet, messages) = (WILD.view().fleet, WILD.messages());
     data.experiments[0].experiment.fleet = Some(fleet);
@@ -206,7 +206,7 @@ fn route_of(change: &neph_flows::PathChange, others: Option<bool>) -> TracedRout
 
 #[test]
 fn a_trace_speaks_for_the_change_that_it_was_made_for() {
-    let (data, messages) = wild();
+    let (data, messages) = changing_fleet();
     let untraced = stored_fleet(&data, &messages, (&[], &[])).unwrap();
     let changes = &untraced.experiments[0].fleet.as_ref().unwrap().changes;
     let mut unknown_id = route_of(&changes[4], Some(true));
@@ -239,7 +239,7 @@ fn a_trace_speaks_for_the_change_that_it_was_made_for() {
 
 #[test]
 fn transfers_are_a_table_of_classes() {
-    let (data, messages) = wild();
+    let (data, messages) = changing_fleet();
     let transfer = |n: u16| ClassTransfer {
         endpoint: 0,
         class: 0,
@@ -254,23 +254,23 @@ fn transfers_are_a_table_of_classes() {
             },
         },
     };
-    let made: Vec<ClassTransfer> = (0..3).map(transfer).collect();
-    let loaded = stored_fleet(&data, &messages, (&[], &made)).unwrap();
+    let transfers: Vec<ClassTransfer> = (0..3).map(transfer).collect();
+    let loaded = stored_fleet(&data, &messages, (&[], &transfers)).unwrap();
     let row = cells_of(&loaded, "flow-transfers");
     let counts = [1, 2048, 3, 3, 0].map(Cell::Integer);
     let (absent, median) = (Cell::Absent, Cell::Real(41.0));
-    let rest = [median, absent.clone(), absent, Cell::Real(1.0)];
-    assert_eq!(row, [&counts[..], &rest].concat());
+    let other_cells = [median, absent.clone(), absent, Cell::Real(1.0)];
+    assert_eq!(row, [&counts[..], &other_cells].concat());
 }
 
 #[test]
 fn where_nothing_was_traced_or_transferred_there_is_no_table_of_it() {
-    let (data, messages) = wild();
+    let (data, messages) = changing_fleet();
     let loaded = stored_fleet(&data, &messages, (&[], &[])).unwrap();
-    let all = tables(&loaded, &PlotSettings::default());
+    let all_tables = tables(&loaded, &PlotSettings::default());
     let absent = ["flow-traced", "flow-transfers"];
     assert!(
-        all.iter()
+        all_tables.iter()
             .all(|table| !absent.contains(&table.name) || table.rows.is_empty())
     );
 }

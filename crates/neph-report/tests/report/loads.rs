@@ -23,7 +23,7 @@ fn flow(site: &str) -> SiteLoad {
 
 /// The first load alone has 90 Mbit/s, beside a second one 45: 1 % more or less from block to block.
 fn with_loads() -> CampaignData {
-    let mut data = synthetic::over(&[METRO], BLOCKS);
+    let mut data = synthetic::campaign_over(&[METRO], BLOCKS);
     let first = data.scenarios[0].clone();
     for (loads, rate) in [(vec![flow("a")], 90.0), (vec![flow("b"), flow("a")], 45.0)] {
         let index = data.scenarios.len();

@@ -62,12 +62,12 @@ fn number(cell: &QuantileCell) -> f64 {
 #[test]
 fn the_summary_equals_the_input_numbers() {
     let rows = summary(&hundred(), &PlotSettings::default());
-    let of = |layer: Layer| {
+    let row_of = |layer: Layer| {
         rows.iter()
             .find(|row| row.layer == layer)
             .expect("the layer is there")
     };
-    let response = of(Layer::Response);
+    let response = row_of(Layer::Response);
     assert_eq!(
         (response.n, response.lost, response.experiments),
         (100, Some(2), 1)
@@ -84,10 +84,10 @@ fn the_summary_equals_the_input_numbers() {
     assert!(close(number(&response.quantiles[0]), 50.5));
     assert!(close(number(&response.quantiles[1]), 90.1));
     assert_eq!(response.quantiles[2], QuantileCell::Refused { need: 299 });
-    assert!(close(of(Layer::Service).mean.unwrap(), 49.4));
+    assert!(close(row_of(Layer::Service).mean.unwrap(), 49.4));
     // From departure at 0.3 ms to 0.4 ms before the end.
-    assert!(close(of(Layer::Acknowledgement).mean.unwrap(), 48.8));
-    assert_eq!(of(Layer::Acknowledgement).lost, None);
+    assert!(close(row_of(Layer::Acknowledgement).mean.unwrap(), 48.8));
+    assert_eq!(row_of(Layer::Acknowledgement).lost, None);
 }
 
 #[test]
@@ -187,7 +187,7 @@ fn unsent_messages_are_counted_apart_from_loss() {
 
 #[test]
 fn the_ledger_means_in_a_synthetic_campaign_are_the_links() {
-    let data = synthetic::twelve();
+    let data = synthetic::twelve_scenarios();
     let rows = summary(&data, &PlotSettings::default());
     let network = |label: &str| {
         let row = rows
@@ -239,9 +239,9 @@ fn ping_destinations_have_their_rows() {
 #[test]
 fn the_tables_of_one_scenario_as_csv() {
     let data = hundred();
-    let all: Vec<String> = tables(&data, &PlotSettings::default())
+    let csv_tables: Vec<String> = tables(&data, &PlotSettings::default())
         .iter()
         .map(|table| format!("{}\n{}", table.name, table.csv().replace("\r\n", "\n")))
         .collect();
-    insta::assert_snapshot!(all.join("\n"));
+    insta::assert_snapshot!(csv_tables.join("\n"));
 }

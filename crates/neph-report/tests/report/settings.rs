@@ -9,18 +9,18 @@ use neph_report::{Anchor, FIGURES, Figure, Mark, Scene, draw};
 use crate::synthetic::{self, CONTINENT, METRO};
 
 fn printed_text(scene: &Scene) -> Vec<String> {
-    fn collect(marks: &[Mark], out: &mut Vec<String>) {
+    fn collect(marks: &[Mark], texts: &mut Vec<String>) {
         for mark in marks {
             match mark {
-                Mark::Text(text) => out.push(text.text.clone()),
-                Mark::Clip { marks, .. } => collect(marks, out),
+                Mark::Text(text) => texts.push(text.text.clone()),
+                Mark::Clip { marks, .. } => collect(marks, texts),
                 _ => {}
             }
         }
     }
-    let mut out = Vec::new();
-    collect(&scene.marks, &mut out);
-    out
+    let mut texts = Vec::new();
+    collect(&scene.marks, &mut texts);
+    texts
 }
 
 fn draw_figures(name: &str, settings: PlotSettings) -> Vec<Figure> {
@@ -28,7 +28,7 @@ fn draw_figures(name: &str, settings: PlotSettings) -> Vec<Figure> {
         figures: Some([name.to_owned()].into()),
         ..settings
     };
-    draw(&synthetic::twelve(), &settings)
+    draw(&synthetic::twelve_scenarios(), &settings)
 }
 
 fn all_words(figures: &[Figure]) -> String {
@@ -41,7 +41,7 @@ fn all_words(figures: &[Figure]) -> String {
 
 #[test]
 fn every_kind_is_drawn_and_named() {
-    let figures = draw(&synthetic::twelve(), &PlotSettings::default());
+    let figures = draw(&synthetic::twelve_scenarios(), &PlotSettings::default());
     let kinds: BTreeSet<&str> = figures.iter().map(|figure| figure.kind).collect();
     let of_messages = FIGURES.iter().filter(|kind| {
         !kind.name.starts_with("flow-")
@@ -65,7 +65,7 @@ fn every_kind_is_drawn_and_named() {
 
 #[test]
 fn retransmissions_that_only_a_capture_saw_are_drawn_too() {
-    let mut data = synthetic::one();
+    let mut data = synthetic::one_experiment();
     for flow in data.experiments.iter_mut().flat_map(|e| &mut e.flows) {
         for exchange in &mut flow.exchanges {
             exchange.retransmissions = None;
@@ -88,7 +88,7 @@ fn retransmissions_that_only_a_capture_saw_are_drawn_too() {
     assert!(findings_of(&data));
 }
 
-fn of(data: &CampaignData, figure: &str) -> Vec<Figure> {
+fn figures_of(data: &CampaignData, figure: &str) -> Vec<Figure> {
     let settings = PlotSettings {
         figures: Some([figure.to_owned()].into()),
         ..PlotSettings::default()
@@ -113,11 +113,11 @@ fn dots(figures: &[Figure]) -> usize {
 
 #[test]
 fn a_timeline_of_few_messages_marks_each() {
-    let mut data = synthetic::over(&[CONTINENT], 1);
-    assert_eq!(dots(&of(&data, "timeline")), 0, "300 make a line");
+    let mut data = synthetic::campaign_over(&[CONTINENT], 1);
+    assert_eq!(dots(&figures_of(&data, "timeline")), 0, "300 make a line");
     let exchanges = &mut data.experiments[0].flows[0].exchanges;
     exchanges.retain(|exchange| exchange.seq.0 % 15 == 0 && exchange.response.is_some());
-    assert!(dots(&of(&data, "timeline")) >= 2 * exchanges_of(&data));
+    assert!(dots(&figures_of(&data, "timeline")) >= 2 * exchanges_of(&data));
 }
 
 fn exchanges_of(data: &CampaignData) -> usize {
@@ -126,19 +126,19 @@ fn exchanges_of(data: &CampaignData) -> usize {
 
 #[test]
 fn a_logarithmic_timeline_is_labelled_at_its_axis() {
-    let mut data = synthetic::over(&[CONTINENT], 1);
-    assert!(!all_words(&of(&data, "timeline")).contains("ms, log"));
+    let mut data = synthetic::campaign_over(&[CONTINENT], 1);
+    assert!(!all_words(&figures_of(&data, "timeline")).contains("ms, log"));
     for exchange in &mut data.experiments[0].flows[0].exchanges {
         exchange.response = exchange.response.map(|time| time + Span::from_millis(900));
     }
-    let printed_text = all_words(&of(&data, "timeline"));
+    let printed_text = all_words(&figures_of(&data, "timeline"));
     assert!(printed_text.contains(", log"), "{printed_text}");
 }
 
 #[test]
 fn a_window_that_a_shared_scale_would_flatten_has_its_own() {
-    let mut data = synthetic::over(&[CONTINENT, METRO], 1);
-    let of_kind = |data: &CampaignData| all_words(&of(data, "cwnd")).contains("own scale");
+    let mut data = synthetic::campaign_over(&[CONTINENT, METRO], 1);
+    let of_kind = |data: &CampaignData| all_words(&figures_of(data, "cwnd")).contains("own scale");
     assert!(!of_kind(&data), "windows alike share one");
     for exchange in &mut data.experiments[0].flows[0].exchanges {
         exchange.cwnd = exchange.cwnd.map(|window| window * 100);
@@ -148,11 +148,11 @@ fn a_window_that_a_shared_scale_would_flatten_has_its_own() {
 
 #[test]
 fn the_noise_of_a_clock_is_not_blown_up_to_a_panels_height() {
-    let mut data = synthetic::over(&[METRO], 1);
+    let mut data = synthetic::campaign_over(&[METRO], 1);
     for exchange in &mut data.experiments[0].flows[0].exchanges {
         exchange.begun = Some(exchange.intended);
     }
-    let printed_text = all_words(&of(&data, "send-skew"));
+    let printed_text = all_words(&figures_of(&data, "send-skew"));
     assert!(
         printed_text.contains("\n1.0\n") || printed_text.contains("\n1\n"),
         "{printed_text}"
@@ -161,7 +161,7 @@ fn the_noise_of_a_clock_is_not_blown_up_to_a_panels_height() {
 
 #[test]
 fn of_many_warnings_every_kind_is_spelled_out() {
-    let mut data = synthetic::twelve();
+    let mut data = synthetic::twelve_scenarios();
     for experiment in &mut data.experiments {
         experiment.experiment.warnings = vec![Warning::Reconnected { times: 1 }];
     }
@@ -170,7 +170,7 @@ fn of_many_warnings_every_kind_is_spelled_out() {
         packets: 3,
         worst: Span::from_micros(200),
     });
-    let printed_text = all_words(&of(&data, "ledger-bars")).replace('\n', " ");
+    let printed_text = all_words(&figures_of(&data, "ledger-bars")).replace('\n', " ");
     assert!(
         printed_text.contains("and 8 more scenarios")
             && printed_text.contains("delivered 3 packets too late"),
@@ -180,7 +180,7 @@ fn of_many_warnings_every_kind_is_spelled_out() {
 
 #[test]
 fn no_text_leaves_its_page() {
-    for data in [synthetic::one(), synthetic::twelve(), synthetic::sixty()] {
+    for data in [synthetic::one_experiment(), synthetic::twelve_scenarios(), synthetic::sixty_scenarios()] {
         for figure in draw(&data, &PlotSettings::default()) {
             for mark in &figure.scene.marks {
                 let Mark::Text(text) = mark else { continue };

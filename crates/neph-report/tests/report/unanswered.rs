@@ -3,7 +3,7 @@
 use neph_analysis::{CampaignData, ExperimentData};
 use neph_model::{ExperimentStatus, Outcome};
 
-use crate::findings::{sentences, shown};
+use crate::findings::{sentences, terminal_report};
 use crate::synthetic::{self, CONTINENT, METRO};
 
 /// Each of the scenario's first messages ends so.
@@ -19,7 +19,7 @@ pub(crate) fn ending(data: &mut CampaignData, scenario: usize, messages: usize, 
 
 #[test]
 fn messages_that_could_not_be_sent_do_not_vanish() {
-    let mut data = synthetic::over(&[METRO], 1);
+    let mut data = synthetic::campaign_over(&[METRO], 1);
     ending(&mut data, 0, 200, Outcome::Failed);
     let printed = sentences(&data);
     assert!(
@@ -29,13 +29,13 @@ fn messages_that_could_not_be_sent_do_not_vanish() {
     assert!(printed.contains("0 of 100 messages that were sent were lost: "));
     assert!(printed.contains("200 messages could not be sent, in 1 of 1 scenario, most in 'metro"));
     assert!(!printed.contains("messages were lost:"));
-    let shown = shown(&data, 100);
-    let mut lines = shown.lines();
+    let terminal_report = terminal_report(&data, 100);
+    let mut lines = terminal_report.lines();
     let heading = lines.find(|line| line.contains("loss  not sent"));
     let row = lines.next().unwrap();
     assert!(
         heading.is_some() && row.contains("0 %       200"),
-        "{shown}"
+        "{terminal_report}"
     );
     assert!(
         row.contains("   not sent   not sent"),
@@ -49,7 +49,7 @@ fn messages_that_could_not_be_sent_do_not_vanish() {
 
 #[test]
 fn failed_experiments_are_reported_with_reason_and_remedy() {
-    let mut data = synthetic::over(&[METRO, CONTINENT], 3);
+    let mut data = synthetic::campaign_over(&[METRO, CONTINENT], 3);
     for experiment in &mut data.experiments {
         experiment.experiment.warnings.clear();
     }
@@ -81,8 +81,8 @@ fn failed_experiments_are_reported_with_reason_and_remedy() {
         let printed = sentences(&data);
         assert!(printed.contains(remedy), "{printed}");
     }
-    let shown = shown(&data, 400);
-    assert!(shown.contains("3 experiments failed"), "{shown}");
+    let terminal_report = terminal_report(&data, 400);
+    assert!(terminal_report.contains("3 experiments failed"), "{terminal_report}");
     // Tried again, it succeeded: told, but nothing is left to do.
     let mut changed = data.clone();
     changed.left_out.truncate(1);

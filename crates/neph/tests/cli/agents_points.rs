@@ -340,7 +340,7 @@ fn a_policy_without_capture_refuses_with_its_reason_and_counts_it() {
         ran.status == 2
             && ran
                 .err
-                .contains("agent none is not enrolled or was revoked"),
+                .contains("agent none is not enrolled"),
         "{}",
         ran.err
     );

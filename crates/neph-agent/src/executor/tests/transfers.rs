@@ -3,7 +3,7 @@ use std::num::NonZeroU16;
 use neph_model::{Measure, Quantity, SeriesName};
 
 use super::*;
-use crate::reflecting::{Bound, Serving};
+use crate::site_reflector::{Bound, Serving};
 
 /// An order for a throughput test of so many seconds with the server at this port of loopback.
 fn transfer_order(measure: &str, port: u16, seconds: u64) -> ExperimentOrder {
@@ -64,8 +64,8 @@ fn a_cancelled_transfer_keeps_its_results() {
     let server = throughput();
     let order = transfer_order("tcp throughput 20Mbit/s", server.address().port(), 600);
     let orders = std::slice::from_ref(&order);
-    let enough = |progress: Progress| progress.elapsed > Span::from_millis(1500);
-    let run = carry_out(&mut LocalExecutor::new(), orders, &enough);
+    let has_run_long = |progress: Progress| progress.elapsed > Span::from_millis(1500);
+    let run = carry_out(&mut LocalExecutor::new(), orders, &has_run_long);
     assert_eq!(run.result().ending, Ending::Interrupted);
     assert!(run.result().quantities.is_some());
 }
@@ -87,10 +87,10 @@ fn requests_and_replies_in_turn_come_to_a_rate_and_round_trip_times() {
     let result = run.result();
     assert_eq!(result.ending, Ending::Complete);
     let quantities = result.quantities.as_ref().expect("quantities");
-    let of = |quantity| quantities.values[&quantity];
-    assert!(of(Quantity::Transactions) > 500.0, "{quantities:?}");
-    assert!(of(Quantity::RttMin) > 0.0 && of(Quantity::RttMin) <= of(Quantity::RttP50));
-    assert!((0.0..=100.0).contains(&of(Quantity::TransactionLoss)));
+    let value_of = |quantity| quantities.values[&quantity];
+    assert!(value_of(Quantity::Transactions) > 500.0, "{quantities:?}");
+    assert!(value_of(Quantity::RttMin) > 0.0 && value_of(Quantity::RttMin) <= value_of(Quantity::RttP50));
+    assert!((0.0..=100.0).contains(&value_of(Quantity::TransactionLoss)));
 }
 
 #[test]

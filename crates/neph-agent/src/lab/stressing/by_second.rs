@@ -74,8 +74,8 @@ mod tests {
             value,
         });
         assert_eq!(seconds, expected);
-        for other in ["", "[]", r#"[{"achieved_percent": 80.0}]"#] {
-            assert_eq!(load_samples(other.as_bytes(), 1, at(0)), []);
+        for invalid in ["", "[]", r#"[{"achieved_percent": 80.0}]"#] {
+            assert_eq!(load_samples(invalid.as_bytes(), 1, at(0)), []);
         }
     }
 }

@@ -27,14 +27,14 @@ const FILE: &str = "/tmp/stress.cpu";
 
 impl GuestCpu {
     /// Begins to read the guests at the ends of these loads. Unreadable guests are reported, and left out.
-    pub(super) fn begin(lab: &Lab, wanted: &[SiteLoad]) -> Vec<Self> {
+    pub(super) fn begin(lab: &Lab, loads: &[SiteLoad]) -> Vec<Self> {
         let mut guest_cpus: Vec<Self> = Vec::new();
-        for (site, end) in ends(lab, wanted) {
-            if let Some(known) = guest_cpus
+        for (site, end) in ends(lab, loads) {
+            if let Some(existing) = guest_cpus
                 .iter_mut()
                 .find(|guest_cpu| guest_cpu.site == site)
             {
-                known.ends.push(end);
+                existing.ends.push(end);
                 continue;
             }
             let console = Lab::console(lab.name(), &site).map_err(StressError::from);
@@ -78,9 +78,9 @@ impl GuestCpu {
 }
 
 /// The sites at the ends of loads that are traffic.
-fn ends(lab: &Lab, wanted: &[SiteLoad]) -> Vec<(String, (u16, LoadEnd))> {
+fn ends(lab: &Lab, loads: &[SiteLoad]) -> Vec<(String, (u16, LoadEnd))> {
     let mut ends = Vec::new();
-    for (load, requested) in (1..).zip(wanted) {
+    for (load, requested) in (1..).zip(loads) {
         let (LoadSpec::Flow { to, .. } | LoadSpec::Stream { to, .. }) = &requested.load else {
             continue;
         };
@@ -110,12 +110,12 @@ fn start(mut console: Console) -> Result<u32, StressError> {
 /// Shares of the time between readings, where the first line is the uptime at the end.
 fn shares(text: &str, ended: Instant<Local>) -> Vec<LoadSample> {
     let mut lines = text.lines();
-    let Some(last) = lines.next().and_then(uptime) else {
+    let Some(end_uptime) = lines.next().and_then(uptime) else {
         return Vec::new();
     };
     let readings = lines.filter_map(|line| {
         let (_, stat) = line.split_once(' ')?;
-        Some((ended - (last - uptime(line)?), CpuTimes::parse(stat)?))
+        Some((ended - (end_uptime - uptime(line)?), CpuTimes::parse(stat)?))
     });
     let readings: Vec<(Instant<Local>, CpuTimes)> = readings.collect();
     let pairs = readings.windows(2).filter_map(|pair| {
@@ -123,7 +123,7 @@ fn shares(text: &str, ended: Instant<Local>) -> Vec<LoadSample> {
             return None;
         };
         let shares = before.shares_until(*after);
-        let (_, value) = shares.into_iter().find(|(of, _)| *of == CpuUse::Busy)?;
+        let (_, value) = shares.into_iter().find(|(cpu_use, _)| *cpu_use == CpuUse::Busy)?;
         Some(LoadSample {
             series: SeriesName::Cpu(CpuUse::Busy),
             from: *from,

@@ -13,7 +13,7 @@ use neph_load::HELD;
 /// Below this share of the requested rate, TCP did not carry it.
 const MIN_TCP_RATE_SHARE: f64 = 0.9;
 
-/// What a load did instead of what was asked.
+/// How a load missed its target.
 struct LoadShortfall {
     had: String,
     percent: Option<f64>,
@@ -75,26 +75,26 @@ fn check_flow(requested: Option<f64>, rows: &[Value]) -> Option<LoadShortfall> {
     };
     let why = fault(rows);
     // Over a slow link the first message may be whole only when the time is over.
-    let some = received_total > 0.0 || column(rows, "received_bytes").any(|bytes| bytes > 0.0);
+    let has_received = received_total > 0.0 || column(rows, "received_bytes").any(|bytes| bytes > 0.0);
     let min_rate = MIN_TCP_RATE_SHARE * requested.unwrap_or(0.0);
-    let is_held = why.is_none() && some && received_total >= min_rate;
-    (!is_held).then(|| rate_shortfall(received_total, requested, why))
+    let is_target_reached = why.is_none() && has_received && received_total >= min_rate;
+    (!is_target_reached).then(|| rate_shortfall(received_total, requested, why))
 }
 
 fn check_stream(requested: f64, rows: &[Value]) -> Option<LoadShortfall> {
     let rates = column(rows, "sent_bit_s")
         .next()
         .zip(column(rows, "reverse_bit_s").next());
-    let Some((sent, back)) = rates else {
+    let Some((sent, reverse)) = rates else {
         return Some(no_report());
     };
     let why = fault(rows)?;
     // If nothing came back, it is not known that anything arrived.
-    let had_there = if back > 0.0 { sent } else { 0.0 };
-    Some(rate_shortfall(had_there, Some(requested), Some(why)))
+    let arrived_rate = if reverse > 0.0 { sent } else { 0.0 };
+    Some(rate_shortfall(arrived_rate, Some(requested), Some(why)))
 }
 
-/// So many bits a second instead of those that were asked.
+/// The shortfall of an achieved rate, bit/s.
 fn rate_shortfall(achieved: f64, requested: Option<f64>, why: Option<String>) -> LoadShortfall {
     let percent = requested.map(|requested| 100.0 * achieved / requested);
     LoadShortfall {

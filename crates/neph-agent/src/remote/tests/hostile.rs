@@ -47,7 +47,7 @@ fn probe(url: &str, keys: &str) -> Order {
 }
 
 /// Ten messages a second for a second.
-fn harmless() -> Order {
+fn allowed_order() -> Order {
     probe("tcp://127.0.0.1:9", "interval = \"100ms\"\nmessages = 10")
 }
 
@@ -85,7 +85,7 @@ fn transfer(measure: &str) -> Order {
     probe("udp://127.0.0.1:9", &keys)
 }
 
-fn pings(host: &str, interval: Span, lasts: Span) -> Order {
+fn pings(host: &str, interval: Span, duration: Span) -> Order {
     Order::Pings(PingOrder {
         block: 0,
         pings: vec![EchoTo {
@@ -93,7 +93,7 @@ fn pings(host: &str, interval: Span, lasts: Span) -> Order {
             host: host.to_owned(),
             interval,
         }],
-        until: now() + lasts,
+        until: now() + duration,
         timeout: Span::from_secs(1),
         site: None,
     })
@@ -116,7 +116,7 @@ fn traceroute(host: &str) -> Order {
     })
 }
 
-/// Carries nothing out, and must not be asked to.
+/// An executor that must not get an order.
 #[derive(Debug)]
 pub(super) struct UnusedExecutor;
 
@@ -133,7 +133,7 @@ impl Executor for UnusedExecutor {
 const USUAL: &str = "interval = \"100ms\"\nmessages = 10\n";
 
 /// Kinds of work that the policy does not name.
-fn other_kinds() -> Vec<Order> {
+fn disallowed_kinds() -> Vec<Order> {
     let capture = CaptureOrder {
         duration: Some(Span::from_secs(1)),
         limit: Some(neph_model::ByteSize(1 << 20)),
@@ -154,7 +154,7 @@ fn other_kinds() -> Vec<Order> {
 }
 
 /// More a second than the policy allows.
-fn too_fast() -> Vec<Order> {
+fn above_rate_limits() -> Vec<Order> {
     let tcp = |keys: &str| probe("tcp://127.0.0.1:9", keys);
     let udp = |keys: &str| probe("udp://127.0.0.1:9", keys);
     vec![
@@ -172,12 +172,12 @@ fn too_fast() -> Vec<Order> {
 }
 
 /// Files and variables of the host that the policy does not name.
-fn files() -> Vec<Order> {
-    let with = |keys: &str| probe("udp://127.0.0.1:9", &format!("{USUAL}{keys}"));
+fn disallowed_files() -> Vec<Order> {
+    let probe_with = |keys: &str| probe("udp://127.0.0.1:9", &format!("{USUAL}{keys}"));
     vec![
-        with("key_file = \"/etc/shadow\""),
-        with("key_file = \"/etc/neph/keys/../../shadow\""),
-        with("key_file = \"/etc/neph/keysfile\""),
+        probe_with("key_file = \"/etc/shadow\""),
+        probe_with("key_file = \"/etc/neph/keys/../../shadow\""),
+        probe_with("key_file = \"/etc/neph/keysfile\""),
         reflector(|spec| {
             spec.identity = Some(ReflectorIdentity::Files {
                 certificate: "/etc/neph/keys/c.pem".into(),
@@ -188,12 +188,12 @@ fn files() -> Vec<Order> {
     ]
 }
 
-/// What the controller signs by mistake, or because another has its place.
-fn signed_and_not_allowed() -> Vec<(&'static str, Order)> {
+/// Orders that a controller signs by mistake, or because an attacker controls it.
+fn disallowed_orders() -> Vec<(&'static str, Order)> {
     let tcp = |keys: &str| probe("tcp://127.0.0.1:9", keys);
     let mut at_site = experiment("tcp://127.0.0.1:9", USUAL);
     at_site.site = Some("r1".to_owned());
-    let others = [
+    let other_orders = [
         (
             "bytes a day",
             tcp("interval = \"1s\"\nmessages = 3000\nrequest_size = \"1MB\""),
@@ -212,28 +212,28 @@ fn signed_and_not_allowed() -> Vec<(&'static str, Order)> {
         ("kind", reflector(|spec| spec.media = NonZeroU16::new(9001))),
         ("lab", Order::Experiments(vec![at_site])),
     ];
-    let of = |reason: &'static str, orders: Vec<Order>| {
+    let with_reason = |reason: &'static str, orders: Vec<Order>| {
         orders.into_iter().map(move |order| (reason, order))
     };
-    of("kind", other_kinds())
-        .chain(of("rate", too_fast()))
-        .chain(of("file", files()))
-        .chain(others)
+    with_reason("kind", disallowed_kinds())
+        .chain(with_reason("rate", above_rate_limits()))
+        .chain(with_reason("file", disallowed_files()))
+        .chain(other_orders)
         .collect()
 }
 
 #[test]
 fn an_order_that_the_policy_does_not_allow_is_refused_and_reported_with_its_reason() {
     let folder = tempfile::tempdir().expect("a folder");
-    let hand = SigningKey::new();
-    let guard = guard(folder.path(), &hand, POLICY);
-    let mut worker = Worker::new(folder.path(), UnusedExecutor, "1", guard).expect("writable");
-    let cases = signed_and_not_allowed();
+    let key = SigningKey::new();
+    let control = open_admission(folder.path(), &key, POLICY);
+    let mut worker = Worker::new(folder.path(), UnusedExecutor, "1", control).expect("writable");
+    let cases = disallowed_orders();
     assert!(cases.len() >= 31);
     for (reason, order) in cases {
         let before = worker.refusals().get(reason).copied().unwrap_or(0);
         let grant = granted(order.clone(), HOUR);
-        let answer = worker.take(begin(&hand, &grant)).expect("writable");
+        let answer = worker.take(begin(&key, &grant)).expect("writable");
         let Some(FromAgent::State { state, .. }) = answer else {
             panic!("{reason}: {answer:?}")
         };
@@ -246,39 +246,37 @@ fn an_order_that_the_policy_does_not_allow_is_refused_and_reported_with_its_reas
     }
 }
 
-/// What is not of the controller, or not for this agent, or not for now.
-fn not_from_the_controller(hand: &SigningKey) -> Vec<(&'static str, ToAgent)> {
-    let first_grant = granted(harmless(), HOUR);
-    let other = granted(harmless(), HOUR);
-    let of = |id: OrderId, grant: &Grant| ToAgent::Begin {
-        id,
-        grant: Box::new(grant.clone()),
+/// Messages that are not from the controller, not for this agent, or expired.
+fn invalid_messages(key: &SigningKey) -> Vec<(&'static str, ToAgent)> {
+    let first_grant = granted(allowed_order(), HOUR);
+    let other_grant = granted(allowed_order(), HOUR);
+    let other_id = ToAgent::Begin {
+        id: OrderId::new(),
+        grant: Box::new(key.grant(&first_grant)),
     };
-    let good = serde_json::to_value(hand.grant(&first_grant)).expect("JSON");
-    let changed = |from: &str, to: &str| {
-        let text = good["granted"].as_str().expect("text").replace(from, to);
-        assert_ne!(text, good["granted"], "{from}");
-        let mut forged = good.clone();
+    let forged_message = |forged: serde_json::Value| ToAgent::Begin {
+        id: first_grant.id,
+        grant: serde_json::from_value(forged).expect("a grant"),
+    };
+    let valid = serde_json::to_value(key.grant(&first_grant)).expect("JSON");
+    let with_change = |from: &str, to: &str| {
+        let text = valid["granted"].as_str().expect("text").replace(from, to);
+        assert_ne!(text, valid["granted"], "{from}");
+        let mut forged = valid.clone();
         forged["granted"] = text.into();
-        of(
-            first_grant.id,
-            &serde_json::from_value(forged).expect("a grant"),
-        )
+        forged_message(forged)
     };
     let signature = |signature: &str| {
-        let mut forged = good.clone();
+        let mut forged = valid.clone();
         forged["signature"] = signature.into();
-        of(
-            first_grant.id,
-            &serde_json::from_value(forged).expect("a grant"),
-        )
+        forged_message(forged)
     };
-    let other_signature = serde_json::to_value(hand.grant(&other)).expect("JSON");
+    let other_signature = serde_json::to_value(key.grant(&other_grant)).expect("JSON");
     let other_agent = Granted {
         agent: name("lju"),
-        ..granted(harmless(), HOUR)
+        ..granted(allowed_order(), HOUR)
     };
-    let late = |lease| granted(harmless(), lease);
+    let expiring_in = |lease| granted(allowed_order(), lease);
     vec![
         ("signature", signature("")),
         ("signature", signature("AAAA")),
@@ -288,16 +286,16 @@ fn not_from_the_controller(hand: &SigningKey) -> Vec<(&'static str, ToAgent)> {
             signature(other_signature["signature"].as_str().expect("text")),
         ),
         ("signature", begin(&SigningKey::new(), &first_grant)),
-        ("signature", changed("127.0.0.1", "127.0.0.9")),
-        ("signature", changed("\"ams\"", "\"lju\"")),
-        ("signature", changed("\"messages\":10", "\"messages\":99")),
-        ("signature", of(OrderId::new(), &hand.grant(&first_grant))),
-        ("other agent", begin(hand, &other_agent)),
-        ("expired", begin(hand, &late(Span::ZERO))),
-        ("expired", begin(hand, &late(-HOUR))),
+        ("signature", with_change("127.0.0.1", "127.0.0.9")),
+        ("signature", with_change("\"ams\"", "\"lju\"")),
+        ("signature", with_change("\"messages\":10", "\"messages\":99")),
+        ("signature", other_id),
+        ("other agent", begin(key, &other_agent)),
+        ("expired", begin(key, &expiring_in(Span::ZERO))),
+        ("expired", begin(key, &expiring_in(-HOUR))),
         (
             "expired",
-            begin(hand, &late(Span::from_secs(-1_000_000_000))),
+            begin(key, &expiring_in(Span::from_secs(-1_000_000_000))),
         ),
     ]
 }
@@ -305,10 +303,10 @@ fn not_from_the_controller(hand: &SigningKey) -> Vec<(&'static str, ToAgent)> {
 #[test]
 fn an_order_not_signed_by_the_controller_is_ignored() {
     let folder = tempfile::tempdir().expect("a folder");
-    let hand = SigningKey::new();
-    let guard = guard(folder.path(), &hand, POLICY);
-    let mut worker = Worker::new(folder.path(), UnusedExecutor, "1", guard).expect("writable");
-    for (reason, message) in not_from_the_controller(&hand) {
+    let key = SigningKey::new();
+    let control = open_admission(folder.path(), &key, POLICY);
+    let mut worker = Worker::new(folder.path(), UnusedExecutor, "1", control).expect("writable");
+    for (reason, message) in invalid_messages(&key) {
         let before = worker.refusals().get(reason).copied().unwrap_or(0);
         let answer = worker.take(message).expect("writable");
         assert_eq!(answer, None, "{reason}");
@@ -321,11 +319,11 @@ fn an_order_not_signed_by_the_controller_is_ignored() {
 #[test]
 fn an_order_that_was_carried_out_is_not_begun_by_a_replay() {
     let folder = tempfile::tempdir().expect("a folder");
-    let hand = SigningKey::new();
-    let guard = guard(folder.path(), &hand, POLICY);
-    let mut worker = Worker::new(folder.path(), UnusedExecutor, "1", guard).expect("writable");
+    let key = SigningKey::new();
+    let control = open_admission(folder.path(), &key, POLICY);
+    let mut worker = Worker::new(folder.path(), UnusedExecutor, "1", control).expect("writable");
     let grant = granted(throughput(ThroughputTool::Iperf3), HOUR);
-    let message = begin(&hand, &grant);
+    let message = begin(&key, &grant);
     worker.take(message.clone()).expect("writable");
     worker
         .take(ToAgent::Stored { id: grant.id })
@@ -345,25 +343,25 @@ fn an_order_that_was_carried_out_is_not_begun_by_a_replay() {
 /// Names and addresses that lead where the policy does not allow, in each kind of order.
 #[test]
 fn orders_for_disallowed_addresses_are_refused_and_send_nothing() {
-    let trap = TcpListener::bind("127.0.0.2:0").expect("a port");
-    trap.set_nonblocking(true).expect("a socket");
-    let port = trap.local_addr().expect("bound").port();
+    let listener = TcpListener::bind("127.0.0.2:0").expect("a port");
+    listener.set_nonblocking(true).expect("a socket");
+    let port = listener.local_addr().expect("bound").port();
     let folder = tempfile::tempdir().expect("a folder");
-    let hand = SigningKey::new();
+    let key = SigningKey::new();
     // "localhost" stands for a name that the attacker's DNS answers.
     let policy = POLICY.replace("\"127.0.0.1\"", "\"10.0.0.0/8\"");
-    let guard = guard(folder.path(), &hand, &policy);
-    let executor = LocalExecutor::new().with_permit(guard.permit().clone());
-    let mut worker = Worker::new(folder.path(), executor, "1", guard).expect("writable");
+    let control = open_admission(folder.path(), &key, &policy);
+    let executor = LocalExecutor::new().with_permit(control.permit().clone());
+    let mut worker = Worker::new(folder.path(), executor, "1", control).expect("writable");
     let usual = "interval = \"100ms\"\nmessages = 10\n";
-    let to = |target: String| probe(&target, usual);
+    let probe_to = |target: String| probe(&target, usual);
     let orders = [
-        to(format!("tcp://127.0.0.2:{port}")),
-        to(format!("tcp://[::ffff:127.0.0.2]:{port}")),
-        to(format!("tcp://localhost:{port}")),
-        to("udp://169.254.169.254:80".to_owned()),
-        to("icmp://0.0.0.0".to_owned()),
-        to(format!("syn://127.0.0.2:{port}")),
+        probe_to(format!("tcp://127.0.0.2:{port}")),
+        probe_to(format!("tcp://[::ffff:127.0.0.2]:{port}")),
+        probe_to(format!("tcp://localhost:{port}")),
+        probe_to("udp://169.254.169.254:80".to_owned()),
+        probe_to("icmp://0.0.0.0".to_owned()),
+        probe_to(format!("syn://127.0.0.2:{port}")),
         probe(
             &format!("udp://127.0.0.2:{port}"),
             &format!("{usual}flows = 10"),
@@ -374,7 +372,7 @@ fn orders_for_disallowed_addresses_are_refused_and_send_nothing() {
     let count = orders.len();
     for order in orders {
         let grant = granted(order, HOUR);
-        worker.take(begin(&hand, &grant)).expect("writable");
+        worker.take(begin(&key, &grant)).expect("writable");
         let mut state = None;
         let ended = wait_until(Duration::from_secs(20), || {
             worker.work(Span::ZERO).expect("writable");
@@ -391,5 +389,5 @@ fn orders_for_disallowed_addresses_are_refused_and_send_nothing() {
         assert!(text.contains("may not be measured"), "{text}");
     }
     assert!(worker.refusals()["target"] >= count as u64);
-    assert!(trap.accept().is_err(), "nothing came");
+    assert!(listener.accept().is_err(), "nothing came");
 }

@@ -1,4 +1,4 @@
-//! What ends an order that runs: its lease, the hours, the budget, a revocation.
+//! Events that end a running order: end of its lease, the hours, the budget, a revocation.
 
 use std::time::Duration;
 
@@ -42,72 +42,72 @@ fn reflector(seconds: i64) -> Order {
 
 const NOON: i64 = 12 * 3600;
 
-/// Admits an order at noon whose lease is so long by the controller's clock, which is at `controller`.
-fn admitted(
-    guard: &mut AdmissionControl,
-    hand: &SigningKey,
-    controller: Wall,
+/// Admits an order at noon whose lease is so long by the controller's clock, which is at `controller_time`.
+fn admit_reflector(
+    control: &mut AdmissionControl,
+    key: &SigningKey,
+    controller_time: Wall,
     lease: Span,
 ) -> OrderId {
     let grant = Granted {
         agent: name("ams"),
         id: OrderId::new(),
-        until: controller + lease,
+        until: controller_time + lease,
         order: reflector(600),
     };
-    let admission = guard.admit(grant.id, &hand.grant(&grant), at(NOON));
+    let admission = control.admit(grant.id, &key.grant(&grant), at(NOON));
     assert!(matches!(admission, Admission::Granted(..)), "{admission:?}");
     grant.id
 }
 
 #[test]
 fn a_lease_ends_by_the_controllers_clock_wherever_ours_stands() {
-    let hand = SigningKey::new();
+    let key = SigningKey::new();
     for seconds in [0, 7 * 3600, -7 * 3600] {
         let folder = tempfile::tempdir().expect("a folder");
-        let mut guard = guard(folder.path(), &hand, POLICY);
+        let mut control = open_admission(folder.path(), &key, POLICY);
         let offset = Span::from_secs(seconds);
         let bound = Span::from_millis(1);
-        guard.set_clock_offset(AgentClockOffset { offset, bound }, at(NOON));
-        let controller = at(NOON).wall + -offset;
-        let id = admitted(&mut guard, &hand, controller, Span::from_secs(300));
-        assert_eq!(guard.remove_lapsed(at(NOON + 299)), []);
+        control.set_clock_offset(AgentClockOffset { offset, bound }, at(NOON));
+        let controller_time = at(NOON).wall + -offset;
+        let id = admit_reflector(&mut control, &key, controller_time, Span::from_secs(300));
+        assert_eq!(control.remove_lapsed(at(NOON + 299)), []);
         assert_eq!(
-            guard.remove_lapsed(at(NOON + 300)),
+            control.remove_lapsed(at(NOON + 300)),
             [(id, "its lease is over")]
         );
         assert_eq!(
-            guard.remove_lapsed(at(NOON + 301)),
+            control.remove_lapsed(at(NOON + 301)),
             [],
             "it is reported once"
         );
-        assert_eq!(guard.refusals()["lapsed"], 1);
+        assert_eq!(control.refusals()["lapsed"], 1);
     }
 }
 
 #[test]
 fn no_order_begins_before_the_clocks_are_compared() {
     let folder = tempfile::tempdir().expect("a folder");
-    let hand = SigningKey::new();
+    let key = SigningKey::new();
     let policy = Policy::parse(&Source::new("agent.toml", POLICY)).expect("a policy");
-    let guard =
-        AdmissionControl::open(folder.path(), name("ams"), &hand.certificate, policy, now());
-    let mut guard = guard.expect("a guard");
+    let control =
+        AdmissionControl::open(folder.path(), name("ams"), &key.certificate, policy, now());
+    let mut control = control.expect("admission control");
     let grant = granted(reflector(600), Span::from_secs(300));
-    let admission = guard.admit(grant.id, &hand.grant(&grant), at(NOON));
+    let admission = control.admit(grant.id, &key.grant(&grant), at(NOON));
     assert!(matches!(admission, Admission::Ignored(_)), "{admission:?}");
-    assert!(guard.refusals().is_empty(), "it comes a second time");
+    assert!(control.refusals().is_empty(), "it comes a second time");
 }
 
 #[test]
 fn a_lease_is_no_longer_than_the_order() {
     let folder = tempfile::tempdir().expect("a folder");
-    let hand = SigningKey::new();
-    let mut guard = guard(folder.path(), &hand, POLICY);
-    let id = admitted(&mut guard, &hand, at(NOON).wall, Span::from_secs(100 * DAY));
-    assert_eq!(guard.remove_lapsed(at(NOON + 600)), []);
+    let key = SigningKey::new();
+    let mut control = open_admission(folder.path(), &key, POLICY);
+    let id = admit_reflector(&mut control, &key, at(NOON).wall, Span::from_secs(100 * DAY));
+    assert_eq!(control.remove_lapsed(at(NOON + 600)), []);
     assert_eq!(
-        guard.remove_lapsed(at(NOON + 800)),
+        control.remove_lapsed(at(NOON + 800)),
         [(id, "its lease is over")]
     );
 }
@@ -123,55 +123,55 @@ fn capture() -> Order {
 #[test]
 fn a_clock_that_is_set_shows_in_the_next_reading_and_one_that_is_slewed_does_not() {
     let folder = tempfile::tempdir().expect("a folder");
-    let hand = SigningKey::new();
-    let mut guard = guard(folder.path(), &hand, POLICY);
+    let key = SigningKey::new();
+    let mut control = open_admission(folder.path(), &key, POLICY);
     let (offset, bound) = (Span::from_millis(7), Span::from_millis(1));
-    guard.set_clock_offset(AgentClockOffset { offset, bound }, at(NOON));
-    let later = |wall: Span| Moment {
-        wall: at(NOON + 4).wall + wall,
+    control.set_clock_offset(AgentClockOffset { offset, bound }, at(NOON));
+    let four_seconds_later = |clock_change: Span| Moment {
+        wall: at(NOON + 4).wall + clock_change,
         raw: at(NOON + 4).raw,
     };
-    let read = |wall| guard.clock_reading(later(wall)).expect("it is known");
+    let reading_after = |clock_change| control.clock_reading(four_seconds_later(clock_change)).expect("it is known");
     for slewed in [
         Span::from_micros(-2_900),
         Span::ZERO,
         Span::from_micros(2_900),
     ] {
-        assert_eq!(read(slewed).offset, offset);
+        assert_eq!(reading_after(slewed).offset, offset);
     }
     for set in [Span::from_millis(-40), Span::from_millis(200)] {
-        assert_eq!(read(set).offset, offset + set);
+        assert_eq!(reading_after(set).offset, offset + set);
     }
-    assert_eq!(read(Span::ZERO).bound, bound + Span::from_micros(400));
+    assert_eq!(reading_after(Span::ZERO).bound, bound + Span::from_micros(400));
 }
 
 #[test]
 fn a_ninth_capture_at_a_time_has_to_wait_and_is_counted() {
     let folder = tempfile::tempdir().expect("a folder");
-    let hand = SigningKey::new();
-    let mut guard = guard(folder.path(), &hand, POLICY);
-    let admit = |guard: &mut AdmissionControl| {
-        let first_grant = Granted {
+    let key = SigningKey::new();
+    let mut control = open_admission(folder.path(), &key, POLICY);
+    let admit = |control: &mut AdmissionControl| {
+        let grant = Granted {
             until: at(NOON).wall + Span::from_secs(60),
             ..granted(capture(), Span::ZERO)
         };
         (
-            first_grant.id,
-            guard.admit(first_grant.id, &hand.grant(&first_grant), at(NOON)),
+            grant.id,
+            control.admit(grant.id, &key.grant(&grant), at(NOON)),
         )
     };
     let running: Vec<OrderId> = (0..8)
         .map(|_| {
-            let (id, admission) = admit(&mut guard);
+            let (id, admission) = admit(&mut control);
             assert!(matches!(admission, Admission::Granted(..)), "{admission:?}");
             id
         })
         .collect();
-    let (_, ninth) = admit(&mut guard);
+    let (_, ninth) = admit(&mut control);
     assert!(matches!(ninth, Admission::Ignored(_)), "{ninth:?}");
-    assert_eq!(guard.refusals()["captures"], 1);
-    guard.remove_lease(running[0]);
-    let (_, second_admission) = admit(&mut guard);
+    assert_eq!(control.refusals()["captures"], 1);
+    control.remove_lease(running[0]);
+    let (_, second_admission) = admit(&mut control);
     assert!(
         matches!(second_admission, Admission::Granted(..)),
         "{second_admission:?}"
@@ -181,42 +181,42 @@ fn a_ninth_capture_at_a_time_has_to_wait_and_is_counted() {
 #[test]
 fn running_orders_end_with_the_policy_hours_and_the_byte_budget() {
     let folder = tempfile::tempdir().expect("a folder");
-    let hand = SigningKey::new();
-    let mut guard = guard(folder.path(), &hand, POLICY);
-    let id = admitted(&mut guard, &hand, at(NOON).wall, Span::from_secs(600));
+    let key = SigningKey::new();
+    let mut control = open_admission(folder.path(), &key, POLICY);
+    let id = admit_reflector(&mut control, &key, at(NOON).wall, Span::from_secs(600));
     let evening = at(18 * 3600);
     let evening = Moment {
         raw: at(NOON + 1).raw,
         ..evening
     };
     assert_eq!(
-        guard.remove_lapsed(evening),
+        control.remove_lapsed(evening),
         [(id, "the hours of its policy are over")]
     );
-    let id = admitted(&mut guard, &hand, at(NOON).wall, Span::from_secs(600));
-    assert_eq!(guard.remove_lapsed(at(NOON + 1)), []);
-    assert!(guard.permit().message(1_000, 0));
+    let id = admit_reflector(&mut control, &key, at(NOON).wall, Span::from_secs(600));
+    assert_eq!(control.remove_lapsed(at(NOON + 1)), []);
+    assert!(control.permit().message(1_000, 0));
     let spent = "the bytes of its policy for today are spent";
-    assert_eq!(guard.remove_lapsed(at(NOON + 2)), [(id, spent)]);
+    assert_eq!(control.remove_lapsed(at(NOON + 2)), [(id, spent)]);
 }
 
 #[test]
 fn spent_bytes_survive_a_kill_until_the_end_of_the_day() {
     let folder = tempfile::tempdir().expect("a folder");
-    let hand = SigningKey::new();
+    let key = SigningKey::new();
     let open = |moment: Moment| {
         let policy = Policy::parse(&Source::new("agent.toml", POLICY)).expect("a policy");
-        let certificate = &hand.certificate;
+        let certificate = &key.certificate;
         AdmissionControl::open(folder.path(), name("ams"), certificate, policy, moment.wall)
-            .expect("a guard")
+            .expect("admission control")
     };
-    let mut guard = open(at(NOON));
-    guard.permit().spend(700, 0);
-    guard.save(at(NOON)).expect("writable");
-    let mut guard = open(at(NOON + 60));
-    assert_eq!(guard.permit().spent_today(), 700);
-    guard.save(at(NOON + DAY)).expect("writable");
-    assert_eq!(guard.permit().spent_today(), 0, "a new day");
+    let mut control = open(at(NOON));
+    control.permit().spend(700, 0);
+    control.save(at(NOON)).expect("writable");
+    let mut control = open(at(NOON + 60));
+    assert_eq!(control.permit().spent_today(), 700);
+    control.save(at(NOON + DAY)).expect("writable");
+    assert_eq!(control.permit().spent_today(), 0, "a new day");
     assert_eq!(open(at(NOON + DAY)).permit().spent_today(), 0);
     std::fs::write(folder.path().join("spent"), "what").expect("writable");
     assert!(
@@ -228,17 +228,17 @@ fn spent_bytes_survive_a_kill_until_the_end_of_the_day() {
 #[test]
 fn an_order_ends_within_ten_seconds_of_losing_its_lease() {
     let folder = tempfile::tempdir().expect("a folder");
-    let hand = SigningKey::new();
+    let key = SigningKey::new();
     let policy = POLICY.replace("hours = [\"08:00-18:00\"]\n", "");
-    let guard = guard(folder.path(), &hand, &policy);
-    let executor = LocalExecutor::new().with_permit(guard.permit().clone());
-    let mut worker = Worker::new(folder.path(), executor, "1", guard).expect("writable");
+    let control = open_admission(folder.path(), &key, &policy);
+    let executor = LocalExecutor::new().with_permit(control.permit().clone());
+    let mut worker = Worker::new(folder.path(), executor, "1", control).expect("writable");
     let mut spec = ReflectorSpec::at(([127, 0, 0, 1], 9000).into());
     spec.address.set_port(9001);
     let duration = Span::from_secs(3_000);
     let order = Order::Reflector(ReflectorOrder { spec, duration });
     let grant = granted(order, Span::from_secs(1));
-    worker.take(begin(&hand, &grant)).expect("writable");
+    worker.take(begin(&key, &grant)).expect("writable");
     assert_eq!(worker.running(), 1);
     let began = Stopwatch::start();
     let ended = wait_until(Duration::from_secs(11), || {
@@ -262,17 +262,17 @@ fn an_order_ends_within_ten_seconds_of_losing_its_lease() {
 #[test]
 fn a_revoked_agent_interrupts_its_running_orders() {
     let folder = tempfile::tempdir().expect("a folder");
-    let hand = SigningKey::new();
+    let key = SigningKey::new();
     let policy = POLICY.replace("hours = [\"08:00-18:00\"]\n", "");
     let policy = policy.replace("bytes_per_day = 1000\n", "");
-    let guard = guard(folder.path(), &hand, &policy);
-    let executor = LocalExecutor::new().with_permit(guard.permit().clone());
-    let mut worker = Worker::new(folder.path(), executor, "1", guard).expect("writable");
-    let ours = crate::executor::tests::reflector();
-    let mut order = crate::executor::tests::order(&format!("udp://{}", ours.address()));
+    let control = open_admission(folder.path(), &key, &policy);
+    let executor = LocalExecutor::new().with_permit(control.permit().clone());
+    let mut worker = Worker::new(folder.path(), executor, "1", control).expect("writable");
+    let local_reflector = crate::executor::tests::reflector();
+    let mut order = crate::executor::tests::order(&format!("udp://{}", local_reflector.address()));
     (order.scenario.messages, order.scenario.interval) = (600, Span::from_secs(1));
     let grant = granted(Order::Experiments(vec![order]), Span::from_secs(600));
-    worker.take(begin(&hand, &grant)).expect("writable");
+    worker.take(begin(&key, &grant)).expect("writable");
     assert!(worker.is_busy());
     worker.revoked();
     let ended = wait_until(Duration::from_secs(10), || {

@@ -1,4 +1,4 @@
-//! What is no message.
+//! Unreadable messages.
 
 use std::collections::VecDeque;
 
@@ -26,9 +26,9 @@ impl Link for Script {
 #[test]
 fn an_unreadable_message_ends_the_connection_and_is_counted() {
     let folder = tempfile::tempdir().expect("a folder");
-    let hand = SigningKey::new();
-    let guard = guard(folder.path(), &hand, POLICY);
-    let mut worker = Worker::new(folder.path(), UnusedExecutor, "1", guard).expect("writable");
+    let key = SigningKey::new();
+    let control = open_admission(folder.path(), &key, POLICY);
+    let mut worker = Worker::new(folder.path(), UnusedExecutor, "1", control).expect("writable");
     for times in 1..=3 {
         let mut link = Script([Err(LinkLost::unreadable("too long"))].into());
         serve(&mut worker, &mut link, &Stop::new()).expect_err("it is over");

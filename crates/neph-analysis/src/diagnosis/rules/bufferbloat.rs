@@ -47,7 +47,7 @@ const RAMP: std::ops::Range<f64> = 0.15..0.7;
 /// In about a dozen messages the range may exceed the path's jitter by this factor at random.
 const BY_CHANCE: f64 = 1.5;
 /// A stretch that is not longer than this many stalls of the peer is a stall.
-const AS_A_STALL: f64 = 1.5;
+const MAX_STALL_RATIO: f64 = 1.5;
 /// The local delay must be below this share of the queueing delay.
 const OWN: f64 = 0.1;
 /// Share of the link's rate from which the messages themselves fill the queue; below it they cannot.
@@ -64,7 +64,7 @@ struct QueuePeriod {
     max: f64,
     messages: Vec<Seq>,
     /// Median of the ICMP echoes alongside, in the stretch and outside; `None` if there are too few.
-    echoes: Option<(f64, f64)>,
+    echo_times: Option<(f64, f64)>,
 }
 
 impl QueuePeriod {
@@ -78,12 +78,12 @@ impl QueuePeriod {
 
     /// Whether the echoes did not wait in the queue: they have priority or take another path.
     fn goes_past(&self) -> bool {
-        self.echoes
+        self.echo_times
             .is_some_and(|(inside, outside)| inside - outside < 0.25 * self.added())
     }
 
     fn echoes_in_words(&self) -> String {
-        let Some((inside, outside)) = self.echoes else {
+        let Some((inside, outside)) = self.echo_times else {
             return String::new();
         };
         let numbers = format!("{} instead of {}", millis(inside), millis(outside));
@@ -104,22 +104,22 @@ fn threshold(base: f64) -> f64 {
 /// The longest stretch of an experiment in which its messages met a queue.
 fn queue_period(run: &Run<'_>) -> Option<QueuePeriod> {
     // A retransmitted message includes its retransmission delay. It does not show the level of a queue.
-    let once = run.crossings.iter().filter(|crossing| !crossing.is_resent);
-    let crossings: Vec<Crossing> = once.copied().collect();
+    let first_copies = run.crossings.iter().filter(|crossing| !crossing.is_resent);
+    let crossings: Vec<Crossing> = first_copies.copied().collect();
     let base = run.networks().at(EMPTY)?;
-    let raised = |crossing: &Crossing| crossing.network > base + threshold(base);
-    let (from, to) = longest(&crossings.iter().map(raised).collect::<Vec<bool>>())?;
+    let is_delayed = |crossing: &Crossing| crossing.network > base + threshold(base);
+    let (from, to) = longest(&crossings.iter().map(is_delayed).collect::<Vec<bool>>())?;
     let inside = crossings.get(from..=to)?;
     let (first, last) = (inside.first()?, inside.last()?);
     let outside: Vec<&Crossing> = crossings[..from]
         .iter()
         .chain(&crossings[to + 1..])
         .collect();
-    let rested: Vec<&Crossing> = outside
+    let undelayed: Vec<&Crossing> = outside
         .into_iter()
-        .filter(|crossing| !raised(crossing))
+        .filter(|crossing| !is_delayed(crossing))
         .collect();
-    let resting: Ordered = rested.iter().map(|crossing| crossing.network).collect();
+    let undelayed_times: Ordered = undelayed.iter().map(|crossing| crossing.network).collect();
     let times: Ordered = inside.iter().map(|crossing| crossing.network).collect();
     let period = QueuePeriod {
         from: first.at,
@@ -128,31 +128,31 @@ fn queue_period(run: &Run<'_>) -> Option<QueuePeriod> {
         median: times.median()?,
         max: times.at(GREATEST)?,
         messages: inside.iter().map(|crossing| crossing.seq).collect(),
-        echoes: echoes(run, (first.at, last.at)),
+        echo_times: echo_times(run, (first.at, last.at)),
     };
-    let jitter = resting.spread()?;
+    let jitter = undelayed_times.spread()?;
     let spread = times.spread()? - BY_CHANCE * jitter;
-    let edges = [run_from(&crossings, from), run_from(&crossings, to)];
-    let on_its_way = (base + 2.0 * jitter).max(base + RAMP.start * period.added())
+    let edges = [from, to].map(|index| messages_around(&crossings, index));
+    let edge_range = (base + 2.0 * jitter).max(base + RAMP.start * period.added())
         ..base + RAMP.end * period.added();
     let mut edges = edges.into_iter().flatten();
     let fills_and_drains = spread >= MIN_SPREAD_WITHOUT_EDGE * period.added()
         || (spread >= MIN_SPREAD * period.added()
-            && edges.any(|crossing| on_its_way.contains(&crossing.network)));
+            && edges.any(|crossing| edge_range.contains(&crossing.network)));
     // If the peer stalls repeatedly, a single stall may differ from the others.
     let stalls = run.stalls.peer.stalls.iter();
     let longest = stalls.map(Stall::length).fold(0.0, f64::max);
-    let is_stall = 1e3 * (last.at - first.at) <= AS_A_STALL * longest;
+    let is_stall = 1e3 * (last.at - first.at) <= MAX_STALL_RATIO * longest;
     let is_long = last.at - first.at >= MIN_SECONDS && inside.len() >= MESSAGES;
-    let is_rested = real(rested.len()) >= RESTED * real(crossings.len());
-    (fills_and_drains && is_long && is_rested && !is_stall && is_not_local(run, &period))
+    let is_mostly_idle = real(undelayed.len()) >= RESTED * real(crossings.len());
+    (fills_and_drains && is_long && is_mostly_idle && !is_stall && is_not_local(run, &period))
         .then_some(period)
 }
 
 /// The messages around the first or last message of a stretch.
-fn run_from(crossings: &[Crossing], index: usize) -> &[Crossing] {
-    const AROUND: usize = 2;
-    &crossings[index.saturating_sub(AROUND)..(index + AROUND + 1).min(crossings.len())]
+fn messages_around(crossings: &[Crossing], index: usize) -> &[Crossing] {
+    const NEIGHBOURS: usize = 2;
+    &crossings[index.saturating_sub(NEIGHBOURS)..(index + NEIGHBOURS + 1).min(crossings.len())]
 }
 
 /// Whether the client host was not the cause: its stages in the stretch are negligible.
@@ -172,7 +172,7 @@ fn is_not_local(run: &Run<'_>, queue_period: &QueuePeriod) -> bool {
         .is_some_and(|local_delay| local_delay <= OWN * queue_period.added())
 }
 
-fn echoes(run: &Run<'_>, (from, to): (f64, f64)) -> Option<(f64, f64)> {
+fn echo_times(run: &Run<'_>, (from, to): (f64, f64)) -> Option<(f64, f64)> {
     const FEW: usize = 3;
     let flow = run.experiment.companion()?;
     let echoes = flow.exchanges.iter().filter_map(|exchange| {
@@ -228,16 +228,16 @@ fn diagnose_group<'a>(
         .max_by(|(_, a), (_, b)| a.added().total_cmp(&b.added()))?;
     let is_same = |other: &&Run<'_>| other.scenario.index == run.scenario.index;
     let identical = runs.iter().filter(|other| is_same(other));
-    let shown = observed.iter().filter(|(other, _)| is_same(other));
+    let affected = observed.iter().filter(|(other, _)| is_same(other));
     let confidence = Agreement {
         noun: "experiment",
-        shown: shown.count(),
-        of: identical.count(),
+        observed: affected.count(),
+        total: identical.count(),
         ratio: worst.ratio(),
     };
     let mut confidence = confidence.confidence();
     if worst.goes_past() {
-        confidence.level = confidence.level.less();
+        confidence.level = confidence.level.one_lower();
         confidence.why.push_str("; ICMP echoes did not wait in it");
     }
     let shared = worst.echoes_in_words();
@@ -260,7 +260,7 @@ fn diagnose_group<'a>(
         .with("p95 while the queue is full", worst.max, "ms")
         .with("from", worst.from, "s")
         .with("to", worst.to, "s");
-    if let Some((inside, outside)) = worst.echoes {
+    if let Some((inside, outside)) = worst.echo_times {
         result = result.with("ICMP echo while the queue is full", inside, "ms");
         result = result.with("ICMP echo otherwise", outside, "ms");
     }

@@ -136,8 +136,8 @@ fn diagnose_group(runs: &[&Run<'_>]) -> Option<RuleResult> {
     }
     let confidence = Agreement {
         noun: "experiment",
-        shown: costs.iter().filter(|known| known.ratio() >= 1.0).count(),
-        of: runs.len(),
+        observed: costs.iter().filter(|known| known.ratio() >= 1.0).count(),
+        total: runs.len(),
         ratio: cost.ratio(),
     };
     let cause = format!(

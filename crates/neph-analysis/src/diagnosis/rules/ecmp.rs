@@ -135,8 +135,8 @@ fn evaluate(input: &RuleInput<'_>) -> Vec<RuleResult> {
         let Some(result) = diagnose_group(&name, &paths, None).or_else(with_route_change) else {
             continue;
         };
-        let known = best.get(&(site.clone(), target.clone()));
-        if known.is_none_or(|(flows, _)| *flows < paths.len()) {
+        let reported = best.get(&(site.clone(), target.clone()));
+        if reported.is_none_or(|(flows, _)| *flows < paths.len()) {
             best.insert((site, target), (paths.len(), result));
         }
     }
@@ -271,8 +271,8 @@ fn is_by_port(paths: &[&Aligned<'_>], classes: &[Class]) -> bool {
 
 /// The class of each flow, over time.
 fn order(paths: &[&Aligned<'_>], classes: &[Class]) -> Vec<usize> {
-    let of = |path: &&Aligned<'_>| classes.iter().position(|class| class.contains(path));
-    paths.iter().filter_map(of).collect()
+    let class_of = |path: &&Aligned<'_>| classes.iter().position(|class| class.contains(path));
+    paths.iter().filter_map(class_of).collect()
 }
 
 /// The result after a route change is removed, where the flows as they are give none.
@@ -319,7 +319,7 @@ fn diagnose_group(name: &str, paths: &[Path<'_>], change: Option<&Change>) -> Op
     let remedy = remedy(fast);
     let mut confidence = confidence(&paths, &classes);
     if change.is_some() {
-        confidence.level = confidence.level.less();
+        confidence.level = confidence.level.one_lower();
         confidence.why.push_str("; the route changed as well");
     }
     let mut result = RuleResult::new(cause, remedy, confidence)

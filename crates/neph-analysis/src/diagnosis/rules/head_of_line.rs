@@ -39,7 +39,7 @@ struct Blocked {
     worst: Vec<Seq>,
     messages: usize,
     /// Time between the departures of two messages, p90, in milliseconds.
-    skew: f64,
+    departure_gap: f64,
     round_trip: f64,
     /// Number of messages that waited behind bytes in the interface's queue, not behind the window.
     queued: usize,
@@ -48,8 +48,8 @@ struct Blocked {
 impl Blocked {
     fn of(run: &Run<'_>) -> Option<Self> {
         let mut waits: Vec<(f64, Seq)> = Vec::new();
-        let mut gaps: Vec<f64> = Vec::new();
-        let mut before: Option<(u32, f64, bool)> = None;
+        let mut departure_gaps: Vec<f64> = Vec::new();
+        let mut previous: Option<(u32, f64, bool)> = None;
         let (mut messages, mut queued) = (0, 0);
         for (exchange, times) in run.replies() {
             let Some(leaving) = Leaving::of(run.flow, exchange) else {
@@ -60,10 +60,10 @@ impl Blocked {
             let written = due + times.at(Stage::Lateness);
             let departed = written + leaving.waited;
             messages += 1;
-            if let Some((connection, earlier, in_queue)) = before
+            if let Some((connection, earlier, in_queue)) = previous
                 && connection == exchange.connection
             {
-                gaps.push(departed - earlier);
+                departure_gaps.push(departed - earlier);
                 // The previous message had not departed when this one was written.
                 if earlier > written {
                     waits.push((earlier - written, exchange.seq));
@@ -71,14 +71,14 @@ impl Blocked {
                 }
             }
             let in_queue = 2.0 * leaving.queued > leaving.waited;
-            before = Some((exchange.connection, departed, in_queue));
+            previous = Some((exchange.connection, departed, in_queue));
         }
         waits.sort_by(|a, b| b.0.total_cmp(&a.0));
         Some(Self {
             worst: waits.iter().map(|(_, seq)| *seq).collect(),
             waits: waits.into_iter().map(|(wait, _)| wait).collect(),
             messages,
-            skew: gaps.into_iter().collect::<Ordered>().at(0.9)?,
+            departure_gap: departure_gaps.into_iter().collect::<Ordered>().at(0.9)?,
             round_trip: run.path()?,
             queued,
         })
@@ -97,18 +97,18 @@ impl Blocked {
         real(self.waits.len()) / real(self.messages.max(1))
     }
 
-    fn middle(&self) -> f64 {
+    fn median_wait(&self) -> f64 {
         self.waits.median().unwrap_or(0.0)
     }
 
     /// Mean wait of a message, including messages that do not wait.
-    fn each(&self) -> f64 {
-        self.share() * self.middle()
+    fn mean_wait(&self) -> f64 {
+        self.share() * self.median_wait()
     }
 
     fn ratio(&self) -> f64 {
-        let long = self.middle() / MIN_MS.max(MIN_SHARE * self.round_trip);
-        long.min(self.share() / SHARE)
+        let wait_ratio = self.median_wait() / MIN_MS.max(MIN_SHARE * self.round_trip);
+        wait_ratio.min(self.share() / SHARE)
     }
 }
 
@@ -120,8 +120,8 @@ fn evaluate(input: &RuleInput<'_>) -> Vec<RuleResult> {
             continue;
         };
         let key = (runs[0].pair(), attribution.is_load());
-        let known = worst.get(&key);
-        if known.is_none_or(|known| known.added_ms < result.added_ms) {
+        let reported = worst.get(&key);
+        if reported.is_none_or(|reported| reported.added_ms < result.added_ms) {
             worst.insert(key, result);
         }
     }
@@ -139,9 +139,9 @@ fn diagnose_group<'a>(
         .collect();
     let ratios = observed.iter().map(|(_, blocking)| blocking.ratio());
     let ratio = ratios.clone().collect::<Ordered>();
-    let shown = ratios.filter(|ratio| *ratio >= 1.0).count();
-    let is_chance = shown < 2 && observed.len() > 1;
-    if is_chance || real(shown) < EXPERIMENTS * real(observed.len()) {
+    let affected = ratios.filter(|ratio| *ratio >= 1.0).count();
+    let is_chance = affected < 2 && observed.len() > 1;
+    if is_chance || real(affected) < EXPERIMENTS * real(observed.len()) {
         return None;
     }
     let blocked = || {
@@ -149,16 +149,16 @@ fn diagnose_group<'a>(
             .iter()
             .filter(|(_, blocking)| blocking.ratio() >= 1.0)
     };
-    let (run, worst) = blocked().max_by(|(_, a), (_, b)| a.middle().total_cmp(&b.middle()))?;
+    let (run, worst) = blocked().max_by(|(_, a), (_, b)| a.median_wait().total_cmp(&b.median_wait()))?;
     let confidence = Agreement {
         noun: "experiment",
-        shown,
-        of: observed.len(),
+        observed: affected,
+        total: observed.len(),
         ratio: ratio.max()?,
     };
-    let attribution = input.attribute_effect(run, worst.each(), |calm| {
+    let attribution = input.attribute_effect(run, worst.mean_wait(), |calm| {
         let calm = calm.iter().filter_map(|run| Blocked::of(run));
-        calm.map(|blocking| blocking.each()).max_by(f64::total_cmp)
+        calm.map(|blocking| blocking.mean_wait()).max_by(f64::total_cmp)
     });
     let scenario = run.scenario;
     let cause = format!(
@@ -170,19 +170,19 @@ fn diagnose_group<'a>(
         worst.waits.len(),
         plural(worst.messages, "message"),
         percent(worst.share()),
-        millis(worst.middle()),
+        millis(worst.median_wait()),
         millis(worst.waits.max()?),
-        millis(worst.skew),
+        millis(worst.departure_gap),
         scenario.interval.exact(),
         millis(worst.round_trip),
-        by_load(attribution),
+        load_sentence(attribution),
     );
     let mut result = RuleResult::new(cause, remedy(attribution), confidence.confidence())
-        .with_added_latency(worst.middle())
+        .with_added_latency(worst.median_wait())
         .with("share of messages that wait", worst.share(), "")
-        .with("median wait", worst.middle(), "ms")
+        .with("median wait", worst.median_wait(), "ms")
         .with("longest wait", worst.waits.max()?, "ms")
-        .with("p90 of the time between departures", worst.skew, "ms")
+        .with("p90 of the time between departures", worst.departure_gap, "ms")
         .with("RTT", worst.round_trip, "ms");
     for (run, blocking) in blocked() {
         result = result.observed_at(run, &blocking.worst);
@@ -191,7 +191,7 @@ fn diagnose_group<'a>(
 }
 
 /// The part of the plan's load, as the end of the sentence.
-fn by_load(attribution: LoadAttribution<'_>) -> String {
+fn load_sentence(attribution: LoadAttribution<'_>) -> String {
     match attribution {
         LoadAttribution::NotLoad => String::new(),
         LoadAttribution::Load(load, calm) => format!(

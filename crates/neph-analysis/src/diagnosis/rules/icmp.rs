@@ -117,8 +117,8 @@ fn diagnose_echo_rtt(name: &str, runs: &[&Run<'_>]) -> Option<RuleResult> {
     }
     let confidence = Agreement {
         noun: "experiment",
-        shown: observed.len(),
-        of: observed.len(),
+        observed: observed.len(),
+        total: observed.len(),
         ratio: ratio.median()?,
     };
     let mut confidence = confidence.confidence();
@@ -128,7 +128,7 @@ fn diagnose_echo_rtt(name: &str, runs: &[&Run<'_>]) -> Option<RuleResult> {
         .iter()
         .all(|(run, _)| run.scenario.stress().is_some())
     {
-        confidence.level = confidence.level.less();
+        confidence.level = confidence.level.one_lower();
         remedy = measure_without(&remedy);
     }
     let (echo, message) = (
@@ -170,32 +170,32 @@ fn experiments_text(experiments: usize) -> String {
 /// Echoes are lost and messages are not.
 fn diagnose_echo_loss(name: &str, runs: &[&Run<'_>]) -> Option<RuleResult> {
     let (mut lost, mut sent, mut hurt, mut messages) = (0, 0, 0, 0);
-    let mut apart: Vec<bool> = Vec::new();
+    let mut differs: Vec<bool> = Vec::new();
     for run in runs {
         let Some(flow) = run.experiment.companion() else {
             continue;
         };
         let echoes = (flow.lost(), flow.exchanges.len() - flow.failed());
         let retransmitted = run.flow.retransmissions().len();
-        let others = (
+        let messages_lost = (
             run.flow.lost() + retransmitted,
             run.flow.exchanges.len() - run.flow.failed(),
         );
         let share = |(part, total): (usize, usize)| real(part) / real(total.max(1));
-        apart.push(share(echoes) - share(others) >= LOSS);
+        differs.push(share(echoes) - share(messages_lost) >= LOSS);
         (lost, sent) = (lost + echoes.0, sent + echoes.1);
-        (hurt, messages) = (hurt + others.0, messages + others.1);
+        (hurt, messages) = (hurt + messages_lost.0, messages + messages_lost.1);
     }
     let echoes = neph_stats::proportion(lost, sent).ok()?;
-    let others = neph_stats::proportion(hurt, messages).ok()?;
-    let beyond = echoes.interval().low - others.interval().high;
+    let messages_lost = neph_stats::proportion(hurt, messages).ok()?;
+    let beyond = echoes.interval().low - messages_lost.interval().high;
     if beyond < LOSS {
         return None;
     }
     let confidence = Agreement {
         noun: "experiment",
-        shown: apart.iter().filter(|apart| **apart).count(),
-        of: apart.len(),
+        observed: differs.iter().filter(|differs| **differs).count(),
+        total: differs.len(),
         ratio: beyond / LOSS,
     };
     let cause = format!(
@@ -210,7 +210,7 @@ fn diagnose_echo_loss(name: &str, runs: &[&Run<'_>]) -> Option<RuleResult> {
         "do not judge the loss of this path by ping; raise the ICMP rate limit, or ping less often";
     let result = RuleResult::new(cause, remedy.to_owned(), confidence.confidence())
         .with("echoes lost", echoes.share(), "")
-        .with("messages lost or retransmitted", others.share(), "")
+        .with("messages lost or retransmitted", messages_lost.share(), "")
         .with("echoes sent", real(sent), "echoes")
         .observed_in(runs.iter().copied());
     Some(result)

@@ -23,12 +23,12 @@ pub(crate) const RULE: Rule = Rule {
 /// plus the round trip resets its window.
 const MIN_TIMEOUT_MS: f64 = 200.0;
 /// Algorithms that reset the window while idle; BBR does not, because it paces.
-const FORGETFUL: [&str; 2] = ["cubic", "reno"];
+const RESETTING_ALGORITHMS: [&str; 2] = ["cubic", "reno"];
 /// After short pauses the wait must be below this share of the wait after an idle period. Otherwise the
 /// receiver, pacing or the path causes the wait.
-const BRIEFLY: f64 = 0.5;
+const MAX_BRIEF_SHARE: f64 = 0.5;
 /// Any window that grows by one segment per round trip grows by more than this factor up to this size.
-const GROWN: f64 = 1.02;
+const MAX_GROWTH: f64 = 1.02;
 const SMALL: f64 = 45.0;
 /// A wait of at least this share of a round trip is a round of slow start.
 const MIN_ROUNDS: f64 = 0.7;
@@ -41,57 +41,57 @@ const MESSAGES: usize = 3;
 struct Restart {
     seq: Seq,
     /// The window at the departure of the previous message, in segments.
-    before: f64,
+    window_before: f64,
     /// The largest possible window at the start of this message.
-    at: f64,
+    max_window: f64,
     /// How long it waited for the window, in milliseconds.
     waited: f64,
 }
 
 /// The result of an experiment.
 struct Restarts {
-    found: Vec<Restart>,
+    restarts: Vec<Restart>,
     /// Messages after an idle period.
-    rested: usize,
+    idle_messages: usize,
     round_trip: f64,
 }
 
 impl Restarts {
-    /// Compares with `brief`: the wait of messages of this size after short pauses.
-    fn of(run: &Run<'_>, brief: Option<f64>) -> Option<Self> {
+    /// Compares with `wait_after_pause`: the wait of messages of this size after short pauses.
+    fn of(run: &Run<'_>, wait_after_pause: Option<f64>) -> Option<Self> {
         // A window after a reset lets this much depart at once.
         if run.scenario.request_size <= INITIAL_WINDOW || keeps_its_window(run) {
             return None;
         }
         let round_trip = run.path()?;
         let mut restarts = Self {
-            found: Vec::new(),
-            rested: 0,
+            restarts: Vec::new(),
+            idle_messages: 0,
             round_trip,
         };
         for pair in RepliedMessage::all(run).windows(2) {
             let [before, message] = pair else { continue };
             let idle = message.idle_after(before);
-            let has_rested = idle.is_some_and(|idle| idle > MIN_TIMEOUT_MS + round_trip);
-            if has_rested && !message.lost(before) {
-                restarts.rested += 1;
-                restarts.found.extend(message.fallen(before, brief));
+            let was_idle = idle.is_some_and(|idle| idle > MIN_TIMEOUT_MS + round_trip);
+            if was_idle && !message.had_retransmission(before) {
+                restarts.idle_messages += 1;
+                restarts.restarts.extend(message.restart_before(before, wait_after_pause));
             }
         }
-        (restarts.rested >= MESSAGES).then_some(restarts)
+        (restarts.idle_messages >= MESSAGES).then_some(restarts)
     }
 
-    fn middle(&self, value: fn(&Restart) -> f64) -> f64 {
-        let values: Ordered = self.found.iter().map(value).collect();
+    fn median_of(&self, value: fn(&Restart) -> f64) -> f64 {
+        let values: Ordered = self.restarts.iter().map(value).collect();
         values.median().unwrap_or(0.0)
     }
 
-    fn rounds(&self) -> f64 {
-        self.middle(|restart| restart.waited) / self.round_trip.max(f64::MIN_POSITIVE)
+    fn round_trips(&self) -> f64 {
+        self.median_of(|restart| restart.waited) / self.round_trip.max(f64::MIN_POSITIVE)
     }
 
-    fn shows(&self) -> bool {
-        real(self.found.len()) >= SHARE * real(self.rested) && self.rounds() >= MIN_ROUNDS
+    fn is_significant(&self) -> bool {
+        real(self.restarts.len()) >= SHARE * real(self.idle_messages) && self.round_trips() >= MIN_ROUNDS
     }
 }
 
@@ -104,7 +104,7 @@ fn keeps_its_window(run: &Run<'_>) -> bool {
     let setting = host.sysctls.get("net.ipv4.tcp_slow_start_after_idle");
     let algorithm = host.congestion_control.as_deref();
     setting.is_some_and(|value| value.trim() == "0")
-        || algorithm.is_some_and(|name| !FORGETFUL.contains(&name))
+        || algorithm.is_some_and(|name| !RESETTING_ALGORITHMS.contains(&name))
 }
 
 /// A message with a reply.
@@ -117,7 +117,7 @@ struct RepliedMessage<'a> {
     window_before: f64,
     /// How long it waited for the window, in milliseconds and in its round trips.
     waited: f64,
-    rounds: f64,
+    round_trips: f64,
 }
 
 impl<'a> RepliedMessage<'a> {
@@ -139,7 +139,7 @@ impl<'a> RepliedMessage<'a> {
             window: exchange.cwnd?.into(),
             window_before: exchange.cwnd.max(exchange.cwnd_after)?.into(),
             waited,
-            rounds: (waited / network.max(f64::MIN_POSITIVE)).round(),
+            round_trips: (waited / network.max(f64::MIN_POSITIVE)).round(),
         })
     }
 
@@ -152,25 +152,25 @@ impl<'a> RepliedMessage<'a> {
     }
 
     /// Whether a segment was retransmitted since the previous message.
-    fn lost(&self, before: &Self) -> bool {
+    fn had_retransmission(&self, before: &Self) -> bool {
         self.exchange.retransmissions != before.exchange.retransmissions
     }
 
     /// The fall of the window before this message, if any. Without loss, only a reset reduces the window;
     /// neither the receiver nor pacing does.
-    fn fallen(&self, before: &Self, brief: Option<f64>) -> Option<Restart> {
-        if self.rounds < 1.0 || brief.is_some_and(|brief| brief >= BRIEFLY * self.waited) {
+    fn restart_before(&self, before: &Self, wait_after_pause: Option<f64>) -> Option<Restart> {
+        if self.round_trips < 1.0 || wait_after_pause.is_some_and(|wait| wait >= MAX_BRIEF_SHARE * self.waited) {
             return None;
         }
-        let is_stuck = brief.is_some()
-            && self.window <= GROWN * before.window
+        let is_stuck = wait_after_pause.is_some()
+            && self.window <= MAX_GROWTH * before.window
             && self.window <= SMALL
-            && before.rounds >= self.rounds
+            && before.round_trips >= self.round_trips
             && self.exchange.retransmissions == Some(0);
         (self.window < before.window_before || is_stuck).then_some(Restart {
             seq: self.exchange.seq,
-            before: before.window_before,
-            at: ((self.segments - 1.0) / self.rounds).min(self.window),
+            window_before: before.window_before,
+            max_window: ((self.segments - 1.0) / self.round_trips).min(self.window),
             waited: self.waited,
         })
     }
@@ -182,7 +182,7 @@ fn bytes(run: &Run<'_>) -> u64 {
 
 /// Median wait for the window of messages of this size after short pauses, in milliseconds; `None` with too
 /// few.
-fn brief(runs: &[&Run<'_>], size: u64) -> Option<f64> {
+fn wait_after_pause(runs: &[&Run<'_>], size: u64) -> Option<f64> {
     let mut waits = Vec::new();
     for run in runs {
         if bytes(run) != size {
@@ -192,7 +192,7 @@ fn brief(runs: &[&Run<'_>], size: u64) -> Option<f64> {
             let [before, message] = pair else { continue };
             let idle = message.idle_after(before);
             let is_brief = idle.is_some_and(|idle| (0.0..MIN_TIMEOUT_MS).contains(&idle));
-            if is_brief && !message.lost(before) {
+            if is_brief && !message.had_retransmission(before) {
                 waits.push(message.waited);
             }
         }
@@ -206,7 +206,7 @@ fn evaluate(input: &RuleInput<'_>) -> Vec<RuleResult> {
     let mut results = Vec::new();
     for (pair, runs) in input.pairs() {
         let sizes: BTreeSet<u64> = runs.iter().map(|run| bytes(run)).collect();
-        let sizes = sizes.into_iter().map(|size| (size, brief(&runs, size)));
+        let sizes = sizes.into_iter().map(|size| (size, wait_after_pause(&runs, size)));
         let sizes: BTreeMap<u64, Option<f64>> = sizes.collect();
         let observed: Vec<(&Run<'_>, Restarts)> = runs
             .into_iter()
@@ -218,53 +218,53 @@ fn evaluate(input: &RuleInput<'_>) -> Vec<RuleResult> {
 }
 
 fn diagnose_group(name: &str, observed: &[(&Run<'_>, Restarts)]) -> Option<RuleResult> {
-    let shown: Vec<&(&Run<'_>, Restarts)> = observed
+    let affected: Vec<&(&Run<'_>, Restarts)> = observed
         .iter()
-        .filter(|(_, restarts)| restarts.shows())
+        .filter(|(_, restarts)| restarts.is_significant())
         .collect();
-    if 2 * shown.len() < observed.len() {
+    if 2 * affected.len() < observed.len() {
         return None;
     }
-    let cost = |restarts: &Restarts| restarts.middle(|restart| restart.waited);
-    let (run, worst) = shown
+    let cost = |restarts: &Restarts| restarts.median_of(|restart| restart.waited);
+    let (run, worst) = affected
         .iter()
         .max_by(|(_, a), (_, b)| cost(a).total_cmp(&cost(b)))?;
     let confidence = Agreement {
         noun: "experiment",
-        shown: shown.len(),
-        of: observed.len(),
-        ratio: worst.rounds() / MIN_ROUNDS,
+        observed: affected.len(),
+        total: observed.len(),
+        ratio: worst.round_trips() / MIN_ROUNDS,
     };
     let scenario = run.scenario;
-    let (before, at) = (
-        worst.middle(|restart| restart.before).round(),
-        worst.middle(|restart| restart.at).round(),
+    let (before, max_window) = (
+        worst.median_of(|restart| restart.window_before).round(),
+        worst.median_of(|restart| restart.max_window).round(),
     );
     let cause = format!(
-        "{name}: TCP resets its congestion window while the connection is idle between messages. The effect is largest with {} every {}: {} of {} after an idle period found a congestion window of at most {at:.0} segments instead of {before:.0}. They waited {} for it to grow ({:.1} round trips of {}).",
+        "{name}: TCP resets its congestion window while the connection is idle between messages. The effect is largest with {} every {}: {} of {} after an idle period found a congestion window of at most {max_window:.0} segments instead of {before:.0}. They waited {} for it to grow ({:.1} round trips of {}).",
         scenario.request_size.exact(),
         scenario.interval.exact(),
-        worst.found.len(),
-        plural(worst.rested, "message"),
+        worst.restarts.len(),
+        plural(worst.idle_messages, "message"),
         millis(cost(worst)),
-        worst.rounds(),
+        worst.round_trips(),
         millis(worst.round_trip),
     );
     let remedy = "on the sender: sysctl net.ipv4.tcp_slow_start_after_idle=0; or keep the interval between messages below 200 ms plus one RTT; or keep messages within ten segments (14 kB); or use BBR";
     let mut result = RuleResult::new(cause, remedy.to_owned(), confidence.confidence())
         .with_added_latency(cost(worst))
         .with("window before the idle period", before, "segments")
-        .with("window after the idle period, at most", at, "segments")
+        .with("window after the idle period, at most", max_window, "segments")
         .with("wait for the window", cost(worst), "ms")
-        .with("wait for the window", worst.rounds(), "round trips")
+        .with("wait for the window", worst.round_trips(), "round trips")
         .with("round trip", worst.round_trip, "ms")
         .with(
             "longest idle period that keeps the window",
             MIN_TIMEOUT_MS + worst.round_trip,
             "ms",
         );
-    for (run, restarts) in shown {
-        let seqs: Vec<Seq> = restarts.found.iter().map(|restart| restart.seq).collect();
+    for (run, restarts) in affected {
+        let seqs: Vec<Seq> = restarts.restarts.iter().map(|restart| restart.seq).collect();
         result = result.observed_at(run, &seqs);
     }
     Some(result)

@@ -122,8 +122,8 @@ fn diagnose_group(name: &str, runs: &[&Run<'_>]) -> Option<RuleResult> {
     }
     let confidence = Agreement {
         noun: "experiment",
-        shown: ratio.above(1.0),
-        of: observed.len(),
+        observed: ratio.above(1.0),
+        total: observed.len(),
         ratio: ratio.median()?,
     };
     let (near, far, added) = (

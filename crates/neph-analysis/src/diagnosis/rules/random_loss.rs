@@ -43,12 +43,12 @@ const BY_INTENT: f64 = 2.5;
 /// itself.
 const BEFORE: usize = 3;
 /// Seconds after which a message no longer shows the state of the queue.
-const FRESH: f64 = 2.0;
+const MAX_AGE_S: f64 = 2.0;
 /// Delay with an empty queue: p10 of the messages.
 const EMPTY: f64 = 0.1;
 /// An experiment whose faster messages met a queue too is left out. At least half of its messages may be
 /// affected.
-const MOSTLY: f64 = 0.25;
+const FAST: f64 = 0.25;
 /// Segments that the client sends to open a connection ...
 const SYN: u64 = 1;
 /// ... and for TLS 1.2 or 1.3 on it: the client hello and the end of the handshake.
@@ -64,65 +64,65 @@ struct Losses {
     segments: usize,
     /// Losses whose preceding messages are known; consecutive ones (an outage) count once.
     evaluated: usize,
-    queued: usize,
+    losses_with_queue: usize,
     /// Messages that were sent into a queue, of those for which this is known.
-    behind: usize,
-    known: usize,
+    messages_with_queue: usize,
+    messages_with_delay: usize,
     /// The same for a queue of any length.
-    upon_any: usize,
-    behind_any: usize,
-    hurt: Vec<f64>,
-    unhurt: Vec<f64>,
+    losses_with_any_queue: usize,
+    messages_with_any_queue: usize,
+    affected_responses: Vec<f64>,
+    other_responses: Vec<f64>,
 }
 
 impl Losses {
     /// Adds an experiment; returns the messages that were affected.
-    fn add(&mut self, run: &Run<'_>) -> Option<Vec<Seq>> {
+    fn add_run(&mut self, run: &Run<'_>) -> Option<Vec<Seq>> {
         let base = run.networks().at(EMPTY)?;
         let path = run.path()?;
         let queue = QUEUE_MS.max(QUEUE_SHARE * path);
-        if run.networks().at(MOSTLY)? - path > queue {
+        if run.networks().at(FAST)? - path > queue {
             return None;
         }
-        let mut hit = Vec::new();
+        let mut affected = Vec::new();
         let is_datagram = run.flow.flow.probe.properties().transport == Transport::Udp;
-        let mut was_hit = false;
-        let judgeable = run.flow.resent();
+        let mut was_affected = false;
+        let messages = run.flow.resent();
         // Segments that a stalled peer cannot accept are not lost on the path.
         let stalled = &run.stalls.waited;
         // For the last message, no later one shows whether its retransmission was spurious.
         let latest = run.flow.exchanges.last().map(|exchange| exchange.seq);
-        let is_judged = |(exchange, resent): &(&Exchange, Resent)| {
+        let is_evaluated = |(exchange, resent): &(&Exchange, Resent)| {
             !stalled.contains(&exchange.seq)
                 && (resent.is_first || is_datagram || Some(exchange.seq) != latest)
         };
-        for (exchange, resent) in judgeable.filter(is_judged) {
-            let before = just_before(&run.crossings, exchange);
+        for (exchange, resent) in messages.filter(is_evaluated) {
+            let before = delay_before(&run.crossings, exchange);
             let is_behind = before.map(|before| usize::from(before - base > queue));
             let is_behind_any = before.is_some_and(|before| before - base > QUEUE_MS);
-            self.known += usize::from(is_behind.is_some());
-            self.behind_any += usize::from(is_behind_any);
-            self.behind += is_behind.unwrap_or(0);
-            self.segments += sent(run, exchange, resent);
+            self.messages_with_delay += usize::from(is_behind.is_some());
+            self.messages_with_any_queue += usize::from(is_behind_any);
+            self.messages_with_queue += is_behind.unwrap_or(0);
+            self.segments += segments_of(run, exchange, resent);
             let lost = usize::from(is_datagram && exchange.outcome == Outcome::Lost);
             let lost = lost + usize::try_from(resent.segments).unwrap_or(usize::MAX);
             let response = exchange.response.map(Span::millis_f64);
-            let is_first = !std::mem::replace(&mut was_hit, lost > 0);
+            let is_first = !std::mem::replace(&mut was_affected, lost > 0);
             if lost == 0 {
-                self.unhurt.extend(response);
+                self.other_responses.extend(response);
                 continue;
             }
             self.lost += lost;
-            self.hurt.extend(response);
-            hit.push(exchange.seq);
+            self.affected_responses.extend(response);
+            affected.push(exchange.seq);
             if !is_first {
                 continue;
             }
             self.evaluated += usize::from(is_behind.is_some());
-            self.queued += is_behind.unwrap_or(0);
-            self.upon_any += usize::from(is_behind_any);
+            self.losses_with_queue += is_behind.unwrap_or(0);
+            self.losses_with_any_queue += usize::from(is_behind_any);
         }
-        Some(hit)
+        Some(affected)
     }
 
     fn share(&self) -> f64 {
@@ -134,43 +134,43 @@ impl Losses {
         let share = |losses: &Self| {
             neph_stats::proportion(losses.lost.min(losses.segments), losses.segments)
         };
-        let (Ok(with), Ok(without)) = (share(self), share(calm)) else {
+        let (Ok(loaded_share), Ok(calm_share)) = (share(self), share(calm)) else {
             return false;
         };
-        is_by_load(self.share(), calm.share()) && without.interval().high < with.interval().low
+        is_by_load(self.share(), calm.share()) && calm_share.interval().high < loaded_share.interval().low
     }
 
     fn is_random(&self) -> bool {
-        let by_chance = self.by_chance(self.behind, BY_CHANCE).min(MAJORITY);
-        self.evaluated - self.queued >= LOSSES
+        let by_chance = self.by_chance(self.messages_with_queue, BY_CHANCE).min(MAJORITY);
+        self.evaluated - self.losses_with_queue >= LOSSES
             && self.share() >= MIN_SHARE
-            && real(self.queued) <= CONGESTED.max(by_chance) * real(self.evaluated)
+            && real(self.losses_with_queue) <= CONGESTED.max(by_chance) * real(self.evaluated)
             && !self.is_managed()
     }
 
     /// Whether active queue management drops from a short queue.
     fn is_managed(&self) -> bool {
-        let by_chance = self.by_chance(self.behind_any, BY_INTENT);
-        real(self.upon_any) > by_chance.max(MAJORITY) * real(self.evaluated)
+        let by_chance = self.by_chance(self.messages_with_any_queue, BY_INTENT);
+        real(self.losses_with_any_queue) > by_chance.max(MAJORITY) * real(self.evaluated)
     }
 
     /// The expected share of random losses that meet a condition which `met` messages meet, plus deviations.
     fn by_chance(&self, met: usize, deviations: f64) -> f64 {
-        let share = real(met) / real(self.known.max(1));
+        let share = real(met) / real(self.messages_with_delay.max(1));
         share + deviations * (share * (1.0 - share) / real(self.evaluated.max(1))).sqrt()
     }
 
     fn cost(&self) -> f64 {
-        let middle = |values: &[f64]| values.iter().copied().collect::<Ordered>().median();
-        let (hurt, unhurt) = (middle(&self.hurt), middle(&self.unhurt));
-        hurt.zip(unhurt)
-            .map_or(0.0, |(hurt, unhurt)| (hurt - unhurt).max(0.0))
+        let median_of = |values: &[f64]| values.iter().copied().collect::<Ordered>().median();
+        let affected = median_of(&self.affected_responses);
+        let difference = affected.zip(median_of(&self.other_responses));
+        difference.map_or(0.0, |(affected, other)| (affected - other).max(0.0))
     }
 }
 
 /// Segments of a message whose loss leads to a retransmission. Includes those that open its connection, which
 /// the connection's counter covers too. Unsent messages have none.
-fn sent(run: &Run<'_>, exchange: &Exchange, resent: Resent) -> usize {
+fn segments_of(run: &Run<'_>, exchange: &Exchange, resent: Resent) -> usize {
     let scenario = run.scenario;
     let tls = if scenario.target.is_secure() { TLS } else { 0 };
     let kind = run.flow.flow.probe;
@@ -189,11 +189,11 @@ fn sent(run: &Run<'_>, exchange: &Exchange, resent: Resent) -> usize {
 }
 
 /// Network time of the fastest of the messages just before, in milliseconds.
-fn just_before(crossings: &[Crossing], hit: &Exchange) -> Option<f64> {
+fn delay_before(crossings: &[Crossing], hit: &Exchange) -> Option<f64> {
     let at = Span::from_nanos(hit.intended.nanos()).secs_f64();
     let end = crossings.partition_point(|crossing| crossing.seq < hit.seq);
     let before = crossings.get(end.checked_sub(BEFORE)?..end)?;
-    let fresh = before.iter().filter(|crossing| at - crossing.at <= FRESH);
+    let fresh = before.iter().filter(|crossing| at - crossing.at <= MAX_AGE_S);
     fresh
         .map(|crossing| crossing.network)
         .min_by(f64::total_cmp)
@@ -206,7 +206,7 @@ fn evaluate(input: &RuleInput<'_>) -> Vec<RuleResult> {
             let name = input.name(&pair);
             causes(&name, &runs)
                 .into_iter()
-                .chain(overtaking(&name, &runs))
+                .chain(reordering(&name, &runs))
         })
         .collect()
 }
@@ -215,17 +215,17 @@ fn evaluate(input: &RuleInput<'_>) -> Vec<RuleResult> {
 fn causes(name: &str, runs: &[&Run<'_>]) -> Vec<RuleResult> {
     let is_loaded = |run: &&Run<'_>| run.scenario.stress().is_some();
     let (loaded, calm): (Vec<&Run<'_>>, Vec<&Run<'_>>) = runs.iter().copied().partition(is_loaded);
-    let (with, without) = (Lossy::of(&loaded), Lossy::of(&calm));
-    let results = match with.load() {
+    let (with_load, without_load) = (Lossy::of(&loaded), Lossy::of(&calm));
+    let results = match with_load.load() {
         Some(load) if calm.is_empty() => {
-            vec![diagnose_group(name, &with, LoadAttribution::Unknown(load))]
+            vec![diagnose_group(name, &with_load, LoadAttribution::Unknown(load))]
         }
-        Some(load) if with.all.are_more_than(&without.all) => vec![
-            diagnose_group(name, &without, LoadAttribution::NotLoad),
+        Some(load) if with_load.losses.are_more_than(&without_load.losses) => vec![
+            diagnose_group(name, &without_load, LoadAttribution::NotLoad),
             diagnose_group(
                 name,
-                &with,
-                LoadAttribution::Load(load, without.all.share()),
+                &with_load,
+                LoadAttribution::Load(load, without_load.losses.share()),
             ),
         ],
         _ => vec![diagnose_group(
@@ -239,7 +239,7 @@ fn causes(name: &str, runs: &[&Run<'_>]) -> Vec<RuleResult> {
 
 /// Experiments with losses, and the affected messages.
 struct Lossy<'r> {
-    all: Losses,
+    losses: Losses,
     observed: Vec<(&'r Run<'r>, Vec<Seq>)>,
 }
 
@@ -248,10 +248,10 @@ impl<'r> Lossy<'r> {
         let mut losses = Losses::default();
         let observed = runs
             .iter()
-            .filter_map(|run| Some((*run, losses.add(run)?)))
+            .filter_map(|run| Some((*run, losses.add_run(run)?)))
             .collect();
         Self {
-            all: losses,
+            losses,
             observed,
         }
     }
@@ -265,23 +265,23 @@ impl<'r> Lossy<'r> {
 
 fn diagnose_group(
     name: &str,
-    Lossy { all, observed }: &Lossy<'_>,
+    Lossy { losses, observed }: &Lossy<'_>,
     attribution: LoadAttribution<'_>,
 ) -> Option<RuleResult> {
-    if !all.is_random() {
+    if !losses.is_random() {
         return None;
     }
     let confidence = Agreement {
         noun: "loss",
-        shown: all.evaluated - all.queued,
-        of: all.evaluated,
-        ratio: real(all.evaluated) / real(LOSSES),
+        observed: losses.evaluated - losses.losses_with_queue,
+        total: losses.evaluated,
+        ratio: real(losses.evaluated) / real(LOSSES),
     };
     let mut confidence = confidence.confidence();
     confidence.why = format!(
         "{} of {} losses happened with an empty queue",
-        all.evaluated - all.queued,
-        all.evaluated
+        losses.evaluated - losses.losses_with_queue,
+        losses.evaluated
     );
     let datagrams = observed
         .iter()
@@ -291,26 +291,26 @@ fn diagnose_group(
     } else {
         ("segment", "retransmitted")
     };
-    let paid = if all.cost() > 0.0 {
-        format!("; an affected message takes {} longer", millis(all.cost()))
+    let cost_text = if losses.cost() > 0.0 {
+        format!("; an affected message takes {} longer", millis(losses.cost()))
     } else {
         String::new()
     };
     let cause = format!(
-        "{name}: {}: {} of {} {retransmitted} ({}), {} of {} times with an empty queue just before{paid}.",
+        "{name}: {}: {} of {} {retransmitted} ({}), {} of {} times with an empty queue just before{cost_text}.",
         mechanism(attribution),
-        all.lost,
-        plural(all.segments, kind),
-        percent(all.share()),
-        all.evaluated - all.queued,
-        all.evaluated,
+        losses.lost,
+        plural(losses.segments, kind),
+        percent(losses.share()),
+        losses.evaluated - losses.losses_with_queue,
+        losses.evaluated,
     );
     let mut result = RuleResult::new(cause, remedy(attribution), confidence)
-        .with_added_latency(all.cost())
-        .with("lost or retransmitted", all.share(), "")
-        .with("losses evaluated", real(all.evaluated), "losses")
-        .with("losses with a queue", real(all.queued), "losses")
-        .with("added by a loss", all.cost(), "ms");
+        .with_added_latency(losses.cost())
+        .with("lost or retransmitted", losses.share(), "")
+        .with("losses evaluated", real(losses.evaluated), "losses")
+        .with("losses with a queue", real(losses.losses_with_queue), "losses")
+        .with("added by a loss", losses.cost(), "ms");
     for (run, hit) in observed.iter().filter(|(_, hit)| !hit.is_empty()) {
         result = result.observed_at(run, hit);
     }
@@ -339,7 +339,7 @@ fn remedy(attribution: LoadAttribution<'_>) -> String {
 }
 
 /// Datagrams whose replies are reordered.
-fn overtaking(name: &str, runs: &[&Run<'_>]) -> Option<RuleResult> {
+fn reordering(name: &str, runs: &[&Run<'_>]) -> Option<RuleResult> {
     let datagrams = |run: &&&Run<'_>| run.flow.flow.probe.properties().transport == Transport::Udp;
     let counts: Vec<(usize, usize)> = runs
         .iter()
@@ -354,11 +354,11 @@ fn overtaking(name: &str, runs: &[&Run<'_>]) -> Option<RuleResult> {
     }
     let confidence = Agreement {
         noun: "experiment",
-        shown: counts
+        observed: counts
             .iter()
             .filter(|(late, replied)| real(*late) >= REORDERED * real(*replied))
             .count(),
-        of: counts.len(),
+        total: counts.len(),
         ratio: share / REORDERED,
     };
     let cause = format!(

@@ -24,17 +24,17 @@ const MIN_MS: f64 = 1.0;
 /// ... and as a share of the larger time.
 const MIN_SHARE: f64 = 0.05;
 /// A size is mentioned if its bytes take at least this share of the path.
-const MATTERS: f64 = 0.1;
+const MIN_MENTIONED_SHARE: f64 = 0.1;
 /// Rates from different sizes may differ by this factor and still be consistent, because of jitter and window
 /// limits.
-const LINEAR: f64 = 1.6;
+const MAX_RATE_RATIO: f64 = 1.6;
 /// Sizes whose times differ by less than this (in milliseconds) give no rate of their own.
 const RESOLVED_MS: f64 = 0.5;
 /// Bytes of a segment's headers.
 const HEADERS: f64 = 66.0;
 /// Above this share of the link's rate there is a standing queue. Below it, each message finds the queue
 /// empty.
-const AT_REST: f64 = 0.9;
+const MAX_UTILISATION: f64 = 0.9;
 /// An acknowledgement, also of a proxy, may wait this long for a reply to travel with (Linux), or for a round
 /// trip if longer.
 const DELAYED_ACK_MS: f64 = 40.0;
@@ -69,7 +69,7 @@ impl Point {
         }
         Some(Self {
             request: scenario.request_size,
-            bytes: on_the_wire(scenario.request_size),
+            bytes: bytes_with_headers(scenario.request_size),
             time: times.at(LOW)?,
             network: networks.at(LOW)?,
             interval: scenario.interval.millis_f64(),
@@ -91,8 +91,8 @@ impl Point {
         self.network - smaller.network >= 0.5 * expected
     }
 
-    fn is_at_rest(&self, rate: f64) -> bool {
-        self.bytes * 8.0 / (self.interval * 1e3) <= AT_REST * rate
+    fn leaves_link_idle(&self, rate: f64) -> bool {
+        self.bytes * 8.0 / (self.interval * 1e3) <= MAX_UTILISATION * rate
     }
 }
 
@@ -126,16 +126,16 @@ fn points(runs: &[&Run<'_>]) -> Vec<Point> {
     of_one_reply
         .filter_map(|(_, runs)| {
             let longest = runs.iter().map(|run| run.scenario.interval).max()?;
-            let rested = runs
+            let idle_points = runs
                 .into_iter()
                 .filter(|run| run.scenario.interval == longest);
-            Point::of(&rested.collect::<Vec<_>>())
+            Point::of(&idle_points.collect::<Vec<_>>())
         })
         .collect()
 }
 
 /// The path without a message's bytes: an echo or TCP's least round trip.
-fn bare(runs: &[&Run<'_>]) -> Option<Point> {
+fn bare_path(runs: &[&Run<'_>]) -> Option<Point> {
     // An echo may use another path; TCP's handshake does not.
     let paths = runs
         .iter()
@@ -151,15 +151,15 @@ fn bare(runs: &[&Run<'_>]) -> Option<Point> {
 }
 
 /// Whether the acknowledgements wait for the bytes like the replies, and not for the replies.
-fn is_acknowledged_late(runs: &[&Run<'_>], bare: &Point) -> bool {
+fn is_acknowledged_late(runs: &[&Run<'_>], bare_path: &Point) -> bool {
     let acknowledged = runs.iter().flat_map(|run| &run.flow.exchanges);
     let acknowledged = acknowledged.filter_map(|exchange| exchange.ack.map(Span::millis_f64));
     let replied = runs.iter().filter_map(|run| run.networks().min());
     let [acknowledged, replied]: [Ordered; 2] = [acknowledged.collect(), replied.collect()];
     let late = acknowledged.min().zip(replied.min());
     late.is_some_and(|(ack, reply)| {
-        let waited = ack - bare.time;
-        waited >= 0.5 * (reply - bare.time) && waited > DELAYED_ACK_MS.max(bare.time)
+        let waited = ack - bare_path.time;
+        waited >= 0.5 * (reply - bare_path.time) && waited > DELAYED_ACK_MS.max(bare_path.time)
     })
 }
 
@@ -170,22 +170,22 @@ struct FittedLine {
     rates: Vec<f64>,
     reference: Point,
     /// The other points, the largest last.
-    others: Vec<Point>,
+    other_points: Vec<Point>,
     /// Whether the path's round trip lies on the line.
     is_anchored: bool,
 }
 
-fn line(runs: &[&Run<'_>]) -> Option<FittedLine> {
+fn fit_line(runs: &[&Run<'_>]) -> Option<FittedLine> {
     let mut measured = points(runs);
-    let bare = bare(runs);
+    let bare_path = bare_path(runs);
     if measured.len() < 2 {
         // A proxy in the path would look the same, except for the acknowledgements.
-        measured.splice(0..0, bare.filter(|bare| is_acknowledged_late(runs, bare)));
+        measured.splice(0..0, bare_path.filter(|bare_path| is_acknowledged_late(runs, bare_path)));
     }
-    let (reference, others) = measured.split_first()?;
+    let (reference, other_points) = measured.split_first()?;
     let resolved = |point: &&Point| point.time - reference.time >= RESOLVED_MS;
-    let line = |others: Vec<&Point>| -> Option<FittedLine> {
-        let rates: Vec<f64> = others
+    let line_through = |other_points: Vec<&Point>| -> Option<FittedLine> {
+        let rates: Vec<f64> = other_points
             .iter()
             .map(|point| point.rate_from(reference))
             .collect();
@@ -194,43 +194,43 @@ fn line(runs: &[&Run<'_>]) -> Option<FittedLine> {
             rate,
             rates,
             reference: *reference,
-            others: others.into_iter().copied().collect(),
+            other_points: other_points.into_iter().copied().collect(),
             is_anchored: false,
         })
     };
-    let first = line(others.iter().filter(resolved).collect())?;
-    let rested = others
+    let first_fit = line_through(other_points.iter().filter(resolved).collect())?;
+    let idle_points = other_points
         .iter()
         .filter(resolved)
-        .filter(|point| point.is_at_rest(first.rate));
-    let mut fitted = line(rested.collect())?;
-    let foot = bare.map(|bare| {
-        let expected = reference.time - (reference.bytes - bare.bytes) * 8.0 / fitted.rate / 1e3;
-        (expected - bare.time).abs() <= RESOLVED_MS.max(MIN_SHARE * bare.time)
+        .filter(|point| point.leaves_link_idle(first_fit.rate));
+    let mut fitted = line_through(idle_points.collect())?;
+    let is_on_line = bare_path.map(|bare_path| {
+        let expected = reference.time - (reference.bytes - bare_path.bytes) * 8.0 / fitted.rate / 1e3;
+        (expected - bare_path.time).abs() <= RESOLVED_MS.max(MIN_SHARE * bare_path.time)
     });
-    fitted.is_anchored = foot == Some(true);
+    fitted.is_anchored = is_on_line == Some(true);
     Some(fitted)
 }
 
 fn diagnose_group(name: &str, runs: &[&Run<'_>]) -> Option<RuleResult> {
-    let line = line(runs)?;
-    let (small, large) = (line.reference, *line.others.last()?);
+    let line = fit_line(runs)?;
+    let (small, large) = (line.reference, *line.other_points.last()?);
     let added = large.time - small.time;
     let min = line.rates.iter().copied().fold(f64::INFINITY, f64::min);
     let max = line.rates.iter().copied().fold(0.0, f64::max);
-    let is_a_line = max <= LINEAR * min;
+    let is_a_line = max <= MAX_RATE_RATIO * min;
     let matters = added >= MIN_MS.max(MIN_SHARE * small.time);
     if !is_a_line || !matters || line.rate > SLOW_MBIT || line.rate <= 0.0 {
         return None;
     }
     // For a large message, a wait for the window can replace a wait at the link.
-    let mut others = line.others.iter();
-    if !others.any(|point| point.shows_in_the_network(&small, line.rate)) {
+    let mut other_points = line.other_points.iter();
+    if !other_points.any(|point| point.shows_in_the_network(&small, line.rate)) {
         return None;
     }
     let per_kilobyte = 8.0 / line.rate;
     let path = small.time - (small.bytes * 8.0 / line.rate / 1e3).min(small.time);
-    let matters_from = MATTERS * path / per_kilobyte;
+    let matters_from = MIN_MENTIONED_SHARE * path / per_kilobyte;
     let smaller = if small.request.bytes() > 0 {
         format!("{} take {}", small.request.exact(), millis(small.time))
     } else {
@@ -257,19 +257,19 @@ fn diagnose_group(name: &str, runs: &[&Run<'_>]) -> Option<RuleResult> {
         .with("highest rate by requests of one size", max, "Mbit/s")
         .observed_in(runs.iter().copied());
     for run in runs {
-        result = result.explaining(run, bytes_take(run, line.rate));
+        result = result.explaining(run, transmission_ms(run, line.rate));
     }
     Some(result)
 }
 
 /// Transmission time of a scenario's request at that rate, in milliseconds.
-fn bytes_take(run: &Run<'_>, rate: f64) -> f64 {
-    on_the_wire(run.scenario.request_size) * 8.0 / rate / 1e3
+fn transmission_ms(run: &Run<'_>, rate: f64) -> f64 {
+    bytes_with_headers(run.scenario.request_size) * 8.0 / rate / 1e3
 }
 
 /// Bytes with headers.
 #[expect(clippy::cast_precision_loss, reason = "sizes of messages")]
-fn on_the_wire(size: ByteSize) -> f64 {
+fn bytes_with_headers(size: ByteSize) -> f64 {
     size.bytes() as f64 + size.segments() as f64 * HEADERS
 }
 

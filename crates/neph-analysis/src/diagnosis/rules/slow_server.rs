@@ -29,32 +29,32 @@ const MIN_MS: f64 = 0.5;
 /// stall. Where stalls take a hundred times as long, a remedy for the rest changes nothing.
 const SHARE_WITH_STALLS: f64 = 0.02;
 /// Without the plan's load the server is faster if it takes less than this share.
-const QUICKER: f64 = 0.8;
+const MAX_CALM_SHARE: f64 = 0.8;
 /// Minimum number of messages for a median.
 const MESSAGES: usize = 6;
 
 /// The server's part of an experiment's messages, medians in milliseconds.
-struct Part {
+struct ServerPart {
     /// The server application processed the request.
-    work: f64,
+    application: f64,
     /// The request waited to be read by the server application.
-    unread: f64,
+    kernel: f64,
     /// Both, of the same message.
     time: f64,
     /// From the departure of the request's last byte to the reply.
-    after: f64,
+    from_last_byte: f64,
     /// From sending to the reply, of all requests: also those that waited in a stall.
     service: f64,
     slowest: Vec<Seq>,
 }
 
-impl Part {
+impl ServerPart {
     fn of(run: &Run<'_>) -> Option<Self> {
         let replies = intact(run);
         if replies.len() < MESSAGES {
             return None;
         }
-        let middle = |stage: Stage| {
+        let median_of = |stage: Stage| {
             let times: Ordered = replies.iter().map(|(_, times)| times.at(stage)).collect();
             times.median()
         };
@@ -69,29 +69,29 @@ impl Part {
             Stage::Compose,
             Stage::SendWindow,
         ];
-        let after = replies.iter().filter_map(|(exchange, times)| {
+        let from_last_byte = replies.iter().filter_map(|(exchange, times)| {
             Some(exchange.service?.millis_f64() - times.sum(&before))
         });
         let exchanges = run.flow.exchanges.iter();
         let answered = exchanges.filter(|exchange| exchange.response.is_some());
         let service = answered.filter_map(|exchange| Some(exchange.service?.millis_f64()));
-        let mut by_work: Vec<(f64, Seq)> = replies
+        let mut by_application: Vec<(f64, Seq)> = replies
             .iter()
             .map(|(exchange, times)| (times.at(Stage::PeerApp), exchange.seq))
             .collect();
-        by_work.sort_by(|a, b| b.0.total_cmp(&a.0));
+        by_application.sort_by(|a, b| b.0.total_cmp(&a.0));
         Some(Self {
-            work: middle(Stage::PeerApp)?,
-            unread: middle(Stage::PeerKernel)?,
+            application: median_of(Stage::PeerApp)?,
+            kernel: median_of(Stage::PeerKernel)?,
             time: time.median()?,
-            after: after.collect::<Ordered>().median()?,
+            from_last_byte: from_last_byte.collect::<Ordered>().median()?,
             service: service.collect::<Ordered>().median()?,
-            slowest: by_work.into_iter().map(|(_, seq)| seq).collect(),
+            slowest: by_application.into_iter().map(|(_, seq)| seq).collect(),
         })
     }
 
     fn ratio(&self) -> f64 {
-        let min = MIN_MS.max(SHARE * self.after);
+        let min = MIN_MS.max(SHARE * self.from_last_byte);
         self.time / min.max(SHARE_WITH_STALLS * self.service)
     }
 }
@@ -99,48 +99,48 @@ impl Part {
 /// The replied messages, without those of several segments that had a retransmission. The server's kernel
 /// delivers the bytes behind a lost segment only after its retransmission.
 fn intact<'r>(run: &'r Run<'_>) -> Vec<(&'r Exchange, Times)> {
-    let is_whole = run.scenario.request_size.is_one_segment() || run.flow.flow.probe.is_datagram();
-    let mut counted: Option<(u32, u32)> = None;
-    let mut retained = Vec::new();
+    let is_one_segment = run.scenario.request_size.is_one_segment() || run.flow.flow.probe.is_datagram();
+    let mut last_count: Option<(u32, u32)> = None;
+    let mut intact_replies = Vec::new();
     for (exchange, times) in run.replies() {
-        let before = counted.filter(|(connection, _)| *connection == exchange.connection);
+        let before = last_count.filter(|(connection, _)| *connection == exchange.connection);
         let before = before.map_or(0, |(_, count)| count);
-        if is_whole || exchange.retransmissions == Some(before) {
-            retained.push((exchange, times));
+        if is_one_segment || exchange.retransmissions == Some(before) {
+            intact_replies.push((exchange, times));
         }
-        counted = Some((
+        last_count = Some((
             exchange.connection,
             exchange.retransmissions.unwrap_or(before),
         ));
     }
-    retained
+    intact_replies
 }
 
 /// The server's part of a scenario's messages: medians over its experiments.
-struct Taken<'r> {
-    parts: Vec<(&'r Run<'r>, Part)>,
-    work: f64,
-    unread: f64,
-    /// Both, of the same message, median: a part of `after`.
+struct ScenarioProcessing<'r> {
+    parts: Vec<(&'r Run<'r>, ServerPart)>,
+    application: f64,
+    kernel: f64,
+    /// Both, of the same message, median: a part of `from_last_byte`.
     time: f64,
-    after: f64,
+    from_last_byte: f64,
     ratio: f64,
 }
 
-impl<'r> Taken<'r> {
+impl<'r> ScenarioProcessing<'r> {
     fn of(runs: &[&'r Run<'r>]) -> Option<Self> {
-        let parts = runs.iter().filter_map(|run| Some((*run, Part::of(run)?)));
-        let parts: Vec<(&Run<'_>, Part)> = parts.collect();
-        let middle = |value: fn(&Part) -> f64| {
+        let parts = runs.iter().filter_map(|run| Some((*run, ServerPart::of(run)?)));
+        let parts: Vec<(&Run<'_>, ServerPart)> = parts.collect();
+        let median_of = |value: fn(&ServerPart) -> f64| {
             let values = parts.iter().map(|(_, part)| value(part));
             values.collect::<Ordered>().median()
         };
         Some(Self {
-            work: middle(|part| part.work)?,
-            unread: middle(|part| part.unread)?,
-            time: middle(|part| part.time)?,
-            after: middle(|part| part.after)?,
-            ratio: middle(Part::ratio)?,
+            application: median_of(|part| part.application)?,
+            kernel: median_of(|part| part.kernel)?,
+            time: median_of(|part| part.time)?,
+            from_last_byte: median_of(|part| part.from_last_byte)?,
+            ratio: median_of(ServerPart::ratio)?,
             parts,
         })
     }
@@ -150,14 +150,14 @@ fn evaluate(input: &RuleInput<'_>) -> Vec<RuleResult> {
     // A server is reported once per cause (itself, the plan's load): where it adds the most latency.
     let mut worst: BTreeMap<(SitePair, bool), RuleResult> = BTreeMap::new();
     for runs in input.grouped(|run| run.scenario.index).into_values() {
-        let Some(taken) = Taken::of(&runs).filter(|taken| taken.ratio >= 1.0) else {
+        let Some(processing) = ScenarioProcessing::of(&runs).filter(|processing| processing.ratio >= 1.0) else {
             continue;
         };
-        let attribution = attribute_effect(input, runs[0], &taken);
-        let result = diagnose_group(&runs, &taken, attribution);
+        let attribution = attribute_effect(input, runs[0], &processing);
+        let result = diagnose_group(&runs, &processing, attribution);
         let key = (runs[0].pair(), attribution.is_load());
-        let known = worst.get(&key);
-        if known.is_none_or(|known| known.added_ms < result.added_ms) {
+        let previous = worst.get(&key);
+        if previous.is_none_or(|previous| previous.added_ms < result.added_ms) {
             worst.insert(key, result);
         }
     }
@@ -169,12 +169,12 @@ fn evaluate(input: &RuleInput<'_>) -> Vec<RuleResult> {
 fn attribute_effect<'a>(
     input: &RuleInput<'a>,
     run: &Run<'a>,
-    taken: &Taken<'_>,
+    processing: &ScenarioProcessing<'_>,
 ) -> LoadAttribution<'a> {
     let mut quicker = None;
-    let attribution = input.attribute_effect(run, taken.time, |calm| {
-        let calm = Taken::of(calm)?;
-        let is_quicker = calm.ratio < 1.0 && calm.time < QUICKER * taken.time;
+    let attribution = input.attribute_effect(run, processing.time, |calm| {
+        let calm = ScenarioProcessing::of(calm)?;
+        let is_quicker = calm.ratio < 1.0 && calm.time < MAX_CALM_SHARE * processing.time;
         quicker = is_quicker.then_some(calm.time);
         Some(calm.time)
     });
@@ -186,30 +186,30 @@ fn attribute_effect<'a>(
 
 fn diagnose_group(
     runs: &[&Run<'_>],
-    taken: &Taken<'_>,
+    processing: &ScenarioProcessing<'_>,
     attribution: LoadAttribution<'_>,
 ) -> RuleResult {
-    let parts = &taken.parts;
+    let parts = &processing.parts;
     let confidence = Agreement {
         noun: "experiment",
-        shown: parts.iter().filter(|(_, part)| part.ratio() >= 1.0).count(),
-        of: runs.len(),
-        ratio: taken.ratio,
+        observed: parts.iter().filter(|(_, part)| part.ratio() >= 1.0).count(),
+        total: runs.len(),
+        ratio: processing.ratio,
     };
     let cause = format!(
         "{}: server processing takes {} of the {} from the last byte of a request to its reply ({}; {}){}.",
         runs[0].pair().endpoint,
-        millis(taken.time),
-        millis(taken.after),
-        percent(taken.time / taken.after),
+        millis(processing.time),
+        millis(processing.from_last_byte),
+        percent(processing.time / processing.from_last_byte),
         runs[0].scenario.label(),
-        reason(taken, attribution),
+        reason(processing, attribution),
     );
-    let mut result = RuleResult::new(cause, remedy(taken, attribution), confidence.confidence())
-        .with_added_latency(taken.time)
-        .with("peer application", taken.work, "ms")
-        .with("peer kernel", taken.unread, "ms")
-        .with("last byte of the request to the reply", taken.after, "ms");
+    let mut result = RuleResult::new(cause, remedy(processing, attribution), confidence.confidence())
+        .with_added_latency(processing.time)
+        .with("peer application", processing.application, "ms")
+        .with("peer kernel", processing.kernel, "ms")
+        .with("last byte of the request to the reply", processing.from_last_byte, "ms");
     if let LoadAttribution::Load(_, calm) = attribution {
         result = result.with("without the background load", calm, "ms");
     }
@@ -220,24 +220,24 @@ fn diagnose_group(
 }
 
 /// The reason for the processing time, as the end of the sentence.
-fn reason(taken: &Taken<'_>, attribution: LoadAttribution<'_>) -> String {
-    let doing = if taken.work >= taken.unread {
+fn reason(processing: &ScenarioProcessing<'_>, attribution: LoadAttribution<'_>) -> String {
+    let activity = if processing.application >= processing.kernel {
         "the server application works, or waits for a backend, between reading a request and answering it"
     } else {
         "the server application does not read requests that have arrived"
     };
     match attribution {
-        LoadAttribution::NotLoad => format!(": {doing}"),
+        LoadAttribution::NotLoad => format!(": {activity}"),
         LoadAttribution::Load(load, calm) => {
             let calm = millis(calm);
             format!(" under the background load {load}, and {calm} without it: the load causes it")
         }
-        LoadAttribution::Unknown(load) => format!(" under the background load {load}: {doing}"),
+        LoadAttribution::Unknown(load) => format!(" under the background load {load}: {activity}"),
     }
 }
 
-fn remedy(taken: &Taken<'_>, attribution: LoadAttribution<'_>) -> String {
-    let usual_remedy = if taken.work >= taken.unread {
+fn remedy(processing: &ScenarioProcessing<'_>, attribution: LoadAttribution<'_>) -> String {
+    let usual_remedy = if processing.application >= processing.kernel {
         "profile the server: computation, locks, and backends"
     } else {
         "give the server more CPU: cores, fewer neighbours, more accepting threads"

@@ -101,7 +101,7 @@ impl<'r> StalledRuns<'r> {
             (true, _) | (false, StalledPart::Program) => Level::Likely,
             (false, _) => Level::Possible,
         };
-        let shown = match stalled_part {
+        let part_text = match stalled_part {
             StalledPart::Program => format!(
                 "{} show that its kernel answered during the stall",
                 self.program
@@ -112,7 +112,7 @@ impl<'r> StalledRuns<'r> {
             }
         };
         let reason = format!(
-            "{}; after each of them {} arrived at once; of the messages and echoes during the stalls {shown}",
+            "{}; after each of them {} arrived at once; of the messages and echoes during the stalls {part_text}",
             plural(stalls, "stall"),
             plural(self.waited / stalls.max(1), "message"),
         );
@@ -124,7 +124,7 @@ impl<'r> StalledRuns<'r> {
 fn echoes(run: &Run<'_>) -> (usize, usize) {
     let (mut quick, mut delayed) = (0, 0);
     for task in &run.stalls.echoes.tasks {
-        let Some(remaining) = run.stalls.peer.rest_at(task.due) else {
+        let Some(remaining) = run.stalls.peer.remaining_at(task.due) else {
             continue;
         };
         match task.done.map(|done| (done - task.due) / remaining) {

@@ -56,7 +56,7 @@ impl<'r> ClientDelays<'r> {
             .iter()
             .map(|(_, times)| times.at(Stage::Lateness))
             .collect();
-        let is_late = at(&late, TAIL).is_some_and(|late| late >= MIN_MS);
+        let is_late = quantile_of(&late, TAIL).is_some_and(|late| late >= MIN_MS);
         // The kernel delivers the segments of a reply behind a lost one only after its retransmission. A host
         // that is slow to read is slow to send as well.
         let is_one_segment = run.scenario.response_size.is_one_segment();
@@ -103,14 +103,14 @@ impl<'r> ClientDelays<'r> {
     }
 }
 
-fn at(values: &[f64], p: f64) -> Option<f64> {
+fn quantile_of(values: &[f64], p: f64) -> Option<f64> {
     values.iter().copied().collect::<Ordered>().at(p)
 }
 
 /// A scenario's experiments from one site.
 struct Scenario<'r> {
     runs: Vec<ClientDelays<'r>>,
-    moved: Vec<QuantileShift>,
+    shifts: Vec<QuantileShift>,
     messages: usize,
     delayed: usize,
 }
@@ -122,21 +122,21 @@ impl<'r> Scenario<'r> {
         let messages = replies().count();
         let delayed = replies().filter(|(_, delay)| *delay >= MIN_MS).count();
         let lost = runs.iter().map(|run| run.run.flow.lost()).sum();
-        let with: Vec<f64> = sorted(replies().map(|(response, _)| *response));
-        let without: Vec<f64> = sorted(replies().map(|(response, delay)| response - delay));
-        let moved = QUANTILES.into_iter().filter_map(|p| {
-            let with = quantile(Sorted::check(&with).ok()?, lost, p).ok()?;
-            let without = quantile(Sorted::check(&without).ok()?, lost, p).ok()?;
+        let responses: Vec<f64> = sorted(replies().map(|(response, _)| *response));
+        let undelayed: Vec<f64> = sorted(replies().map(|(response, delay)| response - delay));
+        let shifts = QUANTILES.into_iter().filter_map(|p| {
+            let measured = quantile(Sorted::check(&responses).ok()?, lost, p).ok()?;
+            let without_delays = quantile(Sorted::check(&undelayed).ok()?, lost, p).ok()?;
             Some(QuantileShift {
                 p,
-                with: with.value().number()?,
-                without: without.value().number()?,
-                low: with.low().number()?,
+                measured: measured.value().number()?,
+                without_delays: without_delays.value().number()?,
+                low: measured.low().number()?,
                 delayed: real(delayed) / real(messages.max(1)),
             })
         });
         Self {
-            moved: moved.collect(),
+            shifts: shifts.collect(),
             messages,
             delayed,
             runs,
@@ -144,7 +144,7 @@ impl<'r> Scenario<'r> {
     }
 
     fn ratio(&self) -> f64 {
-        let ratios = self.moved.iter().map(|shift| shift.ratio());
+        let ratios = self.shifts.iter().map(|shift| shift.ratio());
         ratios.fold(0.0, f64::max)
     }
 
@@ -159,20 +159,20 @@ impl<'r> Scenario<'r> {
     }
 
     /// The largest shift of a quantile by the client host, in milliseconds.
-    fn farthest(&self) -> f64 {
-        let moved = self.moved.iter().map(|shift| shift.by());
-        moved.fold(0.0, f64::max)
+    fn largest_shift(&self) -> f64 {
+        let shifts = self.shifts.iter().map(|shift| shift.shift());
+        shifts.fold(0.0, f64::max)
     }
 
     /// Whether the client host adds far less to the same scenario without the plan's load.
     fn is_by_load(&self, input: &RuleInput<'_>) -> bool {
-        let without = |calm: &[&Run<'_>]| {
+        let calm_shift = |calm: &[&Run<'_>]| {
             let calm = Scenario::of(calm);
-            (!calm.moved.is_empty()).then(|| calm.farthest())
+            (!calm.shifts.is_empty()).then(|| calm.largest_shift())
         };
         self.runs.first().is_some_and(|run| {
             input
-                .attribute_effect(run.run, self.farthest(), without)
+                .attribute_effect(run.run, self.largest_shift(), calm_shift)
                 .is_load()
         })
     }
@@ -268,14 +268,14 @@ fn diagnose_group(
         .iter()
         .max_by(|a, b| a.ratio().total_cmp(&b.ratio()))?;
     let paid = AddedDelays::of(starved)?;
-    let moved: Vec<&QuantileShift> = worst
-        .moved
+    let shifts: Vec<&QuantileShift> = worst
+        .shifts
         .iter()
         .filter(|shift| shift.ratio() >= 1.0)
         .collect();
-    let farthest = moved.last()?;
+    let largest_shift = shifts.last()?;
     let load = worst.load().filter(|_| is_by_load);
-    let texts: Vec<String> = moved.iter().map(|shift| shift.to_text()).collect();
+    let texts: Vec<String> = shifts.iter().map(|shift| shift.to_text()).collect();
     let cause = format!(
         "{host} was slow, not the network: its delays changed {} ({}). They are {} or more for 5 % of the messages ({} late in sending, {} until the reply was read), in {} of {}; {}{}.",
         texts.join(", "),
@@ -300,9 +300,9 @@ fn diagnose_group(
         .with("p95 of the client's stages", paid.tail, "ms")
         .with("lateness", paid.late, "ms")
         .with("until read", paid.unread, "ms")
-        .with("percentile that moved", farthest.p * 100.0, "")
-        .with("without the client's delays", farthest.without, "ms")
-        .with("as measured", farthest.with, "ms")
+        .with("percentile that moved", largest_shift.p * 100.0, "")
+        .with("without the client's delays", largest_shift.without_delays, "ms")
+        .with("as measured", largest_shift.measured, "ms")
         .with("CPU stolen", paid.steal, "%")
         .with("CPU busy", paid.busy, "%");
     for run in starved.iter().flat_map(|scenario| &scenario.runs) {
@@ -336,10 +336,10 @@ fn note_delays(host: &str, scenarios: &[Scenario<'_>]) -> Option<RuleResult> {
     if delayed == 0 || !(is_flagged || is_noted) {
         return None;
     }
-    let moved = scenarios
+    let shifts = scenarios
         .iter()
-        .flat_map(|scenario| scenario.moved.iter().map(move |moved| (scenario, moved)));
-    let (scenario, largest) = moved.max_by(|(_, a), (_, b)| a.size().total_cmp(&b.size()))?;
+        .flat_map(|scenario| scenario.shifts.iter().map(move |shift| (scenario, shift)));
+    let (scenario, largest) = shifts.max_by(|(_, a), (_, b)| a.size().total_cmp(&b.size()))?;
     let share = real(delayed) / real(messages.max(1));
     let text = format!(
         "{host} delayed {delayed} of {} ({}) by 1 ms or more. Without all delays of this host, {} ({}). {}",
@@ -353,8 +353,8 @@ fn note_delays(host: &str, scenarios: &[Scenario<'_>]) -> Option<RuleResult> {
     let mut result = RuleResult::new(text, String::new(), confidence)
         .into_note()
         .with("messages delayed", real(delayed), "messages")
-        .with("without the client's delays", largest.without, "ms")
-        .with("as measured", largest.with, "ms");
+        .with("without the client's delays", largest.without_delays, "ms")
+        .with("as measured", largest.measured, "ms");
     for run in &scenario.runs {
         result = result.observed_at(run.run, &run.worst);
     }

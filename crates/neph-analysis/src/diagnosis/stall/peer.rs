@@ -19,17 +19,17 @@ const IN_TIME: f64 = 0.25;
 /// ... at least this share of them.
 const ALIVE: f64 = 0.5;
 /// A peer that reads regularly takes at least this share of the requests' interval from one to the next.
-const AT_ITS_PACE: f64 = 0.5;
+const MIN_PACE: f64 = 0.5;
 /// Without more than the order of replies, one lost reply holds back the others until TCP's minimum timeout
 /// (200 ms) and two round trips are over.
 const TIMEOUT_MS: f64 = 250.0;
 /// From this many stalls on, another one is likely.
-const SEVERAL: usize = 2;
+const REPEATED_STALLS: usize = 2;
 /// Connections are independent of each other.
 const CONNECTIONS: usize = 3;
 /// A wait belongs to the network or the kernel from this share of the stall on, else to the application.
-const NONE_OF_IT: f64 = 0.3;
-const MAX_OF_IT: f64 = 0.5;
+const MAX_PROGRAM_SHARE: f64 = 0.3;
+const MIN_HOST_SHARE: f64 = 0.5;
 /// A kernel delays acknowledgements for up to 40 ms: shorter waits prove nothing.
 const DELAYED_ACK_MS: f64 = 100.0;
 
@@ -67,16 +67,16 @@ pub(crate) fn of_peer(flow: &FlowData) -> PeerStalls {
         let waited = StallMessages::of(flow, stall);
         // For the last message, no later one shows whether its retransmission was spurious.
         let is_last = tasks.last().is_some_and(|task| task.due < stall.until);
-        let none = BTreeSet::new();
-        let resent = if is_last && retained >= SEVERAL {
-            &none
+        let no_messages = BTreeSet::new();
+        let resent = if is_last && retained >= REPEATED_STALLS {
+            &no_messages
         } else {
             &resent
         };
-        let is_kept =
-            was_awake(flow, stall) && waited.are_answered() && waited.are_not_held(resent, usual);
-        retained += usize::from(is_kept);
-        is_kept
+        let is_stall =
+            was_awake(flow, stall) && waited.are_answered() && waited.are_not_held_by_tcp(resent, usual);
+        retained += usize::from(is_stall);
+        is_stall
     });
     PeerStalls { tasks, stalls }
 }
@@ -87,33 +87,33 @@ pub(crate) fn of_peer(flow: &FlowData) -> PeerStalls {
 /// its reply is due at the usual time of such messages, and no other reply on the connection is due before
 /// it.
 fn requests(flow: &FlowData) -> Option<(Vec<Task>, f64)> {
-    let sent = || {
+    let sent_messages = || {
         flow.exchanges
             .iter()
             .filter(|exchange| exchange.outcome != Outcome::Failed)
     };
     let usual = |is_dialled: bool| {
-        let took = sent().filter(|exchange| dials(flow, exchange) == is_dialled);
-        let took =
-            took.filter_map(|exchange| Some(arrived(flow, exchange)? - departure(flow, exchange)?));
-        took.collect::<Ordered>().at(USUAL)
+        let reply_times = sent_messages().filter(|exchange| opens_connection(flow, exchange) == is_dialled);
+        let reply_times =
+            reply_times.filter_map(|exchange| Some(arrived(flow, exchange)? - departure(flow, exchange)?));
+        reply_times.collect::<Ordered>().at(USUAL)
     };
-    let (open, dialled) = (usual(false), usual(true));
+    let (usual_open, usual_dialled) = (usual(false), usual(true));
     // Messages without such a stage may be few, and all of them in a stall.
-    let medians = [open, dialled].into_iter().flatten();
+    let medians = [usual_open, usual_dialled].into_iter().flatten();
     let usual = medians.min_by(f64::total_cmp)?;
-    let mut opened: BTreeMap<u32, f64> = BTreeMap::new();
+    let mut due_by_connection: BTreeMap<u32, f64> = BTreeMap::new();
     let mut tasks = Vec::new();
-    for exchange in sent() {
+    for exchange in sent_messages() {
         let (Some(begun), Some(departure)) = (exchange.begun, departure(flow, exchange)) else {
             continue;
         };
         let mut due = departure + usual;
-        if dials(flow, exchange) {
-            due = departure + dialled.unwrap_or(usual);
-            opened.insert(exchange.connection, due);
-        } else if let Some(opened) = opened.get(&exchange.connection) {
-            due = due.max(*opened);
+        if opens_connection(flow, exchange) {
+            due = departure + usual_dialled.unwrap_or(usual);
+            due_by_connection.insert(exchange.connection, due);
+        } else if let Some(connection_due) = due_by_connection.get(&exchange.connection) {
+            due = due.max(*connection_due);
         }
         tasks.push(Task {
             seq: exchange.seq,
@@ -126,7 +126,7 @@ fn requests(flow: &FlowData) -> Option<(Vec<Task>, f64)> {
 }
 
 /// Whether a message opens its connection.
-fn dials(flow: &FlowData, exchange: &Exchange) -> bool {
+fn opens_connection(flow: &FlowData, exchange: &Exchange) -> bool {
     flow.ledger(exchange)
         .any(|(set, _)| set.contains(Stage::Connect))
 }
@@ -138,7 +138,7 @@ fn departure(flow: &FlowData, exchange: &Exchange) -> Option<f64> {
     let sets = || flow.ledger(exchange).map(|(set, _)| set);
     let is_known =
         sets().any(|set| set.contains(Stage::Network) && !set.contains(Stage::SendWindow));
-    if dials(flow, exchange) || !is_known {
+    if opens_connection(flow, exchange) || !is_known {
         return Some(begun);
     }
     let before = flow
@@ -177,7 +177,7 @@ fn was_awake(flow: &FlowData, stall: &Stall) -> bool {
 struct StallMessages<'s> {
     flow: &'s FlowData,
     stall: &'s Stall,
-    all: Vec<&'s Exchange>,
+    messages: Vec<&'s Exchange>,
 }
 
 impl<'s> StallMessages<'s> {
@@ -194,39 +194,39 @@ impl<'s> StallMessages<'s> {
         Self {
             flow,
             stall,
-            all: exchanges.collect(),
+            messages: exchanges.collect(),
         }
     }
 
     /// In an outage packets are lost; in a stall they are delayed.
     fn are_answered(&self) -> bool {
         let replied = self
-            .all
+            .messages
             .iter()
             .filter(|exchange| exchange.response.is_some());
-        2 * replied.count() >= self.all.len()
+        2 * replied.count() >= self.messages.len()
     }
 
     /// Whether the cause is not TCP, which holds back bytes behind a lost segment.
-    fn are_not_held(&self, resent: &BTreeSet<Seq>, usual: f64) -> bool {
+    fn are_not_held_by_tcp(&self, resent: &BTreeSet<Seq>, usual: f64) -> bool {
         let probe = self.flow.flow.probe;
         if !probe.uses_connection() {
-            return !self.answered_at_its_pace();
+            return !self.reads_at_send_pace();
         }
         let lost: BTreeSet<u32> = self
-            .all
+            .messages
             .iter()
             .filter(|exchange| resent.contains(&exchange.seq))
             .map(|exchange| exchange.connection)
             .collect();
         let intact = self
-            .all
+            .messages
             .iter()
             .filter(|exchange| !lost.contains(&exchange.connection));
         let connections: BTreeSet<u32> =
             intact.clone().map(|exchange| exchange.connection).collect();
         let several = connections.len() >= CONNECTIONS;
-        if 2 * intact.count() < self.all.len() || self.answered_at_its_pace() {
+        if 2 * intact.count() < self.messages.len() || self.reads_at_send_pace() {
             return false;
         }
         several || self.has_marks() || self.stall.length() > TIMEOUT_MS + 2.0 * usual
@@ -234,7 +234,7 @@ impl<'s> StallMessages<'s> {
 
     /// When each was sent and read, each on its own side's clock.
     fn reads(&self) -> Vec<(f64, f64)> {
-        let times = self.all.iter().filter_map(|exchange| {
+        let times = self.messages.iter().filter_map(|exchange| {
             let read = Span::from_nanos(exchange.peer_app_rx?.nanos());
             Some((millis(exchange.begun?), read.millis_f64()))
         });
@@ -242,16 +242,16 @@ impl<'s> StallMessages<'s> {
     }
 
     fn has_marks(&self) -> bool {
-        2 * self.reads().len() >= self.all.len()
+        2 * self.reads().len() >= self.messages.len()
     }
 
     /// Whether the peer read most of the messages as they were sent, by its own clock. A clock that stopped
     /// as well jumps between two of them.
-    fn answered_at_its_pace(&self) -> bool {
+    fn reads_at_send_pace(&self) -> bool {
         let reads = self.reads();
         let is_at_pace = |pair: &&[(f64, f64)]| {
             let (sent, read) = (pair[1].0 - pair[0].0, pair[1].1 - pair[0].1);
-            read >= AT_ITS_PACE * sent
+            read >= MIN_PACE * sent
         };
         let at_pace = reads.windows(2).filter(is_at_pace).count();
         self.has_marks() && 2 * at_pace + 1 >= reads.len()
@@ -263,7 +263,7 @@ impl PeerStalls {
     pub(crate) fn votes(&self, flow: &FlowData) -> (usize, usize) {
         let (mut program, mut host) = (0, 0);
         for stall in &self.stalls {
-            for exchange in StallMessages::of(flow, stall).all {
+            for exchange in StallMessages::of(flow, stall).messages {
                 match side(flow, exchange) {
                     Side::Program => program += 1,
                     Side::Host => host += 1,
@@ -275,7 +275,7 @@ impl PeerStalls {
     }
 
     /// The rest of a stall at a time, in milliseconds: the part of a wait that the stall causes.
-    pub(crate) fn rest_at(&self, due: f64) -> Option<f64> {
+    pub(crate) fn remaining_at(&self, due: f64) -> Option<f64> {
         let index = self.stalls.partition_point(|stall| stall.until <= due);
         let stall = self.stalls.get(index).filter(|stall| stall.from < due)?;
         Some(stall.until - due)
@@ -291,9 +291,9 @@ fn side(flow: &FlowData, exchange: &Exchange) -> Side {
     let Some(service) = exchange.service.map(Span::millis_f64) else {
         return Side::Unknown;
     };
-    let of_it = |part: f64| match part / service {
-        share if share <= NONE_OF_IT => Side::Program,
-        share if share >= MAX_OF_IT => Side::Host,
+    let side_by_share = |part: f64| match part / service {
+        share if share <= MAX_PROGRAM_SHARE => Side::Program,
+        share if share >= MIN_HOST_SHARE => Side::Host,
         _ => Side::Unknown,
     };
     // Other stages may be merged with it, but not the peer's kernel with the application.
@@ -302,16 +302,16 @@ fn side(flow: &FlowData, exchange: &Exchange) -> Side {
         set.contains(Stage::Network) && !has_peer
     });
     if let Some((_, time)) = crossing {
-        return of_it(time.millis_f64());
+        return side_by_share(time.millis_f64());
     }
     // TCP may delay the acknowledgement until the reply if the reply is fast.
     let acknowledged = exchange.ack.filter(|_| service >= DELAYED_ACK_MS);
     if let Some(ack) = acknowledged {
-        return of_it(ack.millis_f64());
+        return side_by_share(ack.millis_f64());
     }
     let times = Times::of(flow, exchange);
     let peer = times.sum(&[Stage::PeerKernel, Stage::PeerApp, Stage::Handshake]);
-    if peer >= MAX_OF_IT * service {
+    if peer >= MIN_HOST_SHARE * service {
         Side::Program
     } else {
         Side::Unknown

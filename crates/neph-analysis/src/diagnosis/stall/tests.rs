@@ -3,7 +3,7 @@
 use super::*;
 
 /// A task every 10 ms for 2 s; `done` says when it is done.
-fn every_ten(done: impl Fn(f64) -> Option<f64>) -> Vec<Task> {
+fn tasks_every_10_ms(done: impl Fn(f64) -> Option<f64>) -> Vec<Task> {
     (0..200_u32)
         .map(|number| {
             let due = 10.0 * f64::from(number);
@@ -20,7 +20,7 @@ fn every_ten(done: impl Fn(f64) -> Option<f64>) -> Vec<Task> {
 #[test]
 fn tasks_done_together_after_a_silence_show_a_stall() {
     // Nothing is done from 405 to 805 ms; each takes 0.02 ms afterwards.
-    let tasks = every_ten(|due| {
+    let tasks = tasks_every_10_ms(|due| {
         let is_in = (405.0..805.0).contains(&due);
         Some(if is_in { 805.0 + due / 5e3 } else { due + 0.1 })
     });
@@ -35,7 +35,7 @@ fn tasks_done_together_after_a_silence_show_a_stall() {
 
 #[test]
 fn a_stall_that_is_there_from_the_first_message_on_is_one_too() {
-    let tasks = every_ten(|due| Some(due.max(450.0) + 0.1));
+    let tasks = tasks_every_10_ms(|due| Some(due.max(450.0) + 0.1));
     let stalls = stalls(&tasks, &[]);
     assert_eq!(stalls.len(), 1, "{stalls:?}");
     assert_eq!(stalls[0].waited.len(), 46);
@@ -46,7 +46,7 @@ fn a_queue_that_fills_and_drains_is_no_stall() {
     // It grows by half a millisecond a millisecond, holds, and drains at the link's rate: what comes
     // last leaves together, but never after a silence.
     for peak in [50.0, 200.0, 400.0] {
-        let tasks = every_ten(|due| {
+        let tasks = tasks_every_10_ms(|due| {
             let grown = (due - 300.0).clamp(0.0, 2.0 * peak) / 2.0;
             let drained = (due - 1200.0).max(0.0);
             Some(due + 0.1 + (grown - drained).max(0.0))
@@ -57,7 +57,7 @@ fn a_queue_that_fills_and_drains_is_no_stall() {
 
 #[test]
 fn a_longer_path_or_single_late_ones_are_no_stall() {
-    let tasks = every_ten(|due| {
+    let tasks = tasks_every_10_ms(|due| {
         let is_longer = (500.0..900.0).contains(&due);
         let is_late = (due / 170.0).fract() < 0.01;
         Some(due + if is_longer { 60.0 } else { 1.0 } + if is_late { 25.0 } else { 0.0 })
@@ -67,7 +67,7 @@ fn a_longer_path_or_single_late_ones_are_no_stall() {
 
 #[test]
 fn activity_during_the_silence_rules_out_a_stall() {
-    let tasks = every_ten(|due| {
+    let tasks = tasks_every_10_ms(|due| {
         let is_in = (405.0..805.0).contains(&due);
         Some(if is_in { 805.0 } else { due })
     });
@@ -78,17 +78,17 @@ fn activity_during_the_silence_rules_out_a_stall() {
 #[test]
 fn a_quota_shows_as_stalls() {
     // 10 ms of work in each 100 ms, and each task takes 0.8 ms.
-    let (mut free, mut ends) = (0.0_f64, Vec::new());
+    let (mut free_at, mut done_times) = (0.0_f64, Vec::new());
     for number in 0..200_u32 {
         let due = 10.0 * f64::from(number);
-        free = free.max(due) + 0.8;
-        if free % 100.0 > 10.0 {
-            free = (free / 100.0).ceil() * 100.0 + 0.8;
+        free_at = free_at.max(due) + 0.8;
+        if free_at % 100.0 > 10.0 {
+            free_at = (free_at / 100.0).ceil() * 100.0 + 0.8;
         }
-        ends.push(free);
+        done_times.push(free_at);
     }
-    let mut done = ends.into_iter();
-    let mut tasks = every_ten(|_| None);
+    let mut done = done_times.into_iter();
+    let mut tasks = tasks_every_10_ms(|_| None);
     for task in &mut tasks {
         task.done = done.next();
     }
@@ -99,7 +99,7 @@ fn a_quota_shows_as_stalls() {
 #[test]
 fn tasks_held_back_by_the_window_belong_to_the_stall() {
     // Ten leave in a silence of 400 ms, then the window is full until its end.
-    let mut tasks = every_ten(|due| {
+    let mut tasks = tasks_every_10_ms(|due| {
         let is_in = (405.0..805.0).contains(&due);
         Some(if is_in { 805.0 } else { due + 0.1 })
     });
@@ -140,7 +140,7 @@ fn a_window_that_opens_once_a_round_trip_is_no_stall() {
 /// waits behind a connection that is opened: 770 ms is when it was due on that path.
 #[test]
 fn tasks_that_wait_no_longer_in_a_silence_show_no_stall() {
-    let tasks = every_ten(|due| match due {
+    let tasks = tasks_every_10_ms(|due| match due {
         _ if due < 300.0 => Some(due + 0.1),
         _ if (640.0..700.0).contains(&due) => Some(770.0),
         _ => Some(due + 70.0),
@@ -151,8 +151,8 @@ fn tasks_that_wait_no_longer_in_a_silence_show_no_stall() {
 /// The same silence: once everything goes on waiting behind it, once nothing does.
 #[test]
 fn a_silence_after_which_everything_goes_on_waiting_is_no_stall() {
-    let behind = |queue: f64| {
-        every_ten(|due| {
+    let tasks_behind_queue = |queue: f64| {
+        tasks_every_10_ms(|due| {
             Some(match due {
                 _ if due < 405.0 => due + 0.1,
                 _ if due < 805.0 => 805.0 + due / 5e3,
@@ -160,6 +160,6 @@ fn a_silence_after_which_everything_goes_on_waiting_is_no_stall() {
             })
         })
     };
-    assert_eq!(stalls(&behind(300.0), &[]), []);
-    assert_eq!(stalls(&behind(1.0), &[]).len(), 1);
+    assert_eq!(stalls(&tasks_behind_queue(300.0), &[]), []);
+    assert_eq!(stalls(&tasks_behind_queue(1.0), &[]).len(), 1);
 }

@@ -1,8 +1,8 @@
-//! What looks like a cause and is none is not named.
+//! Effects that are similar to a cause are not reported as one.
 
 use neph_model::ProbeKind;
 
-use super::names;
+use super::rules_of;
 use super::world::{Queue, World};
 
 #[test]
@@ -14,7 +14,7 @@ fn a_quiet_path_has_no_cause() {
             intervals_ms: vec![100, 400],
             ..World::default()
         };
-        assert!(names(&world).is_empty(), "{:?}", names(&world));
+        assert!(rules_of(&world).is_empty(), "{:?}", rules_of(&world));
     }
 }
 
@@ -27,33 +27,33 @@ fn jitter_is_neither_paths_nor_a_queue() {
             blocks: 8,
             ..World::default()
         };
-        assert!(names(&world).is_empty(), "{:?}", names(&world));
+        assert!(rules_of(&world).is_empty(), "{:?}", rules_of(&world));
     }
 }
 
 #[test]
 fn a_route_that_changed_is_not_chosen_by_ports() {
     let world = World {
-        later_ms: 8.0,
+        path_change_ms: 8.0,
         ports: vec![40_001, 40_002],
         blocks: 8,
         ..World::default()
     };
-    assert!(names(&world).is_empty(), "{:?}", names(&world));
+    assert!(rules_of(&world).is_empty(), "{:?}", rules_of(&world));
 }
 
 #[test]
 fn a_route_that_came_back_or_one_disturbed_experiment_is_no_choice_of_ports() {
     // Of 12 blocks the middle four, two, or one.
     for later in [0.33..0.66, 0.45..0.6, 0.4..0.45] {
-        for later_ms in [4.0, 8.0] {
+        for path_change_ms in [4.0, 8.0] {
             let world = World {
-                later_ms,
-                later: later.clone(),
+                path_change_ms,
+                path_change_blocks: later.clone(),
                 blocks: 12,
                 ..World::default()
             };
-            assert!(names(&world).is_empty(), "{later:?} {:?}", names(&world));
+            assert!(rules_of(&world).is_empty(), "{later:?} {:?}", rules_of(&world));
         }
     }
 }
@@ -67,53 +67,53 @@ fn a_window_that_grows_for_the_first_time_is_not_forgotten() {
         seconds: 6.0,
         ..World::default()
     };
-    assert!(names(&world).is_empty(), "{:?}", names(&world));
+    assert!(rules_of(&world).is_empty(), "{:?}", rules_of(&world));
 }
 
 #[test]
 fn small_messages_need_no_window() {
     let world = World {
-        restarts: true,
+        has_idle_restart: true,
         sizes: vec![1024],
         intervals_ms: vec![1000],
         ..World::default()
     };
-    assert!(names(&world).is_empty(), "{:?}", names(&world));
+    assert!(rules_of(&world).is_empty(), "{:?}", rules_of(&world));
 }
 
 #[test]
 fn a_longer_way_for_a_while_is_no_queue() {
     let world = World {
-        detour: Some(Queue {
+        longer_path: Some(Queue {
             from: 4.0,
             to: 8.0,
             peak_ms: 30.0,
         }),
         ..World::default()
     };
-    assert!(names(&world).is_empty(), "{:?}", names(&world));
+    assert!(rules_of(&world).is_empty(), "{:?}", rules_of(&world));
 }
 
 #[test]
 fn retransmissions_on_a_longer_path_are_no_queue_that_fills_and_drains() {
-    for dials in [None, Some(1.0)] {
+    for handshake_round_trips in [None, Some(1.0)] {
         for seed in 0..6 {
             let world = World {
                 seed,
-                dials,
+                handshake_round_trips,
                 probe: ProbeKind::Tcp,
                 scheme: "tcp",
                 loss: 0.13,
                 intervals_ms: vec![50],
-                detour: Some(Queue {
+                longer_path: Some(Queue {
                     from: 4.0,
                     to: 8.0,
                     peak_ms: 30.0,
                 }),
                 ..World::default()
             };
-            let named = names(&world);
-            assert!(!named.contains(&"bufferbloat"), "{named:?} {world:?}");
+            let rules = rules_of(&world);
+            assert!(!rules.contains(&"bufferbloat"), "{rules:?} {world:?}");
         }
     }
 }
@@ -126,14 +126,14 @@ fn a_longer_way_for_a_while_over_a_path_with_jitter_is_no_queue() {
                 seed,
                 round_trip_ms: 8.0,
                 jitter_ms,
-                detour: Some(Queue {
+                longer_path: Some(Queue {
                     from: 4.0,
                     to: 8.0,
                     peak_ms,
                 }),
                 ..World::default()
             };
-            assert!(names(&world).is_empty(), "{:?} {world:?}", names(&world));
+            assert!(rules_of(&world).is_empty(), "{:?} {world:?}", rules_of(&world));
         }
     }
 }
@@ -148,7 +148,7 @@ fn a_proxy_whose_acknowledgements_travel_with_the_reply_is_no_slow_link() {
         ..World::default()
     };
     // Nor a proxy: 1200 B may take so long on a link of 2 Mbit/s.
-    assert!(names(&world).is_empty(), "{:?}", names(&world));
+    assert!(rules_of(&world).is_empty(), "{:?}", rules_of(&world));
 }
 
 #[test]
@@ -163,9 +163,9 @@ fn a_permanent_queue_is_not_diagnosed_as_bufferbloat() {
     };
     // Nothing shows how long the path is without it.
     assert!(
-        !names(&world).contains(&"bufferbloat"),
+        !rules_of(&world).contains(&"bufferbloat"),
         "{:?}",
-        names(&world)
+        rules_of(&world)
     );
 }
 
@@ -180,9 +180,9 @@ fn a_window_that_a_loss_closed_was_not_forgotten() {
         ..World::default()
     };
     assert!(
-        !names(&world).contains(&"slow-start-after-idle"),
+        !rules_of(&world).contains(&"slow-start-after-idle"),
         "{:?}",
-        names(&world)
+        rules_of(&world)
     );
 }
 
@@ -192,7 +192,7 @@ fn losses_at_the_peak_of_a_queue_are_not_random() {
         intervals_ms: vec![50],
         seconds: 40.0,
         blocks: 3,
-        congested_loss: 0.2,
+        queue_loss: 0.2,
         queue: Some(Queue {
             from: 10.0,
             to: 30.0,
@@ -200,7 +200,7 @@ fn losses_at_the_peak_of_a_queue_are_not_random() {
         }),
         ..World::default()
     };
-    assert_eq!(names(&world), ["bufferbloat"]);
+    assert_eq!(rules_of(&world), ["bufferbloat"]);
 }
 
 #[test]
@@ -210,7 +210,7 @@ fn codel_drops_from_a_short_queue_are_not_random_loss() {
         intervals_ms: vec![50],
         seconds: 40.0,
         blocks: 3,
-        congested_loss: 0.03,
+        queue_loss: 0.03,
         queue: Some(Queue {
             from: 10.0,
             to: 26.0,
@@ -218,7 +218,7 @@ fn codel_drops_from_a_short_queue_are_not_random_loss() {
         }),
         ..World::default()
     };
-    assert!(names(&world).is_empty(), "{:?}", names(&world));
+    assert!(rules_of(&world).is_empty(), "{:?}", rules_of(&world));
 }
 
 #[test]
@@ -230,7 +230,7 @@ fn an_outage_is_one_loss() {
             probe,
             ..World::default()
         };
-        assert!(names(&world).is_empty(), "{:?}", names(&world));
+        assert!(rules_of(&world).is_empty(), "{:?}", rules_of(&world));
     }
 }
 
@@ -241,7 +241,7 @@ fn losses_of_which_most_come_upon_a_queue_are_not_random_however_long_it_stands(
         seconds: 40.0,
         blocks: 4,
         loss: 0.006,
-        congested_loss: 0.02,
+        queue_loss: 0.02,
         queue: Some(Queue {
             from: 10.0,
             to: 34.0,
@@ -249,16 +249,16 @@ fn losses_of_which_most_come_upon_a_queue_are_not_random_however_long_it_stands(
         }),
         ..World::default()
     };
-    assert_eq!(names(&world), ["bufferbloat"]);
+    assert_eq!(rules_of(&world), ["bufferbloat"]);
 }
 
 #[test]
 fn wake_up_delays_of_50_us_are_no_root_cause() {
     let world = World {
-        starved_ms: 0.05,
+        client_delay_ms: 0.05,
         ..World::default()
     };
-    assert!(names(&world).is_empty(), "{:?}", names(&world));
+    assert!(rules_of(&world).is_empty(), "{:?}", rules_of(&world));
 }
 
 #[test]
@@ -270,74 +270,74 @@ fn a_window_that_the_receiver_or_pacing_holds_is_not_forgotten() {
         seconds: 25.0,
         ..World::default()
     };
-    let by_the_receiver = World {
-        room: Some(16),
+    let limited_by_receiver = World {
+        receive_window: Some(16),
         ..world.clone()
     };
-    let by_pacing = |congestion| World {
+    let limited_by_pacing = |congestion| World {
         pacing: Some(6.0),
         congestion,
         ..world.clone()
     };
     for world in [
-        by_the_receiver,
-        by_pacing(Some("bbr")),
-        by_pacing(None),
-        by_pacing(Some("cubic")),
+        limited_by_receiver,
+        limited_by_pacing(Some("bbr")),
+        limited_by_pacing(None),
+        limited_by_pacing(Some("cubic")),
     ] {
-        assert!(names(&world).is_empty(), "{:?} {world:?}", names(&world));
+        assert!(rules_of(&world).is_empty(), "{:?} {world:?}", rules_of(&world));
     }
 }
 
 #[test]
 fn no_slow_start_after_idle_with_bbr_or_the_sysctl_off() {
-    let restarts = World {
+    let idle_restarts = World {
         round_trip_ms: 40.0,
-        restarts: true,
+        has_idle_restart: true,
         sizes: vec![100_000],
         intervals_ms: vec![1000],
         seconds: 25.0,
         ..World::default()
     };
-    assert_eq!(names(&restarts), ["slow-start-after-idle"]);
+    assert_eq!(rules_of(&idle_restarts), ["slow-start-after-idle"]);
     for (sysctl, congestion) in [("0", "cubic"), ("1", "bbr")] {
         let world = World {
             sysctl,
             congestion: Some(congestion),
-            ..restarts.clone()
+            ..idle_restarts.clone()
         };
-        assert!(names(&world).is_empty(), "{:?} {world:?}", names(&world));
+        assert!(rules_of(&world).is_empty(), "{:?} {world:?}", rules_of(&world));
     }
 }
 
 #[test]
 fn a_pool_that_fills_is_no_connection_for_every_message() {
     let world = World {
-        dials: Some(2.0),
-        dialled: 0.1,
+        handshake_round_trips: Some(2.0),
+        handshake_share: 0.1,
         probe: ProbeKind::Http,
         ..World::default()
     };
-    assert!(names(&world).is_empty(), "{:?}", names(&world));
+    assert!(rules_of(&world).is_empty(), "{:?}", rules_of(&world));
 }
 
 #[test]
 fn lost_segments_are_blamed_on_neither_client_nor_server() {
-    let replies = World {
-        reply: 100_000,
-        reply_loss: 0.002,
+    let lossy_replies = World {
+        reply_bytes: 100_000,
+        reply_segment_loss: 0.002,
         ..World::default()
     };
-    assert!(names(&replies).is_empty(), "{:?}", names(&replies));
-    let requests = World {
+    assert!(rules_of(&lossy_replies).is_empty(), "{:?}", rules_of(&lossy_replies));
+    let lossy_requests = World {
         sizes: vec![60_000],
         loss: 0.03,
         round_trip_ms: 40.0,
         ..World::default()
     };
     assert!(
-        !names(&requests).contains(&"slow-server"),
+        !rules_of(&lossy_requests).contains(&"slow-server"),
         "{:?}",
-        names(&requests)
+        rules_of(&lossy_requests)
     );
 }

@@ -1,9 +1,9 @@
-//! Causes that are there are named, alone, with the numbers that were put in.
+//! Each rule reports its cause alone and with the correct numbers.
 
 use neph_model::ProbeKind;
 
 use super::world::{Queue, World};
-use super::{causes, diagnoses_of, number, only};
+use super::{causes, diagnoses_of, number, only_cause};
 use crate::diagnosis::Level;
 
 #[test]
@@ -15,7 +15,7 @@ fn unequal_paths_are_reported_with_the_best_source_port() {
         blocks: 15,
         ..World::default()
     };
-    let diagnosis = only(&world, "ecmp-imbalance");
+    let diagnosis = only_cause(&world, "ecmp-imbalance");
     let best = number(&diagnosis, "best source port");
     let is_best = |port: &&u16| (f64::from(**port) - best).abs() < 0.5;
     let port = world.ports.iter().find(is_best).unwrap();
@@ -24,11 +24,11 @@ fn unequal_paths_are_reported_with_the_best_source_port() {
     assert!((diagnosis.added_ms - 8.0).abs() < 0.2, "{diagnosis:#?}");
     assert_eq!(diagnosis.confidence.level, Level::Sure);
     // The kernel's own choice of ports shows it too.
-    let chosen = World {
+    let kernel_ports = World {
         ports: Vec::new(),
         ..world
     };
-    let diagnosis = only(&chosen, "ecmp-imbalance");
+    let diagnosis = only_cause(&kernel_ports, "ecmp-imbalance");
     // Without a port that came again there is a doubt.
     assert_eq!(diagnosis.confidence.level, Level::Likely, "{diagnosis:#?}");
 }
@@ -41,13 +41,13 @@ fn unequal_paths_are_detected_although_one_short_flow_stalled() {
         ports: vec![40_001, 40_002, 40_003, 40_004],
         blocks: 24,
         seconds: 0.6,
-        stalled: Some(7),
+        stalled_block: Some(7),
         ..World::default()
     };
-    let diagnosis = only(&world, "ecmp-imbalance");
+    let diagnosis = only_cause(&world, "ecmp-imbalance");
     assert!((diagnosis.added_ms - 8.0).abs() < 0.2, "{diagnosis:#?}");
-    let but = "Each of 24 flows but 1 (most of their messages were delayed) stayed";
-    assert!(diagnosis.cause.contains(but), "{diagnosis:#?}");
+    let exception = "Each of 24 flows but 1 (most of their messages were delayed) stayed";
+    assert!(diagnosis.cause.contains(exception), "{diagnosis:#?}");
 }
 
 #[test]
@@ -57,10 +57,10 @@ fn unequal_paths_are_detected_although_the_route_changes_too() {
         paths_ms: vec![0.0, 8.0],
         ports: (40_001..40_011).collect(),
         blocks: 16,
-        later_ms: 5.0,
+        path_change_ms: 5.0,
         ..World::default()
     };
-    let diagnosis = only(&world, "ecmp-imbalance");
+    let diagnosis = only_cause(&world, "ecmp-imbalance");
     assert!(
         diagnosis.cause.contains("the route itself was 5"),
         "{diagnosis:#?}"
@@ -73,12 +73,12 @@ fn unequal_paths_are_detected_although_the_route_changes_too() {
 fn slow_start_after_idle_is_reported_with_its_added_round_trips() {
     let world = World {
         round_trip_ms: 40.0,
-        restarts: true,
+        has_idle_restart: true,
         sizes: vec![100_000],
         intervals_ms: vec![100, 1000],
         ..World::default()
     };
-    let diagnosis = only(&world, "slow-start-after-idle");
+    let diagnosis = only_cause(&world, "slow-start-after-idle");
     // 10, 20, 40 segments: three windows hold 70 segments.
     assert!((diagnosis.added_ms - 120.0).abs() < 45.0, "{diagnosis:#?}");
     assert!((number(&diagnosis, "round trip") - 40.0).abs() < 0.5);
@@ -96,7 +96,7 @@ fn a_slow_link_is_reported_with_its_rate() {
             intervals_ms: vec![500],
             ..World::default()
         };
-        let diagnosis = only(&world, "serialisation");
+        let diagnosis = only_cause(&world, "serialisation");
         let rate = number(&diagnosis, "rate");
         assert!((rate / rate_mbit - 1.0).abs() < 0.1, "{rate}");
         assert_eq!(diagnosis.confidence.level, Level::Sure, "{diagnosis:#?}");
@@ -105,8 +105,8 @@ fn a_slow_link_is_reported_with_its_rate() {
 
 #[test]
 fn a_queue_filled_by_other_traffic_is_reported_with_its_period() {
-    let world = World::with_a_queue();
-    let diagnosis = only(&world, "bufferbloat");
+    let world = World::with_queue();
+    let diagnosis = only_cause(&world, "bufferbloat");
     assert!(
         (number(&diagnosis, "from") - 15.0).abs() < 1.5,
         "{diagnosis:#?}"
@@ -130,36 +130,36 @@ fn a_queue_filled_by_other_traffic_is_reported_with_its_period() {
 
 #[test]
 fn bufferbloat_has_less_confidence_if_echoes_bypass_the_queue() {
-    let shared = World::with_a_queue();
-    let with_echoes = World {
-        echoes_wait: 0.0,
-        ..shared.clone()
+    let queued_echoes = World::with_queue();
+    let bypassing_echoes = World {
+        echo_queue_share: 0.0,
+        ..queued_echoes.clone()
     };
-    let (shared, diagnosis) = (
-        only(&shared, "bufferbloat"),
-        only(&with_echoes, "bufferbloat"),
+    let (queued_echoes, diagnosis) = (
+        only_cause(&queued_echoes, "bufferbloat"),
+        only_cause(&bypassing_echoes, "bufferbloat"),
     );
     assert!(
         diagnosis.cause.contains("do not wait in it"),
         "{}",
         diagnosis.cause
     );
-    assert!(diagnosis.confidence.level < shared.confidence.level);
+    assert!(diagnosis.confidence.level < queued_echoes.confidence.level);
 }
 
 #[test]
 fn handshakes_are_counted_in_round_trips() {
-    for (above, expected) in [(0.0, "1 round trip for TCP"), (2.0, "and 2.0 for TLS")] {
+    for (tls_round_trips, expected) in [(0.0, "1 round trip for TCP"), (2.0, "and 2.0 for TLS")] {
         let world = World {
-            dials: Some(above),
+            handshake_round_trips: Some(tls_round_trips),
             probe: ProbeKind::Http,
             sizes: vec![64],
             ..World::default()
         };
-        let diagnosis = only(&world, "connection-setup");
+        let diagnosis = only_cause(&world, "connection-setup");
         assert!(diagnosis.cause.contains(expected), "{}", diagnosis.cause);
         assert!(
-            (diagnosis.added_ms - (1.0 + above) * 20.0).abs() < 1.0,
+            (diagnosis.added_ms - (1.0 + tls_round_trips) * 20.0).abs() < 1.0,
             "{diagnosis:#?}"
         );
     }
@@ -168,13 +168,13 @@ fn handshakes_are_counted_in_round_trips() {
 #[test]
 fn connections_that_most_messages_open_cost_by_their_share() {
     let world = World {
-        dials: Some(1.0),
-        dialled: 0.75,
+        handshake_round_trips: Some(1.0),
+        handshake_share: 0.75,
         probe: ProbeKind::Http,
         scheme: "https",
         ..World::default()
     };
-    let diagnosis = only(&world, "connection-setup");
+    let diagnosis = only_cause(&world, "connection-setup");
     assert!(
         !diagnosis.cause.contains("every message"),
         "{}",
@@ -195,12 +195,12 @@ fn the_arithmetic_of_a_handshake_is_not_counted_in_round_trips() {
     let world = World {
         round_trip_ms: 0.3,
         jitter_ms: 0.01,
-        dials: Some(1.0),
-        sums_ms: 1.7,
+        handshake_round_trips: Some(1.0),
+        crypto_ms: 1.7,
         probe: ProbeKind::Http,
         ..World::default()
     };
-    let diagnosis = only(&world, "connection-setup");
+    let diagnosis = only_cause(&world, "connection-setup");
     assert!(!diagnosis.cause.contains("more for"), "{}", diagnosis.cause);
     assert!(!diagnosis.remedy.contains("TLS"), "{}", diagnosis.remedy);
 }
@@ -212,7 +212,7 @@ fn whoever_answers_behind_a_proxy_is_farther_than_whoever_acknowledges() {
         sizes: vec![256],
         ..World::default()
     };
-    let diagnosis = only(&world, "l7-proxy");
+    let diagnosis = only_cause(&world, "l7-proxy");
     assert!(
         (number(&diagnosis, "behind the proxy") - 1.3).abs() < 0.1,
         "{diagnosis:#?}"
@@ -226,7 +226,7 @@ fn echoes_with_a_different_rtt_are_reported() {
             icmp_ms,
             ..World::default()
         };
-        let diagnosis = only(&world, "icmp-differs");
+        let diagnosis = only_cause(&world, "icmp-differs");
         assert!(
             (number(&diagnosis, "difference") - icmp_ms).abs() < 0.3,
             "{diagnosis:#?}"
@@ -235,10 +235,10 @@ fn echoes_with_a_different_rtt_are_reported() {
 }
 
 /// Datagrams every 10 ms in a queue that is empty for a moment in which no echo is sent.
-fn hardly_ever_empty() -> World {
+fn rarely_empty_queue() -> World {
     World {
         round_trip_ms: 12.0,
-        detour: Some(Queue {
+        longer_path: Some(Queue {
             from: 0.0,
             to: 3.9,
             peak_ms: 2.1,
@@ -254,7 +254,7 @@ fn hardly_ever_empty() -> World {
 
 #[test]
 fn the_quickest_of_few_echoes_may_be_slower_than_the_quickest_of_many_messages() {
-    let diagnosis = diagnoses_of(&hardly_ever_empty());
+    let diagnosis = diagnoses_of(&rarely_empty_queue());
     assert!(
         diagnosis.iter().all(|cause| cause.rule != "icmp-differs"),
         "{diagnosis:#?}"
@@ -262,7 +262,7 @@ fn the_quickest_of_few_echoes_may_be_slower_than_the_quickest_of_many_messages()
     // What is more than chance is told, and of as many messages as there are echoes.
     let world = World {
         icmp_ms: 6.0,
-        ..hardly_ever_empty()
+        ..rarely_empty_queue()
     };
     let diagnosis = causes(&world.campaign(), "icmp-differs");
     let diagnosis = diagnosis.first().expect("6 ms are no chance");
@@ -281,27 +281,27 @@ fn the_quickest_of_few_echoes_may_be_slower_than_the_quickest_of_many_messages()
 fn messages_that_queue_in_the_sender_are_reported_with_the_place() {
     let world = World {
         round_trip_ms: 150.0,
-        window: Some(400),
+        max_window: Some(400),
         sizes: vec![100_000],
         intervals_ms: vec![20],
         ..World::default()
     };
-    let diagnosis = only(&world, "head-of-line");
+    let diagnosis = only_cause(&world, "head-of-line");
     assert!(
         number(&diagnosis, "share of messages that wait") > 0.5,
         "{diagnosis:#?}"
     );
     assert!(diagnosis.cause.contains("held back by the send window"));
     // The kernel may not tell when the bytes came to the interface's queue, or they may stand there.
-    for (sched, expected) in [
+    for (unqueued_wait_share, expected) in [
         (None, "held back by the send window"),
         (Some(0.0), "interface queue"),
     ] {
         let world = World {
-            sched,
+            unqueued_wait_share,
             ..world.clone()
         };
-        let diagnosis = only(&world, "head-of-line");
+        let diagnosis = only_cause(&world, "head-of-line");
         let share = number(&diagnosis, "share of messages that wait");
         assert!(share > 0.5, "{diagnosis:#?}");
         assert!(diagnosis.cause.contains(expected), "{}", diagnosis.cause);
@@ -317,7 +317,7 @@ fn loss_without_a_queue_is_reported_with_its_share() {
             intervals_ms: vec![20],
             ..World::default()
         };
-        let diagnosis = only(&world, "random-loss");
+        let diagnosis = only_cause(&world, "random-loss");
         let share = number(&diagnosis, "lost or retransmitted");
         assert!((0.006..0.015).contains(&share), "{diagnosis:#?}");
     }
@@ -331,7 +331,7 @@ fn segments_that_open_a_connection_count_in_the_loss_share() {
         (ProbeKind::Http, "https", 4.0),
     ] {
         let world = World {
-            dials: Some(1.0),
+            handshake_round_trips: Some(1.0),
             probe,
             scheme,
             intervals_ms: vec![20],
@@ -353,20 +353,20 @@ fn segments_that_open_a_connection_count_in_the_loss_share() {
 #[test]
 fn a_slow_server_is_reported_with_its_processing_time() {
     let world = World {
-        think_ms: 30.0,
+        processing_ms: 30.0,
         ..World::default()
     };
-    let diagnosis = only(&world, "slow-server");
+    let diagnosis = only_cause(&world, "slow-server");
     assert!((diagnosis.added_ms - 30.0).abs() < 1.0, "{diagnosis:#?}");
 }
 
 #[test]
 fn a_starved_client_is_reported_as_the_only_root_cause() {
     let world = World {
-        starved_ms: 3.0,
+        client_delay_ms: 3.0,
         ..World::default()
     };
-    let diagnosis = only(&world, "starved-client");
+    let diagnosis = only_cause(&world, "starved-client");
     // Twice an exponential delay of 3 ms: its 95th percentile is 6 ln 20.
     assert!((diagnosis.added_ms - 18.0).abs() < 4.0, "{diagnosis:#?}");
 }
@@ -374,20 +374,20 @@ fn a_starved_client_is_reported_as_the_only_root_cause() {
 #[test]
 fn a_starved_client_is_detected_with_large_replies_too() {
     let world = World {
-        starved_ms: 3.0,
-        reply: 100_000,
+        client_delay_ms: 3.0,
+        reply_bytes: 100_000,
         ..World::default()
     };
-    only(&world, "starved-client");
+    only_cause(&world, "starved-client");
 }
 
 #[test]
 fn a_clock_step_is_reported_with_its_size() {
     let world = World {
-        steps: true,
+        has_clock_step: true,
         ..World::default()
     };
-    let diagnosis = only(&world, "clock-step");
+    let diagnosis = only_cause(&world, "clock-step");
     let farthest = number(&diagnosis, "farthest step");
     assert!((farthest - 1500.0).abs() < 1.0, "{diagnosis:#?}");
 }

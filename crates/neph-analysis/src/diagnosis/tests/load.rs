@@ -9,7 +9,7 @@ use crate::{CampaignData, FindingKind, PlotSettings};
 
 const LOAD: &str = "vm2 98%, vm3 98%";
 
-fn stressed(data: &mut CampaignData, load: &str) {
+fn set_load(data: &mut CampaignData, load: &str) {
     for scenario in &mut data.scenarios {
         let stress = Parameter::Stress(load.parse().expect("a load"));
         scenario.parameters.insert(stress);
@@ -18,38 +18,38 @@ fn stressed(data: &mut CampaignData, load: &str) {
 }
 
 /// The same scenario without background load, and with it.
-fn both_worlds(without: &World, with: &World) -> CampaignData {
-    let (mut data, mut loaded) = (without.campaign(), with.campaign());
-    stressed(&mut data, "none");
-    stressed(&mut loaded, LOAD);
-    let before = data.scenarios.len();
-    let renamed = |index: usize| ScenarioId(u64::try_from(before + index).unwrap() + 1);
-    for (index, scenario) in loaded.scenarios.iter_mut().enumerate() {
-        scenario.index += u32::try_from(before).unwrap();
-        scenario.id = renamed(index);
+fn without_and_with(without: &World, with: &World) -> CampaignData {
+    let (mut data, mut with_load) = (without.campaign(), with.campaign());
+    set_load(&mut data, "none");
+    set_load(&mut with_load, LOAD);
+    let offset = data.scenarios.len();
+    let new_id = |index: usize| ScenarioId(u64::try_from(offset + index).unwrap() + 1);
+    for (index, scenario) in with_load.scenarios.iter_mut().enumerate() {
+        scenario.index += u32::try_from(offset).unwrap();
+        scenario.id = new_id(index);
     }
-    for (index, experiment) in loaded.experiments.iter_mut().enumerate() {
+    for (index, experiment) in with_load.experiments.iter_mut().enumerate() {
         let mut id = [9; 16];
         id[0] = u8::try_from(index).unwrap();
         experiment.experiment.id = ExperimentId::from_bytes(id);
-        experiment.experiment.scenario = renamed(experiment.scenario);
-        experiment.scenario += before;
+        experiment.experiment.scenario = new_id(experiment.scenario);
+        experiment.scenario += offset;
     }
-    data.scenarios.extend(loaded.scenarios);
-    data.experiments.extend(loaded.experiments);
+    data.scenarios.extend(with_load.scenarios);
+    data.experiments.extend(with_load.experiments);
     data
 }
 
-fn thinks(think_ms: f64) -> World {
+fn slow_server(processing_ms: f64) -> World {
     World {
-        think_ms,
+        processing_ms,
         ..World::default()
     }
 }
 
 #[test]
 fn a_server_that_is_slow_only_under_the_plan_s_load_is_not_to_be_profiled() {
-    let slow_servers = causes(&both_worlds(&thinks(0.0), &thinks(30.0)), "slow-server");
+    let slow_servers = causes(&without_and_with(&slow_server(0.0), &slow_server(30.0)), "slow-server");
     let [cause] = slow_servers.as_slice() else {
         panic!("{slow_servers:#?}");
     };
@@ -75,7 +75,7 @@ fn a_server_that_is_slow_only_under_the_plan_s_load_is_not_to_be_profiled() {
 
 #[test]
 fn the_load_is_not_blamed_for_a_server_equally_slow_without_it() {
-    let slow_servers = causes(&both_worlds(&thinks(28.0), &thinks(30.0)), "slow-server");
+    let slow_servers = causes(&without_and_with(&slow_server(28.0), &slow_server(30.0)), "slow-server");
     let [cause] = slow_servers.as_slice() else {
         panic!("{slow_servers:#?}");
     };
@@ -85,13 +85,13 @@ fn the_load_is_not_blamed_for_a_server_equally_slow_without_it() {
 
 #[test]
 fn a_server_that_is_worth_a_sentence_only_under_the_load_need_not_be_profiled() {
-    let near = |think_ms| World {
+    let near = |processing_ms| World {
         round_trip_ms: 0.3,
-        think_ms,
+        processing_ms,
         ..World::default()
     };
-    by_load(&both_worlds(&near(0.3), &near(0.55)), "slow-server");
-    let slow_servers = causes(&both_worlds(&near(0.53), &near(0.55)), "slow-server");
+    only_load_cause(&without_and_with(&near(0.3), &near(0.55)), "slow-server");
+    let slow_servers = causes(&without_and_with(&near(0.53), &near(0.55)), "slow-server");
     assert!(
         slow_servers[0].remedy.starts_with("profile"),
         "{slow_servers:#?}"
@@ -100,20 +100,20 @@ fn a_server_that_is_worth_a_sentence_only_under_the_load_need_not_be_profiled() 
 
 #[test]
 fn a_slow_server_that_a_load_makes_far_slower_is_two_causes() {
-    let slow_servers = causes(&both_worlds(&thinks(10.0), &thinks(60.0)), "slow-server");
-    let [load, own] = slow_servers.as_slice() else {
+    let slow_servers = causes(&without_and_with(&slow_server(10.0), &slow_server(60.0)), "slow-server");
+    let [load, server] = slow_servers.as_slice() else {
         panic!("{slow_servers:#?}");
     };
     assert!(load.cause.contains("load causes it"), "{}", load.cause);
     assert!((number(load, "without the background load") - 10.0).abs() < 1.0);
-    assert!(own.remedy.starts_with("profile"), "{}", own.remedy);
-    assert!((own.added_ms - 10.0).abs() < 1.0, "{own:#?}");
+    assert!(server.remedy.starts_with("profile"), "{}", server.remedy);
+    assert!((server.added_ms - 10.0).abs() < 1.0, "{server:#?}");
 }
 
 #[test]
 fn the_load_is_not_blamed_without_scenarios_free_of_load() {
-    let mut data = thinks(30.0).campaign();
-    stressed(&mut data, LOAD);
+    let mut data = slow_server(30.0).campaign();
+    set_load(&mut data, LOAD);
     let slow_servers = causes(&data, "slow-server");
     let [cause] = slow_servers.as_slice() else {
         panic!("{slow_servers:#?}");
@@ -133,18 +133,18 @@ fn the_load_is_not_blamed_without_scenarios_free_of_load() {
 
 #[test]
 fn a_client_starved_only_under_load_names_the_load_as_the_cause() {
-    let starved = |starved_ms| World {
-        starved_ms,
+    let starved = |client_delay_ms| World {
+        client_delay_ms,
         ..World::default()
     };
-    let starved_clients = causes(&both_worlds(&starved(0.0), &starved(3.0)), "starved-client");
+    let starved_clients = causes(&without_and_with(&starved(0.0), &starved(3.0)), "starved-client");
     let [cause] = starved_clients.as_slice() else {
         panic!("{starved_clients:#?}");
     };
     let expected = "under the background load vm2 98%, vm3 98%, which causes it";
     assert!(cause.cause.contains(expected), "{}", cause.cause);
     assert!(cause.remedy.contains("load"), "{}", cause.remedy);
-    let starved_clients = causes(&both_worlds(&starved(3.0), &starved(3.0)), "starved-client");
+    let starved_clients = causes(&without_and_with(&starved(3.0), &starved(3.0)), "starved-client");
     let [cause] = starved_clients.as_slice() else {
         panic!("{starved_clients:#?}");
     };
@@ -156,8 +156,8 @@ fn a_client_starved_only_under_load_names_the_load_as_the_cause() {
     );
 }
 
-/// The one cause of a rule in which background load is blamed, and nobody else.
-fn by_load(data: &CampaignData, rule: &str) -> Diagnosis {
+/// The only cause of a rule; it must name the background load.
+fn only_load_cause(data: &CampaignData, rule: &str) -> Diagnosis {
     let mut diagnoses = causes(data, rule);
     assert_eq!(diagnoses.len(), 1, "{diagnoses:#?}");
     let cause = diagnoses.remove(0);
@@ -171,12 +171,12 @@ fn by_load(data: &CampaignData, rule: &str) -> Diagnosis {
 fn a_queue_that_only_the_plan_s_load_fills_is_not_others() {
     let quiet = World {
         queue: None,
-        ..World::with_a_queue()
+        ..World::with_queue()
     };
-    let cause = by_load(&both_worlds(&quiet, &World::with_a_queue()), "bufferbloat");
+    let cause = only_load_cause(&without_and_with(&quiet, &World::with_queue()), "bufferbloat");
     assert!(!cause.cause.contains("Other traffic"), "{}", cause.cause);
     // One that is there as well without it is told as ever.
-    let data = both_worlds(&World::with_a_queue(), &World::with_a_queue());
+    let data = without_and_with(&World::with_queue(), &World::with_queue());
     let queues = causes(&data, "bufferbloat");
     assert_eq!(queues.len(), 1, "{queues:#?}");
     assert!(
@@ -184,8 +184,8 @@ fn a_queue_that_only_the_plan_s_load_fills_is_not_others() {
         "{queues:#?}"
     );
     // Where nothing is measured without it nobody knows.
-    let mut data = World::with_a_queue().campaign();
-    stressed(&mut data, LOAD);
+    let mut data = World::with_queue().campaign();
+    set_load(&mut data, LOAD);
     let queues = causes(&data, "bufferbloat");
     assert!(queues[0].cause.contains("may cause it"), "{queues:#?}");
     assert!(
@@ -202,14 +202,14 @@ fn datagrams_that_get_lost_only_under_the_plan_s_load_are_no_fault_of_the_path()
         intervals_ms: vec![20],
         ..World::default()
     };
-    let cause = by_load(&both_worlds(&lossy(0.0), &lossy(0.02)), "random-loss");
+    let cause = only_load_cause(&without_and_with(&lossy(0.0), &lossy(0.02)), "random-loss");
     assert!(!cause.remedy.contains("cable"), "{}", cause.remedy);
     for loads in [0.02, 0.03] {
-        let losses = causes(&both_worlds(&lossy(0.02), &lossy(loads)), "random-loss");
+        let losses = causes(&without_and_with(&lossy(0.02), &lossy(loads)), "random-loss");
         assert_eq!(losses.len(), 1, "{losses:#?}");
         assert!(losses[0].remedy.contains("cable"), "{losses:#?}");
     }
-    let losses = causes(&both_worlds(&lossy(0.02), &lossy(0.1)), "random-loss");
+    let losses = causes(&without_and_with(&lossy(0.02), &lossy(0.1)), "random-loss");
     assert_eq!(losses.len(), 2, "{losses:#?}");
 }
 
@@ -217,18 +217,18 @@ fn datagrams_that_get_lost_only_under_the_plan_s_load_are_no_fault_of_the_path()
 fn messages_that_queue_behind_the_plan_s_load_need_not_be_sent_less_often() {
     let slow = World {
         round_trip_ms: 150.0,
-        window: Some(400),
+        max_window: Some(400),
         sizes: vec![100_000],
         intervals_ms: vec![20],
-        sched: Some(0.0),
+        unqueued_wait_share: Some(0.0),
         ..World::default()
     };
     let quick = World {
         round_trip_ms: 1.0,
         ..slow.clone()
     };
-    by_load(&both_worlds(&quick, &slow), "head-of-line");
-    let waits = causes(&both_worlds(&slow, &slow), "head-of-line");
+    only_load_cause(&without_and_with(&quick, &slow), "head-of-line");
+    let waits = causes(&without_and_with(&slow, &slow), "head-of-line");
     assert!(!waits[0].cause.contains("load"), "{waits:#?}");
     assert!(waits[0].remedy.starts_with("send fewer"), "{waits:#?}");
 }
@@ -236,12 +236,12 @@ fn messages_that_queue_behind_the_plan_s_load_need_not_be_sent_less_often() {
 #[test]
 fn experiments_under_a_load_that_delays_all_of_their_messages_are_no_longer_path() {
     // Each from ports of its own.
-    let at = |round_trip_ms, seed| World {
+    let world_with = |round_trip_ms, seed| World {
         seed,
         round_trip_ms,
         ..World::default()
     };
-    let imbalances = causes(&both_worlds(&at(1.0, 1), &at(20.0, 2)), "ecmp-imbalance");
+    let imbalances = causes(&without_and_with(&world_with(1.0, 1), &world_with(20.0, 2)), "ecmp-imbalance");
     assert!(imbalances.is_empty(), "{imbalances:#?}");
 }
 
@@ -261,15 +261,15 @@ fn permanent_causes_are_evaluated_without_the_plans_load() {
         ..world(15)
     };
     for (loaded, rule) in [(slow, "serialisation"), (delayed, "l7-proxy")] {
-        let data = both_worlds(&world(1), &loaded);
+        let data = without_and_with(&world(1), &loaded);
         assert!(causes(&data, rule).is_empty(), "{:#?}", causes(&data, rule));
         // What is there without the load as well is told.
-        let calm = World {
+        let without_load = World {
             blocks: 2,
             ..loaded.clone()
         };
         assert_eq!(
-            causes(&both_worlds(&calm, &loaded), rule).len(),
+            causes(&without_and_with(&without_load, &loaded), rule).len(),
             1,
             "{rule}"
         );
@@ -278,23 +278,23 @@ fn permanent_causes_are_evaluated_without_the_plans_load() {
 
 #[test]
 fn echoes_that_only_a_load_crowds_out_meet_no_limit() {
-    let mut data = both_worlds(&thinks(0.0), &thinks(0.0));
-    let lose = |data: &mut CampaignData, of: std::ops::Range<usize>| {
-        for experiment in &mut data.experiments[of] {
+    let mut data = without_and_with(&slow_server(0.0), &slow_server(0.0));
+    let lose_echoes = |data: &mut CampaignData, experiments: std::ops::Range<usize>| {
+        for experiment in &mut data.experiments[experiments] {
             for echo in experiment.flows[1].exchanges.iter_mut().step_by(3) {
                 echo.outcome = Outcome::Lost;
             }
         }
     };
-    lose(&mut data, 6..12);
+    lose_echoes(&mut data, 6..12);
     assert!(causes(&data, "icmp-differs").is_empty());
-    lose(&mut data, 0..6);
+    lose_echoes(&mut data, 0..6);
     assert_eq!(causes(&data, "icmp-differs").len(), 1);
 }
 
 #[test]
 fn the_advice_to_stop_programs_is_omitted_under_the_plans_load() {
-    let mut data = both_worlds(&thinks(0.0), &thinks(0.0));
+    let mut data = without_and_with(&slow_server(0.0), &slow_server(0.0));
     for experiment in &mut data.experiments {
         let busy = Warning::CpuSaturated { percent: 100.0 };
         experiment.experiment.warnings.push(busy);
@@ -304,22 +304,22 @@ fn the_advice_to_stop_programs_is_omitted_under_the_plans_load() {
         .iter()
         .filter(|finding| finding.kind == FindingKind::Flagged);
     let texts: Vec<&str> = flagged.map(|finding| finding.text.as_str()).collect();
-    let [own, planned] = texts.as_slice() else {
+    let [without_load, with_load] = texts.as_slice() else {
         panic!("{texts:#?}");
     };
-    assert!(own.contains("stop other programs"), "{own}");
-    assert!(own.contains("stress none"), "{own}");
-    assert!(!planned.contains("stop other programs"), "{planned}");
+    assert!(without_load.contains("stop other programs"), "{without_load}");
+    assert!(without_load.contains("stress none"), "{without_load}");
+    assert!(!with_load.contains("stop other programs"), "{with_load}");
     assert!(
-        planned.contains("generates the load vm2 98%, vm3 98%"),
-        "{planned}"
+        with_load.contains("generates the load vm2 98%, vm3 98%"),
+        "{with_load}"
     );
-    assert!(planned.contains("6 experiments"), "{planned}");
+    assert!(with_load.contains("6 experiments"), "{with_load}");
 }
 
 #[test]
 fn every_load_under_which_the_host_was_busy_is_named_and_no_other() {
-    let mut data = both_worlds(&thinks(0.0), &thinks(0.0));
+    let mut data = without_and_with(&slow_server(0.0), &slow_server(0.0));
     let mut third = data.scenarios[1].clone();
     (third.id, third.index) = (ScenarioId(9), 2);
     let flow = "other flow 192.0.2.9:8080 max".parse().expect("a load");
@@ -337,12 +337,12 @@ fn every_load_under_which_the_host_was_busy_is_named_and_no_other() {
         .iter()
         .filter(|finding| finding.kind == FindingKind::Flagged);
     let texts: Vec<&str> = flagged.map(|finding| finding.text.as_str()).collect();
-    let [planned, own] = texts.as_slice() else {
+    let [with_load, without_load] = texts.as_slice() else {
         panic!("{texts:#?}");
     };
     let expected = "the plan generates a load in each of them (vm2 98%, vm3 98%; other flow 192.0.2.9:8080 max)";
-    assert!(planned.contains(expected), "{planned}");
-    assert!(!own.contains("the plan generates"), "{own}");
+    assert!(with_load.contains(expected), "{with_load}");
+    assert!(!without_load.contains("the plan generates"), "{without_load}");
 }
 
 #[test]
@@ -351,12 +351,12 @@ fn echoes_that_only_a_load_delays_take_no_other_way() {
         icmp_ms: 6.0,
         ..World::default()
     };
-    let data = both_worlds(&World::default(), &far);
+    let data = without_and_with(&World::default(), &far);
     assert!(causes(&data, "icmp-differs").is_empty());
-    assert_eq!(causes(&both_worlds(&far, &far), "icmp-differs").len(), 1);
+    assert_eq!(causes(&without_and_with(&far, &far), "icmp-differs").len(), 1);
     // Where nothing is measured without it nobody knows.
     let mut data = far.campaign();
-    stressed(&mut data, LOAD);
+    set_load(&mut data, LOAD);
     let differences = causes(&data, "icmp-differs");
     assert!(
         differences[0].remedy.contains("stress = \"none\""),

@@ -1,8 +1,9 @@
-//! Rules against campaigns whose causes are known: each cause is named with the numbers that were
-//! put in, and what looks like it is not.
+//! Rules with campaigns of known causes: each cause is reported with the correct numbers, and similar
+//! effects are not.
 
 mod absent;
 mod each_rule;
+mod echoes;
 mod load;
 mod mtu;
 mod needs;
@@ -17,7 +18,7 @@ use super::{Diagnosis, diagnose};
 use crate::{CampaignData, PlotSettings};
 use world::World;
 
-/// What the rules say of a world's campaign.
+/// The root causes that the rules report for a world's campaign.
 fn diagnoses_of(world: &World) -> Vec<Diagnosis> {
     diagnose(&world.campaign(), &PlotSettings::default()).causes
 }
@@ -30,20 +31,20 @@ fn causes(data: &CampaignData, rule: &str) -> Vec<Diagnosis> {
 }
 
 /// The names of the rules that report a cause.
-fn names(world: &World) -> Vec<&'static str> {
-    let mut names: Vec<&str> = diagnoses_of(world)
+fn rules_of(world: &World) -> Vec<&'static str> {
+    let mut rules: Vec<&str> = diagnoses_of(world)
         .into_iter()
         .map(|diagnosis| diagnosis.rule)
         .collect();
-    names.sort_unstable();
-    names.dedup();
-    names
+    rules.sort_unstable();
+    rules.dedup();
+    rules
 }
 
 /// The one cause that is reported for a world.
-fn only(world: &World, rule: &str) -> Diagnosis {
+fn only_cause(world: &World, rule: &str) -> Diagnosis {
     let mut diagnoses = diagnoses_of(world);
-    assert_eq!(names(world), [rule], "{diagnoses:#?}");
+    assert_eq!(rules_of(world), [rule], "{diagnoses:#?}");
     diagnoses.remove(0)
 }
 

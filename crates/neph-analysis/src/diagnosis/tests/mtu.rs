@@ -7,7 +7,7 @@ use crate::diagnosis::{Level, diagnose};
 use crate::{CampaignData, PlotSettings};
 
 /// A world of which no message of this size or more is replied to, nor acknowledged.
-fn dropping_from(world: &World, size: u64) -> CampaignData {
+fn without_replies_from(world: &World, size: u64) -> CampaignData {
     let mut data = world.campaign();
     for experiment in &mut data.experiments {
         if data.scenarios[experiment.scenario].request_size.bytes() < size {
@@ -21,12 +21,12 @@ fn dropping_from(world: &World, size: u64) -> CampaignData {
     data
 }
 
-fn diagnoses_of(data: &CampaignData) -> Vec<(&'static str, Level)> {
+fn black_holes(data: &CampaignData) -> Vec<(&'static str, Level)> {
     let causes = diagnose(data, &PlotSettings::default()).causes;
-    let diagnoses_of = causes
+    let black_holes = causes
         .iter()
         .map(|diagnosis| (diagnosis.rule, diagnosis.confidence.level));
-    diagnoses_of
+    black_holes
         .filter(|(rule, _)| *rule == "path-mtu-black-hole")
         .collect()
 }
@@ -37,15 +37,15 @@ fn small_messages_that_pass_and_full_ones_that_never_do_are_a_black_hole() {
         let world = World {
             probe,
             sizes: vec![200, 1_400],
-            reply: 200,
+            reply_bytes: 200,
             ..World::default()
         };
-        let diagnoses = diagnoses_of(&dropping_from(&world, 1_400));
+        let diagnoses = black_holes(&without_replies_from(&world, 1_400));
         assert_eq!(diagnoses.len(), 1, "{probe}");
         assert!(diagnoses[0].1 >= Level::Likely);
-        assert_eq!(diagnoses_of(&world.campaign()), [], "{probe}: all pass");
+        assert_eq!(black_holes(&world.campaign()), [], "{probe}: all pass");
         assert_eq!(
-            diagnoses_of(&dropping_from(&world, 100)),
+            black_holes(&without_replies_from(&world, 100)),
             [],
             "{probe}: nothing passes"
         );
@@ -59,13 +59,13 @@ fn large_requests_alone_need_echoes_that_pass_and_no_acknowledgement() {
         ..World::default()
     };
     assert_eq!(
-        diagnoses_of(&dropping_from(&world, 4_000)),
+        black_holes(&without_replies_from(&world, 4_000)),
         [("path-mtu-black-hole", Level::Likely)]
     );
     // A server application that hangs: its kernel acknowledges.
-    let mut hung = dropping_from(&world, 4_000);
+    let mut hung = without_replies_from(&world, 4_000);
     for exchange in &mut hung.experiments[0].flows[0].exchanges {
         exchange.ack = Some(neph_model::Span::from_millis(20));
     }
-    assert_eq!(diagnoses_of(&hung), []);
+    assert_eq!(black_holes(&hung), []);
 }

@@ -5,7 +5,7 @@ use neph_model::{FlowIndex, Instant, Marks, Message, Outcome, Seq};
 use super::world::World;
 use crate::{ExperimentData, PlotSettings, diagnose};
 
-/// Why each rule could not look at a campaign with these messages in each experiment.
+/// Why each rule does not evaluate a campaign with these messages in each experiment.
 fn not_evaluated(messages: &[Message]) -> Vec<String> {
     let mut data = World::default().campaign();
     for experiment in &mut data.experiments {
@@ -16,9 +16,9 @@ fn not_evaluated(messages: &[Message]) -> Vec<String> {
 }
 
 fn message(outcome: Outcome) -> Message {
-    let at = |micros: i64| Some(Instant::from_nanos(micros * 1000));
+    let micros_after_start = |micros: i64| Some(Instant::from_nanos(micros * 1000));
     let mut marks = Marks::intended_at(Instant::from_nanos(0));
-    (marks.dialled, marks.connected, marks.app_recv) = (at(3), at(103), at(103));
+    (marks.dialled, marks.connected, marks.app_recv) = (micros_after_start(3), micros_after_start(103), micros_after_start(103));
     let mut message = Message::new(FlowIndex(0), Seq(0), marks);
     message.outcome = outcome;
     message
@@ -27,29 +27,29 @@ fn message(outcome: Outcome) -> Message {
 #[test]
 fn rules_without_any_reply_report_that_they_need_one() {
     for messages in [vec![], vec![message(Outcome::Failed)]] {
-        let diagnoses_of = not_evaluated(&messages);
+        let reasons = not_evaluated(&messages);
         assert!(
-            diagnoses_of
+            reasons
                 .contains(&"slow start after idle, loss without a queue: needs a reply.".into())
         );
         assert!(
-            !diagnoses_of.iter().any(|need| need.contains("Linux")),
-            "{diagnoses_of:#?}"
+            !reasons.iter().any(|need| need.contains("Linux")),
+            "{reasons:#?}"
         );
         // Where so many are asked for, one is not asked for too.
         assert!(
-            !diagnoses_of
+            !reasons
                 .iter()
                 .any(|need| need.contains("replies in an experiment; a reply")),
-            "{diagnoses_of:#?}"
+            "{reasons:#?}"
         );
     }
 }
 
 #[test]
 fn connection_attempts_send_nothing_that_could_be_stamped() {
-    let diagnoses_of = not_evaluated(&[message(Outcome::Reply)]);
-    let idle = diagnoses_of
+    let reasons = not_evaluated(&[message(Outcome::Reply)]);
+    let idle = reasons
         .iter()
         .find(|need| need.starts_with("slow start"));
     assert_eq!(
@@ -57,7 +57,7 @@ fn connection_attempts_send_nothing_that_could_be_stamped() {
         Some("slow start after idle: needs requests over TCP (a connection attempt sends none).")
     );
     assert!(
-        !diagnoses_of.iter().any(|need| need.contains("Linux")),
-        "{diagnoses_of:#?}"
+        !reasons.iter().any(|need| need.contains("Linux")),
+        "{reasons:#?}"
     );
 }

@@ -3,11 +3,11 @@
 use neph_model::{BitRate, Outcome, ProbeKind, Span, Throughput, ThroughputSecond, Wall};
 
 use super::world::World;
-use super::{causes, names, number, only};
+use super::{causes, rules_of, number, only_cause};
 use crate::PlotSettings;
 use crate::diagnosis::{Diagnoses, diagnose};
 
-fn all(world: &World) -> Diagnoses {
+fn diagnoses_of(world: &World) -> Diagnoses {
     diagnose(&world.campaign(), &PlotSettings::default())
 }
 
@@ -16,12 +16,12 @@ fn a_machine_that_delays_a_few_messages_is_noted_and_one_that_moves_a_quantile_i
     for seed in 0..8 {
         let few = World {
             seed,
-            starved_ms: 8.0,
-            starved: 0.05,
+            client_delay_ms: 8.0,
+            client_delay_share: 0.05,
             blocks: 1,
             ..World::default()
         };
-        let diagnoses = all(&few);
+        let diagnoses = diagnoses_of(&few);
         assert!(diagnoses.causes.is_empty(), "{:#?}", diagnoses.causes);
         let [note] = diagnoses.notes.as_slice() else {
             panic!("{:#?}", diagnoses.notes);
@@ -41,23 +41,23 @@ fn a_machine_that_delays_a_few_messages_is_noted_and_one_that_moves_a_quantile_i
             "{}",
             note.text
         );
-        let larger = World {
-            starved: 0.3,
+        let more_delays = World {
+            client_delay_share: 0.3,
             ..few
         };
-        let diagnoses = only(&larger, "starved-client");
+        let diagnoses = only_cause(&more_delays, "starved-client");
         assert!(
             diagnoses.cause.contains("changed p90 from 20"),
             "{}",
             diagnoses.cause
         );
-        assert!(all(&larger).notes.is_empty());
+        assert!(diagnoses_of(&more_delays).notes.is_empty());
     }
 }
 
 #[test]
 fn a_quiet_machine_is_not_even_noted() {
-    assert!(all(&World::default()).notes.is_empty());
+    assert!(diagnoses_of(&World::default()).notes.is_empty());
 }
 
 #[test]
@@ -66,12 +66,12 @@ fn replies_that_wait_behind_a_lost_one_are_no_doing_of_our_machine() {
         let world = World {
             round_trip_ms: 30.0,
             intervals_ms: vec![interval],
-            replies_lost: 0.06,
+            reply_retransmission_share: 0.06,
             ..World::default()
         };
-        let diagnoses = all(&world);
+        let diagnoses = diagnoses_of(&world);
         assert!(diagnoses.notes.is_empty(), "{:#?}", diagnoses.notes);
-        assert!(!names(&world).contains(&"starved-client"));
+        assert!(!rules_of(&world).contains(&"starved-client"));
     }
 }
 
@@ -85,12 +85,12 @@ fn rules_that_were_not_evaluated_report_what_they_need() {
             .map(|rule| rule.rule)
             .collect()
     };
-    assert_eq!(not_evaluated(&all(&world)), ["serialisation"]);
-    let with_both = World {
+    assert_eq!(not_evaluated(&diagnoses_of(&world)), ["serialisation"]);
+    let two_sizes = World {
         sizes: vec![256, 1024],
         ..world
     };
-    let diagnoses = all(&with_both);
+    let diagnoses = diagnoses_of(&two_sizes);
     assert!(
         diagnoses.not_evaluated.is_empty(),
         "{:#?}",
@@ -98,7 +98,7 @@ fn rules_that_were_not_evaluated_report_what_they_need() {
     );
     let printed = diagnoses.no_cause();
     assert_eq!(printed, "No root cause found by the 15 rules.");
-    let mut data = with_both.campaign();
+    let mut data = two_sizes.campaign();
     for experiment in &mut data.experiments {
         experiment.flows.truncate(1);
         experiment.experiment.anchors.clear();
@@ -124,7 +124,7 @@ fn rules_that_were_not_evaluated_report_what_they_need() {
 
 #[test]
 fn another_sites_throughput_does_not_explain_the_queue() {
-    let world = World::with_a_queue();
+    let world = World::with_queue();
     // The messages ask for 164 kbit/s.
     let check = |site: Option<&str>| Throughput {
         block: 0,
@@ -166,7 +166,7 @@ fn only_a_check_well_above_the_message_rate_shows_what_fills_a_link() {
             cwnd_segments: None,
             srtt: Some(Span::from_micros(1)),
         };
-        let mut data = World::with_a_queue().campaign();
+        let mut data = World::with_queue().campaign();
         data.throughputs = vec![Throughput {
             block: 0,
             endpoint: "metro".into(),
@@ -195,7 +195,7 @@ fn a_slow_link_before_a_proxy_is_reported_with_its_rate() {
             intervals_ms: vec![500],
             ..World::default()
         };
-        assert!(names(&world).contains(&"serialisation"), "{world:?}");
+        assert!(rules_of(&world).contains(&"serialisation"), "{world:?}");
         let diagnoses = causes(&world.campaign(), "serialisation");
         let link = diagnoses.first().unwrap();
         assert!((number(link, "rate") / 4.0 - 1.0).abs() < 0.1, "{link:#?}");
@@ -204,11 +204,11 @@ fn a_slow_link_before_a_proxy_is_reported_with_its_rate() {
 
 #[test]
 fn one_rule_reports_two_causes_at_the_same_place() {
-    let longer = World {
+    let slow_echo = World {
         icmp_ms: 6.0,
         ..World::default()
     };
-    let mut data = longer.campaign();
+    let mut data = slow_echo.campaign();
     for experiment in &mut data.experiments {
         for echo in experiment.flows[1].exchanges.iter_mut().step_by(3) {
             echo.outcome = Outcome::Lost;

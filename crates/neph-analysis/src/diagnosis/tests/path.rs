@@ -1,55 +1,55 @@
-//! A virtual path and the TCP above it, in milliseconds: what messages and echoes meet on it.
+//! A virtual path and the TCP connection above it, in milliseconds.
 
 use neph_model::{
     FlowIndex, Instant, Local, Marks, Message, Outcome, Peer, ProbeKind, Scenario, Seq, TcpState,
 };
 use neph_stats::Random;
 
-use super::stalling::{AtPeer, Still};
+use super::stalling::{RequestAtPeer, StalledParty};
 use super::world::{Queue, World};
 
-/// Segments of a window that nothing has closed yet.
-const INITIAL: f64 = 10.0;
+/// Initial congestion window, in segments.
+const INITIAL_WINDOW: f64 = 10.0;
 const SEGMENT: f64 = 1448.0;
-/// What the window grows to at most: larger ones hold every message of these tests twice.
-const LARGEST: f64 = 200.0;
+/// Largest window, in segments: twice as large as any message of these tests.
+const MAX_WINDOW: f64 = 200.0;
 /// How long a kernel keeps an acknowledgement for a reply to travel with.
 const DELAYED_ACK: f64 = 40.0;
-/// How long a connection stalls where it does.
+/// Length of a stall of a connection, in milliseconds.
 const STALL: f64 = 300.0;
 
 /// One connection over a world's path.
-pub(crate) struct Line<'w> {
-    world: &'w World,
+pub(crate) struct Connection<'w> {
+    pub(super) world: &'w World,
     base: f64,
-    /// What all messages but the first meet besides.
+/// Additional delay of all messages but the first.
     stall: f64,
     window: f64,
-    least_rtt: f64,
+    min_rtt: f64,
     retransmissions: u32,
-    /// Retransmissions that the peer had received already: known since the last stall's end.
+/// Spurious retransmissions, reported since the end of the last stall.
     duplicates: u32,
-    /// The peer stood still when the last message arrived.
+/// The peer was stalled when the last message arrived.
     is_stalled: bool,
     connection: u32,
-    /// When the last reply came, when the last message left, when the bottleneck is free again.
-    replied: f64,
-    sent: f64,
-    free: f64,
+/// Time of the last reply, send time of the last message, and time at which the bottleneck is free.
+    last_reply_at: f64,
+    last_sent_at: f64,
+    bottleneck_free_at: f64,
 }
 
-/// So many times a second a queue that saws falls.
-const TEETH: f64 = 0.7;
+/// How often a queue drops packets and becomes shorter, per second.
+const SAWTEETH_PER_S: f64 = 0.7;
 
 impl Queue {
-    /// How deep those who fill it would have it at a second, in milliseconds.
+    /// Delay of the queue at this second without the limit of the link, in milliseconds.
     fn depth(&self, second: f64) -> f64 {
-        let since = second - self.from;
-        if since < 0.0 || second > self.to {
+        let elapsed = second - self.from;
+        if elapsed < 0.0 || second > self.to {
             return 0.0;
         }
-        let saw = 0.6 + 0.4 * (since * TEETH).fract();
-        self.peak_ms * saw * since.min(1.0)
+        let sawtooth = 0.6 + 0.4 * (elapsed * SAWTEETH_PER_S).fract();
+        self.peak_ms * sawtooth * elapsed.min(1.0)
     }
 }
 
@@ -58,7 +58,7 @@ pub(crate) fn exponential(random: &mut Random, scale: f64) -> f64 {
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "milliseconds of a test")]
-fn instant(millis: f64) -> Instant<Local> {
+pub(super) fn instant(millis: f64) -> Instant<Local> {
     Instant::from_nanos((millis * 1e6) as i64)
 }
 
@@ -67,51 +67,51 @@ pub(crate) fn peer(millis: f64) -> Instant<Peer> {
     Instant::from_nanos((millis * 1e6) as i64 + 5_000_000_000)
 }
 
-/// How a message's bytes go out.
+/// The transmission of a message's bytes.
 struct Sending {
-    /// When the last byte leaves.
-    sent: f64,
+/// Departure of the last byte.
+    sent_at: f64,
     /// The window then, in segments.
     window: f64,
     lost: u32,
 }
 
-impl<'w> Line<'w> {
+impl<'w> Connection<'w> {
     pub(crate) fn new(world: &'w World, block: u32, port: u16) -> Self {
-        let later = if world
-            .later
+        let path_change = if world
+            .path_change_blocks
             .contains(&(f64::from(block) / f64::from(world.blocks)))
         {
-            world.later_ms
+            world.path_change_ms
         } else {
             0.0
         };
-        let base = world.round_trip_ms + world.path_of(port) + later;
+        let base = world.round_trip_ms + world.path_of(port) + path_change;
         Self {
             world,
             base,
-            stall: if world.stalled == Some(block) {
+            stall: if world.stalled_block == Some(block) {
                 STALL
             } else {
                 0.0
             },
-            window: INITIAL,
-            least_rtt: base + 0.02,
+            window: INITIAL_WINDOW,
+            min_rtt: base + 0.02,
             retransmissions: 0,
             duplicates: 0,
             is_stalled: false,
             connection: 0,
-            replied: 0.0,
-            sent: f64::NEG_INFINITY,
-            free: f64::NEG_INFINITY,
+            last_reply_at: 0.0,
+            last_sent_at: f64::NEG_INFINITY,
+            bottleneck_free_at: f64::NEG_INFINITY,
         }
     }
 
-    /// What others' queue or a detour adds at a time, in milliseconds. A queue fills, and saws.
-    fn queue(&self, at: f64) -> f64 {
-        let is_in = |queue: &Queue| (queue.from..queue.to).contains(&(at / 1e3));
-        if let Some(detour) = self.world.detour.filter(is_in) {
-            return detour.peak_ms;
+    /// Delay of other traffic's queue or of a longer path at a time, in milliseconds.
+    pub(super) fn queue(&self, at: f64) -> f64 {
+        let is_active = |queue: &Queue| (queue.from..queue.to).contains(&(at / 1e3));
+        if let Some(longer_path) = self.world.longer_path.filter(is_active) {
+            return longer_path.peak_ms;
         }
         let Some(queue) = self.world.queue else {
             return 0.0;
@@ -120,15 +120,15 @@ impl<'w> Line<'w> {
             return 0.0;
         }
         // It drains no faster than the link carries: what saws is what flows in.
-        let teeth = ((at / 1e3 - queue.from) * TEETH).floor();
-        let fallen = [queue.from + teeth / TEETH, queue.to];
-        let drained = fallen.into_iter().filter(|second| second * 1e3 <= at);
-        let sent = drained.map(|second| queue.depth(second - 1e-6) - (at - second * 1e3));
-        sent.fold(queue.depth(at / 1e3), f64::max)
+        let sawteeth = ((at / 1e3 - queue.from) * SAWTEETH_PER_S).floor();
+        let drop_times = [queue.from + sawteeth / SAWTEETH_PER_S, queue.to];
+        let past_drops = drop_times.into_iter().filter(|second| second * 1e3 <= at);
+        let depths = past_drops.map(|second| queue.depth(second - 1e-6) - (at - second * 1e3));
+        depths.fold(queue.depth(at / 1e3), f64::max)
     }
 
-    /// Both directions for somebody small at a time.
-    fn crossing(&self, at: f64, random: &mut Random) -> f64 {
+    /// RTT of a small packet that is sent at this time.
+    pub(super) fn round_trip_at(&self, at: f64, random: &mut Random) -> f64 {
         self.base + self.queue(at) + exponential(random, self.world.jitter_ms)
     }
 
@@ -136,49 +136,54 @@ impl<'w> Line<'w> {
         let world = self.world;
         let segments = (bytes / SEGMENT).ceil().max(1.0);
         let is_full = self.queue(written) > 0.0;
-        let mut share = if is_full { world.congested_loss } else { 0.0 } + world.loss;
+        let mut share = if is_full { world.queue_loss } else { 0.0 } + world.loss;
         if world.outage.contains(&(written / 1e3)) {
             share = 1.0;
         }
         let lost = (0..10_000_u32)
-            .take_while(|sent| f64::from(*sent) < segments)
+            .take_while(|segment| f64::from(*segment) < segments)
             .filter(|_| random.unit() < share)
             .count();
         let lost = u32::try_from(lost).unwrap();
         if world.probe == ProbeKind::Udp {
-            let (sent, window) = (written, INITIAL);
-            return Sending { sent, window, lost };
+            let (sent_at, window) = (written, INITIAL_WINDOW);
+            return Sending {
+                sent_at,
+                window,
+                lost,
+            };
         }
-        if world.restarts && written - self.replied > 200.0 + self.base {
-            self.window = INITIAL;
+        if world.has_idle_restart && written - self.last_reply_at > 200.0 + self.base {
+            self.window = INITIAL_WINDOW;
         }
-        let room = world.room.map_or(f64::INFINITY, f64::from);
+        let receive_window = world.receive_window.map_or(f64::INFINITY, f64::from);
         // A window that the receiver does not let be filled stops at twice what it has room for.
-        let cap = world.window.map_or(LARGEST, f64::from).min(2.0 * room);
-        let mut at = written.max(self.sent);
-        let is_busy = self.sent > written - self.base;
-        let (mut sent, mut window) = (0.0, self.window.min(cap));
-        if is_busy && window >= cap {
+        let max_window = world.max_window.map_or(MAX_WINDOW, f64::from);
+        let window_limit = max_window.min(2.0 * receive_window);
+        let mut sent_at = written.max(self.last_sent_at);
+        let is_busy = self.last_sent_at > written - self.base;
+        let (mut sent_segments, mut window) = (0.0, self.window.min(window_limit));
+        if is_busy && window >= window_limit {
             // A window that is always full lets go what is acknowledged.
-            at += segments / cap * self.base;
+            sent_at += segments / window_limit * self.base;
         } else {
-            while sent + window.min(room) < segments {
-                sent += window.min(room);
-                window = (window * 2.0).min(cap);
-                at += self.base + self.queue(at);
+            while sent_segments + window.min(receive_window) < segments {
+                sent_segments += window.min(receive_window);
+                window = (window * 2.0).min(window_limit);
+                sent_at += self.base + self.queue(sent_at);
             }
         }
         if let Some(pacing) = world.pacing {
-            at = at.max(written + bytes * 8.0 / pacing / 1e3);
+            sent_at = sent_at.max(written + bytes * 8.0 / pacing / 1e3);
         }
-        let grown = if segments > INITIAL { 1.6 } else { 1.0 };
-        self.window = (window * grown).min(cap);
+        let growth = if segments > INITIAL_WINDOW { 1.6 } else { 1.0 };
+        self.window = (window * growth).min(window_limit);
         if lost > 0 {
             self.retransmissions += lost;
-            self.window = (self.window / 2.0).max(INITIAL);
+            self.window = (self.window / 2.0).max(INITIAL_WINDOW);
         }
         Sending {
-            sent: at,
+            sent_at,
             window,
             lost,
         }
@@ -186,11 +191,11 @@ impl<'w> Line<'w> {
 
     /// How long the bottleneck makes the last byte wait beyond its leaving.
     fn transmission(&mut self, bytes: f64, written: f64, sent: f64) -> f64 {
-        let wire = bytes + (bytes / SEGMENT).ceil().max(1.0) * 66.0;
-        let takes = wire * 8.0 / self.world.rate_mbit / 1e3;
-        let done = (written.max(self.free) + takes).max(sent + takes.min(0.1));
-        self.free = done;
-        done - sent
+        let wire_bytes = bytes + (bytes / SEGMENT).ceil().max(1.0) * 66.0;
+        let duration = wire_bytes * 8.0 / self.world.rate_mbit / 1e3;
+        let end = (written.max(self.bottleneck_free_at) + duration).max(sent + duration.min(0.1));
+        self.bottleneck_free_at = end;
+        end - sent
     }
 
     #[expect(clippy::cast_precision_loss, reason = "small numbers of a test")]
@@ -203,33 +208,36 @@ impl<'w> Line<'w> {
         let (world, base) = (self.world, self.base);
         let interval = scenario.interval.millis_f64();
         let due = seq as f64 * interval;
-        let starved = self.starved(random);
+        let client_delay = self.client_delay(random);
         let mut marks = Marks::intended_at(instant(due));
-        let Some(at_work) = world.client_works(due, interval, random) else {
+        let Some(scheduled_at) = world.client_sends_at(due, interval, random) else {
             return Message::new(FlowIndex(0), Seq(seq), marks);
         };
-        let mut at = at_work + 0.004 + exponential(random, 0.01) + Self::hiccup(random) + starved;
-        let dials = world.dials.filter(|_| random.unit() < world.dialled);
-        if let Some(rounds) = dials {
+        let mut ready_at = scheduled_at + 0.004 + exponential(random, 0.01);
+        ready_at += Self::rare_delay(random) + client_delay;
+        let handshake = world.handshake_round_trips;
+        let handshake = handshake.filter(|_| random.unit() < world.handshake_share);
+        if let Some(round_trips) = handshake {
             self.connection = u32::try_from(seq).unwrap();
-            at = self.dial(rounds, at, &mut marks, random);
+            ready_at = self.open_connection(round_trips, ready_at, &mut marks, random);
         }
-        let written = at + 0.01;
+        let written = ready_at + 0.01;
         marks.app_send = Some(instant(written));
         let bytes = scenario.request_size.bytes() as f64;
         let sending = self.send(bytes, written, random);
-        let sent = sending.sent + 0.02;
-        let queued = world.queued(written, sent);
+        let sent = sending.sent_at + 0.02;
+        let queued = world.queued_at(written, sent);
         (marks.queued, marks.nic_tx) = (queued.map(instant), Some(instant(sent)));
-        self.sent = sent;
-        let rto = f64::from(sending.lost.min(2)) * (base + 5.0);
+        self.last_sent_at = sent;
+        let retransmission_delay = f64::from(sending.lost.min(2)) * (base + 5.0);
         let transmission = self.transmission(bytes, written, sent);
         // The last byte is in time mostly, and waits in the kernel for a segment before it.
-        let hole = if bytes > SEGMENT { rto } else { 0.0 };
+        let reply_gap = if bytes > SEGMENT { retransmission_delay } else { 0.0 };
         let stall = if seq > 0 { self.stall } else { 0.0 };
-        let crossing = self.crossing(sent, random) + world.proxy_ms;
-        let network = crossing + stall + transmission + rto - hole;
-        let work = world.think_ms * (0.9 + 0.2 * random.unit()) + 0.03 + exponential(random, 0.01);
+        let round_trip = self.round_trip_at(sent, random) + world.proxy_ms;
+        let network = round_trip + stall + transmission + retransmission_delay - reply_gap;
+        let processing = world.processing_ms * (0.9 + 0.2 * random.unit());
+        let processing = processing + 0.03 + exponential(random, 0.01);
         let mut message = Message::new(FlowIndex(0), Seq(seq), marks);
         let is_udp = world.probe == ProbeKind::Udp;
         if is_udp && sending.lost > 0 {
@@ -238,39 +246,39 @@ impl<'w> Line<'w> {
         }
         message.outcome = Outcome::Reply;
         message.connection = self.connection;
-        let there = sent + network - base / 2.0;
-        let peer_side = AtPeer::of(world, (there, hole), interval, random);
-        if dials.is_none() {
+        let arrival = sent + network - base / 2.0;
+        let peer_side = RequestAtPeer::of(world, (arrival, reply_gap), interval, random);
+        if handshake.is_none() {
             self.count_spurious(peer_side.is_stalled);
         }
-        let has_stamp = peer_side.is_last || is_udp || dials.is_some();
+        let has_stamp = peer_side.is_last || is_udp || handshake.is_some();
         let marks = &mut message.marks;
-        let answered = peer_side.read + work;
-        marks.peer = peer_side.marks(has_stamp, answered);
-        let received = answered + 0.01 + base / 2.0 + self.rto(random);
+        let replied_at = peer_side.read + processing;
+        marks.peer = peer_side.marks(has_stamp, replied_at);
+        let received = replied_at + 0.01 + base / 2.0 + self.retransmission_delay(random);
         marks.nic_rx = Some(instant(received)).filter(|_| has_stamp);
-        let reads = world.client_reads(received, interval, random);
-        let read = self.read(reads, starved, random);
-        marks.app_recv = Some(instant(read));
-        self.replied = read;
+        let read_from = world.client_reads_at(received, interval, random);
+        let read_at = self.read(read_from, client_delay, random);
+        marks.app_recv = Some(instant(read_at));
+        self.last_reply_at = read_at;
         if !is_udp {
-            let delayed_ack = peer_side.arrived - there + transmission + rto;
-            let acked = self.acknowledged((sent, received), delayed_ack, random);
-            self.report_tcp(&mut message, (sent, acked), sending.window);
+            let delayed_ack = peer_side.arrived - arrival + transmission + retransmission_delay;
+            let acked_at = self.acknowledged_at((sent, received), delayed_ack, random);
+            self.set_tcp_state(&mut message, (sent, acked_at), sending.window);
         }
         message
     }
 
-    /// What TCP says of a message that left and was acknowledged at these times.
-    fn report_tcp(&mut self, message: &mut Message, (sent, acked): (f64, f64), window: f64) {
+/// Sets the TCP statistics of a message that was sent and acknowledged at these times.
+    fn set_tcp_state(&mut self, message: &mut Message, (sent, acked): (f64, f64), window: f64) {
         message.marks.acked = Some(instant(acked));
-        self.least_rtt = self.least_rtt.min(acked - sent);
-        message.tcp_at_send = Some(self.state(window, 0));
-        message.tcp_at_ack = Some(self.state(self.window, self.retransmissions));
+        self.min_rtt = self.min_rtt.min(acked - sent);
+        message.tcp_at_send = Some(self.tcp_state(window, 0));
+        message.tcp_at_ack = Some(self.tcp_state(self.window, self.retransmissions));
     }
 
     /// When what left at a time is acknowledged, which something holds back on the way.
-    fn acknowledged(
+    fn acknowledged_at(
         &self,
         (sent, received): (f64, f64),
         delayed_ack: f64,
@@ -278,7 +286,7 @@ impl<'w> Line<'w> {
     ) -> f64 {
         // Most acknowledgements wait for the reply and travel with it, from a proxy too.
         let is_quick = random.unit() < self.world.quick_acks;
-        let acked = sent + self.crossing(sent, random) + delayed_ack;
+        let acked = sent + self.round_trip_at(sent, random) + delayed_ack;
         let acked = if is_quick { acked } else { received.max(acked) };
         // A kernel delays an acknowledgement for so long at most.
         acked.min(sent + self.base + delayed_ack + DELAYED_ACK)
@@ -286,65 +294,65 @@ impl<'w> Line<'w> {
 
     /// A message that waits for its acknowledgement is retransmitted, several times in a long stall. A
     /// kernel may report one copy of all.
-    fn count_spurious(&mut self, stalled: bool) {
-        if stalled && !self.is_stalled {
+    fn count_spurious(&mut self, is_stalled_now: bool) {
+        if is_stalled_now && !self.is_stalled {
             self.retransmissions += 3;
         }
         // A kernel that is awake reports a copy at once.
-        let is_awake = self.world.stalls(&[Still::Program]).is_some();
-        if stalled != self.is_stalled && stalled == is_awake {
+        let is_awake = self.world.stalls(&[StalledParty::Program]).is_some();
+        if is_stalled_now != self.is_stalled && is_stalled_now == is_awake {
             self.duplicates += 1;
         }
-        self.is_stalled = stalled;
+        self.is_stalled = is_stalled_now;
     }
 
     /// Opens a connection with so many round trips above TCP's; when it is open.
-    fn dial(&mut self, rounds: f64, at: f64, marks: &mut Marks, random: &mut Random) -> f64 {
-        (self.window, self.retransmissions, self.duplicates) = (INITIAL, 0, 0);
+    fn open_connection(&mut self, rounds: f64, at: f64, marks: &mut Marks, random: &mut Random) -> f64 {
+        (self.window, self.retransmissions, self.duplicates) = (INITIAL_WINDOW, 0, 0);
         self.is_stalled = false;
         marks.dialled = Some(instant(at));
-        let connected = at + self.crossing(at, random);
+        let connected = at + self.round_trip_at(at, random);
         marks.connected = Some(instant(connected));
-        let opened = connected + rounds * self.base + self.world.sums_ms + 0.2;
+        let opened = connected + rounds * self.base + self.world.crypto_ms + 0.2;
         marks.opened = Some(instant(opened));
         opened
     }
 
     /// A wait to send that every host has now and then.
-    fn hiccup(random: &mut Random) -> f64 {
+    fn rare_delay(random: &mut Random) -> f64 {
         if random.unit() < 0.005 { 4.0 } else { 0.0 }
     }
 
     /// How long our own host makes a message wait, each way.
-    fn starved(&self, random: &mut Random) -> f64 {
-        let starved = exponential(random, self.world.starved_ms);
-        let is_hit = self.world.starved >= 1.0 || random.unit() < self.world.starved;
-        if is_hit { starved } else { 0.0 }
+    fn client_delay(&self, random: &mut Random) -> f64 {
+        let client_delay = exponential(random, self.world.client_delay_ms);
+        let is_hit = self.world.client_delay_share >= 1.0 || random.unit() < self.world.client_delay_share;
+        if is_hit { client_delay } else { 0.0 }
     }
 
     /// When a reply is read that was received at a time.
-    fn read(&self, received: f64, starved: f64, random: &mut Random) -> f64 {
-        let delayed_ack = self.reply_hole(random);
-        let read = received + delayed_ack + 0.012 + exponential(random, 0.01) + starved;
+    fn read(&self, received: f64, client_delay: f64, random: &mut Random) -> f64 {
+        let delayed_ack = self.reply_gap(random);
+        let read = received + delayed_ack + 0.012 + exponential(random, 0.01) + client_delay;
         // TCP gives out what comes on one connection in order.
-        if self.world.replies_lost > 0.0 && self.world.dials.is_none() {
-            return read.max(self.replied + 0.001);
+        if self.world.reply_retransmission_share > 0.0 && self.world.handshake_round_trips.is_none() {
+            return read.max(self.last_reply_at + 0.001);
         }
         read
     }
 
     /// How much later a reply comes of which the first copy is lost.
-    fn rto(&self, random: &mut Random) -> f64 {
-        let is_lost = self.world.replies_lost > 0.0 && random.unit() < self.world.replies_lost;
+    fn retransmission_delay(&self, random: &mut Random) -> f64 {
+        let is_lost = self.world.reply_retransmission_share > 0.0 && random.unit() < self.world.reply_retransmission_share;
         if is_lost { self.base + 20.0 } else { 0.0 }
     }
 
     /// How long our kernel holds the reply's last byte back for a segment that is sent again.
     #[expect(clippy::cast_precision_loss, reason = "small numbers of a test")]
-    fn reply_hole(&self, random: &mut Random) -> f64 {
-        let before = (self.world.reply as f64 / SEGMENT).ceil() - 1.0;
-        let all_came = (1.0 - self.world.reply_loss).powf(before.max(0.0));
-        if all_came < 1.0 && random.unit() > all_came {
+    fn reply_gap(&self, random: &mut Random) -> f64 {
+        let earlier_segments = (self.world.reply_bytes as f64 / SEGMENT).ceil() - 1.0;
+        let intact_share = (1.0 - self.world.reply_segment_loss).powf(earlier_segments.max(0.0));
+        if intact_share < 1.0 && random.unit() > intact_share {
             self.base + 5.0
         } else {
             0.0
@@ -356,43 +364,15 @@ impl<'w> Line<'w> {
         clippy::cast_sign_loss,
         reason = "small numbers of a test"
     )]
-    fn state(&self, window: f64, retransmissions: u32) -> TcpState {
+    fn tcp_state(&self, window: f64, retransmissions: u32) -> TcpState {
         TcpState {
             cwnd: window as u32,
             ssthresh: 80,
             srtt_us: (self.base * 1e3) as u32,
-            min_rtt_us: (self.least_rtt * 1e3) as u32,
+            min_rtt_us: (self.min_rtt * 1e3) as u32,
             retransmissions,
             dsack_duplicates: self.duplicates,
             delivery_rate: 1_000_000,
         }
     }
-}
-
-/// The ICMP echoes beside a scenario's messages, five a second.
-#[expect(clippy::cast_precision_loss, reason = "small numbers of a test")]
-pub(crate) fn echoes(line: &Line<'_>, scenario: &Scenario, random: &mut Random) -> Vec<Message> {
-    let last = scenario.messages as f64 * scenario.interval.millis_f64();
-    (0..100_000_u64)
-        .map(|seq| (seq, seq as f64 * 200.0))
-        .take_while(|(_, at)| *at < last)
-        .map(|(seq, due)| {
-            let mut marks = Marks::intended_at(instant(due));
-            let world = line.world;
-            let wake = |who: &[Still], at: f64, random: &mut Random| {
-                let stalls = world.stalls(who);
-                stalls.map_or(at, |stalling| stalling.wake(at, 200.0, random))
-            };
-            let clients = [Still::ClientLate, Still::ClientSkips];
-            let sent = wake(&clients, due, random) + 0.01;
-            let past = line.queue(sent) * (1.0 - line.world.echoes_wait);
-            let delayed_ack = wake(&[Still::Host], sent, random) - sent;
-            let back = sent + delayed_ack + line.crossing(sent, random) - past + line.world.icmp_ms;
-            (marks.app_send, marks.nic_tx) = (Some(instant(sent)), Some(instant(sent + 0.002)));
-            (marks.nic_rx, marks.app_recv) = (Some(instant(back)), Some(instant(back + 0.01)));
-            let mut message = Message::new(FlowIndex(1), Seq(seq), marks);
-            message.outcome = Outcome::Reply;
-            message
-        })
-        .collect()
 }

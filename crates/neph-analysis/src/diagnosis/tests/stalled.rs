@@ -2,65 +2,65 @@
 
 use neph_model::{Instant, Local, ProbeKind};
 
-use super::stalling::{Stalling, Still};
+use super::stalling::{Stalling, StalledParty};
 use super::world::World;
 use super::{diagnoses_of, number};
 use crate::PlotSettings;
 use crate::diagnosis::{Diagnosis, Level, diagnose};
 
-fn world(who: Still) -> World {
+fn stalled_world(party: StalledParty) -> World {
     World {
         round_trip_ms: 2.0,
         intervals_ms: vec![10],
         blocks: 1,
         stalling: Some(Stalling {
-            who,
-            every_ms: 1000.0,
-            for_ms: 900.0,
+            party,
+            period_ms: 1000.0,
+            length_ms: 900.0,
         }),
         ..World::default()
     }
 }
 
-/// Every way of asking: over one connection, a connection a message, and by datagrams.
-fn ways(world: &World) -> [World; 3] {
-    let ask = |probe, dials| World {
-        dials,
+/// Every kind of probe: over one connection, a connection per message, and datagrams.
+fn with_each_probe(world: &World) -> [World; 3] {
+    let with_probe = |probe, handshake_round_trips| World {
+        handshake_round_trips,
         probe,
         ..world.clone()
     };
     [
-        ask(ProbeKind::Ws, None),
-        ask(ProbeKind::Http, Some(0.0)),
-        ask(ProbeKind::Udp, None),
+        with_probe(ProbeKind::Ws, None),
+        with_probe(ProbeKind::Http, Some(0.0)),
+        with_probe(ProbeKind::Udp, None),
     ]
 }
 
-/// The one cause, beside connections that are opened for each message.
-fn only(world: &World, rule: &str) -> Diagnosis {
+/// The only cause, apart from connections that are opened for each message.
+fn only_stall(world: &World, rule: &str) -> Diagnosis {
     let mut diagnoses = diagnoses_of(world);
-    diagnoses.retain(|diagnosis| world.dials.is_none() || diagnosis.rule != "connection-setup");
-    let names: Vec<&str> = diagnoses.iter().map(|diagnosis| diagnosis.rule).collect();
-    assert_eq!(names, [rule], "{diagnoses:#?}");
+    diagnoses.retain(|diagnosis| world.handshake_round_trips.is_none() || diagnosis.rule != "connection-setup");
+    let reported: Vec<&str> = diagnoses.iter().map(|diagnosis| diagnosis.rule).collect();
+    assert_eq!(reported, [rule], "{diagnoses:#?}");
     diagnoses.remove(0)
 }
 
 #[test]
 fn a_peer_that_stands_still_is_named_with_its_stalls() {
-    for (who, level, subject) in [
+    for (party, level, subject) in [
         (
-            Still::Program,
+            StalledParty::Program,
             Level::Sure,
             "the server application stalled",
         ),
         (
-            Still::Host,
+            StalledParty::Host,
             Level::Likely,
             "the peer's host, or a device on the path",
         ),
     ] {
-        for world in ways(&world(who)) {
-            let diagnosis = only(&world, "stalled-peer");
+        for world in with_each_probe(&stalled_world(party)) {
+            let diagnosis = only_stall(&world, "stalled-peer");
             assert!(
                 (number(&diagnosis, "stalls") - 12.0).abs() < 1.1,
                 "{diagnosis:#?}"
@@ -77,25 +77,25 @@ fn a_peer_that_stands_still_is_named_with_its_stalls() {
 
 #[test]
 fn a_stalled_server_is_also_slow_only_with_long_processing_times() {
-    for (think_ms, rules) in [
+    for (processing_ms, rules) in [
         (1.0, &["stalled-peer"][..]),
         (20.0, &["stalled-peer", "slow-server"]),
     ] {
         let stalled = World {
-            think_ms,
-            ..world(Still::Program)
+            processing_ms,
+            ..stalled_world(StalledParty::Program)
         };
         let diagnoses = diagnoses_of(&stalled);
-        let names: Vec<&str> = diagnoses.iter().map(|diagnosis| diagnosis.rule).collect();
-        assert_eq!(names, rules, "{diagnoses:#?}");
+        let reported: Vec<&str> = diagnoses.iter().map(|diagnosis| diagnosis.rule).collect();
+        assert_eq!(reported, rules, "{diagnoses:#?}");
     }
 }
 
 #[test]
 fn a_client_that_stands_still_is_named_whether_it_sends_late_or_not_at_all() {
-    for who in [Still::ClientLate, Still::ClientSkips] {
-        for world in ways(&world(who)) {
-            let diagnosis = only(&world, "stalled-client");
+    for party in [StalledParty::ClientLate, StalledParty::ClientSkips] {
+        for world in with_each_probe(&stalled_world(party)) {
+            let diagnosis = only_stall(&world, "stalled-client");
             assert!(
                 (number(&diagnosis, "stalls") - 12.0).abs() < 1.1,
                 "{diagnosis:#?}"
@@ -110,13 +110,13 @@ fn a_client_that_stands_still_is_named_whether_it_sends_late_or_not_at_all() {
 fn a_quota_of_half_a_core_is_named() {
     let throttled = World {
         stalling: Some(Stalling {
-            who: Still::Program,
-            every_ms: 100.0,
-            for_ms: 50.0,
+            party: StalledParty::Program,
+            period_ms: 100.0,
+            length_ms: 50.0,
         }),
-        ..world(Still::Program)
+        ..stalled_world(StalledParty::Program)
     };
-    let diagnosis = only(&throttled, "stalled-peer");
+    let diagnosis = only_stall(&throttled, "stalled-peer");
     assert!((number(&diagnosis, "median length") - 50.0).abs() < 12.0);
 }
 
@@ -127,11 +127,11 @@ fn echoes_that_meet_each_stall_are_no_slow_echoes() {
         probe: ProbeKind::Udp,
         sizes: vec![104],
         stalling: Some(Stalling {
-            who: Still::Host,
-            every_ms: 1000.0,
-            for_ms: 920.0,
+            party: StalledParty::Host,
+            period_ms: 1000.0,
+            length_ms: 920.0,
         }),
-        ..world(Still::Host)
+        ..stalled_world(StalledParty::Host)
     }
     .campaign();
     // Those from before the first stall.
@@ -141,6 +141,6 @@ fn echoes_that_meet_each_stall_are_no_slow_echoes() {
             .retain(|exchange| is_later(exchange.intended));
     }
     let causes = diagnose(&data, &PlotSettings::default()).causes;
-    let names: Vec<&str> = causes.iter().map(|diagnosis| diagnosis.rule).collect();
-    assert_eq!(names, ["stalled-peer"], "{causes:#?}");
+    let reported: Vec<&str> = causes.iter().map(|diagnosis| diagnosis.rule).collect();
+    assert_eq!(reported, ["stalled-peer"], "{causes:#?}");
 }

@@ -1,4 +1,4 @@
-//! One side that stands still for a while, again and again.
+//! Periodic stalls of one side.
 
 use neph_model::PeerMarks;
 use neph_stats::Random;
@@ -6,102 +6,102 @@ use neph_stats::Random;
 use super::path::{exponential, peer};
 use super::world::World;
 
-/// What stands still.
+/// The party that stalls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Still {
-    /// The peer's program.
+pub(crate) enum StalledParty {
+/// The server application.
     Program,
-    /// All of the peer, kernel included.
+/// The whole peer, with its kernel.
     Host,
-    /// Our own program; what was due meanwhile goes late.
+/// The client application; due messages are sent late.
     ClientLate,
-    /// The same; what was due meanwhile is not sent.
+/// The client application; due messages are not sent.
     ClientSkips,
 }
 
 /// Stalls of one length at a period, with the first after half a period.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stalling {
-    pub(crate) who: Still,
-    pub(crate) every_ms: f64,
-    pub(crate) for_ms: f64,
+    pub(crate) party: StalledParty,
+    pub(crate) period_ms: f64,
+    pub(crate) length_ms: f64,
 }
 
 impl Stalling {
-    /// The end of the stall that a moment lies in.
+/// The end of the stall at this time, if there is one.
     pub(crate) fn end(&self, at: f64) -> Option<f64> {
-        let since = (at - self.every_ms / 2.0).rem_euclid(self.every_ms);
-        let is_in = at > self.every_ms / 2.0 && since < self.for_ms;
-        is_in.then_some(at - since + self.for_ms)
+        let elapsed = (at - self.period_ms / 2.0).rem_euclid(self.period_ms);
+        let is_in = at > self.period_ms / 2.0 && elapsed < self.length_ms;
+        is_in.then_some(at - elapsed + self.length_ms)
     }
 
-    /// When somebody who stands still comes to what is there since `at`; each takes a moment.
+/// When a stalled party handles an event of time `at`; each event takes a moment.
     pub(crate) fn wake(&self, at: f64, interval: f64, random: &mut Random) -> f64 {
         let Some(end) = self.end(at) else { return at };
-        let before = (self.for_ms - (end - at)) / interval;
-        end + 0.04 * before + exponential(random, 0.01)
+        let waiting_messages = (self.length_ms - (end - at)) / interval;
+        end + 0.04 * waiting_messages + exponential(random, 0.01)
     }
 }
 
 /// A request at the peer, in milliseconds.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct AtPeer {
+pub(crate) struct RequestAtPeer {
     pub(crate) arrived: f64,
     pub(crate) read: f64,
     pub(crate) is_stalled: bool,
-    /// Of several that are read by one call the last one alone has a stamp.
+/// If one call reads several requests, only the last one has a timestamp.
     pub(crate) is_last: bool,
 }
 
-impl AtPeer {
-    /// Of one that comes there at a time, and is held back in the kernel by a hole before it.
+impl RequestAtPeer {
+/// A request that arrives at this time and waits in the kernel for a gap before it.
     pub(crate) fn of(
         world: &World,
-        (there, hole): (f64, f64),
+        (arrival, gap): (f64, f64),
         interval: f64,
         random: &mut Random,
     ) -> Self {
-        let host = world.stalls(&[Still::Host]);
-        let arrived = host.map_or(there, |stalling| stalling.wake(there, interval, random));
-        let taken = arrived + hole + 0.02;
-        let program = world.stalls(&[Still::Program]);
-        let read = program.map_or(taken, |stalling| stalling.wake(taken, interval, random));
-        let is_stalled = (arrived - there).max(read - taken) > 0.0;
-        let ends = |stalling: Stalling| stalling.end(there + interval).is_none();
+        let host = world.stalls(&[StalledParty::Host]);
+        let arrived = host.map_or(arrival, |stalling| stalling.wake(arrival, interval, random));
+        let readable_at = arrived + gap + 0.02;
+        let program = world.stalls(&[StalledParty::Program]);
+        let read = program.map_or(readable_at, |stalling| stalling.wake(readable_at, interval, random));
+        let is_stalled = (arrived - arrival).max(read - readable_at) > 0.0;
+        let is_last_of_stall = |stalling: Stalling| stalling.end(arrival + interval).is_none();
         Self {
             arrived,
             read,
             is_stalled,
-            is_last: !is_stalled || world.stalling.is_none_or(ends),
+            is_last: !is_stalled || world.stalling.is_none_or(is_last_of_stall),
         }
     }
 }
 
-impl AtPeer {
-    /// The peer's marks of a request that is answered at a time.
-    pub(crate) fn marks(&self, has_stamp: bool, answered: f64) -> PeerMarks {
+impl RequestAtPeer {
+/// The peer's timestamps of a request with this reply time.
+    pub(crate) fn marks(&self, has_stamp: bool, replied_at: f64) -> PeerMarks {
         PeerMarks {
             rx: Some(peer(self.arrived)).filter(|_| has_stamp),
             app_rx: Some(peer(self.read)),
-            app_tx: Some(peer(answered)),
-            nic_tx: Some(peer(answered + 0.01)),
+            app_tx: Some(peer(replied_at)),
+            nic_tx: Some(peer(replied_at + 0.01)),
         }
     }
 }
 
 impl World {
-    /// When our own program comes to what is due at a time; `None` where it leaves it out.
-    pub(crate) fn client_works(&self, due: f64, interval: f64, random: &mut Random) -> Option<f64> {
-        let skips = self.stalls(&[Still::ClientSkips]);
-        if skips.is_some_and(|stalling| stalling.end(due).is_some()) {
+/// When the client application sends a message that is due at this time; `None` if it skips it.
+    pub(crate) fn client_sends_at(&self, due: f64, interval: f64, random: &mut Random) -> Option<f64> {
+        let skipping = self.stalls(&[StalledParty::ClientSkips]);
+        if skipping.is_some_and(|stalling| stalling.end(due).is_some()) {
             return None;
         }
-        Some(self.client_reads(due, interval, random))
+        Some(self.client_reads_at(due, interval, random))
     }
 
-    /// When it comes to read what is there at a time.
-    pub(crate) fn client_reads(&self, at: f64, interval: f64, random: &mut Random) -> f64 {
-        let stalls = self.stalls(&[Still::ClientLate, Still::ClientSkips]);
+/// When it reads a reply that arrived at this time.
+    pub(crate) fn client_reads_at(&self, at: f64, interval: f64, random: &mut Random) -> f64 {
+        let stalls = self.stalls(&[StalledParty::ClientLate, StalledParty::ClientSkips]);
         stalls.map_or(at, |stalling| stalling.wake(at, interval, random))
     }
 }

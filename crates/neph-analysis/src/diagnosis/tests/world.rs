@@ -1,4 +1,4 @@
-//! A world: a virtual path, who talks over it and how often, as a campaign.
+//! A world: a virtual path and the messages on it, as a campaign.
 
 use std::net::SocketAddr;
 use std::ops::Range;
@@ -10,13 +10,14 @@ use neph_model::{
 };
 use neph_stats::Random;
 
-use super::path::{Line, echoes};
-use super::stalling::{Stalling, Still};
+use super::echoes::echoes;
+use super::path::Connection;
+use super::stalling::{Stalling, StalledParty};
 use crate::{CampaignData, ExperimentData};
 
 const START: i64 = 1_795_000_000_000_000_000;
 
-/// A queue that somebody else fills.
+/// A queue that other traffic fills.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Queue {
     pub from: f64,
@@ -24,7 +25,7 @@ pub(crate) struct Queue {
     pub(crate) peak_ms: f64,
 }
 
-/// Everything that is put in. The default is a quiet path of 20 ms.
+/// All properties of the path and its hosts. The default is an idle path of 20 ms.
 #[derive(Clone, Debug)]
 pub(crate) struct World {
     pub(crate) seed: u64,
@@ -32,65 +33,65 @@ pub(crate) struct World {
     /// Scale of the exponential jitter.
     pub(crate) jitter_ms: f64,
     pub(crate) rate_mbit: f64,
-    /// What each path adds; the source port chooses.
+    /// Additional RTT of each path; the source port chooses the path.
     pub(crate) paths_ms: Vec<f64>,
-    /// What later blocks add: a route that changed.
-    pub(crate) later_ms: f64,
-    /// From which share of the blocks on, and up to which.
-    pub(crate) later: Range<f64>,
+    /// Additional RTT of later blocks: a path change.
+    pub(crate) path_change_ms: f64,
+    /// Blocks with the path change, as shares of all blocks.
+    pub(crate) path_change_blocks: Range<f64>,
     pub(crate) queue: Option<Queue>,
-    /// The share of it that ICMP echoes meet.
-    pub(crate) echoes_wait: f64,
-    /// A longer way for a while: no queue.
-    pub(crate) detour: Option<Queue>,
-    pub(crate) restarts: bool,
-    /// What the host tells of `net.ipv4.tcp_slow_start_after_idle`, whatever its TCP does.
+    /// Share of the queue's delay that ICMP echoes have.
+    pub(crate) echo_queue_share: f64,
+    /// A path that is longer for some time: no queue.
+    pub(crate) longer_path: Option<Queue>,
+    pub(crate) has_idle_restart: bool,
+    /// The value of `net.ipv4.tcp_slow_start_after_idle` that the host reports.
     pub(crate) sysctl: &'static str,
-    /// Of the sender, where the host tells it.
+    /// Congestion control of the sender, if the host reports it.
     pub(crate) congestion: Option<&'static str>,
-    /// Segments that the window never exceeds.
-    pub(crate) window: Option<u32>,
-    /// Segments for which the receiver has room, however large the window.
-    pub(crate) room: Option<u32>,
+    /// Largest congestion window, in segments.
+    pub(crate) max_window: Option<u32>,
+    /// Receive window, in segments.
+    pub(crate) receive_window: Option<u32>,
     /// Which share of a message's wait in our host comes before its bytes are with the interface's
     /// queue; none: the kernel does not tell.
-    pub(crate) sched: Option<f64>,
+    pub(crate) unqueued_wait_share: Option<f64>,
     /// Mbit/s at which the sender paces, however large the window.
     pub(crate) pacing: Option<f64>,
-    /// Share of segments.
+    /// Share of lost segments.
     pub(crate) loss: f64,
-    /// Seconds in which every message is hit.
+    /// Seconds in which every message is lost.
     pub(crate) outage: Range<f64>,
-    /// The block in which all that follows the first message waits behind it.
-    pub(crate) stalled: Option<u32>,
-    /// Share of the replies' segments.
-    pub(crate) reply_loss: f64,
+    /// The block in which all messages after the first one wait.
+    pub(crate) stalled_block: Option<u32>,
+    /// Share of lost segments of large replies.
+    pub(crate) reply_segment_loss: f64,
     /// Share of the replies of one segment that come late, and hold back those behind them.
-    pub(crate) replies_lost: f64,
+    pub(crate) reply_retransmission_share: f64,
     /// Share of segments that a full queue drops.
-    pub(crate) congested_loss: f64,
+    pub(crate) queue_loss: f64,
     pub(crate) proxy_ms: f64,
     /// The share of acknowledgements that do not wait for the reply to travel with.
     pub(crate) quick_acks: f64,
     pub(crate) icmp_ms: f64,
-    pub(crate) think_ms: f64,
-    pub(crate) starved_ms: f64,
-    /// The share of the messages that are delayed so.
-    pub(crate) starved: f64,
+    pub(crate) processing_ms: f64,
+    pub(crate) client_delay_ms: f64,
+    /// Share of the messages that the client delays.
+    pub(crate) client_delay_share: f64,
     /// Round trips of handshakes above TCP, with a connection per message.
-    pub(crate) dials: Option<f64>,
-    /// The share of the messages that dial, where some do.
-    pub(crate) dialled: f64,
-    /// What TLS's arithmetic takes of a handshake.
-    pub(crate) sums_ms: f64,
+    pub(crate) handshake_round_trips: Option<f64>,
+    /// Share of the messages that open a connection.
+    pub(crate) handshake_share: f64,
+    /// Computation time of a TLS handshake.
+    pub(crate) crypto_ms: f64,
     /// The scheme of the target.
     pub(crate) scheme: &'static str,
-    pub(crate) steps: bool,
+    pub(crate) has_clock_step: bool,
     pub(crate) stalling: Option<Stalling>,
     pub(crate) probe: ProbeKind,
     pub(crate) intervals_ms: Vec<i64>,
     pub(crate) sizes: Vec<u64>,
-    pub(crate) reply: u64,
+    pub(crate) reply_bytes: u64,
     pub ports: Vec<u16>,
     pub(crate) blocks: u32,
     pub seconds: f64,
@@ -98,7 +99,7 @@ pub(crate) struct World {
 
 impl World {
     /// A message every 50 ms, and a queue on the way between 15 and 40 s.
-    pub(crate) fn with_a_queue() -> Self {
+    pub(crate) fn with_queue() -> Self {
         Self {
             intervals_ms: vec![50],
             seconds: 55.0,
@@ -121,40 +122,40 @@ impl Default for World {
             jitter_ms: 0.05,
             rate_mbit: 1000.0,
             paths_ms: vec![0.0],
-            later_ms: 0.0,
-            later: 0.5..1.0,
+            path_change_ms: 0.0,
+            path_change_blocks: 0.5..1.0,
             queue: None,
-            echoes_wait: 1.0,
-            detour: None,
-            restarts: false,
+            echo_queue_share: 1.0,
+            longer_path: None,
+            has_idle_restart: false,
             sysctl: "1",
             congestion: Some("cubic"),
-            window: None,
-            room: None,
-            sched: Some(1.0),
+            max_window: None,
+            receive_window: None,
+            unqueued_wait_share: Some(1.0),
             pacing: None,
             loss: 0.0,
             outage: 0.0..0.0,
-            stalled: None,
-            reply_loss: 0.0,
-            replies_lost: 0.0,
-            congested_loss: 0.0,
+            stalled_block: None,
+            reply_segment_loss: 0.0,
+            reply_retransmission_share: 0.0,
+            queue_loss: 0.0,
             proxy_ms: 0.0,
             quick_acks: 0.15,
             icmp_ms: 0.0,
-            think_ms: 0.0,
-            starved_ms: 0.0,
-            starved: 1.0,
-            dials: None,
-            dialled: 1.0,
-            sums_ms: 0.0,
+            processing_ms: 0.0,
+            client_delay_ms: 0.0,
+            client_delay_share: 1.0,
+            handshake_round_trips: None,
+            handshake_share: 1.0,
+            crypto_ms: 0.0,
             scheme: "ws",
-            steps: false,
+            has_clock_step: false,
             stalling: None,
             probe: ProbeKind::Ws,
             intervals_ms: vec![100],
             sizes: vec![1024],
-            reply: 64,
+            reply_bytes: 64,
             ports: Vec::new(),
             blocks: 6,
             seconds: 12.0,
@@ -163,20 +164,20 @@ impl Default for World {
 }
 
 impl World {
-    /// The stalls of one side, where it is that one that has some.
-    pub(crate) fn stalls(&self, parties: &[Still]) -> Option<Stalling> {
+    /// The stalls, if one of these parties has them.
+    pub(crate) fn stalls(&self, parties: &[StalledParty]) -> Option<Stalling> {
         self.stalling
-            .filter(|stalling| parties.contains(&stalling.who))
+            .filter(|stalling| parties.contains(&stalling.party))
     }
 
     /// When the interface's queue has what was written and left at these times; none where the kernel
     /// does not tell.
-    pub(crate) fn queued(&self, written: f64, departure: f64) -> Option<f64> {
-        self.sched
+    pub(crate) fn queued_at(&self, written: f64, departure: f64) -> Option<f64> {
+        self.unqueued_wait_share
             .map(|share| written + share * (departure - 0.01 - written))
     }
 
-    /// What the port's path adds.
+    /// Additional RTT of the port's path.
     pub(crate) fn path_of(&self, port: u16) -> f64 {
         let hash = u64::from(port).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
         let index = usize::try_from(hash).unwrap() % self.paths_ms.len();
@@ -205,7 +206,7 @@ impl World {
                     ),
                     interval: Span::from_millis(*interval),
                     request_size: ByteSize(*size),
-                    response_size: ByteSize(self.reply),
+                    response_size: ByteSize(self.reply_bytes),
                     messages: messages.max(6),
                     parameters: Parameters::new(),
                     varied: Vec::new(),
@@ -253,13 +254,13 @@ impl World {
         let mut id = [0; 16];
         id[0] = u8::try_from(block).unwrap();
         id[1] = u8::try_from(index).unwrap();
-        let mut line = Line::new(self, block, port);
+        let mut connection = Connection::new(self, block, port);
         let mut messages: Vec<Message> = (0..scenario.messages)
-            .map(|seq| line.message(scenario, seq, random))
+            .map(|seq| connection.message(scenario, seq, random))
             .collect();
-        messages.extend(echoes(&line, scenario, random));
+        messages.extend(echoes(&connection, scenario, random));
         let source = SocketAddr::new([192, 0, 2, 1].into(), port);
-        let source = Some(source).filter(|_| self.dials.is_none());
+        let source = Some(source).filter(|_| self.handshake_round_trips.is_none());
         let minutes = i64::from(block) * 60 + i64::try_from(index).unwrap();
         let experiment = Experiment {
             id: ExperimentId::from_bytes(id),
@@ -281,7 +282,7 @@ impl World {
             tally: Tally::default(),
             response_p50: None,
             warnings: Vec::new(),
-            anchors: anchors(self.steps && block == 1),
+            anchors: anchors(self.has_clock_step && block == 1),
         };
         let mut data = ExperimentData::new(experiment, index, &messages);
         data.provenance = Some(self.provenance(data.experiment.id));
@@ -309,9 +310,9 @@ impl World {
     }
 }
 
-fn anchors(steps: bool) -> Vec<(i64, i64)> {
+fn anchors(has_clock_step: bool) -> Vec<(i64, i64)> {
     let wall = |second: i64| {
-        let stepped = if steps && second > 2 {
+        let stepped = if has_clock_step && second > 2 {
             1_500_000_000
         } else {
             0

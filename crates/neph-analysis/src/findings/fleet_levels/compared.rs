@@ -62,7 +62,7 @@ pub(crate) fn prepare(
         let mut experiments = data.experiments_of(*index, settings);
         experiments.any(|experiment| experiment.fleet.is_some())
     });
-    of_each_group(data, settings, &shown, family)
+    comparisons_of_groups(data, settings, &shown, family)
 }
 
 /// Adds the judgement to each.
@@ -79,8 +79,8 @@ pub(crate) fn comparisons(scenarios: &[Scenario]) -> usize {
     let fleets: Vec<usize> = fleets.map(|(index, _)| index).collect();
     let mut comparisons = 0;
     for group in compared_groups(scenarios, &fleets) {
-        let others = group.members.iter().skip(1);
-        let measures = others.map(|(index, _)| measures_of(&scenarios[*index]));
+        let compared_levels = group.members.iter().skip(1);
+        let measures = compared_levels.map(|(index, _)| measures_of(&scenarios[*index]));
         comparisons += measures.sum::<usize>();
     }
     comparisons
@@ -96,14 +96,14 @@ fn measures_of(fleet: &Scenario) -> usize {
 /// Fleets that differ in one factor only. Endpoints and sites are not compared: other networks have unrelated
 /// paths.
 fn compared_groups(scenarios: &[Scenario], fleets: &[usize]) -> Vec<Group> {
-    let shown: Vec<&Scenario> = fleets.iter().map(|index| &scenarios[*index]).collect();
-    let mut factors = factors(&shown);
+    let fleet_scenarios: Vec<&Scenario> = fleets.iter().map(|index| &scenarios[*index]).collect();
+    let mut factors = factors(&fleet_scenarios);
     factors.retain(|factor| !factor.is_place());
-    let of = |factor: &Factor| groups(scenarios, fleets, factor);
-    factors.iter().flat_map(of).collect()
+    let groups_by = |factor: &Factor| groups(scenarios, fleets, factor);
+    factors.iter().flat_map(groups_by).collect()
 }
 
-fn of_each_group(
+fn comparisons_of_groups(
     data: &CampaignData,
     settings: &PlotSettings,
     shown: &[usize],
@@ -119,14 +119,14 @@ fn of_each_group(
             Side::of(level, fleets(data, settings, *scenario), endpoint)
         };
         let firsts: Vec<Side<'_>> = (0..names.len()).map(|index| side(first, index)).collect();
-        for other in others {
+        for other_member in others {
             for ((endpoint, name), first) in names.iter().enumerate().zip(&firsts) {
                 // With a single endpoint, the title already contains it.
                 let title = match names.as_slice() {
                     [_] => group.title.clone(),
                     _ => format!("{}, {name}", group.title),
                 };
-                let sides = [first, &side(other, endpoint)];
+                let sides = [first, &side(other_member, endpoint)];
                 comparisons.push(LevelVersusFirst::of(title, name, sides, family));
             }
         }
@@ -177,7 +177,7 @@ impl<'a> Side<'a> {
             let views = self.fleets.iter();
             views.filter_map(|(_, view)| view.pairs.get(self.endpoint))
         };
-        let time = |of: fn(&PairView) -> Span| pairs().map(of).sum::<Span>().secs_f64();
+        let time = |time_of: fn(&PairView) -> Span| pairs().map(time_of).sum::<Span>().secs_f64();
         time(|pair| pair.hidden.time) / time(|pair| pair.watched).max(1e-9)
     }
 
@@ -203,7 +203,7 @@ impl LevelVersusFirst {
         let mut compared = Vec::new();
         for measure in Measure::ALL {
             let samples = Samples::of(&other.by_block(measure), &first.by_block(measure));
-            if samples.are_lost() {
+            if samples.are_all_lost() {
                 let measure = measure.name();
                 limits.push(format!("Both lost too much for {measure} to be compared"));
             } else {
@@ -228,7 +228,7 @@ impl LevelVersusFirst {
 }
 
 /// A smaller difference in the share of hidden time is not reported.
-const HARDLY: f64 = 0.01;
+const MIN_HIDDEN_SHARE: f64 = 0.01;
 
 fn limits(first: &Side<'_>, other: &Side<'_>) -> Vec<String> {
     let mut limits = Vec::new();
@@ -238,7 +238,7 @@ fn limits(first: &Side<'_>, other: &Side<'_>) -> Vec<String> {
         ));
     }
     let hidden = (first.hidden(), other.hidden());
-    if hidden.0.max(hidden.1) >= HARDLY {
+    if hidden.0.max(hidden.1) >= MIN_HIDDEN_SHARE {
         limits.push(format!(
             "Queues that all flows shared hid path changes for {} of the time in {} and {} in {}; the rates are of the rest",
             percent(hidden.1),

@@ -49,7 +49,7 @@ impl LevelVersusFirst {
             .about(&self.first)
             .with("experiments_first", real(first.n.1))
             .with("experiments_other", real(first.n.0))
-            .with("comparisons_together", real(first.together()));
+            .with("comparisons_together", real(first.family_size()));
         for compared in &self.compared {
             let key = compared.key();
             finding = finding
@@ -129,12 +129,12 @@ impl Compared {
         if self.is_paired() {
             return format!(" (only {})", plural(first, "block"));
         }
-        let of = plural(other, "experiment");
-        format!(" ({of} against {}, of different blocks)", count(first))
+        let experiments = plural(other, "experiment");
+        format!(" ({experiments} against {}, of different blocks)", count(first))
     }
 
     /// Number of statements of the report that are evaluated together.
-    fn together(&self) -> usize {
+    fn family_size(&self) -> usize {
         self.decision.map_or(0, |decision| decision.family)
     }
 
@@ -142,15 +142,15 @@ impl Compared {
     fn evidence(&self) -> String {
         let (other, first) = self.n;
         if !self.is_paired() {
-            let of = |n: usize| plural(n, "experiment");
+            let experiments = |n: usize| plural(n, "experiment");
             return format!(
                 "{} against {}, of different blocks",
-                of(other),
+                experiments(other),
                 count(first)
             );
         }
         let counted = format!("An experiment of each in {}", plural(first, "block"));
-        match blocks_needed(self.together()) {
+        match blocks_needed(self.family_size()) {
             needed if first < needed => {
                 format!("{counted}: not significant ({needed} blocks needed)")
             }

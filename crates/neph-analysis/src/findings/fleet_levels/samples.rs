@@ -30,7 +30,7 @@ impl Samples {
     }
 
     /// Whether there is something to compare, and no number in it.
-    pub(crate) fn are_lost(&self) -> bool {
+    pub(crate) fn are_all_lost(&self) -> bool {
         match self {
             Self::Blocks(pairs) => !pairs.iter().any(|block| distinguishes(*block)),
             Self::Apart(others, firsts) => {

@@ -96,7 +96,7 @@ impl Recording {
         interval: f64,
         random: &mut Random,
     ) -> Self {
-        let mut made = Self::default();
+        let mut recording = Self::default();
         let mut due = 0.0;
         while due < LENGTH {
             let sent = to_i64(due + 0.5 * interval * random.unit());
@@ -109,11 +109,11 @@ impl Recording {
                 returned: arrived + to_i64(directions[1].delay(real(arrived), random)),
             };
             let (upper, lower) = exchange.limits(0);
-            made.at_most.push(upper);
-            made.at_least.push(lower);
+            recording.at_most.push(upper);
+            recording.at_least.push(lower);
             due += interval;
         }
-        made
+        recording
     }
 
     pub(crate) fn limits(&self) -> OffsetLimits<'_> {

@@ -57,7 +57,7 @@ impl Coarse {
         x: &dyn Fn(u32) -> f64,
         y: &dyn Fn(u32) -> f64,
     ) -> Vec<Mark> {
-        let mut of_class: BTreeMap<usize, Vec<Rect>> = BTreeMap::new();
+        let mut rects_by_class: BTreeMap<usize, Vec<Rect>> = BTreeMap::new();
         let mut open: Option<(usize, u32, u32, u32)> = None;
         let mut close = |run: Option<(usize, u32, u32, u32)>| {
             let Some((class, row, from, until)) = run else {
@@ -66,7 +66,7 @@ impl Coarse {
             let (left, right) = (x(from * self.columns), x((until + 1) * self.columns));
             let (top, base) = (y((row + 1) * self.rows), y(row * self.rows));
             let rect = Rect::new(left, top, right - left, (base - top).max(HIGH));
-            of_class.entry(class).or_default().push(rect);
+            rects_by_class.entry(class).or_default().push(rect);
         };
         for ((row, column), flows) in &self.cells {
             let class = counts.class(*flows);
@@ -83,7 +83,7 @@ impl Coarse {
             };
         }
         close(open);
-        let cells = of_class.into_iter().map(|(class, rects)| Mark::Cells {
+        let cells = rects_by_class.into_iter().map(|(class, rects)| Mark::Cells {
             rects,
             fill: Fill::solid(counts.colour(class)),
         });

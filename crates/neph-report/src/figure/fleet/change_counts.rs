@@ -184,9 +184,9 @@ fn lines(pairs: &[Pair<'_>]) -> Vec<CourseLine> {
     let courses = Course::all(pairs);
     let is_crowded = courses.len() > DISTINGUISHED;
     let numbered = courses.iter().enumerate();
-    let made =
+    let lines =
         numbered.filter_map(|(index, course)| CourseLine::of(course, stroke(index, courses.len())));
-    let mut lines: Vec<CourseLine> = made.collect();
+    let mut lines: Vec<CourseLine> = lines.collect();
     if !is_crowded {
         return lines;
     }

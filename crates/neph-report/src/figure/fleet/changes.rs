@@ -2,7 +2,7 @@
 
 use super::clock::exact_text;
 use super::curves::{
-    Shown, any_ended, chosen, draw as curves, legend, lines, scale, shades, without,
+    Shown, any_ended, chosen, draw as curves, legend, lines, scale, shades, without_line_text,
 };
 use super::percents::LEFT;
 use crate::axis::Style;
@@ -17,7 +17,7 @@ const HEIGHT: f64 = 260.0;
 /// One figure over all pairs; nothing where no flow moved twice.
 pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> {
     let pairs = pairs(data, settings);
-    let lines = lines(&pairs, |pair| pair.known.between.as_ref());
+    let lines = lines(&pairs, |pair| pair.pair_view.between.as_ref());
     let Some(first) = pairs.first().filter(|_| any_ended(&lines)) else {
         return Vec::new();
     };
@@ -36,7 +36,7 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
         exact_text(soon),
         shades(&lines),
         chosen(&lines),
-        without(&pairs, &lines, "path changes")
+        without_line_text(&pairs, &lines, "path changes")
     );
     let mut notes = vec![Note::plain(text)];
     notes.extend(flags::notes(data, scenarios(&pairs), settings));

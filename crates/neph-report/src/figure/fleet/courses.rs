@@ -72,10 +72,10 @@ impl<'a> Course<'a> {
         let mut courses: Vec<Self> = Vec::new();
         for pair in pairs {
             let key = |member: &Pair<'_>| (member.scenario, member.endpoint);
-            let known = courses
+            let existing = courses
                 .iter_mut()
                 .find(|course| key(course.pairs[0][0]) == key(pair));
-            match known {
+            match existing {
                 Some(course) => course.pairs[0].push(pair),
                 None => courses.push(Self {
                     label: pair.short.clone(),
@@ -87,18 +87,18 @@ impl<'a> Course<'a> {
         if courses.len() <= DISTINGUISHED || settings.len() < 2 {
             return courses;
         }
-        let mut joined: Vec<Self> = Vec::new();
+        let mut by_setting: Vec<Self> = Vec::new();
         for course in courses {
             let setting = &course.pairs[0][0].setting;
-            match joined.iter_mut().find(|known| known.label == *setting) {
-                Some(known) => known.pairs.extend(course.pairs),
-                None => joined.push(Self {
+            match by_setting.iter_mut().find(|existing| existing.label == *setting) {
+                Some(existing) => existing.pairs.extend(course.pairs),
+                None => by_setting.push(Self {
                     label: setting.clone(),
                     ..course
                 }),
             }
         }
-        joined
+        by_setting
     }
 
     /// The curve of the whole course, and what it is over; `None` where no block has one.
@@ -149,8 +149,8 @@ fn pooled(mut curves: Vec<&Curve>) -> Option<(Curve, usize)> {
         .collect();
     let stride = times.len().div_ceil(POINTS).max(1);
     let last = times.len().saturating_sub(1);
-    let shown = times.into_iter().enumerate();
-    let shown = shown.filter(|(index, _)| index.is_multiple_of(stride) || *index == last);
+    let selected_times = times.into_iter().enumerate();
+    let selected_times = selected_times.filter(|(index, _)| index.is_multiple_of(stride) || *index == last);
     let point = |at: Span| {
         let points: Vec<CurvePoint> = curves.iter().filter_map(|curve| curve.at(at)).collect();
         let band = Band::of(points.iter().map(|point| point.surviving).collect())?;
@@ -165,7 +165,7 @@ fn pooled(mut curves: Vec<&Curve>) -> Option<(Curve, usize)> {
     let curve = Curve {
         n: curves.iter().map(|curve| curve.n).sum(),
         ended: curves.iter().map(|curve| curve.ended).sum(),
-        points: shown.filter_map(|(_, at)| point(at)).collect(),
+        points: selected_times.filter_map(|(_, at)| point(at)).collect(),
     };
     Some((curve, curves.len()))
 }

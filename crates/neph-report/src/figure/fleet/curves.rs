@@ -94,7 +94,7 @@ pub(super) fn lines<'a>(
 }
 
 /// A sentence for the caption about pairs and seasons without a curve: they have too few of `events`.
-pub(super) fn without(pairs: &[Pair<'_>], lines: &[CurveLine], events: &str) -> String {
+pub(super) fn without_line_text(pairs: &[Pair<'_>], lines: &[CurveLine], events: &str) -> String {
     let courses = Course::all(pairs);
     let is_missing = |course: &&Course<'_>| !lines.iter().any(|line| line.label == course.label);
     let missing: Vec<&str> = courses
@@ -104,7 +104,7 @@ pub(super) fn without(pairs: &[Pair<'_>], lines: &[CurveLine], events: &str) -> 
         .collect();
     match missing.as_slice() {
         [] => String::new(),
-        few if few.len() <= 3 => format!(" Too few {events} for a line: {}.", few.join(", ")),
+        missing if missing.len() <= 3 => format!(" Too few {events} for a line: {}.", missing.join(", ")),
         many => format!(" Too few {events} for a line: {} pairs.", many.len()),
     }
 }
@@ -145,11 +145,11 @@ pub(super) fn legend(lines: &[CurveLine], soon: Span, ended: &str) -> Vec<(Swatc
         .map(|line| {
             let first = line.curve.points.first();
             let within = line.within;
-            let none = match first.filter(|first| first.at > within) {
+            let missing_text = match first.filter(|first| first.at > within) {
                 Some(_) => format!("none {ended} within {}, ", exact_text(soon)),
                 None => String::new(),
             };
-            let share = line.curve.at(within).map_or(none, |point| {
+            let share = line.curve.at(within).map_or(missing_text, |point| {
                 format!(
                     "{} {ended} within {} ({} to {}), ",
                     percent(1.0 - point.surviving),
@@ -168,8 +168,8 @@ pub(super) fn legend(lines: &[CurveLine], soon: Span, ended: &str) -> Vec<(Swatc
         .collect();
     let faint = lines.iter().find(|line| !line.has_own_colour);
     if let Some(line) = faint {
-        let others = lines.iter().filter(|line| !line.has_own_colour).count();
-        entries.push((Swatch::Line(line.stroke), format!("{others} other pairs")));
+        let other_lines = lines.iter().filter(|line| !line.has_own_colour).count();
+        entries.push((Swatch::Line(line.stroke), format!("{other_lines} other pairs")));
     }
     entries
 }

@@ -87,34 +87,34 @@ fn caption(flows: &[Flow<'_>], left_out: usize) -> String {
 struct Flow<'a> {
     pair: &'a Pair<'a>,
     port: u16,
-    taken: &'a Dissected,
+    dissected: &'a Dissected,
     /// Its base latency in the time shown.
     segments: Vec<&'a Segment>,
     changes: Vec<&'a PathChange>,
 }
 
 fn flows<'a>(pair: &'a Pair<'a>) -> Vec<Flow<'a>> {
-    let is_of_pair = |taken: &&Dissected| {
-        pair.view.fleet.endpoint_of(taken.slot) == pair.endpoint && !taken.samples.is_empty()
+    let is_of_pair = |dissected: &&Dissected| {
+        pair.view.fleet.endpoint_of(dissected.slot) == pair.endpoint && !dissected.samples.is_empty()
     };
-    let known = |taken: &'a Dissected| {
+    let flow_of = |dissected: &'a Dissected| {
         let (first, last) = (
-            taken.samples[0].sent,
-            taken.samples[taken.samples.len() - 1].sent,
+            dissected.samples[0].sent,
+            dissected.samples[dissected.samples.len() - 1].sent,
         );
-        let same =
-            |flow: &&FlowHistory| (flow.slot, flow.source_port) == (taken.slot, taken.source_port);
-        let history = pair.view.flows.iter().find(same);
+        let key = (dissected.slot, dissected.source_port);
+        let is_same_flow = |flow: &&FlowHistory| (flow.slot, flow.source_port) == key;
+        let history = pair.view.flows.iter().find(is_same_flow);
         let segments = history.into_iter().flat_map(|flow| &flow.segments);
         let changes = pair.view.changes.iter().filter(|change| {
-            (change.slot, change.source_port) == (taken.slot, taken.source_port)
+            (change.slot, change.source_port) == key
                 && change.at >= first
                 && change.at <= last
         });
         Flow {
             pair,
-            port: taken.source_port,
-            taken,
+            port: dissected.source_port,
+            dissected,
             segments: segments
                 .filter(|segment| segment.until > first && segment.from < last)
                 .collect(),
@@ -125,13 +125,13 @@ fn flows<'a>(pair: &'a Pair<'a>) -> Vec<Flow<'a>> {
         .dissected
         .iter()
         .filter(is_of_pair)
-        .map(known)
+        .map(flow_of)
         .collect()
 }
 
 impl Flow<'_> {
     fn replies(&self) -> impl Iterator<Item = (Instant<Local>, Span, bool)> + '_ {
-        self.taken
+        self.dissected
             .samples
             .iter()
             .filter_map(|sample| match sample.outcome {
@@ -172,40 +172,40 @@ impl Flow<'_> {
 }
 
 fn legend(flows: &[Flow<'_>]) -> Vec<(Swatch, String)> {
-    let any = |test: fn(&Flow<'_>) -> bool| flows.iter().any(test);
-    let lost = |flow: &Flow<'_>| {
-        let mut samples = flow.taken.samples.iter();
+    let any_flow = |test: fn(&Flow<'_>) -> bool| flows.iter().any(test);
+    let has_lost_message = |flow: &Flow<'_>| {
+        let mut samples = flow.dissected.samples.iter();
         samples.any(|sample| !matches!(sample.outcome, DissectedOutcome::Reply { .. }))
     };
     let entries = [
         (true, Swatch::Dot(SAMPLE), "round trip of a message"),
         (
-            any(|flow| !flow.segments.is_empty()),
+            any_flow(|flow| !flow.segments.is_empty()),
             Swatch::Line(Stroke::solid(BASE, 2.0)),
             "base latency",
         ),
         (
-            any(|flow| !flow.changes.is_empty()),
+            any_flow(|flow| !flow.changes.is_empty()),
             Swatch::Line(CHANGE),
             "path change",
         ),
         (
-            any(|flow| !flow.congested().is_empty()),
+            any_flow(|flow| !flow.congested().is_empty()),
             Swatch::Area(Fill::translucent(CONGESTION)),
             "taken for congestion",
         ),
         (
-            any(|flow| flow.replies().any(|(_, _, over)| over)),
+            any_flow(|flow| flow.replies().any(|(_, _, is_reordered)| is_reordered)),
             Swatch::Dot(REORDERED),
             "reordered message",
         ),
         (
-            any(lost),
+            any_flow(has_lost_message),
             Swatch::Tick(Colour::ALARM),
             "lost or unsent message (at the top)",
         ),
     ];
-    let shown = entries.into_iter().filter(|(there, _, _)| *there);
+    let shown = entries.into_iter().filter(|(is_drawn, _, _)| *is_drawn);
     shown
         .map(|(_, swatch, label)| (swatch, label.to_owned()))
         .collect()
@@ -219,7 +219,7 @@ fn draw_panel(flow: &Flow<'_>, frame: Rect) -> Vec<Mark> {
         return heading(&name, "", "no replies", frame);
     };
     let unit = TimeUnit::up_to(scale.high);
-    let samples = &flow.taken.samples;
+    let samples = &flow.dissected.samples;
     let ends = (samples[0].sent, samples[samples.len() - 1].sent);
     let clock = Clock::between(flow.pair.view.from, ends.0, ends.1);
     let plot = Plot {
@@ -342,7 +342,7 @@ fn ticks(flow: &Flow<'_>, plot: &Plot, x: &ToX<'_>) -> Vec<Mark> {
         let ends = (Point::new(at, top), Point::new(at, end));
         Some(Mark::line(ends.0, ends.1, Stroke::solid(colour, 1.3)))
     };
-    flow.taken.samples.iter().filter_map(tick).collect()
+    flow.dissected.samples.iter().filter_map(tick).collect()
 }
 
 /// A dashed line for each change with a head above the panel, and its size where there is room.
@@ -374,13 +374,13 @@ fn changes(flow: &Flow<'_>, plot: &Plot, x: &ToX<'_>) -> Vec<Mark> {
 /// A triangle that points down at the change: filled where more than the latency speaks for it.
 fn head(at: f64, top: f64, change: &PathChange) -> Vec<Mark> {
     let evidence = change.evidence;
-    let more = evidence.reordered || evidence.ttl || evidence.trace == Some(true);
+    let has_more_evidence = evidence.reordered || evidence.ttl || evidence.trace == Some(true);
     let points = vec![
         Point::new(at - 3.5, top - 6.5),
         Point::new(at + 3.5, top - 6.5),
         Point::new(at, top - 0.5),
     ];
-    let colour = if more { Colour::INK } else { Colour::WHITE };
+    let colour = if has_more_evidence { Colour::INK } else { Colour::WHITE };
     let mut outline = points.clone();
     outline.push(points[0]);
     vec![

@@ -35,10 +35,10 @@ const SLOT: f64 = 13.0;
 
 /// The quantiles that so many flows allow: of eight, p95 is nothing but the slowest.
 fn quantiles_shown(bins: &[FlowLatencyBin]) -> Vec<FlowQuantile> {
-    let enough = |quantile: &FlowQuantile| bins.iter().any(|bin| bin.has_enough(*quantile));
+    let has_enough = |quantile: &FlowQuantile| bins.iter().any(|bin| bin.has_enough(*quantile));
     FlowQuantile::PERCENTILES
         .into_iter()
-        .filter(enough)
+        .filter(has_enough)
         .collect()
 }
 
@@ -46,8 +46,8 @@ fn quantiles_shown(bins: &[FlowLatencyBin]) -> Vec<FlowQuantile> {
 pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> {
     let mut pairs = pairs(data, settings);
     pairs.retain(|pair| pair.latency_bins().iter().any(|bin| bin.flows > 1));
-    let shown = StandingOut::of(pairs, (PER_PAGE, MAX_PAIRS));
-    let pairs = &shown.pairs;
+    let selection = StandingOut::of(pairs, (PER_PAGE, MAX_PAIRS));
+    let pairs = &selection.pairs;
     let total = pairs.len().div_ceil(PER_PAGE);
     let labels = labels(pairs);
     let height = match pairs.len() {
@@ -77,7 +77,7 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
         }
         let mut scenarios: Vec<usize> = few.iter().map(|pair| pair.scenario).collect();
         scenarios.dedup();
-        let mut notes = vec![Note::plain(caption(few) + &shown.sentence())];
+        let mut notes = vec![Note::plain(caption(few) + &selection.sentence())];
         notes.extend(flags::notes(data, scenarios, settings));
         sheet.finish(
             "flow-fairness",
@@ -116,7 +116,7 @@ fn ink(quantile: FlowQuantile) -> Stroke {
 }
 
 /// Of the bins that have flows enough.
-fn enough(bins: &[FlowLatencyBin], of: FlowQuantile) -> impl Iterator<Item = Latency> {
+fn latencies_of(bins: &[FlowLatencyBin], of: FlowQuantile) -> impl Iterator<Item = Latency> {
     let bins = bins.iter().filter(move |bin| bin.has_enough(of));
     bins.map(move |bin| bin.at(of))
 }
@@ -170,7 +170,7 @@ fn draw_panel(pair: &Pair<'_>, among: &[String], height: f64, frame: Rect) -> Ve
     let bins = pair.latency_bins();
     let mut latencies: Vec<f64> = FlowQuantile::ALL
         .into_iter()
-        .flat_map(|quantile| values(enough(bins, quantile)))
+        .flat_map(|quantile| values(latencies_of(bins, quantile)))
         .collect();
     latencies.sort_unstable_by(f64::total_cmp);
     let spread = Sorted::check(&latencies).ok().and_then(Spread::of);
@@ -216,8 +216,8 @@ fn draw_panel(pair: &Pair<'_>, among: &[String], height: f64, frame: Rect) -> Ve
 /// quantiles as lines.
 fn over_bins(bins: &[FlowLatencyBin], plot: &Plot, unit: TimeUnit) -> Vec<Mark> {
     let of = |quantile: FlowQuantile| {
-        let lost = enough(bins, quantile).filter(|latency| *latency == Latency::Lost);
-        let values = values(enough(bins, quantile)).collect();
+        let lost = latencies_of(bins, quantile).filter(|latency| *latency == Latency::Lost);
+        let values = values(latencies_of(bins, quantile)).collect();
         steps(values, lost.count(), plot, unit)
     };
     let mut marks = Vec::new();
@@ -344,16 +344,16 @@ fn over_time(pair: &Pair<'_>, plot: &Plot, clock: &Clock, unit: TimeUnit) -> Vec
         Point::new(plot.px(point.t), plot.py(point.v * unit.per_milli()))
     };
     let beyond = beyond(pair.latency_bins());
-    let of = |quantile: FlowQuantile| line(pair, quantile, beyond, plot, clock);
+    let line_of = |quantile: FlowQuantile| line(pair, quantile, beyond, plot, clock);
     let mut marks = Vec::new();
-    let ends = (of(FlowQuantile::Lowest), of(FlowQuantile::Highest));
+    let ends = (line_of(FlowQuantile::Lowest), line_of(FlowQuantile::Highest));
     for (low, high) in ends.0.iter().zip(&ends.1) {
         let mut points: Vec<Point> = high.iter().map(at).collect();
         points.extend(low.iter().rev().map(at));
         marks.push(range(points));
     }
     for quantile in quantiles_shown(pair.latency_bins()).into_iter().rev() {
-        marks.extend(of(quantile).iter().map(|run| Mark::Line {
+        marks.extend(line_of(quantile).iter().map(|run| Mark::Line {
             points: run.iter().map(at).collect(),
             stroke: ink(quantile),
         }));

@@ -158,9 +158,9 @@ mod tests {
         let curves: Vec<Stroke> = (0..DISTINGUISHED).map(distinguished).collect();
         for (index, curve) in curves.iter().enumerate() {
             for other in &curves[index + 1..] {
-                let apart = curve.colour.lightness() - other.colour.lightness();
+                let difference = curve.colour.lightness() - other.colour.lightness();
                 assert!(
-                    curve.dash != other.dash || apart.abs() > 0.08,
+                    curve.dash != other.dash || difference.abs() > 0.08,
                     "{curve:?}, {other:?}"
                 );
             }

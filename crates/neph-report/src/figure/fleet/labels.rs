@@ -17,7 +17,7 @@ pub(super) const LINE: f64 = 12.5;
 
 /// Heights as near as can be to those wanted (ascending), at least `gap` apart, from `top` to
 /// `bottom`.
-pub(super) fn spread(wanted: &[f64], gap: f64, (top, bottom): (f64, f64)) -> Vec<f64> {
+pub(super) fn spread(preferred: &[f64], gap: f64, (top, bottom): (f64, f64)) -> Vec<f64> {
     // Labels that touch become a block around the mean of what they want.
     let mut blocks: Vec<(f64, f64, usize)> = Vec::new();
     let centre_of = |sum: f64, count: usize| {
@@ -25,7 +25,7 @@ pub(super) fn spread(wanted: &[f64], gap: f64, (top, bottom): (f64, f64)) -> Vec
         let half = gap * (count - 1.0) / 2.0;
         (sum / count).clamp(top + half, (bottom - half).max(top + half))
     };
-    for y in wanted {
+    for y in preferred {
         let mut block = (centre_of(*y, 1), *y, 1);
         while let Some((centre, sum, count)) = blocks.pop() {
             let near = gap * neph_analysis::text::real(count + block.2) / 2.0;
@@ -38,7 +38,7 @@ pub(super) fn spread(wanted: &[f64], gap: f64, (top, bottom): (f64, f64)) -> Vec
         }
         blocks.push(block);
     }
-    let mut heights = Vec::with_capacity(wanted.len());
+    let mut heights = Vec::with_capacity(preferred.len());
     for (centre, _, count) in blocks {
         let half = gap * neph_analysis::text::real(count - 1) / 2.0;
         heights.extend((0..count).map(|i| centre - half + gap * neph_analysis::text::real(i)));
@@ -49,9 +49,9 @@ pub(super) fn spread(wanted: &[f64], gap: f64, (top, bottom): (f64, f64)) -> Vec
 /// Labels to the right of `x`, each with a thin line from the height that it names.
 pub(super) fn place_labels(labels: &mut [Label], x: f64, ends: (f64, f64)) -> Vec<Mark> {
     labels.sort_by(|a, b| a.y.total_cmp(&b.y));
-    let wanted: Vec<f64> = labels.iter().map(|label| label.y).collect();
+    let preferred: Vec<f64> = labels.iter().map(|label| label.y).collect();
     let mut marks = Vec::new();
-    for (label, y) in labels.iter().zip(spread(&wanted, LINE, ends)) {
+    for (label, y) in labels.iter().zip(spread(&preferred, LINE, ends)) {
         let points = vec![
             Point::new(x + 2.0, label.y),
             Point::new(x + 6.0, label.y),
@@ -89,8 +89,8 @@ mod tests {
     #[test]
     fn no_two_labels_touch_whatever_they_want() {
         for count in 1..=8_u32 {
-            let wanted: Vec<f64> = (0..count).map(|i| f64::from(i * i % 7)).collect();
-            let mut sorted = wanted;
+            let preferred: Vec<f64> = (0..count).map(|i| f64::from(i * i % 7)).collect();
+            let mut sorted = preferred;
             sorted.sort_by(f64::total_cmp);
             let heights = spread(&sorted, 10.0, (0.0, 90.0));
             assert!(

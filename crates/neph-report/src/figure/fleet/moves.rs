@@ -27,8 +27,8 @@ const MAX_PAIRS: usize = 24;
 pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> {
     let mut pairs = pairs(data, settings);
     pairs.retain(|pair| rows(pair).len() > 1);
-    let shown = StandingOut::of(pairs, (PER_PAGE, MAX_PAIRS));
-    let pairs = &shown.pairs;
+    let selection = StandingOut::of(pairs, (PER_PAGE, MAX_PAIRS));
+    let pairs = &selection.pairs;
     let shared = pairs.iter().map(longest).fold(0.0, f64::max);
     let total = pairs.len().div_ceil(PER_PAGE);
     let labels = labels(pairs);
@@ -55,7 +55,7 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
         }
         let mut scenarios: Vec<usize> = few.iter().map(|pair| pair.scenario).collect();
         scenarios.dedup();
-        let mut notes = vec![Note::plain(CAPTION.to_owned() + &shown.sentence())];
+        let mut notes = vec![Note::plain(CAPTION.to_owned() + &selection.sentence())];
         notes.extend(flags::notes(data, scenarios, settings));
         sheet.finish("flow-moved", page_name("flow-moved", page, total), &notes)
     });
@@ -69,12 +69,12 @@ const MOVED: Colour = Colour::hex(0x0000_5a94);
 /// The classes that anything is known of, the lowest latency first.
 fn rows<'a>(pair: &Pair<'a>) -> Vec<&'a ClassMoves> {
     let mut moves: Vec<&ClassMoves> = pair
-        .known
+        .pair_view
         .moved
         .iter()
         .filter(|class_moves| {
-            let known = |share: neph_flows::Share| share.hits > 0 || class_moves.share > 0.0;
-            class_moves.moved.is_some_and(known)
+            let has_hits = |share: neph_flows::Share| share.hits > 0 || class_moves.share > 0.0;
+            class_moves.moved.is_some_and(has_hits)
         })
         .collect();
     moves.sort_by(|a, b| b.share.total_cmp(&a.share));
@@ -111,7 +111,7 @@ fn draw_panel(pair: &Pair<'_>, among: &[String], max: f64, frame: Rect) -> Vec<M
         let y = plot.area.y + (real(index) + 0.5) * ROW;
         marks.extend(row(pair, moved, &plot, y));
     }
-    let left_out = pair.known.moved.len().saturating_sub(rows.len());
+    let left_out = pair.pair_view.moved.len().saturating_sub(rows.len());
     if left_out > 0 {
         let at = Point::new(frame.right(), plot.area.bottom() + 30.0);
         let text = format!("{} not shown", plural(left_out, "rarer one"));
@@ -123,7 +123,7 @@ fn draw_panel(pair: &Pair<'_>, among: &[String], max: f64, frame: Rect) -> Vec<M
 
 fn heading(pair: &Pair<'_>, among: &[String], frame: Rect) -> Vec<Mark> {
     let n = pair
-        .known
+        .pair_view
         .moved
         .iter()
         .find_map(|class_moves| class_moves.moved)

@@ -141,7 +141,7 @@ fn page_of(sheet: &mut Sheet, layout: &Layout, paths: &[Path]) {
     marks.extend(drawing.labels(paths));
     sheet.draw(marks);
     if !has_names {
-        listed(sheet, layout);
+        draw_path_list(sheet, layout);
     }
 }
 
@@ -276,7 +276,7 @@ impl Drawing<'_> {
             .collect();
         let more = paths.len().saturating_sub(DISTINGUISHED);
         if more > 0 {
-            let rest: usize = paths[DISTINGUISHED..]
+            let other_flows: usize = paths[DISTINGUISHED..]
                 .iter()
                 .map(|path| path.ports.len())
                 .sum();
@@ -284,7 +284,7 @@ impl Drawing<'_> {
                 y: self.area.bottom(),
                 text: format!(
                     "{} · {more} others",
-                    percent(real(rest) / real(self.layout.flows))
+                    percent(real(other_flows) / real(self.layout.flows))
                 ),
                 colour: FAINT,
             });
@@ -327,7 +327,7 @@ fn short(column: &Column, node: usize) -> String {
 }
 
 /// The addresses behind the short names, in columns below the drawing.
-fn listed(sheet: &mut Sheet, layout: &Layout) {
+fn draw_path_list(sheet: &mut Sheet, layout: &Layout) {
     let lines: Vec<(String, String)> = layout
         .columns
         .iter()

@@ -4,7 +4,7 @@ use neph_flows::Curve;
 
 use super::clock::exact_text;
 use super::curves::{
-    CurveLine, Shown, any_ended, chosen, draw as curves, legend, lines, scale, shades, without,
+    CurveLine, Shown, any_ended, chosen, draw as curves, legend, lines, scale, shades, without_line_text,
 };
 use super::percents::LEFT;
 use crate::axis::Style;
@@ -20,17 +20,17 @@ const HEIGHT: f64 = 220.0;
 type Way = (&'static str, for<'a> fn(&'a Pair<'a>) -> Option<&'a Curve>);
 const WAYS: [Way; 2] = [
     ("Forward path only", |pair| {
-        pair.known.persistence_forward.as_ref()
+        pair.pair_view.persistence_forward.as_ref()
     }),
     ("Reverse path only", |pair| {
-        pair.known.persistence_reverse.as_ref()
+        pair.pair_view.persistence_reverse.as_ref()
     }),
 ];
 
 /// One figure over all pairs; the directions below, where any pair distinguishes them.
 pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> {
     let pairs = pairs(data, settings);
-    let course_lines = lines(&pairs, |pair| pair.known.persistence.as_ref());
+    let course_lines = lines(&pairs, |pair| pair.pair_view.persistence.as_ref());
     let Some(first) = pairs.first().filter(|_| any_ended(&course_lines)) else {
         return Vec::new();
     };
@@ -52,8 +52,8 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
         .iter()
         .map(|(name, pick)| (*name, coloured(lines(&pairs, *pick), &course_lines)))
         .collect();
-    let any = directed.iter().any(|(_, lines)| !lines.is_empty());
-    if any {
+    let has_directions = directed.iter().any(|(_, lines)| !lines.is_empty());
+    if has_directions {
         let frames = sheet.columns(2, 160.0 + 44.0 + Style::BELOW);
         for ((name, lines), frame) in directed.iter().zip(frames) {
             sheet.draw(panel(name, lines, frame, soon));
@@ -62,8 +62,8 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
     let mut text = caption(soon);
     text.push_str(&shades(&course_lines));
     text.push_str(chosen(&course_lines));
-    text.push_str(&without(&pairs, &course_lines, "changes of class"));
-    if any {
+    text.push_str(&without_line_text(&pairs, &course_lines, "changes of class"));
+    if has_directions {
         text.push_str(DIRECTIONS);
     }
     let mut notes = vec![Note::plain(text)];
@@ -81,11 +81,11 @@ fn caption(soon: neph_model::Span) -> String {
 const DIRECTIONS: &str = " The lower panels count changes of one direction only, where the peer's timestamps show it; a change of both directions counts in neither. Each has its own time scale.";
 
 /// The same pair has the same colour in every panel.
-fn coloured(mut lines: Vec<CurveLine>, known_lines: &[CurveLine]) -> Vec<CurveLine> {
+fn coloured(mut lines: Vec<CurveLine>, reference_lines: &[CurveLine]) -> Vec<CurveLine> {
     for line in &mut lines {
-        let same = known_lines.iter().find(|known| known.label == line.label);
-        if let Some(known) = same {
-            (line.stroke, line.has_own_colour) = (known.stroke, known.has_own_colour);
+        let matching = reference_lines.iter().find(|matching| matching.label == line.label);
+        if let Some(matching) = matching {
+            (line.stroke, line.has_own_colour) = (matching.stroke, matching.has_own_colour);
         }
     }
     lines.sort_by_key(|line| line.has_own_colour);

@@ -27,30 +27,30 @@ pub(super) type Latency<'a> = dyn Fn(u16, Option<Span>) -> Option<f64> + 'a;
 /// slowest class is on top; then the others, most flows first. A path takes the median of what its flows
 /// take.
 pub(super) fn paths(trace: &FlowTrace, coloured: usize, latency: &Latency<'_>) -> Vec<Path> {
-    let traced: BTreeMap<u16, Span> = trace.routes.iter().filter_map(end_to_end).collect();
-    let of = |known: DiamondPath| {
-        let ports = known.source_ports.iter();
+    let trace_round_trips: BTreeMap<u16, Span> = trace.routes.iter().filter_map(end_to_end).collect();
+    let path_of = |diamond: DiamondPath| {
+        let ports = diamond.source_ports.iter();
         let mut latencies: Vec<f64> = ports
-            .filter_map(|port| latency(*port, traced.get(port).copied()))
+            .filter_map(|port| latency(*port, trace_round_trips.get(port).copied()))
             .collect();
         let middle = Sorted::sort(&mut latencies).and_then(|sorted| median(sorted, 0));
         Path {
             latency: middle.ok().and_then(Level::number),
-            hops: known.addresses,
-            hash: known.hash.to_string(),
-            ports: known.source_ports,
-            reached: known.reached,
+            hops: diamond.addresses,
+            hash: diamond.hash.to_string(),
+            ports: diamond.source_ports,
+            reached: diamond.reached,
         }
     };
     let mut paths: Vec<Path> = build_diamond(&trace.routes)
         .paths
         .into_iter()
-        .map(of)
+        .map(path_of)
         .collect();
     paths.sort_by(|a, b| (b.ports.len(), &a.hash).cmp(&(a.ports.len(), &b.hash)));
     let coloured = coloured.min(paths.len());
-    let slow = |path: &Path| path.latency.unwrap_or(f64::INFINITY);
-    paths[..coloured].sort_by(|a, b| slow(b).total_cmp(&slow(a)));
+    let latency_or_infinity = |path: &Path| path.latency.unwrap_or(f64::INFINITY);
+    paths[..coloured].sort_by(|a, b| latency_or_infinity(b).total_cmp(&latency_or_infinity(a)));
     paths
 }
 
@@ -116,30 +116,30 @@ pub(super) struct Layout {
 }
 
 /// Routers of a hop that are drawn one by one.
-const NODES: usize = 20;
+const MAX_NODES: usize = 20;
 
 impl Layout {
     /// Lays paths out; from the rank `coloured` on they share ribbons.
     pub(super) fn of(paths: &[Path], coloured: usize) -> Self {
-        let shown = distances(paths);
+        let drawn_distances = distances(paths);
         let nodes_by_column: Vec<Vec<NodeIdentity>> =
-            shown.iter().map(|(ttl, _)| nodes_of(paths, *ttl)).collect();
-        let at = |path: &Path, column: usize| -> Option<usize> {
-            let identity = identity_of(path, shown[column].0)?;
+            drawn_distances.iter().map(|(ttl, _)| nodes_of(paths, *ttl)).collect();
+        let node_index = |path: &Path, column: usize| -> Option<usize> {
+            let identity = identity_of(path, drawn_distances[column].0)?;
             let nodes = &nodes_by_column[column];
             nodes
                 .iter()
                 .position(|node| *node == identity)
                 .or(Some(nodes.len() - 1))
         };
-        let columns = shown.iter().enumerate().map(|(column, (ttl, skipped))| {
+        let columns = drawn_distances.iter().enumerate().map(|(column, (ttl, skipped))| {
             let mut top = 0;
             let nodes = nodes_by_column[column]
                 .iter()
                 .enumerate()
                 .map(|(index, identity)| {
-                    let met = paths.iter().filter(|path| at(path, column) == Some(index));
-                    let flows = met.map(|path| path.ports.len()).sum();
+                    let paths_through = paths.iter().filter(|path| node_index(path, column) == Some(index));
+                    let flows = paths_through.map(|path| path.ports.len()).sum();
                     top += flows;
                     Node {
                         identity: *identity,
@@ -156,13 +156,13 @@ impl Layout {
         let columns: Vec<Column> = columns.collect();
         let mut ribbons = Vec::new();
         for column in 1..columns.len() {
-            let mut joined: BTreeMap<(usize, usize, usize), usize> = BTreeMap::new();
+            let mut flows_by_ribbon: BTreeMap<(usize, usize, usize), usize> = BTreeMap::new();
             for (rank, path) in paths.iter().enumerate() {
-                if let (Some(from), Some(to)) = (at(path, column - 1), at(path, column)) {
-                    *joined.entry((rank.min(coloured), from, to)).or_default() += path.ports.len();
+                if let (Some(from), Some(to)) = (node_index(path, column - 1), node_index(path, column)) {
+                    *flows_by_ribbon.entry((rank.min(coloured), from, to)).or_default() += path.ports.len();
                 }
             }
-            ribbons.extend(stacked(column - 1, &joined));
+            ribbons.extend(stacked(column - 1, &flows_by_ribbon));
         }
         let flows = paths.iter().map(|path| path.ports.len()).sum();
         Self {
@@ -174,17 +174,17 @@ impl Layout {
 }
 
 /// Ribbons on top of each other in both of their nodes, in the order of their paths.
-fn stacked(column: usize, joined: &BTreeMap<(usize, usize, usize), usize>) -> Vec<Ribbon> {
+fn stacked(column: usize, flows_by_ribbon: &BTreeMap<(usize, usize, usize), usize>) -> Vec<Ribbon> {
     let mut filled_left: BTreeMap<usize, usize> = BTreeMap::new();
     let mut filled_right: BTreeMap<usize, usize> = BTreeMap::new();
-    let ribbons = joined.iter().map(|((path, from, to), flows)| {
-        let (out, into) = (
+    let ribbons = flows_by_ribbon.iter().map(|((path, from, to), flows)| {
+        let (left_offset, right_offset) = (
             filled_left.entry(*from).or_default(),
             filled_right.entry(*to).or_default(),
         );
-        let within = (*out, *into);
-        *out += flows;
-        *into += flows;
+        let within = (*left_offset, *right_offset);
+        *left_offset += flows;
+        *right_offset += flows;
         Ribbon {
             column,
             nodes: (*from, *to),
@@ -208,15 +208,15 @@ fn identity_of(path: &Path, ttl: usize) -> Option<NodeIdentity> {
 /// that all flows share, the first and the last are enough.
 fn distances(paths: &[Path]) -> Vec<(usize, usize)> {
     let last = paths.iter().map(|path| path.hops.len()).max().unwrap_or(0);
-    let shared = |ttl: usize| {
+    let is_shared = |ttl: usize| {
         let first = paths.first().and_then(|path| identity_of(path, ttl));
         first.is_some() && paths.iter().all(|path| identity_of(path, ttl) == first)
     };
     let mut distances = Vec::new();
     let mut skipped = 0;
     for ttl in 0..=last {
-        let inner = ttl > 0 && ttl < last && shared(ttl - 1) && shared(ttl) && shared(ttl + 1);
-        if inner {
+        let is_skipped = ttl > 0 && ttl < last && is_shared(ttl - 1) && is_shared(ttl) && is_shared(ttl + 1);
+        if is_skipped {
             skipped += 1;
         } else {
             distances.push((ttl, skipped));
@@ -228,25 +228,25 @@ fn distances(paths: &[Path]) -> Vec<(usize, usize)> {
 
 /// The routers that are drawn at a distance, in the order of the mean rank of their paths.
 fn nodes_of(paths: &[Path], ttl: usize) -> Vec<NodeIdentity> {
-    let mut met: BTreeMap<NodeIdentity, (usize, f64)> = BTreeMap::new();
+    let mut flows_and_ranks: BTreeMap<NodeIdentity, (usize, f64)> = BTreeMap::new();
     for (rank, path) in paths.iter().enumerate() {
         if let Some(identity) = identity_of(path, ttl) {
             let flows = path.ports.len();
-            let (sum, ranks) = met.entry(identity).or_default();
+            let (sum, ranks) = flows_and_ranks.entry(identity).or_default();
             *sum += flows;
             *ranks += neph_analysis::text::real(flows) * neph_analysis::text::real(rank);
         }
     }
-    let mut nodes: Vec<(NodeIdentity, usize, f64)> = met
+    let mut nodes: Vec<(NodeIdentity, usize, f64)> = flows_and_ranks
         .into_iter()
         .map(|(identity, (flows, ranks))| {
             (identity, flows, ranks / neph_analysis::text::real(flows))
         })
         .collect();
-    let is_crowded = nodes.len() > NODES;
+    let is_crowded = nodes.len() > MAX_NODES;
     if is_crowded {
         nodes.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(&b.0)));
-        nodes.truncate(NODES - 1);
+        nodes.truncate(MAX_NODES - 1);
     }
     nodes.sort_by(|a, b| a.2.total_cmp(&b.2).then(a.0.cmp(&b.0)));
     let mut identities: Vec<NodeIdentity> =
@@ -304,13 +304,13 @@ mod tests {
             30 => Some(15.0),
             _ => traced.map(Span::millis_f64),
         });
-        let paths_found: Vec<(&[u16], Option<f64>)> = paths
+        let ports_and_latencies: Vec<(&[u16], Option<f64>)> = paths
             .iter()
             .map(|path| (path.ports.as_slice(), path.latency))
             .collect();
         // Of two flows the median lies between them.
         assert_eq!(
-            paths_found,
+            ports_and_latencies,
             [([40].as_slice(), Some(40.0)), (&[20, 30], Some(17.5))]
         );
     }
@@ -333,19 +333,19 @@ mod tests {
         let heights: Vec<(usize, usize)> =
             middle.iter().map(|node| (node.flows, node.top)).collect();
         assert_eq!(heights, [(30, 0), (10, 30)]);
-        let back: Vec<&Ribbon> = layout
+        let ribbons: Vec<&Ribbon> = layout
             .ribbons
             .iter()
             .filter(|ribbon| ribbon.column == 2)
             .collect();
-        assert_eq!((back[1].within, back[1].flows), ((0, 30), 10));
+        assert_eq!((ribbons[1].within, ribbons[1].flows), ((0, 30), 10));
     }
 
     #[test]
     fn merged_nodes_keep_the_number_of_flows() {
-        let is_crowded: Vec<Path> = (1..=60).map(|router| path(&[1, router, 9], 2)).collect();
-        let layout = Layout::of(&is_crowded, 3);
-        assert_eq!(layout.columns[2].nodes.len(), NODES);
+        let sixty_paths: Vec<Path> = (1..=60).map(|router| path(&[1, router, 9], 2)).collect();
+        let layout = Layout::of(&sixty_paths, 3);
+        assert_eq!(layout.columns[2].nodes.len(), MAX_NODES);
         for column in 0..3 {
             let ribbons = layout
                 .ribbons

@@ -11,7 +11,7 @@ use neph_analysis::fleet::Pair;
 /// The bands in the order of the classes, the lowest latency at the bottom; nothing where no share
 /// is known.
 pub(super) fn shares(pair: &Pair<'_>, clock: &Clock, area: Rect) -> Vec<Mark> {
-    let bins = columns(&pair.known.shares, area.width);
+    let bins = columns(&pair.pair_view.shares, area.width);
     let classes = pair.classes().len();
     if bins.is_empty() || classes < 2 {
         return Vec::new();

@@ -44,8 +44,8 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
     let mut pairs = pairs(data, settings);
     let subject = counted(data, &pairs);
     pairs.retain(|pair| panel(pair).is_some());
-    let shown = StandingOut::of(pairs, (PER_PAGE, MAX_PAIRS));
-    let pairs = &shown.pairs;
+    let selection = StandingOut::of(pairs, (PER_PAGE, MAX_PAIRS));
+    let pairs = &selection.pairs;
     let panels: Vec<Panel<'_>> = pairs.iter().filter_map(panel).collect();
     if panels.len() < 2 {
         return Vec::new();
@@ -58,7 +58,7 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
         let subtitle = format!("{subject}; percent above each pair's lowest base latency");
         let mut sheet = Sheet::new(title, &subtitle);
         grid(&mut sheet, few, &labels, common, settings);
-        let mut notes = vec![Note::plain(caption(settings) + &shown.sentence())];
+        let mut notes = vec![Note::plain(caption(settings) + &selection.sentence())];
         notes.extend(flags::notes(data, scenarios(few), settings));
         sheet.finish(
             "flow-spectra",
@@ -93,9 +93,9 @@ fn panel<'a>(pair: &'a Pair<'a>) -> Option<Panel<'a>> {
     let lowest = base(rows().min()?);
     let half = spectrum.row.millis_f64() / 2.0;
     let lowest = pair
-        .known
+        .pair_view
         .inflation
-        .map_or(lowest + half, |known| known.lowest.millis_f64());
+        .map_or(lowest + half, |inflation| inflation.lowest.millis_f64());
     let highest = base(rows().max()?) + 2.0 * half;
     (lowest > 0.0).then_some(Panel {
         pair,
@@ -153,9 +153,9 @@ fn fits(panel: &Panel<'_>, room: f64) -> bool {
 
 /// Its flows, the lowest base latency, and how far the highest lies above it.
 fn numbers(panel: &Panel<'_>) -> String {
-    let known = panel.pair.known.inflation;
-    let max = known.map_or(0.0, |known| known.ratio - 1.0);
-    let flows = usize::try_from(panel.pair.known.flows).unwrap_or(usize::MAX);
+    let inflation = panel.pair.pair_view.inflation;
+    let max = inflation.map_or(0.0, |inflation| inflation.ratio - 1.0);
+    let flows = usize::try_from(panel.pair.pair_view.flows).unwrap_or(usize::MAX);
     let (flows, lowest) = (plural(flows, "flow"), millis(panel.lowest));
     format!("{flows}, {lowest}, +{}", percent(max))
 }

@@ -33,14 +33,14 @@ const MAX_PAGES: usize = 16;
 pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> {
     let mut pairs = pairs(data, settings);
     pairs.retain(|pair| pair.spectrum().is_some());
-    let shown = StandingOut::of(pairs, (1, MAX_PAGES));
-    let total = shown.pairs.len();
-    let drawn = shown.pairs.iter().enumerate().filter_map(|(page, pair)| {
+    let selection = StandingOut::of(pairs, (1, MAX_PAGES));
+    let total = selection.pairs.len();
+    let drawn = selection.pairs.iter().enumerate().filter_map(|(page, pair)| {
         let spectrum = pair.spectrum()?;
         let title = page_title("Base latency of all flows over time", page, total);
         let mut sheet = Sheet::new(title, &format!("{}: {}", pair.label, subtitle_of(pair)));
         page_of(&mut sheet, pair, spectrum);
-        let mut notes = vec![Note::plain(caption(pair, &shown))];
+        let mut notes = vec![Note::plain(caption(pair, &selection))];
         notes.extend(flags::notes(data, [pair.scenario], settings));
         let name = page_name("flow-spectrum", page, total);
         Some(sheet.finish("flow-spectrum", name, &notes))
@@ -55,7 +55,7 @@ fn subtitle_of(pair: &Pair<'_>) -> String {
     };
     let number =
         |count: u64| neph_analysis::numbers::count(usize::try_from(count).unwrap_or(usize::MAX));
-    let (flows, changes) = (number(pair.known.flows), number(pair.known.changes));
+    let (flows, changes) = (number(pair.pair_view.flows), number(pair.pair_view.changes));
     format!("{flows} flows, {classes}, {changes} path changes")
 }
 
@@ -64,7 +64,7 @@ fn caption(pair: &Pair<'_>, shown: &StandingOut<'_>) -> String {
     let mut text = format!(
         "Each column is a time, each row a base latency (RTT without congestion). The colour is the number of flows. A horizontal band is a latency class, which is probably a path. Right of it: its base latency and its share of the time of all flows. Where one band fades while another darkens, flows moved. Below: the share of flows in each class, the lowest latency at the bottom; then path changes in each {bin}."
     );
-    if !pair.known.congested.is_empty() {
+    if !pair.pair_view.congested.is_empty() {
         text.push_str(
             " An orange bar above is a queue that all flows share: paths are not evaluated in it.",
         );
@@ -125,22 +125,22 @@ fn range(spectrum: &Spectrum) -> (Scale, String) {
         .collect();
     rows.sort_unstable();
     let total: u64 = rows.iter().map(|(_, flows)| flows).sum();
-    let at = |wanted: u64| {
-        let mut seen = 0;
-        let wanted_row = rows.iter().find(|(_, flows)| {
-            seen += flows;
-            seen > wanted
+    let row_at = |flow_index: u64| {
+        let mut flows_so_far = 0;
+        let row_entry = rows.iter().find(|(_, flows)| {
+            flows_so_far += flows;
+            flows_so_far > flow_index
         });
-        wanted_row
+        row_entry
             .or_else(|| rows.last())
             .map_or(0, |(row, _)| *row)
     };
-    let (first, last) = (at(0), at(total.saturating_sub(1)));
-    let (low, high) = (at(total / 1000), at(total - total / 1000 - 1));
+    let (first, last) = (row_at(0), row_at(total.saturating_sub(1)));
+    let (low, high) = (row_at(total / 1000), row_at(total - total / 1000 - 1));
     let reach = (high - low).max(4);
-    let cut = |end: u32, bulk: u32| end.abs_diff(bulk) > reach;
-    let bottom = if cut(first, low) { low } else { first };
-    let top = if cut(last, high) { high } else { last };
+    let is_far = |end: u32, bulk: u32| end.abs_diff(bulk) > reach;
+    let bottom = if is_far(first, low) { low } else { first };
+    let top = if is_far(last, high) { high } else { last };
     let outside: u64 = rows
         .iter()
         .filter(|(row, _)| *row < bottom || *row > top)
@@ -155,9 +155,9 @@ fn range(spectrum: &Spectrum) -> (Scale, String) {
     #[expect(clippy::cast_precision_loss, reason = "a share for the eye")]
     let beyond = match outside {
         0 => String::new(),
-        some => format!("{} outside, to {}", percent(some as f64 / total as f64), {
-            let far = if cut(last, high) { last } else { first };
-            millis(base(f64::from(far)))
+        flows_outside => format!("{} outside, to {}", percent(flows_outside as f64 / total as f64), {
+            let farthest = if is_far(last, high) { last } else { first };
+            millis(base(f64::from(farthest)))
         }),
     };
     (scale, beyond)
@@ -165,7 +165,7 @@ fn range(spectrum: &Spectrum) -> (Scale, String) {
 
 /// A bar along the top where a queue that all flows shared hid the base latencies.
 fn congestion(pair: &Pair<'_>, plot: &Plot, clock: &Clock) -> Vec<Mark> {
-    let queues = pair.known.congested.iter().copied();
+    let queues = pair.pair_view.congested.iter().copied();
     let rects = bars(queues, plot, clock, (plot.area.y - 5.0, 4.0));
     if rects.is_empty() {
         return Vec::new();

@@ -7,16 +7,16 @@ use neph_analysis::text::plural;
 use std::collections::{BTreeMap, BTreeSet};
 
 fn effect(pair: &Pair<'_>) -> Effect {
-    let inflation = pair.known.inflation.map(|inflation| inflation.ratio - 1.0);
-    Effect::new(inflation, pair.known.changes)
+    let inflation = pair.pair_view.inflation.map(|inflation| inflation.ratio - 1.0);
+    Effect::new(inflation, pair.pair_view.changes)
 }
 
 /// Whether nothing happens to its paths: one class at most, no path change, no lost flow. A queue is none of
 /// its paths.
 fn is_quiet(pair: &Pair<'_>) -> bool {
-    let known = pair.known;
-    let is_still = known.changes == 0 && pair.classes().len() <= 1;
-    is_still && !known.mostly_lost && pair.latency_bins().iter().all(|bin| bin.lost == 0)
+    let view = pair.pair_view;
+    let has_one_path = view.changes == 0 && pair.classes().len() <= 1;
+    has_one_path && !view.mostly_lost && pair.latency_bins().iter().all(|bin| bin.lost == 0)
 }
 
 /// The pairs of a figure that has a panel for each.

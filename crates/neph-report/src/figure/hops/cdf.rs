@@ -30,7 +30,7 @@ pub(super) fn draw(drawing: &HopsDrawing<'_>) -> Vec<Figure> {
         .collect();
     let curves = panels.iter().flat_map(|panel| &panel.curves);
     // No delay is negative: negative values are counted, not drawn.
-    let spreads: Vec<Spread> = curves.map(|curve| raised(curve.spread, 0.0)).collect();
+    let spreads: Vec<Spread> = curves.map(|curve| raised_spread(curve.spread, 0.0)).collect();
     let Some(scale) = scale(&spreads) else {
         return Vec::new();
     };
@@ -53,17 +53,17 @@ pub(super) fn draw(drawing: &HopsDrawing<'_>) -> Vec<Figure> {
 
 /// Of delays at or below nothing a logarithmic axis knows nothing: they count as its low end.
 fn scale(spreads: &[Spread]) -> Option<Scale> {
-    let raised: Vec<Spread> = spreads
+    let raised_spreads: Vec<Spread> = spreads
         .iter()
-        .map(|spread| raised(*spread, MIN_MILLIS))
+        .map(|spread| raised_spread(*spread, MIN_MILLIS))
         .collect();
-    match choose(&raised, Limits::default())? {
+    match choose(&raised_spreads, Limits::default())? {
         log if log.spacing == Spacing::Logarithmic => Some(log),
         _ => choose(spreads, Limits::default()),
     }
 }
 
-const fn raised(spread: Spread, min: f64) -> Spread {
+const fn raised_spread(spread: Spread, min: f64) -> Spread {
     Spread {
         min: spread.min.max(min),
         low: spread.low.max(min),
@@ -123,7 +123,7 @@ struct Curve {
 impl Curve {
     fn of(drawing: &HopsDrawing<'_>, direction: Direction, index: usize) -> Option<Self> {
         let (mut middle, mut short, mut long) = (Vec::new(), Vec::new(), Vec::new());
-        let (mut lost, mut max_bound, mut unsure) = (0, 0, 0);
+        let (mut lost, mut max_bound, mut uncertain) = (0, 0, 0);
         for packet in drawing.of(direction) {
             match packet.segments[index] {
                 HopsDelay::Known { delay, bound } => {
@@ -131,13 +131,13 @@ impl Curve {
                     short.push(millis(delay.saturating_sub(bound)));
                     long.push(millis(delay.saturating_add(bound)));
                     max_bound = max_bound.max(bound);
-                    unsure += usize::from(is_unsure(delay, bound));
+                    uncertain += usize::from(is_unsure(delay, bound));
                 }
                 HopsDelay::Lost => lost += 1,
                 HopsDelay::Unknown => {}
             }
         }
-        let is_unsure = unsure * 2 > middle.len();
+        let is_unsure = uncertain * 2 > middle.len();
         let steps = |values: &mut Vec<f64>| ecdf(Sorted::sort(values).ok()?, lost, POINTS).ok();
         let ends = if max_bound > 0 {
             Some((steps(&mut short)?, steps(&mut long)?))
@@ -164,8 +164,8 @@ impl Curve {
             text.push_str(&format!(" · {} lost", count(self.lost)));
         }
         if self.bound > 0.0 {
-            let only = if self.is_unsure { "only " } else { "" };
-            text.push_str(&format!(" · {only}{}", within(self.bound)));
+            let prefix = if self.is_unsure { "only " } else { "" };
+            text.push_str(&format!(" · {prefix}{}", within(self.bound)));
         }
         text
     }
@@ -174,18 +174,18 @@ impl Curve {
 /// A distribution as steps; as a slope from point to point where some of its steps are omitted.
 fn path(steps: &[EcdfPoint], plot: &Plot, unit: TimeUnit) -> Vec<Point> {
     let is_thinned = steps.len() * 5 > POINTS * 4;
-    let mut before = 0.0;
+    let mut previous_share = 0.0;
     let mut path = Vec::with_capacity(steps.len() * 2 + 1);
     for (index, point) in steps.iter().enumerate() {
         let x = plot.px(point.value * unit.per_milli());
         if index == 0 || !is_thinned {
-            path.push(Point::new(x, plot.py(before)));
+            path.push(Point::new(x, plot.py(previous_share)));
         }
         path.push(Point::new(x, plot.py(point.share)));
-        before = point.share;
+        previous_share = point.share;
     }
     // What was lost never arrives: the line goes on to the right below the top.
-    path.push(Point::new(plot.area.right(), plot.py(before)));
+    path.push(Point::new(plot.area.right(), plot.py(previous_share)));
     path
 }
 

@@ -14,7 +14,7 @@ const STEPS: usize = 170;
 pub(super) struct Clock {
     from: i64,
     /// In nanoseconds.
-    long: i64,
+    duration: i64,
     pub(super) steps: usize,
 }
 
@@ -27,21 +27,21 @@ impl Clock {
         let max_bound = max_bound.into_iter().max().unwrap_or(0);
         Some(Self {
             from,
-            long: until.saturating_sub(from).max(MIN_DURATION),
+            duration: until.saturating_sub(from).max(MIN_DURATION),
             steps: (max_bound / 4).clamp(max_bound.clamp(1, 10), STEPS),
         })
     }
 
     pub(super) fn step(&self, since: i64) -> usize {
-        let gone = i128::from(since.saturating_sub(self.from));
+        let elapsed = i128::from(since.saturating_sub(self.from));
         let steps = i128::try_from(self.steps).unwrap_or(1);
-        let step = gone * steps / i128::from(self.long);
+        let step = elapsed * steps / i128::from(self.duration);
         usize::try_from(step).unwrap_or(0).min(self.steps - 1)
     }
 
     /// How long it all is, in seconds.
     pub(super) fn seconds(&self) -> f64 {
-        millis(self.long) / 1e3
+        millis(self.duration) / 1e3
     }
 
     /// The share of the time at which a step begins.
@@ -57,11 +57,11 @@ pub(super) struct Column {
     /// The median of each step, in milliseconds.
     pub(super) medians: Vec<Option<f64>>,
     /// How many packets came to it in each step, and how many of them were lost there.
-    pub(super) came: Vec<usize>,
+    pub(super) packets_came: Vec<usize>,
     pub(super) lost: Vec<usize>,
     /// Packets whose delay is known, and of these the ones with a larger bound.
-    known: usize,
-    unsure: usize,
+    known_delays: usize,
+    uncertain_delays: usize,
     /// The largest bound, in milliseconds.
     pub(super) bound: f64,
 }
@@ -73,35 +73,35 @@ impl Column {
         clock: Clock,
     ) -> Self {
         let mut values = vec![Vec::new(); clock.steps];
-        let (mut came, mut lost) = (vec![0; clock.steps], vec![0; clock.steps]);
-        let (mut unsure, mut max_bound) = (0, 0);
+        let (mut packets_came, mut lost) = (vec![0; clock.steps], vec![0; clock.steps]);
+        let (mut uncertain_delays, mut max_bound) = (0, 0);
         for packet in packets {
             let step = clock.step(packet.since);
             match packet.segments[segment] {
                 HopsDelay::Known { delay, bound } => {
                     values[step].push(millis(delay));
                     max_bound = max_bound.max(bound);
-                    unsure += usize::from(is_unsure(delay, bound));
+                    uncertain_delays += usize::from(is_unsure(delay, bound));
                 }
                 HopsDelay::Lost => lost[step] += 1,
                 HopsDelay::Unknown => continue,
             }
-            came[step] += 1;
+            packets_came[step] += 1;
         }
-        let known = values.iter().map(Vec::len).sum();
+        let known_delays = values.iter().map(Vec::len).sum();
         Self {
             medians: values.iter_mut().map(|step| middle(step)).collect(),
-            came,
+            packets_came,
             lost,
-            known,
-            unsure,
+            known_delays,
+            uncertain_delays,
             bound: millis(max_bound),
         }
     }
 
     /// For most packets the bound is larger than the delay.
     pub(super) const fn is_pale(&self) -> bool {
-        self.unsure * 2 > self.known
+        self.uncertain_delays * 2 > self.known_delays
     }
 }
 
@@ -115,6 +115,6 @@ pub(super) fn middle(values: &mut [f64]) -> Option<f64> {
 
 /// A part of a count; 0 of nothing.
 #[expect(clippy::cast_precision_loss, reason = "counts in memory")]
-pub(super) fn share(part: usize, of: usize) -> f64 {
-    part as f64 / of.max(1) as f64
+pub(super) fn share(part: usize, total: usize) -> f64 {
+    part as f64 / total.max(1) as f64
 }

@@ -13,11 +13,11 @@ pub(super) fn colour(segment: usize) -> Colour {
 
 /// Its line; dashes distinguish it in grey print.
 pub(super) fn line(segment: usize) -> Stroke {
-    let stroke = Stroke::solid(colour(segment), 1.7);
+    let solid = Stroke::solid(colour(segment), 1.7);
     match segment % 3 {
-        0 => stroke,
-        1 => stroke.dashed(7.0, 2.0),
-        _ => stroke.dashed(2.2, 1.6),
+        0 => solid,
+        1 => solid.dashed(7.0, 2.0),
+        _ => solid.dashed(2.2, 1.6),
     }
 }
 
@@ -37,8 +37,8 @@ mod tests {
     fn segment_colours_are_unique_and_neighbours_differ_in_grey() {
         let colours: Vec<Colour> = (0..ORDER.len()).map(colour).collect();
         for pair in colours.windows(2) {
-            let apart = pair[0].lightness() - pair[1].lightness();
-            assert!(apart.abs() > 0.12, "{pair:?}: {apart}");
+            let difference = pair[0].lightness() - pair[1].lightness();
+            assert!(difference.abs() > 0.12, "{pair:?}: {difference}");
         }
         for (index, colour) in colours.iter().enumerate() {
             assert!(!colours[index + 1..].contains(colour), "segment {index}");

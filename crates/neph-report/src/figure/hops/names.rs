@@ -39,11 +39,11 @@ impl HopsDrawing<'_> {
 
     /// What a bound is, at the end of every caption; nothing where no delay is known.
     pub(super) fn bound_text(&self) -> &'static str {
-        let known = |delay: &HopsDelay| matches!(delay, HopsDelay::Known { .. });
+        let is_known = |delay: &HopsDelay| matches!(delay, HopsDelay::Known { .. });
         let mut packets = self.packets.iter();
         if self.bounds().iter().any(|bound| *bound > 0.0) {
             " ± is the error bound of a delay, by timestamps and clocks. With two clocks the fastest packets of both directions limit the offset. If one direction is too large by some time, the other is too small by the same time."
-        } else if packets.any(|packet| packet.segments.iter().any(known)) {
+        } else if packets.any(|packet| packet.segments.iter().any(is_known)) {
             " All points read one clock: no delay is off by an offset."
         } else {
             ""

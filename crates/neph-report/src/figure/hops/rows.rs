@@ -8,7 +8,7 @@ use super::{Direction, HopsDelay, HopsDrawing, HopsPacket, HopsProtocol};
 /// Rows in all.
 const MAX_ROWS: usize = 100;
 /// Rows of lost packets: there may be so many of them that nothing else would be seen.
-const LOST: usize = 20;
+const MAX_LOST_ROWS: usize = 20;
 
 /// How a packet's way ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub(super) struct Row {
     pub(super) protocol: HopsProtocol,
     /// Segments with their delays, in the order in which they were passed; up to the first that is not
     /// known.
-    pub(super) parts: Vec<(usize, i64)>,
+    pub(super) segments: Vec<(usize, i64)>,
     /// The sum of these, and of their bounds; nanoseconds.
     pub(super) total: i64,
     pub(super) bound: i64,
@@ -41,7 +41,7 @@ impl Row {
             since: packet.since,
             direction: packet.direction,
             protocol: packet.protocol,
-            parts: Vec::new(),
+            segments: Vec::new(),
             total: 0,
             bound: 0,
             end,
@@ -51,7 +51,7 @@ impl Row {
             let HopsDelay::Known { delay, bound } = passed else {
                 break;
             };
-            row.parts.push((segment, delay));
+            row.segments.push((segment, delay));
             row.total = row.total.saturating_add(delay);
             row.bound = row.bound.saturating_add(bound);
         }
@@ -60,24 +60,24 @@ impl Row {
 
     /// Where its segments end, in nanoseconds.
     fn bar(&self) -> i64 {
-        let passed = self.parts.iter().map(|(_, delay)| (*delay).max(0));
-        passed.fold(0, i64::saturating_add)
+        let lengths = self.segments.iter().map(|(_, delay)| (*delay).max(0));
+        lengths.fold(0, i64::saturating_add)
     }
 
     /// Where its bar ends, with the rest of its round trip.
-    pub(super) fn reach(&self) -> i64 {
+    pub(super) fn bar_and_round_trip_end(&self) -> i64 {
         self.bar().max(self.round_trip.unwrap_or(0))
     }
 
     /// Where all of it ends: the bar, and the line of its bounds where it has one.
     pub(super) fn extent(&self) -> i64 {
         let bar = self.bar();
-        let line = if self.end == PacketEnd::Arrived {
+        let bounds_length = if self.end == PacketEnd::Arrived {
             self.bound
         } else {
             0
         };
-        self.reach().max(bar.saturating_add(line))
+        self.bar_and_round_trip_end().max(bar.saturating_add(bounds_length))
     }
 }
 
@@ -85,7 +85,7 @@ impl Row {
 #[derive(Clone, Debug)]
 pub(super) struct Rows {
     /// The slowest first, then the lost ones in the order of their time.
-    pub(super) shown: Vec<Row>,
+    pub(super) selected: Vec<Row>,
     /// When the first of all packets was seen.
     pub(super) from: i64,
     pub(super) arrived: usize,
@@ -104,16 +104,16 @@ impl Rows {
             .iter()
             .filter(|packet| packet.total().is_some())
             .count();
-        let lost_rows = lost.len().min(LOST.max(MAX_ROWS.saturating_sub(arrived)));
-        let mut shown = slowest(packets, MAX_ROWS - lost_rows);
-        let mut ended: Vec<Row> = (0..lost_rows)
+        let lost_rows = lost.len().min(MAX_LOST_ROWS.max(MAX_ROWS.saturating_sub(arrived)));
+        let mut selected = slowest(packets, MAX_ROWS - lost_rows);
+        let mut lost_packets: Vec<Row> = (0..lost_rows)
             .map(|nth| &packets[lost[nth * lost.len() / lost_rows]])
             .filter_map(|packet| Some(Row::of(packet, PacketEnd::Lost(packet.lost()?))))
             .collect();
-        ended.sort_by_key(|row| row.since);
-        shown.extend(ended);
+        lost_packets.sort_by_key(|row| row.since);
+        selected.extend(lost_packets);
         Self {
-            shown,
+            selected,
             from: packets.iter().map(|packet| packet.since).min().unwrap_or(0),
             arrived,
             lost: lost.len(),

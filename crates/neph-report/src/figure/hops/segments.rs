@@ -20,13 +20,13 @@ const RIGHT: f64 = 96.0;
 /// A row of losses above a panel.
 const ROW: f64 = 12.0;
 /// The whole way.
-const WHOLE: Stroke = Stroke::solid(Colour::INK, 1.1);
+const WHOLE_PATH: Stroke = Stroke::solid(Colour::INK, 1.1);
 
 pub(super) fn draw(drawing: &HopsDrawing<'_>) -> Vec<Figure> {
     let Some(clock) = Clock::of(drawing) else {
         return Vec::new();
     };
-    let ways: Vec<Panel> = DIRECTIONS
+    let panels: Vec<Panel> = DIRECTIONS
         .into_iter()
         .filter_map(|direction| Panel::of(drawing, direction, clock))
         .collect();
@@ -37,13 +37,13 @@ pub(super) fn draw(drawing: &HopsDrawing<'_>) -> Vec<Figure> {
             drawing.path()
         ),
     );
-    sheet.legend(&legend(drawing, &ways));
-    let mut totals: Vec<f64> = ways.iter().flat_map(Panel::totals).collect();
+    sheet.legend(&legend(drawing, &panels));
+    let mut totals: Vec<f64> = panels.iter().flat_map(Panel::totals).collect();
     totals.sort_unstable_by(f64::total_cmp);
     let scale = stack_scale(&totals).map_or_else(|| Scale::linear(0.0, 1.0), |(scale, _)| scale);
-    let last = ways.len();
-    let right = if is_lossy(&ways) { RIGHT } else { 14.0 };
-    for (index, panel) in ways.iter().enumerate() {
+    let last = panels.len();
+    let right = if is_lossy(&panels) { RIGHT } else { 14.0 };
+    for (index, panel) in panels.iter().enumerate() {
         let below = if index + 1 == last {
             Style::BELOW
         } else {
@@ -56,45 +56,45 @@ pub(super) fn draw(drawing: &HopsDrawing<'_>) -> Vec<Figure> {
         };
         sheet.draw(panel.draw_panel(room, scale, index + 1 == last));
     }
-    let notes = [Note::plain(caption(drawing, &ways))];
+    let notes = [Note::plain(caption(drawing, &panels))];
     vec![sheet.finish("hops-segments", "hops-segments".to_owned(), &notes)]
 }
 
-fn is_lossy(ways: &[Panel]) -> bool {
-    ways.iter().any(|panel| panel.losses().next().is_some())
+fn is_lossy(panels: &[Panel]) -> bool {
+    panels.iter().any(|panel| panel.losses().next().is_some())
 }
 
-fn legend(drawing: &HopsDrawing<'_>, ways: &[Panel]) -> Vec<(Swatch, String)> {
+fn legend(drawing: &HopsDrawing<'_>, panels: &[Panel]) -> Vec<(Swatch, String)> {
     let bounds = drawing.bounds();
     let mut entries: Vec<(Swatch, String)> = (0..drawing.count())
         .map(|index| {
-            let name = drawing.segment(index);
+            let segment_name = drawing.segment(index);
             let label = if bounds[index] > 0.0 {
-                format!("{name}, {}", within(bounds[index]))
+                format!("{segment_name}, {}", within(bounds[index]))
             } else {
-                name
+                segment_name
             };
             (Swatch::Solid(inks::colour(index)), label)
         })
         .collect();
     if drawing.count() > 1 {
-        entries.push((Swatch::Line(WHOLE), "the whole path".to_owned()));
+        entries.push((Swatch::Line(WHOLE_PATH), "the whole path".to_owned()));
     }
-    if is_lossy(ways) {
+    if is_lossy(panels) {
         entries.push((Swatch::Tick(Colour::ALARM), "lost".to_owned()));
     }
     entries
 }
 
-fn caption(drawing: &HopsDrawing<'_>, ways: &[Panel]) -> String {
+fn caption(drawing: &HopsDrawing<'_>, panels: &[Panel]) -> String {
     let mut text = "Packets of all protocols. The segments are stacked in the order of the capture points, in both directions. White: no packet.".to_owned();
     if drawing.count() > 1 {
         text.push_str(" Medians need not add up: the dark line is the median of the whole path, of packets seen at every point.");
     }
-    if is_lossy(ways) {
+    if is_lossy(panels) {
         text.push_str(" Red above a panel: packets lost in the segment of that colour, as a share of those that came to it within the step; each row's worst step fills it.");
     }
-    if ways
+    if panels
         .iter()
         .any(|panel| panel.columns.iter().any(Column::is_pale))
     {
@@ -141,15 +141,15 @@ impl Panel {
     /// Of a step the median of each segment: nothing where none is known, and what lies below 0 is
     /// nothing to stack.
     fn stacked(&self, step: usize) -> Option<Vec<f64>> {
-        let known = |column: &Column| column.medians[step];
+        let median_of = |column: &Column| column.medians[step];
         self.columns
             .iter()
-            .any(|column| known(column).is_some())
+            .any(|column| median_of(column).is_some())
             .then(|| {
                 let heights = self
                     .columns
                     .iter()
-                    .map(|c| known(c).unwrap_or(0.0).max(0.0));
+                    .map(|c| median_of(c).unwrap_or(0.0).max(0.0));
                 heights.collect()
             })
     }
@@ -212,7 +212,7 @@ impl Panel {
         let max = totals.iter().copied().fold(0.0, f64::max);
         let above = (above > 0)
             .then(|| format!("{above} above, max {}", neph_analysis::numbers::millis(max)));
-        let parts: Vec<String> = self.unsure().into_iter().chain(above).collect();
+        let parts: Vec<String> = self.uncertainty_text().into_iter().chain(above).collect();
         let right = frame.right() - packets.width() - 10.0;
         let room = right - frame.x - name.width() - 10.0;
         let outside = fit(&parts.join(", "), Style::NOTE, room);
@@ -225,7 +225,7 @@ impl Panel {
     }
 
     /// That delays are not known, where for most packets they are shorter than the bound.
-    fn unsure(&self) -> Option<String> {
+    fn uncertainty_text(&self) -> Option<String> {
         let pale = self.columns.iter().filter(|column| column.is_pale());
         let bounds: Vec<f64> = pale.map(|column| column.bound).collect();
         let max = bounds.iter().copied().fold(0.0, f64::max);
@@ -258,12 +258,12 @@ impl Panel {
                     let top = stack[..=segment].iter().sum();
                     step(&mut points, self.edges(plot.area, *at), y(top));
                 }
-                let mut back = Vec::new();
+                let mut lower_edge = Vec::new();
                 for (at, stack) in stacks.iter().rev() {
                     let (left, right) = self.edges(plot.area, *at);
-                    step(&mut back, (right, left), y(stack[..segment].iter().sum()));
+                    step(&mut lower_edge, (right, left), y(stack[..segment].iter().sum()));
                 }
-                points.append(&mut back);
+                points.append(&mut lower_edge);
                 let fill = if column.is_pale() {
                     inks::pale(segment)
                 } else {
@@ -290,7 +290,7 @@ impl Panel {
                 let y = plot.py(self.totals_of_steps[*at]? * unit.per_milli());
                 step(&mut points, self.edges(plot.area, *at), y);
             }
-            let stroke = WHOLE;
+            let stroke = WHOLE_PATH;
             Some(Mark::Line { points, stroke })
         });
         drawn.collect()
@@ -320,7 +320,7 @@ impl Panel {
 
     /// The share lost in each step, of the row's highest; what is there is seen.
     fn bars(&self, column: &Column, row: Rect) -> Vec<Rect> {
-        let share = |step: usize| share(column.lost[step], column.came[step]);
+        let share = |step: usize| share(column.lost[step], column.packets_came[step]);
         let max = (0..self.clock.steps)
             .map(share)
             .fold(f64::MIN_POSITIVE, f64::max);
@@ -337,6 +337,6 @@ impl Panel {
 
 /// `12 lost (0.3 %)`.
 fn text_of_column(column: &Column) -> String {
-    let (lost, came) = (column.lost.iter().sum(), column.came.iter().sum());
-    format!("{} lost ({})", count(lost), percent(share(lost, came)))
+    let (lost, packets_came) = (column.lost.iter().sum(), column.packets_came.iter().sum());
+    format!("{} lost ({})", count(lost), percent(share(lost, packets_came)))
 }

@@ -21,18 +21,18 @@ const LEFT: f64 = 150.0;
 /// How long it took in all.
 const RIGHT: f64 = 58.0;
 /// The rest of a round trip.
-const REST: Colour = Colour::AXIS;
+const REMAINDER: Colour = Colour::AXIS;
 /// How far the end of a row may be off.
 const BOUNDS: Stroke = Stroke::solid(Colour::INK, 0.9);
 
 pub(super) fn draw(drawing: &HopsDrawing<'_>) -> Vec<Figure> {
     let rows = Rows::of(drawing);
-    let Some(scale) = scale(&rows.shown) else {
+    let Some(scale) = scale(&rows.selected) else {
         return Vec::new();
     };
-    let total = rows.shown.len().div_ceil(PER_PAGE);
+    let total = rows.selected.len().div_ceil(PER_PAGE);
     let pages = rows
-        .shown
+        .selected
         .chunks(PER_PAGE)
         .enumerate()
         .map(|(page, shown)| {
@@ -57,7 +57,7 @@ pub(super) fn draw(drawing: &HopsDrawing<'_>) -> Vec<Figure> {
 /// For bars and the lines of their bounds; but bounds far beyond all bars would leave nothing of these.
 /// A millisecond where everything was lost in its first segment.
 fn scale(shown: &[Row]) -> Option<Scale> {
-    let longest = shown.iter().map(Row::reach).max()?;
+    let longest = shown.iter().map(Row::bar_and_round_trip_end).max()?;
     let max = if longest > 0 {
         longest.saturating_mul(3)
     } else {
@@ -81,7 +81,7 @@ fn height(shown: &[Row]) -> f64 {
 fn subtitle(drawing: &HopsDrawing<'_>, rows: &Rows) -> String {
     let mut text = format!("{}; ", drawing.path());
     let arrived = rows
-        .shown
+        .selected
         .iter()
         .filter(|row| row.end == PacketEnd::Arrived)
         .count();
@@ -96,15 +96,15 @@ fn subtitle(drawing: &HopsDrawing<'_>, rows: &Rows) -> String {
             "the slowest {arrived} of {packets} seen at every point"
         ));
     }
-    let lost = rows.shown.len() - arrived;
+    let lost = rows.selected.len() - arrived;
     if rows.lost > 0 {
         let total_lost = neph_analysis::numbers::count(rows.lost);
-        let some = if lost == rows.lost {
+        let lost_text = if lost == rows.lost {
             format!(", and {total_lost} lost")
         } else {
             format!(", and {lost} of {total_lost} lost, spread over the time")
         };
-        text.push_str(&some);
+        text.push_str(&lost_text);
     }
     text
 }
@@ -124,8 +124,8 @@ fn legend(drawing: &HopsDrawing<'_>, shown: &[Row]) -> Vec<(Swatch, String)> {
         entries.push((Swatch::Line(BOUNDS), "where the row may end".to_owned()));
     }
     if shown.iter().any(|row| row.round_trip.is_some()) {
-        let rest = Stroke::solid(REST, 2.5);
-        entries.push((Swatch::Line(rest), "rest of the round trip".to_owned()));
+        let remainder = Stroke::solid(REMAINDER, 2.5);
+        entries.push((Swatch::Line(remainder), "rest of the round trip".to_owned()));
     }
     if shown.iter().any(|row| row.end != PacketEnd::Arrived) {
         entries.push((Swatch::Cross(Colour::ALARM), "lost".to_owned()));
@@ -138,7 +138,7 @@ fn caption(drawing: &HopsDrawing<'_>, rows: &Rows, shown: &[Row], scale: Scale) 
     if shown.iter().any(|row| row.end != PacketEnd::Arrived) {
         text.push_str(" A lost packet ends at the last point that saw it.");
     }
-    let is_beyond = |row: &Row| millis(row.reach()) > scale.high;
+    let is_beyond = |row: &Row| millis(row.bar_and_round_trip_end()) > scale.high;
     let is_line_alone = |row: &Row| !is_beyond(row) && millis(row.extent()) > scale.high;
     let beyond = (shown.iter().any(is_beyond), shown.iter().any(is_line_alone));
     text.push_str(match beyond {
@@ -149,7 +149,7 @@ fn caption(drawing: &HopsDrawing<'_>, rows: &Rows, shown: &[Row], scale: Scale) 
     });
     if shown
         .iter()
-        .any(|row| row.parts.iter().any(|(_, delay)| *delay < 0))
+        .any(|row| row.segments.iter().any(|(_, delay)| *delay < 0))
     {
         text.push_str(" A delay below 0 (the error bound allows it) has no bar.");
     }
@@ -212,19 +212,19 @@ impl Panel<'_> {
 
     /// Time, packet, direction and duration; for a lost packet, where it was lost.
     fn row_texts(&self, row: &Row, strip: Rect, (end, right): (f64, f64)) -> Vec<Mark> {
-        let word = |x: f64, anchor, text: String| {
-            let at = Point::new(x, strip.y + ROW - 3.2);
-            Text::new(at, anchor, Style::NOTE, text)
+        let text_at = |x: f64, anchor, text: String| {
+            let position = Point::new(x, strip.y + ROW - 3.2);
+            Text::new(position, anchor, Style::NOTE, text)
         };
-        let at = millis(row.since.saturating_sub(self.from)) / 1e3;
-        let mut row_texts = vec![
-            word(strip.x + 82.0, Anchor::End, format!("{at:.6} s")),
-            word(
+        let seconds = millis(row.since.saturating_sub(self.from)) / 1e3;
+        let mut texts = vec![
+            text_at(strip.x + 82.0, Anchor::End, format!("{seconds:.6} s")),
+            text_at(
                 strip.x + 90.0,
                 Anchor::Start,
                 row.protocol.name().to_owned(),
             ),
-            word(
+            text_at(
                 strip.x + 128.0,
                 Anchor::Middle,
                 arrow(row.direction).to_owned(),
@@ -232,49 +232,49 @@ impl Panel<'_> {
         ];
         let PacketEnd::Lost(segment) = row.end else {
             let total = neph_analysis::numbers::millis(millis(row.total));
-            row_texts.push(word(strip.right(), Anchor::End, total));
-            return row_texts.into_iter().map(Mark::Text).collect();
+            texts.push(text_at(strip.right(), Anchor::End, total));
+            return texts.into_iter().map(Mark::Text).collect();
         };
         let room = right - end - 12.0;
         if room > 60.0 {
             let lost = |segment| format!("lost, {}", self.drawing.passage(row.direction, segment));
             let names: Vec<String> = (0..self.drawing.count()).map(lost).collect();
             let name = fit_among(&names[segment], &names, Style::NOTE, room);
-            let text = word(end + 11.0, Anchor::Start, name);
-            row_texts.push(text.coloured(Colour::ALARM));
+            let text = text_at(end + 11.0, Anchor::Start, name);
+            texts.push(text.coloured(Colour::ALARM));
         }
-        let text = word(strip.right(), Anchor::End, "lost".to_owned());
-        row_texts.push(text.coloured(Colour::ALARM));
-        row_texts.into_iter().map(Mark::Text).collect()
+        let text = text_at(strip.right(), Anchor::End, "lost".to_owned());
+        texts.push(text.coloured(Colour::ALARM));
+        texts.into_iter().map(Mark::Text).collect()
     }
 
     /// Its segments and how they end; and where they end.
     fn bars(&self, row: &Row, y: f64, plot: &Plot, unit: TimeUnit) -> (Vec<Mark>, f64) {
         let x = |nanos: i64| plot.px(millis(nanos) * unit.per_milli());
         let mut bars = Vec::new();
-        let mut done = 0_i64;
-        for (segment, delay) in &row.parts {
-            let until = done.saturating_add((*delay).max(0));
-            let bar = Rect::new(x(done), y - BAR / 2.0, x(until) - x(done), BAR);
+        let mut bar_end = 0_i64;
+        for (segment, delay) in &row.segments {
+            let until = bar_end.saturating_add((*delay).max(0));
+            let bar = Rect::new(x(bar_end), y - BAR / 2.0, x(until) - x(bar_end), BAR);
             bars.push(Mark::filled(bar, inks::colour(*segment)));
-            done = until;
+            bar_end = until;
         }
-        if let Some(round_trip) = row.round_trip.filter(|total| *total > done) {
-            let rest = Rect::new(x(done), y - 1.25, x(round_trip) - x(done), 2.5);
-            bars.push(Mark::filled(rest, REST));
+        if let Some(round_trip) = row.round_trip.filter(|total| *total > bar_end) {
+            let remainder = Rect::new(x(bar_end), y - 1.25, x(round_trip) - x(bar_end), 2.5);
+            bars.push(Mark::filled(remainder, REMAINDER));
         }
         match row.end {
-            PacketEnd::Lost(_) => bars.extend(cross(Point::new(x(done) + 4.0, y), Colour::ALARM)),
+            PacketEnd::Lost(_) => bars.extend(cross(Point::new(x(bar_end) + 4.0, y), Colour::ALARM)),
             PacketEnd::Arrived if row.bound > 0 => {
-                let low = x(done.saturating_sub(row.bound).max(0));
-                bars.extend(whisker((low, x(done.saturating_add(row.bound))), y));
+                let low = x(bar_end.saturating_sub(row.bound).max(0));
+                bars.extend(whisker((low, x(bar_end.saturating_add(row.bound))), y));
             }
             PacketEnd::Arrived => {}
         }
         if millis(row.extent()) > self.scale.high {
             bars.push(beyond(plot.area.right(), y));
         }
-        (bars, x(done))
+        (bars, x(bar_end))
     }
 }
 

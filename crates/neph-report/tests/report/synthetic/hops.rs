@@ -34,16 +34,16 @@ pub(crate) struct Path {
 
 /// What was made.
 #[derive(Clone, Debug)]
-pub(crate) struct Followed {
+pub(crate) struct FollowedPackets {
     points: Vec<String>,
     packets: Vec<(i64, Direction, HopsProtocol, Option<i64>)>,
     delays: Vec<HopsDelay>,
 }
 
 impl Path {
-    pub(crate) fn followed(self) -> Followed {
+    pub(crate) fn followed(self) -> FollowedPackets {
         let mut random = Random::new(5);
-        let mut made = Followed {
+        let mut followed = FollowedPackets {
             points: NAMES[..self.points]
                 .iter()
                 .map(|name| (*name).to_owned())
@@ -65,15 +65,15 @@ impl Path {
                 _ => HopsProtocol::Udp,
             };
             let delays = self.delays(since, direction, &mut random);
-            let total: Option<i64> = delays.iter().map(known).sum();
+            let total: Option<i64> = delays.iter().map(known_delay).sum();
             let is_icmp_request = direction == Direction::Forward && protocol == HopsProtocol::Icmp;
             let round_trip = total
                 .filter(|_| is_icmp_request)
                 .map(|total| total + 1_400_000);
-            made.packets.push((since, direction, protocol, round_trip));
-            made.delays.extend(delays);
+            followed.packets.push((since, direction, protocol, round_trip));
+            followed.delays.extend(delays);
         }
-        made
+        followed
     }
 
     #[expect(
@@ -94,22 +94,22 @@ impl Path {
                 delays[segment] = HopsDelay::Lost;
                 break;
             }
-            let (usual, bound) = SEGMENTS[segment];
+            let (usual_delay, bound) = SEGMENTS[segment];
             let tail = -random.unit().max(1e-9).ln();
             let queue = if segment == 0 && direction == Direction::Forward {
                 queue(since)
             } else {
                 0.0
             };
-            let off = (random.unit() - 0.5) * bound as f64;
-            let delay = (usual * (0.8 + 0.2 * tail) + queue + off) as i64;
+            let error = (random.unit() - 0.5) * bound as f64;
+            let delay = (usual_delay * (0.8 + 0.2 * tail) + queue + error) as i64;
             delays[segment] = HopsDelay::Known { delay, bound };
         }
         delays
     }
 }
 
-fn known(delay: &HopsDelay) -> Option<i64> {
+fn known_delay(delay: &HopsDelay) -> Option<i64> {
     match delay {
         HopsDelay::Known { delay, .. } => Some(*delay),
         _ => None,
@@ -131,7 +131,7 @@ fn queue(since: i64) -> f64 {
     (1.0 - ((share - 0.5) * 6.0).abs()).max(0.0) * 4_000_000.0
 }
 
-impl Followed {
+impl FollowedPackets {
     /// Hands the drawing to `see`.
     pub(crate) fn with_drawing<T>(&self, see: impl FnOnce(&HopsDrawing<'_>) -> T) -> T {
         let by_packet = self.delays.chunks(self.points.len() - 1);

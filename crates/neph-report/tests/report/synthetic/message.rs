@@ -46,8 +46,8 @@ fn message(scenario: &Scenario, seq: u64, link: &Link, random: &mut Random) -> M
     let bytes = scenario.request_size.bytes() as f64;
     // Idle slow start: what was idle for 200 ms begins with 10 segments again.
     let segments = bytes / 1448.0;
-    let idle = scenario.interval >= Span::from_millis(200);
-    let cwnd = if idle {
+    let is_idle = scenario.interval >= Span::from_millis(200);
+    let cwnd = if is_idle {
         10.0
     } else {
         (10.0 + seq as f64 * 2.0).min(140.0)
@@ -66,11 +66,11 @@ fn message(scenario: &Scenario, seq: u64, link: &Link, random: &mut Random) -> M
         &mut marks.queued,
     );
     step(6.0 + jitter(random, 1.0), &mut marks.nic_tx);
-    let there = link.round_trip_ms * 500.0 + bytes * 8.0 / link.up_mbit + jitter(random, 60.0);
-    let back = link.round_trip_ms * 500.0 + jitter(random, 40.0);
+    let forward = link.round_trip_ms * 500.0 + bytes * 8.0 / link.up_mbit + jitter(random, 60.0);
+    let reverse = link.round_trip_ms * 500.0 + jitter(random, 40.0);
     let peer = |t: i64| Some(Instant::from_nanos(t + 5_000_000_000));
     let sent = clock;
-    let arrived = sent + nanos(there);
+    let arrived = sent + nanos(forward);
     let peer_spans = [
         18.0 + jitter(random, 4.0),
         link.work_ms * 1000.0 + 32.0 + jitter(random, 10.0),
@@ -87,7 +87,7 @@ fn message(scenario: &Scenario, seq: u64, link: &Link, random: &mut Random) -> M
     }
     message.outcome = Outcome::Reply;
     message.tcp_at_ack = Some(state);
-    let received = departed + nanos(back);
+    let received = departed + nanos(reverse);
     message.marks.acked = Some(Instant::from_nanos(received - peer_spans[1]));
     if link.reflector {
         message.marks.peer.rx = peer(arrived);
@@ -110,13 +110,13 @@ fn message(scenario: &Scenario, seq: u64, link: &Link, random: &mut Random) -> M
 fn state(cwnd: u32, seq: u64, link: &Link) -> TcpState {
     let round_trip_us = (link.round_trip_ms * 1000.0) as u32;
     // What has no loss sends nothing again.
-    let lossy = u64::from(link.loss > 0.0);
+    let has_loss = u64::from(link.loss > 0.0);
     TcpState {
         cwnd,
         ssthresh: 80,
         srtt_us: round_trip_us + 1_000,
         min_rtt_us: round_trip_us,
-        retransmissions: u32::try_from(lossy * seq / 97).unwrap(),
+        retransmissions: u32::try_from(has_loss * seq / 97).unwrap(),
         dsack_duplicates: 0,
         delivery_rate: 1_000_000,
     }
@@ -125,12 +125,12 @@ fn state(cwnd: u32, seq: u64, link: &Link) -> TcpState {
 fn ping(seq: u64, at: i64, link: &Link, random: &mut Random) -> Message {
     let mut marks = Marks::intended_at(Instant::from_nanos(at));
     let send = at + nanos(4.0);
-    let back = send + nanos(link.round_trip_ms * 1000.0 + jitter(random, 80.0));
+    let received = send + nanos(link.round_trip_ms * 1000.0 + jitter(random, 80.0));
     marks.app_send = Some(Instant::from_nanos(send));
     marks.queued = Some(Instant::from_nanos(send + 1000));
     marks.nic_tx = Some(Instant::from_nanos(send + 2000));
-    marks.nic_rx = Some(Instant::from_nanos(back));
-    marks.app_recv = Some(Instant::from_nanos(back + nanos(9.0)));
+    marks.nic_rx = Some(Instant::from_nanos(received));
+    marks.app_recv = Some(Instant::from_nanos(received + nanos(9.0)));
     let mut message = Message::new(FlowIndex(1), Seq(seq), marks);
     message.outcome = Outcome::Reply;
     message

@@ -33,7 +33,7 @@ pub(crate) struct Shape {
     pub(crate) messages: u64,
 }
 
-pub(crate) fn one() -> CampaignData {
+pub(crate) fn one_experiment() -> CampaignData {
     campaign(&Shape {
         links: vec![CONTINENT],
         intervals_ms: vec![25],
@@ -55,7 +55,7 @@ pub(crate) fn long(messages: u64) -> CampaignData {
 }
 
 /// One small scenario over each link, in so many blocks.
-pub(crate) fn over(links: &[Link], blocks: u32) -> CampaignData {
+pub(crate) fn campaign_over(links: &[Link], blocks: u32) -> CampaignData {
     campaign(&Shape {
         links: links.to_vec(),
         intervals_ms: vec![100],
@@ -65,7 +65,7 @@ pub(crate) fn over(links: &[Link], blocks: u32) -> CampaignData {
     })
 }
 
-pub(crate) fn twelve() -> CampaignData {
+pub(crate) fn twelve_scenarios() -> CampaignData {
     campaign(&Shape {
         links: vec![METRO, CONTINENT, HOME],
         intervals_ms: vec![100, 400],
@@ -75,7 +75,7 @@ pub(crate) fn twelve() -> CampaignData {
     })
 }
 
-pub(crate) fn sixty() -> CampaignData {
+pub(crate) fn sixty_scenarios() -> CampaignData {
     campaign(&Shape {
         links: vec![METRO, CONTINENT, HOME, PROXIED, FAR],
         intervals_ms: vec![25, 100, 400, 1000],

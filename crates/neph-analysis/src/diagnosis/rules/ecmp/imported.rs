@@ -12,14 +12,14 @@ const ACKNOWLEDGED: f64 = 0.5;
 /// The round trips of the messages: those of TCP if a capture has them, else those of the application.
 pub(crate) fn round_trips(run: &Run<'_>) -> Ordered {
     let exchanges = &run.flow.exchanges;
-    let of = |time: fn(&crate::Exchange) -> Option<Span>| -> Vec<f64> {
+    let times_of = |time: fn(&crate::Exchange) -> Option<Span>| -> Vec<f64> {
         exchanges
             .iter()
             .filter_map(time)
             .map(Span::millis_f64)
             .collect()
     };
-    let (acknowledged, served) = (of(|exchange| exchange.ack), of(|exchange| exchange.service));
+    let (acknowledged, served) = (times_of(|exchange| exchange.ack), times_of(|exchange| exchange.service));
     let has_acknowledgements = real(acknowledged.len()) >= ACKNOWLEDGED * real(served.len());
     let times = if has_acknowledgements {
         acknowledged

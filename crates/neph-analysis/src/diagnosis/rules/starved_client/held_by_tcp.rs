@@ -47,37 +47,37 @@ fn millis(at: neph_model::Instant<neph_model::Local>) -> f64 {
 
 /// What the client application did and when, except for reading the reply in question. One thread sends and
 /// reads, so activity in time proves that it ran.
-struct Program {
+struct ClientActivity {
     /// When it sent in time, or read.
-    acts: Vec<f64>,
+    activity_times: Vec<f64>,
     /// When it was scheduled to send, and did not.
-    missed: Vec<f64>,
+    missed_times: Vec<f64>,
 }
 
-impl Program {
+impl ClientActivity {
     fn of(flow: &FlowData, replies: &[Reply]) -> Self {
         let begun = flow.exchanges.iter();
         let begun =
             begun.filter_map(|exchange| Some((millis(exchange.intended), millis(exchange.begun?))));
         let (late, in_time): (Vec<_>, Vec<_>) = begun.partition(|(due, at)| at - due >= MIN_MS);
         let reads = replies.iter().map(|reply| reply.read);
-        let mut acts: Vec<f64> = in_time.into_iter().map(|(_, at)| at).chain(reads).collect();
-        let mut missed: Vec<f64> = late.into_iter().map(|(due, _)| due).collect();
-        acts.sort_by(f64::total_cmp);
-        missed.sort_by(f64::total_cmp);
-        Self { acts, missed }
+        let mut activity_times: Vec<f64> = in_time.into_iter().map(|(_, at)| at).chain(reads).collect();
+        let mut missed_times: Vec<f64> = late.into_iter().map(|(due, _)| due).collect();
+        activity_times.sort_by(f64::total_cmp);
+        missed_times.sort_by(f64::total_cmp);
+        Self { activity_times, missed_times }
     }
 
     /// Whether it ran between the two moments, at some distance from both. It may send just before a reply
     /// arrives, or just after it woke.
-    fn ran(&self, from: f64, to: f64) -> bool {
-        let first = self.acts.partition_point(|at| *at < from + MIN_MS);
-        self.acts.get(first).is_some_and(|at| *at <= to - MIN_MS)
+    fn was_active(&self, from: f64, to: f64) -> bool {
+        let first = self.activity_times.partition_point(|at| *at < from + MIN_MS);
+        self.activity_times.get(first).is_some_and(|at| *at <= to - MIN_MS)
     }
 
-    fn missed(&self, from: f64, to: f64) -> bool {
-        let first = self.missed.partition_point(|at| *at < from);
-        self.missed.get(first).is_some_and(|at| *at <= to)
+    fn missed_between(&self, from: f64, to: f64) -> bool {
+        let first = self.missed_times.partition_point(|at| *at < from);
+        self.missed_times.get(first).is_some_and(|at| *at <= to)
     }
 }
 
@@ -96,37 +96,37 @@ pub(crate) fn held_by_tcp(flow: &FlowData) -> BTreeSet<Seq> {
         .filter_map(|exchange| Reply::of(flow, exchange))
         .collect();
     replies.sort_by_key(|reply| (reply.connection, reply.seq));
-    let program = Program::of(flow, &replies);
+    let client = ClientActivity::of(flow, &replies);
     let times: Ordered = replies
         .iter()
         .map(|reply| reply.read - reply.begun)
         .collect();
-    let usual = times.median().unwrap_or(0.0);
-    let mut replies_held = BTreeSet::new();
-    let mut before: Option<Reply> = None;
+    let usual_time = times.median().unwrap_or(0.0);
+    let mut held = BTreeSet::new();
+    let mut previous: Option<Reply> = None;
     // When the first of the replies that were read together would have arrived.
-    let mut since = 0.0;
+    let mut expected_at = 0.0;
     for reply in replies {
-        let together = before.filter(|before| {
-            before.connection == reply.connection && reply.read - before.read <= TOGETHER_MS
+        let predecessor = previous.filter(|previous| {
+            previous.connection == reply.connection && reply.read - previous.read <= TOGETHER_MS
         });
-        if together.is_none() {
-            since = reply.begun + usual;
+        if predecessor.is_none() {
+            expected_at = reply.begun + usual_time;
         }
-        before = Some(reply);
+        previous = Some(reply);
         let Some(arrived) = reply.arrived.filter(|at| reply.read - at >= MIN_MS) else {
             continue;
         };
-        let is_behind = together.is_some_and(|before| {
-            let lay = before.arrived.is_some_and(|at| at < arrived);
-            !lay || replies_held.contains(&before.seq)
+        let is_behind = predecessor.is_some_and(|previous| {
+            let has_waited = previous.arrived.is_some_and(|at| at < arrived);
+            !has_waited || held.contains(&previous.seq)
         });
-        let is_in_order = is_behind && !program.missed(since.min(arrived), reply.read);
-        if is_in_order || program.ran(arrived, reply.read) {
-            replies_held.insert(reply.seq);
+        let is_in_order = is_behind && !client.missed_between(expected_at.min(arrived), reply.read);
+        if is_in_order || client.was_active(arrived, reply.read) {
+            held.insert(reply.seq);
         }
     }
-    replies_held
+    held
 }
 
 #[cfg(test)]
@@ -150,7 +150,7 @@ mod tests {
         connection: u32,
     }
 
-    fn usual(seq: usize) -> SentMessage {
+    fn undisturbed(seq: usize) -> SentMessage {
         let due = 20.0 * f64::from(u32::try_from(seq).unwrap());
         SentMessage {
             at: due,
@@ -177,7 +177,7 @@ mod tests {
             same_clock: true,
         });
         let messages = sent.iter().enumerate().map(|(seq, sent_message)| {
-            let mut marks = Marks::intended_at(instant(usual(seq).at));
+            let mut marks = Marks::intended_at(instant(undisturbed(seq).at));
             marks.app_send = Some(instant(sent_message.at));
             (marks.queued, marks.nic_tx) = (marks.app_send, marks.app_send);
             let peer = Some(Instant::<Peer>::from_nanos(0));
@@ -197,12 +197,12 @@ mod tests {
     }
 
     /// Changes some of twenty messages; returns the numbers of those that TCP held back.
-    fn held_sequence_numbers(
+    fn held_replies(
         probe: ProbeKind,
         change: impl Fn(usize, &mut SentMessage),
     ) -> Vec<u64> {
         let sent = (0..20).map(|seq| {
-            let mut message = usual(seq);
+            let mut message = undisturbed(seq);
             change(seq, &mut message);
             message
         });
@@ -212,9 +212,9 @@ mod tests {
 
     /// The reply to message 5 is lost and arrives 40 ms late. One call reads it with the two behind it, and
     /// only the last has a kernel timestamp.
-    fn lost(seq: usize, message: &mut SentMessage) {
+    fn delay_lost_reply(seq: usize, message: &mut SentMessage) {
         if (5..8).contains(&seq) {
-            message.read = usual(5).read + 40.5;
+            message.read = undisturbed(5).read + 40.5;
         }
         if (5..7).contains(&seq) {
             message.arrived = None;
@@ -224,34 +224,34 @@ mod tests {
     #[test]
     fn replies_that_are_read_with_the_lost_one_before_them_were_held() {
         // The last one came just before the lost one: it did not wait.
-        assert_eq!(held_sequence_numbers(ProbeKind::Ws, lost), NONE);
-        let later = |seq: usize, message: &mut SentMessage| {
-            lost(seq, message);
+        assert_eq!(held_replies(ProbeKind::Ws, delay_lost_reply), NONE);
+        let read_later = |seq: usize, message: &mut SentMessage| {
+            delay_lost_reply(seq, message);
             if (5..8).contains(&seq) {
                 message.read += 9.5;
             }
         };
-        assert_eq!(held_sequence_numbers(ProbeKind::Ws, later), [7]);
+        assert_eq!(held_replies(ProbeKind::Ws, read_later), [7]);
         // Datagrams are not held back.
-        assert_eq!(held_sequence_numbers(ProbeKind::Udp, later), NONE);
+        assert_eq!(held_replies(ProbeKind::Udp, read_later), NONE);
         // The lost reply, too, has the timestamp of when they were read.
-        let apart = |seq: usize, message: &mut SentMessage| {
-            later(seq, message);
+        let own_timestamps = |seq: usize, message: &mut SentMessage| {
+            read_later(seq, message);
             if (5..7).contains(&seq) {
                 message.arrived = Some(if seq == 5 {
                     message.read - 0.02
                 } else {
-                    usual(6).read - 0.02
+                    undisturbed(6).read - 0.02
                 });
             }
         };
-        assert_eq!(held_sequence_numbers(ProbeKind::Ws, apart), [6, 7]);
+        assert_eq!(held_replies(ProbeKind::Ws, own_timestamps), [6, 7]);
     }
 
     #[test]
     fn replies_that_a_program_reads_together_because_it_stood_still_were_not_held() {
         // From 135 to 185 ms: the replies to 6 and 7 wait, and 7, 8 and 9 are sent late.
-        let stood = |seq: usize, message: &mut SentMessage| {
+        let stall_client = |seq: usize, message: &mut SentMessage| {
             if (6..8).contains(&seq) {
                 message.read = 185.0;
             }
@@ -265,25 +265,25 @@ mod tests {
                 (message.arrived, message.read) = (Some(215.1), 215.12);
             }
             if seq == 7 {
-                (message.at, message.arrived) = (usual(7).at + 0.01, Some(170.0));
+                (message.at, message.arrived) = (undisturbed(7).at + 0.01, Some(170.0));
             }
         };
-        assert_eq!(held_sequence_numbers(ProbeKind::Ws, stood), NONE);
+        assert_eq!(held_replies(ProbeKind::Ws, stall_client), NONE);
     }
 
     #[test]
     fn a_reply_that_lies_there_while_the_program_sends_in_time_was_held() {
         // On a connection of its own: no other reply waits behind its lost segment.
-        let late = |by: f64| {
+        let delay_reply = |delay_ms: f64| {
             move |seq: usize, message: &mut SentMessage| {
                 message.connection = u32::try_from(seq).unwrap();
                 if seq == 5 {
-                    message.read += by;
+                    message.read += delay_ms;
                 }
             }
         };
-        assert_eq!(held_sequence_numbers(ProbeKind::Http, late(28.0)), [5]);
+        assert_eq!(held_replies(ProbeKind::Http, delay_reply(28.0)), [5]);
         // Without other activity, the application may be the cause.
-        assert_eq!(held_sequence_numbers(ProbeKind::Http, late(8.0)), NONE);
+        assert_eq!(held_replies(ProbeKind::Http, delay_reply(8.0)), NONE);
     }
 }

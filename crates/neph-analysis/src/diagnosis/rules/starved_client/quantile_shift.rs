@@ -10,14 +10,14 @@ const MIN_SHARE: f64 = 0.05;
 /// losses, the last percent of the replies is soon a handful ...
 const ROBUST: f64 = 2.0;
 /// ... but this share of the messages is always enough.
-const HALF: f64 = 0.5;
+const ALWAYS_ENOUGH: f64 = 0.5;
 
 /// A reported quantile of a scenario's response times, and its value without the delays of the client host.
 #[derive(Clone, Copy)]
 pub(crate) struct QuantileShift {
     pub(crate) p: f64,
-    pub(crate) with: f64,
-    pub(crate) without: f64,
+    pub(crate) measured: f64,
+    pub(crate) without_delays: f64,
     /// Lower end of its 95 % confidence interval.
     pub low: f64,
     /// The share of the messages that the client host delayed.
@@ -25,32 +25,32 @@ pub(crate) struct QuantileShift {
 }
 
 impl QuantileShift {
-    pub(crate) fn by(self) -> f64 {
-        self.with - self.without
+    pub(crate) fn shift(self) -> f64 {
+        self.measured - self.without_delays
     }
 
     /// The smallest shift that counts, in milliseconds.
     fn min_shift(self) -> f64 {
-        MIN_MS.max(MIN_SHARE * self.without)
+        MIN_MS.max(MIN_SHARE * self.without_delays)
     }
 
     /// The shift as a ratio to the smallest one that counts.
     pub(crate) fn size(self) -> f64 {
-        self.by() / self.min_shift()
+        self.shift() / self.min_shift()
     }
 
     fn is_certain(self) -> bool {
-        self.without < self.low
+        self.without_delays < self.low
     }
 
     /// The share of the messages that must be delayed.
-    fn needed(self) -> f64 {
-        (ROBUST * (1.0 - self.p)).min(HALF)
+    fn min_delayed_share(self) -> f64 {
+        (ROBUST * (1.0 - self.p)).min(ALWAYS_ENOUGH)
     }
 
     /// The size; 0 if the quantile's own uncertainty is larger, or if the shift may be random.
     pub(crate) fn ratio(self) -> f64 {
-        let is_robust = self.delayed >= self.needed();
+        let is_robust = self.delayed >= self.min_delayed_share();
         if self.is_certain() && is_robust {
             self.size()
         } else {
@@ -59,13 +59,13 @@ impl QuantileShift {
     }
 
     pub(crate) fn to_text(self) -> String {
-        let (p, without, with) = (self.p * 100.0, millis(self.without), millis(self.with));
+        let (p, without, with) = (self.p * 100.0, millis(self.without_delays), millis(self.measured));
         format!("p{p:.0} from {without} to {with}")
     }
 
     /// The quantile as it would be, and as it is: `p90 would be 5.21 ms instead of 6.23 ms`.
     pub(crate) fn to_conditional(self) -> String {
-        let (p, without, with) = (self.p * 100.0, millis(self.without), millis(self.with));
+        let (p, without, with) = (self.p * 100.0, millis(self.without_delays), millis(self.measured));
         format!("p{p:.0} would be {without} instead of {with}")
     }
 
@@ -86,7 +86,7 @@ impl QuantileShift {
         format!(
             "This is no root cause: {} of the messages of this scenario are affected, and the rule needs {}.",
             percent(self.delayed),
-            percent(self.needed())
+            percent(self.min_delayed_share())
         )
     }
 }
@@ -99,8 +99,8 @@ mod tests {
     fn the_reason_names_the_condition_that_a_shift_does_not_meet() {
         let far = QuantileShift {
             p: 0.5,
-            with: 2.7,
-            without: 1.2,
+            measured: 2.7,
+            without_delays: 1.2,
             low: 2.32,
             delayed: 0.6,
         };
@@ -110,7 +110,7 @@ mod tests {
             ..far
         };
         let little = QuantileShift {
-            without: 1.79,
+            without_delays: 1.79,
             ..far
         };
         let uncertain = QuantileShift { low: 1.1, ..far };

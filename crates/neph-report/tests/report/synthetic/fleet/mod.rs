@@ -14,7 +14,7 @@ use neph_model::{
 };
 use neph_stats::Random;
 
-use super::{CONTINENT, over};
+use super::{CONTINENT, campaign_over};
 
 /// How often flows move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,7 +64,7 @@ impl World {
     }
 
     /// What is known of it afterwards.
-    pub(crate) fn view(&self) -> FleetView {
+    pub(crate) fn read(&self) -> FleetView {
         let endpoint = |index: u32| FleetEndpoint {
             name: match index {
                 0..8 => NAMES[index as usize].to_owned(),
@@ -81,15 +81,15 @@ impl World {
             criteria: None,
         };
         let (flows, changes) = history::flows(self);
-        let known = sums::ExpectedView::of(self, &fleet, &flows, &changes);
+        let expected = sums::ExpectedView::of(self, &fleet, &flows, &changes);
         let sent = u64::from(self.flows) * u64::try_from(self.seconds * 5).unwrap();
         let mut view = FleetView {
             from: seconds(0.0),
             until: self.end(),
-            classes: known.classes,
-            latency_bins: known.latency_bins,
-            spectra: known.spectra,
-            pairs: known.pairs,
+            classes: expected.classes,
+            latency_bins: expected.latency_bins,
+            spectra: expected.spectra,
+            pairs: expected.pairs,
             settings: Settings::default(),
             tally: FlowTally {
                 replies: sent - sent / 500,
@@ -121,16 +121,16 @@ impl World {
     pub(crate) fn read(&self) -> FleetView {
         let messages = self.messages();
         let fleet = self.view().fleet;
-        let read = read_fleet(&fleet, Settings::default(), |hear| {
+        let view = read_fleet(&fleet, Settings::default(), |hear| {
             messages.iter().for_each(hear);
             Ok::<(), StatsError>(())
         });
-        read.unwrap()
+        view.unwrap()
     }
 
     /// A campaign of one such experiment, which has a fleet and no messages of its own.
     pub(crate) fn campaign(&self) -> CampaignData {
-        let mut data = over(&[CONTINENT], 1);
+        let mut data = campaign_over(&[CONTINENT], 1);
         data.campaign.name = format!(
             "fleet-{}-{}-{}",
             self.flows,

@@ -27,7 +27,7 @@ impl ExpectedView {
         flows: &[FlowHistory],
         changes: &[PathChange],
     ) -> Self {
-        let mut known = Self::default();
+        let mut view = Self::default();
         for endpoint in 0..world.pairs {
             let flows_of_endpoint: Vec<&FlowHistory> = flows
                 .iter()
@@ -40,10 +40,10 @@ impl ExpectedView {
             let paths = paths(endpoint);
             let classes = classes(&paths, &flows_of_endpoint);
             let shares = shares(world, &paths, &flows_of_endpoint);
-            known
+            view
                 .latency_bins
                 .push(latency_bins(world, &paths, &shares, &moves));
-            known
+            view
                 .spectra
                 .push(spectrum(world, &paths, &flows_of_endpoint));
             let mut pair = pair(world, &classes, &flows_of_endpoint);
@@ -55,10 +55,10 @@ impl ExpectedView {
             pair.persistence_reverse =
                 directed(world, &flows_of_endpoint, &moves, Direction::Reverse);
             pair.shares = shares;
-            known.pairs.push(pair);
-            known.classes.push(classes);
+            view.pairs.push(pair);
+            view.classes.push(classes);
         }
-        known
+        view
     }
 }
 
@@ -66,7 +66,7 @@ impl ExpectedView {
 fn classes(paths: &[Path], flows: &[&FlowHistory]) -> Vec<Class> {
     let mut time = vec![0_i64; paths.len()];
     let (mut left, mut joined) = (vec![0; paths.len()], vec![0; paths.len()]);
-    let mut last = vec![0_u32; paths.len()];
+    let mut current_flows = vec![0_u32; paths.len()];
     for flow in flows {
         for segment in &flow.segments {
             time[class(segment.class)] += (segment.until - segment.from).nanos();
@@ -76,22 +76,22 @@ fn classes(paths: &[Path], flows: &[&FlowHistory]) -> Vec<Class> {
             joined[class(pair[1].class)] += 1;
         }
         if let Some(end) = flow.segments.last() {
-            last[class(end.class)] += 1;
+            current_flows[class(end.class)] += 1;
         }
     }
     let total: i64 = time.iter().sum();
     let reach = Span::from_micros(150);
-    let made = paths.iter().enumerate().map(|(index, path)| Class {
+    let classes = paths.iter().enumerate().map(|(index, path)| Class {
         base: path.base,
         range: (path.base - reach, path.base + reach),
         share: time[index] as f64 / total as f64,
         left: left[index],
         joined: joined[index],
-        flows: last[index],
+        flows: current_flows[index],
         sent: 0,
         lost: 0,
     });
-    made.collect()
+    classes.collect()
 }
 
 fn class(class: Option<u16>) -> usize {
@@ -140,18 +140,18 @@ fn latency_bins(
     changes: &[&PathChange],
 ) -> Vec<FlowLatencyBin> {
     let mut random = world.random();
-    let made = shares.iter().map(|bin| {
+    let bins = shares.iter().map(|bin| {
         let flows: u32 = bin.flows.iter().sum();
         let mut jitter = || Span::from_nanos(i64::try_from(random.below(120_000)).unwrap());
         let queue = queue(world, bin.from);
         let base = [0.0, 0.5, 0.95, 0.99, 1.0].map(|p| {
-            let mut left = p * f64::from(flows);
+            let mut remaining = p * f64::from(flows);
             let mut base = paths[0].base;
             for (path, count) in paths.iter().zip(&bin.flows) {
-                if *count > 0 && left > 0.0 {
+                if *count > 0 && remaining > 0.0 {
                     base = path.base;
                 }
-                left -= f64::from(*count);
+                remaining -= f64::from(*count);
             }
             base
         });
@@ -167,7 +167,7 @@ fn latency_bins(
             base: (flows > 0).then_some(base),
         }
     });
-    made.collect()
+    bins.collect()
 }
 
 /// Of four milliseconds, in the third fifth of the time, for a fortieth of it.
@@ -181,8 +181,8 @@ fn queue(world: &World, at: Instant<Local>) -> Span {
 
 fn congested(world: &World) -> (Instant<Local>, Instant<Local>) {
     let start = world.seconds * 2 / 5;
-    let at = |second: i64| seconds(0.0) + Span::from_secs(second);
-    (at(start), at(start + world.seconds / 40))
+    let after_start = |second: i64| seconds(0.0) + Span::from_secs(second);
+    (after_start(start), after_start(start + world.seconds / 40))
 }
 
 fn spectrum(world: &World, paths: &[Path], flows: &[&FlowHistory]) -> Spectrum {
@@ -325,11 +325,11 @@ fn curve(mut stays: Vec<(Span, bool)>) -> Option<Curve> {
     }
     let every = points.len().div_ceil(400);
     let last = points.len() - 1;
-    let kept = points.into_iter().enumerate();
-    let kept = kept.filter(|(index, _)| index % every == 0 || *index == last);
+    let thinned_points = points.into_iter().enumerate();
+    let thinned_points = thinned_points.filter(|(index, _)| index % every == 0 || *index == last);
     Some(Curve {
         n: stays.len() as u64,
         ended: ended as u64,
-        points: kept.map(|(_, point)| point).collect(),
+        points: thinned_points.map(|(_, point)| point).collect(),
     })
 }

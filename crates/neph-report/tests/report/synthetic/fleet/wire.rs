@@ -13,9 +13,9 @@ pub(crate) fn messages(world: &World) -> Vec<FleetMessage> {
     let mut messages = Vec::new();
     for tick in 0..world.seconds * 5 {
         for flow in &flows {
-            let apart =
+            let offset =
                 Span::from_micros(200_000 * i64::from(flow.slot.0) / i64::from(world.flows));
-            let sent = seconds(0.0) + Span::from_millis(tick * 200) + apart;
+            let sent = seconds(0.0) + Span::from_millis(tick * 200) + offset;
             let index = flow
                 .segments
                 .partition_point(|segment| segment.from <= sent);

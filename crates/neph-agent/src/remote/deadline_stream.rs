@@ -1,7 +1,7 @@
 //! A socket whose calls together take no longer than a limit.
 //!
-//! A peer that sends a byte now and then would keep a timeout for each call from ever passing, and what runs
-//! would not be looked after.
+//! A peer that sends a byte now and then would never exceed a timeout of a single call, and would block the
+//! running orders.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;

@@ -67,9 +67,9 @@ impl<E: Executor> JournallingExecutor<E> {
         let running = self.running.get_mut(&inner)?;
         let ticket = running.ticket;
         if let Update::Done(result) = update {
-            let done: Result<OrderResult, _> = running.refused.take().map_or(result, Err);
+            let final_result: Result<OrderResult, _> = running.refused.take().map_or(result, Err);
             self.running.remove(&inner);
-            return Some((ticket, Update::Done(done)));
+            return Some((ticket, Update::Done(final_result)));
         }
         if running.refused.is_some() {
             return None;
@@ -196,11 +196,11 @@ mod tests {
     #[test]
     fn journals_contain_reported_messages_and_no_experiment_runs_twice() {
         let folder = tempfile::tempdir().expect("a folder");
-        let ours = reflector();
-        let requested = order(&format!("ws://{}", ours.address()));
-        let (id, nowhere) = (requested.experiment.id, order("ws://127.0.0.1:1"));
+        let local_reflector = reflector();
+        let requested = order(&format!("ws://{}", local_reflector.address()));
+        let (id, unreachable_order) = (requested.experiment.id, order("ws://127.0.0.1:1"));
         let mut executor = JournallingExecutor::new(LocalExecutor::new(), folder.path().to_owned());
-        let both_orders = Order::Experiments(vec![nowhere.clone(), requested.clone()]);
+        let both_orders = Order::Experiments(vec![unreachable_order.clone(), requested.clone()]);
         let ticket = executor.submit(both_orders);
         let mut messages = Vec::new();
         for update in followed(&mut executor, ticket) {
@@ -219,8 +219,8 @@ mod tests {
         messages.sort_by_key(|message| (message.flow, message.seq));
         assert!(!stored_messages.is_empty());
         assert_eq!(stored_messages, messages);
-        let none = journal_path(folder.path(), nowhere.experiment.id);
-        assert!(!none.exists(), "it did not begin");
+        let missing_journal = journal_path(folder.path(), unreachable_order.experiment.id);
+        assert!(!missing_journal.exists(), "it did not begin");
 
         let ticket = executor.submit(Order::Experiments(vec![requested]));
         let updates = followed(&mut executor, ticket);
@@ -236,8 +236,8 @@ mod tests {
     #[test]
     fn an_order_without_a_writable_journal_fails_and_reports_nothing() {
         let folder = tempfile::tempdir().expect("a folder");
-        let ours = reflector();
-        let mut requested = order(&format!("ws://{}", ours.address()));
+        let local_reflector = reflector();
+        let mut requested = order(&format!("ws://{}", local_reflector.address()));
         requested.scenario.messages = 100_000;
         let gone = folder.path().join("gone");
         let mut executor = JournallingExecutor::new(LocalExecutor::new(), gone);

@@ -1,4 +1,4 @@
-//! Heartbeats: what an agent is doing, and its clock offset to the controller.
+//! Heartbeats: the state of an agent, and its clock offset to the controller.
 //!
 //! Owns when one is due and how its answer updates the clock offset. The controller reads its clock between
 //! the agent's sending and receiving. The offset is therefore known to within half of that time, for any
@@ -11,19 +11,19 @@ use neph_sys::clock::RawNanos;
 
 use super::message::{AgentClockOffset, Beat};
 
-/// Time between two signs of life, nanoseconds.
+/// Time between two heartbeats, nanoseconds.
 const BEAT_INTERVAL: i64 = 5_000_000_000;
-/// After how long without an answer the controller is gone, nanoseconds.
+/// Time without an answer after which the connection counts as lost, nanoseconds.
 const SILENCE_TIMEOUT: i64 = 20_000_000_000;
 
-/// The signs of life on one connection.
+/// The heartbeats on one connection.
 #[derive(Debug, Default)]
 pub(super) struct Beats {
-    next: Option<RawNanos>,
-    /// The one that is not answered: its moment by both clocks.
-    pending: Option<(Wall, RawNanos)>,
-    /// The first one since the last answer.
-    unanswered: Option<RawNanos>,
+    next_at: Option<RawNanos>,
+/// Send time of the unanswered heartbeat, by both clocks.
+    sent_beat: Option<(Wall, RawNanos)>,
+/// Send time of the first heartbeat after the last answer.
+    unanswered_since: Option<RawNanos>,
     best_reading: Option<ClockReading>,
 }
 
@@ -34,7 +34,7 @@ struct ClockReading {
 }
 
 impl ClockReading {
-    /// What it is worth by now.
+/// The offset at `now`, with the error bound of its age.
     fn now(&self, now: RawNanos) -> AgentClockOffset {
         let age = Span::from_nanos(now.0.saturating_sub(self.at.0));
         self.clock.after(age)
@@ -42,14 +42,14 @@ impl ClockReading {
 }
 
 impl Beats {
-    /// The next sign of life, if it is due at `now`, which is `wall` by the wall clock.
+/// The next heartbeat, if it is due at `now`, which is `wall` by the wall clock.
     pub(super) fn next_due(&mut self, now: RawNanos, wall: Wall, running: u32) -> Option<Beat> {
-        if self.next.is_some_and(|next| now.0 < next.0) {
+        if self.next_at.is_some_and(|next_at| now.0 < next_at.0) {
             return None;
         }
-        self.next = Some(RawNanos(now.0 + BEAT_INTERVAL));
-        self.pending = Some((wall, now));
-        self.unanswered.get_or_insert(now);
+        self.next_at = Some(RawNanos(now.0 + BEAT_INTERVAL));
+        self.sent_beat = Some((wall, now));
+        self.unanswered_since.get_or_insert(now);
         let clock = self.clock(now);
         Some(Beat {
             sent: wall,
@@ -67,29 +67,29 @@ impl Beats {
     /// Whether the controller has answered nothing for long: a connection does not show by itself that
     /// its other end has lost its power.
     pub(super) fn is_silent(&self, now: RawNanos) -> bool {
-        let since = self.unanswered;
+        let since = self.unanswered_since;
         since.is_some_and(|since| now.0.saturating_sub(since.0) > SILENCE_TIMEOUT)
     }
 
     /// The answer to the one that was sent at `sent`: the controller had it at `received`, by its own clock.
     pub(super) fn take_answer(&mut self, sent: Wall, received: Wall, now: RawNanos) {
-        let Some((_, sent_at)) = self.pending.filter(|(wall, _)| *wall == sent) else {
+        let Some((_, sent_at)) = self.sent_beat.filter(|(wall, _)| *wall == sent) else {
             return;
         };
-        self.pending = None;
-        self.unanswered = None;
-        let half = now.0.saturating_sub(sent_at.0) / 2;
-        let midpoint = sent.unix_nanos().saturating_add(half);
+        self.sent_beat = None;
+        self.unanswered_since = None;
+        let half_round_trip = now.0.saturating_sub(sent_at.0) / 2;
+        let midpoint = sent.unix_nanos().saturating_add(half_round_trip);
         let clock = AgentClockOffset {
             offset: Span::from_nanos(midpoint.saturating_sub(received.unix_nanos())),
-            bound: Span::from_nanos(half),
+            bound: Span::from_nanos(half_round_trip),
         };
-        let is_better = self.best_reading.is_none_or(|known| {
-            let known = known.now(now);
-            let difference = (known.offset - clock.offset).nanos().saturating_abs();
+        let is_better = self.best_reading.is_none_or(|best| {
+            let best = best.now(now);
+            let difference = (best.offset - clock.offset).nanos().saturating_abs();
             // Both cannot be true where a clock was set in between.
-            let is_set = difference > known.bound.nanos().saturating_add(clock.bound.nanos());
-            is_set || clock.bound <= known.bound
+            let was_clock_set = difference > best.bound.nanos().saturating_add(clock.bound.nanos());
+            was_clock_set || clock.bound <= best.bound
         });
         if is_better {
             self.best_reading = Some(ClockReading { clock, at: now });
@@ -111,17 +111,17 @@ mod tests {
     }
 
     /// The agent's clock is 3 s ahead of the controller's; the directions take this long.
-    fn exchanged(beats: &mut Beats, at: i64, forward: i64, back: i64) {
-        let ours = wall(at + 3 * SECOND);
-        let beat = beats.next_due(RawNanos(at), ours, 0).expect("it is due");
-        beats.take_answer(beat.sent, wall(at + forward), RawNanos(at + forward + back));
+    fn exchange_beat(beats: &mut Beats, at: i64, forward: i64, reverse: i64) {
+        let agent_time = wall(at + 3 * SECOND);
+        let beat = beats.next_due(RawNanos(at), agent_time, 0).expect("it is due");
+        beats.take_answer(beat.sent, wall(at + forward), RawNanos(at + forward + reverse));
     }
 
     #[test]
     fn the_offset_is_within_its_bound_however_unequal_the_ways_are() {
-        for (forward, back) in [(MS, MS), (0, 40 * MS), (40 * MS, 0), (7 * MS, 13 * MS)] {
+        for (forward, reverse) in [(MS, MS), (0, 40 * MS), (40 * MS, 0), (7 * MS, 13 * MS)] {
             let mut beats = Beats::default();
-            exchanged(&mut beats, 0, forward, back);
+            exchange_beat(&mut beats, 0, forward, reverse);
             let clock = beats
                 .next_due(RawNanos(BEAT_INTERVAL), wall(BEAT_INTERVAL), 0)
                 .expect("due")
@@ -130,11 +130,11 @@ mod tests {
             let difference = clock.offset.nanos() - 3 * SECOND;
             assert!(
                 difference.abs() <= clock.bound.nanos(),
-                "{forward} {back}: {clock:?}"
+                "{forward} {reverse}: {clock:?}"
             );
             assert!(
                 clock.bound.nanos()
-                    <= i64::midpoint(forward, back) + BEAT_INTERVAL / 1_000_000 * DRIFT_PPM
+                    <= i64::midpoint(forward, reverse) + BEAT_INTERVAL / 1_000_000 * DRIFT_PPM
             );
         }
     }
@@ -147,45 +147,45 @@ mod tests {
     #[test]
     fn a_clock_that_was_set_is_believed_at_once() {
         let mut beats = Beats::default();
-        exchanged(&mut beats, 0, MS, MS);
+        exchange_beat(&mut beats, 0, MS, MS);
         // 100 ms further ahead, read within 5 ms.
-        let ours = wall(BEAT_INTERVAL + 3 * SECOND + 100 * MS);
+        let agent_time = wall(BEAT_INTERVAL + 3 * SECOND + 100 * MS);
         let beat = beats
-            .next_due(RawNanos(BEAT_INTERVAL), ours, 0)
+            .next_due(RawNanos(BEAT_INTERVAL), agent_time, 0)
             .expect("it is due");
-        let (forward, back) = (5 * MS, 5 * MS);
+        let (forward, reverse) = (5 * MS, 5 * MS);
         beats.take_answer(
             beat.sent,
             wall(BEAT_INTERVAL + forward),
-            RawNanos(BEAT_INTERVAL + forward + back),
+            RawNanos(BEAT_INTERVAL + forward + reverse),
         );
         let clock = beats
-            .clock(RawNanos(BEAT_INTERVAL + forward + back))
+            .clock(RawNanos(BEAT_INTERVAL + forward + reverse))
             .expect("known");
-        let off = clock.offset.nanos() - 3 * SECOND - 100 * MS;
-        assert!(off.abs() <= clock.bound.nanos(), "{clock:?}");
+        let offset_error = clock.offset.nanos() - 3 * SECOND - 100 * MS;
+        assert!(offset_error.abs() <= clock.bound.nanos(), "{clock:?}");
     }
 
     #[test]
     fn a_better_answer_stays_until_its_age_has_made_it_worse() {
         let mut beats = Beats::default();
-        exchanged(&mut beats, 0, MS, MS);
+        exchange_beat(&mut beats, 0, MS, MS);
         // Within 5 s a bound of 1 ms became 1.5 ms: 20 ms are worse.
-        exchanged(&mut beats, BEAT_INTERVAL, 20 * MS, 20 * MS);
+        exchange_beat(&mut beats, BEAT_INTERVAL, 20 * MS, 20 * MS);
         let bound = |beats: &mut Beats, at| {
             let beat = beats.next_due(RawNanos(at), wall(at), 0).expect("due");
             beat.clock.expect("known").bound.nanos()
         };
         assert_near(bound(&mut beats, 2 * BEAT_INTERVAL), 2 * MS);
         // After more than three minutes it is the better one.
-        exchanged(&mut beats, 41 * BEAT_INTERVAL, 20 * MS, 20 * MS);
+        exchange_beat(&mut beats, 41 * BEAT_INTERVAL, 20 * MS, 20 * MS);
         assert_near(bound(&mut beats, 42 * BEAT_INTERVAL), 20 * MS + MS / 2);
     }
 
     #[test]
     fn a_controller_that_answers_nothing_for_twenty_seconds_is_gone() {
         let mut beats = Beats::default();
-        exchanged(&mut beats, 0, MS, MS);
+        exchange_beat(&mut beats, 0, MS, MS);
         for beat in 1..=5 {
             assert!(!beats.is_silent(RawNanos(beat * BEAT_INTERVAL)), "{beat}");
             let _ = beats.next_due(

@@ -65,10 +65,10 @@ mod tests {
             delivered_packets: 20,
             unexpected_losses: 0,
         };
-        let none = [LinkCounters::default(); 2];
-        assert_eq!(warnings(&none, &[WITHIN_TOLERANCE, WITHIN_TOLERANCE]), []);
+        let unused = [LinkCounters::default(); 2];
+        assert_eq!(warnings(&unused, &[WITHIN_TOLERANCE, WITHIN_TOLERANCE]), []);
         let counters = [WITHIN_TOLERANCE, late_link];
-        let link_warnings = warnings(&none, &counters);
+        let link_warnings = warnings(&unused, &counters);
         let worst = Span::from_micros(300);
         assert_eq!(link_warnings, [Warning::LinkLate { packets: 5, worst }]);
         assert_eq!(warnings(&counters, &counters), [], "before");

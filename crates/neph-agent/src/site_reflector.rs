@@ -1,4 +1,4 @@
-//! What answers at a site: the reflector, and its additional services (throughput tests, media streams) where
+//! The reflector of a site, and its additional services (throughput tests, media streams) where
 //! they are requested.
 
 use std::net::SocketAddr;
@@ -53,16 +53,16 @@ impl Reflecting {
         site: Option<&Placement>,
         permit: &Permit,
     ) -> Result<Self, ReflectingError> {
-        let alongside = Bound::alongside(spec, site, permit)?;
+        let services = Bound::alongside(spec, site, permit)?;
         let reflector = match site {
             Some(site) => Reflector::start_in(spec, site)?,
             None => Reflector::start(spec)?,
         };
-        let alongside: Result<Vec<Serving>, ReflectingError> =
-            alongside.into_iter().map(Bound::serve).collect();
+        let servings: Result<Vec<Serving>, ReflectingError> =
+            services.into_iter().map(Bound::serve).collect();
         Ok(Self {
             reflector,
-            _companion: alongside?,
+            _companion: servings?,
         })
     }
 
@@ -104,15 +104,15 @@ impl Bound {
         site: Option<&Placement>,
         permit: &Permit,
     ) -> Result<Vec<Self>, ReflectingError> {
-        let at = |port: NonZeroU16| SocketAddr::new(spec.address.ip(), port.get());
+        let address_with = |port: NonZeroU16| SocketAddr::new(spec.address.ip(), port.get());
         let mut servers = Vec::new();
         if let Some(port) = spec.throughput {
-            let spec = throughput_server_spec(at(port), permit);
+            let spec = throughput_server_spec(address_with(port), permit);
             let server = at_site(site, || throughput::Server::bind(&spec))??;
             servers.push(Server::Throughput(Box::new(server)));
         }
         if let Some(port) = spec.media {
-            let spec = media_server_spec(at(port))?;
+            let spec = media_server_spec(address_with(port))?;
             let server = at_site(site, || media::Server::bind(&spec))??;
             servers.push(Server::Media(server));
         }

@@ -1,4 +1,4 @@
-//! What runs alongside a main flow: ICMP echo to its host and to the destinations that the plan names.
+//! Flows in addition to the main flow: ICMP echo to its host and to the destinations of the plan.
 
 use std::net::SocketAddr;
 

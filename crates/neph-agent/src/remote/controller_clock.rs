@@ -1,4 +1,4 @@
-//! What an agent reports, by its controller's clock.
+//! Converts the reports of an agent to its controller's clock.
 //!
 //! Owns which times of a report are times of day. Agents whose clocks differ by seconds have their
 //! experiments in the right order in the store, to within the error of the offset. What is measured from an
@@ -128,8 +128,8 @@ mod tests {
             clock_sync: "not synchronised".to_owned(),
             ..HostFacts::default()
         };
-        let done = Update::Done(Ok(OrderResult::Experiments(vec![Ok(result)])));
-        let update = by_controllers_clock(done, APART);
+        let update = Update::Done(Ok(OrderResult::Experiments(vec![Ok(result)])));
+        let update = by_controllers_clock(update, APART);
         let Update::Done(Ok(OrderResult::Experiments(results))) = update else {
             panic!("{update:?}");
         };

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::failure::failed;
 use crate::order_context::OrderContext;
-use crate::reflecting::Reflecting;
+use crate::site_reflector::Reflecting;
 use neph_model::{OrderFailed, Progress, ReflectorOrder, Update};
 
 /// How soon its end is seen.
@@ -50,7 +50,7 @@ mod tests {
         })
     }
 
-    fn next(executor: &mut LocalExecutor) -> Update {
+    fn next_update(executor: &mut LocalExecutor) -> Update {
         let deadline = neph_sys::deadline::Deadline::after(Duration::from_secs(20));
         while !deadline.has_passed() {
             let updates = executor.poll(Span::from_millis(100)).expect("it is there");
@@ -68,11 +68,11 @@ mod tests {
         drop(free);
         let mut executor = LocalExecutor::new();
         let ticket = executor.submit(order(address));
-        assert!(matches!(next(&mut executor), Update::Progress(_)));
+        assert!(matches!(next_update(&mut executor), Update::Progress(_)));
         TcpStream::connect(address).expect("it listens");
         executor.cancel(ticket);
         loop {
-            match next(&mut executor) {
+            match next_update(&mut executor) {
                 Update::Progress(_) => {}
                 Update::Done(result) => break assert_eq!(result, Ok(OrderResult::Reflector)),
                 other => panic!("{other:?}"),
@@ -83,10 +83,10 @@ mod tests {
 
     #[test]
     fn an_order_for_a_port_in_use_fails_with_its_address() {
-        let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let occupied = TcpListener::bind("127.0.0.1:0").expect("a port");
         let mut executor = LocalExecutor::new();
-        executor.submit(order(taken.local_addr().expect("bound")));
-        let Update::Done(Err(reason)) = next(&mut executor) else {
+        executor.submit(order(occupied.local_addr().expect("bound")));
+        let Update::Done(Err(reason)) = next_update(&mut executor) else {
             panic!("it cannot listen")
         };
         assert!(

@@ -17,7 +17,7 @@ impl<E: Executor> Worker<E> {
         FromAgent::Hello(Hello {
             protocol: PROTOCOL,
             version: self.version.clone(),
-            holds: self.shelf.holds(),
+            holds: self.order_store.holds(),
             policy: self.admission.policy().summary(),
             labels: self.labels.clone(),
         })
