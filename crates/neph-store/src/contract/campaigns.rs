@@ -74,8 +74,8 @@ pub(super) fn pings_between_experiments_come_by_time(location: &StoreLocation) {
         round_trip: round_trip.map(Span::from_millis),
     };
     let (early, late) = (ping(10, Some(7)), ping(20, None));
-    let pings = [late.clone(), early.clone()];
-    store.add_pings_between(campaign, &pings).expect("added");
+    let added_pings = [late.clone(), early.clone()];
+    store.add_pings_between(campaign, &added_pings).expect("added");
     drop(store);
     let store = location.open(Access::Read);
     let pings = store.pings_between(campaign).expect("readable");
