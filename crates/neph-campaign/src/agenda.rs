@@ -223,8 +223,8 @@ impl Agenda {
                 .next_retry(u32::MAX, is_allowed)
                 .map(|pair| self.slot(pair));
         }
-        let begun = self.carried_out[self.front as usize] > 0;
-        if !begun && let Some(pair) = self.next_retry(self.front, is_allowed) {
+        let has_begun = self.carried_out[self.front as usize] > 0;
+        if !has_begun && let Some(pair) = self.next_retry(self.front, is_allowed) {
             return Some(self.slot(pair));
         }
         if let Some(scenario) = self.next_untried(self.front, &self.front_order, is_allowed) {
@@ -237,25 +237,25 @@ impl Agenda {
         })
     }
 
-    /// What runs at the same time as `first`, which has come from [`Self::next_allowed`]: `first`
+    /// What runs at the same time as `first_slot`, which has come from [`Self::next_allowed`]: `first_slot`
     /// itself, then what is open of its block and group, in the block's order. What failed waits for its own
-    /// next try, unless that is what `first` is.
-    pub fn concurrent_slots(&self, first: Slot, is_allowed: &dyn Fn(u32) -> bool) -> Vec<Slot> {
-        let cells = &self.cells[first.block as usize];
-        let group = self.groups[first.scenario as usize];
-        let retry = cells[first.scenario as usize].failed > 0;
-        let alongside = self.order_of(first.block).into_iter().filter(|scenario| {
+    /// next try, unless that is what `first_slot` is.
+    pub fn concurrent_slots(&self, first_slot: Slot, is_allowed: &dyn Fn(u32) -> bool) -> Vec<Slot> {
+        let cells = &self.cells[first_slot.block as usize];
+        let group = self.groups[first_slot.scenario as usize];
+        let is_retry = cells[first_slot.scenario as usize].failed > 0;
+        let parallel_slots = self.order_of(first_slot.block).into_iter().filter(|scenario| {
             let cell = &cells[*scenario as usize];
-            let open = !cell.complete && cell.failed < self.tries && (retry || cell.failed == 0);
-            *scenario != first.scenario && self.groups[*scenario as usize] == group && open
+            let is_open = !cell.complete && cell.failed < self.tries && (is_retry || cell.failed == 0);
+            *scenario != first_slot.scenario && self.groups[*scenario as usize] == group && is_open
         });
-        let alongside = alongside.filter(|scenario| is_allowed(*scenario));
-        let alongside = (1..).zip(alongside).map(|(later, scenario)| Slot {
-            position: first.position + later,
+        let parallel_slots = parallel_slots.filter(|scenario| is_allowed(*scenario));
+        let parallel_slots = (1..).zip(parallel_slots).map(|(offset, scenario)| Slot {
+            position: first_slot.position + offset,
             begins_block: false,
-            ..self.slot((first.block, scenario))
+            ..self.slot((first_slot.block, scenario))
         });
-        std::iter::once(first).chain(alongside).collect()
+        std::iter::once(first_slot).chain(parallel_slots).collect()
     }
 
     fn next_untried(
@@ -265,10 +265,10 @@ impl Agenda {
         is_allowed: &dyn Fn(u32) -> bool,
     ) -> Option<u32> {
         let cells = &self.cells[block as usize];
-        let mut open = order
+        let mut untried = order
             .iter()
             .filter(|scenario| cells[**scenario as usize].tried == 0);
-        open.find(|scenario| is_allowed(**scenario)).copied()
+        untried.find(|scenario| is_allowed(**scenario)).copied()
     }
 
     /// Of the pairs whose next try is due before block `before_block` begins, the one whose scenario
@@ -282,9 +282,9 @@ impl Agenda {
             .iter()
             .filter(|(block, scenario)| {
                 let cell = &self.cells[*block as usize][*scenario as usize];
-                let due =
+                let is_due =
                     before_block == u32::MAX || cell.tried <= before_block.saturating_sub(*block);
-                due && is_allowed(*scenario)
+                is_due && is_allowed(*scenario)
             })
             .min_by_key(|(block, scenario)| {
                 let cell = &self.cells[*block as usize][*scenario as usize];
@@ -332,8 +332,8 @@ impl Agenda {
             .zip(&self.cells)
             .flat_map(move |(block, cells)| {
                 (0..).zip(cells).filter_map(move |(scenario, cell)| {
-                    let open = !cell.complete && cell.failed < self.tries;
-                    open.then_some((block, scenario))
+                    let is_open = !cell.complete && cell.failed < self.tries;
+                    is_open.then_some((block, scenario))
                 })
             })
     }
@@ -345,7 +345,7 @@ impl Agenda {
 
     /// Whether any scenario of `block` has been tried.
     pub(crate) fn has_begun(&self, block: u32) -> bool {
-        self.carried_out.get(block as usize).is_some_and(|n| *n > 0)
+        self.carried_out.get(block as usize).is_some_and(|count| *count > 0)
     }
 }
 

@@ -24,23 +24,23 @@ pub fn parse<S: Clone>(text: &str, subjects: &[(&str, S)]) -> Result<Rule<S>, Sp
 
 /// Words and `>`, the last first, each with its place.
 fn split_words(text: &str) -> Vec<(Range<usize>, &str)> {
-    let mut result = Vec::new();
+    let mut words = Vec::new();
     let mut word_start = None;
-    let ends = text.char_indices().chain([(text.len(), ' ')]);
-    for (at, letter) in ends {
-        if !letter.is_whitespace() && letter != '>' {
-            word_start.get_or_insert(at);
+    let characters = text.char_indices().chain([(text.len(), ' ')]);
+    for (offset, character) in characters {
+        if !character.is_whitespace() && character != '>' {
+            word_start.get_or_insert(offset);
             continue;
         }
-        if let Some(begin) = word_start.take() {
-            result.push((begin..at, &text[begin..at]));
+        if let Some(start) = word_start.take() {
+            words.push((start..offset, &text[start..offset]));
         }
-        if letter == '>' {
-            result.push((at..at + 1, ">"));
+        if character == '>' {
+            words.push((offset..offset + 1, ">"));
         }
     }
-    result.reverse();
-    result
+    words.reverse();
+    words
 }
 
 struct AlarmParser<'a> {
@@ -55,8 +55,8 @@ fn fault<T>(
     message: impl Into<String>,
     remedy: impl Into<String>,
 ) -> Result<T, Spanned<Fault>> {
-    let value = Fault::new(message, remedy);
-    Err(Spanned { value, span })
+    let fault = Fault::new(message, remedy);
+    Err(Spanned { value: fault, span })
 }
 
 impl<'a> AlarmParser<'a> {
@@ -82,9 +82,9 @@ impl<'a> AlarmParser<'a> {
             match word {
                 "for" => rule.length = self.parse_time("a time")?.value,
                 "until" => rule.until = self.parse_until(limit)?,
-                other => {
-                    let message = format!("'{other}' is not known here");
-                    return fault(range, message, did_you_mean(other, &["for", "until"]));
+                unknown => {
+                    let message = format!("'{unknown}' is not known here");
+                    return fault(range, message, did_you_mean(unknown, &["for", "until"]));
                 }
             }
         }
@@ -94,17 +94,17 @@ impl<'a> AlarmParser<'a> {
     /// All before `>`; without one, the first word.
     fn parse_subject<S: Clone>(&mut self, subjects: &[(&str, S)]) -> Result<S, Spanned<Fault>> {
         const SUBJECT_TEXT: &str = "what it is about";
-        let mut ahead = self.words.iter().rev();
-        let count = ahead.position(|(_, word)| *word == ">").unwrap_or(1);
+        let mut upcoming_words = self.words.iter().rev();
+        let count = upcoming_words.position(|(_, word)| *word == ">").unwrap_or(1);
         if count == 0 {
             return self.missing_fault(SUBJECT_TEXT);
         }
-        let (first, word) = self.next_word(SUBJECT_TEXT)?;
+        let (first_range, word) = self.next_word(SUBJECT_TEXT)?;
         let mut name = word.to_owned();
-        let mut last = first.end;
+        let mut last_end = first_range.end;
         for _ in 1..count {
             let (range, word) = self.next_word(SUBJECT_TEXT)?;
-            last = range.end;
+            last_end = range.end;
             name = name + " " + word;
         }
         let is_same_name = |known: &str| known.split_whitespace().eq(name.split(' '));
@@ -113,7 +113,7 @@ impl<'a> AlarmParser<'a> {
             || {
                 let names: Vec<&str> = subjects.iter().map(|(name, _)| *name).collect();
                 let message = format!("'{name}' is not {SUBJECT_TEXT}");
-                fault(first.start..last, message, did_you_mean(&name, &names))
+                fault(first_range.start..last_end, message, did_you_mean(&name, &names))
             },
             |(_, subject)| Ok(subject.clone()),
         )
@@ -132,14 +132,14 @@ impl<'a> AlarmParser<'a> {
     }
 
     fn missing_fault<T>(&self, expected: &str) -> Result<T, Spanned<Fault>> {
-        let at = self.words.last().map_or(self.end, |(range, _)| range.start);
+        let position = self.words.last().map_or(self.end, |(range, _)| range.start);
         let remedy = format!("write for example: {} > 2ms p99 for 30s", self.example);
-        fault(at..at, format!("{expected} is missing"), remedy)
+        fault(position..position, format!("{expected} is missing"), remedy)
     }
 
     fn next_word(&mut self, expected: &str) -> Result<(Range<usize>, &'a str), Spanned<Fault>> {
         match self.words.pop() {
-            Some(next) => Ok(next),
+            Some(word) => Ok(word),
             None => self.missing_fault(expected),
         }
     }

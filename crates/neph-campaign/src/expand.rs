@@ -31,11 +31,11 @@ pub(crate) fn size(plan: &Plan) -> u64 {
             axes.request_sizes.len(),
             axes.response_sizes.len(),
         ];
-        let others = axes.parameters.values().map(Vec::len);
+        let parameter_lengths = axes.parameters.values().map(Vec::len);
         lengths
             .into_iter()
-            .chain(others)
-            .fold(1_u64, |size, n| size.saturating_mul(n as u64))
+            .chain(parameter_lengths)
+            .fold(1_u64, |size, length| size.saturating_mul(length as u64))
     });
     sizes.fold(0, u64::saturating_add)
 }
@@ -103,15 +103,15 @@ fn combinations(plan: &Plan) -> impl Iterator<Item = Combination<'_>> {
 fn parameter_sets<'a>(lists: impl Iterator<Item = &'a [Parameter]>) -> Vec<Vec<&'a Parameter>> {
     let mut sets = vec![Vec::new()];
     for values in lists {
-        let with = |set: &Vec<_>, value| set.iter().copied().chain([value]).collect();
-        let longer = |set| values.iter().map(move |value| with(set, value));
-        sets = sets.iter().flat_map(longer).collect();
+        let append = |set: &Vec<_>, value| set.iter().copied().chain([value]).collect();
+        let extend_set = |set| values.iter().map(move |value| append(set, value));
+        sets = sets.iter().flat_map(extend_set).collect();
     }
     sets
 }
 
 /// The parameters that a transfer has; what else varies is of messages.
-const OF_TRANSFERS: [ParameterName; 12] = [
+const TRANSFER_PARAMETERS: [ParameterName; 12] = [
     ParameterName::MediaPort,
     ParameterName::Circuit,
     ParameterName::Network,
@@ -134,7 +134,7 @@ fn is_transfer(parameters: &[&Parameter]) -> bool {
 }
 
 /// Whether it is throughput over TCP, which has a congestion control.
-fn over_tcp(parameters: &[&Parameter]) -> bool {
+fn uses_tcp_throughput(parameters: &[&Parameter]) -> bool {
     let mut measured = parameters
         .iter()
         .filter_map(|parameter| parameter.measure()?.throughput());
@@ -144,14 +144,14 @@ fn over_tcp(parameters: &[&Parameter]) -> bool {
 /// The transfers of an endpoint, each once.
 fn transfers(endpoint: &Endpoint) -> Vec<Combination<'_>> {
     let axes = endpoint.axes.parameters.iter();
-    let axes = axes.filter(|(name, _)| OF_TRANSFERS.contains(name));
+    let axes = axes.filter(|(name, _)| TRANSFER_PARAMETERS.contains(name));
     let axes = axes.map(|(_, values)| values.as_slice());
     let mut sets: Vec<Vec<&Parameter>> = Vec::new();
     for mut set in parameter_sets(axes)
         .into_iter()
         .filter(|set| is_transfer(set))
     {
-        if !over_tcp(&set) {
+        if !uses_tcp_throughput(&set) {
             set.retain(|parameter| parameter.name() != ParameterName::CongestionControl);
         }
         if !sets.contains(&set) {
@@ -178,13 +178,13 @@ impl Combination<'_> {
     }
 
     fn matches(&self, skip: &Skip) -> bool {
-        fn among<T: PartialEq>(values: &[T], value: &T) -> bool {
+        fn matches_any<T: PartialEq>(values: &[T], value: &T) -> bool {
             values.is_empty() || values.contains(value)
         }
-        among(&skip.endpoints, &self.endpoint.name)
-            && among(&skip.intervals, &self.interval)
+        matches_any(&skip.endpoints, &self.endpoint.name)
+            && matches_any(&skip.intervals, &self.interval)
             && self.is_of_size(&skip.request_sizes)
-            && among(&skip.response_sizes, &self.response_size)
+            && matches_any(&skip.response_sizes, &self.response_size)
             && skip.parameters.iter().all(|(name, values)| {
                 let parameter = self
                     .parameters
@@ -193,7 +193,7 @@ impl Combination<'_> {
                 parameter.is_some_and(|parameter| {
                     values
                         .iter()
-                        .any(|other| other.fixed() == parameter.fixed())
+                        .any(|skipped| skipped.fixed() == parameter.fixed())
                 })
             })
     }
@@ -258,8 +258,8 @@ fn varied(scenarios: &[Scenario]) -> Vec<ParameterName> {
             values.entry(key).or_default().insert(parameter.text());
         }
     }
-    let several = values.iter().filter(|(_, values)| values.len() > 1);
-    let names: BTreeSet<ParameterName> = several.map(|((name, _), _)| *name).collect();
+    let varying = values.iter().filter(|(_, values)| values.len() > 1);
+    let names: BTreeSet<ParameterName> = varying.map(|((name, _), _)| *name).collect();
     names.into_iter().collect()
 }
 
@@ -304,8 +304,8 @@ pub fn canonical_text(scenario: &Scenario) -> String {
 /// The identity of what a scenario fixes.
 pub fn identity(scenario: &Scenario) -> ScenarioId {
     let digest = Sha256::digest(canonical_text(scenario).as_bytes());
-    let first = digest.iter().take(8);
-    ScenarioId(first.fold(0, |bits, byte| bits << 8 | u64::from(*byte)))
+    let leading_bytes = digest.iter().take(8);
+    ScenarioId(leading_bytes.fold(0, |bits, byte| bits << 8 | u64::from(*byte)))
 }
 
 #[cfg(test)]

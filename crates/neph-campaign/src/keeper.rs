@@ -14,7 +14,7 @@ use neph_store::Store;
 use crate::expand::identity;
 use crate::meter::{Meter, MeteredRecorder, lock};
 use crate::plan::Limits;
-use crate::run::experiment::{provenance as provenance_of, settle, take};
+use crate::run::experiment::{provenance as provenance_of, settle, apply_executor_result};
 use crate::run::{Build, RunError, storing};
 pub use stored::StoredFleet;
 use stored::since;
@@ -116,11 +116,11 @@ impl FleetKeeper {
         let mut experiment = self.experiment;
         let mut meter = lock(&self.meter);
         meter.late_replies(result.late.unwrap_or(0));
-        let end = take(result, &mut experiment);
-        settle(&mut experiment, &end, &meter, &Limits::default());
+        let run_end = apply_executor_result(result, &mut experiment);
+        settle(&mut experiment, &run_end, &meter, &Limits::default());
         let provenance = Provenance {
             site: self.keeping.site,
-            ..provenance_of(&experiment, "", &self.keeping.build, end, &meter)
+            ..provenance_of(&experiment, "", &self.keeping.build, run_end, &meter)
         };
         let recorder = self.recorder.into_inner();
         let finished = self.store.finish(recorder, &experiment, &provenance);

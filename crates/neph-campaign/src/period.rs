@@ -62,7 +62,7 @@ fn checks(cost: &Estimate) -> String {
 
 /// What would fit: a longer period, shorter experiments, fewer of them.
 fn remedy(every: Span, cost: &Estimate, plan_rounds: &PlanRounds, matrix: &[Scenario]) -> String {
-    let mut remedies = vec![format!("write every = \"{}\"", long_enough(cost.block))];
+    let mut remedies = vec![format!("write every = \"{}\"", sufficient_period(cost.block))];
     let room = every - cost.checks;
     let lengths: Vec<Span> = plan_rounds
         .table
@@ -74,8 +74,8 @@ fn remedy(every: Span, cost: &Estimate, plan_rounds: &PlanRounds, matrix: &[Scen
     let max_length = matrix.iter().map(length).max().unwrap_or(Span::ZERO);
     if matrix.iter().all(|scenario| length(scenario) == max_length) {
         // What a block takes besides: pauses and traces of flows.
-        let besides = cost.block - cost.checks - max_length.times(count);
-        let seconds_each = (room - besides).nanos() / count.max(1) / SECOND;
+        let overhead = cost.block - cost.checks - max_length.times(count);
+        let seconds_each = (room - overhead).nanos() / count.max(1) / SECOND;
         if seconds_each > 0 {
             remedies.push(format!(
                 "experiments of at most {} instead of {}",
@@ -84,17 +84,17 @@ fn remedy(every: Span, cost: &Estimate, plan_rounds: &PlanRounds, matrix: &[Scen
             ));
         }
     }
-    let fitting = fitting(lengths, room);
-    if fitting > 0 {
+    let fitting_count = rounds_that_fit(lengths, room);
+    if fitting_count > 0 {
         remedies.push(format!(
-            "at most {fitting} of the {count} rounds: fewer endpoints, sites or values"
+            "at most {fitting_count} of the {count} rounds: fewer endpoints, sites or values"
         ));
     }
     remedies.join(", or ")
 }
 
 /// A period that is long enough, as a plan writes it: whole minutes, or seconds below ten minutes.
-fn long_enough(block: Span) -> String {
+fn sufficient_period(block: Span) -> String {
     let seconds = block.nanos() / SECOND + i64::from(block.nanos() % SECOND > 0);
     if seconds < 600 {
         return format!("{seconds}s");
@@ -103,13 +103,13 @@ fn long_enough(block: Span) -> String {
 }
 
 /// How many rounds fit, the shortest first.
-fn fitting(mut lengths: Vec<Span>, mut room: Span) -> usize {
+fn rounds_that_fit(mut lengths: Vec<Span>, mut room: Span) -> usize {
     lengths.sort_unstable();
-    let fits = lengths.into_iter().take_while(|length| {
+    let fitting = lengths.into_iter().take_while(|length| {
         room = room - *length;
         room >= Span::ZERO
     });
-    fits.count()
+    fitting.count()
 }
 
 #[cfg(test)]

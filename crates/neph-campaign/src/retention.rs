@@ -69,7 +69,7 @@ pub fn due_reductions(
         return Ok(Vec::new());
     }
     let is_over = |limit: Option<Span>, ended: Wall| limit.is_some_and(|span| ended + span <= now);
-    let mut due = Vec::new();
+    let mut due_reductions = Vec::new();
     for experiment in store.experiments(campaign.id)? {
         let Some(ended) = experiment
             .ended
@@ -77,7 +77,7 @@ pub fn due_reductions(
         else {
             continue;
         };
-        let reducing = match store.reduction(experiment.id)? {
+        let kind = match store.reduction(experiment.id)? {
             None if is_over(retention.messages, ended) => Reducing::Messages,
             Some(reduction)
                 if reduction.minutes_removed.is_none() && is_over(retention.minutes, ended) =>
@@ -86,12 +86,12 @@ pub fn due_reductions(
             }
             _ => continue,
         };
-        due.push(DueReduction {
+        due_reductions.push(DueReduction {
             experiment,
-            kind: reducing,
+            kind,
         });
     }
-    Ok(due)
+    Ok(due_reductions)
 }
 
 /// Carries out what is due.
@@ -117,14 +117,14 @@ pub fn carry_out_reduction(
 struct MinuteTotals(BTreeMap<(u32, u32), (Tally, Histogram)>);
 
 impl MinuteTotals {
-    fn minute_entry(&mut self, flow: FlowIndex, at: i64) -> &mut (Tally, Histogram) {
-        let minute = u32::try_from(at.max(0) / MINUTE).unwrap_or(u32::MAX);
+    fn minute_entry(&mut self, flow: FlowIndex, send_nanos: i64) -> &mut (Tally, Histogram) {
+        let minute = u32::try_from(send_nanos.max(0) / MINUTE).unwrap_or(u32::MAX);
         self.0.entry((flow.0, minute)).or_default()
     }
 
     fn message(&mut self, message: &Message) {
-        let at = message.marks.intended.nanos();
-        let (tally, times) = self.minute_entry(message.flow, at);
+        let send_nanos = message.marks.intended.nanos();
+        let (tally, times) = self.minute_entry(message.flow, send_nanos);
         tally.count(message.outcome);
         tally.duplicates += u64::from(message.duplicates);
         tally.reordered += u64::from(message.reordered);

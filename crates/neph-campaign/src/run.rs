@@ -168,7 +168,7 @@ pub fn resume(
     storing("recover what was cut off", crew.store.recover())?;
     let matrix = scenarios(plan);
     let stored = storing("read the matrix", crew.store.scenarios(campaign.id))?;
-    let is_same_matrix = stored.iter().map(|s| s.id).eq(matrix.iter().map(|s| s.id));
+    let is_same_matrix = stored.iter().map(|scenario| scenario.id).eq(matrix.iter().map(|scenario| scenario.id));
     if !is_same_matrix || campaign.blocks != plan.blocks {
         return Err(RunError::MatrixDiffers {
             campaign: campaign.id,
@@ -212,9 +212,9 @@ fn addresses_of(past: &[Experiment], matrix: &[Scenario]) -> BTreeMap<String, Ip
             .find(|scenario| scenario.id == experiment.scenario)?;
         Some((experiment.started, address_of(experiment, scenario)?))
     };
-    let mut known: Vec<_> = past.iter().filter_map(timed_address).collect();
-    known.sort_by_key(|(started, _)| *started);
-    known.into_iter().map(|(_, at)| at).collect()
+    let mut timed_addresses: Vec<_> = past.iter().filter_map(timed_address).collect();
+    timed_addresses.sort_by_key(|(started, _)| *started);
+    timed_addresses.into_iter().map(|(_, address)| address).collect()
 }
 
 /// The endpoint of an experiment, if a reflector answered there.
@@ -232,7 +232,7 @@ struct Run<'r, 'c> {
     crew: &'r mut Participants<'c>,
     agenda: Agenda,
     /// When each block was begun.
-    begun: BTreeMap<u32, Wall>,
+    block_starts: BTreeMap<u32, Wall>,
     /// When each (block, scenario) failed last, in this process.
     failed: BTreeMap<(u32, u32), Wall>,
     /// The address at which each endpoint was measured last.
@@ -242,7 +242,7 @@ struct Run<'r, 'c> {
     /// What was reported of orders that are not followed now.
     reported: BTreeMap<Ticket, Vec<Update>>,
     /// Experiments that had ended in the store before this process began.
-    known: BTreeSet<ExperimentId>,
+    stored_ids: BTreeSet<ExperimentId>,
 }
 
 impl<'r, 'c> Run<'r, 'c> {
@@ -255,15 +255,15 @@ impl<'r, 'c> Run<'r, 'c> {
     ) -> Result<Self, RunError> {
         let past = storing("read the experiments", crew.store.experiments(campaign.id))?;
         let checks = storing("read the checks", crew.store.throughputs(campaign.id))?;
-        let mut begun: BTreeMap<u32, Wall> = BTreeMap::new();
+        let mut block_starts: BTreeMap<u32, Wall> = BTreeMap::new();
         let starts = past
             .iter()
             .map(|experiment| (experiment.block, experiment.started));
         for (block, started) in
             starts.chain(checks.iter().map(|check| (check.block, check.started)))
         {
-            let first = begun.entry(block).or_insert(started);
-            *first = started.min(*first);
+            let block_start = block_starts.entry(block).or_insert(started);
+            *block_start = started.min(*block_start);
         }
         let agenda = Agenda::resumed(plan, &matrix, &campaign, &past);
         Ok(Self {
@@ -274,11 +274,11 @@ impl<'r, 'c> Run<'r, 'c> {
             build,
             crew,
             agenda,
-            begun,
+            block_starts,
             failed: BTreeMap::new(),
             reflectors: past.iter().filter_map(reflector_of).collect(),
             reported: BTreeMap::new(),
-            known: past.iter().map(|experiment| experiment.id).collect(),
+            stored_ids: past.iter().map(|experiment| experiment.id).collect(),
         })
     }
 
@@ -320,12 +320,12 @@ impl<'r, 'c> Run<'r, 'c> {
     fn rest_before(&mut self, slots: &[Slot]) -> Result<(), RunError> {
         let now = self.crew.clock.now();
         let pause_end = now + self.plan.pause;
-        let failed = slots
+        let failure_times = slots
             .iter()
             .filter_map(|slot| self.failed.get(&(slot.block, slot.scenario)));
-        let rest_end = failed
+        let rest_end = failure_times
             .max()
-            .map_or(pause_end, |failed| *failed + RETRY_REST);
+            .map_or(pause_end, |failure_time| *failure_time + RETRY_REST);
         if rest_end > pause_end {
             self.crew
                 .observer
@@ -336,11 +336,11 @@ impl<'r, 'c> Run<'r, 'c> {
 
     fn end(mut self, status: CampaignStatus) -> Result<(Campaign, CampaignProgress), RunError> {
         let now = self.crew.clock.now();
-        let set = self
+        let result = self
             .crew
             .store
             .set_campaign_status(self.campaign.id, status, Some(now));
-        storing("record how the campaign ended", set)?;
+        storing("record how the campaign ended", result)?;
         self.campaign.status = status;
         self.campaign.ended = Some(now);
         let progress = self.agenda.progress();
@@ -353,24 +353,24 @@ impl<'r, 'c> Run<'r, 'c> {
     /// Until the end, if nothing fails: what is open in blocks that were begun, then whole blocks
     /// at the pace of the plan.
     fn time_left(&self) -> Span {
-        let of_open = |begun: bool| {
-            let open = self.agenda.open_pairs();
-            let open = open.filter(|(block, _)| self.agenda.has_begun(*block) == begun);
-            time_of(open, self.plan, &self.matrix, self.agenda.groups())
+        let time_of_open_pairs = |has_begun: bool| {
+            let open_pairs = self.agenda.open_pairs();
+            let open_pairs = open_pairs.filter(|(block, _)| self.agenda.has_begun(*block) == has_begun);
+            time_of(open_pairs, self.plan, &self.matrix, self.agenda.groups())
         };
         let whole_blocks = (0..self.plan.blocks).filter(|block| !self.agenda.has_begun(*block));
         let count = i64::try_from(whole_blocks.count()).unwrap_or(0);
         if count == 0 {
-            return of_open(true);
+            return time_of_open_pairs(true);
         }
         let block = estimate(self.plan, &self.matrix).block;
         let pace = block.max(self.plan.block_interval);
-        let next_block = self.begun.values().max().map_or(Span::ZERO, |last| {
-            let due = *last + self.plan.block_interval;
+        let next_block = self.block_starts.values().max().map_or(Span::ZERO, |latest_start| {
+            let due = *latest_start + self.plan.block_interval;
             let now = self.crew.clock.now().unix_nanos();
             Span::from_nanos(due.unix_nanos().saturating_sub(now))
         });
-        of_open(true).max(next_block) + pace.times(count - 1) + block
+        time_of_open_pairs(true).max(next_block) + pace.times(count - 1) + block
     }
 }
 

@@ -38,17 +38,17 @@ fn main() {
 
 fn measure(count: u64, slots: u32, interval: Span) {
     let folder = tempfile::tempdir().unwrap();
-    let begun = Clock::now();
-    let (making, longest) = record(folder.path(), count, (slots, interval));
-    let took = begun.elapsed().saturating_sub(making);
-    let bytes = size(&folder.path().join("messages"));
+    let start = Clock::now();
+    let (generation_time, longest) = record(folder.path(), count, (slots, interval));
+    let took = start.elapsed().saturating_sub(generation_time);
+    let bytes = disk_usage(&folder.path().join("messages"));
     println!(
         "{slots:>6} flows every {interval}: {:>9.0} messages/s, longest call {:.1} ms, \
          {:.1} bytes/message, {} in memory at the most",
         count as f64 / took.as_secs_f64(),
         longest.as_secs_f64() * 1e3,
         bytes as f64 / count as f64,
-        memory()
+        peak_memory()
     );
 }
 
@@ -97,7 +97,7 @@ fn record(folder: &Path, count: u64, (slots, interval): (u32, Span)) -> (Duratio
     let mut recorder = store.begin(&experiment).unwrap();
     let gap = interval.nanos() / i64::from(slots);
     let batch = u64::try_from(1_000_000_000 / gap / CALLS_A_SECOND).unwrap();
-    let (mut noise, mut making, mut longest) = (Noise(7), Duration::ZERO, Duration::ZERO);
+    let (mut noise, mut generation_time, mut longest) = (Noise(7), Duration::ZERO, Duration::ZERO);
     let mut number = 0;
     while number < count {
         let before = Clock::now();
@@ -107,7 +107,7 @@ fn record(folder: &Path, count: u64, (slots, interval): (u32, Span)) -> (Duratio
             .map(|number| message(number, fleet_size, &mut noise))
             .collect();
         number = until;
-        making += before.elapsed();
+        generation_time += before.elapsed();
         let before = Clock::now();
         recorder.fleet(&messages).unwrap();
         longest = longest.max(before.elapsed());
@@ -115,23 +115,23 @@ fn record(folder: &Path, count: u64, (slots, interval): (u32, Span)) -> (Duratio
     experiment.status = ExperimentStatus::Complete;
     let facts = provenance(experiment.id);
     store.finish(recorder, &experiment, &facts).unwrap();
-    (making, longest)
+    (generation_time, longest)
 }
 
-fn size(path: &Path) -> u64 {
-    let facts = fs::metadata(path).unwrap();
-    if facts.is_file() {
-        return facts.len();
+fn disk_usage(path: &Path) -> u64 {
+    let metadata = fs::metadata(path).unwrap();
+    if metadata.is_file() {
+        return metadata.len();
     }
     let entries = fs::read_dir(path).unwrap();
-    entries.map(|entry| size(&entry.unwrap().path())).sum()
+    entries.map(|entry| disk_usage(&entry.unwrap().path())).sum()
 }
 
 /// Peak resident set of this process, as the kernel reports it.
-fn memory() -> String {
+fn peak_memory() -> String {
     let status = fs::read_to_string("/proc/self/status").unwrap();
-    let line = status.lines().find(|line| line.starts_with("VmHWM:"));
-    line.map_or_else(String::new, |line| line[6..].trim().to_owned())
+    let peak_line = status.lines().find(|line| line.starts_with("VmHWM:"));
+    peak_line.map_or_else(String::new, |line| line[6..].trim().to_owned())
 }
 
 fn experiment(campaign: CampaignId, (slots, interval): (u32, Span)) -> Experiment {

@@ -69,7 +69,7 @@ pub fn is_cut_off(store: &dyn Store, is_running: bool) -> Result<bool, StoreErro
 /// None matches, several match the prefix, or the store cannot be read.
 pub fn campaign(store: &dyn Store, name: &str) -> Result<Campaign, FindError> {
     let campaigns = store.campaigns()?;
-    match pick(campaigns, name)? {
+    match find_campaign(campaigns, name)? {
         Some(campaign) => Ok(campaign),
         None => Err(unknown("campaign", name)),
     }
@@ -85,7 +85,7 @@ pub fn experiment(
     name: &str,
 ) -> Result<Experiment, FindError> {
     let experiments = store.experiments(campaign.id)?;
-    match only(experiments, name, |experiment| experiment.id.to_string())? {
+    match find_by_prefix(experiments, name, |experiment| experiment.id.to_string())? {
         Some(experiment) => Ok(experiment),
         None => Err(unknown("experiment", name)),
     }
@@ -97,7 +97,7 @@ pub fn experiment(
 /// None matches, several match the prefix, or the store cannot be read.
 pub fn subject(store: &dyn Store, name: &str) -> Result<Subject, FindError> {
     let campaigns = store.campaigns()?;
-    if let Some(campaign) = pick(campaigns.clone(), name)? {
+    if let Some(campaign) = find_campaign(campaigns.clone(), name)? {
         return Ok(Subject::Campaign(campaign));
     }
     let mut campaign_experiments = Vec::new();
@@ -106,7 +106,7 @@ pub fn subject(store: &dyn Store, name: &str) -> Result<Subject, FindError> {
             campaign_experiments.push((campaign.clone(), experiment));
         }
     }
-    match only(campaign_experiments, name, |(_, experiment)| {
+    match find_by_prefix(campaign_experiments, name, |(_, experiment)| {
         experiment.id.to_string()
     })? {
         Some(experiment) => Ok(Subject::Experiment(Box::new(experiment))),
@@ -126,63 +126,68 @@ pub fn short_length<I: ToString>(ids: impl IntoIterator<Item = I>) -> usize {
 /// # Errors
 /// The store cannot be read.
 pub fn short_length_in(store: &dyn Store, experiments: &[Experiment]) -> Result<usize, StoreError> {
-    let mut lengths = BTreeSet::new();
+    let mut ids = BTreeSet::new();
     for campaign in store.campaigns()? {
-        lengths.insert(campaign.id.to_string());
-        let others = store.experiments(campaign.id)?;
-        lengths.extend(others.iter().map(|experiment| experiment.id.to_string()));
+        ids.insert(campaign.id.to_string());
+        let campaign_experiments = store.experiments(campaign.id)?;
+        ids.extend(campaign_experiments.iter().map(|experiment| experiment.id.to_string()));
     }
     let shown = experiments
         .iter()
         .map(|experiment| experiment.id.to_string())
         .collect();
-    Ok(length_among(&shown, &lengths))
+    Ok(length_among(&shown, &ids))
 }
 
 /// Length of the shortest prefixes that distinguish each of `shown` from all others.
-fn length_among(shown: &BTreeSet<String>, names: &BTreeSet<String>) -> usize {
-    let neighbours = names.iter().zip(names.iter().skip(1));
+fn length_among(shown: &BTreeSet<String>, ids: &BTreeSet<String>) -> usize {
+    let neighbours = ids.iter().zip(ids.iter().skip(1));
     neighbours
-        .filter(|(a, b)| shown.contains(*a) || shown.contains(*b))
-        .map(|(a, b)| a.bytes().zip(b.bytes()).take_while(|(a, b)| a == b).count() + 1)
+        .filter(|(id, next_id)| shown.contains(*id) || shown.contains(*next_id))
+        .map(|(id, next_id)| common_prefix_len(id, next_id) + 1)
         .fold(MIN_SHOWN_ID_LEN, usize::max)
+}
+
+/// Number of bytes that both ids begin with.
+fn common_prefix_len(id: &str, next_id: &str) -> usize {
+    id.bytes().zip(next_id.bytes()).take_while(|(a, b)| a == b).count()
 }
 
 /// The campaign that `name` means; `campaigns` has the oldest first. Campaigns of the same plan
 /// have the same name: the latest one is meant.
-fn pick(mut campaigns: Vec<Campaign>, name: &str) -> Result<Option<Campaign>, FindError> {
+fn find_campaign(mut campaigns: Vec<Campaign>, name: &str) -> Result<Option<Campaign>, FindError> {
     if name == LAST {
         return match campaigns.pop() {
-            Some(last) => Ok(Some(last)),
+            Some(latest) => Ok(Some(latest)),
             None => Err(FindError::Empty),
         };
     }
     if let Some(index) = campaigns.iter().rposition(|campaign| campaign.name == name) {
         return Ok(Some(campaigns.swap_remove(index)));
     }
-    only(campaigns, name, |campaign| campaign.id.to_string())
+    find_by_prefix(campaigns, name, |campaign| campaign.id.to_string())
 }
 
 /// The one whose id begins with `start`; an error if there are several.
-fn only<T>(
+fn find_by_prefix<T>(
     candidates: Vec<T>,
-    start: &str,
+    prefix: &str,
     id: impl Fn(&T) -> String,
 ) -> Result<Option<T>, FindError> {
-    let start = start.to_ascii_lowercase();
-    let mut fitting: Vec<T> = candidates
+    let prefix = prefix.to_ascii_lowercase();
+    let mut matches: Vec<T> = candidates
         .into_iter()
-        .filter(|candidate| !start.is_empty() && id(candidate).starts_with(&start))
+        .filter(|candidate| !prefix.is_empty() && id(candidate).starts_with(&prefix))
         .collect();
-    match fitting.len() {
-        0 | 1 => Ok(fitting.pop()),
-        several => {
-            let examples: Vec<String> = fitting.iter().take(3).map(id).collect();
-            let more = if several > 3 { " ..." } else { "" };
+    match matches.len() {
+        0 | 1 => Ok(matches.pop()),
+        match_count => {
+            let examples: Vec<String> = matches.iter().take(3).map(id).collect();
+            let more = if match_count > 3 { " ..." } else { "" };
             Err(FindError::Several {
                 examples: examples.join(", ") + more,
-                start,
-                several,
+                start: prefix,
+                several: match_count,
             })
         }
     }
@@ -215,36 +220,36 @@ mod tests {
             campaign_named("b"),
             campaign_named("a"),
         ];
-        let picked = |name: &str| {
-            pick(campaigns.clone(), name)
+        let found_id = |name: &str| {
+            find_campaign(campaigns.clone(), name)
                 .expect("no doubt")
                 .map(|campaign| campaign.id)
         };
-        assert_eq!(picked(LAST), Some(campaigns[2].id));
+        assert_eq!(found_id(LAST), Some(campaigns[2].id));
         assert_eq!(
-            picked("a"),
+            found_id("a"),
             Some(campaigns[2].id),
             "the latest of that name"
         );
-        assert_eq!(picked("b"), Some(campaigns[1].id));
-        assert_eq!(picked(&campaigns[0].id.to_string()), Some(campaigns[0].id));
+        assert_eq!(found_id("b"), Some(campaigns[1].id));
+        assert_eq!(found_id(&campaigns[0].id.to_string()), Some(campaigns[0].id));
         let length = short_length(campaigns.iter().map(|campaign| campaign.id));
         assert_eq!(
-            picked(&campaigns[0].id.to_string()[..length]),
+            found_id(&campaigns[0].id.to_string()[..length]),
             Some(campaigns[0].id)
         );
-        assert_eq!(picked("nonesuch"), None);
-        assert_eq!(picked(""), None);
+        assert_eq!(found_id("nonesuch"), None);
+        assert_eq!(found_id(""), None);
     }
 
     #[test]
     fn an_ambiguous_beginning_and_an_empty_workspace_are_mistakes() {
         let campaigns = vec![campaign_named("x"), campaign_named("y")];
         let start = campaigns[0].id.to_string()[..4].to_owned();
-        let Err(error) = pick(campaigns, &start) else {
+        let Err(error) = find_campaign(campaigns, &start) else {
             panic!("two ids begin alike")
         };
         assert!(error.to_string().contains("begins 2 ids"), "{error}");
-        assert!(matches!(pick(Vec::new(), LAST), Err(FindError::Empty)));
+        assert!(matches!(find_campaign(Vec::new(), LAST), Err(FindError::Empty)));
     }
 }

@@ -18,13 +18,13 @@ impl SentWithin {
         until: None,
     };
 
-    pub(crate) fn holds(&self, message: &FleetMessage) -> bool {
+    pub(crate) fn contains(&self, message: &FleetMessage) -> bool {
         self.from.is_none_or(|from| message.sent >= from)
             && self.until.is_none_or(|until| message.sent < until)
     }
 
     /// Whether messages sent between `min` and `max` nanoseconds can be in this range.
-    pub(crate) fn meets(&self, (min, max): (i64, i64)) -> bool {
+    pub(crate) fn overlaps(&self, (min, max): (i64, i64)) -> bool {
         self.from.is_none_or(|from| max >= from.nanos())
             && self.until.is_none_or(|until| min < until.nanos())
     }

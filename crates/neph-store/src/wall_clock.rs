@@ -38,45 +38,45 @@ impl WallClock {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::samples_for_tests::experiment;
+    use crate::samples_for_tests::experiment as samples_experiment;
 
     const SECOND: i64 = 1_000_000_000;
 
     /// Clock with these anchors (the first one is the start), as a function of whole seconds.
     fn wall_times(anchors: &[(i64, i64)]) -> impl Fn(i64) -> i64 {
-        let mut of = experiment();
-        of.started = Wall::from_unix_nanos(anchors[0].1 * SECOND);
+        let mut experiment = samples_experiment();
+        experiment.started = Wall::from_unix_nanos(anchors[0].1 * SECOND);
         let later = anchors[1..].iter();
-        of.anchors = later
+        experiment.anchors = later
             .map(|(at, wall)| (at * SECOND, wall * SECOND))
             .collect();
-        let clock = WallClock::of(&of);
+        let clock = WallClock::of(&experiment);
         move |at| clock.wall(Instant::from_nanos(at * SECOND)).unix_nanos() / SECOND
     }
 
     #[test]
     fn around_a_step_the_nearer_anchor_decides() {
         // The wall clock stepped by 500 s between the seconds 100 and 200.
-        let steps = wall_times(&[(0, 1_000), (100, 1_100), (200, 1_700)]);
+        let wall_seconds = wall_times(&[(0, 1_000), (100, 1_100), (200, 1_700)]);
         assert_eq!(
-            [steps(-5), steps(0), steps(149), steps(151)],
+            [wall_seconds(-5), wall_seconds(0), wall_seconds(149), wall_seconds(151)],
             [995, 1_000, 1_149, 1_651]
         );
-        assert_eq!(steps(10_000), 11_500);
+        assert_eq!(wall_seconds(10_000), 11_500);
     }
 
     #[test]
     fn a_wall_clock_that_runs_fast_is_followed_between_anchors_minutes_apart() {
-        let fast = |at: i64| 1_700_000_000 * SECOND + at + at / 50_000; // 20 ppm
-        let mut of = experiment();
-        of.started = Wall::from_unix_nanos(fast(0));
+        let fast_wall_ns = |at: i64| 1_700_000_000 * SECOND + at + at / 50_000; // 20 ppm
+        let mut experiment = samples_experiment();
+        experiment.started = Wall::from_unix_nanos(fast_wall_ns(0));
         let late_samples = [512, 1_024].map(|second| second * SECOND);
-        of.anchors = late_samples.map(|at| (at, fast(at))).to_vec();
-        let clock = WallClock::of(&of);
+        experiment.anchors = late_samples.map(|at| (at, fast_wall_ns(at))).to_vec();
+        let clock = WallClock::of(&experiment);
         for second in [0, 1, 255, 257, 512, 768, 1_023, 1_024] {
             let at = second * SECOND + 7;
-            let wrong = clock.wall(Instant::from_nanos(at)).unix_nanos() - fast(at);
-            assert!(wrong.abs() <= 1_000, "{second} s: {wrong} ns");
+            let error_ns = clock.wall(Instant::from_nanos(at)).unix_nanos() - fast_wall_ns(at);
+            assert!(error_ns.abs() <= 1_000, "{second} s: {error_ns} ns");
         }
     }
 }

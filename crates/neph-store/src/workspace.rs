@@ -10,7 +10,7 @@ use neph_journal::{fleet_folder, journal_path};
 use neph_model::ExperimentId;
 
 use crate::StoreError;
-use crate::fleet::FleetPlace;
+use crate::fleet::FleetFolders;
 
 /// How long a writer waits for a short-lived holder of the lock. That is a reader that checks for a
 /// writer, or a child of the last writer before its `exec`.
@@ -54,8 +54,8 @@ impl Workspace {
         self.messages().join(format!(".{experiment}.partial"))
     }
     /// Paths of the messages of an experiment's fleet.
-    pub(crate) fn fleet_of(&self, experiment: ExperimentId) -> FleetPlace {
-        FleetPlace {
+    pub(crate) fn fleet_of(&self, experiment: ExperimentId) -> FleetFolders {
+        FleetFolders {
             experiment,
             segments: self.messages().join(format!("{experiment}.fleet")),
             journals: fleet_folder(&self.journals(), experiment),

@@ -8,7 +8,7 @@ use crate::expand::scenarios;
 use crate::plan::parse;
 
 fn plan(blocks: u32, sizes: u32, tries: u32) -> Plan {
-    let sizes: Vec<String> = (1..=sizes).map(|n| (100 * n).to_string()).collect();
+    let sizes: Vec<String> = (1..=sizes).map(|size| (100 * size).to_string()).collect();
     let text = format!(
         "version = 1\nname = \"p\"\ninterval = \"1s\"\nmessages = 1\nblocks = {blocks}\n\
          tries = {tries}\nrequest_size = [{}]\n[[endpoint]]\nname = \"a\"\nurl = \"ws://a\"\n",
@@ -61,8 +61,8 @@ impl SimulatedStore {
 
 #[test]
 fn blocks_are_complete_and_in_order() {
-    let mut world = SimulatedStore::new(plan(3, 4, 3));
-    let slots: Vec<Slot> = std::iter::from_fn(|| world.run(ExperimentStatus::Complete)).collect();
+    let mut simulation = SimulatedStore::new(plan(3, 4, 3));
+    let slots: Vec<Slot> = std::iter::from_fn(|| simulation.run(ExperimentStatus::Complete)).collect();
     let blocks: Vec<u32> = slots.iter().map(|slot| slot.block).collect();
     assert_eq!(blocks, [0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2]);
     let order: Vec<u32> = slots[4..8].iter().map(|slot| slot.scenario).collect();
@@ -73,7 +73,7 @@ fn blocks_are_complete_and_in_order() {
             .all(|slot| slot.attempt == 0 && slot.begins_block == (slot.position == 0))
     );
     assert_eq!(
-        world.agenda.progress(),
+        simulation.agenda.progress(),
         CampaignProgress {
             total: 12,
             complete: 12,
@@ -85,19 +85,19 @@ fn blocks_are_complete_and_in_order() {
 #[test]
 fn failed_experiments_are_retried_between_blocks_fewest_completed_first() {
     use ExperimentStatus::{Complete, Failed};
-    let mut world = SimulatedStore::new(plan(3, 2, 3));
-    let failed = world.run(Failed).expect("a slot").scenario;
-    world.run(Complete);
+    let mut simulation = SimulatedStore::new(plan(3, 2, 3));
+    let failing_scenario = simulation.run(Failed).expect("a slot").scenario;
+    simulation.run(Complete);
     // Between block 0 and block 1: again, and again it fails; then block 1, where it fails too.
-    let retry = world.run(Failed).expect("a slot");
+    let retry = simulation.run(Failed).expect("a slot");
     assert_eq!(
         (retry.block, retry.scenario, retry.attempt, retry.position),
-        (0, failed, 1, 2)
+        (0, failing_scenario, 1, 2)
     );
     for _ in 0..2 {
-        let slot = world.agenda.next().expect("a slot");
+        let slot = simulation.agenda.next().expect("a slot");
         assert_eq!(slot.block, 1);
-        world.run(if slot.scenario == failed {
+        simulation.run(if slot.scenario == failing_scenario {
             Failed
         } else {
             Complete
@@ -105,65 +105,65 @@ fn failed_experiments_are_retried_between_blocks_fewest_completed_first() {
     }
     // Now both blocks wait for it: the one that was tried less often comes first.
     assert_eq!(
-        world.run(Complete).map(|s| (s.block, s.scenario)),
-        Some((1, failed))
+        simulation.run(Complete).map(|slot| (slot.block, slot.scenario)),
+        Some((1, failing_scenario))
     );
     assert_eq!(
-        world.run(Failed).map(|s| (s.block, s.scenario)),
-        Some((0, failed))
+        simulation.run(Failed).map(|slot| (slot.block, slot.scenario)),
+        Some((0, failing_scenario))
     );
     // Block 0 has failed three times and is given up.
-    assert_eq!(world.run(Complete).map(|s| s.block), Some(2));
-    assert_eq!(world.run(Complete).map(|s| s.block), Some(2));
-    assert_eq!(world.agenda.next(), None);
+    assert_eq!(simulation.run(Complete).map(|slot| slot.block), Some(2));
+    assert_eq!(simulation.run(Complete).map(|slot| slot.block), Some(2));
+    assert_eq!(simulation.agenda.next(), None);
     let expected = CampaignProgress {
         total: 6,
         complete: 5,
         given_up: 1,
         open: 0,
     };
-    assert_eq!(world.agenda.progress(), expected);
+    assert_eq!(simulation.agenda.progress(), expected);
 }
 
 #[test]
 fn experiments_refused_by_a_policy_run_once_per_block() {
-    let mut world = SimulatedStore::new(plan(2, 1, 3));
-    let mut tried = Vec::new();
-    while let Some(slot) = world.agenda.next() {
-        tried.push(slot.block);
-        world.agenda.note(Past {
+    let mut simulation = SimulatedStore::new(plan(2, 1, 3));
+    let mut tried_blocks = Vec::new();
+    while let Some(slot) = simulation.agenda.next() {
+        tried_blocks.push(slot.block);
+        simulation.agenda.note(Past {
             block: slot.block,
-            scenario: world.matrix[0].id,
+            scenario: simulation.matrix[0].id,
             status: ExperimentStatus::Failed,
             is_permanent: true,
         });
     }
-    assert_eq!(tried, [0, 1]);
-    assert_eq!(world.agenda.progress().given_up, 2);
+    assert_eq!(tried_blocks, [0, 1]);
+    assert_eq!(simulation.agenda.progress().given_up, 2);
 }
 
 #[test]
 fn an_interrupted_one_is_tried_again_after_the_rest_of_its_block() {
     use ExperimentStatus::{Complete, Interrupted};
-    let mut world = SimulatedStore::new(plan(1, 3, 1));
-    let first = world.run(Interrupted).expect("a slot");
-    world.restart();
-    let rest = [
-        world.run(Complete),
-        world.run(Complete),
-        world.run(Complete),
+    let mut simulation = SimulatedStore::new(plan(1, 3, 1));
+    let interrupted_slot = simulation.run(Interrupted).expect("a slot");
+    simulation.restart();
+    let later_slots = [
+        simulation.run(Complete),
+        simulation.run(Complete),
+        simulation.run(Complete),
     ];
     assert!(
-        rest[..2]
+        later_slots[..2]
             .iter()
             .flatten()
-            .all(|slot| slot.scenario != first.scenario)
+            .all(|slot| slot.scenario != interrupted_slot.scenario)
     );
     assert_eq!(
-        rest[2].map(|slot| (slot.scenario, slot.attempt)),
-        Some((first.scenario, 1))
+        later_slots[2].map(|slot| (slot.scenario, slot.attempt)),
+        Some((interrupted_slot.scenario, 1))
     );
-    assert_eq!(world.agenda.next(), None);
+    assert_eq!(simulation.agenda.next(), None);
 }
 
 proptest! {
@@ -174,30 +174,30 @@ proptest! {
         blocks in 1..5_u32,
         sizes in 1..6_u32,
         tries in 1..4_u32,
-        fates in prop::collection::vec(0..=10_u8, 0..120),
+        outcomes in prop::collection::vec(0..=10_u8, 0..120),
     ) {
-        let mut world = SimulatedStore::new(plan(blocks, sizes, tries));
+        let mut simulation = SimulatedStore::new(plan(blocks, sizes, tries));
         let mut slots = Vec::new();
-        for fate in fates {
-            let status = match fate {
+        for outcome in outcomes {
+            let status = match outcome {
                 0..=5 => ExperimentStatus::Complete,
                 6 | 7 => ExperimentStatus::Failed,
                 8 | 9 => ExperimentStatus::Interrupted,
-                _ => { world.restart(); slots.push(None); continue; }
+                _ => { simulation.restart(); slots.push(None); continue; }
             };
-            let Some(slot) = world.run(status) else { break };
+            let Some(slot) = simulation.run(status) else { break };
             slots.push(Some((slot, status)));
             if status == ExperimentStatus::Interrupted {
-                world.restart();
+                simulation.restart();
                 slots.push(None);
             }
         }
-        while let Some(slot) = world.run(ExperimentStatus::Complete) {
+        while let Some(slot) = simulation.run(ExperimentStatus::Complete) {
             slots.push(Some((slot, ExperimentStatus::Complete)));
         }
         let mut pairs: BTreeMap<(u32, u32), (u32, u32, u32)> = BTreeMap::new();
         let mut positions: BTreeMap<u32, u32> = BTreeMap::new();
-        let mut first_tries = Vec::new();
+        let mut first_attempt_blocks = Vec::new();
         for step in &slots {
             let Some((slot, status)) = step else {
                 // Resuming allows all tries again.
@@ -217,13 +217,13 @@ proptest! {
             prop_assert_eq!(slot.position, *position, "positions count up");
             *position += 1;
             if slot.attempt == 0 {
-                first_tries.push(slot.block);
+                first_attempt_blocks.push(slot.block);
             }
         }
-        prop_assert!(first_tries.is_sorted(), "blocks are begun in order, each gone through");
+        prop_assert!(first_attempt_blocks.is_sorted(), "blocks are begun in order, each gone through");
         prop_assert_eq!(pairs.len(), (blocks * sizes) as usize, "nothing is skipped");
         prop_assert!(pairs.values().all(|(_, failed, complete)| *complete == 1 || *failed == tries));
-        let standing = world.agenda.progress();
-        prop_assert_eq!((standing.open, standing.complete + standing.given_up), (0, standing.total));
+        let progress = simulation.agenda.progress();
+        prop_assert_eq!((progress.open, progress.complete + progress.given_up), (0, progress.total));
     }
 }

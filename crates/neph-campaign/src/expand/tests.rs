@@ -7,7 +7,7 @@ fn plan(text: &str) -> Plan {
     parse(&Source::new("p.toml", text)).expect("no mistakes")
 }
 
-const TWO: &str = r#"
+const TWO_ENDPOINTS: &str = r#"
 version = 1
 name = "two"
 interval = ["25ms", "100ms"]
@@ -24,7 +24,7 @@ url = "udp://b"
 
 #[test]
 fn the_matrix_is_every_combination_in_order() {
-    let scenarios = scenarios(&plan(TWO));
+    let scenarios = scenarios(&plan(TWO_ENDPOINTS));
     assert_eq!(scenarios.len(), 2 * 2 * 2 + 2 * 2);
     let labels: Vec<String> = scenarios.iter().map(Scenario::label).collect();
     assert_eq!(labels[0], "a · every 25 ms · 64 B · tls 1.2");
@@ -37,31 +37,31 @@ fn the_matrix_is_every_combination_in_order() {
         ByteSize(1024),
         "STAMP replies are symmetric"
     );
-    assert!(scenarios.iter().map(|s| s.index).eq(0..12));
-    let ids: BTreeSet<ScenarioId> = scenarios.iter().map(|s| s.id).collect();
+    assert!(scenarios.iter().map(|scenario| scenario.index).eq(0..12));
+    let ids: BTreeSet<ScenarioId> = scenarios.iter().map(|scenario| scenario.id).collect();
     assert_eq!(ids.len(), 12);
 }
 
 #[test]
 fn a_scenario_id_depends_only_on_its_values() {
-    let expanded = scenarios(&plan(TWO));
+    let expanded = scenarios(&plan(TWO_ENDPOINTS));
     // The same scenarios in a plan that varies less: other index, other labels, same identity.
-    let fewer = scenarios(&plan(
-        &TWO.replace("[\"1.2\", \"1.3\"]", "\"1.3\"")
+    let from_smaller_plan = scenarios(&plan(
+        &TWO_ENDPOINTS.replace("[\"1.2\", \"1.3\"]", "\"1.3\"")
             .replace("two", "x"),
     ));
-    assert_eq!(fewer[0].id, expanded[1].id);
-    assert_eq!((fewer[0].varied.len(), expanded[1].varied.len()), (0, 1));
-    let slower = scenarios(&plan(&TWO.replace("100ms", "101ms")));
+    assert_eq!(from_smaller_plan[0].id, expanded[1].id);
+    assert_eq!((from_smaller_plan[0].varied.len(), expanded[1].varied.len()), (0, 1));
+    let with_slower_interval = scenarios(&plan(&TWO_ENDPOINTS.replace("100ms", "101ms")));
     assert_eq!(
-        (slower[0].id, slower[11].id == expanded[11].id),
+        (with_slower_interval[0].id, with_slower_interval[11].id == expanded[11].id),
         (expanded[0].id, false)
     );
 }
 
 #[test]
 fn an_identity_never_changes_between_versions() {
-    let first = &scenarios(&plan(TWO))[0];
+    let first = &scenarios(&plan(TWO_ENDPOINTS))[0];
     assert_eq!(
         canonical_text(first),
         "nephoscope scenario 1\nendpoint=a\ntarget=wss://a\nprobe=ws\ninterval_ns=25000000\n\
@@ -74,18 +74,18 @@ fn an_identity_never_changes_between_versions() {
 
 #[test]
 fn skips_leave_out_the_scenarios_that_they_match() {
-    let text = TWO.to_owned()
+    let text = TWO_ENDPOINTS.to_owned()
         + "[[skip]]\nendpoint = \"a\"\ninterval = \"25ms\"\ntls = \"1.2\"\n\
            [[skip]]\nrequest_size = \"1KiB\"\nendpoint = [\"b\"]\n";
     let scenarios = scenarios(&plan(&text));
     assert_eq!(scenarios.len(), 12 - 2 - 2);
-    assert!(scenarios.iter().map(|s| s.index).eq(0..8));
+    assert!(scenarios.iter().map(|scenario| scenario.index).eq(0..8));
 }
 
 #[test]
 fn several_reply_sizes_show_in_labels() {
     let scenarios = scenarios(&plan(
-        &TWO.replace("duration", "response_size = [64, 128]\nduration"),
+        &TWO_ENDPOINTS.replace("duration", "response_size = [64, 128]\nduration"),
     ));
     assert_eq!(
         scenarios[0].label(),
@@ -97,13 +97,13 @@ fn several_reply_sizes_show_in_labels() {
     );
     // Sizes that round to the same text are still several.
     let scenarios = self::scenarios(&plan(
-        &TWO.replace("duration", "response_size = [1472, 1473]\nduration"),
+        &TWO_ENDPOINTS.replace("duration", "response_size = [1472, 1473]\nduration"),
     ));
     assert!(scenarios[0].label().contains("response_size 1472 B"));
     assert!(
         scenarios
             .iter()
-            .any(|s| s.label().contains("response_size 1473 B"))
+            .any(|scenario| scenario.label().contains("response_size 1473 B"))
     );
 }
 
@@ -116,7 +116,7 @@ fn udp_sizes_are_raised_to_the_size_on_the_wire_with_a_note() {
     let plan = crate::plan::parse(&neph_text::Source::new("p.toml", text)).expect("a good plan");
     let sizes: Vec<u64> = scenarios(&plan)
         .iter()
-        .map(|s| s.request_size.bytes())
+        .map(|scenario| scenario.request_size.bytes())
         .collect();
     assert_eq!(sizes, [104, 44]);
     let message = plan.notes.join("\n");
@@ -131,7 +131,7 @@ fn udp_sizes_are_raised_to_the_size_on_the_wire_with_a_note() {
 }
 
 /// A plan with loads; `stress` is its list.
-fn loaded(stress: &str) -> String {
+fn plan_with_loads(stress: &str) -> String {
     format!(
         "version = 1\nname = \"loaded\"\ninterval = \"25ms\"\nrequest_size = 64\nduration = \"1s\"\n\
          stress = {stress}\n[[endpoint]]\nname = \"a\"\nurl = \"udp://10.0.0.1:80\"\n\
@@ -142,12 +142,12 @@ fn loaded(stress: &str) -> String {
 #[test]
 fn a_load_that_has_a_name_is_the_same_scenario_with_the_name_as_label() {
     let named_loads = "[\"none\", { name = \"busy neighbour\", load = \"vm1  80%, vm2 9%\" }]";
-    let (named_plan, plain) = (
-        plan(&loaded(named_loads)),
-        plan(&loaded("[\"none\", \"vm1 80%, vm2 9%\"]")),
+    let (named_plan, plain_plan) = (
+        plan(&plan_with_loads(named_loads)),
+        plan(&plan_with_loads("[\"none\", \"vm1 80%, vm2 9%\"]")),
     );
-    let (of_named, of_plain) = (scenarios(&named_plan), scenarios(&plain));
-    let labels = Scenario::labels_apart(&of_named);
+    let (named_scenarios, plain_scenarios) = (scenarios(&named_plan), scenarios(&plain_plan));
+    let labels = Scenario::labels_apart(&named_scenarios);
     assert_eq!(labels, ["stress none", "busy neighbour"]);
     let ids = |scenarios: &[Scenario]| {
         scenarios
@@ -155,15 +155,15 @@ fn a_load_that_has_a_name_is_the_same_scenario_with_the_name_as_label() {
             .map(|scenario| scenario.id)
             .collect::<Vec<_>>()
     };
-    assert_eq!(ids(&of_named), ids(&of_plain));
-    let load = of_named[1].parameters.stress().expect("a load");
+    assert_eq!(ids(&named_scenarios), ids(&plain_scenarios));
+    let load = named_scenarios[1].parameters.stress().expect("a load");
     let requested = crate::stress::parse("vm1 80%, vm2 9%").expect("a load");
     assert_eq!(load.loads(), requested.loads());
 }
 
 #[test]
 fn a_skip_matches_a_named_load_by_its_specification() {
-    let text = loaded("[\"none\", { name = \"busy\", load = \"vm1 80%\" }]")
+    let text = plan_with_loads("[\"none\", { name = \"busy\", load = \"vm1 80%\" }]")
         + "[[skip]]\nstress = \"vm1 80%\"\n";
     assert_eq!(scenarios(&plan(&text)).len(), 1);
 }
@@ -203,7 +203,7 @@ fn ambiguous_or_invalid_load_names_are_refused() {
         ("[{ name = \"a\", load = \"vm1\" }]", "is no load"),
         ("[\"a = vm1 8%\"]", "is no load"),
     ] {
-        let problems = parse(&Source::new("p.toml", loaded(stress))).expect_err(stress);
+        let problems = parse(&Source::new("p.toml", plan_with_loads(stress))).expect_err(stress);
         let messages: Vec<String> = problems.iter().map(ToString::to_string).collect();
         assert_eq!(messages.len(), 1, "{stress}: {messages:#?}");
         assert!(messages[0].contains(message), "{stress}: {messages:#?}");

@@ -8,7 +8,7 @@ use super::*;
 use crate::plan::parse;
 use crate::rounds::rounds;
 
-const ASKED: DesignRequest = DesignRequest {
+const REQUEST: DesignRequest = DesignRequest {
     blocks: None,
     duration: Span::from_secs(5),
     rate: BitRate(100_000_000),
@@ -36,7 +36,7 @@ fn mesh() -> Plan {
     parse(&Source::new("m.toml", text)).expect("a good plan")
 }
 
-fn names(design: &Design) -> Vec<[String; 2]> {
+fn pair_names(design: &Design) -> Vec<[String; 2]> {
     let name = |index: usize| circuit_name(&design.circuits[index]);
     let pairs = design.pairs.iter();
     pairs.map(|(a, b)| [name(*a), name(*b)]).collect()
@@ -46,14 +46,14 @@ fn names(design: &Design) -> Vec<[String; 2]> {
 /// each pair in one round, for any other part of the timetable.
 #[test]
 fn circuits_without_a_common_host_are_measured_alone_and_at_the_same_time() {
-    let design = design(&mesh(), &ASKED).expect("a design");
-    let pairs = names(&design);
-    let wanted = [
+    let design = design(&mesh(), &REQUEST).expect("a design");
+    let pairs = pair_names(&design);
+    let expected_pairs = [
         ["ams -> to bra", "lju -> to mil"],
         ["ams -> to lju", "bra -> to mil"],
         ["bra -> to lju", "ams -> to mil"],
     ];
-    assert_eq!(pairs, wanted.map(|pair| pair.map(str::to_owned)));
+    assert_eq!(pairs, expected_pairs.map(|pair| pair.map(str::to_owned)));
     assert_eq!(design.apart.len(), 12);
     // Two shares of three pairs: 2 * 6 / 2^n is at most 0.05 from n = 8 on.
     assert_eq!(design.blocks, 9);
@@ -64,11 +64,11 @@ fn circuits_without_a_common_host_are_measured_alone_and_at_the_same_time() {
     assert_eq!((plan.blocks, plan.name.as_str()), (9, "interference m"));
     let matrix = scenarios(&plan);
     let planned = rounds(&plan, &matrix);
-    let mut together = Vec::new();
+    let mut joint_pairs = Vec::new();
     let mut single_count = 0;
     for round in planned.scenarios() {
-        let of_round: Vec<_> = round.iter().map(|index| &matrix[*index as usize]).collect();
-        let measures = of_round
+        let round_scenarios: Vec<_> = round.iter().map(|index| &matrix[*index as usize]).collect();
+        let measures = round_scenarios
             .iter()
             .map(|scenario| scenario.measure().to_string());
         assert!(
@@ -76,11 +76,11 @@ fn circuits_without_a_common_host_are_measured_alone_and_at_the_same_time() {
                 .clone()
                 .all(|measure| measure == "tcp throughput 100Mbit/s")
         );
-        let circuits = of_round
+        let circuits = round_scenarios
             .iter()
             .filter_map(|scenario| scenario.parameters.circuit());
         let circuits: Vec<String> = circuits.cloned().collect();
-        let networks = of_round
+        let networks = round_scenarios
             .iter()
             .filter_map(|scenario| scenario.parameters.network());
         let networks: Vec<&str> = networks.map(String::as_str).collect();
@@ -91,15 +91,15 @@ fn circuits_without_a_common_host_are_measured_alone_and_at_the_same_time() {
             }
             [a, b] => {
                 assert_eq!(networks, [format!("with {b}"), format!("with {a}")]);
-                together.push([a.clone(), b.clone()]);
+                joint_pairs.push([a.clone(), b.clone()]);
             }
-            more => panic!("{more:?}"),
+            _ => panic!("{circuits:?}"),
         }
     }
-    together.sort();
-    let mut wanted = pairs;
-    wanted.sort();
-    assert_eq!((single_count, together), (6, wanted));
+    joint_pairs.sort();
+    let mut expected_pairs = pairs;
+    expected_pairs.sort();
+    assert_eq!((single_count, joint_pairs), (6, expected_pairs));
 }
 
 #[test]
@@ -109,33 +109,33 @@ fn circuits_kept_apart_are_left_out_and_oversized_designs_refused() {
                 \"bra -> to mil\"]\n";
     let text = mesh().text + link;
     let plan = parse(&Source::new("m.toml", text.clone())).expect("a good plan");
-    let left = design(&plan, &ASKED).expect("a design");
-    assert_eq!(names(&left), [["bra -> to lju", "ams -> to mil"]]);
-    let apart = left.apart.iter().map(|(.., shared)| shared.to_string());
+    let reduced_design = design(&plan, &REQUEST).expect("a design");
+    assert_eq!(pair_names(&reduced_design), [["bra -> to lju", "ams -> to mil"]]);
+    let apart = reduced_design.apart.iter().map(|(.., shared)| shared.to_string());
     assert_eq!(apart.filter(|shared| shared == "link x").count(), 2);
-    let last = link.replace(
+    let shared_by_all = link.replace(
         "\"ams -> to bra\"",
         "\"ams -> to mil\", \"bra -> to lju\", \"ams -> to bra\"",
     );
-    let plan = parse(&Source::new("m.toml", text.replace(link, &last))).expect("a good plan");
-    assert_eq!(design(&plan, &ASKED), Err(NoDesign::NoPairs));
+    let plan = parse(&Source::new("m.toml", text.replace(link, &shared_by_all))).expect("a good plan");
+    assert_eq!(design(&plan, &REQUEST), Err(NoDesign::NoPairs));
 
-    let few = DesignRequest {
+    let two_blocks = DesignRequest {
         blocks: Some(2),
         bytes: ByteSize(2 * 12 * 62_500_000),
-        ..ASKED
+        ..REQUEST
     };
-    assert_eq!(design(&mesh(), &few).expect("it fits").blocks, 2);
-    let fewer = DesignRequest {
-        bytes: ByteSize(few.bytes.0 - 1),
-        ..few
+    assert_eq!(design(&mesh(), &two_blocks).expect("it fits").blocks, 2);
+    let fewer_bytes = DesignRequest {
+        bytes: ByteSize(two_blocks.bytes.0 - 1),
+        ..two_blocks
     };
-    let refused = design(&mesh(), &fewer).expect_err("too much").to_string();
+    let error = design(&mesh(), &fewer_bytes).expect_err("too much").to_string();
     assert!(
-        refused.starts_with(
+        error.starts_with(
             "24 transfers of 5 s at 100Mbit/s are up to 1.4 GiB, more than the 1.4 GiB"
         ),
-        "{refused}"
+        "{error}"
     );
 }
 
@@ -143,13 +143,13 @@ fn circuits_kept_apart_are_left_out_and_oversized_designs_refused() {
 fn readings(blocks: &[([f64; 2], [f64; 2])]) -> Vec<Reading> {
     let mut readings = Vec::new();
     for (block, (alone_rates, joint_rates)) in (0..).zip(blocks) {
-        let reading = |circuit: &str, network: &str, from: i64, mbit: f64| Reading {
+        let reading = |circuit: &str, network: &str, from: i64, megabits: f64| Reading {
             circuit: circuit.to_owned(),
             network: network.to_owned(),
             block,
             from: Wall::from_unix_nanos(from * 1_000_000_000),
             until: Wall::from_unix_nanos((from + 5) * 1_000_000_000),
-            goodput: mbit * 1e6,
+            goodput: megabits * 1e6,
         };
         readings.push(reading("a", "alone", 0, alone_rates[0]));
         readings.push(reading("b", "alone", 10, alone_rates[1]));
@@ -159,7 +159,7 @@ fn readings(blocks: &[([f64; 2], [f64; 2])]) -> Vec<Reading> {
     readings
 }
 
-fn only(readings: &[Reading]) -> PairFinding {
+fn only_finding(readings: &[Reading]) -> PairFinding {
     let findings = evaluate_pairs(readings, 0.1);
     let [finding] = <[PairFinding; 1]>::try_from(findings).expect("one pair");
     finding
@@ -169,7 +169,7 @@ fn only(readings: &[Reading]) -> PairFinding {
 #[test]
 fn circuits_that_halve_each_other_interfere_from_seven_blocks_on() {
     let halved = [([20.0, 20.0], [10.0, 10.0]); 7];
-    let finding = only(&readings(&halved));
+    let finding = only_finding(&readings(&halved));
     assert_eq!(finding.answer, Interferes);
     let share = &finding.shares[0];
     assert_eq!((share.circuit.as_str(), share.blocks), ("a", 7));
@@ -178,7 +178,7 @@ fn circuits_that_halve_each_other_interfere_from_seven_blocks_on() {
     assert!((interval.low - 0.5).abs() < 1e-9 && (interval.high - 0.5).abs() < 1e-9);
     assert!((share.alone - 20e6).abs() < 1.0);
 
-    let finding = only(&readings(&halved[..6]));
+    let finding = only_finding(&readings(&halved[..6]));
     assert_eq!(finding.answer, Answer::Unknown { more: Some(1) });
     assert_eq!(finding.shares[1].interval, None);
 }
@@ -188,10 +188,10 @@ fn circuits_are_independent_if_both_get_their_solo_throughput() {
     // Shares of 0.98 to 1.02.
     let near_equal = [1.0, 0.98, 1.01, 0.99, 1.02, 1.0, 0.99]
         .map(|share| ([20.0, 10.0], [20.0 * share, 10.0 / share]));
-    assert_eq!(only(&readings(&near_equal)).answer, Independent);
+    assert_eq!(only_finding(&readings(&near_equal)).answer, Independent);
     // One that is disturbed is enough: the other may have had the link for itself.
     let one_disturbed = [([20.0, 10.0], [20.0, 4.0]); 7];
-    assert_eq!(only(&readings(&one_disturbed)).answer, Interferes);
+    assert_eq!(only_finding(&readings(&one_disturbed)).answer, Interferes);
 }
 
 /// Shares around the margin show nothing, however many blocks there are: none are named. A share of 80 % that
@@ -200,13 +200,13 @@ fn circuits_are_independent_if_both_get_their_solo_throughput() {
 fn inconclusive_pairs_are_unknown_with_the_blocks_they_need() {
     let at_margin = [0.85, 0.95, 0.88, 0.92, 0.89, 0.91, 0.9];
     let at_margin = at_margin.map(|share| ([20.0, 20.0], [20.0 * share, 20.0 * share]));
-    let Answer::Unknown { more } = only(&readings(&at_margin)).answer else {
+    let Answer::Unknown { more } = only_finding(&readings(&at_margin)).answer else {
         panic!("it is at the margin");
     };
     assert!(more.is_none_or(|more| more > 50), "{more:?}");
-    let spread = [0.65, 0.95, 0.7, 0.92, 0.75, 0.85, 0.8];
-    let spread = spread.map(|share| ([20.0, 20.0], [20.0 * share, 20.0 * share]));
-    let Answer::Unknown { more: Some(more) } = only(&readings(&spread)).answer else {
+    let spread_shares = [0.65, 0.95, 0.7, 0.92, 0.75, 0.85, 0.8];
+    let spread_shares = spread_shares.map(|share| ([20.0, 20.0], [20.0 * share, 20.0 * share]));
+    let Answer::Unknown { more: Some(more) } = only_finding(&readings(&spread_shares)).answer else {
         panic!("it spreads");
     };
     assert!((1..40).contains(&more), "{more}");
@@ -222,14 +222,14 @@ fn transfers_that_were_not_at_the_same_time_do_not_count() {
         reading.from = Wall::from_unix_nanos(22_000_000_000);
         reading.until = Wall::from_unix_nanos(27_000_000_000);
     }
-    let finding = only(&shifted);
+    let finding = only_finding(&shifted);
     assert_eq!(
         (finding.shares[0].blocks, finding.answer),
         (6, Answer::Unknown { more: Some(1) })
     );
     // What was lost altogether is no share of nothing.
     shifted.retain(|reading| reading.network != "alone");
-    let finding = only(&shifted);
+    let finding = only_finding(&shifted);
     assert_eq!(
         (finding.shares[0].blocks, finding.shares[0].estimate),
         (0, None)

@@ -45,13 +45,13 @@ fn scenario() -> Scenario {
     }
 }
 
-fn opened(path: &Path, access: Access) -> Box<dyn Store> {
+fn open_store(path: &Path, access: Access) -> Box<dyn Store> {
     neph_store::open(&path.display().to_string(), access).expect("a workspace")
 }
 
 fn begin(path: &Path, origin: Anchor<Local>) -> FleetKeeper {
-    let store = opened(path, Access::Write);
-    let keeping = FleetStorage {
+    let store = open_store(path, Access::Write);
+    let storage = FleetStorage {
         name: "night".to_owned(),
         description: "neph flows udp://a udp://b".to_owned(),
         site: None,
@@ -60,25 +60,25 @@ fn begin(path: &Path, origin: Anchor<Local>) -> FleetKeeper {
             commit: "c".to_owned(),
         },
     };
-    FleetKeeper::begin(store, keeping, scenario(), fleet(), origin).expect("a store that takes it")
+    FleetKeeper::begin(store, storage, scenario(), fleet(), origin).expect("a store that takes it")
 }
 
 /// A fleet whose messages were all replied to.
-fn measured(path: &Path, origin: Anchor<Local>) -> FleetKeeper {
+fn keeper_with_replies(path: &Path, origin: Anchor<Local>) -> FleetKeeper {
     let mut keeper = begin(path, origin);
     keeper
-        .keep(&messages(replied()))
+        .keep(&messages(reply_outcome()))
         .expect("a store that works");
     keeper
 }
 
 /// Two messages of each slot, 100 ms apart, the first 5 ms after the start.
 fn messages(outcome: FleetOutcome) -> Records {
-    let message = |n: u32| FleetMessage {
-        slot: Slot(n % 4),
+    let message = |number: u32| FleetMessage {
+        slot: Slot(number % 4),
         source_port: 10_000,
-        seq: n / 4,
-        sent: Instant::from_nanos(5_000_000 + 100_000_000 * i64::from(n / 4)),
+        seq: number / 4,
+        sent: Instant::from_nanos(5_000_000 + 100_000_000 * i64::from(number / 4)),
         late: Span::from_micros(3),
         outcome,
     };
@@ -115,7 +115,7 @@ fn now() -> Wall {
     Wall::from_unix_nanos(1_700_000_000_000_000_000)
 }
 
-fn replied() -> FleetOutcome {
+fn reply_outcome() -> FleetOutcome {
     FleetOutcome::Reply(FleetReply {
         round_trip: Span::from_millis(7),
         read_by: ReadBy::Kernel,
@@ -126,8 +126,8 @@ fn replied() -> FleetOutcome {
     })
 }
 
-fn read(path: &Path) -> (Campaign, Experiment, Vec<FleetMessage>) {
-    let store = opened(path, Access::Read);
+fn read_fleet(path: &Path) -> (Campaign, Experiment, Vec<FleetMessage>) {
+    let store = open_store(path, Access::Read);
     let campaign = store.campaigns().expect("campaigns").remove(0);
     let experiment = store
         .experiments(campaign.id)
@@ -146,14 +146,14 @@ fn read(path: &Path) -> (Campaign, Experiment, Vec<FleetMessage>) {
 #[test]
 fn a_fleet_is_stored_as_a_campaign_of_one_experiment() {
     let folder = tempfile::tempdir().expect("a folder");
-    let keeper = measured(folder.path(), origin());
+    let keeper = keeper_with_replies(folder.path(), origin());
     let stored = keeper
         .finish(result(Ending::Complete))
         .expect("a store that works");
     let ended = stored
         .end(&Ending::Complete, now())
         .expect("a store that works");
-    let (campaign, experiment, messages) = read(folder.path());
+    let (campaign, experiment, messages) = read_fleet(folder.path());
     assert_eq!(ended, campaign);
     assert_eq!(campaign.status, CampaignStatus::Complete);
     assert_eq!(
@@ -169,20 +169,20 @@ fn a_fleet_is_stored_as_a_campaign_of_one_experiment() {
         warnings.contains(&Warning::DroppedHere { packets: 2 }),
         "{warnings:?}"
     );
-    let sent: Vec<i64> = messages
+    let send_times: Vec<i64> = messages
         .iter()
         .map(|message| message.sent.nanos())
         .collect();
-    assert_eq!(sent.len(), 8);
-    assert!(sent.iter().all(|at| [5_000_000, 105_000_000].contains(at)));
+    assert_eq!(send_times.len(), 8);
+    assert!(send_times.iter().all(|at| [5_000_000, 105_000_000].contains(at)));
 }
 
 #[test]
 fn interrupted_and_failed_fleets_are_stored_as_such() {
-    for (ending, outcome, wanted) in [
+    for (ending, outcome, expected_status) in [
         (
             Ending::Interrupted,
-            replied(),
+            reply_outcome(),
             (CampaignStatus::Interrupted, ExperimentStatus::Interrupted),
         ),
         (
@@ -198,8 +198,8 @@ fn interrupted_and_failed_fleets_are_stored_as_such() {
         stored
             .end(&Ending::Complete, now())
             .expect("a store that works");
-        let (campaign, experiment, messages) = read(folder.path());
-        assert_eq!((campaign.status, experiment.status), wanted);
+        let (campaign, experiment, messages) = read_fleet(folder.path());
+        assert_eq!((campaign.status, experiment.status), expected_status);
         assert_eq!(messages.len(), 8);
     }
 }
@@ -207,23 +207,23 @@ fn interrupted_and_failed_fleets_are_stored_as_such() {
 #[test]
 fn recorded_messages_and_routes_survive_a_kill() {
     let folder = tempfile::tempdir().expect("a folder");
-    let mut keeper = measured(folder.path(), origin());
+    let mut keeper = keeper_with_replies(folder.path(), origin());
     keeper
-        .routes(vec![traced(origin())])
+        .routes(vec![traced_route(origin())])
         .expect("a store that works");
     drop(keeper);
     // The next writer finds it, and ends what was cut off.
-    let next = begin(folder.path(), origin());
-    let (campaign, experiment, messages) = read(folder.path());
+    let next_keeper = begin(folder.path(), origin());
+    let (campaign, experiment, messages) = read_fleet(folder.path());
     assert_eq!(campaign.status, CampaignStatus::Interrupted);
     assert_eq!(experiment.status, ExperimentStatus::Interrupted);
     assert_eq!(messages.len(), 8);
-    assert_eq!(routes(folder.path(), &experiment), [(7, Some(5))]);
-    drop(next);
+    assert_eq!(read_route_times(folder.path(), &experiment), [(7, Some(5))]);
+    drop(next_keeper);
 }
 
 /// The route of the first flow 7 ns after the start, for a change 5 ns after it.
-fn traced(origin: Anchor<Local>) -> TracedRoute {
+fn traced_route(origin: Anchor<Local>) -> TracedRoute {
     let change = neph_model::TracedChange {
         at: origin.at + Span::from_nanos(5),
         before: None,
@@ -243,21 +243,21 @@ fn traced(origin: Anchor<Local>) -> TracedRoute {
 }
 
 /// When each route was found, and for which change.
-fn routes(path: &Path, experiment: &Experiment) -> Vec<(i64, Option<i64>)> {
-    let store = opened(path, Access::Read);
+fn read_route_times(path: &Path, experiment: &Experiment) -> Vec<(i64, Option<i64>)> {
+    let store = open_store(path, Access::Read);
     let mut route_times = Vec::new();
-    let mut take = |batch: &[TracedRoute]| {
-        let times = |route: &TracedRoute| {
+    let mut collect = |batch: &[TracedRoute]| {
+        let time_and_change = |route: &TracedRoute| {
             (
                 route.at.nanos(),
                 route.change.map(|change| change.at.nanos()),
             )
         };
-        route_times.extend(batch.iter().map(times));
+        route_times.extend(batch.iter().map(time_and_change));
         Ok(())
     };
-    let visited = store.visit_traced_routes(experiment.id, &mut take);
-    visited.expect("routes");
+    let result = store.visit_traced_routes(experiment.id, &mut collect);
+    result.expect("routes");
     route_times
 }
 
@@ -265,7 +265,7 @@ fn routes(path: &Path, experiment: &Experiment) -> Vec<(i64, Option<i64>)> {
 fn transfers_are_stored_and_their_ending_sets_the_campaign_status() {
     use neph_model::{ClassTransfer, SourcePortOutcome, SourcePortTransfer};
 
-    for (ending, wanted) in [
+    for (ending, expected_status) in [
         (Some(Ending::Complete), CampaignStatus::Complete),
         (Some(Ending::Interrupted), CampaignStatus::Interrupted),
         (
@@ -276,7 +276,7 @@ fn transfers_are_stored_and_their_ending_sets_the_campaign_status() {
         (None, CampaignStatus::Interrupted),
     ] {
         let folder = tempfile::tempdir().expect("a folder");
-        let keeper = measured(folder.path(), origin());
+        let keeper = keeper_with_replies(folder.path(), origin());
         let mut stored = keeper
             .finish(result(Ending::Complete))
             .expect("a store that works");
@@ -291,18 +291,18 @@ fn transfers_are_stored_and_their_ending_sets_the_campaign_status() {
                 outcome: SourcePortOutcome::Failed("refused".to_owned()),
             },
         };
-        let made = transfer(origin().at.nanos() + 9);
-        stored.transfers(&[made]).expect("a store that works");
+        let added_transfer = transfer(origin().at.nanos() + 9);
+        stored.transfers(&[added_transfer]).expect("a store that works");
         if let Some(ending) = ending {
             stored.end(&ending, now()).expect("a store that works");
         } else {
             drop(stored);
             drop(begin(folder.path(), origin()));
         }
-        let (campaign, experiment, _) = read(folder.path());
+        let (campaign, experiment, _) = read_fleet(folder.path());
         let statuses = (campaign.status, experiment.status);
-        assert_eq!(statuses, (wanted, ExperimentStatus::Complete));
-        let store = opened(folder.path(), Access::Read);
+        assert_eq!(statuses, (expected_status, ExperimentStatus::Complete));
+        let store = open_store(folder.path(), Access::Read);
         let transfers = store.transfers(experiment.id).expect("transfers");
         assert_eq!(transfers, [transfer(9)], "marks count from the start");
     }

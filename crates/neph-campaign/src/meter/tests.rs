@@ -21,7 +21,7 @@ fn reply(seq: u64, late: Span, rtt: Span) -> Message {
     message
 }
 
-fn metered(late: impl Fn(u64) -> i64, count: u64) -> Meter {
+fn meter_with_replies(late: impl Fn(u64) -> i64, count: u64) -> Meter {
     let mut meter = Meter::new(true);
     for seq in 0..count {
         meter.message(&reply(
@@ -41,7 +41,7 @@ const IDLE: Load = Load {
 
 #[test]
 fn a_quiet_experiment_earns_no_warning() {
-    let meter = metered(|_| 12, 100);
+    let meter = meter_with_replies(|_| 12, 100);
     assert_eq!(warnings(&meter, &IDLE, &Limits::default()), []);
     assert_eq!(
         meter.lateness(),
@@ -57,9 +57,9 @@ fn a_quiet_experiment_earns_no_warning() {
 #[test]
 fn lateness_is_judged_by_its_99th_percentile() {
     // One of a hundred is late: the 99th percentile is the 99th of 100 sorted values.
-    let one_late = metered(|seq| if seq == 7 { 5_000 } else { 10 }, 100);
+    let one_late = meter_with_replies(|seq| if seq == 7 { 5_000 } else { 10 }, 100);
     assert_eq!(warnings(&one_late, &IDLE, &Limits::default()), []);
-    let two_late = metered(|seq| if seq < 2 { 5_000 } else { 10 }, 100);
+    let two_late = meter_with_replies(|seq| if seq < 2 { 5_000 } else { 10 }, 100);
     let expected = Warning::SenderLate {
         p99: Span::from_millis(5),
         bound: Span::from_millis(1),
@@ -69,13 +69,13 @@ fn lateness_is_judged_by_its_99th_percentile() {
         std::slice::from_ref(&expected)
     );
     // Below a hundred the greatest decides.
-    let few = metered(|seq| if seq == 0 { 5_000 } else { 10 }, 20);
-    assert_eq!(warnings(&few, &IDLE, &Limits::default()), [expected]);
+    let few_messages = meter_with_replies(|seq| if seq == 0 { 5_000 } else { 10 }, 20);
+    assert_eq!(warnings(&few_messages, &IDLE, &Limits::default()), [expected]);
 }
 
 #[test]
 fn a_busy_host_is_reported() {
-    let meter = metered(|_| 10, 10);
+    let meter = meter_with_replies(|_| 10, 10);
     let load = Load {
         busy_percent: 97.0,
         steal_percent: 8.0,
@@ -91,9 +91,9 @@ fn a_busy_host_is_reported() {
 #[test]
 fn missing_timestamps_lost_connections_and_few_replies_are_warnings() {
     let mut meter = Meter::new(true);
-    let mut unstamped = reply(0, Span::ZERO, Span::from_millis(1));
-    unstamped.marks.nic_tx = None;
-    meter.message(&unstamped);
+    let mut without_timestamp = reply(0, Span::ZERO, Span::from_millis(1));
+    without_timestamp.marks.nic_tx = None;
+    meter.message(&without_timestamp);
     meter.message(&reply(1, Span::ZERO, Span::from_millis(1)));
     let mut lost = reply(2, Span::ZERO, Span::ZERO);
     lost.outcome = Outcome::Lost;
@@ -117,8 +117,8 @@ fn missing_timestamps_lost_connections_and_few_replies_are_warnings() {
 
 #[test]
 fn lost_messages_are_slower_than_all_others() {
-    let with_lost = |lost| {
-        let mut meter = metered(|_| 0, 50);
+    let has_figures = |lost| {
+        let mut meter = meter_with_replies(|_| 0, 50);
         for seq in 0..lost {
             let mut message = reply(50 + seq, Span::ZERO, Span::ZERO);
             message.outcome = Outcome::Lost;
@@ -129,8 +129,8 @@ fn lost_messages_are_slower_than_all_others() {
         (figures.median.is_some(), figures.p99.is_some())
     };
     // Of 99 messages the 50th decides; of 100 the 51st too, which is lost.
-    assert_eq!(with_lost(49), (true, false));
-    assert_eq!(with_lost(50), (false, false));
+    assert_eq!(has_figures(49), (true, false));
+    assert_eq!(has_figures(50), (false, false));
 }
 
 #[test]
@@ -144,7 +144,7 @@ fn other_flows_are_not_counted() {
 
 #[test]
 fn quantiles_are_those_of_a_report() {
-    let of = |count: u64| {
+    let figures_of = |count: u64| {
         let mut meter = Meter::new(true);
         for seq in 0..count {
             let rtt = i64::try_from(seq + 1).expect("few");
@@ -153,21 +153,21 @@ fn quantiles_are_those_of_a_report() {
         meter.figures()
     };
     // To three digits: type 7 lies between two messages.
-    let assert_near = |span: Option<Span>, wanted: f64| {
+    let assert_near = |span: Option<Span>, expected_millis: f64| {
         let millis = span.expect("there are enough").millis_f64();
-        assert!((millis / wanted - 1.0).abs() < 1e-3, "{millis} {wanted}");
+        assert!((millis / expected_millis - 1.0).abs() < 1e-3, "{millis} {expected_millis}");
     };
-    assert_near(of(2).median, 1.5);
-    assert_near(of(4).median, 2.5);
-    assert_near(of(300).p99, 297.01);
-    assert_eq!(of(298).p99, None, "a report refuses it below 299");
-    assert!(of(299).p99.is_some());
-    assert_eq!(of(0), Figures::default());
+    assert_near(figures_of(2).median, 1.5);
+    assert_near(figures_of(4).median, 2.5);
+    assert_near(figures_of(300).p99, 297.01);
+    assert_eq!(figures_of(298).p99, None, "a report refuses it below 299");
+    assert!(figures_of(299).p99.is_some());
+    assert_eq!(figures_of(0), Figures::default());
 }
 
 #[test]
 fn unsent_messages_count_as_slower_than_every_reply() {
-    let mut meter = metered(|_| 0, 5);
+    let mut meter = meter_with_replies(|_| 0, 5);
     for seq in 5..10 {
         let mut message = reply(seq, Span::ZERO, Span::ZERO);
         message.outcome = Outcome::Failed;

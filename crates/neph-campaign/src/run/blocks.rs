@@ -12,22 +12,22 @@ use crate::pairs::{site_of, sites_to_endpoint, sites_to_server};
 
 /// When blocks with a period begin: at the first one's start and every period after it.
 #[derive(Clone, Copy, Debug)]
-struct Beat {
-    first: Wall,
+struct Schedule {
+    first_start: Wall,
     /// Above zero.
     period: Span,
 }
 
-impl Beat {
+impl Schedule {
     /// The start of the block after one that began at `before`. One that took longer, or that was
-    /// interrupted for a while, does not shift those that follow: a beat is left out.
+    /// interrupted for a while, does not shift those that follow: a period is skipped.
     fn next(self, before: Wall, now: Wall) -> Wall {
-        let since = |at: Wall| at.unix_nanos().saturating_sub(self.first.unix_nanos());
+        let elapsed_nanos = |time: Wall| time.unix_nanos().saturating_sub(self.first_start.unix_nanos());
         let period = self.period.nanos().max(1);
-        // A block begins some milliseconds after its beat.
-        let beat = since(before).saturating_add(period / 2).div_euclid(period);
-        let due = since(now).saturating_sub(1).div_euclid(period);
-        self.first + self.period.times(beat.max(due).saturating_add(1))
+        // A block begins some milliseconds after its scheduled time.
+        let tick = elapsed_nanos(before).saturating_add(period / 2).div_euclid(period);
+        let due_tick = elapsed_nanos(now).saturating_sub(1).div_euclid(period);
+        self.first_start + self.period.times(tick.max(due_tick).saturating_add(1))
     }
 }
 
@@ -39,7 +39,7 @@ impl Run<'_, '_> {
             return Ok(());
         }
         let now = self.crew.clock.now();
-        self.begun.entry(block).or_insert(now);
+        self.block_starts.entry(block).or_insert(now);
         self.check_throughput(block)?;
         self.trace_routes(block)
     }
@@ -47,21 +47,21 @@ impl Run<'_, '_> {
     fn wait_for(&mut self, block: u32) -> Result<(), RunError> {
         let Some(previous) = block
             .checked_sub(1)
-            .and_then(|previous| self.begun.get(&previous))
+            .and_then(|previous| self.block_starts.get(&previous))
         else {
             return Ok(());
         };
         // Checks of this block are there already: it was begun before a crash.
-        if self.plan.block_interval == Span::ZERO || self.begun.contains_key(&block) {
+        if self.plan.block_interval == Span::ZERO || self.block_starts.contains_key(&block) {
             return Ok(());
         }
-        let wait_end = match (&self.plan.strict_block_interval, self.begun.values().min()) {
-            (Some(every), Some(first)) => {
-                let beat = Beat {
-                    first: *first,
-                    period: every.value,
+        let wait_end = match (&self.plan.strict_block_interval, self.block_starts.values().min()) {
+            (Some(block_period), Some(first_start)) => {
+                let schedule = Schedule {
+                    first_start: *first_start,
+                    period: block_period.value,
                 };
-                beat.next(*previous, self.crew.clock.now())
+                schedule.next(*previous, self.crew.clock.now())
             }
             _ => *previous + self.plan.block_interval,
         };
@@ -77,13 +77,13 @@ impl Run<'_, '_> {
 
     /// Waits, and pings the plan's destinations meanwhile.
     pub(super) fn wait_until(&mut self, block: u32, until: Wall) -> Result<(), RunError> {
-        if let (false, Some(first)) = (self.plan.pings.is_empty(), self.matrix.first()) {
+        if let (false, Some(scenario)) = (self.plan.pings.is_empty(), self.matrix.first()) {
             let order = PingOrder {
                 block,
                 pings: self.pings(),
                 until,
                 timeout: self.plan.timeout,
-                site: site_of(self.plan, first),
+                site: site_of(self.plan, scenario),
             };
             self.ping(order)?;
         }
@@ -118,7 +118,7 @@ impl Run<'_, '_> {
         });
         for (server, site) in pairs.collect::<Vec<_>>() {
             let is_same =
-                |d: &Throughput| (d.block, &d.endpoint, &d.site) == (block, &server.name, &site);
+                |stored: &Throughput| (stored.block, &stored.endpoint, &stored.site) == (block, &server.name, &site);
             if existing.iter().any(is_same) || self.crew.stop.is_set() {
                 continue;
             }
@@ -132,7 +132,7 @@ impl Run<'_, '_> {
             self.crew
                 .observer
                 .report(&CampaignEvent::CheckBegun(&order));
-            let result = Throughput {
+            let check_result = Throughput {
                 site,
                 ..self.run_check(&order)?
             };
@@ -140,9 +140,9 @@ impl Run<'_, '_> {
                 // Cut short: its figure would be wrong. On resume it is done over.
                 return Ok(());
             }
-            let added = self.crew.store.add_throughput(id, &result);
+            let added = self.crew.store.add_throughput(id, &check_result);
             storing("add a throughput check", added)?;
-            self.crew.observer.report(&CampaignEvent::Checked(&result));
+            self.crew.observer.report(&CampaignEvent::Checked(&check_result));
         }
         Ok(())
     }
@@ -159,7 +159,7 @@ impl Run<'_, '_> {
         });
         for (endpoint, site) in pairs.collect::<Vec<_>>() {
             let is_same =
-                |d: &Traceroute| (d.block, &d.endpoint, &d.site) == (block, &endpoint.name, &site);
+                |stored: &Traceroute| (stored.block, &stored.endpoint, &stored.site) == (block, &endpoint.name, &site);
             if existing.iter().any(is_same) || self.crew.stop.is_set() {
                 continue;
             }
@@ -170,29 +170,29 @@ impl Run<'_, '_> {
                 limits,
                 site: site.clone(),
             };
-            let result = Traceroute {
+            let route = Traceroute {
                 site,
                 ..self.run_trace(&order)?
             };
             if self.crew.stop.is_set() {
                 return Ok(());
             }
-            let added = self.crew.store.add_traceroute(id, &result);
+            let added = self.crew.store.add_traceroute(id, &route);
             storing("add a traceroute", added)?;
-            self.crew.observer.report(&CampaignEvent::Traced(&result));
+            self.crew.observer.report(&CampaignEvent::Traced(&route));
         }
         Ok(())
     }
 
     /// Has a check carried out; a failure is part of it.
     fn run_check(&mut self, order: &ThroughputOrder) -> Result<Throughput, RunError> {
-        let begun = self.crew.clock.now();
-        let failed = |why: &OrderFailed| Throughput {
+        let start = self.crew.clock.now();
+        let failed_result = |why: &OrderFailed| Throughput {
             block: order.block,
             endpoint: order.server.name.clone(),
             site: None,
             tool: order.tool.name().to_owned(),
-            started: begun,
+            started: start,
             seconds: Vec::new(),
             goodput: BitRate(0),
             failure: Some(why.to_string()),
@@ -200,21 +200,21 @@ impl Run<'_, '_> {
         Ok(
             match self.follow(Order::Throughput(order.clone()), |_, _| Ok(()))? {
                 Ok(OrderResult::Throughput(checked)) => checked,
-                Ok(_) => failed(&OrderFailed::another_result("check the throughput")),
-                Err(why) => failed(&why),
+                Ok(_) => failed_result(&OrderFailed::another_result("check the throughput")),
+                Err(why) => failed_result(&why),
             },
         )
     }
 
     /// Has a route traced; a failure is part of it.
     fn run_trace(&mut self, order: &TracerouteOrder) -> Result<Traceroute, RunError> {
-        let begun = self.crew.clock.now();
-        let failed = |why: &OrderFailed| Traceroute {
+        let start = self.crew.clock.now();
+        let failed_result = |why: &OrderFailed| Traceroute {
             block: order.block,
             endpoint: order.endpoint.clone(),
             site: None,
             destination: [0, 0, 0, 0].into(),
-            started: begun,
+            started: start,
             hops: Vec::new(),
             reached: false,
             failure: Some(why.to_string()),
@@ -222,8 +222,8 @@ impl Run<'_, '_> {
         Ok(
             match self.follow(Order::Traceroute(order.clone()), |_, _| Ok(()))? {
                 Ok(OrderResult::Traceroute(traced)) => traced,
-                Ok(_) => failed(&OrderFailed::another_result("trace the route")),
-                Err(why) => failed(&why),
+                Ok(_) => failed_result(&OrderFailed::another_result("trace the route")),
+                Err(why) => failed_result(&why),
             },
         )
     }
@@ -234,18 +234,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn blocks_keep_the_beat_of_the_first() {
+    fn blocks_keep_the_schedule_of_the_first() {
         let at = |millis| Wall::from_unix_nanos(7) + Span::from_millis(millis);
-        let beat = Beat {
-            first: at(0),
+        let schedule = Schedule {
+            first_start: at(0),
             period: Span::from_secs(10),
         };
-        assert_eq!(beat.next(at(0), at(4_000)), at(10_000));
+        assert_eq!(schedule.next(at(0), at(4_000)), at(10_000));
         // Begun 30 ms late, which shifts nothing.
-        assert_eq!(beat.next(at(10_030), at(14_000)), at(20_000));
-        assert_eq!(beat.next(at(10_030), at(20_000)), at(20_000));
+        assert_eq!(schedule.next(at(10_030), at(14_000)), at(20_000));
+        assert_eq!(schedule.next(at(10_030), at(20_000)), at(20_000));
         // It took too long, or was interrupted.
-        assert_eq!(beat.next(at(10_030), at(20_001)), at(30_000));
-        assert_eq!(beat.next(at(10_030), at(86_400_000)), at(86_400_000));
+        assert_eq!(schedule.next(at(10_030), at(20_001)), at(30_000));
+        assert_eq!(schedule.next(at(10_030), at(86_400_000)), at(86_400_000));
     }
 }

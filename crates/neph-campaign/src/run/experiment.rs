@@ -42,7 +42,7 @@ impl RunEnd {
         }
     }
 
-    fn of(why: &OrderFailed) -> Self {
+    fn from_failure(why: &OrderFailed) -> Self {
         Self {
             is_permanent: why.is_permanent,
             ..Self::failed(why.to_string())
@@ -79,42 +79,42 @@ impl Run<'_, '_> {
         slots: &[Slot],
         orders: &[ExperimentOrder],
     ) -> Result<(), RunError> {
-        let mut begun: Vec<ActiveRun> = Vec::with_capacity(slots.len());
-        let done = self.follow_ticket(ticket, |run, update| match update {
+        let mut active_runs: Vec<ActiveRun> = Vec::with_capacity(slots.len());
+        let outcome = self.follow_ticket(ticket, |run, update| match update {
             Update::Prepared(results) => {
-                begun = run.begin_all(slots, orders, results)?;
+                active_runs = run.begin_all(slots, orders, results)?;
                 Ok(())
             }
-            Update::Recorded(experiment, records) => run.keep(&mut begun, experiment, &records),
-            Update::Journalled(experiment, folder) => run.receive(&mut begun, experiment, folder),
+            Update::Recorded(experiment, records) => run.record(&mut active_runs, experiment, &records),
+            Update::Journalled(experiment, folder) => run.receive(&mut active_runs, experiment, folder),
             Update::Progress(progress) => {
-                run.show(&begun, progress);
+                run.report_progress(&active_runs, progress);
                 Ok(())
             }
             Update::Pinged(_) | Update::Sampled(_) | Update::Captured(_) | Update::Done(_) => {
                 Ok(())
             }
         })?;
-        let mut results = match done {
+        let mut results = match outcome {
             Ok(OrderResult::Experiments(results)) => results,
             Ok(_) => vec![Err(OrderFailed::another_result("carry experiments out")); slots.len()],
             Err(why) => vec![Err(why); slots.len()],
         };
-        if begun.is_empty() {
+        if active_runs.is_empty() {
             // Nothing was prepared: each is stored as failed.
             let failed = results.iter().map(|result| match result {
                 Ok(_) => Err(OrderFailed::another_result("prepare an experiment")),
                 Err(why) => Err(why.clone()),
             });
-            begun = self.begin_all(slots, orders, failed.collect())?;
+            active_runs = self.begin_all(slots, orders, failed.collect())?;
         }
-        sets::spoil(self.plan, &self.matrix, slots, &mut results);
-        for (active, result) in begun.iter_mut().zip(results) {
+        sets::fail_incomplete_sets(self.plan, &self.matrix, slots, &mut results);
+        for (active, result) in active_runs.iter_mut().zip(results) {
             if active.end.is_none() {
-                active.end = Some(Self::came_of(active, result));
+                active.end = Some(Self::apply_result(active, result));
             }
         }
-        begun.into_iter().try_for_each(|active| self.finish(active))
+        active_runs.into_iter().try_for_each(|active| self.finish(active))
     }
 
     fn begin_all(
@@ -130,8 +130,8 @@ impl Run<'_, '_> {
     }
 
     /// Shows how far they are.
-    fn show(&mut self, begun: &[ActiveRun], progress: Progress) {
-        let running: Vec<&ActiveRun> = begun.iter().filter(|active| active.end.is_none()).collect();
+    fn report_progress(&mut self, active_runs: &[ActiveRun], progress: Progress) {
+        let running: Vec<&ActiveRun> = active_runs.iter().filter(|active| active.end.is_none()).collect();
         let Some(first) = running.first() else { return };
         let observer = &mut *self.crew.observer;
         for active in &running {
@@ -154,12 +154,12 @@ impl Run<'_, '_> {
         let mut moved = None;
         let end = match prepared {
             Ok(prepared) => {
-                begun_as(prepared, &mut order.experiment);
+                apply_prepared(prepared, &mut order.experiment);
                 self.reflectors.extend(reflector_of(&order.experiment));
-                moved = self.address(&order);
+                moved = self.note_address(&order);
                 None
             }
-            Err(why) => Some(RunEnd::of(&why)),
+            Err(why) => Some(RunEnd::from_failure(&why)),
         };
         let (progress, left) = (self.agenda.progress(), self.time_left());
         let main = order.experiment.flows.first();
@@ -169,8 +169,8 @@ impl Run<'_, '_> {
         let mut recording = if self.crew.executor.gives_journals() {
             Recording::from_journal(order.experiment.id, &meter)
         } else {
-            let begun = self.crew.store.begin(&order.experiment);
-            Recording::live(storing("begin an experiment", begun)?, &meter)
+            let recorder = self.crew.store.begin(&order.experiment);
+            Recording::live(storing("begin an experiment", recorder)?, &meter)
         };
         self.crew.observer.report(&CampaignEvent::ExperimentBegun {
             experiment: &order.experiment,
@@ -200,13 +200,16 @@ impl Run<'_, '_> {
     }
 
     /// Takes note of the endpoint's address; a warning if it was another one before.
-    fn address(&mut self, order: &ExperimentOrder) -> Option<Warning> {
-        let (endpoint, now) = address_of(&order.experiment, &order.scenario)?;
-        let before = self.addresses.insert(endpoint, now)?;
-        (before != now).then_some(Warning::AddressChanged { before, now })
+    fn note_address(&mut self, order: &ExperimentOrder) -> Option<Warning> {
+        let (endpoint, current_address) = address_of(&order.experiment, &order.scenario)?;
+        let previous_address = self.addresses.insert(endpoint, current_address)?;
+        (previous_address != current_address).then_some(Warning::AddressChanged {
+            before: previous_address,
+            now: current_address,
+        })
     }
 
-    fn finish(&mut self, begun: ActiveRun) -> Result<(), RunError> {
+    fn finish(&mut self, active_run: ActiveRun) -> Result<(), RunError> {
         let ActiveRun {
             slot,
             mut order,
@@ -215,7 +218,7 @@ impl Run<'_, '_> {
             flow_trace,
             moved,
             end,
-        } = begun;
+        } = active_run;
         storing("record its alarms", recording.recorder().finish())?;
         report_alarms(self.crew.observer, &order, &meter);
         let end = end.unwrap_or_else(|| RunEnd::failed("it was not carried out".to_owned()));
@@ -231,7 +234,7 @@ impl Run<'_, '_> {
             provenance: &provenance,
             flow_trace: flow_trace.as_ref(),
         };
-        if self.known.contains(&order.experiment.id) {
+        if self.stored_ids.contains(&order.experiment.id) {
             // The process before this one was ended between storing it and passing that on.
             self.crew.executor.stored(order.experiment.id)?;
             return Ok(());
@@ -284,16 +287,16 @@ impl Run<'_, '_> {
     }
 
     /// Keeps what came of an experiment besides its messages.
-    fn came_of(begun: &mut ActiveRun, result: Result<ExperimentResult, OrderFailed>) -> RunEnd {
+    fn apply_result(active_run: &mut ActiveRun, result: Result<ExperimentResult, OrderFailed>) -> RunEnd {
         match result {
             Ok(result) => {
-                if let Some(late) = result.late {
-                    lock(&begun.meter).late_replies(late);
+                if let Some(late_replies) = result.late {
+                    lock(&active_run.meter).late_replies(late_replies);
                 }
-                begun.flow_trace.clone_from(&result.trace);
-                take(result, &mut begun.order.experiment)
+                active_run.flow_trace.clone_from(&result.trace);
+                apply_executor_result(result, &mut active_run.order.experiment)
             }
-            Err(why) => RunEnd::of(&why),
+            Err(why) => RunEnd::from_failure(&why),
         }
     }
 
@@ -369,14 +372,14 @@ pub(crate) fn provenance(
     }
 }
 
-fn begun_as(prepared: Prepared, experiment: &mut Experiment) {
+fn apply_prepared(prepared: Prepared, experiment: &mut Experiment) {
     experiment.started = prepared.started;
     experiment.flows = prepared.flows;
     experiment.fleet = prepared.fleet;
 }
 
 /// What the executor reports becomes part of the experiment.
-pub(crate) fn take(result: ExperimentResult, experiment: &mut Experiment) -> RunEnd {
+pub(crate) fn apply_executor_result(result: ExperimentResult, experiment: &mut Experiment) -> RunEnd {
     experiment.ended = Some(result.ended);
     experiment.flows = result.flows;
     experiment.quantities = result.quantities;

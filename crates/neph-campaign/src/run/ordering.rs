@@ -47,29 +47,29 @@ impl Run<'_, '_> {
         Ok(())
     }
 
-    /// Follows an order to its end, and hands every update before that to `take`. What cannot be kept is
+    /// Follows an order to its end, and hands every update before that to `handle_update`. What cannot be kept is
     /// not measured further.
     pub(super) fn follow(
         &mut self,
         order: Order,
-        take: impl FnMut(&mut Self, Update) -> Result<(), RunError>,
+        handle_update: impl FnMut(&mut Self, Update) -> Result<(), RunError>,
     ) -> Result<OrderOutcome, RunError> {
         let ticket = self.submit(order);
-        self.follow_ticket(ticket, take)
+        self.follow_ticket(ticket, handle_update)
     }
 
     /// Likewise, of an order that is submitted already.
     pub(super) fn follow_ticket(
         &mut self,
         ticket: Ticket,
-        mut take: impl FnMut(&mut Self, Update) -> Result<(), RunError>,
+        mut handle_update: impl FnMut(&mut Self, Update) -> Result<(), RunError>,
     ) -> Result<OrderOutcome, RunError> {
         loop {
             for update in self.updates(ticket)? {
                 if let Update::Done(outcome) = update {
                     return Ok(outcome);
                 }
-                if let Err(error) = take(self, update) {
+                if let Err(error) = handle_update(self, update) {
                     self.crew.executor.cancel(ticket);
                     return Err(error);
                 }

@@ -30,7 +30,7 @@ pub(super) enum Recording {
 /// What has come of an experiment that is measured by another host.
 pub(super) struct Received {
     metered: MeteredRecorder,
-    noted: Arc<Mutex<Vec<Event>>>,
+    found_events: Arc<Mutex<Vec<Event>>>,
     meter: Arc<Mutex<Meter>>,
     /// The folder of its journals, once they are here.
     folder: Option<PathBuf>,
@@ -51,14 +51,14 @@ impl Recording {
 
     /// Waits for a journal.
     pub(super) fn from_journal(experiment: ExperimentId, meter: &Arc<Mutex<Meter>>) -> Self {
-        let noted = Arc::default();
-        let noting = Noting {
+        let found_events = Arc::default();
+        let found_event_recorder = FoundEventRecorder {
             experiment,
-            noted: Arc::clone(&noted),
+            found_events: Arc::clone(&found_events),
         };
         Self::Whole(Received {
-            metered: MeteredRecorder::new(Box::new(noting), Arc::clone(meter)),
-            noted,
+            metered: MeteredRecorder::new(Box::new(found_event_recorder), Arc::clone(meter)),
+            found_events,
             meter: Arc::clone(meter),
             folder: None,
         })
@@ -73,74 +73,74 @@ impl Recording {
     }
 
     /// Its journals are here: what is in them is counted.
-    /// `each` sees the messages too.
+    /// `visitor` gets the messages too.
     pub(super) fn journals(
         &mut self,
         folder: PathBuf,
-        visit: &mut dyn FnMut(&[Message], &[FleetMessage]),
+        visitor: &mut dyn FnMut(&[Message], &[FleetMessage]),
     ) -> Result<(), RunError> {
         let Self::Whole(received) = self else {
             return Ok(());
         };
-        let read = received.read(&folder, visit);
+        let result = received.read_journal(&folder, visitor);
         received.folder = Some(folder);
-        read
+        result
     }
 
     /// Ends the experiment in the store.
-    pub(super) fn finish(self, store: &mut dyn Store, end: &Outcome<'_>) -> Result<(), RunError> {
+    pub(super) fn finish(self, store: &mut dyn Store, outcome: &Outcome<'_>) -> Result<(), RunError> {
         let recorder = match self {
             Self::Live(recorder) => recorder.into_inner(),
             Self::Whole(received) => {
-                let noted = lock(&received.noted).clone();
+                let found_events = lock(&received.found_events).clone();
                 let Some(folder) = received.folder else {
-                    return without_journal(store, end, &noted);
+                    return without_journal(store, outcome, &found_events);
                 };
                 let result = store.take_in(&Journalled {
                     folder: &folder,
-                    experiment: end.experiment,
-                    provenance: Some(end.provenance),
-                    events: &noted,
-                    flow_trace: end.flow_trace,
+                    experiment: outcome.experiment,
+                    provenance: Some(outcome.provenance),
+                    events: &found_events,
+                    flow_trace: outcome.flow_trace,
                 });
                 return storing("take in an experiment", result).map(drop);
             }
         };
-        add_trace(store, end)?;
-        let finished = store.finish(recorder, end.experiment, end.provenance);
+        add_trace(store, outcome)?;
+        let finished = store.finish(recorder, outcome.experiment, outcome.provenance);
         storing("finish an experiment", finished)
     }
 }
 
-fn add_trace(store: &mut dyn Store, end: &Outcome<'_>) -> Result<(), RunError> {
-    let Some(trace) = end.flow_trace else {
+fn add_trace(store: &mut dyn Store, outcome: &Outcome<'_>) -> Result<(), RunError> {
+    let Some(trace) = outcome.flow_trace else {
         return Ok(());
     };
-    let added = store.add_flow_trace(end.experiment.id, trace);
+    let added = store.add_flow_trace(outcome.experiment.id, trace);
     storing("add the routes of flows", added)
 }
 
 /// An experiment of which nothing was recorded.
 fn without_journal(
     store: &mut dyn Store,
-    end: &Outcome<'_>,
-    noted: &[Event],
+    outcome: &Outcome<'_>,
+    found_events: &[Event],
 ) -> Result<(), RunError> {
-    let begun = store.begin(end.experiment);
-    let mut recorder = storing("begin an experiment", begun)?;
-    for event in noted {
+    let recorder_result = store.begin(outcome.experiment);
+    let mut recorder = storing("begin an experiment", recorder_result)?;
+    for event in found_events {
         storing("record what happened", recorder.event(event))?;
     }
-    add_trace(store, end)?;
-    let finished = store.finish(recorder, end.experiment, end.provenance);
+    add_trace(store, outcome)?;
+    let finished = store.finish(recorder, outcome.experiment, outcome.provenance);
     storing("finish an experiment", finished)
 }
 
 impl Received {
-    fn read(
+    fn read_journal(
         &mut self,
         folder: &Path,
-        visit: &mut dyn FnMut(&[Message], &[FleetMessage]),
+        visitor: &mut dyn FnMut(&[Message], &[FleetMessage]),
     ) -> Result<(), RunError> {
         let id = self.metered.experiment();
         let path = journal_path(folder, id);
@@ -156,16 +156,16 @@ impl Received {
             batch.push(message);
             if batch.len() == BATCH {
                 self.count(&batch)?;
-                visit(&batch, &[]);
+                visitor(&batch, &[]);
                 batch.clear();
             }
             Ok::<(), RunError>(())
         })?;
         self.count(&batch)?;
-        visit(&batch, &[]);
+        visitor(&batch, &[]);
         let mut fleet = |batch: &[FleetMessage]| {
             storing("count what was measured", self.metered.fleet(batch))?;
-            visit(&[], batch);
+            visitor(&[], batch);
             Ok::<(), RunError>(())
         };
         visit_fleet(&fleet_folder(folder, id), id, &mut fleet)?;
@@ -183,18 +183,18 @@ impl Received {
 
 /// Keeps the events that are found here; what was recorded is in the journal.
 #[derive(Debug)]
-struct Noting {
+struct FoundEventRecorder {
     experiment: ExperimentId,
-    noted: Arc<Mutex<Vec<Event>>>,
+    found_events: Arc<Mutex<Vec<Event>>>,
 }
 
-fn lock(noted: &Mutex<Vec<Event>>) -> std::sync::MutexGuard<'_, Vec<Event>> {
-    noted
+fn lock(found_events: &Mutex<Vec<Event>>) -> std::sync::MutexGuard<'_, Vec<Event>> {
+    found_events
         .lock()
         .unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-impl Recorder for Noting {
+impl Recorder for FoundEventRecorder {
     fn experiment(&self) -> ExperimentId {
         self.experiment
     }
@@ -205,7 +205,7 @@ impl Recorder for Noting {
         Ok(())
     }
     fn event(&mut self, event: &Event) -> Result<(), RecordError> {
-        lock(&self.noted).push(event.clone());
+        lock(&self.found_events).push(event.clone());
         Ok(())
     }
     fn sample(&mut self, _sample: &Sample) -> Result<(), RecordError> {

@@ -19,14 +19,14 @@ pub fn next_season(
 ) -> Option<String> {
     let matrix = scenarios(plan);
     let agenda = Agenda::resumed(plan, &matrix, campaign, past);
-    let may = |scenario| may(plan, &matrix[scenario as usize], now, plan.pause);
-    let next = agenda.next_allowed(&may).or_else(|| agenda.next())?;
-    let scenario = &matrix[next.scenario as usize];
+    let is_allowed = |scenario| fits_season(plan, &matrix[scenario as usize], now, plan.pause);
+    let slot = agenda.next_allowed(&is_allowed).or_else(|| agenda.next())?;
+    let scenario = &matrix[slot.scenario as usize];
     scenario.season().map(str::to_owned)
 }
 
 /// Whether a scenario's season has room at `now` for a rest and then its experiment.
-fn may(plan: &Plan, scenario: &Scenario, now: Wall, rest: Span) -> bool {
+fn fits_season(plan: &Plan, scenario: &Scenario, now: Wall, rest: Span) -> bool {
     let season = season_of(plan, scenario);
     season.is_none_or(|season| season.holds(now, rest + length(scenario)))
 }
@@ -68,7 +68,7 @@ impl Run<'_, '_> {
     /// Whether its season has room for a rest and then the experiment.
     pub(super) fn has_room(&self, scenario: u32, rest: Span) -> bool {
         let now = self.crew.clock.now();
-        may(self.plan, &self.matrix[scenario as usize], now, rest)
+        fits_season(self.plan, &self.matrix[scenario as usize], now, rest)
     }
 
     /// When the first scenario that is still open may begin, and its season; `None` if all is done.

@@ -14,7 +14,7 @@ use neph_text::Source;
 
 use super::*;
 use crate::plan::parse;
-use fake::{Fake, FakeOutcome};
+use fake::{FakeExecutor, FakeOutcome};
 
 const PLAN: &str = r#"
 version = 1
@@ -37,13 +37,13 @@ duration = "5s"
 
 const TOPOLOGY: &str = "version = 1\n";
 
-/// Writes the news down.
+/// Collects the events as text.
 #[derive(Default)]
 struct EventLog(Vec<String>);
 
 impl Observer for EventLog {
     fn report(&mut self, events: &CampaignEvent<'_>) {
-        let line = match events {
+        let message = match events {
             CampaignEvent::Begun { progress, left, .. } => {
                 format!("begun {} open, {left} left", progress.open)
             }
@@ -59,37 +59,37 @@ impl Observer for EventLog {
                 format!("running {} replies", figures[0].tally.replies)
             }
             CampaignEvent::Alarm { change, .. } => {
-                let message = if change.is_raised { "alarm" } else { "over" };
-                format!("{message} at {} s", change.at.nanos() / 1_000_000_000)
+                let state = if change.is_raised { "alarm" } else { "over" };
+                format!("{state} at {} s", change.at.nanos() / 1_000_000_000)
             }
             CampaignEvent::Ended { status, .. } => format!("ended {}", status.name()),
             _ => return,
         };
-        self.0.push(line);
+        self.0.push(message);
     }
 }
 
-/// A workspace and the world around it.
+/// A workspace, and an executor and a clock that are simulated.
 struct Lab {
     plan: Plan,
     folder: tempfile::TempDir,
-    fake: Fake,
-    diary: EventLog,
+    executor: FakeExecutor,
+    event_log: EventLog,
 }
 
 impl Lab {
     fn new(plan: &str, outcomes: &[FakeOutcome]) -> Self {
-        let fake = Fake {
+        let executor = FakeExecutor {
             outcomes: outcomes.iter().copied().collect(),
-            ..Fake::default()
+            ..FakeExecutor::default()
         };
         // Time zero would be the epoch, which some stores take for "not set".
-        fake.time.pass(Span::from_secs(1_000));
+        executor.time.pass(Span::from_secs(1_000));
         Self {
             plan: parse(&Source::new("p.toml", plan)).expect("no mistakes"),
             folder: tempfile::tempdir().expect("a folder"),
-            fake,
-            diary: EventLog::default(),
+            executor,
+            event_log: EventLog::default(),
         }
     }
 
@@ -100,25 +100,25 @@ impl Lab {
 
     /// Starts, or goes on with the only campaign. For the store, it is a process of its
     /// own.
-    fn go(&mut self) -> Result<(Campaign, CampaignProgress), RunError> {
+    fn run_campaign(&mut self) -> Result<(Campaign, CampaignProgress), RunError> {
         let mut store = Self::store(self.folder.path());
-        let time = self.fake.time.clone();
+        let time = self.executor.time.clone();
         let build = Build {
             version: "0.1.0".to_owned(),
             commit: "abc".to_owned(),
         };
         let stop = neph_model::Stop::new();
-        self.fake.stop = stop.clone();
-        self.fake.gone = false;
-        let known = store.campaigns().expect("campaigns").pop();
+        self.executor.stop = stop.clone();
+        self.executor.is_killed = false;
+        let campaign = store.campaigns().expect("campaigns").pop();
         let mut crew = Participants {
             store: store.as_mut(),
-            executor: &mut self.fake,
-            observer: &mut self.diary,
+            executor: &mut self.executor,
+            observer: &mut self.event_log,
             clock: &time,
             stop: &stop,
         };
-        match known {
+        match campaign {
             None => start(&self.plan, None, Some(TOPOLOGY), &build, &mut crew),
             Some(campaign) => resume(&self.plan, &campaign, &build, &mut crew),
         }
@@ -139,13 +139,13 @@ fn all_complete_once(experiments: &[neph_model::Experiment], pairs: usize) -> bo
         *complete.entry(key).or_default() +=
             u32::from(experiment.status == ExperimentStatus::Complete);
     }
-    complete.len() == pairs && complete.values().all(|n| *n == 1)
+    complete.len() == pairs && complete.values().all(|count| *count == 1)
 }
 
 #[test]
 fn a_campaign_goes_through_its_blocks_in_time() {
     let mut lab = Lab::new(PLAN, &[]);
-    let (campaign, progress) = lab.go().expect("it runs");
+    let (campaign, progress) = lab.run_campaign().expect("it runs");
     assert_eq!(
         (campaign.status, campaign.seed),
         (CampaignStatus::Complete, 5)
@@ -163,7 +163,7 @@ fn a_campaign_goes_through_its_blocks_in_time() {
     // Block 0: 5 s of throughput, then 3 x (1 + 10) s. Block 1: one minute after block 0.
     let starts: Vec<i64> = experiments
         .iter()
-        .map(|e| e.started.unix_nanos() / 1_000_000_000 - 1_000)
+        .map(|experiment| experiment.started.unix_nanos() / 1_000_000_000 - 1_000)
         .collect();
     assert_eq!(starts, [6, 17, 28, 66, 77, 88]);
     let tally = experiments[0].tally;
@@ -172,21 +172,21 @@ fn a_campaign_goes_through_its_blocks_in_time() {
         experiments[0].warnings,
         [neph_model::Warning::TimestampsMissing { percent: 100.0 }]
     );
-    assert_eq!((lab.fake.checks, lab.fake.routes), (2, 2));
-    let diary = &lab.diary.0;
-    assert_eq!(diary[0], "begun 6 open, 98.000 s left");
+    assert_eq!((lab.executor.checks, lab.executor.routes), (2, 2));
+    let event_log = &lab.event_log.0;
+    assert_eq!(event_log[0], "begun 6 open, 98.000 s left");
     assert!(
-        diary.contains(&"block 1 at 1060 s".to_owned()),
-        "{diary:#?}"
+        event_log.contains(&"block 1 at 1060 s".to_owned()),
+        "{event_log:#?}"
     );
-    assert!(diary.contains(&"running 10 replies".to_owned()));
-    assert_eq!(diary.last().map(String::as_str), Some("ended complete"));
+    assert!(event_log.contains(&"running 10 replies".to_owned()));
+    assert_eq!(event_log.last().map(String::as_str), Some("ended complete"));
 }
 
 #[test]
 fn provenance_is_stored_with_each_experiment() {
     let mut lab = Lab::new(PLAN, &[FakeOutcome::Complete, FakeOutcome::Refused]);
-    lab.go().expect("it runs");
+    lab.run_campaign().expect("it runs");
     let store = Lab::store(lab.folder.path());
     let experiments = lab_experiments(store.as_ref());
     let provenance = store
@@ -204,7 +204,7 @@ fn provenance_is_stored_with_each_experiment() {
     assert_eq!(campaign.topology_hash, Some(hash_of(TOPOLOGY)));
     let refused = experiments
         .iter()
-        .find(|e| e.status == ExperimentStatus::Failed)
+        .find(|experiment| experiment.status == ExperimentStatus::Failed)
         .expect("one");
     assert_eq!(
         refused.reason.as_deref(),
@@ -220,7 +220,7 @@ fn lab_experiments(store: &dyn Store) -> Vec<neph_model::Experiment> {
 #[test]
 fn a_campaign_resumes_after_ctrl_c_with_its_measured_messages() {
     let mut lab = Lab::new(PLAN, &[FakeOutcome::Complete, FakeOutcome::CtrlC]);
-    let (campaign, _) = lab.go().expect("it runs");
+    let (campaign, _) = lab.run_campaign().expect("it runs");
     assert_eq!(campaign.status, CampaignStatus::Interrupted);
     let experiments = lab.experiments();
     assert_eq!(experiments.len(), 2);
@@ -228,13 +228,13 @@ fn a_campaign_resumes_after_ctrl_c_with_its_measured_messages() {
         (experiments[1].status, experiments[1].tally.replies),
         (ExperimentStatus::Interrupted, 5)
     );
-    let (campaign, _) = lab.go().expect("it goes on");
+    let (campaign, _) = lab.run_campaign().expect("it goes on");
     assert_eq!(campaign.status, CampaignStatus::Complete);
     let experiments = lab.experiments();
     assert!(all_complete_once(&experiments, 6));
     assert_eq!(experiments.len(), 7);
     assert_eq!(
-        (lab.fake.checks, lab.fake.routes),
+        (lab.executor.checks, lab.executor.routes),
         (2, 2),
         "checks are not repeated"
     );
@@ -250,11 +250,11 @@ fn after_a_kill_stored_messages_remain_and_nothing_runs_twice() {
         FakeOutcome::Killed,
     ];
     let mut lab = Lab::new(PLAN, &outcomes);
-    let mut killed = 0;
-    while lab.go().is_err() {
-        killed += 1;
+    let mut kill_count = 0;
+    while lab.run_campaign().is_err() {
+        kill_count += 1;
     }
-    assert_eq!(killed, 3);
+    assert_eq!(kill_count, 3);
     let experiments = lab.experiments();
     assert!(all_complete_once(&experiments, 6));
     assert_eq!(experiments.len(), 9);
@@ -267,7 +267,7 @@ fn after_a_kill_stored_messages_remain_and_nothing_runs_twice() {
         };
         let messages = store.messages(experiment.id).expect("messages");
         assert!(
-            messages.iter().map(|m| m.seq.0).eq(0..expected),
+            messages.iter().map(|message| message.seq.0).eq(0..expected),
             "{experiment:?}"
         );
         assert_eq!(experiment.flows.len(), 1, "flows survive the kill");
@@ -276,13 +276,13 @@ fn after_a_kill_stored_messages_remain_and_nothing_runs_twice() {
 
 #[test]
 fn throughput_checks_and_routes_are_measured_for_every_pair() {
-    let text = PLAN.replace(
+    let plan_text = PLAN.replace(
         "url = \"ws://a\"",
         "url = \"ws://a\"\nfrom = [\"x\", \"y\"]",
     );
-    let text = text + "[lab]\ntopology = \"t.toml\"\nprober = \"z\"\n";
-    let mut lab = Lab::new(&text, &[]);
-    lab.go().expect("it runs");
+    let plan_text = plan_text + "[lab]\ntopology = \"t.toml\"\nprober = \"z\"\n";
+    let mut lab = Lab::new(&plan_text, &[]);
+    lab.run_campaign().expect("it runs");
     let store = Lab::store(lab.folder.path());
     let campaign = store.campaigns().expect("campaigns")[0].id;
     let checks = store.throughputs(campaign).expect("checks").into_iter();
@@ -306,21 +306,21 @@ fn scenarios_that_always_fail_are_given_up_with_their_reasons() {
         &PLAN.replace("[64, 128, 256]", "64"),
         &[FakeOutcome::Broken, FakeOutcome::Mute],
     );
-    let (campaign, progress) = lab.go().expect("it runs");
+    let (campaign, progress) = lab.run_campaign().expect("it runs");
     assert_eq!(campaign.status, CampaignStatus::Incomplete);
     assert_eq!((progress.complete, progress.given_up), (1, 1));
     let starts: Vec<i64> = lab
         .experiments()
         .iter()
-        .filter(|e| e.block == 0)
-        .map(|e| e.started.unix_nanos() / 1_000_000_000 - 1_000)
+        .filter(|experiment| experiment.block == 0)
+        .map(|experiment| experiment.started.unix_nanos() / 1_000_000_000 - 1_000)
         .collect();
     // Half of ten messages until it broke off at 11 s, then ten seconds of rest.
     assert_eq!(starts, [6, 21]);
     let reasons: Vec<_> = lab
         .experiments()
         .into_iter()
-        .filter_map(|e| e.reason)
+        .filter_map(|experiment| experiment.reason)
         .collect();
     assert_eq!(
         reasons,
@@ -336,18 +336,18 @@ fn resuming_an_incomplete_campaign_retries_what_was_given_up() {
     use FakeOutcome::{Complete, Refused};
     let outcomes = [FakeOutcome::Refused; 4];
     let mut lab = Lab::new(&PLAN.replace("[64, 128, 256]", "64"), &outcomes);
-    let (campaign, progress) = lab.go().expect("it runs");
+    let (campaign, progress) = lab.run_campaign().expect("it runs");
     assert_eq!(campaign.status, CampaignStatus::Incomplete);
     assert_eq!((progress.given_up, progress.open), (2, 0));
-    lab.fake.outcomes.extend([Refused, Complete, Refused]);
-    let (campaign, progress) = lab.go().expect("it goes on");
-    let mut backwards = lab.diary.0.iter().rev();
-    let begun = backwards.find(|line| line.starts_with("begun"));
-    let last = begun.expect("it began");
-    assert!(last.starts_with("begun 2 open"), "{last}");
+    lab.executor.outcomes.extend([Refused, Complete, Refused]);
+    let (campaign, progress) = lab.run_campaign().expect("it goes on");
+    let mut newest_lines = lab.event_log.0.iter().rev();
+    let newest_begun_line = newest_lines.find(|line| line.starts_with("begun"));
+    let begun_line = newest_begun_line.expect("it began");
+    assert!(begun_line.starts_with("begun 2 open"), "{begun_line}");
     assert_eq!(campaign.status, CampaignStatus::Incomplete);
     assert_eq!((progress.complete, progress.given_up), (1, 1));
-    let (campaign, _) = lab.go().expect("it goes on");
+    let (campaign, _) = lab.run_campaign().expect("it goes on");
     assert_eq!(campaign.status, CampaignStatus::Complete);
     assert!(all_complete_once(&lab.experiments(), 2));
     assert_eq!(lab.experiments().len(), 4 + 3 + 1);
@@ -359,11 +359,11 @@ fn a_campaign_completes_after_any_sequence_of_failures() {
     let sequence = [
         Complete, Killed, CtrlC, Refused, Killed, Broken, Complete, Mute,
     ];
-    for shift in 0..sequence.len() {
+    for offset in 0..sequence.len() {
         let outcomes: Vec<FakeOutcome> = sequence
             .iter()
             .cycle()
-            .skip(shift)
+            .skip(offset)
             .step_by(3)
             .take(8)
             .copied()
@@ -371,10 +371,10 @@ fn a_campaign_completes_after_any_sequence_of_failures() {
         let mut lab = Lab::new(&PLAN.replace("tries = 2", "tries = 9"), &outcomes);
         let mut status = None;
         while status != Some(CampaignStatus::Complete) {
-            status = lab.go().ok().map(|(campaign, _)| campaign.status);
+            status = lab.run_campaign().ok().map(|(campaign, _)| campaign.status);
         }
         assert!(all_complete_once(&lab.experiments(), 6), "{outcomes:?}");
-        assert_eq!((lab.fake.checks, lab.fake.routes), (2, 2), "{outcomes:?}");
+        assert_eq!((lab.executor.checks, lab.executor.routes), (2, 2), "{outcomes:?}");
     }
 }
 
@@ -382,18 +382,18 @@ fn a_campaign_completes_after_any_sequence_of_failures() {
 fn once_a_reflector_has_answered_only_a_reflector_is_accepted() {
     use FakeOutcome::{Complete, CtrlC, Refused};
     let mut lab = Lab::new(PLAN, &[Refused, Complete, CtrlC]);
-    lab.fake.reflector = true;
-    lab.go().expect("it runs");
-    assert_eq!(lab.fake.expected, [false, false, true]);
-    lab.fake.expected.clear();
-    lab.go().expect("it goes on");
-    assert_eq!(lab.fake.expected, [true; 5], "also after a resume");
+    lab.executor.reflector = true;
+    lab.run_campaign().expect("it runs");
+    assert_eq!(lab.executor.expected_reflectors, [false, false, true]);
+    lab.executor.expected_reflectors.clear();
+    lab.run_campaign().expect("it goes on");
+    assert_eq!(lab.executor.expected_reflectors, [true; 5], "also after a resume");
 }
 
 #[test]
 fn another_plan_does_not_go_on_with_this_campaign() {
     let mut lab = Lab::new(PLAN, &[FakeOutcome::CtrlC]);
-    lab.go().expect("it runs");
+    lab.run_campaign().expect("it runs");
     lab.plan = parse(&Source::new("p.toml", PLAN.replace("256", "512"))).expect("no mistakes");
-    assert!(matches!(lab.go(), Err(RunError::MatrixDiffers { .. })));
+    assert!(matches!(lab.run_campaign(), Err(RunError::MatrixDiffers { .. })));
 }

@@ -44,13 +44,13 @@ pub(super) fn densest(circuits: &[WeightedCircuit], ends: usize) -> Density {
             let ends = (0..ends).filter(|end| is_left[*end]).collect();
             best = Density { needed, ends };
         }
-        let remaining = (0..ends).filter(|end| is_left[*end]);
-        let Some(idlest) = remaining.min_by_key(|end| load[*end]) else {
+        let remaining_ends = (0..ends).filter(|end| is_left[*end]);
+        let Some(least_loaded) = remaining_ends.min_by_key(|end| load[*end]) else {
             break;
         };
-        is_left[idlest] = false;
-        for weighed in &of_end[idlest] {
-            let other = weighed.circuit.other(idlest);
+        is_left[least_loaded] = false;
+        for weighed in &of_end[least_loaded] {
+            let other = weighed.circuit.other(least_loaded);
             if is_left[other] {
                 load[other] -= weighed.weight;
                 inside -= weighed.weight;

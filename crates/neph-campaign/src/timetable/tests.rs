@@ -32,7 +32,7 @@ fn mesh(sites: usize, times: usize) -> Vec<Task> {
     ends.map(|(from, to)| circuit(from, to, MINUTE)).collect()
 }
 
-/// Which modes exclude each other, written down once more: host, then link.
+/// Whether two modes exclude each other, independent of the code under test.
 fn excludes(mode: UseMode, other: UseMode, is_host: bool) -> bool {
     use UseMode::{Background, Exclusive, Latency, Load};
     match [mode.min(other), mode.max(other)] {
@@ -44,26 +44,26 @@ fn excludes(mode: UseMode, other: UseMode, is_host: bool) -> bool {
 }
 
 /// Why a timetable is wrong; nothing if it is right. By time and resource, not by what made it.
-fn faults(tasks: &[Task], table: &Timetable) -> Vec<String> {
+fn find_faults(tasks: &[Task], table: &Timetable) -> Vec<String> {
     let mut faults = Vec::new();
-    let mut times = vec![0; tasks.len()];
+    let mut run_counts = vec![0; tasks.len()];
     let mut uses: BTreeMap<&Resource, Vec<(Span, Span, UseMode, usize)>> = BTreeMap::new();
-    let mut last = Span::ZERO;
+    let mut last_end = Span::ZERO;
     for placed in table.placed() {
         let task = &tasks[placed.task];
         let end = placed.start + task.duration() + task.guard();
-        times[placed.task] += 1;
-        last = last.max(end);
+        run_counts[placed.task] += 1;
+        last_end = last_end.max(end);
         for claim in task.claims() {
-            let of_resource = uses.entry(&claim.resource).or_default();
-            of_resource.push((placed.start, end, claim.mode, placed.task));
+            let resource_uses = uses.entry(&claim.resource).or_default();
+            resource_uses.push((placed.start, end, claim.mode, placed.task));
         }
     }
-    if times.iter().any(|times| *times != 1) {
-        faults.push(format!("not each task once: {times:?}"));
+    if run_counts.iter().any(|count| *count != 1) {
+        faults.push(format!("not each task once: {run_counts:?}"));
     }
-    if last != table.makespan {
-        faults.push(format!("it ends at {last} and not at {}", table.makespan));
+    if last_end != table.makespan {
+        faults.push(format!("it ends at {last_end} and not at {}", table.makespan));
     }
     if table.makespan < table.bound.span {
         faults.push("it is shorter than its bound".to_owned());
@@ -83,17 +83,17 @@ fn faults(tasks: &[Task], table: &Timetable) -> Vec<String> {
     faults
 }
 
-fn right(tasks: &[Task]) -> Timetable {
+fn checked_rounds(tasks: &[Task]) -> Timetable {
     let packed = packed(tasks);
-    assert_eq!(faults(tasks, &packed), [""; 0]);
+    assert_eq!(find_faults(tasks, &packed), [""; 0]);
     let table = rounds(tasks);
-    assert_eq!(faults(tasks, &table), [""; 0]);
+    assert_eq!(find_faults(tasks, &table), [""; 0]);
     assert!(packed.makespan <= table.makespan);
-    let in_step = table
+    let is_consecutive = table
         .rounds
         .windows(2)
-        .all(|two| two[0].start + two[0].length == two[1].start);
-    assert!(in_step, "rounds do not follow each other");
+        .all(|pair| pair[0].start + pair[0].length == pair[1].start);
+    assert!(is_consecutive, "rounds do not follow each other");
     table
 }
 
@@ -104,9 +104,9 @@ fn the_source_s_72_minutes_take_36() {
         .iter()
         .map(|task| Task::new(MINUTE.times(2), task.claims().to_vec()))
         .collect();
-    let one_after_the_other: Span = tasks.iter().map(Task::duration).sum();
-    assert_eq!(one_after_the_other, MINUTE.times(72));
-    let table = right(&tasks);
+    let sequential_duration: Span = tasks.iter().map(Task::duration).sum();
+    assert_eq!(sequential_duration, MINUTE.times(72));
+    let table = checked_rounds(&tasks);
     assert_eq!((table.rounds.len(), table.makespan), (18, MINUTE.times(36)));
     assert_eq!(table.bound.span, MINUTE.times(36));
 }
@@ -115,13 +115,13 @@ fn the_source_s_72_minutes_take_36() {
 fn a_mesh_takes_as_few_rounds_as_there_can_be() {
     // 21: a greedy takes 22.
     for sites in (4..=24).chain([49, 50, 99, 100]) {
-        let table = right(&mesh(sites, 1));
+        let table = checked_rounds(&mesh(sites, 1));
         let rounds = i64::try_from(sites - 1 + sites % 2).expect("few");
         assert_eq!(table.makespan, MINUTE.times(rounds), "{sites} sites");
         assert_eq!(table.makespan, table.bound.span, "{sites} sites");
     }
-    let twice = right(&mesh(7, 2));
-    assert_eq!(twice.makespan, MINUTE.times(14));
+    let table = checked_rounds(&mesh(7, 2));
+    assert_eq!(table.makespan, MINUTE.times(14));
 }
 
 #[test]
@@ -148,44 +148,44 @@ fn tasks_of_all_kinds_between_200_sites_come_near_to_the_bound() {
 #[test]
 fn stars_lists_and_two_sided_graphs_take_as_few_rounds_as_there_can_be() {
     let star: Vec<Task> = (1..40).map(|to| circuit(0, to, MINUTE)).collect();
-    assert_eq!(right(&star).makespan, MINUTE.times(39));
+    assert_eq!(checked_rounds(&star).makespan, MINUTE.times(39));
     let list: Vec<Task> = (0..50)
         .map(|_| Task::new(MINUTE, [host("here", UseMode::Latency)]))
         .collect();
-    assert_eq!(right(&list).makespan, MINUTE.times(50));
-    let disjoint: Vec<Task> = (0..50).map(|n| circuit(2 * n, 2 * n + 1, MINUTE)).collect();
-    assert_eq!(right(&disjoint).makespan, MINUTE);
-    let sides: Vec<Task> = (0..8)
+    assert_eq!(checked_rounds(&list).makespan, MINUTE.times(50));
+    let disjoint: Vec<Task> = (0..50).map(|index| circuit(2 * index, 2 * index + 1, MINUTE)).collect();
+    assert_eq!(checked_rounds(&disjoint).makespan, MINUTE);
+    let bipartite: Vec<Task> = (0..8)
         .flat_map(|from| (0..13).map(move |to| circuit(from, 100 + to, MINUTE)))
         .collect();
-    assert_eq!(right(&sides).makespan, MINUTE.times(13));
+    assert_eq!(checked_rounds(&bipartite).makespan, MINUTE.times(13));
 }
 
 #[test]
 fn tasks_without_claims_run_at_once_and_no_tasks_take_no_time() {
-    assert_eq!(right(&[]).makespan, Span::ZERO);
-    let free = vec![Task::new(MINUTE, []); 3];
-    let table = right(&free);
+    assert_eq!(checked_rounds(&[]).makespan, Span::ZERO);
+    let unclaimed = vec![Task::new(MINUTE, []); 3];
+    let table = checked_rounds(&unclaimed);
     assert_eq!((table.rounds.len(), table.makespan), (1, MINUTE));
 }
 
 #[test]
 fn modes_exclude_each_other_on_links_and_hosts() {
-    let of = |mode| Task::new(MINUTE, [link("l", mode)]);
-    let at = |mode| Task::new(MINUTE, [host("h", mode)]);
+    let link_task = |mode| Task::new(MINUTE, [link("l", mode)]);
+    let host_task = |mode| Task::new(MINUTE, [host("h", mode)]);
     for first_mode in UseMode::ALL {
-        for other in UseMode::ALL {
-            let [on_link, on_host] =
-                [false, true].map(|is_host| excludes(first_mode, other, is_host));
+        for second_mode in UseMode::ALL {
+            let [excludes_on_link, excludes_on_host] =
+                [false, true].map(|is_host| excludes(first_mode, second_mode, is_host));
             assert_eq!(
-                of(first_mode).conflicts_with(&of(other)),
-                on_link,
-                "{first_mode:?} {other:?}"
+                link_task(first_mode).conflicts_with(&link_task(second_mode)),
+                excludes_on_link,
+                "{first_mode:?} {second_mode:?}"
             );
             assert_eq!(
-                at(first_mode).conflicts_with(&at(other)),
-                on_host,
-                "{first_mode:?} {other:?}"
+                host_task(first_mode).conflicts_with(&host_task(second_mode)),
+                excludes_on_host,
+                "{first_mode:?} {second_mode:?}"
             );
         }
     }
@@ -194,22 +194,22 @@ fn modes_exclude_each_other_on_links_and_hosts() {
         MINUTE,
         [link("l", UseMode::Latency), link("l", UseMode::Load)],
     );
-    assert!(task.conflicts_with(&of(UseMode::Latency)));
+    assert!(task.conflicts_with(&link_task(UseMode::Latency)));
 }
 
 #[test]
 fn a_shared_link_serialises_loads_but_not_latency_measurements() {
-    let over = |from: usize, mode| {
+    let uplink_task = |from: usize, mode| {
         let hosts = [host(from, mode), host(from + 1, mode), link("uplink", mode)];
         Task::new(MINUTE, hosts)
     };
-    let loads: Vec<Task> = (0..5).map(|n| over(2 * n, UseMode::Load)).collect();
-    let table = right(&loads);
+    let loads: Vec<Task> = (0..5).map(|index| uplink_task(2 * index, UseMode::Load)).collect();
+    let table = checked_rounds(&loads);
     assert_eq!(table.makespan, MINUTE.times(5));
     let reason = BoundReason::Busy(Resource::Link("uplink".to_owned()));
     assert_eq!(table.bound.reason, reason);
-    let quiet: Vec<Task> = (0..5).map(|n| over(2 * n, UseMode::Latency)).collect();
-    assert_eq!(right(&quiet).makespan, MINUTE);
+    let latency_tasks: Vec<Task> = (0..5).map(|index| uplink_task(2 * index, UseMode::Latency)).collect();
+    assert_eq!(checked_rounds(&latency_tasks).makespan, MINUTE);
 }
 
 #[test]
@@ -218,12 +218,12 @@ fn guard_intervals_are_part_of_the_makespan() {
         .into_iter()
         .map(|task| task.with_guard(Span::from_secs(2)))
         .collect();
-    assert_eq!(right(&tasks).makespan, Span::from_secs(3 * 62));
+    assert_eq!(checked_rounds(&tasks).makespan, Span::from_secs(3 * 62));
 }
 
 #[test]
 fn the_reason_for_the_bound_is_a_sentence() {
-    let reason = |tasks: &[Task]| right(tasks).bound.reason.to_string();
+    let reason = |tasks: &[Task]| checked_rounds(tasks).bound.reason.to_string();
     assert_eq!(
         reason(&mesh(5, 1)),
         "at most 2 circuits run at a time between 5 hosts"
@@ -275,7 +275,7 @@ fn random_graphs_take_at_most_a_tenth_more_than_the_bound() {
         for percent in DENSITIES {
             for seed in 0..4 {
                 let tasks = random_graph(sites, percent, seed);
-                let ratio = right(&tasks).ratio();
+                let ratio = checked_rounds(&tasks).ratio();
                 assert!(
                     ratio <= 1.1,
                     "{sites} sites, {percent} %, seed {seed}: {ratio}"
@@ -299,7 +299,7 @@ proptest! {
     fn no_two_tasks_in_conflict_overlap_whatever_they_claim(
         sites in 2_usize..14, percent in 1_u32..100, seed: u64
     ) {
-        let table = right(&mixed(sites, percent, seed));
+        let table = checked_rounds(&mixed(sites, percent, seed));
         prop_assert!(table.makespan >= table.bound.span);
     }
 }
@@ -311,11 +311,11 @@ proptest! {
 fn every_mesh_and_larger_graphs_stay_within_a_tenth_of_the_bound() {
     for sites in 4..=200 {
         let table = rounds(&mesh(sites, 1));
-        assert_eq!(faults(&mesh(sites, 1), &table), [""; 0]);
+        assert_eq!(find_faults(&mesh(sites, 1), &table), [""; 0]);
         assert!(table.ratio() <= 1.0, "{sites} sites: {}", table.ratio());
     }
     println!("meshes of 4 to 200 sites: makespan / bound 1.000");
-    for (kind, make) in [
+    for (kind, make_tasks) in [
         (
             "circuits, equal",
             random_graph as fn(usize, u32, u64) -> Vec<Task>,
@@ -325,18 +325,18 @@ fn every_mesh_and_larger_graphs_stay_within_a_tenth_of_the_bound() {
         for sites in [10, 21, 50, 100, 200] {
             for percent in DENSITIES {
                 let ratios = (0..5).map(|seed| {
-                    let tasks = make(sites, percent, seed);
-                    let table = right(&tasks);
+                    let tasks = make_tasks(sites, percent, seed);
+                    let table = checked_rounds(&tasks);
                     let packed = super::packed(&tasks);
                     (table.ratio(), packed.ratio())
                 });
-                let (steps, free): (Vec<f64>, Vec<f64>) = ratios.unzip();
-                let worst = |of: &[f64]| of.iter().copied().fold(0.0, f64::max);
-                let (step, free) = (worst(&steps), worst(&free));
+                let (round_ratios, packed_ratios): (Vec<f64>, Vec<f64>) = ratios.unzip();
+                let worst = |ratios: &[f64]| ratios.iter().copied().fold(0.0, f64::max);
+                let (worst_rounds, worst_packed) = (worst(&round_ratios), worst(&packed_ratios));
                 println!(
-                    "{kind:26} {sites:4} sites {percent:3} %: in step {step:.3}, packed {free:.3}"
+                    "{kind:26} {sites:4} sites {percent:3} %: in step {worst_rounds:.3}, packed {worst_packed:.3}"
                 );
-                assert!(kind != "circuits, equal" || step <= 1.1);
+                assert!(kind != "circuits, equal" || worst_rounds <= 1.1);
             }
         }
     }

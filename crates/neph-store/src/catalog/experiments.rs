@@ -100,7 +100,7 @@ fn end(connection: &Connection, ended: &Ended<'_>) -> Result<()> {
     series::replace_samples(connection, id, ended.samples)?;
     ended
         .provenance
-        .map_or(Ok(()), |known| provenance::replace(connection, known))
+        .map_or(Ok(()), |provenance| provenance::replace(connection, provenance))
 }
 
 /// Updates all columns that can change after an experiment was added.

@@ -25,7 +25,7 @@ pub(super) const MIGRATIONS: &[&str] = &[
 /// The first version with reductions and minutes.
 pub(super) const WITH_REDUCTIONS: u32 = 10;
 
-const fn newest(steps: &[&str]) -> u32 {
+const fn newest_version(steps: &[&str]) -> u32 {
     #[expect(clippy::cast_possible_truncation, reason = "a handful of steps")]
     let count = steps.len() as u32;
     count
@@ -58,45 +58,45 @@ pub(super) fn check(
     steps: &[&str],
 ) -> Result<u32, StoreError> {
     let schema_version = version(connection).map_err(failed("read the schema version", path))?;
-    let known = newest(steps);
-    if schema_version > known {
-        return Err(newer(path, schema_version, known));
+    let newest_version = newest_version(steps);
+    if schema_version > newest_version {
+        return Err(newer_schema(path, schema_version, newest_version));
     }
-    if schema_version < known.min(OLDEST_READABLE) {
+    if schema_version < newest_version.min(OLDEST_READABLE) {
         return Err(StoreError::OlderSchema {
             path: path.to_owned(),
             found: schema_version,
-            known,
+            known: newest_version,
         });
     }
     Ok(schema_version)
 }
 
-fn newer(path: &Path, schema_version: u32, known: u32) -> StoreError {
+fn newer_schema(path: &Path, schema_version: u32, newest_version: u32) -> StoreError {
     StoreError::NewerSchema {
         path: path.to_owned(),
         found: schema_version,
-        known,
+        known: newest_version,
     }
 }
 
 /// Applies all missing steps in one transaction.
-pub(super) fn bring_up_to_date(
+pub(super) fn migrate_to_newest(
     connection: &mut Connection,
     path: &Path,
     steps: &[&str],
 ) -> Result<(), StoreError> {
     const OPERATION: &str = "bring the schema up to date";
-    let known = newest(steps);
+    let newest_version = newest_version(steps);
     let transaction = connection
         .transaction_with_behavior(TransactionBehavior::Immediate)
         .map_err(failed(OPERATION, path))?;
     let schema_version = version(&transaction).map_err(failed("read the schema version", path))?;
-    if schema_version > known {
-        return Err(newer(path, schema_version, known));
+    if schema_version > newest_version {
+        return Err(newer_schema(path, schema_version, newest_version));
     }
-    let mut missing = steps.iter().skip(schema_version as usize);
-    let taken = missing
+    let mut missing_steps = steps.iter().skip(schema_version as usize);
+    let migrated = missing_steps
         .try_for_each(|step| transaction.execute_batch(step))
         .and_then(|()| {
             transaction.execute_batch(
@@ -104,8 +104,8 @@ pub(super) fn bring_up_to_date(
                  DELETE FROM schema_version;",
             )
         })
-        .and_then(|()| transaction.execute("INSERT INTO schema_version VALUES (?1)", [known]));
-    taken
+        .and_then(|()| transaction.execute("INSERT INTO schema_version VALUES (?1)", [newest_version]));
+    migrated
         .and_then(|_| transaction.commit())
         .map_err(failed(OPERATION, path))
 }

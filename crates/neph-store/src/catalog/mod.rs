@@ -88,7 +88,7 @@ impl Catalog {
                         "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;",
                     )
                     .map_err(failed("set up the catalog", path))?;
-                migrate::bring_up_to_date(&mut catalog.connection, path, migrate::MIGRATIONS)?;
+                migrate::migrate_to_newest(&mut catalog.connection, path, migrate::MIGRATIONS)?;
             }
         }
         Ok(catalog)

@@ -25,18 +25,18 @@ impl Catalog {
     }
 }
 
-pub(super) fn replace(connection: &Connection, known: &Provenance) -> Result<()> {
-    let host = &known.host;
+pub(super) fn replace(connection: &Connection, provenance: &Provenance) -> Result<()> {
+    let host = &provenance.host;
     connection.execute(
         "INSERT OR REPLACE INTO provenance VALUES (:experiment, :version, :commit, :plan_hash,
             :site, :host, :kernel, :cpu, :cores, :clock_source, :clock_sync, :congestion_control,
             :busy, :steal, :load, :lateness_p50, :lateness_p99, :offloads, :sysctls)",
         named_params! {
-            ":experiment": known.experiment.to_string(),
-            ":version": known.version,
-            ":commit": known.commit,
-            ":plan_hash": known.plan_hash,
-            ":site": known.site,
+            ":experiment": provenance.experiment.to_string(),
+            ":version": provenance.version,
+            ":commit": provenance.commit,
+            ":plan_hash": provenance.plan_hash,
+            ":site": provenance.site,
             ":host": host.host,
             ":kernel": host.kernel,
             ":cpu": host.cpu,
@@ -44,11 +44,11 @@ pub(super) fn replace(connection: &Connection, known: &Provenance) -> Result<()>
             ":clock_source": host.clock_source,
             ":clock_sync": host.clock_sync,
             ":congestion_control": host.congestion_control,
-            ":busy": known.load.busy_percent,
-            ":steal": known.load.steal_percent,
-            ":load": known.load.load_average,
-            ":lateness_p50": known.lateness_p50.map(Span::nanos),
-            ":lateness_p99": known.lateness_p99.map(Span::nanos),
+            ":busy": provenance.load.busy_percent,
+            ":steal": provenance.load.steal_percent,
+            ":load": provenance.load.load_average,
+            ":lateness_p50": provenance.lateness_p50.map(Span::nanos),
+            ":lateness_p99": provenance.lateness_p99.map(Span::nanos),
             ":offloads": json(&host.offloads),
             ":sysctls": json(&host.sysctls),
         },

@@ -18,7 +18,7 @@ struct InvalidValue {
     value: String,
 }
 
-fn strange(column: &str, noun: &'static str, value: impl Display) -> Error {
+fn invalid_value(column: &str, noun: &'static str, value: impl Display) -> Error {
     let value = format!("{value} (column {column})");
     Error::FromSqlConversionFailure(0, Type::Text, Box::new(InvalidValue { noun, value }))
 }
@@ -35,7 +35,7 @@ pub(super) fn get_wide(row: &Row<'_>, column: &str) -> Result<u64> {
 /// A value that is stored as its `Display` text.
 pub(super) fn get_parsed<T: FromStr>(row: &Row<'_>, column: &str, noun: &'static str) -> Result<T> {
     let text: String = row.get(column)?;
-    text.parse().map_err(|_| strange(column, noun, text))
+    text.parse().map_err(|_| invalid_value(column, noun, text))
 }
 
 /// An index in a list.
@@ -44,8 +44,8 @@ pub(super) fn index(number: usize) -> i64 {
 }
 
 pub(super) fn get_index(row: &Row<'_>, column: &str) -> Result<usize> {
-    let number: i64 = row.get(column)?;
-    usize::try_from(number).map_err(|_| strange(column, "place in a list", number))
+    let stored_index: i64 = row.get(column)?;
+    usize::try_from(stored_index).map_err(|_| invalid_value(column, "place in a list", stored_index))
 }
 
 /// The hash of a path.
@@ -59,8 +59,8 @@ pub(super) fn get_hash_if_any(row: &Row<'_>, column: &str) -> Result<Option<Path
     text.map(|text| from_digits(column, text)).transpose()
 }
 
-fn from_digits(column: &str, text: String) -> Result<PathHash> {
-    PathHash::try_from(text.clone()).map_err(|_| strange(column, "fingerprint", text))
+fn from_digits(column: &str, hash_digits: String) -> Result<PathHash> {
+    PathHash::try_from(hash_digits.clone()).map_err(|_| invalid_value(column, "fingerprint", hash_digits))
 }
 
 /// A value that is stored as its name.
@@ -70,7 +70,7 @@ pub(super) fn get_named<T>(
     from_name: impl FnOnce(&str) -> Option<T>,
 ) -> Result<T> {
     let name: String = row.get(column)?;
-    from_name(&name).ok_or_else(|| strange(column, "known name", name))
+    from_name(&name).ok_or_else(|| invalid_value(column, "known name", name))
 }
 
 /// A nested value as JSON.
@@ -92,5 +92,5 @@ pub(super) fn get_json_if_any<T: DeserializeOwned>(
 }
 
 fn from_json<T: DeserializeOwned>(column: &str, text: &str) -> Result<T> {
-    serde_json::from_str(text).map_err(|error| strange(column, "JSON of ours", error))
+    serde_json::from_str(text).map_err(|error| invalid_value(column, "JSON of ours", error))
 }

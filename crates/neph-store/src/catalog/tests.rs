@@ -12,7 +12,7 @@ fn database_path() -> (tempfile::TempDir, PathBuf) {
 
 fn version(path: &Path) -> u32 {
     Connection::open(path)
-        .and_then(|open| open.query_row("SELECT version FROM schema_version", [], |row| row.get(0)))
+        .and_then(|connection| connection.query_row("SELECT version FROM schema_version", [], |row| row.get(0)))
         .expect("a versioned catalog")
 }
 
@@ -20,10 +20,10 @@ fn version(path: &Path) -> u32 {
 fn a_newer_catalog_is_refused_for_reading_and_writing() {
     let (_folder, path) = database_path();
     drop(Catalog::open(&path, Access::Write).expect("a new catalog"));
-    let open = Connection::open(&path).expect("a catalog");
-    open.execute("UPDATE schema_version SET version = 99", [])
+    let connection = Connection::open(&path).expect("a catalog");
+    connection.execute("UPDATE schema_version SET version = 99", [])
         .expect("changed");
-    drop(open);
+    drop(connection);
     for access in [Access::Read, Access::Write] {
         let error = Catalog::open(&path, access).expect_err("newer").to_string();
         assert!(error.contains("schema version 99"), "{error}");
@@ -34,14 +34,14 @@ fn a_newer_catalog_is_refused_for_reading_and_writing() {
 #[test]
 fn migrations_run_in_order_and_once_and_only_for_a_writer() {
     let (_folder, path) = database_path();
-    let first = ["CREATE TABLE one (a INTEGER) STRICT; INSERT INTO one VALUES (1)"];
+    let first_steps = ["CREATE TABLE one (a INTEGER) STRICT; INSERT INTO one VALUES (1)"];
     let steps = [
-        first[0],
+        first_steps[0],
         "ALTER TABLE one ADD COLUMN b INTEGER; UPDATE one SET b = a + 1",
     ];
-    let mut open = Connection::open(&path).expect("a new file");
-    migrate::bring_up_to_date(&mut open, &path, &first).expect("version 1");
-    let error = migrate::check(&open, &path, &steps).expect_err("older");
+    let mut connection = Connection::open(&path).expect("a new file");
+    migrate::migrate_to_newest(&mut connection, &path, &first_steps).expect("version 1");
+    let error = migrate::check(&connection, &path, &steps).expect_err("older");
     assert!(
         matches!(
             error,
@@ -54,10 +54,10 @@ fn migrations_run_in_order_and_once_and_only_for_a_writer() {
         "{error}"
     );
     for _ in 0..2 {
-        migrate::bring_up_to_date(&mut open, &path, &steps).expect("version 2");
+        migrate::migrate_to_newest(&mut connection, &path, &steps).expect("version 2");
     }
-    migrate::check(&open, &path, &steps).expect("up to date");
-    let sum: i64 = open
+    migrate::check(&connection, &path, &steps).expect("up to date");
+    let sum: i64 = connection
         .query_row("SELECT sum(a + b) FROM one", [], |row| row.get(0))
         .expect("one row");
     assert_eq!((sum, version(&path)), (3, 2));
@@ -66,36 +66,36 @@ fn migrations_run_in_order_and_once_and_only_for_a_writer() {
 #[test]
 fn a_step_that_fails_leaves_the_version_before() {
     let (_folder, path) = database_path();
-    let mut open = Connection::open(&path).expect("a new file");
-    let good = ["CREATE TABLE one (a INTEGER) STRICT"];
-    migrate::bring_up_to_date(&mut open, &path, &good).expect("version 1");
-    let bad = [
-        good[0],
+    let mut connection = Connection::open(&path).expect("a new file");
+    let working_steps = ["CREATE TABLE one (a INTEGER) STRICT"];
+    migrate::migrate_to_newest(&mut connection, &path, &working_steps).expect("version 1");
+    let failing_steps = [
+        working_steps[0],
         "CREATE TABLE two (a INTEGER) STRICT; NO SUCH THING",
     ];
-    migrate::bring_up_to_date(&mut open, &path, &bad).expect_err("a wrong step");
+    migrate::migrate_to_newest(&mut connection, &path, &failing_steps).expect_err("a wrong step");
     assert_eq!(version(&path), 1);
-    open.execute("SELECT * FROM two", []).expect_err("not made");
+    connection.execute("SELECT * FROM two", []).expect_err("not made");
 }
 
 #[test]
 fn a_campaign_of_version_1_survives_the_migration_to_2() {
     let (_folder, path) = database_path();
-    let mut open = Connection::open(&path).expect("a new file");
-    migrate::bring_up_to_date(&mut open, &path, &migrate::MIGRATIONS[..1]).expect("version 1");
-    open.execute(
+    let mut connection = Connection::open(&path).expect("a new file");
+    migrate::migrate_to_newest(&mut connection, &path, &migrate::MIGRATIONS[..1]).expect("version 1");
+    connection.execute(
         "INSERT INTO campaigns VALUES ('018f3b1e-7c2a-7000-8000-000000000001', 'old', 'version = 1',
             'ab', 'plan.toml', '7', 'random', 2, 'interrupted', 5, NULL)",
         [],
     )
     .expect("a campaign of version 1");
-    drop(open);
+    drop(connection);
     let catalog = Catalog::open(&path, Access::Write).expect("brought up to date");
     let campaigns = catalog.campaigns().expect("campaigns");
     assert_eq!(campaigns.len(), 1);
-    let old = &campaigns[0];
-    assert_eq!((old.name.as_str(), old.seed, old.blocks), ("old", 7, 2));
-    assert_eq!((&old.topology_text, &old.topology_hash), (&None, &None));
+    let old_campaign = &campaigns[0];
+    assert_eq!((old_campaign.name.as_str(), old_campaign.seed, old_campaign.blocks), ("old", 7, 2));
+    assert_eq!((&old_campaign.topology_text, &old_campaign.topology_hash), (&None, &None));
 }
 
 /// docs/schema.md lists every table and column of the catalog below its table's heading.
@@ -120,7 +120,7 @@ fn the_page_describes_every_column() {
         let heading = format!("### `{table}`");
         let section = page
             .split("\n### ")
-            .find(|part| format!("### {part}").starts_with(&heading));
+            .find(|candidate| format!("### {candidate}").starts_with(&heading));
         let section = section.unwrap_or_else(|| panic!("docs/schema.md lacks {heading}"));
         assert!(
             section.contains(&format!("| `{column}` |")),

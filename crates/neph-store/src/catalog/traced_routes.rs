@@ -84,7 +84,7 @@ impl Catalog {
 fn traced_route(row: &Row<'_>) -> Result<TracedRoute> {
     let change_at: Option<i64> = row.get("change_at_ns")?;
     let before = get_hash_if_any(row, "hash_before")?;
-    let others = row.get("other_routers")?;
+    let other_routers = row.get("other_routers")?;
     Ok(TracedRoute {
         // Named `lane` before version 11 of the catalog.
         slot: Slot(row.get("slot").or_else(|_| row.get("lane"))?),
@@ -98,7 +98,7 @@ fn traced_route(row: &Row<'_>) -> Result<TracedRoute> {
         change: change_at.map(|at| TracedChange {
             at: Instant::from_nanos(at),
             before,
-            other_routers: others,
+            other_routers,
         }),
     })
 }

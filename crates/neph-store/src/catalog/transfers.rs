@@ -23,18 +23,18 @@ impl Catalog {
             )?;
             let id = experiment.to_string();
             for transfer in transfers {
-                let made = &transfer.transfer;
+                let flow_transfer = &transfer.transfer;
                 insert.execute(named_params! {
                     ":experiment": id,
                     ":endpoint": index(transfer.endpoint),
                     ":class": index(transfer.class),
-                    ":port": made.source_port,
-                    ":pass": made.pass,
-                    ":at": made.begun.nanos(),
+                    ":port": flow_transfer.source_port,
+                    ":pass": flow_transfer.pass,
+                    ":at": flow_transfer.begun.nanos(),
                     ":bytes": wide(transfer.size.0),
-                    ":connect": made.connect().map(Span::nanos),
-                    ":whole": made.total().map(Span::nanos),
-                    ":failure": made.failure(),
+                    ":connect": flow_transfer.connect().map(Span::nanos),
+                    ":whole": flow_transfer.total().map(Span::nanos),
+                    ":failure": flow_transfer.failure(),
                 })?;
             }
             Ok(())

@@ -35,7 +35,7 @@ impl<'a> Belonging<'a> {
         let mut candidates = scenarios.iter();
         Self {
             experiment,
-            scenario: candidates.find(|known| known.id == experiment.scenario),
+            scenario: candidates.find(|scenario| scenario.id == experiment.scenario),
         }
     }
 
@@ -51,35 +51,35 @@ impl<'a> Belonging<'a> {
     }
 }
 
-fn label(of: &Belonging<'_>) -> String {
-    let id = || of.experiment.scenario.to_string();
-    of.scenario.map_or_else(id, Scenario::label)
+fn scenario_label(belonging: &Belonging<'_>) -> String {
+    let id = || belonging.experiment.scenario.to_string();
+    belonging.scenario.map_or_else(id, Scenario::label)
 }
 
 /// Every leading column, in order.
 pub(crate) const LEADING: &[Leading] = &[
     Leading {
         name: "experiment_id",
-        cells: LeadingCells::Text(|of| of.experiment.id.to_string()),
+        cells: LeadingCells::Text(|belonging| belonging.experiment.id.to_string()),
     },
     Leading {
         name: "scenario_id",
-        cells: LeadingCells::Text(|of| of.experiment.scenario.to_string()),
+        cells: LeadingCells::Text(|belonging| belonging.experiment.scenario.to_string()),
     },
     Leading {
         name: "scenario",
-        cells: LeadingCells::Text(label),
+        cells: LeadingCells::Text(scenario_label),
     },
     Leading {
         name: "block",
-        cells: LeadingCells::Count(|of| of.experiment.block),
+        cells: LeadingCells::Count(|belonging| belonging.experiment.block),
     },
     Leading {
         name: "attempt",
-        cells: LeadingCells::Count(|of| of.experiment.attempt),
+        cells: LeadingCells::Count(|belonging| belonging.experiment.attempt),
     },
     Leading {
         name: "status",
-        cells: LeadingCells::Text(|of| of.experiment.status.name().to_owned()),
+        cells: LeadingCells::Text(|belonging| belonging.experiment.status.name().to_owned()),
     },
 ];

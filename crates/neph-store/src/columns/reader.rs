@@ -46,18 +46,18 @@ impl<R: Row> ColumnsReader<R> {
 
     /// The key-value metadata of the file.
     pub(crate) fn properties(&self) -> &[KeyValue] {
-        let facts = self.file.metadata().file_metadata().key_value_metadata();
-        facts.map_or(&[], Vec::as_slice)
+        let properties = self.file.metadata().file_metadata().key_value_metadata();
+        properties.map_or(&[], Vec::as_slice)
     }
 
     /// Minimum and maximum of a column in a row group, if the file has these statistics.
     pub(crate) fn range(&self, group: usize, column: &str) -> Option<(i64, i64)> {
         let group = self.file.metadata().row_group(group);
         let mut columns = group.columns().iter();
-        let column_chunk = columns.find(|column_chunk_meta_data| {
-            column_chunk_meta_data.column_path().string() == column
+        let chunk = columns.find(|chunk| {
+            chunk.column_path().string() == column
         })?;
-        match column_chunk.statistics()? {
+        match chunk.statistics()? {
             Statistics::Int64(range) => Some((*range.min_opt()?, *range.max_opt()?)),
             _ => None,
         }
@@ -65,18 +65,18 @@ impl<R: Row> ColumnsReader<R> {
 
     /// The messages of one row group. Values of a missing column stay absent.
     pub(crate) fn row_group(&self, index: usize) -> Result<Vec<R>, StoreError> {
-        self.read(index)
+        self.read_rows(index)
             .map_err(StoreError::columns("read", &self.path))
     }
 
-    fn read(&self, index: usize) -> Result<Vec<R>, ParquetError> {
+    fn read_rows(&self, index: usize) -> Result<Vec<R>, ParquetError> {
         let group = self.file.get_row_group(index)?;
         let count = usize::try_from(group.metadata().num_rows())
             .map_err(|_| ParquetError::General("a negative number of rows".to_owned()))?;
         let mut rows = vec![R::blank(); count];
         for column in R::COLUMNS {
-            let name = |at: usize| group.metadata().column(at).column_path().string();
-            let column_index = (0..group.num_columns()).find(|at| column.is_named(&name(*at)));
+            let column_name = |index: usize| group.metadata().column(index).column_path().string();
+            let column_index = (0..group.num_columns()).find(|index| column.is_named(&column_name(*index)));
             match column_index {
                 Some(index) => read_column(&*group, index, column, &mut rows)?,
                 None if column.required => {
@@ -117,11 +117,11 @@ fn read_column<R: Row>(
         }
         (Cells::Word(_, put), ColumnReader::ByteArrayColumnReader(reader)) => {
             let cells = Values::read(reader, column, rows.len())?;
-            let mut strange = false;
+            let mut has_invalid_word = false;
             cells.put(rows, |row, value| {
-                strange |= !value.as_utf8().is_ok_and(|word| put(row, word));
+                has_invalid_word |= !value.as_utf8().is_ok_and(|word| put(row, word));
             });
-            if strange {
+            if has_invalid_word {
                 return Err(ParquetError::General(format!(
                     "a word in column '{}' means nothing here",
                     column.name
@@ -153,25 +153,25 @@ impl<V> Values<V> {
     ) -> Result<Self, ParquetError> {
         let mut values = Vec::with_capacity(count);
         let mut present = Vec::new();
-        let mut read = 0;
-        while read < count {
+        let mut rows_read = 0;
+        while rows_read < count {
             let levels = (!column.required).then_some(&mut present);
-            let (records, _, _) = reader.read_records(count - read, levels, None, &mut values)?;
+            let (records, _, _) = reader.read_records(count - rows_read, levels, None, &mut values)?;
             if records == 0 {
                 return Err(ParquetError::EOF(format!(
-                    "column '{}' ends after {read} of {count} rows",
+                    "column '{}' ends after {rows_read} of {count} rows",
                     column.name
                 )));
             }
-            read += records;
+            rows_read += records;
         }
         Ok(Self { values, present })
     }
 
     fn put<R>(self, rows: &mut [R], mut put: impl FnMut(&mut R, V)) {
         let mut values = self.values.into_iter();
-        for (at, row) in rows.iter_mut().enumerate() {
-            if self.present.get(at).is_some_and(|level| *level == 0) {
+        for (index, row) in rows.iter_mut().enumerate() {
+            if self.present.get(index).is_some_and(|level| *level == 0) {
                 continue;
             }
             if let Some(value) = values.next() {

@@ -41,19 +41,19 @@ impl FileFacts {
             ),
         ];
         if let Some(scenario) = scenario {
-            let text = serde_json::to_string(scenario).expect("a scenario is plain values");
+            let scenario_json = serde_json::to_string(scenario).expect("a scenario is plain values");
             facts.push(("scenario_label", scenario.label()));
-            facts.push(("scenario", text));
+            facts.push(("scenario", scenario_json));
         }
-        Self::version_and(facts)
+        Self::with_version(facts)
     }
 
     /// Metadata of a file of several experiments; its leading columns identify them.
     pub(crate) fn of_several() -> Self {
-        Self::version_and(Vec::new())
+        Self::with_version(Vec::new())
     }
 
-    fn version_and(mut facts: Vec<(&str, String)>) -> Self {
+    fn with_version(mut facts: Vec<(&str, String)>) -> Self {
         facts.push(("schema_version", SCHEMA_VERSION.to_string()));
         Self(
             facts
@@ -78,7 +78,7 @@ pub(crate) struct ColumnsWriter<R = Message> {
     /// Leading values of the current experiment, in a file with leading columns.
     leading: Vec<Constant>,
     rows: Vec<R>,
-    written: u64,
+    rows_written: u64,
 }
 
 impl<R: Row> ColumnsWriter<R> {
@@ -110,14 +110,14 @@ impl<R: Row> ColumnsWriter<R> {
             path: path.to_owned(),
             leading: Vec::new(),
             rows: Vec::new(),
-            written: 0,
+            rows_written: 0,
         })
     }
 
     /// The following messages belong to this experiment.
-    pub(crate) fn begin(&mut self, whose: &Belonging<'_>) -> Result<(), StoreError> {
+    pub(crate) fn begin(&mut self, belonging: &Belonging<'_>) -> Result<(), StoreError> {
         self.flush()?;
-        self.leading = whose.constants().map(|(_, value)| value).collect();
+        self.leading = belonging.constants().map(|(_, value)| value).collect();
         Ok(())
     }
 
@@ -130,7 +130,7 @@ impl<R: Row> ColumnsWriter<R> {
     }
 
     /// Adds metadata that was not known when the file was created.
-    pub(crate) fn fact(&mut self, key: &str, value: String) {
+    pub(crate) fn add_fact(&mut self, key: &str, value: String) {
         let fact = KeyValue::new(format!("nephoscope.{key}"), value);
         self.file.append_key_value_metadata(fact);
     }
@@ -147,7 +147,7 @@ impl<R: Row> ColumnsWriter<R> {
             Err(error) if error.kind() == ErrorKind::InvalidInput => {}
             synced => synced.map_err(StoreError::file("sync", &self.path))?,
         }
-        Ok(self.written)
+        Ok(self.rows_written)
     }
 
     fn flush(&mut self) -> Result<(), StoreError> {
@@ -156,7 +156,7 @@ impl<R: Row> ColumnsWriter<R> {
         }
         self.write_row_group()
             .map_err(StoreError::columns("write", &self.path))?;
-        self.written += self.rows.len() as u64;
+        self.rows_written += self.rows.len() as u64;
         self.rows.clear();
         Ok(())
     }
@@ -254,11 +254,11 @@ fn write_values<T: DataType>(
 /// The file's schema; `leading` comes before the columns of the table.
 fn schema<R: Row>(leading: &[Leading]) -> Type {
     let leading = leading.iter().map(|column| {
-        let typing = match column.cells {
+        let column_type = match column.cells {
             LeadingCells::Text(_) => TEXT,
             LeadingCells::Count(_) => (Physical::INT32, unsigned(32), ConvertedType::UINT_32),
         };
-        field(column.name, Repetition::REQUIRED, typing)
+        field(column.name, Repetition::REQUIRED, column_type)
     });
     let columns = R::COLUMNS.iter().map(|column| {
         let repetition = if column.required {
@@ -266,7 +266,7 @@ fn schema<R: Row>(leading: &[Leading]) -> Type {
         } else {
             Repetition::OPTIONAL
         };
-        field(column.name, repetition, typing(column))
+        field(column.name, repetition, column_typing(column))
     });
     let fields = leading.chain(columns).map(Arc::new).collect();
     Type::group_type_builder(R::NOUN)
@@ -292,7 +292,7 @@ fn field(name: &str, repetition: Repetition, (physical, logical, converted): Typ
         .expect("the table's types are valid")
 }
 
-fn typing<R>(column: &Column<R>) -> Typing {
+fn column_typing<R>(column: &Column<R>) -> Typing {
     match column.cells {
         Cells::Nanos(..) => (Physical::INT64, None, ConvertedType::NONE),
         Cells::Wide(..) => (Physical::INT64, unsigned(64), ConvertedType::UINT_64),

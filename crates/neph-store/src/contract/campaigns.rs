@@ -12,23 +12,23 @@ pub(super) fn campaigns_and_their_matrix_read_back_oldest_first(location: &Store
     let mut store = location.open(Access::Write);
     let mut young = campaign();
     young.started = Wall::from_unix_nanos(2_000);
-    let mut old = campaign();
-    old.started = Wall::from_unix_nanos(1_000);
-    old.ended = Some(Wall::from_unix_nanos(1_500));
+    let mut older_campaign = campaign();
+    older_campaign.started = Wall::from_unix_nanos(1_000);
+    older_campaign.ended = Some(Wall::from_unix_nanos(1_500));
     // Both campaigns have the same scenario.
     store
         .add_campaign(&young, &[scenario(1), scenario(0)])
         .expect("added");
-    store.add_campaign(&old, &[scenario(0)]).expect("added");
+    store.add_campaign(&older_campaign, &[scenario(0)]).expect("added");
     assert_eq!(
         store.campaigns().expect("readable"),
-        [old.clone(), young.clone()]
+        [older_campaign.clone(), young.clone()]
     );
     let matrix = store.scenarios(young.id).expect("readable");
     assert_eq!(matrix, [scenario(0), scenario(1)]);
-    assert_eq!(store.scenarios(old.id).expect("readable"), [scenario(0)]);
+    assert_eq!(store.scenarios(older_campaign.id).expect("readable"), [scenario(0)]);
     store
-        .add_campaign(&old, &[])
+        .add_campaign(&older_campaign, &[])
         .expect_err("it is there already");
 }
 
@@ -74,8 +74,8 @@ pub(super) fn pings_between_experiments_come_by_time(location: &StoreLocation) {
         round_trip: round_trip.map(Span::from_millis),
     };
     let (early, late) = (ping(10, Some(7)), ping(20, None));
-    let given = [late.clone(), early.clone()];
-    store.add_pings_between(campaign, &given).expect("added");
+    let added_pings = [late.clone(), early.clone()];
+    store.add_pings_between(campaign, &added_pings).expect("added");
     drop(store);
     let store = location.open(Access::Read);
     let pings = store.pings_between(campaign).expect("readable");

@@ -178,19 +178,19 @@ pub(super) fn traces_of_flows_come_by_time_while_an_experiment_runs_and_afterwar
     assert_eq!(store.flow_traces(ExperimentId::new()).expect("none"), []);
 }
 
-pub(super) fn what_does_not_belong_together_is_refused(location: &StoreLocation) {
+pub(super) fn a_mismatched_recorder_or_provenance_is_refused(location: &StoreLocation) {
     let (mut store, experiment) = prepared(location);
     let recorder = store.begin(&experiment).expect("begun");
     store.begin(&experiment).expect_err("it has begun already");
-    let mut other = complete(&experiment);
-    other.id = ExperimentId::new();
+    let mut changed = complete(&experiment);
+    changed.id = ExperimentId::new();
     let error = store
-        .finish(recorder, &other, &provenance(other.id))
+        .finish(recorder, &changed, &provenance(changed.id))
         .expect_err("another's recorder");
     assert!(matches!(error, StoreError::WrongFinish { .. }), "{error}");
-    let unknown = store.messages(other.id).expect_err("unknown");
+    let unknown = store.messages(changed.id).expect_err("unknown");
     assert!(
-        unknown.to_string().contains(&other.id.to_string()),
+        unknown.to_string().contains(&changed.id.to_string()),
         "{unknown}"
     );
     let mut unknown_id = experiment.clone();

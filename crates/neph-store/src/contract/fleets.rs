@@ -6,14 +6,14 @@ use neph_model::{ExperimentId, FleetMessage, Instant};
 use super::values::{fleet, fleet_messages, message, provenance};
 use super::{StoreLocation, complete, prepared};
 
-/// The messages of an experiment's fleet that were sent within a time.
-fn fleet_of(store: &dyn Store, id: ExperimentId, within: SentWithin) -> Vec<FleetMessage> {
+/// The messages of an experiment's fleet that were sent in a time range.
+fn fleet_messages_in(store: &dyn Store, id: ExperimentId, range: SentWithin) -> Vec<FleetMessage> {
     let mut messages = Vec::new();
-    let mut take = |batch: &[FleetMessage]| {
+    let mut collect = |batch: &[FleetMessage]| {
         messages.extend_from_slice(batch);
         Ok(())
     };
-    store.visit_fleet(id, within, &mut take).expect("readable");
+    store.visit_fleet(id, range, &mut collect).expect("readable");
     messages
 }
 
@@ -27,7 +27,7 @@ pub(super) fn a_fleets_messages_read_back_as_recorded_while_it_runs_and_after(
     recorder.fleet(&fleet_messages(0..700)).expect("recorded");
     recorder.messages(&[message(1, 0)]).expect("recorded");
     let reader = location.open(Access::Read);
-    let observed = fleet_of(&*reader, experiment.id, SentWithin::ALL);
+    let observed = fleet_messages_in(&*reader, experiment.id, SentWithin::ALL);
     assert_eq!(observed, fleet_messages(0..700));
     recorder
         .fleet(&fleet_messages(700..9000))
@@ -35,11 +35,11 @@ pub(super) fn a_fleets_messages_read_back_as_recorded_while_it_runs_and_after(
     let ended = complete(&experiment);
     let facts = provenance(experiment.id);
     store.finish(recorder, &ended, &facts).expect("finished");
-    let observed = fleet_of(&*reader, experiment.id, SentWithin::ALL);
+    let observed = fleet_messages_in(&*reader, experiment.id, SentWithin::ALL);
     assert_eq!(observed, fleet_messages(0..9000));
-    let second = |n: i64| Some(Instant::from_nanos(n * 1_000_000_000));
-    let (from, until) = (second(10), second(20));
-    let observed = fleet_of(&*reader, experiment.id, SentWithin { from, until });
+    let seconds = |number: i64| Some(Instant::from_nanos(number * 1_000_000_000));
+    let (from, until) = (seconds(10), seconds(20));
+    let observed = fleet_messages_in(&*reader, experiment.id, SentWithin { from, until });
     assert_eq!(observed, fleet_messages(400..800));
     assert_eq!(
         reader.experiments(ended.campaign).expect("readable"),
@@ -49,8 +49,8 @@ pub(super) fn a_fleets_messages_read_back_as_recorded_while_it_runs_and_after(
         reader.messages(ended.id).expect("readable"),
         [message(1, 0)]
     );
-    let unknown_id = reader.visit_fleet(ExperimentId::new(), SentWithin::ALL, &mut |_| Ok(()));
-    unknown_id.expect_err("unknown");
+    let result = reader.visit_fleet(ExperimentId::new(), SentWithin::ALL, &mut |_| Ok(()));
+    result.expect_err("unknown");
 }
 
 pub(super) fn a_fleet_without_its_writer_keeps_its_messages_and_they_are_counted(
@@ -79,7 +79,7 @@ pub(super) fn a_fleet_without_its_writer_keeps_its_messages_and_they_are_counted
             .expect("a reason")
             .contains("30000 messages")
     );
-    let observed = fleet_of(&*store, experiment.id, SentWithin::ALL);
+    let observed = fleet_messages_in(&*store, experiment.id, SentWithin::ALL);
     assert_eq!(observed, fleet_messages(0..30_000));
     assert_eq!(store.recover().expect("nothing left"), []);
 }

@@ -41,7 +41,7 @@ const STORE: &str = "NEPH_STORE_TEST_CHILD";
 const WRITERS: &str = "NEPH_STORE_TEST_WRITERS";
 
 /// The messages of a batch; they differ between writers.
-fn batch_of(writer: u32, batch: u64) -> Vec<Message> {
+fn message_batch(writer: u32, batch: u64) -> Vec<Message> {
     (batch * BATCH..(batch + 1) * BATCH)
         .map(|seq| Message {
             connection: writer,
@@ -51,9 +51,9 @@ fn batch_of(writer: u32, batch: u64) -> Vec<Message> {
 }
 
 /// Fleet messages of a batch: one hour per experiment, so that segments close.
-fn fleet_of(writer: u32, batch: u64) -> Vec<FleetMessage> {
-    let first = u32::try_from(batch).expect("small") * 16_000;
-    (first..first + 16_000)
+fn fleet_batch(writer: u32, batch: u64) -> Vec<FleetMessage> {
+    let first_number = u32::try_from(batch).expect("small") * 16_000;
+    (first_number..first_number + 16_000)
         .step_by(400)
         .map(|number| fleet_message(number + writer))
         .collect()
@@ -84,9 +84,9 @@ fn record_one(store: &mut dyn Store, campaign: CampaignId, writer: u32) {
     let mut experiment = experiment(campaign);
     let mut recorder = store.begin(&experiment).expect("begun");
     for batch in 0..MESSAGES / BATCH {
-        let messages = batch_of(writer, batch);
+        let messages = message_batch(writer, batch);
         recorder.messages(&messages).expect("recorded");
-        recorder.fleet(&fleet_of(writer, batch)).expect("recorded");
+        recorder.fleet(&fleet_batch(writer, batch)).expect("recorded");
         acknowledge("safe", experiment.id, (batch + 1) * BATCH, writer);
     }
     experiment.status = ExperimentStatus::Complete;
@@ -98,8 +98,8 @@ fn record_one(store: &mut dyn Store, campaign: CampaignId, writer: u32) {
 }
 
 /// Prints a line to the parent, after the output of the test harness.
-fn acknowledge(event: &str, experiment: ExperimentId, safe: u64, writer: u32) {
-    let line = format!("\n{event} {experiment} {safe} {writer}\n");
+fn acknowledge(event: &str, experiment: ExperimentId, acknowledged_messages: u64, writer: u32) {
+    let line = format!("\n{event} {experiment} {acknowledged_messages} {writer}\n");
     stdout()
         .write_all(line.as_bytes())
         .expect("a parent that reads");
@@ -115,8 +115,8 @@ struct Acknowledged {
 
 /// `None` for other lines, and for a last line that the kill cut off: it has fewer words.
 fn parse(line: &str) -> Option<(ExperimentId, Acknowledged)> {
-    let words: Vec<&str> = line.split_whitespace().collect();
-    let [event @ ("safe" | "finished"), experiment, safe, writer] = words[..] else {
+    let fields: Vec<&str> = line.split_whitespace().collect();
+    let [event @ ("safe" | "finished"), experiment, safe, writer] = fields[..] else {
         return None;
     };
     let acknowledged = Acknowledged {
@@ -144,26 +144,26 @@ fn record_and_kill(
         .expect("a child");
     let lines = BufReader::new(child.stdout.take().expect("piped")).lines();
     let mut acknowledged = BTreeMap::new();
-    let mut read = 0;
+    let mut lines_read = 0;
     for line in lines {
         let Some((experiment, acknowledgement)) = parse(&line.expect("text")) else {
             continue;
         };
         acknowledged.insert(experiment, acknowledgement);
-        read += 1;
-        if read == after_lines {
+        lines_read += 1;
+        if lines_read == after_lines {
             child.kill().expect("alive until now");
         }
     }
     child.wait().expect("ended");
     assert!(
-        read >= after_lines,
-        "the child ended by itself after {read} lines"
+        lines_read >= after_lines,
+        "the child ended by itself after {lines_read} lines"
     );
     acknowledged
 }
 
-pub(super) fn what_was_acknowledged_survives(subject: Subject, kills: Kills) {
+pub(super) fn every_acknowledged_message_survives(subject: Subject, kills: Kills) {
     let location = (subject.fresh)();
     let lines = LINES * usize::try_from(kills.writers).expect("few");
     let mut most_running = 0;
@@ -175,15 +175,15 @@ pub(super) fn what_was_acknowledged_survives(subject: Subject, kills: Kills) {
         let recovered = store.recover().expect("recovered");
         most_running = most_running.max(recovered.len());
         assert_eq!(store.recover().expect("nothing left"), []);
-        let stored = stored(store.as_ref());
+        let statuses = experiment_statuses(store.as_ref());
         for (experiment, acknowledgement) in acknowledged {
-            let status = stored.get(&experiment).expect("what was begun is there");
+            let status = statuses.get(&experiment).expect("what was begun is there");
             let is_complete = *status == ExperimentStatus::Complete;
             assert!(
                 is_complete || !acknowledgement.is_finished,
                 "{experiment}: {status:?}"
             );
-            holds(store.as_ref(), experiment, acknowledgement);
+            assert_acknowledged_stored(store.as_ref(), experiment, acknowledgement);
         }
     }
     let min = kills.writers.min(2);
@@ -194,7 +194,7 @@ pub(super) fn what_was_acknowledged_survives(subject: Subject, kills: Kills) {
 }
 
 /// The status of every experiment. Each must exist once, and none may be running.
-fn stored(store: &dyn Store) -> BTreeMap<ExperimentId, ExperimentStatus> {
+fn experiment_statuses(store: &dyn Store) -> BTreeMap<ExperimentId, ExperimentStatus> {
     let mut experiments: Vec<Experiment> = Vec::new();
     for campaign in store.campaigns().expect("readable") {
         experiments.extend(store.experiments(campaign.id).expect("readable"));
@@ -212,7 +212,7 @@ fn stored(store: &dyn Store) -> BTreeMap<ExperimentId, ExperimentStatus> {
 }
 
 /// Its messages are a prefix of the recorded ones and contain every acknowledged one exactly once.
-fn holds(store: &dyn Store, experiment: ExperimentId, acknowledged: Acknowledged) {
+fn assert_acknowledged_stored(store: &dyn Store, experiment: ExperimentId, acknowledged: Acknowledged) {
     let Acknowledged { writer, safe, .. } = acknowledged;
     let messages = store.messages(experiment).expect("there");
     let count = messages.len() as u64;
@@ -221,26 +221,26 @@ fn holds(store: &dyn Store, experiment: ExperimentId, acknowledged: Acknowledged
         "{count} found, {safe} acknowledged"
     );
     let batches = 0..MESSAGES / BATCH;
-    let written: Vec<Message> = batches
+    let recorded: Vec<Message> = batches
         .clone()
-        .flat_map(|at| batch_of(writer, at))
+        .flat_map(|batch_number| message_batch(writer, batch_number))
         .collect();
-    assert_eq!(messages, written[..messages.len()]);
-    let mut fleet = Vec::new();
-    let mut take = |batch: &[FleetMessage]| {
-        fleet.extend_from_slice(batch);
+    assert_eq!(messages, recorded[..messages.len()]);
+    let mut fleet_messages = Vec::new();
+    let mut collect = |batch: &[FleetMessage]| {
+        fleet_messages.extend_from_slice(batch);
         Ok(())
     };
     store
-        .visit_fleet(experiment, SentWithin::ALL, &mut take)
+        .visit_fleet(experiment, SentWithin::ALL, &mut collect)
         .expect("there");
-    let written: Vec<FleetMessage> = batches.flat_map(|at| fleet_of(writer, at)).collect();
-    assert_eq!(fleet, written[..fleet.len()]);
+    let recorded: Vec<FleetMessage> = batches.flat_map(|batch_number| fleet_batch(writer, batch_number)).collect();
+    assert_eq!(fleet_messages, recorded[..fleet_messages.len()]);
     let min = usize::try_from(safe / BATCH).expect("few") * 40;
     assert!(
-        fleet.len() >= min,
+        fleet_messages.len() >= min,
         "{} found, {min} acknowledged",
-        fleet.len()
+        fleet_messages.len()
     );
     if acknowledged.is_finished {
         let provenance = store.provenance(experiment).expect("readable");

@@ -8,10 +8,10 @@ mod append_only;
 mod campaigns;
 mod experiments;
 mod fleets;
-mod found;
 mod kill;
 mod reduced;
 mod taken_in;
+mod traced_routes;
 pub(crate) mod values;
 mod writers;
 
@@ -71,11 +71,11 @@ const CLAIMS: &[(&str, Claim)] = claims![
     experiments::an_experiment_without_its_writer_becomes_an_interrupted_one,
     experiments::experiments_come_by_block_position_and_attempt,
     experiments::traces_of_flows_come_by_time_while_an_experiment_runs_and_afterwards,
-    experiments::what_does_not_belong_together_is_refused,
+    experiments::a_mismatched_recorder_or_provenance_is_refused,
     fleets::a_fleets_messages_read_back_as_recorded_while_it_runs_and_after,
     fleets::a_fleet_without_its_writer_keeps_its_messages_and_they_are_counted,
-    found::what_a_fleet_found_beside_its_messages_survives_a_kill_at_any_moment,
-    found::a_visitor_of_routes_that_refuses_ends_the_visit,
+    traced_routes::traced_routes_and_transfers_survive_a_kill,
+    traced_routes::a_failing_visitor_of_routes_ends_the_visit,
     append_only::an_experiment_is_begun_once,
     append_only::one_of_four_writers_begins_an_experiment,
     append_only::an_experiment_ends_once,
@@ -84,7 +84,7 @@ const CLAIMS: &[(&str, Claim)] = claims![
     taken_in::one_of_four_writers_takes_a_journal_in,
     taken_in::a_journal_that_was_cut_off_is_taken_in_when_it_is_whole,
     taken_in::a_journal_without_its_writer_becomes_an_interrupted_experiment,
-    taken_in::what_is_recorded_here_is_not_taken_in,
+    taken_in::an_experiment_recorded_here_is_not_taken_in,
     writers::four_writers_record_one_campaign_at_the_same_time,
     writers::recovery_leaves_what_another_handle_records,
     writers::a_store_is_open_until_its_last_handle_is_dropped,
@@ -101,7 +101,7 @@ pub fn hold(subject: Subject) {
     for kills in kill::KILLS {
         let name = format!("a kill of {} writers", kills.writers);
         on_thread(&name, move || {
-            kill::what_was_acknowledged_survives(subject, kills);
+            kill::every_acknowledged_message_survives(subject, kills);
         });
     }
     on_thread("a kill while journals are taken in", move || {

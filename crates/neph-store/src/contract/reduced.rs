@@ -24,7 +24,7 @@ fn minute(number: u32) -> Minute {
     }
 }
 
-fn is_reduced(result: Result<(), StoreError>) {
+fn assert_reduced(result: Result<(), StoreError>) {
     let error = result.expect_err("they are gone");
     assert!(matches!(error, StoreError::Reduced { .. }), "{error}");
 }
@@ -35,8 +35,8 @@ pub(super) fn messages_are_replaced_by_minutes_and_these_removed(location: &Stor
     recorder.messages(&[message(0, 0)]).expect("recorded");
     recorder.fleet(&[fleet_message(1)]).expect("recorded");
     let minutes = [minute(0), minute(2), minute(1)];
-    let (first, second) = (Wall::from_unix_nanos(5), Wall::from_unix_nanos(6));
-    let running = store.reduce(experiment.id, &minutes, first);
+    let (first_reduction_time, second_reduction_time) = (Wall::from_unix_nanos(5), Wall::from_unix_nanos(6));
+    let running = store.reduce(experiment.id, &minutes, first_reduction_time);
     running.expect_err("it is running");
     let ended = complete(&experiment);
     store
@@ -46,32 +46,32 @@ pub(super) fn messages_are_replaced_by_minutes_and_these_removed(location: &Stor
     assert_eq!(store.minutes(experiment.id).expect("readable"), []);
 
     store
-        .reduce(experiment.id, &minutes, first)
+        .reduce(experiment.id, &minutes, first_reduction_time)
         .expect("reduced");
     // A caller that does not know the result repeats the call.
-    store.reduce(experiment.id, &[], second).expect("it is");
+    store.reduce(experiment.id, &[], second_reduction_time).expect("it is");
     let mut reduction = Reduction {
-        at: first,
+        at: first_reduction_time,
         minutes_removed: None,
     };
     drop(store);
     let mut store = location.open(Access::Write);
     store.recover().expect("nothing is left over");
-    let known = store.reduction(experiment.id).expect("readable");
-    assert_eq!(known, Some(reduction));
+    let stored_reduction = store.reduction(experiment.id).expect("readable");
+    assert_eq!(stored_reduction, Some(reduction));
     assert_eq!(store.minutes(experiment.id).expect("readable"), minutes);
-    is_reduced(store.visit_messages(experiment.id, &mut |_| Ok(())));
+    assert_reduced(store.visit_messages(experiment.id, &mut |_| Ok(())));
     let mut visit = |_: &[FleetMessage]| Ok(());
-    is_reduced(store.visit_fleet(experiment.id, SentWithin::ALL, &mut visit));
+    assert_reduced(store.visit_fleet(experiment.id, SentWithin::ALL, &mut visit));
     let experiments = store.experiments(experiment.campaign).expect("readable");
     assert_eq!(experiments, [ended], "its counts stay");
 
     store
-        .remove_minutes(experiment.id, second)
+        .remove_minutes(experiment.id, second_reduction_time)
         .expect("removed");
-    reduction.minutes_removed = Some(second);
-    let known = store.reduction(experiment.id).expect("readable");
-    assert_eq!(known, Some(reduction));
+    reduction.minutes_removed = Some(second_reduction_time);
+    let stored_reduction = store.reduction(experiment.id).expect("readable");
+    assert_eq!(stored_reduction, Some(reduction));
     assert_eq!(store.minutes(experiment.id).expect("readable"), []);
-    is_reduced(store.visit_messages(experiment.id, &mut |_| Ok(())));
+    assert_reduced(store.visit_messages(experiment.id, &mut |_| Ok(())));
 }

@@ -50,27 +50,27 @@ impl Drop for Folder {
     }
 }
 
-fn recorded() -> Vec<Message> {
+fn main_messages() -> Vec<Message> {
     (0..MESSAGES).map(|seq| message(0, seq)).collect()
 }
 
 /// One hour of a fleet: several segments.
-fn of_fleet() -> Vec<FleetMessage> {
+fn fleet_messages() -> Vec<FleetMessage> {
     (0..160_000).step_by(400).map(fleet_message).collect()
 }
 
 /// Writes the journals of an experiment as an agent does; returns the ended experiment.
-fn journalled(folder: &Path, experiment: &Experiment) -> Experiment {
+fn write_journals(folder: &Path, experiment: &Experiment) -> Experiment {
     let recorder = JournalRecorder::create(folder, experiment.id).expect("a new journal");
     let mut recorder: Box<dyn Recorder> = Box::new(recorder);
-    recorder.messages(&recorded()).expect("recorded");
-    recorder.fleet(&of_fleet()).expect("recorded");
+    recorder.messages(&main_messages()).expect("recorded");
+    recorder.fleet(&fleet_messages()).expect("recorded");
     let connected = event(10, EventKind::Connected);
     recorder.event(&connected).expect("recorded");
     let mut ended = experiment.clone();
     ended.status = ExperimentStatus::Complete;
     ended.ended = Some(Wall::from_unix_nanos(7));
-    ended.tally.messages = MESSAGES + of_fleet().len() as u64;
+    ended.tally.messages = MESSAGES + fleet_messages().len() as u64;
     ended
 }
 
@@ -83,18 +83,18 @@ fn take_in(
         folder,
         experiment,
         provenance: Some(&provenance(experiment.id)),
-        events: &[found_besides()],
+        events: &[extra_event()],
         flow_trace: Some(&flow_trace(10, TraceKind::Udp, None)),
     })
 }
 
 /// An event that is in no journal.
-fn found_besides() -> Event {
+fn extra_event() -> Event {
     event(70, EventKind::AlarmRaised)
 }
 
 /// The experiment exists, with these messages of its main flow and of its fleet.
-fn is_there(store: &dyn Store, expected: &Experiment, messages: &[Message], fleet: usize) {
+fn assert_stored(store: &dyn Store, expected: &Experiment, messages: &[Message], fleet_count: usize) {
     let experiments = store.experiments(expected.campaign).expect("readable");
     let experiments: Vec<_> = experiments
         .iter()
@@ -102,21 +102,21 @@ fn is_there(store: &dyn Store, expected: &Experiment, messages: &[Message], flee
         .collect();
     assert_eq!(experiments, [expected]);
     assert_eq!(store.messages(expected.id).expect("readable"), messages);
-    let mut stored = Vec::new();
-    let mut take = |batch: &[FleetMessage]| {
-        stored.extend_from_slice(batch);
+    let mut stored_messages = Vec::new();
+    let mut collect = |batch: &[FleetMessage]| {
+        stored_messages.extend_from_slice(batch);
         Ok(())
     };
-    let visited = store.visit_fleet(expected.id, SentWithin::ALL, &mut take);
+    let visited = store.visit_fleet(expected.id, SentWithin::ALL, &mut collect);
     visited.expect("readable");
-    assert_eq!(stored, of_fleet()[..fleet]);
+    assert_eq!(stored_messages, fleet_messages()[..fleet_count]);
 }
 
-fn is_there_whole(store: &dyn Store, expected: &Experiment) {
-    is_there(store, expected, &recorded(), of_fleet().len());
+fn assert_stored_completely(store: &dyn Store, expected: &Experiment) {
+    assert_stored(store, expected, &main_messages(), fleet_messages().len());
     let events = store.events(expected.id).expect("readable");
     assert_eq!(events.len(), 2);
-    assert!(events.contains(&found_besides()));
+    assert!(events.contains(&extra_event()));
     let traces = store.flow_traces(expected.id).expect("readable");
     assert_eq!(traces, [flow_trace(10, TraceKind::Udp, None)]);
     let facts = store.provenance(expected.id).expect("readable");
@@ -126,59 +126,59 @@ fn is_there_whole(store: &dyn Store, expected: &Experiment) {
 pub(super) fn a_finished_journal_is_taken_in_once(location: &StoreLocation) {
     let folder = Folder::new();
     let (mut store, experiment) = prepared(location);
-    let ended = journalled(folder.path(), &experiment);
-    let before = IntakeResult::Before(ExperimentStatus::Complete);
-    let taken = take_in(store.as_mut(), folder.path(), &ended);
-    assert_eq!(taken.expect("taken in"), IntakeResult::Now);
-    is_there_whole(store.as_ref(), &ended);
-    let mut other = ended.clone();
-    other.tally.replies += 1;
+    let ended = write_journals(folder.path(), &experiment);
+    let already_stored = IntakeResult::Before(ExperimentStatus::Complete);
+    let result = take_in(store.as_mut(), folder.path(), &ended);
+    assert_eq!(result.expect("taken in"), IntakeResult::Now);
+    assert_stored_completely(store.as_ref(), &ended);
+    let mut changed = ended.clone();
+    changed.tally.replies += 1;
     for store in [&mut store.handle().expect("a further handle"), &mut store] {
-        let taken = take_in(store.as_mut(), folder.path(), &other);
-        assert_eq!(taken.expect("it is there"), before);
-        is_there_whole(store.as_ref(), &ended);
+        let result = take_in(store.as_mut(), folder.path(), &changed);
+        assert_eq!(result.expect("it is there"), already_stored);
+        assert_stored_completely(store.as_ref(), &ended);
     }
     assert_eq!(store.recover().expect("nothing to do"), []);
     drop(store);
     // The sender repeats until the store confirms, then removes the journals.
     drop(folder);
     let mut store = location.open(Access::Write);
-    let gone = Path::new("/nonexistent");
-    let taken = take_in(store.as_mut(), gone, &ended).expect("it is there");
-    assert_eq!(taken, before);
-    is_there_whole(store.as_ref(), &ended);
+    let missing_folder = Path::new("/nonexistent");
+    let result = take_in(store.as_mut(), missing_folder, &ended).expect("it is there");
+    assert_eq!(result, already_stored);
+    assert_stored_completely(store.as_ref(), &ended);
 }
 
 pub(super) fn one_of_four_writers_takes_a_journal_in(location: &StoreLocation) {
     let folder = Folder::new();
     let (store, experiment) = prepared(location);
-    let ended = journalled(folder.path(), &experiment);
-    let together = Barrier::new(4);
-    let taken: Vec<_> = thread::scope(|scope| {
-        let take = || {
+    let ended = write_journals(folder.path(), &experiment);
+    let barrier = Barrier::new(4);
+    let results: Vec<_> = thread::scope(|scope| {
+        let spawn_intake = || {
             let mut handle = store.handle().expect("a further handle");
-            let (together, folder, ended) = (&together, folder.path(), &ended);
+            let (barrier, folder, ended) = (&barrier, folder.path(), &ended);
             scope.spawn(move || {
-                together.wait();
+                barrier.wait();
                 take_in(handle.as_mut(), folder, ended)
             })
         };
-        let threads: Vec<_> = (0..4).map(|_| take()).collect();
+        let threads: Vec<_> = (0..4).map(|_| spawn_intake()).collect();
         let outcomes = threads.into_iter().map(thread::ScopedJoinHandle::join);
-        outcomes.map(|taken| taken.expect("no panic")).collect()
+        outcomes.map(|result| result.expect("no panic")).collect()
     });
-    let now = |taken: &&Result<IntakeResult, StoreError>| matches!(taken, Ok(IntakeResult::Now));
-    assert_eq!(taken.iter().filter(now).count(), 1, "{taken:?}");
-    is_there_whole(store.as_ref(), &ended);
+    let is_taken_in = |result: &&Result<IntakeResult, StoreError>| matches!(result, Ok(IntakeResult::Now));
+    assert_eq!(results.iter().filter(is_taken_in).count(), 1, "{results:?}");
+    assert_stored_completely(store.as_ref(), &ended);
 }
 
 pub(super) fn a_journal_that_was_cut_off_is_taken_in_when_it_is_whole(location: &StoreLocation) {
     let folder = Folder::new();
     let (mut store, experiment) = prepared(location);
-    let ended = journalled(folder.path(), &experiment);
+    let ended = write_journals(folder.path(), &experiment);
     let journal = journal_path(folder.path(), experiment.id);
     let journal_bytes = fs::read(&journal).expect("readable");
-    let none_of_it = |store: &dyn Store| {
+    let assert_nothing_stored = |store: &dyn Store| {
         let experiments = store.experiments(experiment.campaign).expect("readable");
         assert_eq!(experiments, []);
     };
@@ -189,15 +189,15 @@ pub(super) fn a_journal_that_was_cut_off_is_taken_in_when_it_is_whole(location: 
         error.to_string().contains("copy the folder again"),
         "{error}"
     );
-    none_of_it(store.as_ref());
+    assert_nothing_stored(store.as_ref());
     fs::remove_file(&journal).expect("there");
     let error = take_in(store.as_mut(), folder.path(), &ended).expect_err("none of it");
     assert!(matches!(error, StoreError::NoJournal { .. }), "{error}");
-    none_of_it(store.as_ref());
+    assert_nothing_stored(store.as_ref());
     fs::write(&journal, &journal_bytes).expect("writable");
-    let taken = take_in(store.as_mut(), folder.path(), &ended);
-    assert_eq!(taken.expect("whole now"), IntakeResult::Now);
-    is_there_whole(store.as_ref(), &ended);
+    let result = take_in(store.as_mut(), folder.path(), &ended);
+    assert_eq!(result.expect("whole now"), IntakeResult::Now);
+    assert_stored_completely(store.as_ref(), &ended);
 }
 
 pub(super) fn a_journal_without_its_writer_becomes_an_interrupted_experiment(
@@ -205,44 +205,44 @@ pub(super) fn a_journal_without_its_writer_becomes_an_interrupted_experiment(
 ) {
     let folder = Folder::new();
     let (mut store, running) = prepared(location);
-    journalled(folder.path(), &running);
+    write_journals(folder.path(), &running);
     let journal = journal_path(folder.path(), running.id);
     let journal_bytes = fs::read(&journal).expect("readable");
     // Cuts off the event, which is the last record.
     fs::write(&journal, &journal_bytes[..journal_bytes.len() - 5]).expect("writable");
-    let taken = store.take_in(&Journalled {
+    let result = store.take_in(&Journalled {
         folder: folder.path(),
         experiment: &running,
         provenance: None,
         events: &[],
         flow_trace: None,
     });
-    assert_eq!(taken.expect("taken in"), IntakeResult::Now);
+    assert_eq!(result.expect("taken in"), IntakeResult::Now);
     let experiments = store.experiments(running.campaign).expect("readable");
     let [interrupted] = &experiments[..] else {
         panic!("{experiments:?}")
     };
     assert_eq!(interrupted.status, ExperimentStatus::Interrupted);
-    let message_count = MESSAGES + of_fleet().len() as u64;
+    let message_count = MESSAGES + fleet_messages().len() as u64;
     assert_eq!(interrupted.tally.messages, message_count);
     let reason = interrupted.reason.as_ref().expect("a reason");
     assert!(
         reason.contains(&format!("{message_count} messages were kept")),
         "{reason}"
     );
-    is_there(store.as_ref(), interrupted, &recorded(), of_fleet().len());
+    assert_stored(store.as_ref(), interrupted, &main_messages(), fleet_messages().len());
     assert_eq!(store.events(running.id).expect("readable"), []);
-    let second_result = take_in(store.as_mut(), folder.path(), &running).expect("it is there");
+    let repeated_result = take_in(store.as_mut(), folder.path(), &running).expect("it is there");
     assert_eq!(
-        second_result,
+        repeated_result,
         IntakeResult::Before(ExperimentStatus::Interrupted)
     );
 }
 
-pub(super) fn what_is_recorded_here_is_not_taken_in(location: &StoreLocation) {
+pub(super) fn an_experiment_recorded_here_is_not_taken_in(location: &StoreLocation) {
     let folder = Folder::new();
     let (mut store, experiment) = prepared(location);
-    let ended = journalled(folder.path(), &experiment);
+    let ended = write_journals(folder.path(), &experiment);
     let mut recorder = store.begin(&experiment).expect("begun");
     recorder.messages(&[message(0, 0)]).expect("recorded");
     let error = take_in(store.as_mut(), folder.path(), &ended).expect_err("it runs here");
@@ -251,14 +251,14 @@ pub(super) fn what_is_recorded_here_is_not_taken_in(location: &StoreLocation) {
         "{error}"
     );
     recorder.messages(&[message(0, 1)]).expect("recorded");
-    let of_another = store.take_in(&Journalled {
+    let result = store.take_in(&Journalled {
         folder: folder.path(),
         experiment: &ended,
         provenance: Some(&provenance(ExperimentId::new())),
         events: &[],
         flow_trace: None,
     });
-    of_another.expect_err("the provenance of another one");
+    result.expect_err("the provenance of another one");
     drop((recorder, store));
     let mut store = location.open(Access::Write);
     take_in(store.as_mut(), folder.path(), &ended).expect_err("it was cut off here");
@@ -278,11 +278,11 @@ pub(super) fn take_in_until_killed() {
     added.expect("added");
     loop {
         let experiment = experiment(campaign.id);
-        let ended = journalled(folder.as_ref(), &experiment);
-        let text = serde_json::to_string(&ended).expect("plain data");
-        print(&format!("\njournalled {text}\n"));
-        let taken = take_in(store.as_mut(), folder.as_ref(), &ended);
-        assert_eq!(taken.expect("taken in"), IntakeResult::Now);
+        let ended = write_journals(folder.as_ref(), &experiment);
+        let experiment_json = serde_json::to_string(&ended).expect("plain data");
+        print(&format!("\njournalled {experiment_json}\n"));
+        let result = take_in(store.as_mut(), folder.as_ref(), &ended);
+        assert_eq!(result.expect("taken in"), IntakeResult::Now);
         print(&format!("\ntaken {}\n", ended.id));
     }
 }
@@ -315,11 +315,11 @@ fn take_in_and_kill(
     let (mut printed, mut is_killed) = (0, false);
     for line in lines {
         let line = line.expect("text");
-        let journalled = line.strip_prefix("journalled ");
+        let journalled_json = line.strip_prefix("journalled ");
         // The kill may cut off the last line.
         experiments
-            .extend(journalled.and_then(|text| serde_json::from_str::<Experiment>(text).ok()));
-        printed += usize::from(journalled.is_some() || line.starts_with("taken "));
+            .extend(journalled_json.and_then(|json| serde_json::from_str::<Experiment>(json).ok()));
+        printed += usize::from(journalled_json.is_some() || line.starts_with("taken "));
         if printed > kill / 4 && !is_killed {
             // Each kill comes at another point of the work.
             (0..kill % 4 * KILL_DELAY_YIELDS).for_each(|_| thread::yield_now());
@@ -334,17 +334,17 @@ fn take_in_and_kill(
 
 pub(super) fn a_kill_in_the_middle_leaves_all_or_nothing(subject: Subject) {
     let location = (subject.fresh)();
-    let mut cut_off = 0;
+    let mut interrupted_count = 0;
     for kill in 0..KILLS {
         let folder = Folder::new();
         let experiments = take_in_and_kill(&location, folder.path(), subject.child, kill);
         let mut store = location.open(Access::Write);
         assert_eq!(store.recover().expect("nothing runs here"), []);
         for ended in experiments {
-            let taken = take_in(store.as_mut(), folder.path(), &ended);
-            cut_off += usize::from(taken.expect("now or before") == IntakeResult::Now);
-            is_there_whole(store.as_ref(), &ended);
+            let result = take_in(store.as_mut(), folder.path(), &ended);
+            interrupted_count += usize::from(result.expect("now or before") == IntakeResult::Now);
+            assert_stored_completely(store.as_ref(), &ended);
         }
     }
-    assert!(cut_off > 0, "no kill met one that was being taken in");
+    assert!(interrupted_count > 0, "no kill met one that was being taken in");
 }

@@ -103,8 +103,8 @@ pub(super) fn recovery_leaves_what_another_handle_records(location: &StoreLocati
     let status = |store: &dyn Store| store.campaigns().expect("readable")[0].status;
     let mut running = experiment(cut_off.campaign);
     running.block = 7;
-    let mut other = store.handle().expect("a further handle");
-    let mut recorder = other.begin(&running).expect("begun");
+    let mut second_handle = store.handle().expect("a further handle");
+    let mut recorder = second_handle.begin(&running).expect("begun");
     let recovered = store.recover().expect("recovered");
     let ids: Vec<ExperimentId> = recovered.iter().map(|experiment| experiment.id).collect();
     assert_eq!(ids, [cut_off.id], "only what has no writer");
@@ -115,7 +115,7 @@ pub(super) fn recovery_leaves_what_another_handle_records(location: &StoreLocati
     // Another handle than the one that began it may end it.
     store.finish(recorder, &ended, &facts).expect("finished");
     assert_eq!(
-        other.messages(running.id).expect("readable"),
+        second_handle.messages(running.id).expect("readable"),
         [message(0, 0)]
     );
     assert_eq!(store.recover().expect("nothing left"), []);
@@ -124,13 +124,13 @@ pub(super) fn recovery_leaves_what_another_handle_records(location: &StoreLocati
 
 pub(super) fn a_store_is_open_until_its_last_handle_is_dropped(location: &StoreLocation) {
     let (store, _) = prepared(location);
-    let mut other = store.handle().expect("a further handle");
+    let mut second_handle = store.handle().expect("a further handle");
     drop(store);
     let error = location.try_open(Access::Write).expect_err("taken");
     assert!(matches!(error, StoreError::Locked { .. }), "{error}");
-    other.add_campaign(&campaign(), &[]).expect("added");
+    second_handle.add_campaign(&campaign(), &[]).expect("added");
     let reader = location.open(Access::Read);
-    drop(other);
+    drop(second_handle);
     let mut reading = reader.handle().expect("a further handle");
     assert_eq!(reading.campaigns().expect("readable").len(), 2);
     reading

@@ -20,20 +20,20 @@ pub(super) fn check(
     experiment: &Experiment,
     provenance: &Provenance,
 ) -> Result<(), StoreError> {
-    let wrong = |why: String| {
+    let wrong_finish = |why: String| {
         Err(StoreError::WrongFinish {
             experiment: experiment.id,
             why,
         })
     };
     if recorder.experiment() != experiment.id {
-        return wrong(format!("the recorder is {}'s", recorder.experiment()));
+        return wrong_finish(format!("the recorder is {}'s", recorder.experiment()));
     }
     if provenance.experiment != experiment.id {
-        return wrong(format!("the provenance is {}'s", provenance.experiment));
+        return wrong_finish(format!("the provenance is {}'s", provenance.experiment));
     }
     if experiment.status == ExperimentStatus::Running {
-        return wrong("its status is still 'running'".to_owned());
+        return wrong_finish("its status is still 'running'".to_owned());
     }
     Ok(())
 }
@@ -45,11 +45,11 @@ impl Embedded {
         experiment: &Experiment,
         provenance: &Provenance,
     ) -> Result<(), StoreError> {
-        match self.known(experiment.id)? {
+        match self.require_status(experiment.id)? {
             ExperimentStatus::Running => self.settle(experiment, Some(provenance)),
-            ended => Err(StoreError::WrongFinish {
+            status => Err(StoreError::WrongFinish {
                 experiment: experiment.id,
-                why: format!("it has ended already ({})", ended.name()),
+                why: format!("it has ended already ({})", status.name()),
             }),
         }
     }
@@ -118,8 +118,8 @@ pub(super) fn name_columns(
     experiment: ExperimentId,
 ) -> Result<(), StoreError> {
     let partial = workspace.partial_messages_of(experiment);
-    let partial_path = workspace.messages_of(experiment);
-    fs::rename(&partial, &partial_path).map_err(StoreError::file("give a name to", &partial))?;
+    let final_path = workspace.messages_of(experiment);
+    fs::rename(&partial, &final_path).map_err(StoreError::file("give a name to", &partial))?;
     sync_folder(&workspace.messages())
 }
 

@@ -18,10 +18,10 @@ impl Embedded {
     pub(super) fn visit(
         &self,
         experiment: ExperimentId,
-        visit: &mut MessageVisitor<'_>,
+        visitor: &mut MessageVisitor<'_>,
     ) -> Result<(), StoreError> {
         if let Some(contents) = self.journalled(experiment)? {
-            return visit_journal(&contents, visit);
+            return visit_journal(&contents, visitor);
         }
         let path = self.workspace.messages_of(experiment);
         let Some(reader) = ColumnsReader::open(&path)? else {
@@ -31,18 +31,18 @@ impl Embedded {
             });
         };
         for group in 0..reader.row_groups() {
-            visit(&reader.row_group(group)?)?;
+            visitor(&reader.row_group(group)?)?;
         }
         Ok(())
     }
 }
 
-fn visit_journal(contents: &Contents, visit: &mut MessageVisitor<'_>) -> Result<(), StoreError> {
+fn visit_journal(contents: &Contents, visitor: &mut MessageVisitor<'_>) -> Result<(), StoreError> {
     let mut batch: Vec<Message> = Vec::with_capacity(contents.message_count().min(BATCH));
     contents.each_message(|message| {
         batch.push(message);
         if batch.len() == BATCH {
-            visit(&batch)?;
+            visitor(&batch)?;
             batch.clear();
         }
         Ok::<(), StoreError>(())
@@ -50,5 +50,5 @@ fn visit_journal(contents: &Contents, visit: &mut MessageVisitor<'_>) -> Result<
     if batch.is_empty() {
         return Ok(());
     }
-    visit(&batch)
+    visitor(&batch)
 }

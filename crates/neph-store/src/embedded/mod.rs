@@ -87,7 +87,7 @@ impl Embedded {
 
     /// Contents of the journal, if the catalog has the experiment as running.
     fn journalled(&self, experiment: ExperimentId) -> Result<Option<Contents>, StoreError> {
-        match self.known(experiment)? {
+        match self.require_status(experiment)? {
             ExperimentStatus::Running => {
                 let journal = self.workspace.journal_of(experiment);
                 Ok(Contents::of(&journal, experiment)?)
@@ -97,7 +97,7 @@ impl Embedded {
     }
 
     /// Status of an experiment; an error if it is not in the catalog.
-    fn known(&self, experiment: ExperimentId) -> Result<ExperimentStatus, StoreError> {
+    fn require_status(&self, experiment: ExperimentId) -> Result<ExperimentStatus, StoreError> {
         let status = self.catalog.status_of(experiment)?;
         status.ok_or_else(|| StoreError::UnknownExperiment {
             experiment,
@@ -164,10 +164,10 @@ impl Store for Embedded {
         self.writing("finish an experiment")?;
         finish::check(recorder.as_ref(), experiment, provenance)?;
         drop(recorder);
-        let ended = self.end(experiment, provenance);
+        let result = self.end(experiment, provenance);
         // Its writer has ended. If the disk refused, recovery may end the experiment.
         self.recording.remove(experiment.id);
-        ended
+        result
     }
 
     fn take_in(&mut self, journalled: &Journalled<'_>) -> Result<IntakeResult, StoreError> {
@@ -256,7 +256,7 @@ impl Store for Embedded {
 
     fn remove_minutes(&mut self, experiment: ExperimentId, at: Wall) -> Result<(), StoreError> {
         self.writing("remove the minutes of an experiment")?;
-        self.known(experiment)?;
+        self.require_status(experiment)?;
         self.catalog.remove_minutes(experiment, at)
     }
 
@@ -284,10 +284,10 @@ impl Store for Embedded {
         experiment: ExperimentId,
         visit: &mut MessageVisitor<'_>,
     ) -> Result<(), StoreError> {
-        self.check_kept(experiment)?;
+        self.check_not_reduced(experiment)?;
         let visited = self.visit(experiment, visit);
         // A writer may have reduced it in the meantime.
-        visited.or_else(|error| self.check_kept(experiment).and(Err(error)))
+        visited.or_else(|error| self.check_not_reduced(experiment).and(Err(error)))
     }
 
     fn visit_fleet(
@@ -296,10 +296,10 @@ impl Store for Embedded {
         within: SentWithin,
         visit: &mut FleetVisitor<'_>,
     ) -> Result<(), StoreError> {
-        self.known(experiment)?;
-        self.check_kept(experiment)?;
+        self.require_status(experiment)?;
+        self.check_not_reduced(experiment)?;
         let visited = fleet::visit(&self.workspace.fleet_of(experiment), within, visit);
-        visited.or_else(|error| self.check_kept(experiment).and(Err(error)))
+        visited.or_else(|error| self.check_not_reduced(experiment).and(Err(error)))
     }
 
     fn events(&self, experiment: ExperimentId) -> Result<Vec<Event>, StoreError> {
@@ -353,7 +353,7 @@ impl Store for Embedded {
     }
 
     fn reduction(&self, experiment: ExperimentId) -> Result<Option<Reduction>, StoreError> {
-        self.known(experiment)?;
+        self.require_status(experiment)?;
         self.catalog.reduction(experiment)
     }
 

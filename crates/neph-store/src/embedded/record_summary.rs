@@ -14,40 +14,40 @@ pub(super) struct RecordSummary {
     tally: Tally,
     messages: u64,
     /// Time of the last known event, nanoseconds since the start.
-    last: i64,
+    last_event_ns: i64,
 }
 
 impl RecordSummary {
     pub(super) fn in_journal(contents: &Contents) -> Result<Self, StoreError> {
-        let mut observed = Self::default();
+        let mut summary = Self::default();
         contents.each_message(|message| {
-            observed.count(&message);
+            summary.count(&message);
             Ok::<(), StoreError>(())
         })?;
         for event in &contents.events {
-            observed.last = observed.last.max(event.at);
+            summary.last_event_ns = summary.last_event_ns.max(event.at);
             if event.flow == FlowIndex(0) && event.kind == EventKind::LateReply {
-                observed.tally.late += 1;
+                summary.tally.late += 1;
             }
         }
-        Ok(observed)
+        Ok(summary)
     }
 
     pub(super) fn in_columns(columns: &ColumnsReader) -> Result<Self, StoreError> {
-        let mut observed = Self::default();
+        let mut summary = Self::default();
         for group in 0..columns.row_groups() {
             columns
                 .row_group(group)?
                 .iter()
-                .for_each(|message| observed.count(message));
+                .for_each(|message| summary.count(message));
         }
-        Ok(observed)
+        Ok(summary)
     }
 
     /// Adds the counts of a fleet, which replaces a main flow.
-    pub(super) fn and(mut self, fleet: Counts) -> Self {
+    pub(super) fn with_fleet(mut self, fleet: Counts) -> Self {
         self.messages += fleet.messages;
-        self.last = self.last.max(fleet.last);
+        self.last_event_ns = self.last_event_ns.max(fleet.last_event_ns);
         self.tally.messages += fleet.messages;
         self.tally.replies += fleet.replies;
         self.tally.lost += fleet.lost;
@@ -58,8 +58,8 @@ impl RecordSummary {
 
     fn count(&mut self, message: &Message) {
         self.messages += 1;
-        let end = message.marks.app_recv.unwrap_or(message.marks.intended);
-        self.last = self.last.max(end.nanos());
+        let end_time = message.marks.app_recv.unwrap_or(message.marks.intended);
+        self.last_event_ns = self.last_event_ns.max(end_time.nanos());
         if message.flow != FlowIndex(0) {
             return;
         }
@@ -70,14 +70,14 @@ impl RecordSummary {
     }
 
     /// Messages that a tally counts: those of the main flow, or of the fleet.
-    pub(super) const fn messages_of_main(&self) -> u64 {
+    pub(super) const fn main_messages(&self) -> u64 {
         self.tally.messages
     }
 
     /// Sets tally, end and reason of an experiment whose writer ended too early.
-    pub(super) fn reported_in(&self, experiment: &mut Experiment) {
+    pub(super) fn complete(&self, experiment: &mut Experiment) {
         experiment.tally = self.tally;
-        experiment.ended = Some(experiment.started + Span::from_nanos(self.last));
+        experiment.ended = Some(experiment.started + Span::from_nanos(self.last_event_ns));
         experiment.reason = Some(format!(
             "the program ended before the experiment did; {} messages were kept",
             self.messages

@@ -4,7 +4,7 @@ use neph_journal::JournalWriter;
 use neph_model::{Event, ExperimentId, FleetMessage, Message, RecordError, Recorder, Sample};
 
 use crate::columns::FileFacts;
-use crate::fleet::{FleetPlace, FleetRecorder};
+use crate::fleet::{FleetFolders, FleetRecorder};
 
 /// The recorder of one experiment.
 #[derive(Debug)]
@@ -16,7 +16,7 @@ pub(super) struct EmbeddedRecorder {
 /// The folders of a fleet are created with its first messages.
 #[derive(Debug)]
 pub(super) enum Fleet {
-    NotYet(FleetPlace, FileFacts),
+    NotYet(FleetFolders, FileFacts),
     Recording(FleetRecorder),
 }
 
@@ -33,8 +33,8 @@ impl Recorder for EmbeddedRecorder {
         if messages.is_empty() {
             return Ok(());
         }
-        if let Fleet::NotYet(fleet_files, facts) = &self.fleet {
-            self.fleet = Fleet::Recording(FleetRecorder::new(fleet_files.clone(), facts.clone())?);
+        if let Fleet::NotYet(fleet_folders, facts) = &self.fleet {
+            self.fleet = Fleet::Recording(FleetRecorder::new(fleet_folders.clone(), facts.clone())?);
         }
         match &mut self.fleet {
             Fleet::Recording(recorder) => Ok(recorder.append(messages)?),

@@ -43,19 +43,19 @@ impl Embedded {
         let fleet = fleet::counts(&self.workspace.fleet_of(id))?;
         if let Some(contents) = Contents::of(&self.workspace.journal_of(id), id)? {
             RecordSummary::in_journal(&contents)?
-                .and(fleet)
-                .reported_in(&mut experiment);
+                .with_fleet(fleet)
+                .complete(&mut experiment);
             self.settle_contents(&experiment, None, &contents)?;
             return Ok(experiment);
         }
         // Without a journal (power failure, or deleted by a user) the columns may still exist.
         if let Some(columns) = ColumnsReader::open(&self.workspace.messages_of(id))? {
             RecordSummary::in_columns(&columns)?
-                .and(fleet)
-                .reported_in(&mut experiment);
-            let fleet_files = self.workspace.fleet_of(id);
+                .with_fleet(fleet)
+                .complete(&mut experiment);
+            let fleet_folders = self.workspace.fleet_of(id);
             let facts = FileFacts::of(&experiment, self.scenario_of(&experiment)?.as_ref());
-            fleet::close_all(&fleet_files, &facts, &mut |step| {
+            fleet::close_all(&fleet_folders, &facts, &mut |step| {
                 self.gate.passed(step.into())
             })?;
             self.catalog.end_experiment(&Ended {
@@ -68,8 +68,8 @@ impl Embedded {
             return Ok(experiment);
         }
         RecordSummary::default()
-            .and(fleet)
-            .reported_in(&mut experiment);
+            .with_fleet(fleet)
+            .complete(&mut experiment);
         self.settle_contents(&experiment, None, &Contents::default())?;
         Ok(experiment)
     }
@@ -86,12 +86,12 @@ impl Embedded {
             if recording.contains(&id) {
                 continue;
             }
-            let superfluous = match self.catalog.status_of(id)? {
+            let is_superfluous = match self.catalog.status_of(id)? {
                 Some(ExperimentStatus::Running) => false,
                 Some(_) => true,
                 None => Contents::of(&path, id)?.is_none_or(|contents| contents.is_empty()),
             };
-            if superfluous {
+            if is_superfluous {
                 remove_if_there(&path)?;
             }
         }
@@ -107,7 +107,7 @@ impl Embedded {
             };
             let status = self.catalog.status_of(id)?;
             if status.is_some_and(|status| status != ExperimentStatus::Running) {
-                self.workspace.fleet_of(id).forget_journals()?;
+                self.workspace.fleet_of(id).remove_journals()?;
             }
         }
         Ok(())
@@ -126,7 +126,7 @@ fn files_in(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
 
 /// The experiment that the file is named after.
 fn experiment_of(path: &Path, extension: &str) -> Option<ExperimentId> {
-    let ours = path.extension() == Some(OsStr::new(extension));
+    let has_extension = path.extension() == Some(OsStr::new(extension));
     let stem = path.file_stem()?.to_str()?;
-    ours.then(|| stem.parse().ok()).flatten()
+    has_extension.then(|| stem.parse().ok()).flatten()
 }

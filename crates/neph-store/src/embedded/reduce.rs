@@ -21,7 +21,7 @@ impl Embedded {
         minutes: &[Minute],
         at: Wall,
     ) -> Result<(), StoreError> {
-        if self.known(experiment)? == ExperimentStatus::Running {
+        if self.require_status(experiment)? == ExperimentStatus::Running {
             return Err(StoreError::WrongFinish {
                 experiment,
                 why: "it is running: its messages are not reduced before its end".to_owned(),
@@ -68,7 +68,7 @@ impl Embedded {
     }
 
     /// Refuses to read messages that were removed.
-    pub(super) fn check_kept(&self, experiment: ExperimentId) -> Result<(), StoreError> {
+    pub(super) fn check_not_reduced(&self, experiment: ExperimentId) -> Result<(), StoreError> {
         match self.catalog.reduction(experiment)? {
             None => Ok(()),
             Some(_) => Err(StoreError::Reduced { experiment }),

@@ -14,14 +14,14 @@ use super::{Embedded, Step};
 use crate::StoreError;
 use crate::catalog::Ended;
 use crate::columns::FileFacts;
-use crate::fleet::{self, FleetPlace};
+use crate::fleet::{self, FleetFolders};
 use crate::store::{IntakeResult, Journalled};
 
 /// Refuses a provenance of another experiment.
 pub(super) fn check(journalled: &Journalled<'_>) -> Result<(), StoreError> {
-    let of = |provenance: &Provenance| provenance.experiment;
+    let experiment_of = |provenance: &Provenance| provenance.experiment;
     let experiment = journalled.experiment.id;
-    match journalled.provenance.map(of) {
+    match journalled.provenance.map(experiment_of) {
         Some(other) if other != experiment => Err(StoreError::WrongFinish {
             experiment,
             why: format!("the provenance is {other}'s"),
@@ -57,16 +57,16 @@ impl Embedded {
         })?;
         let scenario = self.scenario_of(journalled.experiment)?;
         let facts = FileFacts::of(journalled.experiment, scenario.as_ref());
-        let fleet_files = FleetPlace {
+        let fleet_folders = FleetFolders {
             experiment: id,
             segments: self.workspace.fleet_of(id).segments,
             journals: fleet_folder(journalled.folder, id),
         };
-        let counts = fleet::copy_all(&fleet_files, &facts, &mut |step| {
+        let counts = fleet::copy_all(&fleet_folders, &facts, &mut |step| {
             self.gate.passed(step.into())
         })?;
-        let summary = RecordSummary::in_journal(&contents)?.and(counts);
-        let experiment = ended(journalled.experiment, &summary)?;
+        let summary = RecordSummary::in_journal(&contents)?.with_fleet(counts);
+        let experiment = as_stored(journalled.experiment, &summary)?;
 
         let partial = self.workspace.partial_messages_of(id);
         write_columns(&partial, facts, &contents)?;
@@ -88,12 +88,12 @@ impl Embedded {
 
 /// The experiment as it is stored. Ended and with all messages: unchanged. Without its writer:
 /// interrupted, with the messages that arrived.
-fn ended(experiment: &Experiment, summary: &RecordSummary) -> Result<Experiment, StoreError> {
+fn as_stored(experiment: &Experiment, summary: &RecordSummary) -> Result<Experiment, StoreError> {
     let mut experiment = experiment.clone();
-    let (message_count, expected) = (summary.messages_of_main(), experiment.tally.messages);
+    let (message_count, expected) = (summary.main_messages(), experiment.tally.messages);
     if experiment.status == ExperimentStatus::Running {
         experiment.status = ExperimentStatus::Interrupted;
-        summary.reported_in(&mut experiment);
+        summary.complete(&mut experiment);
     } else if message_count < expected {
         return Err(StoreError::JournalCutOff {
             experiment: experiment.id,

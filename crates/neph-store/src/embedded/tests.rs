@@ -65,7 +65,7 @@ fn sample() -> Sample {
 
 /// Begins, records and finishes; stops at the first error, as a killed process does. Also returns
 /// whether the recorder's calls returned.
-fn carry_out(store: &mut Embedded, experiment: &Experiment) -> (bool, Result<(), StoreError>) {
+fn record_experiment(store: &mut Embedded, experiment: &Experiment) -> (bool, Result<(), StoreError>) {
     let mut recorder = match store.begin(experiment) {
         Ok(recorder) => recorder,
         Err(error) => return (false, Err(error)),
@@ -86,9 +86,9 @@ fn carry_out(store: &mut Embedded, experiment: &Experiment) -> (bool, Result<(),
 }
 
 /// Files that must not exist when all experiments have ended.
-fn left_over(store: &Embedded) -> Vec<String> {
-    let names = |folder: PathBuf| fs::read_dir(folder).expect("a folder");
-    let journals: Vec<String> = names(store.workspace.journals())
+fn leftover_files(store: &Embedded) -> Vec<String> {
+    let entries = |folder: PathBuf| fs::read_dir(folder).expect("a folder");
+    let journals: Vec<String> = entries(store.workspace.journals())
         .map(|entry| {
             entry
                 .expect("an entry")
@@ -113,26 +113,26 @@ fn left_over(store: &Embedded) -> Vec<String> {
 }
 
 /// After any number of kills in recovery, exactly what was acknowledged is stored.
-fn holds(store: &Embedded, experiment: &Experiment, acknowledged: bool) {
+fn assert_acknowledged_stored(store: &Embedded, experiment: &Experiment, is_acknowledged: bool) {
     let experiments = store.experiments(experiment.campaign).expect("readable");
     let Some(stored) = experiments.first() else {
-        assert!(!acknowledged, "the experiment is gone");
-        assert_eq!(left_over(store), [""; 0]);
+        assert!(!is_acknowledged, "the experiment is gone");
+        assert_eq!(leftover_files(store), [""; 0]);
         return;
     };
     assert_ne!(stored.status, ExperimentStatus::Running);
-    let expected = if acknowledged { recorded() } else { Vec::new() };
+    let expected = if is_acknowledged { recorded() } else { Vec::new() };
     assert_eq!(store.messages(stored.id).expect("readable"), expected);
-    let count = u64::from(acknowledged);
-    let mut of_fleet = Vec::new();
-    let mut give = |batch: &[FleetMessage]| {
-        of_fleet.extend_from_slice(batch);
+    let count = u64::from(is_acknowledged);
+    let mut fleet_messages = Vec::new();
+    let mut collect = |batch: &[FleetMessage]| {
+        fleet_messages.extend_from_slice(batch);
         Ok(())
     };
     store
-        .visit_fleet(stored.id, SentWithin::ALL, &mut give)
+        .visit_fleet(stored.id, SentWithin::ALL, &mut collect)
         .expect("readable");
-    assert_eq!(of_fleet, if acknowledged { fleet() } else { Vec::new() });
+    assert_eq!(fleet_messages, if is_acknowledged { fleet() } else { Vec::new() });
     assert_eq!(stored.tally.replies, 33 * count);
     assert_eq!(
         store.events(stored.id).expect("readable").len() as u64,
@@ -142,13 +142,13 @@ fn holds(store: &Embedded, experiment: &Experiment, acknowledged: bool) {
         store.samples(stored.id).expect("readable").len() as u64,
         count
     );
-    assert_eq!(left_over(store), [""; 0]);
+    assert_eq!(leftover_files(store), [""; 0]);
 }
 
 #[test]
 fn a_kill_after_any_step_and_during_any_step_of_recovery_loses_and_invents_nothing() {
-    for first in Step::ALL {
-        for second in Step::ALL {
+    for first_step in Step::ALL {
+        for second_step in Step::ALL {
             let folder = tempfile::tempdir().expect("a temporary folder");
             let mut experiment = samples::experiment();
             let (campaign, scenario) = campaign();
@@ -157,21 +157,21 @@ fn a_kill_after_any_step_and_during_any_step_of_recovery_loses_and_invents_nothi
             store
                 .add_campaign(&campaign, &[scenario])
                 .expect("a new campaign");
-            store.gate.stop_after(first);
-            let (acknowledged, result) = carry_out(&mut store, &experiment);
-            assert!(matches!(result, Err(StoreError::Stopped)), "{first:?}");
+            store.gate.stop_after(first_step);
+            let (is_acknowledged, result) = record_experiment(&mut store, &experiment);
+            assert!(matches!(result, Err(StoreError::Stopped)), "{first_step:?}");
             drop(store);
 
             let mut store = open(folder.path());
-            store.gate.stop_after(second);
+            store.gate.stop_after(second_step);
             let _killed_or_not = store.recover();
             drop(store);
 
             let mut store = open(folder.path());
             store.recover().expect("recovered");
-            holds(&store, &experiment, acknowledged);
-            assert_eq!(store.recover().expect("again"), [], "{first:?} {second:?}");
-            holds(&store, &experiment, acknowledged);
+            assert_acknowledged_stored(&store, &experiment, is_acknowledged);
+            assert_eq!(store.recover().expect("again"), [], "{first_step:?} {second_step:?}");
+            assert_acknowledged_stored(&store, &experiment, is_acknowledged);
         }
     }
 }
@@ -188,7 +188,7 @@ fn a_kill_while_messages_are_reduced_leaves_them_or_their_minutes() {
             experiment.campaign = campaign.id;
             let mut store = open(folder.path());
             store.add_campaign(&campaign, &[scenario]).expect("new");
-            carry_out(&mut store, &experiment).1.expect("finished");
+            record_experiment(&mut store, &experiment).1.expect("finished");
             let minutes = [neph_model::Minute {
                 flow: FlowIndex(0),
                 minute: 0,
@@ -248,7 +248,7 @@ fn recovery_keeps_whole_records_of_torn_files() {
         store.messages(experiment.id).expect("readable"),
         recorded()[..19]
     );
-    assert_eq!(left_over(&store), [""; 0]);
+    assert_eq!(leftover_files(&store), [""; 0]);
 }
 
 #[test]
@@ -331,12 +331,12 @@ fn the_same_process_recovers_an_experiment_not_finished_on_disk() {
         .add_campaign(&campaign, &[scenario])
         .expect("a new campaign");
     store.gate.stop_after(Step::ColumnsWritten);
-    carry_out(&mut store, &experiment)
+    record_experiment(&mut store, &experiment)
         .1
         .expect_err("the disk refused");
     store.gate = Gate::default();
     assert_eq!(store.recover().expect("recovered").len(), 1);
-    holds(&store, &experiment, true);
+    assert_acknowledged_stored(&store, &experiment, true);
 }
 
 /// The steps of taking in; the other steps belong to an experiment that is recorded locally.
@@ -384,8 +384,8 @@ fn a_take_in_that_ended_after_any_step_is_repeated_and_done_once() {
         let mut store = open(&stored_path);
         assert_eq!(store.recover().expect("nothing runs"), [], "{step:?}");
         store.take_in(&journalled).expect("now or before");
-        holds(&store, &experiment, true);
+        assert_acknowledged_stored(&store, &experiment, true);
         store.take_in(&journalled).expect("before");
-        holds(&store, &experiment, true);
+        assert_acknowledged_stored(&store, &experiment, true);
     }
 }

@@ -5,7 +5,7 @@ use std::io::Write;
 use neph_model::{Experiment, Message, StageSet};
 use neph_text::csv_field;
 
-use super::rows::{self, Stored};
+use super::rows::{self, StoredRow};
 use super::stages;
 use crate::columns::{Belonging, Cell, Constant, LEADING, Row};
 use crate::{Store, StoreError};
@@ -25,57 +25,57 @@ pub fn export_csv(
     experiments: &[Experiment],
     out: &mut dyn Write,
 ) -> Result<u64, StoreError> {
-    let entries = stages::occurring(store, experiments)?;
+    let entries = stages::find_entries(store, experiments)?;
     let stages = entries
         .iter()
-        .map(|entry| format!("stage_{}_ns", stages::joined(*entry)));
-    let behind: Vec<String> = ["response_ns", "service_ns"]
+        .map(|entry| format!("stage_{}_ns", stages::join_names(*entry)));
+    let extra_columns: Vec<String> = ["response_ns", "service_ns"]
         .map(str::to_owned)
         .into_iter()
         .chain(stages)
         .collect();
-    write(store, experiments, out, &behind, |_, message, line| {
-        ledger(message, &entries, line);
+    write(store, experiments, out, &extra_columns, |_, message, line| {
+        append_ledger(message, &entries, line);
     })
 }
 
 /// Writes a header and rows. A row has the leading columns, the table's columns, and the fields
-/// `behind`, which `put_behind` appends with a comma before each.
-pub(super) fn write<R: Stored>(
+/// `extra_columns`, which `append_extra` appends with a comma before each.
+pub(super) fn write<R: StoredRow>(
     store: &dyn Store,
     experiments: &[Experiment],
     out: &mut dyn Write,
-    behind: &[impl AsRef<str>],
-    put_behind: impl Fn(&Experiment, &R, &mut String),
+    extra_columns: &[impl AsRef<str>],
+    append_extra: impl Fn(&Experiment, &R, &mut String),
 ) -> Result<u64, StoreError> {
     let leading = LEADING.iter().map(|column| column.name);
     let columns = R::COLUMNS.iter().map(|column| column.name);
-    let behind = behind.iter().map(AsRef::as_ref);
-    let names: Vec<&str> = leading.chain(columns).chain(behind).collect();
-    let mut line = names.join(",") + "\n";
-    put(out, &line)?;
-    let rows = rows::each(store, experiments, whose, |experiment, whose, row| {
+    let extra_columns = extra_columns.iter().map(AsRef::as_ref);
+    let column_names: Vec<&str> = leading.chain(columns).chain(extra_columns).collect();
+    let mut line = column_names.join(",") + "\n";
+    write_line(out, &line)?;
+    let rows = rows::for_each_row(store, experiments, leading_fields, |experiment, leading_text, row| {
         line.clear();
-        line.push_str(whose);
-        cells(row, &mut line);
-        put_behind(experiment, row, &mut line);
+        line.push_str(leading_text);
+        append_cells(row, &mut line);
+        append_extra(experiment, row, &mut line);
         line.push('\n');
-        put(out, &line)
+        write_line(out, &line)
     })?;
     out.flush().map_err(StoreError::output("CSV"))?;
     Ok(rows)
 }
 
-fn put(out: &mut dyn Write, line: &str) -> Result<(), StoreError> {
+fn write_line(out: &mut dyn Write, line: &str) -> Result<(), StoreError> {
     out.write_all(line.as_bytes())
         .map_err(StoreError::output("CSV"))
 }
 
 /// The leading fields of an experiment's rows.
-fn whose(belonging: &Belonging<'_>) -> String {
+fn leading_fields(belonging: &Belonging<'_>) -> String {
     let fields: Vec<String> = belonging
         .constants()
-        .map(|(_, value)| match value {
+        .map(|(_, field_value)| match field_value {
             Constant::Text(text) => csv_field(&text).into_owned(),
             Constant::Count(count) => count.to_string(),
         })
@@ -84,32 +84,32 @@ fn whose(belonging: &Belonging<'_>) -> String {
 }
 
 /// Appends one field for each column, with a comma before each.
-fn cells<R: Row>(row: &R, line: &mut String) {
+fn append_cells<R: Row>(row: &R, row_text: &mut String) {
     for column in R::COLUMNS {
-        line.push(',');
+        row_text.push(',');
         match column.cell(row) {
             Cell::Absent => {}
-            Cell::Signed(value) => line.push_str(&value.to_string()),
-            Cell::Unsigned(value) => line.push_str(&value.to_string()),
-            Cell::Flag(value) => line.push_str(if value { "true" } else { "false" }),
-            Cell::Word(value) => line.push_str(&csv_field(&value)),
+            Cell::Signed(value) => row_text.push_str(&value.to_string()),
+            Cell::Unsigned(value) => row_text.push_str(&value.to_string()),
+            Cell::Flag(value) => row_text.push_str(if value { "true" } else { "false" }),
+            Cell::Word(value) => row_text.push_str(&csv_field(&value)),
         }
     }
 }
 
 /// Appends the columns of a ledger.
-fn ledger(message: &Message, entries: &[StageSet], line: &mut String) {
+fn append_ledger(message: &Message, entries: &[StageSet], row_text: &mut String) {
     match message.ledger() {
-        None => line.extend(std::iter::repeat_n(',', 2 + entries.len())),
+        None => row_text.extend(std::iter::repeat_n(',', 2 + entries.len())),
         Some(ledger) => {
             let response = ledger.response_time().nanos();
             let service = ledger.service_time().nanos();
-            line.push_str(&format!(",{response},{service}"));
+            row_text.push_str(&format!(",{response},{service}"));
             for stages in entries {
-                line.push(',');
+                row_text.push(',');
                 let entry = ledger.entries().iter().find(|e| e.stages == *stages);
                 if let Some(entry) = entry {
-                    line.push_str(&entry.time().nanos().to_string());
+                    row_text.push_str(&entry.time().nanos().to_string());
                 }
             }
         }

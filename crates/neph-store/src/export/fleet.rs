@@ -11,16 +11,16 @@ use neph_text::WholeFile;
 
 /// Columns after those of the files: the endpoint of the slot, and the RTT without the time at the
 /// peer.
-const BEHIND: [&str; 2] = ["endpoint", "network_ns"];
+const EXTRA_COLUMNS: [&str; 2] = ["endpoint", "network_ns"];
 
 /// Name of the endpoint that the message's slot measures, if the experiment has it.
-fn endpoint<'e>(experiment: &'e Experiment, message: &FleetMessage) -> Option<&'e str> {
+fn find_endpoint_name<'e>(experiment: &'e Experiment, message: &FleetMessage) -> Option<&'e str> {
     let fleet = experiment.fleet.as_ref()?;
     let endpoint = fleet.endpoints.get(fleet.endpoint_of(message.slot))?;
     Some(&endpoint.name)
 }
 
-fn network(message: &FleetMessage) -> Option<i64> {
+fn network_rtt_ns(message: &FleetMessage) -> Option<i64> {
     message.reply().map(|reply| reply.network().nanos())
 }
 
@@ -39,12 +39,12 @@ pub fn export_fleet_csv(
         store,
         experiments,
         out,
-        &BEHIND,
+        &EXTRA_COLUMNS,
         |experiment, message, line| {
-            let name = endpoint(experiment, message).unwrap_or_default();
+            let name = find_endpoint_name(experiment, message).unwrap_or_default();
             let name = csv_field(name);
-            let network = network(message).map_or_else(String::new, |n| n.to_string());
-            line.push_str(&format!(",{name},{network}"));
+            let network_ns = network_rtt_ns(message).map_or_else(String::new, |nanos| nanos.to_string());
+            line.push_str(&format!(",{name},{network_ns}"));
         },
     )
 }
@@ -60,10 +60,10 @@ pub fn export_fleet_jsonl(
     out: &mut dyn Write,
 ) -> Result<u64, StoreError> {
     jsonl::write(store, experiments, out, |experiment, message, object| {
-        let [name, round_trip] = BEHIND;
-        let endpoint = endpoint(experiment, message);
-        object.extend(endpoint.map(|endpoint| (name.to_owned(), endpoint.into())));
-        object.extend(network(message).map(|nanos| (round_trip.to_owned(), nanos.into())));
+        let [endpoint_key, network_key] = EXTRA_COLUMNS;
+        let endpoint = find_endpoint_name(experiment, message);
+        object.extend(endpoint.map(|endpoint| (endpoint_key.to_owned(), endpoint.into())));
+        object.extend(network_rtt_ns(message).map(|nanos| (network_key.to_owned(), nanos.into())));
     })
 }
 
@@ -88,7 +88,7 @@ mod tests {
 
     use super::*;
     use crate::columns::ColumnsReader;
-    use crate::export::tests::with_fleets;
+    use crate::export::tests::two_fleets;
     use neph_text::Existing;
 
     fn messages() -> Vec<FleetMessage> {
@@ -102,12 +102,12 @@ mod tests {
 
     #[test]
     fn text_has_every_message_its_endpoint_and_its_network_round_trip() {
-        let (_folder, store, experiments) = with_fleets(&messages());
+        let (_folder, store, experiments) = two_fleets(&messages());
         let mut out = Vec::new();
         let rows = export_fleet_csv(store.as_ref(), &experiments, &mut out).expect("written");
         assert_eq!(rows, 8, "two experiments, and one without a fleet");
-        let text = String::from_utf8(out).expect("text");
-        let lines: Vec<&str> = text.lines().collect();
+        let csv_text = String::from_utf8(out).expect("text");
+        let lines: Vec<&str> = csv_text.lines().collect();
         assert!(
             lines[0].ends_with(",ttl,copies,answer,endpoint,network_ns"),
             "{}",
@@ -121,8 +121,8 @@ mod tests {
 
         let mut out = Vec::new();
         export_fleet_jsonl(store.as_ref(), &experiments, &mut out).expect("written");
-        let text = String::from_utf8(out).expect("text");
-        let objects: Vec<Map<String, Value>> = text
+        let json_text = String::from_utf8(out).expect("text");
+        let objects: Vec<Map<String, Value>> = json_text
             .lines()
             .map(|line| serde_json::from_str(line).expect("an object"))
             .collect();
@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn parquet_holds_the_same_messages() {
-        let (folder, store, experiments) = with_fleets(&messages());
+        let (folder, store, experiments) = two_fleets(&messages());
         let path = folder.path().join("x.parquet");
         let out = WholeFile::at(&path, Existing::Keep).expect("a place");
         let rows = export_fleet_parquet(store.as_ref(), &experiments, &out).expect("written");
@@ -145,9 +145,9 @@ mod tests {
         let reader = ColumnsReader::<FleetMessage>::open(&path)
             .expect("readable")
             .expect("there");
-        let read: Vec<FleetMessage> = (0..reader.row_groups())
+        let read_messages: Vec<FleetMessage> = (0..reader.row_groups())
             .flat_map(|group| reader.row_group(group).expect("readable"))
             .collect();
-        assert_eq!(read, [messages(), messages()].concat());
+        assert_eq!(read_messages, [messages(), messages()].concat());
     }
 }

@@ -5,7 +5,7 @@ use std::io::Write;
 use neph_model::{Experiment, Message};
 use serde_json::{Map, Value};
 
-use super::rows::{self, Stored};
+use super::rows::{self, StoredRow};
 use super::stages;
 use crate::columns::{Belonging, Cell, Constant};
 use crate::{Store, StoreError};
@@ -25,33 +25,33 @@ pub fn export_jsonl(
     out: &mut dyn Write,
 ) -> Result<u64, StoreError> {
     write(store, experiments, out, |_, message, object| {
-        ledger(message, object);
+        insert_ledger(message, object);
     })
 }
 
-/// Writes rows as objects: the leading keys, the table's columns, and what `put_behind` adds.
-pub(super) fn write<R: Stored>(
+/// Writes rows as objects: the leading keys, the table's columns, and what `insert_extra` adds.
+pub(super) fn write<R: StoredRow>(
     store: &dyn Store,
     experiments: &[Experiment],
     out: &mut dyn Write,
-    put_behind: impl Fn(&Experiment, &R, &mut Map<String, Value>),
+    insert_extra: impl Fn(&Experiment, &R, &mut Map<String, Value>),
 ) -> Result<u64, StoreError> {
-    let lines = rows::each(store, experiments, whose, |experiment, whose, row| {
-        let mut object = whose.clone();
+    let lines = rows::for_each_row(store, experiments, leading_keys, |experiment, leading, row| {
+        let mut object = leading.clone();
         let present = R::COLUMNS
             .iter()
             .map(|column| (column.name, column.cell(row)))
             .filter(|(_, cell)| *cell != Cell::Absent);
-        object.extend(present.map(|(name, cell)| (name.to_owned(), value(cell))));
-        put_behind(experiment, row, &mut object);
-        put(out, &object)
+        object.extend(present.map(|(name, cell)| (name.to_owned(), cell_to_json(cell))));
+        insert_extra(experiment, row, &mut object);
+        write_object(out, &object)
     })?;
     out.flush().map_err(StoreError::output("JSON"))?;
     Ok(lines)
 }
 
 /// Writes one line.
-fn put(out: &mut dyn Write, object: &Map<String, Value>) -> Result<(), StoreError> {
+fn write_object(out: &mut dyn Write, object: &Map<String, Value>) -> Result<(), StoreError> {
     serde_json::to_writer(&mut *out, object)
         .map_err(std::io::Error::from)
         .and_then(|()| out.write_all(b"\n"))
@@ -59,7 +59,7 @@ fn put(out: &mut dyn Write, object: &Map<String, Value>) -> Result<(), StoreErro
 }
 
 /// A value as JSON; null if it is absent.
-fn value(cell: Cell) -> Value {
+fn cell_to_json(cell: Cell) -> Value {
     match cell {
         Cell::Absent => Value::Null,
         Cell::Signed(value) => value.into(),
@@ -70,7 +70,7 @@ fn value(cell: Cell) -> Value {
 }
 
 /// The leading keys of an experiment's objects.
-fn whose(belonging: &Belonging<'_>) -> Map<String, Value> {
+fn leading_keys(belonging: &Belonging<'_>) -> Map<String, Value> {
     let pairs = belonging.constants().map(|(name, value)| {
         let value: Value = match value {
             Constant::Text(text) => text.into(),
@@ -81,17 +81,17 @@ fn whose(belonging: &Belonging<'_>) -> Map<String, Value> {
     pairs.collect()
 }
 
-fn ledger(message: &Message, object: &mut Map<String, Value>) {
+fn insert_ledger(message: &Message, object: &mut Map<String, Value>) {
     let Some(ledger) = message.ledger() else {
         return;
     };
     let stages: Map<String, Value> = ledger
         .entries()
         .iter()
-        .map(|entry| (stages::joined(entry.stages), entry.time().nanos().into()))
+        .map(|entry| (stages::join_names(entry.stages), entry.time().nanos().into()))
         .collect();
-    let mut put = |name: &str, value: Value| object.insert(name.to_owned(), value);
-    put("response_ns", ledger.response_time().nanos().into());
-    put("service_ns", ledger.service_time().nanos().into());
-    put("stages_ns", stages.into());
+    let mut insert = |name: &str, value: Value| object.insert(name.to_owned(), value);
+    insert("response_ns", ledger.response_time().nanos().into());
+    insert("service_ns", ledger.service_time().nanos().into());
+    insert("stages_ns", stages.into());
 }

@@ -26,29 +26,29 @@ pub fn export_latency_tester_csv(
     experiment: &Experiment,
     out: &mut dyn Write,
 ) -> Result<u64, StoreError> {
-    let failed = || StoreError::output("Latency Tester");
-    out.write_all(HEADER.as_bytes()).map_err(failed())?;
+    let output_error = || StoreError::output("Latency Tester");
+    out.write_all(HEADER.as_bytes()).map_err(output_error())?;
     let mut rows = 0;
     let clock = WallClock::of(experiment);
-    let mut waiting: BinaryHeap<Reverse<Row>> = BinaryHeap::new();
+    let mut waiting_rows: BinaryHeap<Reverse<Row>> = BinaryHeap::new();
     store.visit_messages(experiment.id, &mut |batch| {
-        for row in batch.iter().filter_map(|message| row(message, &clock)) {
+        for row in batch.iter().filter_map(|message| build_row(message, &clock)) {
             // Messages come by send time: no later one has a reply before this send time.
-            while let Some(Reverse(first)) = waiting.peek()
-                && first.received <= row.sent
+            while let Some(Reverse(earliest)) = waiting_rows.peek()
+                && earliest.received <= row.sent
             {
-                out.write_all(first.text.as_bytes()).map_err(failed())?;
-                waiting.pop();
+                out.write_all(earliest.text.as_bytes()).map_err(output_error())?;
+                waiting_rows.pop();
             }
-            waiting.push(Reverse(row));
+            waiting_rows.push(Reverse(row));
             rows += 1;
         }
         Ok(())
     })?;
-    while let Some(Reverse(row)) = waiting.pop() {
-        out.write_all(row.text.as_bytes()).map_err(failed())?;
+    while let Some(Reverse(row)) = waiting_rows.pop() {
+        out.write_all(row.text.as_bytes()).map_err(output_error())?;
     }
-    out.flush().map_err(failed())?;
+    out.flush().map_err(output_error())?;
     Ok(rows)
 }
 
@@ -60,14 +60,14 @@ struct Row {
     text: String,
 }
 
-fn row(message: &Message, clock: &WallClock) -> Option<Row> {
+fn build_row(message: &Message, clock: &WallClock) -> Option<Row> {
     if message.flow != FlowIndex(0) {
         return None;
     }
     let round_trip = message.ledger()?.service_time().nanos();
     let sent = clock.wall(message.marks.begun()?).unix_nanos();
     let peer = &message.marks.peer;
-    let server = peer
+    let server_time = peer
         .app_rx
         .or(peer.app_tx)
         .or(peer.rx)
@@ -76,13 +76,13 @@ fn row(message: &Message, clock: &WallClock) -> Option<Row> {
             at.nanos().saturating_add(offset).to_string()
         });
     let sign = if round_trip < 0 { "-" } else { "" };
-    let (millis, rest) = (
+    let (millis, submillis) = (
         round_trip.unsigned_abs() / 1_000_000,
         round_trip.unsigned_abs() % 1_000_000,
     );
     Some(Row {
         received: sent.saturating_add(round_trip),
         sent,
-        text: format!("{sent},{server},{sign}{millis}.{rest:06}\n"),
+        text: format!("{sent},{server_time},{sign}{millis}.{submillis:06}\n"),
     })
 }

@@ -33,64 +33,64 @@ pub fn export_latency_tester_folder(
     folder: &Path,
 ) -> Result<u64, StoreError> {
     let scenarios = store.scenarios(campaign.id)?;
-    let mut taken = BTreeSet::new();
+    let mut used_paths = BTreeSet::new();
     let mut rows = 0;
     for experiment in experiments {
-        let whose = Belonging::of(experiment, &scenarios);
-        let path = folder.join(RAW_DATA).join(unique_path(&whose, &mut taken));
+        let belonging = Belonging::of(experiment, &scenarios);
+        let path = folder.join(RAW_DATA).join(unique_path(&belonging, &mut used_paths));
         let parent = path.parent().unwrap_or(folder);
         fs::create_dir_all(parent).map_err(StoreError::file("make", parent))?;
         let file = File::create(&path).map_err(StoreError::file("make", &path))?;
         rows += export_latency_tester_csv(store, experiment, &mut BufWriter::new(file))?;
     }
-    if is_settings(&campaign.plan_path) {
+    if is_settings_file(&campaign.plan_path) {
         let path = folder.join(SETTINGS);
         fs::write(&path, &campaign.plan_text).map_err(StoreError::file("write", &path))?;
     }
     Ok(rows)
 }
 
-fn is_settings(plan: &str) -> bool {
-    let extension = Path::new(plan).extension();
+fn is_settings_file(plan_path: &str) -> bool {
+    let extension = Path::new(plan_path).extension();
     extension.is_some_and(|extension| extension == "yaml" || extension == "yml")
 }
 
 /// A unique path for an experiment's file below `raw-data`.
-fn unique_path(whose: &Belonging<'_>, taken: &mut BTreeSet<PathBuf>) -> PathBuf {
-    let folder = match whose.experiment.status {
+fn unique_path(belonging: &Belonging<'_>, used_paths: &mut BTreeSet<PathBuf>) -> PathBuf {
+    let folder = match belonging.experiment.status {
         ExperimentStatus::Complete => PathBuf::new(),
         status => PathBuf::from(status.name()),
     };
-    let name = name(whose);
+    let name = file_name(belonging);
     let mut path = folder.join(&name);
-    let mut time = 2;
-    while !taken.insert(path.clone()) {
-        path = folder.join(format!("again-{time}")).join(&name);
-        time += 1;
+    let mut attempt = 2;
+    while !used_paths.insert(path.clone()) {
+        path = folder.join(format!("again-{attempt}")).join(&name);
+        attempt += 1;
     }
     path
 }
 
-fn name(whose: &Belonging<'_>) -> String {
-    let known = whose.scenario;
-    let endpoint = known.map_or_else(|| whose.experiment.scenario.to_string(), endpoint);
-    let name = FileName {
-        run: Some(whose.experiment.block.saturating_add(1)),
+fn file_name(belonging: &Belonging<'_>) -> String {
+    let scenario = belonging.scenario;
+    let endpoint = scenario.map_or_else(|| belonging.experiment.scenario.to_string(), endpoint_label);
+    let file_name = FileName {
+        run: Some(belonging.experiment.block.saturating_add(1)),
         endpoint,
-        interval: known.map(|scenario| scenario.interval),
-        request_bytes: known.map(|scenario| scenario.request_size.bytes()),
+        interval: scenario.map(|scenario| scenario.interval),
+        request_bytes: scenario.map(|scenario| scenario.request_size.bytes()),
     };
     // The two characters that a file name cannot contain.
-    format!("{name}.csv").replace(['/', '\0'], "_")
+    format!("{file_name}.csv").replace(['/', '\0'], "_")
 }
 
 /// The endpoint's name and the other parameters that distinguish this scenario.
-fn endpoint(scenario: &Scenario) -> String {
-    let mut text = scenario.endpoint.clone();
-    for name in &scenario.varied {
-        if let Some(parameter) = scenario.parameters.get(*name) {
-            text.push_str(&format!("_{name}-{}", parameter.text().replace(' ', "")));
+fn endpoint_label(scenario: &Scenario) -> String {
+    let mut label = scenario.endpoint.clone();
+    for parameter_name in &scenario.varied {
+        if let Some(parameter) = scenario.parameters.get(*parameter_name) {
+            label.push_str(&format!("_{parameter_name}-{}", parameter.text().replace(' ', "")));
         }
     }
-    text
+    label
 }

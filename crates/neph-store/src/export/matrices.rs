@@ -11,15 +11,15 @@ use crate::{Store, StoreError};
 pub(super) struct Matrices(BTreeMap<CampaignId, Vec<Scenario>>);
 
 impl Matrices {
-    pub(super) fn of(store: &dyn Store, experiments: &[Experiment]) -> Result<Self, StoreError> {
+    pub(super) fn from_store(store: &dyn Store, experiments: &[Experiment]) -> Result<Self, StoreError> {
         let campaigns: BTreeSet<CampaignId> = experiments
             .iter()
             .map(|experiment| experiment.campaign)
             .collect();
-        let read = |campaign| Ok((campaign, store.scenarios(campaign)?));
+        let read_scenarios = |campaign| Ok((campaign, store.scenarios(campaign)?));
         campaigns
             .into_iter()
-            .map(read)
+            .map(read_scenarios)
             .collect::<Result<_, _>>()
             .map(Self)
     }

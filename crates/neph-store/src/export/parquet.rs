@@ -3,7 +3,7 @@
 use neph_model::{Experiment, Message};
 
 use super::matrices::Matrices;
-use super::rows::Stored;
+use super::rows::StoredRow;
 use crate::columns::{ColumnsWriter, FileFacts};
 use crate::{Store, StoreError};
 use neph_text::WholeFile;
@@ -24,12 +24,12 @@ pub fn export_parquet(
 }
 
 /// Writes rows of any type.
-pub(super) fn write<R: Stored>(
+pub(super) fn write<R: StoredRow>(
     store: &dyn Store,
     experiments: &[Experiment],
     out: &WholeFile,
 ) -> Result<u64, StoreError> {
-    let matrices = Matrices::of(store, experiments)?;
+    let matrices = Matrices::from_store(store, experiments)?;
     let metadata = match experiments {
         [experiment] => FileFacts::of(experiment, matrices.belonging(experiment).scenario),
         _ => FileFacts::of_several(),

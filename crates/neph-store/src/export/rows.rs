@@ -7,43 +7,43 @@ use crate::columns::{Belonging, Row};
 use crate::{SentWithin, Store, StoreError};
 
 /// Receives a batch of rows.
-type Give<'a, R> = &'a mut dyn FnMut(&[R]) -> Result<(), StoreError>;
+type RowVisitor<'a, R> = &'a mut dyn FnMut(&[R]) -> Result<(), StoreError>;
 
 /// A type of row that a store can read.
-pub(super) trait Stored: Row {
-    /// Passes all rows of an experiment to `give`.
-    fn visit(store: &dyn Store, of: ExperimentId, give: Give<'_, Self>) -> Result<(), StoreError>;
+pub(super) trait StoredRow: Row {
+    /// Passes all rows of an experiment to `visitor`.
+    fn visit(store: &dyn Store, experiment: ExperimentId, visitor: RowVisitor<'_, Self>) -> Result<(), StoreError>;
 }
 
-impl Stored for Message {
-    fn visit(store: &dyn Store, of: ExperimentId, give: Give<'_, Self>) -> Result<(), StoreError> {
-        store.visit_messages(of, give)
+impl StoredRow for Message {
+    fn visit(store: &dyn Store, experiment: ExperimentId, visitor: RowVisitor<'_, Self>) -> Result<(), StoreError> {
+        store.visit_messages(experiment, visitor)
     }
 }
 
-impl Stored for FleetMessage {
-    fn visit(store: &dyn Store, of: ExperimentId, give: Give<'_, Self>) -> Result<(), StoreError> {
-        store.visit_fleet(of, SentWithin::ALL, give)
+impl StoredRow for FleetMessage {
+    fn visit(store: &dyn Store, experiment: ExperimentId, visitor: RowVisitor<'_, Self>) -> Result<(), StoreError> {
+        store.visit_fleet(experiment, SentWithin::ALL, visitor)
     }
 }
 
-/// Calls `put` for each row, with its experiment and with the result of `whose` for that
+/// Calls `write_row` for each row, with its experiment and with the result of `build_leading` for that
 /// experiment. Returns the number of rows.
-pub(super) fn each<R: Stored, W>(
+pub(super) fn for_each_row<R: StoredRow, L>(
     store: &dyn Store,
     experiments: &[Experiment],
-    whose: impl Fn(&Belonging<'_>) -> W,
-    mut put: impl FnMut(&Experiment, &W, &R) -> Result<(), StoreError>,
+    build_leading: impl Fn(&Belonging<'_>) -> L,
+    mut write_row: impl FnMut(&Experiment, &L, &R) -> Result<(), StoreError>,
 ) -> Result<u64, StoreError> {
-    let matrices = Matrices::of(store, experiments)?;
+    let matrices = Matrices::from_store(store, experiments)?;
     let mut rows = 0;
     for experiment in experiments {
-        let whose = whose(&matrices.belonging(experiment));
+        let leading = build_leading(&matrices.belonging(experiment));
         R::visit(store, experiment.id, &mut |batch| {
             rows += batch.len() as u64;
             batch
                 .iter()
-                .try_for_each(|row| put(experiment, &whose, row))
+                .try_for_each(|row| write_row(experiment, &leading, row))
         })?;
     }
     Ok(rows)

@@ -24,13 +24,13 @@ pub(super) const fn name(stage: Stage) -> &'static str {
 }
 
 /// The name of an entry: its stages joined by `+`, as in `network+peer_send`.
-pub(super) fn joined(stages: StageSet) -> String {
+pub(super) fn join_names(stages: StageSet) -> String {
     stages.iter().map(name).collect::<Vec<_>>().join("+")
 }
 
 /// Every entry that occurs in these experiments, in order of time. Reads all messages once: the
 /// columns must be known before the first row.
-pub(super) fn occurring(
+pub(super) fn find_entries(
     store: &dyn Store,
     experiments: &[Experiment],
 ) -> Result<Vec<StageSet>, StoreError> {
@@ -43,7 +43,7 @@ pub(super) fn occurring(
             Ok(())
         })?;
     }
-    let mut ordered: Vec<_> = sets.into_iter().collect();
-    ordered.sort_by_key(|stages| (stages.iter().next(), *stages));
-    Ok(ordered)
+    let mut entries: Vec<_> = sets.into_iter().collect();
+    entries.sort_by_key(|stages| (stages.iter().next(), *stages));
+    Ok(entries)
 }

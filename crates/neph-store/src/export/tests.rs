@@ -31,7 +31,7 @@ fn scenario() -> Scenario {
 }
 
 /// Two experiments: the second has a lost message and a row without one timestamp.
-fn filled() -> (tempfile::TempDir, Box<dyn Store>, Vec<Experiment>) {
+fn two_experiments() -> (tempfile::TempDir, Box<dyn Store>, Vec<Experiment>) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let mut store = open(&folder.path().to_string_lossy(), Access::Write).expect("free");
     let campaign = Campaign::begun("test", Wall::from_unix_nanos(1));
@@ -58,12 +58,12 @@ fn filled() -> (tempfile::TempDir, Box<dyn Store>, Vec<Experiment>) {
 }
 
 /// Those two with a fleet of these messages each, and a third without.
-pub(super) fn with_fleets(
+pub(super) fn two_fleets(
     messages: &[FleetMessage],
 ) -> (tempfile::TempDir, Box<dyn Store>, Vec<Experiment>) {
-    let (folder, mut store, mut experiments) = filled();
+    let (folder, mut store, mut experiments) = two_experiments();
     let campaign = experiments[0].campaign;
-    let mut of_fleet = Vec::new();
+    let mut fleet_experiments = Vec::new();
     for position in 0..2 {
         let mut experiment = samples::experiment();
         (experiment.campaign, experiment.position) = (campaign, position);
@@ -84,27 +84,27 @@ pub(super) fn with_fleets(
         store
             .finish(recorder, &experiment, &provenance(experiment.id))
             .expect("finished");
-        of_fleet.push(experiment);
+        fleet_experiments.push(experiment);
     }
-    of_fleet.push(experiments.swap_remove(0));
-    (folder, store, of_fleet)
+    fleet_experiments.push(experiments.swap_remove(0));
+    (folder, store, fleet_experiments)
 }
 
 #[test]
 fn in_each_csv_row_the_stages_add_up_and_merged_ones_have_a_column_of_their_own() {
-    let (_folder, store, experiments) = filled();
+    let (_folder, store, experiments) = two_experiments();
     let mut out = Vec::new();
     let rows = export_csv(store.as_ref(), &experiments, &mut out).expect("written");
     assert_eq!(rows, 4);
-    let text = String::from_utf8(out).expect("text");
-    let mut lines = text.lines().map(|line| line.split(',').collect::<Vec<_>>());
+    let csv_text = String::from_utf8(out).expect("text");
+    let mut lines = csv_text.lines().map(|line| line.split(',').collect::<Vec<_>>());
     let header = lines.next().expect("a header");
     assert!(
         header.contains(&"stage_send_window+send_queue_ns"),
         "{header:?}"
     );
     assert!(header.contains(&"stage_network+peer_send_ns"), "{header:?}");
-    let column_of = |name: &str| {
+    let column_index = |name: &str| {
         header
             .iter()
             .position(|column| *column == name)
@@ -114,27 +114,27 @@ fn in_each_csv_row_the_stages_add_up_and_merged_ones_have_a_column_of_their_own(
     for line in lines {
         // One comma is inside a quoted field.
         assert_eq!(line.len(), header.len() + 1);
-        let line = &line[1..];
-        if line[column_of("outcome")] != "reply" {
-            assert_eq!(line[column_of("response_ns")], "");
+        let fields = &line[1..];
+        if fields[column_index("outcome")] != "reply" {
+            assert_eq!(fields[column_index("response_ns")], "");
             continue;
         }
         replies += 1;
         let stages = header
             .iter()
-            .zip(line)
+            .zip(fields)
             .filter(|(name, value)| name.starts_with("stage_") && !value.is_empty());
         let sum: i64 = stages
             .map(|(_, value)| value.parse::<i64>().expect("ns"))
             .sum();
-        assert_eq!(sum.to_string(), line[column_of("response_ns")]);
+        assert_eq!(sum.to_string(), fields[column_index("response_ns")]);
     }
     assert_eq!(replies, 3);
 }
 
 #[test]
 fn json_lines_contain_stages_and_omit_absent_values() {
-    let (_folder, store, experiments) = filled();
+    let (_folder, store, experiments) = two_experiments();
     let mut out = Vec::new();
     export_jsonl(store.as_ref(), &experiments, &mut out).expect("written");
     let lines: Vec<serde_json::Value> = String::from_utf8(out)
@@ -152,7 +152,7 @@ fn json_lines_contain_stages_and_omit_absent_values() {
 
 #[test]
 fn the_latency_testers_columns_are_its_own() {
-    let (_folder, store, experiments) = filled();
+    let (_folder, store, experiments) = two_experiments();
     let mut out = Vec::new();
     export_latency_tester_csv(store.as_ref(), &experiments[0], &mut out).expect("written");
     let expected = "#client-send-timestamp,server-timestamp,e2e-rtt\n\
@@ -161,7 +161,7 @@ fn the_latency_testers_columns_are_its_own() {
 }
 
 /// Writes the messages to the file at `path`; returns the number of rows.
-fn to_parquet(store: &dyn Store, experiments: &[Experiment], path: &Path) -> u64 {
+fn write_parquet(store: &dyn Store, experiments: &[Experiment], path: &Path) -> u64 {
     let out = WholeFile::at(path, Existing::Replace).expect("a place");
     let rows = export_parquet(store, experiments, &out).expect("written");
     out.finish().expect("whole");
@@ -170,29 +170,29 @@ fn to_parquet(store: &dyn Store, experiments: &[Experiment], path: &Path) -> u64
 
 #[test]
 fn the_messages_of_one_and_of_several_experiments_come_out_of_a_parquet_file() {
-    let (folder, store, experiments) = filled();
+    let (folder, store, experiments) = two_experiments();
     let path = folder.path().join("out.parquet");
-    let rows = |path: &Path| {
+    let read_rows = |path: &Path| {
         let reader: ColumnsReader = ColumnsReader::open(path).expect("readable").expect("there");
         let groups = 0..reader.row_groups();
         groups
             .flat_map(|group| reader.row_group(group).expect("readable"))
             .collect::<Vec<_>>()
     };
-    assert_eq!(to_parquet(store.as_ref(), &experiments, &path), 4);
-    let merged: Vec<_> = experiments
+    assert_eq!(write_parquet(store.as_ref(), &experiments, &path), 4);
+    let messages: Vec<_> = experiments
         .iter()
         .flat_map(|experiment| store.messages(experiment.id).expect("readable"))
         .collect();
-    assert_eq!(rows(&path), merged);
-    let last = &experiments[1..];
-    assert_eq!(to_parquet(store.as_ref(), last, &path), 3);
-    assert_eq!(rows(&path), store.messages(last[0].id).expect("readable"));
+    assert_eq!(read_rows(&path), messages);
+    let second_experiment = &experiments[1..];
+    assert_eq!(write_parquet(store.as_ref(), second_experiment, &path), 3);
+    assert_eq!(read_rows(&path), store.messages(second_experiment[0].id).expect("readable"));
 }
 
 /// The same experiments as an aborted first attempt and a complete second one.
-fn aborted_and_again() -> (tempfile::TempDir, Box<dyn Store>, Vec<Experiment>) {
-    let (folder, store, mut experiments) = filled();
+fn aborted_and_repeated() -> (tempfile::TempDir, Box<dyn Store>, Vec<Experiment>) {
+    let (folder, store, mut experiments) = two_experiments();
     experiments[0].status = ExperimentStatus::Interrupted;
     experiments[1].attempt = 1;
     (folder, store, experiments)
@@ -200,8 +200,8 @@ fn aborted_and_again() -> (tempfile::TempDir, Box<dyn Store>, Vec<Experiment>) {
 
 #[test]
 fn every_row_names_its_experiment_scenario_and_attempt() {
-    let (folder, store, experiments) = aborted_and_again();
-    let id = |at: usize| experiments[at].id.to_string();
+    let (folder, store, experiments) = aborted_and_repeated();
+    let id = |index: usize| experiments[index].id.to_string();
     let scenario = "metro, \"east\" · every 2.5 ms · 64 B · season 1.3 / strict";
 
     let mut out = Vec::new();
@@ -212,45 +212,45 @@ fn every_row_names_its_experiment_scenario_and_attempt() {
         "{text}"
     );
     let quoted = "\"metro, \"\"east\"\" · every 2.5 ms · 64 B · season 1.3 / strict\"";
-    for (line, (at, rest)) in text.lines().skip(1).zip([
+    for (line, (index, expected_fields)) in text.lines().skip(1).zip([
         (0, "0,0,interrupted,0,0,reply"),
         (1, "0,1,complete,0,0,reply"),
         (1, "0,1,complete,0,1,lost"),
     ]) {
-        let start = format!("{},{},{quoted},{rest},", id(at), ScenarioId(7));
-        assert!(line.starts_with(&start), "{line}: {start}");
+        let expected_start = format!("{},{},{quoted},{expected_fields},", id(index), ScenarioId(7));
+        assert!(line.starts_with(&expected_start), "{line}: {expected_start}");
     }
 
     let mut out = Vec::new();
     export_jsonl(store.as_ref(), &experiments, &mut out).expect("written");
     let text = String::from_utf8(out).expect("text");
-    let first: serde_json::Value =
+    let first_object: serde_json::Value =
         serde_json::from_str(text.lines().next().expect("a line")).expect("JSON");
-    assert_eq!(first["scenario"], scenario);
-    assert_eq!((&first["block"], &first["attempt"]), (&0.into(), &0.into()));
-    assert_eq!(first["status"], "interrupted");
+    assert_eq!(first_object["scenario"], scenario);
+    assert_eq!((&first_object["block"], &first_object["attempt"]), (&0.into(), &0.into()));
+    assert_eq!(first_object["status"], "interrupted");
 
     // The file of a single experiment has the same columns, so that one reader handles both.
-    for chosen in [&experiments[..], &experiments[1..]] {
+    for selection in [&experiments[..], &experiments[1..]] {
         let path = folder.path().join("out.parquet");
-        to_parquet(store.as_ref(), chosen, &path);
+        write_parquet(store.as_ref(), selection, &path);
         let file = fs::File::open(&path).expect("there");
         let reader = SerializedFileReader::new(file).expect("Parquet");
         let row = reader.get_row_iter(None).expect("rows").last();
         let row = row.expect("a row").expect("readable").to_string();
-        let start = format!(
+        let expected_start = format!(
             "{{experiment_id: \"{}\", scenario_id: \"{}\", scenario: \"{scenario}\", \
              block: 0, attempt: 1, status: \"complete\", flow: 0, seq: 2,",
             id(1),
             ScenarioId(7)
         );
-        assert!(row.starts_with(&start), "{row}: {start}");
+        assert!(row.starts_with(&expected_start), "{row}: {expected_start}");
     }
 }
 
 #[test]
 fn a_latency_tester_export_separates_attempts_and_statuses() {
-    let (folder, store, mut experiments) = aborted_and_again();
+    let (folder, store, mut experiments) = aborted_and_repeated();
     experiments.push(experiments[1].clone());
     let campaign = &store.campaigns().expect("readable")[0];
     let out = folder.path().join("out");

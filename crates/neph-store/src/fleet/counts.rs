@@ -12,7 +12,7 @@ pub(crate) struct Counts {
     pub(crate) failed: u64,
     pub(crate) copies: u64,
     /// Time of the last known event, nanoseconds since the start.
-    pub(crate) last: i64,
+    pub(crate) last_event_ns: i64,
 }
 
 impl Counts {
@@ -28,7 +28,7 @@ impl Counts {
             FleetOutcome::Lost => self.lost += 1,
             FleetOutcome::Failed => self.failed += 1,
         }
-        self.last = self.last.max(end);
+        self.last_event_ns = self.last_event_ns.max(end);
     }
 
     pub(super) fn add(&mut self, other: &Self) {
@@ -37,7 +37,7 @@ impl Counts {
         self.lost += other.lost;
         self.failed += other.failed;
         self.copies += other.copies;
-        self.last = self.last.max(other.last);
+        self.last_event_ns = self.last_event_ns.max(other.last_event_ns);
     }
 
     /// The metadata of a segment's file.
@@ -48,25 +48,25 @@ impl Counts {
             ("lost", self.lost.to_string()),
             ("failed", self.failed.to_string()),
             ("copies", self.copies.to_string()),
-            ("last_ns", self.last.to_string()),
+            ("last_ns", self.last_event_ns.to_string()),
         ]
     }
 
     /// From the metadata of a file; `None` if a value is missing.
-    pub(super) fn determined_by(facts: &[KeyValue]) -> Option<Self> {
-        let printed = |name: &str| {
+    pub(super) fn from_properties(facts: &[KeyValue]) -> Option<Self> {
+        let property = |name: &str| {
             let key = format!("nephoscope.{name}");
             let fact = facts.iter().find(|fact| fact.key == key)?;
             fact.value.as_deref()
         };
-        let count = |name: &str| printed(name)?.parse().ok();
+        let count = |name: &str| property(name)?.parse().ok();
         Some(Self {
             messages: count("messages")?,
             replies: count("replies")?,
             lost: count("lost")?,
             failed: count("failed")?,
             copies: count("copies")?,
-            last: printed("last_ns")?.parse().ok()?,
+            last_event_ns: property("last_ns")?.parse().ok()?,
         })
     }
 }

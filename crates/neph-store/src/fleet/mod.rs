@@ -9,7 +9,7 @@
 //! contents. A reader that looks for the file first and then for the journal finds one of them.
 
 mod counts;
-mod place;
+mod folders;
 mod recorder;
 mod segment;
 mod table;
@@ -19,7 +19,7 @@ mod visit;
 mod tests;
 
 pub(crate) use counts::Counts;
-pub(crate) use place::FleetPlace;
+pub(crate) use folders::FleetFolders;
 pub(crate) use recorder::FleetRecorder;
 pub(crate) use segment::{SegmentStep, close, close_all, copy_all};
 pub(crate) use visit::{counts, visit};

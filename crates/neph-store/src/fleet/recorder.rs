@@ -8,7 +8,7 @@ use std::thread::{Builder, JoinHandle};
 use neph_journal::FleetWriter;
 use neph_model::FleetMessage;
 
-use super::{FleetPlace, close};
+use super::{FleetFolders, close};
 use crate::StoreError;
 use crate::columns::FileFacts;
 
@@ -16,7 +16,7 @@ use crate::columns::FileFacts;
 /// journal of the open segment stays.
 #[derive(Debug)]
 pub(crate) struct FleetRecorder {
-    fleet_files: FleetPlace,
+    fleet_folders: FleetFolders,
     facts: FileFacts,
     writer: FleetWriter,
     closer: Option<SegmentCloser>,
@@ -24,39 +24,39 @@ pub(crate) struct FleetRecorder {
 
 impl FleetRecorder {
     /// For an experiment without records.
-    pub(crate) fn new(fleet_files: FleetPlace, facts: FileFacts) -> Result<Self, StoreError> {
-        fleet_files.make()?;
+    pub(crate) fn new(fleet_folders: FleetFolders, facts: FileFacts) -> Result<Self, StoreError> {
+        fleet_folders.make()?;
         Ok(Self {
-            writer: FleetWriter::new(&fleet_files.journals, fleet_files.experiment),
-            fleet_files,
+            writer: FleetWriter::new(&fleet_folders.journals, fleet_folders.experiment),
+            fleet_folders,
             facts,
             closer: None,
         })
     }
 
     pub(crate) fn append(&mut self, messages: &[FleetMessage]) -> Result<(), StoreError> {
-        if let Some(error) = self.closer.as_ref().and_then(SegmentCloser::failure) {
+        if let Some(error) = self.closer.as_ref().and_then(SegmentCloser::take_failure) {
             return Err(error);
         }
         match self.writer.append(messages)? {
-            Some(full) => self.hand_over(full),
+            Some(full_segment) => self.close_segment(full_segment),
             None => Ok(()),
         }
     }
 
-    fn hand_over(&mut self, number: u32) -> Result<(), StoreError> {
+    fn close_segment(&mut self, number: u32) -> Result<(), StoreError> {
         if self.closer.is_none() {
             self.closer = Some(SegmentCloser::start(
-                self.fleet_files.clone(),
+                self.fleet_folders.clone(),
                 self.facts.clone(),
             )?);
         }
         if let Some(SegmentCloser {
-            full: Some(full), ..
+            full_segments: Some(full_segments), ..
         }) = &self.closer
         {
             // If the thread failed and ended, the next call returns its error.
-            let _gone = full.send(number);
+            let _send_result = full_segments.send(number);
         }
         Ok(())
     }
@@ -67,38 +67,38 @@ impl FleetRecorder {
 #[derive(Debug)]
 struct SegmentCloser {
     /// `None` while the thread ends.
-    full: Option<Sender<u32>>,
-    failed: Arc<Mutex<Option<StoreError>>>,
+    full_segments: Option<Sender<u32>>,
+    failure: Arc<Mutex<Option<StoreError>>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl SegmentCloser {
-    fn start(fleet_files: FleetPlace, facts: FileFacts) -> Result<Self, StoreError> {
-        let (full, waiting) = channel();
-        let failed = Arc::new(Mutex::new(None));
-        let failure_slot = Arc::clone(&failed);
-        let folder = fleet_files.segments.clone();
+    fn start(fleet_folders: FleetFolders, facts: FileFacts) -> Result<Self, StoreError> {
+        let (full_segments, segment_numbers) = channel();
+        let failure = Arc::new(Mutex::new(None));
+        let thread_failure = Arc::clone(&failure);
+        let folder = fleet_folders.segments.clone();
         let thread = Builder::new()
             .name("neph-segments".to_owned())
-            .spawn(move || close_each(&fleet_files, &facts, &waiting, &failure_slot))
+            .spawn(move || close_segments(&fleet_folders, &facts, &segment_numbers, &thread_failure))
             .map_err(StoreError::file("start a thread that writes", &folder))?;
         Ok(Self {
-            full: Some(full),
-            failed,
+            full_segments: Some(full_segments),
+            failure,
             thread: Some(thread),
         })
     }
 
     /// The error of the thread; returned once.
-    fn failure(&self) -> Option<StoreError> {
-        let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
-        failed.take()
+    fn take_failure(&self) -> Option<StoreError> {
+        let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
+        failure.take()
     }
 }
 
 impl Drop for SegmentCloser {
     fn drop(&mut self) {
-        self.full = None;
+        self.full_segments = None;
         if let Some(thread) = self.thread.take() {
             // The experiment's end or recovery closes the remaining segments.
             let _ended = thread.join();
@@ -106,15 +106,15 @@ impl Drop for SegmentCloser {
     }
 }
 
-fn close_each(
-    fleet_files: &FleetPlace,
+fn close_segments(
+    fleet_folders: &FleetFolders,
     facts: &FileFacts,
-    waiting: &Receiver<u32>,
-    failure_slot: &Mutex<Option<StoreError>>,
+    segment_numbers: &Receiver<u32>,
+    failure: &Mutex<Option<StoreError>>,
 ) {
-    for number in waiting {
-        if let Err(error) = close(fleet_files, number, facts, &mut |_| Ok(())) {
-            *failure_slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+    for number in segment_numbers {
+        if let Err(error) = close(fleet_folders, number, facts, &mut |_| Ok(())) {
+            *failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
             return;
         }
     }

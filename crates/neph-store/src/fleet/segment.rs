@@ -6,7 +6,7 @@ use std::path::Path;
 use neph_journal::SegmentReader;
 use neph_model::FleetMessage;
 
-use super::{Counts, FleetPlace};
+use super::{Counts, FleetFolders};
 use crate::StoreError;
 use crate::columns::{ColumnsWriter, FileFacts};
 use crate::workspace::{remove_if_there, sync_folder};
@@ -23,33 +23,33 @@ pub(crate) enum SegmentStep {
 }
 
 /// Called after each step; its error stops the work, as a kill would.
-pub(crate) type Passed<'a> = dyn FnMut(SegmentStep) -> Result<(), StoreError> + 'a;
+pub(crate) type StepCallback<'a> = dyn FnMut(SegmentStep) -> Result<(), StoreError> + 'a;
 
 /// Closes a segment. May be repeated after a kill at any point: each step replaces the result of an
 /// earlier attempt.
 pub(crate) fn close(
-    fleet_files: &FleetPlace,
+    fleet_folders: &FleetFolders,
     number: u32,
     facts: &FileFacts,
-    passed: &mut Passed<'_>,
+    on_step: &mut StepCallback<'_>,
 ) -> Result<(), StoreError> {
-    if copy(fleet_files, number, facts, passed)?.is_none() {
+    if copy(fleet_folders, number, facts, on_step)?.is_none() {
         return Ok(());
     }
-    remove_if_there(&fleet_files.journal(number))?;
-    passed(SegmentStep::JournalRemoved)
+    remove_if_there(&fleet_folders.journal(number))?;
+    on_step(SegmentStep::JournalRemoved)
 }
 
 /// Writes the columnar file of a segment and keeps its journal. Returns the outcome counts; `None`
 /// if there is no journal.
 fn copy(
-    fleet_files: &FleetPlace,
+    fleet_folders: &FleetFolders,
     number: u32,
     facts: &FileFacts,
-    passed: &mut Passed<'_>,
+    on_step: &mut StepCallback<'_>,
 ) -> Result<Option<Counts>, StoreError> {
     let Some(mut reader) =
-        SegmentReader::open(&fleet_files.journals, fleet_files.experiment, number)?
+        SegmentReader::open(&fleet_folders.journals, fleet_folders.experiment, number)?
     else {
         return Ok(None);
     };
@@ -58,30 +58,30 @@ fn copy(
     if !reader.next(&mut batch)? {
         return Ok(Some(Counts::default()));
     }
-    let partial = fleet_files.partial(number);
+    let partial = fleet_folders.partial(number);
     let counts = write(&mut reader, &mut batch, &partial, facts)?;
-    passed(SegmentStep::Written)?;
-    fs::rename(&partial, fleet_files.segment(number))
+    on_step(SegmentStep::Written)?;
+    fs::rename(&partial, fleet_folders.segment(number))
         .map_err(StoreError::file("give a name to", &partial))?;
-    sync_folder(&fleet_files.segments)?;
-    passed(SegmentStep::Named)?;
+    sync_folder(&fleet_folders.segments)?;
+    on_step(SegmentStep::Named)?;
     Ok(Some(counts))
 }
 
 /// Writes the columnar files of all journals, in order, and keeps the journals. Returns the outcome
 /// counts.
 pub(crate) fn copy_all(
-    fleet_files: &FleetPlace,
+    fleet_folders: &FleetFolders,
     facts: &FileFacts,
-    passed: &mut Passed<'_>,
+    on_step: &mut StepCallback<'_>,
 ) -> Result<Counts, StoreError> {
     let mut totals = Counts::default();
-    let numbers = fleet_files.journalled()?;
+    let numbers = fleet_folders.journalled()?;
     if !numbers.is_empty() {
-        fleet_files.make_segments()?;
+        fleet_folders.make_segments()?;
     }
     for number in numbers {
-        let counts = copy(fleet_files, number, facts, passed)?;
+        let counts = copy(fleet_folders, number, facts, on_step)?;
         totals.add(&counts.unwrap_or_default());
     }
     Ok(totals)
@@ -105,7 +105,7 @@ fn write(
         }
     }
     for (key, value) in counts.properties() {
-        writer.fact(key, value);
+        writer.add_fact(key, value);
     }
     writer.finish()?;
     Ok(counts)
@@ -113,12 +113,12 @@ fn write(
 
 /// Closes every segment that still has a journal, in order.
 pub(crate) fn close_all(
-    fleet_files: &FleetPlace,
+    fleet_folders: &FleetFolders,
     facts: &FileFacts,
-    passed: &mut Passed<'_>,
+    on_step: &mut StepCallback<'_>,
 ) -> Result<(), StoreError> {
-    for number in fleet_files.journalled()? {
-        close(fleet_files, number, facts, passed)?;
+    for number in fleet_folders.journalled()? {
+        close(fleet_folders, number, facts, on_step)?;
     }
-    fleet_files.forget_journals()
+    fleet_folders.remove_journals()
 }

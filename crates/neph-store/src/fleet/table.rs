@@ -31,7 +31,7 @@ impl Row for FleetMessage {
     }
 }
 
-const fn outcome(message: &FleetMessage) -> &'static str {
+const fn outcome_name(message: &FleetMessage) -> &'static str {
     match message.outcome {
         FleetOutcome::Reply(_) => "reply",
         FleetOutcome::Lost => "lost",
@@ -49,36 +49,36 @@ fn put_outcome(message: &mut FleetMessage, name: &str) -> bool {
     true
 }
 
-const fn read_by(by: ReadBy) -> &'static str {
-    match by {
+const fn read_by_name(reader: ReadBy) -> &'static str {
+    match reader {
         ReadBy::Kernel => "kernel",
         ReadBy::Program => "program",
     }
 }
 
 fn put_read_by(message: &mut FleetMessage, name: &str) -> bool {
-    let by = [ReadBy::Kernel, ReadBy::Program]
+    let reader = [ReadBy::Kernel, ReadBy::Program]
         .into_iter()
-        .find(|by| read_by(*by) == name);
-    put(message, |reply| reply.read_by = by.unwrap_or(reply.read_by));
-    by.is_some()
+        .find(|reader| read_by_name(*reader) == name);
+    change_reply(message, |reply| reply.read_by = reader.unwrap_or(reply.read_by));
+    reader.is_some()
 }
 
 fn put_answer(message: &mut FleetMessage, name: &str) -> bool {
     let answer = SynAnswer::from_name(name);
-    put(message, |reply| reply.answer = answer);
+    change_reply(message, |reply| reply.answer = answer);
     answer.is_some()
 }
 
 /// Changes the reply; ignores a value of a message without a reply.
-fn put(message: &mut FleetMessage, change: impl FnOnce(&mut FleetReply)) {
+fn change_reply(message: &mut FleetMessage, change: impl FnOnce(&mut FleetReply)) {
     if let FleetOutcome::Reply(reply) = &mut message.outcome {
         change(reply);
     }
 }
 
-fn put_at_peer(message: &mut FleetMessage, change: impl FnOnce(&mut PeerReport)) {
-    put(message, |reply| {
+fn change_peer_report(message: &mut FleetMessage, change: impl FnOnce(&mut PeerReport)) {
+    change_reply(message, |reply| {
         change(reply.peer_report.get_or_insert(PeerReport {
             rx: Instant::from_nanos(0),
             residence: Span::from_nanos(0),
@@ -93,7 +93,7 @@ fn peer_report(message: &FleetMessage) -> Option<PeerReport> {
 }
 
 /// Stored values do not exceed 255.
-fn byte(value: u32) -> u8 {
+fn saturate_to_u8(value: u32) -> u8 {
     u8::try_from(value).unwrap_or(u8::MAX)
 }
 
@@ -131,59 +131,59 @@ const COLUMNS: &[Column<FleetMessage>] = &[
     ),
     required(
         "outcome",
-        Cells::Word(|m| Some(outcome(m).into()), put_outcome),
+        Cells::Word(|m| Some(outcome_name(m).into()), put_outcome),
     ),
     optional(
         "round_trip_ns",
         Cells::Nanos(
             |m| Some(m.reply()?.round_trip.nanos()),
-            |m, nanos| put(m, |reply| reply.round_trip = Span::from_nanos(nanos)),
+            |m, nanos| change_reply(m, |reply| reply.round_trip = Span::from_nanos(nanos)),
         ),
     ),
     optional(
         "read_by",
-        Cells::Word(|m| Some(read_by(m.reply()?.read_by).into()), put_read_by),
+        Cells::Word(|m| Some(read_by_name(m.reply()?.read_by).into()), put_read_by),
     ),
     optional(
         "peer_rx_ns",
         Cells::Nanos(
             |m| Some(peer_report(m)?.rx.nanos()),
-            |m, nanos| put_at_peer(m, |peer| peer.rx = Instant::from_nanos(nanos)),
+            |m, nanos| change_peer_report(m, |peer| peer.rx = Instant::from_nanos(nanos)),
         ),
     ),
     optional(
         "residence_ns",
         Cells::Nanos(
             |m| Some(peer_report(m)?.residence.nanos()),
-            |m, nanos| put_at_peer(m, |peer| peer.residence = Span::from_nanos(nanos)),
+            |m, nanos| change_peer_report(m, |peer| peer.residence = Span::from_nanos(nanos)),
         ),
     ),
     optional(
         "peer_count",
         Cells::Narrow(
             |m| peer_report(m)?.count,
-            |m, value| put_at_peer(m, |peer| peer.count = Some(value)),
+            |m, value| change_peer_report(m, |peer| peer.count = Some(value)),
         ),
     ),
     optional(
         "peer_ttl",
         Cells::Narrow(
             |m| peer_report(m)?.ttl.map(u32::from),
-            |m, value| put_at_peer(m, |peer| peer.ttl = Some(byte(value))),
+            |m, value| change_peer_report(m, |peer| peer.ttl = Some(saturate_to_u8(value))),
         ),
     ),
     optional(
         "ttl",
         Cells::Narrow(
             |m| m.reply()?.ttl.map(u32::from),
-            |m, value| put(m, |reply| reply.ttl = Some(byte(value))),
+            |m, value| change_reply(m, |reply| reply.ttl = Some(saturate_to_u8(value))),
         ),
     ),
     optional(
         "copies",
         Cells::Narrow(
             |m| Some(u32::from(m.reply()?.copies)),
-            |m, value| put(m, |reply| reply.copies = byte(value)),
+            |m, value| change_reply(m, |reply| reply.copies = saturate_to_u8(value)),
         ),
     ),
     optional(

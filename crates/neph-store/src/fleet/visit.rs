@@ -3,7 +3,7 @@
 use neph_journal::SegmentReader;
 use neph_model::FleetMessage;
 
-use super::{Counts, FleetPlace};
+use super::{Counts, FleetFolders};
 use crate::columns::ColumnsReader;
 use crate::store::FleetVisitor;
 use crate::{SentWithin, StoreError};
@@ -16,27 +16,27 @@ enum Segment {
 
 /// The file exists before the journal is removed. So without both, a second look for the file
 /// decides.
-fn find(fleet_files: &FleetPlace, number: u32) -> Result<Option<Segment>, StoreError> {
-    let file = fleet_files.segment(number);
+fn find(fleet_folders: &FleetFolders, number: u32) -> Result<Option<Segment>, StoreError> {
+    let file = fleet_folders.segment(number);
     if let Some(reader) = ColumnsReader::open(&file)? {
         return Ok(Some(Segment::Closed(reader)));
     }
     if let Some(reader) =
-        SegmentReader::open(&fleet_files.journals, fleet_files.experiment, number)?
+        SegmentReader::open(&fleet_folders.journals, fleet_folders.experiment, number)?
     {
         return Ok(Some(Segment::Open(reader)));
     }
     Ok(ColumnsReader::open(&file)?.map(Segment::Closed))
 }
 
-/// Passes the messages sent `within` to `give`, in the order of recording.
+/// Passes the messages sent in `range` to `visitor`, in the order of recording.
 pub(crate) fn visit(
-    fleet_files: &FleetPlace,
-    within: SentWithin,
-    give: &mut FleetVisitor<'_>,
+    fleet_folders: &FleetFolders,
+    range: SentWithin,
+    visitor: &mut FleetVisitor<'_>,
 ) -> Result<(), StoreError> {
-    for number in 1..=fleet_files.last()? {
-        let Some(segment) = find(fleet_files, number)? else {
+    for number in 1..=fleet_folders.last_number()? {
+        let Some(segment) = find(fleet_folders, number)? else {
             continue;
         };
         let mut batch = Vec::new();
@@ -45,15 +45,15 @@ pub(crate) fn visit(
                 for group in 0..reader.row_groups() {
                     if reader
                         .range(group, "sent_ns")
-                        .is_none_or(|range| within.meets(range))
+                        .is_none_or(|sent_range| range.overlaps(sent_range))
                     {
-                        give_within(reader.row_group(group)?, within, give)?;
+                        visit_within(reader.row_group(group)?, range, visitor)?;
                     }
                 }
             }
             Segment::Open(mut reader) => {
                 while reader.next(&mut batch)? {
-                    give_within(std::mem::take(&mut batch), within, give)?;
+                    visit_within(std::mem::take(&mut batch), range, visitor)?;
                 }
             }
         }
@@ -61,32 +61,32 @@ pub(crate) fn visit(
     Ok(())
 }
 
-fn give_within(
+fn visit_within(
     mut batch: Vec<FleetMessage>,
-    within: SentWithin,
-    give: &mut FleetVisitor<'_>,
+    range: SentWithin,
+    visitor: &mut FleetVisitor<'_>,
 ) -> Result<(), StoreError> {
-    if within != SentWithin::ALL {
-        batch.retain(|message| within.holds(message));
+    if range != SentWithin::ALL {
+        batch.retain(|message| range.contains(message));
     }
     if batch.is_empty() {
         return Ok(());
     }
-    give(&batch)
+    visitor(&batch)
 }
 
 /// Outcome counts of all segments. Reads only the messages of open ones.
-pub(crate) fn counts(fleet_files: &FleetPlace) -> Result<Counts, StoreError> {
+pub(crate) fn counts(fleet_folders: &FleetFolders) -> Result<Counts, StoreError> {
     let mut totals = Counts::default();
-    for number in 1..=fleet_files.last()? {
-        let Some(segment) = find(fleet_files, number)? else {
+    for number in 1..=fleet_folders.last_number()? {
+        let Some(segment) = find(fleet_folders, number)? else {
             continue;
         };
         match segment {
             Segment::Closed(reader) => {
-                let segment_counts = Counts::determined_by(reader.properties());
+                let segment_counts = Counts::from_properties(reader.properties());
                 totals.add(&segment_counts.ok_or_else(|| StoreError::Malformed {
-                    path: fleet_files.segment(number),
+                    path: fleet_folders.segment(number),
                     what: "it does not say how its messages ended".to_owned(),
                 })?);
             }

@@ -34,10 +34,10 @@ pub(super) fn read_tshark(
         if line.text.is_empty() || line.text.starts_with('#') {
             continue;
         }
-        match frames(&line.text) {
+        match parse_frames(&line.text) {
             Ok(frames) => {
                 for frame in frames {
-                    if !give(frame, files, &ends) {
+                    if !assign_frame(frame, files, &ends) {
                         report.acknowledgements_outside += 1;
                     }
                 }
@@ -50,7 +50,7 @@ pub(super) fn read_tshark(
 
 /// `"1611336442.75","0.0395","0","1","172.17.0.2"`; older reports lack the last two fields. A line
 /// can be both an acknowledgement and a retransmission.
-fn frames(text: &str) -> Result<[Frame; 2], String> {
+fn parse_frames(text: &str) -> Result<[Frame; 2], String> {
     let fields: Vec<&str> = text
         .split(',')
         .map(|field| field.trim().trim_matches('"'))
@@ -74,7 +74,7 @@ fn frames(text: &str) -> Result<[Frame; 2], String> {
     let retransmitted = match fields.get(3) {
         Some(&"1") => Frame::Retransmitted(Retransmission {
             at,
-            text: stream_text(fields[2], fields.get(4).copied().unwrap_or_default()),
+            text: describe_segment(fields[2], fields.get(4).copied().unwrap_or_default()),
         }),
         _ => Frame::Other,
     };
@@ -82,20 +82,20 @@ fn frames(text: &str) -> Result<[Frame; 2], String> {
 }
 
 /// Describes the segment; older reports have no destination.
-fn stream_text(stream: &str, destination: &str) -> String {
-    let mut text = "a segment was retransmitted".to_owned();
+fn describe_segment(stream: &str, destination: &str) -> String {
+    let mut description = "a segment was retransmitted".to_owned();
     if !destination.is_empty() {
-        text.push_str(&format!(" to {destination}"));
+        description.push_str(&format!(" to {destination}"));
     }
     if !stream.is_empty() {
-        text.push_str(&format!(" (tcp.stream {stream})"));
+        description.push_str(&format!(" (tcp.stream {stream})"));
     }
-    text
+    description
 }
 
 /// Returns whether the frame belongs to a file.
-fn give(frame: Frame, files: &mut [RawFile], ends: &[i64]) -> bool {
-    let started_by = |at: i64, files: &[RawFile]| {
+fn assign_frame(frame: Frame, files: &mut [RawFile], ends: &[i64]) -> bool {
+    let index_of_file = |at: i64, files: &[RawFile]| {
         files
             .partition_point(|file| file.started() <= at)
             .checked_sub(1)
@@ -103,29 +103,29 @@ fn give(frame: Frame, files: &mut [RawFile], ends: &[i64]) -> bool {
     match frame {
         Frame::Other => true,
         Frame::Retransmitted(segment) => {
-            let index = started_by(segment.at, files).filter(|file| {
-                segment.at <= ends[*file].saturating_add(MAX_RETRANSMISSION_DELAY_NANOS)
+            let index = index_of_file(segment.at, files).filter(|file_index| {
+                segment.at <= ends[*file_index].saturating_add(MAX_RETRANSMISSION_DELAY_NANOS)
             });
             index
-                .map(|file| files[file].retransmissions.push(segment))
+                .map(|file_index| files[file_index].retransmissions.push(segment))
                 .is_some()
         }
         Frame::Acknowledged { sent, at } => {
             // A segment belongs to a message if it left after the message was sent and before its
             // reply. Both times are of the client's clock. The last segment's acknowledgement
             // counts.
-            let Some(file) = started_by(sent, files) else {
+            let Some(file_index) = index_of_file(sent, files) else {
                 return false;
             };
-            let messages = &mut files[file].messages;
+            let messages = &mut files[file_index].messages;
             let after = messages.partition_point(|message| message.sent <= sent);
-            let Some(message) = after.checked_sub(1).and_then(|at| messages.get_mut(at)) else {
+            let Some(message) = after.checked_sub(1).and_then(|index| messages.get_mut(index)) else {
                 return false;
             };
             if sent > message.received {
                 return false;
             }
-            if message.acknowledged.is_none_or(|known| known.at <= at) {
+            if message.acknowledged.is_none_or(|earlier| earlier.at <= at) {
                 message.acknowledged = Some(Acknowledged { sent, at });
             }
             true

@@ -35,37 +35,37 @@ pub(super) fn store_all(
         pings,
         transfers,
         routes,
-        known,
+        imported_settings,
         mut report,
     } = output;
-    let scenarios = scenarios(&files, &known);
+    let scenarios = scenarios(&files, &imported_settings);
     let campaign = campaign(&folder, settings, &files);
     report.campaign = Some(campaign.id);
     let ended = files.iter().map(RawFile::ended).max();
     store.add_campaign(&campaign, &scenarios)?;
     for transfer in transfers {
-        let began = began(&files, |file| block(file) == transfer.block());
-        store.add_throughput(campaign.id, &transfer.into_throughput(began))?;
+        let start_time = start_of_matching(&files, |file| block(file) == transfer.block());
+        store.add_throughput(campaign.id, &transfer.into_throughput(start_time))?;
         report.throughputs += 1;
     }
     for route in routes {
-        let began = began(&files, |file| file.name == route.name);
-        let endpoint = known.endpoint_of(&route.name);
+        let start_time = start_of_matching(&files, |file| file.name == route.name);
+        let endpoint = imported_settings.endpoint_of(&route.name);
         let endpoint = endpoint.map_or_else(
             || route.name.endpoint.clone(),
             |endpoint| endpoint.name.clone(),
         );
-        store.add_traceroute(campaign.id, &route.into_traceroute(endpoint, began))?;
+        store.add_traceroute(campaign.id, &route.into_traceroute(endpoint, start_time))?;
         report.traceroutes += 1;
     }
-    let (mut pings, between) = attribute(&files, &pings);
-    report.pings_outside = between.len() as u64;
-    store.add_pings_between(campaign.id, &between)?;
-    let mut places = PositionAllocator::default();
+    let (mut pings, pings_between) = assign_pings(&files, &pings);
+    report.pings_outside = pings_between.len() as u64;
+    store.add_pings_between(campaign.id, &pings_between)?;
+    let mut position_counter = PositionCounter::default();
     for (file, flows) in files.iter().zip(&mut pings) {
-        let scenario = scenario_of(file, &known).id;
-        let mut experiment = experiment(file, &known, campaign.id, scenario);
-        places.assign(&mut experiment);
+        let scenario = scenario_of(file, &imported_settings).id;
+        let mut experiment = experiment(file, &imported_settings, campaign.id, scenario);
+        position_counter.assign(&mut experiment);
         experiment.flows.extend(
             flows
                 .iter()
@@ -81,10 +81,10 @@ pub(super) fn store_all(
 }
 
 /// Start of the first file that fits, or of the first of all.
-fn began(files: &[RawFile], fits: impl Fn(&RawFile) -> bool) -> i64 {
+fn start_of_matching(files: &[RawFile], matches: impl Fn(&RawFile) -> bool) -> i64 {
     let file = files
         .iter()
-        .find(|file| fits(file))
+        .find(|file| matches(file))
         .or_else(|| files.first());
     file.map_or(0, RawFile::started)
 }
@@ -96,34 +96,34 @@ struct PingFlow<'a> {
 }
 
 /// The pings during each raw-data file, and the pings outside of all.
-fn attribute<'a>(
+fn assign_pings<'a>(
     files: &[RawFile],
     pings: &'a [PingFile],
 ) -> (Vec<Vec<PingFlow<'a>>>, Vec<PingBetween>) {
     let ends: Vec<i64> = files.iter().map(RawFile::ended).collect();
     let mut flows: Vec<Vec<PingFlow<'a>>> = files.iter().map(|_| Vec::new()).collect();
-    let mut between = Vec::new();
+    let mut pings_between = Vec::new();
     for file in pings {
-        let mut inside: BTreeMap<usize, Vec<Ping>> = BTreeMap::new();
+        let mut pings_during: BTreeMap<usize, Vec<Ping>> = BTreeMap::new();
         for ping in &file.pings {
-            let began = files.partition_point(|raw| raw.started() <= ping.intended);
-            match began.checked_sub(1) {
+            let files_begun = files.partition_point(|raw| raw.started() <= ping.intended);
+            match files_begun.checked_sub(1) {
                 Some(index)
                     if ping.intended <= ends[index].saturating_add(MAX_PING_DELAY_NANOS) =>
                 {
-                    inside.entry(index).or_default().push(*ping);
+                    pings_during.entry(index).or_default().push(*ping);
                 }
                 _ => {
-                    let next = files.get(began).or_else(|| files.last());
-                    between.push(ping_between(file, ping, next.map_or(0, block)));
+                    let next = files.get(files_begun).or_else(|| files.last());
+                    pings_between.push(ping_between(file, ping, next.map_or(0, block)));
                 }
             }
         }
-        for (index, pings) in inside {
+        for (index, pings) in pings_during {
             flows[index].push(PingFlow { file, pings });
         }
     }
-    (flows, between)
+    (flows, pings_between)
 }
 
 /// A ping outside of all steps; `block` is that of the next step.
@@ -141,12 +141,12 @@ fn ping_between(file: &PingFile, ping: &Ping, block: u32) -> PingBetween {
 
 /// Assigns positions within blocks and attempts of a scenario, in order of time.
 #[derive(Default)]
-struct PositionAllocator {
+struct PositionCounter {
     positions: BTreeMap<u32, u32>,
     attempts: BTreeMap<(u32, ScenarioId), u32>,
 }
 
-impl PositionAllocator {
+impl PositionCounter {
     fn assign(&mut self, experiment: &mut Experiment) {
         let position = self.positions.entry(experiment.block).or_default();
         experiment.position = *position;
@@ -160,14 +160,14 @@ impl PositionAllocator {
 
 fn experiment(
     file: &RawFile,
-    known: &ImportedSettings,
+    imported_settings: &ImportedSettings,
     campaign: CampaignId,
     scenario: ScenarioId,
 ) -> Experiment {
     let count = file.messages.len() as u64;
     let reordered = file.messages.iter().filter(|message| message.reordered);
-    let of_nobody = |port| SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), port);
-    let endpoint = known.endpoint_of(&file.name);
+    let unspecified_address = |port| SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), port);
+    let endpoint = imported_settings.endpoint_of(&file.name);
     Experiment {
         block: block(file),
         status: ExperimentStatus::Complete,
@@ -178,10 +178,10 @@ fn experiment(
             probe: ProbeKind::Ws,
             name: endpoint.map_or_else(
                 || file.name.endpoint.clone(),
-                |known_endpoint| known_endpoint.name.clone(),
+                |endpoint| endpoint.name.clone(),
             ),
-            source: known.source_port.map(|port| of_nobody(port.get())),
-            target: address(&file.name, endpoint).unwrap_or_else(|| of_nobody(0)),
+            source: imported_settings.source_port.map(|port| unspecified_address(port.get())),
+            target: address(&file.name, endpoint).unwrap_or_else(|| unspecified_address(0)),
             reflector: false,
             same_clock: false,
         }],
@@ -221,15 +221,15 @@ fn store_one(
     plan_hash: &str,
 ) -> Result<ImportedExperiment, StoreError> {
     let started = file.started();
-    let main = (0..)
+    let main_messages = (0..)
         .zip(&file.messages)
         .map(|(seq, message)| raw_message(seq, message, started));
-    let pings = flows.iter().enumerate().flat_map(|(index, flow)| {
+    let ping_messages = flows.iter().enumerate().flat_map(|(index, flow)| {
         (0..)
             .zip(&flow.pings)
             .map(move |(seq, ping)| ping_message(ping_index(index), Seq(seq), ping, started))
     });
-    let messages: Vec<Message> = main.chain(pings).collect();
+    let messages: Vec<Message> = main_messages.chain(ping_messages).collect();
     let mut recorder = store.begin(experiment)?;
     for batch in messages.chunks(BATCH) {
         recorder.messages(batch)?;

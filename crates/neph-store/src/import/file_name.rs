@@ -49,8 +49,8 @@ impl FileName {
     /// Parses a name without its extension. Hidden characters are removed from the endpoint's name.
     pub(super) fn parse(stem: &str) -> Self {
         let stem = &*visible(stem);
-        dotted(stem)
-            .or_else(|| dashed(stem))
+        parse_dotted(stem)
+            .or_else(|| parse_dashed(stem))
             .unwrap_or_else(|| Self {
                 run: None,
                 endpoint: stem.to_owned(),
@@ -66,46 +66,46 @@ impl FileName {
 }
 
 /// `<run>-<endpoint>.i<interval>.x<size>` and `<run>.<endpoint>.x<interval>.x<size>`.
-fn dotted(stem: &str) -> Option<FileName> {
-    let (rest, size) = stem.rsplit_once(".x")?;
-    let decimal = rest
+fn parse_dotted(stem: &str) -> Option<FileName> {
+    let (name_part, size) = stem.rsplit_once(".x")?;
+    let decimal_interval = name_part
         .rsplit_once(".i")
-        .and_then(|(rest, interval)| Some((rest, decimal_millis(interval)?)));
+        .and_then(|(name_part, interval)| Some((name_part, parse_decimal_millis(interval)?)));
     // After `.i` the endpoint may be a plain address: only a dash separates its run.
-    if let Some((rest, interval)) = decimal {
-        return complete(rest, &['-'], interval, size);
+    if let Some((name_part, interval)) = decimal_interval {
+        return build_file_name(name_part, &['-'], interval, size);
     }
-    let (rest, interval) = rest.rsplit_once(".x")?;
-    complete(rest, &['-', '.'], millis(interval)?, size)
+    let (name_part, interval) = name_part.rsplit_once(".x")?;
+    build_file_name(name_part, &['-', '.'], parse_millis(interval)?, size)
 }
 
 /// `<run>-<endpoint>-<interval>-<size>`.
-fn dashed(stem: &str) -> Option<FileName> {
-    let (rest, size) = stem.rsplit_once('-')?;
-    let (rest, interval) = rest.rsplit_once('-')?;
-    complete(rest, &['-'], millis(interval)?, size)
+fn parse_dashed(stem: &str) -> Option<FileName> {
+    let (name_part, size) = stem.rsplit_once('-')?;
+    let (name_part, interval) = name_part.rsplit_once('-')?;
+    build_file_name(name_part, &['-'], parse_millis(interval)?, size)
 }
 
-fn millis(text: &str) -> Option<Span> {
-    number::<u32>(text).map(|millis| Span::from_millis(millis.into()))
+fn parse_millis(text: &str) -> Option<Span> {
+    parse_digits::<u32>(text).map(|millis| Span::from_millis(millis.into()))
 }
 
 /// `250` or `2.5`.
-fn decimal_millis(text: &str) -> Option<Span> {
-    text.starts_with(|first: char| first.is_ascii_digit())
+fn parse_decimal_millis(text: &str) -> Option<Span> {
+    text.starts_with(|character: char| character.is_ascii_digit())
         .then(|| scaled(text, 6).map(Span::from_nanos))
         .flatten()
 }
 
-fn complete(rest: &str, separators: &[char], interval: Span, size: &str) -> Option<FileName> {
-    let request_bytes = number(size)?;
-    let split = rest
+fn build_file_name(name_part: &str, separators: &[char], interval: Span, size: &str) -> Option<FileName> {
+    let request_bytes = parse_digits(size)?;
+    let split = name_part
         .split_once(separators)
-        .and_then(|(run, endpoint)| Some((number(run)?, endpoint)))
+        .and_then(|(run, endpoint)| Some((parse_digits(run)?, endpoint)))
         .filter(|(_, endpoint)| !endpoint.is_empty());
     let (run, endpoint) = match split {
         Some((run, endpoint)) => (Some(run), endpoint),
-        None => (None, rest),
+        None => (None, name_part),
     };
     Some(FileName {
         run,
@@ -116,7 +116,7 @@ fn complete(rest: &str, separators: &[char], interval: Span, size: &str) -> Opti
 }
 
 /// Digits only: `parse` alone would accept a sign.
-fn number<T: std::str::FromStr>(text: &str) -> Option<T> {
+fn parse_digits<T: std::str::FromStr>(text: &str) -> Option<T> {
     let digits = text.bytes().all(|byte| byte.is_ascii_digit());
     digits.then(|| text.parse().ok()).flatten()
 }

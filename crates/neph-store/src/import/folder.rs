@@ -44,19 +44,19 @@ pub(super) struct Source {
 pub(super) fn sources(folder: &Path) -> Result<Vec<Source>, StoreError> {
     let mut sources = Vec::new();
     search(folder, MAX_DEPTH, &mut sources)?;
-    sources.sort_by(|source, other| source.path.cmp(&other.path));
+    sources.sort_by(|a, b| a.path.cmp(&b.path));
     Ok(sources)
 }
 
 fn search(folder: &Path, depth: usize, sources: &mut Vec<Source>) -> Result<(), StoreError> {
-    let failed = || StoreError::file("list", folder);
-    for entry in fs::read_dir(folder).map_err(failed())? {
-        let entry = entry.map_err(failed())?;
+    let list_error = || StoreError::file("list", folder);
+    for entry in fs::read_dir(folder).map_err(list_error())? {
+        let entry = entry.map_err(list_error())?;
         let path = entry.path();
-        let kind = entry.file_type().map_err(failed())?;
-        if kind.is_dir() && depth > 1 {
+        let file_type = entry.file_type().map_err(list_error())?;
+        if file_type.is_dir() && depth > 1 {
             search(&path, depth - 1, sources)?;
-        } else if kind.is_file() {
+        } else if file_type.is_file() {
             let kind = kind_of(&path)?;
             sources.push(Source { path, kind });
         }
@@ -70,24 +70,24 @@ fn kind_of(path: &Path) -> Result<Kind, StoreError> {
         return Ok(Kind::Settings);
     }
     let mut lines = Lines::of(path)?;
-    let first = loop {
+    let first_line = loop {
         match lines.next()? {
             Some(line) if line.text.is_empty() => {}
             Some(line) => break line.text,
             None => return Ok(Kind::Unknown),
         }
     };
-    Ok(if first.starts_with("#client-send-timestamp") {
+    Ok(if first_line.starts_with("#client-send-timestamp") {
         Kind::Raw
-    } else if first.starts_with("#frame-timestamp,tcp-ack-rtt") {
+    } else if first_line.starts_with("#frame-timestamp,tcp-ack-rtt") {
         Kind::Tshark
-    } else if first.starts_with("PING ") {
+    } else if first_line.starts_with("PING ") {
         Kind::Ping
-    } else if first.starts_with(iperf::BEGINS) {
+    } else if first_line.starts_with(iperf::BEGINS) {
         Kind::Iperf
-    } else if first.starts_with(route::BEGINS) {
+    } else if first_line.starts_with(route::BEGINS) {
         Kind::Traceroute
-    } else if first.starts_with(tcp_stats::BEGINS) {
+    } else if first_line.starts_with(tcp_stats::BEGINS) {
         Kind::TcpStats
     } else {
         Kind::Unknown
@@ -99,10 +99,10 @@ pub(super) fn settings(sources: &[Source]) -> Result<Option<(PathBuf, String)>, 
     let mut settings = sources
         .iter()
         .filter(|source| source.kind == Kind::Settings);
-    let (Some(single), None) = (settings.next(), settings.next()) else {
+    let (Some(settings_source), None) = (settings.next(), settings.next()) else {
         return Ok(None);
     };
-    let path = &single.path;
+    let path = &settings_source.path;
     let length = fs::metadata(path)
         .map_err(StoreError::file("look at", path))?
         .len();

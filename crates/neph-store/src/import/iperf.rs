@@ -32,7 +32,7 @@ struct Row<'a> {
     rate: BitRate,
     retransmissions: Option<u32>,
     /// `sender`, `receiver`, or the congestion window.
-    last: &'a str,
+    last_field: &'a str,
 }
 
 impl IperfFile {
@@ -52,8 +52,8 @@ impl IperfFile {
             if line.text.starts_with("- - ") {
                 is_summary = true;
             } else if line.text.starts_with('[') && line.text.contains("/sec") {
-                match row(&line.text) {
-                    Some(row) => file.take(&row, is_summary),
+                match parse_row(&line.text) {
+                    Some(row) => file.add_row(&row, is_summary),
                     None => report.problem(
                         path,
                         Some(line.number),
@@ -65,7 +65,7 @@ impl IperfFile {
         Ok(file)
     }
 
-    fn take(&mut self, row: &Row<'_>, is_summary: bool) {
+    fn add_row(&mut self, row: &Row<'_>, is_summary: bool) {
         self.length = self.length.max(row.end);
         if !is_summary {
             self.seconds.push(ThroughputSecond {
@@ -75,7 +75,7 @@ impl IperfFile {
                 cwnd_segments: None,
                 srtt: None,
             });
-        } else if row.last == "receiver" || self.goodput.is_none() {
+        } else if row.last_field == "receiver" || self.goodput.is_none() {
             // The receiver's row counts what arrived; the sender's row counts what was written.
             self.goodput = Some(row.rate);
         }
@@ -105,23 +105,23 @@ impl IperfFile {
 }
 
 /// `[  5]   0.00-1.00   sec   464 KBytes  3.80 Mbits/sec    0   55.6 KBytes`.
-fn row(text: &str) -> Option<Row<'_>> {
-    let (_, rest) = text.split_once(']')?;
-    let fields: Vec<&str> = rest.split_whitespace().collect();
+fn parse_row(text: &str) -> Option<Row<'_>> {
+    let (_, columns) = text.split_once(']')?;
+    let fields: Vec<&str> = columns.split_whitespace().collect();
     let (_, end) = fields.first()?.split_once('-')?;
-    let unit = fields.iter().position(|word| word.ends_with("bits/sec"))?;
-    let scale = match *fields.get(unit)? {
+    let unit_index = fields.iter().position(|word| word.ends_with("bits/sec"))?;
+    let scale = match *fields.get(unit_index)? {
         "bits/sec" => 0,
         "Kbits/sec" => 3,
         "Mbits/sec" => 6,
         "Gbits/sec" => 9,
         _ => return None,
     };
-    let rate = scaled(fields.get(unit.checked_sub(1)?)?, scale)?;
+    let rate = scaled(fields.get(unit_index.checked_sub(1)?)?, scale)?;
     Some(Row {
         end: scaled(end, 9)?,
         rate: BitRate(u64::try_from(rate).ok()?),
-        retransmissions: fields.get(unit + 1).and_then(|word| word.parse().ok()),
-        last: fields.last().copied().unwrap_or_default(),
+        retransmissions: fields.get(unit_index + 1).and_then(|word| word.parse().ok()),
+        last_field: fields.last().copied().unwrap_or_default(),
     })
 }

@@ -40,9 +40,9 @@ fn plan_hash(text: &str) -> String {
 }
 
 fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        text.push_str(&format!("{byte:02x}"));
-        text
+    bytes.iter().fold(String::new(), |mut hex, byte| {
+        hex.push_str(&format!("{byte:02x}"));
+        hex
     })
 }
 
@@ -53,7 +53,7 @@ pub(super) fn block(file: &RawFile) -> u32 {
 
 /// The matrix: each scenario once, by endpoint, interval and size.
 pub(super) fn scenarios(files: &[RawFile], settings: &ImportedSettings) -> Vec<Scenario> {
-    let mut known: BTreeMap<_, Scenario> = BTreeMap::new();
+    let mut by_key: BTreeMap<_, Scenario> = BTreeMap::new();
     for file in files {
         let scenario = scenario_of(file, settings);
         let key = (
@@ -62,10 +62,10 @@ pub(super) fn scenarios(files: &[RawFile], settings: &ImportedSettings) -> Vec<S
             scenario.request_size,
         );
         let count = file.messages.len() as u64;
-        let entry = known.entry(key).or_insert(scenario);
-        entry.messages = entry.messages.max(count);
+        let stored_scenario = by_key.entry(key).or_insert(scenario);
+        stored_scenario.messages = stored_scenario.messages.max(count);
     }
-    let mut scenarios: Vec<_> = known.into_values().collect();
+    let mut scenarios: Vec<_> = by_key.into_values().collect();
     for (index, scenario) in (0..).zip(&mut scenarios) {
         scenario.index = index;
     }
@@ -74,11 +74,11 @@ pub(super) fn scenarios(files: &[RawFile], settings: &ImportedSettings) -> Vec<S
 
 /// The scenario of a file. A value in neither its name nor the settings is `unknown`.
 pub(super) fn scenario_of(file: &RawFile, settings: &ImportedSettings) -> Scenario {
-    let known = settings.endpoint_of(&file.name);
+    let known_endpoint = settings.endpoint_of(&file.name);
     let request_size = file.name.request_bytes.map(ByteSize);
     let request_size = request_size.or(settings.request_size);
     let interval = Span::from_nanos(file.interval());
-    let endpoint = known.map_or_else(
+    let endpoint = known_endpoint.map_or_else(
         || file.name.endpoint.clone(),
         |endpoint| endpoint.name.clone(),
     );
@@ -86,7 +86,7 @@ pub(super) fn scenario_of(file: &RawFile, settings: &ImportedSettings) -> Scenar
         id: identity(file, &endpoint, request_size),
         index: 0,
         target: Targets::read(
-            &known.map_or_else(|| endpoint.clone(), ImportedEndpoint::target),
+            &known_endpoint.map_or_else(|| endpoint.clone(), ImportedEndpoint::target),
             ProbeKind::Ws,
         ),
         endpoint,
@@ -94,7 +94,7 @@ pub(super) fn scenario_of(file: &RawFile, settings: &ImportedSettings) -> Scenar
         request_size: request_size.unwrap_or(ByteSize(0)),
         response_size: settings.response_size.unwrap_or(ByteSize(0)),
         messages: 0,
-        parameters: parameters(request_size, settings, known.is_some()),
+        parameters: parameters(request_size, settings, known_endpoint.is_some()),
         varied: Vec::new(),
     }
 }
@@ -124,8 +124,8 @@ fn identity(file: &RawFile, endpoint: &str, request_size: Option<ByteSize>) -> S
     let bytes = request_size.map_or(0, ByteSize::bytes);
     let canonical = format!("latency-tester\n{endpoint}\n{interval:?}\n{bytes}");
     let digest: [u8; 32] = Sha256::digest(canonical.as_bytes()).into();
-    let (head, _) = digest
+    let (id_bytes, _) = digest
         .split_first_chunk()
         .expect("a digest is longer than 8 bytes");
-    ScenarioId(u64::from_be_bytes(*head))
+    ScenarioId(u64::from_be_bytes(*id_bytes))
 }

@@ -47,7 +47,7 @@ pub struct LatencyTesterOutput {
     pings: Vec<PingFile>,
     transfers: Vec<IperfFile>,
     routes: Vec<RouteFile>,
-    known: ImportedSettings,
+    imported_settings: ImportedSettings,
     report: ImportReport,
 }
 
@@ -60,13 +60,13 @@ impl LatencyTesterOutput {
     pub fn read(folder: &Path) -> Result<Self, StoreError> {
         let sources = folder::sources(folder)?;
         let mut report = ImportReport::default();
-        let of = |kind| {
+        let sources_of = |kind| {
             sources
                 .iter()
                 .filter(move |source: &&Source| source.kind == kind)
         };
         let mut files = Vec::new();
-        for source in of(Kind::Raw) {
+        for source in sources_of(Kind::Raw) {
             files.extend(RawFile::read(&source.path, &mut report)?);
         }
         if files.is_empty() {
@@ -76,25 +76,25 @@ impl LatencyTesterOutput {
             });
         }
         files.sort_by_key(RawFile::started);
-        for source in of(Kind::Tshark) {
+        for source in sources_of(Kind::Tshark) {
             read_tshark(&source.path, &mut files, &mut report)?;
         }
         let mut pings = Vec::new();
-        for source in of(Kind::Ping) {
+        for source in sources_of(Kind::Ping) {
             pings.push(PingFile::read(&source.path, &mut report)?);
         }
-        for source in of(Kind::TcpStats) {
+        for source in sources_of(Kind::TcpStats) {
             read_tcp_stats(&source.path, &mut files, &mut report)?;
         }
         let mut transfers = Vec::new();
-        for source in of(Kind::Iperf) {
+        for source in sources_of(Kind::Iperf) {
             transfers.push(IperfFile::read(&source.path, &mut report)?);
         }
         let mut routes = Vec::new();
-        for source in of(Kind::Traceroute) {
+        for source in sources_of(Kind::Traceroute) {
             routes.push(RouteFile::read(&source.path, &mut report)?);
         }
-        for source in of(Kind::Unknown) {
+        for source in sources_of(Kind::Unknown) {
             report.ignored.push(source.path.clone());
         }
         Ok(Self {
@@ -104,7 +104,7 @@ impl LatencyTesterOutput {
             pings,
             transfers,
             routes,
-            known: ImportedSettings::default(),
+            imported_settings: ImportedSettings::default(),
             report,
         })
     }
@@ -117,8 +117,8 @@ impl LatencyTesterOutput {
 
     /// Adds the endpoints, sizes and ports of its settings file.
     #[must_use]
-    pub fn with_settings(mut self, known: ImportedSettings) -> Self {
-        self.known = known;
+    pub fn with_settings(mut self, imported_settings: ImportedSettings) -> Self {
+        self.imported_settings = imported_settings;
         self
     }
 

@@ -55,9 +55,9 @@ impl PingFile {
         while let Some(line) = lines.next()? {
             if let Some(header) = line.text.strip_prefix("PING ") {
                 file.end_session(&mut session, path, report);
-                file.determined_by(header);
+                file.read_header(header);
             } else if line.text.starts_with('[') {
-                match reply(&line.text, session.last().map_or(0, |last| last.seq)) {
+                match parse_reply(&line.text, session.last().map_or(0, |reply| reply.seq)) {
                     Ok(Some(reply)) => session.push(reply),
                     Ok(None) => {}
                     Err(message) => report.problem(path, Some(line.number), message),
@@ -70,7 +70,7 @@ impl PingFile {
     }
 
     /// `host (address) 56(84) bytes of data.`
-    fn determined_by(&mut self, header: &str) {
+    fn read_header(&mut self, header: &str) {
         let mut fields = header.split_whitespace();
         let host = fields.next().unwrap_or_default();
         if self.name.is_empty() {
@@ -87,39 +87,39 @@ impl PingFile {
     /// Adds the replies of one execution of ping, and the lost pings between them.
     fn end_session(&mut self, session: &mut Vec<Reply>, path: &Path, report: &mut ImportReport) {
         session.sort_by_key(|reply| reply.seq);
-        let mut before: Option<Reply> = None;
+        let mut previous: Option<Reply> = None;
         for reply in session.drain(..) {
-            if let Some(last) = before {
-                if last.seq == reply.seq {
+            if let Some(previous_reply) = previous {
+                if previous_reply.seq == reply.seq {
                     if let Some(ping) = self.pings.last_mut() {
                         ping.duplicates = ping.duplicates.saturating_add(1);
                     }
                     continue;
                 }
-                let missing = reply.seq - last.seq - 1;
+                let missing = reply.seq - previous_reply.seq - 1;
                 if missing > LONGEST_GAP {
                     let message = format!(
                         "icmp_seq {} to {} are missing: not counted as lost",
-                        last.seq + 1,
+                        previous_reply.seq + 1,
                         reply.seq - 1
                     );
                     report.problem(path, None, message);
                 } else {
-                    self.pings.extend(lost_between(last, reply));
+                    self.pings.extend(lost_between(previous_reply, reply));
                 }
             }
             self.pings.push(reply.ping);
-            before = Some(reply);
+            previous = Some(reply);
         }
     }
 }
 
 /// The pings without a reply, evenly between their neighbours: ping has a constant interval.
-fn lost_between(last: Reply, next: Reply) -> impl Iterator<Item = Ping> {
-    let steps = i64::try_from(next.seq - last.seq).unwrap_or(i64::MAX);
-    let step = next.ping.intended.saturating_sub(last.ping.intended) / steps;
-    (1..steps).map(move |gap| Ping {
-        intended: last.ping.intended + step * gap,
+fn lost_between(previous_reply: Reply, next_reply: Reply) -> impl Iterator<Item = Ping> {
+    let steps = i64::try_from(next_reply.seq - previous_reply.seq).unwrap_or(i64::MAX);
+    let step = next_reply.ping.intended.saturating_sub(previous_reply.ping.intended) / steps;
+    (1..steps).map(move |step_number| Ping {
+        intended: previous_reply.ping.intended + step * step_number,
         received: None,
         duplicates: 0,
     })
@@ -128,7 +128,7 @@ fn lost_between(last: Reply, next: Reply) -> impl Iterator<Item = Ping> {
 /// `[1611336429.383812] 64 bytes from 130.192.31.254: icmp_seq=1 ttl=242 time=71.8 ms`; the
 /// timestamp is the arrival of the reply. `None` for a line that reports a missing reply: the gap
 /// shows it.
-fn reply(text: &str, last_seq: u64) -> Result<Option<Reply>, String> {
+fn parse_reply(text: &str, last_seq: u64) -> Result<Option<Reply>, String> {
     let field = |name: &str| {
         text.split_whitespace()
             .find_map(|word| word.strip_prefix(name))
@@ -139,14 +139,14 @@ fn reply(text: &str, last_seq: u64) -> Result<Option<Reply>, String> {
             None => Err("no reply and no icmp_seq: left out".to_owned()),
         };
     }
-    let stamp = text
+    let timestamp = text
         .trim_start_matches('[')
         .split(']')
         .next()
         .unwrap_or_default();
-    let received = scaled(stamp, 9)
+    let received = scaled(timestamp, 9)
         .filter(|nanos| *nanos >= 0)
-        .ok_or_else(|| format!("'{stamp}' is no time in Unix seconds: left out"))?;
+        .ok_or_else(|| format!("'{timestamp}' is no time in Unix seconds: left out"))?;
     let seq = field("icmp_seq=")
         .and_then(|seq| seq.parse::<u16>().ok())
         .ok_or("no icmp_seq between 0 and 65535: left out")?;
@@ -155,7 +155,7 @@ fn reply(text: &str, last_seq: u64) -> Result<Option<Reply>, String> {
         .filter(|nanos| (0..=received).contains(nanos))
         .ok_or("no round trip in milliseconds: left out")?;
     Ok(Some(Reply {
-        seq: unwrapped(u64::from(seq), last_seq),
+        seq: unwrap_seq(u64::from(seq), last_seq),
         ping: Ping {
             intended: received - round_trip,
             received: Some(received),
@@ -165,13 +165,13 @@ fn reply(text: &str, last_seq: u64) -> Result<Option<Reply>, String> {
 }
 
 /// The number since the start of the session with these 16 bits that is nearest to the last one.
-const fn unwrapped(seq: u64, last: u64) -> u64 {
-    let candidate = last - last % WRAP + seq;
-    if candidate + WRAP / 2 < last {
-        candidate + WRAP
-    } else if candidate > last + WRAP / 2 && candidate >= WRAP {
-        candidate - WRAP
+const fn unwrap_seq(seq: u64, last_seq: u64) -> u64 {
+    let unwrapped = last_seq - last_seq % WRAP + seq;
+    if unwrapped + WRAP / 2 < last_seq {
+        unwrapped + WRAP
+    } else if unwrapped > last_seq + WRAP / 2 && unwrapped >= WRAP {
+        unwrapped - WRAP
     } else {
-        candidate
+        unwrapped
     }
 }

@@ -67,16 +67,16 @@ impl RawFile {
     pub(super) fn read(path: &Path, report: &mut ImportReport) -> Result<Option<Self>, StoreError> {
         let mut messages = Vec::new();
         let mut lines = Lines::of(path)?;
-        let mut newest = i64::MIN;
+        let mut latest_sent = i64::MIN;
         while let Some(line) = lines.next()? {
             if line.text.is_empty() || line.text.starts_with('#') {
                 continue;
             }
-            match message(&line.text) {
+            match parse_message(&line.text) {
                 Ok(mut message) => {
                     // Lines are in the order of the replies.
-                    message.reordered = message.sent < newest;
-                    newest = newest.max(message.sent);
+                    message.reordered = message.sent < latest_sent;
+                    latest_sent = latest_sent.max(message.sent);
                     messages.push(message);
                 }
                 Err(message) => report.problem(path, Some(line.number), message),
@@ -124,30 +124,30 @@ impl RawFile {
         let mut gaps: Vec<i64> = self
             .messages
             .windows(2)
-            .map(|pair| pair[1].sent.saturating_sub(pair[0].sent))
+            .map(|consecutive| consecutive[1].sent.saturating_sub(consecutive[0].sent))
             .collect();
         gaps.sort_unstable();
         gaps.get(gaps.len() / 2).copied().unwrap_or(0)
     }
 }
 
-fn message(text: &str) -> Result<RawMessage, String> {
+fn parse_message(text: &str) -> Result<RawMessage, String> {
     let mut fields = text.split(',').map(str::trim);
     let (Some(sent), Some(server), Some(round_trip), None) =
         (fields.next(), fields.next(), fields.next(), fields.next())
     else {
         return Err("not three fields: left out".to_owned());
     };
-    let wrong = |noun: &str, value: &str| format!("'{value}' is no {noun}: left out");
-    let sent = stamp(sent).ok_or_else(|| wrong("client time in Unix nanoseconds", sent))?;
+    let invalid = |noun: &str, value: &str| format!("'{value}' is no {noun}: left out");
+    let sent = parse_unix_nanos(sent).ok_or_else(|| invalid("client time in Unix nanoseconds", sent))?;
     let server = match server {
         "" => None,
-        text => Some(stamp(text).ok_or_else(|| wrong("server time in Unix nanoseconds", text))?),
+        text => Some(parse_unix_nanos(text).ok_or_else(|| invalid("server time in Unix nanoseconds", text))?),
     };
     let received = scaled(round_trip, 6)
         .filter(|nanos| *nanos >= 0)
         .and_then(|nanos| sent.checked_add(nanos))
-        .ok_or_else(|| wrong("round trip in milliseconds", round_trip))?;
+        .ok_or_else(|| invalid("round trip in milliseconds", round_trip))?;
     Ok(RawMessage {
         sent,
         server,
@@ -158,6 +158,6 @@ fn message(text: &str) -> Result<RawMessage, String> {
 }
 
 /// A time after 1970, so that the difference of two never overflows.
-fn stamp(text: &str) -> Option<i64> {
+fn parse_unix_nanos(text: &str) -> Option<i64> {
     text.parse().ok().filter(|nanos| *nanos >= 0)
 }

@@ -39,10 +39,10 @@ impl RouteFile {
         let mut lines = Lines::of(path)?;
         while let Some(line) = lines.next()? {
             if let Some(header) = line.text.strip_prefix(BEGINS) {
-                let address = between(header, '(', ')').and_then(|text| text.parse().ok());
+                let address = text_between(header, '(', ')').and_then(|text| text.parse().ok());
                 file.destination = address.unwrap_or(file.destination);
             } else if !line.text.is_empty() {
-                match hop(&line.text) {
+                match parse_hop(&line.text) {
                     Some(hop) => file.hops.push(hop),
                     None => report.problem(path, Some(line.number), "no hop: left out"),
                 }
@@ -58,14 +58,14 @@ impl RouteFile {
 
     /// The route to `endpoint`, traced before its step began (Unix nanoseconds).
     pub(super) fn into_traceroute(self, endpoint: String, began: i64) -> Traceroute {
-        let last = self.hops.last();
+        let last_hop = self.hops.last();
         Traceroute {
             block: self.block(),
             endpoint,
             site: None,
             destination: self.destination,
             started: Wall::from_unix_nanos(began),
-            reached: last.is_some_and(|hop| hop.addresses.contains(&self.destination)),
+            reached: last_hop.is_some_and(|hop| hop.addresses.contains(&self.destination)),
             failure: self
                 .hops
                 .is_empty()
@@ -75,16 +75,16 @@ impl RouteFile {
     }
 }
 
-fn between(text: &str, open: char, close: char) -> Option<&str> {
+fn text_between(text: &str, open: char, close: char) -> Option<&str> {
     text.split_once(open)?
         .1
         .split_once(close)
-        .map(|(inner, _)| inner)
+        .map(|(enclosed, _)| enclosed)
 }
 
 /// ` 3  gate (10.0.0.1)  1.1 ms  1.0 ms other (10.0.0.2)  2.0 ms`, with or without names. `*` is a
 /// probe without a reply; a time may be followed by `!H` and others.
-fn hop(text: &str) -> Option<Hop> {
+fn parse_hop(text: &str) -> Option<Hop> {
     let mut fields = text.split_whitespace().peekable();
     let mut hop = Hop {
         ttl: fields.next()?.parse().ok().filter(|ttl| *ttl > 0)?,
@@ -92,11 +92,11 @@ fn hop(text: &str) -> Option<Hop> {
         round_trips: Vec::new(),
     };
     fields.peek()?;
-    while let Some(word) = fields.next() {
+    while let Some(field) = fields.next() {
         if fields.peek() == Some(&"ms") {
-            let nanos = scaled(word, 6).filter(|nanos| *nanos >= 0)?;
+            let nanos = scaled(field, 6).filter(|nanos| *nanos >= 0)?;
             hop.round_trips.push(Span::from_nanos(nanos));
-        } else if let Ok(address) = word.trim_matches(['(', ')']).parse()
+        } else if let Ok(address) = field.trim_matches(['(', ')']).parse()
             && !hop.addresses.contains(&address)
         {
             hop.addresses.push(address);

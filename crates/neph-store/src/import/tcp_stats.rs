@@ -29,8 +29,8 @@ pub(super) fn read_tcp_stats(
         if let Some(names) = line.text.strip_prefix(BEGINS) {
             columns = names.split(',').map(TcpField::of_kernel).collect();
         } else if !line.text.is_empty() && !line.text.ends_with(",Connection Reset") {
-            match row(&line.text, &columns) {
-                Ok(row) => give(row, files, report),
+            match parse_row(&line.text, &columns) {
+                Ok(row) => assign_row(row, files, report),
                 Err(message) => report.problem(path, Some(line.number), message),
             }
         }
@@ -40,7 +40,7 @@ pub(super) fn read_tcp_stats(
 
 /// `1611336441708429104,1,1,0,0,...`: Unix nanoseconds, the number of messages sent, the fields. A
 /// row may have more fields than the header has names, if the kernel returned more.
-fn row(text: &str, columns: &[Option<TcpField>]) -> Result<TcpRow, String> {
+fn parse_row(text: &str, columns: &[Option<TcpField>]) -> Result<TcpRow, String> {
     let fields: Vec<&str> = text.split(',').map(str::trim).collect();
     if fields.len() < LEADING_COLUMNS + columns.len() {
         return Err(format!(
@@ -49,7 +49,7 @@ fn row(text: &str, columns: &[Option<TcpField>]) -> Result<TcpRow, String> {
             LEADING_COLUMNS + columns.len()
         ));
     }
-    let at = fields[0].parse().ok().filter(|at: &i64| *at >= 0);
+    let at = fields[0].parse().ok().filter(|nanos: &i64| *nanos >= 0);
     let at =
         at.ok_or_else(|| format!("'{}' is no time in Unix nanoseconds: left out", fields[0]))?;
     let named_fields = columns.iter().zip(&fields[LEADING_COLUMNS..]);
@@ -66,7 +66,7 @@ fn row(text: &str, columns: &[Option<TcpField>]) -> Result<TcpRow, String> {
     })
 }
 
-fn give(row: TcpRow, files: &mut [RawFile], report: &mut ImportReport) {
+fn assign_row(row: TcpRow, files: &mut [RawFile], report: &mut ImportReport) {
     let after = files.partition_point(|file| file.started() <= row.at);
     let file = after.checked_sub(1).and_then(|index| files.get_mut(index));
     match file.filter(|file| row.at <= file.ended().saturating_add(MAX_STATS_DELAY_NANOS)) {

@@ -10,14 +10,14 @@ use crate::run::{Run, RunError, storing};
 
 impl Run<'_, '_> {
     /// Keeps what an experiment measured.
-    pub(super) fn keep(
+    pub(super) fn record(
         &mut self,
-        begun: &mut [ActiveRun],
+        active_runs: &mut [ActiveRun],
         experiment: ExperimentId,
         records: &Records,
     ) -> Result<(), RunError> {
-        let mut begun = begun.iter_mut();
-        let Some(active) = begun.find(|active| active.order.experiment.id == experiment) else {
+        let mut active_runs = active_runs.iter_mut();
+        let Some(active) = active_runs.find(|active| active.order.experiment.id == experiment) else {
             return Ok(());
         };
         storing(
@@ -34,12 +34,12 @@ impl Run<'_, '_> {
     /// Counts what an experiment at another host measured.
     pub(super) fn receive(
         &mut self,
-        begun: &mut [ActiveRun],
+        active_runs: &mut [ActiveRun],
         experiment: ExperimentId,
         folder: PathBuf,
     ) -> Result<(), RunError> {
-        let mut begun = begun.iter_mut();
-        let Some(active) = begun.find(|active| active.order.experiment.id == experiment) else {
+        let mut active_runs = active_runs.iter_mut();
+        let Some(active) = active_runs.find(|active| active.order.experiment.id == experiment) else {
             return Ok(());
         };
         let observer = &mut *self.crew.observer;

@@ -8,7 +8,7 @@ use crate::together::groups;
 
 /// Where the streams of one site did not run, those of the others had the server for themselves: all of the
 /// set have failed, and are tried once more together.
-pub(super) fn spoil(
+pub(super) fn fail_incomplete_sets(
     plan: &Plan,
     matrix: &[Scenario],
     slots: &[Slot],
@@ -31,7 +31,7 @@ pub(super) fn spoil(
         })
         .collect();
     for (slot, result) in slots.iter().zip(results) {
-        let cause = failed.iter().find(|(of, ..)| *of == group(slot));
+        let cause = failed.iter().find(|(failed_group, ..)| *failed_group == group(slot));
         if let (Ok(result), Some((_, endpoint, was_interrupted))) = (result, cause)
             && result.ending == Ending::Complete
         {
@@ -68,10 +68,10 @@ mod tests {
 
     #[test]
     fn streams_fail_without_those_of_the_other_site_and_other_transfers_count() {
-        let text = "version = 1\nname = \"p\"\nduration = \"10s\"\nmeasure = [\"media\", \"tcp throughput\"]\n\
+        let plan_text = "version = 1\nname = \"p\"\nduration = \"10s\"\nmeasure = [\"media\", \"tcp throughput\"]\n\
             [[endpoint]]\nname = \"a\"\nurl = \"udp://10.0.0.1\"\n\
             [[endpoint]]\nname = \"b\"\nurl = \"udp://10.0.0.2\"\n";
-        let plan = parse(&Source::new("p.toml", text)).expect("a good plan");
+        let plan = parse(&Source::new("p.toml", plan_text)).expect("a good plan");
         let matrix = scenarios(&plan);
         let slots: Vec<Slot> = (0..4)
             .map(|scenario| Slot {
@@ -82,26 +82,26 @@ mod tests {
                 begins_block: false,
             })
             .collect();
-        let at = Wall::from_unix_nanos(0);
-        let ended = |ending| Ok(ExperimentResult::of_end(ending, at, Vec::new()));
+        let end_time = Wall::from_unix_nanos(0);
+        let result_with = |ending| Ok(ExperimentResult::of_end(ending, end_time, Vec::new()));
         let lost = Ending::Failed("no packet came".to_owned());
         let mut results = [
-            ended(Ending::Complete),
-            ended(Ending::Complete),
-            ended(lost),
-            ended(Ending::Complete),
+            result_with(Ending::Complete),
+            result_with(Ending::Complete),
+            result_with(lost),
+            result_with(Ending::Complete),
         ];
-        spoil(&plan, &matrix, &slots, &mut results);
+        fail_incomplete_sets(&plan, &matrix, &slots, &mut results);
         let complete: Vec<bool> = results.iter().map(is_complete).collect();
         // Media of a and of b; throughput of both stands.
         assert_eq!(complete, [false, true, false, true]);
         let mut results = [
-            ended(Ending::Complete),
-            ended(Ending::Complete),
-            ended(Ending::Interrupted),
-            ended(Ending::Complete),
+            result_with(Ending::Complete),
+            result_with(Ending::Complete),
+            result_with(Ending::Interrupted),
+            result_with(Ending::Complete),
         ];
-        spoil(&plan, &matrix, &slots, &mut results);
+        fail_incomplete_sets(&plan, &matrix, &slots, &mut results);
         assert!(is_interrupted(&results[0]) && is_complete(&results[1]));
     }
 }

@@ -23,19 +23,19 @@ url = "ws://a"
 fn events(lab: &Lab) -> Vec<Vec<(EventKind, i64)>> {
     let experiments = lab.experiments();
     let store = Lab::store(lab.folder.path());
-    let of = |experiment: &Experiment| {
+    let events_of = |experiment: &Experiment| {
         let events = store.events(experiment.id).expect("events");
-        let second = |at: i64| at / 1_000_000_000;
+        let seconds = |at: i64| at / 1_000_000_000;
         events
             .iter()
-            .map(|event| (event.kind, second(event.at)))
+            .map(|event| (event.kind, seconds(event.at)))
             .collect()
     };
-    experiments.iter().map(of).collect()
+    experiments.iter().map(events_of).collect()
 }
 
 fn alarm_lines(lab: &Lab) -> Vec<&str> {
-    let lines = lab.diary.0.iter().map(String::as_str);
+    let lines = lab.event_log.0.iter().map(String::as_str);
     lines
         .filter(|line| line.contains(" at ") && !line.starts_with("block"))
         .collect()
@@ -44,7 +44,7 @@ fn alarm_lines(lab: &Lab) -> Vec<&str> {
 #[test]
 fn an_alarm_and_its_end_are_stored_and_reported_and_the_measurement_is_complete() {
     let mut lab = Lab::new(PLAN, &[FakeOutcome::Slow(20, 40)]);
-    let (campaign, progress) = lab.go().expect("it runs");
+    let (campaign, progress) = lab.run_campaign().expect("it runs");
     assert_eq!(campaign.status, CampaignStatus::Complete);
     assert_eq!(progress.complete, 2);
     // p50 needs six messages: from 18 s on most of six were slow, from 42 s on none.
@@ -57,13 +57,13 @@ fn an_alarm_and_its_end_are_stored_and_reported_and_the_measurement_is_complete(
 #[test]
 fn alarms_are_evaluated_separately_in_each_experiment() {
     // Twelve slow seconds, but six in each.
-    let text = PLAN.replace("for 6s", "for 7s");
-    let mut lab = Lab::new(&text, &[FakeOutcome::Slow(54, 60), FakeOutcome::Slow(0, 6)]);
-    lab.go().expect("it runs");
+    let plan_text = PLAN.replace("for 6s", "for 7s");
+    let mut lab = Lab::new(&plan_text, &[FakeOutcome::Slow(54, 60), FakeOutcome::Slow(0, 6)]);
+    lab.run_campaign().expect("it runs");
     assert_eq!(events(&lab), [Vec::new(), Vec::new()]);
     // As many in one are enough.
-    let mut lab = Lab::new(&text, &[FakeOutcome::Slow(24, 36)]);
-    lab.go().expect("it runs");
+    let mut lab = Lab::new(&plan_text, &[FakeOutcome::Slow(24, 36)]);
+    lab.run_campaign().expect("it runs");
     assert_eq!(alarm_lines(&lab), ["alarm at 36 s", "over at 48 s"]);
 }
 
@@ -77,9 +77,9 @@ fn alarms_are_evaluated_after_a_campaign_resumes() {
             FakeOutcome::Slow(0, 60),
         ],
     );
-    lab.go().expect_err("killed");
-    lab.go().expect("it goes on");
-    let raised: Vec<_> = events(&lab).into_iter().flatten().collect();
-    assert_eq!(raised, [(EventKind::AlarmRaised, 6)]);
+    lab.run_campaign().expect_err("killed");
+    lab.run_campaign().expect("it goes on");
+    let raised_alarms: Vec<_> = events(&lab).into_iter().flatten().collect();
+    assert_eq!(raised_alarms, [(EventKind::AlarmRaised, 6)]);
     assert_eq!(alarm_lines(&lab), ["alarm at 6 s"]);
 }

@@ -14,7 +14,7 @@ use neph_model::{
 
 use crate::clock::Clock;
 
-/// What becomes of an experiment.
+/// The outcome of a simulated experiment.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum FakeOutcome {
     Complete,
@@ -28,7 +28,7 @@ pub(super) enum FakeOutcome {
     Mute,
     /// ctrl-C after half of its messages.
     CtrlC,
-    /// The process is gone after half of its messages.
+    /// The process is killed after half of its messages.
     Killed,
 }
 
@@ -53,46 +53,46 @@ impl Clock for Virtual {
     }
 }
 
-/// Ends each experiment as scripted; [`Fate::Complete`] by default.
+/// Ends each experiment as scripted; [`FakeOutcome::Complete`] by default.
 #[derive(Debug, Default)]
-pub(super) struct Fake {
+pub(super) struct FakeExecutor {
     pub(super) outcomes: VecDeque<FakeOutcome>,
     pub(super) time: Virtual,
-    /// Of the user, set at [`Fate::CtrlC`].
+    /// Of the user, set at [`FakeOutcome::CtrlC`].
     pub(super) stop: Stop,
     /// What was ordered last, and what becomes of each of its experiments that was prepared.
-    pub(super) ordered: Option<Order>,
+    pub(super) last_order: Option<Order>,
     pub(super) prepared: Vec<Option<FakeOutcome>>,
     /// It has been killed.
-    pub(super) gone: bool,
+    pub(super) is_killed: bool,
     /// How often it was polled without an order.
     pub(super) idle_polls: u32,
     /// How many ran at the same time, each time.
-    pub(super) together: Vec<usize>,
+    pub(super) concurrent_counts: Vec<usize>,
     pub(super) checks: u32,
     pub(super) routes: u32,
     /// Whether a reflector answers.
     pub(super) reflector: bool,
     /// Whether each experiment was ordered to find one.
-    pub(super) expected: Vec<bool>,
+    pub(super) expected_reflectors: Vec<bool>,
 }
 
-fn message(seq: u64, outcome: Outcome, slow: bool) -> Message {
-    let due = i64::try_from(seq).expect("few") * 1_000_000_000;
-    let mut marks = Marks::intended_at(Instant::from_nanos(due));
+fn message(seq: u64, outcome: Outcome, is_slow: bool) -> Message {
+    let due_nanos = i64::try_from(seq).expect("few") * 1_000_000_000;
+    let mut marks = Marks::intended_at(Instant::from_nanos(due_nanos));
     if outcome != Outcome::Failed {
-        marks.app_send = Some(Instant::from_nanos(due + 10_000));
+        marks.app_send = Some(Instant::from_nanos(due_nanos + 10_000));
     }
     if outcome == Outcome::Reply {
-        let took = if slow { 400_000_000 } else { 4_000_000 };
-        marks.app_recv = Some(Instant::from_nanos(due + took));
+        let round_trip_nanos = if is_slow { 400_000_000 } else { 4_000_000 };
+        marks.app_recv = Some(Instant::from_nanos(due_nanos + round_trip_nanos));
     }
     let mut message = Message::new(FlowIndex(0), Seq(seq), marks);
     message.outcome = outcome;
     message
 }
 
-fn refused(order: &ExperimentOrder) -> OrderFailed {
+fn connection_refused(order: &ExperimentOrder) -> OrderFailed {
     let operation = format!("connecting to {}", order.scenario.target);
     OrderFailed::new(operation, "connection refused")
 }
@@ -110,14 +110,14 @@ fn flow(order: &ExperimentOrder, reflector: bool) -> Flow {
     }
 }
 
-impl Fake {
+impl FakeExecutor {
     fn prepare_one(&mut self, order: &ExperimentOrder) -> Result<Prepared, OrderFailed> {
         let outcome = self.outcomes.pop_front().unwrap_or(FakeOutcome::Complete);
         self.prepared
             .push((outcome != FakeOutcome::Refused).then_some(outcome));
-        self.expected.push(order.reflector);
+        self.expected_reflectors.push(order.reflector);
         if outcome == FakeOutcome::Refused {
-            return Err(refused(order));
+            return Err(connection_refused(order));
         }
         Ok(Prepared {
             started: self.time.now(),
@@ -129,28 +129,28 @@ impl Fake {
     fn carry_out_one(
         &mut self,
         order: &ExperimentOrder,
-        fate: FakeOutcome,
+        outcome: FakeOutcome,
         updates: &mut Vec<Update>,
     ) -> ExperimentResult {
         let is_complete = matches!(
-            fate,
+            outcome,
             FakeOutcome::Complete | FakeOutcome::Slow(..) | FakeOutcome::Mute
         );
         let is_slow =
-            |seq| matches!(fate, FakeOutcome::Slow(from, until) if (from..until).contains(&seq));
+            |seq| matches!(outcome, FakeOutcome::Slow(from, until) if (from..until).contains(&seq));
         let count = if is_complete {
             order.scenario.messages
         } else {
             order.scenario.messages / 2
         };
-        let outcome = if fate == FakeOutcome::Mute {
+        let message_outcome = if outcome == FakeOutcome::Mute {
             Outcome::Failed
         } else {
             Outcome::Reply
         };
         for seq in 0..count {
             let records = Records {
-                messages: vec![message(seq, outcome, is_slow(seq))],
+                messages: vec![message(seq, message_outcome, is_slow(seq))],
                 ..Records::default()
             };
             updates.push(Update::Recorded(order.experiment.id, records));
@@ -160,7 +160,7 @@ impl Fake {
             elapsed: Span::from_secs(5),
             due: count,
         }));
-        let ending = match fate {
+        let ending = match outcome {
             FakeOutcome::Complete | FakeOutcome::Slow(..) | FakeOutcome::Mute => Ending::Complete,
             FakeOutcome::Broken => Ending::Failed("the connection was lost for good".to_owned()),
             FakeOutcome::CtrlC => {
@@ -169,7 +169,7 @@ impl Fake {
             }
             FakeOutcome::Refused => unreachable!("it was not prepared"),
             FakeOutcome::Killed => {
-                self.gone = true;
+                self.is_killed = true;
                 Ending::Interrupted
             }
         };
@@ -198,21 +198,21 @@ impl Fake {
         let prepared = std::mem::take(&mut self.prepared);
         let running = prepared.iter().flatten().count();
         if running > 0 {
-            self.together.push(running);
+            self.concurrent_counts.push(running);
         }
-        let began = self.time.now();
-        let mut ended = began;
+        let start = self.time.now();
+        let mut latest_end = start;
         let (mut updates, mut results) = (Vec::new(), Vec::new());
         for (order, outcome) in orders.iter().zip(prepared) {
-            self.time.0.set(began.unix_nanos());
+            self.time.0.set(start.unix_nanos());
             results.push(match outcome {
                 Some(outcome) => Ok(self.carry_out_one(order, outcome, &mut updates)),
-                None => Err(refused(order)),
+                None => Err(connection_refused(order)),
             });
-            ended = ended.max(self.time.now());
+            latest_end = latest_end.max(self.time.now());
         }
-        self.time.0.set(ended.unix_nanos());
-        if !self.gone {
+        self.time.0.set(latest_end.unix_nanos());
+        if !self.is_killed {
             updates.push(Update::Done(Ok(OrderResult::Experiments(results))));
         }
         updates
@@ -260,19 +260,19 @@ impl Fake {
     }
 }
 
-impl Executor for Fake {
+impl Executor for FakeExecutor {
     fn submit(&mut self, order: Order) -> Ticket {
         self.prepared.clear();
-        self.ordered = Some(order);
+        self.last_order = Some(order);
         Ticket(0)
     }
 
     /// First what is prepared, then all the rest.
     fn poll(&mut self, _: Span) -> Result<Vec<(Ticket, Update)>, ExecutorLost> {
-        if self.gone {
+        if self.is_killed {
             return Err(ExecutorLost("killed".to_owned()));
         }
-        let Some(order) = self.ordered.take() else {
+        let Some(order) = self.last_order.take() else {
             self.idle_polls += 1;
             return Ok(Vec::new());
         };
@@ -280,21 +280,21 @@ impl Executor for Fake {
             Order::Experiments(orders) if self.prepared.is_empty() => {
                 let prepared = orders.iter().map(|order| self.prepare_one(order));
                 let update = Update::Prepared(prepared.collect());
-                self.ordered = Some(order.clone());
+                self.last_order = Some(order.clone());
                 vec![update]
             }
             Order::Experiments(orders) => self.carry_out(orders),
             Order::Throughput(order) => {
-                let checked = OrderResult::Throughput(self.check_throughput(order));
-                vec![Update::Done(Ok(checked))]
+                let result = OrderResult::Throughput(self.check_throughput(order));
+                vec![Update::Done(Ok(result))]
             }
             Order::Traceroute(order) => {
-                let traced = OrderResult::Traceroute(self.trace_route(order));
-                vec![Update::Done(Ok(traced))]
+                let result = OrderResult::Traceroute(self.trace_route(order));
+                vec![Update::Done(Ok(result))]
             }
             Order::Pings(order) => {
-                let pinged = Update::Pinged(vec![self.ping_between(order)]);
-                vec![pinged, Update::Done(Ok(OrderResult::Pings))]
+                let ping_update = Update::Pinged(vec![self.ping_between(order)]);
+                vec![ping_update, Update::Done(Ok(OrderResult::Pings))]
             }
             Order::Load(_) | Order::Capture(_) | Order::Reflector(_) => {
                 unreachable!("campaigns order none")

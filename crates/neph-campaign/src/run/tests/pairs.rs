@@ -29,32 +29,32 @@ url = "udp://10.0.0.3"
 
 fn starts(experiments: &[Experiment]) -> Vec<i64> {
     let seconds = |wall: Wall| wall.unix_nanos() / 1_000_000_000 - 1_000;
-    experiments.iter().map(|e| seconds(e.started)).collect()
+    experiments.iter().map(|experiment| seconds(experiment.started)).collect()
 }
 
 #[test]
 fn all_pairs_of_a_flow_set_run_at_the_same_time() {
     let mut lab = Lab::new(PLAN, &[]);
-    let (campaign, _) = lab.go().expect("it runs");
+    let (campaign, _) = lab.run_campaign().expect("it runs");
     assert_eq!(campaign.status, CampaignStatus::Complete);
-    assert_eq!(lab.fake.together, [3; 4]);
+    assert_eq!(lab.executor.concurrent_counts, [3; 4]);
     let experiments = lab.experiments();
     assert!(all_complete_once(&experiments, 12));
     assert_eq!(
         starts(&experiments),
         [1, 1, 1, 12, 12, 12, 23, 23, 23, 34, 34, 34]
     );
-    let places: Vec<u32> = experiments.iter().map(|e| e.position).collect();
-    assert_eq!(places, [0, 1, 2, 3, 4, 5, 0, 1, 2, 3, 4, 5]);
-    assert_eq!(lab.diary.0[0], "begun 12 open, 44.000 s left");
+    let positions: Vec<u32> = experiments.iter().map(|experiment| experiment.position).collect();
+    assert_eq!(positions, [0, 1, 2, 3, 4, 5, 0, 1, 2, 3, 4, 5]);
+    assert_eq!(lab.event_log.0[0], "begun 12 open, 44.000 s left");
 }
 
 #[test]
 fn in_turn_they_run_one_after_the_other() {
-    let text = PLAN.replace("pause", "pairs = \"in turn\"\npause");
-    let mut lab = Lab::new(&text, &[]);
-    lab.go().expect("it runs");
-    assert_eq!(lab.fake.together, [1; 12]);
+    let plan_text = PLAN.replace("pause", "pairs = \"in turn\"\npause");
+    let mut lab = Lab::new(&plan_text, &[]);
+    lab.run_campaign().expect("it runs");
+    assert_eq!(lab.executor.concurrent_counts, [1; 12]);
     assert!(all_complete_once(&lab.experiments(), 12));
 }
 
@@ -66,35 +66,35 @@ fn a_pair_that_fails_is_tried_again_and_the_others_stand() {
         FakeOutcome::Broken,
     ];
     let mut lab = Lab::new(PLAN, &outcomes);
-    let (campaign, _) = lab.go().expect("it runs");
+    let (campaign, _) = lab.run_campaign().expect("it runs");
     assert_eq!(campaign.status, CampaignStatus::Complete);
     let experiments = lab.experiments();
     assert!(all_complete_once(&experiments, 12));
     let failed = experiments
         .iter()
-        .filter(|e| e.status == ExperimentStatus::Failed);
+        .filter(|experiment| experiment.status == ExperimentStatus::Failed);
     assert_eq!(failed.count(), 2);
     // Of the first three one was refused; the two that failed are tried again together.
-    assert_eq!(lab.fake.together, [2, 3, 2, 3, 3]);
+    assert_eq!(lab.executor.concurrent_counts, [2, 3, 2, 3, 3]);
 }
 
 #[test]
 fn ctrl_c_and_a_kill_cut_all_pairs_off_and_resume_measures_them_together_again() {
     for outcome in [FakeOutcome::CtrlC, FakeOutcome::Killed] {
         let mut lab = Lab::new(PLAN, &[outcome; 3]);
-        if let Ok((campaign, _)) = lab.go() {
+        if let Ok((campaign, _)) = lab.run_campaign() {
             assert_eq!(campaign.status, CampaignStatus::Interrupted);
         }
-        let (campaign, _) = lab.go().expect("it goes on");
+        let (campaign, _) = lab.run_campaign().expect("it goes on");
         assert_eq!(campaign.status, CampaignStatus::Complete);
         let experiments = lab.experiments();
         assert!(all_complete_once(&experiments, 12), "{outcome:?}");
-        let cut: Vec<u64> = experiments
+        let interrupted_messages: Vec<u64> = experiments
             .iter()
-            .filter(|e| e.status == ExperimentStatus::Interrupted)
-            .map(|e| e.tally.messages)
+            .filter(|experiment| experiment.status == ExperimentStatus::Interrupted)
+            .map(|experiment| experiment.tally.messages)
             .collect();
-        assert_eq!(cut, [5; 3], "{outcome:?}");
-        assert_eq!(lab.fake.together, [3; 5], "{outcome:?}");
+        assert_eq!(interrupted_messages, [5; 3], "{outcome:?}");
+        assert_eq!(lab.executor.concurrent_counts, [3; 5], "{outcome:?}");
     }
 }

@@ -33,24 +33,24 @@ from = ["ams", "lju"]
 "#;
 
 /// When the first experiment of each block began that was complete, seconds.
-fn begun(lab: &Lab) -> Vec<i64> {
+fn block_starts(lab: &Lab) -> Vec<i64> {
     let experiments = lab.experiments();
-    let of = |block| {
-        let of_block = experiments
+    let block_start = |block| {
+        let block_experiments = experiments
             .iter()
             .filter(move |experiment| experiment.block == block);
-        let begun: Option<Wall> = of_block.map(|experiment| experiment.started).min();
-        begun.map_or(0, |wall| wall.unix_nanos() / 1_000_000_000 - 1_000)
+        let start: Option<Wall> = block_experiments.map(|experiment| experiment.started).min();
+        start.map_or(0, |wall| wall.unix_nanos() / 1_000_000_000 - 1_000)
     };
-    (0..3).map(of).collect()
+    (0..3).map(block_start).collect()
 }
 
 #[test]
 fn circuits_of_a_round_run_at_the_same_time_and_no_site_is_twice_in_it() {
     let mut lab = Lab::new(PLAN, &[]);
-    let (campaign, _) = lab.go().expect("it runs");
+    let (campaign, _) = lab.run_campaign().expect("it runs");
     assert_eq!(campaign.status, CampaignStatus::Complete);
-    assert_eq!(lab.fake.together, [2; 6]);
+    assert_eq!(lab.executor.concurrent_counts, [2; 6]);
     let experiments = lab.experiments();
     assert!(all_complete_once(&experiments, 12));
     let scenarios = {
@@ -58,35 +58,36 @@ fn circuits_of_a_round_run_at_the_same_time_and_no_site_is_twice_in_it() {
         store.scenarios(campaign.id).expect("scenarios")
     };
     for experiment in &experiments {
-        let scenario = |of: &neph_model::Experiment| {
+        let site_and_endpoint = |experiment: &neph_model::Experiment| {
             let mut candidates = scenarios.iter();
             let scenario = candidates
-                .find(|scenario| scenario.id == of.scenario)
+                .find(|scenario| scenario.id == experiment.scenario)
                 .expect("there");
             (
                 scenario.site().map(str::to_owned),
                 scenario.endpoint.clone(),
             )
         };
-        let others = experiments
+        let simultaneous = experiments
             .iter()
             .filter(|other| other.id != experiment.id && other.started == experiment.started);
-        for other in others {
-            let ((site, endpoint), (theirs, their)) = (scenario(experiment), scenario(other));
+        for other in simultaneous {
+            let (site, endpoint) = site_and_endpoint(experiment);
+            let (other_site, other_endpoint) = site_and_endpoint(other);
             assert!(
-                site != theirs && endpoint != their,
+                site != other_site && endpoint != other_endpoint,
                 "{experiment:?} {other:?}"
             );
         }
     }
-    assert_eq!(begun(&lab), [1, 31, 61]);
-    assert_eq!(lab.diary.0[0], "begun 12 open, 82.000 s left");
+    assert_eq!(block_starts(&lab), [1, 31, 61]);
+    assert_eq!(lab.event_log.0[0], "begun 12 open, 82.000 s left");
 }
 
 #[test]
 fn a_block_that_takes_longer_than_its_period_leaves_one_out_and_shifts_no_other() {
     let mut lab = Lab::new(PLAN, &[FakeOutcome::Broken]);
-    let (campaign, _) = lab.go().expect("it runs");
+    let (campaign, _) = lab.run_campaign().expect("it runs");
     assert_eq!(campaign.status, CampaignStatus::Complete);
     let experiments = lab.experiments();
     assert!(all_complete_once(&experiments, 12));
@@ -95,5 +96,5 @@ fn a_block_that_takes_longer_than_its_period_leaves_one_out_and_shifts_no_other(
         .filter(|experiment| experiment.status == ExperimentStatus::Failed);
     assert_eq!(failed.count(), 1);
     // The experiment that failed is tried once more after the block, from 32 s on.
-    assert_eq!(begun(&lab), [1, 61, 91]);
+    assert_eq!(block_starts(&lab), [1, 61, 91]);
 }

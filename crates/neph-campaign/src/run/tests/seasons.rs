@@ -27,12 +27,12 @@ hours = "06:00-22:00"
 "#;
 
 /// The hour of a day, and the minute, at which an experiment began and ended.
-fn hours(experiment: &Experiment) -> (i64, i64) {
+fn start_and_end_hours(experiment: &Experiment) -> (i64, i64) {
     let hour = |wall: neph_model::Wall| wall.unix_nanos() / 3_600_000_000_000 % 24;
-    let ended = experiment.ended.expect("it ended").unix_nanos() - 1;
+    let end_nanos = experiment.ended.expect("it ended").unix_nanos() - 1;
     (
         hour(experiment.started),
-        hour(neph_model::Wall::from_unix_nanos(ended)),
+        hour(neph_model::Wall::from_unix_nanos(end_nanos)),
     )
 }
 
@@ -47,11 +47,11 @@ fn season(lab: &Lab, experiment: &Experiment) -> String {
 #[test]
 fn every_experiment_lies_within_its_season_and_a_season_is_used_to_its_end() {
     let mut lab = Lab::new(PLAN, &[]);
-    let (campaign, progress) = lab.go().expect("a campaign");
+    let (campaign, progress) = lab.run_campaign().expect("a campaign");
     assert_eq!(campaign.status, CampaignStatus::Complete);
     assert_eq!((progress.complete, progress.total), (18, 18));
     for experiment in lab.experiments() {
-        let (began, ended) = hours(&experiment);
+        let (began, ended) = start_and_end_hours(&experiment);
         match season(&lab, &experiment).as_str() {
             "low" => assert_eq!((began, ended), (1, 1), "{experiment:?}"),
             _ => assert!(
@@ -63,7 +63,7 @@ fn every_experiment_lies_within_its_season_and_a_season_is_used_to_its_end() {
     // It began at 00:16. Five of ten minutes and a second fit into 01:00 to 02:00, so nine blocks
     // take two nights; the nine of the day fit into the first.
     assert_eq!(
-        lab.diary
+        lab.event_log
             .0
             .iter()
             .filter(|line| line.starts_with("out of"))
@@ -86,10 +86,10 @@ fn a_kill_or_ctrl_c_in_a_season_repeats_only_the_cut_experiment() {
             FakeOutcome::CtrlC,
         ],
     );
-    lab.go().expect_err("killed");
-    let (campaign, _) = lab.go().expect("interrupted");
+    lab.run_campaign().expect_err("killed");
+    let (campaign, _) = lab.run_campaign().expect("interrupted");
     assert_eq!(campaign.status, CampaignStatus::Interrupted);
-    let (campaign, progress) = lab.go().expect("resumed");
+    let (campaign, progress) = lab.run_campaign().expect("resumed");
     assert_eq!(campaign.status, CampaignStatus::Complete);
     assert_eq!(progress.complete, 18);
     let complete = |experiment: &&Experiment| experiment.status == ExperimentStatus::Complete;
@@ -100,37 +100,37 @@ fn a_kill_or_ctrl_c_in_a_season_repeats_only_the_cut_experiment() {
 
 #[test]
 fn the_next_season_follows_from_the_hour_and_open_experiments() {
-    let at = |hour: i64| neph_model::Wall::from_unix_nanos(hour * 3_600_000_000_000);
+    let at_hour = |hour: i64| neph_model::Wall::from_unix_nanos(hour * 3_600_000_000_000);
     let mut lab = Lab::new(PLAN, &[FakeOutcome::CtrlC]);
-    let (campaign, _) = lab.go().expect("interrupted");
-    let next = |lab: &Lab, hour| {
+    let (campaign, _) = lab.run_campaign().expect("interrupted");
+    let next_season = |lab: &Lab, hour| {
         let past = lab.experiments();
-        crate::run::next_season(&lab.plan, &campaign, &past, at(hour))
+        crate::run::next_season(&lab.plan, &campaign, &past, at_hour(hour))
     };
-    assert_eq!(next(&lab, 1).as_deref(), Some("low"));
-    assert_eq!(next(&lab, 6).as_deref(), Some("high"));
+    assert_eq!(next_season(&lab, 1).as_deref(), Some("low"));
+    assert_eq!(next_season(&lab, 6).as_deref(), Some("high"));
     // Neither is open: there is something to go on with all the same.
-    assert!(next(&lab, 3).is_some());
-    lab.go().expect("resumed");
-    assert_eq!(next(&lab, 1), None);
+    assert!(next_season(&lab, 3).is_some());
+    lab.run_campaign().expect("resumed");
+    assert_eq!(next_season(&lab, 1), None);
 
     // Always open: the next is what was cut off, which is the second of the block.
-    let open = PLAN.replace("hours = \"01:00-02:00\"\n", "");
-    let open = open.replace("hours = \"06:00-22:00\"\n", "");
+    let always_open_plan = PLAN.replace("hours = \"01:00-02:00\"\n", "");
+    let always_open_plan = always_open_plan.replace("hours = \"06:00-22:00\"\n", "");
     let mut lab = Lab::new(
-        &open.replace("seed = 5", "order = \"sequential\""),
+        &always_open_plan.replace("seed = 5", "order = \"sequential\""),
         &[FakeOutcome::Complete, FakeOutcome::CtrlC],
     );
-    let (campaign, _) = lab.go().expect("interrupted");
+    let (campaign, _) = lab.run_campaign().expect("interrupted");
     let past = lab.experiments();
-    let next = crate::run::next_season(&lab.plan, &campaign, &past, at(0));
-    assert_eq!(next.as_deref(), Some("high"));
+    let next_season = crate::run::next_season(&lab.plan, &campaign, &past, at_hour(0));
+    assert_eq!(next_season.as_deref(), Some("high"));
 }
 
 #[test]
 fn an_experiment_that_no_season_has_room_for_is_refused_before_anything_runs() {
-    let text = PLAN.replace("messages = 10", "messages = 60");
-    let source = neph_text::Source::new("p.toml", text);
+    let plan_text = PLAN.replace("messages = 10", "messages = 60");
+    let source = neph_text::Source::new("p.toml", plan_text);
     let problems = crate::plan::parse(&source).expect_err("with its pause it is too long");
     assert!(
         problems[0]

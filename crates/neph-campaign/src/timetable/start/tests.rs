@@ -26,7 +26,7 @@ const TIMES: fn() -> SlotTimes = || SlotTimes {
     end: at(220),
 };
 
-fn known(bound: Span) -> ClockOffset {
+fn offset_within(bound: Span) -> ClockOffset {
     ClockOffset::new(Span::ZERO, bound)
 }
 
@@ -70,40 +70,40 @@ fn a_slot_begins_when_both_ends_are_ready_before_its_start() {
 
 #[test]
 fn a_slot_that_does_not_begin_has_the_reason_and_the_party() {
-    let mut late = agreement();
-    late.hear("ams", &Report::Ready(BOUND), at(90));
-    assert_eq!(late.decide(at(98)), Decision::Miss);
-    late.hear("lju", &Report::Ready(BOUND), at(101));
-    late.hear("ams", &Report::Refused(Missed::NotNotified), at(102));
-    assert_eq!(reasons(&late), ["lju was ready 3.000 s too late"]);
-    assert_eq!(late.decide(at(103)), Decision::Miss);
+    let mut late_slot = agreement();
+    late_slot.hear("ams", &Report::Ready(BOUND), at(90));
+    assert_eq!(late_slot.decide(at(98)), Decision::Miss);
+    late_slot.hear("lju", &Report::Ready(BOUND), at(101));
+    late_slot.hear("ams", &Report::Refused(Missed::NotNotified), at(102));
+    assert_eq!(reasons(&late_slot), ["lju was ready 3.000 s too late"]);
+    assert_eq!(late_slot.decide(at(103)), Decision::Miss);
 
-    let mut wide = agreement();
-    wide.hear("ams", &Report::Ready(BOUND.times(2)), at(90));
-    wide.hear("lju", &Report::Busy, at(90));
-    assert_eq!(wide.decide(at(98)), Decision::Miss);
+    let mut wide_slot = agreement();
+    wide_slot.hear("ams", &Report::Ready(BOUND.times(2)), at(90));
+    wide_slot.hear("lju", &Report::Busy, at(90));
+    assert_eq!(wide_slot.decide(at(98)), Decision::Miss);
     assert_eq!(
-        reasons(&wide),
+        reasons(&wide_slot),
         [
             "ams knows the offset of its clock only to within 40.00 ms",
             "lju was busy with the slot before"
         ]
     );
 
-    let mut offline = agreement();
-    offline.hear("ams", &Report::Ready(BOUND), at(90));
-    offline.disconnected("ams");
-    assert_eq!(offline.decide(at(98)), Decision::Miss);
+    let mut offline_slot = agreement();
+    offline_slot.hear("ams", &Report::Ready(BOUND), at(90));
+    offline_slot.disconnected("ams");
+    assert_eq!(offline_slot.decide(at(98)), Decision::Miss);
     assert_eq!(
-        reasons(&offline),
+        reasons(&offline_slot),
         ["ams was not connected", "lju did not report"]
     );
 
-    let mut decider_slept = agreement();
-    decider_slept.hear("ams", &Report::Ready(BOUND), at(90));
-    decider_slept.hear("lju", &Report::Ready(BOUND), at(90));
-    assert_eq!(decider_slept.decide(at(100)), Decision::Miss);
-    assert_eq!(reasons(&decider_slept).len(), 2);
+    let mut overslept_slot = agreement();
+    overslept_slot.hear("ams", &Report::Ready(BOUND), at(90));
+    overslept_slot.hear("lju", &Report::Ready(BOUND), at(90));
+    assert_eq!(overslept_slot.decide(at(100)), Decision::Miss);
+    assert_eq!(reasons(&overslept_slot).len(), 2);
 }
 
 #[test]
@@ -122,38 +122,38 @@ fn a_party_begins_and_stops_by_its_own_clock() {
 
 #[test]
 fn a_party_that_was_not_notified_overslept_or_lost_its_clock_does_not_begin() {
-    let missed = |mut party: SlotEnd, now, offset| match party.step(now, offset) {
+    let miss_reason = |mut party: SlotEnd, now, offset| match party.step(now, offset) {
         Step::Over(Report::Refused(why)) => why,
-        other => panic!("{other:?}"),
+        step => panic!("{step:?}"),
     };
-    let fresh = || SlotEnd::new(TIMES(), guard());
-    let notified = || {
-        let mut party = fresh();
+    let new_party = || SlotEnd::new(TIMES(), guard());
+    let notified_party = || {
+        let mut party = new_party();
         party.notify();
         party
     };
     assert_eq!(
-        missed(fresh(), at(100), Some(known(BOUND))),
+        miss_reason(new_party(), at(100), Some(offset_within(BOUND))),
         Missed::NotNotified
     );
-    let slept = missed(notified(), at(103), Some(known(BOUND)));
-    assert_eq!(slept, Missed::Overslept(SECOND.times(3)));
-    let wide = BOUND.times(3);
+    let overslept = miss_reason(notified_party(), at(103), Some(offset_within(BOUND)));
+    assert_eq!(overslept, Missed::Overslept(SECOND.times(3)));
+    let wide_bound = BOUND.times(3);
     assert_eq!(
-        missed(notified(), at(100), Some(known(wide))),
-        Missed::ClockTooWide(Some(wide))
+        miss_reason(notified_party(), at(100), Some(offset_within(wide_bound))),
+        Missed::ClockTooWide(Some(wide_bound))
     );
     assert_eq!(
-        missed(notified(), at(100), None),
+        miss_reason(notified_party(), at(100), None),
         Missed::ClockTooWide(None)
     );
     let restarted = SlotEnd::restarted(TIMES(), guard());
     assert_eq!(
-        missed(restarted, at(100), Some(known(BOUND))),
+        miss_reason(restarted, at(100), Some(offset_within(BOUND))),
         Missed::Restarted
     );
     // One that runs stops when it does not know any more what time it is.
-    let mut running = notified();
-    running.step(at(100), Some(known(BOUND)));
-    assert_eq!(missed(running, at(120), None), Missed::ClockTooWide(None));
+    let mut running = notified_party();
+    running.step(at(100), Some(offset_within(BOUND)));
+    assert_eq!(miss_reason(running, at(120), None), Missed::ClockTooWide(None));
 }

@@ -120,19 +120,19 @@ fn tcp_statistics_are_series_of_the_experiment_they_fall_into() {
         (2, 1)
     );
     let samples = imported.store.samples(experiment.id).expect("readable");
-    let of = |name: &str| -> Vec<(i64, f64)> {
+    let values_of = |name: &str| -> Vec<(i64, f64)> {
         let series = SeriesName::from_name(name).expect("a series");
-        let own_samples = samples.iter().filter(|sample| sample.series == series);
-        own_samples
+        let series_samples = samples.iter().filter(|sample| sample.series == series);
+        series_samples
             .map(|sample| (sample.at, sample.value))
             .collect()
     };
     assert_eq!(
-        of("tcp_rtt_us"),
+        values_of("tcp_rtt_us"),
         [(70_896, 41_000.0), (250_170_896, 42_000.0)]
     );
     assert_eq!(
-        of("tcp_snd_cwnd_segments"),
+        values_of("tcp_snd_cwnd_segments"),
         [(70_896, 10.0), (250_170_896, 11.0)]
     );
     // Padding of the client's structure is not a value of the kernel.
@@ -171,7 +171,7 @@ fn settings_give_names_targets_sizes_and_addresses() {
         destination: destination.to_owned(),
         is_secure,
     };
-    let known = ImportedSettings {
+    let settings = ImportedSettings {
         endpoints: vec![
             endpoint("1_Near", "130.192.31.242:8080", false),
             endpoint("2_Far", "far.example", true),
@@ -183,7 +183,7 @@ fn settings_give_names_targets_sizes_and_addresses() {
     let target = tempfile::tempdir().expect("a temporary folder");
     let mut store = open(&target.path().to_string_lossy(), Access::Write).expect("free");
     let output = LatencyTesterOutput::read(source.path()).expect("readable");
-    let report = output.with_settings(known).import_into(store.as_mut());
+    let report = output.with_settings(settings).import_into(store.as_mut());
     let campaign = report.expect("imported").campaign.expect("imported");
     let scenarios = store.scenarios(campaign).expect("readable");
     let rows: Vec<_> = scenarios
@@ -208,6 +208,6 @@ fn settings_give_names_targets_sizes_and_addresses() {
         .collect();
     flows.sort_by(|a, b| a.name.cmp(&b.name));
     assert_eq!(flows[0].target.to_string(), "130.192.31.242:8080");
-    assert_eq!(flows[0].source.map(|at| at.port()), Some(5555));
+    assert_eq!(flows[0].source.map(|source| source.port()), Some(5555));
     assert!(flows[1].target.ip().is_unspecified());
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use neph_model::{ClockOffset, Span, Wall};
 
-use super::{BOUND, SECOND, at, guard, known};
+use super::{BOUND, SECOND, at, guard, offset_within};
 use crate::order::Generator;
 use crate::timetable::start::{
     Agreement, Decision, Guard, Outcome, Report, SlotEnd, SlotTimes, Step,
@@ -17,11 +17,11 @@ struct Agent {
     /// The common clock minus its own is off by this: within [`BOUND`].
     error: Span,
     /// It executes nothing in between; its packets stop as well.
-    asleep: (Wall, Wall),
+    sleep_period: (Wall, Wall),
     /// It was restarted at this time, and has no state from before.
     restarted: Wall,
     /// Its clock is not known before this time.
-    clock_known: Wall,
+    clock_known_from: Wall,
     /// Everything that it does, and each of its messages, is so late.
     lag: Span,
 }
@@ -44,29 +44,29 @@ struct SlotExecution {
 }
 
 impl Agent {
-    fn good() -> Self {
+    fn healthy() -> Self {
         let never = Wall::from_unix_nanos(i64::MIN);
         Self {
             error: Span::ZERO,
-            asleep: (never, never),
+            sleep_period: (never, never),
             restarted: never,
-            clock_known: never,
+            clock_known_from: never,
             lag: Span::ZERO,
         }
     }
 
     /// What goes wrong with it from this slot on, at random.
-    fn trouble(&mut self, times: SlotTimes, generator: &mut Generator) {
+    fn apply_fault(&mut self, times: SlotTimes, generator: &mut Generator) {
         let mut draw = |below: u32| i64::from(generator.below(below));
         self.error = Span::from_millis(draw(41) - 20);
         self.lag = Span::ZERO;
         let begin = times.start + SECOND.times(-20) + SECOND.times(draw(140));
         match draw(100) {
-            0..4 => self.asleep = (begin, begin + SECOND.times(draw(300))),
+            0..4 => self.sleep_period = (begin, begin + SECOND.times(draw(300))),
             4..7 => {
-                self.asleep = (begin, begin + SECOND.times(20 + draw(60)));
-                self.restarted = self.asleep.1;
-                self.clock_known = self.restarted + SECOND.times(draw(60));
+                self.sleep_period = (begin, begin + SECOND.times(20 + draw(60)));
+                self.restarted = self.sleep_period.1;
+                self.clock_known_from = self.restarted + SECOND.times(draw(60));
             }
             7..15 => self.lag = Span::from_millis(draw(4_000)),
             _ => {}
@@ -74,12 +74,12 @@ impl Agent {
     }
 
     /// When it really does what it wants to do then.
-    fn does(&self, wanted: Wall) -> Wall {
-        let (from, until) = self.asleep;
-        let awake = if (from..until).contains(&wanted) {
+    fn action_time(&self, intended: Wall) -> Wall {
+        let (from, until) = self.sleep_period;
+        let awake = if (from..until).contains(&intended) {
             until
         } else {
-            wanted
+            intended
         };
         awake + self.lag
     }
@@ -90,7 +90,7 @@ impl Agent {
 
     fn offset(&self, now: Wall) -> Option<ClockOffset> {
         // It believes that its clock is right: it is, to within the bound.
-        (now >= self.clock_known).then(|| known(BOUND))
+        (now >= self.clock_known_from).then(|| offset_within(BOUND))
     }
 
     fn party(&self, times: SlotTimes, guard: Guard, now: Wall) -> SlotEnd {
@@ -102,7 +102,7 @@ impl Agent {
 
     /// Reports that it is ready, and when that arrives.
     fn ready(&self, times: SlotTimes, guard: Guard) -> (Wall, Report) {
-        let now = self.does(times.start + SECOND.times(-10));
+        let now = self.action_time(times.start + SECOND.times(-10));
         let party = self.party(times, guard, now);
         (now + self.lag, party.readiness(self.offset(now)))
     }
@@ -115,12 +115,12 @@ impl Agent {
         received: Option<Wall>,
         work: Span,
     ) -> SlotExecution {
-        let now = self.does(times.start + -self.error);
+        let now = self.action_time(times.start + -self.error);
         let mut party = self.party(times, guard, now);
-        if received.is_some_and(|received| self.does(received) <= now) {
+        if received.is_some_and(|received| self.action_time(received) <= now) {
             party.notify();
         }
-        let mut done = SlotExecution::default();
+        let mut execution = SlotExecution::default();
         // It steps early if its clock is fast, as a timer does that wakes it a little before.
         let mut step = party.step(self.local_time(now), self.offset(now));
         if let Step::Wait(until) = step {
@@ -130,25 +130,25 @@ impl Agent {
         if let Step::Begin(until) = step {
             // It ends by itself, or is ended: each packet is sent before the end by its own clock.
             let end = (until + -self.error).min(now + work);
-            let (asleep, awake) = self.asleep;
+            let (asleep, awake) = self.sleep_period;
             let end = if (now..end).contains(&asleep) && awake >= end {
                 asleep
             } else {
                 end
             };
-            done.sends = Some((now, end));
-            let over = self.does(times.end + -self.error);
-            if self.restarted > now && self.restarted <= over {
+            execution.sends = Some((now, end));
+            let slot_end = self.action_time(times.end + -self.error);
+            if self.restarted > now && self.restarted <= slot_end {
                 party = SlotEnd::restarted(times, guard);
             }
-            step = party.step(self.local_time(over), self.offset(over));
+            step = party.step(self.local_time(slot_end), self.offset(slot_end));
             if let Step::Over(report) = step {
-                done.reports.push((over + self.lag, report));
+                execution.reports.push((slot_end + self.lag, report));
             }
         } else if let Step::Over(report) = step {
-            done.reports.push((now + self.lag, report));
+            execution.reports.push((now + self.lag, report));
         }
-        done
+        execution
     }
 }
 
@@ -165,7 +165,7 @@ fn simulate(slots: u64, seed: u64, guard: Guard) -> Counts {
     let tasks: Vec<Task> = tasks.collect();
     let table = rounds(&tasks);
     let mut generator = Generator::seeded(seed);
-    let mut agents = [Agent::good(); SITES];
+    let mut agents = [Agent::healthy(); SITES];
     let mut busy_until = BTreeMap::new();
     let mut counts = Counts::default();
     let mut begin = at(1_000);
@@ -177,26 +177,26 @@ fn simulate(slots: u64, seed: u64, guard: Guard) -> Counts {
                 end: start + slot,
             };
             for agent in &mut agents {
-                agent.trouble(times, &mut generator);
+                agent.apply_fault(times, &mut generator);
             }
             for task in &round.tasks {
                 let pair = pairs[*task];
-                let ends = pair.map(|site| agents[site]);
-                let (sends, outcome) = one_slot(times, guard, ends, &mut generator);
+                let pair_agents = pair.map(|site| agents[site]);
+                let (sends, outcome) = one_slot(times, guard, pair_agents, &mut generator);
                 counts.slots += 1;
                 match outcome {
                     Outcome::CarriedOut => counts.carried_out += 1,
                     Outcome::Missed(reason) => counts.missed += u64::from(!reason.is_empty()),
                 }
                 for (from, until) in sends {
-                    let early = times.start + -BOUND;
-                    let is_within = from >= early && until <= times.end + BOUND;
+                    let earliest = times.start + -BOUND;
+                    let is_within = from >= earliest && until <= times.end + BOUND;
                     counts.outside += u64::from(!is_within);
                     for site in pair {
-                        let before = busy_until.entry(site).or_insert_with(|| (at(0), 0));
-                        let is_other = before.1 != counts.slots;
-                        counts.overlaps += u64::from(is_other && from < before.0);
-                        *before = (before.0.max(until), counts.slots);
+                        let busy = busy_until.entry(site).or_insert_with(|| (at(0), 0));
+                        let is_other = busy.1 != counts.slots;
+                        counts.overlaps += u64::from(is_other && from < busy.0);
+                        *busy = (busy.0.max(until), counts.slots);
                     }
                 }
             }
@@ -210,13 +210,13 @@ fn simulate(slots: u64, seed: u64, guard: Guard) -> Counts {
 fn one_slot(
     times: SlotTimes,
     guard: Guard,
-    ends: [Agent; 2],
+    agents: [Agent; 2],
     generator: &mut Generator,
 ) -> (Vec<(Wall, Wall)>, Outcome) {
     let names = ["a", "b"];
     let mut agreement = Agreement::new(times, guard, names.map(str::to_owned));
     let mut reports: Vec<(Wall, usize, Report)> = Vec::new();
-    for (party, agent) in ends.iter().enumerate() {
+    for (party, agent) in agents.iter().enumerate() {
         let (arrives, report) = agent.ready(times, guard);
         // One message in a hundred is lost.
         if generator.below(100) > 0 {
@@ -224,33 +224,33 @@ fn one_slot(
         }
     }
     let deadline = agreement.deadline();
-    let hear = |agreement: &mut Agreement, reports: &[(Wall, usize, Report)], early: bool| {
-        let reports = reports.iter().filter(|(at, ..)| (*at <= deadline) == early);
-        for (at, party, report) in reports {
-            agreement.hear(names[*party], report, *at);
+    let deliver = |agreement: &mut Agreement, reports: &[(Wall, usize, Report)], is_before_deadline: bool| {
+        let reports = reports.iter().filter(|(arrival, ..)| (*arrival <= deadline) == is_before_deadline);
+        for (arrival, party, report) in reports {
+            agreement.hear(names[*party], report, *arrival);
         }
     };
-    hear(&mut agreement, &reports, true);
-    let begins = agreement.decide(deadline) == Decision::Begin;
-    hear(&mut agreement, &reports, false);
+    deliver(&mut agreement, &reports, true);
+    let has_begun = agreement.decide(deadline) == Decision::Begin;
+    deliver(&mut agreement, &reports, false);
     let mut sends = Vec::new();
-    let mut after = Vec::new();
-    for (party, agent) in ends.iter().enumerate() {
+    let mut late_reports = Vec::new();
+    for (party, agent) in agents.iter().enumerate() {
         let is_lost = generator.below(100) == 0;
-        let received = (begins && !is_lost).then_some(deadline + Span::from_millis(80));
+        let received = (has_begun && !is_lost).then_some(deadline + Span::from_millis(80));
         // One in five wants more time than it has.
         let work = SECOND.times(if generator.below(5) == 0 { 500 } else { 115 });
-        let done = agent.carry_out(times, guard, received, work);
-        sends.extend(done.sends);
+        let execution = agent.carry_out(times, guard, received, work);
+        sends.extend(execution.sends);
         // What was done is reported until it is confirmed, so that it always arrives.
-        after.extend(
-            done.reports
+        late_reports.extend(
+            execution.reports
                 .into_iter()
-                .map(|(at, report)| (at, party, report)),
+                .map(|(arrival, report)| (arrival, party, report)),
         );
     }
-    for (at, party, report) in after {
-        agreement.hear(names[party], &report, at);
+    for (arrival, party, report) in late_reports {
+        agreement.hear(names[party], &report, arrival);
     }
     (sends, agreement.outcome())
 }
@@ -263,10 +263,10 @@ fn assert_no_overlap(counts: Counts) {
         "{counts:?}"
     );
     // Most agents are well, and a slot takes two.
-    let share = counts.carried_out * 100 / counts.slots;
+    let carried_out_percent = counts.carried_out * 100 / counts.slots;
     assert!(
-        (50..99).contains(&share),
-        "{share} % carried out: {counts:?}"
+        (50..99).contains(&carried_out_percent),
+        "{carried_out_percent} % carried out: {counts:?}"
     );
 }
 
@@ -287,10 +287,10 @@ fn a_million_slots_in_conflict_never_overlap() {
 /// The simulation can fail: without free time between slots, wrong clocks make them overlap.
 #[test]
 fn without_a_guard_slots_overlap() {
-    let none = Guard {
+    let no_guard = Guard {
         between: Span::ZERO,
         ..guard()
     };
-    let counts = simulate(2_000, 3, none);
+    let counts = simulate(2_000, 3, no_guard);
     assert!(counts.overlaps > 50, "{counts:?}");
 }

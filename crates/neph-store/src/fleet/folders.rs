@@ -11,7 +11,7 @@ use crate::StoreError;
 
 /// The two folders of one experiment's fleet.
 #[derive(Clone, Debug)]
-pub(crate) struct FleetPlace {
+pub(crate) struct FleetFolders {
     pub(crate) experiment: ExperimentId,
     /// Folder of closed segments.
     pub(crate) segments: PathBuf,
@@ -19,7 +19,7 @@ pub(crate) struct FleetPlace {
     pub(crate) journals: PathBuf,
 }
 
-impl FleetPlace {
+impl FleetFolders {
     pub(super) fn segment(&self, number: u32) -> PathBuf {
         self.segments.join(format!("{number:05}.parquet"))
     }
@@ -50,14 +50,14 @@ impl FleetPlace {
     }
 
     /// The number of the last segment; 0 if there is none.
-    pub(super) fn last(&self) -> Result<u32, StoreError> {
+    pub(super) fn last_number(&self) -> Result<u32, StoreError> {
         let closed = segment_numbers(&self.segments, "parquet")?;
         let open = segment_numbers(&self.journals, "journal")?;
         Ok(open.into_iter().chain(closed).max().unwrap_or(0))
     }
 
     /// Removes the folder of journals with its contents, if it exists.
-    pub(crate) fn forget_journals(&self) -> Result<(), StoreError> {
+    pub(crate) fn remove_journals(&self) -> Result<(), StoreError> {
         match fs::remove_dir_all(&self.journals) {
             Err(error) if error.kind() != ErrorKind::NotFound => {
                 Err(StoreError::file("remove", &self.journals)(error))
