@@ -22,9 +22,9 @@ use crate::caps;
 use crate::experiments::start;
 use crate::failure::{failed, not_found};
 use crate::fleet::build_fleet_spec;
-use crate::redirects::follow_redirects;
 use crate::order_context::OrderContext;
 use crate::provenance::host_of;
+use crate::redirects::follow_redirects;
 use crate::transfer::{TransferSpec, transfer_spec};
 
 /// Least time to wait for the peer's identification. This is before the measurement, so a short

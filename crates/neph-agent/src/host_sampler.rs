@@ -94,7 +94,11 @@ fn sum_interface_counters(text: &str) -> [u64; NetCount::ALL.len()] {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "rates for people")]
-fn shares_and_rates(previous: &Reading, current: &Reading, elapsed: Span) -> Vec<(SeriesName, f64)> {
+fn shares_and_rates(
+    previous: &Reading,
+    current: &Reading,
+    elapsed: Span,
+) -> Vec<(SeriesName, f64)> {
     let mut values = Vec::new();
     if let (Some(before), Some(after)) = (previous.total, current.total) {
         let shares = before.shares_until(after);

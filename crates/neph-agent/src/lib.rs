@@ -3,8 +3,6 @@
 //! Owns the executor of this process, the data about its host (facts, load, series), and the access to the
 //! lab in which it measures. Makes no plans and stores no results.
 
-mod reflector_order;
-mod ping_between;
 mod caps;
 mod capture_order;
 mod check;
@@ -16,7 +14,6 @@ mod failure;
 mod fleet;
 mod fleet_intake;
 mod flows;
-mod redirects;
 mod host_sampler;
 mod intake;
 mod journalling_executor;
@@ -26,12 +23,15 @@ mod link_counters;
 mod load;
 mod load_rates;
 mod order_context;
+mod ping_between;
 pub mod policy;
 pub mod provenance;
-mod site_reflector;
+mod redirects;
 mod reflector_check;
+mod reflector_order;
 pub mod remote;
 mod sampling;
+mod site_reflector;
 mod tcp_samples;
 mod trace;
 mod transfer;

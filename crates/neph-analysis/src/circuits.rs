@@ -40,14 +40,11 @@ pub fn of(data: &CampaignData, settings: &PlotSettings) -> Circuits {
     let mut networks: Vec<String> = Vec::new();
     for scenario in &data.scenarios {
         let network = scenario.parameters.network();
-        networks.extend(
-            network
-                .filter(|name| !networks.contains(name))
-                .cloned(),
-        );
+        networks.extend(network.filter(|name| !networks.contains(name)).cloned());
     }
     let baseline = settings.baseline.as_ref();
-    if let Some(position) = baseline.and_then(|name| networks.iter().position(|network| network == name))
+    if let Some(position) =
+        baseline.and_then(|name| networks.iter().position(|network| network == name))
     {
         networks[..=position].rotate_right(1);
     }
@@ -61,7 +58,9 @@ pub fn of(data: &CampaignData, settings: &PlotSettings) -> Circuits {
         let measurement = parameters_text(scenario);
         for course in data.courses(index, settings) {
             let is_row_of_course = |row: &CircuitRow| {
-                row.circuit == *circuit && row.measurement == measurement && row.quantity == course.quantity
+                row.circuit == *circuit
+                    && row.measurement == measurement
+                    && row.quantity == course.quantity
             };
             let row = rows.iter().position(is_row_of_course).unwrap_or_else(|| {
                 rows.push(CircuitRow {
@@ -78,7 +77,9 @@ pub fn of(data: &CampaignData, settings: &PlotSettings) -> Circuits {
         }
     }
     let order = |row: &CircuitRow| {
-        let first = rows.iter().position(|other| other.measurement == row.measurement);
+        let first = rows
+            .iter()
+            .position(|other| other.measurement == row.measurement);
         (first, row.quantity)
     };
     let mut sorted = rows.clone();

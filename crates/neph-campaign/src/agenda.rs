@@ -240,15 +240,25 @@ impl Agenda {
     /// What runs at the same time as `first_slot`, which has come from [`Self::next_allowed`]: `first_slot`
     /// itself, then what is open of its block and group, in the block's order. What failed waits for its own
     /// next try, unless that is what `first_slot` is.
-    pub fn concurrent_slots(&self, first_slot: Slot, is_allowed: &dyn Fn(u32) -> bool) -> Vec<Slot> {
+    pub fn concurrent_slots(
+        &self,
+        first_slot: Slot,
+        is_allowed: &dyn Fn(u32) -> bool,
+    ) -> Vec<Slot> {
         let cells = &self.cells[first_slot.block as usize];
         let group = self.groups[first_slot.scenario as usize];
         let is_retry = cells[first_slot.scenario as usize].failed > 0;
-        let parallel_slots = self.order_of(first_slot.block).into_iter().filter(|scenario| {
-            let cell = &cells[*scenario as usize];
-            let is_open = !cell.complete && cell.failed < self.tries && (is_retry || cell.failed == 0);
-            *scenario != first_slot.scenario && self.groups[*scenario as usize] == group && is_open
-        });
+        let parallel_slots = self
+            .order_of(first_slot.block)
+            .into_iter()
+            .filter(|scenario| {
+                let cell = &cells[*scenario as usize];
+                let is_open =
+                    !cell.complete && cell.failed < self.tries && (is_retry || cell.failed == 0);
+                *scenario != first_slot.scenario
+                    && self.groups[*scenario as usize] == group
+                    && is_open
+            });
         let parallel_slots = parallel_slots.filter(|scenario| is_allowed(*scenario));
         let parallel_slots = (1..).zip(parallel_slots).map(|(offset, scenario)| Slot {
             position: first_slot.position + offset,
@@ -345,7 +355,9 @@ impl Agenda {
 
     /// Whether any scenario of `block` has been tried.
     pub(crate) fn has_begun(&self, block: u32) -> bool {
-        self.carried_out.get(block as usize).is_some_and(|count| *count > 0)
+        self.carried_out
+            .get(block as usize)
+            .is_some_and(|count| *count > 0)
     }
 }
 

@@ -95,7 +95,9 @@ impl<'a> AlarmParser<'a> {
     fn parse_subject<S: Clone>(&mut self, subjects: &[(&str, S)]) -> Result<S, Spanned<Fault>> {
         const SUBJECT_TEXT: &str = "what it is about";
         let mut upcoming_words = self.words.iter().rev();
-        let count = upcoming_words.position(|(_, word)| *word == ">").unwrap_or(1);
+        let count = upcoming_words
+            .position(|(_, word)| *word == ">")
+            .unwrap_or(1);
         if count == 0 {
             return self.missing_fault(SUBJECT_TEXT);
         }
@@ -113,7 +115,11 @@ impl<'a> AlarmParser<'a> {
             || {
                 let names: Vec<&str> = subjects.iter().map(|(name, _)| *name).collect();
                 let message = format!("'{name}' is not {SUBJECT_TEXT}");
-                fault(first_range.start..last_end, message, did_you_mean(&name, &names))
+                fault(
+                    first_range.start..last_end,
+                    message,
+                    did_you_mean(&name, &names),
+                )
             },
             |(_, subject)| Ok(subject.clone()),
         )

@@ -14,7 +14,7 @@ use neph_store::Store;
 use crate::expand::identity;
 use crate::meter::{Meter, MeteredRecorder, lock};
 use crate::plan::Limits;
-use crate::run::experiment::{provenance as provenance_of, settle, apply_executor_result};
+use crate::run::experiment::{apply_executor_result, provenance as provenance_of, settle};
 use crate::run::{Build, RunError, storing};
 pub use stored::StoredFleet;
 use stored::since;

@@ -62,7 +62,10 @@ fn checks(cost: &Estimate) -> String {
 
 /// What would fit: a longer period, shorter experiments, fewer of them.
 fn remedy(every: Span, cost: &Estimate, plan_rounds: &PlanRounds, matrix: &[Scenario]) -> String {
-    let mut remedies = vec![format!("write every = \"{}\"", sufficient_period(cost.block))];
+    let mut remedies = vec![format!(
+        "write every = \"{}\"",
+        sufficient_period(cost.block)
+    )];
     let room = every - cost.checks;
     let lengths: Vec<Span> = plan_rounds
         .table

@@ -86,10 +86,7 @@ pub fn due_reductions(
             }
             _ => continue,
         };
-        due_reductions.push(DueReduction {
-            experiment,
-            kind,
-        });
+        due_reductions.push(DueReduction { experiment, kind });
     }
     Ok(due_reductions)
 }

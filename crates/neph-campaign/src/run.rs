@@ -168,7 +168,10 @@ pub fn resume(
     storing("recover what was cut off", crew.store.recover())?;
     let matrix = scenarios(plan);
     let stored = storing("read the matrix", crew.store.scenarios(campaign.id))?;
-    let is_same_matrix = stored.iter().map(|scenario| scenario.id).eq(matrix.iter().map(|scenario| scenario.id));
+    let is_same_matrix = stored
+        .iter()
+        .map(|scenario| scenario.id)
+        .eq(matrix.iter().map(|scenario| scenario.id));
     if !is_same_matrix || campaign.blocks != plan.blocks {
         return Err(RunError::MatrixDiffers {
             campaign: campaign.id,
@@ -214,7 +217,10 @@ fn addresses_of(past: &[Experiment], matrix: &[Scenario]) -> BTreeMap<String, Ip
     };
     let mut timed_addresses: Vec<_> = past.iter().filter_map(timed_address).collect();
     timed_addresses.sort_by_key(|(started, _)| *started);
-    timed_addresses.into_iter().map(|(_, address)| address).collect()
+    timed_addresses
+        .into_iter()
+        .map(|(_, address)| address)
+        .collect()
 }
 
 /// The endpoint of an experiment, if a reflector answered there.
@@ -355,7 +361,8 @@ impl<'r, 'c> Run<'r, 'c> {
     fn time_left(&self) -> Span {
         let time_of_open_pairs = |has_begun: bool| {
             let open_pairs = self.agenda.open_pairs();
-            let open_pairs = open_pairs.filter(|(block, _)| self.agenda.has_begun(*block) == has_begun);
+            let open_pairs =
+                open_pairs.filter(|(block, _)| self.agenda.has_begun(*block) == has_begun);
             time_of(open_pairs, self.plan, &self.matrix, self.agenda.groups())
         };
         let whole_blocks = (0..self.plan.blocks).filter(|block| !self.agenda.has_begun(*block));
@@ -365,11 +372,15 @@ impl<'r, 'c> Run<'r, 'c> {
         }
         let block = estimate(self.plan, &self.matrix).block;
         let pace = block.max(self.plan.block_interval);
-        let next_block = self.block_starts.values().max().map_or(Span::ZERO, |latest_start| {
-            let due = *latest_start + self.plan.block_interval;
-            let now = self.crew.clock.now().unix_nanos();
-            Span::from_nanos(due.unix_nanos().saturating_sub(now))
-        });
+        let next_block = self
+            .block_starts
+            .values()
+            .max()
+            .map_or(Span::ZERO, |latest_start| {
+                let due = *latest_start + self.plan.block_interval;
+                let now = self.crew.clock.now().unix_nanos();
+                Span::from_nanos(due.unix_nanos().saturating_sub(now))
+            });
         time_of_open_pairs(true).max(next_block) + pace.times(count - 1) + block
     }
 }

@@ -12,7 +12,7 @@ use foldhash::quality::RandomState;
 use neph_wire::dissect::Dissected;
 
 use crate::directions::{Direction, Directions};
-use crate::fragments::{Fragments, FragmentPassage, is_fragment};
+use crate::fragments::{FragmentPassage, Fragments, is_fragment};
 use crate::identity::Identity;
 use crate::steady::{Fall, Steady, added_at};
 
@@ -209,7 +209,11 @@ impl CaptureMatcher {
                 let first = occupied.get().at;
                 // If both captures have duplicates, the first copies are paired: the first at the far point
                 // is never earlier than its departure.
-                if is_repeated(first, time.correct(at, (first, MAX_DUPLICATE_NANOS)), is_named) {
+                if is_repeated(
+                    first,
+                    time.correct(at, (first, MAX_DUPLICATE_NANOS)),
+                    is_named,
+                ) {
                     return PacketMatch::Duplicate;
                 }
                 occupied.get_mut().match_index = FirstPacket::IDENTICAL;
@@ -265,14 +269,22 @@ impl CaptureMatcher {
     }
 
     /// `None` if the first capture has no equal packet.
-    fn match_in_second(&mut self, at: i64, identity: Identity, is_named: bool) -> Option<PacketMatch> {
+    fn match_in_second(
+        &mut self,
+        at: i64,
+        identity: Identity,
+        is_named: bool,
+    ) -> Option<PacketMatch> {
         let time = &mut self.times[1];
         let Some(first_packet) = self.first_packets.get_mut(&self.hasher.hash_one(identity)) else {
             time.next(at);
             return None;
         };
         if first_packet.match_index != FirstPacket::NOT_YET {
-            if let Some(matched) = self.matched_packets.get_mut(first_packet.match_index as usize) {
+            if let Some(matched) = self
+                .matched_packets
+                .get_mut(first_packet.match_index as usize)
+            {
                 let at = time.correct(at, (matched.second_at, MAX_DUPLICATE_NANOS));
                 if is_repeated(matched.second_at, at, is_named) {
                     return Some(PacketMatch::Duplicate);
@@ -350,7 +362,9 @@ impl MatchedCaptures {
         directions: &Directions,
     ) {
         let known_direction = directions.direction(pair, is_upward);
-        let Some(direction) = known_direction.or_else(|| directions.arbitrary_direction(pair, is_upward)) else {
+        let Some(direction) =
+            known_direction.or_else(|| directions.arbitrary_direction(pair, is_upward))
+        else {
             let excluded_count = if directions.is_compared(pair) {
                 &mut self.even
             } else {

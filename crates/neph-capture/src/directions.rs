@@ -177,19 +177,31 @@ mod tests {
         directions.add(0, false, 3);
         assert!(directions.is_compared(0));
         assert_eq!(directions.direction(0, true), None);
-        assert_eq!(directions.arbitrary_direction(0, true), Some(Direction::Forward));
-        assert_eq!(directions.arbitrary_direction(0, false), Some(Direction::Reverse));
+        assert_eq!(
+            directions.arbitrary_direction(0, true),
+            Some(Direction::Forward)
+        );
+        assert_eq!(
+            directions.arbitrary_direction(0, false),
+            Some(Direction::Reverse)
+        );
         // Further captures have another offset.
         directions.start_next_captures();
         directions.add(0, true, 8);
         directions.add(0, false, 8);
-        assert_eq!(directions.arbitrary_direction(0, true), Some(Direction::Forward));
+        assert_eq!(
+            directions.arbitrary_direction(0, true),
+            Some(Direction::Forward)
+        );
         // A tie: something lies between the points.
         directions.add(0, true, 9);
         directions.add(0, false, 9);
         directions.add(0, false, 10);
         assert_eq!(
-            (directions.direction(0, true), directions.arbitrary_direction(0, true)),
+            (
+                directions.direction(0, true),
+                directions.arbitrary_direction(0, true)
+            ),
             (None, None)
         );
         assert!(directions.is_compared(0));

@@ -151,7 +151,13 @@ impl DuplicateFilter {
         let (before, later) = payload.split_at(checksum.min(payload.len()));
         let after_checksum = later.get(2..).unwrap_or_default();
         let addresses = (ip.source, ip.destination, ip.identification);
-        let hashed_fields = (addresses, ip.fragment_offset, ip.total_len, before, after_checksum);
+        let hashed_fields = (
+            addresses,
+            ip.fragment_offset,
+            ip.total_len,
+            before,
+            after_checksum,
+        );
         self.hasher.hash_one(hashed_fields)
     }
 
@@ -182,7 +188,8 @@ impl DuplicateFilter {
             let oldest = set.min_by_key(|packet| packet.map(|observed| observed.at));
             let Some(slot) = oldest else { return };
             if is_full_grown
-                || !slot.is_some_and(|observed| observed.time_until(packet.at) < MAX_DUPLICATE_DELAY)
+                || !slot
+                    .is_some_and(|observed| observed.time_until(packet.at) < MAX_DUPLICATE_DELAY)
             {
                 *slot = Some(packet);
                 return;

@@ -103,10 +103,21 @@ fn content(packet: &Dissected<'_>) -> Option<((u16, u16), u64)> {
             // Type and code; the checksum after them depends on the rest.
             let (head, body) = message.split_at_checked(4)?;
             let body = body.get(..body.len().min(4 + COUNTED_PAYLOAD_BYTES))?;
-            if body.len() < carried_bytes.saturating_sub(4).min(4 + COUNTED_PAYLOAD_BYTES) {
+            if body.len()
+                < carried_bytes
+                    .saturating_sub(4)
+                    .min(4 + COUNTED_PAYLOAD_BYTES)
+            {
                 return None;
             }
-            ((0, 0), digest.with(&head[..2]).with_length(carried_bytes).with(body).0)
+            (
+                (0, 0),
+                digest
+                    .with(&head[..2])
+                    .with_length(carried_bytes)
+                    .with(body)
+                    .0,
+            )
         }
         Transport::Fragment | Transport::Other => {
             // A truncated TCP header is parsed as none; the whole one would give another identity.
@@ -223,10 +234,22 @@ mod tests {
     #[test]
     fn a_segment_that_is_sent_again_is_another_packet() {
         let first = identity_of(&ipv4(TCP, 5, 64, &tcp(1000, 1, b"data")));
-        assert_ne!(identity_of(&ipv4(TCP, 6, 64, &tcp(1000, 1, b"data"))), first);
-        assert_ne!(identity_of(&ipv4(TCP, 5, 64, &tcp(1000, 2, b"data"))), first);
-        assert_ne!(identity_of(&ipv4(TCP, 5, 64, &tcp(1004, 1, b"data"))), first);
-        assert_eq!(identity_of(&ipv4(TCP, 5, 60, &tcp(1000, 1, b"data"))), first);
+        assert_ne!(
+            identity_of(&ipv4(TCP, 6, 64, &tcp(1000, 1, b"data"))),
+            first
+        );
+        assert_ne!(
+            identity_of(&ipv4(TCP, 5, 64, &tcp(1000, 2, b"data"))),
+            first
+        );
+        assert_ne!(
+            identity_of(&ipv4(TCP, 5, 64, &tcp(1004, 1, b"data"))),
+            first
+        );
+        assert_eq!(
+            identity_of(&ipv4(TCP, 5, 60, &tcp(1000, 1, b"data"))),
+            first
+        );
     }
 
     #[test]
@@ -236,8 +259,16 @@ mod tests {
         assert_eq!(identity_of_cut(&long, 20 + 8 + 15), None);
         let segment = ipv4(TCP, 5, 64, &tcp(1000, 1, &[7; 500]));
         assert_eq!(identity_of_cut(&segment, 20 + 32), identity_of(&segment));
-        assert_eq!(identity_of_cut(&segment, 20 + 31), None, "its time stamps are cut");
-        assert_eq!(identity_of_cut(&segment, 20 + 19), None, "its header is cut");
+        assert_eq!(
+            identity_of_cut(&segment, 20 + 31),
+            None,
+            "its time stamps are cut"
+        );
+        assert_eq!(
+            identity_of_cut(&segment, 20 + 19),
+            None,
+            "its header is cut"
+        );
         let echo: Vec<u8> = [8, 0, 1, 2, 0, 9, 0, 1].into_iter().chain(0..56).collect();
         let echo = ipv4(ICMP, 5, 64, &echo);
         assert_eq!(identity_of_cut(&echo, 20 + 8 + 16), identity_of(&echo));

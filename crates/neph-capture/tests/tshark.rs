@@ -129,7 +129,10 @@ fn parse_line(line: &str) -> Reported {
         .filter(|(_, field)| !field.is_empty());
     let mut events: Vec<_> = marked.map(|((_, event), _)| *event).collect();
     // What is fast or spurious is a retransmission too, there.
-    if events.iter().any(|event| ["fast", "spurious"].contains(event)) {
+    if events
+        .iter()
+        .any(|event| ["fast", "spurious"].contains(event))
+    {
         events.retain(|event| *event != "retransmission");
     }
     events.sort_unstable();
@@ -206,7 +209,11 @@ fn every_round_trip_and_mark_is_that_of_tshark_or_is_right() {
     let late = explained.get(LATE).copied().unwrap_or(0);
     assert!(late * 10_000 <= truths.len() as u64, "{late} by time alone");
     let some = &unexplained[..unexplained.len().min(200)];
-    assert!(unexplained.is_empty(), "{} not explained: {some:?}", unexplained.len());
+    assert!(
+        unexplained.is_empty(),
+        "{} not explained: {some:?}",
+        unexplained.len()
+    );
 }
 
 type Counts = BTreeMap<&'static str, u64>;
@@ -325,6 +332,14 @@ impl PassedSegments {
 /// Neph is wrong: only time could tell, and what was overtaken came late or what was sent again soon.
 const LATE: &str = "only time could tell, and misled";
 
+/// Events of one side that the other side does not report.
+fn only_in<'s>(side: &'s Reported, other: &Reported) -> Vec<&'s str> {
+    let events = side.events.iter().copied();
+    events
+        .filter(|event| !other.events.contains(event))
+        .collect()
+}
+
 /// What differs, and why that is right or at least known (docs/passive.md).
 fn differences(
     ours: &Reported,
@@ -349,10 +364,6 @@ fn differences(
         let difference = format!("{:?}, theirs {:?}", ours.round_trip, theirs.round_trip);
         differences.push((difference, reason));
     }
-    let only_in = |one_side: &Reported, others: &Reported| -> Vec<&str> {
-        let events = one_side.events.iter().copied();
-        events.filter(|event| !others.events.contains(event)).collect()
-    };
     if ours.events != theirs.events {
         let reason = match (&only_in(ours, theirs)[..], &only_in(theirs, ours)[..]) {
             (["spurious"], ["retransmission" | "out of order" | "fast"])

@@ -63,8 +63,8 @@ pub(crate) struct Bins {
     max_open: u32,
     medians: Medians,
     /// Of flows that have left a bin which is open still.
-    open_bins: VecDeque<OpenMedians>,
-    closed_bins: Vec<Bin>,
+    open_medians: VecDeque<OpenMedians>,
+    closed: Vec<Bin>,
     max_closed: usize,
     /// Bins whose index is a multiple of this are kept.
     thinning_step: u32,
@@ -81,10 +81,11 @@ impl Bins {
             width,
             origin,
             first_open: 0,
-            max_open: u32::try_from(open_count).map_or(MAX_OPEN_BINS, |count| count.min(MAX_OPEN_BINS)),
+            max_open: u32::try_from(open_count)
+                .map_or(MAX_OPEN_BINS, |count| count.min(MAX_OPEN_BINS)),
             medians: Medians::new(flows, fleet.interval, width),
-            open_bins: VecDeque::new(),
-            closed_bins: Vec::new(),
+            open_medians: VecDeque::new(),
+            closed: Vec::new(),
             max_closed: (MAX_BINS / endpoints).max(MIN_BINS_PER_ENDPOINT),
             thinning_step: 1,
         }
@@ -122,7 +123,7 @@ impl Bins {
     /// All bins, the open ones as they stand, those without a message left out.
     pub(crate) fn into_bins(mut self) -> Vec<Bin> {
         self.close_all();
-        self.closed_bins
+        self.closed
     }
 
     fn add(&mut self, bin_index: u32, median: Latency<CompactRtt>) {
@@ -130,32 +131,32 @@ impl Bins {
             return;
         };
         let index = index as usize;
-        while self.open_bins.len() <= index {
-            self.open_bins.push_back(OpenMedians::default());
+        while self.open_medians.len() <= index {
+            self.open_medians.push_back(OpenMedians::default());
         }
-        self.open_bins[index].add(median);
+        self.open_medians[index].add(median);
     }
 
     fn close_first(&mut self) {
         let bin_index = self.first_open;
-        let mut medians = self.open_bins.pop_front().unwrap_or_default();
+        let mut medians = self.open_medians.pop_front().unwrap_or_default();
         let completed = self.medians.complete_all(bin_index);
         completed
             .filter(|(completed_bin, _)| *completed_bin == bin_index)
             .for_each(|(_, median)| medians.add(median));
         if bin_index.is_multiple_of(self.thinning_step) {
             let from = self.origin + self.width.times(bin_index.into());
-            self.closed_bins.extend(build_bin(from, &medians));
+            self.closed.extend(build_bin(from, &medians));
         }
         self.first_open += 1;
-        if self.closed_bins.len() > self.max_closed {
+        if self.closed.len() > self.max_closed {
             self.thin();
         }
-        if self.open_bins.len() < self.max_open as usize {
+        if self.open_medians.len() < self.max_open as usize {
             // Its memory is used again: all bins have the same size.
             medians.received.clear();
             medians.lost = 0;
-            self.open_bins.push_back(medians);
+            self.open_medians.push_back(medians);
         }
     }
 
@@ -170,7 +171,7 @@ impl Bins {
         self.thinning_step = self.thinning_step.saturating_mul(2);
         let (origin, width) = (self.origin, self.width);
         let thinning_step = i64::from(self.thinning_step);
-        self.closed_bins.retain(|bin| {
+        self.closed.retain(|bin| {
             let index = (bin.from - origin).nanos() / width.nanos();
             index % thinning_step == 0
         });
@@ -208,8 +209,7 @@ pub(crate) fn flow_quantiles(values: &mut [f64], lost: usize) -> Option<[Latency
             to_latency(rough_level(sorted, lost, quantile.share()).ok()?);
     }
     let (lowest, highest) = (sorted.values().first(), sorted.values().last());
-    latencies[0] = lowest
-        .map_or(Latency::Lost, |nanos| to_latency(Level::At(*nanos)));
+    latencies[0] = lowest.map_or(Latency::Lost, |nanos| to_latency(Level::At(*nanos)));
     latencies[4] = match highest {
         Some(nanos) if lost == 0 => to_latency(Level::At(*nanos)),
         _ => Latency::Lost,

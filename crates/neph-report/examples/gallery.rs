@@ -126,10 +126,10 @@ fn followed(folder: &Path) -> Result<(), Box<dyn Error>> {
             packets,
             lossy,
         };
-        let packets = path.followed();
-        let begun = Instant::now();
-        let figures = packets.with_drawing(hops);
-        let mut text = format!("drawn in {:?}\n", begun.elapsed());
+        let followed_packets = path.followed();
+        let start = Instant::now();
+        let figures = followed_packets.with_drawing(hops);
+        let mut text = format!("drawn in {:?}\n", start.elapsed());
         let path = folder.join(format!("hops-{points}-{packets}"));
         for figure in &figures {
             let drawing = svg(&figure.scene, &figure.name, &figure.title);

@@ -124,7 +124,9 @@ fn disk_usage(path: &Path) -> u64 {
         return metadata.len();
     }
     let entries = fs::read_dir(path).unwrap();
-    entries.map(|entry| disk_usage(&entry.unwrap().path())).sum()
+    entries
+        .map(|entry| disk_usage(&entry.unwrap().path()))
+        .sum()
 }
 
 /// Peak resident set of this process, as the kernel reports it.

@@ -53,7 +53,11 @@ fn main() {
 }
 
 /// Messages per second and bytes per message of one storage method.
-fn measure(name: &str, messages: &[Message], store_messages: impl FnOnce() -> (Duration, u64)) -> (f64, f64) {
+fn measure(
+    name: &str,
+    messages: &[Message],
+    store_messages: impl FnOnce() -> (Duration, u64),
+) -> (f64, f64) {
     let (took, bytes) = store_messages();
     let rate = messages.len() as f64 / took.as_secs_f64();
     let size = bytes as f64 / messages.len() as f64;

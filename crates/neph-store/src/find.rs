@@ -130,7 +130,11 @@ pub fn short_length_in(store: &dyn Store, experiments: &[Experiment]) -> Result<
     for campaign in store.campaigns()? {
         ids.insert(campaign.id.to_string());
         let campaign_experiments = store.experiments(campaign.id)?;
-        ids.extend(campaign_experiments.iter().map(|experiment| experiment.id.to_string()));
+        ids.extend(
+            campaign_experiments
+                .iter()
+                .map(|experiment| experiment.id.to_string()),
+        );
     }
     let shown = experiments
         .iter()
@@ -150,7 +154,10 @@ fn length_among(shown: &BTreeSet<String>, ids: &BTreeSet<String>) -> usize {
 
 /// Number of bytes that both ids begin with.
 fn common_prefix_len(id: &str, next_id: &str) -> usize {
-    id.bytes().zip(next_id.bytes()).take_while(|(a, b)| a == b).count()
+    id.bytes()
+        .zip(next_id.bytes())
+        .take_while(|(a, b)| a == b)
+        .count()
 }
 
 /// The campaign that `name` means; `campaigns` has the oldest first. Campaigns of the same plan
@@ -232,7 +239,10 @@ mod tests {
             "the latest of that name"
         );
         assert_eq!(found_id("b"), Some(campaigns[1].id));
-        assert_eq!(found_id(&campaigns[0].id.to_string()), Some(campaigns[0].id));
+        assert_eq!(
+            found_id(&campaigns[0].id.to_string()),
+            Some(campaigns[0].id)
+        );
         let length = short_length(campaigns.iter().map(|campaign| campaign.id));
         assert_eq!(
             found_id(&campaigns[0].id.to_string()[..length]),
@@ -250,6 +260,9 @@ mod tests {
             panic!("two ids begin alike")
         };
         assert!(error.to_string().contains("begins 2 ids"), "{error}");
-        assert!(matches!(find_campaign(Vec::new(), LAST), Err(FindError::Empty)));
+        assert!(matches!(
+            find_campaign(Vec::new(), LAST),
+            Err(FindError::Empty)
+        ));
     }
 }

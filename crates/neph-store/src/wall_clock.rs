@@ -59,7 +59,12 @@ mod tests {
         // The wall clock stepped by 500 s between the seconds 100 and 200.
         let wall_seconds = wall_times(&[(0, 1_000), (100, 1_100), (200, 1_700)]);
         assert_eq!(
-            [wall_seconds(-5), wall_seconds(0), wall_seconds(149), wall_seconds(151)],
+            [
+                wall_seconds(-5),
+                wall_seconds(0),
+                wall_seconds(149),
+                wall_seconds(151)
+            ],
             [995, 1_000, 1_149, 1_651]
         );
         assert_eq!(wall_seconds(10_000), 11_500);

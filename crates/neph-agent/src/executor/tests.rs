@@ -297,9 +297,13 @@ fn fleets_run_at_the_same_time_and_one_that_fails_leaves_the_others_alone() {
     let local_reflectors = [reflector(), reflector()];
     let nobody = std::net::UdpSocket::bind("127.0.0.1:0").expect("a port");
     let silent = nobody.local_addr().expect("bound");
-    let mut orders: Vec<ExperimentOrder> = [local_reflectors[0].address(), silent, local_reflectors[1].address()]
-        .map(|address| fleet_order(&format!("udp://{address}")))
-        .into();
+    let mut orders: Vec<ExperimentOrder> = [
+        local_reflectors[0].address(),
+        silent,
+        local_reflectors[1].address(),
+    ]
+    .map(|address| fleet_order(&format!("udp://{address}")))
+    .into();
     orders[1].timeout = Span::from_millis(50);
     let ran = carry_out(&mut LocalExecutor::new(), &orders, &|_| false);
     let started: Vec<Wall> = ran

@@ -89,7 +89,7 @@ mod tests {
 
     #[test]
     fn a_week_of_readings_stays_within_bounds_and_keeps_both_ends() {
-        let mut anchors = Anchors::begun(reading_at(0));
+        let mut anchors = Anchors::starting_with(reading_at(0));
         for second in 1..=WEEK {
             anchors.add(reading_at(second));
             assert!(anchors.readings.len() < MAXIMUM);
@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn an_hour_of_readings_is_stored_unchanged() {
-        let mut anchors = Anchors::begun(reading_at(0));
+        let mut anchors = Anchors::starting_with(reading_at(0));
         let hour: Vec<Reading> = (0..3_600).map(reading_at).collect();
         hour[1..].iter().for_each(|reading| anchors.add(*reading));
         assert_eq!(anchors.into_readings(), hour);
@@ -118,7 +118,7 @@ mod tests {
 
     #[test]
     fn a_clock_that_is_stepped_all_the_time_is_bounded_too() {
-        let mut anchors = Anchors::begun((0, 0));
+        let mut anchors = Anchors::starting_with((0, 0));
         for second in 1..100_000 {
             anchors.add((second * SECOND, (second + second % 2) * SECOND));
             assert!(anchors.readings.len() < MAXIMUM);

@@ -30,7 +30,11 @@ pub(super) struct Stressing {
 impl Stressing {
     /// Ends what runs, starts what is wanted, and waits until it works, but not for ever. What that which
     /// ran did.
-    pub(super) fn set(&mut self, lab: &Lab, requested_loads: &[SiteLoad]) -> Result<LoadResults, String> {
+    pub(super) fn set(
+        &mut self,
+        lab: &Lab,
+        requested_loads: &[SiteLoad],
+    ) -> Result<LoadResults, String> {
         let results = self.end_all(lab)?;
         for (number, load) in requested_loads.iter().enumerate() {
             let order = Order::Load(LoadOrder {

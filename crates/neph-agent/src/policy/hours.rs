@@ -30,7 +30,8 @@ impl Hours {
 
 fn minute_of_day(text: &str) -> Option<u16> {
     let (hours, minutes) = text.split_once(':')?;
-    let is_two_digits = |text: &str| text.len() == 2 && text.bytes().all(|digit| digit.is_ascii_digit());
+    let is_two_digits =
+        |text: &str| text.len() == 2 && text.bytes().all(|digit| digit.is_ascii_digit());
     if !is_two_digits(hours) || !is_two_digits(minutes) {
         return None;
     }
@@ -41,7 +42,8 @@ fn minute_of_day(text: &str) -> Option<u16> {
 
 impl fmt::Display for Hours {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [from, until] = [self.from, self.until].map(|minute_of_day| (minute_of_day / 60, minute_of_day % 60));
+        let [from, until] =
+            [self.from, self.until].map(|minute_of_day| (minute_of_day / 60, minute_of_day % 60));
         write!(
             f,
             "{:02}:{:02}-{:02}:{:02}",
@@ -55,7 +57,10 @@ impl FromStr for Hours {
 
     fn from_str(text: &str) -> Result<Self, ()> {
         let (from, until) = text.split_once('-').ok_or(())?;
-        let (from, until) = (minute_of_day(from).ok_or(())?, minute_of_day(until).ok_or(())?);
+        let (from, until) = (
+            minute_of_day(from).ok_or(())?,
+            minute_of_day(until).ok_or(())?,
+        );
         if from == until || from == MINUTES_A_DAY {
             return Err(());
         }

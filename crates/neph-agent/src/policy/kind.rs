@@ -25,7 +25,7 @@ pub enum Kind {
     Traffic,
     /// Answering probes.
     Reflector,
-/// Capturing the packets of an interface.
+    /// Capturing the packets of an interface.
     Capture,
 }
 
@@ -60,7 +60,7 @@ impl Kind {
             .map_or("", |(name, _)| name)
     }
 
-/// The kinds of work that an order does.
+    /// The kinds of work that an order does.
     pub fn of(order: &Order) -> Vec<Self> {
         const ECHO: Kind = Kind::Probe(ProbeKind::Icmp);
         match order {

@@ -39,15 +39,15 @@ pub const LONGEST_CAPTURE: Span = Span::from_secs(3_610);
 pub struct Policy {
     /// Controllers that it may dial, as `wss://HOST:PORT`; any if empty.
     pub controllers: Vec<String>,
-/// Permitted kinds of work.
+    /// Permitted kinds of work.
     pub kinds: Vec<Kind>,
-/// Permitted target addresses and ports.
+    /// Permitted target addresses and ports.
     pub targets: AllowedTargets,
-/// Maximum rates and bytes.
+    /// Maximum rates and bytes.
     pub budgets: Budgets,
     /// The longest order.
     pub longest: Span,
-/// Hours in which it may work; any time if empty.
+    /// Hours in which it may work; any time if empty.
     pub hours: Vec<Hours>,
     /// Ports at which a reflector may listen; none if empty.
     pub listen: Vec<RangeInclusive<u16>>,
@@ -179,11 +179,13 @@ fn check_messages(order: &Order, messages: f64, budget: u32) -> Result<(), Refus
         });
     }
     match order {
-        Order::Experiments(orders) if orders.iter().any(is_transactions) => Err(Refusal::Unlimited {
-            requested: "requests as fast as replies come",
-            key,
-            can_have_rate: false,
-        }),
+        Order::Experiments(orders) if orders.iter().any(is_transactions) => {
+            Err(Refusal::Unlimited {
+                requested: "requests as fast as replies come",
+                key,
+                can_have_rate: false,
+            })
+        }
         _ => Ok(()),
     }
 }

@@ -5,7 +5,7 @@ use neph_model::{AgentName, Span};
 /// An order that is refused.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Refusal {
-/// It is not signed by the controller of this agent.
+    /// It is not signed by the controller of this agent.
     #[error("its signature is not of this agent's controller")]
     Signature,
     /// It is for another agent.
@@ -14,7 +14,7 @@ pub enum Refusal {
     /// The time in which it may be begun is over.
     #[error("the time in which it may be carried out ended {0} ago")]
     Expired(Span),
-/// The clock offset to the controller is not measured yet.
+    /// The clock offset to the controller is not measured yet.
     #[error("this host's clock is not compared with the controller's yet")]
     Clock,
     /// Too many run already.
@@ -26,7 +26,7 @@ pub enum Refusal {
     /// Its result is stored: it came a second time.
     #[error("it was carried out already")]
     Replay,
-/// The policy does not allow its kind of work.
+    /// The policy does not allow its kind of work.
     #[error(
         "this agent's policy does not allow '{0}'; add it to kinds in its agent.toml, and restart the agent"
     )]
@@ -34,7 +34,7 @@ pub enum Refusal {
     /// More messages or bytes a second than are allowed.
     #[error("it asks for {requested}, {}", rate_text(most, *key))]
     Rate {
-/// The requested rate or size.
+        /// The requested rate or size.
         requested: String,
         /// The most.
         most: String,
@@ -44,7 +44,7 @@ pub enum Refusal {
     /// A rate without a limit, where the policy has one: no higher limit would allow it.
     #[error("it asks for {requested}, {}", no_limit_text(key, *can_have_rate))]
     Unlimited {
-/// The requested rate.
+        /// The requested rate.
         requested: &'static str,
         /// The key of `agent.toml` that is a limit.
         key: &'static str,
@@ -54,12 +54,12 @@ pub enum Refusal {
     /// More bytes than are left of today's.
     #[error("{}", bytes_text(*requested, *left))]
     Bytes {
-/// Bytes that it sends.
+        /// Bytes that it sends.
         requested: u64,
-/// Bytes that are left today.
+        /// Bytes that are left today.
         left: u64,
     },
-/// A budget cannot limit the traffic of another program.
+    /// A budget cannot limit the traffic of another program.
     #[error(
         "iperf3 or a server of media streams would send, and no budget limits these; this agent \
          carries it out if budget.rate and budget.bytes_per_day are removed from its policy"

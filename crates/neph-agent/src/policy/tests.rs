@@ -98,8 +98,8 @@ fn a_reflector_needs_open_service_ports_and_no_budget_for_media() {
     };
     let without_budget = policy("");
     assert!(check_reflector_order(&without_budget, None, Some(8554)).is_ok());
-    let closed =
-        check_reflector_order(&without_budget, Some(7420), None).expect_err("a port that is not open");
+    let closed = check_reflector_order(&without_budget, Some(7420), None)
+        .expect_err("a port that is not open");
     assert!(matches!(closed, Refusal::Port(7420)), "{closed}");
     for budget in ["rate = \"5Mbit/s\"", "bytes_per_day = \"1GiB\""] {
         let limited = policy(&format!("[budget]\n{budget}\n"));

@@ -69,7 +69,8 @@ fn a_syn_flow_runs_although_its_reflector_is_not_identified() {
 #[test]
 fn reflectors_and_third_party_servers_are_distinguished() {
     let local_reflector = reflector();
-    let ready = prepared(&order(&format!("ws://{}", local_reflector.address()))).expect("it answers");
+    let ready =
+        prepared(&order(&format!("ws://{}", local_reflector.address()))).expect("it answers");
     assert!(ready.flows[0].reflector);
     let ready = prepared(&order(&format!("ws://{}", stranger(ANSWER)))).expect("it answers");
     assert!(!ready.flows[0].reflector);

@@ -89,7 +89,10 @@ mod tests {
             "nats://a:1,",
             "nats://u@a:1",
         ] {
-            assert!(invalid_text.parse::<ControllerAddress>().is_err(), "{invalid_text}");
+            assert!(
+                invalid_text.parse::<ControllerAddress>().is_err(),
+                "{invalid_text}"
+            );
         }
     }
 }

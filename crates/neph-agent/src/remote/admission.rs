@@ -56,7 +56,7 @@ pub struct AdmissionControl {
     policy: Policy,
     permit: Permit,
     daily_usage: DailyUsage,
-/// The leases of the running orders.
+    /// The leases of the running orders.
     leases: BTreeMap<OrderId, Lease>,
     /// How far this host's clock is from the controller's, once that is known, and when that was measured.
     clock_offset: Option<(AgentClockOffset, Moment)>,
@@ -94,7 +94,7 @@ pub enum OpenAdmissionError {
 }
 
 impl AdmissionControl {
-/// The policy that it checks orders against.
+    /// The policy that it checks orders against.
     pub const fn policy(&self) -> &Policy {
         &self.policy
     }
@@ -132,10 +132,7 @@ impl AdmissionControl {
         &self.name
     }
 
-    /// What the sockets of this agent ask.
-=======
-/// The permit that limits the sockets of this agent.
->>>>>>> names-c
+    /// The permit that limits the sockets of this agent.
     pub const fn permit(&self) -> &Permit {
         &self.permit
     }
@@ -183,7 +180,7 @@ impl AdmissionControl {
         })
     }
 
-/// Its share of the status: usage of today, refusals, and the clock offset.
+    /// Its share of the status: usage of today, refusals, and the clock offset.
     pub(super) fn status(&self) -> AgentStatus {
         AgentStatus {
             spent_today: self.permit.spent_today(),
@@ -205,7 +202,7 @@ impl AdmissionControl {
             return self.ignore(Refusal::OtherAgent(granted.agent));
         }
         let Some((clock_offset, _)) = self.clock_offset else {
-// The answer to the first heartbeat takes one round trip, and the controller repeats the order.
+            // The answer to the first heartbeat takes one round trip, and the controller repeats the order.
             return Admission::Ignored(Refusal::Clock);
         };
         let remaining = remaining_lease(granted.until, clock_offset, now);
@@ -276,7 +273,7 @@ impl AdmissionControl {
         order_ids
     }
 
-/// Saves the usage of today, and begins a new day.
+    /// Saves the usage of today, and begins a new day.
     pub(super) fn save(&mut self, now: Moment) -> Result<(), DiskError> {
         let day = day_of(now.wall);
         if day != self.daily_usage.day {
@@ -317,7 +314,7 @@ impl DailyUsage {
             Ok(text) => match parse_usage(&text) {
                 Some((day, bytes)) if day == today => bytes,
                 Some(_) => 0,
-// An unreadable file allows nothing until the day is over.
+                // An unreadable file allows nothing until the day is over.
                 None => u64::MAX,
             },
             Err(error) if error.kind() == ErrorKind::NotFound => 0,

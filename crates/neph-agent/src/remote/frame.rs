@@ -99,7 +99,9 @@ fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<(T, &[u8]), FrameError> {
         .split_first_chunk::<LENGTH_BYTES>()
         .ok_or_else(truncated)?;
     let length = u32::from_le_bytes(*length) as usize;
-    let (header, payload) = after_length.split_at_checked(length).ok_or_else(truncated)?;
+    let (header, payload) = after_length
+        .split_at_checked(length)
+        .ok_or_else(truncated)?;
     Ok((serde_json::from_slice(header)?, payload))
 }
 

@@ -172,7 +172,7 @@ impl Signer {
 pub struct Verifier(CertificateDer<'static>);
 
 impl Verifier {
-/// A verifier for the authority with this certificate (PEM).
+    /// A verifier for the authority with this certificate (PEM).
     ///
     /// # Errors
     /// It is no certificate; why, in words.
@@ -183,7 +183,7 @@ impl Verifier {
         Ok(Self(der))
     }
 
-/// The granted order, if the authority has signed it.
+    /// The granted order, if the authority has signed it.
     pub fn open(&self, grant: &Grant) -> Option<Granted> {
         let signature = BASE64_STANDARD.decode(&grant.signature).ok()?;
         let certificate = webpki::EndEntityCert::try_from(&self.0).ok()?;
@@ -235,7 +235,12 @@ mod tests {
                 .sign(&requested_grant)
                 .expect("it needs no key");
             assert_eq!(verifier.open(&unsigned), None, "nobody has signed it");
-            let grant = signer.countersign(&unsigned, &requested_grant.agent, requested_grant.id, &latest);
+            let grant = signer.countersign(
+                &unsigned,
+                &requested_grant.agent,
+                requested_grant.id,
+                &latest,
+            );
             let opened = verifier
                 .open(&grant.expect("it is for this agent"))
                 .expect("signed");
@@ -243,7 +248,8 @@ mod tests {
             let other_agent = "lju".parse().expect("a name");
             let refused = signer.countersign(&unsigned, &other_agent, requested_grant.id, &latest);
             refused.expect_err("another agent's");
-            let refused = signer.countersign(&unsigned, &requested_grant.agent, OrderId::new(), &latest);
+            let refused =
+                signer.countersign(&unsigned, &requested_grant.agent, OrderId::new(), &latest);
             refused.expect_err("another order");
         }
     }

@@ -20,9 +20,9 @@ const SILENCE_TIMEOUT: i64 = 20_000_000_000;
 #[derive(Debug, Default)]
 pub(super) struct Beats {
     next_at: Option<RawNanos>,
-/// Send time of the unanswered heartbeat, by both clocks.
+    /// Send time of the unanswered heartbeat, by both clocks.
     sent_beat: Option<(Wall, RawNanos)>,
-/// Send time of the first heartbeat after the last answer.
+    /// Send time of the first heartbeat after the last answer.
     unanswered_since: Option<RawNanos>,
     best_reading: Option<ClockReading>,
 }
@@ -34,7 +34,7 @@ struct ClockReading {
 }
 
 impl ClockReading {
-/// The offset at `now`, with the error bound of its age.
+    /// The offset at `now`, with the error bound of its age.
     fn now(&self, now: RawNanos) -> AgentClockOffset {
         let age = Span::from_nanos(now.0.saturating_sub(self.at.0));
         self.clock.after(age)
@@ -42,7 +42,7 @@ impl ClockReading {
 }
 
 impl Beats {
-/// The next heartbeat, if it is due at `now`, which is `wall` by the wall clock.
+    /// The next heartbeat, if it is due at `now`, which is `wall` by the wall clock.
     pub(super) fn next_due(&mut self, now: RawNanos, wall: Wall, running: u32) -> Option<Beat> {
         if self.next_at.is_some_and(|next_at| now.0 < next_at.0) {
             return None;
@@ -113,8 +113,14 @@ mod tests {
     /// The agent's clock is 3 s ahead of the controller's; the directions take this long.
     fn exchange_beat(beats: &mut Beats, at: i64, forward: i64, reverse: i64) {
         let agent_time = wall(at + 3 * SECOND);
-        let beat = beats.next_due(RawNanos(at), agent_time, 0).expect("it is due");
-        beats.take_answer(beat.sent, wall(at + forward), RawNanos(at + forward + reverse));
+        let beat = beats
+            .next_due(RawNanos(at), agent_time, 0)
+            .expect("it is due");
+        beats.take_answer(
+            beat.sent,
+            wall(at + forward),
+            RawNanos(at + forward + reverse),
+        );
     }
 
     #[test]

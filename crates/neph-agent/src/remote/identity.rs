@@ -39,7 +39,7 @@ pub enum IdentityError {
     Invalid {
         /// Which folder.
         path: String,
-/// The fault.
+        /// The fault.
         why: String,
     },
 }
@@ -59,7 +59,7 @@ impl std::fmt::Debug for Identity {
 }
 
 impl Identity {
-/// Key and certificates of an enrolled agent.
+    /// Key and certificates of an enrolled agent.
     pub const fn new(key: String, certificate: String, authority: String) -> Self {
         Self {
             key,
@@ -87,7 +87,7 @@ impl Identity {
         })
     }
 
-/// Saves it in an agent's folder, and replaces an existing identity. The certificate is written last:
+    /// Saves it in an agent's folder, and replaces an existing identity. The certificate is written last:
     /// without it there is no identity.
     ///
     /// # Errors

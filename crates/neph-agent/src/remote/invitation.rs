@@ -110,7 +110,11 @@ mod tests {
         assert_eq!(format!(" {text}\n").parse(), Ok(invitation.clone()));
         assert!(!format!("{invitation:?}").contains("s3cret"));
         for invalid_text in ["", "neph-invite-1.", "neph-invite-1.e30", &text[1..]] {
-            assert_eq!(invalid_text.parse::<Invitation>(), Err(NoInvitation), "{invalid_text}");
+            assert_eq!(
+                invalid_text.parse::<Invitation>(),
+                Err(NoInvitation),
+                "{invalid_text}"
+            );
         }
         let damaged = Invitation {
             authority: invitation.authority.replace("AAAA", "A*AA"),

@@ -5,10 +5,12 @@
 
 mod address;
 mod admission;
-mod heartbeat;
+mod controller_clock;
+mod deadline_stream;
 mod file;
 mod frame;
 mod grant;
+mod heartbeat;
 mod identity;
 mod invitation;
 mod json;
@@ -18,8 +20,6 @@ mod order_store;
 mod role;
 mod serving;
 mod status;
-mod deadline_stream;
-mod controller_clock;
 mod websocket;
 mod worker;
 

@@ -94,7 +94,7 @@ impl OrderStore {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             Err(error) => return Err(DiskError::of("read", &path)(error).into()),
         };
-// If a kill truncated a line, the folder of its order still exists.
+        // If a kill truncated a line, the folder of its order still exists.
         self.stored = text.lines().filter_map(|line| line.parse().ok()).collect();
         while self.stored.len() > MAX_STORED_IDS {
             self.stored.pop_first();
@@ -125,14 +125,14 @@ impl OrderStore {
                     self.orders.insert(id, stored);
                 }
                 Some(order) => self.remove(id, &order)?,
-// Killed before the order was complete: the controller got no answer about it.
+                // Killed before the order was complete: the controller got no answer about it.
                 None => remove_folder(&entry.path())?,
             }
         }
         Ok(())
     }
 
-/// All orders in the store.
+    /// All orders in the store.
     pub(super) fn holds(&self) -> Vec<OrderId> {
         self.orders.keys().copied().collect()
     }
@@ -146,12 +146,12 @@ impl OrderStore {
         open.map(|(id, _)| *id).collect()
     }
 
-/// An order in the store.
+    /// An order in the store.
     pub(super) fn stored_order(&self, id: OrderId) -> Option<&StoredOrder> {
         self.orders.get(&id)
     }
 
-/// Adds an order. It is on the disk when this returns.
+    /// Adds an order. It is on the disk when this returns.
     pub(super) fn add(&mut self, id: OrderId, order: Order) -> Result<(), OrderStoreError> {
         let folder = self.folder_of(id);
         fs::create_dir_all(&folder).map_err(DiskError::of("make the folder", &folder))?;
@@ -193,7 +193,7 @@ impl OrderStore {
         Ok(append().map_err(DiskError::of("write", &path))?)
     }
 
-/// Moves a finished capture into the folder of its order.
+    /// Moves a finished capture into the folder of its order.
     pub(super) fn captured(&self, id: OrderId, path: &Path) -> Result<(), OrderStoreError> {
         let captured_path = ResultFile::Capture.path(&self.journals(), &self.folder_of(id));
         Ok(fs::rename(path, &captured_path).map_err(DiskError::of("write", &captured_path))?)
@@ -274,7 +274,7 @@ impl OrderStore {
         }))
     }
 
-/// Deletes an order whose result is stored. A running order stays.
+    /// Deletes an order whose result is stored. A running order stays.
     pub(super) fn forget(&mut self, id: OrderId) -> Result<(), OrderStoreError> {
         let Some(stored) = self.orders.get(&id).filter(|order| order.ended.is_some()) else {
             return Ok(());

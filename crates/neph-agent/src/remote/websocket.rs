@@ -20,10 +20,10 @@ use tungstenite::protocol::WebSocketConfig;
 use tungstenite::{HandshakeError, Message, WebSocket};
 
 use super::address::ControllerAddress;
+use super::deadline_stream::DeadlineStream;
 use super::frame::{LONGEST_FRAME, decode_to_agent, encode_from_agent};
 use super::identity::{CONTROLLER_NAME, Identity, IdentityError, tls_without_certificate};
 use super::invitation::{Enrolled, Enrolment, Invitation};
-use super::deadline_stream::DeadlineStream;
 use super::{FromAgent, Link, LinkLost, ToAgent};
 
 /// How long a connection may take to be made.

@@ -16,9 +16,9 @@ use neph_sys::clock::{self, RawNanos};
 use neph_sys::pulse::Pulse;
 
 use super::admission::Admission;
+use super::controller_clock::by_controllers_clock;
 use super::order_store::{OrderStore, OrderStoreError};
 use super::status::{AgentStatus, StatusBoard};
-use super::controller_clock::by_controllers_clock;
 use super::{AdmissionControl, AgentClockOffset, FromAgent, Grant, Moment, OrderState, ToAgent};
 use crate::JournallingExecutor;
 use crate::failure::failed;
@@ -111,7 +111,7 @@ impl<E: Executor> Worker<E> {
         &self.pulse
     }
 
-/// Its status, at most a quarter of a second old.
+    /// Its status, at most a quarter of a second old.
     pub const fn status(&self) -> &StatusBoard {
         &self.status
     }
@@ -146,7 +146,7 @@ impl<E: Executor> Worker<E> {
         u32::try_from(self.running.len()).unwrap_or(u32::MAX)
     }
 
-/// Handles a message; returns the answer, if there is one.
+    /// Handles a message; returns the answer, if there is one.
     ///
     /// # Errors
     /// The disk refuses: what is here cannot be kept.
@@ -159,7 +159,7 @@ impl<E: Executor> Worker<E> {
                 id
             }
             ToAgent::Ask { id } => id,
-// `serve` handles the answer to a heartbeat.
+            // `serve` handles the answer to a heartbeat.
             ToAgent::Beat { .. } => return Ok(None),
             ToAgent::Cancel { id } => {
                 self.cancel(id);
@@ -198,7 +198,7 @@ impl<E: Executor> Worker<E> {
         match self.admission.admit(id, grant, Moment::now()) {
             Admission::Granted(order, clock_offset) => {
                 if let Err(reason) = self.order_store.add(id, order.clone()) {
-// The controller repeats the order: perhaps there is space then.
+                    // The controller repeats the order: perhaps there is space then.
                     tracing::warn!("an order cannot be kept: {reason}");
                     self.admission.count_refusal("disk");
                     self.admission.remove_lease(id);
@@ -246,7 +246,7 @@ impl<E: Executor> Worker<E> {
         }
     }
 
-/// Ends orders that may not continue, and saves the usage of today.
+    /// Ends orders that may not continue, and saves the usage of today.
     fn watch(&mut self) -> Result<(), OrderStoreError> {
         let now = Moment::now();
         for (id, reason) in self.admission.remove_lapsed(now) {
@@ -263,7 +263,7 @@ impl<E: Executor> Worker<E> {
         }
     }
 
-/// The controller has revoked this agent: ends all running orders.
+    /// The controller has revoked this agent: ends all running orders.
     pub fn revoked(&mut self) {
         for id in self.admission.revoke_leases() {
             tracing::warn!("an order is ended early: this agent was revoked");
@@ -271,7 +271,7 @@ impl<E: Executor> Worker<E> {
         }
     }
 
-/// The updates of orders since the last call; waits at most `patience` for the first one.
+    /// The updates of orders since the last call; waits at most `patience` for the first one.
     ///
     /// # Errors
     /// The disk refuses, or the executor is gone: an agent ends then, and the next one reports what it has.

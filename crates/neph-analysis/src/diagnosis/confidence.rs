@@ -69,13 +69,14 @@ impl Agreement<'_> {
     pub(crate) fn confidence(self) -> Confidence {
         let share = real(self.observed) / real(self.total.max(1));
         let is_above_sure_ratio = self.ratio >= Self::SURE_RATIO;
-        let level = if share >= Self::SURE_SHARE && self.total >= Self::SURE_FROM && is_above_sure_ratio {
-            Level::Sure
-        } else if share >= Self::LIKELY_SHARE && (self.total > 1 || is_above_sure_ratio) {
-            Level::Likely
-        } else {
-            Level::Possible
-        };
+        let level =
+            if share >= Self::SURE_SHARE && self.total >= Self::SURE_FROM && is_above_sure_ratio {
+                Level::Sure
+            } else if share >= Self::LIKELY_SHARE && (self.total > 1 || is_above_sure_ratio) {
+                Level::Likely
+            } else {
+                Level::Possible
+            };
         let why = format!(
             "observed in {} of {}; the effect is {:.1} times the threshold of this rule",
             self.observed,

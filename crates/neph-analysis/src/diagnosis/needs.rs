@@ -138,7 +138,8 @@ impl Need {
                 let is_shown = |set: StageSet| {
                     set.contains(Stage::SendWindow) && !set.contains(Stage::Network)
                 };
-                !any_run(&is_tcp) || any_run(&|run| is_tcp(run) && run.flow.stage_sets().any(is_shown))
+                !any_run(&is_tcp)
+                    || any_run(&|run| is_tcp(run) && run.flow.stage_sets().any(is_shown))
             }
             Self::TcpStatistics => any_run(&|run| {
                 let mut exchanges = run.flow.exchanges.iter();

@@ -269,7 +269,8 @@ fn crossings(flow: &FlowData, stalls: &Stalls) -> Vec<Crossing> {
     let is_echo = flow.flow.probe.properties().is_answered_by_kernel;
     let crossing = |(exchange, is_resent): (&Exchange, bool)| {
         let mut entries = flow.ledger(exchange);
-        let is_in_network = |set: StageSet| is_network(set) || (is_echo && set.contains(Stage::Network));
+        let is_in_network =
+            |set: StageSet| is_network(set) || (is_echo && set.contains(Stage::Network));
         let (_, time) = entries.find(|(set, _)| is_in_network(*set))?;
         Some(Crossing {
             seq: exchange.seq,

@@ -157,7 +157,9 @@ fn outstanding(sorted_tasks: &[Task], (from, until): (f64, f64), level: f64) -> 
         .take_while(|task| task.requested < until);
     Outstanding {
         due_in_pause,
-        held_back: later_tasks.filter(|task| task.requested > window_closed).collect(),
+        held_back: later_tasks
+            .filter(|task| task.requested > window_closed)
+            .collect(),
         has_later_tasks,
         tasks,
     }
@@ -198,7 +200,12 @@ fn stall(outstanding: &Outstanding<'_>, from: f64, until: f64) -> Option<Stall> 
     let ends = Some(until).filter(|_| outstanding.has_later_tasks);
     let mut previous_due = from;
     let held_back = outstanding.held_back.iter().map(|task| task.requested);
-    let mut due: Vec<f64> = outstanding.due_in_pause.iter().copied().chain(held_back).collect();
+    let mut due: Vec<f64> = outstanding
+        .due_in_pause
+        .iter()
+        .copied()
+        .chain(held_back)
+        .collect();
     due.sort_by(f64::total_cmp);
     let mut pauses = due.iter().chain(&ends).map(|due| {
         let pause = due - previous_due;
@@ -215,7 +222,9 @@ fn stall(outstanding: &Outstanding<'_>, from: f64, until: f64) -> Option<Stall> 
         .filter_map(|task| task.done)
         .collect();
     let done_together = done_times.iter().filter(|done| **done <= end);
-    let last_done = done_together.clone().fold(until, |last_done, done| last_done.max(*done));
+    let last_done = done_together
+        .clone()
+        .fold(until, |last_done, done| last_done.max(*done));
     let (done_together, ended_count) = (done_together.count(), done_times.len());
     if crate::text::real(done_together) < TOGETHER * crate::text::real(ended_count) {
         return None;
@@ -280,7 +289,8 @@ pub(crate) fn waiting_for_client(flow: &FlowData, stalls: &[Stall]) -> BTreeSet<
         let Some((read, begun)) = read(exchange).zip(exchange.begun.map(millis)) else {
             continue;
         };
-        let index = stalls.partition_point(|stall| stall.until + burst_limit(stall.length()) < read);
+        let index =
+            stalls.partition_point(|stall| stall.until + burst_limit(stall.length()) < read);
         let ended = stalls.get(index);
         if ended.is_some_and(|stall| stall.until <= read && begun <= stall.from) {
             waiting.insert(exchange.seq);
@@ -307,7 +317,9 @@ fn is_on_one_connection(flow: &FlowData, stall: &Stall) -> bool {
             .iter()
             .filter(|exchange| exchange.begun.is_some())
     };
-    let connections: BTreeSet<u32> = sent_messages().map(|exchange| exchange.connection).collect();
+    let connections: BTreeSet<u32> = sent_messages()
+        .map(|exchange| exchange.connection)
+        .collect();
     if 2 * connections.len() > sent_messages().count() {
         return true;
     }

@@ -224,5 +224,9 @@ fn under_way<'a>(flows: impl Iterator<Item = &'a FlowData>) -> Option<(StageSet,
             .collect();
         median(&mut times)
     };
-    Some((set, median_of(|entry| entry.network)?, median_of(|entry| entry.time)?))
+    Some((
+        set,
+        median_of(|entry| entry.network)?,
+        median_of(|entry| entry.time)?,
+    ))
 }

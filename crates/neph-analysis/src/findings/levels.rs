@@ -92,7 +92,10 @@ pub(crate) fn prepare(
     family: &mut Family,
 ) -> Vec<Level> {
     let indices = data.measured(settings);
-    let scenarios: Vec<&Scenario> = indices.iter().map(|index| &data.scenarios[*index]).collect();
+    let scenarios: Vec<&Scenario> = indices
+        .iter()
+        .map(|index| &data.scenarios[*index])
+        .collect();
     factors(&scenarios)
         .iter()
         // Circuits are compared over networks, one by one.
@@ -231,7 +234,10 @@ fn over_combinations(
     let mut parts: Vec<String> = [
         (count_of(Verdict::Worse), format!("slower than {baseline}")),
         (count_of(Verdict::Better), format!("faster than {baseline}")),
-        (count_of(Verdict::Equivalent), format!("as fast as {baseline}")),
+        (
+            count_of(Verdict::Equivalent),
+            format!("as fast as {baseline}"),
+        ),
     ]
     .into_iter()
     .filter(|(count, _)| *count > 0)

@@ -91,7 +91,10 @@ pub(crate) fn prepare(
                     by_block(data, settings, &shared_load.load, *index)
                 };
                 let pairs = groups.iter().filter_map(|group| {
-                    let (scenarios, other) = (goodput_by_block(group, name)?, goodput_by_block(group, baseline)?);
+                    let (scenarios, other) = (
+                        goodput_by_block(group, name)?,
+                        goodput_by_block(group, baseline)?,
+                    );
                     let title = group.title.clone();
                     Pair::of(title, Quantity::LoadGoodput, &scenarios, &other, family)
                 });

@@ -59,9 +59,13 @@ pub(crate) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Find
         .filter(|ends| ends.messages > 0)
         .collect();
     let not_sent_text = not_sent_text(data, &outcomes);
-    let text = [errors(data, &outcomes), lost(data, &outcomes), not_sent_text]
-        .into_iter()
-        .flatten();
+    let text = [
+        errors(data, &outcomes),
+        lost(data, &outcomes),
+        not_sent_text,
+    ]
+    .into_iter()
+    .flatten();
     let text: Vec<String> = text.collect();
     if text.is_empty() {
         return Vec::new();

@@ -140,7 +140,8 @@ fn shared(data: &CampaignData, settings: &PlotSettings) -> Vec<Finding> {
 fn lowest_goodput(checks: &[&Throughput]) -> Option<Finding> {
     let best = checks.iter().map(|check| check.goodput).max()?;
     let slowest = checks.iter().min_by_key(|check| check.goodput)?;
-    let cross_flow_count = cross_flows(best, slowest.goodput).filter(|cross_flow_count| *cross_flow_count > 0)?;
+    let cross_flow_count =
+        cross_flows(best, slowest.goodput).filter(|cross_flow_count| *cross_flow_count > 0)?;
     let [lowest, capacity] = [slowest.goodput, best].map(|rate| rate.bits_per_second() as f64);
     let text = format!(
         "In block {}, the throughput check of {} found {} of the {} that another one found: as if \

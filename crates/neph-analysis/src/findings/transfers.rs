@@ -32,7 +32,10 @@ pub(crate) fn prepare(
     family: &mut Family,
 ) -> Vec<QuantityShift> {
     let indices = data.transfers(settings);
-    let scenarios: Vec<&Scenario> = indices.iter().map(|index| &data.scenarios[*index]).collect();
+    let scenarios: Vec<&Scenario> = indices
+        .iter()
+        .map(|index| &data.scenarios[*index])
+        .collect();
     if scenarios.is_empty() {
         return Vec::new();
     }

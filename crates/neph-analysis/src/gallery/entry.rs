@@ -222,6 +222,9 @@ mod tests {
         let [plan, lab] = entry.shipped(Side::Control);
         assert_eq!((plan.file, lab.file), (CONTROL_FILE, CONTROL_LAB_FILE));
         let without_control = plan.text.replace(", control\"", "\"");
-        assert_eq!(without_control.replace(CONTROL_LAB_FILE, LAB_FILE), entry.plan);
+        assert_eq!(
+            without_control.replace(CONTROL_LAB_FILE, LAB_FILE),
+            entry.plan
+        );
     }
 }

@@ -264,7 +264,10 @@ mod tests {
     #[test]
     fn of_several_such_sentences_the_one_that_fits_best_is_meant() {
         let subjects = ["REST", "persistent"];
-        let statements = [statement(subjects, 1.0, 30.0), statement(subjects, 1.0, 8.0)];
+        let statements = [
+            statement(subjects, 1.0, 30.0),
+            statement(subjects, 1.0, 8.0),
+        ];
         assert!(slower().check(&statements).is_right);
     }
 

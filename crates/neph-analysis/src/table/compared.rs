@@ -54,7 +54,9 @@ pub(crate) fn table(comparisons: &[LevelVersusFirst]) -> Table {
 fn row(comparison: &LevelVersusFirst, compared: &Compared) -> Vec<Cell> {
     let text = |text_value: &str| Cell::Text(text_value.to_owned());
     let (n, n_against) = compared.n;
-    let [median, median_against] = compared.medians.map(|level| median_cell(compared.measure, level));
+    let [median, median_against] = compared
+        .medians
+        .map(|level| median_cell(compared.measure, level));
     let decision = compared.decision;
     let end = |bound: fn(ConfidenceInterval) -> f64| {
         let interval = decision.and_then(|compared| compared.interval);

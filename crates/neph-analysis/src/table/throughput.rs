@@ -79,7 +79,9 @@ fn row(check: &Throughput) -> Vec<Cell> {
     let sum = |value: fn(&ThroughputSecond) -> u32| {
         let seconds = check.seconds.iter().map(value);
         let total: u64 = seconds.map(u64::from).sum();
-        is_known.then_some(total).map_or(Cell::Absent, Cell::Integer)
+        is_known
+            .then_some(total)
+            .map_or(Cell::Absent, Cell::Integer)
     };
     let cwnd = check.seconds.last().and_then(|second| second.cwnd_segments);
     vec![

@@ -62,7 +62,8 @@ impl SimulatedStore {
 #[test]
 fn blocks_are_complete_and_in_order() {
     let mut simulation = SimulatedStore::new(plan(3, 4, 3));
-    let slots: Vec<Slot> = std::iter::from_fn(|| simulation.run(ExperimentStatus::Complete)).collect();
+    let slots: Vec<Slot> =
+        std::iter::from_fn(|| simulation.run(ExperimentStatus::Complete)).collect();
     let blocks: Vec<u32> = slots.iter().map(|slot| slot.block).collect();
     assert_eq!(blocks, [0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2]);
     let order: Vec<u32> = slots[4..8].iter().map(|slot| slot.scenario).collect();
@@ -105,11 +106,15 @@ fn failed_experiments_are_retried_between_blocks_fewest_completed_first() {
     }
     // Now both blocks wait for it: the one that was tried less often comes first.
     assert_eq!(
-        simulation.run(Complete).map(|slot| (slot.block, slot.scenario)),
+        simulation
+            .run(Complete)
+            .map(|slot| (slot.block, slot.scenario)),
         Some((1, failing_scenario))
     );
     assert_eq!(
-        simulation.run(Failed).map(|slot| (slot.block, slot.scenario)),
+        simulation
+            .run(Failed)
+            .map(|slot| (slot.block, slot.scenario)),
         Some((0, failing_scenario))
     );
     // Block 0 has failed three times and is given up.

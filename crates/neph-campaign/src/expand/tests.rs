@@ -47,14 +47,21 @@ fn a_scenario_id_depends_only_on_its_values() {
     let expanded = scenarios(&plan(TWO_ENDPOINTS));
     // The same scenarios in a plan that varies less: other index, other labels, same identity.
     let from_smaller_plan = scenarios(&plan(
-        &TWO_ENDPOINTS.replace("[\"1.2\", \"1.3\"]", "\"1.3\"")
+        &TWO_ENDPOINTS
+            .replace("[\"1.2\", \"1.3\"]", "\"1.3\"")
             .replace("two", "x"),
     ));
     assert_eq!(from_smaller_plan[0].id, expanded[1].id);
-    assert_eq!((from_smaller_plan[0].varied.len(), expanded[1].varied.len()), (0, 1));
+    assert_eq!(
+        (from_smaller_plan[0].varied.len(), expanded[1].varied.len()),
+        (0, 1)
+    );
     let with_slower_interval = scenarios(&plan(&TWO_ENDPOINTS.replace("100ms", "101ms")));
     assert_eq!(
-        (with_slower_interval[0].id, with_slower_interval[11].id == expanded[11].id),
+        (
+            with_slower_interval[0].id,
+            with_slower_interval[11].id == expanded[11].id
+        ),
         (expanded[0].id, false)
     );
 }

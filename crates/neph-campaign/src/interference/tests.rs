@@ -110,14 +110,21 @@ fn circuits_kept_apart_are_left_out_and_oversized_designs_refused() {
     let text = mesh().text + link;
     let plan = parse(&Source::new("m.toml", text.clone())).expect("a good plan");
     let reduced_design = design(&plan, &REQUEST).expect("a design");
-    assert_eq!(pair_names(&reduced_design), [["bra -> to lju", "ams -> to mil"]]);
-    let apart = reduced_design.apart.iter().map(|(.., shared)| shared.to_string());
+    assert_eq!(
+        pair_names(&reduced_design),
+        [["bra -> to lju", "ams -> to mil"]]
+    );
+    let apart = reduced_design
+        .apart
+        .iter()
+        .map(|(.., shared)| shared.to_string());
     assert_eq!(apart.filter(|shared| shared == "link x").count(), 2);
     let shared_by_all = link.replace(
         "\"ams -> to bra\"",
         "\"ams -> to mil\", \"bra -> to lju\", \"ams -> to bra\"",
     );
-    let plan = parse(&Source::new("m.toml", text.replace(link, &shared_by_all))).expect("a good plan");
+    let plan =
+        parse(&Source::new("m.toml", text.replace(link, &shared_by_all))).expect("a good plan");
     assert_eq!(design(&plan, &REQUEST), Err(NoDesign::NoPairs));
 
     let two_blocks = DesignRequest {
@@ -130,7 +137,9 @@ fn circuits_kept_apart_are_left_out_and_oversized_designs_refused() {
         bytes: ByteSize(two_blocks.bytes.0 - 1),
         ..two_blocks
     };
-    let error = design(&mesh(), &fewer_bytes).expect_err("too much").to_string();
+    let error = design(&mesh(), &fewer_bytes)
+        .expect_err("too much")
+        .to_string();
     assert!(
         error.starts_with(
             "24 transfers of 5 s at 100Mbit/s are up to 1.4 GiB, more than the 1.4 GiB"
@@ -206,7 +215,8 @@ fn inconclusive_pairs_are_unknown_with_the_blocks_they_need() {
     assert!(more.is_none_or(|more| more > 50), "{more:?}");
     let spread_shares = [0.65, 0.95, 0.7, 0.92, 0.75, 0.85, 0.8];
     let spread_shares = spread_shares.map(|share| ([20.0, 20.0], [20.0 * share, 20.0 * share]));
-    let Answer::Unknown { more: Some(more) } = only_finding(&readings(&spread_shares)).answer else {
+    let Answer::Unknown { more: Some(more) } = only_finding(&readings(&spread_shares)).answer
+    else {
         panic!("it spreads");
     };
     assert!((1..40).contains(&more), "{more}");

@@ -174,7 +174,11 @@ fn a_fleet_is_stored_as_a_campaign_of_one_experiment() {
         .map(|message| message.sent.nanos())
         .collect();
     assert_eq!(send_times.len(), 8);
-    assert!(send_times.iter().all(|at| [5_000_000, 105_000_000].contains(at)));
+    assert!(
+        send_times
+            .iter()
+            .all(|at| [5_000_000, 105_000_000].contains(at))
+    );
 }
 
 #[test]
@@ -292,7 +296,9 @@ fn transfers_are_stored_and_their_ending_sets_the_campaign_status() {
             },
         };
         let added_transfer = transfer(origin().at.nanos() + 9);
-        stored.transfers(&[added_transfer]).expect("a store that works");
+        stored
+            .transfers(&[added_transfer])
+            .expect("a store that works");
         if let Some(ending) = ending {
             stored.end(&ending, now()).expect("a store that works");
         } else {

@@ -70,7 +70,10 @@ fn lateness_is_judged_by_its_99th_percentile() {
     );
     // Below a hundred the greatest decides.
     let few_messages = meter_with_replies(|seq| if seq == 0 { 5_000 } else { 10 }, 20);
-    assert_eq!(warnings(&few_messages, &IDLE, &Limits::default()), [expected]);
+    assert_eq!(
+        warnings(&few_messages, &IDLE, &Limits::default()),
+        [expected]
+    );
 }
 
 #[test]
@@ -155,7 +158,10 @@ fn quantiles_are_those_of_a_report() {
     // To three digits: type 7 lies between two messages.
     let assert_near = |span: Option<Span>, expected_millis: f64| {
         let millis = span.expect("there are enough").millis_f64();
-        assert!((millis / expected_millis - 1.0).abs() < 1e-3, "{millis} {expected_millis}");
+        assert!(
+            (millis / expected_millis - 1.0).abs() < 1e-3,
+            "{millis} {expected_millis}"
+        );
     };
     assert_near(figures_of(2).median, 1.5);
     assert_near(figures_of(4).median, 2.5);

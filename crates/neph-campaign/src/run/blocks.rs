@@ -22,10 +22,15 @@ impl Schedule {
     /// The start of the block after one that began at `before`. One that took longer, or that was
     /// interrupted for a while, does not shift those that follow: a period is skipped.
     fn next(self, before: Wall, now: Wall) -> Wall {
-        let elapsed_nanos = |time: Wall| time.unix_nanos().saturating_sub(self.first_start.unix_nanos());
+        let elapsed_nanos = |time: Wall| {
+            time.unix_nanos()
+                .saturating_sub(self.first_start.unix_nanos())
+        };
         let period = self.period.nanos().max(1);
         // A block begins some milliseconds after its scheduled time.
-        let tick = elapsed_nanos(before).saturating_add(period / 2).div_euclid(period);
+        let tick = elapsed_nanos(before)
+            .saturating_add(period / 2)
+            .div_euclid(period);
         let due_tick = elapsed_nanos(now).saturating_sub(1).div_euclid(period);
         self.first_start + self.period.times(tick.max(due_tick).saturating_add(1))
     }
@@ -55,7 +60,10 @@ impl Run<'_, '_> {
         if self.plan.block_interval == Span::ZERO || self.block_starts.contains_key(&block) {
             return Ok(());
         }
-        let wait_end = match (&self.plan.strict_block_interval, self.block_starts.values().min()) {
+        let wait_end = match (
+            &self.plan.strict_block_interval,
+            self.block_starts.values().min(),
+        ) {
             (Some(block_period), Some(first_start)) => {
                 let schedule = Schedule {
                     first_start: *first_start,
@@ -117,8 +125,9 @@ impl Run<'_, '_> {
             sites.into_iter().map(move |site| (&server.value, site))
         });
         for (server, site) in pairs.collect::<Vec<_>>() {
-            let is_same =
-                |stored: &Throughput| (stored.block, &stored.endpoint, &stored.site) == (block, &server.name, &site);
+            let is_same = |stored: &Throughput| {
+                (stored.block, &stored.endpoint, &stored.site) == (block, &server.name, &site)
+            };
             if existing.iter().any(is_same) || self.crew.stop.is_set() {
                 continue;
             }
@@ -142,7 +151,9 @@ impl Run<'_, '_> {
             }
             let added = self.crew.store.add_throughput(id, &check_result);
             storing("add a throughput check", added)?;
-            self.crew.observer.report(&CampaignEvent::Checked(&check_result));
+            self.crew
+                .observer
+                .report(&CampaignEvent::Checked(&check_result));
         }
         Ok(())
     }
@@ -158,8 +169,9 @@ impl Run<'_, '_> {
             sites.into_iter().map(move |site| (endpoint, site))
         });
         for (endpoint, site) in pairs.collect::<Vec<_>>() {
-            let is_same =
-                |stored: &Traceroute| (stored.block, &stored.endpoint, &stored.site) == (block, &endpoint.name, &site);
+            let is_same = |stored: &Traceroute| {
+                (stored.block, &stored.endpoint, &stored.site) == (block, &endpoint.name, &site)
+            };
             if existing.iter().any(is_same) || self.crew.stop.is_set() {
                 continue;
             }

@@ -85,8 +85,12 @@ impl Run<'_, '_> {
                 active_runs = run.begin_all(slots, orders, results)?;
                 Ok(())
             }
-            Update::Recorded(experiment, records) => run.record(&mut active_runs, experiment, &records),
-            Update::Journalled(experiment, folder) => run.receive(&mut active_runs, experiment, folder),
+            Update::Recorded(experiment, records) => {
+                run.record(&mut active_runs, experiment, &records)
+            }
+            Update::Journalled(experiment, folder) => {
+                run.receive(&mut active_runs, experiment, folder)
+            }
             Update::Progress(progress) => {
                 run.report_progress(&active_runs, progress);
                 Ok(())
@@ -114,7 +118,9 @@ impl Run<'_, '_> {
                 active.end = Some(Self::apply_result(active, result));
             }
         }
-        active_runs.into_iter().try_for_each(|active| self.finish(active))
+        active_runs
+            .into_iter()
+            .try_for_each(|active| self.finish(active))
     }
 
     fn begin_all(
@@ -131,7 +137,10 @@ impl Run<'_, '_> {
 
     /// Shows how far they are.
     fn report_progress(&mut self, active_runs: &[ActiveRun], progress: Progress) {
-        let running: Vec<&ActiveRun> = active_runs.iter().filter(|active| active.end.is_none()).collect();
+        let running: Vec<&ActiveRun> = active_runs
+            .iter()
+            .filter(|active| active.end.is_none())
+            .collect();
         let Some(first) = running.first() else { return };
         let observer = &mut *self.crew.observer;
         for active in &running {
@@ -287,7 +296,10 @@ impl Run<'_, '_> {
     }
 
     /// Keeps what came of an experiment besides its messages.
-    fn apply_result(active_run: &mut ActiveRun, result: Result<ExperimentResult, OrderFailed>) -> RunEnd {
+    fn apply_result(
+        active_run: &mut ActiveRun,
+        result: Result<ExperimentResult, OrderFailed>,
+    ) -> RunEnd {
         match result {
             Ok(result) => {
                 if let Some(late_replies) = result.late {
@@ -379,7 +391,10 @@ fn apply_prepared(prepared: Prepared, experiment: &mut Experiment) {
 }
 
 /// What the executor reports becomes part of the experiment.
-pub(crate) fn apply_executor_result(result: ExperimentResult, experiment: &mut Experiment) -> RunEnd {
+pub(crate) fn apply_executor_result(
+    result: ExperimentResult,
+    experiment: &mut Experiment,
+) -> RunEnd {
     experiment.ended = Some(result.ended);
     experiment.flows = result.flows;
     experiment.quantities = result.quantities;

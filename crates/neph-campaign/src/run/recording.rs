@@ -88,7 +88,11 @@ impl Recording {
     }
 
     /// Ends the experiment in the store.
-    pub(super) fn finish(self, store: &mut dyn Store, outcome: &Outcome<'_>) -> Result<(), RunError> {
+    pub(super) fn finish(
+        self,
+        store: &mut dyn Store,
+        outcome: &Outcome<'_>,
+    ) -> Result<(), RunError> {
         let recorder = match self {
             Self::Live(recorder) => recorder.into_inner(),
             Self::Whole(received) => {

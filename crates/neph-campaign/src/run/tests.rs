@@ -374,7 +374,11 @@ fn a_campaign_completes_after_any_sequence_of_failures() {
             status = lab.run_campaign().ok().map(|(campaign, _)| campaign.status);
         }
         assert!(all_complete_once(&lab.experiments(), 6), "{outcomes:?}");
-        assert_eq!((lab.executor.checks, lab.executor.routes), (2, 2), "{outcomes:?}");
+        assert_eq!(
+            (lab.executor.checks, lab.executor.routes),
+            (2, 2),
+            "{outcomes:?}"
+        );
     }
 }
 
@@ -387,7 +391,10 @@ fn once_a_reflector_has_answered_only_a_reflector_is_accepted() {
     assert_eq!(lab.executor.expected_reflectors, [false, false, true]);
     lab.executor.expected_reflectors.clear();
     lab.run_campaign().expect("it goes on");
-    assert_eq!(lab.executor.expected_reflectors, [true; 5], "also after a resume");
+    assert_eq!(
+        lab.executor.expected_reflectors, [true; 5],
+        "also after a resume"
+    );
 }
 
 #[test]
@@ -395,5 +402,8 @@ fn another_plan_does_not_go_on_with_this_campaign() {
     let mut lab = Lab::new(PLAN, &[FakeOutcome::CtrlC]);
     lab.run_campaign().expect("it runs");
     lab.plan = parse(&Source::new("p.toml", PLAN.replace("256", "512"))).expect("no mistakes");
-    assert!(matches!(lab.run_campaign(), Err(RunError::MatrixDiffers { .. })));
+    assert!(matches!(
+        lab.run_campaign(),
+        Err(RunError::MatrixDiffers { .. })
+    ));
 }

@@ -63,7 +63,10 @@ fn find_faults(tasks: &[Task], table: &Timetable) -> Vec<String> {
         faults.push(format!("not each task once: {run_counts:?}"));
     }
     if last_end != table.makespan {
-        faults.push(format!("it ends at {last_end} and not at {}", table.makespan));
+        faults.push(format!(
+            "it ends at {last_end} and not at {}",
+            table.makespan
+        ));
     }
     if table.makespan < table.bound.span {
         faults.push("it is shorter than its bound".to_owned());
@@ -153,7 +156,9 @@ fn stars_lists_and_two_sided_graphs_take_as_few_rounds_as_there_can_be() {
         .map(|_| Task::new(MINUTE, [host("here", UseMode::Latency)]))
         .collect();
     assert_eq!(checked_rounds(&list).makespan, MINUTE.times(50));
-    let disjoint: Vec<Task> = (0..50).map(|index| circuit(2 * index, 2 * index + 1, MINUTE)).collect();
+    let disjoint: Vec<Task> = (0..50)
+        .map(|index| circuit(2 * index, 2 * index + 1, MINUTE))
+        .collect();
     assert_eq!(checked_rounds(&disjoint).makespan, MINUTE);
     let bipartite: Vec<Task> = (0..8)
         .flat_map(|from| (0..13).map(move |to| circuit(from, 100 + to, MINUTE)))
@@ -203,12 +208,16 @@ fn a_shared_link_serialises_loads_but_not_latency_measurements() {
         let hosts = [host(from, mode), host(from + 1, mode), link("uplink", mode)];
         Task::new(MINUTE, hosts)
     };
-    let loads: Vec<Task> = (0..5).map(|index| uplink_task(2 * index, UseMode::Load)).collect();
+    let loads: Vec<Task> = (0..5)
+        .map(|index| uplink_task(2 * index, UseMode::Load))
+        .collect();
     let table = checked_rounds(&loads);
     assert_eq!(table.makespan, MINUTE.times(5));
     let reason = BoundReason::Busy(Resource::Link("uplink".to_owned()));
     assert_eq!(table.bound.reason, reason);
-    let latency_tasks: Vec<Task> = (0..5).map(|index| uplink_task(2 * index, UseMode::Latency)).collect();
+    let latency_tasks: Vec<Task> = (0..5)
+        .map(|index| uplink_task(2 * index, UseMode::Latency))
+        .collect();
     assert_eq!(checked_rounds(&latency_tasks).makespan, MINUTE);
 }
 

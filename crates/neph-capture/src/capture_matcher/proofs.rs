@@ -54,9 +54,7 @@ impl MatchedCaptures {
         for crossing in &self.crossings {
             if crossing.direction == Direction::Forward {
                 sent = Some(crossing);
-            } else if let Some(sent) =
-                sent.filter(|sent| self.is_steady(sent, crossing))
-            {
+            } else if let Some(sent) = sent.filter(|sent| self.is_steady(sent, crossing)) {
                 min.push(OffsetLimit {
                     at: sent.first_at,
                     within: crossing.first_at.saturating_sub(sent.first_at),

@@ -51,7 +51,11 @@ fn match_captures(packets: &[Packet], clock: impl Fn(i64) -> i64) -> MatchedCapt
                     (2, 1)
                 };
                 let is_sender = (packet.direction == Direction::Forward) == (point == 0);
-                let at = if is_sender { packet.departure } else { packet.arrival };
+                let at = if is_sender {
+                    packet.departure
+                } else {
+                    packet.arrival
+                };
                 (at, datagram(number, from, to))
             })
             .collect();
@@ -102,7 +106,7 @@ fn a_packet_fragmented_at_the_other_point_passes_with_its_last_byte() {
             );
         }
         let captures = matcher.end();
-        let requests = met
+        let requests = captures
             .crossings
             .iter()
             .filter(|crossing| crossing.direction == Direction::Forward);
@@ -143,7 +147,7 @@ fn packets_are_matched_with_their_direction_under_any_offset() {
     for offset in [0, 3 * SECOND, -3 * SECOND, 50_000] {
         let captures = match_captures(&packets, |at| at + offset);
         assert_eq!(captures.crossings.len(), 100);
-        let directions: Vec<Direction> = met
+        let directions: Vec<Direction> = captures
             .crossings
             .iter()
             .map(|crossing| crossing.direction)
@@ -163,7 +167,11 @@ fn packets_are_matched_with_their_direction_under_any_offset() {
             exchanges.iter().all(|exchange| exchange.offset() == offset),
             "symmetric"
         );
-        assert!(exchanges.iter().all(|exchange| exchange.round_trip() == 400_000));
+        assert!(
+            exchanges
+                .iter()
+                .all(|exchange| exchange.round_trip() == 400_000)
+        );
     }
 }
 
@@ -180,7 +188,10 @@ fn identical_packets_are_skipped_and_counted() {
     }
     let captures = matcher.end();
     assert_eq!((captures.identical, captures.ambiguous_in_both), (3, 2));
-    assert!(captures.crossings.is_empty(), "one is left, and no other way");
+    assert!(
+        captures.crossings.is_empty(),
+        "one is left, and no other way"
+    );
     assert_eq!(captures.one_way, 1);
 }
 
@@ -219,14 +230,16 @@ fn the_first_copy_of_a_mirrored_packet_counts_in_either_capture() {
             matcher.add_second(*at, &dissected(*index));
         }
         let captures = matcher.end();
-        let stamps = met
+        let stamps = captures
             .crossings
             .iter()
             .map(|crossing| (crossing.first_at, crossing.second_at));
         let stamps: Vec<(i64, i64)> = stamps.collect();
-        let first =
-            |packets: &[(i64, usize)], index| packets.iter().find(|entry| entry.1 == index).unwrap().0;
-        let first_packets = [0, 1].map(|index| (first(first_capture, index), first(second_capture, index)));
+        let first = |packets: &[(i64, usize)], index| {
+            packets.iter().find(|entry| entry.1 == index).unwrap().0
+        };
+        let first_packets =
+            [0, 1].map(|index| (first(first_capture, index), first(second_capture, index)));
         assert_eq!((stamps, captures.identical), (first_packets.to_vec(), 0));
         let repeats = [first_capture, second_capture].map(|packets| packets.len() as u64 - 2);
         assert_eq!([captures.first.repeats, captures.second.repeats], repeats);
@@ -248,10 +261,16 @@ fn each_capture_has_its_packets_resolution_and_clock_steps() {
     );
     let set_backs = captures.set_back();
     assert_eq!(set_backs.len(), 1, "{set_backs:?}");
-    assert_eq!((set_backs[0].cut.until, set_backs[0].cut.from), (SECOND, 2 * SECOND));
+    assert_eq!(
+        (set_backs[0].cut.until, set_backs[0].cut.from),
+        (SECOND, 2 * SECOND)
+    );
     // Behind it the second clock's steady time is ahead of its stamps.
     let fell = 2 * SECOND + 200_000 - (SECOND + 400_000);
-    assert!(set_backs[0].by <= -fell && set_backs[0].by > -2 * SECOND, "{set_backs:?}");
+    assert!(
+        set_backs[0].by <= -fell && set_backs[0].by > -2 * SECOND,
+        "{set_backs:?}"
+    );
 }
 
 proptest! {

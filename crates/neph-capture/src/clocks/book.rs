@@ -126,7 +126,8 @@ impl Book {
     }
 
     fn add_peer_wall(&mut self, message: &Message, stamps: FourTimestamps) {
-        let (Some(wall_offset), Some(read_at)) = (message.peer_wall_offset, message.marks.peer.app_tx)
+        let (Some(wall_offset), Some(read_at)) =
+            (message.peer_wall_offset, message.marks.peer.app_tx)
         else {
             return;
         };
@@ -156,11 +157,15 @@ impl Book {
         let own_offset = self.own_clock.offset(Instant::from_nanos(raw.at));
         let peer_time = raw.at.saturating_add(raw.offset);
         let peer_offset = self.peer.offset(Instant::from_nanos(peer_time));
-        let wall = own_offset.zip(peer_offset).map(|(own_offset, peer_offset)| {
-            let offset = raw.offset.saturating_add((peer_offset - own_offset).nanos());
-            let reading_error = DOUBT + (self.own_clock.doubt() + self.peer.doubt()).nanos();
-            (offset, raw.bound.saturating_add(reading_error))
-        });
+        let wall = own_offset
+            .zip(peer_offset)
+            .map(|(own_offset, peer_offset)| {
+                let offset = raw
+                    .offset
+                    .saturating_add((peer_offset - own_offset).nanos());
+                let reading_error = DOUBT + (self.own_clock.doubt() + self.peer.doubt()).nanos();
+                (offset, raw.bound.saturating_add(reading_error))
+            });
         Reading { raw, wall }
     }
 }

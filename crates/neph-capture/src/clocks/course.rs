@@ -133,7 +133,8 @@ fn since(steps: &[ClockStep], from: i64) -> i64 {
 
 /// The mean rate if all steps have one direction and it is larger than a drift can be.
 fn parted(drawn: &[ClockFit], steps: &[ClockStep], nature: ClockNature) -> Option<f64> {
-    let has_one_direction = steps.iter().all(|step| step.by > 0) || steps.iter().all(|step| step.by < 0);
+    let has_one_direction =
+        steps.iter().all(|step| step.by > 0) || steps.iter().all(|step| step.by < 0);
     let (first, last) = drawn.first().zip(drawn.last())?;
     if steps.len() < STEPS || !has_one_direction || last.at <= first.at {
         return None;

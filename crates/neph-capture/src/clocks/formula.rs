@@ -41,7 +41,11 @@ pub fn until_next(fits: &[ClockFit]) -> impl Iterator<Item = i64> {
 
 /// Moments at which packets passed the first point, ascending.
 pub fn passed(captures: &MatchedCaptures) -> Vec<i64> {
-    let mut times: Vec<i64> = captures.crossings.iter().map(|crossing| crossing.first_at).collect();
+    let mut times: Vec<i64> = captures
+        .crossings
+        .iter()
+        .map(|crossing| crossing.first_at)
+        .collect();
     times.sort_unstable();
     times
 }

@@ -70,7 +70,8 @@ impl ReadOffsets {
         for index in (1..readings.len()).rev() {
             let (current, next) = (readings[index - 1], readings[index]);
             if !next.contradicts_previous
-                && let Some(intersection) = current.intersect(next.aged_by(next.distance(current.at)))
+                && let Some(intersection) =
+                    current.intersect(next.aged_by(next.distance(current.at)))
             {
                 readings[index - 1] = intersection;
             }

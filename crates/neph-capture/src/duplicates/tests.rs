@@ -65,7 +65,8 @@ fn copies(interval_micros: i64, lag: u32, packet_count: u32) -> u64 {
     let mut bytes = segment(0);
     let mut copy_count = 0;
     for index in 0..packet_count + lag {
-        let at = Wall::from_unix_nanos(at(0).unix_nanos() + i64::from(index) * interval_micros * 1_000);
+        let at =
+            Wall::from_unix_nanos(at(0).unix_nanos() + i64::from(index) * interval_micros * 1_000);
         for (number, interface) in [(Some(index), 1), (index.checked_sub(lag), 2)] {
             let Some(number) = number.filter(|number| *number < packet_count) else {
                 continue;

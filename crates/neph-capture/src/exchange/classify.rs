@@ -99,7 +99,10 @@ fn dns(
         (ExchangeProtocol::Dns, client, server)
     };
     match (flags & 0x80 != 0, header.destination, header.source) {
-        (false, DNS, port) => Some((parties(source, destination), ExchangeEvent::Request(message_id(port)))),
+        (false, DNS, port) => Some((
+            parties(source, destination),
+            ExchangeEvent::Request(message_id(port)),
+        )),
         (true, port, DNS) => Some((
             parties(destination, source),
             ExchangeEvent::Answer(message_id(port)),

@@ -148,7 +148,12 @@ impl Exchanges {
 
     /// Adds a packet that was captured at `at`. Returns whether it belongs to an exchange. Pairs that are
     /// over are passed to `ended`.
-    pub fn add_packet_with(&mut self, at: Wall, packet: &Dissected<'_>, ended: impl FnMut(&HostPair)) -> bool {
+    pub fn add_packet_with(
+        &mut self,
+        at: Wall,
+        packet: &Dissected<'_>,
+        ended: impl FnMut(&HostPair),
+    ) -> bool {
         self.add_packet(at, packet, &mut EndedPairs(ended))
     }
 

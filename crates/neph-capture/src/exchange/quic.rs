@@ -75,15 +75,18 @@ impl QuicPorts {
             return None;
         }
         // The client sends first, except in a capture that begins later.
-        let is_service =
-            |end: SocketAddr| end.port() < FIRST_USER_PORT || self.learned_ports.contains(&end.port());
+        let is_service = |end: SocketAddr| {
+            end.port() < FIRST_USER_PORT || self.learned_ports.contains(&end.port())
+        };
         let side = if is_service(from) && !is_service(to) {
             Side::Server
         } else {
             Side::Client
         };
         let server = if side == Side::Client { to } else { from };
-        if self.learned_ports.len() >= MAX_LEARNED_PORTS && !self.learned_ports.contains(&server.port()) {
+        if self.learned_ports.len() >= MAX_LEARNED_PORTS
+            && !self.learned_ports.contains(&server.port())
+        {
             return None;
         }
         self.learned_ports.insert(server.port());

@@ -62,7 +62,9 @@ impl TestExchanges {
         let length = u32::try_from(packet.len()).expect("short");
         let packet = dissect(Link::Ip, packet, length).expect("IP");
         let mut ended_pairs = 0;
-        let belongs_to_exchange = self.exchanges.add_packet_with(at, &packet, |_| ended_pairs += 1);
+        let belongs_to_exchange = self
+            .exchanges
+            .add_packet_with(at, &packet, |_| ended_pairs += 1);
         assert_eq!(ended_pairs, 0);
         belongs_to_exchange
     }
@@ -94,9 +96,13 @@ impl RecordedExchanges {
         Self {
             key: *pair.key(),
             requests: (total.requests(), total.answered()),
-            round_trips: round_trips.map(|quantiles| (quantiles.n, ms(quantiles.least), ms(quantiles.most))),
-            clients: total.round_trips(Half::Client).map(|quantiles| ms(quantiles.p50)),
-            deviation: round_trips.and_then(|quantiles| Some((quantiles.mean, quantiles.deviation?))),
+            round_trips: round_trips
+                .map(|quantiles| (quantiles.n, ms(quantiles.least), ms(quantiles.most))),
+            clients: total
+                .round_trips(Half::Client)
+                .map(|quantiles| ms(quantiles.p50)),
+            deviation: round_trips
+                .and_then(|quantiles| Some((quantiles.mean, quantiles.deviation?))),
         }
     }
 }
@@ -143,7 +149,12 @@ fn end_period(exchanges: &mut Exchanges) -> (Vec<[u64; 4]>, [u64; 4]) {
         let answer_count = counts
             .round_trips(Half::Server)
             .map_or(0, |quantiles| quantiles.n);
-        [counts.packets(), counts.requests(), counts.answered(), answer_count]
+        [
+            counts.packets(),
+            counts.requests(),
+            counts.answered(),
+            answer_count,
+        ]
     };
     let mut pairs = Vec::new();
     let totals = exchanges.end_period(|_, recent| pairs.push(counts_of(recent)));
@@ -221,7 +232,10 @@ fn answers_without_a_question_are_counted_and_other_ports_are_of_no_pair() {
         ];
         ended_pairs.push((counts, pair.is_one_direction(), pair.key().client.ip()));
     });
-    assert_eq!(ended_pairs, [([3, 0, 0, 3], true, Ipv4Addr::from(CLIENT).into())]);
+    assert_eq!(
+        ended_pairs,
+        [([3, 0, 0, 3], true, Ipv4Addr::from(CLIENT).into())]
+    );
 }
 
 /// A client 10 ms and a server 30 ms from the point of capture; each sends three datagrams with the
@@ -265,7 +279,10 @@ fn a_period_has_round_trips_of_quic_once_the_spin_is_believed() {
         [Half::Server, Half::Client].map(|half| quic.round_trips(half).map(|quantiles| quantiles.n))
     };
     assert_eq!(round_trips_of(exchanges_with_spin_bit(3)), [None, None]);
-    assert_eq!(round_trips_of(exchanges_with_spin_bit(20)), [Some(19), Some(18)]);
+    assert_eq!(
+        round_trips_of(exchanges_with_spin_bit(20)),
+        [Some(19), Some(18)]
+    );
 }
 
 /// Round trips as they are found.

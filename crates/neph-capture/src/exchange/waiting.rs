@@ -66,7 +66,12 @@ pub(super) struct Questions {
 
 impl Questions {
     /// Adds a question. It is a repetition if an equal one waits and is not older than `retry_time`.
-    pub(super) fn add_question(&mut self, at: Wall, id: MessageId, retry_time: Span) -> QuestionKind {
+    pub(super) fn add_question(
+        &mut self,
+        at: Wall,
+        id: MessageId,
+        retry_time: Span,
+    ) -> QuestionKind {
         if let Some(repeated) = self.pending.iter_mut().find(|question| question.id == id) {
             if since(repeated.at, at) < retry_time {
                 repeated.is_duplicate = true;
@@ -102,7 +107,8 @@ impl Questions {
     /// Adds an answer. If no question has its content, it belongs to the only one with its number.
     pub(super) fn match_answer(&mut self, id: MessageId) -> AnswerMatch {
         let exact_index = self.pending.iter().position(|question| question.id == id);
-        let mut same_number = (0..self.pending.len()).filter(|index| self.pending[*index].id.id == id.id);
+        let mut same_number =
+            (0..self.pending.len()).filter(|index| self.pending[*index].id.id == id.id);
         let matched = exact_index.or_else(|| same_number.next());
         let Some(index) = matched else {
             return if is_followed(id, self.thinning) {
@@ -125,11 +131,13 @@ impl Questions {
     /// Forgets questions that will not be answered, then follows half as many.
     #[cold]
     fn make_room(&mut self, now: Wall) {
-        self.pending.retain(|question| since(question.at, now) < ANSWER_TIMEOUT);
+        self.pending
+            .retain(|question| since(question.at, now) < ANSWER_TIMEOUT);
         while self.pending.len() > MAX_QUESTIONS / 2 && self.thinning < MAX_THINNING {
             self.thinning += 1;
             let (before, thinning) = (self.pending.len(), self.thinning);
-            self.pending.retain(|question| is_followed(question.id, thinning));
+            self.pending
+                .retain(|question| is_followed(question.id, thinning));
             for question in &mut self.pending {
                 question.thinned = question.thinned.max(thinning);
             }

@@ -80,8 +80,9 @@ impl Key {
     /// The same for a segment that the fast parser read.
     #[inline]
     pub(super) fn from_segment(segment: &Plain) -> (Self, KeyEnd) {
-        let end_key =
-            |index: usize| u64::from(segment.addresses[index]) << 16 | u64::from(segment.ports[index]);
+        let end_key = |index: usize| {
+            u64::from(segment.addresses[index]) << 16 | u64::from(segment.ports[index])
+        };
         let (from, to) = (end_key(0), end_key(1));
         let sender = if from <= to {
             KeyEnd::Lower
@@ -167,7 +168,10 @@ impl Hash for Key {
         let ports_and_vlan = vlan << 32 | ports;
         let combine = |first: u64, second: u64| u128::from(first) << 64 | u128::from(second);
         if self.is_v4 {
-            state.write_u128(combine(lower[1] << 32 | upper[1] & 0xffff_ffff, ports_and_vlan));
+            state.write_u128(combine(
+                lower[1] << 32 | upper[1] & 0xffff_ffff,
+                ports_and_vlan,
+            ));
         } else {
             state.write_u128(combine(lower[0], lower[1]));
             state.write_u128(combine(upper[0], upper[1]));

@@ -148,7 +148,12 @@ impl Flow {
             .is_followed_by(self.name.side(sender), segment)
     }
 
-    fn add_segment(&mut self, flow_segment: &FlowSegment, room: Room, listener: &mut impl Listener) {
+    fn add_segment(
+        &mut self,
+        flow_segment: &FlowSegment,
+        room: Room,
+        listener: &mut impl Listener,
+    ) {
         let side = self.name.side(flow_segment.sender);
         let payload = flow_segment.segment.length();
         self.last = self.last.max(flow_segment.at);
@@ -276,7 +281,8 @@ impl<L: Listener> Sink for Counting<'_, L> {
         let Some(first_sample) = acknowledgement.as_ref().or(echo.as_ref()) else {
             return;
         };
-        self.round_trips[first_sample.half as usize].add_both(acknowledgement.as_ref(), echo.as_ref());
+        self.round_trips[first_sample.half as usize]
+            .add_both(acknowledgement.as_ref(), echo.as_ref());
         let samples = [acknowledgement, echo];
         for sample in samples.iter().flatten() {
             self.listener.sample(self.name, sample);

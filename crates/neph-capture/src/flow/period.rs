@@ -148,9 +148,15 @@ mod tests {
         let mut flows = Vec::new();
         let totals = table.end_period(|_, recent| {
             let packets = recent.sent(Side::Client).packets + recent.sent(Side::Server).packets;
-            flows.push((packets, count_path_round_trips(recent.round_trips(Half::Server))));
+            flows.push((
+                packets,
+                count_path_round_trips(recent.round_trips(Half::Server)),
+            ));
         });
-        (flows, count_path_round_trips(&totals[Half::Server as usize]))
+        (
+            flows,
+            count_path_round_trips(&totals[Half::Server as usize]),
+        )
     }
 
     fn add_packet(millis: i64, bytes: &[u8], table: &mut Table, listener: &mut ServerRoundTrips) {

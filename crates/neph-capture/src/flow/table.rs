@@ -294,7 +294,8 @@ impl Table {
     }
 
     fn find(&self, hash: u64, key: &Key) -> Option<u32> {
-        let has_key = |(_, index): &(u32, u32)| self.flow(*index).is_some_and(|flow| flow.is_of(key));
+        let has_key =
+            |(_, index): &(u32, u32)| self.flow(*index).is_some_and(|flow| flow.is_of(key));
         self.places.find(hash, has_key).map(|(_, index)| *index)
     }
 
@@ -322,9 +323,16 @@ impl Table {
         if self.len() >= self.limits.flows.max(1) {
             self.evict_oldest(listener);
         }
-        let name = Name::of(arrival.key, arrival.flow_segment.sender, &arrival.flow_segment.segment);
+        let name = Name::of(
+            arrival.key,
+            arrival.flow_segment.sender,
+            &arrival.flow_segment.segment,
+        );
         let first = name.side(arrival.flow_segment.sender);
-        self.insert(arrival.hash, Flow::begin(arrival.flow_segment.at, name, first))
+        self.insert(
+            arrival.hash,
+            Flow::begin(arrival.flow_segment.at, name, first),
+        )
     }
 
     fn insert(&mut self, hash: u64, flow: Flow) -> u32 {

@@ -121,7 +121,8 @@ impl RoundTripSketches {
     /// Counts the round trips of one segment: once, if both methods found the same.
     pub(super) fn add_both(&mut self, acknowledgement: Option<&Sample>, echo: Option<&Sample>) {
         if let (Some(by_acknowledgement), Some(by_echo)) = (acknowledgement, echo)
-            && (by_acknowledgement.round_trip, by_acknowledgement.answer) == (by_echo.round_trip, by_echo.answer)
+            && (by_acknowledgement.round_trip, by_acknowledgement.answer)
+                == (by_echo.round_trip, by_echo.answer)
         {
             return self.count(RoundTripMethods::Both, by_acknowledgement);
         }
@@ -228,7 +229,11 @@ fn sketch_keys(method: Method, answers: &[Answer]) -> impl Iterator<Item = u8> {
         Method::Acknowledgement => &[RoundTripMethods::Both, RoundTripMethods::Acknowledgement],
         Method::Response => &[RoundTripMethods::Response],
     };
-    let keys_of = |methods: RoundTripMethods| answers.iter().map(move |answer| sketch_key(methods, *answer));
+    let keys_of = |methods: RoundTripMethods| {
+        answers
+            .iter()
+            .map(move |answer| sketch_key(methods, *answer))
+    };
     counted_as.iter().flat_map(move |methods| keys_of(*methods))
 }
 

@@ -45,9 +45,10 @@ impl Followed {
                 if packet.kind != Kind::Other {
                     continue;
                 }
-                let (Some(direction), Some(at)) =
-                    (self.direction(number), self.packets.passed_at(number, point))
-                else {
+                let (Some(direction), Some(at)) = (
+                    self.direction(number),
+                    self.packets.passed_at(number, point),
+                ) else {
                     continue;
                 };
                 let forward_flow = self.forward_flow(packet, direction);
@@ -106,10 +107,14 @@ impl Exchange {
         }
         let [near_median, far_median] = self.response_times.each_ref().map(|times| median(times));
         match near_median.zip(far_median) {
-            Some((near_median, far_median)) if near_median.saturating_mul(CLEAR_RATIO) < far_median => {
+            Some((near_median, far_median))
+                if near_median.saturating_mul(CLEAR_RATIO) < far_median =>
+            {
                 Direction::Reverse
             }
-            Some((near_median, far_median)) if far_median.saturating_mul(CLEAR_RATIO) < near_median => {
+            Some((near_median, far_median))
+                if far_median.saturating_mul(CLEAR_RATIO) < near_median =>
+            {
                 Direction::Forward
             }
             _ => first,

@@ -25,7 +25,8 @@ impl Hops {
             if let Some(first) = chain.first() {
                 followed.packets.by_number[*first as usize].handling = PacketHandling::Followed;
             }
-            let duplicates = copies::mark_duplicates(&mut followed.packets, &chain, points, direction);
+            let duplicates =
+                copies::mark_duplicates(&mut followed.packets, &chain, points, direction);
             if let Some((((segment, count), direction), first)) =
                 duplicates.zip(direction).zip(chain.first())
             {

@@ -34,8 +34,9 @@ pub(super) fn mark_duplicates(
     let single_count = counts.iter().take_while(|(_, count)| *count == 1).count();
     let (before, after) = counts.split_at(single_count);
     let copy_count = after.first().map_or(0, |(_, count)| *count);
-    let has_duplicates =
-        direction.is_some() && single_count > 0 && after.iter().all(|(_, count)| *count == copy_count);
+    let has_duplicates = direction.is_some()
+        && single_count > 0
+        && after.iter().all(|(_, count)| *count == copy_count);
     let handling = if has_duplicates {
         PacketHandling::Copy
     } else {

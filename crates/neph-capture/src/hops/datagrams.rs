@@ -21,7 +21,8 @@ pub(super) fn find_groups(
     flows: &Flows,
     points: &[CapturePoint],
 ) -> Vec<Vec<u32>> {
-    let is_missing = |number: u32| (0..points.len()).any(|point| packets.passed_at(number, point).is_none());
+    let is_missing =
+        |number: u32| (0..points.len()).any(|point| packets.passed_at(number, point).is_none());
     let mut beginnings = Beginnings::default();
     for (number, packet) in (0_u32..).zip(&packets.by_number) {
         let is_candidate = packet.length > 0
@@ -36,7 +37,8 @@ pub(super) fn find_groups(
     let mut whole_by_first = HashMap::<u32, u32, RandomState>::default();
     for numbers in beginnings.values() {
         if let [first_number, second_number] = numbers[..]
-            && let Some((whole, first)) = whole_and_first(packets, (first_number, second_number), points.len())
+            && let Some((whole, first)) =
+                whole_and_first(packets, (first_number, second_number), points.len())
         {
             whole_by_first.insert(first, whole);
         }
@@ -84,7 +86,8 @@ fn find_complete_groups(
     order: &[u32],
     whole_by_first: &HashMap<u32, u32, RandomState>,
 ) -> Vec<Vec<u32>> {
-    let (mut open_groups, mut complete_groups) = (HashMap::<u32, Vec<u32>, RandomState>::default(), Vec::new());
+    let (mut open_groups, mut complete_groups) =
+        (HashMap::<u32, Vec<u32>, RandomState>::default(), Vec::new());
     for &number in order {
         let packet = packets.get(number);
         if let Some(whole) = whole_by_first.get(&number) {

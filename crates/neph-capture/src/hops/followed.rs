@@ -146,7 +146,9 @@ impl Followed {
         let copies = self.copies.iter();
         copies
             .filter(|group| {
-                group.segment == segment && group.direction == direction && is_selected(group.protocol)
+                group.segment == segment
+                    && group.direction == direction
+                    && is_selected(group.protocol)
             })
             .map(|group| group.count)
             .sum()
@@ -292,7 +294,8 @@ impl Followed {
                 flows[self.packets.get(number).flow as usize] = true;
             }
             self.crossing_pairs.push(pairs);
-            self.crossing_kinds.push(self.flows.spread_over_kinds(&flows));
+            self.crossing_kinds
+                .push(self.flows.spread_over_kinds(&flows));
             self.crossing_flows.push(flows);
         }
     }

@@ -9,7 +9,7 @@ use neph_wire::dissect::Dissected;
 
 use super::packet::{PacketHandling, Packets};
 use super::packet_of_piece::{PacketOfPiece, Spreads};
-use crate::fragments::{Fragments, FragmentPassage, Piece};
+use crate::fragments::{FragmentPassage, Fragments, Piece};
 use crate::identity::Identity;
 
 /// Packets in fragments, collected while captures are read.

@@ -1,7 +1,7 @@
 //! The end of the path that starts flows: whether the points were given from the wrong end.
 //!
 //! Owns counting packets by the end that started their flow. An echo request or a SYN shows it, else the
-//! ports of TCP, else the rules of `clients`. Does not own the order of points between the ends (point_order).
+//! ports of TCP, else the rules of `clients`. Does not own the order of points between the ends (`point_order`).
 
 use std::collections::HashMap;
 
@@ -71,6 +71,7 @@ impl Followed {
             }
         }
         packets_by_initiator.far_packets > 0
-            && packets_by_initiator.far_packets >= (NEARLY_ALL - 1).saturating_mul(packets_by_initiator.near_packets)
+            && packets_by_initiator.far_packets
+                >= (NEARLY_ALL - 1).saturating_mul(packets_by_initiator.near_packets)
     }
 }

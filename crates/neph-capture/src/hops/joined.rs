@@ -40,7 +40,8 @@ pub(super) fn join(
     }
     if !packet_of_piece.is_empty() {
         for (point, capture_point) in points.iter_mut().enumerate() {
-            capture_point.order = order_with_wholes(packets, &capture_point.order, point, &packet_of_piece);
+            capture_point.order =
+                order_with_wholes(packets, &capture_point.order, point, &packet_of_piece);
         }
     }
     spreads
@@ -48,7 +49,8 @@ pub(super) fn join(
 
 /// Data that did not pass each point unchanged: by flow and train.
 fn find_candidates(packets: &Packets, points: usize) -> Vec<(u32, u32, u32)> {
-    let is_missing = |number: u32| (0..points).any(|point| packets.passed_at(number, point).is_none());
+    let is_missing =
+        |number: u32| (0..points).any(|point| packets.passed_at(number, point).is_none());
     (0_u32..)
         .zip(&packets.by_number)
         .filter(|(number, packet)| {
@@ -81,11 +83,7 @@ fn group_overlapping(packets: &Packets, mut numbers: Vec<u32>) -> Vec<Vec<u32>> 
 }
 
 /// Makes the first piece the whole. `None` where a byte passed a point twice: it was retransmitted.
-fn join_pieces(
-    packets: &mut Packets,
-    group: &[u32],
-    points: usize,
-) -> Option<Vec<Option<i64>>> {
+fn join_pieces(packets: &mut Packets, group: &[u32], points: usize) -> Option<Vec<Option<i64>>> {
     let first = Serial(packets.get(group[0]).seq);
     let range = |number: u32| {
         let begin = i64::from(Serial(packets.get(number).seq).since(first));

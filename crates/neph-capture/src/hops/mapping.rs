@@ -44,7 +44,9 @@ impl Mapping {
     #[must_use]
     pub fn apply(&self, observed: SocketAddr) -> SocketAddr {
         let is_matching_port = self.outer.port.is_none_or(|port| port == observed.port());
-        let Some(ip) = replace_prefix(observed.ip(), self.outer, self.inner).filter(|_| is_matching_port) else {
+        let Some(ip) =
+            replace_prefix(observed.ip(), self.outer, self.inner).filter(|_| is_matching_port)
+        else {
             return observed;
         };
         SocketAddr::new(ip, self.inner.port.unwrap_or_else(|| observed.port()))
@@ -132,7 +134,10 @@ mod tests {
         assert_eq!(map_address(port_rule, "198.51.100.7:81"), "198.51.100.7:81");
         let network_rule = "198.51.100.0/24=10.0.9.0/24";
         assert_eq!(map_address(network_rule, "198.51.100.7:80"), "10.0.9.7:80");
-        assert_eq!(map_address(network_rule, "198.51.101.7:80"), "198.51.101.7:80");
+        assert_eq!(
+            map_address(network_rule, "198.51.101.7:80"),
+            "198.51.101.7:80"
+        );
         assert_eq!(map_address("0.0.0.0/0=0.0.0.0/0", "1.2.3.4:5"), "1.2.3.4:5");
         let ipv6_rule = "2001:db8::/32=fd00::/32";
         assert_eq!(map_address(ipv6_rule, "[2001:db8::7]:80"), "[fd00::7]:80");

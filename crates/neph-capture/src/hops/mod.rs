@@ -39,8 +39,8 @@ use neph_wire::dissect::Dissected;
 pub use followed::{Followed, Passage};
 pub use mapping::{Mapping, MappingError};
 pub use packet::FiveTuple;
-pub use translated_flows::TranslatedAddress;
 pub use round_trip_pairs::RoundTripPair;
+pub use translated_flows::TranslatedAddress;
 pub use unmatched::UnmatchedPackets;
 
 use fragments::Fragmented;
@@ -178,7 +178,9 @@ impl Hops {
         let point_state = &mut self.points[point];
         let previous = previous.and_then(|previous| self.packets.passed_at(previous, point));
         let at = match previous {
-            Some(previous) => point_state.time.correct(at, (previous, MAX_DUPLICATE_NANOS)),
+            Some(previous) => point_state
+                .time
+                .correct(at, (previous, MAX_DUPLICATE_NANOS)),
             None => point_state.time.next(at),
         };
         point_state.extend_to(at);

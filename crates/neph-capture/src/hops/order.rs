@@ -78,9 +78,12 @@ pub(super) fn out_of_order(followed: &Followed) -> Vec<u8> {
             (Direction::Reverse, segment + 1, segment),
         ] {
             let departure_indices = departure_indices(followed, from);
-            let mut latest_departures = vec![LatestDeparture::default(); followed.flows.by_number.len()];
+            let mut latest_departures =
+                vec![LatestDeparture::default(); followed.flows.by_number.len()];
             for number in followed.order(to) {
-                let times = packets.passed_at(number, from).zip(packets.passed_at(number, to));
+                let times = packets
+                    .passed_at(number, from)
+                    .zip(packets.passed_at(number, to));
                 let Some((_, at)) = times.filter(|_| followed.direction(number) == Some(direction))
                 else {
                     continue;

@@ -95,7 +95,11 @@ pub(super) struct Packet {
 }
 
 impl Packet {
-    pub(super) fn from_dissected(dissected: &Dissected<'_>, flow: u32, hasher: &RandomState) -> Self {
+    pub(super) fn from_dissected(
+        dissected: &Dissected<'_>,
+        flow: u32,
+        hasher: &RandomState,
+    ) -> Self {
         let mut packet = Self {
             flow,
             next: NONE,
@@ -182,9 +186,12 @@ impl Packets {
 
     /// Adds a packet. `None` if the numbers are exhausted.
     pub(super) fn push(&mut self, packet: Packet) -> Option<u32> {
-        let index = u32::try_from(self.by_number.len()).ok().filter(|at| *at < NONE)?;
+        let index = u32::try_from(self.by_number.len())
+            .ok()
+            .filter(|at| *at < NONE)?;
         self.by_number.push(packet);
-        self.times.extend(std::iter::repeat_n(NOT_PASSED, self.points));
+        self.times
+            .extend(std::iter::repeat_n(NOT_PASSED, self.points));
         Some(index)
     }
 
@@ -240,9 +247,16 @@ impl Flows {
     /// Extends a property of flows to all flows with the same hosts, protocol and direction.
     pub(super) fn spread_over_kinds(&self, flows: &[bool]) -> Vec<bool> {
         let kind = |(flow, pair): &(FiveTuple, u32)| (*pair, flow.protocol, flow.is_upward());
-        let selected = self.by_number.iter().zip(flows).filter(|(_, has_property)| **has_property);
+        let selected = self
+            .by_number
+            .iter()
+            .zip(flows)
+            .filter(|(_, has_property)| **has_property);
         let kinds: HashSet<_, RandomState> = selected.map(|(flow, _)| kind(flow)).collect();
-        self.by_number.iter().map(|flow| kinds.contains(&kind(flow))).collect()
+        self.by_number
+            .iter()
+            .map(|flow| kinds.contains(&kind(flow)))
+            .collect()
     }
 
     /// For each flow its reverse flow.

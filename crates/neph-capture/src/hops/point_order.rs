@@ -20,9 +20,18 @@ impl Followed {
         let segment_votes: Vec<Vec<Votes>> = (0..self.segments())
             .map(|segment| self.votes(segment, segment + 1, one_clock))
             .collect();
-        let vote_count = |pair: usize| segment_votes.iter().map(|votes| votes[pair].count()).sum::<i64>();
+        let vote_count = |pair: usize| {
+            segment_votes
+                .iter()
+                .map(|votes| votes[pair].count())
+                .sum::<i64>()
+        };
         let pair = (0..self.pairs()).max_by_key(|pair| vote_count(*pair))?;
-        let has_majority = |sign| segment_votes.iter().any(|votes| votes[pair].clear_majority() == sign);
+        let has_majority = |sign| {
+            segment_votes
+                .iter()
+                .any(|votes| votes[pair].clear_majority() == sign)
+        };
         if !has_majority(1) || !has_majority(-1) {
             return None;
         }
@@ -56,8 +65,9 @@ impl Followed {
             } else {
                 let other_latest = latest[usize::from(!is_upward)];
                 latest[usize::from(is_upward)] = Some((first_at, difference));
-                let recent_vote = other_latest
-                    .filter(|(at, _): &(i64, i64)| first_at.abs_diff(*at) <= MAX_GAP_NANOS.unsigned_abs());
+                let recent_vote = other_latest.filter(|(at, _): &(i64, i64)| {
+                    first_at.abs_diff(*at) <= MAX_GAP_NANOS.unsigned_abs()
+                });
                 let Some((_, other_difference)) = recent_vote else {
                     continue;
                 };
@@ -83,11 +93,14 @@ fn order_by_leads(leads: &[Option<i64>]) -> Option<Vec<usize>> {
     let mut order: Vec<usize> = order.into_iter().map(|(point, _)| point).collect();
     let count_pairs = |is_counted: fn(usize, usize) -> bool| {
         let positions = order.iter().enumerate();
-        positions.map(|(position, point)| {
-            let later_points = order[position + 1..].iter();
-            later_points.filter(|other| is_counted(*point, **other)).count()
-        })
-        .sum::<usize>()
+        positions
+            .map(|(position, point)| {
+                let later_points = order[position + 1..].iter();
+                later_points
+                    .filter(|other| is_counted(*point, **other))
+                    .count()
+            })
+            .sum::<usize>()
     };
     if count_pairs(|point, other| point > other) > count_pairs(|point, other| point < other) {
         order.reverse();

@@ -77,7 +77,10 @@ impl RemovedPackets {
             packets.set(*number, point, None);
             self.new_numbers.insert(*number, NONE);
         }
-        let first_times = times.iter().zip(is_duplicate).filter(|(_, is_duplicate)| !is_duplicate);
+        let first_times = times
+            .iter()
+            .zip(is_duplicate)
+            .filter(|(_, is_duplicate)| !is_duplicate);
         let mut first_count = 0;
         for ((at, old_number), _) in first_times {
             packets.set(chain[first_count], point, Some(*at));
@@ -112,7 +115,8 @@ fn times_at_point(packets: &Packets, chain: &[u32], point: usize) -> Vec<(i64, u
 fn is_repeated(times: &[(i64, u32)]) -> impl Iterator<Item = bool> + '_ {
     let mut first_at = None;
     times.iter().map(move |(at, _)| {
-        let is_repeated = first_at.is_some_and(|first_at: i64| at.saturating_sub(first_at) < MAX_DUPLICATE_NANOS);
+        let is_repeated =
+            first_at.is_some_and(|first_at: i64| at.saturating_sub(first_at) < MAX_DUPLICATE_NANOS);
         if !is_repeated {
             first_at = Some(*at);
         }
@@ -138,7 +142,10 @@ fn capture_duplicates(
             let times = times_at_point(packets, &chain, point);
             let duplicates = is_repeated(&times).filter(|duplicates| *duplicates).count() as u64;
             if duplicates > 0 {
-                duplicate_counts.entry((point, pair, is_upward)).or_default().1 += duplicates;
+                duplicate_counts
+                    .entry((point, pair, is_upward))
+                    .or_default()
+                    .1 += duplicates;
             }
         }
     }
@@ -163,7 +170,10 @@ fn count_packets(
         for number in &capture_point.order {
             if packets.get(*number).is_named {
                 let (pair, is_upward) = pair_of(packets, *number);
-                duplicate_counts.entry((point, pair, is_upward)).or_default().0 += 1;
+                duplicate_counts
+                    .entry((point, pair, is_upward))
+                    .or_default()
+                    .0 += 1;
             }
         }
     }
@@ -180,7 +190,11 @@ fn is_mirrored(duplicate_counts: &DuplicateCounts, point: usize, pair: u32) -> b
 
 /// Removes packets that one point repeats and its neighbours do not, if that holds for most repetitions at
 /// this point. A duplicate by the network would show at the next point too.
-fn remove_single_point_duplicates(packets: &mut Packets, removed: &mut [RemovedPackets], firsts: &[u32]) {
+fn remove_single_point_duplicates(
+    packets: &mut Packets,
+    removed: &mut [RemovedPackets],
+    firsts: &[u32],
+) {
     let mut single_repeats: BTreeMap<usize, Vec<u32>> = BTreeMap::new();
     let mut shared_repeats = vec![0_usize; removed.len()];
     for first in firsts.iter().filter(|first| packets.get(**first).is_named) {
@@ -204,11 +218,16 @@ fn remove_single_point_duplicates(packets: &mut Packets, removed: &mut [RemovedP
         };
         match repeating_points[..] {
             [point]
-                if is_inner(point) && is_repeated(&times_by_point[point]).skip(1).all(|repeats| repeats) =>
+                if is_inner(point)
+                    && is_repeated(&times_by_point[point])
+                        .skip(1)
+                        .all(|repeats| repeats) =>
             {
                 single_repeats.entry(point).or_default().push(*first);
             }
-            _ => repeating_points.iter().for_each(|point| shared_repeats[*point] += 1),
+            _ => repeating_points
+                .iter()
+                .for_each(|point| shared_repeats[*point] += 1),
         }
     }
     for (point, firsts) in single_repeats {

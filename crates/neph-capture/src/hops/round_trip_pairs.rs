@@ -52,7 +52,9 @@ impl Followed {
                     }
                     let request_key = (packet.flow, echo_number);
                     let highest_end = highest_ends.get(&packet.flow).copied();
-                    if is_segment && highest_end.is_some_and(|highest_end| !end.is_after(highest_end)) {
+                    if is_segment
+                        && highest_end.is_some_and(|highest_end| !end.is_after(highest_end))
+                    {
                         awaited.remove(&request_key);
                         continue;
                     }

@@ -53,7 +53,12 @@ fn passage_times(followed: &Followed) -> Vec<Vec<Option<i64>>> {
     let points = 0..=followed.segments();
     let passages = followed.passages();
     passages
-        .map(|passage| points.clone().map(|point| passage.passed_at(point)).collect())
+        .map(|passage| {
+            points
+                .clone()
+                .map(|point| passage.passed_at(point))
+                .collect()
+        })
         .collect()
 }
 
@@ -66,7 +71,10 @@ fn identical_packets_are_paired_in_order_if_each_point_has_as_many() {
     let pairs = [(0, 5), (10, 15), (20, 25)].map(|(a, b)| vec![Some(a), Some(b)]);
     assert_eq!(passage_times(&followed), pairs);
     let followed = follow(&[&first, &second[..2]]);
-    assert_eq!((passage_times(&followed).len(), followed.identical()), (0, 3));
+    assert_eq!(
+        (passage_times(&followed).len(), followed.identical()),
+        (0, 3)
+    );
 }
 
 /// As many say the one way as the other where each direction is once slower than it ever was.
@@ -112,7 +120,10 @@ fn of_copies_the_first_that_came_is_the_packet() {
     let first = [(0, datagram(0, 1, 2)), (1, other())];
     let second = [(5, datagram(0, 1, 2)), (6, other()), (9, datagram(0, 1, 2))];
     let followed = follow(&[&first, &second]);
-    assert_eq!(passage_times(&followed), [[Some(0), Some(5)], [Some(1), Some(6)]]);
+    assert_eq!(
+        passage_times(&followed),
+        [[Some(0), Some(5)], [Some(1), Some(6)]]
+    );
     assert_eq!(
         (
             followed.copies(0, Direction::Forward, |protocol| protocol == 17),
@@ -210,11 +221,16 @@ fn a_translated_flow_is_matched_by_its_numbers_and_not_by_chance_matches() {
             .collect();
         assert!(!is_translated[0], "it passed");
         assert!(
-            is_translated[1..].iter().all(|is_translated| *is_translated == is_expected),
+            is_translated[1..]
+                .iter()
+                .all(|is_translated| *is_translated == is_expected),
             "{identical}: {is_translated:?}"
         );
         let translated_packets = followed.unmatched(0).renamed;
-        assert_eq!(translated_packets, if is_expected { u64::from(identical) } else { 0 });
+        assert_eq!(
+            translated_packets,
+            if is_expected { u64::from(identical) } else { 0 }
+        );
     }
 }
 
@@ -291,7 +307,10 @@ fn a_datagram_that_others_are_like_is_no_piece_of_one() {
     ]);
     let timestamps = passage_times(&followed);
     for at in [30, 31, 32] {
-        let times = timestamps.iter().filter(|times| times[2] == Some(at)).count();
+        let times = timestamps
+            .iter()
+            .filter(|times| times[2] == Some(at))
+            .count();
         assert!(times <= 1, "{at} occurs {times} times: {timestamps:?}");
     }
 }
@@ -301,7 +320,10 @@ fn bytes_that_were_sent_again_are_no_pieces() {
     let first = [(0, segment(1, 100, 1_000)), (30, segment(2, 100, 1_000))];
     let second = [(40, segment(2, 100, 1_000))];
     let followed = follow(&[&first, &second]);
-    assert_eq!(passage_times(&followed), [[Some(0), None], [Some(30), Some(40)]]);
+    assert_eq!(
+        passage_times(&followed),
+        [[Some(0), None], [Some(30), Some(40)]]
+    );
     assert_eq!(followed.joined(), 0);
 }
 

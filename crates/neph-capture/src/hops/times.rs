@@ -53,9 +53,11 @@ impl Followed {
         let [from_falls, to_falls] = [from, to].map(|point| self.points[point].time.falls());
         let added = match (from_falls.len(), to_falls.len()) {
             (_, 0) => 0,
-            (first_count, second_count) if first_count == second_count => falls_before(from_falls, at)
-                .checked_sub(1)
-                .map_or(0, |fall| to_falls[fall].added),
+            (first_count, second_count) if first_count == second_count => {
+                falls_before(from_falls, at)
+                    .checked_sub(1)
+                    .map_or(0, |fall| to_falls[fall].added)
+            }
             _ => return None,
         };
         Some(self.stamp(from, at).saturating_add(added))

@@ -45,7 +45,8 @@ impl Followed {
         for ((first_flow, second_flow), count) in recognized {
             translated.flows[first_flow as usize] = true;
             translated.flows[second_flow as usize] = true;
-            let [first_flow, second_flow] = [first_flow, second_flow].map(|flow| self.flows.by_number[flow as usize].0);
+            let [first_flow, second_flow] =
+                [first_flow, second_flow].map(|flow| self.flows.by_number[flow as usize].0);
             for name_pair in translated_ends(first_flow, second_flow) {
                 *names.entry(name_pair).or_default() += count;
             }
@@ -53,7 +54,8 @@ impl Followed {
         let name = names.into_iter().max_by_key(|(_, count)| *count);
         translated.name = name.map(|(name, _)| name);
         if let Some((first_name, second_name)) = translated.name {
-            translated.is_shared = [first_name, second_name].map(|name| self.is_shared(name, segment));
+            translated.is_shared =
+                [first_name, second_name].map(|name| self.is_shared(name, segment));
         }
         translated
     }
@@ -65,7 +67,9 @@ impl Followed {
             order.filter_map(move |number| {
                 let flow = self.packets.get(number).flow;
                 let is_unmatched = !self.crossing_flows[segment][flow as usize];
-                let numbers = is_unmatched.then(|| self.packet_numbers(number)).flatten()?;
+                let numbers = is_unmatched
+                    .then(|| self.packet_numbers(number))
+                    .flatten()?;
                 Some((numbers, flow))
             })
         };
@@ -78,21 +82,30 @@ impl Followed {
         let mut recognized: BTreeMap<(u32, u32), u64> = BTreeMap::new();
         for (numbers, second_flow) in numbered_packets(segment + 1) {
             numbered_counts[second_flow as usize] += 1;
-            if let Some(first_flow) = first_flows.get(&numbers).filter(|first_flow| **first_flow != second_flow) {
+            if let Some(first_flow) = first_flows
+                .get(&numbers)
+                .filter(|first_flow| **first_flow != second_flow)
+            {
                 *recognized.entry((*first_flow, second_flow)).or_default() += 1;
             }
         }
         // Equal numbers of 16 bits occur by accident, those of TCP do not.
         recognized.retain(|(first_flow, second_flow), count| {
-            let fewer = numbered_counts[*first_flow as usize].min(numbered_counts[*second_flow as usize]);
+            let fewer =
+                numbered_counts[*first_flow as usize].min(numbered_counts[*second_flow as usize]);
             self.flows.by_number[*second_flow as usize].0.protocol == TCP || *count * 2 >= fewer
         });
         recognized
     }
 
     fn is_shared(&self, (ip, port): TranslatedAddress, segment: usize) -> bool {
-        let has_name = |end: SocketAddr| end.ip() == ip && port.is_none_or(|port| port == end.port());
-        let flows = self.flows.by_number.iter().zip(&self.crossing_flows[segment]);
+        let has_name =
+            |end: SocketAddr| end.ip() == ip && port.is_none_or(|port| port == end.port());
+        let flows = self
+            .flows
+            .by_number
+            .iter()
+            .zip(&self.crossing_flows[segment]);
         let mut passing = flows.filter(|(_, passes)| **passes);
         passing.any(|((flow, _), _)| has_name(flow.source) || has_name(flow.destination))
     }
@@ -108,7 +121,10 @@ impl Followed {
 }
 
 /// The ends with different names.
-fn translated_ends(before: FiveTuple, now: FiveTuple) -> impl Iterator<Item = (TranslatedAddress, TranslatedAddress)> {
+fn translated_ends(
+    before: FiveTuple,
+    now: FiveTuple,
+) -> impl Iterator<Item = (TranslatedAddress, TranslatedAddress)> {
     let ends = [
         (before.source, now.source),
         (before.destination, now.destination),

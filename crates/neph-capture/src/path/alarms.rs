@@ -88,7 +88,11 @@ impl Rules {
     }
 
     /// Each rule for each of its segments and directions, of the included segments, without counts.
-    pub fn rule_states(&self, points: &[String], is_included: impl Fn(usize) -> bool) -> Vec<RuleState> {
+    pub fn rule_states(
+        &self,
+        points: &[String],
+        is_included: impl Fn(usize) -> bool,
+    ) -> Vec<RuleState> {
         let mut states = Vec::new();
         for (segment, name) in segment_names(points).iter().enumerate() {
             for direction in [Direction::Forward, Direction::Reverse] {
@@ -96,13 +100,17 @@ impl Rules {
                     .0
                     .iter()
                     .filter(|rule| rule.subject.includes(segment, direction));
-                states.extend(rules.filter(|_| is_included(segment)).map(|rule| RuleState {
-                    segment,
-                    direction,
-                    name: name.clone(),
-                    alarm: Paced::new(Alarm::new(rule.clone())),
-                    bound: 0,
-                }));
+                states.extend(
+                    rules
+                        .filter(|_| is_included(segment))
+                        .map(|rule| RuleState {
+                            segment,
+                            direction,
+                            name: name.clone(),
+                            alarm: Paced::new(Alarm::new(rule.clone())),
+                            bound: 0,
+                        }),
+                );
             }
         }
         states
@@ -111,7 +119,8 @@ impl Rules {
     /// Whether any rule is about this segment.
     pub fn cover_segment(&self, segment: usize) -> bool {
         let mut subjects = self.0.iter().map(|rule| rule.subject.segment);
-        subjects.any(|subject_segment| subject_segment.is_none_or(|own_segment| own_segment == segment))
+        subjects
+            .any(|subject_segment| subject_segment.is_none_or(|own_segment| own_segment == segment))
     }
 
     /// The alarms that these packets raised and ended.
@@ -138,7 +147,9 @@ impl Rules {
             .found
             .sort_by_key(|segment_change| segment_change.change.at);
         let skipped = self.0.iter().filter(|rule| !evaluated.contains(&rule.text));
-        result.not_evaluated.extend(skipped.map(not_evaluated_message));
+        result
+            .not_evaluated
+            .extend(skipped.map(not_evaluated_message));
         result
     }
 }

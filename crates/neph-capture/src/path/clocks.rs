@@ -56,7 +56,8 @@ pub fn clocks(
         let paths = (Path::new(name), Path::new(other));
         if !followed.is_met(segment) {
             let reason = unmatched::identical(&names, segment, followed).unwrap_or_else(|| {
-                no_common_packets_message(points, segment, &captures) + &unmatched::renamed(&names, segment, followed)
+                no_common_packets_message(points, segment, &captures)
+                    + &unmatched::renamed(&names, segment, followed)
             });
             if !has_common_packets {
                 return Err(ReadError::Wrong(reason));
@@ -80,7 +81,10 @@ pub fn clocks(
 
 /// Message where a segment cannot have one clock: packets of one direction arrive before they depart, those
 /// of the other do not. If both did, the order of the points would be wrong.
-fn two_clocks_message((name, other): (&String, &String), captures: &MatchedCaptures) -> Option<String> {
+fn two_clocks_message(
+    (name, other): (&String, &String),
+    captures: &MatchedCaptures,
+) -> Option<String> {
     let nanos_early = |direction: Direction| {
         let directions = captures
             .crossings
@@ -93,7 +97,10 @@ fn two_clocks_message((name, other): (&String, &String), captures: &MatchedCaptu
     };
     let [forward, reverse] = [Direction::Forward, Direction::Reverse].map(|direction| {
         let impossible = nanos_early(direction).filter(|nanos| *nanos > ONE_CLOCK);
-        (impossible.count(), nanos_early(direction).max().unwrap_or(i64::MIN))
+        (
+            impossible.count(),
+            nanos_early(direction).max().unwrap_or(i64::MIN),
+        )
     });
     let remedy = "leave out --clock same, and give each its host (NAME@HOST=...)";
     if captures.crossings.is_empty() && captures.one_way > 0 {
@@ -101,7 +108,11 @@ fn two_clocks_message((name, other): (&String, &String), captures: &MatchedCaptu
             "directions of packets are unknown by the one clock of {name} and {other}: if they have two clocks, {remedy}"
         ));
     }
-    let (count, max) = if forward.0 > reverse.0 { forward } else { reverse };
+    let (count, max) = if forward.0 > reverse.0 {
+        forward
+    } else {
+        reverse
+    };
     if count == 0 || forward.0.min(reverse.0) > 0 {
         return None;
     }
@@ -114,14 +125,18 @@ fn two_clocks_message((name, other): (&String, &String), captures: &MatchedCaptu
 }
 
 /// Message where both points have the same kernel timestamp for each packet of a direction.
-fn same_timestamps_message((name, other): (&String, &String), captures: &MatchedCaptures) -> Option<String> {
+fn same_timestamps_message(
+    (name, other): (&String, &String),
+    captures: &MatchedCaptures,
+) -> Option<String> {
     let has_same_timestamps = |direction: Direction| {
         let mut crossings = captures
             .crossings
             .iter()
             .filter(|crossing| crossing.direction == direction)
             .peekable();
-        crossings.peek().is_some() && crossings.all(|crossing| crossing.first_at == crossing.second_at)
+        crossings.peek().is_some()
+            && crossings.all(|crossing| crossing.first_at == crossing.second_at)
     };
     let directions = match [Direction::Forward, Direction::Reverse].map(has_same_timestamps) {
         [false, false] => return None,
@@ -149,7 +164,11 @@ fn one_direction_messages(points: &[Point], followed: &Followed) -> Vec<String> 
 }
 
 /// Why no packet is at both points of a segment, as far as known, and a remedy.
-fn no_common_packets_message(points: &[Point], segment: usize, captures: &MatchedCaptures) -> String {
+fn no_common_packets_message(
+    points: &[Point],
+    segment: usize,
+    captures: &MatchedCaptures,
+) -> String {
     let names: Vec<&str> = points.iter().map(|point| point.name.as_str()).collect();
     let (name, other) = (names[segment], names[segment + 1]);
     let cut = refuse_cut([

@@ -75,15 +75,17 @@ impl Offsets {
         let steps = course.steps();
         let step_moments = steps.iter().flat_map(|step| [step.after, step.before]);
         let cut_moments = cuts.iter().flat_map(|cut| [cut.until, cut.from]);
-        let mut moments: Vec<i64> = active_time.moments((0, active_time.long), interval).collect();
+        let mut moments: Vec<i64> = active_time
+            .moments((0, active_time.long), interval)
+            .collect();
         moments.extend(step_moments.chain(cut_moments));
         moments.sort_unstable();
         moments.dedup();
         let drift_start = steps.last().map(|step| step.before);
         let drift_start = drift_start.unwrap_or_else(|| active_time.at(0));
         let drift_range = (drift_start, active_time.at(active_time.long));
-        let drift =
-            Drift::is_long(drift_range, nature).then(|| Drift::over(|at| course.at(at), drift_range, nature));
+        let drift = Drift::is_long(drift_range, nature)
+            .then(|| Drift::over(|at| course.at(at), drift_range, nature));
         let fits: Vec<ClockFit> = moments
             .into_iter()
             .filter_map(|moment| course.likeliest_at(moment))
@@ -220,7 +222,8 @@ impl Fitted {
         let bound_from = |fit: &ClockFit, distance_to_fit: i64| {
             let jump = change.saturating_sub(scaled(fit.rate, distance));
             let rate_error = scaled(fit.rate_bound + self.nature.wander, distance_to_fit);
-            let added_bound = share(jump.saturating_abs(), distance_to_fit).saturating_add(rate_error);
+            let added_bound =
+                share(jump.saturating_abs(), distance_to_fit).saturating_add(rate_error);
             fit.bound.saturating_add(added_bound)
         };
         let bound = match self.hidden.get(index).copied().flatten() {
@@ -243,7 +246,10 @@ impl Fitted {
             return None;
         }
         let elapsed = first_at.saturating_sub(end.at);
-        let added_bound = scaled(end.rate_bound + self.nature.wander, elapsed.saturating_abs()) + 1;
+        let added_bound = scaled(
+            end.rate_bound + self.nature.wander,
+            elapsed.saturating_abs(),
+        ) + 1;
         Some(clock_offset(
             end.offset.saturating_add(scaled(end.rate, elapsed)),
             end.bound.saturating_add(added_bound),

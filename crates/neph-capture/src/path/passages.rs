@@ -92,7 +92,10 @@ impl Passages {
     pub fn of(names: Vec<String>, followed: Followed, clocks: Vec<Offsets>) -> Self {
         let round_trip_pairs = followed.round_trips();
         let round_trip = |pair: &RoundTripPair| {
-            let (forward, reverse) = (followed.passage(pair.forward), followed.passage(pair.reverse));
+            let (forward, reverse) = (
+                followed.passage(pair.forward),
+                followed.passage(pair.reverse),
+            );
             let (sent_at, returned_at) = (forward.passed_at(0)?, reverse.passed_at(0)?);
             let is_set = clocks
                 .first()
@@ -243,7 +246,8 @@ impl Passages {
             },
         };
         let passed_at = passage.passed_at(at);
-        let arrival = passed_at.and_then(|passed_at| self.expected_arrival(passed_at, (next, segment), direction));
+        let arrival = passed_at
+            .and_then(|passed_at| self.expected_arrival(passed_at, (next, segment), direction));
         // If the capture did not run then, the packet's absence shows nothing.
         match arrival {
             Some(ExpectedArrival::Before) => return PathEnd::Unknown(Doubt::NotBegun),

@@ -100,8 +100,8 @@ pub fn delays(passages: &Passages) -> Vec<Delays> {
         for (segment, delay) in row.delays.iter().enumerate() {
             let index = index_of(segment, direction, protocol);
             let delays = &mut per_segment[index];
-            let has_passed_both =
-                row.passage.passed_at(segment).is_some() && row.passage.passed_at(segment + 1).is_some();
+            let has_passed_both = row.passage.passed_at(segment).is_some()
+                && row.passage.passed_at(segment + 1).is_some();
             delays.passed += u64::from(has_passed_both);
             delays.reordered += u64::from(row.passage.is_reordered(segment));
             delays.lost += u64::from(row.end == PathEnd::Lost(segment));
@@ -121,7 +121,9 @@ pub fn delays(passages: &Passages) -> Vec<Delays> {
             Direction::Forward
         };
         let has_protocol = |number| protocol(number) == protocol_index;
-        delays.copies = passages.followed.copies(delays.segment, direction, has_protocol);
+        delays.copies = passages
+            .followed
+            .copies(delays.segment, direction, has_protocol);
         let percentile = |sorted: Sorted<'_>, p| {
             let value = quantile(sorted, 0, p).ok()?.value().number()?;
             Some(value.round() as i64)
@@ -151,11 +153,14 @@ pub fn round_trips(passages: &Passages) -> Vec<RoundTrips> {
         let times_by_point: Option<Vec<(i64, i64)>> = (0..=last)
             .map(|point| forward.passed_at(point).zip(reverse.passed_at(point)))
             .collect();
-        let Some(times_by_point) = times_by_point else { continue };
+        let Some(times_by_point) = times_by_point else {
+            continue;
+        };
         // A step of the clock while a packet was in flight is not part of its round trip.
         let mut clocks = passages.clocks.iter().zip(&times_by_point);
-        let is_set =
-            clocks.any(|(clock, (forward_at, reverse_at))| clock.is_set_between(*forward_at, *reverse_at));
+        let is_set = clocks.any(|(clock, (forward_at, reverse_at))| {
+            clock.is_set_between(*forward_at, *reverse_at)
+        });
         let mut times = times_by_point.iter().enumerate();
         if is_set || times.any(|(point, times)| passages.followed.is_set_back(point, *times)) {
             continue;
@@ -169,9 +174,12 @@ pub fn round_trips(passages: &Passages) -> Vec<RoundTrips> {
         round_trips.n += 1;
         round_trips.total += round_trip_by_point[0];
         for (point, part) in round_trips.parts.iter_mut().enumerate() {
-            *part += round_trip_by_point[point] - round_trip_by_point.get(point + 1).copied().unwrap_or(0);
+            *part += round_trip_by_point[point]
+                - round_trip_by_point.get(point + 1).copied().unwrap_or(0);
         }
-        for (segment, (forward_sum, round_trip_sum)) in round_trips.forward_sums.iter_mut().enumerate() {
+        for (segment, (forward_sum, round_trip_sum)) in
+            round_trips.forward_sums.iter_mut().enumerate()
+        {
             if let Some(one_way) = passages.delay(&forward, Direction::Forward, segment) {
                 *forward_sum += i128::from(one_way.delay.nanos());
                 *round_trip_sum += round_trip_by_point[segment] - round_trip_by_point[segment + 1];

@@ -14,7 +14,8 @@ use neph_text::counted::counted;
 /// For each segment that some packets passed, messages about the others.
 pub fn hints(names: &[String], followed: &Followed) -> Vec<String> {
     let crossed_segments = (0..followed.segments()).filter(|segment| followed.is_met(*segment));
-    crossed_segments.filter_map(|segment| hint(names, segment, &followed.unmatched(segment)))
+    crossed_segments
+        .filter_map(|segment| hint(names, segment, &followed.unmatched(segment)))
         .collect()
 }
 

@@ -242,7 +242,10 @@ mod tests {
         let near_packets = [(11_000, 1, true), (11_900, 2, true)];
         let far_packets = [(11_004, 1, true), (13_100, 2, true)];
         for (window, expected_count) in windows.iter().zip([1, 0]) {
-            assert_eq!(crossed(window, &[&near_packets, &far_packets]).len(), expected_count);
+            assert_eq!(
+                crossed(window, &[&near_packets, &far_packets]).len(),
+                expected_count
+            );
         }
     }
 

@@ -98,7 +98,8 @@ impl Conversations {
     pub fn new(limits: Limits, quic_ports: &[u16]) -> Self {
         Self {
             table: Table::new(limits),
-            exchanges: Exchanges::new(limits.flows, limits.idle_timeout).with_quic_ports(quic_ports),
+            exchanges: Exchanges::new(limits.flows, limits.idle_timeout)
+                .with_quic_ports(quic_ports),
             duplicates: DuplicateFilter::default(),
             has_several_interfaces: false,
             first_packets_left: FIRST_PACKETS,
@@ -134,7 +135,10 @@ impl Conversations {
             return;
         }
         self.counts.bytes += packet.ip.total_len as u64;
-        if !self.exchanges.add_packet(at, packet, &mut Forwarder(listener)) {
+        if !self
+            .exchanges
+            .add_packet(at, packet, &mut Forwarder(listener))
+        {
             self.table.add_packet(at, packet, listener);
         }
     }
@@ -150,12 +154,19 @@ impl Conversations {
 
     /// Whether the fast parser may be used: no check for copies is needed.
     pub const fn can_use_fast_parser(&self) -> bool {
-        !self.has_several_interfaces && self.first_packets_left == 0 && !self.duplicates.has_copies()
+        !self.has_several_interfaces
+            && self.first_packets_left == 0
+            && !self.duplicates.has_copies()
     }
 
     /// Adds a segment from the fast parser, at the only interface.
     #[inline]
-    pub fn add_segment(&mut self, at: Wall, segment: &Plain, listener: &mut impl ConversationListener) {
+    pub fn add_segment(
+        &mut self,
+        at: Wall,
+        segment: &Plain,
+        listener: &mut impl ConversationListener,
+    ) {
         self.counts.bytes += u64::from(segment.total_len);
         self.table.add_segment(at, segment, listener);
     }
@@ -163,7 +174,8 @@ impl Conversations {
     /// Ends flows and exchanges that are silent for too long at `now`. Needed where no packets come.
     pub fn end_silent(&mut self, now: Wall, listener: &mut impl ConversationListener) {
         self.table.end_silent(now, listener);
-        self.exchanges.end_silent(now, |pair| listener.pair_ended(pair));
+        self.exchanges
+            .end_silent(now, |pair| listener.pair_ended(pair));
     }
 
     /// Ends all.

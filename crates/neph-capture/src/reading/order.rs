@@ -16,7 +16,10 @@ pub fn sort_by_time(files: &[PathBuf], reader: Reader<'_>) -> Vec<PathBuf> {
     if files.len() < 2 || !files.iter().all(|path| source::is_file(path)) {
         return ordered;
     }
-    let first_times = files.iter().map(|path| first_time(path, reader)).enumerate();
+    let first_times = files
+        .iter()
+        .map(|path| first_time(path, reader))
+        .enumerate();
     let with_times: Vec<(usize, i64)> = first_times
         .filter_map(|(index, time)| Some((index, time?)))
         .collect();
@@ -25,7 +28,11 @@ pub fn sort_by_time(files: &[PathBuf], reader: Reader<'_>) -> Vec<PathBuf> {
     for ((index, _), (from, _)) in with_times.iter().zip(&sorted) {
         ordered[*index].clone_from(&files[*from]);
     }
-    if let Some(((_, _), (from, _))) = with_times.iter().zip(&sorted).find(|(original, sorted_entry)| original != sorted_entry) {
+    if let Some(((_, _), (from, _))) = with_times
+        .iter()
+        .zip(&sorted)
+        .find(|(original, sorted_entry)| original != sorted_entry)
+    {
         (reader.say)(&format!(
             "captures are read in the order of their first packets, {} sooner than it was given",
             files[*from].display()

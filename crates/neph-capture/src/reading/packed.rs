@@ -54,7 +54,10 @@ pub fn decompress<'a>(mut source: impl Read + 'a) -> io::Result<Decompressed<'a>
     let mut first_bytes = Vec::new();
     (&mut source).take(5).read_to_end(&mut first_bytes)?;
     let has_magic = |magic: &[u8]| first_bytes.starts_with(magic);
-    if let Some((_, program)) = UNSUPPORTED_FORMATS.iter().find(|(magic, _)| has_magic(magic)) {
+    if let Some((_, program)) = UNSUPPORTED_FORMATS
+        .iter()
+        .find(|(magic, _)| has_magic(magic))
+    {
         return Ok(Decompressed::Unsupported(program));
     }
     let (gzip, zstd) = (has_magic(&gzip::MAGIC), has_magic(&ZSTD));
@@ -283,7 +286,8 @@ mod tests {
     fn a_read_error_is_not_reported_as_a_broken_file() {
         let gzip = &[0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3][..];
         for beginning in [&frame(23, 3)[..9], gzip] {
-            let Ok(Decompressed::Bytes(mut bytes)) = decompress(beginning.chain(FailingReader)) else {
+            let Ok(Decompressed::Bytes(mut bytes)) = decompress(beginning.chain(FailingReader))
+            else {
                 panic!("packed");
             };
             let error = bytes.read_to_end(&mut Vec::new()).expect_err("refused");

@@ -9,7 +9,10 @@ const SEPARATOR: char = '+';
 /// whose own name has a `+` is one.
 pub fn parts(path: &Path) -> Vec<PathBuf> {
     let single_part = || vec![path.to_path_buf()];
-    let Some(path_text) = path.to_str().filter(|path_text| path_text.contains(SEPARATOR)) else {
+    let Some(path_text) = path
+        .to_str()
+        .filter(|path_text| path_text.contains(SEPARATOR))
+    else {
         return single_part();
     };
     if fs::metadata(path).is_ok() {

@@ -26,7 +26,8 @@ pub fn check(path: &Path) -> Result<(), ReadError> {
 
 /// Whether a capture consists of files and can be read more than once.
 pub fn is_file(path: &Path) -> bool {
-    let is_regular_file = |part: &PathBuf| fs::metadata(part).is_ok_and(|metadata| metadata.is_file());
+    let is_regular_file =
+        |part: &PathBuf| fs::metadata(part).is_ok_and(|metadata| metadata.is_file());
     parts(path).iter().all(is_regular_file)
 }
 

@@ -113,10 +113,14 @@ pub(super) fn follow_turns(
         return;
     }
     let previous_turn = std::mem::take(&mut receiver.turn);
-    let is_complete_answer = previous_turn == Turn::Requested && segment.ack == receiver.number(Number::Next);
+    let is_complete_answer =
+        previous_turn == Turn::Requested && segment.ack == receiver.number(Number::Next);
     if event.is_none()
         && is_complete_answer
-        && let Some(nanos) = receiver.next_at.wall().and_then(|last_sent_at| elapsed(last_sent_at, at))
+        && let Some(nanos) = receiver
+            .next_at
+            .wall()
+            .and_then(|last_sent_at| elapsed(last_sent_at, at))
     {
         sink.sample(Sample {
             at,

@@ -106,7 +106,8 @@ impl RttFloor {
         self.update_stretch(at);
         let floor = self.get().unwrap_or(0);
         let late = nanos - floor;
-        let is_idle = silence_nanos.is_some_and(|silence_nanos| silence_nanos >= MIN_IDLE_NANOS + 2 * floor);
+        let is_idle =
+            silence_nanos.is_some_and(|silence_nanos| silence_nanos >= MIN_IDLE_NANOS + 2 * floor);
         if late < MIN_LATENESS_NANOS {
             self.is_prompt_after_idle |= is_idle;
             return false;

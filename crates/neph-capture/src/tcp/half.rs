@@ -54,7 +54,9 @@ impl Sender {
 
     /// Bytes up to `end` that are not acknowledged.
     pub(super) fn in_flight(&self, end: Serial) -> u32 {
-        let from = self.number(Number::Acked).or_else(|| self.number(Number::First));
+        let from = self
+            .number(Number::Acked)
+            .or_else(|| self.number(Number::First));
         let from = from.unwrap_or(end);
         u32::try_from(end.since(from)).unwrap_or(0)
     }
@@ -95,7 +97,9 @@ impl Sender {
 
     /// Forgets reported gaps once they are filled, as sequence numbers repeat.
     pub(super) fn forget_filled_gaps(&mut self) {
-        let ends = self.number(Number::GapReported).zip(self.number(Number::Acked));
+        let ends = self
+            .number(Number::GapReported)
+            .zip(self.number(Number::Acked));
         if ends.is_some_and(|(gap_end, acked)| !gap_end.is_after(acked)) {
             self.numbers.forget(Number::GapReported);
         }

@@ -123,7 +123,10 @@ impl LateSegments {
                 && awaiting.seq.is_after(late.seq)
                 && (late.is_repeated || late.at > awaiting.at)
         };
-        self.0.iter().flat_map(|segments| segments.iter()).any(is_awaited)
+        self.0
+            .iter()
+            .flat_map(|segments| segments.iter())
+            .any(is_awaited)
     }
 
     /// Passes on how the retransmissions that turn out to be spurious were counted.

@@ -123,7 +123,8 @@ impl Connection {
         if let Some(ack) = segment.ack {
             answer::report_answers(passing, ack, sender, receiver, sink);
         }
-        let event_by_number = order::classify_segment(at, side, segment, (&mut *sender, &mut *receiver), sink);
+        let event_by_number =
+            order::classify_segment(at, side, segment, (&mut *sender, &mut *receiver), sink);
         answer::follow_turns(passing, event_by_number, sender, receiver, sink);
         sender.received_at = CoarseTime::at(at);
         if segment.is_fin() || segment.is_reset() {

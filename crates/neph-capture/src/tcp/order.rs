@@ -66,7 +66,12 @@ pub(super) fn classify_segment(
 }
 
 /// Classifies by sequence numbers.
-fn classify_by_number(at: Wall, segment: &Segment, sender: &Sender, receiver: &Sender) -> Option<Event> {
+fn classify_by_number(
+    at: Wall,
+    segment: &Segment,
+    sender: &Sender,
+    receiver: &Sender,
+) -> Option<Event> {
     let next = sender.number(Number::Next)?;
     let distance = segment.seq.since(next);
     if distance > 0 {
@@ -133,8 +138,13 @@ fn min_retransmission_delay(segment: &Segment, sender: &Sender, receiver: &Sende
     let limit = round_trips.map_or(MAX_REORDERING_NANOS, |(forward, reverse)| {
         forward.saturating_add(reverse) / 4 * 3
     });
-    let is_reported = sender.is_reported(segment) || sender.number(Number::Acked) == Some(segment.seq);
-    if is_reported { limit } else { limit.max(MIN_TIMER_NANOS) }
+    let is_reported =
+        sender.is_reported(segment) || sender.number(Number::Acked) == Some(segment.seq);
+    if is_reported {
+        limit
+    } else {
+        limit.max(MIN_TIMER_NANOS)
+    }
 }
 
 /// An acknowledgement that equals the last and the highest one, with nothing else (RFC 5681, 2).
@@ -152,6 +162,8 @@ fn is_duplicate_acknowledgement(segment: &Segment, sender: &Sender, receiver: &S
 
 /// Something is in flight that the acknowledgement may be for.
 fn is_awaited(receiver: &Sender) -> bool {
-    let ends = receiver.number(Number::Next).zip(receiver.number(Number::Acked));
+    let ends = receiver
+        .number(Number::Next)
+        .zip(receiver.number(Number::Acked));
     ends.is_some_and(|(next, acked)| next.is_after(acked))
 }

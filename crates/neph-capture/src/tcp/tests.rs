@@ -138,7 +138,10 @@ fn a_response_holds_the_thinking_that_an_acknowledgement_went_ahead_of() {
     test.add(206, Client, data(120, 0, 540));
     let expected = [(Half::Server, 30, Bare), (Half::Client, 10, Bare)];
     assert_eq!(test.recorded.samples_by(Acknowledgement), expected);
-    assert_eq!(test.recorded.samples_by(Response), [(Half::Server, 90, WithData)]);
+    assert_eq!(
+        test.recorded.samples_by(Response),
+        [(Half::Server, 90, WithData)]
+    );
 }
 
 #[test]
@@ -155,7 +158,10 @@ fn a_request_that_was_sent_again_in_part_has_no_response() {
     test.add(510, Client, data(130, 10, 520));
     test.add(531, Server, data(520, 20, 130));
     test.add(541, Server, data(540, 20, 140));
-    assert_eq!(test.recorded.samples_by(Response), [(Half::Client, 69, WithData)]);
+    assert_eq!(
+        test.recorded.samples_by(Response),
+        [(Half::Client, 69, WithData)]
+    );
     test.recorded.samples.clear();
     test.add(600, Client, data(140, 10, 560));
     test.add(640, Server, data(560, 20, 150));

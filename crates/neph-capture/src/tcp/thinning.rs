@@ -107,11 +107,7 @@ impl Thinning {
     /// All up to `acked` has arrived. Returns whether all is followed again.
     pub(super) fn acknowledged(&mut self, acked: Serial) -> bool {
         self.before = self.before.filter(|(until, _)| until.is_after(acked));
-        while self
-            .gaps
-            .front()
-            .is_some_and(|gap| !gap.to.is_after(acked))
-        {
+        while self.gaps.front().is_some_and(|gap| !gap.to.is_after(acked)) {
             self.gaps.pop_front();
         }
         self.shift == 0 && self.before.is_none()
@@ -140,8 +136,7 @@ impl Thinning {
 
     /// The gap that contains a whole segment: none of it passed here before.
     pub(super) fn gap_of(&self, segment: &Segment) -> Option<&Gap> {
-        let holds =
-            |gap: &&Gap| !gap.from.is_after(segment.seq) && !segment.end().is_after(gap.to);
+        let holds = |gap: &&Gap| !gap.from.is_after(segment.seq) && !segment.end().is_after(gap.to);
         self.gaps.iter().find(holds)
     }
 

@@ -130,7 +130,8 @@ impl Waiting {
     /// segment, otherwise it answers another one.
     pub(super) fn echoed(&mut self, ack: Serial, echo: Serial) -> Option<Awaiting> {
         let last = self.take_answered(Reply::ECHO, |awaiting| !awaiting.value.is_after(echo));
-        let is_acknowledged = |last: &Awaiting| !last.end.is_after(ack) || last.is_acknowledged_by(ack);
+        let is_acknowledged =
+            |last: &Awaiting| !last.end.is_after(ack) || last.is_acknowledged_by(ack);
         last.filter(|last| last.value == echo && is_acknowledged(last))
     }
 
@@ -141,7 +142,10 @@ impl Waiting {
         mut is_covered: impl FnMut(&Awaiting) -> bool,
     ) -> Option<Awaiting> {
         let mut answered: Option<&Awaiting> = None;
-        for awaiting in self.segments_mut().filter(|awaiting| awaiting.awaits(reply)) {
+        for awaiting in self
+            .segments_mut()
+            .filter(|awaiting| awaiting.awaits(reply))
+        {
             if !is_covered(awaiting) {
                 return answered.copied();
             }
@@ -198,7 +202,10 @@ impl Waiting {
     /// Parts of `segment` that await their acknowledgement have no sample any more. Data after the highest
     /// number (a longer retransmission) awaits none.
     pub(super) fn mark_retransmitted(&mut self, segment: &Segment) {
-        for awaiting in self.segments_mut().filter(|awaiting| awaiting.overlaps(segment)) {
+        for awaiting in self
+            .segments_mut()
+            .filter(|awaiting| awaiting.overlaps(segment))
+        {
             awaiting.mark_retransmitted();
         }
     }
@@ -250,7 +257,9 @@ impl Waiting {
     #[inline]
     fn append(&mut self, awaiting: Awaiting) {
         if let Self::Inline(inline) = self
-            && let Some(free) = inline.iter_mut().find(|awaiting| !awaiting.awaits(Reply::ANY))
+            && let Some(free) = inline
+                .iter_mut()
+                .find(|awaiting| !awaiting.awaits(Reply::ANY))
         {
             *free = awaiting;
             return;
@@ -337,7 +346,9 @@ impl HeapSegments {
     fn thin_out(&mut self, numbers: &Numbers, room: Room) -> usize {
         let (before, segments) = (self.segments.len(), &mut self.segments);
         let begin = || {
-            let acked = numbers.get(Number::Acked).or_else(|| numbers.get(Number::First));
+            let acked = numbers
+                .get(Number::Acked)
+                .or_else(|| numbers.get(Number::First));
             let unacknowledged = segments
                 .iter()
                 .filter(|awaiting| awaiting.awaits(Reply::ACKNOWLEDGEMENT));

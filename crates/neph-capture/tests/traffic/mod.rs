@@ -222,7 +222,11 @@ impl Connection {
             earlier_ranges.sort_unstable();
             let mut covered_until = truth.range.0;
             for (from, to) in earlier_ranges {
-                covered_until = if from <= covered_until { covered_until.max(to) } else { covered_until };
+                covered_until = if from <= covered_until {
+                    covered_until.max(to)
+                } else {
+                    covered_until
+                };
             }
             let is_covered = truth.range.0 < truth.range.1 && covered_until >= truth.range.1;
             self.captured[index].truth.is_spurious = truth.is_repeated && is_covered;

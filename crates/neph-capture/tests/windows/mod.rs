@@ -183,7 +183,10 @@ fn losses_in_a_sampled_window_do_not_block_further_samples() {
             round_trips.n, ours.thinned
         );
         println!("{}", summary_line("truth", &truth));
-        println!("{}", summary_line("neph", &Summary::of_quantiles(&round_trips)));
+        println!(
+            "{}",
+            summary_line("neph", &Summary::of_quantiles(&round_trips))
+        );
         assert!(round_trips.n > minimum && ours.thinned > 0);
         assert!(Summary::of_quantiles(&round_trips).is_near(&truth, permille));
     }

@@ -52,8 +52,8 @@ impl From<&File> for FileDocument {
             packets_without_timestamp: file.without_time,
             packets_lost_by_capture: file.account.dropped,
             packets_out_of_order: file.times.map_or(0, Times::out_of_order),
-            largest_backward_step_ns: file.times.and_then(Times::jump),
-            silence_ns: file.times.and_then(Times::silence),
+            largest_backward_step_ns: file.times.and_then(Times::large_step_back),
+            silence_ns: file.times.and_then(Times::long_gap),
             ending,
         }
     }

@@ -202,7 +202,8 @@ impl Summary {
     /// Anomalies of answers and packets, with their numbers.
     fn misleading_notes(&self, conversations: &Conversations, files: &[File]) -> [CountedNote; 8] {
         let evicted = conversations.table.evicted() + conversations.exchanges.evicted();
-        let out_of_order_counts = (files.iter()).filter_map(|file| Some(file.times?.out_of_order()));
+        let out_of_order_counts =
+            (files.iter()).filter_map(|file| Some(file.times?.out_of_order()));
         // They mislead only where the order of segments is reported.
         let is_misled = self.retransmitted_segments + self.out_of_order > 0;
         let dropped = files.iter().filter_map(|file| file.account.dropped);

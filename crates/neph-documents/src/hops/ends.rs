@@ -224,7 +224,8 @@ impl UnknownDirection {
         let mut has_two_clocks: HashMap<Hosts, bool> = HashMap::new();
         for passage in undirected_passages() {
             for (segment, clocks) in passages.clocks.iter().enumerate() {
-                if passage.passed_at(segment).is_some() && passage.passed_at(segment + 1).is_some() {
+                if passage.passed_at(segment).is_some() && passage.passed_at(segment + 1).is_some()
+                {
                     *has_two_clocks.entry(sorted_hosts(&passage)).or_default() |=
                         !matches!(clocks, Offsets::Same);
                 }

@@ -80,7 +80,10 @@ fn a_drift_of_all_flows_leaves_classes_changes_and_their_evidence_as_they_are() 
     let has_both_directions =
         |change: &&PathChange| change.evidence.direction == Some(Direction::Both);
     let both_count = view.changes.iter().filter(has_both_directions).count();
-    assert!(both_count * 10 >= reported_count * 9, "{both_count} of {reported_count}");
+    assert!(
+        both_count * 10 >= reported_count * 9,
+        "{both_count} of {reported_count}"
+    );
 }
 
 #[test]

@@ -43,9 +43,9 @@ fn each_flow_counts_once_with_its_median() {
     for millis in 0..100 {
         push(&mut bins, (1, 2), millis, Span::from_millis(30));
     }
-    let closed_bins = bins.into_bins();
-    assert_eq!((closed_bins.len(), closed_bins[0].flows), (1, 2));
-    let [lowest, median, _, _, highest] = latencies(&closed_bins[0]);
+    let closed = bins.into_bins();
+    assert_eq!((closed.len(), closed[0].flows), (1, 2));
+    let [lowest, median, _, _, highest] = latencies(&closed[0]);
     let reported = [lowest, median, highest];
     assert_eq!(
         reported,
@@ -69,16 +69,22 @@ fn bins_close_as_time_goes_on_and_empty_ones_leave_no_trace() {
         let round_trip = Span::from_millis(second);
         push(&mut bins, (slot, 1), second * 1000, round_trip);
     }
-    let closed_bins: Vec<(i64, Option<Span>, u32)> = bins
+    let closed: Vec<(i64, Option<Span>, u32)> = bins
         .into_bins()
         .iter()
-        .map(|bin| (bin.from.nanos() / 1_000_000_000, latencies(bin)[1], bin.flows))
+        .map(|bin| {
+            (
+                bin.from.nanos() / 1_000_000_000,
+                latencies(bin)[1],
+                bin.flows,
+            )
+        })
         .collect();
     let expected = [(0, 2, 2), (20, 25, 1), (40, 43, 1)]
         .map(|(second, millis, flows)| (second, Some(Span::from_millis(millis)), flows));
-    assert_eq!(closed_bins[..3], expected);
-    assert_eq!(closed_bins[3], (300, Some(Span::from_micros(300_500)), 1));
-    assert_eq!(closed_bins.len(), 4);
+    assert_eq!(closed[..3], expected);
+    assert_eq!(closed[3], (300, Some(Span::from_micros(300_500)), 1));
+    assert_eq!(closed.len(), 4);
 }
 
 #[test]
@@ -98,15 +104,15 @@ fn bins_beyond_the_maximum_are_thinned_evenly() {
     for index in 0..1000_i64 {
         push(&mut bins, (0, 1), index * 20_000, Span::from_millis(index));
     }
-    let closed_bins = bins.into_bins();
-    let indices: Vec<i64> = closed_bins
+    let closed = bins.into_bins();
+    let indices: Vec<i64> = closed
         .iter()
         .map(|bin| bin.from.nanos() / WIDTH.nanos())
         .collect();
     assert!((50..=100).contains(&indices.len()), "{}", indices.len());
     assert!(indices.windows(2).all(|pair| pair[1] - pair[0] == 16));
     let last_latency = Span::from_millis(indices[indices.len() - 1]);
-    assert_eq!(latencies(&closed_bins[closed_bins.len() - 1])[1], Some(last_latency));
+    assert_eq!(latencies(&closed[closed.len() - 1])[1], Some(last_latency));
 }
 
 #[test]
@@ -119,12 +125,12 @@ fn a_flow_that_lost_everything_is_slower_than_all_others() {
     for flow in 9..11 {
         push_latency(&mut bins, (flow, 1), 0, Latency::Lost);
     }
-    let closed_bins = bins.into_bins();
-    assert_eq!((closed_bins[0].flows, closed_bins[0].lost), (11, 2));
+    let closed = bins.into_bins();
+    assert_eq!((closed[0].flows, closed[0].lost), (11, 2));
     // Of eleven flows the sixth is the median; p95 and p99 lie among the two that are lost.
     let some_millis = |millis: i64| Some(Span::from_millis(millis));
     assert_eq!(
-        latencies(&closed_bins[0]),
+        latencies(&closed[0]),
         [some_millis(10), some_millis(15), None, None, None]
     );
 }
@@ -134,10 +140,10 @@ fn a_bin_with_only_losses_reports_lost_latencies() {
     let mut bins = default_bins();
     push_latency(&mut bins, (0, 1), 0, Latency::Lost);
     push(&mut bins, (0, 1), 20_000, Span::from_millis(10));
-    let closed_bins = bins.into_bins();
-    assert_eq!((closed_bins[0].flows, closed_bins[0].lost), (1, 1));
-    assert_eq!(closed_bins[0].latency, [Latency::Lost; 5]);
-    assert_eq!((closed_bins[1].flows, closed_bins[1].lost), (1, 0));
+    let closed = bins.into_bins();
+    assert_eq!((closed[0].flows, closed[0].lost), (1, 1));
+    assert_eq!(closed[0].latency, [Latency::Lost; 5]);
+    assert_eq!((closed[1].flows, closed[1].lost), (1, 0));
 }
 
 /// What is lost is known when the timeout is over, when others are far ahead.
@@ -153,9 +159,9 @@ fn a_loss_counts_in_the_bin_in_which_it_was_sent_however_long_the_timeout() {
         push(&mut bins, (0, 1), second * 1000, Span::from_millis(10));
     }
     push_latency(&mut bins, (1, 1), 0, Latency::Lost);
-    let closed_bins = bins.into_bins();
-    assert_eq!(closed_bins.len(), 5);
-    assert_eq!((closed_bins[0].flows, closed_bins[0].lost), (2, 1));
+    let closed = bins.into_bins();
+    assert_eq!(closed.len(), 5);
+    assert_eq!((closed[0].flows, closed[0].lost), (2, 1));
 }
 
 #[test]

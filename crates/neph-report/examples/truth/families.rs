@@ -49,7 +49,11 @@ pub(crate) fn false_verdicts(reports: u64) -> Section {
             if is_one_slow {
                 world.endpoints[count / 2].median_ms *= 2.0;
             }
-            rows.push(false_verdicts_row(&world, reports, plain(count, is_one_slow)));
+            rows.push(false_verdicts_row(
+                &world,
+                reports,
+                plain(count, is_one_slow),
+            ));
             world.intervals_ms = vec![100, 400];
             let title = format!("{}, two intervals", plain(count, is_one_slow));
             rows.push(false_verdicts_row(&world, reports, title));

@@ -77,7 +77,8 @@ impl fmt::Display for Section {
                 Some(false) => "**no**",
                 None => "-",
             };
-            let (world, quantity, cases, target) = (&row.world, &row.quantity, row.cases, row.target);
+            let (world, quantity, cases, target) =
+                (&row.world, &row.quantity, row.cases, row.target);
             writeln!(
                 f,
                 "| {world} | {quantity} | {share} | {cases} | {target} | {met} |"

@@ -27,7 +27,12 @@ pub(super) fn marks(segment: &Segment<'_>, area: Rect) -> impl Iterator<Item = M
             until.map_or(end, |until| segment.px(until)),
         )
     };
-    let spans: Vec<(f64, f64)> = segment.experiment.alarms().into_iter().map(pixels_of).collect();
+    let spans: Vec<(f64, f64)> = segment
+        .experiment
+        .alarms()
+        .into_iter()
+        .map(pixels_of)
+        .collect();
     spans
         .into_iter()
         .map(move |(from, until)| Mark::line(Point::new(from, y), Point::new(until, y), ALARM))

@@ -31,7 +31,10 @@ pub(super) fn by_factor(
     draw: impl Fn(&View) -> Vec<Figure>,
 ) -> Vec<Figure> {
     let indices = data.determined_by_main(settings);
-    let scenarios: Vec<_> = indices.iter().map(|index| &data.scenarios[*index]).collect();
+    let scenarios: Vec<_> = indices
+        .iter()
+        .map(|index| &data.scenarios[*index])
+        .collect();
     let views = factors(&scenarios).into_iter().map(|factor| View {
         levels: levels(data, &indices, &factor),
         panels: panels(data, settings, &indices, &factor),

@@ -122,7 +122,7 @@ fn panels(data: &CampaignData, settings: &PlotSettings) -> Vec<Panel> {
         title: format!(
             "{} · {}: {}",
             row.circuit,
-            row.what,
+            row.measurement,
             row.quantity.properties().title
         ),
         quantity: row.quantity,

@@ -136,7 +136,9 @@ fn names(bars: &[Bar]) -> Vec<String> {
         let mut sorted_names: Vec<&String> = bars.iter().map(|bar| &bar.rows[row_kind]).collect();
         sorted_names.sort_unstable();
         sorted_names.dedup();
-        let new = sorted_names.into_iter().filter(|name| !names.contains(name));
+        let new = sorted_names
+            .into_iter()
+            .filter(|name| !names.contains(name));
         let new: Vec<String> = new.cloned().collect();
         names.extend(new);
     }

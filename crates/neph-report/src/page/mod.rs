@@ -108,7 +108,8 @@ fn campaign_line(data: &CampaignData, offset: UtcOffset) -> String {
 }
 
 fn finding_list(findings: &[Finding]) -> Markup {
-    let findings_of = |kind: FindingKind| findings.iter().filter(move |finding| finding.kind == kind);
+    let findings_of =
+        |kind: FindingKind| findings.iter().filter(move |finding| finding.kind == kind);
     html! {
         section {
             h3 { "What was measured" }

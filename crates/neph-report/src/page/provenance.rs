@@ -15,7 +15,8 @@ const UNKNOWN: &str = "–";
 pub(super) fn section(data: &CampaignData, settings: &PlotSettings) -> Markup {
     let campaign = &data.campaign;
     let shown: Vec<&ExperimentData> = data.shown(settings).collect();
-    let provenances: Vec<&Provenance> = shown.iter().filter_map(|e| e.provenance.as_ref()).collect();
+    let provenances: Vec<&Provenance> =
+        shown.iter().filter_map(|e| e.provenance.as_ref()).collect();
     let versions: BTreeSet<String> = provenances
         .iter()
         .map(|p| match p.commit.as_str() {

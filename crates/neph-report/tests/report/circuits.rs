@@ -81,7 +81,7 @@ fn the_matrix_has_the_median_of_each_circuit_over_each_network() {
     assert_eq!(circuits.rows.len(), 2);
     for (row, (circuit, underlay, overlay)) in circuits.rows.iter().zip(CARRIED) {
         assert_eq!(
-            (row.circuit.as_str(), row.what.as_str()),
+            (row.circuit.as_str(), row.measurement.as_str()),
             (circuit, "tcp throughput")
         );
         let medians = row.cells.iter().map(|cell| {

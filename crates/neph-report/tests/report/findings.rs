@@ -220,7 +220,12 @@ fn the_largest_transmission_leads_and_the_path_is_the_quickest_echo() {
 
 #[test]
 fn a_servers_work_is_not_blamed_on_the_network() {
-    let findings_over = |link: Link| findings(&synthetic::campaign_over(&[link], 1), &PlotSettings::default());
+    let findings_over = |link: Link| {
+        findings(
+            &synthetic::campaign_over(&[link], 1),
+            &PlotSettings::default(),
+        )
+    };
     // 90 ms of work, 10 ms away, and no marks of the server's: nobody can tell which it was.
     let merged = findings_over(FOREIGN);
     assert!(merged.iter().all(|f| f.topic != "transmission"));
@@ -306,7 +311,10 @@ fn an_import_reports_no_loss_or_warnings_it_cannot_know() {
         assert!(!printed.contains(unexpected), "{printed}");
     }
     let terminal_report = terminal_report(&data, 100);
-    assert!(terminal_report.contains("      300        -"), "{terminal_report}");
+    assert!(
+        terminal_report.contains("      300        -"),
+        "{terminal_report}"
+    );
     let rows = neph_analysis::summary(&data, &PlotSettings::default());
     assert!(rows[0].loss.is_none() && rows[0].lost.is_none());
     let folder = tempfile::tempdir().unwrap();

@@ -278,7 +278,11 @@ fn bins_that_fall_on_lost_flows_are_marked_above_the_panel() {
     let parted = draw_figures(&data);
     let cells_with_gap = cells(&parted, "flow-fairness");
     assert_eq!(cells_with_gap.len(), 4);
-    assert!(cells_with_gap.iter().all(|part| part.width < lost_cells[0].width));
+    assert!(
+        cells_with_gap
+            .iter()
+            .all(|part| part.width < lost_cells[0].width)
+    );
     // Where none is lost nothing is said of it.
     let figures = draw_figures(&SMALL.campaign());
     assert_eq!(cells(&figures, "flow-fairness"), []);

@@ -205,7 +205,8 @@ fn seasons_without_a_common_block_get_no_verdict() {
 /// The fleets of one season, changed.
 fn change(data: &mut CampaignData, season: usize, with: impl Fn(&mut FleetView)) {
     let of_season = data.experiments.iter_mut();
-    of_season.filter(|experiment| experiment.scenario == season)
+    of_season
+        .filter(|experiment| experiment.scenario == season)
         .filter_map(|experiment| experiment.fleet.as_mut())
         .for_each(with);
 }

@@ -194,7 +194,10 @@ fn reordering_of_unknown_direction_is_reported() {
     let fleet = data.experiments[0].fleet.as_mut().unwrap();
     fleet.pairs[0].tally.reordered = 7;
     let all_tables = tables(&data, &PlotSettings::default());
-    let loss = all_tables.iter().find(|table| table.name == "flow-loss").unwrap();
+    let loss = all_tables
+        .iter()
+        .find(|table| table.name == "flow-loss")
+        .unwrap();
     let actual = ["reordered", "reordered_there", "reordered_back"].map(|name| {
         let index = loss.columns.iter().position(|column| column.0 == name);
         loss.rows[0][index.unwrap()].clone()
@@ -220,9 +223,15 @@ fn a_quantile_that_needs_more_flows_is_not_reported() {
         let data = world(flows).campaign();
         let printed_text = printed_text(&draw_figures(&data), "flow-fairness");
         let lines: Vec<&str> = printed_text.lines().collect();
-        assert_eq!(["p95", "p99"].map(|name| lines.contains(&name)), expected_cells);
+        assert_eq!(
+            ["p95", "p99"].map(|name| lines.contains(&name)),
+            expected_cells
+        );
         let all_tables = tables(&data, &PlotSettings::default());
-        let pairs = all_tables.iter().find(|table| table.name == "flow-pairs").unwrap();
+        let pairs = all_tables
+            .iter()
+            .find(|table| table.name == "flow-pairs")
+            .unwrap();
         let actual = ["p95_ms", "p99_ms"].map(|name| {
             let index = pairs.columns.iter().position(|column| column.0 == name);
             pairs.rows[0][index.unwrap()] != neph_analysis::Cell::Absent
@@ -291,8 +300,13 @@ fn a_campaign_of_fleets_has_no_message_figures() {
     let actual = neph_analysis::diagnose(&data, &settings);
     let report_text = neph_report::text(&data, &settings, &actual, 120);
     assert!(!report_text.contains("response time"), "{report_text}");
-    let line = report_text.lines().find(|line| line.starts_with("sydney-tokyo"));
-    assert!(line.is_some_and(|line| line.contains("128")), "{report_text}");
+    let line = report_text
+        .lines()
+        .find(|line| line.starts_with("sydney-tokyo"));
+    assert!(
+        line.is_some_and(|line| line.contains("128")),
+        "{report_text}"
+    );
     let folder = tempfile::tempdir().unwrap();
     let written = write_report(&data, &settings, &actual, folder.path()).unwrap();
     let page = std::fs::read_to_string(&written[0]).unwrap();

@@ -111,7 +111,8 @@ fn networks_may_be_equivalent_where_responses_are_not() {
 /// Two endpoints from two sites: scenarios a-east, a-west, b-east, b-west.
 fn from_two_sites(blocks: u32) -> CampaignData {
     let link = |name| Link { name, ..METRO };
-    let mut data = synthetic::campaign_over(&[link("a"), link("a2"), link("b"), link("b2")], blocks);
+    let mut data =
+        synthetic::campaign_over(&[link("a"), link("a2"), link("b"), link("b2")], blocks);
     for (index, scenario) in data.scenarios.iter_mut().enumerate() {
         ["a", "b"][index / 2].clone_into(&mut scenario.endpoint);
         let site = ["east", "west"][index % 2].to_owned();

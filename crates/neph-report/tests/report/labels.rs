@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use neph_analysis::{CampaignData, PlotSettings};
 use neph_report::{Figure, draw};
 
-use crate::findings::shown;
+use crate::findings::terminal_report;
 use crate::legible::{no_text_touches, texts};
 use crate::synthetic::{self, Link, METRO};
 
@@ -56,12 +56,12 @@ fn labels_of_similar_loads_differ_in_figures() {
 #[test]
 fn labels_of_similar_loads_differ_in_a_terminal() {
     for width in [40, 60, 80] {
-        let terminal_report = terminal_report(&under_loads(), width);
-        let table = terminal_report.lines().filter(|line| line.contains('…'));
+        let printed = terminal_report(&under_loads(), width);
+        let table = printed.lines().filter(|line| line.contains('…'));
         let cut: Vec<&str> = table.filter_map(|line| line.split("  ").next()).collect();
         let kinds: BTreeSet<&&str> = cut.iter().collect();
-        assert!(cut.len() > 1, "{width}: {terminal_report}");
-        assert_eq!(kinds.len(), cut.len(), "{width}: {terminal_report}");
+        assert!(cut.len() > 1, "{width}: {printed}");
+        assert_eq!(kinds.len(), cut.len(), "{width}: {printed}");
     }
 }
 
@@ -81,8 +81,8 @@ fn panel_titles_omit_shared_parameters_and_state_them_once() {
             figure.name
         );
     }
-    let terminal_report = terminal_report(&data, 200);
-    assert!(terminal_report.contains("\nlimited · stress none"), "{terminal_report}");
+    let printed = terminal_report(&data, 200);
+    assert!(printed.contains("\nlimited · stress none"), "{printed}");
 }
 
 #[test]

@@ -270,7 +270,8 @@ fn where_nothing_was_traced_or_transferred_there_is_no_table_of_it() {
     let all_tables = tables(&loaded, &PlotSettings::default());
     let absent = ["flow-traced", "flow-transfers"];
     assert!(
-        all_tables.iter()
+        all_tables
+            .iter()
             .all(|table| !absent.contains(&table.name) || table.rows.is_empty())
     );
 }

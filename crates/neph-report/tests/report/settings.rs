@@ -180,7 +180,11 @@ fn of_many_warnings_every_kind_is_spelled_out() {
 
 #[test]
 fn no_text_leaves_its_page() {
-    for data in [synthetic::one_experiment(), synthetic::twelve_scenarios(), synthetic::sixty_scenarios()] {
+    for data in [
+        synthetic::one_experiment(),
+        synthetic::twelve_scenarios(),
+        synthetic::sixty_scenarios(),
+    ] {
         for figure in draw(&data, &PlotSettings::default()) {
             for mark in &figure.scene.marks {
                 let Mark::Text(text) = mark else { continue };

@@ -82,7 +82,10 @@ fn failed_experiments_are_reported_with_reason_and_remedy() {
         assert!(printed.contains(remedy), "{printed}");
     }
     let terminal_report = terminal_report(&data, 400);
-    assert!(terminal_report.contains("3 experiments failed"), "{terminal_report}");
+    assert!(
+        terminal_report.contains("3 experiments failed"),
+        "{terminal_report}"
+    );
     // Tried again, it succeeded: told, but nothing is left to do.
     let mut changed = data.clone();
     changed.left_out.truncate(1);

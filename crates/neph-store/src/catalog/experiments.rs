@@ -98,9 +98,9 @@ fn end(connection: &Connection, ended: &Ended<'_>) -> Result<()> {
     update(connection, ended.experiment)?;
     series::replace_events(connection, id, ended.events)?;
     series::replace_samples(connection, id, ended.samples)?;
-    ended
-        .provenance
-        .map_or(Ok(()), |provenance| provenance::replace(connection, provenance))
+    ended.provenance.map_or(Ok(()), |provenance| {
+        provenance::replace(connection, provenance)
+    })
 }
 
 /// Updates all columns that can change after an experiment was added.

@@ -104,7 +104,9 @@ pub(super) fn migrate_to_newest(
                  DELETE FROM schema_version;",
             )
         })
-        .and_then(|()| transaction.execute("INSERT INTO schema_version VALUES (?1)", [newest_version]));
+        .and_then(|()| {
+            transaction.execute("INSERT INTO schema_version VALUES (?1)", [newest_version])
+        });
     migrated
         .and_then(|_| transaction.commit())
         .map_err(failed(OPERATION, path))

@@ -45,7 +45,8 @@ pub(super) fn index(number: usize) -> i64 {
 
 pub(super) fn get_index(row: &Row<'_>, column: &str) -> Result<usize> {
     let stored_index: i64 = row.get(column)?;
-    usize::try_from(stored_index).map_err(|_| invalid_value(column, "place in a list", stored_index))
+    usize::try_from(stored_index)
+        .map_err(|_| invalid_value(column, "place in a list", stored_index))
 }
 
 /// The hash of a path.
@@ -60,7 +61,8 @@ pub(super) fn get_hash_if_any(row: &Row<'_>, column: &str) -> Result<Option<Path
 }
 
 fn from_digits(column: &str, hash_digits: String) -> Result<PathHash> {
-    PathHash::try_from(hash_digits.clone()).map_err(|_| invalid_value(column, "fingerprint", hash_digits))
+    PathHash::try_from(hash_digits.clone())
+        .map_err(|_| invalid_value(column, "fingerprint", hash_digits))
 }
 
 /// A value that is stored as its name.

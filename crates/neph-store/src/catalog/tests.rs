@@ -12,7 +12,9 @@ fn database_path() -> (tempfile::TempDir, PathBuf) {
 
 fn version(path: &Path) -> u32 {
     Connection::open(path)
-        .and_then(|connection| connection.query_row("SELECT version FROM schema_version", [], |row| row.get(0)))
+        .and_then(|connection| {
+            connection.query_row("SELECT version FROM schema_version", [], |row| row.get(0))
+        })
         .expect("a versioned catalog")
 }
 
@@ -21,7 +23,8 @@ fn a_newer_catalog_is_refused_for_reading_and_writing() {
     let (_folder, path) = database_path();
     drop(Catalog::open(&path, Access::Write).expect("a new catalog"));
     let connection = Connection::open(&path).expect("a catalog");
-    connection.execute("UPDATE schema_version SET version = 99", [])
+    connection
+        .execute("UPDATE schema_version SET version = 99", [])
         .expect("changed");
     drop(connection);
     for access in [Access::Read, Access::Write] {
@@ -75,14 +78,17 @@ fn a_step_that_fails_leaves_the_version_before() {
     ];
     migrate::migrate_to_newest(&mut connection, &path, &failing_steps).expect_err("a wrong step");
     assert_eq!(version(&path), 1);
-    connection.execute("SELECT * FROM two", []).expect_err("not made");
+    connection
+        .execute("SELECT * FROM two", [])
+        .expect_err("not made");
 }
 
 #[test]
 fn a_campaign_of_version_1_survives_the_migration_to_2() {
     let (_folder, path) = database_path();
     let mut connection = Connection::open(&path).expect("a new file");
-    migrate::migrate_to_newest(&mut connection, &path, &migrate::MIGRATIONS[..1]).expect("version 1");
+    migrate::migrate_to_newest(&mut connection, &path, &migrate::MIGRATIONS[..1])
+        .expect("version 1");
     connection.execute(
         "INSERT INTO campaigns VALUES ('018f3b1e-7c2a-7000-8000-000000000001', 'old', 'version = 1',
             'ab', 'plan.toml', '7', 'random', 2, 'interrupted', 5, NULL)",
@@ -94,8 +100,18 @@ fn a_campaign_of_version_1_survives_the_migration_to_2() {
     let campaigns = catalog.campaigns().expect("campaigns");
     assert_eq!(campaigns.len(), 1);
     let old_campaign = &campaigns[0];
-    assert_eq!((old_campaign.name.as_str(), old_campaign.seed, old_campaign.blocks), ("old", 7, 2));
-    assert_eq!((&old_campaign.topology_text, &old_campaign.topology_hash), (&None, &None));
+    assert_eq!(
+        (
+            old_campaign.name.as_str(),
+            old_campaign.seed,
+            old_campaign.blocks
+        ),
+        ("old", 7, 2)
+    );
+    assert_eq!(
+        (&old_campaign.topology_text, &old_campaign.topology_hash),
+        (&None, &None)
+    );
 }
 
 /// docs/schema.md lists every table and column of the catalog below its table's heading.

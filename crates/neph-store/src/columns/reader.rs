@@ -54,9 +54,7 @@ impl<R: Row> ColumnsReader<R> {
     pub(crate) fn range(&self, group: usize, column: &str) -> Option<(i64, i64)> {
         let group = self.file.metadata().row_group(group);
         let mut columns = group.columns().iter();
-        let chunk = columns.find(|chunk| {
-            chunk.column_path().string() == column
-        })?;
+        let chunk = columns.find(|chunk| chunk.column_path().string() == column)?;
         match chunk.statistics()? {
             Statistics::Int64(range) => Some((*range.min_opt()?, *range.max_opt()?)),
             _ => None,
@@ -76,7 +74,8 @@ impl<R: Row> ColumnsReader<R> {
         let mut rows = vec![R::blank(); count];
         for column in R::COLUMNS {
             let column_name = |index: usize| group.metadata().column(index).column_path().string();
-            let column_index = (0..group.num_columns()).find(|index| column.is_named(&column_name(*index)));
+            let column_index =
+                (0..group.num_columns()).find(|index| column.is_named(&column_name(*index)));
             match column_index {
                 Some(index) => read_column(&*group, index, column, &mut rows)?,
                 None if column.required => {
@@ -156,7 +155,8 @@ impl<V> Values<V> {
         let mut rows_read = 0;
         while rows_read < count {
             let levels = (!column.required).then_some(&mut present);
-            let (records, _, _) = reader.read_records(count - rows_read, levels, None, &mut values)?;
+            let (records, _, _) =
+                reader.read_records(count - rows_read, levels, None, &mut values)?;
             if records == 0 {
                 return Err(ParquetError::EOF(format!(
                     "column '{}' ends after {rows_read} of {count} rows",

@@ -41,7 +41,8 @@ impl FileFacts {
             ),
         ];
         if let Some(scenario) = scenario {
-            let scenario_json = serde_json::to_string(scenario).expect("a scenario is plain values");
+            let scenario_json =
+                serde_json::to_string(scenario).expect("a scenario is plain values");
             facts.push(("scenario_label", scenario.label()));
             facts.push(("scenario", scenario_json));
         }

@@ -19,14 +19,19 @@ pub(super) fn campaigns_and_their_matrix_read_back_oldest_first(location: &Store
     store
         .add_campaign(&young, &[scenario(1), scenario(0)])
         .expect("added");
-    store.add_campaign(&older_campaign, &[scenario(0)]).expect("added");
+    store
+        .add_campaign(&older_campaign, &[scenario(0)])
+        .expect("added");
     assert_eq!(
         store.campaigns().expect("readable"),
         [older_campaign.clone(), young.clone()]
     );
     let matrix = store.scenarios(young.id).expect("readable");
     assert_eq!(matrix, [scenario(0), scenario(1)]);
-    assert_eq!(store.scenarios(older_campaign.id).expect("readable"), [scenario(0)]);
+    assert_eq!(
+        store.scenarios(older_campaign.id).expect("readable"),
+        [scenario(0)]
+    );
     store
         .add_campaign(&older_campaign, &[])
         .expect_err("it is there already");
@@ -75,7 +80,9 @@ pub(super) fn pings_between_experiments_come_by_time(location: &StoreLocation) {
     };
     let (early, late) = (ping(10, Some(7)), ping(20, None));
     let added_pings = [late.clone(), early.clone()];
-    store.add_pings_between(campaign, &added_pings).expect("added");
+    store
+        .add_pings_between(campaign, &added_pings)
+        .expect("added");
     drop(store);
     let store = location.open(Access::Read);
     let pings = store.pings_between(campaign).expect("readable");

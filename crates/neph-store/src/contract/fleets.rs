@@ -13,7 +13,9 @@ fn fleet_messages_in(store: &dyn Store, id: ExperimentId, range: SentWithin) -> 
         messages.extend_from_slice(batch);
         Ok(())
     };
-    store.visit_fleet(id, range, &mut collect).expect("readable");
+    store
+        .visit_fleet(id, range, &mut collect)
+        .expect("readable");
     messages
 }
 

@@ -86,7 +86,9 @@ fn record_one(store: &mut dyn Store, campaign: CampaignId, writer: u32) {
     for batch in 0..MESSAGES / BATCH {
         let messages = message_batch(writer, batch);
         recorder.messages(&messages).expect("recorded");
-        recorder.fleet(&fleet_batch(writer, batch)).expect("recorded");
+        recorder
+            .fleet(&fleet_batch(writer, batch))
+            .expect("recorded");
         acknowledge("safe", experiment.id, (batch + 1) * BATCH, writer);
     }
     experiment.status = ExperimentStatus::Complete;
@@ -212,7 +214,11 @@ fn experiment_statuses(store: &dyn Store) -> BTreeMap<ExperimentId, ExperimentSt
 }
 
 /// Its messages are a prefix of the recorded ones and contain every acknowledged one exactly once.
-fn assert_acknowledged_stored(store: &dyn Store, experiment: ExperimentId, acknowledged: Acknowledged) {
+fn assert_acknowledged_stored(
+    store: &dyn Store,
+    experiment: ExperimentId,
+    acknowledged: Acknowledged,
+) {
     let Acknowledged { writer, safe, .. } = acknowledged;
     let messages = store.messages(experiment).expect("there");
     let count = messages.len() as u64;
@@ -234,7 +240,9 @@ fn assert_acknowledged_stored(store: &dyn Store, experiment: ExperimentId, ackno
     store
         .visit_fleet(experiment, SentWithin::ALL, &mut collect)
         .expect("there");
-    let recorded: Vec<FleetMessage> = batches.flat_map(|batch_number| fleet_batch(writer, batch_number)).collect();
+    let recorded: Vec<FleetMessage> = batches
+        .flat_map(|batch_number| fleet_batch(writer, batch_number))
+        .collect();
     assert_eq!(fleet_messages, recorded[..fleet_messages.len()]);
     let min = usize::try_from(safe / BATCH).expect("few") * 40;
     assert!(

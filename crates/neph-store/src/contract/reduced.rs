@@ -35,7 +35,8 @@ pub(super) fn messages_are_replaced_by_minutes_and_these_removed(location: &Stor
     recorder.messages(&[message(0, 0)]).expect("recorded");
     recorder.fleet(&[fleet_message(1)]).expect("recorded");
     let minutes = [minute(0), minute(2), minute(1)];
-    let (first_reduction_time, second_reduction_time) = (Wall::from_unix_nanos(5), Wall::from_unix_nanos(6));
+    let (first_reduction_time, second_reduction_time) =
+        (Wall::from_unix_nanos(5), Wall::from_unix_nanos(6));
     let running = store.reduce(experiment.id, &minutes, first_reduction_time);
     running.expect_err("it is running");
     let ended = complete(&experiment);
@@ -49,7 +50,9 @@ pub(super) fn messages_are_replaced_by_minutes_and_these_removed(location: &Stor
         .reduce(experiment.id, &minutes, first_reduction_time)
         .expect("reduced");
     // A caller that does not know the result repeats the call.
-    store.reduce(experiment.id, &[], second_reduction_time).expect("it is");
+    store
+        .reduce(experiment.id, &[], second_reduction_time)
+        .expect("it is");
     let mut reduction = Reduction {
         at: first_reduction_time,
         minutes_removed: None,

@@ -94,7 +94,12 @@ fn extra_event() -> Event {
 }
 
 /// The experiment exists, with these messages of its main flow and of its fleet.
-fn assert_stored(store: &dyn Store, expected: &Experiment, messages: &[Message], fleet_count: usize) {
+fn assert_stored(
+    store: &dyn Store,
+    expected: &Experiment,
+    messages: &[Message],
+    fleet_count: usize,
+) {
     let experiments = store.experiments(expected.campaign).expect("readable");
     let experiments: Vec<_> = experiments
         .iter()
@@ -167,7 +172,8 @@ pub(super) fn one_of_four_writers_takes_a_journal_in(location: &StoreLocation) {
         let outcomes = threads.into_iter().map(thread::ScopedJoinHandle::join);
         outcomes.map(|result| result.expect("no panic")).collect()
     });
-    let is_taken_in = |result: &&Result<IntakeResult, StoreError>| matches!(result, Ok(IntakeResult::Now));
+    let is_taken_in =
+        |result: &&Result<IntakeResult, StoreError>| matches!(result, Ok(IntakeResult::Now));
     assert_eq!(results.iter().filter(is_taken_in).count(), 1, "{results:?}");
     assert_stored_completely(store.as_ref(), &ended);
 }
@@ -230,7 +236,12 @@ pub(super) fn a_journal_without_its_writer_becomes_an_interrupted_experiment(
         reason.contains(&format!("{message_count} messages were kept")),
         "{reason}"
     );
-    assert_stored(store.as_ref(), interrupted, &main_messages(), fleet_messages().len());
+    assert_stored(
+        store.as_ref(),
+        interrupted,
+        &main_messages(),
+        fleet_messages().len(),
+    );
     assert_eq!(store.events(running.id).expect("readable"), []);
     let repeated_result = take_in(store.as_mut(), folder.path(), &running).expect("it is there");
     assert_eq!(
@@ -346,5 +357,8 @@ pub(super) fn a_kill_in_the_middle_leaves_all_or_nothing(subject: Subject) {
             assert_stored_completely(store.as_ref(), &ended);
         }
     }
-    assert!(interrupted_count > 0, "no kill met one that was being taken in");
+    assert!(
+        interrupted_count > 0,
+        "no kill met one that was being taken in"
+    );
 }

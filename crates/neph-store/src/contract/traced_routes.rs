@@ -18,9 +18,7 @@ fn routes_of(store: &dyn Store, experiment: ExperimentId) -> Vec<TracedRoute> {
     routes
 }
 
-pub(super) fn traced_routes_and_transfers_survive_a_kill(
-    location: &StoreLocation,
-) {
+pub(super) fn traced_routes_and_transfers_survive_a_kill(location: &StoreLocation) {
     let (mut store, experiment) = prepared(location);
     let id = experiment.id;
     let recorder = store.begin(&experiment).expect("begun");
@@ -42,7 +40,9 @@ pub(super) fn traced_routes_and_transfers_survive_a_kill(
     drop((store, recorder));
     let mut store = location.open(Access::Write);
     assert_eq!(store.recover().expect("recovered").len(), 1);
-    store.add_transfers(id, &transfers).expect("added afterwards");
+    store
+        .add_transfers(id, &transfers)
+        .expect("added afterwards");
     let store = location.open(Access::Read);
     assert_eq!(routes_of(store.as_ref(), id), routes, "by time");
     let stored = store.transfers(id).expect("readable");
@@ -52,8 +52,12 @@ pub(super) fn traced_routes_and_transfers_survive_a_kill(
     assert_eq!(stored, repeated_transfers.collect::<Vec<_>>());
     assert_eq!(routes_of(store.as_ref(), unknown_id), []);
     let mut store = store;
-    store.add_traced_routes(id, late_routes).expect_err("reading only");
-    store.add_transfers(id, &transfers).expect_err("reading only");
+    store
+        .add_traced_routes(id, late_routes)
+        .expect_err("reading only");
+    store
+        .add_transfers(id, &transfers)
+        .expect_err("reading only");
 }
 
 pub(super) fn a_failing_visitor_of_routes_ends_the_visit(location: &StoreLocation) {

@@ -34,7 +34,8 @@ impl Recorder for EmbeddedRecorder {
             return Ok(());
         }
         if let Fleet::NotYet(fleet_folders, facts) = &self.fleet {
-            self.fleet = Fleet::Recording(FleetRecorder::new(fleet_folders.clone(), facts.clone())?);
+            self.fleet =
+                Fleet::Recording(FleetRecorder::new(fleet_folders.clone(), facts.clone())?);
         }
         match &mut self.fleet {
             Fleet::Recording(recorder) => Ok(recorder.append(messages)?),

@@ -65,7 +65,10 @@ fn sample() -> Sample {
 
 /// Begins, records and finishes; stops at the first error, as a killed process does. Also returns
 /// whether the recorder's calls returned.
-fn record_experiment(store: &mut Embedded, experiment: &Experiment) -> (bool, Result<(), StoreError>) {
+fn record_experiment(
+    store: &mut Embedded,
+    experiment: &Experiment,
+) -> (bool, Result<(), StoreError>) {
     let mut recorder = match store.begin(experiment) {
         Ok(recorder) => recorder,
         Err(error) => return (false, Err(error)),
@@ -121,7 +124,11 @@ fn assert_acknowledged_stored(store: &Embedded, experiment: &Experiment, is_ackn
         return;
     };
     assert_ne!(stored.status, ExperimentStatus::Running);
-    let expected = if is_acknowledged { recorded() } else { Vec::new() };
+    let expected = if is_acknowledged {
+        recorded()
+    } else {
+        Vec::new()
+    };
     assert_eq!(store.messages(stored.id).expect("readable"), expected);
     let count = u64::from(is_acknowledged);
     let mut fleet_messages = Vec::new();
@@ -132,7 +139,10 @@ fn assert_acknowledged_stored(store: &Embedded, experiment: &Experiment, is_ackn
     store
         .visit_fleet(stored.id, SentWithin::ALL, &mut collect)
         .expect("readable");
-    assert_eq!(fleet_messages, if is_acknowledged { fleet() } else { Vec::new() });
+    assert_eq!(
+        fleet_messages,
+        if is_acknowledged { fleet() } else { Vec::new() }
+    );
     assert_eq!(stored.tally.replies, 33 * count);
     assert_eq!(
         store.events(stored.id).expect("readable").len() as u64,
@@ -170,7 +180,11 @@ fn a_kill_after_any_step_and_during_any_step_of_recovery_loses_and_invents_nothi
             let mut store = open(folder.path());
             store.recover().expect("recovered");
             assert_acknowledged_stored(&store, &experiment, is_acknowledged);
-            assert_eq!(store.recover().expect("again"), [], "{first_step:?} {second_step:?}");
+            assert_eq!(
+                store.recover().expect("again"),
+                [],
+                "{first_step:?} {second_step:?}"
+            );
             assert_acknowledged_stored(&store, &experiment, is_acknowledged);
         }
     }
@@ -188,7 +202,9 @@ fn a_kill_while_messages_are_reduced_leaves_them_or_their_minutes() {
             experiment.campaign = campaign.id;
             let mut store = open(folder.path());
             store.add_campaign(&campaign, &[scenario]).expect("new");
-            record_experiment(&mut store, &experiment).1.expect("finished");
+            record_experiment(&mut store, &experiment)
+                .1
+                .expect("finished");
             let minutes = [neph_model::Minute {
                 flow: FlowIndex(0),
                 minute: 0,

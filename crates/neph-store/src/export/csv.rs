@@ -34,9 +34,15 @@ pub fn export_csv(
         .into_iter()
         .chain(stages)
         .collect();
-    write(store, experiments, out, &extra_columns, |_, message, line| {
-        append_ledger(message, &entries, line);
-    })
+    write(
+        store,
+        experiments,
+        out,
+        &extra_columns,
+        |_, message, line| {
+            append_ledger(message, &entries, line);
+        },
+    )
 }
 
 /// Writes a header and rows. A row has the leading columns, the table's columns, and the fields
@@ -54,14 +60,19 @@ pub(super) fn write<R: StoredRow>(
     let column_names: Vec<&str> = leading.chain(columns).chain(extra_columns).collect();
     let mut line = column_names.join(",") + "\n";
     write_line(out, &line)?;
-    let rows = rows::for_each_row(store, experiments, leading_fields, |experiment, leading_text, row| {
-        line.clear();
-        line.push_str(leading_text);
-        append_cells(row, &mut line);
-        append_extra(experiment, row, &mut line);
-        line.push('\n');
-        write_line(out, &line)
-    })?;
+    let rows = rows::for_each_row(
+        store,
+        experiments,
+        leading_fields,
+        |experiment, leading_text, row| {
+            line.clear();
+            line.push_str(leading_text);
+            append_cells(row, &mut line);
+            append_extra(experiment, row, &mut line);
+            line.push('\n');
+            write_line(out, &line)
+        },
+    )?;
     out.flush().map_err(StoreError::output("CSV"))?;
     Ok(rows)
 }

@@ -43,7 +43,8 @@ pub fn export_fleet_csv(
         |experiment, message, line| {
             let name = find_endpoint_name(experiment, message).unwrap_or_default();
             let name = csv_field(name);
-            let network_ns = network_rtt_ns(message).map_or_else(String::new, |nanos| nanos.to_string());
+            let network_ns =
+                network_rtt_ns(message).map_or_else(String::new, |nanos| nanos.to_string());
             line.push_str(&format!(",{name},{network_ns}"));
         },
     )

@@ -36,16 +36,21 @@ pub(super) fn write<R: StoredRow>(
     out: &mut dyn Write,
     insert_extra: impl Fn(&Experiment, &R, &mut Map<String, Value>),
 ) -> Result<u64, StoreError> {
-    let lines = rows::for_each_row(store, experiments, leading_keys, |experiment, leading, row| {
-        let mut object = leading.clone();
-        let present = R::COLUMNS
-            .iter()
-            .map(|column| (column.name, column.cell(row)))
-            .filter(|(_, cell)| *cell != Cell::Absent);
-        object.extend(present.map(|(name, cell)| (name.to_owned(), cell_to_json(cell))));
-        insert_extra(experiment, row, &mut object);
-        write_object(out, &object)
-    })?;
+    let lines = rows::for_each_row(
+        store,
+        experiments,
+        leading_keys,
+        |experiment, leading, row| {
+            let mut object = leading.clone();
+            let present = R::COLUMNS
+                .iter()
+                .map(|column| (column.name, column.cell(row)))
+                .filter(|(_, cell)| *cell != Cell::Absent);
+            object.extend(present.map(|(name, cell)| (name.to_owned(), cell_to_json(cell))));
+            insert_extra(experiment, row, &mut object);
+            write_object(out, &object)
+        },
+    )?;
     out.flush().map_err(StoreError::output("JSON"))?;
     Ok(lines)
 }
@@ -88,7 +93,12 @@ fn insert_ledger(message: &Message, object: &mut Map<String, Value>) {
     let stages: Map<String, Value> = ledger
         .entries()
         .iter()
-        .map(|entry| (stages::join_names(entry.stages), entry.time().nanos().into()))
+        .map(|entry| {
+            (
+                stages::join_names(entry.stages),
+                entry.time().nanos().into(),
+            )
+        })
         .collect();
     let mut insert = |name: &str, value: Value| object.insert(name.to_owned(), value);
     insert("response_ns", ledger.response_time().nanos().into());

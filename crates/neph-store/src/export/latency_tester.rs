@@ -32,12 +32,16 @@ pub fn export_latency_tester_csv(
     let clock = WallClock::of(experiment);
     let mut waiting_rows: BinaryHeap<Reverse<Row>> = BinaryHeap::new();
     store.visit_messages(experiment.id, &mut |batch| {
-        for row in batch.iter().filter_map(|message| build_row(message, &clock)) {
+        for row in batch
+            .iter()
+            .filter_map(|message| build_row(message, &clock))
+        {
             // Messages come by send time: no later one has a reply before this send time.
             while let Some(Reverse(earliest)) = waiting_rows.peek()
                 && earliest.received <= row.sent
             {
-                out.write_all(earliest.text.as_bytes()).map_err(output_error())?;
+                out.write_all(earliest.text.as_bytes())
+                    .map_err(output_error())?;
                 waiting_rows.pop();
             }
             waiting_rows.push(Reverse(row));

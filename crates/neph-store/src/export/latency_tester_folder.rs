@@ -37,7 +37,9 @@ pub fn export_latency_tester_folder(
     let mut rows = 0;
     for experiment in experiments {
         let belonging = Belonging::of(experiment, &scenarios);
-        let path = folder.join(RAW_DATA).join(unique_path(&belonging, &mut used_paths));
+        let path = folder
+            .join(RAW_DATA)
+            .join(unique_path(&belonging, &mut used_paths));
         let parent = path.parent().unwrap_or(folder);
         fs::create_dir_all(parent).map_err(StoreError::file("make", parent))?;
         let file = File::create(&path).map_err(StoreError::file("make", &path))?;
@@ -73,7 +75,8 @@ fn unique_path(belonging: &Belonging<'_>, used_paths: &mut BTreeSet<PathBuf>) ->
 
 fn file_name(belonging: &Belonging<'_>) -> String {
     let scenario = belonging.scenario;
-    let endpoint = scenario.map_or_else(|| belonging.experiment.scenario.to_string(), endpoint_label);
+    let endpoint =
+        scenario.map_or_else(|| belonging.experiment.scenario.to_string(), endpoint_label);
     let file_name = FileName {
         run: Some(belonging.experiment.block.saturating_add(1)),
         endpoint,
@@ -89,7 +92,10 @@ fn endpoint_label(scenario: &Scenario) -> String {
     let mut label = scenario.endpoint.clone();
     for parameter_name in &scenario.varied {
         if let Some(parameter) = scenario.parameters.get(*parameter_name) {
-            label.push_str(&format!("_{parameter_name}-{}", parameter.text().replace(' ', "")));
+            label.push_str(&format!(
+                "_{parameter_name}-{}",
+                parameter.text().replace(' ', "")
+            ));
         }
     }
     label

@@ -11,7 +11,10 @@ use crate::{Store, StoreError};
 pub(super) struct Matrices(BTreeMap<CampaignId, Vec<Scenario>>);
 
 impl Matrices {
-    pub(super) fn from_store(store: &dyn Store, experiments: &[Experiment]) -> Result<Self, StoreError> {
+    pub(super) fn from_store(
+        store: &dyn Store,
+        experiments: &[Experiment],
+    ) -> Result<Self, StoreError> {
         let campaigns: BTreeSet<CampaignId> = experiments
             .iter()
             .map(|experiment| experiment.campaign)

@@ -12,17 +12,29 @@ type RowVisitor<'a, R> = &'a mut dyn FnMut(&[R]) -> Result<(), StoreError>;
 /// A type of row that a store can read.
 pub(super) trait StoredRow: Row {
     /// Passes all rows of an experiment to `visitor`.
-    fn visit(store: &dyn Store, experiment: ExperimentId, visitor: RowVisitor<'_, Self>) -> Result<(), StoreError>;
+    fn visit(
+        store: &dyn Store,
+        experiment: ExperimentId,
+        visitor: RowVisitor<'_, Self>,
+    ) -> Result<(), StoreError>;
 }
 
 impl StoredRow for Message {
-    fn visit(store: &dyn Store, experiment: ExperimentId, visitor: RowVisitor<'_, Self>) -> Result<(), StoreError> {
+    fn visit(
+        store: &dyn Store,
+        experiment: ExperimentId,
+        visitor: RowVisitor<'_, Self>,
+    ) -> Result<(), StoreError> {
         store.visit_messages(experiment, visitor)
     }
 }
 
 impl StoredRow for FleetMessage {
-    fn visit(store: &dyn Store, experiment: ExperimentId, visitor: RowVisitor<'_, Self>) -> Result<(), StoreError> {
+    fn visit(
+        store: &dyn Store,
+        experiment: ExperimentId,
+        visitor: RowVisitor<'_, Self>,
+    ) -> Result<(), StoreError> {
         store.visit_fleet(experiment, SentWithin::ALL, visitor)
     }
 }

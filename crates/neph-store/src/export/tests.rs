@@ -97,7 +97,9 @@ fn in_each_csv_row_the_stages_add_up_and_merged_ones_have_a_column_of_their_own(
     let rows = export_csv(store.as_ref(), &experiments, &mut out).expect("written");
     assert_eq!(rows, 4);
     let csv_text = String::from_utf8(out).expect("text");
-    let mut lines = csv_text.lines().map(|line| line.split(',').collect::<Vec<_>>());
+    let mut lines = csv_text
+        .lines()
+        .map(|line| line.split(',').collect::<Vec<_>>());
     let header = lines.next().expect("a header");
     assert!(
         header.contains(&"stage_send_window+send_queue_ns"),
@@ -187,7 +189,10 @@ fn the_messages_of_one_and_of_several_experiments_come_out_of_a_parquet_file() {
     assert_eq!(read_rows(&path), messages);
     let second_experiment = &experiments[1..];
     assert_eq!(write_parquet(store.as_ref(), second_experiment, &path), 3);
-    assert_eq!(read_rows(&path), store.messages(second_experiment[0].id).expect("readable"));
+    assert_eq!(
+        read_rows(&path),
+        store.messages(second_experiment[0].id).expect("readable")
+    );
 }
 
 /// The same experiments as an aborted first attempt and a complete second one.
@@ -217,8 +222,15 @@ fn every_row_names_its_experiment_scenario_and_attempt() {
         (1, "0,1,complete,0,0,reply"),
         (1, "0,1,complete,0,1,lost"),
     ]) {
-        let expected_start = format!("{},{},{quoted},{expected_fields},", id(index), ScenarioId(7));
-        assert!(line.starts_with(&expected_start), "{line}: {expected_start}");
+        let expected_start = format!(
+            "{},{},{quoted},{expected_fields},",
+            id(index),
+            ScenarioId(7)
+        );
+        assert!(
+            line.starts_with(&expected_start),
+            "{line}: {expected_start}"
+        );
     }
 
     let mut out = Vec::new();
@@ -227,7 +239,10 @@ fn every_row_names_its_experiment_scenario_and_attempt() {
     let first_object: serde_json::Value =
         serde_json::from_str(text.lines().next().expect("a line")).expect("JSON");
     assert_eq!(first_object["scenario"], scenario);
-    assert_eq!((&first_object["block"], &first_object["attempt"]), (&0.into(), &0.into()));
+    assert_eq!(
+        (&first_object["block"], &first_object["attempt"]),
+        (&0.into(), &0.into())
+    );
     assert_eq!(first_object["status"], "interrupted");
 
     // The file of a single experiment has the same columns, so that one reader handles both.

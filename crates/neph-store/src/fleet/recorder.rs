@@ -52,7 +52,8 @@ impl FleetRecorder {
             )?);
         }
         if let Some(SegmentCloser {
-            full_segments: Some(full_segments), ..
+            full_segments: Some(full_segments),
+            ..
         }) = &self.closer
         {
             // If the thread failed and ended, the next call returns its error.
@@ -80,7 +81,9 @@ impl SegmentCloser {
         let folder = fleet_folders.segments.clone();
         let thread = Builder::new()
             .name("neph-segments".to_owned())
-            .spawn(move || close_segments(&fleet_folders, &facts, &segment_numbers, &thread_failure))
+            .spawn(move || {
+                close_segments(&fleet_folders, &facts, &segment_numbers, &thread_failure);
+            })
             .map_err(StoreError::file("start a thread that writes", &folder))?;
         Ok(Self {
             full_segments: Some(full_segments),

@@ -60,7 +60,9 @@ fn put_read_by(message: &mut FleetMessage, name: &str) -> bool {
     let reader = [ReadBy::Kernel, ReadBy::Program]
         .into_iter()
         .find(|reader| read_by_name(*reader) == name);
-    change_reply(message, |reply| reply.read_by = reader.unwrap_or(reply.read_by));
+    change_reply(message, |reply| {
+        reply.read_by = reader.unwrap_or(reply.read_by);
+    });
     reader.is_some()
 }
 
@@ -142,7 +144,10 @@ const COLUMNS: &[Column<FleetMessage>] = &[
     ),
     optional(
         "read_by",
-        Cells::Word(|m| Some(read_by_name(m.reply()?.read_by).into()), put_read_by),
+        Cells::Word(
+            |m| Some(read_by_name(m.reply()?.read_by).into()),
+            put_read_by,
+        ),
     ),
     optional(
         "peer_rx_ns",

@@ -142,7 +142,10 @@ fn a_segment_that_cannot_be_closed_keeps_its_journal() {
     let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
     let mut appended = 0;
     let error = loop {
-        assert!(std::time::Instant::now() < deadline, "it never reported the error");
+        assert!(
+            std::time::Instant::now() < deadline,
+            "it never reported the error"
+        );
         match recorder.append(&[fleet_message(0, appended, i64::from(appended) * 700)]) {
             Ok(()) => appended += 1,
             Err(error) => break error.to_string(),

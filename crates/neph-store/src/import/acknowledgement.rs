@@ -119,7 +119,10 @@ fn assign_frame(frame: Frame, files: &mut [RawFile], ends: &[i64]) -> bool {
             };
             let messages = &mut files[file_index].messages;
             let after = messages.partition_point(|message| message.sent <= sent);
-            let Some(message) = after.checked_sub(1).and_then(|index| messages.get_mut(index)) else {
+            let Some(message) = after
+                .checked_sub(1)
+                .and_then(|index| messages.get_mut(index))
+            else {
                 return false;
             };
             if sent > message.received {

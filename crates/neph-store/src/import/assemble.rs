@@ -180,7 +180,9 @@ fn experiment(
                 || file.name.endpoint.clone(),
                 |endpoint| endpoint.name.clone(),
             ),
-            source: imported_settings.source_port.map(|port| unspecified_address(port.get())),
+            source: imported_settings
+                .source_port
+                .map(|port| unspecified_address(port.get())),
             target: address(&file.name, endpoint).unwrap_or_else(|| unspecified_address(0)),
             reflector: false,
             same_clock: false,

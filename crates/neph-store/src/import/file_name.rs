@@ -97,7 +97,12 @@ fn parse_decimal_millis(text: &str) -> Option<Span> {
         .flatten()
 }
 
-fn build_file_name(name_part: &str, separators: &[char], interval: Span, size: &str) -> Option<FileName> {
+fn build_file_name(
+    name_part: &str,
+    separators: &[char],
+    interval: Span,
+    size: &str,
+) -> Option<FileName> {
     let request_bytes = parse_digits(size)?;
     let split = name_part
         .split_once(separators)

@@ -121,7 +121,9 @@ fn parse_row(text: &str) -> Option<Row<'_>> {
     Some(Row {
         end: scaled(end, 9)?,
         rate: BitRate(u64::try_from(rate).ok()?),
-        retransmissions: fields.get(unit_index + 1).and_then(|word| word.parse().ok()),
+        retransmissions: fields
+            .get(unit_index + 1)
+            .and_then(|word| word.parse().ok()),
         last_field: fields.last().copied().unwrap_or_default(),
     })
 }

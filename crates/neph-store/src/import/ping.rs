@@ -117,7 +117,11 @@ impl PingFile {
 /// The pings without a reply, evenly between their neighbours: ping has a constant interval.
 fn lost_between(previous_reply: Reply, next_reply: Reply) -> impl Iterator<Item = Ping> {
     let steps = i64::try_from(next_reply.seq - previous_reply.seq).unwrap_or(i64::MAX);
-    let step = next_reply.ping.intended.saturating_sub(previous_reply.ping.intended) / steps;
+    let step = next_reply
+        .ping
+        .intended
+        .saturating_sub(previous_reply.ping.intended)
+        / steps;
     (1..steps).map(move |step_number| Ping {
         intended: previous_reply.ping.intended + step * step_number,
         received: None,

@@ -139,10 +139,14 @@ fn parse_message(text: &str) -> Result<RawMessage, String> {
         return Err("not three fields: left out".to_owned());
     };
     let invalid = |noun: &str, value: &str| format!("'{value}' is no {noun}: left out");
-    let sent = parse_unix_nanos(sent).ok_or_else(|| invalid("client time in Unix nanoseconds", sent))?;
+    let sent =
+        parse_unix_nanos(sent).ok_or_else(|| invalid("client time in Unix nanoseconds", sent))?;
     let server = match server {
         "" => None,
-        text => Some(parse_unix_nanos(text).ok_or_else(|| invalid("server time in Unix nanoseconds", text))?),
+        text => Some(
+            parse_unix_nanos(text)
+                .ok_or_else(|| invalid("server time in Unix nanoseconds", text))?,
+        ),
     };
     let received = scaled(round_trip, 6)
         .filter(|nanos| *nanos >= 0)

@@ -66,8 +66,9 @@ mod tests {
                 (1, Direction::Forward),
                 (1, Direction::Reverse),
             ];
-            directions
-                .map(|(segment, direction)| rules.rules()[index].subject.includes(segment, direction))
+            directions.map(|(segment, direction)| {
+                rules.rules()[index].subject.includes(segment, direction)
+            })
         };
         assert_eq!(matched_directions(0), [true, true, false, false]);
         assert_eq!(matched_directions(1), [false, false, false, true]);

@@ -240,7 +240,12 @@ fn read_capture(
                     .add(timestamp);
                 let interface = record.link.interface(record.bytes);
                 let interface = interface.unwrap_or(record.interface);
-                conversations.add_packet(Wall::from_unix_nanos(timestamp), interface, packet, writer);
+                conversations.add_packet(
+                    Wall::from_unix_nanos(timestamp),
+                    interface,
+                    packet,
+                    writer,
+                );
             }
             (None, _) => without_time += 1,
             (_, None) if why_not(record.link, record.bytes, record.length) == NoPacket::Cut => {

@@ -337,10 +337,7 @@ fn a_policy_without_capture_refuses_with_its_reason_and_counts_it() {
     });
     let ran = world.neph(&["hops", &near, "b=agent:none/eth0", "--control", "control"]);
     assert!(
-        ran.status == 2
-            && ran
-                .err
-                .contains("agent none is not enrolled"),
+        ran.status == 2 && ran.err.contains("agent none is not enrolled"),
         "{}",
         ran.err
     );

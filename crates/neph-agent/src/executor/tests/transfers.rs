@@ -89,7 +89,10 @@ fn requests_and_replies_in_turn_come_to_a_rate_and_round_trip_times() {
     let quantities = result.quantities.as_ref().expect("quantities");
     let value_of = |quantity| quantities.values[&quantity];
     assert!(value_of(Quantity::Transactions) > 500.0, "{quantities:?}");
-    assert!(value_of(Quantity::RttMin) > 0.0 && value_of(Quantity::RttMin) <= value_of(Quantity::RttP50));
+    assert!(
+        value_of(Quantity::RttMin) > 0.0
+            && value_of(Quantity::RttMin) <= value_of(Quantity::RttP50)
+    );
     assert!((0.0..=100.0).contains(&value_of(Quantity::TransactionLoss)));
 }
 

@@ -123,7 +123,9 @@ fn shares(text: &str, ended: Instant<Local>) -> Vec<LoadSample> {
             return None;
         };
         let shares = before.shares_until(*after);
-        let (_, value) = shares.into_iter().find(|(cpu_use, _)| *cpu_use == CpuUse::Busy)?;
+        let (_, value) = shares
+            .into_iter()
+            .find(|(cpu_use, _)| *cpu_use == CpuUse::Busy)?;
         Some(LoadSample {
             series: SeriesName::Cpu(CpuUse::Busy),
             from: *from,

@@ -75,7 +75,8 @@ fn check_flow(requested: Option<f64>, rows: &[Value]) -> Option<LoadShortfall> {
     };
     let why = fault(rows);
     // Over a slow link the first message may be whole only when the time is over.
-    let has_received = received_total > 0.0 || column(rows, "received_bytes").any(|bytes| bytes > 0.0);
+    let has_received =
+        received_total > 0.0 || column(rows, "received_bytes").any(|bytes| bytes > 0.0);
     let min_rate = MIN_TCP_RATE_SHARE * requested.unwrap_or(0.0);
     let is_target_reached = why.is_none() && has_received && received_total >= min_rate;
     (!is_target_reached).then(|| rate_shortfall(received_total, requested, why))

@@ -288,7 +288,10 @@ fn invalid_messages(key: &SigningKey) -> Vec<(&'static str, ToAgent)> {
         ("signature", begin(&SigningKey::new(), &first_grant)),
         ("signature", with_change("127.0.0.1", "127.0.0.9")),
         ("signature", with_change("\"ams\"", "\"lju\"")),
-        ("signature", with_change("\"messages\":10", "\"messages\":99")),
+        (
+            "signature",
+            with_change("\"messages\":10", "\"messages\":99"),
+        ),
         ("signature", other_id),
         ("other agent", begin(key, &other_agent)),
         ("expired", begin(key, &expiring_in(Span::ZERO))),

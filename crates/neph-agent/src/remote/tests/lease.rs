@@ -104,7 +104,12 @@ fn a_lease_is_no_longer_than_the_order() {
     let folder = tempfile::tempdir().expect("a folder");
     let key = SigningKey::new();
     let mut control = open_admission(folder.path(), &key, POLICY);
-    let id = admit_reflector(&mut control, &key, at(NOON).wall, Span::from_secs(100 * DAY));
+    let id = admit_reflector(
+        &mut control,
+        &key,
+        at(NOON).wall,
+        Span::from_secs(100 * DAY),
+    );
     assert_eq!(control.remove_lapsed(at(NOON + 600)), []);
     assert_eq!(
         control.remove_lapsed(at(NOON + 800)),
@@ -131,7 +136,11 @@ fn a_clock_that_is_set_shows_in_the_next_reading_and_one_that_is_slewed_does_not
         wall: at(NOON + 4).wall + clock_change,
         raw: at(NOON + 4).raw,
     };
-    let reading_after = |clock_change| control.clock_reading(four_seconds_later(clock_change)).expect("it is known");
+    let reading_after = |clock_change| {
+        control
+            .clock_reading(four_seconds_later(clock_change))
+            .expect("it is known")
+    };
     for slewed in [
         Span::from_micros(-2_900),
         Span::ZERO,
@@ -142,7 +151,10 @@ fn a_clock_that_is_set_shows_in_the_next_reading_and_one_that_is_slewed_does_not
     for set in [Span::from_millis(-40), Span::from_millis(200)] {
         assert_eq!(reading_after(set).offset, offset + set);
     }
-    assert_eq!(reading_after(Span::ZERO).bound, bound + Span::from_micros(400));
+    assert_eq!(
+        reading_after(Span::ZERO).bound,
+        bound + Span::from_micros(400)
+    );
 }
 
 #[test]

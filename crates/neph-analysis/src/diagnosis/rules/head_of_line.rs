@@ -149,7 +149,8 @@ fn diagnose_group<'a>(
             .iter()
             .filter(|(_, blocking)| blocking.ratio() >= 1.0)
     };
-    let (run, worst) = blocked().max_by(|(_, a), (_, b)| a.median_wait().total_cmp(&b.median_wait()))?;
+    let (run, worst) =
+        blocked().max_by(|(_, a), (_, b)| a.median_wait().total_cmp(&b.median_wait()))?;
     let confidence = Agreement {
         noun: "experiment",
         observed: affected,
@@ -158,9 +159,10 @@ fn diagnose_group<'a>(
     };
     let attribution = input.attribute_effect(run, worst.mean_wait(), |calm| {
         let calm = calm.iter().filter_map(|run| Blocked::of(run));
-        calm.map(|blocking| blocking.mean_wait()).max_by(f64::total_cmp)
+        calm.map(|blocking| blocking.mean_wait())
+            .max_by(f64::total_cmp)
     });
-    let scenario = run.scenario;
+    let (scenario, departure_gap) = (run.scenario, worst.departure_gap);
     let cause = format!(
         "{}: messages of {} every {} wait in the sender behind the previous message, {}: {} of {} ({}), {} at the median and up to {}. The time between departures reaches {} (p90) instead of {}; the RTT is {}.{}",
         input.name(&run.pair()),
@@ -172,7 +174,7 @@ fn diagnose_group<'a>(
         percent(worst.share()),
         millis(worst.median_wait()),
         millis(worst.waits.max()?),
-        millis(worst.departure_gap),
+        millis(departure_gap),
         scenario.interval.exact(),
         millis(worst.round_trip),
         load_sentence(attribution),
@@ -182,7 +184,7 @@ fn diagnose_group<'a>(
         .with("share of messages that wait", worst.share(), "")
         .with("median wait", worst.median_wait(), "ms")
         .with("longest wait", worst.waits.max()?, "ms")
-        .with("p90 of the time between departures", worst.departure_gap, "ms")
+        .with("p90 of the time between departures", departure_gap, "ms")
         .with("RTT", worst.round_trip, "ms");
     for (run, blocking) in blocked() {
         result = result.observed_at(run, &blocking.worst);

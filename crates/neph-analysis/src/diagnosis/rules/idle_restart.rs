@@ -50,7 +50,7 @@ struct Restart {
 
 /// The result of an experiment.
 struct Restarts {
-    restarts: Vec<Restart>,
+    windows: Vec<Restart>,
     /// Messages after an idle period.
     idle_messages: usize,
     round_trip: f64,
@@ -65,7 +65,7 @@ impl Restarts {
         }
         let round_trip = run.path()?;
         let mut restarts = Self {
-            restarts: Vec::new(),
+            windows: Vec::new(),
             idle_messages: 0,
             round_trip,
         };
@@ -75,14 +75,16 @@ impl Restarts {
             let was_idle = idle.is_some_and(|idle| idle > MIN_TIMEOUT_MS + round_trip);
             if was_idle && !message.had_retransmission(before) {
                 restarts.idle_messages += 1;
-                restarts.restarts.extend(message.restart_before(before, wait_after_pause));
+                restarts
+                    .windows
+                    .extend(message.restart_before(before, wait_after_pause));
             }
         }
         (restarts.idle_messages >= MESSAGES).then_some(restarts)
     }
 
     fn median_of(&self, value: fn(&Restart) -> f64) -> f64 {
-        let values: Ordered = self.restarts.iter().map(value).collect();
+        let values: Ordered = self.windows.iter().map(value).collect();
         values.median().unwrap_or(0.0)
     }
 
@@ -91,7 +93,8 @@ impl Restarts {
     }
 
     fn is_significant(&self) -> bool {
-        real(self.restarts.len()) >= SHARE * real(self.idle_messages) && self.round_trips() >= MIN_ROUNDS
+        real(self.windows.len()) >= SHARE * real(self.idle_messages)
+            && self.round_trips() >= MIN_ROUNDS
     }
 }
 
@@ -159,7 +162,9 @@ impl<'a> RepliedMessage<'a> {
     /// The fall of the window before this message, if any. Without loss, only a reset reduces the window;
     /// neither the receiver nor pacing does.
     fn restart_before(&self, before: &Self, wait_after_pause: Option<f64>) -> Option<Restart> {
-        if self.round_trips < 1.0 || wait_after_pause.is_some_and(|wait| wait >= MAX_BRIEF_SHARE * self.waited) {
+        if self.round_trips < 1.0
+            || wait_after_pause.is_some_and(|wait| wait >= MAX_BRIEF_SHARE * self.waited)
+        {
             return None;
         }
         let is_stuck = wait_after_pause.is_some()
@@ -206,7 +211,9 @@ fn evaluate(input: &RuleInput<'_>) -> Vec<RuleResult> {
     let mut results = Vec::new();
     for (pair, runs) in input.pairs() {
         let sizes: BTreeSet<u64> = runs.iter().map(|run| bytes(run)).collect();
-        let sizes = sizes.into_iter().map(|size| (size, wait_after_pause(&runs, size)));
+        let sizes = sizes
+            .into_iter()
+            .map(|size| (size, wait_after_pause(&runs, size)));
         let sizes: BTreeMap<u64, Option<f64>> = sizes.collect();
         let observed: Vec<(&Run<'_>, Restarts)> = runs
             .into_iter()
@@ -244,7 +251,7 @@ fn diagnose_group(name: &str, observed: &[(&Run<'_>, Restarts)]) -> Option<RuleR
         "{name}: TCP resets its congestion window while the connection is idle between messages. The effect is largest with {} every {}: {} of {} after an idle period found a congestion window of at most {max_window:.0} segments instead of {before:.0}. They waited {} for it to grow ({:.1} round trips of {}).",
         scenario.request_size.exact(),
         scenario.interval.exact(),
-        worst.restarts.len(),
+        worst.windows.len(),
         plural(worst.idle_messages, "message"),
         millis(cost(worst)),
         worst.round_trips(),
@@ -254,7 +261,11 @@ fn diagnose_group(name: &str, observed: &[(&Run<'_>, Restarts)]) -> Option<RuleR
     let mut result = RuleResult::new(cause, remedy.to_owned(), confidence.confidence())
         .with_added_latency(cost(worst))
         .with("window before the idle period", before, "segments")
-        .with("window after the idle period, at most", max_window, "segments")
+        .with(
+            "window after the idle period, at most",
+            max_window,
+            "segments",
+        )
         .with("wait for the window", cost(worst), "ms")
         .with("wait for the window", worst.round_trips(), "round trips")
         .with("round trip", worst.round_trip, "ms")
@@ -264,7 +275,7 @@ fn diagnose_group(name: &str, observed: &[(&Run<'_>, Restarts)]) -> Option<RuleR
             "ms",
         );
     for (run, restarts) in affected {
-        let seqs: Vec<Seq> = restarts.restarts.iter().map(|restart| restart.seq).collect();
+        let seqs: Vec<Seq> = restarts.windows.iter().map(|restart| restart.seq).collect();
         result = result.observed_at(run, &seqs);
     }
     Some(result)

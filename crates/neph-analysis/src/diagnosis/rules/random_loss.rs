@@ -64,12 +64,12 @@ struct Losses {
     segments: usize,
     /// Losses whose preceding messages are known; consecutive ones (an outage) count once.
     evaluated: usize,
-    losses_with_queue: usize,
+    with_queue: usize,
     /// Messages that were sent into a queue, of those for which this is known.
     messages_with_queue: usize,
     messages_with_delay: usize,
     /// The same for a queue of any length.
-    losses_with_any_queue: usize,
+    with_any_queue: usize,
     messages_with_any_queue: usize,
     affected_responses: Vec<f64>,
     other_responses: Vec<f64>,
@@ -119,8 +119,8 @@ impl Losses {
                 continue;
             }
             self.evaluated += usize::from(is_behind.is_some());
-            self.losses_with_queue += is_behind.unwrap_or(0);
-            self.losses_with_any_queue += usize::from(is_behind_any);
+            self.with_queue += is_behind.unwrap_or(0);
+            self.with_any_queue += usize::from(is_behind_any);
         }
         Some(affected)
     }
@@ -137,21 +137,24 @@ impl Losses {
         let (Ok(loaded_share), Ok(calm_share)) = (share(self), share(calm)) else {
             return false;
         };
-        is_by_load(self.share(), calm.share()) && calm_share.interval().high < loaded_share.interval().low
+        is_by_load(self.share(), calm.share())
+            && calm_share.interval().high < loaded_share.interval().low
     }
 
     fn is_random(&self) -> bool {
-        let by_chance = self.by_chance(self.messages_with_queue, BY_CHANCE).min(MAJORITY);
-        self.evaluated - self.losses_with_queue >= LOSSES
+        let by_chance = self
+            .by_chance(self.messages_with_queue, BY_CHANCE)
+            .min(MAJORITY);
+        self.evaluated - self.with_queue >= LOSSES
             && self.share() >= MIN_SHARE
-            && real(self.losses_with_queue) <= CONGESTED.max(by_chance) * real(self.evaluated)
+            && real(self.with_queue) <= CONGESTED.max(by_chance) * real(self.evaluated)
             && !self.is_managed()
     }
 
     /// Whether active queue management drops from a short queue.
     fn is_managed(&self) -> bool {
         let by_chance = self.by_chance(self.messages_with_any_queue, BY_INTENT);
-        real(self.losses_with_any_queue) > by_chance.max(MAJORITY) * real(self.evaluated)
+        real(self.with_any_queue) > by_chance.max(MAJORITY) * real(self.evaluated)
     }
 
     /// The expected share of random losses that meet a condition which `met` messages meet, plus deviations.
@@ -193,7 +196,9 @@ fn delay_before(crossings: &[Crossing], hit: &Exchange) -> Option<f64> {
     let at = Span::from_nanos(hit.intended.nanos()).secs_f64();
     let end = crossings.partition_point(|crossing| crossing.seq < hit.seq);
     let before = crossings.get(end.checked_sub(BEFORE)?..end)?;
-    let fresh = before.iter().filter(|crossing| at - crossing.at <= MAX_AGE_S);
+    let fresh = before
+        .iter()
+        .filter(|crossing| at - crossing.at <= MAX_AGE_S);
     fresh
         .map(|crossing| crossing.network)
         .min_by(f64::total_cmp)
@@ -218,7 +223,11 @@ fn causes(name: &str, runs: &[&Run<'_>]) -> Vec<RuleResult> {
     let (with_load, without_load) = (Lossy::of(&loaded), Lossy::of(&calm));
     let results = match with_load.load() {
         Some(load) if calm.is_empty() => {
-            vec![diagnose_group(name, &with_load, LoadAttribution::Unknown(load))]
+            vec![diagnose_group(
+                name,
+                &with_load,
+                LoadAttribution::Unknown(load),
+            )]
         }
         Some(load) if with_load.losses.are_more_than(&without_load.losses) => vec![
             diagnose_group(name, &without_load, LoadAttribution::NotLoad),
@@ -250,10 +259,7 @@ impl<'r> Lossy<'r> {
             .iter()
             .filter_map(|run| Some((*run, losses.add_run(run)?)))
             .collect();
-        Self {
-            losses,
-            observed,
-        }
+        Self { losses, observed }
     }
 
     /// The plan's load under which most messages were affected.
@@ -273,14 +279,14 @@ fn diagnose_group(
     }
     let confidence = Agreement {
         noun: "loss",
-        observed: losses.evaluated - losses.losses_with_queue,
+        observed: losses.evaluated - losses.with_queue,
         total: losses.evaluated,
         ratio: real(losses.evaluated) / real(LOSSES),
     };
     let mut confidence = confidence.confidence();
     confidence.why = format!(
         "{} of {} losses happened with an empty queue",
-        losses.evaluated - losses.losses_with_queue,
+        losses.evaluated - losses.with_queue,
         losses.evaluated
     );
     let datagrams = observed
@@ -292,7 +298,10 @@ fn diagnose_group(
         ("segment", "retransmitted")
     };
     let cost_text = if losses.cost() > 0.0 {
-        format!("; an affected message takes {} longer", millis(losses.cost()))
+        format!(
+            "; an affected message takes {} longer",
+            millis(losses.cost())
+        )
     } else {
         String::new()
     };
@@ -302,14 +311,14 @@ fn diagnose_group(
         losses.lost,
         plural(losses.segments, kind),
         percent(losses.share()),
-        losses.evaluated - losses.losses_with_queue,
+        losses.evaluated - losses.with_queue,
         losses.evaluated,
     );
     let mut result = RuleResult::new(cause, remedy(attribution), confidence)
         .with_added_latency(losses.cost())
         .with("lost or retransmitted", losses.share(), "")
         .with("losses evaluated", real(losses.evaluated), "losses")
-        .with("losses with a queue", real(losses.losses_with_queue), "losses")
+        .with("losses with a queue", real(losses.with_queue), "losses")
         .with("added by a loss", losses.cost(), "ms");
     for (run, hit) in observed.iter().filter(|(_, hit)| !hit.is_empty()) {
         result = result.observed_at(run, hit);

@@ -180,7 +180,10 @@ fn fit_line(runs: &[&Run<'_>]) -> Option<FittedLine> {
     let bare_path = bare_path(runs);
     if measured.len() < 2 {
         // A proxy in the path would look the same, except for the acknowledgements.
-        measured.splice(0..0, bare_path.filter(|bare_path| is_acknowledged_late(runs, bare_path)));
+        measured.splice(
+            0..0,
+            bare_path.filter(|bare_path| is_acknowledged_late(runs, bare_path)),
+        );
     }
     let (reference, other_points) = measured.split_first()?;
     let resolved = |point: &&Point| point.time - reference.time >= RESOLVED_MS;
@@ -205,7 +208,8 @@ fn fit_line(runs: &[&Run<'_>]) -> Option<FittedLine> {
         .filter(|point| point.leaves_link_idle(first_fit.rate));
     let mut fitted = line_through(idle_points.collect())?;
     let is_on_line = bare_path.map(|bare_path| {
-        let expected = reference.time - (reference.bytes - bare_path.bytes) * 8.0 / fitted.rate / 1e3;
+        let expected =
+            reference.time - (reference.bytes - bare_path.bytes) * 8.0 / fitted.rate / 1e3;
         (expected - bare_path.time).abs() <= RESOLVED_MS.max(MIN_SHARE * bare_path.time)
     });
     fitted.is_anchored = is_on_line == Some(true);

@@ -99,7 +99,8 @@ impl ServerPart {
 /// The replied messages, without those of several segments that had a retransmission. The server's kernel
 /// delivers the bytes behind a lost segment only after its retransmission.
 fn intact<'r>(run: &'r Run<'_>) -> Vec<(&'r Exchange, Times)> {
-    let is_one_segment = run.scenario.request_size.is_one_segment() || run.flow.flow.probe.is_datagram();
+    let is_one_segment =
+        run.scenario.request_size.is_one_segment() || run.flow.flow.probe.is_datagram();
     let mut last_count: Option<(u32, u32)> = None;
     let mut intact_replies = Vec::new();
     for (exchange, times) in run.replies() {
@@ -129,7 +130,9 @@ struct ScenarioProcessing<'r> {
 
 impl<'r> ScenarioProcessing<'r> {
     fn of(runs: &[&'r Run<'r>]) -> Option<Self> {
-        let parts = runs.iter().filter_map(|run| Some((*run, ServerPart::of(run)?)));
+        let parts = runs
+            .iter()
+            .filter_map(|run| Some((*run, ServerPart::of(run)?)));
         let parts: Vec<(&Run<'_>, ServerPart)> = parts.collect();
         let median_of = |value: fn(&ServerPart) -> f64| {
             let values = parts.iter().map(|(_, part)| value(part));
@@ -150,7 +153,9 @@ fn evaluate(input: &RuleInput<'_>) -> Vec<RuleResult> {
     // A server is reported once per cause (itself, the plan's load): where it adds the most latency.
     let mut worst: BTreeMap<(SitePair, bool), RuleResult> = BTreeMap::new();
     for runs in input.grouped(|run| run.scenario.index).into_values() {
-        let Some(processing) = ScenarioProcessing::of(&runs).filter(|processing| processing.ratio >= 1.0) else {
+        let Some(processing) =
+            ScenarioProcessing::of(&runs).filter(|processing| processing.ratio >= 1.0)
+        else {
             continue;
         };
         let attribution = attribute_effect(input, runs[0], &processing);
@@ -205,11 +210,19 @@ fn diagnose_group(
         runs[0].scenario.label(),
         reason(processing, attribution),
     );
-    let mut result = RuleResult::new(cause, remedy(processing, attribution), confidence.confidence())
-        .with_added_latency(processing.time)
-        .with("peer application", processing.application, "ms")
-        .with("peer kernel", processing.kernel, "ms")
-        .with("last byte of the request to the reply", processing.from_last_byte, "ms");
+    let mut result = RuleResult::new(
+        cause,
+        remedy(processing, attribution),
+        confidence.confidence(),
+    )
+    .with_added_latency(processing.time)
+    .with("peer application", processing.application, "ms")
+    .with("peer kernel", processing.kernel, "ms")
+    .with(
+        "last byte of the request to the reply",
+        processing.from_last_byte,
+        "ms",
+    );
     if let LoadAttribution::Load(_, calm) = attribution {
         result = result.with("without the background load", calm, "ms");
     }

@@ -301,7 +301,11 @@ fn diagnose_group(
         .with("lateness", paid.late, "ms")
         .with("until read", paid.unread, "ms")
         .with("percentile that moved", largest_shift.p * 100.0, "")
-        .with("without the client's delays", largest_shift.without_delays, "ms")
+        .with(
+            "without the client's delays",
+            largest_shift.without_delays,
+            "ms",
+        )
         .with("as measured", largest_shift.measured, "ms")
         .with("CPU stolen", paid.steal, "%")
         .with("CPU busy", paid.busy, "%");

@@ -73,8 +73,9 @@ pub(crate) fn of_peer(flow: &FlowData) -> PeerStalls {
         } else {
             &resent
         };
-        let is_stall =
-            was_awake(flow, stall) && waited.are_answered() && waited.are_not_held_by_tcp(resent, usual);
+        let is_stall = was_awake(flow, stall)
+            && waited.are_answered()
+            && waited.are_not_held_by_tcp(resent, usual);
         retained += usize::from(is_stall);
         is_stall
     });
@@ -93,9 +94,10 @@ fn requests(flow: &FlowData) -> Option<(Vec<Task>, f64)> {
             .filter(|exchange| exchange.outcome != Outcome::Failed)
     };
     let usual = |is_dialled: bool| {
-        let reply_times = sent_messages().filter(|exchange| opens_connection(flow, exchange) == is_dialled);
         let reply_times =
-            reply_times.filter_map(|exchange| Some(arrived(flow, exchange)? - departure(flow, exchange)?));
+            sent_messages().filter(|exchange| opens_connection(flow, exchange) == is_dialled);
+        let reply_times = reply_times
+            .filter_map(|exchange| Some(arrived(flow, exchange)? - departure(flow, exchange)?));
         reply_times.collect::<Ordered>().at(USUAL)
     };
     let (usual_open, usual_dialled) = (usual(false), usual(true));

@@ -53,7 +53,11 @@ fn a_route_that_came_back_or_one_disturbed_experiment_is_no_choice_of_ports() {
                 blocks: 12,
                 ..World::default()
             };
-            assert!(rules_of(&world).is_empty(), "{later:?} {:?}", rules_of(&world));
+            assert!(
+                rules_of(&world).is_empty(),
+                "{later:?} {:?}",
+                rules_of(&world)
+            );
         }
     }
 }
@@ -133,7 +137,11 @@ fn a_longer_way_for_a_while_over_a_path_with_jitter_is_no_queue() {
                 }),
                 ..World::default()
             };
-            assert!(rules_of(&world).is_empty(), "{:?} {world:?}", rules_of(&world));
+            assert!(
+                rules_of(&world).is_empty(),
+                "{:?} {world:?}",
+                rules_of(&world)
+            );
         }
     }
 }
@@ -285,7 +293,11 @@ fn a_window_that_the_receiver_or_pacing_holds_is_not_forgotten() {
         limited_by_pacing(None),
         limited_by_pacing(Some("cubic")),
     ] {
-        assert!(rules_of(&world).is_empty(), "{:?} {world:?}", rules_of(&world));
+        assert!(
+            rules_of(&world).is_empty(),
+            "{:?} {world:?}",
+            rules_of(&world)
+        );
     }
 }
 
@@ -306,7 +318,11 @@ fn no_slow_start_after_idle_with_bbr_or_the_sysctl_off() {
             congestion: Some(congestion),
             ..idle_restarts.clone()
         };
-        assert!(rules_of(&world).is_empty(), "{:?} {world:?}", rules_of(&world));
+        assert!(
+            rules_of(&world).is_empty(),
+            "{:?} {world:?}",
+            rules_of(&world)
+        );
     }
 }
 
@@ -328,7 +344,11 @@ fn lost_segments_are_blamed_on_neither_client_nor_server() {
         reply_segment_loss: 0.002,
         ..World::default()
     };
-    assert!(rules_of(&lossy_replies).is_empty(), "{:?}", rules_of(&lossy_replies));
+    assert!(
+        rules_of(&lossy_replies).is_empty(),
+        "{:?}",
+        rules_of(&lossy_replies)
+    );
     let lossy_requests = World {
         sizes: vec![60_000],
         loss: 0.03,

@@ -31,7 +31,8 @@ pub(crate) fn echoes(
             let round_trip = connection.round_trip_at(sent, random) - skipped_queue + world.icmp_ms;
             let received = sent + host_delay + round_trip;
             (marks.app_send, marks.nic_tx) = (Some(instant(sent)), Some(instant(sent + 0.002)));
-            (marks.nic_rx, marks.app_recv) = (Some(instant(received)), Some(instant(received + 0.01)));
+            (marks.nic_rx, marks.app_recv) =
+                (Some(instant(received)), Some(instant(received + 0.01)));
             let mut message = Message::new(FlowIndex(1), Seq(seq), marks);
             message.outcome = Outcome::Reply;
             message

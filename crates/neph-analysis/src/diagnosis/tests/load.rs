@@ -49,7 +49,10 @@ fn slow_server(processing_ms: f64) -> World {
 
 #[test]
 fn a_server_that_is_slow_only_under_the_plan_s_load_is_not_to_be_profiled() {
-    let slow_servers = causes(&without_and_with(&slow_server(0.0), &slow_server(30.0)), "slow-server");
+    let slow_servers = causes(
+        &without_and_with(&slow_server(0.0), &slow_server(30.0)),
+        "slow-server",
+    );
     let [cause] = slow_servers.as_slice() else {
         panic!("{slow_servers:#?}");
     };
@@ -75,7 +78,10 @@ fn a_server_that_is_slow_only_under_the_plan_s_load_is_not_to_be_profiled() {
 
 #[test]
 fn the_load_is_not_blamed_for_a_server_equally_slow_without_it() {
-    let slow_servers = causes(&without_and_with(&slow_server(28.0), &slow_server(30.0)), "slow-server");
+    let slow_servers = causes(
+        &without_and_with(&slow_server(28.0), &slow_server(30.0)),
+        "slow-server",
+    );
     let [cause] = slow_servers.as_slice() else {
         panic!("{slow_servers:#?}");
     };
@@ -100,7 +106,10 @@ fn a_server_that_is_worth_a_sentence_only_under_the_load_need_not_be_profiled() 
 
 #[test]
 fn a_slow_server_that_a_load_makes_far_slower_is_two_causes() {
-    let slow_servers = causes(&without_and_with(&slow_server(10.0), &slow_server(60.0)), "slow-server");
+    let slow_servers = causes(
+        &without_and_with(&slow_server(10.0), &slow_server(60.0)),
+        "slow-server",
+    );
     let [load, server] = slow_servers.as_slice() else {
         panic!("{slow_servers:#?}");
     };
@@ -137,14 +146,20 @@ fn a_client_starved_only_under_load_names_the_load_as_the_cause() {
         client_delay_ms,
         ..World::default()
     };
-    let starved_clients = causes(&without_and_with(&starved(0.0), &starved(3.0)), "starved-client");
+    let starved_clients = causes(
+        &without_and_with(&starved(0.0), &starved(3.0)),
+        "starved-client",
+    );
     let [cause] = starved_clients.as_slice() else {
         panic!("{starved_clients:#?}");
     };
     let expected = "under the background load vm2 98%, vm3 98%, which causes it";
     assert!(cause.cause.contains(expected), "{}", cause.cause);
     assert!(cause.remedy.contains("load"), "{}", cause.remedy);
-    let starved_clients = causes(&without_and_with(&starved(3.0), &starved(3.0)), "starved-client");
+    let starved_clients = causes(
+        &without_and_with(&starved(3.0), &starved(3.0)),
+        "starved-client",
+    );
     let [cause] = starved_clients.as_slice() else {
         panic!("{starved_clients:#?}");
     };
@@ -173,7 +188,10 @@ fn a_queue_that_only_the_plan_s_load_fills_is_not_others() {
         queue: None,
         ..World::with_queue()
     };
-    let cause = only_load_cause(&without_and_with(&quiet, &World::with_queue()), "bufferbloat");
+    let cause = only_load_cause(
+        &without_and_with(&quiet, &World::with_queue()),
+        "bufferbloat",
+    );
     assert!(!cause.cause.contains("Other traffic"), "{}", cause.cause);
     // One that is there as well without it is told as ever.
     let data = without_and_with(&World::with_queue(), &World::with_queue());
@@ -205,7 +223,10 @@ fn datagrams_that_get_lost_only_under_the_plan_s_load_are_no_fault_of_the_path()
     let cause = only_load_cause(&without_and_with(&lossy(0.0), &lossy(0.02)), "random-loss");
     assert!(!cause.remedy.contains("cable"), "{}", cause.remedy);
     for loads in [0.02, 0.03] {
-        let losses = causes(&without_and_with(&lossy(0.02), &lossy(loads)), "random-loss");
+        let losses = causes(
+            &without_and_with(&lossy(0.02), &lossy(loads)),
+            "random-loss",
+        );
         assert_eq!(losses.len(), 1, "{losses:#?}");
         assert!(losses[0].remedy.contains("cable"), "{losses:#?}");
     }
@@ -241,7 +262,10 @@ fn experiments_under_a_load_that_delays_all_of_their_messages_are_no_longer_path
         round_trip_ms,
         ..World::default()
     };
-    let imbalances = causes(&without_and_with(&world_with(1.0, 1), &world_with(20.0, 2)), "ecmp-imbalance");
+    let imbalances = causes(
+        &without_and_with(&world_with(1.0, 1), &world_with(20.0, 2)),
+        "ecmp-imbalance",
+    );
     assert!(imbalances.is_empty(), "{imbalances:#?}");
 }
 
@@ -307,7 +331,10 @@ fn the_advice_to_stop_programs_is_omitted_under_the_plans_load() {
     let [without_load, with_load] = texts.as_slice() else {
         panic!("{texts:#?}");
     };
-    assert!(without_load.contains("stop other programs"), "{without_load}");
+    assert!(
+        without_load.contains("stop other programs"),
+        "{without_load}"
+    );
     assert!(without_load.contains("stress none"), "{without_load}");
     assert!(!with_load.contains("stop other programs"), "{with_load}");
     assert!(
@@ -342,7 +369,10 @@ fn every_load_under_which_the_host_was_busy_is_named_and_no_other() {
     };
     let expected = "the plan generates a load in each of them (vm2 98%, vm3 98%; other flow 192.0.2.9:8080 max)";
     assert!(with_load.contains(expected), "{with_load}");
-    assert!(!without_load.contains("the plan generates"), "{without_load}");
+    assert!(
+        !without_load.contains("the plan generates"),
+        "{without_load}"
+    );
 }
 
 #[test]
@@ -353,7 +383,10 @@ fn echoes_that_only_a_load_delays_take_no_other_way() {
     };
     let data = without_and_with(&World::default(), &far);
     assert!(causes(&data, "icmp-differs").is_empty());
-    assert_eq!(causes(&without_and_with(&far, &far), "icmp-differs").len(), 1);
+    assert_eq!(
+        causes(&without_and_with(&far, &far), "icmp-differs").len(),
+        1
+    );
     // Where nothing is measured without it nobody knows.
     let mut data = far.campaign();
     set_load(&mut data, LOAD);

@@ -18,7 +18,11 @@ fn not_evaluated(messages: &[Message]) -> Vec<String> {
 fn message(outcome: Outcome) -> Message {
     let micros_after_start = |micros: i64| Some(Instant::from_nanos(micros * 1000));
     let mut marks = Marks::intended_at(Instant::from_nanos(0));
-    (marks.dialled, marks.connected, marks.app_recv) = (micros_after_start(3), micros_after_start(103), micros_after_start(103));
+    (marks.dialled, marks.connected, marks.app_recv) = (
+        micros_after_start(3),
+        micros_after_start(103),
+        micros_after_start(103),
+    );
     let mut message = Message::new(FlowIndex(0), Seq(0), marks);
     message.outcome = outcome;
     message
@@ -29,8 +33,7 @@ fn rules_without_any_reply_report_that_they_need_one() {
     for messages in [vec![], vec![message(Outcome::Failed)]] {
         let reasons = not_evaluated(&messages);
         assert!(
-            reasons
-                .contains(&"slow start after idle, loss without a queue: needs a reply.".into())
+            reasons.contains(&"slow start after idle, loss without a queue: needs a reply.".into())
         );
         assert!(
             !reasons.iter().any(|need| need.contains("Linux")),
@@ -49,9 +52,7 @@ fn rules_without_any_reply_report_that_they_need_one() {
 #[test]
 fn connection_attempts_send_nothing_that_could_be_stamped() {
     let reasons = not_evaluated(&[message(Outcome::Reply)]);
-    let idle = reasons
-        .iter()
-        .find(|need| need.starts_with("slow start"));
+    let idle = reasons.iter().find(|need| need.starts_with("slow start"));
     assert_eq!(
         idle.map(String::as_str),
         Some("slow start after idle: needs requests over TCP (a connection attempt sends none).")

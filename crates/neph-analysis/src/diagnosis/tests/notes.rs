@@ -3,7 +3,7 @@
 use neph_model::{BitRate, Outcome, ProbeKind, Span, Throughput, ThroughputSecond, Wall};
 
 use super::world::World;
-use super::{causes, rules_of, number, only_cause};
+use super::{causes, number, only_cause, rules_of};
 use crate::PlotSettings;
 use crate::diagnosis::{Diagnoses, diagnose};
 

@@ -22,17 +22,18 @@ const STALL: f64 = 300.0;
 pub(crate) struct Connection<'w> {
     pub(super) world: &'w World,
     base: f64,
-/// Additional delay of all messages but the first.
+    /// Additional delay of all messages but the first.
     stall: f64,
     window: f64,
     min_rtt: f64,
     retransmissions: u32,
-/// Spurious retransmissions, reported since the end of the last stall.
+    /// Spurious retransmissions, reported since the end of the last stall.
     duplicates: u32,
-/// The peer was stalled when the last message arrived.
+    /// The peer was stalled when the last message arrived.
     is_stalled: bool,
-    connection: u32,
-/// Time of the last reply, send time of the last message, and time at which the bottleneck is free.
+    /// The message that opened it.
+    opened_by: u32,
+    /// Time of the last reply, send time of the last message, and time at which the bottleneck is free.
     last_reply_at: f64,
     last_sent_at: f64,
     bottleneck_free_at: f64,
@@ -69,7 +70,7 @@ pub(crate) fn peer(millis: f64) -> Instant<Peer> {
 
 /// The transmission of a message's bytes.
 struct Sending {
-/// Departure of the last byte.
+    /// Departure of the last byte.
     sent_at: f64,
     /// The window then, in segments.
     window: f64,
@@ -100,7 +101,7 @@ impl<'w> Connection<'w> {
             retransmissions: 0,
             duplicates: 0,
             is_stalled: false,
-            connection: 0,
+            opened_by: 0,
             last_reply_at: 0.0,
             last_sent_at: f64::NEG_INFINITY,
             bottleneck_free_at: f64::NEG_INFINITY,
@@ -215,10 +216,9 @@ impl<'w> Connection<'w> {
         };
         let mut ready_at = scheduled_at + 0.004 + exponential(random, 0.01);
         ready_at += Self::rare_delay(random) + client_delay;
-        let handshake = world.handshake_round_trips;
-        let handshake = handshake.filter(|_| random.unit() < world.handshake_share);
+        let handshake = self.handshake_round_trips(random);
         if let Some(round_trips) = handshake {
-            self.connection = u32::try_from(seq).unwrap();
+            self.opened_by = u32::try_from(seq).unwrap();
             ready_at = self.open_connection(round_trips, ready_at, &mut marks, random);
         }
         let written = ready_at + 0.01;
@@ -232,7 +232,7 @@ impl<'w> Connection<'w> {
         let retransmission_delay = f64::from(sending.lost.min(2)) * (base + 5.0);
         let transmission = self.transmission(bytes, written, sent);
         // The last byte is in time mostly, and waits in the kernel for a segment before it.
-        let reply_gap = if bytes > SEGMENT { retransmission_delay } else { 0.0 };
+        let reply_gap = f64::from(u8::from(bytes > SEGMENT)) * retransmission_delay;
         let stall = if seq > 0 { self.stall } else { 0.0 };
         let round_trip = self.round_trip_at(sent, random) + world.proxy_ms;
         let network = round_trip + stall + transmission + retransmission_delay - reply_gap;
@@ -245,7 +245,7 @@ impl<'w> Connection<'w> {
             return message;
         }
         message.outcome = Outcome::Reply;
-        message.connection = self.connection;
+        message.connection = self.opened_by;
         let arrival = sent + network - base / 2.0;
         let peer_side = RequestAtPeer::of(world, (arrival, reply_gap), interval, random);
         if handshake.is_none() {
@@ -258,9 +258,9 @@ impl<'w> Connection<'w> {
         let received = replied_at + 0.01 + base / 2.0 + self.retransmission_delay(random);
         marks.nic_rx = Some(instant(received)).filter(|_| has_stamp);
         let read_from = world.client_reads_at(received, interval, random);
-        let read_at = self.read(read_from, client_delay, random);
-        marks.app_recv = Some(instant(read_at));
-        self.last_reply_at = read_at;
+        let app_read_at = self.read(read_from, client_delay, random);
+        marks.app_recv = Some(instant(app_read_at));
+        self.last_reply_at = app_read_at;
         if !is_udp {
             let delayed_ack = peer_side.arrived - arrival + transmission + retransmission_delay;
             let acked_at = self.acknowledged_at((sent, received), delayed_ack, random);
@@ -269,7 +269,13 @@ impl<'w> Connection<'w> {
         message
     }
 
-/// Sets the TCP statistics of a message that was sent and acknowledged at these times.
+    /// Round trips of the handshake of a new connection; `None` if the connection stays open.
+    fn handshake_round_trips(&self, random: &mut Random) -> Option<f64> {
+        let round_trips = self.world.handshake_round_trips;
+        round_trips.filter(|_| random.unit() < self.world.handshake_share)
+    }
+
+    /// Sets the TCP statistics of a message that was sent and acknowledged at these times.
     fn set_tcp_state(&mut self, message: &mut Message, (sent, acked): (f64, f64), window: f64) {
         message.marks.acked = Some(instant(acked));
         self.min_rtt = self.min_rtt.min(acked - sent);
@@ -307,7 +313,13 @@ impl<'w> Connection<'w> {
     }
 
     /// Opens a connection with so many round trips above TCP's; when it is open.
-    fn open_connection(&mut self, rounds: f64, at: f64, marks: &mut Marks, random: &mut Random) -> f64 {
+    fn open_connection(
+        &mut self,
+        rounds: f64,
+        at: f64,
+        marks: &mut Marks,
+        random: &mut Random,
+    ) -> f64 {
         (self.window, self.retransmissions, self.duplicates) = (INITIAL_WINDOW, 0, 0);
         self.is_stalled = false;
         marks.dialled = Some(instant(at));
@@ -326,7 +338,8 @@ impl<'w> Connection<'w> {
     /// How long our own host makes a message wait, each way.
     fn client_delay(&self, random: &mut Random) -> f64 {
         let client_delay = exponential(random, self.world.client_delay_ms);
-        let is_hit = self.world.client_delay_share >= 1.0 || random.unit() < self.world.client_delay_share;
+        let is_hit =
+            self.world.client_delay_share >= 1.0 || random.unit() < self.world.client_delay_share;
         if is_hit { client_delay } else { 0.0 }
     }
 
@@ -335,7 +348,8 @@ impl<'w> Connection<'w> {
         let delayed_ack = self.reply_gap(random);
         let read = received + delayed_ack + 0.012 + exponential(random, 0.01) + client_delay;
         // TCP gives out what comes on one connection in order.
-        if self.world.reply_retransmission_share > 0.0 && self.world.handshake_round_trips.is_none() {
+        if self.world.reply_retransmission_share > 0.0 && self.world.handshake_round_trips.is_none()
+        {
             return read.max(self.last_reply_at + 0.001);
         }
         read
@@ -343,7 +357,8 @@ impl<'w> Connection<'w> {
 
     /// How much later a reply comes of which the first copy is lost.
     fn retransmission_delay(&self, random: &mut Random) -> f64 {
-        let is_lost = self.world.reply_retransmission_share > 0.0 && random.unit() < self.world.reply_retransmission_share;
+        let is_lost = self.world.reply_retransmission_share > 0.0
+            && random.unit() < self.world.reply_retransmission_share;
         if is_lost { self.base + 20.0 } else { 0.0 }
     }
 

@@ -8,7 +8,7 @@ use neph_model::ProbeKind;
 use neph_stats::Random;
 
 use super::diagnoses_of;
-use super::stalling::{Stalling, StalledParty};
+use super::stalling::{StalledParty, Stalling};
 use super::world::{Queue, World};
 
 /// Seeds of the worlds that the rules were tuned with.
@@ -188,7 +188,11 @@ fn world(seed: u64) -> (World, Rules) {
         && !needs_a_connection(&indices)
         && random.below(6) == 0
     {
-        (world.handshake_round_trips, world.handshake_share, world.probe) = (Some(1.0), 0.1, ProbeKind::Http);
+        (
+            world.handshake_round_trips,
+            world.handshake_share,
+            world.probe,
+        ) = (Some(1.0), 0.1, ProbeKind::Http);
     }
     // No cause: a longer way for seconds.
     if world.queue.is_none() && random.below(4) == 0 {
@@ -255,10 +259,8 @@ fn score(seeds: Range<u64>) -> (Score, Vec<String>) {
     for seed in seeds {
         let (world, expected_rules) = world(seed);
         let diagnoses = diagnoses_of(&world);
-        let detected_rules: BTreeSet<&str> = diagnoses
-            .iter()
-            .map(|diagnosis| diagnosis.rule)
-            .collect();
+        let detected_rules: BTreeSet<&str> =
+            diagnoses.iter().map(|diagnosis| diagnosis.rule).collect();
         for name in &expected_rules {
             let count = counts.entry(name).or_default();
             count.present += 1;
@@ -268,7 +270,9 @@ fn score(seeds: Range<u64>) -> (Score, Vec<String>) {
             counts.entry(name).or_default().false_alarms += 1;
         }
         if detected_rules != expected_rules {
-            mistakes.push(format!("{seed}: {expected_rules:?}, named {detected_rules:?}"));
+            mistakes.push(format!(
+                "{seed}: {expected_rules:?}, named {detected_rules:?}"
+            ));
             let false_alarms = diagnoses
                 .iter()
                 .filter(|diagnosis| !expected_rules.contains(diagnosis.rule));

@@ -2,7 +2,7 @@
 
 use neph_model::{Instant, Local, ProbeKind};
 
-use super::stalling::{Stalling, StalledParty};
+use super::stalling::{StalledParty, Stalling};
 use super::world::World;
 use super::{diagnoses_of, number};
 use crate::PlotSettings;
@@ -39,7 +39,9 @@ fn with_each_probe(world: &World) -> [World; 3] {
 /// The only cause, apart from connections that are opened for each message.
 fn only_stall(world: &World, rule: &str) -> Diagnosis {
     let mut diagnoses = diagnoses_of(world);
-    diagnoses.retain(|diagnosis| world.handshake_round_trips.is_none() || diagnosis.rule != "connection-setup");
+    diagnoses.retain(|diagnosis| {
+        world.handshake_round_trips.is_none() || diagnosis.rule != "connection-setup"
+    });
     let reported: Vec<&str> = diagnoses.iter().map(|diagnosis| diagnosis.rule).collect();
     assert_eq!(reported, [rule], "{diagnoses:#?}");
     diagnoses.remove(0)

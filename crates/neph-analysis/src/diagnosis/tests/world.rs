@@ -12,7 +12,7 @@ use neph_stats::Random;
 
 use super::echoes::echoes;
 use super::path::Connection;
-use super::stalling::{Stalling, StalledParty};
+use super::stalling::{StalledParty, Stalling};
 use crate::{CampaignData, ExperimentData};
 
 const START: i64 = 1_795_000_000_000_000_000;

@@ -130,7 +130,10 @@ impl Compared {
             return format!(" (only {})", plural(first, "block"));
         }
         let experiments = plural(other, "experiment");
-        format!(" ({experiments} against {}, of different blocks)", count(first))
+        format!(
+            " ({experiments} against {}, of different blocks)",
+            count(first)
+        )
     }
 
     /// Number of statements of the report that are evaluated together.

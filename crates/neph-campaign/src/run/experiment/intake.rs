@@ -17,7 +17,8 @@ impl Run<'_, '_> {
         records: &Records,
     ) -> Result<(), RunError> {
         let mut active_runs = active_runs.iter_mut();
-        let Some(active) = active_runs.find(|active| active.order.experiment.id == experiment) else {
+        let Some(active) = active_runs.find(|active| active.order.experiment.id == experiment)
+        else {
             return Ok(());
         };
         storing(
@@ -39,7 +40,8 @@ impl Run<'_, '_> {
         folder: PathBuf,
     ) -> Result<(), RunError> {
         let mut active_runs = active_runs.iter_mut();
-        let Some(active) = active_runs.find(|active| active.order.experiment.id == experiment) else {
+        let Some(active) = active_runs.find(|active| active.order.experiment.id == experiment)
+        else {
             return Ok(());
         };
         let observer = &mut *self.crew.observer;

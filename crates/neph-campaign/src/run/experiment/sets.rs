@@ -31,7 +31,9 @@ pub(super) fn fail_incomplete_sets(
         })
         .collect();
     for (slot, result) in slots.iter().zip(results) {
-        let cause = failed.iter().find(|(failed_group, ..)| *failed_group == group(slot));
+        let cause = failed
+            .iter()
+            .find(|(failed_group, ..)| *failed_group == group(slot));
         if let (Ok(result), Some((_, endpoint, was_interrupted))) = (result, cause)
             && result.ending == Ending::Complete
         {

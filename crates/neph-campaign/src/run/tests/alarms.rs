@@ -58,7 +58,10 @@ fn an_alarm_and_its_end_are_stored_and_reported_and_the_measurement_is_complete(
 fn alarms_are_evaluated_separately_in_each_experiment() {
     // Twelve slow seconds, but six in each.
     let plan_text = PLAN.replace("for 6s", "for 7s");
-    let mut lab = Lab::new(&plan_text, &[FakeOutcome::Slow(54, 60), FakeOutcome::Slow(0, 6)]);
+    let mut lab = Lab::new(
+        &plan_text,
+        &[FakeOutcome::Slow(54, 60), FakeOutcome::Slow(0, 6)],
+    );
     lab.run_campaign().expect("it runs");
     assert_eq!(events(&lab), [Vec::new(), Vec::new()]);
     // As many in one are enough.

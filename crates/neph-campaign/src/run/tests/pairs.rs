@@ -29,7 +29,10 @@ url = "udp://10.0.0.3"
 
 fn starts(experiments: &[Experiment]) -> Vec<i64> {
     let seconds = |wall: Wall| wall.unix_nanos() / 1_000_000_000 - 1_000;
-    experiments.iter().map(|experiment| seconds(experiment.started)).collect()
+    experiments
+        .iter()
+        .map(|experiment| seconds(experiment.started))
+        .collect()
 }
 
 #[test]
@@ -44,7 +47,10 @@ fn all_pairs_of_a_flow_set_run_at_the_same_time() {
         starts(&experiments),
         [1, 1, 1, 12, 12, 12, 23, 23, 23, 34, 34, 34]
     );
-    let positions: Vec<u32> = experiments.iter().map(|experiment| experiment.position).collect();
+    let positions: Vec<u32> = experiments
+        .iter()
+        .map(|experiment| experiment.position)
+        .collect();
     assert_eq!(positions, [0, 1, 2, 3, 4, 5, 0, 1, 2, 3, 4, 5]);
     assert_eq!(lab.event_log.0[0], "begun 12 open, 44.000 s left");
 }

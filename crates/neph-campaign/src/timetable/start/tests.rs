@@ -155,5 +155,8 @@ fn a_party_that_was_not_notified_overslept_or_lost_its_clock_does_not_begin() {
     // One that runs stops when it does not know any more what time it is.
     let mut running = notified_party();
     running.step(at(100), Some(offset_within(BOUND)));
-    assert_eq!(miss_reason(running, at(120), None), Missed::ClockTooWide(None));
+    assert_eq!(
+        miss_reason(running, at(120), None),
+        Missed::ClockTooWide(None)
+    );
 }

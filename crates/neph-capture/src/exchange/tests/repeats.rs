@@ -89,7 +89,8 @@ fn of_many_that_wait_some_stand_for_all_and_are_not_the_fast_ones() {
         test.add(at, &ping_numbered(by_client, number));
     }
     let mut total_counts = None;
-    test.exchanges.end(|pair| total_counts = Some(pair.counts()));
+    test.exchanges
+        .end(|pair| total_counts = Some(pair.counts()));
     let total = total_counts.expect("a pair");
     assert_eq!(
         (total.requests(), total.responses_without_request()),

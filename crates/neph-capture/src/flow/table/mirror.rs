@@ -65,7 +65,8 @@ impl Table {
         let is_mirrored = |index: &u32| {
             let flow = self.flow(*index);
             flow.is_some_and(|flow| {
-                flow.name.key.untagged() == untagged_key && flow.is_mirrored_by(&arrival.flow_segment)
+                flow.name.key.untagged() == untagged_key
+                    && flow.is_mirrored_by(&arrival.flow_segment)
             })
         };
         let candidates = self.tagged.identical(hash).chain(untagged_flow);

@@ -92,14 +92,20 @@ fn some_that_one_point_alone_shows_twice_passed_once() {
     let mut points = points_without_duplicates();
     points[1] = mirrored(&points[1], 5);
     let followed = follow(&points);
-    assert_eq!((passage_times(&followed), repeats(&followed)), (truth, [0, 2, 0]));
+    assert_eq!(
+        (passage_times(&followed), repeats(&followed)),
+        (truth, [0, 2, 0])
+    );
 }
 
 #[test]
 fn packets_duplicated_at_all_points_are_counted_once() {
     let truth = passage_times(&follow(&points_without_duplicates()));
     let followed = follow(&points_without_duplicates().map(|packets| mirrored(&packets, 1)));
-    assert_eq!((passage_times(&followed), repeats(&followed)), (truth, [10; 3]));
+    assert_eq!(
+        (passage_times(&followed), repeats(&followed)),
+        (truth, [10; 3])
+    );
     assert_eq!(followed.identical(), 0);
 }
 
@@ -111,16 +117,15 @@ fn copies_made_by_the_network_are_not_duplicates_in_a_capture() {
         let copies = points[point].iter().filter(|(_, bytes)| bytes[15] == 1);
         let copies: PointPackets = copies.cloned().collect();
         let mut packets = points[point].clone();
-        packets.extend(
-            copies
-                .into_iter()
-                .map(|(at, bytes)| (at + 30, bytes)),
-        );
+        packets.extend(copies.into_iter().map(|(at, bytes)| (at + 30, bytes)));
         packets.sort();
         points[point] = packets;
     }
     let followed = follow(&points);
     assert_eq!(repeats(&followed), [0; 3]);
     assert_eq!(followed.copies(0, Direction::Forward, |_| true), 5);
-    assert_eq!(passage_times(&followed), passage_times(&follow(&points_without_duplicates())));
+    assert_eq!(
+        passage_times(&followed),
+        passage_times(&follow(&points_without_duplicates()))
+    );
 }

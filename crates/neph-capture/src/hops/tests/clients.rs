@@ -25,7 +25,12 @@ fn datagram_between(number: u16, is_forward: bool, (near_port, far_port): (u16, 
 
 /// Every 10 ms one end asks, and the other one answers after 50 us; host 1 is at the first point. The round
 /// trips, in microseconds, of what is seen after the first `skipped` packets.
-fn round_trips(client_direction: Direction, ports: (u16, u16), skipped: usize, has_earlier_packet: bool) -> Vec<i64> {
+fn round_trips(
+    client_direction: Direction,
+    ports: (u16, u16),
+    skipped: usize,
+    has_earlier_packet: bool,
+) -> Vec<i64> {
     let (mut first, mut second) = (Vec::new(), Vec::new());
     if has_earlier_packet {
         // Others, long before.
@@ -42,7 +47,10 @@ fn round_trips(client_direction: Direction, ports: (u16, u16), skipped: usize, h
         } else {
             Direction::Forward
         };
-        for (sent_at, direction) in [(requested_at, client_direction), (replied_at, server_direction)] {
+        for (sent_at, direction) in [
+            (requested_at, client_direction),
+            (replied_at, server_direction),
+        ] {
             packets.push((
                 sent_at,
                 direction,
@@ -64,7 +72,8 @@ fn round_trips(client_direction: Direction, ports: (u16, u16), skipped: usize, h
     let followed = follow(&[&first, &second]);
     let round_trips = followed.round_trips();
     let duration_of = |pair: &super::RoundTripPair| {
-        let [sent_at, returned_at] = [pair.forward, pair.reverse].map(|number| followed.passage(number).passed_at(0));
+        let [sent_at, returned_at] =
+            [pair.forward, pair.reverse].map(|number| followed.passage(number).passed_at(0));
         (returned_at.unwrap() - sent_at.unwrap()) / MICRO
     };
     round_trips.iter().map(duration_of).collect()
@@ -86,7 +95,10 @@ fn requests_of_the_near_end_have_round_trips_and_its_replies_have_none() {
         }
         for ports in [equal_ports, near_is_low] {
             let durations = round_trips(Direction::Reverse, ports, skipped, has_earlier_packet);
-            assert_eq!(durations, [0; 0], "{ports:?} from {skipped}, {has_earlier_packet}");
+            assert_eq!(
+                durations, [0; 0],
+                "{ports:?} from {skipped}, {has_earlier_packet}"
+            );
         }
     }
     // Whatever the ports are, where the capture had begun before.

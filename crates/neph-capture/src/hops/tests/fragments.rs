@@ -26,7 +26,8 @@ fn a_packet_that_is_fragmented_on_the_way_has_passed_when_its_last_byte_has() {
     ] {
         for is_reversed in [false, true] {
             let body = body(protocol, 3, 3_000);
-            let fragments = |max, from| times(packets(is_ipv6, protocol, 5, &body, max), from, is_reversed);
+            let fragments =
+                |max, from| times(packets(is_ipv6, protocol, 5, &body, max), from, is_reversed);
             // In three parts, and in five others.
             for (first_mtu, second_mtu) in [(4_000, 1_400), (1_400, 4_000), (1_400, 640)] {
                 let (first, second) = (fragments(first_mtu, 10), fragments(second_mtu, 50));

@@ -4,14 +4,19 @@ use super::*;
 
 #[test]
 fn a_packet_that_leaves_after_a_later_one_is_reordered() {
-    let first: Vec<_> = (0..4).map(|number| (i64::from(number), datagram(number, 1, 2))).collect();
+    let first: Vec<_> = (0..4)
+        .map(|number| (i64::from(number), datagram(number, 1, 2)))
+        .collect();
     let order = [0_u16, 2, 3, 1];
     let second: Vec<_> = (10..)
         .zip(order)
         .map(|(at, number)| (at, datagram(number, 1, 2)))
         .collect();
     let followed = follow(&[&first, &second]);
-    let out_of_order: Vec<bool> = followed.passages().map(|passage| passage.is_reordered(0)).collect();
+    let out_of_order: Vec<bool> = followed
+        .passages()
+        .map(|passage| passage.is_reordered(0))
+        .collect();
     assert_eq!(out_of_order, [false, true, false, false]);
 }
 
@@ -25,7 +30,10 @@ fn out_of_order(first: [(i64, u16); 4], second: [(i64, u16); 4]) -> Vec<bool> {
     let followed = follow(&[&datagrams_at(first), &datagrams_at(second)]);
     let mut passages: Vec<Passage> = followed.passages().collect();
     passages.sort_by_key(|passage| passage.passed_at(0));
-    passages.iter().map(|passage| passage.is_reordered(0)).collect()
+    passages
+        .iter()
+        .map(|passage| passage.is_reordered(0))
+        .collect()
 }
 
 #[test]
@@ -42,16 +50,25 @@ fn reordering_is_detected_by_timestamps_and_not_by_file_order() {
         none
     );
     let late_arrivals = [(10, 0), (13, 1), (11, 2), (12, 3)];
-    assert_eq!(out_of_order(departures, late_arrivals), [false, true, false, false]);
+    assert_eq!(
+        out_of_order(departures, late_arrivals),
+        [false, true, false, false]
+    );
     // At one moment, at either point.
     assert_eq!(
         out_of_order(departures, [(10, 0), (11, 2), (11, 1), (13, 3)]),
         none
     );
     let simultaneous_departures = [(0, 0), (1, 1), (1, 2), (3, 3)];
-    assert_eq!(out_of_order(simultaneous_departures, late_arrivals), [false, true, false, false]);
     assert_eq!(
-        out_of_order(simultaneous_departures, [(10, 0), (12, 1), (11, 2), (13, 3)]),
+        out_of_order(simultaneous_departures, late_arrivals),
+        [false, true, false, false]
+    );
+    assert_eq!(
+        out_of_order(
+            simultaneous_departures,
+            [(10, 0), (12, 1), (11, 2), (13, 3)]
+        ),
         none
     );
 }

@@ -49,7 +49,10 @@ fn a_retransmitted_syn_clears_bytes_in_flight_of_an_old_connection() {
     );
     test.add(40, Client, stamped(syn(99, None), 1040, 0));
     test.add(70, Server, stamped(syn(499, Some(100)), 5040, 1040));
-    assert_eq!(test.recorded.samples_by(Echo), [(Half::Server, 30, Handshake)]);
+    assert_eq!(
+        test.recorded.samples_by(Echo),
+        [(Half::Server, 30, Handshake)]
+    );
     assert_eq!(test.recorded.samples[0].in_flight, 1);
 }
 

@@ -21,7 +21,11 @@ fn a_syn_behind_a_reset_or_a_fin_opens_another_connection_whatever_its_number() 
         test.add(1_030, Server, syn(499, Some(100)));
         assert_eq!(test.recorded.events, [], "{flags}");
         let expected = [(Half::Server, 30, Handshake)];
-        assert_eq!(test.recorded.samples_by(Acknowledgement), expected, "{flags}");
+        assert_eq!(
+            test.recorded.samples_by(Acknowledgement),
+            expected,
+            "{flags}"
+        );
     }
     // Without an end it is the same.
     let mut test = opened();

@@ -17,7 +17,10 @@ fn beyond_the_maximum_only_the_latest_changes_are_reported() {
     assert_eq!(digest.changes(), complete.changes.len());
     let view = digest.view();
     let complete_since = view.pairs[0].forgotten.expect("there were more");
-    let expected = complete.changes.iter().filter(|change| change.at > complete_since);
+    let expected = complete
+        .changes
+        .iter()
+        .filter(|change| change.at > complete_since);
     assert!(view.changes.iter().eq(expected));
     assert!((50..=100).contains(&view.changes.len()));
     let mut changes = 0;
@@ -63,7 +66,9 @@ fn beyond_the_maximum_only_the_latest_ended_flows_are_reported() {
     let complete_since = view.pairs[0].forgotten.expect("there were more");
     let segments = || view.flows.iter().flat_map(|flow| &flow.segments);
     assert!(segments().count() > 100);
-    assert!(segments().all(|segment| segment.from >= complete_since && segment.until > complete_since));
+    assert!(
+        segments().all(|segment| segment.from >= complete_since && segment.until > complete_since)
+    );
 }
 
 #[test]

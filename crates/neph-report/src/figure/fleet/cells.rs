@@ -83,10 +83,12 @@ impl Coarse {
             };
         }
         close(open);
-        let cells = rects_by_class.into_iter().map(|(class, rects)| Mark::Cells {
-            rects,
-            fill: Fill::solid(counts.colour(class)),
-        });
+        let cells = rects_by_class
+            .into_iter()
+            .map(|(class, rects)| Mark::Cells {
+                rects,
+                fill: Fill::solid(counts.colour(class)),
+            });
         cells.collect()
     }
 }

@@ -90,7 +90,10 @@ impl<'a> Course<'a> {
         let mut by_setting: Vec<Self> = Vec::new();
         for course in courses {
             let setting = &course.pairs[0][0].setting;
-            match by_setting.iter_mut().find(|existing| existing.label == *setting) {
+            match by_setting
+                .iter_mut()
+                .find(|existing| existing.label == *setting)
+            {
                 Some(existing) => existing.pairs.extend(course.pairs),
                 None => by_setting.push(Self {
                     label: setting.clone(),
@@ -150,7 +153,8 @@ fn pooled(mut curves: Vec<&Curve>) -> Option<(Curve, usize)> {
     let stride = times.len().div_ceil(POINTS).max(1);
     let last = times.len().saturating_sub(1);
     let selected_times = times.into_iter().enumerate();
-    let selected_times = selected_times.filter(|(index, _)| index.is_multiple_of(stride) || *index == last);
+    let selected_times =
+        selected_times.filter(|(index, _)| index.is_multiple_of(stride) || *index == last);
     let point = |at: Span| {
         let points: Vec<CurvePoint> = curves.iter().filter_map(|curve| curve.at(at)).collect();
         let band = Band::of(points.iter().map(|point| point.surviving).collect())?;

@@ -104,7 +104,9 @@ pub(super) fn without_line_text(pairs: &[Pair<'_>], lines: &[CurveLine], events:
         .collect();
     match missing.as_slice() {
         [] => String::new(),
-        missing if missing.len() <= 3 => format!(" Too few {events} for a line: {}.", missing.join(", ")),
+        missing if missing.len() <= 3 => {
+            format!(" Too few {events} for a line: {}.", missing.join(", "))
+        }
         many => format!(" Too few {events} for a line: {} pairs.", many.len()),
     }
 }
@@ -169,7 +171,10 @@ pub(super) fn legend(lines: &[CurveLine], soon: Span, ended: &str) -> Vec<(Swatc
     let faint = lines.iter().find(|line| !line.has_own_colour);
     if let Some(line) = faint {
         let other_lines = lines.iter().filter(|line| !line.has_own_colour).count();
-        entries.push((Swatch::Line(line.stroke), format!("{other_lines} other pairs")));
+        entries.push((
+            Swatch::Line(line.stroke),
+            format!("{other_lines} other pairs"),
+        ));
     }
     entries
 }

@@ -95,7 +95,8 @@ struct Flow<'a> {
 
 fn flows<'a>(pair: &'a Pair<'a>) -> Vec<Flow<'a>> {
     let is_of_pair = |dissected: &&Dissected| {
-        pair.view.fleet.endpoint_of(dissected.slot) == pair.endpoint && !dissected.samples.is_empty()
+        pair.view.fleet.endpoint_of(dissected.slot) == pair.endpoint
+            && !dissected.samples.is_empty()
     };
     let flow_of = |dissected: &'a Dissected| {
         let (first, last) = (
@@ -107,9 +108,7 @@ fn flows<'a>(pair: &'a Pair<'a>) -> Vec<Flow<'a>> {
         let history = pair.view.flows.iter().find(is_same_flow);
         let segments = history.into_iter().flat_map(|flow| &flow.segments);
         let changes = pair.view.changes.iter().filter(|change| {
-            (change.slot, change.source_port) == key
-                && change.at >= first
-                && change.at <= last
+            (change.slot, change.source_port) == key && change.at >= first && change.at <= last
         });
         Flow {
             pair,
@@ -380,7 +379,11 @@ fn head(at: f64, top: f64, change: &PathChange) -> Vec<Mark> {
         Point::new(at + 3.5, top - 6.5),
         Point::new(at, top - 0.5),
     ];
-    let colour = if has_more_evidence { Colour::INK } else { Colour::WHITE };
+    let colour = if has_more_evidence {
+        Colour::INK
+    } else {
+        Colour::WHITE
+    };
     let mut outline = points.clone();
     outline.push(points[0]);
     vec![

@@ -346,7 +346,10 @@ fn over_time(pair: &Pair<'_>, plot: &Plot, clock: &Clock, unit: TimeUnit) -> Vec
     let beyond = beyond(pair.latency_bins());
     let line_of = |quantile: FlowQuantile| line(pair, quantile, beyond, plot, clock);
     let mut marks = Vec::new();
-    let ends = (line_of(FlowQuantile::Lowest), line_of(FlowQuantile::Highest));
+    let ends = (
+        line_of(FlowQuantile::Lowest),
+        line_of(FlowQuantile::Highest),
+    );
     for (low, high) in ends.0.iter().zip(&ends.1) {
         let mut points: Vec<Point> = high.iter().map(at).collect();
         points.extend(low.iter().rev().map(at));

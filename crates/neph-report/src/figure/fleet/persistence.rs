@@ -4,7 +4,8 @@ use neph_flows::Curve;
 
 use super::clock::exact_text;
 use super::curves::{
-    CurveLine, Shown, any_ended, chosen, draw as curves, legend, lines, scale, shades, without_line_text,
+    CurveLine, Shown, any_ended, chosen, draw as curves, legend, lines, scale, shades,
+    without_line_text,
 };
 use super::percents::LEFT;
 use crate::axis::Style;
@@ -62,7 +63,11 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
     let mut text = caption(soon);
     text.push_str(&shades(&course_lines));
     text.push_str(chosen(&course_lines));
-    text.push_str(&without_line_text(&pairs, &course_lines, "changes of class"));
+    text.push_str(&without_line_text(
+        &pairs,
+        &course_lines,
+        "changes of class",
+    ));
     if has_directions {
         text.push_str(DIRECTIONS);
     }
@@ -83,7 +88,9 @@ const DIRECTIONS: &str = " The lower panels count changes of one direction only,
 /// The same pair has the same colour in every panel.
 fn coloured(mut lines: Vec<CurveLine>, reference_lines: &[CurveLine]) -> Vec<CurveLine> {
     for line in &mut lines {
-        let matching = reference_lines.iter().find(|matching| matching.label == line.label);
+        let matching = reference_lines
+            .iter()
+            .find(|matching| matching.label == line.label);
         if let Some(matching) = matching {
             (line.stroke, line.has_own_colour) = (matching.stroke, matching.has_own_colour);
         }

@@ -27,7 +27,8 @@ pub(super) type Latency<'a> = dyn Fn(u16, Option<Span>) -> Option<f64> + 'a;
 /// slowest class is on top; then the others, most flows first. A path takes the median of what its flows
 /// take.
 pub(super) fn paths(trace: &FlowTrace, coloured: usize, latency: &Latency<'_>) -> Vec<Path> {
-    let trace_round_trips: BTreeMap<u16, Span> = trace.routes.iter().filter_map(end_to_end).collect();
+    let trace_round_trips: BTreeMap<u16, Span> =
+        trace.routes.iter().filter_map(end_to_end).collect();
     let path_of = |diamond: DiamondPath| {
         let ports = diamond.source_ports.iter();
         let mut latencies: Vec<f64> = ports
@@ -122,8 +123,10 @@ impl Layout {
     /// Lays paths out; from the rank `coloured` on they share ribbons.
     pub(super) fn of(paths: &[Path], coloured: usize) -> Self {
         let drawn_distances = distances(paths);
-        let nodes_by_column: Vec<Vec<NodeIdentity>> =
-            drawn_distances.iter().map(|(ttl, _)| nodes_of(paths, *ttl)).collect();
+        let nodes_by_column: Vec<Vec<NodeIdentity>> = drawn_distances
+            .iter()
+            .map(|(ttl, _)| nodes_of(paths, *ttl))
+            .collect();
         let node_index = |path: &Path, column: usize| -> Option<usize> {
             let identity = identity_of(path, drawn_distances[column].0)?;
             let nodes = &nodes_by_column[column];
@@ -132,34 +135,43 @@ impl Layout {
                 .position(|node| *node == identity)
                 .or(Some(nodes.len() - 1))
         };
-        let columns = drawn_distances.iter().enumerate().map(|(column, (ttl, skipped))| {
-            let mut top = 0;
-            let nodes = nodes_by_column[column]
-                .iter()
-                .enumerate()
-                .map(|(index, identity)| {
-                    let paths_through = paths.iter().filter(|path| node_index(path, column) == Some(index));
-                    let flows = paths_through.map(|path| path.ports.len()).sum();
-                    top += flows;
-                    Node {
-                        identity: *identity,
-                        flows,
-                        top: top - flows,
-                    }
-                });
-            Column {
-                ttl: *ttl,
-                skipped: *skipped,
-                nodes: nodes.collect(),
-            }
-        });
+        let columns = drawn_distances
+            .iter()
+            .enumerate()
+            .map(|(column, (ttl, skipped))| {
+                let mut top = 0;
+                let nodes = nodes_by_column[column]
+                    .iter()
+                    .enumerate()
+                    .map(|(index, identity)| {
+                        let paths_through = paths
+                            .iter()
+                            .filter(|path| node_index(path, column) == Some(index));
+                        let flows = paths_through.map(|path| path.ports.len()).sum();
+                        top += flows;
+                        Node {
+                            identity: *identity,
+                            flows,
+                            top: top - flows,
+                        }
+                    });
+                Column {
+                    ttl: *ttl,
+                    skipped: *skipped,
+                    nodes: nodes.collect(),
+                }
+            });
         let columns: Vec<Column> = columns.collect();
         let mut ribbons = Vec::new();
         for column in 1..columns.len() {
             let mut flows_by_ribbon: BTreeMap<(usize, usize, usize), usize> = BTreeMap::new();
             for (rank, path) in paths.iter().enumerate() {
-                if let (Some(from), Some(to)) = (node_index(path, column - 1), node_index(path, column)) {
-                    *flows_by_ribbon.entry((rank.min(coloured), from, to)).or_default() += path.ports.len();
+                if let (Some(from), Some(to)) =
+                    (node_index(path, column - 1), node_index(path, column))
+                {
+                    *flows_by_ribbon
+                        .entry((rank.min(coloured), from, to))
+                        .or_default() += path.ports.len();
                 }
             }
             ribbons.extend(stacked(column - 1, &flows_by_ribbon));
@@ -215,7 +227,8 @@ fn distances(paths: &[Path]) -> Vec<(usize, usize)> {
     let mut distances = Vec::new();
     let mut skipped = 0;
     for ttl in 0..=last {
-        let is_skipped = ttl > 0 && ttl < last && is_shared(ttl - 1) && is_shared(ttl) && is_shared(ttl + 1);
+        let is_skipped =
+            ttl > 0 && ttl < last && is_shared(ttl - 1) && is_shared(ttl) && is_shared(ttl + 1);
         if is_skipped {
             skipped += 1;
         } else {

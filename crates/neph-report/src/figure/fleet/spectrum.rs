@@ -35,16 +35,20 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
     pairs.retain(|pair| pair.spectrum().is_some());
     let selection = StandingOut::of(pairs, (1, MAX_PAGES));
     let total = selection.pairs.len();
-    let drawn = selection.pairs.iter().enumerate().filter_map(|(page, pair)| {
-        let spectrum = pair.spectrum()?;
-        let title = page_title("Base latency of all flows over time", page, total);
-        let mut sheet = Sheet::new(title, &format!("{}: {}", pair.label, subtitle_of(pair)));
-        page_of(&mut sheet, pair, spectrum);
-        let mut notes = vec![Note::plain(caption(pair, &selection))];
-        notes.extend(flags::notes(data, [pair.scenario], settings));
-        let name = page_name("flow-spectrum", page, total);
-        Some(sheet.finish("flow-spectrum", name, &notes))
-    });
+    let drawn = selection
+        .pairs
+        .iter()
+        .enumerate()
+        .filter_map(|(page, pair)| {
+            let spectrum = pair.spectrum()?;
+            let title = page_title("Base latency of all flows over time", page, total);
+            let mut sheet = Sheet::new(title, &format!("{}: {}", pair.label, subtitle_of(pair)));
+            page_of(&mut sheet, pair, spectrum);
+            let mut notes = vec![Note::plain(caption(pair, &selection))];
+            notes.extend(flags::notes(data, [pair.scenario], settings));
+            let name = page_name("flow-spectrum", page, total);
+            Some(sheet.finish("flow-spectrum", name, &notes))
+        });
     drawn.collect()
 }
 
@@ -131,9 +135,7 @@ fn range(spectrum: &Spectrum) -> (Scale, String) {
             flows_so_far += flows;
             flows_so_far > flow_index
         });
-        row_entry
-            .or_else(|| rows.last())
-            .map_or(0, |(row, _)| *row)
+        row_entry.or_else(|| rows.last()).map_or(0, |(row, _)| *row)
     };
     let (first, last) = (row_at(0), row_at(total.saturating_sub(1)));
     let (low, high) = (row_at(total / 1000), row_at(total - total / 1000 - 1));
@@ -155,10 +157,14 @@ fn range(spectrum: &Spectrum) -> (Scale, String) {
     #[expect(clippy::cast_precision_loss, reason = "a share for the eye")]
     let beyond = match outside {
         0 => String::new(),
-        flows_outside => format!("{} outside, to {}", percent(flows_outside as f64 / total as f64), {
-            let farthest = if is_far(last, high) { last } else { first };
-            millis(base(f64::from(farthest)))
-        }),
+        flows_outside => format!(
+            "{} outside, to {}",
+            percent(flows_outside as f64 / total as f64),
+            {
+                let farthest = if is_far(last, high) { last } else { first };
+                millis(base(f64::from(farthest)))
+            }
+        ),
     };
     (scale, beyond)
 }

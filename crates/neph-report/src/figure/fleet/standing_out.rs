@@ -7,7 +7,10 @@ use neph_analysis::text::plural;
 use std::collections::{BTreeMap, BTreeSet};
 
 fn effect(pair: &Pair<'_>) -> Effect {
-    let inflation = pair.pair_view.inflation.map(|inflation| inflation.ratio - 1.0);
+    let inflation = pair
+        .pair_view
+        .inflation
+        .map(|inflation| inflation.ratio - 1.0);
     Effect::new(inflation, pair.pair_view.changes)
 }
 

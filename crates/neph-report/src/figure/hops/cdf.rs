@@ -30,7 +30,9 @@ pub(super) fn draw(drawing: &HopsDrawing<'_>) -> Vec<Figure> {
         .collect();
     let curves = panels.iter().flat_map(|panel| &panel.curves);
     // No delay is negative: negative values are counted, not drawn.
-    let spreads: Vec<Spread> = curves.map(|curve| raised_spread(curve.spread, 0.0)).collect();
+    let spreads: Vec<Spread> = curves
+        .map(|curve| raised_spread(curve.spread, 0.0))
+        .collect();
     let Some(scale) = scale(&spreads) else {
         return Vec::new();
     };

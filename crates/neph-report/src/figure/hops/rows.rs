@@ -77,7 +77,8 @@ impl Row {
         } else {
             0
         };
-        self.bar_and_round_trip_end().max(bar.saturating_add(bounds_length))
+        self.bar_and_round_trip_end()
+            .max(bar.saturating_add(bounds_length))
     }
 }
 
@@ -104,7 +105,9 @@ impl Rows {
             .iter()
             .filter(|packet| packet.total().is_some())
             .count();
-        let lost_rows = lost.len().min(MAX_LOST_ROWS.max(MAX_ROWS.saturating_sub(arrived)));
+        let lost_rows = lost
+            .len()
+            .min(MAX_LOST_ROWS.max(MAX_ROWS.saturating_sub(arrived)));
         let mut selected = slowest(packets, MAX_ROWS - lost_rows);
         let mut lost_packets: Vec<Row> = (0..lost_rows)
             .map(|nth| &packets[lost[nth * lost.len() / lost_rows]])

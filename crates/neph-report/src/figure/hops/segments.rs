@@ -261,7 +261,11 @@ impl Panel {
                 let mut lower_edge = Vec::new();
                 for (at, stack) in stacks.iter().rev() {
                     let (left, right) = self.edges(plot.area, *at);
-                    step(&mut lower_edge, (right, left), y(stack[..segment].iter().sum()));
+                    step(
+                        &mut lower_edge,
+                        (right, left),
+                        y(stack[..segment].iter().sum()),
+                    );
                 }
                 points.append(&mut lower_edge);
                 let fill = if column.is_pale() {
@@ -338,5 +342,9 @@ impl Panel {
 /// `12 lost (0.3 %)`.
 fn text_of_column(column: &Column) -> String {
     let (lost, packets_came) = (column.lost.iter().sum(), column.packets_came.iter().sum());
-    format!("{} lost ({})", count(lost), percent(share(lost, packets_came)))
+    format!(
+        "{} lost ({})",
+        count(lost),
+        percent(share(lost, packets_came))
+    )
 }

@@ -264,7 +264,9 @@ impl Panel<'_> {
             bars.push(Mark::filled(remainder, REMAINDER));
         }
         match row.end {
-            PacketEnd::Lost(_) => bars.extend(cross(Point::new(x(bar_end) + 4.0, y), Colour::ALARM)),
+            PacketEnd::Lost(_) => {
+                bars.extend(cross(Point::new(x(bar_end) + 4.0, y), Colour::ALARM));
+            }
             PacketEnd::Arrived if row.bound > 0 => {
                 let low = x(bar_end.saturating_sub(row.bound).max(0));
                 bars.extend(whisker((low, x(bar_end.saturating_add(row.bound))), y));

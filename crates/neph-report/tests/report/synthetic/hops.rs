@@ -70,7 +70,9 @@ impl Path {
             let round_trip = total
                 .filter(|_| is_icmp_request)
                 .map(|total| total + 1_400_000);
-            followed.packets.push((since, direction, protocol, round_trip));
+            followed
+                .packets
+                .push((since, direction, protocol, round_trip));
             followed.delays.extend(delays);
         }
         followed

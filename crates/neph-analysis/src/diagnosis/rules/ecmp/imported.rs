@@ -19,7 +19,10 @@ pub(crate) fn round_trips(run: &Run<'_>) -> Ordered {
             .map(Span::millis_f64)
             .collect()
     };
-    let (acknowledged, served) = (times_of(|exchange| exchange.ack), times_of(|exchange| exchange.service));
+    let (acknowledged, served) = (
+        times_of(|exchange| exchange.ack),
+        times_of(|exchange| exchange.service),
+    );
     let has_acknowledgements = real(acknowledged.len()) >= ACKNOWLEDGED * real(served.len());
     let times = if has_acknowledgements {
         acknowledged

@@ -61,18 +61,26 @@ impl ClientActivity {
             begun.filter_map(|exchange| Some((millis(exchange.intended), millis(exchange.begun?))));
         let (late, in_time): (Vec<_>, Vec<_>) = begun.partition(|(due, at)| at - due >= MIN_MS);
         let reads = replies.iter().map(|reply| reply.read);
-        let mut activity_times: Vec<f64> = in_time.into_iter().map(|(_, at)| at).chain(reads).collect();
+        let mut activity_times: Vec<f64> =
+            in_time.into_iter().map(|(_, at)| at).chain(reads).collect();
         let mut missed_times: Vec<f64> = late.into_iter().map(|(due, _)| due).collect();
         activity_times.sort_by(f64::total_cmp);
         missed_times.sort_by(f64::total_cmp);
-        Self { activity_times, missed_times }
+        Self {
+            activity_times,
+            missed_times,
+        }
     }
 
     /// Whether it ran between the two moments, at some distance from both. It may send just before a reply
     /// arrives, or just after it woke.
     fn was_active(&self, from: f64, to: f64) -> bool {
-        let first = self.activity_times.partition_point(|at| *at < from + MIN_MS);
-        self.activity_times.get(first).is_some_and(|at| *at <= to - MIN_MS)
+        let first = self
+            .activity_times
+            .partition_point(|at| *at < from + MIN_MS);
+        self.activity_times
+            .get(first)
+            .is_some_and(|at| *at <= to - MIN_MS)
     }
 
     fn missed_between(&self, from: f64, to: f64) -> bool {
@@ -197,10 +205,7 @@ mod tests {
     }
 
     /// Changes some of twenty messages; returns the numbers of those that TCP held back.
-    fn held_replies(
-        probe: ProbeKind,
-        change: impl Fn(usize, &mut SentMessage),
-    ) -> Vec<u64> {
+    fn held_replies(probe: ProbeKind, change: impl Fn(usize, &mut SentMessage)) -> Vec<u64> {
         let sent = (0..20).map(|seq| {
             let mut message = undisturbed(seq);
             change(seq, &mut message);

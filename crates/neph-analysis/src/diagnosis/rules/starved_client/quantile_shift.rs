@@ -59,13 +59,21 @@ impl QuantileShift {
     }
 
     pub(crate) fn to_text(self) -> String {
-        let (p, without, with) = (self.p * 100.0, millis(self.without_delays), millis(self.measured));
+        let (p, without, with) = (
+            self.p * 100.0,
+            millis(self.without_delays),
+            millis(self.measured),
+        );
         format!("p{p:.0} from {without} to {with}")
     }
 
     /// The quantile as it would be, and as it is: `p90 would be 5.21 ms instead of 6.23 ms`.
     pub(crate) fn to_conditional(self) -> String {
-        let (p, without, with) = (self.p * 100.0, millis(self.without_delays), millis(self.measured));
+        let (p, without, with) = (
+            self.p * 100.0,
+            millis(self.without_delays),
+            millis(self.measured),
+        );
         format!("p{p:.0} would be {without} instead of {with}")
     }
 

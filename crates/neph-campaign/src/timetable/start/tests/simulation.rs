@@ -224,12 +224,15 @@ fn one_slot(
         }
     }
     let deadline = agreement.deadline();
-    let deliver = |agreement: &mut Agreement, reports: &[(Wall, usize, Report)], is_before_deadline: bool| {
-        let reports = reports.iter().filter(|(arrival, ..)| (*arrival <= deadline) == is_before_deadline);
-        for (arrival, party, report) in reports {
-            agreement.hear(names[*party], report, *arrival);
-        }
-    };
+    let deliver =
+        |agreement: &mut Agreement, reports: &[(Wall, usize, Report)], is_before_deadline: bool| {
+            let reports = reports
+                .iter()
+                .filter(|(arrival, ..)| (*arrival <= deadline) == is_before_deadline);
+            for (arrival, party, report) in reports {
+                agreement.hear(names[*party], report, *arrival);
+            }
+        };
     deliver(&mut agreement, &reports, true);
     let has_begun = agreement.decide(deadline) == Decision::Begin;
     deliver(&mut agreement, &reports, false);
@@ -244,7 +247,8 @@ fn one_slot(
         sends.extend(execution.sends);
         // What was done is reported until it is confirmed, so that it always arrives.
         late_reports.extend(
-            execution.reports
+            execution
+                .reports
                 .into_iter()
                 .map(|(arrival, report)| (arrival, party, report)),
         );

@@ -63,8 +63,8 @@ impl World {
         seconds(0.0) + Span::from_secs(self.seconds)
     }
 
-    /// What is known of it afterwards.
-    pub(crate) fn read(&self) -> FleetView {
+    /// Its view, built from the known values.
+    pub(crate) fn view(&self) -> FleetView {
         let endpoint = |index: u32| FleetEndpoint {
             name: match index {
                 0..8 => NAMES[index as usize].to_owned(),
@@ -117,7 +117,7 @@ impl World {
         wire::messages(self)
     }
 
-    /// The same from the messages of its flows, as a report reads them.
+    /// Its view, read from the messages of its flows as a report reads them.
     pub(crate) fn read(&self) -> FleetView {
         let messages = self.messages();
         let fleet = self.view().fleet;

@@ -40,11 +40,9 @@ impl ExpectedView {
             let paths = paths(endpoint);
             let classes = classes(&paths, &flows_of_endpoint);
             let shares = shares(world, &paths, &flows_of_endpoint);
-            view
-                .latency_bins
+            view.latency_bins
                 .push(latency_bins(world, &paths, &shares, &moves));
-            view
-                .spectra
+            view.spectra
                 .push(spectrum(world, &paths, &flows_of_endpoint));
             let mut pair = pair(world, &classes, &flows_of_endpoint);
             pair.endpoint
