@@ -178,13 +178,13 @@ impl Combination<'_> {
     }
 
     fn matches(&self, skip: &Skip) -> bool {
-        fn matches_any<T: PartialEq>(values: &[T], value: &T) -> bool {
+        fn accepts<T: PartialEq>(values: &[T], value: &T) -> bool {
             values.is_empty() || values.contains(value)
         }
-        matches_any(&skip.endpoints, &self.endpoint.name)
-            && matches_any(&skip.intervals, &self.interval)
+        accepts(&skip.endpoints, &self.endpoint.name)
+            && accepts(&skip.intervals, &self.interval)
             && self.is_of_size(&skip.request_sizes)
-            && matches_any(&skip.response_sizes, &self.response_size)
+            && accepts(&skip.response_sizes, &self.response_size)
             && skip.parameters.iter().all(|(name, values)| {
                 let parameter = self
                     .parameters

@@ -82,7 +82,7 @@ impl Engine {
         };
         let rings = [open(&config.interfaces[0])?, open(&config.interfaces[1])?];
         let started = config.truth.as_ref().map(|truth| {
-            let opened = truth.scribe.open(&truth.path, &config.link, truth.every);
+            let opened = truth.truth_thread.open(&truth.path, &config.link, truth.every);
             opened.map_err(|source| EngineError::Truth {
                 link: config.link.clone(),
                 path: truth.path.clone(),
@@ -158,7 +158,7 @@ impl Engine {
         stop: &io::PipeReader,
         busy_rounds: &mut u32,
     ) -> Result<Option<Ending>, EngineError> {
-        self.carriage.heed(self.config.cue.last());
+        self.carriage.apply_cue(self.config.cue.last());
         let worked = self.send_due() + self.read(Direction::AToB) + self.read(Direction::BToA) > 0;
         self.untidy |= worked;
         if self.untidy && Moment(clock::raw().0) - self.tidied >= HOUSEKEEPING {

@@ -124,10 +124,10 @@ fn measure_link(
     let shapes = [requested.a_to_b.clone(), requested.b_to_a.clone()];
     let gates = both_ways(&shapes, &requested.schedule, lab.link_seed(number));
     let mut ends = End::both_ends(lab, number)?;
-    let ports = [0, 1].map(|side| ports::of_paths(&mut ends[side], &gates[side]));
+    let ports = [0, 1].map(|side| ports::find_ports(&mut ends[side], &gates[side]));
     let turns = ports.iter().map(BTreeMap::len).max();
     let mut verified = Verified {
-        not_met: ports::not_met(
+        not_met: ports::unmeasured_paths(
             lab,
             number,
             [0, 1].map(|side| (&shapes[side], &ports[side])),

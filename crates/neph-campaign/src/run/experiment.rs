@@ -210,12 +210,9 @@ impl Run<'_, '_> {
 
     /// Takes note of the endpoint's address; a warning if it was another one before.
     fn note_address(&mut self, order: &ExperimentOrder) -> Option<Warning> {
-        let (endpoint, current_address) = address_of(&order.experiment, &order.scenario)?;
-        let previous_address = self.addresses.insert(endpoint, current_address)?;
-        (previous_address != current_address).then_some(Warning::AddressChanged {
-            before: previous_address,
-            now: current_address,
-        })
+        let (endpoint, now) = address_of(&order.experiment, &order.scenario)?;
+        let before = self.addresses.insert(endpoint, now)?;
+        (before != now).then_some(Warning::AddressChanged { before, now })
     }
 
     fn finish(&mut self, active_run: ActiveRun) -> Result<(), RunError> {

@@ -8,8 +8,8 @@ use crate::truth::{TruthFile, TruthThread};
 fn a_copy_that_finds_no_room_is_written_down_as_a_copy_and_its_packet_leaves() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("x.truth");
-    let scribe = TruthThread::start().expect("a thread");
-    let (recorder, writer) = scribe
+    let truth_thread = TruthThread::start().expect("a thread");
+    let (recorder, writer) = truth_thread
         .open(&path, "x", NonZeroU32::MIN)
         .expect("a new file");
     let gates = [(); 2].map(|()| Gate::new(Shape::default(), 1));

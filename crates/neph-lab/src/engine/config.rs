@@ -64,7 +64,7 @@ pub struct TruthConfig {
     /// One in this many packets is recorded; 1 for all.
     pub every: NonZeroU32,
     /// The writer, which engines of one lab share.
-    pub scribe: TruthThread,
+    pub truth_thread: TruthThread,
 }
 
 /// An engine that could not start or continue.

@@ -47,7 +47,7 @@ impl LinkPackets {
     }
 
     /// Restarts the schedules if this cue was not applied yet.
-    pub(super) fn heed(&mut self, cue: Option<Moment>) {
+    pub(super) fn apply_cue(&mut self, cue: Option<Moment>) {
         let Some(at) = cue.filter(|_| self.cue != cue) else {
             return;
         };

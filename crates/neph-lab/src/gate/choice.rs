@@ -8,13 +8,13 @@ use super::splitting::Splitting;
 
 /// Number of these paths that [`choose`] may return for a flow of this protocol.
 pub(super) fn open_to(protocol: Option<Reserved>, paths: &[Path]) -> usize {
-    let weighty = |only: Option<Reserved>| {
-        let open = paths.iter().filter(|path| path.only == only);
-        open.filter(|path| path.weight > 0).count()
+    let count_weighted = |reservation: Option<Reserved>| {
+        let candidates = paths.iter().filter(|path| path.only == reservation);
+        candidates.filter(|path| path.weight > 0).count()
     };
-    let reserved = protocol.map_or(0, |protocol| weighty(Some(protocol)));
+    let reserved = protocol.map_or(0, |protocol| count_weighted(Some(protocol)));
     match reserved {
-        0 => weighty(None).max(1),
+        0 => count_weighted(None).max(1),
         reserved => reserved,
     }
 }
@@ -23,16 +23,16 @@ pub(super) fn open_to(protocol: Option<Reserved>, paths: &[Path]) -> usize {
 /// protocol if one of them has a weight, else those without a reservation. The first candidate if none has a
 /// weight, and for packets without a flow.
 pub(super) fn choose(flow: Option<Flow>, seed: u64, paths: &[Path], splitting: Splitting) -> usize {
-    let total = |only: Option<Reserved>| -> u64 {
-        let open = paths.iter().filter(|path| path.only == only);
-        open.map(|path| u64::from(path.weight)).sum()
+    let total = |reservation: Option<Reserved>| -> u64 {
+        let candidates = paths.iter().filter(|path| path.only == reservation);
+        candidates.map(|path| u64::from(path.weight)).sum()
     };
     let protocol = flow.and_then(|flow| flow.protocol);
-    let only = protocol.filter(|protocol| total(Some(*protocol)) > 0);
-    let open = (0..).zip(paths).filter(|(_, path)| path.only == only);
-    let mut open = open.map(|(index, path)| (index, path.weight));
-    let chosen = flow.and_then(|flow| splitting.pick(mixed(flow.number ^ seed), open.clone()));
-    chosen.or_else(|| Some(open.next()?.0)).unwrap_or(0)
+    let reservation = protocol.filter(|protocol| total(Some(*protocol)) > 0);
+    let candidates = (0..).zip(paths).filter(|(_, path)| path.only == reservation);
+    let mut candidates = candidates.map(|(index, path)| (index, path.weight));
+    let chosen = flow.and_then(|flow| splitting.pick(mixed(flow.number ^ seed), candidates.clone()));
+    chosen.or_else(|| Some(candidates.next()?.0)).unwrap_or(0)
 }
 
 /// The seed after this many reshuffles.
@@ -111,19 +111,19 @@ mod tests {
         let arp = udp([8, 6], 7);
         let mut paths = paths(&[5, 1, 1]);
         (paths[0].only, paths[2].only) = (Some(Reserved::Icmp), Some(Reserved::Tcp));
-        let taken = |paths: &[Path], frame: &[u8]| {
+        let path_of = |paths: &[Path], frame: &[u8]| {
             let seeds = 0..200;
-            let taken = seeds.map(|seed| choose(flow(frame), seed, paths, Splitting::Ranges));
-            let taken: Vec<usize> = taken.collect();
-            assert!(taken.iter().all(|index| *index == taken[0]), "{taken:?}");
-            taken[0]
+            let chosen_paths = seeds.map(|seed| choose(flow(frame), seed, paths, Splitting::Ranges));
+            let chosen_paths: Vec<usize> = chosen_paths.collect();
+            assert!(chosen_paths.iter().all(|index| *index == chosen_paths[0]), "{chosen_paths:?}");
+            chosen_paths[0]
         };
         for (frame, index) in [(&ping, 0), (&v6, 0), (&tcp, 2), (&arp, 1)] {
-            assert_eq!(taken(&paths, frame), index);
+            assert_eq!(path_of(&paths, frame), index);
         }
-        assert_eq!(taken(&paths, &udp([8, 0], 7)), 1);
+        assert_eq!(path_of(&paths, &udp([8, 0], 7)), 1);
         // Closed by a schedule: its packets take the path of all others.
         paths[0].weight = 0;
-        assert_eq!(taken(&paths, &ping), 1);
+        assert_eq!(path_of(&paths, &ping), 1);
     }
 }

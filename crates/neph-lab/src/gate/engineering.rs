@@ -32,21 +32,21 @@ impl Engineering {
     /// Sets the weights of the paths without a reservation, as the controller does in its round at `time`
     /// after the cue. A path's weight is its capacity; a weight of 0 stays 0.
     pub(super) fn apply(&self, seed: u64, time: Span, shape: &mut Shape) {
-        let mut open: Vec<(usize, &mut Path)> = shape.paths.iter_mut().enumerate().collect();
-        open.retain(|(_, path)| path.only.is_none() && path.weight > 0);
+        let mut open_paths: Vec<(usize, &mut Path)> = shape.paths.iter_mut().enumerate().collect();
+        open_paths.retain(|(_, path)| path.only.is_none() && path.weight > 0);
         // Of two equally long paths the first in the file is filled first.
-        open.sort_by_key(|(index, path)| (path.wire.delay, *index));
-        let Some(shortest) = open.first().map(|(_, path)| path.wire.delay) else {
+        open_paths.sort_by_key(|(index, path)| (path.wire.delay, *index));
+        let Some(shortest) = open_paths.first().map(|(_, path)| path.wire.delay) else {
             return;
         };
-        let capacity: f64 = open.iter().map(|(_, path)| f64::from(path.weight)).sum();
-        let mut left = self.demand.fraction() * capacity;
-        for (index, path) in open {
-            let others = self.swing.fraction() * self.nearness(shortest, path.wire.delay);
-            let others = others * busy(mixed(seed ^ mixed(number(index))), time, self.period);
-            let room = f64::from(path.weight) * (1.0 - others);
-            path.weight = grains(room.min(left));
-            left = (left - room).max(0.0);
+        let capacity: f64 = open_paths.iter().map(|(_, path)| f64::from(path.weight)).sum();
+        let mut remaining_demand = self.demand.fraction() * capacity;
+        for (index, path) in open_paths {
+            let other_demand = self.swing.fraction() * self.nearness(shortest, path.wire.delay);
+            let other_demand = other_demand * busy(mixed(seed ^ mixed(number(index))), time, self.period);
+            let room = f64::from(path.weight) * (1.0 - other_demand);
+            path.weight = grains(room.min(remaining_demand));
+            remaining_demand = (remaining_demand - room).max(0.0);
         }
     }
 

@@ -41,16 +41,16 @@ impl Jitter {
         }
     }
 
-    /// Deviation of the next delay. `taken` counts entries of a trace.
-    pub(super) fn draw(&self, random: &mut Random, taken: &mut usize) -> Span {
+    /// Deviation of the next delay. `entries_used` counts entries of a trace.
+    pub(super) fn draw(&self, random: &mut Random, entries_used: &mut usize) -> Span {
         match self {
             Self::None => Span::ZERO,
             Self::Uniform(bound) => scaled(*bound, 2.0 * random.below_one() - 1.0),
             Self::Normal(deviation) => scaled(*deviation, random.normal()),
             Self::Pareto(mean) => scaled(*mean, pareto_excess(random.below_one())),
             Self::Trace(trace) => {
-                let entry = trace.delays[*taken % trace.delays.len()];
-                *taken = (*taken + 1) % trace.delays.len();
+                let entry = trace.delays[*entries_used % trace.delays.len()];
+                *entries_used = (*entries_used + 1) % trace.delays.len();
                 entry
             }
         }
@@ -90,9 +90,9 @@ mod tests {
 
     /// `count` draws in milliseconds, sorted.
     fn drawn(jitter: &Jitter, count: usize) -> Vec<f64> {
-        let (mut random, mut taken) = (Random::new(5), 0);
+        let (mut random, mut entries_used) = (Random::new(5), 0);
         let mut millis: Vec<f64> = (0..count)
-            .map(|_| jitter.draw(&mut random, &mut taken).millis_f64())
+            .map(|_| jitter.draw(&mut random, &mut entries_used).millis_f64())
             .collect();
         millis.sort_by(f64::total_cmp);
         millis
@@ -129,9 +129,9 @@ mod tests {
     fn a_trace_gives_its_entries_in_order_and_again() {
         let delays = vec![Span::from_millis(1), Span::from_millis(5), Span::ZERO];
         let jitter = Jitter::Trace(Arc::new(Trace::new(delays.clone()).expect("three")));
-        let (mut random, mut taken) = (Random::new(5), 0);
+        let (mut random, mut entries_used) = (Random::new(5), 0);
         let draws: Vec<Span> = (0..7)
-            .map(|_| jitter.draw(&mut random, &mut taken))
+            .map(|_| jitter.draw(&mut random, &mut entries_used))
             .collect();
         assert_eq!(draws[..3], delays);
         assert_eq!(draws[3..6], delays);

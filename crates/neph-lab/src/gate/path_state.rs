@@ -15,9 +15,9 @@ pub(super) struct PathState {
     number: u8,
     pub(super) wire: Wire,
     last_due: Moment,
-    weather: LossState,
+    loss_state: LossState,
     /// Entries taken from a trace.
-    taken: usize,
+    trace_entries_used: usize,
 }
 
 impl PathState {
@@ -27,14 +27,14 @@ impl PathState {
             number,
             wire,
             last_due: Moment::DAWN,
-            weather: LossState::default(),
-            taken: 0,
+            loss_state: LossState::default(),
+            trace_entries_used: 0,
         }
     }
 
     /// What becomes of a packet whose last bit is on the wire at `sent`.
     pub(super) fn pass(&mut self, sent: Moment, random: &mut Random) -> PacketOutcome {
-        if let Some(cause) = self.weather.next(&self.wire.loss, random) {
+        if let Some(cause) = self.loss_state.next(&self.wire.loss, random) {
             return PacketOutcome::Dropped(cause, Some(self.number));
         }
         let treatment = Treatment {
@@ -45,7 +45,7 @@ impl PathState {
         let due = if treatment.early {
             sent
         } else {
-            let deviation = self.wire.jitter.draw(random, &mut self.taken);
+            let deviation = self.wire.jitter.draw(random, &mut self.trace_entries_used);
             let delay = (self.wire.delay + deviation).max(Span::ZERO);
             self.last_due = self.last_due.max(sent + delay);
             self.last_due
@@ -59,7 +59,7 @@ impl PathState {
 
     /// The next packet takes the first entry of a trace.
     pub(super) fn rewind(&mut self) {
-        self.taken = 0;
+        self.trace_entries_used = 0;
     }
 
     /// What no packet can pass faster than.

@@ -45,7 +45,7 @@ impl Timetable {
     pub(super) fn restart(&mut self, cue: Moment) {
         self.cue = cue;
         // Changes at the cue itself are still due.
-        self.look_beyond(cue + Span::from_nanos(-1));
+        self.find_next_change(cue + Span::from_nanos(-1));
     }
 
     /// When the next change is due.
@@ -69,12 +69,12 @@ impl Timetable {
             let when = change.when();
             let ends = when.ended(now) > when.ended(before);
             let begins = when.begun(now) > when.begun(before);
-            for (turn, comes) in [(Turn::Ends, ends), (turn, begins)] {
+            for (turn, is_due) in [(Turn::Ends, ends), (turn, begins)] {
                 let number = *number;
-                steps.extend(comes.then_some(Step { number, at, turn }));
+                steps.extend(is_due.then_some(Step { number, at, turn }));
             }
         }
-        self.look_beyond(at);
+        self.find_next_change(at);
         steps
     }
 
@@ -99,7 +99,7 @@ impl Timetable {
         u64::try_from(count).unwrap_or(0)
     }
 
-    fn look_beyond(&mut self, at: Moment) {
+    fn find_next_change(&mut self, at: Moment) {
         let time = at - self.cue;
         let next = self.changes.iter();
         let next = next.filter_map(|(_, change)| change.when().next_after(time));

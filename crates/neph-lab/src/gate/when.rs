@@ -31,14 +31,14 @@ impl When {
 
     /// When it begins or ends next after `time`.
     pub(crate) fn next_after(&self, time: Span) -> Option<Span> {
-        let next = |first: Span| match self.every {
+        let next_time = |first: Span| match self.every {
             _ if time < first => Some(first),
             None => None,
             Some(every) => Some(first + every.times(self.count(first, time))),
         };
-        let begins = next(self.at);
-        let ends = self.until.and_then(next);
-        begins.into_iter().chain(ends).min()
+        let next_begin = next_time(self.at);
+        let next_end = self.until.and_then(next_time);
+        next_begin.into_iter().chain(next_end).min()
     }
 
     /// When it began last, by `time` after the cue; none before its first time.

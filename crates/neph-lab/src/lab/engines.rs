@@ -23,7 +23,7 @@ pub(super) struct Engines<'a> {
     /// The moment that they count from.
     pub(super) cue: &'a Arc<Cue>,
     /// Who writes their records.
-    pub(super) scribe: Option<&'a TruthThread>,
+    pub(super) truth_thread: Option<&'a TruthThread>,
 }
 
 impl Engines<'_> {
@@ -35,11 +35,11 @@ impl Engines<'_> {
         pace.ring_blocks = pace.ring_blocks.min(ring_blocks(links.len()));
         let requested = self.options.truth.as_ref();
         let truth = requested
-            .zip(self.scribe)
-            .map(|(requested, scribe)| TruthConfig {
+            .zip(self.truth_thread)
+            .map(|(requested, truth_thread)| TruthConfig {
                 path: requested.file(&link.name),
                 every: requested.every,
-                scribe: scribe.clone(),
+                truth_thread: truth_thread.clone(),
             });
         Some(EngineConfig {
             link: link.name.clone(),

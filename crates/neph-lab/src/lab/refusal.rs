@@ -21,16 +21,16 @@ pub(super) fn explained(error: ProgramError) -> LabError {
     else {
         return error.into();
     };
-    let after = |word: &str| {
+    let word_after = |word: &str| {
         let mut text = command.split_whitespace();
-        text.find(|word_found| *word_found == word)
+        text.find(|argument| *argument == word)
             .and_then(|_| text.next())
     };
     if complaint.contains("Unknown tcp congestion algorithm") {
         // `congctl lock NAME`
-        let name = after("lock").unwrap_or("unknown");
-        let known = fs::read_to_string(CONGESTIONS).unwrap_or_default();
-        let known: Vec<&str> = known.split_whitespace().collect();
+        let name = word_after("lock").unwrap_or("unknown");
+        let loaded = fs::read_to_string(CONGESTIONS).unwrap_or_default();
+        let loaded: Vec<&str> = loaded.split_whitespace().collect();
         return LabError::Lacking {
             what: format!(
                 "this kernel has no congestion control '{name}', which namespace {namespace} shall \
@@ -38,22 +38,22 @@ pub(super) fn explained(error: ProgramError) -> LabError {
             ),
             remedy: format!(
                 "write another as congestion_control (loaded are {}), or load the module tcp_{name}",
-                known.join(", ")
+                loaded.join(", ")
             ),
         };
     }
     if complaint.contains("qdisc kind is unknown") {
         // `qdisc add dev NAME parent 1: handle 2: KIND`
-        let at = after("dev").unwrap_or("unknown");
-        let last = after("handle").and_then(&after);
-        let kind = last.or_else(|| after("root")).unwrap_or("unknown");
+        let interface = word_after("dev").unwrap_or("unknown");
+        let inner_kind = word_after("handle").and_then(&word_after);
+        let kind = inner_kind.or_else(|| word_after("root")).unwrap_or("unknown");
         let instead = match kind {
             "netem" => "leave kind = \"netem\" out, so that neph carries the link itself",
             _ => "leave out what needs it",
         };
         return LabError::Lacking {
             what: format!(
-                "this kernel has no queue discipline '{kind}', which interface '{at}' in namespace \
+                "this kernel has no queue discipline '{kind}', which interface '{interface}' in namespace \
                  {namespace} shall have"
             ),
             remedy: format!("load its module (modprobe sch_{kind}), or {instead}"),

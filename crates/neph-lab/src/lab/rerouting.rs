@@ -120,9 +120,9 @@ impl Rerouting {
             return Ok(None);
         }
         let routers = Routers::of(plan.topology, &plan.sites);
-        let opened = record.map(|(folder, scribe)| {
+        let opened = record.map(|(folder, truth_thread)| {
             let file = folder.join(RECORD);
-            let opened = scribe.open(&file, "routes", NonZeroU32::MIN);
+            let opened = truth_thread.open(&file, "routes", NonZeroU32::MIN);
             opened.map_err(|source| LabError::File { file, source })
         });
         let (recorder, writer) = opened.transpose()?.unzip();
@@ -182,7 +182,7 @@ struct Changing {
 impl Changing {
     fn work(mut self, cue: &Cue, stop: &PipeReader) {
         loop {
-            self.heed(cue.last());
+            self.apply_cue(cue.last());
             let patience = self.step().map_or(GLANCE, |left| left.min(GLANCE));
             let mut awaited = [Awaited::readable(stop.as_fd())];
             if ppoll::wait(&mut awaited, Some(patience)).is_err() || awaited[0].is_gone() {
@@ -191,7 +191,7 @@ impl Changing {
         }
     }
 
-    fn heed(&mut self, cue: Option<Moment>) {
+    fn apply_cue(&mut self, cue: Option<Moment>) {
         let Some(at) = cue.filter(|_| self.cue != cue) else {
             return;
         };

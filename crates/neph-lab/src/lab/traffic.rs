@@ -78,9 +78,9 @@ enum Phase {
 fn phase_at(now: Moment, cue: Option<Moment>, when: When) -> Phase {
     let Some(cue) = cue else { return Phase::Off };
     let since = now - cue;
-    let begun = when.last_begun(since).filter(|_| when.holds(since));
-    match (begun, when.next_after(since)) {
-        (Some(begun), _) => Phase::On(cue + begun),
+    let on_since = when.last_begun(since).filter(|_| when.holds(since));
+    match (on_since, when.next_after(since)) {
+        (Some(on_since), _) => Phase::On(cue + on_since),
         (None, Some(next)) => Phase::Before(next - since),
         (None, None) => Phase::Off,
     }
@@ -190,13 +190,13 @@ fn permitted(traffic: &Traffic) -> io::Result<()> {
     let Some(congestion) = &traffic.congestion else {
         return Ok(());
     };
-    let any = TcpListener::bind(("0.0.0.0", 0))?;
-    tcp::set_congestion_control(any.as_fd(), congestion)
+    let socket = TcpListener::bind(("0.0.0.0", 0))?;
+    tcp::set_congestion_control(socket.as_fd(), congestion)
         .map_err(|error| io::Error::new(error.kind(), format!("use {congestion}: {error}")))
 }
 
 /// Waits at most this long; false when the lab is taken down.
-fn rest(stop: &PipeReader, patience: Duration) -> bool {
+fn wait_or_stop(stop: &PipeReader, patience: Duration) -> bool {
     let mut awaited = [Awaited::readable(stop.as_fd())];
     ppoll::wait(&mut awaited, Some(patience)).is_ok() && !awaited[0].is_gone()
 }
@@ -217,7 +217,7 @@ fn send(traffic: &Traffic, target: SocketAddr, window: &Window, stop: &PipeReade
             Phase::Before(left) => GLANCE.min(left.to_duration()),
             Phase::Off => GLANCE,
         };
-        if !rest(stop, patience) {
+        if !wait_or_stop(stop, patience) {
             return;
         }
     }
@@ -264,7 +264,7 @@ fn receive(
         let Ok((stream, _)) = listener.accept() else {
             // The client has disconnected, or this process has no free descriptor: the listener would stay
             // readable.
-            rest(stop, GLANCE);
+            wait_or_stop(stop, GLANCE);
             continue;
         };
         let (window, received) = (Arc::clone(window), Arc::clone(received));

@@ -123,12 +123,12 @@ fn grow(lab: &mut Lab, journal: &Journal, options: &UpOptions) -> Result<(), Lab
     carry_out(&plan.operations(), &plan.folder, options)?;
     switch_offloads_off(&plan)?;
     let mut ready_messages = Vec::new();
-    let scribe = options.truth.as_ref().map(start_scribe).transpose()?;
+    let truth_thread = options.truth.as_ref().map(start_truth_thread).transpose()?;
     let engines = Engines {
         topology: &topology,
         options,
         cue: &lab.cue,
-        scribe: scribe.as_ref(),
+        truth_thread: truth_thread.as_ref(),
     };
     for (number, kind) in plan.kinds.iter().enumerate() {
         wanted(options)?;
@@ -148,7 +148,7 @@ fn grow(lab: &mut Lab, journal: &Journal, options: &UpOptions) -> Result<(), Lab
     wanted(options)?;
     start_traffic(lab, &topology)?;
     let folder = options.truth.as_ref().map(|truth| truth.folder.as_path());
-    let record = folder.zip(scribe.as_ref());
+    let record = folder.zip(truth_thread.as_ref());
     lab.rerouting = Rerouting::start(&plan, lab.cue_giver(), record)?;
     lab.waker = Some(Waker::start(lab, options.keeper)?);
     lab.cue();
@@ -350,7 +350,7 @@ fn switch_offloads_off(plan: &Plan<'_>) -> Result<(), LabError> {
     Ok(())
 }
 
-fn start_scribe(requested: &Recording) -> Result<TruthThread, LabError> {
+fn start_truth_thread(requested: &Recording) -> Result<TruthThread, LabError> {
     TruthThread::start().map_err(|source| LabError::File {
         file: requested.folder.clone(),
         source,

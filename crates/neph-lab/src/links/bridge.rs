@@ -47,8 +47,8 @@ fn publish(mut table: Fields<'_>, nodes: Nodes<'_>, pods: &[Pod]) -> Option<Publ
     let problems = table.problems();
     table.finish();
     let (port, to) = (port?, to?);
-    let meant = |pod: &&Pod| nodes.sites[pod.site].v4.address == *to.value.ip();
-    let Some(pod) = pods.iter().find(meant) else {
+    let is_target = |pod: &&Pod| nodes.sites[pod.site].v4.address == *to.value.ip();
+    let Some(pod) = pods.iter().find(is_target) else {
         let message = "this is no pod of the overlay";
         problems.add(to.span, Fault::new(message, "name one that 'pods' lists"));
         return None;
@@ -61,8 +61,8 @@ fn publish(mut table: Fields<'_>, nodes: Nodes<'_>, pods: &[Pod]) -> Option<Publ
 }
 
 impl PodNetwork for Engine {
-    fn weave(&self, pods: Pods<'_>) -> Built {
-        let mut operations = pods.by_bridge(pods.underlay_mtu());
+    fn build_network(&self, pods: Pods<'_>) -> Built {
+        let mut operations = pods.connect_by_bridge(pods.underlay_mtu());
         for host in pods.hosts() {
             operations.push(pods.masquerade(host, &self.ways_in(pods, host)));
         }

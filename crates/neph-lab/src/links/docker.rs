@@ -39,7 +39,7 @@ impl FixtureKind for Docker {
         let pods = pods::read(table, nodes);
         let network = table.required_with("network", network);
         let (pods, network) = (pods?, network?);
-        if let Some(fault) = pods::strayed(network.value, &pods, nodes) {
+        if let Some(fault) = pods::check_addresses(network.value, &pods, nodes) {
             table.problems().add(network.span.clone(), fault);
             return None;
         }
@@ -49,11 +49,11 @@ impl FixtureKind for Docker {
 }
 
 impl PodNetwork for Swarm {
-    fn weave(&self, pods: Pods<'_>) -> Built {
+    fn build_network(&self, pods: Pods<'_>) -> Built {
         let context = &pods.context;
         let hosts = pods.hosts();
         let script = context.own_file("swarm.sh");
-        let first = pods.namespace(hosts[0]);
+        let first_namespace = pods.namespace(hosts[0]);
         let services = hosts.iter().map(|host| {
             let check = if hosts.last() == Some(host) {
                 vec!["sh".to_owned(), path(context.folder, &script)]
@@ -67,7 +67,7 @@ impl PodNetwork for Swarm {
         });
         Built {
             services: services.collect(),
-            operations: vec![Operation::file(first, &script, self.script(pods, &hosts))],
+            operations: vec![Operation::file(first_namespace, &script, self.script(pods, &hosts))],
             programs: vec!["dockerd", "docker", "unshare", "nsenter"],
             // The only content of its container.
             lone: vec!["busybox"],
@@ -159,10 +159,10 @@ impl Swarm {
             ));
         }
         for pod in pods.pods {
-            script.push_str(&settle(pods, *pod, &docker(pod.host)));
+            script.push_str(&start_container_script(pods, *pod, &docker(pod.host)));
         }
         for pod in pods.pods {
-            script.push_str(&meet(pods, *pod));
+            script.push_str(&neighbour_script(pods, *pod));
         }
         script
     }
@@ -170,7 +170,7 @@ impl Swarm {
 
 /// Starts a pod's container and takes its interface. An incomplete container of an earlier try does not run,
 /// and is removed.
-fn settle(pods: Pods<'_>, pod: Pod, docker: &str) -> String {
+fn start_container_script(pods: Pods<'_>, pod: Pod, docker: &str) -> String {
     let (name, address) = (&pods.site(pod.site).name, pods.address(pod.site));
     let namespace = pods.namespace(pod.site);
     format!(
@@ -188,7 +188,7 @@ fn settle(pods: Pods<'_>, pod: Pod, docker: &str) -> String {
 }
 
 /// Neighbour entries of a pod for the others: Docker derives MAC addresses from IP addresses.
-fn meet(pods: Pods<'_>, pod: Pod) -> String {
+fn neighbour_script(pods: Pods<'_>, pod: Pod) -> String {
     let (namespace, own_address) = (pods.namespace(pod.site), pods.address(pod.site));
     let congestion = pods.congestion(pod);
     let others = pods.pods.iter().filter(|other| other.site != pod.site);

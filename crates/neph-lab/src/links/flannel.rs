@@ -78,10 +78,10 @@ impl FixtureKind for Flannel {
         let backend = table.optional_with("backend", |node| choice(node, &Backend::NAMES));
         let (pods, network) = (pods?, network?);
         let backend = backend.map_or(Backend::Vxlan, |backend| backend.value);
-        let fault = too_long(network.value)
-            .or_else(|| pods::strayed(network.value, &pods, nodes))
-            .or_else(|| mixed(&pods, nodes))
-            .or_else(|| many_links(backend, &pods, nodes));
+        let fault = check_network_length(network.value)
+            .or_else(|| pods::check_addresses(network.value, &pods, nodes))
+            .or_else(|| check_subnets(&pods, nodes))
+            .or_else(|| check_link_count(backend, &pods, nodes));
         if let Some(fault) = fault {
             table.problems().add(network.span.clone(), fault);
             return None;
@@ -91,7 +91,7 @@ impl FixtureKind for Flannel {
     }
 }
 
-fn too_long(network: Prefix<Ipv4Addr>) -> Option<Fault> {
+fn check_network_length(network: Prefix<Ipv4Addr>) -> Option<Fault> {
     (network.bits > LONGEST_NETWORK).then(|| {
         let message = format!("a /{} has no room for subnets of /{SUBNET}", network.bits);
         Fault::new(
@@ -108,7 +108,7 @@ fn subnet(address: Ipv4Addr) -> Ipv4Addr {
 }
 
 /// A host has one subnet, and no other host has the same.
-fn mixed(pods: &[Pod], nodes: Nodes<'_>) -> Option<Fault> {
+fn check_subnets(pods: &[Pod], nodes: Nodes<'_>) -> Option<Fault> {
     let subnet_of = |pod: &Pod| subnet(nodes.sites[pod.site].v4.address);
     let name = |pod: &Pod| &nodes.sites[pod.site].name;
     let pairs = pods.iter().enumerate();
@@ -133,7 +133,7 @@ fn is_at(link: &Link, host: usize) -> bool {
 }
 
 /// Flannel's VXLAN uses one interface of the host.
-fn many_links(backend: Backend, pods: &[Pod], nodes: Nodes<'_>) -> Option<Fault> {
+fn check_link_count(backend: Backend, pods: &[Pod], nodes: Nodes<'_>) -> Option<Fault> {
     if backend == Backend::Udp || !nodes.complete {
         return None;
     }
@@ -152,13 +152,13 @@ fn many_links(backend: Backend, pods: &[Pod], nodes: Nodes<'_>) -> Option<Fault>
 }
 
 impl PodNetwork for Leases {
-    fn weave(&self, pods: Pods<'_>) -> Built {
+    fn build_network(&self, pods: Pods<'_>) -> Built {
         let mtu = pods.underlay_mtu() - self.backend.overhead();
-        let mut operations = pods.by_bridge(mtu);
+        let mut operations = pods.connect_by_bridge(mtu);
         let hosts = pods.hosts();
         for host in &hosts {
             let namespace = pods.namespace(*host);
-            if let Some(link) = self.outside(pods, *host) {
+            if let Some(link) = self.outside_interface(pods, *host) {
                 // The daemon reads the interface's address; the host has it on loopback too.
                 let line = format!("address add {}/32 dev {link}", pods.address(*host));
                 operations.push(Operation::ip(namespace, line));
@@ -167,8 +167,8 @@ impl PodNetwork for Leases {
             operations.push(Operation::file(namespace, &lease, self.lease(pods, *host)));
             operations.push(pods.masquerade(*host, ""));
         }
-        let mut services = vec![self.store(pods, hosts[0])];
-        services.extend(hosts.iter().map(|host| self.daemon(pods, *host)));
+        let mut services = vec![self.etcd_service(pods, hosts[0])];
+        services.extend(hosts.iter().map(|host| self.flanneld_service(pods, *host)));
         Built {
             services,
             operations,
@@ -180,7 +180,7 @@ impl PodNetwork for Leases {
 
 impl Leases {
     /// The interface for a host's packets; `None` if any is suitable.
-    fn outside(&self, pods: Pods<'_>, host: usize) -> Option<String> {
+    fn outside_interface(&self, pods: Pods<'_>, host: usize) -> Option<String> {
         let mut links = pods.context.topology.links.iter();
         let link = links.find(|link| is_at(link, host))?;
         (self.backend == Backend::Vxlan).then(|| link.name.clone())
@@ -188,16 +188,16 @@ impl Leases {
 
     /// The file in which a daemon stores its subnet, and which it reads at its start.
     fn lease(&self, pods: Pods<'_>, host: usize) -> String {
-        let pod = pods.of(host).next().expect("a host has pods");
+        let pod = pods.inside_host(host).next().expect("a host has pods");
         let [a, b, c, _] = pods.address(pod.site).octets();
         let Prefix { address, bits } = self.network;
         format!("FLANNEL_NETWORK={address}/{bits}\nFLANNEL_SUBNET={a}.{b}.{c}.1/{SUBNET}\n")
     }
 
-    fn store(&self, pods: Pods<'_>, host: usize) -> Service {
+    fn etcd_service(&self, pods: Pods<'_>, host: usize) -> Service {
         let own_address = pods.address(host);
         let (client, peer) = (
-            clients(pods, own_address),
+            etcd_address(pods, own_address),
             format!("http://{own_address}:{}", 2380 + 2 * pods.context.number),
         );
         let folder = path(pods.context.folder, &pods.context.own_file("etcd"));
@@ -214,8 +214,8 @@ impl Leases {
         service(pods.context.own_file("etcd"), host, run, check)
     }
 
-    fn daemon(&self, pods: Pods<'_>, host: usize) -> Service {
-        let (address, first) = (pods.address(host), pods.address(pods.hosts()[0]));
+    fn flanneld_service(&self, pods: Pods<'_>, host: usize) -> Service {
+        let (address, etcd_host_address) = (pods.address(host), pods.address(pods.hosts()[0]));
         let lease = path(
             pods.context.folder,
             &format!("{}.lease", pods.context.name_at(host)),
@@ -223,31 +223,31 @@ impl Leases {
         let run = format!(
             "exec flanneld -etcd-endpoints {} -iface {} -public-ip {address} -subnet-file {lease} -ip-masq=false \
              -iptables-forward-rules=false",
-            clients(pods, first),
-            self.outside(pods, host).unwrap_or_else(|| "lo".to_owned()),
+            etcd_address(pods, etcd_host_address),
+            self.outside_interface(pods, host).unwrap_or_else(|| "lo".to_owned()),
         );
         service(
             pods.context.name_at(host),
             host,
             run,
-            is_there(pods, host, &lease),
+            lease_check(pods, host, &lease),
         )
     }
 }
 
 /// Whether a daemon has written its lease. After the last one, each host has routes to all pods.
-fn is_there(pods: Pods<'_>, host: usize, lease: &str) -> String {
+fn lease_check(pods: Pods<'_>, host: usize, lease: &str) -> String {
     let mut check = format!("grep -q FLANNEL_MTU {lease}");
     let hosts = pods.hosts();
     if hosts.last() != Some(&host) {
         return check;
     }
-    for at in &hosts {
-        for pod in pods.beyond(*at) {
+    for route_host in &hosts {
+        for pod in pods.outside_host(*route_host) {
             // There is no other route: without it, the packet would use the host's link.
             check.push_str(&format!(
                 " && ip -n {} route get {} | grep -q 'dev flannel'",
-                pods.namespace(*at),
+                pods.namespace(*route_host),
                 pods.address(pod.site),
             ));
         }
@@ -256,7 +256,7 @@ fn is_there(pods: Pods<'_>, host: usize, lease: &str) -> String {
 }
 
 /// The client address of this overlay's etcd.
-fn clients(pods: Pods<'_>, address: Ipv4Addr) -> String {
+fn etcd_address(pods: Pods<'_>, address: Ipv4Addr) -> String {
     format!("http://{address}:{}", 2379 + 2 * pods.context.number)
 }
 

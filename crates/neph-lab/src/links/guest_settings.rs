@@ -54,7 +54,7 @@ fn line(node: &Node) -> Result<String, Fault> {
 impl GuestSettings {
     /// Reads the settings that every kind has.
     pub(super) fn read(table: &mut Fields<'_>, nodes: Nodes<'_>) -> Option<Self> {
-        let sites = pods::listed(table, "sites", nodes);
+        let sites = pods::read_list(table, "sites", nodes);
         let memory = table.optional_with("memory", memory);
         let bandwidth = table.optional_with("bandwidth", quantity::rate);
         let port = table.optional::<Port>("port");
@@ -106,7 +106,7 @@ impl GuestSettings {
                 format!("link set dev {bridge} address {mac} mtu {mtu} {commands} up"),
             ),
         ];
-        for guest in pods.of(host) {
+        for guest in pods.inside_host(host) {
             let (tap, address) = (tap(guest), pods.address(guest.site));
             let congestion = routes::congestion(pods.site(host));
             let mac = pod_mac(guest.site);

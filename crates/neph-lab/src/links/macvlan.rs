@@ -59,7 +59,7 @@ fn is_on(sites: &[crate::topology::Site], link: &Link, host: usize, on: &str) ->
 }
 
 impl PodNetwork for MacvlanLink {
-    fn weave(&self, pods: Pods<'_>) -> Built {
+    fn build_network(&self, pods: Pods<'_>) -> Built {
         let mut operations = Vec::new();
         for pod in pods.pods {
             operations.extend(self.attach(pods, *pod));

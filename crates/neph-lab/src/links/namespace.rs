@@ -67,14 +67,14 @@ impl Build for Namespaces {
         for host in pods.hosts() {
             operations.extend(self.0.switch(pods, host, |guest| join(pods, guest)));
             let mac = host_mac(context.number, host);
-            for guest in pods.of(host) {
+            for guest in pods.inside_host(host) {
                 let commands = one_by_one(pods.underlay_mtu());
                 let namespace = pods.namespace(guest.site);
                 operations.push(Operation::ip(
                     namespace,
                     format!("link set dev {INTERFACE} {commands}"),
                 ));
-                operations.extend(pods.settle(guest, &mac, INTERFACE));
+                operations.extend(pods.add_default_route(guest, &mac, INTERFACE));
             }
         }
         for guest in pods.pods {

@@ -28,7 +28,7 @@ pub(super) struct Pod {
 /// What a kind of overlay creates for its pods.
 pub(super) trait PodNetwork: Debug + Send + Sync + 'static {
     /// How it is built, as in [`Build::build`].
-    fn weave(&self, pods: Pods<'_>) -> Built;
+    fn build_network(&self, pods: Pods<'_>) -> Built;
 }
 
 /// An overlay of one kind, with its pods.
@@ -44,7 +44,7 @@ impl<K: PodNetwork> Build for Overlay<K> {
     }
 
     fn build(&self, context: &FixtureContext<'_>) -> Built {
-        self.kind.weave(Pods {
+        self.kind.build_network(Pods {
             pods: &self.pods,
             context: *context,
         })
@@ -57,19 +57,19 @@ pub(super) fn overlay(pods: Option<Vec<Pod>>, kind: impl PodNetwork) -> Option<B
     Some(Box::new(Overlay { pods, kind }))
 }
 
-/// The UDP port of an overlay that uses one; `usual` is the default.
-pub(super) fn port(table: &mut Fields<'_>, usual: u16) -> u16 {
+/// The UDP port of an overlay that uses one; `default_port` is the default.
+pub(super) fn read_port(table: &mut Fields<'_>, default_port: u16) -> u16 {
     let port = table.optional::<Port>("port");
-    port.map_or(usual, |port| port.value.0)
+    port.map_or(default_port, |port| port.value.0)
 }
 
 /// The pods that the key `pods` of an overlay's table lists.
 pub(super) fn read(table: &mut Fields<'_>, nodes: Nodes<'_>) -> Option<Vec<Pod>> {
-    listed(table, "pods", nodes)
+    read_list(table, "pods", nodes)
 }
 
 /// The sites inside others that `key` lists; at least one.
-pub(super) fn listed<'f>(
+pub(super) fn read_list<'f>(
     table: &mut Fields<'f>,
     key: &'f str,
     nodes: Nodes<'_>,
@@ -91,14 +91,14 @@ pub(super) fn listed<'f>(
 }
 
 /// A fault if a pod is outside of its overlay's network, or another site inside of it.
-pub(super) fn strayed(network: Prefix<Ipv4Addr>, pods: &[Pod], nodes: Nodes<'_>) -> Option<Fault> {
+pub(super) fn check_addresses(network: Prefix<Ipv4Addr>, pods: &[Pod], nodes: Nodes<'_>) -> Option<Fault> {
     let is_pod = |index: usize| pods.iter().any(|pod| pod.site == index);
     let mut sites = nodes.sites.iter().enumerate();
     let (index, site) = sites.find(|(index, site)| {
         !site.is_switch() && is_pod(*index) != network.contains(site.v4.address)
     })?;
-    let which = if is_pod(index) { "outside" } else { "inside" };
-    let message = format!("'{}' has an address {which} this network", site.name);
+    let position = if is_pod(index) { "outside" } else { "inside" };
+    let message = format!("'{}' has an address {position} this network", site.name);
     let remedy = "give the overlay a network of its own, and its pods an address in it";
     Some(Fault::new(message, remedy))
 }
@@ -120,7 +120,7 @@ impl<'t> Pods<'t> {
     }
 
     /// The pods inside `host`.
-    pub(super) fn of(self, host: usize) -> impl Iterator<Item = Pod> + 't {
+    pub(super) fn inside_host(self, host: usize) -> impl Iterator<Item = Pod> + 't {
         self.pods
             .iter()
             .copied()
@@ -128,7 +128,7 @@ impl<'t> Pods<'t> {
     }
 
     /// The pods inside other hosts.
-    pub(super) fn beyond(self, host: usize) -> impl Iterator<Item = Pod> + 't {
+    pub(super) fn outside_host(self, host: usize) -> impl Iterator<Item = Pod> + 't {
         self.pods
             .iter()
             .copied()
@@ -151,13 +151,13 @@ impl<'t> Pods<'t> {
     pub(super) fn underlay_mtu(self) -> u32 {
         let (hosts, topology) = (self.hosts(), self.context.topology);
         let links = topology.links.iter();
-        let theirs = links.filter(|link| hosts.contains(&link.a) || hosts.contains(&link.b));
-        let link_shapes = theirs.flat_map(|link| [&link.a_to_b, &link.b_to_a]);
+        let host_links = links.filter(|link| hosts.contains(&link.a) || hosts.contains(&link.b));
+        let link_shapes = host_links.flat_map(|link| [&link.a_to_b, &link.b_to_a]);
         let pairs = hosts
             .iter()
             .flat_map(|from| hosts.iter().map(move |to| (*from, *to)));
-        let between = pairs.filter_map(|(from, to)| route::path_shapes(topology, from, to));
-        let shapes = link_shapes.chain(between.flatten());
+        let path_shapes = pairs.filter_map(|(from, to)| route::path_shapes(topology, from, to));
+        let shapes = link_shapes.chain(path_shapes.flatten());
         shapes.filter_map(|shape| shape.mtu).min().unwrap_or(MTU)
     }
 
@@ -167,43 +167,43 @@ impl<'t> Pods<'t> {
     }
 
     /// Connects the pods of each host by a bridge, as container engines do.
-    pub(super) fn by_bridge(self, mtu: u32) -> Vec<Operation> {
+    pub(super) fn connect_by_bridge(self, mtu: u32) -> Vec<Operation> {
         let bridge = self.interface("br");
         let mut operations = Vec::new();
         for host in self.hosts() {
             let namespace = self.namespace(host);
             let mac = host_mac(self.context.number, host);
             operations.push(Operation::sysctl(namespace, "net.ipv4.ip_forward", "1"));
-            let make = format!("link add name {bridge} type bridge stp_state 0 mcast_snooping 0");
-            operations.push(Operation::ip(namespace, make));
-            let set = format!("link set dev {bridge} address {mac} up");
-            operations.push(Operation::ip(namespace, set));
-            for pod in self.of(host) {
-                let (end, address) = (format!("pod_{}", pod.site), self.address(pod.site));
+            let add_bridge = format!("link add name {bridge} type bridge stp_state 0 mcast_snooping 0");
+            operations.push(Operation::ip(namespace, add_bridge));
+            let set_bridge = format!("link set dev {bridge} address {mac} up");
+            operations.push(Operation::ip(namespace, set_bridge));
+            for pod in self.inside_host(host) {
+                let (host_interface, address) = (format!("pod_{}", pod.site), self.address(pod.site));
                 let mac = pod_mac(pod.site);
-                let lines = [
+                let commands = [
                     format!(
-                        "link add name {end} mtu {mtu} type veth peer name eth0 mtu {mtu} \
+                        "link add name {host_interface} mtu {mtu} type veth peer name eth0 mtu {mtu} \
                          address {mac} netns {}",
                         self.namespace(pod.site)
                     ),
-                    format!("link set dev {end} master {bridge} up"),
+                    format!("link set dev {host_interface} master {bridge} up"),
                     format!("neighbour add {address} lladdr {mac} dev {bridge} nud permanent"),
                     format!(
                         "route add {address}/32 dev {bridge} src {}",
                         self.address(host)
                     ),
                 ];
-                operations.extend(lines.map(|line| Operation::ip(namespace, line)));
+                operations.extend(commands.map(|command| Operation::ip(namespace, command)));
             }
             let mac = host_mac(self.context.number, host);
-            operations.extend(self.of(host).flat_map(|pod| self.settle(pod, &mac, "eth0")));
+            operations.extend(self.inside_host(host).flat_map(|pod| self.add_default_route(pod, &mac, "eth0")));
         }
         operations
     }
 
     /// Gives a pod its default route over its interface `dev`; the host's end has this MAC address.
-    pub(super) fn settle(self, pod: Pod, mac: &str, dev: &str) -> Vec<Operation> {
+    pub(super) fn add_default_route(self, pod: Pod, mac: &str, dev: &str) -> Vec<Operation> {
         let (own_address, gateway) = (self.address(pod.site), self.address(pod.host));
         let congestion = self.congestion(pod);
         [
@@ -212,7 +212,7 @@ impl<'t> Pods<'t> {
             format!("route add {gateway}/32 dev {dev} src {own_address}{congestion}"),
             format!("route add default via {gateway} dev {dev} src {own_address}{congestion}"),
         ]
-        .map(|line| Operation::ip(self.namespace(pod.site), line))
+        .map(|command| Operation::ip(self.namespace(pod.site), command))
         .to_vec()
     }
 
@@ -223,21 +223,21 @@ impl<'t> Pods<'t> {
     }
 
     /// Packets that leave the overlay get their host's address, as with container engines.
-    pub(super) fn masquerade(self, host: usize, more: &str) -> Operation {
-        let list = |pods: &mut dyn Iterator<Item = Pod>| {
+    pub(super) fn masquerade(self, host: usize, extra_rules: &str) -> Operation {
+        let join_addresses = |pods: &mut dyn Iterator<Item = Pod>| {
             let addresses: Vec<String> =
                 pods.map(|pod| self.address(pod.site).to_string()).collect();
             addresses.join(", ")
         };
         let (own_sources, all_sources) = (
-            list(&mut self.of(host)),
-            list(&mut self.pods.iter().copied()),
+            join_addresses(&mut self.inside_host(host)),
+            join_addresses(&mut self.pods.iter().copied()),
         );
         let rules = format!(
             "table ip overlay-{} {{\n  chain leave {{\n    \
              type nat hook postrouting priority srcnat;\n    \
              ip saddr {{ {own_sources} }} ip daddr != {{ {all_sources} }} oifname != \"{}\" snat to {}\n  }}\n\
-             {more}}}\n",
+             {extra_rules}}}\n",
             self.context.name,
             self.interface("br"),
             self.address(host),

@@ -35,9 +35,9 @@ impl FixtureKind for Routed {
 }
 
 impl PodNetwork for Routed {
-    fn weave(&self, pods: Pods<'_>) -> Built {
+    fn build_network(&self, pods: Pods<'_>) -> Built {
         let context = &pods.context;
-        let mut operations = pods.by_bridge(pods.underlay_mtu());
+        let mut operations = pods.connect_by_bridge(pods.underlay_mtu());
         let speakers: Vec<usize> = speakers(context).collect();
         for speaker in &speakers {
             let namespace = pods.namespace(*speaker);
@@ -92,7 +92,7 @@ fn configuration(pods: Pods<'_>, speaker: usize) -> String {
         // Writing to a String never fails.
         let _ = text.write_fmt(args);
     };
-    for pod in pods.of(speaker) {
+    for pod in pods.inside_host(speaker) {
         let (address, bridge) = (pods.address(pod.site), pods.interface("br"));
         line(format_args!("  route {address}/32 via \"{bridge}\";\n"));
     }
@@ -129,7 +129,7 @@ fn neighbours(pods: Pods<'_>, speaker: usize) -> Vec<(usize, Ipv4Addr)> {
 /// Exits with status 0 when every speaker knows every pod.
 fn ready_script(pods: Pods<'_>, speakers: &[usize]) -> String {
     let addresses = pods.pods.iter().map(|pod| pods.address(pod.site));
-    let wanted: Vec<String> = addresses.map(|address| format!("{address}/32")).collect();
+    let prefixes: Vec<String> = addresses.map(|address| format!("{address}/32")).collect();
     let controls = speakers
         .iter()
         .map(|speaker| control(&pods.context, *speaker));
@@ -138,7 +138,7 @@ fn ready_script(pods: Pods<'_>, speakers: &[usize]) -> String {
         "for control in {}; do\n  routes=$(birdc -s $control show route) || exit 1\n  \
          for pod in {}; do\n    case $routes in *$pod*) ;; *) exit 1 ;; esac\n  done\ndone\n",
         controls.join(" "),
-        wanted.join(" "),
+        prefixes.join(" "),
     )
 }
 

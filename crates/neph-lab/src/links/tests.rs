@@ -7,14 +7,14 @@ use neph_text::Source;
 use crate::lab::{Lab, UpOptions};
 use crate::topology::Topology;
 
-/// Two hosts at the ends of a row of two routers, with a pod in each; `rest` says more.
-fn plan(rest: &str) -> Vec<String> {
+/// Two hosts at the ends of a row of two routers, with a pod in each; `extra_toml` is added.
+fn plan(extra_toml: &str) -> Vec<String> {
     let text = format!(
         "version = 1\nrouter = [{{name = \"r\"}}, {{name = \"s\"}}]\n\
          [[site]]\nname = \"a-b\"\n[[site]]\nname = \"b\"\n\
          [[site]]\nname = \"p\"\ninside = \"a-b\"\naddress = \"10.30.0.11\"\n\
          [[site]]\nname = \"q\"\ninside = \"b\"\naddress = \"10.30.0.12\"\n\
-         [[link]]\na = \"a-b\"\nb = \"r\"\n[[link]]\na = \"s\"\nb = \"b\"\n{rest}"
+         [[link]]\na = \"a-b\"\nb = \"r\"\n[[link]]\na = \"s\"\nb = \"b\"\n{extra_toml}"
     );
     let topology = Topology::parse(&Source::new("row", text)).expect("fine");
     let steps = Lab::plan(&topology, &UpOptions::with_name("x")).expect("a plan");
@@ -26,16 +26,16 @@ const MIDDLE: &str = "[[link]]\na = \"r\"\nb = \"s\"\n";
 #[test]
 fn an_overlay_fits_through_the_narrowest_link_between_its_hosts() {
     let overlay = "[[overlay]]\nname = \"o\"\nkind = \"vxlan\"\npods = [\"p\", \"q\"]\n";
-    let narrow = format!("{MIDDLE}mtu = 1300\n{overlay}");
-    // Beside the way: nothing of the overlay comes there.
-    let alongside = format!(
+    let with_narrow_link = format!("{MIDDLE}mtu = 1300\n{overlay}");
+    // Not on the path: nothing of the overlay comes there.
+    let with_unrelated_link = format!(
         "{MIDDLE}{overlay}[[site]]\nname = \"c\"\n[[link]]\na = \"r\"\nb = \"c\"\nmtu = 1000\n"
     );
-    for (rest, mtu) in [(narrow, 1250), (alongside, 1450)] {
-        let steps = plan(&rest);
-        let made = format!("link add name vx_0 mtu {mtu} ");
-        let made = steps.iter().filter(|line| line.contains(&made));
-        assert_eq!(made.count(), 2, "{steps:#?}");
+    for (extra_toml, mtu) in [(with_narrow_link, 1250), (with_unrelated_link, 1450)] {
+        let steps = plan(&extra_toml);
+        let add_command = format!("link add name vx_0 mtu {mtu} ");
+        let added = steps.iter().filter(|line| line.contains(&add_command));
+        assert_eq!(added.count(), 2, "{steps:#?}");
     }
 }
 
@@ -45,13 +45,13 @@ fn no_two_overlays_write_the_same_file_or_run_a_service_of_the_same_name() {
         [[overlay]]\nname = \"x\"\nkind = \"routed\"\npods = [\"p\", \"q\"]\n\
         [[overlay]]\nname = \"x-a\"\nkind = \"routed\"\npods = [\"t\"]\n";
     let steps = plan(&format!("{MIDDLE}{overlays}"));
-    for (message, count) in [("cat > ", 2 * 4 + 2), ("bird -f ", 2 * 4)] {
-        let lines = steps.iter().filter(|line| line.starts_with(message));
+    for (line_start, count) in [("cat > ", 2 * 4 + 2), ("bird -f ", 2 * 4)] {
+        let lines = steps.iter().filter(|line| line.starts_with(line_start));
         let headings = lines.map(|line| line.split(" <<").next().unwrap_or_default());
         let headings: Vec<&str> = headings.collect();
-        let different: BTreeSet<&&str> = headings.iter().collect();
+        let distinct: BTreeSet<&&str> = headings.iter().collect();
         assert_eq!(
-            (headings.len(), different.len()),
+            (headings.len(), distinct.len()),
             (count, count),
             "{headings:#?}"
         );
@@ -67,18 +67,18 @@ fn a_container_that_does_not_run_is_made_anew() {
         .iter()
         .find(|line| line.starts_with("cat > o.swarm.sh"));
     let script = script.expect("it is written");
-    let requested = script.find("inspect -f '{{.State.Running}}' p");
-    let thrown_away = script.find("rm -f p ");
-    let made = script.find("run -d --name p ");
+    let inspection = script.find("inspect -f '{{.State.Running}}' p");
+    let removal = script.find("rm -f p ");
+    let start = script.find("run -d --name p ");
     assert!(
-        requested.is_some() && requested < thrown_away && thrown_away < made,
+        inspection.is_some() && inspection < removal && removal < start,
         "{script}"
     );
     assert!(script.contains("command -v busybox"), "{script}");
 }
 
 /// The hosts `a` with the pods `p` and `q`, and `b` with `r`, each with a link to a router, and this overlay.
-fn leases(addresses: [&str; 3], keys: &str) -> Result<Topology, Vec<neph_text::Problem>> {
+fn flannel_topology(addresses: [&str; 3], keys: &str) -> Result<Topology, Vec<neph_text::Problem>> {
     let [p, q, r] = addresses;
     let text = format!(
         "version = 1\nrouter = [{{name = \"m\"}}]\n\
@@ -92,23 +92,23 @@ fn leases(addresses: [&str; 3], keys: &str) -> Result<Topology, Vec<neph_text::P
 
 #[test]
 fn flannel_gets_the_subnet_of_each_host() {
-    let topology = leases(
+    let topology = flannel_topology(
         ["10.30.1.2", "10.30.1.3", "10.30.2.2"],
         "network = \"10.30.0.0/16\"",
     );
     let steps = Lab::plan(&topology.expect("fine"), &UpOptions::with_name("x")).expect("a plan");
-    let has = |part: &str| steps.iter().filter(|step| step.line.contains(part)).count();
-    assert_eq!(has("FLANNEL_SUBNET=10.30.1.1/24"), 1);
-    assert_eq!(has("FLANNEL_SUBNET=10.30.2.1/24"), 1);
-    assert_eq!((has("exec flanneld "), has("exec etcd ")), (2, 1));
+    let count_steps = |part: &str| steps.iter().filter(|step| step.line.contains(part)).count();
+    assert_eq!(count_steps("FLANNEL_SUBNET=10.30.1.1/24"), 1);
+    assert_eq!(count_steps("FLANNEL_SUBNET=10.30.2.1/24"), 1);
+    assert_eq!((count_steps("exec flanneld "), count_steps("exec etcd ")), (2, 1));
 }
 
 #[test]
 fn invalid_flannel_topologies_are_refused() {
-    let good = ["10.30.1.2", "10.30.1.3", "10.30.2.2"];
+    let valid_addresses = ["10.30.1.2", "10.30.1.3", "10.30.2.2"];
     let network = "network = \"10.30.0.0/16\"";
     for (addresses, keys, part) in [
-        (good, "network = \"10.30.0.0/23\"", "no room for subnets"),
+        (valid_addresses, "network = \"10.30.0.0/23\"", "no room for subnets"),
         (
             ["10.30.1.2", "10.31.1.3", "10.30.2.2"],
             network,
@@ -125,17 +125,17 @@ fn invalid_flannel_topologies_are_refused() {
             "'p' and 'r' are in two hosts",
         ),
         (
-            good,
+            valid_addresses,
             "network = \"10.30.0.0/16\"\nbackend = \"ipsec\"",
             "'ipsec' is not known",
         ),
         (
-            good,
+            valid_addresses,
             "network = \"10.30.0.0/16\"\n[[link]]\nname = \"more\"\na = \"a\"\nb = \"b\"",
             "'a' has 2 links",
         ),
     ] {
-        let mistakes = leases(addresses, keys).expect_err(part);
+        let mistakes = flannel_topology(addresses, keys).expect_err(part);
         let message = format!("{mistakes:?}");
         assert!(message.contains(part), "{part}: {message}");
     }
@@ -155,31 +155,31 @@ fn a_guest_has_a_tap_on_the_bridge_and_all_sites_have_a_route() {
     let guests = "[[guest]]\nname = \"vms\"\nkind = \"uml\"\nsites = [\"p\", \"q\"]\n\
                   memory = \"128MiB\"\nbandwidth = \"10Mbit/s\"\nrun = [\"neph --version\"]\n";
     let steps = plan(&format!("{MIDDLE}{guests}"));
-    let has = |part: &str| steps.iter().filter(|line| line.contains(part)).count();
-    assert_eq!(has("tuntap add dev tap_2 mode tap"), 1, "{steps:#?}");
-    assert_eq!(has("tap_3 mtu 1500 master vm_0 up"), 1);
-    assert_eq!(has("dev tap_2 root tbf rate 10000000bit"), 1);
+    let count_steps = |part: &str| steps.iter().filter(|line| line.contains(part)).count();
+    assert_eq!(count_steps("tuntap add dev tap_2 mode tap"), 1, "{steps:#?}");
+    assert_eq!(count_steps("tap_3 mtu 1500 master vm_0 up"), 1);
+    assert_eq!(count_steps("dev tap_2 root tbf rate 10000000bit"), 1);
     // Two routers and the other host.
-    assert_eq!(has("route add 10.30.0.11/32 via "), 3);
+    assert_eq!(count_steps("route add 10.30.0.11/32 via "), 3);
     let starts = "mem=128M initrd=vms.image";
-    assert_eq!((has(starts), has("neph --version &\n")), (2, 1));
+    assert_eq!((count_steps(starts), count_steps("neph --version &\n")), (2, 1));
 }
 
 #[test]
 fn a_qemu_guest_uses_the_configured_kernel_and_accelerator() {
-    let machines = |keys: &str| {
+    let plan_with_keys = |keys: &str| {
         let table = "[[guest]]\nname = \"vms\"\nkind = \"qemu\"\nsites = [\"p\", \"q\"]\n";
         plan(&format!("{MIDDLE}{table}{keys}"))
     };
     let has = |steps: &[String], part: &str| steps.iter().any(|line| line.contains(part));
-    let steps = machines("");
+    let steps = plan_with_keys("");
     assert!(has(&steps, "ls /boot/vmlinuz-*") && has(&steps, "then echo kvm; else echo tcg"));
     assert!(has(&steps, "ifname=tap_2,") && has(&steps, "ifname=tap_3,"));
-    let guests_found = machines("kernel = \"/srv/vmlinuz-6.1\"\naccel = \"kvm\"\n");
+    let configured_steps = plan_with_keys("kernel = \"/srv/vmlinuz-6.1\"\naccel = \"kvm\"\n");
     assert!(
-        has(&guests_found, "kernel=/srv/vmlinuz-6.1;") && has(&guests_found, "accel=$(echo kvm)")
+        has(&configured_steps, "kernel=/srv/vmlinuz-6.1;") && has(&configured_steps, "accel=$(echo kvm)")
     );
-    assert!(has(&steps, "-smp 1 ") && has(&machines("vcpus = 4\n"), "-smp 4 "));
+    assert!(has(&steps, "-smp 1 ") && has(&plan_with_keys("vcpus = 4\n"), "-smp 4 "));
 }
 
 #[test]
@@ -234,9 +234,9 @@ fn namespace_guests_have_a_veth_and_the_same_setup_as_vms() {
     assert!(has("route add default via "), "its own way out");
     assert!(!has("tuntap") && !has("initramfs") && !has("unless this ends"));
     // Where guests of their own kernels can be or not: those with 'run' are not replaced unasked.
-    let known_guests = guests("uml");
+    let uml_steps = guests("uml");
     assert!(
-        known_guests
+        uml_steps
             .iter()
             .any(|line| line.contains("unless this ends"))
     );
@@ -246,8 +246,8 @@ fn namespace_guests_have_a_veth_and_the_same_setup_as_vms() {
         let has_part = parts.iter().any(|part| line.contains(part));
         has_part && (line.starts_with("ip -n") || line.starts_with("tc ")) && !line.contains("x-p ")
     };
-    let theirs: Vec<&String> = known_guests.iter().filter(identical).collect();
-    let ours: Vec<&String> = steps.iter().filter(identical).collect();
-    assert!(ours.len() > 4, "{ours:#?}");
-    assert_eq!(theirs, ours);
+    let uml_host_steps: Vec<&String> = uml_steps.iter().filter(identical).collect();
+    let namespace_host_steps: Vec<&String> = steps.iter().filter(identical).collect();
+    assert!(namespace_host_steps.len() > 4, "{namespace_host_steps:#?}");
+    assert_eq!(uml_host_steps, namespace_host_steps);
 }

@@ -31,15 +31,15 @@ impl FixtureKind for UserSpace {
 
     fn read(&self, table: &mut Fields<'_>, nodes: Nodes<'_>) -> Option<Box<dyn Build>> {
         let pods = pods::read(table, nodes);
-        let port = pods::port(table, PORT);
+        let port = pods::read_port(table, PORT);
         pods::overlay(pods, Mesh { port })
     }
 }
 
 impl PodNetwork for Mesh {
-    fn weave(&self, pods: Pods<'_>) -> Built {
+    fn build_network(&self, pods: Pods<'_>) -> Built {
         let mtu = pods.underlay_mtu() - OVERHEAD;
-        let mut built = Built::of(pods.by_bridge(mtu));
+        let mut built = Built::of(pods.connect_by_bridge(mtu));
         let device = pods.interface("tun");
         for host in pods.hosts() {
             let make = format!("tuntap add name {device} mode tun");
@@ -57,7 +57,7 @@ impl Mesh {
     fn end(&self, pods: Pods<'_>, host: usize, mtu: u32) -> TunnelEnd {
         let endpoint = |host: usize| SocketAddr::new(IpAddr::V4(pods.address(host)), self.port);
         let device = pods.interface("tun");
-        let peers = pods.beyond(host).map(|pod| Peer {
+        let peers = pods.outside_host(host).map(|pod| Peer {
             subnet: Prefix {
                 address: pods.address(pod.site),
                 bits: 32,
@@ -67,7 +67,7 @@ impl Mesh {
         let (namespace, own_address) = (pods.namespace(host), pods.address(host));
         let up = format!("link set dev {device} mtu {mtu} up");
         let mut afterwards = vec![Operation::ip(namespace, up)];
-        afterwards.extend(pods.beyond(host).map(|pod| {
+        afterwards.extend(pods.outside_host(host).map(|pod| {
             let line = format!(
                 "route add {}/32 dev {device} src {own_address}",
                 pods.address(pod.site)

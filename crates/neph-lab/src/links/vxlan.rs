@@ -28,15 +28,15 @@ impl FixtureKind for Vxlan {
 
     fn read(&self, table: &mut Fields<'_>, nodes: Nodes<'_>) -> Option<Box<dyn Build>> {
         let pods = pods::read(table, nodes);
-        let port = pods::port(table, PORT);
+        let port = pods::read_port(table, PORT);
         pods::overlay(pods, Mesh { port })
     }
 }
 
 impl PodNetwork for Mesh {
-    fn weave(&self, pods: Pods<'_>) -> Built {
+    fn build_network(&self, pods: Pods<'_>) -> Built {
         let mtu = pods.underlay_mtu() - OVERHEAD;
-        let mut operations = pods.by_bridge(mtu);
+        let mut operations = pods.connect_by_bridge(mtu);
         for host in pods.hosts() {
             operations.extend(self.tunnel(pods, host, mtu));
             operations.push(pods.masquerade(host, ""));
@@ -49,7 +49,7 @@ impl Mesh {
     fn tunnel(&self, pods: Pods<'_>, host: usize, mtu: u32) -> Vec<Operation> {
         let (namespace, own_address) = (pods.namespace(host), pods.address(host));
         let (device, number) = (pods.interface("vx"), pods.context.number);
-        let make = format!(
+        let add_device = format!(
             "link add name {device} mtu {mtu} address {} type vxlan id {} local {own_address} dstport {} \
              nolearning",
             host_mac(number, host),
@@ -57,16 +57,16 @@ impl Mesh {
             self.port,
         );
         let mut operations = vec![
-            Operation::ip(namespace, make),
+            Operation::ip(namespace, add_device),
             Operation::ip(namespace, format!("link set dev {device} up")),
         ];
         for remote in pods.hosts().into_iter().filter(|remote| *remote != host) {
             let (mac, address) = (host_mac(number, remote), pods.address(remote));
             let fdb = format!("fdb add {mac} dev {device} dst {address} self permanent");
             operations.push(Operation::bridge(namespace, fdb));
-            let known = format!("neighbour add {address} lladdr {mac} dev {device} nud permanent");
-            operations.push(Operation::ip(namespace, known));
-            for pod in pods.of(remote) {
+            let add_neighbour = format!("neighbour add {address} lladdr {mac} dev {device} nud permanent");
+            operations.push(Operation::ip(namespace, add_neighbour));
+            for pod in pods.inside_host(remote) {
                 let line = format!(
                     "route add {}/32 via {address} dev {device} onlink src {own_address}",
                     pods.address(pod.site)

@@ -377,8 +377,8 @@ mod tests {
             }).collect();
             let flows = flows_of(as_written(records));
             for port in 0..3 {
-                let mine = choices.iter().filter(|(_, of)| *of == port).map(|(path, _)| *path);
-                let mut paths: Vec<u8> = mine.collect();
+                let port_paths = choices.iter().filter(|(_, flow_port)| *flow_port == port).map(|(path, _)| *path);
+                let mut paths: Vec<u8> = port_paths.collect();
                 let count = paths.len();
                 paths.dedup();
                 let Some(truth) = flows.get(&key(port)) else {

@@ -49,9 +49,9 @@ fn read(path: &Path) -> Vec<Record> {
 fn truth_records_are_read_as_written_up_to_a_truncated_one() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("uplink.truth");
-    let scribe = TruthThread::start().expect("a thread");
-    let (recorder, writer) = scribe.open(&path, "uplink", every(3)).expect("a file");
-    let written: Vec<Record> = (0..4)
+    let truth_thread = TruthThread::start().expect("a thread");
+    let (recorder, writer) = truth_thread.open(&path, "uplink", every(3)).expect("a file");
+    let written_records: Vec<Record> = (0..4)
         .map(packet)
         .chain([
             Record::Anchor { wall: 1, raw: 2 },
@@ -64,18 +64,18 @@ fn truth_records_are_read_as_written_up_to_a_truncated_one() {
             },
         ])
         .collect();
-    assert!(written.iter().all(|record| recorder.record(*record)));
+    assert!(written_records.iter().all(|record| recorder.record(*record)));
     writer.finish().expect("written");
     let file = std::fs::OpenOptions::new()
         .write(true)
         .open(&path)
         .expect("open");
     let size = file.metadata().expect("metadata").len();
-    assert_eq!(read(&path), written);
+    assert_eq!(read(&path), written_records);
     let opened = TruthFile::open(&path).expect("open");
     assert_eq!((opened.link(), opened.every()), ("uplink", 3));
     file.set_len(size - 1).expect("cut");
-    assert_eq!(read(&path), written[..6]);
+    assert_eq!(read(&path), written_records[..6]);
     let mut cut = TruthFile::open(&path).expect("open");
     assert!(cut.by_ref().all(|record| record.is_ok()));
     assert_eq!(cut.cut_off(), RECORD_BYTES - 1);
@@ -84,35 +84,35 @@ fn truth_records_are_read_as_written_up_to_a_truncated_one() {
 #[test]
 fn one_writer_keeps_the_records_of_links_separate() {
     let folder = tempfile::tempdir().expect("a folder");
-    let scribe = TruthThread::start().expect("a thread");
+    let truth_thread = TruthThread::start().expect("a thread");
     let paths = [0, 1].map(|link| folder.path().join(format!("{link}.truth")));
-    let opened = [0, 1].map(|link| scribe.open(&paths[link], "x", every(1)).expect("a file"));
+    let opened = [0, 1].map(|link| truth_thread.open(&paths[link], "x", every(1)).expect("a file"));
     for number in 0..10 {
         let (recorder, _) = &opened[usize::from(number % 3 == 0)];
         assert!(recorder.record(packet(number)));
     }
-    drop(scribe);
+    drop(truth_thread);
     for (recorder, writer) in opened {
         drop(recorder);
         writer.finish().expect("written");
     }
-    let [rest, third] = paths.map(|path| read(&path));
+    let [other_records, third_records] = paths.map(|path| read(&path));
     let packets =
         |numbers: &[i64]| -> Vec<Record> { numbers.iter().copied().map(packet).collect() };
-    assert_eq!(third, packets(&[0, 3, 6, 9]));
-    assert_eq!(rest, packets(&[1, 2, 4, 5, 7, 8]));
+    assert_eq!(third_records, packets(&[0, 3, 6, 9]));
+    assert_eq!(other_records, packets(&[1, 2, 4, 5, 7, 8]));
 }
 
 /// Requests and replies take turns: counting to an even number would record one direction only.
 #[test]
 fn of_packets_that_take_turns_both_directions_are_recorded_and_each_link_records_the_same() {
     let folder = tempfile::tempdir().expect("a folder");
-    let scribe = TruthThread::start().expect("a thread");
+    let truth_thread = TruthThread::start().expect("a thread");
     let links = [0, 1].map(|link| {
         let path = folder.path().join(format!("{link}.truth"));
-        scribe.open(&path, "x", every(4)).expect("a file").0
+        truth_thread.open(&path, "x", every(4)).expect("a file").0
     });
-    let mut wanted = [0; 2];
+    let mut recorded_counts = [0; 2];
     for number in 0_u16..4_000 {
         let mut frame = [0; 64];
         frame[12..15].copy_from_slice(&[8, 0, 0x45]);
@@ -122,11 +122,11 @@ fn of_packets_that_take_turns_both_directions_are_recorded_and_each_link_records
         frame[22] = 63;
         let [first, second] = &links;
         assert_eq!(first.wants(&before), second.wants(&Identity::of(&frame)));
-        wanted[usize::from(number % 2)] += u32::from(first.wants(&before));
+        recorded_counts[usize::from(number % 2)] += u32::from(first.wants(&before));
     }
     assert!(
-        wanted.iter().all(|wanted| (400..600).contains(wanted)),
-        "{wanted:?}"
+        recorded_counts.iter().all(|count| (400..600).contains(count)),
+        "{recorded_counts:?}"
     );
 }
 

@@ -95,7 +95,7 @@ impl TruthThread {
         let file = self.opened.fetch_add(1, Ordering::Relaxed);
         let sender = self.sender.clone();
         let opens = WriterMessage::Opens(file, link.to_owned(), writer);
-        sender.send(opens).map_err(|_| gone())?;
+        sender.send(opens).map_err(|_| thread_ended())?;
         let recorder = Recorder {
             sender: sender.clone(),
             file,
@@ -128,12 +128,12 @@ impl TruthWriter {
     pub(crate) fn finish(self) -> io::Result<()> {
         let (report, receiver) = channel();
         let closes = WriterMessage::Closes(self.file, report);
-        self.sender.send(closes).map_err(|_| gone())?;
-        receiver.recv().map_err(|_| gone())?
+        self.sender.send(closes).map_err(|_| thread_ended())?;
+        receiver.recv().map_err(|_| thread_ended())?
     }
 }
 
-fn gone() -> io::Error {
+fn thread_ended() -> io::Error {
     io::Error::other("the thread that writes it has ended")
 }
 
@@ -154,8 +154,8 @@ impl Files {
         let mut pause = PAUSE;
         loop {
             match receiver.try_recv() {
-                Ok(word) => {
-                    self.heed(word);
+                Ok(message) => {
+                    self.handle_message(message);
                     pause = PAUSE;
                 }
                 Err(TryRecvError::Empty) => {
@@ -170,8 +170,8 @@ impl Files {
         }
     }
 
-    fn heed(&mut self, word: WriterMessage) {
-        match word {
+    fn handle_message(&mut self, message: WriterMessage) {
+        match message {
             WriterMessage::Opens(number, link, file) => {
                 let outcome = Ok(());
                 self.0.insert(
@@ -184,15 +184,15 @@ impl Files {
                 );
             }
             WriterMessage::Record(number, record) => {
-                if let Some(written) = self.0.get_mut(&number) {
-                    written.attempt(|file| file.write_all(&record.encode()));
+                if let Some(written_file) = self.0.get_mut(&number) {
+                    written_file.attempt(|file| file.write_all(&record.encode()));
                 }
             }
             WriterMessage::Closes(number, report) => {
-                let written = self.0.remove(&number);
-                let outcome = written.map_or(Ok(()), |mut written| {
-                    written.flush();
-                    written.outcome
+                let written_file = self.0.remove(&number);
+                let outcome = written_file.map_or(Ok(()), |mut written_file| {
+                    written_file.flush();
+                    written_file.outcome
                 });
                 // There is no receiver only if the engine's thread has ended.
                 let _ = report.send(outcome);

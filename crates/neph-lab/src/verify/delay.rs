@@ -54,21 +54,21 @@ impl JitterCheck {
 }
 
 /// Checks the delays of the observed packets.
-pub(super) fn check(small: &[PacketTimes], course: &RequestedLink<'_>) -> DelayCheck {
-    let left: Vec<i64> = small
+pub(super) fn check(packets: &[PacketTimes], course: &RequestedLink<'_>) -> DelayCheck {
+    let departures: Vec<i64> = packets
         .iter()
-        .filter_map(|packet_times| packet_times.left)
+        .filter_map(|packet_times| packet_times.departure)
         .collect();
-    let draws = course.delays(&left, PROBE_BYTES);
+    let draws = course.delays(&departures, PROBE_BYTES);
     let mut expected = draws.concat();
     expected.sort_unstable();
-    let mut measured: Vec<i64> = small
+    let mut measured: Vec<i64> = packets
         .iter()
         .filter_map(PacketTimes::delay)
         .map(Span::nanos)
         .collect();
     measured.sort_unstable();
-    let (Some(wanted), Some(is)) = (quantiles(&expected), quantiles(&measured)) else {
+    let (Some(expected_quantiles), Some(measured_quantiles)) = (quantiles(&expected), quantiles(&measured)) else {
         let none = Quantiles {
             median: course.wire().delay,
             p99: course.wire().delay,
@@ -78,16 +78,16 @@ pub(super) fn check(small: &[PacketTimes], course: &RequestedLink<'_>) -> DelayC
             expected: quantiles(&expected).unwrap_or(none),
             measured: quantiles(&measured),
             jitter: None,
-            ok: !left.is_empty() && expected.is_empty() && measured.is_empty(),
+            ok: !departures.is_empty() && expected.is_empty() && measured.is_empty(),
         };
     };
     let jitter = (!course.is_certain()).then(|| compare(&measured, &expected, &draws));
-    let off = (is.median - wanted.median).abs();
+    let deviation = (measured_quantiles.median - expected_quantiles.median).abs();
     DelayCheck {
-        expected: wanted,
-        measured: Some(is),
+        expected: expected_quantiles,
+        measured: Some(measured_quantiles),
         jitter,
-        ok: jitter.map_or(off <= DELAY_TOLERANCE, JitterCheck::is_ok),
+        ok: jitter.map_or(deviation <= DELAY_TOLERANCE, JitterCheck::is_ok),
     }
 }
 
@@ -143,8 +143,8 @@ mod tests {
     /// Packets every 10 ms that took `took`.
     fn observe(took: impl IntoIterator<Item = i64>) -> Vec<PacketTimes> {
         let sighting = |(number, took): (i64, i64)| PacketTimes {
-            left: Some(number * 10_000_000),
-            came: Some(number * 10_000_000 + took),
+            departure: Some(number * 10_000_000),
+            arrival: Some(number * 10_000_000 + took),
         };
         (0..).zip(took).map(sighting).collect()
     }
@@ -194,12 +194,12 @@ mod tests {
         ];
         for (refused, jitter) in refused.iter_mut().zip(jitters) {
             let shape = five_millis(jitter);
-            let left: Vec<i64> = (0..200).map(|number| number * 10_000_000).collect();
+            let departures: Vec<i64> = (0..200).map(|number| number * 10_000_000).collect();
             for draw in 100..300 {
-                let came = requested(&shape).replay(&left, PROBE_BYTES, draw);
-                let observations = left.iter().zip(came).map(|(left, came)| PacketTimes {
-                    left: Some(*left),
-                    came,
+                let arrivals = requested(&shape).replay(&departures, PROBE_BYTES, draw);
+                let observations = departures.iter().zip(arrivals).map(|(departure, arrival)| PacketTimes {
+                    departure: Some(*departure),
+                    arrival,
                 });
                 let packet_times: Vec<PacketTimes> = observations.collect();
                 *refused += u32::from(!check(&packet_times, &requested(&shape)).ok);

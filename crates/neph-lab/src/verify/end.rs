@@ -49,7 +49,7 @@ enum DepartureSource {
 /// One end of a link.
 #[derive(Debug)]
 pub(super) struct End {
-    left: DepartureSource,
+    departure_source: DepartureSource,
     tap: PacketRing,
     sender: PacketRing,
     /// Accepts the packets, so that the kernel sends no unreachable messages; never read.
@@ -63,13 +63,13 @@ impl End {
     pub(super) fn both_ends(lab: &Lab, number: usize) -> Result<[Self; 2], LabError> {
         let link = &lab.topology().links[number];
         let [a, b] = [link.a, link.b].map(|index| &lab.topology().sites[index]);
-        let open = |side: u8, site: &str, address: Ipv4Addr| -> Result<Self, LabError> {
+        let open_end = |side: u8, site: &str, address: Ipv4Addr| -> Result<Self, LabError> {
             let ns = lab.namespace(site)?;
             netns::with_namespace(&ns, || Self::open(&link.name, side, address))?
         };
         let mut ends = [
-            open(0, &a.name, a.v4.address)?,
-            open(1, &b.name, b.v4.address)?,
+            open_end(0, &a.name, a.v4.address)?,
+            open_end(1, &b.name, b.v4.address)?,
         ];
         let ports = [ends[0].port(), ends[1].port()];
         for (end, (from, to)) in ends.iter_mut().zip([(0_u8, 1_u8), (1, 0)]) {
@@ -80,7 +80,7 @@ impl End {
         }
         if lab.counters(number).is_none() {
             for end in &mut ends {
-                end.left = DepartureSource::Sent;
+                end.departure_source = DepartureSource::Sent;
             }
         }
         Ok(ends)
@@ -101,7 +101,7 @@ impl End {
         })?;
         let (tap, sender) = (ring(TAP_BLOCKS)?, ring(1)?);
         Ok(Self {
-            left: DepartureSource::Seen,
+            departure_source: DepartureSource::Seen,
             tap,
             sender,
             sink,
@@ -130,21 +130,21 @@ impl End {
         frame[38..40].copy_from_slice(&(length - 34).to_be_bytes());
         let checksum = checksum(&frame[14..34]);
         frame[24..26].copy_from_slice(&checksum.to_be_bytes());
-        frame[MARK_AT..MARK_AT + MARKED].copy_from_slice(&marked(self.side, number));
-        let now = (self.left == DepartureSource::Sent).then(|| clock::pair().wall.0);
+        frame[MARK_AT..MARK_AT + MARKED].copy_from_slice(&mark_bytes(self.side, number));
+        let now = (self.departure_source == DepartureSource::Sent).then(|| clock::pair().wall.0);
         let sent = self.sender.send(&frame[..usize::from(length)]);
         now.filter(|_| sent.is_ok())
     }
 
     /// The next packet of the verification at this end, sent or received; `None` for now.
-    pub(super) fn next_seen(&mut self) -> Option<ObservedPacket> {
+    pub(super) fn next_observed(&mut self) -> Option<ObservedPacket> {
         loop {
             let frame = self.tap.next_frame()?;
             let bytes = frame.bytes().get(MARK_AT..MARK_AT + MARKED);
             let Some((side, number)) = bytes.and_then(read_mark) else {
                 continue;
             };
-            if side == self.side && self.left == DepartureSource::Sent {
+            if side == self.side && self.departure_source == DepartureSource::Sent {
                 continue;
             }
             return Some(ObservedPacket {
@@ -157,7 +157,7 @@ impl End {
 }
 
 /// The mark of a packet of the verification.
-fn marked(side: u8, number: u32) -> [u8; MARKED] {
+fn mark_bytes(side: u8, number: u32) -> [u8; MARKED] {
     let mut bytes = [0; MARKED];
     bytes[..MARK.len()].copy_from_slice(&MARK);
     for copy in bytes[MARK.len()..].chunks_exact_mut(COPY) {
@@ -173,16 +173,16 @@ fn read_mark(bytes: &[u8]) -> Option<(u8, u32)> {
     let wrong: u32 = mark
         .iter()
         .zip(MARK)
-        .map(|(is, was)| (is ^ was).count_ones())
+        .map(|(byte, expected)| (byte ^ expected).count_ones())
         .sum();
     if wrong > 1 {
         return None;
     }
     let copies: Vec<&[u8]> = copies.chunks_exact(COPY).collect();
-    let twice = copies
+    let repeated_copy = copies
         .iter()
         .find(|copy| copies.iter().filter(|other| other == copy).count() > 1)?;
-    let [side, number @ ..] = *twice else {
+    let [side, number @ ..] = *repeated_copy else {
         return None;
     };
     Some((*side, u32::from_be_bytes(number.try_into().ok()?)))
@@ -220,7 +220,7 @@ mod tests {
 
     #[test]
     fn a_marked_packet_is_recognised_with_any_single_bit_flipped() {
-        let bytes = marked(1, 0x0102_0304);
+        let bytes = mark_bytes(1, 0x0102_0304);
         assert_eq!(read_mark(&bytes), Some((1, 0x0102_0304)));
         for bit in 0..MARKED * 8 {
             let mut flipped = bytes;
@@ -228,9 +228,9 @@ mod tests {
             assert_eq!(read_mark(&flipped), Some((1, 0x0102_0304)), "bit {bit}");
         }
         assert_eq!(read_mark(&[0; MARKED]), None);
-        let mut other = bytes;
-        other[0] ^= 3;
-        assert_eq!(read_mark(&other), None);
+        let mut damaged = bytes;
+        damaged[0] ^= 3;
+        assert_eq!(read_mark(&damaged), None);
     }
 
     #[test]

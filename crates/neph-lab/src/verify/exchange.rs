@@ -65,16 +65,16 @@ impl Patience<'_> {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct PacketTimes {
     /// At the interface of the sender.
-    pub(super) left: Option<i64>,
+    pub(super) departure: Option<i64>,
     /// At the interface of the receiver.
-    pub(super) came: Option<i64>,
+    pub(super) arrival: Option<i64>,
 }
 
 impl PacketTimes {
     pub(super) fn delay(&self) -> Option<Span> {
-        self.left
-            .zip(self.came)
-            .map(|(left, came)| Span::from_nanos(came - left))
+        self.departure
+            .zip(self.arrival)
+            .map(|(departure, arrival)| Span::from_nanos(arrival - departure))
     }
 }
 
@@ -111,15 +111,15 @@ pub(super) fn trickle(
         for (end, observed) in ends.iter().zip(&mut observed) {
             send(end, observed, (number, PROBE_BYTES));
         }
-        watch(ends, &mut observed);
+        read_observed(ends, &mut observed);
     }
     let longest = wires.map(longest).into_iter().max().unwrap_or_default();
     // On a slow link the transmission of the last packet exceeds all other waits.
-    let sent = slowest(shapes).unwrap_or_default().times(2);
-    let deadline = clock::raw().0 + (longest + sent + patience.span).nanos();
-    while clock::raw().0 < deadline && !all_came(&observed) && !patience.is_over() {
+    let transmission = slowest(shapes).unwrap_or_default().times(2);
+    let deadline = clock::raw().0 + (longest + transmission + patience.span).nanos();
+    while clock::raw().0 < deadline && !have_all_arrived(&observed) && !patience.is_over() {
         clock::sleep_until(RawNanos(clock::raw().0 + 1_000_000), Spin::NONE);
-        watch(ends, &mut observed);
+        read_observed(ends, &mut observed);
     }
     observed
 }
@@ -127,14 +127,14 @@ pub(super) fn trickle(
 /// Interval and number of the packets of a trickle.
 fn small_packets(shapes: [&Shape; 2], wires: [&Wire; 2]) -> (Span, usize) {
     let gap = gap(shapes, wires);
-    let jittery = wires.iter().any(|wire| wire.jitter.reach() > Span::ZERO);
-    let lasts = if jittery { JITTERY } else { TRICKLE };
-    let count = usize::try_from(lasts.nanos() / gap.nanos()).expect("positive");
+    let has_jitter = wires.iter().any(|wire| wire.jitter.reach() > Span::ZERO);
+    let duration = if has_jitter { JITTERY } else { TRICKLE };
+    let count = usize::try_from(duration.nanos() / gap.nanos()).expect("positive");
     (gap, count.max(4))
 }
 
 /// Duration of a trickle, including its last packet's arrival.
-pub(super) fn trickle_takes(shapes: [&Shape; 2], wires: [&Wire; 2]) -> Span {
+pub(super) fn trickle_duration(shapes: [&Shape; 2], wires: [&Wire; 2]) -> Span {
     let (gap, count) = small_packets(shapes, wires);
     let longest = wires.map(longest).into_iter().max().unwrap_or_default();
     gap.times(i64::try_from(count).unwrap_or(i64::MAX)) + longest
@@ -147,14 +147,14 @@ fn slowest(shapes: [&Shape; 2]) -> Option<Span> {
 }
 
 fn gap(shapes: [&Shape; 2], wires: [&Wire; 2]) -> Span {
-    let lossy = wires.iter().any(|wire| wire.loss.fraction() > 0.0);
-    let min = Span::from_micros(if lossy { 250 } else { 1_000 });
+    let has_loss = wires.iter().any(|wire| wire.loss.fraction() > 0.0);
+    let min = Span::from_micros(if has_loss { 250 } else { 1_000 });
     // A delayed packet must have departed before the next one arrives.
     let transmitted = slowest(shapes).map(|sent| sent.times(4));
-    let apart = wires
+    let jitter_gaps = wires
         .iter()
         .map(|wire| wire.jitter.reach().times(2).min(SPARSE));
-    let longest = transmitted.into_iter().chain(apart).max();
+    let longest = transmitted.into_iter().chain(jitter_gaps).max();
     longest.unwrap_or_default().max(min)
 }
 
@@ -193,8 +193,8 @@ impl Frames {
         } else {
             (room * 11 / 10).min(MAX_PACKETS / 2)
         };
-        let loses = shape.wires().any(|wire| wire.loss.fraction() > 0.0);
-        let fewest = if loses { FEWEST_LOST } else { FEWEST };
+        let has_loss = shape.wires().any(|wire| wire.loss.fraction() > 0.0);
+        let fewest = if has_loss { FEWEST_LOST } else { FEWEST };
         let lasting = (STREAM.nanos() / gap).max(fewest.min(MAX_STREAM_DURATION.nanos() / gap));
         // A queue that a fast link drains meanwhile is filled by later frames.
         let count = burst + lasting.min(MAX_PACKETS - burst);
@@ -214,16 +214,16 @@ pub(super) fn can_stream(shape: &Shape) -> bool {
 }
 
 /// Maximum duration of a stream until all packets have arrived.
-pub(super) fn stream_takes(shape: &Shape, wire: &Wire, patience: Span) -> Span {
+pub(super) fn stream_duration(shape: &Shape, wire: &Wire, patience: Span) -> Span {
     Frames::of(shape).map_or(Span::ZERO, |frames| {
         // A sender needs time for each frame, on a link of any speed.
         let sending = Span::from_secs(1).nanos() * frames.count / MAX_PACKETS;
-        let sent = frames
+        let transmission = frames
             .frame
             .times(frames.count)
             .max(Span::from_nanos(sending));
         let silence = frames.frame.times(4) + longest(wire) + patience;
-        sent + longest(wire) + silence.min(longest(wire) + DRAIN)
+        transmission + longest(wire) + silence.min(longest(wire) + DRAIN)
     })
 }
 
@@ -245,19 +245,19 @@ pub(super) fn stream(
     let mut observed: [Vec<PacketTimes>; 2] = Default::default();
     observed[side] = vec![PacketTimes::default(); usize::try_from(count).expect("positive")];
     let start = clock::raw().0;
-    let mut next = 0;
-    while next < count && !patience.is_over() {
+    let mut next_number = 0;
+    while next_number < count && !patience.is_over() {
         let now = clock::raw().0;
         let due = (burst + (now - start) / gap).min(count);
-        let until = due.min(next + LOOK);
-        for number in next..until {
+        let until = due.min(next_number + LOOK);
+        for number in next_number..until {
             let number = u32::try_from(number).expect("at most MAX_PACKETS");
             send(&ends[side], &mut observed[side], (number, bytes));
         }
-        next = until;
-        watch(ends, &mut observed);
-        if next == due && next < count {
-            patience.sleep_until(start + (next - burst + 1) * gap);
+        next_number = until;
+        read_observed(ends, &mut observed);
+        if next_number == due && next_number < count {
+            patience.sleep_until(start + (next_number - burst + 1) * gap);
         }
     }
     let drained = drain(ends, &mut observed, wire, frame, patience);
@@ -278,10 +278,10 @@ fn drain(
 ) -> bool {
     let silence = (frame.times(4) + longest(wire) + patience.span).nanos();
     let deadline = clock::raw().0 + (longest(wire) + DRAIN).nanos();
-    let mut last = clock::raw().0;
-    while clock::raw().0 < deadline && clock::raw().0 - last < silence && !patience.is_over() {
-        if watch(ends, observed) {
-            last = clock::raw().0;
+    let mut last_arrival = clock::raw().0;
+    while clock::raw().0 < deadline && clock::raw().0 - last_arrival < silence && !patience.is_over() {
+        if read_observed(ends, observed) {
+            last_arrival = clock::raw().0;
         }
         clock::sleep_until(RawNanos(clock::raw().0 + 1_000_000), Spin::NONE);
     }
@@ -290,40 +290,40 @@ fn drain(
 
 /// Sends a packet and stores its departure, if its end provides it.
 fn send(end: &End, observed: &mut [PacketTimes], (number, bytes): (u32, u32)) {
-    let left = end.send(number, bytes);
+    let departure = end.send(number, bytes);
     if let Some(sighting) = observed.get_mut(number as usize)
-        && left.is_some()
+        && departure.is_some()
     {
-        sighting.left = left;
+        sighting.departure = departure;
     }
 }
 
 /// Reads the new packets at both ends; returns whether there were any.
-fn watch(ends: &mut [End; 2], observed: &mut [Vec<PacketTimes>; 2]) -> bool {
-    let mut any = false;
+fn read_observed(ends: &mut [End; 2], observed: &mut [Vec<PacketTimes>; 2]) -> bool {
+    let mut has_new = false;
     for (side, end) in ends.iter_mut().enumerate() {
-        while let Some(packet) = end.next_seen() {
-            any = true;
+        while let Some(packet) = end.next_observed() {
+            has_new = true;
             let from = if packet.is_own { side } else { 1 - side };
             let Some(sighting) = observed[from].get_mut(packet.number as usize) else {
                 continue;
             };
             let time = if packet.is_own {
-                &mut sighting.left
+                &mut sighting.departure
             } else {
-                &mut sighting.came
+                &mut sighting.arrival
             };
             *time = Some(packet.stamp);
         }
     }
-    any
+    has_new
 }
 
-fn all_came(observed: &[Vec<PacketTimes>; 2]) -> bool {
+fn have_all_arrived(observed: &[Vec<PacketTimes>; 2]) -> bool {
     observed
         .iter()
         .flatten()
-        .all(|sighting| sighting.came.is_some())
+        .all(|sighting| sighting.arrival.is_some())
 }
 
 #[cfg(test)]
@@ -352,20 +352,20 @@ mod tests {
         assert_eq!(burst(&slow), 0);
         // Sent 1.3 times as fast as the link for 3 s: the queue then drains.
         let frames = Frames::of(&slow).expect("frames");
-        let left = frames.frame.times(frames.count) - Span::from_nanos(frames.gap * frames.count);
-        assert!(left < DRAIN, "{left}");
+        let undrained = frames.frame.times(frames.count) - Span::from_nanos(frames.gap * frames.count);
+        assert!(undrained < DRAIN, "{undrained}");
     }
 
     #[test]
     fn the_slowest_rate_takes_some_seconds() {
         let slow = shape(1_000, 262_144);
         let wire = Wire::default();
-        let takes = trickle_takes([&slow, &slow], [&wire, &wire]);
+        let duration = trickle_duration([&slow, &slow], [&wire, &wire]);
         assert!(
-            takes > Span::from_secs(8) && takes < Span::from_secs(9),
-            "{takes}"
+            duration > Span::from_secs(8) && duration < Span::from_secs(9),
+            "{duration}"
         );
-        assert_eq!(stream_takes(&slow, &wire, Span::ZERO), Span::ZERO);
+        assert_eq!(stream_duration(&slow, &wire, Span::ZERO), Span::ZERO);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use neph_model::Span;
 
-use super::exchange::{stream_takes, trickle_takes};
+use super::exchange::{stream_duration, trickle_duration};
 use super::patience;
 use crate::gate::{Shape, Wire};
 use crate::topology::Link;
@@ -17,9 +17,9 @@ pub fn verification_takes(link: &Link) -> Span {
     let turns = turns.unwrap_or_default().max(1);
     let trickles = (0..turns).map(|turn| {
         let wires = shapes.map(|shape| wire(shape, turn));
-        trickle_takes(shapes, wires) + waits
+        trickle_duration(shapes, wires) + waits
     });
-    let streams = shapes.map(|shape| stream_takes(shape, wire(shape, 0), waits));
+    let streams = shapes.map(|shape| stream_duration(shape, wire(shape, 0), waits));
     trickles
         .chain(streams)
         .fold(Span::ZERO, |sum, span| sum + span)

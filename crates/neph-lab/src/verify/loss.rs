@@ -21,18 +21,18 @@ pub struct LossCheck {
 }
 
 /// Checks the packets that did not arrive.
-pub(super) fn check(small: &[PacketTimes], course: &RequestedLink<'_>) -> LossCheck {
-    let count = |wanted: fn(&PacketTimes) -> bool| {
-        u32::try_from(small.iter().filter(|sighting| wanted(sighting)).count()).unwrap_or(u32::MAX)
+pub(super) fn check(packets: &[PacketTimes], course: &RequestedLink<'_>) -> LossCheck {
+    let count = |predicate: fn(&PacketTimes) -> bool| {
+        u32::try_from(packets.iter().filter(|sighting| predicate(sighting)).count()).unwrap_or(u32::MAX)
     };
-    let sent = count(|sighting| sighting.left.is_some());
-    let lost = count(|sighting| sighting.left.is_some() && sighting.came.is_none());
+    let sent = count(|sighting| sighting.departure.is_some());
+    let lost = count(|sighting| sighting.departure.is_some() && sighting.arrival.is_none());
     let share = f64::from(lost) / f64::from(sent.max(1));
-    let left: Vec<i64> = small
+    let departures: Vec<i64> = packets
         .iter()
-        .filter_map(|packet_times| packet_times.left)
+        .filter_map(|packet_times| packet_times.departure)
         .collect();
-    let expected = course.loss(&left, PROBE_BYTES);
+    let expected = course.loss(&departures, PROBE_BYTES);
     let interval = wilson(share, f64::from(sent) / excess(&course.wire().loss));
     let ok = if expected > 0.0 {
         (interval.0..=interval.1).contains(&expected)
@@ -67,16 +67,16 @@ pub(super) fn excess(loss: &Loss) -> f64 {
 }
 
 /// Wilson's score interval (1927) at 99 %.
-fn wilson(share: f64, of: f64) -> (f64, f64) {
-    if of <= 0.0 {
+fn wilson(share: f64, sample_size: f64) -> (f64, f64) {
+    if sample_size <= 0.0 {
         return (0.0, 1.0);
     }
     let z2 = Z99 * Z99;
-    let middle = (share + z2 / (2.0 * of)) / (1.0 + z2 / of);
-    let half = Z99 * (share * (1.0 - share) / of + z2 / (4.0 * of * of)).sqrt() / (1.0 + z2 / of);
+    let middle = (share + z2 / (2.0 * sample_size)) / (1.0 + z2 / sample_size);
+    let margin = Z99 * (share * (1.0 - share) / sample_size + z2 / (4.0 * sample_size * sample_size)).sqrt() / (1.0 + z2 / sample_size);
     // At the ends the limits are exact, without rounding errors.
-    let low = if share <= 0.0 { 0.0 } else { middle - half };
-    let high = if share >= 1.0 { 1.0 } else { middle + half };
+    let low = if share <= 0.0 { 0.0 } else { middle - margin };
+    let high = if share >= 1.0 { 1.0 } else { middle + margin };
     (low.max(0.0), high.min(1.0))
 }
 
@@ -88,20 +88,20 @@ mod tests {
 
     #[test]
     fn the_bounds_are_the_shares_that_would_just_not_surprise() {
-        for (hits, of) in [
+        for (hits, sample_size) in [
             (10.0, 1000.0),
             (1.0, 50.0),
             (120.0, 2400.0),
             (2399.0, 2400.0),
         ] {
-            let share = hits / of;
-            let (low, high) = wilson(share, of);
+            let share = hits / sample_size;
+            let (low, high) = wilson(share, sample_size);
             for bound in [low, high] {
                 // Definition of the interval: the share is Z99 deviations from either limit.
-                let deviation = (bound * (1.0 - bound) / of).sqrt();
+                let deviation = (bound * (1.0 - bound) / sample_size).sqrt();
                 assert!(
                     ((share - bound).abs() - Z99 * deviation).abs() < 1e-12,
-                    "{hits}/{of}"
+                    "{hits}/{sample_size}"
                 );
             }
             assert!(low < share && share < high);
@@ -120,30 +120,30 @@ mod tests {
             loss_bad: bad,
         };
         // The state explains everything: (1 + 0.79) / (1 - 0.79).
-        let by_hand = 1.79 / 0.21;
-        let excess_is = excess(&Loss::GilbertElliott(model));
-        assert!((excess_is - by_hand).abs() < 1e-9, "{excess_is}");
+        let expected_excess = 1.79 / 0.21;
+        let actual_excess = excess(&Loss::GilbertElliott(model));
+        assert!((actual_excess - expected_excess).abs() < 1e-9, "{actual_excess}");
         assert!((excess(&Loss::default()) - 1.0).abs() < 1e-12);
     }
 
     #[test]
     fn loss_other_than_configured_fails_the_check() {
-        let fine = PacketTimes {
-            left: Some(0),
-            came: Some(5_010_000),
+        let arrived_packet = PacketTimes {
+            departure: Some(0),
+            arrival: Some(5_010_000),
         };
-        let gone = PacketTimes {
-            left: Some(0),
-            came: None,
+        let lost_packet = PacketTimes {
+            departure: Some(0),
+            arrival: None,
         };
-        let none = Shape::default();
-        assert!(check(&[fine, fine], &requested(&none)).ok);
-        assert!(!check(&[fine, gone], &requested(&none)).ok);
-        assert!(!check(&[], &requested(&none)).ok, "nothing was sent");
-        let mut half = Shape::default();
-        half.wire.loss = Loss::Random(Share::from_billionths(500_000_000));
-        let mixed: Vec<PacketTimes> = [fine, gone].into_iter().cycle().take(200).collect();
-        assert!(check(&mixed, &requested(&half)).ok);
-        assert!(!check(&[fine; 200], &requested(&half)).ok);
+        let lossless_shape = Shape::default();
+        assert!(check(&[arrived_packet, arrived_packet], &requested(&lossless_shape)).ok);
+        assert!(!check(&[arrived_packet, lost_packet], &requested(&lossless_shape)).ok);
+        assert!(!check(&[], &requested(&lossless_shape)).ok, "nothing was sent");
+        let mut lossy_shape = Shape::default();
+        lossy_shape.wire.loss = Loss::Random(Share::from_billionths(500_000_000));
+        let half_lost: Vec<PacketTimes> = [arrived_packet, lost_packet].into_iter().cycle().take(200).collect();
+        assert!(check(&half_lost, &requested(&lossy_shape)).ok);
+        assert!(!check(&[arrived_packet; 200], &requested(&lossy_shape)).ok);
     }
 }

@@ -14,16 +14,16 @@ const FIRST_PORT: u16 = 20_000;
 const PORTS: u16 = 40_000;
 
 /// A source port for each path that flows of ours take, by the path's index.
-pub(super) fn of_paths(end: &mut End, gate: &Gate) -> BTreeMap<usize, u16> {
-    found(gate, |port| gate.path_of(end.send_from(port)))
+pub(super) fn find_ports(end: &mut End, gate: &Gate) -> BTreeMap<usize, u16> {
+    first_ports(gate, |port| gate.path_of(end.send_from(port)))
 }
 
-fn found(gate: &Gate, mut path_of: impl FnMut(u16) -> usize) -> BTreeMap<usize, u16> {
-    let open = gate.open_to_udp();
+fn first_ports(gate: &Gate, mut path_of: impl FnMut(u16) -> usize) -> BTreeMap<usize, u16> {
+    let path_count = gate.open_to_udp();
     let mut ports = BTreeMap::new();
     for port in FIRST_PORT..FIRST_PORT + PORTS {
         ports.entry(path_of(port)).or_insert(port);
-        if ports.len() >= open {
+        if ports.len() >= path_count {
             break;
         }
     }
@@ -31,7 +31,7 @@ fn found(gate: &Gate, mut path_of: impl FnMut(u16) -> usize) -> BTreeMap<usize, 
 }
 
 /// The paths of both directions that none of these ports stands for.
-pub(super) fn not_met(
+pub(super) fn unmeasured_paths(
     lab: &Lab,
     number: usize,
     requested: [(&Shape, &BTreeMap<usize, u16>); 2],
@@ -77,28 +77,28 @@ mod tests {
     }
 
     /// The paths found, and how many ports it took.
-    fn looked(gate: &Gate) -> (Vec<usize>, u32) {
-        let mut requested = 0;
-        let ports = found(gate, |port| {
-            requested += 1;
+    fn search(gate: &Gate) -> (Vec<usize>, u32) {
+        let mut tries = 0;
+        let ports = first_ports(gate, |port| {
+            tries += 1;
             gate.path_of(Some(Flow {
                 number: u64::from(port) << 17,
                 protocol: Some(Reserved::Udp),
             }))
         });
-        (ports.into_keys().collect(), requested)
+        (ports.into_keys().collect(), tries)
     }
 
     #[test]
     fn no_port_is_tried_after_the_last_path_is_found() {
-        assert_eq!(looked(&gate_of(&[])), (vec![0], 1));
-        assert_eq!(looked(&gate_of(&[(1, None)])), (vec![0], 1));
-        let (paths, requested) = looked(&gate_of(&[(1, None), (0, None), (1, None)]));
-        assert!(paths == [0, 2] && requested < 40, "{paths:?} {requested}");
+        assert_eq!(search(&gate_of(&[])), (vec![0], 1));
+        assert_eq!(search(&gate_of(&[(1, None)])), (vec![0], 1));
+        let (paths, tries) = search(&gate_of(&[(1, None), (0, None), (1, None)]));
+        assert!(paths == [0, 2] && tries < 40, "{paths:?} {tries}");
         let for_ping = [(1, Some(Reserved::Icmp)), (1, None)];
-        assert_eq!(looked(&gate_of(&for_ping)), (vec![1], 1));
+        assert_eq!(search(&gate_of(&for_ping)), (vec![1], 1));
         let for_udp = [(1, None), (1, Some(Reserved::Udp))];
-        assert_eq!(looked(&gate_of(&for_udp)), (vec![1], 1));
-        assert_eq!(looked(&gate_of(&[(0, None), (0, None)])), (vec![0], 1));
+        assert_eq!(search(&gate_of(&for_udp)), (vec![1], 1));
+        assert_eq!(search(&gate_of(&[(0, None), (0, None)])), (vec![0], 1));
     }
 }

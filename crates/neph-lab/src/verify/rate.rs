@@ -48,25 +48,25 @@ fn check(
 ) -> Option<Check<BitRate>> {
     let configured = course.shape.rate?;
     let wire = course.wire();
-    let wanted: Vec<i64> = expected.iter().filter_map(|(_, at)| *at).collect();
-    let came: Vec<i64> = stream
+    let expected_arrivals: Vec<i64> = expected.iter().filter_map(|(_, arrival)| *arrival).collect();
+    let arrivals: Vec<i64> = stream
         .sightings
         .iter()
-        .filter_map(|packet_times| packet_times.came)
+        .filter_map(|packet_times| packet_times.arrival)
         .collect();
-    let wanted = rate_of(&wanted, stream.bytes)?;
+    let expected_rate = rate_of(&expected_arrivals, stream.bytes)?;
     let lost = wire.loss.fraction();
     // With a schedule the rate at that moment may differ: the output of the gate counts.
     let configured = if course.scheduled {
-        BitRate(wanted.round() as u64)
+        BitRate(expected_rate.round() as u64)
     } else {
         configured
     };
-    if wanted < BUSY * configured.0 as f64 || lost >= 1.0 {
+    if expected_rate < BUSY * configured.0 as f64 || lost >= 1.0 {
         return None;
     }
-    let measured = rate_of(&came, stream.bytes).unwrap_or(0.0) / (1.0 - lost);
-    let frames = came.len().max(1) as f64;
+    let measured = rate_of(&arrivals, stream.bytes).unwrap_or(0.0) / (1.0 - lost);
+    let frames = arrivals.len().max(1) as f64;
     let span = frames * f64::from(stream.bytes) * 8e9 / configured.0 as f64;
     let slack = TOLERANCE
         + 2.0 * wire.jitter.reach().nanos() as f64 / span
@@ -80,10 +80,10 @@ fn check(
 
 /// Bits per second from the first to the last of these moments; `None` if there are too few.
 #[expect(clippy::cast_precision_loss, reason = "nanoseconds of some seconds")]
-fn rate_of(came: &[i64], bytes: u32) -> Option<f64> {
-    let (first, last) = (came.iter().min()?, came.iter().max()?);
-    let bits = (came.len() - 1) as f64 * f64::from(bytes) * 8.0;
-    (came.len() >= FEWEST && last > first).then(|| bits * 1e9 / (last - first) as f64)
+fn rate_of(arrivals: &[i64], bytes: u32) -> Option<f64> {
+    let (first, last) = (arrivals.iter().min()?, arrivals.iter().max()?);
+    let bits = (arrivals.len() - 1) as f64 * f64::from(bytes) * 8.0;
+    (arrivals.len() >= FEWEST && last > first).then(|| bits * 1e9 / (last - first) as f64)
 }
 
 /// Checks the queue by the waits of those frames that should have found it almost full. Each wait covers the
@@ -97,22 +97,22 @@ fn check_queue(
     let (shape, wire) = (course.shape, course.wire());
     let rate = shape.rate?;
     let configured = shape.queue.bytes_of(stream.bytes);
-    let filled = expected.iter().any(|(_, at)| at.is_none());
+    let has_drops = expected.iter().any(|(_, arrival)| arrival.is_none());
     // CoDel drops from a queue that never fills.
-    if !filled || !stream.drained || shape.discipline != Discipline::DropTail {
+    if !has_drops || !stream.drained || shape.discipline != Discipline::DropTail {
         return None;
     }
-    let waits = expected.iter().filter_map(|(packet_times, at)| {
-        let should = (*at)? - packet_times.left?;
-        Some((should, packet_times.delay()?))
+    let waits = expected.iter().filter_map(|(packet_times, arrival)| {
+        let expected_wait = (*arrival)? - packet_times.departure?;
+        Some((expected_wait, packet_times.delay()?))
     });
     let waits: Vec<(i64, Span)> = waits.collect();
-    let longest = waits.iter().map(|(should, _)| *should).max()?;
-    let nearly = longest - transmission_time(stream.bytes, rate).times(2).nanos();
-    let found_full = waits.iter().filter(|(should, _)| *should >= nearly);
-    let mut found_full: Vec<Span> = found_full.map(|(_, wait)| *wait).collect();
-    found_full.sort_unstable();
-    let median = *found_full.get(found_full.len() / 2)?;
+    let longest = waits.iter().map(|(expected_wait, _)| *expected_wait).max()?;
+    let almost_longest = longest - transmission_time(stream.bytes, rate).times(2).nanos();
+    let full_queue_waits = waits.iter().filter(|(expected_wait, _)| *expected_wait >= almost_longest);
+    let mut full_queue_waits: Vec<Span> = full_queue_waits.map(|(_, wait)| *wait).collect();
+    full_queue_waits.sort_unstable();
+    let median = *full_queue_waits.get(full_queue_waits.len() / 2)?;
     let bytes_in = |span: Span| {
         let nanos = u128::try_from(span.nanos()).unwrap_or(0);
         u64::try_from(nanos * u128::from(rate.0) / 8_000_000_000).unwrap_or(u64::MAX)
@@ -131,17 +131,17 @@ fn check_queue(
 
 /// The frames that were sent, in order, with their expected arrivals.
 fn expected(stream: &Stream, course: &RequestedLink<'_>) -> Vec<Expected> {
-    let sent = stream
+    let sent_packets = stream
         .sightings
         .iter()
-        .filter(|packet_times| packet_times.left.is_some());
-    let sent: Vec<PacketTimes> = sent.copied().collect();
-    let left: Vec<i64> = sent
+        .filter(|packet_times| packet_times.departure.is_some());
+    let sent_packets: Vec<PacketTimes> = sent_packets.copied().collect();
+    let departures: Vec<i64> = sent_packets
         .iter()
-        .filter_map(|packet_times| packet_times.left)
+        .filter_map(|packet_times| packet_times.departure)
         .collect();
-    let came = course.replay_certain(&left, stream.bytes);
-    sent.into_iter().zip(came).collect()
+    let arrivals = course.replay_certain(&departures, stream.bytes);
+    sent_packets.into_iter().zip(arrivals).collect()
 }
 
 #[cfg(test)]
@@ -161,12 +161,12 @@ mod tests {
     }
 
     /// 200 frames of 1000 bytes, 600 us apart, through a link of `rate`.
-    fn through(rate: u64) -> Stream {
-        let left: Vec<i64> = (0..200).map(|number| number * 600_000).collect();
-        let came = requested(&shape(rate)).replay(&left, 1_000, 0);
-        let sightings = left.iter().zip(came).map(|(left, came)| PacketTimes {
-            left: Some(*left),
-            came,
+    fn stream_through(rate: u64) -> Stream {
+        let departures: Vec<i64> = (0..200).map(|number| number * 600_000).collect();
+        let arrivals = requested(&shape(rate)).replay(&departures, 1_000, 0);
+        let sightings = departures.iter().zip(arrivals).map(|(departure, arrival)| PacketTimes {
+            departure: Some(*departure),
+            arrival,
         });
         Stream {
             sightings: sightings.collect(),
@@ -177,7 +177,7 @@ mod tests {
 
     #[test]
     fn a_rate_off_by_2_5_percent_fails_the_check() {
-        let stream = through(8_000_000);
+        let stream = stream_through(8_000_000);
         let rate = checks(&stream, &requested(&shape(8_000_000)))
             .0
             .expect("a rate");
@@ -186,7 +186,7 @@ mod tests {
             .0
             .expect("a rate");
         assert!(!slower.ok, "{slower:?}");
-        let faster = checks(&through(8_200_000), &requested(&shape(8_000_000)))
+        let faster = checks(&stream_through(8_200_000), &requested(&shape(8_000_000)))
             .0
             .expect("a rate");
         assert!(!faster.ok, "{faster:?}");
@@ -194,11 +194,11 @@ mod tests {
 
     #[test]
     fn a_link_that_lets_no_full_frame_through_has_no_rate_and_is_not_ok() {
-        let mut stream = through(8_000_000);
+        let mut stream = stream_through(8_000_000);
         stream
             .sightings
             .iter_mut()
-            .for_each(|packet_times| packet_times.came = None);
+            .for_each(|packet_times| packet_times.arrival = None);
         let rate = checks(&stream, &requested(&shape(8_000_000)))
             .0
             .expect("a verdict");
@@ -208,18 +208,18 @@ mod tests {
     #[test]
     fn a_link_that_its_sender_cannot_fill_has_no_measured_rate() {
         assert_eq!(
-            checks(&through(20_000_000), &requested(&shape(20_000_000))).0,
+            checks(&stream_through(20_000_000), &requested(&shape(20_000_000))).0,
             None
         );
         assert_eq!(
-            checks(&through(20_000_000), &requested(&shape(20_000_000))).1,
+            checks(&stream_through(20_000_000), &requested(&shape(20_000_000))).1,
             None
         );
     }
 
     #[test]
     fn a_queue_is_measured_by_its_longest_wait() {
-        let stream = through(8_000_000);
+        let stream = stream_through(8_000_000);
         let queue = checks(&stream, &requested(&shape(8_000_000)))
             .1
             .expect("it was full");
@@ -229,11 +229,11 @@ mod tests {
         );
         let mut larger = shape(8_000_000);
         larger.queue = QueueLimit::Bytes(ByteSize(28_000));
-        let filled = checks(&stream, &requested(&larger)).1;
-        assert!(filled.is_none_or(|queue| !queue.ok), "{filled:?}");
+        let queue_check = checks(&stream, &requested(&larger)).1;
+        assert!(queue_check.is_none_or(|queue| !queue.ok), "{queue_check:?}");
         let undrained = Stream {
             drained: false,
-            ..through(8_000_000)
+            ..stream_through(8_000_000)
         };
         assert_eq!(checks(&undrained, &requested(&shape(8_000_000))).1, None);
     }

@@ -41,28 +41,28 @@ impl RequestedLink<'_> {
 
     /// Arrivals of packets of `bytes` with these departures (ascending), by one draw; `None` for dropped
     /// ones.
-    pub(super) fn replay(&self, left: &[i64], bytes: u32, draw: u64) -> Vec<Option<i64>> {
-        self.through(self.gate.clone().drawing(draw), left, bytes)
+    pub(super) fn replay(&self, departures: &[i64], bytes: u32, draw: u64) -> Vec<Option<i64>> {
+        self.pass_through(self.gate.clone().drawing(draw), departures, bytes)
     }
 
     /// The same without loss, jitter and corruption.
-    pub(super) fn replay_certain(&self, left: &[i64], bytes: u32) -> Vec<Option<i64>> {
-        self.through(self.gate.clone().certain(), left, bytes)
+    pub(super) fn replay_certain(&self, departures: &[i64], bytes: u32) -> Vec<Option<i64>> {
+        self.pass_through(self.gate.clone().certain(), departures, bytes)
     }
 
-    fn through(&self, mut gate: Gate, left: &[i64], bytes: u32) -> Vec<Option<i64>> {
+    fn pass_through(&self, mut gate: Gate, departures: &[i64], bytes: u32) -> Vec<Option<i64>> {
         gate.cue(Moment(self.cue));
-        let mut came = vec![None; left.len()];
+        let mut arrivals = vec![None; departures.len()];
         let mut queued = VecDeque::new();
-        for (number, at) in left.iter().enumerate() {
+        for (number, at) in departures.iter().enumerate() {
             let outcome = gate.admit(Arrival {
                 at: Moment(*at),
                 length: bytes,
                 flow: self.flow,
             });
-            settle(&mut gate, &mut queued, &mut came);
+            record_decided(&mut gate, &mut queued, &mut arrivals);
             match outcome {
-                Some(outcome) => came[number] = arrival(outcome),
+                Some(outcome) => arrivals[number] = arrival(outcome),
                 None => queued.push_back(number),
             }
         }
@@ -70,17 +70,17 @@ impl RequestedLink<'_> {
             && let Some(turn) = gate.next_turn()
         {
             gate.advance(turn);
-            settle(&mut gate, &mut queued, &mut came);
+            record_decided(&mut gate, &mut queued, &mut arrivals);
         }
-        came
+        arrivals
     }
 
     /// The delays of packets with these departures, in sorted nanoseconds: once per draw if there is
     /// randomness.
-    pub(super) fn delays(&self, left: &[i64], bytes: u32) -> Vec<Vec<i64>> {
+    pub(super) fn delays(&self, departures: &[i64], bytes: u32) -> Vec<Vec<i64>> {
         let draws = (0..self.draws()).map(|draw| {
-            let pairs = left.iter().zip(self.replay(left, bytes, draw));
-            let delays = pairs.filter_map(|(left, came)| Some(came? - left));
+            let pairs = departures.iter().zip(self.replay(departures, bytes, draw));
+            let delays = pairs.filter_map(|(departure, arrival)| Some(arrival? - departure));
             let mut delays: Vec<i64> = delays.collect();
             delays.sort_unstable();
             delays
@@ -90,16 +90,16 @@ impl RequestedLink<'_> {
 
     /// The expected share of losses of these packets, 0 to 1.
     #[expect(clippy::cast_precision_loss, reason = "counts of packets")]
-    pub(super) fn loss(&self, left: &[i64], bytes: u32) -> f64 {
+    pub(super) fn loss(&self, departures: &[i64], bytes: u32) -> f64 {
         if !self.scheduled {
             return self.wire().loss.fraction();
         }
         let lost = (0..self.draws()).map(|draw| {
-            let came = self.replay(left, bytes, draw);
-            came.iter().filter(|came| came.is_none()).count()
+            let arrivals = self.replay(departures, bytes, draw);
+            arrivals.iter().filter(|arrival| arrival.is_none()).count()
         });
         let lost: usize = lost.sum();
-        lost as f64 / (left.len().max(1) as f64 * self.draws() as f64)
+        lost as f64 / (departures.len().max(1) as f64 * self.draws() as f64)
     }
 
     /// Whether the delay of a packet has no randomness.
@@ -115,10 +115,10 @@ impl RequestedLink<'_> {
     }
 }
 
-fn settle(gate: &mut Gate, queued: &mut VecDeque<usize>, came: &mut [Option<i64>]) {
+fn record_decided(gate: &mut Gate, queued: &mut VecDeque<usize>, arrivals: &mut [Option<i64>]) {
     while let Some(outcome) = gate.next_decided() {
         if let Some(number) = queued.pop_front() {
-            came[number] = arrival(outcome);
+            arrivals[number] = arrival(outcome);
         }
     }
 }
@@ -158,11 +158,11 @@ mod tests {
         };
         shape.wire.delay = Span::from_millis(5);
         // 1000 bytes take 1 ms; three fit.
-        let came = requested(&shape).replay(&[0, 0, 0, 0, 500_000], 1_000, 1);
+        let arrivals = requested(&shape).replay(&[0, 0, 0, 0, 500_000], 1_000, 1);
         let millis = |at: i64| Some(at * 1_000_000);
-        assert_eq!(came, [millis(6), millis(7), millis(8), None, None]);
-        let two = requested(&shape).delays(&[0, 0], 1_000);
-        assert_eq!(two, [[6_000_000, 7_000_000]]);
+        assert_eq!(arrivals, [millis(6), millis(7), millis(8), None, None]);
+        let delays = requested(&shape).delays(&[0, 0], 1_000);
+        assert_eq!(delays, [[6_000_000, 7_000_000]]);
     }
 
     #[test]
@@ -171,14 +171,14 @@ mod tests {
         shape.wire.delay = Span::from_millis(5);
         shape.wire.jitter = Jitter::Uniform(Span::from_millis(1));
         shape.wire.loss = crate::gate::Loss::Random(Share::from_billionths(500_000_000));
-        let left: Vec<i64> = (0..100).map(|number| number * 10_000_000).collect();
-        let mut drawn = requested(&shape).delays(&left, 64).concat();
+        let departures: Vec<i64> = (0..100).map(|number| number * 10_000_000).collect();
+        let mut drawn = requested(&shape).delays(&departures, 64).concat();
         drawn.sort_unstable();
         assert!((800..1200).contains(&drawn.len()), "{}", drawn.len());
         assert!(drawn[0] >= 4_000_000 && drawn[drawn.len() - 1] <= 6_000_000);
         assert!(!requested(&shape).is_certain());
-        let came = requested(&shape).replay_certain(&left, 64);
-        let late: Vec<i64> = left.iter().map(|left| left + 5_000_000).collect();
-        assert_eq!(came.into_iter().flatten().collect::<Vec<i64>>(), late);
+        let arrivals = requested(&shape).replay_certain(&departures, 64);
+        let expected_arrivals: Vec<i64> = departures.iter().map(|departure| departure + 5_000_000).collect();
+        assert_eq!(arrivals.into_iter().flatten().collect::<Vec<i64>>(), expected_arrivals);
     }
 }

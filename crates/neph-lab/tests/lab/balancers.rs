@@ -56,7 +56,7 @@ fn serve(lab: &Lab, site: &'static str) {
 
 /// Which endpoint answered how often, and whom it saw.
 fn ask(lab: &Lab, front: SocketAddr) -> BTreeMap<String, usize> {
-    let asked = with_namespace(&lab.namespace("client").expect("there"), || {
+    let answers_result = with_namespace(&lab.namespace("client").expect("there"), || {
         let mut answers = BTreeMap::new();
         for _ in 0..CONNECTIONS {
             let patience = Duration::from_secs(5);
@@ -68,7 +68,7 @@ fn ask(lab: &Lab, front: SocketAddr) -> BTreeMap<String, usize> {
         }
         answers
     });
-    asked.expect("enter")
+    answers_result.expect("enter")
 }
 
 fn front(lab: &Lab) -> SocketAddr {

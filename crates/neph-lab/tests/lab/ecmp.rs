@@ -45,7 +45,7 @@ fn exchange(flows: &[UdpSocket], server: &UdpSocket) {
 /// Which of the four ways each flow went in each of `rounds` exchanges, in one direction of the links
 /// from r0 to the routers in the middle.
 fn paths_by_port(folder: &std::path::Path, direction: u8) -> BTreeMap<u16, Vec<usize>> {
-    let mut came: BTreeMap<u16, Vec<(i64, usize)>> = BTreeMap::new();
+    let mut arrivals: BTreeMap<u16, Vec<(i64, usize)>> = BTreeMap::new();
     for path in 1..=4 {
         let file = folder.join(format!("r0-m{path}.truth"));
         for record in TruthFile::open(&file).expect("open") {
@@ -64,29 +64,29 @@ fn paths_by_port(folder: &std::path::Path, direction: u8) -> BTreeMap<u16, Vec<u
                 } else {
                     identity.destination_port
                 };
-                came.entry(port).or_default().push((passing.arrival, path));
+                arrivals.entry(port).or_default().push((passing.arrival, path));
             }
         }
     }
-    let in_order = came.into_iter().map(|(port, mut came)| {
-        came.sort_unstable();
-        (port, came.into_iter().map(|(_, path)| path).collect())
+    let in_order = arrivals.into_iter().map(|(port, mut arrivals)| {
+        arrivals.sort_unstable();
+        (port, arrivals.into_iter().map(|(_, path)| path).collect())
     });
     in_order.collect()
 }
 
 /// The shipped diamond with all its changes of routes at these times instead.
 fn diamond(reroutes: &str) -> String {
-    let head = DIAMOND
+    let links = DIAMOND
         .split("[[reroute]]")
         .next()
         .expect("split gives one");
-    let head = head.rsplit_once("# The way there").expect("its comment").0;
-    format!("{head}{reroutes}")
+    let links = links.rsplit_once("# The way there").expect("its comment").0;
+    format!("{links}{reroutes}")
 }
 
 /// Four sends and three changes in between, for one address family: what is on record.
-fn carried_out(test: &str, letter: char, family: fn(&IpAddr) -> bool) {
+fn test_reroutes(test: &str, letter: char, family: fn(&IpAddr) -> bool) {
     let Some(_turn) = turn(test) else { return };
     let topology = diamond(
         "[[reroute]]\nsite = \"r0\"\nat = \"800ms\"\nreshuffle = true\n\
@@ -123,17 +123,17 @@ fn carried_out(test: &str, letter: char, family: fn(&IpAddr) -> bool) {
     exchange(&flows, &server);
     lab.down().expect("down");
     assert!(leftovers(&name).is_empty());
-    held_to_the_record(folder.path());
+    assert_recorded_paths(folder.path());
 }
 
-fn held_to_the_record(folder: &std::path::Path) {
-    let (forward, back) = (paths_by_port(folder, 0), paths_by_port(folder, 1));
-    assert_eq!((forward.len(), back.len()), (FLOWS, FLOWS));
+fn assert_recorded_paths(folder: &std::path::Path) {
+    let (forward, reverse) = (paths_by_port(folder, 0), paths_by_port(folder, 1));
+    assert_eq!((forward.len(), reverse.len()), (FLOWS, FLOWS));
     assert!(
         forward
             .values()
-            .chain(back.values())
-            .all(|ways| ways.len() == 4)
+            .chain(reverse.values())
+            .all(|paths| paths.len() == 4)
     );
     let used =
         |round: usize| -> BTreeSet<usize> { forward.values().map(|paths| paths[round]).collect() };
@@ -155,9 +155,9 @@ fn held_to_the_record(folder: &std::path::Path) {
     // Of 64 flows 48 move, within five deviations of the binomial.
     assert!((31..=63).contains(&moved(0, 1)), "{}", moved(0, 1));
     assert_eq!(moved(1, 3), 0, "the same seed and weights: the same ways");
-    for paths in back.values() {
+    for paths in reverse.values() {
         assert!(
-            paths.iter().all(|way| *way == paths[0]),
+            paths.iter().all(|path| *path == paths[0]),
             "nothing changed at r5"
         );
     }
@@ -175,10 +175,10 @@ fn held_to_the_record(folder: &std::path::Path) {
 #[test]
 fn kernels_spread_flows_over_a_diamond_and_move_them_on_schedule() {
     let test = "kernels_spread_flows_over_a_diamond_and_move_them_on_schedule";
-    carried_out(test, 'e', IpAddr::is_ipv4);
+    test_reroutes(test, 'e', IpAddr::is_ipv4);
 }
 
 #[test]
 fn they_do_the_same_with_ipv6() {
-    carried_out("they_do_the_same_with_ipv6", 'f', IpAddr::is_ipv6);
+    test_reroutes("they_do_the_same_with_ipv6", 'f', IpAddr::is_ipv6);
 }

@@ -84,14 +84,14 @@ fn a_flipped_bit_makes_a_datagram_vanish_and_tcp_send_again() {
     );
     let lab = lab.expect("up");
     let arrived = send_numbers(&lab, 0..120);
-    let counted = count(&lab);
-    assert_eq!(counted.delivered, 120);
-    assert!((5..=50).contains(&counted.corrupted), "{counted:?}");
-    let left = usize::try_from(120 - counted.corrupted).expect("few");
+    let counts = count(&lab);
+    assert_eq!(counts.delivered, 120);
+    assert!((5..=50).contains(&counts.corrupted), "{counts:?}");
+    let left = usize::try_from(120 - counts.corrupted).expect("few");
     assert_eq!(arrived.len(), left, "none of those that were hit");
     let checksum_errors = kernel_count(&lab, "s1", ("Udp", "InCsumErrors"));
     let in_header = kernel_count(&lab, "s1", ("Ip", "InHdrErrors"));
-    assert!(checksum_errors > 0 && checksum_errors + in_header <= counted.corrupted);
+    assert!(checksum_errors > 0 && checksum_errors + in_header <= counts.corrupted);
     transfer(&lab, 300_000);
     let retransmitted = kernel_count(&lab, "s0", ("Tcp", "RetransSegs"));
     let checksum_errors = kernel_count(&lab, "s1", ("Tcp", "InCsumErrors"));
@@ -147,10 +147,10 @@ fn a_duplicate_arrives_right_behind_and_a_reordered_packet_before_its_turn() {
     let Some(_turn) = turn(test) else { return };
     let lab = up(&pair("delay = \"5ms\"\nduplicate = \"100%\""), &name('u'));
     let arrived = send_numbers(&lab, 0..50);
-    let twice: Vec<u32> = (0..50).flat_map(|number| [number, number]).collect();
-    assert_eq!(arrived, twice);
-    let counted = count(&lab);
-    assert_eq!((counted.delivered, counted.copies), (50, 50));
+    let duplicated: Vec<u32> = (0..50).flat_map(|number| [number, number]).collect();
+    assert_eq!(arrived, duplicated);
+    let counts = count(&lab);
+    assert_eq!((counts.delivered, counts.copies), (50, 50));
     lab.down().expect("down");
     let lab = up(&pair("delay = \"20ms\"\nreorder = \"20%\""), &name('v'));
     let arrived = send_numbers(&lab, 0..120);
@@ -166,7 +166,7 @@ fn a_duplicate_arrives_right_behind_and_a_reordered_packet_before_its_turn() {
 
 /// How long the link kept the packets of an upload from `s0` to `s1`, by its record: the median of the
 /// last three tenths.
-fn kept_at_the_end(record: &Path) -> Duration {
+fn median_final_delay(record: &Path) -> Duration {
     let mut delays = Vec::new();
     for record in TruthFile::open(record).expect("open") {
         if let Record::Packet {
@@ -195,7 +195,7 @@ fn codel_keeps_the_queue_of_an_upload_shorter_than_drop_tail() {
     let test = "codel_keeps_the_queue_of_an_upload_shorter_than_drop_tail";
     let Some(_turn) = turn(test) else { return };
     let features = "delay = \"5ms\"\na_to_b = { rate = \"20Mbit/s\", queue = \"512KiB\"";
-    let [tail, codel] = ["", ", discipline = \"codel\""].map(|discipline| {
+    let [drop_tail_delay, codel_delay] = ["", ", discipline = \"codel\""].map(|discipline| {
         // What most senders have; bbr would not fill the queue.
         let mut topology = pair(&format!("{features}{discipline} }}"));
         for site in &mut topology.sites {
@@ -212,16 +212,16 @@ fn codel_keeps_the_queue_of_an_upload_shorter_than_drop_tail() {
         let lab = Lab::up(&topology, &options).expect("up");
         // 2.4 seconds at the link's rate.
         transfer(&lab, 6_000_000);
-        let counted = count(&lab);
-        assert_eq!(counted.codel > 0, !discipline.is_empty());
+        let counts = count(&lab);
+        assert_eq!(counts.codel > 0, !discipline.is_empty());
         lab.down().expect("down");
-        let wait = kept_at_the_end(&folder.path().join("path0.truth"));
-        println!("{discipline} {wait:?} {counted:?}");
+        let wait = median_final_delay(&folder.path().join("path0.truth"));
+        println!("{discipline} {wait:?} {counts:?}");
         wait
     });
     // A full queue takes 210 ms; TCP is at half of it by then.
-    assert!(tail > Duration::from_millis(60), "{tail:?}");
-    assert!(codel < Duration::from_millis(30), "{codel:?}");
+    assert!(drop_tail_delay > Duration::from_millis(60), "{drop_tail_delay:?}");
+    assert!(codel_delay < Duration::from_millis(30), "{codel_delay:?}");
 }
 
 #[test]
@@ -231,10 +231,10 @@ fn a_site_sends_nothing_longer_than_the_mtu_of_its_link() {
     };
     let lab = up(&pair("delay = \"1ms\"\nmtu = 1300"), &name('w'));
     transfer(&lab, 100_000);
-    let counted = count(&lab);
+    let counts = count(&lab);
     assert!(
-        counted.delivered >= 77 && counted.over_mtu == 0,
-        "{counted:?}"
+        counts.delivered >= 77 && counts.over_mtu == 0,
+        "{counts:?}"
     );
     lab.down().expect("down");
 }
@@ -246,14 +246,14 @@ fn a_slow_forward_path_does_not_slow_the_reverse_path() {
     let Some(_turn) = turn(test) else { return };
     let features = "delay = \"1ms\"\na_to_b = { mtu = 1300 }";
     let lab = up(&pair(features), &name('e'));
-    let (here, receiver) = (udp(&lab, "s0"), udp(&lab, "s1"));
-    let ends = [&here, &receiver].map(|end| end.local_addr().expect("address"));
+    let (sender, receiver) = (udp(&lab, "s0"), udp(&lab, "s1"));
+    let addresses = [&sender, &receiver].map(|end| end.local_addr().expect("address"));
     let mut buffer = [0; 2000];
     // 1472 bytes and headers of 28 fill an Ethernet frame.
-    receiver.send_to(&[1; 1472], ends[0]).expect("send");
-    assert_eq!(here.recv(&mut buffer).expect("it comes"), 1472);
+    receiver.send_to(&[1; 1472], addresses[0]).expect("send");
+    assert_eq!(sender.recv(&mut buffer).expect("it comes"), 1472);
     // The narrow way gets it in fragments, and drops none of them.
-    here.send_to(&[1; 1472], ends[1]).expect("send");
+    sender.send_to(&[1; 1472], addresses[1]).expect("send");
     assert_eq!(receiver.recv(&mut buffer).expect("it comes"), 1472);
     let counter = lab.counters(0).expect("emulated");
     let [out, back] = Direction::BOTH.map(|direction| counter.read(direction));

@@ -60,7 +60,7 @@ fn serve(lab: &Lab) {
 const ASK: &str = "GET /path HTTP/1.1\r\nHost: end\r\nConnection: close\r\n\r\n";
 
 fn ask(lab: &Lab, address: SocketAddr) -> String {
-    let asked = with_namespace(&lab.namespace("client").expect("there"), || {
+    let answer_result = with_namespace(&lab.namespace("client").expect("there"), || {
         let mut stream =
             TcpStream::connect_timeout(&address, Duration::from_secs(5)).expect("connect");
         stream.write_all(ASK.as_bytes()).expect("ask");
@@ -68,7 +68,7 @@ fn ask(lab: &Lab, address: SocketAddr) -> String {
         stream.read_to_string(&mut answer).expect("an answer");
         answer
     });
-    asked.expect("enter")
+    answer_result.expect("enter")
 }
 
 #[test]
@@ -86,8 +86,8 @@ fn a_request_reaches_the_endpoint_from_the_proxys_address() {
         };
         serve(&lab);
         let answer = ask(&lab, at(&lab, "edge", 80));
-        let wanted = format!("{} GET /path", at(&lab, "edge", 0).ip());
-        assert!(answer.contains(&wanted), "{kind}: {answer}");
+        let expected_answer = format!("{} GET /path", at(&lab, "edge", 0).ip());
+        assert!(answer.contains(&expected_answer), "{kind}: {answer}");
         lab.down().expect("down");
         assert!(leftovers(&name).is_empty());
     }
@@ -127,8 +127,8 @@ fn a_chain_of_two_ends_tls_at_the_first() {
         answer
     });
     let answer = asked.expect("enter");
-    let wanted = format!("{} GET /path", at(&lab, "side", 0).ip());
-    assert!(answer.contains(&wanted), "{answer}");
+    let expected_answer = format!("{} GET /path", at(&lab, "side", 0).ip());
+    assert!(answer.contains(&expected_answer), "{answer}");
     lab.down().expect("down");
     assert!(leftovers(&name).is_empty());
 }

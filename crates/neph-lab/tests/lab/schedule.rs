@@ -24,7 +24,7 @@ fn udp(lab: &Lab, site: &str) -> UdpSocket {
 }
 
 /// How long a datagram takes from one socket to the other.
-fn takes(from: &UdpSocket, to: &UdpSocket) -> Duration {
+fn transit_time(from: &UdpSocket, to: &UdpSocket) -> Duration {
     let target = to.local_addr().expect("address");
     let start = Stopwatch::start();
     from.send_to(b"there", target).expect("send");
@@ -57,7 +57,7 @@ fn flows_take_one_of_two_paths_and_stay_there() {
     let sockets: Vec<UdpSocket> = (0..20).map(|_| udp(&lab, "s0")).collect();
     for from in &sockets {
         let port = from.local_addr().expect("address").port();
-        let delays = (0..3).map(|_| millis(takes(from, &to)));
+        let delays = (0..3).map(|_| millis(transit_time(from, &to)));
         taken.insert(port, delays.collect());
     }
     lab.down().expect("down");
@@ -116,13 +116,13 @@ fn schedule_times_count_from_each_cue() {
         let mut waits = [Vec::new(), Vec::new()];
         while start.elapsed() < Duration::from_millis(800) {
             let sent = millis(start.elapsed());
-            let delay = millis(takes(&from, &to));
+            let delay = millis(transit_time(&from, &to));
             if (310.0..590.0).contains(&sent) {
                 waits[1].push(delay);
             } else if !(290.0..610.0).contains(&sent) {
                 waits[0].push(delay);
             }
-            takes(&to, &from);
+            transit_time(&to, &from);
         }
         for (waits, expected) in waits.iter_mut().zip([1.0, 50.0]) {
             waits.sort_by(f64::total_cmp);

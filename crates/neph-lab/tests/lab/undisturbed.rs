@@ -80,14 +80,14 @@ impl Drop for SetAtEnd<'_> {
 
 /// How often a thread woke until it was over, and how often late.
 fn wakes(is_over: &AtomicBool) -> (u64, u64) {
-    let (mut woke, mut late) = (0, 0);
+    let (mut wake_count, mut late_count) = (0, 0);
     while !is_over.load(Ordering::Relaxed) {
         let due = RawNanos(clock::raw().0 + STEP);
-        let came = clock::sleep_until(due, Spin::NONE);
-        woke += 1;
-        late += u64::from(came.0 - due.0 > LATE);
+        let wake_time = clock::sleep_until(due, Spin::NONE);
+        wake_count += 1;
+        late_count += u64::from(wake_time.0 - due.0 > LATE);
     }
-    (woke, late)
+    (wake_count, late_count)
 }
 
 /// CPU time of this machine, in ticks (`/proc/stat`, fields 1 to 8).
@@ -104,11 +104,11 @@ impl CpuTime {
         let line = text.lines().next().expect("all CPUs' line");
         let fields = line.split_whitespace().skip(1).take(8);
         let ticks: Vec<u64> = fields.filter_map(|field| field.parse().ok()).collect();
-        let of = |field: usize| ticks.get(field).copied().unwrap_or(0);
+        let ticks_of = |field: usize| ticks.get(field).copied().unwrap_or(0);
         Self {
             total: ticks.iter().sum(),
-            idle: of(3),
-            stolen: of(7),
+            idle: ticks_of(3),
+            stolen: ticks_of(7),
         }
     }
 
