@@ -282,30 +282,40 @@ impl Agenda {
     }
 
     /// Of the pairs whose next try is due before block `before_block` begins, the one whose scenario
-    /// has the fewest complete experiments; then the least tried, then the oldest.
+    /// has the fewest complete experiments; then the least tried, then the oldest, then the first in
+    /// the order of its block.
     fn next_retry(
         &self,
         before_block: u32,
         is_allowed: &dyn Fn(u32) -> bool,
     ) -> Option<(u32, u32)> {
-        self.retry_pairs
-            .iter()
-            .filter(|(block, scenario)| {
-                let cell = &self.cells[*block as usize][*scenario as usize];
-                let is_due =
-                    before_block == u32::MAX || cell.tried <= before_block.saturating_sub(*block);
-                is_due && is_allowed(*scenario)
-            })
-            .min_by_key(|(block, scenario)| {
-                let cell = &self.cells[*block as usize][*scenario as usize];
-                (
-                    self.completed[*scenario as usize],
-                    cell.tried,
-                    *block,
-                    *scenario,
-                )
-            })
-            .copied()
+        let rank = |(block, scenario): (u32, u32)| {
+            let tried = self.cells[block as usize][scenario as usize].tried;
+            (self.completed[scenario as usize], tried, block)
+        };
+        let due_pairs = || {
+            self.retry_pairs
+                .iter()
+                .copied()
+                .filter(|(block, scenario)| {
+                    let cell = &self.cells[*block as usize][*scenario as usize];
+                    let is_due = before_block == u32::MAX
+                        || cell.tried <= before_block.saturating_sub(*block);
+                    is_due && is_allowed(*scenario)
+                })
+        };
+        let best_rank = due_pairs().map(rank).min()?;
+        let (_, _, block) = best_rank;
+        let is_best = |pair: &(u32, u32)| rank(*pair) == best_rank;
+        let best_scenarios: BTreeSet<u32> = due_pairs()
+            .filter(is_best)
+            .map(|(_, scenario)| scenario)
+            .collect();
+        let order = self.order_of(block);
+        let first = order
+            .into_iter()
+            .find(|scenario| best_scenarios.contains(scenario));
+        first.map(|scenario| (block, scenario))
     }
 
     fn slot(&self, (block, scenario): (u32, u32)) -> Slot {

@@ -149,8 +149,8 @@ impl Dispatcher {
         let is_running = |out: &Out| out.agent == *agent && matches!(out.stage, Stage::Running);
         if self.out.values().any(is_running) {
             tracing::warn!(
-                "agent {agent} has disconnected during an order; its result is collected when it is back. \
-                 If it was revoked, it needs a new invitation (neph control invite {agent}) and an empty folder"
+                "agent {agent} has disconnected during an order. When it is back, neph collects the result and \
+                 starts its reflector again; experiments that need this reflector wait. If it was revoked, it needs a new invitation (neph control invite {agent}) and an empty folder"
             );
         }
     }

@@ -82,7 +82,9 @@ impl Engine {
         };
         let rings = [open(&config.interfaces[0])?, open(&config.interfaces[1])?];
         let started = config.truth.as_ref().map(|truth| {
-            let opened = truth.truth_thread.open(&truth.path, &config.link, truth.every);
+            let opened = truth
+                .truth_thread
+                .open(&truth.path, &config.link, truth.every);
             opened.map_err(|source| EngineError::Truth {
                 link: config.link.clone(),
                 path: truth.path.clone(),

@@ -90,7 +90,7 @@ quantities! {
     /// Share of the messages sent that were lost.
     MessageLoss = "message_loss_percent", "loss", Percent, Lower;
     /// Transactions with a reply.
-    Transactions = "transactions_per_s", "transactions", PerSecond, Higher;
+    Transactions = "transactions_per_s", "transaction rate", PerSecond, Higher;
     /// The shortest round-trip time of a transaction.
     RttMin = "rtt_min_ns", "RTT min", Nanoseconds, Lower;
     /// The mean round-trip time of transactions.

@@ -42,22 +42,25 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let store = args.workspace.read()?;
     match &args.campaign {
-        None => write_rows(&campaign_rows(store.as_ref(), args)?, args.format),
+        None => {
+            let rows = campaign_rows(store.as_ref(), args)?;
+            write_rows(&rows, args.format, "nothing has been measured here yet")
+        }
         Some(name) => {
             let campaign = campaign(store.as_ref(), name)?;
             let rows = experiment_rows(store.as_ref(), &campaign, args.zone.offset)?;
-            write_rows(&rows, args.format)
+            write_rows(&rows, args.format, "this campaign has no experiment")
         }
     }
 }
 
-fn write_rows<R: Row>(rows: &[R], format: Format) -> Result<Outcome, Failure> {
+fn write_rows<R: Row>(rows: &[R], format: Format, if_empty: &str) -> Result<Outcome, Failure> {
     let mut out = output::data();
     rows::write(rows, format, &mut out)?;
     // Dropping the buffer would hide a write error.
     out.flush()?;
     if rows.is_empty() && format == Format::Text {
-        output::say("neph list: nothing has been measured here yet");
+        output::say(&format!("neph list: {if_empty}"));
     }
     Ok(Outcome::Done)
 }

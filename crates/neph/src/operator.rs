@@ -146,6 +146,7 @@ fn enrolment_failure(address: &ControllerAddress, error: &EnrolError) -> Failure
 pub(crate) fn failure(error: CampaignSocketError) -> Failure {
     match error {
         CampaignSocketError::Port(error) => Failure::usage(error),
+        error @ CampaignSocketError::None { .. } => Failure::usage(error),
         other => Failure::refused(other),
     }
 }

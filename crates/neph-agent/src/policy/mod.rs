@@ -13,7 +13,8 @@ use std::ops::RangeInclusive;
 
 use neph_model::{
     AllowedTargets, BitRate, Budgets, ByteSize, CaptureOrder, ExperimentOrder, LoadWork, Measure,
-    Order, Permit, ReflectorCaps, ReflectorIdentity, SecretSource, Span, ThroughputTool, Wall,
+    Order, Permit, ProbeKind, ReflectorCaps, ReflectorIdentity, SecretSource, Span, ThroughputTool,
+    Wall,
 };
 
 pub use hours::Hours;
@@ -71,7 +72,13 @@ impl Policy {
         }
         let kinds = Kind::of(order);
         if let Some(kind) = kinds.iter().find(|kind| !self.kinds.contains(kind)) {
-            return Err(Refusal::Kind(kind.name()));
+            let is_main = kinds.first() == Some(kind);
+            let is_echo = *kind == Kind::Probe(ProbeKind::Icmp) && !is_main;
+            return Err(if is_echo {
+                Refusal::Echoes
+            } else {
+                Refusal::Kind(kind.name())
+            });
         }
         let (requested, most) = (order.longest(now), self.longest);
         if requested > most {

@@ -31,6 +31,12 @@ pub enum Refusal {
         "this agent's policy does not allow '{0}'; add it to kinds in its agent.toml, and restart the agent"
     )]
     Kind(&'static str),
+    /// The plan sends ICMP echoes beside what it measures, and their kind is not allowed.
+    #[error(
+        "this agent's policy does not allow 'icmp', which the plan's ICMP echoes need; add it to kinds in its \
+         agent.toml and restart the agent, or set enabled = false in [companion] of the plan"
+    )]
+    Echoes,
     /// More messages or bytes a second than are allowed.
     #[error("it asks for {requested}, {}", rate_text(most, *key))]
     Rate {
@@ -135,6 +141,7 @@ impl Refusal {
     pub const fn is_permanent(&self) -> bool {
         match self {
             Self::Kind(_)
+            | Self::Echoes
             | Self::Rate { .. }
             | Self::Unlimited { .. }
             | Self::Unmetered
@@ -164,7 +171,7 @@ impl Refusal {
             Self::Busy(_) => "busy",
             Self::Captures(_) => "captures",
             Self::Replay => "replay",
-            Self::Kind(_) => "kind",
+            Self::Kind(_) | Self::Echoes => "kind",
             Self::Rate { .. } | Self::Unlimited { .. } => "rate",
             Self::Bytes { .. } => "bytes a day",
             Self::Unmetered => "unmetered",

@@ -1,5 +1,6 @@
 //! Experiments that run at the same time, mostly one: from their slots to their place in the store.
 
+mod end;
 mod intake;
 mod sets;
 
@@ -7,9 +8,11 @@ use std::sync::{Arc, Mutex};
 
 use neph_model::{
     EchoTo, Ending, Event, EventKind, Experiment, ExperimentOrder, ExperimentResult,
-    ExperimentStatus, FlowIndex, FlowTrace, HostFacts, Load, Order, OrderFailed, OrderResult,
-    Prepared, Progress, Provenance, Quantities, Quantity, Recorder, Ticket, Update, Warning,
+    ExperimentStatus, FlowIndex, FlowTrace, Order, OrderFailed, OrderResult, Prepared, Progress,
+    Provenance, Quantities, Quantity, Recorder, Ticket, Update, Warning,
 };
+
+pub(crate) use end::RunEnd;
 
 use super::recording::{Outcome, Recording};
 use super::{Build, Run, RunError, address_of, reflector_of, storing};
@@ -20,35 +23,6 @@ use crate::observer::{CampaignEvent, Observer};
 use crate::pairs::site_of;
 use crate::plan::Limits;
 use crate::warnings::warnings;
-
-/// How an experiment ended, as the store keeps it.
-pub(crate) struct RunEnd {
-    pub(crate) status: ExperimentStatus,
-    reason: Option<String>,
-    /// Another try would fail in the same way.
-    is_permanent: bool,
-    host: HostFacts,
-    load: Load,
-}
-
-impl RunEnd {
-    fn failed(reason: String) -> Self {
-        Self {
-            status: ExperimentStatus::Failed,
-            reason: Some(reason),
-            is_permanent: false,
-            host: HostFacts::default(),
-            load: Load::default(),
-        }
-    }
-
-    fn from_failure(why: &OrderFailed) -> Self {
-        Self {
-            is_permanent: why.is_permanent,
-            ..Self::failed(why.to_string())
-        }
-    }
-}
 
 /// An experiment that is in the store as running.
 struct ActiveRun {

@@ -137,7 +137,7 @@ pub(crate) fn answer(
             Err(busy_agent) => {
                 stream.write_all(&[REFUSED])?;
                 let reason = format!(
-                    "agent {busy_agent} measures for another campaign, or captures for another command; wait until that has ended"
+                    "agent {busy_agent} measures for another campaign (perhaps of a schedule), or captures for another command; wait until that has ended"
                 );
                 write_block(&mut stream, reason.as_bytes())
             }

@@ -176,15 +176,14 @@ impl Book {
         Ok(write_json(&path, schedule)?)
     }
 
-    /// Removes a schedule. A running run continues. The history stays until another schedule has the
-    /// same name.
+    /// Removes a schedule with its history. A running run continues.
     ///
     /// # Errors
     /// No such schedule, or a disk operation failed.
     pub fn remove(&self, name: &AgentName) -> Result<(), BookError> {
         let path = self.path_of(name);
         match fs::remove_file(&path) {
-            Ok(()) => Ok(()),
+            Ok(()) => Ok(remove_folder(&self.folder_of(name))?),
             Err(error) if error.kind() == ErrorKind::NotFound => Err(BookError::None(name.clone())),
             Err(error) => Err(DiskError::of("remove", &path)(error).into()),
         }

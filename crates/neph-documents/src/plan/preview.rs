@@ -48,7 +48,7 @@ pub fn write_preview(plan: &Plan, scenarios: &[Scenario], out: &mut impl Write) 
     if scenarios.iter().any(is_unlimited_transfer) {
         writeln!(
             out,
-            "transfers: what those without a rate send comes on top of that"
+            "the bytes of transfers without a rate are not included"
         )?;
     }
     if scenarios.iter().any(|scenario| scenario.stress().is_some()) {

@@ -21,7 +21,7 @@ crate::rows! {
         /// The block, from 0.
         block: u32 => left "block" by |row| one_based(row.block),
         /// Position in the block, from 0.
-        position: u32 => left "place in block",
+        position: u32 => left "place in block" by |row| one_based(row.position),
         /// Number of earlier attempts of the scenario in the block: 0 for the first attempt.
         attempt: u32 => left "try" by |row| one_based(row.attempt),
         /// Status: `running`, `complete`, `interrupted` or `failed`.

@@ -29,9 +29,12 @@ pub(super) fn choose(flow: Option<Flow>, seed: u64, paths: &[Path], splitting: S
     };
     let protocol = flow.and_then(|flow| flow.protocol);
     let reservation = protocol.filter(|protocol| total(Some(*protocol)) > 0);
-    let candidates = (0..).zip(paths).filter(|(_, path)| path.only == reservation);
+    let candidates = (0..)
+        .zip(paths)
+        .filter(|(_, path)| path.only == reservation);
     let mut candidates = candidates.map(|(index, path)| (index, path.weight));
-    let chosen = flow.and_then(|flow| splitting.pick(mixed(flow.number ^ seed), candidates.clone()));
+    let chosen =
+        flow.and_then(|flow| splitting.pick(mixed(flow.number ^ seed), candidates.clone()));
     chosen.or_else(|| Some(candidates.next()?.0)).unwrap_or(0)
 }
 
@@ -113,9 +116,13 @@ mod tests {
         (paths[0].only, paths[2].only) = (Some(Reserved::Icmp), Some(Reserved::Tcp));
         let path_of = |paths: &[Path], frame: &[u8]| {
             let seeds = 0..200;
-            let chosen_paths = seeds.map(|seed| choose(flow(frame), seed, paths, Splitting::Ranges));
+            let chosen_paths =
+                seeds.map(|seed| choose(flow(frame), seed, paths, Splitting::Ranges));
             let chosen_paths: Vec<usize> = chosen_paths.collect();
-            assert!(chosen_paths.iter().all(|index| *index == chosen_paths[0]), "{chosen_paths:?}");
+            assert!(
+                chosen_paths.iter().all(|index| *index == chosen_paths[0]),
+                "{chosen_paths:?}"
+            );
             chosen_paths[0]
         };
         for (frame, index) in [(&ping, 0), (&v6, 0), (&tcp, 2), (&arp, 1)] {

@@ -39,11 +39,15 @@ impl Engineering {
         let Some(shortest) = open_paths.first().map(|(_, path)| path.wire.delay) else {
             return;
         };
-        let capacity: f64 = open_paths.iter().map(|(_, path)| f64::from(path.weight)).sum();
+        let capacity: f64 = open_paths
+            .iter()
+            .map(|(_, path)| f64::from(path.weight))
+            .sum();
         let mut remaining_demand = self.demand.fraction() * capacity;
         for (index, path) in open_paths {
             let other_demand = self.swing.fraction() * self.nearness(shortest, path.wire.delay);
-            let other_demand = other_demand * busy(mixed(seed ^ mixed(number(index))), time, self.period);
+            let other_demand =
+                other_demand * busy(mixed(seed ^ mixed(number(index))), time, self.period);
             let room = f64::from(path.weight) * (1.0 - other_demand);
             path.weight = grains(room.min(remaining_demand));
             remaining_demand = (remaining_demand - room).max(0.0);

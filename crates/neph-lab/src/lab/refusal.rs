@@ -46,7 +46,9 @@ pub(super) fn explained(error: ProgramError) -> LabError {
         // `qdisc add dev NAME parent 1: handle 2: KIND`
         let interface = word_after("dev").unwrap_or("unknown");
         let inner_kind = word_after("handle").and_then(&word_after);
-        let kind = inner_kind.or_else(|| word_after("root")).unwrap_or("unknown");
+        let kind = inner_kind
+            .or_else(|| word_after("root"))
+            .unwrap_or("unknown");
         let instead = match kind {
             "netem" => "leave kind = \"netem\" out, so that neph carries the link itself",
             _ => "leave out what needs it",

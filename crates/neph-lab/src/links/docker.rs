@@ -67,7 +67,11 @@ impl PodNetwork for Swarm {
         });
         Built {
             services: services.collect(),
-            operations: vec![Operation::file(first_namespace, &script, self.script(pods, &hosts))],
+            operations: vec![Operation::file(
+                first_namespace,
+                &script,
+                self.script(pods, &hosts),
+            )],
             programs: vec!["dockerd", "docker", "unshare", "nsenter"],
             // The only content of its container.
             lone: vec!["busybox"],

@@ -224,7 +224,8 @@ impl Leases {
             "exec flanneld -etcd-endpoints {} -iface {} -public-ip {address} -subnet-file {lease} -ip-masq=false \
              -iptables-forward-rules=false",
             etcd_address(pods, etcd_host_address),
-            self.outside_interface(pods, host).unwrap_or_else(|| "lo".to_owned()),
+            self.outside_interface(pods, host)
+                .unwrap_or_else(|| "lo".to_owned()),
         );
         service(
             pods.context.name_at(host),

@@ -91,7 +91,11 @@ pub(super) fn read_list<'f>(
 }
 
 /// A fault if a pod is outside of its overlay's network, or another site inside of it.
-pub(super) fn check_addresses(network: Prefix<Ipv4Addr>, pods: &[Pod], nodes: Nodes<'_>) -> Option<Fault> {
+pub(super) fn check_addresses(
+    network: Prefix<Ipv4Addr>,
+    pods: &[Pod],
+    nodes: Nodes<'_>,
+) -> Option<Fault> {
     let is_pod = |index: usize| pods.iter().any(|pod| pod.site == index);
     let mut sites = nodes.sites.iter().enumerate();
     let (index, site) = sites.find(|(index, site)| {
@@ -174,12 +178,14 @@ impl<'t> Pods<'t> {
             let namespace = self.namespace(host);
             let mac = host_mac(self.context.number, host);
             operations.push(Operation::sysctl(namespace, "net.ipv4.ip_forward", "1"));
-            let add_bridge = format!("link add name {bridge} type bridge stp_state 0 mcast_snooping 0");
+            let add_bridge =
+                format!("link add name {bridge} type bridge stp_state 0 mcast_snooping 0");
             operations.push(Operation::ip(namespace, add_bridge));
             let set_bridge = format!("link set dev {bridge} address {mac} up");
             operations.push(Operation::ip(namespace, set_bridge));
             for pod in self.inside_host(host) {
-                let (host_interface, address) = (format!("pod_{}", pod.site), self.address(pod.site));
+                let (host_interface, address) =
+                    (format!("pod_{}", pod.site), self.address(pod.site));
                 let mac = pod_mac(pod.site);
                 let commands = [
                     format!(
@@ -197,7 +203,10 @@ impl<'t> Pods<'t> {
                 operations.extend(commands.map(|command| Operation::ip(namespace, command)));
             }
             let mac = host_mac(self.context.number, host);
-            operations.extend(self.inside_host(host).flat_map(|pod| self.add_default_route(pod, &mac, "eth0")));
+            operations.extend(
+                self.inside_host(host)
+                    .flat_map(|pod| self.add_default_route(pod, &mac, "eth0")),
+            );
         }
         operations
     }

@@ -100,7 +100,10 @@ fn flannel_gets_the_subnet_of_each_host() {
     let count_steps = |part: &str| steps.iter().filter(|step| step.line.contains(part)).count();
     assert_eq!(count_steps("FLANNEL_SUBNET=10.30.1.1/24"), 1);
     assert_eq!(count_steps("FLANNEL_SUBNET=10.30.2.1/24"), 1);
-    assert_eq!((count_steps("exec flanneld "), count_steps("exec etcd ")), (2, 1));
+    assert_eq!(
+        (count_steps("exec flanneld "), count_steps("exec etcd ")),
+        (2, 1)
+    );
 }
 
 #[test]
@@ -108,7 +111,11 @@ fn invalid_flannel_topologies_are_refused() {
     let valid_addresses = ["10.30.1.2", "10.30.1.3", "10.30.2.2"];
     let network = "network = \"10.30.0.0/16\"";
     for (addresses, keys, part) in [
-        (valid_addresses, "network = \"10.30.0.0/23\"", "no room for subnets"),
+        (
+            valid_addresses,
+            "network = \"10.30.0.0/23\"",
+            "no room for subnets",
+        ),
         (
             ["10.30.1.2", "10.31.1.3", "10.30.2.2"],
             network,
@@ -156,13 +163,20 @@ fn a_guest_has_a_tap_on_the_bridge_and_all_sites_have_a_route() {
                   memory = \"128MiB\"\nbandwidth = \"10Mbit/s\"\nrun = [\"neph --version\"]\n";
     let steps = plan(&format!("{MIDDLE}{guests}"));
     let count_steps = |part: &str| steps.iter().filter(|line| line.contains(part)).count();
-    assert_eq!(count_steps("tuntap add dev tap_2 mode tap"), 1, "{steps:#?}");
+    assert_eq!(
+        count_steps("tuntap add dev tap_2 mode tap"),
+        1,
+        "{steps:#?}"
+    );
     assert_eq!(count_steps("tap_3 mtu 1500 master vm_0 up"), 1);
     assert_eq!(count_steps("dev tap_2 root tbf rate 10000000bit"), 1);
     // Two routers and the other host.
     assert_eq!(count_steps("route add 10.30.0.11/32 via "), 3);
     let starts = "mem=128M initrd=vms.image";
-    assert_eq!((count_steps(starts), count_steps("neph --version &\n")), (2, 1));
+    assert_eq!(
+        (count_steps(starts), count_steps("neph --version &\n")),
+        (2, 1)
+    );
 }
 
 #[test]
@@ -177,7 +191,8 @@ fn a_qemu_guest_uses_the_configured_kernel_and_accelerator() {
     assert!(has(&steps, "ifname=tap_2,") && has(&steps, "ifname=tap_3,"));
     let configured_steps = plan_with_keys("kernel = \"/srv/vmlinuz-6.1\"\naccel = \"kvm\"\n");
     assert!(
-        has(&configured_steps, "kernel=/srv/vmlinuz-6.1;") && has(&configured_steps, "accel=$(echo kvm)")
+        has(&configured_steps, "kernel=/srv/vmlinuz-6.1;")
+            && has(&configured_steps, "accel=$(echo kvm)")
     );
     assert!(has(&steps, "-smp 1 ") && has(&plan_with_keys("vcpus = 4\n"), "-smp 4 "));
 }

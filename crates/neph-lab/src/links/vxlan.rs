@@ -64,7 +64,8 @@ impl Mesh {
             let (mac, address) = (host_mac(number, remote), pods.address(remote));
             let fdb = format!("fdb add {mac} dev {device} dst {address} self permanent");
             operations.push(Operation::bridge(namespace, fdb));
-            let add_neighbour = format!("neighbour add {address} lladdr {mac} dev {device} nud permanent");
+            let add_neighbour =
+                format!("neighbour add {address} lladdr {mac} dev {device} nud permanent");
             operations.push(Operation::ip(namespace, add_neighbour));
             for pod in pods.inside_host(remote) {
                 let line = format!(

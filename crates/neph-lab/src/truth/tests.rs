@@ -50,7 +50,9 @@ fn truth_records_are_read_as_written_up_to_a_truncated_one() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("uplink.truth");
     let truth_thread = TruthThread::start().expect("a thread");
-    let (recorder, writer) = truth_thread.open(&path, "uplink", every(3)).expect("a file");
+    let (recorder, writer) = truth_thread
+        .open(&path, "uplink", every(3))
+        .expect("a file");
     let written_records: Vec<Record> = (0..4)
         .map(packet)
         .chain([
@@ -64,7 +66,11 @@ fn truth_records_are_read_as_written_up_to_a_truncated_one() {
             },
         ])
         .collect();
-    assert!(written_records.iter().all(|record| recorder.record(*record)));
+    assert!(
+        written_records
+            .iter()
+            .all(|record| recorder.record(*record))
+    );
     writer.finish().expect("written");
     let file = std::fs::OpenOptions::new()
         .write(true)
@@ -86,7 +92,11 @@ fn one_writer_keeps_the_records_of_links_separate() {
     let folder = tempfile::tempdir().expect("a folder");
     let truth_thread = TruthThread::start().expect("a thread");
     let paths = [0, 1].map(|link| folder.path().join(format!("{link}.truth")));
-    let opened = [0, 1].map(|link| truth_thread.open(&paths[link], "x", every(1)).expect("a file"));
+    let opened = [0, 1].map(|link| {
+        truth_thread
+            .open(&paths[link], "x", every(1))
+            .expect("a file")
+    });
     for number in 0..10 {
         let (recorder, _) = &opened[usize::from(number % 3 == 0)];
         assert!(recorder.record(packet(number)));
@@ -125,7 +135,9 @@ fn of_packets_that_take_turns_both_directions_are_recorded_and_each_link_records
         recorded_counts[usize::from(number % 2)] += u32::from(first.wants(&before));
     }
     assert!(
-        recorded_counts.iter().all(|count| (400..600).contains(count)),
+        recorded_counts
+            .iter()
+            .all(|count| (400..600).contains(count)),
         "{recorded_counts:?}"
     );
 }

@@ -68,7 +68,9 @@ pub(super) fn check(packets: &[PacketTimes], course: &RequestedLink<'_>) -> Dela
         .map(Span::nanos)
         .collect();
     measured.sort_unstable();
-    let (Some(expected_quantiles), Some(measured_quantiles)) = (quantiles(&expected), quantiles(&measured)) else {
+    let (Some(expected_quantiles), Some(measured_quantiles)) =
+        (quantiles(&expected), quantiles(&measured))
+    else {
         let none = Quantiles {
             median: course.wire().delay,
             p99: course.wire().delay,
@@ -197,10 +199,14 @@ mod tests {
             let departures: Vec<i64> = (0..200).map(|number| number * 10_000_000).collect();
             for draw in 100..300 {
                 let arrivals = requested(&shape).replay(&departures, PROBE_BYTES, draw);
-                let observations = departures.iter().zip(arrivals).map(|(departure, arrival)| PacketTimes {
-                    departure: Some(*departure),
-                    arrival,
-                });
+                let observations =
+                    departures
+                        .iter()
+                        .zip(arrivals)
+                        .map(|(departure, arrival)| PacketTimes {
+                            departure: Some(*departure),
+                            arrival,
+                        });
                 let packet_times: Vec<PacketTimes> = observations.collect();
                 *refused += u32::from(!check(&packet_times, &requested(&shape)).ok);
             }

@@ -279,7 +279,10 @@ fn drain(
     let silence = (frame.times(4) + longest(wire) + patience.span).nanos();
     let deadline = clock::raw().0 + (longest(wire) + DRAIN).nanos();
     let mut last_arrival = clock::raw().0;
-    while clock::raw().0 < deadline && clock::raw().0 - last_arrival < silence && !patience.is_over() {
+    while clock::raw().0 < deadline
+        && clock::raw().0 - last_arrival < silence
+        && !patience.is_over()
+    {
         if read_observed(ends, observed) {
             last_arrival = clock::raw().0;
         }
@@ -352,7 +355,8 @@ mod tests {
         assert_eq!(burst(&slow), 0);
         // Sent 1.3 times as fast as the link for 3 s: the queue then drains.
         let frames = Frames::of(&slow).expect("frames");
-        let undrained = frames.frame.times(frames.count) - Span::from_nanos(frames.gap * frames.count);
+        let undrained =
+            frames.frame.times(frames.count) - Span::from_nanos(frames.gap * frames.count);
         assert!(undrained < DRAIN, "{undrained}");
     }
 

@@ -23,7 +23,13 @@ pub struct LossCheck {
 /// Checks the packets that did not arrive.
 pub(super) fn check(packets: &[PacketTimes], course: &RequestedLink<'_>) -> LossCheck {
     let count = |predicate: fn(&PacketTimes) -> bool| {
-        u32::try_from(packets.iter().filter(|sighting| predicate(sighting)).count()).unwrap_or(u32::MAX)
+        u32::try_from(
+            packets
+                .iter()
+                .filter(|sighting| predicate(sighting))
+                .count(),
+        )
+        .unwrap_or(u32::MAX)
     };
     let sent = count(|sighting| sighting.departure.is_some());
     let lost = count(|sighting| sighting.departure.is_some() && sighting.arrival.is_none());
@@ -73,7 +79,9 @@ fn wilson(share: f64, sample_size: f64) -> (f64, f64) {
     }
     let z2 = Z99 * Z99;
     let middle = (share + z2 / (2.0 * sample_size)) / (1.0 + z2 / sample_size);
-    let margin = Z99 * (share * (1.0 - share) / sample_size + z2 / (4.0 * sample_size * sample_size)).sqrt() / (1.0 + z2 / sample_size);
+    let margin = Z99
+        * (share * (1.0 - share) / sample_size + z2 / (4.0 * sample_size * sample_size)).sqrt()
+        / (1.0 + z2 / sample_size);
     // At the ends the limits are exact, without rounding errors.
     let low = if share <= 0.0 { 0.0 } else { middle - margin };
     let high = if share >= 1.0 { 1.0 } else { middle + margin };
@@ -122,7 +130,10 @@ mod tests {
         // The state explains everything: (1 + 0.79) / (1 - 0.79).
         let expected_excess = 1.79 / 0.21;
         let actual_excess = excess(&Loss::GilbertElliott(model));
-        assert!((actual_excess - expected_excess).abs() < 1e-9, "{actual_excess}");
+        assert!(
+            (actual_excess - expected_excess).abs() < 1e-9,
+            "{actual_excess}"
+        );
         assert!((excess(&Loss::default()) - 1.0).abs() < 1e-12);
     }
 
@@ -137,12 +148,25 @@ mod tests {
             arrival: None,
         };
         let lossless_shape = Shape::default();
-        assert!(check(&[arrived_packet, arrived_packet], &requested(&lossless_shape)).ok);
+        assert!(
+            check(
+                &[arrived_packet, arrived_packet],
+                &requested(&lossless_shape)
+            )
+            .ok
+        );
         assert!(!check(&[arrived_packet, lost_packet], &requested(&lossless_shape)).ok);
-        assert!(!check(&[], &requested(&lossless_shape)).ok, "nothing was sent");
+        assert!(
+            !check(&[], &requested(&lossless_shape)).ok,
+            "nothing was sent"
+        );
         let mut lossy_shape = Shape::default();
         lossy_shape.wire.loss = Loss::Random(Share::from_billionths(500_000_000));
-        let half_lost: Vec<PacketTimes> = [arrived_packet, lost_packet].into_iter().cycle().take(200).collect();
+        let half_lost: Vec<PacketTimes> = [arrived_packet, lost_packet]
+            .into_iter()
+            .cycle()
+            .take(200)
+            .collect();
         assert!(check(&half_lost, &requested(&lossy_shape)).ok);
         assert!(!check(&[arrived_packet; 200], &requested(&lossy_shape)).ok);
     }

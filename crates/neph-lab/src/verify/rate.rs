@@ -48,7 +48,10 @@ fn check(
 ) -> Option<Check<BitRate>> {
     let configured = course.shape.rate?;
     let wire = course.wire();
-    let expected_arrivals: Vec<i64> = expected.iter().filter_map(|(_, arrival)| *arrival).collect();
+    let expected_arrivals: Vec<i64> = expected
+        .iter()
+        .filter_map(|(_, arrival)| *arrival)
+        .collect();
     let arrivals: Vec<i64> = stream
         .sightings
         .iter()
@@ -107,9 +110,14 @@ fn check_queue(
         Some((expected_wait, packet_times.delay()?))
     });
     let waits: Vec<(i64, Span)> = waits.collect();
-    let longest = waits.iter().map(|(expected_wait, _)| *expected_wait).max()?;
+    let longest = waits
+        .iter()
+        .map(|(expected_wait, _)| *expected_wait)
+        .max()?;
     let almost_longest = longest - transmission_time(stream.bytes, rate).times(2).nanos();
-    let full_queue_waits = waits.iter().filter(|(expected_wait, _)| *expected_wait >= almost_longest);
+    let full_queue_waits = waits
+        .iter()
+        .filter(|(expected_wait, _)| *expected_wait >= almost_longest);
     let mut full_queue_waits: Vec<Span> = full_queue_waits.map(|(_, wait)| *wait).collect();
     full_queue_waits.sort_unstable();
     let median = *full_queue_waits.get(full_queue_waits.len() / 2)?;
@@ -164,10 +172,13 @@ mod tests {
     fn stream_through(rate: u64) -> Stream {
         let departures: Vec<i64> = (0..200).map(|number| number * 600_000).collect();
         let arrivals = requested(&shape(rate)).replay(&departures, 1_000, 0);
-        let sightings = departures.iter().zip(arrivals).map(|(departure, arrival)| PacketTimes {
-            departure: Some(*departure),
-            arrival,
-        });
+        let sightings = departures
+            .iter()
+            .zip(arrivals)
+            .map(|(departure, arrival)| PacketTimes {
+                departure: Some(*departure),
+                arrival,
+            });
         Stream {
             sightings: sightings.collect(),
             bytes: 1_000,

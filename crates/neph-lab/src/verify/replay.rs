@@ -178,7 +178,13 @@ mod tests {
         assert!(drawn[0] >= 4_000_000 && drawn[drawn.len() - 1] <= 6_000_000);
         assert!(!requested(&shape).is_certain());
         let arrivals = requested(&shape).replay_certain(&departures, 64);
-        let expected_arrivals: Vec<i64> = departures.iter().map(|departure| departure + 5_000_000).collect();
-        assert_eq!(arrivals.into_iter().flatten().collect::<Vec<i64>>(), expected_arrivals);
+        let expected_arrivals: Vec<i64> = departures
+            .iter()
+            .map(|departure| departure + 5_000_000)
+            .collect();
+        assert_eq!(
+            arrivals.into_iter().flatten().collect::<Vec<i64>>(),
+            expected_arrivals
+        );
     }
 }

@@ -64,7 +64,10 @@ fn paths_by_port(folder: &std::path::Path, direction: u8) -> BTreeMap<u16, Vec<u
                 } else {
                     identity.destination_port
                 };
-                arrivals.entry(port).or_default().push((passing.arrival, path));
+                arrivals
+                    .entry(port)
+                    .or_default()
+                    .push((passing.arrival, path));
             }
         }
     }

@@ -220,7 +220,10 @@ fn codel_keeps_the_queue_of_an_upload_shorter_than_drop_tail() {
         wait
     });
     // A full queue takes 210 ms; TCP is at half of it by then.
-    assert!(drop_tail_delay > Duration::from_millis(60), "{drop_tail_delay:?}");
+    assert!(
+        drop_tail_delay > Duration::from_millis(60),
+        "{drop_tail_delay:?}"
+    );
     assert!(codel_delay < Duration::from_millis(30), "{codel_delay:?}");
 }
 
@@ -232,10 +235,7 @@ fn a_site_sends_nothing_longer_than_the_mtu_of_its_link() {
     let lab = up(&pair("delay = \"1ms\"\nmtu = 1300"), &name('w'));
     transfer(&lab, 100_000);
     let counts = count(&lab);
-    assert!(
-        counts.delivered >= 77 && counts.over_mtu == 0,
-        "{counts:?}"
-    );
+    assert!(counts.delivered >= 77 && counts.over_mtu == 0, "{counts:?}");
     lab.down().expect("down");
 }
 

@@ -39,15 +39,22 @@ pub(super) fn check_lab_permission(plan: &Plan) -> Result<(), Failure> {
     }
 }
 
-/// The controller of a plan with agents, at which they all are enrolled. Writes nothing.
-pub(super) fn check_controller(
+/// Reserves the agents of a plan, if it has agents, at their controller. Writes nothing: a plan that
+/// cannot run leaves no workspace.
+pub(super) fn reserve_agents(
     plan: &Plan,
     control: &Control<'_>,
-) -> Result<Option<UsableController>, Failure> {
+) -> Result<Option<ReservedAgents>, Failure> {
     if !plan.agents.is_empty() {
         let controller = find_controller(control)?;
         check_enrolled(plan, &controller.enrolled, &controller.listing)?;
-        return Ok(Some(controller));
+        let agents = plan.agents.iter().map(|site| site.agent.value.clone());
+        let socket = CampaignSocket::connect(controller.controller_place, agents.collect());
+        return Ok(Some(ReservedAgents {
+            socket: socket.map_err(operator::failure)?,
+            controller_id: controller.id,
+            signer: controller.signer,
+        }));
     }
     if control.operator.is_typed() {
         return Err(Failure::usage(
@@ -67,7 +74,7 @@ pub(super) fn check_controller(
 pub(super) fn build_executor(
     plan_source: &PlanSource,
     season: Option<&str>,
-    controller: Option<UsableController>,
+    reserved_agents: Option<ReservedAgents>,
     workspace: &Workspace,
     stop: &Stop,
 ) -> Result<Box<dyn Executor>, Failure> {
@@ -76,8 +83,8 @@ pub(super) fn build_executor(
         lab_topologies,
         ..
     } = plan_source;
-    if let Some(controller) = controller {
-        return build_agents_executor(plan, controller, workspace);
+    if let Some(reserved_agents) = reserved_agents {
+        return build_agents_executor(plan, reserved_agents, workspace);
     }
     let Some(plan_lab) = &plan.lab else {
         return Ok(Box::new(LocalExecutor::new()));
@@ -106,10 +113,17 @@ pub(super) fn build_executor(
     Ok(Box::new(LocalExecutor::in_lab(Box::new(lab_ground))))
 }
 
+/// The agents of a plan, which no other campaign can use while this exists.
+pub(super) struct ReservedAgents {
+    socket: CampaignSocket,
+    /// Name of the folder of the controller's orders in a workspace.
+    controller_id: String,
+    signer: Signer,
+}
+
 /// A controller that can be used.
-pub(super) struct UsableController {
+struct UsableController {
     controller_place: ControllerPlace,
-    /// Name of the folder of its orders in a workspace.
     id: String,
     signer: Signer,
     enrolled: Vec<AgentName>,
@@ -168,7 +182,7 @@ fn find_controller(control: &Control<'_>) -> Result<UsableController, Failure> {
 /// The executor whose orders go to agents.
 fn build_agents_executor(
     plan: &Plan,
-    controller: UsableController,
+    reserved_agents: ReservedAgents,
     workspace: &Workspace,
 ) -> Result<Box<dyn Executor>, Failure> {
     let site_agents = plan.agents.iter();
@@ -178,13 +192,15 @@ fn build_agents_executor(
         reflectors: build_reflectors(plan),
         default: None,
     };
-    let agents = sites.agents.values().cloned().collect();
-    let socket =
-        CampaignSocket::connect(controller.controller_place, agents).map_err(operator::failure)?;
     // In the workspace: only one campaign uses it at a time, and it is there when the campaign is
     // resumed.
-    let orders = workspace.folder().join("orders").join(controller.id);
-    let executor = AgentsExecutor::new(&orders, sites, socket, controller.signer);
+    let ReservedAgents {
+        socket,
+        controller_id,
+        signer,
+    } = reserved_agents;
+    let orders = workspace.folder().join("orders").join(controller_id);
+    let executor = AgentsExecutor::new(&orders, sites, socket, signer);
     Ok(Box::new(executor.map_err(Failure::refused)?))
 }
 

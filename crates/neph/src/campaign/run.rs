@@ -9,13 +9,13 @@ use neph_campaign::{
     Build, CampaignProgress, Clock as _, Observer, Participants, Plan, RunError, expand, together,
 };
 use neph_documents::plan::notes;
-use neph_model::{BlockOrder, Campaign, CampaignStatus, Fingerprint, Pins};
+use neph_model::{BlockOrder, Campaign, CampaignStatus, Fingerprint, Pins, Stop};
 use neph_store::Store;
 
 use super::acknowledge::AcknowledgingObserver;
 use super::alarming::{self, AlarmReporter};
 use super::cut_off::report_cut_off;
-use super::lab_ground::{Control, build_executor, check_controller, check_lab_permission};
+use super::lab_ground::{Control, build_executor, check_lab_permission, reserve_agents};
 use super::real_clock::RealClock;
 use super::watch::Watch;
 use super::{PlanSource, lab_topologies, load_plan, parse_stored_plan, status, unfinished};
@@ -201,14 +201,19 @@ pub(crate) fn carry_out(
     let second_interrupt = SecondInterruptMessage::default();
     let stop = interrupt::stop_on_ctrl_c_with_message(&second_interrupt)?;
     check_permissions(plan_source, settings)?;
-    let controller = check_controller(&plan_source.plan, &settings.control())?;
+    let reserved_agents = reserve_agents(&plan_source.plan, &settings.control())?;
     let bound_exporters = settings.metrics.bind("neph run")?;
     let workspace = &settings.workspace;
     let mut store = workspace.write()?;
     store.recover()?;
     let season = next_season(plan_source, earlier_campaign, store.as_ref())?;
-    let mut executor =
-        build_executor(plan_source, season.as_deref(), controller, workspace, &stop)?;
+    let mut executor = build_executor(
+        plan_source,
+        season.as_deref(),
+        reserved_agents,
+        workspace,
+        &stop,
+    )?;
     let mut watch = start_watch(settings, bound_exporters)?;
     let mut acknowledging_observer;
     let observer: &mut dyn Observer = match &settings.acknowledge {
@@ -239,26 +244,35 @@ pub(crate) fn carry_out(
     let resume_command = watch.campaign().map(|id| settings.resume_command(id));
     let result = campaign_result.map_or_else(
         |error| report_cut_off(&error, resume_command, &stop),
-        |(campaign, progress)| {
-            // If the status cannot be read, the report and the next step are still shown.
-            let status_result = print_status(store.as_ref(), &campaign, settings);
-            let report_result = write_report(plan_source, store.as_ref(), &campaign, settings);
-            let resume_command = settings.resume_command(campaign.id);
-            let outcome = if stop.is_set() {
-                output::say(&format!("neph: stopped; {resume_command} continues"));
-                Outcome::Interrupted
-            } else {
-                campaign_outcome(plan_source, store.as_ref(), &campaign)?
-            };
-            if let Outcome::Nothing = outcome {
-                unfinished::report(store.as_ref(), &campaign, progress, &resume_command)?;
-            }
-            status_result.and(report_result).map(|()| outcome)
-        },
+        |ended| conclude(plan_source, store.as_ref(), ended, settings, &stop),
     );
     // Last: a slow webhook must not delay the report.
     watch.finish();
     result
+}
+
+/// Prints the status of an ended campaign, its report and the next step. If the status cannot be read,
+/// the others are still shown.
+fn conclude(
+    plan_source: &PlanSource,
+    store: &dyn Store,
+    (campaign, progress): (Campaign, CampaignProgress),
+    settings: &Settings,
+    stop: &Stop,
+) -> Result<Outcome, Failure> {
+    let status_result = print_status(store, &campaign, settings);
+    let report_result = write_report(plan_source, store, &campaign, settings);
+    let resume_command = settings.resume_command(campaign.id);
+    let outcome = if stop.is_set() {
+        output::say(&format!("neph: stopped; {resume_command} continues"));
+        Outcome::Interrupted
+    } else {
+        campaign_outcome(plan_source, store, &campaign)?
+    };
+    if let Outcome::Nothing = outcome {
+        unfinished::report(store, &campaign, progress, &resume_command)?;
+    }
+    status_result.and(report_result).map(|()| outcome)
 }
 
 /// Checks what the plan needs of this host, and asks before commands of a topology run.

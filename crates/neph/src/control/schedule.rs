@@ -32,7 +32,7 @@ pub(super) struct Args {
     /// Name of the schedule: 1 to 63 lower-case letters, digits and hyphens [default: the plan's file name]
     #[arg(long, value_name = "NAME", requires = "plan")]
     name: Option<AgentName>,
-    /// Remove the schedule with this name; a run in progress continues
+    /// Remove the schedule with this name and its list of runs; campaigns stay, and a run in progress continues
     #[arg(long, value_name = "NAME", conflicts_with_all = ["plan", "runs"])]
     remove: Option<AgentName>,
     /// List the runs of the schedule with this name
@@ -76,8 +76,8 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     if let Some(name) = &args.remove {
         book.remove(name).map_err(Failure::usage)?;
         output::say(&format!(
-            "neph control: schedule {name} is removed; a run in progress continues to its end. neph control \
-             schedule --runs {name} still lists its runs"
+            "neph control: schedule {name} and its list of runs are removed; a run in progress continues to its \
+             end, and neph list shows its campaigns"
         ));
         return Ok(Outcome::Done);
     }
@@ -221,13 +221,13 @@ const SKIPPED_PREFIX: &str = "left out: ";
 
 fn list_runs(book: &Book, name: &AgentName, format: Format) -> Result<Outcome, Failure> {
     let schedules = book.schedules().map_err(Failure::refused)?;
-    let history = book.history(name).map_err(Failure::refused)?;
-    let is_scheduled = schedules.iter().any(|schedule| schedule.name == *name);
-    if !is_scheduled && history.is_empty() {
+    if !schedules.iter().any(|schedule| schedule.name == *name) {
         return Err(Failure::usage(format!(
-            "there is no schedule {name}; neph control schedule lists the schedules"
+            "there is no schedule {name}; neph control schedule lists the schedules, and neph list the \
+             campaigns, including those of removed schedules"
         )));
     }
+    let history = book.history(name).map_err(Failure::refused)?;
     write_rows(&build_run_rows(&history), format)?;
     Ok(Outcome::Done)
 }

@@ -238,7 +238,7 @@ impl StalledPart {
     const fn evidence(self) -> &'static str {
         match self {
             Self::Program => {
-                "Its kernel continued to acknowledge: the server application did not run."
+                "Its kernel continued to answer (acknowledgements or ICMP echoes): the server application did not run."
             }
             Self::Host => "Its kernel did not answer: the host (for example a VM) did not run.",
             Self::Unknown => "It is not known whether its kernel answered.",

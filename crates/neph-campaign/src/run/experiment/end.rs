@@ -1,0 +1,32 @@
+//! The end of an experiment.
+
+use neph_model::{ExperimentStatus, HostFacts, Load, OrderFailed};
+
+/// How an experiment ended, as the store keeps it.
+pub(crate) struct RunEnd {
+    pub(crate) status: ExperimentStatus,
+    pub(super) reason: Option<String>,
+    /// Another try would fail in the same way.
+    pub(super) is_permanent: bool,
+    pub(super) host: HostFacts,
+    pub(super) load: Load,
+}
+
+impl RunEnd {
+    pub(super) fn failed(reason: String) -> Self {
+        Self {
+            status: ExperimentStatus::Failed,
+            reason: Some(reason),
+            is_permanent: false,
+            host: HostFacts::default(),
+            load: Load::default(),
+        }
+    }
+
+    pub(super) fn from_failure(why: &OrderFailed) -> Self {
+        Self {
+            is_permanent: why.is_permanent,
+            ..Self::failed(why.to_string())
+        }
+    }
+}

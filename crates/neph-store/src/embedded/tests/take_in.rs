@@ -1,0 +1,52 @@
+use super::*;
+
+/// The steps of taking in; the other steps belong to an experiment that is recorded locally.
+#[test]
+fn a_take_in_that_ended_after_any_step_is_repeated_and_done_once() {
+    for step in Step::ALL {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let (campaign, scenario) = campaign();
+        let mut experiment = samples::experiment();
+        experiment.campaign = campaign.id;
+        let mut journal =
+            JournalRecorder::create(folder.path(), experiment.id).expect("a new journal");
+        journal.messages(&recorded()).expect("recorded");
+        journal.fleet(&fleet()).expect("recorded");
+        journal.event(&event()).expect("recorded");
+        journal.sample(&sample()).expect("recorded");
+        experiment.status = ExperimentStatus::Complete;
+        experiment.tally.messages = 33;
+        experiment.tally.replies = 33;
+        let facts = provenance(experiment.id);
+        let journalled = Journalled {
+            folder: folder.path(),
+            experiment: &experiment,
+            provenance: Some(&facts),
+            events: &[],
+            flow_trace: None,
+        };
+        let stored_path = folder.path().join("kept");
+        let mut store = open(&stored_path);
+        let added = store.add_campaign(&campaign, &[scenario]);
+        added.expect("a new campaign");
+        store.gate.stop_after(step);
+        let taken = store.take_in(&journalled);
+        let is_stopped = matches!(taken, Err(StoreError::Stopped));
+        let is_its_own = [
+            Step::SegmentWritten,
+            Step::SegmentNamed,
+            Step::ColumnsWritten,
+            Step::ColumnsNamed,
+            Step::EndRecorded,
+        ];
+        assert_eq!(is_stopped, is_its_own.contains(&step), "{step:?}");
+        drop(store);
+
+        let mut store = open(&stored_path);
+        assert_eq!(store.recover().expect("nothing runs"), [], "{step:?}");
+        store.take_in(&journalled).expect("now or before");
+        assert_acknowledged_stored(&store, &experiment, true);
+        store.take_in(&journalled).expect("before");
+        assert_acknowledged_stored(&store, &experiment, true);
+    }
+}
