@@ -282,8 +282,8 @@ impl Agenda {
     }
 
     /// Of the pairs whose next try is due before block `before_block` begins, the one whose scenario
-    /// has the fewest complete experiments; then the least tried, then the oldest, then the first in
-    /// the order of its block.
+    /// has the fewest complete experiments. Of several, the least tried, then the oldest, then the
+    /// first in the order of its block.
     fn next_retry(
         &self,
         before_block: u32,

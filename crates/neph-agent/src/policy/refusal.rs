@@ -31,9 +31,9 @@ pub enum Refusal {
         "this agent's policy does not allow '{0}'; add it to kinds in its agent.toml, and restart the agent"
     )]
     Kind(&'static str),
-    /// The plan sends ICMP echoes beside what it measures, and their kind is not allowed.
+    /// The plan also sends ICMP echoes, and their kind is not allowed.
     #[error(
-        "this agent's policy does not allow 'icmp', which the plan's ICMP echoes need; add it to kinds in its \
+        "this agent's policy does not allow 'icmp', which the ICMP echoes of the plan need. Add it to kinds in its \
          agent.toml and restart the agent, or set enabled = false in [companion] of the plan"
     )]
     Echoes,

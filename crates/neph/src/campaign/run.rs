@@ -230,10 +230,8 @@ pub(crate) fn carry_out(
         clock: &RealClock,
         stop: &stop,
     };
-    let resume_command = match earlier_campaign {
-        None => settings.resume_command("last"),
-        Some(campaign) => settings.resume_command(campaign.id),
-    };
+    let earlier_id = earlier_campaign.map(|campaign| campaign.id.to_string());
+    let resume_command = settings.resume_command(earlier_id.as_deref().unwrap_or("last"));
     second_interrupt.set(Some(format!(
         "neph: ended at once; the results so far are kept: {resume_command} continues"
     )));
@@ -251,15 +249,22 @@ pub(crate) fn carry_out(
     result
 }
 
+/// A campaign that has ended, perhaps before it was complete.
+struct EndedCampaign {
+    campaign: Campaign,
+    progress: CampaignProgress,
+}
+
 /// Prints the status of an ended campaign, its report and the next step. If the status cannot be read,
 /// the others are still shown.
 fn conclude(
     plan_source: &PlanSource,
     store: &dyn Store,
-    (campaign, progress): (Campaign, CampaignProgress),
+    ended: EndedCampaign,
     settings: &Settings,
     stop: &Stop,
 ) -> Result<Outcome, Failure> {
+    let EndedCampaign { campaign, progress } = ended;
     let status_result = print_status(store, &campaign, settings);
     let report_result = write_report(plan_source, store, &campaign, settings);
     let resume_command = settings.resume_command(campaign.id);
@@ -379,16 +384,16 @@ fn run_campaign(
     order: Option<BlockOrder>,
     earlier_campaign: Option<&Campaign>,
     participants: &mut Participants<'_>,
-) -> Result<(Campaign, CampaignProgress), RunError> {
+) -> Result<EndedCampaign, RunError> {
     let build = Build {
         version: version::VERSION.to_owned(),
         commit: version::COMMIT.to_owned(),
     };
     let plan = &plan_source.plan;
     let topology = lab_topologies::stored_topology(&plan_source.lab_topologies);
-    let topology = topology.as_deref();
-    match earlier_campaign {
-        None => neph_campaign::start(plan, order, topology, &build, participants),
+    let (campaign, progress) = match earlier_campaign {
+        None => neph_campaign::start(plan, order, topology.as_deref(), &build, participants),
         Some(campaign) => neph_campaign::resume(plan, campaign, &build, participants),
-    }
+    }?;
+    Ok(EndedCampaign { campaign, progress })
 }
