@@ -199,7 +199,8 @@ impl<B: Bus> AgentsExecutor<B> {
 
     /// Sends an order, or holds it until its reflectors are ready.
     fn send_or_hold(&mut self, ticket: Ticket, order: Order, now: Span) {
-        if self.reflectors.is_ready_for(&order, now) {
+        let is_refused = self.reflectors.refusal().is_some();
+        if !is_refused && self.reflectors.is_ready_for(&order, now) {
             self.send(ticket, order);
         } else {
             self.pending_orders.push((ticket, order));
@@ -219,6 +220,16 @@ impl<B: Bus> AgentsExecutor<B> {
             self.send_or_hold(ticket, order, now);
         }
         Ok(())
+    }
+
+    /// Cancels all orders that run: when the executor ends, so do the reflectors, and an experiment
+    /// without its reflector would be stored as if the network had lost its messages.
+    fn cancel_running(&mut self) -> Result<(), InboxError> {
+        let tickets: Vec<Ticket> = self.running.keys().copied().collect();
+        for ticket in tickets {
+            self.cancel(ticket);
+        }
+        self.send_due()
     }
 
     /// Processes an update of a reflector or of an order.
@@ -317,8 +328,11 @@ impl<B: Bus> Executor for AgentsExecutor<B> {
             }
         }
         self.send_due()?;
-        if let Some(reason) = self.reflectors.refusal() {
-            return Err(ExecutorLost(reason.to_owned()));
+        if let Some(reason) = self.reflectors.refusal().map(str::to_owned) {
+            self.cancel_running()?;
+            if self.running.is_empty() && updates.is_empty() {
+                return Err(ExecutorLost(reason));
+            }
         }
         // Reports come first.
         let silent_agent = self.dispatcher.overdue_agent((self.elapsed.0)());

@@ -62,7 +62,7 @@ pub(crate) enum Command {
     List(list::Args),
     /// Shows all details of one stored campaign or of one of its experiments.
     Show(show::Args),
-    /// Saves disk space: replaces old stored messages by histograms per minute, and deletes old histograms.
+    /// Saves disk space: replaces old stored messages by one histogram per minute, and later deletes the histograms.
     Tidy(tidy::Args),
     /// Exports the stored messages of a campaign as CSV, JSON lines, Parquet or Latency Tester folder.
     Export(export::Args),

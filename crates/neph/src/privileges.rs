@@ -22,7 +22,7 @@ pub(crate) use table::Row;
 /// The user that a command switches to.
 #[derive(Clone, Debug, Default, ClapArgs)]
 pub(crate) struct UserChoice {
-    /// After a start as root, run as this user and its group, with only the privileges that the command needs
+    /// If root starts neph: switch to this user and its group, and keep only the privileges that the command needs
     #[arg(long, value_name = "NAME")]
     user: Option<String>,
 }

@@ -41,8 +41,8 @@ pub(crate) struct Args {
     output: Option<PathBuf>,
     #[command(flatten)]
     force: Force,
-    /// Leave out this percentage of the lowest and of the highest latencies in box plots and
-    /// distributions, 0 to 49
+    /// Leave out this percentage of messages at each end (the lowest and the highest latencies) in box
+    /// plots and distributions, 0 to 49
     #[arg(long, value_name = "PERCENT")]
     percentiles_to_remove: Option<f64>,
     /// Give each panel of a figure its own axis scale [default: the panels of a group share one scale]

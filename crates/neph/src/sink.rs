@@ -18,7 +18,7 @@ const STANDARD_OUTPUT: &str = "-";
 /// `--force`.
 #[derive(Clone, Copy, Debug, Default, Args)]
 pub(crate) struct Force {
-    /// Overwrite existing output files; neph never writes through a symbolic link
+    /// Overwrite existing output files. neph refuses symbolic links
     #[arg(long)]
     force: bool,
 }

@@ -7,6 +7,8 @@ mod agents;
 mod agents_clocks;
 #[path = "cli/agents_points.rs"]
 mod agents_points;
+#[path = "cli/agents_refused.rs"]
+mod agents_refused;
 #[path = "cli/agents_transfers.rs"]
 mod agents_transfers;
 #[path = "cli/alarms.rs"]

@@ -34,10 +34,10 @@ impl Warning {
             }
             Self::FewMessages { .. } => "measure longer: p99 needs 299 messages, p99.9 needs 2995",
             Self::SizesNotApplied { .. } => {
-                "run neph reflect at the endpoint; without it ws:// carries at most 125 bytes, http:// returns its own content, and tcp:// only connects"
+                "run neph reflect at the endpoint. Other servers limit the sizes: a message of ws:// has at most 125 bytes, a reply of http:// is the server's own page, and tcp:// only connects"
             }
             Self::EchoMissing { .. } => {
-                "fix the problem (neph show prints it), or switch echo off in the plan: [companion] enabled = false"
+                "fix the problem (neph show prints it), or switch ICMP echoes off: enabled = false in the section [companion] of the plan"
             }
             Self::DroppedHere { .. } => {
                 "use fewer flows or a longer interval; if neph does not run as root, let an administrator raise net.core.rmem_default and net.core.rmem_max. Part of the loss is local"

@@ -74,12 +74,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     let registry = open_registry(folder)?;
     let book = Book::in_folder(folder);
     if let Some(name) = &args.remove {
-        book.remove(name).map_err(Failure::usage)?;
-        output::say(&format!(
-            "neph control: schedule {name} and its list of runs are removed; a run in progress continues to its \
-             end, and neph list shows its campaigns"
-        ));
-        return Ok(Outcome::Done);
+        return remove(&book, name);
     }
     if let Some(name) = &args.runs {
         return list_runs(&book, name, args.format);
@@ -108,6 +103,20 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
             .until
             .map_or_else(String::new, |end| format!(" until {}", when::utc(end))),
         folder = folder.display(),
+    ));
+    Ok(Outcome::Done)
+}
+
+fn remove(book: &Book, name: &AgentName) -> Result<Outcome, Failure> {
+    let schedules = book.schedules().map_err(Failure::refused)?;
+    let removed = schedules
+        .into_iter()
+        .find(|schedule| schedule.name == *name);
+    book.remove(name).map_err(Failure::usage)?;
+    let workspace = removed.map_or_else(String::new, |schedule| schedule.workspace);
+    output::say(&format!(
+        "neph control: schedule {name} and its list of runs are removed; a run in progress continues to its \
+         end. neph list --workspace {workspace} shows its campaigns"
     ));
     Ok(Outcome::Done)
 }

@@ -24,7 +24,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "[::]:8554",
           value_parser = value::listening)]
     listen: SocketAddr,
-    /// File with the frame sizes to send instead of neph's animation: 'fps N', then one size in bytes
+    /// Send frames of the sizes in this file, instead of neph's built-in video: 'fps N', then one size in bytes
     /// per line
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,

@@ -130,7 +130,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) rate_cap: Option<u32>,
     /// Comma-separated HTTP statuses that count as a reply, such as
-    /// 200,2xx,200-204; any: all statuses. Others are errors
+    /// 200,2xx,200-204; or any for all. A status that is not in the list is an error
     #[arg(long, value_name = "STATUS", default_value_t = ExpectedStatus::default())]
     pub(crate) expect_status: ExpectedStatus,
     /// Follow up to 20 HTTP redirects before the first message, and measure the last target

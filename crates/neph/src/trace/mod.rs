@@ -62,7 +62,7 @@ pub(crate) struct Args {
     /// Maximum number of probes per second, to all hops together
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000), default_value = "500")]
     rate: u32,
-    /// Maximum number of probes per second to each hop distance; neph sends fewer to distances without replies
+    /// Maximum number of probes per second with the same TTL; neph sends fewer with a TTL that gets no replies
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000), default_value = "50")]
     hop_rate: u32,
     /// Time for which neph waits for the reply to a probe

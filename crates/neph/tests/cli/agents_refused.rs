@@ -1,0 +1,63 @@
+//! A reflector that its agent's policy refuses ends the campaign, with what is under way.
+
+use std::fs;
+
+use neph_agent::policy::POLICY_FILE;
+use neph_model::ReflectorSpec;
+use neph_probe::Reflector;
+
+use crate::distant::{Sites, has_no_orders, of_this_host};
+use crate::neph::{SOON, eventually};
+use crate::servers::free_port;
+
+const MESSAGES: u64 = 500;
+
+/// ams measures a server, then the reflector at lju.
+fn plan(server_port: u16, reflector_port: u16) -> String {
+    format!(
+        "version = 1\nname = \"refused\"\ninterval = \"10ms\"\nmessages = {MESSAGES}\nblocks = 1\n\
+         order = \"sequential\"\nfrom = [\"ams\"]\n[companion]\nenabled = false\n\
+         [[site]]\nname = \"ams\"\nagent = \"ams\"\n\
+         [[site]]\nname = \"lju\"\nagent = \"lju\"\naddress = \"127.0.0.1\"\n\
+         reflector = [\"--listen\", \"127.0.0.1:{reflector_port}\"]\n\
+         [[endpoint]]\nname = \"server\"\nurl = \"udp://127.0.0.1:{server_port}\"\n\
+         [[endpoint]]\nname = \"to lju\"\nurl = \"udp://lju:{reflector_port}\"\n"
+    )
+}
+
+#[test]
+fn an_experiment_under_way_is_interrupted_if_a_reflector_is_refused() {
+    let server = Reflector::start(&ReflectorSpec::at(([127, 0, 0, 1], 0).into()));
+    let server = server.expect("a reflector");
+    let mut sites = Sites::new(&["127.0.0.1"]);
+    let plan = plan(server.address().port(), free_port());
+    fs::write(sites.folder.path("p.toml"), plan).expect("writable");
+    sites.agents.remove("lju");
+    let policy_path = sites.folder.path("agent-lju").join(POLICY_FILE);
+    let listen = "listen = [\"1024-65535\"]";
+    let without_ports = of_this_host().replace(listen, "");
+    fs::write(&policy_path, without_ports).expect("writable");
+
+    let mut run = sites.run(&["run", "p.toml"]);
+    sites.measures("ams");
+    sites.start_agent("lju", None);
+    assert_eq!(run.0.wait().expect("it ends").code(), Some(1));
+    let experiments = sites.experiments();
+    assert_eq!(experiments.len(), 1, "{experiments:?}");
+    assert_eq!(experiments[0]["status"], "interrupted", "{experiments:?}");
+    let messages = experiments[0]["messages"].as_u64();
+    assert!(messages < Some(MESSAGES), "{experiments:?}");
+
+    sites.agents.remove("lju");
+    fs::write(&policy_path, of_this_host()).expect("writable");
+    sites.start_agent("lju", None);
+    let resumed = sites.run(&["resume"]).0.wait().expect("it ends");
+    let experiments = sites.experiments();
+    assert!(resumed.success(), "{experiments:?}");
+    let complete = experiments.iter().filter(|row| row["status"] == "complete");
+    let counts = complete.map(|row| (row["messages"].as_u64(), row["lost"].as_u64()));
+    assert_eq!(counts.collect::<Vec<_>>(), [(Some(MESSAGES), Some(0)); 2]);
+    eventually("nothing is left of it", SOON, || {
+        has_no_orders(&sites.folder)
+    });
+}
