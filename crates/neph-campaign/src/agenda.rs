@@ -293,29 +293,21 @@ impl Agenda {
             let tried = self.cells[block as usize][scenario as usize].tried;
             (self.completed[scenario as usize], tried, block)
         };
-        let due_pairs = || {
-            self.retry_pairs
-                .iter()
-                .copied()
-                .filter(|(block, scenario)| {
-                    let cell = &self.cells[*block as usize][*scenario as usize];
-                    let is_due = before_block == u32::MAX
-                        || cell.tried <= before_block.saturating_sub(*block);
-                    is_due && is_allowed(*scenario)
-                })
+        let is_due = |(block, scenario): &(u32, u32)| {
+            let tried = self.cells[*block as usize][*scenario as usize].tried;
+            let is_block_reached =
+                before_block == u32::MAX || tried <= before_block.saturating_sub(*block);
+            is_block_reached && is_allowed(*scenario)
         };
-        let best_rank = due_pairs().map(rank).min()?;
+        let due_pairs = self.retry_pairs.iter().copied().filter(is_due);
+        let best_rank = due_pairs.map(rank).min()?;
         let (_, _, block) = best_rank;
-        let is_best = |pair: &(u32, u32)| rank(*pair) == best_rank;
-        let best_scenarios: BTreeSet<u32> = due_pairs()
-            .filter(is_best)
-            .map(|(_, scenario)| scenario)
-            .collect();
-        let order = self.order_of(block);
-        let first = order
-            .into_iter()
-            .find(|scenario| best_scenarios.contains(scenario));
-        first.map(|scenario| (block, scenario))
+        let is_best = |scenario: &u32| {
+            let pair = (block, *scenario);
+            self.retry_pairs.contains(&pair) && is_due(&pair) && rank(pair) == best_rank
+        };
+        let scenario = self.order_of(block).into_iter().find(is_best)?;
+        Some((block, scenario))
     }
 
     fn slot(&self, (block, scenario): (u32, u32)) -> Slot {

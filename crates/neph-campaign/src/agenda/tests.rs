@@ -131,6 +131,21 @@ fn failed_experiments_are_retried_between_blocks_fewest_completed_first() {
 }
 
 #[test]
+fn repeated_experiments_keep_the_random_order_of_their_block() {
+    let mut simulation = SimulatedStore::new(plan(2, 6, 1));
+    while simulation.run(ExperimentStatus::Failed).is_some() {}
+    simulation.restart();
+    let repeated: Vec<Slot> =
+        std::iter::from_fn(|| simulation.run(ExperimentStatus::Complete)).collect();
+    for (block, slots) in (0..).zip(repeated.chunks(6)) {
+        assert!(slots.iter().all(|slot| slot.block == block), "{slots:?}");
+        let order: Vec<u32> = slots.iter().map(|slot| slot.scenario).collect();
+        assert_eq!(order, order_of_block(BlockOrder::Random, 7, block, 6));
+    }
+    assert_eq!(repeated.len(), 12);
+}
+
+#[test]
 fn experiments_refused_by_a_policy_run_once_per_block() {
     let mut simulation = SimulatedStore::new(plan(2, 1, 3));
     let mut tried_blocks = Vec::new();
