@@ -111,7 +111,7 @@ impl Writer<'_> {
             number(text.size),
             text.colour.css(),
             number(text.width()),
-            escape(&text.text)
+            keep_indent(&escape(&text.text))
         ));
     }
 
@@ -191,6 +191,12 @@ fn trimmed(text: &str) -> String {
     }
 }
 
+/// No-break spaces at the beginning: viewers drop others, and the text would cover its flag.
+fn keep_indent(text: &str) -> String {
+    let rest = text.trim_start_matches(' ');
+    "\u{a0}".repeat(text.len() - rest.len()) + rest
+}
+
 fn escape(text: &str) -> String {
     text.replace('&', "&amp;")
         .replace('<', "&lt;")
@@ -202,6 +208,11 @@ fn escape(text: &str) -> String {
 mod tests {
     use super::*;
     use crate::scene::Colour;
+
+    #[test]
+    fn spaces_at_the_beginning_of_a_text_stay() {
+        assert_eq!(keep_indent("  a  b"), "\u{a0}\u{a0}a  b");
+    }
 
     #[test]
     fn a_small_scene_reads_as_expected() {
