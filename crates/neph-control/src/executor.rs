@@ -277,6 +277,8 @@ impl From<InboxError> for ExecutorLost {
 /// Waits until connected agents know what is stored.
 impl<B: Bus> Drop for AgentsExecutor<B> {
     fn drop(&mut self) {
+        // Else the next poll would send them: a refusal no longer holds them back.
+        self.pending_orders.clear();
         for id in self.reflectors.end() {
             self.dispatcher.cancel(id);
         }

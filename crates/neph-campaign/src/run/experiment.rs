@@ -375,7 +375,7 @@ pub(crate) fn apply_executor_result(
         Ending::Complete => (ExperimentStatus::Complete, None),
         Ending::Interrupted => (
             ExperimentStatus::Interrupted,
-            Some("stopped by the user".to_owned()),
+            Some("stopped before its end".to_owned()),
         ),
         Ending::Failed(reason) => (ExperimentStatus::Failed, Some(reason)),
     };

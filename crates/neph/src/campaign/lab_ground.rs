@@ -223,7 +223,7 @@ fn check_enrolled(plan: &Plan, enrolled: &[AgentName], listing: &str) -> Result<
         let agent = &site.agent.value;
         if !enrolled.contains(agent) {
             return Err(Failure::usage(format!(
-                "site '{}' has agent {agent}, which is not enrolled or was revoked; {listing} lists enrolled agents",
+                "site '{}' has agent {agent}, which is not enrolled or was revoked; {listing} lists enrolled agents, neph control invite {agent} enrols it",
                 site.name.value
             )));
         }

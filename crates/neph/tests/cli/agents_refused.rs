@@ -5,8 +5,10 @@ use std::fs;
 use neph_agent::policy::POLICY_FILE;
 use neph_model::ReflectorSpec;
 use neph_probe::Reflector;
+use serde_json::Value;
 
-use crate::distant::{Sites, has_no_orders, of_this_host};
+use crate::agents::mesh;
+use crate::distant::{SITES, Sites, has_no_orders, of_this_host};
 use crate::neph::{SOON, eventually};
 use crate::servers::free_port;
 
@@ -25,6 +27,41 @@ fn plan(server_port: u16, reflector_port: u16) -> String {
     )
 }
 
+/// The policy of an agent whose reflector may listen at no port.
+fn policy_without_ports() -> String {
+    of_this_host().replace("listen = [\"1024-65535\"]", "")
+}
+
+#[test]
+fn experiments_that_wait_when_a_reflector_is_refused_never_begin() {
+    let mut sites = Sites::new(&["127.0.0.1"]);
+    let ports: Vec<u16> = SITES.iter().map(|_| free_port()).collect();
+    fs::write(sites.folder.path("p.toml"), mesh(&ports, 100)).expect("writable");
+    sites.agents.remove("lju");
+    let policy_path = sites.folder.path("agent-lju").join(POLICY_FILE);
+    fs::write(&policy_path, policy_without_ports()).expect("writable");
+    sites.start_agent("lju", None);
+    // First: lju measures ams, whose reflector runs.
+    let run = ["run", "p.toml", "--order", "sequential"];
+    assert_eq!(sites.run(&run).0.wait().expect("it ends").code(), Some(1));
+    assert_eq!(sites.experiments(), Vec::<Value>::new());
+    for site in SITES {
+        let show = [
+            "agents",
+            "show",
+            site,
+            "--control",
+            "control",
+            "--format",
+            "json",
+        ];
+        let shown: Value = serde_json::from_str(&sites.neph(&show)).expect("JSON");
+        let orders = shown["orders"].as_array().expect("a list");
+        let kinds: Vec<&Value> = orders.iter().map(|order| &order["kind"]).collect();
+        assert_eq!(kinds, ["reflector"], "{site}");
+    }
+}
+
 #[test]
 fn an_experiment_under_way_is_interrupted_if_a_reflector_is_refused() {
     let server = Reflector::start(&ReflectorSpec::at(([127, 0, 0, 1], 0).into()));
@@ -34,9 +71,7 @@ fn an_experiment_under_way_is_interrupted_if_a_reflector_is_refused() {
     fs::write(sites.folder.path("p.toml"), plan).expect("writable");
     sites.agents.remove("lju");
     let policy_path = sites.folder.path("agent-lju").join(POLICY_FILE);
-    let listen = "listen = [\"1024-65535\"]";
-    let without_ports = of_this_host().replace(listen, "");
-    fs::write(&policy_path, without_ports).expect("writable");
+    fs::write(&policy_path, policy_without_ports()).expect("writable");
 
     let mut run = sites.run(&["run", "p.toml"]);
     sites.measures("ams");
