@@ -90,7 +90,8 @@ pub enum Refusal {
     File(String),
     /// It listens.
     #[error(
-        "it listens at port {0}, which this agent's policy does not allow; add it to listen in its agent.toml and restart the agent, or change the port in the plan and start the plan again with neph run"
+        "it listens at port {0}, which this agent's policy does not allow. Add it to listen in its agent.toml and restart \
+         the agent; or change the port in the plan, and start the plan with neph run"
     )]
     Port(u16),
     /// It names a site, a load at sites or a season of a lab.
