@@ -224,12 +224,11 @@ impl<B: Bus> AgentsExecutor<B> {
 
     /// Cancels all orders that run: when the executor ends, so do the reflectors, and an experiment
     /// without its reflector would be stored as if the network had lost its messages.
-    fn cancel_running(&mut self) -> Result<(), InboxError> {
+    fn cancel_running(&mut self) {
         let tickets: Vec<Ticket> = self.running.keys().copied().collect();
         for ticket in tickets {
             self.cancel(ticket);
         }
-        self.send_due()
     }
 
     /// Processes an update of a reflector or of an order.
@@ -331,7 +330,7 @@ impl<B: Bus> Executor for AgentsExecutor<B> {
         }
         self.send_due()?;
         if let Some(reason) = self.reflectors.refusal().map(str::to_owned) {
-            self.cancel_running()?;
+            self.cancel_running();
             if self.running.is_empty() && updates.is_empty() {
                 return Err(ExecutorLost(reason));
             }

@@ -1,6 +1,6 @@
 //! Kinds of work, as a policy names them.
 
-use neph_model::{ExperimentOrder, LoadWork, Measure, Order, ProbeKind, ThroughputTool};
+use neph_model::{ExperimentOrder, LoadWork, Measure, Order, ProbeKind, Scenario, ThroughputTool};
 
 /// A kind of work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,6 +44,8 @@ const OTHER_KIND_NAMES: [(&str, Kind); 10] = [
 ];
 
 impl Kind {
+    const ECHO: Self = Self::Probe(ProbeKind::Icmp);
+
     /// All kinds, each with its word.
     pub(super) fn kind_names() -> Vec<(&'static str, Self)> {
         let probes = ProbeKind::ALL
@@ -62,7 +64,6 @@ impl Kind {
 
     /// The kinds of work that an order does.
     pub fn of(order: &Order) -> Vec<Self> {
-        const ECHO: Kind = Kind::Probe(ProbeKind::Icmp);
         match order {
             Order::Experiments(orders) => orders.iter().flat_map(kinds_of_experiment).collect(),
             Order::Throughput(order) => match order.tool {
@@ -70,7 +71,7 @@ impl Kind {
                 ThroughputTool::Iperf3 => vec![Self::Iperf3],
             },
             Order::Traceroute(_) => vec![Self::Traceroute],
-            Order::Pings(_) => vec![ECHO],
+            Order::Pings(_) => vec![Self::ECHO],
             Order::Load(order) => match order.work {
                 LoadWork::Cpu { .. } => vec![Self::Cpu],
                 LoadWork::Flow { .. } | LoadWork::Stream { .. } => vec![Self::Traffic],
@@ -89,6 +90,25 @@ impl Kind {
     }
 }
 
+/// Whether no experiment of the order measures this kind: it is needed only for additional ICMP echoes.
+pub(super) fn is_for_echoes(order: &Order, kind: Kind) -> bool {
+    let Order::Experiments(orders) = order else {
+        return false;
+    };
+    kind == Kind::ECHO
+        && orders
+            .iter()
+            .all(|order| main_kind(&order.scenario) != kind)
+}
+
+fn main_kind(scenario: &Scenario) -> Kind {
+    match scenario.measure() {
+        Measure::Messages => Kind::Probe(scenario.probe()),
+        Measure::Throughput(_) | Measure::Transactions(_) => Kind::Throughput,
+        Measure::Media(_) => Kind::Media,
+    }
+}
+
 fn kinds_of_experiment(order: &ExperimentOrder) -> Vec<Kind> {
     let scenario = &order.scenario;
     let has_echo = order.companion.is_some() || !order.pings.is_empty();
@@ -96,15 +116,12 @@ fn kinds_of_experiment(order: &ExperimentOrder) -> Vec<Kind> {
         (scenario.flows().is_some(), Kind::Fleet),
         (scenario.parameters.follow() == Some(&true), Kind::Redirects),
         (order.trace.is_some(), Kind::Traceroute),
-        (has_echo, Kind::Probe(ProbeKind::Icmp)),
+        (has_echo, Kind::ECHO),
     ];
     let additional_kinds = additional_kinds
         .into_iter()
         .filter_map(|(is_requested, kind)| is_requested.then_some(kind));
-    let main_kind = match scenario.measure() {
-        Measure::Messages => Kind::Probe(scenario.probe()),
-        Measure::Throughput(_) | Measure::Transactions(_) => Kind::Throughput,
-        Measure::Media(_) => Kind::Media,
-    };
-    std::iter::once(main_kind).chain(additional_kinds).collect()
+    std::iter::once(main_kind(scenario))
+        .chain(additional_kinds)
+        .collect()
 }

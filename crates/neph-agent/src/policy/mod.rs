@@ -13,12 +13,12 @@ use std::ops::RangeInclusive;
 
 use neph_model::{
     AllowedTargets, BitRate, Budgets, ByteSize, CaptureOrder, ExperimentOrder, LoadWork, Measure,
-    Order, Permit, ProbeKind, ReflectorCaps, ReflectorIdentity, SecretSource, Span, ThroughputTool,
-    Wall,
+    Order, Permit, ReflectorCaps, ReflectorIdentity, SecretSource, Span, ThroughputTool, Wall,
 };
 
 pub use hours::Hours;
 pub use kind::Kind;
+use kind::is_for_echoes;
 pub use refusal::Refusal;
 
 /// The file that an agent's folder has after its enrolment.
@@ -72,9 +72,7 @@ impl Policy {
         }
         let kinds = Kind::of(order);
         if let Some(kind) = kinds.iter().find(|kind| !self.kinds.contains(kind)) {
-            let is_main = kinds.first() == Some(kind);
-            let is_echo = *kind == Kind::Probe(ProbeKind::Icmp) && !is_main;
-            return Err(if is_echo {
+            return Err(if is_for_echoes(order, *kind) {
                 Refusal::Echoes
             } else {
                 Refusal::Kind(kind.name())

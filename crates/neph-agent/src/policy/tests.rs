@@ -110,6 +110,32 @@ fn a_reflector_needs_open_service_ports_and_no_budget_for_media() {
     }
 }
 
+/// ICMP that is measured, and ICMP echoes that a plan sends during other measurements.
+#[test]
+fn a_refused_kind_is_for_echoes_only_if_no_experiment_measures_it() {
+    let policy = "version = 1\nkinds = [\"udp\"]\n[targets]\nallow = [\"127.0.0.1\"]\n";
+    let policy = parse(policy).expect("a good policy");
+    let order = |url: &str, companion: Option<Span>| {
+        let plan = format!(
+            "version = 1\nname = \"p\"\ninterval = \"10ms\"\nduration = \"1s\"\n[[endpoint]]\nname = \"e\"\nurl = \"{url}\"\n"
+        );
+        let plan = neph_campaign::plan::parse(&Source::new("p.toml", plan)).expect("a good plan");
+        let scenario = neph_campaign::expand::scenarios(&plan).remove(0);
+        let mut order = neph_model::executor::contract::order_of(scenario, Span::from_secs(1));
+        order.companion = companion;
+        order
+    };
+    let refusal = |orders: Vec<ExperimentOrder>| {
+        let orders = Order::Experiments(orders);
+        policy.check(&orders, &Permit::ANYTHING, Wall::from_unix_nanos(0))
+    };
+    let with_echoes = order("udp://127.0.0.1:9", Some(Span::from_millis(100)));
+    let of_icmp = order("icmp://127.0.0.1", None);
+    assert_eq!(refusal(vec![with_echoes.clone()]), Err(Refusal::Echoes));
+    let measured = Err(Refusal::Kind("icmp"));
+    assert_eq!(refusal(vec![with_echoes, of_icmp]), measured);
+}
+
 /// A higher limit would refuse them too, so it must not be advised.
 #[test]
 fn a_test_without_a_rate_is_refused_with_the_key_to_remove() {

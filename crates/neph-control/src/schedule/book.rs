@@ -176,14 +176,19 @@ impl Book {
         Ok(write_json(&path, schedule)?)
     }
 
-    /// Removes a schedule with its history. A running run continues.
+    /// Removes a schedule with its history. A running run continues. Returns the schedule; `None` if
+    /// its file was damaged.
     ///
     /// # Errors
     /// No such schedule, or a disk operation failed.
-    pub fn remove(&self, name: &AgentName) -> Result<(), BookError> {
+    pub fn remove(&self, name: &AgentName) -> Result<Option<Schedule>, BookError> {
         let path = self.path_of(name);
+        let removed = read_json::<Schedule>(&path).ok().flatten();
         match fs::remove_file(&path) {
-            Ok(()) => Ok(remove_folder(&self.folder_of(name))?),
+            Ok(()) => {
+                remove_folder(&self.folder_of(name))?;
+                Ok(removed)
+            }
             Err(error) if error.kind() == ErrorKind::NotFound => Err(BookError::None(name.clone())),
             Err(error) => Err(DiskError::of("remove", &path)(error).into()),
         }

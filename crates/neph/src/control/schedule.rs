@@ -108,15 +108,14 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
 }
 
 fn remove(book: &Book, name: &AgentName) -> Result<Outcome, Failure> {
-    let schedules = book.schedules().map_err(Failure::refused)?;
-    let removed = schedules
-        .into_iter()
-        .find(|schedule| schedule.name == *name);
-    book.remove(name).map_err(Failure::usage)?;
-    let workspace = removed.map_or_else(String::new, |schedule| schedule.workspace);
+    let removed = book.remove(name).map_err(Failure::usage)?;
+    let workspace = removed.map_or_else(String::new, |schedule| {
+        let location = schedule.workspace;
+        Workspace { location }.option()
+    });
     output::say(&format!(
         "neph control: schedule {name} and its list of runs are removed; a run in progress continues to its \
-         end. neph list --workspace {workspace} shows its campaigns"
+         end. neph list{workspace} shows its campaigns"
     ));
     Ok(Outcome::Done)
 }
