@@ -363,7 +363,10 @@ async fn enrol_peer(mut socket: WebSocket, shared: ServerState) {
             tracing::info!("{role} {name} is enrolled");
             Enrolled::Certificate(certificate)
         }
-        Err(error) => Enrolled::Refused(error.to_string()),
+        Err(error) => {
+            tracing::info!("an enrolment is refused: {error}");
+            Enrolled::Refused(error.to_string())
+        }
     };
     if let Ok(text) = serde_json::to_string(&answer) {
         let _ = socket.send(Message::Text(text.into())).await;

@@ -47,9 +47,9 @@ pub(crate) fn connect_agents(
     let enrolled_agents = registry.agents().map_err(Failure::refused)?;
     let is_known = |agent: &&AgentName| enrolled_agents.iter().any(|(name, _)| name == *agent);
     if let Some(unknown) = agents.iter().find(|agent| !is_known(agent)) {
-        return Err(Failure::usage(format!(
-            "agent {unknown} is not enrolled or was revoked; neph agents --control {} lists enrolled agents",
-            folder.display()
+        return Err(Failure::usage(crate::control::not_enrolled(
+            unknown,
+            &crate::control::list_command(folder),
         )));
     }
     let controller_place = ControllerPlace::Folder(folder.to_owned());

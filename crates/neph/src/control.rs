@@ -67,6 +67,13 @@ pub(crate) struct Args {
     command: Command,
 }
 
+impl Args {
+    /// Whether this is `neph control serve`, which runs until it is stopped.
+    pub(crate) const fn is_service(&self) -> bool {
+        matches!(self.command, Command::Serve(_))
+    }
+}
+
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Runs the controller until ctrl-C: agents on other hosts connect to it, and `neph run` measures
@@ -238,7 +245,7 @@ fn step_schedules(runner: &mut Runner) {
     match runner.step(now()) {
         Ok(events) => {
             for event in events {
-                output::say(&format!("neph control: {event}"));
+                tracing::info!("{event}");
             }
         }
         Err(error) => tracing::warn!("schedules: {error}"),
@@ -289,6 +296,19 @@ fn list_operators(args: &OperatorsArgs) -> Result<Outcome, Failure> {
     rows::write(&rows, args.format, &mut out)?;
     out.flush()?;
     Ok(Outcome::Done)
+}
+
+/// The command that lists the agents of the controller in `folder`.
+pub(crate) fn list_command(folder: &Path) -> String {
+    format!("neph agents --control {}", folder.display())
+}
+
+/// Why an agent cannot be used, and what to do; `listing` is the command that lists the agents.
+pub(crate) fn not_enrolled(agent: &AgentName, listing: &str) -> String {
+    format!(
+        "agent {agent} is not enrolled or was revoked; {listing} lists enrolled agents, neph control invite \
+         {agent} enrols it"
+    )
 }
 
 /// Checks that the folder contains a controller.

@@ -69,12 +69,21 @@ use crate::exit::{Failure, Outcome};
 
 /// Reads the command line and carries it out.
 pub fn main() -> ExitCode {
-    log_output::install_subscriber();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => return exit::usage_status(&error),
     };
+    log_output::install_subscriber(is_service(&cli.command));
     exit::status(run(cli))
+}
+
+/// Whether the command runs until it is stopped, and logs events.
+fn is_service(command: &Command) -> bool {
+    match command {
+        Command::Agent(_) | Command::Reflect(_) => true,
+        Command::Control(args) => args.is_service(),
+        _ => false,
+    }
 }
 
 fn run(cli: Cli) -> Result<Outcome, Failure> {

@@ -1,12 +1,16 @@
 //! Messages of the libraries besides their results: warnings and waiting times.
 //!
 //! Owns the subscriber, which prints messages on the terminal. Warnings are printed once, because
-//! many links may cause the same one. Events, such as a connected agent, are printed each time.
+//! many links may cause the same one. Events, such as a connected agent, are printed each time. Lines
+//! of a service start with their time.
 
 use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
+use neph_documents::when;
+use neph_model::Wall;
+use neph_sys::clock;
 use tracing::field::{Field, Visit};
 use tracing::level_filters::LevelFilter;
 use tracing::span::{Attributes, Id, Record};
@@ -14,14 +18,20 @@ use tracing::{Event, Level, Metadata, Subscriber};
 
 use crate::output;
 
-/// Installs the subscriber.
-pub(crate) fn install_subscriber() {
+/// Installs the subscriber. Lines of a service (`is_service`) start with their time, except in the
+/// journal of systemd, which adds the time itself.
+pub(crate) fn install_subscriber(is_service: bool) {
+    let subscriber = LogSubscriber {
+        has_times: is_service && std::env::var_os("JOURNAL_STREAM").is_none(),
+        ..LogSubscriber::default()
+    };
     // Fails if a subscriber exists, as in tests.
-    let _ = tracing::subscriber::set_global_default(LogSubscriber::default());
+    let _ = tracing::subscriber::set_global_default(subscriber);
 }
 
 #[derive(Debug, Default)]
 struct LogSubscriber {
+    has_times: bool,
     printed_warnings: Mutex<BTreeSet<String>>,
 }
 
@@ -57,7 +67,13 @@ impl Subscriber for LogSubscriber {
     }
 
     fn event(&self, event: &Event<'_>) {
-        if let Some(sentence) = self.new_sentence(event) {
+        let Some(sentence) = self.new_sentence(event) else {
+            return;
+        };
+        if self.has_times {
+            let now = Wall::from_unix_nanos(clock::wall().0);
+            output::say(&format!("{} {sentence}", when::utc(now)));
+        } else {
             output::say(&sentence);
         }
     }

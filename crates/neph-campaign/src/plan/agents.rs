@@ -106,7 +106,9 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Vec<AgentSite> {
                 );
                 let remedy =
                     "give one of them other ports: --listen, --throughput=PORT, --media=PORT";
-                table.fault(site.name.span.clone(), message, remedy);
+                let entry = table.entry("reflector");
+                let span = entry.map_or(&site.name.span, |entry| &entry.node.span);
+                table.fault(span.clone(), message, remedy);
             }
             sites.push(site);
         }

@@ -77,5 +77,6 @@ pub(super) fn failure_reason(files: &Path) -> String {
     let mut lines = text.lines().rev().map(str::trim);
     let last = lines.find(|line| !line.is_empty());
     let reason = last.unwrap_or("it ended and printed nothing");
+    let reason = reason.strip_prefix("neph: ").unwrap_or(reason);
     reason.chars().take(MAX_REASON_CHARS).collect()
 }

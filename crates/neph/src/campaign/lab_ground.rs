@@ -18,6 +18,7 @@ use neph_lab::Lab;
 use neph_model::{AgentName, Executor, ReflectorOrder, Span, Stop};
 
 use super::PlanSource;
+use crate::control;
 use crate::exit::Failure;
 use crate::lab;
 use crate::operator::{self, OperatorArgs, OperatorController};
@@ -133,13 +134,13 @@ struct UsableController {
 
 impl UsableController {
     fn in_folder(folder: &Path) -> Result<Self, Failure> {
-        let registry = crate::control::open_registry(folder)?;
+        let registry = control::open_registry(folder)?;
         Ok(Self {
             controller_place: ControllerPlace::Folder(folder.to_owned()),
             id: registry.id(),
             signer: registry.signer().map_err(Failure::refused)?,
             enrolled: enrolled_agents(&registry)?,
-            listing: list_command(folder),
+            listing: control::list_command(folder),
         })
     }
 
@@ -209,13 +210,13 @@ fn enrolled_agents(registry: &Registry) -> Result<Vec<AgentName>, Failure> {
     Ok(agents.into_iter().map(|(name, _)| name).collect())
 }
 
-fn list_command(folder: &Path) -> String {
-    format!("neph agents --control {}", folder.display())
-}
-
 /// Checks that all agents of a plan are enrolled at the controller in `folder`.
 pub(crate) fn check_agents(plan: &Plan, registry: &Registry, folder: &Path) -> Result<(), Failure> {
-    check_enrolled(plan, &enrolled_agents(registry)?, &list_command(folder))
+    check_enrolled(
+        plan,
+        &enrolled_agents(registry)?,
+        &control::list_command(folder),
+    )
 }
 
 fn check_enrolled(plan: &Plan, enrolled: &[AgentName], listing: &str) -> Result<(), Failure> {
@@ -223,8 +224,9 @@ fn check_enrolled(plan: &Plan, enrolled: &[AgentName], listing: &str) -> Result<
         let agent = &site.agent.value;
         if !enrolled.contains(agent) {
             return Err(Failure::usage(format!(
-                "site '{}' has agent {agent}, which is not enrolled or was revoked; {listing} lists enrolled agents, neph control invite {agent} enrols it",
-                site.name.value
+                "site '{}': {}",
+                site.name.value,
+                control::not_enrolled(agent, listing)
             )));
         }
     }

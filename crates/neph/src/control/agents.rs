@@ -168,10 +168,10 @@ fn build_row(
 }
 
 /// The list of agents.
-fn list_command(args: &ShowArgs) -> String {
+fn command_of_list(args: &ShowArgs) -> String {
     match args.operator.address() {
         Some(_) => format!("neph agents {}", args.operator.option_text()),
-        None => format!("neph agents --control {}", args.folder.folder.display()),
+        None => super::list_command(&args.folder.folder),
     }
 }
 
@@ -186,7 +186,7 @@ fn show(args: &ShowArgs) -> Result<Outcome, Failure> {
         Failure::usage(format!(
             "there is no agent {}; {} lists those that there are",
             args.agent,
-            list_command(args)
+            command_of_list(args)
         ))
     })?;
     let details = match &controller_place {

@@ -316,7 +316,7 @@ fn invalid_agent_commands_are_refused() {
         ),
         (
             vec!["run", "p.toml", "--control", "c"],
-            "agent a, which is not enrolled or was revoked",
+            "site 'x': agent a is not enrolled or was revoked",
         ),
         (
             vec!["agents", "--control", "d"],
