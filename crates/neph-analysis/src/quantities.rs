@@ -24,6 +24,8 @@ pub struct QuantityCourse {
     /// Its value in each block, in its unit; blocks count from 1. Without a number where messages without an
     /// answer decide.
     pub by_block: BTreeMap<u32, Level>,
+    /// The blocks whose experiment has a warning.
+    pub flagged_blocks: BTreeSet<u32>,
 }
 
 /// A quantity over its experiments.
@@ -101,9 +103,12 @@ impl CampaignData {
         } else {
             OF_MESSAGES.into()
         };
+        let flags = self.flags(scenario, settings);
+        let flagged_blocks: BTreeSet<u32> = flags.into_iter().map(|(block, _)| block).collect();
         let courses = measured.into_iter().map(|quantity| QuantityCourse {
             quantity,
             by_block: self.by_block(scenario, settings, quantity),
+            flagged_blocks: flagged_blocks.clone(),
         });
         courses
             .filter(|course| !course.by_block.is_empty())
@@ -203,6 +208,7 @@ mod tests {
             by_block: (1..=count)
                 .map(|block| (block, Level::At(f64::from(block))))
                 .collect(),
+            flagged_blocks: BTreeSet::new(),
         };
         let five = course(5).summary().expect("values");
         assert_eq!((five.median, five.interval), (Level::At(3.0), None));
@@ -219,6 +225,7 @@ mod tests {
         let course = QuantityCourse {
             quantity: Quantity::ResponseP99,
             by_block: (1..).zip(levels).collect(),
+            flagged_blocks: BTreeSet::new(),
         };
         let summary = course.summary().expect("experiments");
         let ends = (summary.min, summary.median, summary.max);

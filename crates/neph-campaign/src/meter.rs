@@ -20,8 +20,8 @@ use crate::stays::Stays;
 /// The p99 of the sender's lateness uses nearest rank: below this many values it is the largest
 /// value.
 const P99_FROM: usize = 100;
-/// Times are known to three digits.
-const FINE: Precision = Precision::one_part_in(2_048);
+/// Progress shows four digits of a time: they must be those of the stored messages.
+const FINE: Precision = Precision::one_part_in(16_384);
 
 /// What has been seen so far of an experiment's main flow.
 #[derive(Debug)]

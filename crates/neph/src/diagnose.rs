@@ -32,7 +32,7 @@ pub(crate) struct Args {
     campaign: String,
     #[command(flatten)]
     workspace: Workspace,
-    /// Evaluate only these blocks (passes over all scenarios), counted from 1, such as 1,3
+    /// Evaluate only these blocks (each contains every scenario once), counted from 1, such as 1,3
     #[arg(long, value_name = "BLOCKS", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..))]
     blocks: Vec<u32>,
     /// Also evaluate experiments that were interrupted, failed or are still running

@@ -79,7 +79,7 @@ pub(crate) struct Args {
     /// per value
     #[arg(long, conflicts_with_all = ["flows", "changes", "transfers"])]
     samples: bool,
-    /// Export the pings sent between blocks (passes over all scenarios) instead, one row per ping
+    /// Export the pings sent between blocks (each contains every scenario once) instead, one row per ping
     #[arg(long, conflicts_with_all = ["flows", "changes", "transfers", "samples", "experiment"])]
     pings: bool,
 }

@@ -33,7 +33,7 @@ pub(crate) struct LivePointOptions {
     /// Number of bytes to capture of each packet, 64 to 262140; neph needs headers and 16 bytes of payload
     #[arg(long, value_name = "BYTES", value_parser = parse_snaplen, default_value_t = DEFAULT_SNAPLEN)]
     snaplen: u32,
-    /// For agent: points, the folder of the agents' controller on this host, which `neph control serve` creates
+    /// Folder of the controller on this host, which `neph control serve` creates; only for points at agents
     #[arg(long, value_name = "FOLDER")]
     control: Option<PathBuf>,
     /// Size of each point's capture buffer, 2MiB to 1GiB; while it is full, neph loses packets and

@@ -45,8 +45,8 @@ pub(crate) struct Args {
     #[arg(short = 'w', long, value_name = "TIME", default_value = "60s",
           value_parser = value::positive_span)]
     duration: Span,
-    /// Time from the first packet until the player begins to play, 0 to 60s; a frame is late if it is
-    /// complete only after its play-out time
+    /// Time from the first packet until the video starts to play, 0 to 60s; a frame that is complete
+    /// only after its play-out time is late
     #[arg(long, value_name = "TIME", default_value = "200ms", value_parser = value::span)]
     buffer: Span,
     /// Start all streams at this time, such as 2026-11-27T09:30:00Z, to synchronise several clients

@@ -61,7 +61,7 @@ pub(crate) struct Args {
     /// ranges]
     #[arg(long, value_name = "PERCENT")]
     whisker_max: Option<f64>,
-    /// Show only these blocks (passes over all scenarios), counted from 1, such as 1,3
+    /// Show only these blocks (each contains every scenario once), counted from 1, such as 1,3
     #[arg(long, value_name = "BLOCKS", value_delimiter = ',')]
     blocks: Vec<u32>,
     /// Draw the tail (the slowest messages) of distribution figures on a logarithmic axis

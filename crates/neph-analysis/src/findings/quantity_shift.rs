@@ -28,7 +28,11 @@ pub(crate) struct QuantityShift {
 pub(crate) struct Pair {
     /// What both have in common.
     title: String,
+    /// Hodges-Lehmann over blocks.
     shift: f64,
+    /// Median over blocks; infinite if it is unknown.
+    candidate: f64,
+    /// Median over blocks; infinite if it is unknown.
     baseline: f64,
     blocks: usize,
     margin: f64,
@@ -49,12 +53,9 @@ impl Pair {
             .filter_map(|(block, candidate)| Some((*candidate, *baseline_levels.get(block)?)));
         let level_pairs: Vec<(Level, Level)> = level_pairs.collect();
         let shift = PairedShift::of_blocks(&level_pairs).ok()?;
-        let baseline = median_of_levels(
-            level_pairs
-                .iter()
-                .map(|(_, baseline_levels)| *baseline_levels),
-        )
-        .ok()?;
+        let candidate = median_of_levels(level_pairs.iter().map(|pair| pair.0)).ok()?;
+        let candidate = candidate.number().unwrap_or(f64::INFINITY);
+        let baseline = median_of_levels(level_pairs.iter().map(|pair| pair.1)).ok()?;
         let baseline = baseline.number().unwrap_or(f64::INFINITY);
         let margin = if baseline.is_finite() {
             MIN_SHARE * baseline
@@ -68,6 +69,7 @@ impl Pair {
         Some(Self {
             title,
             shift: shift.estimate(),
+            candidate,
             baseline,
             blocks: shift.n(),
             margin,
@@ -79,9 +81,20 @@ impl Pair {
         })
     }
 
-    /// The shift as a share of the baseline, if there is one.
-    fn share(&self) -> Option<f64> {
-        let share = self.shift / self.baseline;
+    /// The shift if there is a confidence interval for it; with fewer blocks, the difference of the
+    /// medians. The shift of a few skewed differences can be larger than both medians.
+    fn difference(&self, decisions: &Decisions) -> f64 {
+        let has_interval = decisions.at(self.claim_index).interval.is_some();
+        if has_interval || self.candidate.is_infinite() || self.baseline.is_infinite() {
+            self.shift
+        } else {
+            self.candidate - self.baseline
+        }
+    }
+
+    /// The difference as a share of the baseline, if there is one.
+    fn share(&self, decisions: &Decisions) -> Option<f64> {
+        let share = self.difference(decisions) / self.baseline;
         (self.baseline.is_finite() && share.is_finite()).then_some(share)
     }
 
@@ -97,9 +110,10 @@ impl Pair {
 impl QuantityShift {
     /// The sentence; `None` without a pair.
     pub(crate) fn sentence(&self, topic: &'static str, decisions: &Decisions) -> Option<Finding> {
-        let by_shift = |a: &&Pair, b: &&Pair| a.shift.total_cmp(&b.shift);
-        let smallest = self.pairs.iter().min_by(by_shift)?;
-        let largest = self.pairs.iter().max_by(by_shift)?;
+        let difference = |pair: &Pair| pair.difference(decisions);
+        let by_difference = |a: &&Pair, b: &&Pair| difference(a).total_cmp(&difference(b));
+        let smallest = self.pairs.iter().min_by(by_difference)?;
+        let largest = self.pairs.iter().max_by(by_difference)?;
         let certainties = self.pairs.iter();
         let certainties: Vec<Certainty> = certainties
             .map(|pair| pair.certainty(self.quantity, decisions))
@@ -107,18 +121,18 @@ impl QuantityShift {
         let how = if let [only] = self.pairs.as_slice() {
             self.of_one(only, decisions)
         } else {
-            self.of_several(smallest, largest, &certainties)
+            self.of_several(smallest, largest, decisions)
         };
         let text = format!("{how}; {}.", certainty_text(&certainties));
         let finding = Finding::new(FindingKind::Notable, topic, text)
             .about(&self.name)
             .about(&self.baseline)
-            .with("shift_least", smallest.shift)
-            .with("shift_most", largest.shift)
+            .with("shift_least", difference(smallest))
+            .with("shift_most", difference(largest))
             .with("combinations", real(self.pairs.len()));
         let shares = [
-            ("share_least", smallest.share()),
-            ("share_most", largest.share()),
+            ("share_least", smallest.share(decisions)),
+            ("share_most", largest.share(decisions)),
         ];
         let shares = shares
             .into_iter()
@@ -153,30 +167,30 @@ impl QuantityShift {
                 format!("{sign}∞")
             }
         };
-        let interval = interval_text(only.shift, decision.interval, end);
-        let (title, size, base) = (
-            self.title(),
-            self.format_value(only.shift),
-            self.format_value(only.baseline),
-        );
+        let difference = only.difference(decisions);
+        let interval = interval_text(difference, decision.interval, end);
+        let (title, size) = (self.title(), self.format_value(difference));
         if decision.verdict == Verdict::Equivalent {
             let margin = self.format_value(only.margin);
             return format!(
                 "The {title} of '{name}' and '{baseline}' differ by {size}{interval}, less than the margin of {margin}"
             );
         }
-        let direction = below_or_above(only.shift);
+        let direction = below_or_above(difference);
+        let (candidate_median, baseline_median) = (
+            self.format_value(only.candidate),
+            self.format_value(only.baseline),
+        );
         format!(
-            "The {title} of '{name}' is {size}{interval} {direction} that of '{baseline}', {base}"
+            "The {title} of '{name}' is {size}{interval} {direction} that of '{baseline}' (medians {candidate_median} and {baseline_median})"
         )
     }
 
-    /// From the smallest to the largest shift; how many are better, worse or equal.
-    fn of_several(&self, smallest: &Pair, largest: &Pair, certainties: &[Certainty]) -> String {
+    /// From the smallest to the largest difference; how many are better, worse or equal.
+    fn of_several(&self, smallest: &Pair, largest: &Pair, decisions: &Decisions) -> String {
+        let verdict_of = |pair: &&Pair| decisions.at(pair.claim_index).verdict;
         let count = |wanted: Verdict| {
-            let of_kind = certainties
-                .iter()
-                .filter(|pair_text| pair_text.decision.verdict == wanted);
+            let of_kind = self.pairs.iter().filter(|pair| verdict_of(pair) == wanted);
             of_kind.count()
         };
         let verdicts = [
@@ -192,7 +206,7 @@ impl QuantityShift {
             .collect();
         let verdicts = verdicts.join(", ");
         let combinations = plural(self.pairs.len(), "combination");
-        if smallest.shift == 0.0 && largest.shift == 0.0 {
+        if smallest.difference(decisions) == 0.0 && largest.difference(decisions) == 0.0 {
             return format!(
                 "The {} of '{}' against '{}': no difference anywhere; {verdicts} of {combinations}",
                 self.title(),
@@ -201,16 +215,17 @@ impl QuantityShift {
             );
         }
         let pair_text = |pair: &Pair| {
-            if pair.shift == 0.0 {
+            let difference = pair.difference(decisions);
+            if difference == 0.0 {
                 return format!("no difference ({})", pair.title);
             }
-            let share = pair.share();
+            let share = pair.share(decisions);
             let share = share.map(|share| format!(" ({:.1} %)", share.abs() * 100.0));
             format!(
                 "{}{} {} ({})",
-                self.format_value(pair.shift),
+                self.format_value(difference),
                 share.unwrap_or_default(),
-                below_or_above(pair.shift),
+                below_or_above(difference),
                 pair.title
             )
         };

@@ -4,7 +4,7 @@
 //! blue for better, orange for worse, white for the same.
 
 use neph_analysis::circuits::{self, CircuitRow, Circuits};
-use neph_analysis::{CampaignData, PlotSettings};
+use neph_analysis::{CampaignData, PlotSettings, QuantityCourse};
 use neph_model::{Better, Quantity};
 use neph_stats::Level;
 
@@ -154,7 +154,7 @@ fn draw_panel(matrix: &Matrix<'_>, networks: &[String], frame: Rect) -> Vec<Mark
             .iter()
             .map(|cell| Some(cell.as_ref()?.summary()?.median))
             .collect();
-        for (column, median) in medians.iter().enumerate() {
+        for (column, (median, course)) in medians.iter().zip(&row.cells).enumerate() {
             let left = frame.x + NAMES + column_width * count(column);
             let cell = Rect::new(left + 1.0, top + 1.0, column_width - 2.0, ROW - 2.0);
             marks.push(Mark::Rect {
@@ -169,6 +169,10 @@ fn draw_panel(matrix: &Matrix<'_>, networks: &[String], frame: Rect) -> Vec<Mark
             };
             let at = Point::new(left + column_width / 2.0, base);
             marks.push(Mark::Text(Text::new(at, Anchor::Middle, Style::NOTE, text)));
+            let is_flagged = |course: &QuantityCourse| !course.flagged_blocks.is_empty();
+            if course.as_ref().is_some_and(is_flagged) {
+                marks.push(flags::marker(Point::new(left + 4.0, base)));
+            }
         }
     }
     marks

@@ -48,6 +48,9 @@ pub(super) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> 
         return Vec::new();
     }
     let clients: Vec<u16> = clients.into_iter().collect();
+    let flagged = scenarios.iter().copied();
+    let flagged = flagged.filter(|(index, _)| flags::flagged(data, *index, settings));
+    let flagged: BTreeSet<u16> = flagged.map(|(_, clients)| clients).collect();
     let mut names: Vec<String> = Vec::new();
     for (index, _) in &scenarios {
         let name = name(data, *index);
@@ -75,6 +78,7 @@ pub(super) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> 
             let panel = Panel {
                 quantity: *quantity,
                 clients: &clients,
+                flagged: &flagged,
                 lines: &lines,
             };
             sheet.draw(panel.draw_panel(frame));
@@ -98,6 +102,8 @@ struct Panel<'a> {
     quantity: Quantity,
     /// The numbers of clients, from left to right.
     clients: &'a [u16],
+    /// The numbers of clients with a warning in any experiment.
+    flagged: &'a BTreeSet<u16>,
     /// In the order of the legend.
     lines: &'a [Values],
 }
@@ -171,9 +177,12 @@ impl Panel<'_> {
             Mark::Text(Text::new(at, Anchor::Middle, size, text))
         };
         let numbers = self.clients.iter().enumerate();
-        let numbers = numbers.map(|(index, clients)| {
+        let numbers = numbers.flat_map(|(index, clients)| {
             let x = plot.px(count(index) + 0.5);
-            label(x, 14.0, Style::TICK, clients.to_string())
+            let foot = Point::new(x + 8.0, plot.area.bottom() + 14.0);
+            let flag = self.flagged.contains(clients).then(|| flags::marker(foot));
+            let number = label(x, 14.0, Style::TICK, clients.to_string());
+            [Some(number), flag].into_iter().flatten()
         });
         let middle = plot.area.x + plot.area.width / 2.0;
         let title = label(

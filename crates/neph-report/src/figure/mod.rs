@@ -87,7 +87,7 @@ pub const FIGURES: &[FigureKind] = &[
     FigureKind {
         name: "transfers",
         title: "Transfers, block by block",
-        answers: "Results of transfers by hour and network.",
+        answers: "Result of each transfer, one point for each block.",
         draw: quantity_course::draw,
     },
     FigureKind {

@@ -36,6 +36,8 @@ struct CourseLine {
 struct Panel {
     title: String,
     quantity: Quantity,
+    /// Whether any experiment has a warning.
+    is_flagged: bool,
     lines: Vec<CourseLine>,
 }
 
@@ -112,6 +114,7 @@ fn panels(data: &CampaignData, settings: &PlotSettings) -> Vec<Panel> {
                 course.quantity.properties().title
             ),
             quantity: course.quantity,
+            is_flagged: !course.flagged_blocks.is_empty(),
             lines: vec![line("", &course.by_block)],
         });
         return panels.collect();
@@ -126,6 +129,11 @@ fn panels(data: &CampaignData, settings: &PlotSettings) -> Vec<Panel> {
             row.quantity.properties().title
         ),
         quantity: row.quantity,
+        is_flagged: row
+            .cells
+            .iter()
+            .flatten()
+            .any(|course| !course.flagged_blocks.is_empty()),
         lines: row
             .cells
             .iter()
@@ -173,8 +181,13 @@ fn draw_panel(
         y: Scale::linear(0.0, (high / per).max(f64::MIN_POSITIVE) * 1.08),
     };
     let heading = Point::new(frame.x, frame.y + 12.0);
-    let heading = Text::new(heading, Anchor::Start, Style::LABEL, panel.title.clone());
-    let mut marks = vec![Mark::Text(heading.semibold())];
+    let heading = Text::new(heading, Anchor::Start, Style::LABEL, panel.title.clone()).semibold();
+    let mut marks = Vec::new();
+    if panel.is_flagged {
+        let foot = Point::new(heading.at.x + heading.width() + 6.0, heading.at.y);
+        marks.push(flags::marker(foot));
+    }
+    marks.push(Mark::Text(heading));
     plot.y_axis(&mut marks, unit);
     plot.base_line(&mut marks);
     for line in &panel.lines {

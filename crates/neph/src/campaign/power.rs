@@ -23,7 +23,7 @@ const POWER: f64 = 0.8;
 /// The difference to find, and the spread of the data.
 #[derive(Debug, Args)]
 pub(crate) struct PowerArgs {
-    /// Print how many blocks (passes over all scenarios) are needed to detect that medians differ by
+    /// Print how many blocks (each contains every scenario once) are needed to detect that medians differ by
     /// this share, such as 10%
     #[arg(long, value_name = "SHARE", value_parser = value::share)]
     effect: Option<f64>,

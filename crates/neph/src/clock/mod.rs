@@ -62,7 +62,7 @@ pub(crate) struct Args {
     /// Time between two lines of output [default: 1s; with --captures: 1/10 of the captured time]
     #[arg(long, value_name = "TIME", value_parser = value::positive_span)]
     every: Option<Span>,
-    /// neph assumes that the clock drift changes by at most this value in 100 s, in ppm, 0 to 1000 [default: 2]
+    /// Maximum change of the clock drift in 100 s that neph assumes, in ppm, 0 to 1000 [default: 2]
     #[arg(long, value_name = "PPM", value_parser = parse_ppm)]
     wander: Option<f64>,
     /// Write a figure of the clock offset over time to this file (.svg, .png or .pdf)

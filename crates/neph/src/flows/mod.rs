@@ -69,10 +69,10 @@ pub(crate) struct Args {
     pub(crate) rate_cap: Option<u32>,
     #[command(flatten)]
     pub(crate) ip: IpChoice,
-    /// Number of consecutive RTTs that determine a flow's base latency (RTT without queueing), 2 to 16
+    /// neph derives a flow's base latency (RTT without queueing) from this number of latest RTTs, 2 to 16
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(2..=16), default_value = "4")]
     pub(crate) window: u8,
-    /// How many of the last --window RTTs must agree before the base latency changes, 2 to --window
+    /// Minimum number of the --window RTTs that agree before neph changes the base latency, 2 to --window
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(2..=16), default_value = "3")]
     pub(crate) quorum: u8,
     /// RTTs agree if they differ by at most this time. neph reports a path change if the base latency changes

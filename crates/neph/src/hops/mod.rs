@@ -65,7 +65,7 @@ pub(crate) struct Args {
     /// Clocks of points without @HOST; same: all use one clock; fit: neph estimates their clock offsets
     #[arg(long, value_enum, default_value = "fit")]
     clock: Clock,
-    /// neph assumes that the clock drift changes by at most this value in 100 s, in ppm, 0 to 1000 [default: 2]
+    /// Maximum change of the clock drift in 100 s that neph assumes, in ppm, 0 to 1000 [default: 2]
     #[arg(long, value_name = "PPM", value_parser = parse_ppm)]
     wander: Option<f64>,
     /// NAT rule: packets at POINT show address OUTER where the other points show INNER; IP or IP:PORT;
