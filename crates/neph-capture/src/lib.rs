@@ -34,8 +34,8 @@ pub use exchange::{
     HostPair,
 };
 pub use flow::{
-    Flow, Limits, Listener, Name, Others, Quantiles, Recent, RoundTripSketches, RoundTripsByMethod,
-    SentCounts, Table,
+    Flow, FlowName, Limits, Listener, OtherPackets, PeriodCounts, Quantiles, RoundTripSketches,
+    RoundTripsByMethod, SentCounts, Table,
 };
 pub use hops::{
     FiveTuple, Followed, Hops, Mapping, MappingError, Passage, RoundTripPair, TranslatedAddress,
@@ -44,5 +44,5 @@ pub use hops::{
 pub use identity::Identity;
 pub use merged::read_merged;
 pub use sample::{Answer, Half, Method, Sample};
-pub use stream::{Account, Ending, read_capture};
+pub use stream::{Ending, ReadSummary, read_capture};
 pub use tcp::{Connection, Event, Passing, Room, Segment, Side, Sink};

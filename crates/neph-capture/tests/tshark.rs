@@ -15,7 +15,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use neph_capture::{
-    Event, Half, Limits, Listener, Method, Name, Sample, Side, Table, read_capture,
+    Event, FlowName, Half, Limits, Listener, Method, Sample, Side, Table, read_capture,
 };
 use neph_model::Wall;
 use neph_wire::dissect::dissect;
@@ -64,13 +64,13 @@ struct SegmentReport {
 }
 
 impl Listener for SegmentReport {
-    fn sample(&mut self, _: &Name, sample: &Sample) {
+    fn sample(&mut self, _: &FlowName, sample: &Sample) {
         self.halves[sample.half as usize] += 1;
         if sample.method == Method::Acknowledgement {
             self.report.round_trip = Some(sample.round_trip.nanos());
         }
     }
-    fn event(&mut self, _: &Name, _: Wall, _: Side, event: Event) {
+    fn event(&mut self, _: &FlowName, _: Wall, _: Side, event: Event) {
         self.report.events.extend(event_name(event));
     }
 }

@@ -6,7 +6,7 @@
 mod batch;
 mod key;
 mod limits;
-mod others;
+mod other_packets;
 mod period;
 mod recency;
 mod table;
@@ -26,22 +26,22 @@ use crate::sample::{Half, Sample};
 use crate::tcp::{Connection, Event, Passing, Room, Segment, Side, Sink};
 use key::{Key, KeyEnd};
 pub use limits::Limits;
-pub use others::Others;
+pub use other_packets::OtherPackets;
 use period::EarlierCounts;
-pub use period::Recent;
+pub use period::PeriodCounts;
 pub(crate) use recency::Recency;
 pub use table::{Listener, Table};
 pub use tally::{Quantiles, RoundTripSketches, RoundTripsByMethod, SentCounts};
 
 /// The two ends of a flow, its VLAN and its tunnel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Name {
+pub struct FlowName {
     key: Key,
     client: KeyEnd,
     is_client_known: bool,
 }
 
-impl Name {
+impl FlowName {
     /// From the first segment that was seen.
     fn of(key: Key, sender: KeyEnd, first: &Segment) -> Self {
         let (client, is_client_known) = if first.opens() {
@@ -95,7 +95,7 @@ impl Name {
 /// A TCP connection and its counts.
 #[derive(Debug)]
 pub struct Flow {
-    name: Name,
+    name: FlowName,
     /// The key of the other direction, where that travels in another VLAN or tunnel.
     other: Option<Box<Key>>,
     /// The sender of its first segment.
@@ -113,7 +113,7 @@ pub struct Flow {
 
 impl Flow {
     /// A flow whose first segment was captured at `at`.
-    fn begin(at: Wall, name: Name, first: Side) -> Self {
+    fn begin(at: Wall, name: FlowName, first: Side) -> Self {
         Self {
             name,
             other: None,
@@ -130,7 +130,7 @@ impl Flow {
 
     /// A vacant place.
     fn vacant() -> Self {
-        let name = Name {
+        let name = FlowName {
             key: Key::default(),
             client: KeyEnd::Lower,
             is_client_known: false,
@@ -211,7 +211,7 @@ impl Flow {
     }
 
     /// The two ends.
-    pub const fn name(&self) -> &Name {
+    pub const fn name(&self) -> &FlowName {
         &self.name
     }
 
@@ -265,7 +265,7 @@ struct FlowSegment {
 
 /// Counts what a connection shows, and passes it on.
 struct Counting<'a, L> {
-    name: &'a Name,
+    name: &'a FlowName,
     sent: &'a mut [SentCounts; 2],
     round_trips: &'a mut [RoundTripSketches; 2],
     listener: &'a mut L,
@@ -302,9 +302,9 @@ impl<L: Listener> Sink for Counting<'_, L> {
         self.listener.found_spurious(self.name, at, side, previous);
     }
 
-    fn thinned(&mut self, side: Side, segments: u64) {
-        self.sent[side as usize].add_thinned(segments);
-        self.listener.thinned(self.name, segments);
+    fn segments_not_tracked(&mut self, side: Side, segments: u64) {
+        self.sent[side as usize].add_segments_not_tracked(segments);
+        self.listener.segments_not_tracked(self.name, segments);
     }
 
     fn negative_round_trip(&mut self) {

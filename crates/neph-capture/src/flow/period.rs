@@ -17,7 +17,7 @@ pub(super) struct EarlierCounts {
 
 /// Counts of a flow in a period.
 #[derive(Debug)]
-pub struct Recent {
+pub struct PeriodCounts {
     sent: [SentCounts; 2],
     round_trips: [RoundTripSketches; 2],
 }
@@ -30,7 +30,7 @@ pub(super) struct EndedFlows {
     is_enabled: bool,
 }
 
-impl Recent {
+impl PeriodCounts {
     /// Counts of `side`; the maximum in flight is that of the flow's whole life.
     pub const fn sent(&self, side: Side) -> &SentCounts {
         &self.sent[side as usize]
@@ -56,7 +56,7 @@ impl EarlierCounts {
 
 impl Flow {
     /// Counts since the last look; `None` without packets.
-    fn take_recent(&mut self) -> Option<Recent> {
+    fn take_period_counts(&mut self) -> Option<PeriodCounts> {
         let before = self.before.get_or_insert_default();
         let sent = [Side::Client, Side::Server]
             .map(|side| self.sent[side as usize].since(&before.sent[side as usize]));
@@ -69,7 +69,7 @@ impl Flow {
             .for_each(RoundTripSketches::settle);
         let round_trips = std::mem::take(&mut self.round_trips);
         merge(&mut before.round_trips, &round_trips);
-        Some(Recent { sent, round_trips })
+        Some(PeriodCounts { sent, round_trips })
     }
 }
 
@@ -84,12 +84,12 @@ impl EndedFlows {
     pub(super) fn end_period<'a>(
         &mut self,
         flows: impl Iterator<Item = &'a mut Flow>,
-        mut report: impl FnMut(&Flow, &Recent),
+        mut report: impl FnMut(&Flow, &PeriodCounts),
     ) -> [RoundTripSketches; 2] {
         self.is_enabled = true;
         let mut totals = std::mem::take(&mut self.round_trips);
         for flow in flows {
-            if let Some(recent) = flow.take_recent() {
+            if let Some(recent) = flow.take_period_counts() {
                 merge(&mut totals, &recent.round_trips);
                 report(flow, &recent);
             }

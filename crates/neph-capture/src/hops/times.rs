@@ -8,7 +8,7 @@ use crate::steady::{added_at, falls_before};
 
 impl Followed {
     /// The packets that the two captures of a segment have in common, for its clocks.
-    pub fn meeting(&self, segment: usize) -> MatchedCaptures {
+    pub fn matched_captures(&self, segment: usize) -> MatchedCaptures {
         let mut captures = MatchedCaptures {
             crossings: Vec::new(),
             first: *self.point(segment),

@@ -77,7 +77,7 @@ pub trait Sink {
     fn found_spurious(&mut self, _at: Wall, _side: Side, _previous: Event) {}
     /// Number of segments of `side` that are not followed, because more are in flight than there is room for.
     /// The samples of others represent them.
-    fn thinned(&mut self, _side: Side, _segments: u64) {}
+    fn segments_not_tracked(&mut self, _side: Side, _segments: u64) {}
     /// A segment has an earlier timestamp than what it answers: there is no round trip.
     fn negative_round_trip(&mut self) {}
 }
@@ -134,7 +134,7 @@ impl Connection {
         if event_by_number != Some(Event::WindowProbe) {
             let untracked = sender.remember(at, segment, event_by_number, room);
             if untracked > 0 {
-                sink.thinned(side, untracked as u64);
+                sink.segments_not_tracked(side, untracked as u64);
             }
         }
     }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use neph_capture::{Event, Flow, Limits, Listener, Name, Sample, Side, Table};
+use neph_capture::{Event, Flow, FlowName, Limits, Listener, Sample, Side, Table};
 use neph_model::Wall;
 use neph_wire::dissect::{Link, Transport, dissect};
 
@@ -19,9 +19,9 @@ struct SpuriousCounts {
 }
 
 impl Listener for SpuriousCounts {
-    fn sample(&mut self, _: &Name, _: &Sample) {}
+    fn sample(&mut self, _: &FlowName, _: &Sample) {}
 
-    fn found_spurious(&mut self, _: &Name, _: Wall, _: Side, previous: Event) {
+    fn found_spurious(&mut self, _: &FlowName, _: Wall, _: Side, previous: Event) {
         assert!(matches!(
             previous,
             Event::Retransmission | Event::FastRetransmission

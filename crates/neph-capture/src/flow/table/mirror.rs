@@ -117,7 +117,7 @@ impl Flow {
     }
 
     /// VLAN and tunnel of the packets of `side`, where those of the other side differ.
-    pub fn travels_apart(&self, side: Side) -> Option<(Option<u16>, Option<Tunnel>)> {
+    pub fn separate_encapsulation(&self, side: Side) -> Option<(Option<u16>, Option<Tunnel>)> {
         let other = self.other.as_deref()?;
         // The first segment gave the name its key.
         let key = if self.first == side {

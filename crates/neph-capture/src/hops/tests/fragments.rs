@@ -62,7 +62,7 @@ fn a_packet_of_which_a_fragment_is_missing_did_not_come() {
     let followed = follow(&[&unfragmented, &incomplete]);
     let first = followed.passages().next().unwrap();
     assert_eq!((first.passed_at(0), first.passed_at(1)), (Some(10), None));
-    assert_eq!(followed.joined(), 0);
+    assert_eq!(followed.split_or_merged(), 0);
 }
 
 #[test]
