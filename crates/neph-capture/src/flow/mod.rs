@@ -21,7 +21,7 @@ use std::net::SocketAddr;
 use neph_model::Wall;
 use neph_wire::dissect::Tunnel;
 
-use crate::ahead::fetch;
+use crate::prefetch::prefetch;
 use crate::sample::{Half, Sample};
 use crate::tcp::{Connection, Event, Passing, Room, Segment, Side, Sink};
 use key::{Key, KeyEnd};
@@ -44,9 +44,9 @@ pub struct FlowName {
 impl FlowName {
     /// From the first segment that was seen.
     fn of(key: Key, sender: KeyEnd, first: &Segment) -> Self {
-        let (client, is_client_known) = if first.opens() {
+        let (client, is_client_known) = if first.is_syn_without_ack() {
             (sender, true)
-        } else if first.accepts() {
+        } else if first.is_syn_ack() {
             (sender.other(), true)
         } else {
             (key.likely_server().map_or(sender, KeyEnd::other), false)
@@ -97,34 +97,34 @@ impl FlowName {
 pub struct Flow {
     name: FlowName,
     /// The key of the other direction, where that travels in another VLAN or tunnel.
-    other: Option<Box<Key>>,
+    other_direction_key: Option<Box<Key>>,
     /// The sender of its first segment.
-    first: Side,
+    first_sender: Side,
     began: Wall,
     last: Wall,
     connection: Connection,
     /// Memory in bytes of what awaits its answer, at the table's last count.
-    awaiting: u32,
+    awaiting_bytes: u32,
     sent: [SentCounts; 2],
     /// Since the last look, if there was one.
     round_trips: [RoundTripSketches; 2],
-    before: Option<Box<EarlierCounts>>,
+    earlier_counts: Option<Box<EarlierCounts>>,
 }
 
 impl Flow {
     /// A flow whose first segment was captured at `at`.
-    fn begin(at: Wall, name: FlowName, first: Side) -> Self {
+    fn begin(at: Wall, name: FlowName, first_sender: Side) -> Self {
         Self {
             name,
-            other: None,
-            first,
+            other_direction_key: None,
+            first_sender,
             began: at,
             last: at,
             connection: Connection::default(),
-            awaiting: 0,
+            awaiting_bytes: 0,
             sent: Default::default(),
             round_trips: Default::default(),
-            before: None,
+            earlier_counts: None,
         }
     }
 
@@ -180,27 +180,27 @@ impl Flow {
     /// Updates the memory of what awaits its answer.
     #[inline]
     fn count_awaiting(&mut self) {
-        self.awaiting = u32::try_from(self.connection.heap()).unwrap_or(u32::MAX);
+        self.awaiting_bytes = u32::try_from(self.connection.heap_bytes()).unwrap_or(u32::MAX);
     }
 
-    /// Prefetches all parts that the next segment needs: see [`crate::ahead`].
+    /// Prefetches all parts that the next segment needs: see [`crate::prefetch`].
     #[inline]
-    fn fetch(&self) {
-        fetch(&self.round_trips[0]);
-        fetch(&self.round_trips[1]);
-        fetch(&self.name);
-        fetch(&self.other);
-        fetch(&self.sent[1]);
-        fetch(&self.awaiting);
-        self.connection.fetch();
+    fn prefetch(&self) {
+        prefetch(&self.round_trips[0]);
+        prefetch(&self.round_trips[1]);
+        prefetch(&self.name);
+        prefetch(&self.other_direction_key);
+        prefetch(&self.sent[1]);
+        prefetch(&self.awaiting_bytes);
+        self.connection.prefetch();
     }
 
     /// Prefetches what those parts point to, for a segment of `sender`.
     #[inline]
-    fn fetch_far(&self, sender: KeyEnd) {
+    fn prefetch_far(&self, sender: KeyEnd) {
         let side = self.name.side(sender);
-        self.round_trips[side.half() as usize].fetch_far();
-        self.connection.fetch_far();
+        self.round_trips[side.half() as usize].prefetch_far();
+        self.connection.prefetch_far();
     }
 
     /// Prepares the counts of a flow that is over.
@@ -233,7 +233,7 @@ impl Flow {
     /// Round trips between the capture point and the end behind `half`.
     pub fn round_trips(&self, half: Half) -> Cow<'_, RoundTripSketches> {
         let latest = &self.round_trips[half as usize];
-        match &self.before {
+        match &self.earlier_counts {
             None => Cow::Borrowed(latest),
             Some(before) => {
                 let mut total = before.round_trips(half).clone();
@@ -245,11 +245,13 @@ impl Flow {
     }
 
     /// Memory that it points to, in bytes.
-    fn heap(&self) -> usize {
-        let sent: usize = self.sent.iter().map(SentCounts::heap).sum();
-        let sketch_bytes: usize = self.round_trips.iter().map(RoundTripSketches::heap).sum();
-        let before = self.before.as_ref().map_or(0, |before| before.heap());
-        self.connection.heap() + sent + sketch_bytes + before
+    fn heap_bytes(&self) -> usize {
+        let sent: usize = self.sent.iter().map(SentCounts::heap_bytes).sum();
+        let sketches = self.round_trips.iter();
+        let sketch_bytes: usize = sketches.map(RoundTripSketches::heap_bytes).sum();
+        let earlier_counts = self.earlier_counts.as_ref();
+        let earlier_bytes = earlier_counts.map_or(0, |counts| counts.heap_bytes());
+        self.connection.heap_bytes() + sent + sketch_bytes + earlier_bytes
     }
 }
 

@@ -47,9 +47,10 @@ impl EarlierCounts {
         &self.round_trips[half as usize]
     }
 
-    pub(super) fn heap(&self) -> usize {
-        let sent: usize = self.sent.iter().map(SentCounts::heap).sum();
-        let sketch_bytes: usize = self.round_trips.iter().map(RoundTripSketches::heap).sum();
+    pub(super) fn heap_bytes(&self) -> usize {
+        let sent: usize = self.sent.iter().map(SentCounts::heap_bytes).sum();
+        let sketches = self.round_trips.iter();
+        let sketch_bytes: usize = sketches.map(RoundTripSketches::heap_bytes).sum();
         size_of::<Self>() + sent + sketch_bytes
     }
 }
@@ -57,7 +58,7 @@ impl EarlierCounts {
 impl Flow {
     /// Counts since the last look; `None` without packets.
     fn take_period_counts(&mut self) -> Option<PeriodCounts> {
-        let before = self.before.get_or_insert_default();
+        let before = self.earlier_counts.get_or_insert_default();
         let sent = [Side::Client, Side::Server]
             .map(|side| self.sent[side as usize].since(&before.sent[side as usize]));
         if sent.iter().all(|sent| sent.packets == 0) {

@@ -190,13 +190,13 @@ impl Table {
     fn advance(&mut self, listener: &mut impl Listener) {
         for arrival in self.looked_up.filled() {
             if let Some(flow) = self.flow(arrival.index) {
-                flow.fetch_far(arrival.flow_segment.sender);
+                flow.prefetch_far(arrival.flow_segment.sender);
             }
         }
         let mut arrived = std::mem::take(&mut self.arrived);
         for arrival in arrived.filled_mut() {
             arrival.index = self.find_probable(arrival.hash);
-            self.fetch(arrival.index);
+            self.prefetch(arrival.index);
         }
         let mut ready = std::mem::take(&mut self.ready);
         for arrival in ready.drain() {
@@ -207,10 +207,10 @@ impl Table {
     }
 
     #[inline]
-    fn fetch(&self, index: u32) {
-        self.recency.fetch(index);
+    fn prefetch(&self, index: u32) {
+        self.recency.prefetch(index);
         if let Some(flow) = self.flow(index) {
-            flow.fetch();
+            flow.prefetch();
         }
     }
 
@@ -226,9 +226,9 @@ impl Table {
         };
         let flow = &mut self.flows[index as usize];
         flow.add_segment(&arrival.flow_segment, room, listener);
-        self.pending_bytes -= flow.awaiting as usize;
+        self.pending_bytes -= flow.awaiting_bytes as usize;
         flow.count_awaiting();
-        self.pending_bytes += flow.awaiting as usize;
+        self.pending_bytes += flow.awaiting_bytes as usize;
     }
 
     /// Reports all packets, and ends flows that are silent for too long at `now`. Needed where no packets
@@ -279,11 +279,11 @@ impl Table {
 
     /// Memory in bytes. Visits all flows.
     pub fn memory(&self) -> usize {
-        let flows: usize = self.flows.iter().map(Flow::heap).sum();
+        let flows: usize = self.flows.iter().map(Flow::heap_bytes).sum();
         flows
             + self.flows.capacity() * size_of::<Flow>()
             + self.places.allocation_size()
-            + self.recency.heap()
+            + self.recency.heap_bytes()
     }
 
     fn flow(&self, index: u32) -> Option<&Flow> {
@@ -331,10 +331,10 @@ impl Table {
             arrival.flow_segment.sender,
             &arrival.flow_segment.segment,
         );
-        let first = name.side(arrival.flow_segment.sender);
+        let first_sender = name.side(arrival.flow_segment.sender);
         self.insert(
             arrival.hash,
-            Flow::begin(arrival.flow_segment.at, name, first),
+            Flow::begin(arrival.flow_segment.at, name, first_sender),
         )
     }
 
@@ -370,13 +370,13 @@ impl Table {
         let mut flow = std::mem::replace(flow, Flow::vacant());
         flow.settle();
         self.tagged.remove(index, &flow.name.key, &self.hasher);
-        for key in std::iter::once(&flow.name.key).chain(flow.other.as_deref()) {
+        for key in std::iter::once(&flow.name.key).chain(flow.other_direction_key.as_deref()) {
             let hash = self.hasher.hash_one(key);
             if let Ok(entry) = self.places.find_entry(hash, |(_, other)| *other == index) {
                 entry.remove();
             }
         }
-        self.pending_bytes -= flow.awaiting as usize;
+        self.pending_bytes -= flow.awaiting_bytes as usize;
         self.free.push(index);
         self.ended.add(&flow);
         listener.ended(&flow);

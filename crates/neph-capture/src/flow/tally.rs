@@ -3,7 +3,7 @@
 use neph_model::Span;
 use neph_stats::{Layout, Selection, Sketches};
 
-use crate::ahead::fetch;
+use crate::prefetch::prefetch;
 use crate::sample::{Answer, Method, Sample};
 use crate::tcp::Event;
 
@@ -86,7 +86,7 @@ impl SentCounts {
     }
 
     /// Memory that it points to, in bytes.
-    pub(super) fn heap(&self) -> usize {
+    pub(super) fn heap_bytes(&self) -> usize {
         self.rare.as_deref().map_or(0, size_of_val)
     }
 
@@ -167,14 +167,14 @@ impl RoundTripSketches {
         self.0.settle();
     }
 
-    /// Prefetches its memory: see [`crate::ahead`].
+    /// Prefetches its memory: see [`crate::prefetch`].
     #[inline]
-    pub(super) fn fetch_far(&self) {
-        self.0.soon_needed().for_each(fetch);
+    pub(super) fn prefetch_far(&self) {
+        self.0.soon_needed().for_each(prefetch);
     }
 
     /// Memory that it points to, in bytes.
-    pub(super) fn heap(&self) -> usize {
+    pub(super) fn heap_bytes(&self) -> usize {
         self.0.heap()
     }
 }

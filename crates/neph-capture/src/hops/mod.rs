@@ -48,7 +48,7 @@ use fragments::Fragmented;
 use crate::capture_matcher::{MAX_DUPLICATE_NANOS, Point};
 use crate::fragments::{FragmentPassage, Piece, is_fragment};
 use crate::identity::Identity;
-use crate::steady::Steady;
+use crate::steady::SteadyClock;
 use packet::{Flows, NONE, Packet, Packets};
 
 /// Reads captures one after the other, in the order of the path.
@@ -70,7 +70,7 @@ pub struct Hops {
 #[derive(Debug, Default)]
 struct CapturePoint {
     point: Point,
-    time: Steady,
+    time: SteadyClock,
     rules: Vec<Rule>,
     /// First and last packet, in steady time.
     packet_extent: Option<(i64, i64)>,
@@ -244,7 +244,7 @@ impl Hops {
             destination: identity.destination,
         });
         let mut stored = Packet::from_dissected(packet, flow, &self.hasher);
-        stored.is_named |= identity.is_named(packet);
+        stored.is_distinguishable |= identity.is_distinguishable(packet);
         let Some(number) = self.packets.push(stored) else {
             return (None, previous);
         };

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::directions::Direction;
-use crate::packets::datagram;
+use crate::test_packets::datagram;
 
 /// Bytes of a segment from host 1 to host 2, numbered so by its sender.
 fn segment(number: u16, seq: u32, bytes: u16) -> Vec<u8> {

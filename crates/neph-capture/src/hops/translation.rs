@@ -115,7 +115,8 @@ impl Followed {
         let packet = self.packets.get(number);
         let numbers = [packet.seq, packet.ack, packet.length, packet.train];
         let protocol = self.flows.by_number[packet.flow as usize].0.protocol;
-        (packet.is_named && packet.handling == PacketHandling::Followed && numbers != [0; 4])
+        let is_followed = packet.handling == PacketHandling::Followed;
+        (packet.is_distinguishable && is_followed && numbers != [0; 4])
             .then_some((protocol, packet.kind, numbers))
     }
 }

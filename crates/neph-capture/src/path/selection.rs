@@ -40,7 +40,7 @@ pub struct Choice {
     hash: u64,
     identity: Identity,
     /// No equal packet follows soon.
-    is_named: bool,
+    is_distinguishable: bool,
 }
 
 /// Recent packets that others may equal.
@@ -78,7 +78,7 @@ impl<T> Selection<T> {
     /// Offers a packet; `make` creates the kept value. Only the first of identical packets can be kept.
     /// Samples of two points begin at different moments, so they would keep different ones.
     pub fn offer(&mut self, choice: Choice, make: impl FnOnce() -> T) {
-        if !choice.is_named && self.recent.is_repeat(choice.identity) {
+        if !choice.is_distinguishable && self.recent.is_repeat(choice.identity) {
             return;
         }
         self.keep(choice.hash, make);
@@ -123,7 +123,7 @@ impl Choice {
         let choice_of = |digest| Self {
             hash: spread(digest),
             identity,
-            is_named: true,
+            is_distinguishable: true,
         };
         if is_fragment(packet) {
             let number = identity.number.unwrap_or_default();
@@ -143,7 +143,7 @@ impl Choice {
         let number = identity.number.map_or(0, |number| u32::from(number) + 1);
         let digest = protocol.with(&number.to_be_bytes());
         Some(Self {
-            is_named: identity.is_named(packet),
+            is_distinguishable: identity.is_distinguishable(packet),
             ..choice_of(digest.with(&identity.content.to_be_bytes()))
         })
     }

@@ -159,28 +159,28 @@ impl Connection {
                 .number(Number::Next)
                 .is_some_and(|next| !(0..=MAX_SYN_REORDERING).contains(&next.since(segment.seq))),
         };
-        let opens = segment.opens() || segment.accepts() && other.is_silent();
+        let opens = segment.is_syn_without_ack() || segment.is_syn_ack() && other.is_silent();
         let is_ended = || sender.numbers.is_ended() || other.numbers.is_ended();
         opens && (is_ended() || is_other())
     }
 
     /// Prefetches both sides: see the table of flows.
     #[inline]
-    pub(crate) fn fetch(&self) {
-        self.client.fetch();
-        self.server.fetch();
+    pub(crate) fn prefetch(&self) {
+        self.client.prefetch();
+        self.server.prefetch();
     }
 
     /// Prefetches the memory that their fields point to.
     #[inline]
-    pub(crate) fn fetch_far(&self) {
-        self.client.waiting.fetch_far();
-        self.server.waiting.fetch_far();
+    pub(crate) fn prefetch_far(&self) {
+        self.client.waiting.prefetch_far();
+        self.server.waiting.prefetch_far();
     }
 
     /// Memory that it points to, in bytes.
-    pub(crate) fn heap(&self) -> usize {
-        self.client.heap() + self.server.heap()
+    pub(crate) fn heap_bytes(&self) -> usize {
+        self.client.heap_bytes() + self.server.heap_bytes()
     }
 
     /// Bytes that `side` has in flight to the other side.

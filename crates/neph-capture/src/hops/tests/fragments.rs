@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::{follow, passage_times};
-use crate::packets::{ICMP, TCP, UDP, body, datagram, packets};
+use crate::test_packets::{ICMP, TCP, UDP, body, datagram, packets};
 
 /// When each fragment passes, in their order or turned.
 fn times(packets: Vec<Vec<u8>>, from: i64, is_reversed: bool) -> Vec<(i64, Vec<u8>)> {
