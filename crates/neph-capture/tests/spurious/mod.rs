@@ -50,9 +50,9 @@ fn spurious_retransmissions_are_true_positives_and_mostly_detected() {
     let spec = TrafficSpec {
         flows: 1_000,
         requests: 6,
-        spacing: 20_000_000,
+        spacing_nanos: 20_000_000,
         seed: 7,
-        clean: false,
+        is_clean: false,
     };
     traffic(spec, |captured| {
         let length = u32::try_from(captured.length).expect("short");
