@@ -12,7 +12,7 @@ pub fn own_lab_name(purpose: &str) -> String {
 pub fn clear_left_labs(purpose: &str) -> Vec<LabError> {
     let labs = Lab::list().unwrap_or_default().labs.into_iter();
     let dead = labs.filter(|lab| is_dead(lab, purpose));
-    dead.filter_map(|lab| Lab::down_if_left(&lab.name).err())
+    dead.filter_map(|lab| Lab::down_if_owner_ended(&lab.name).err())
         .collect()
 }
 

@@ -15,7 +15,7 @@ fn a_copy_that_finds_no_room_is_written_down_as_a_copy_and_its_packet_leaves() {
     let gates = [(); 2].map(|()| Gate::new(Shape::default(), 1));
     let counters = Arc::new(LinkCounters::default());
     let mut carriage = LinkPackets::new(gates, Arc::clone(&counters), Some(recorder));
-    let passing = Some(Passing {
+    let passage = Some(PacketPassage {
         direction: 1,
         length: 60,
         arrival: 5,
@@ -24,11 +24,11 @@ fn a_copy_that_finds_no_room_is_written_down_as_a_copy_and_its_packet_leaves() {
     let direction = Direction::BToA;
     let first = carriage
         .waiting
-        .keep(&[7; 60], direction, passing)
+        .keep(&[7; 60], direction, passage)
         .expect("room");
     while carriage
         .waiting
-        .keep(&[0; 60], direction, passing)
+        .keep(&[0; 60], direction, passage)
         .is_some()
     {}
     carriage.leave(

@@ -19,7 +19,7 @@ pub enum PacketOutcome {
     /// It departs.
     Leaves(Departure),
     /// It is dropped; with its path, if it had one by then.
-    Dropped(Cause, Option<u8>),
+    Dropped(DropCause, Option<u8>),
 }
 
 /// How a packet departs.
@@ -46,7 +46,7 @@ pub struct Treatment {
 
 /// Why a link drops a packet, as configured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cause {
+pub enum DropCause {
     /// Lost on the wire at random, or in the good state of a Gilbert-Elliott model.
     Random,
     /// Lost on the wire in the bad state of a Gilbert-Elliott model.

@@ -26,14 +26,14 @@ impl PathState {
         Self {
             number,
             wire,
-            last_due: Moment::DAWN,
+            last_due: Moment::DISTANT_PAST,
             loss_state: LossState::default(),
             trace_entries_used: 0,
         }
     }
 
     /// What becomes of a packet whose last bit is on the wire at `sent`.
-    pub(super) fn pass(&mut self, sent: Moment, random: &mut Random) -> PacketOutcome {
+    pub(super) fn transmit(&mut self, sent: Moment, random: &mut Random) -> PacketOutcome {
         if let Some(cause) = self.loss_state.next(&self.wire.loss, random) {
             return PacketOutcome::Dropped(cause, Some(self.number));
         }
@@ -63,7 +63,7 @@ impl PathState {
     }
 
     /// What no packet can pass faster than.
-    pub(super) fn least(&self) -> Span {
+    pub(super) fn min_delay(&self) -> Span {
         if self.wire.reorder > Share::NONE {
             return Span::ZERO;
         }

@@ -148,12 +148,12 @@ fn loss_is_near_its_share_and_still_takes_transmission_time() {
     let at = |at| arrival(Moment(at), 1000);
     assert_eq!(
         gate.admit(at(0)),
-        Some(PacketOutcome::Dropped(Cause::Random, Some(0)))
+        Some(PacketOutcome::Dropped(DropCause::Random, Some(0)))
     );
     // A thousand bytes take one second, of which this much is left.
     assert_eq!(
         gate.admit(at(300_000_000)),
-        Some(PacketOutcome::Dropped(Cause::QueueFull, None))
+        Some(PacketOutcome::Dropped(DropCause::QueueFull, None))
     );
     assert_eq!(gate.admit(at(999_999_999)), None);
 }
@@ -167,7 +167,7 @@ fn a_frame_over_the_mtu_is_dropped_and_takes_no_time() {
     };
     let mut gate = Gate::new(shape, 1);
     let at = |length| arrival(Moment(0), length);
-    let over = Some(PacketOutcome::Dropped(Cause::OverMtu, None));
+    let over = Some(PacketOutcome::Dropped(DropCause::OverMtu, None));
     assert_eq!(gate.admit(at(1_415)), over);
     let fits = gate.admit(at(1_414));
     let Some(PacketOutcome::Leaves(departure)) = fits else {

@@ -45,7 +45,7 @@ pub(crate) fn settle(
     folder: Option<&Path>,
 ) -> Result<(Topology, Vec<FallbackGuests>), LabError> {
     let mut settled = topology.clone();
-    let mut stand_ins = Vec::new();
+    let mut fallback_guests = Vec::new();
     // Tables with equal needs are tried once.
     let mut tried: Vec<(String, Option<String>)> = Vec::new();
     for fixture in &mut settled.fixtures {
@@ -71,14 +71,14 @@ pub(crate) fn settle(
         })?;
         let sites = instead.pods().into_iter();
         let sites = sites.map(|site| topology.sites[site].name.clone());
-        stand_ins.push(FallbackGuests {
+        fallback_guests.push(FallbackGuests {
             guests: name,
             sites: sites.collect(),
             why,
         });
         fixture.build = Arc::clone(&instead);
     }
-    Ok((settled, stand_ins))
+    Ok((settled, fallback_guests))
 }
 
 /// Why this host cannot run it, if it cannot.

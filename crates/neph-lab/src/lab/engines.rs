@@ -31,8 +31,8 @@ impl Engines<'_> {
     pub(super) fn config(self, kind: &dyn LinkKind, number: usize) -> Option<EngineConfig> {
         let links = &self.topology.links;
         let link = &links[number];
-        let mut pace = self.options.pace;
-        pace.ring_blocks = pace.ring_blocks.min(ring_blocks(links.len()));
+        let mut resources = self.options.resources;
+        resources.ring_blocks = resources.ring_blocks.min(ring_blocks(links.len()));
         let requested = self.options.truth.as_ref();
         let truth = requested
             .zip(self.truth_thread)
@@ -48,7 +48,7 @@ impl Engines<'_> {
             schedule: link.schedule.clone(),
             cue: Arc::clone(self.cue),
             seed: link_seed(self.options.seed, number),
-            pace,
+            resources,
             truth,
         })
     }

@@ -3,7 +3,7 @@
 use std::io;
 
 use super::{LabError, check_name, namespace_name, up};
-use crate::journal::{self, Acquired, UndoError};
+use crate::journal::{self, LabObject, UndoError};
 use crate::topology::Topology;
 
 /// A lab of any process.
@@ -72,7 +72,7 @@ pub(super) fn list_one(name: &str) -> Result<Option<LabListing>, LabError> {
     if !about.is_dir() {
         return Err(LabError::NotOurs { path: folder });
     }
-    let story = journal::story(name).map_err(|source| match source.kind() {
+    let content = journal::read_journal(name).map_err(|source| match source.kind() {
         io::ErrorKind::PermissionDenied => LabError::NotPermitted {
             source: source.into(),
         },
@@ -82,21 +82,21 @@ pub(super) fn list_one(name: &str) -> Result<Option<LabListing>, LabError> {
             source,
         },
     })?;
-    let owner_alive = story.is_owned();
+    let owner_alive = content.has_running_owner();
     let wire = namespace_name(name, up::WIRE);
-    let namespaces = story
+    let namespaces = content
         .acquired
         .into_iter()
         .filter_map(|acquired| match acquired {
-            Acquired::Namespace(namespace) if namespace != wire => Some(namespace),
+            LabObject::Namespace(namespace) if namespace != wire => Some(namespace),
             _ => None,
         });
     Ok(Some(LabListing {
         namespaces: namespaces.collect(),
-        fingerprint: story.fingerprint,
-        is_whole: story.is_whole,
-        has_keeper: story.has_keeper,
-        owner: story.owner.map(|(pid, _)| pid),
+        fingerprint: content.fingerprint,
+        is_whole: content.is_complete,
+        has_keeper: content.has_keeper,
+        owner: content.owner.map(|(pid, _)| pid),
         owner_alive,
         name: name.to_owned(),
     }))

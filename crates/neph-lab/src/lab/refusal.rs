@@ -12,7 +12,7 @@ use crate::program::ProgramError;
 const CONGESTIONS: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
 
 /// The error with a remedy, if it is a known one.
-pub(super) fn explained(error: ProgramError) -> LabError {
+pub(super) fn explain(error: ProgramError) -> LabError {
     let ProgramError::Refused {
         command,
         namespace,
@@ -74,7 +74,7 @@ mod tests {
             namespace: "neph-x-a".to_owned(),
             complaint: complaint.to_owned(),
         };
-        explained(refused).to_string()
+        explain(refused).to_string()
     }
 
     #[test]

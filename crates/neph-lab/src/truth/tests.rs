@@ -14,15 +14,15 @@ fn packet(number: i64) -> Record {
         protocol: 6,
         ..Identity::default()
     };
-    let passing = Passing {
+    let passage = PacketPassage {
         direction: 1,
         length: 1514,
         arrival: number,
         identity,
     };
     Record::Packet {
-        passing,
-        handling: Handling {
+        passage,
+        handling: PacketHandling {
             path: (number > 3).then_some(63),
             flipped: Some(12_111),
             copy: true,
@@ -210,10 +210,10 @@ proptest! {
 fn a_packet_at_the_last_possible_time_is_counted() {
     let mut record = packet(9);
     if let Record::Packet {
-        passing, handling, ..
+        passage, handling, ..
     } = &mut record
     {
-        passing.arrival = i64::MAX;
+        passage.arrival = i64::MAX;
         handling.copy = false;
     }
     let packets: u64 = flows_of([record]).values().map(FlowTruth::packets).sum();

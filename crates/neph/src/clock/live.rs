@@ -203,9 +203,8 @@ impl LiveClock<'_> {
         self.report()?;
         let interval = self.args.every.unwrap_or(REPORT_INTERVAL).nanos();
         let exchanges = &self.exchanges;
-        let row = exchanges
-            .latest_sent_at
-            .and_then(|time| self.build_row(exchanges, time));
+        let latest = exchanges.latest_sent_at;
+        let row = latest.and_then(|time| self.build_row(exchanges, time));
         let course = Course::of(
             exchanges.raw_clock.limits(),
             exchanges.raw_clock.nature(),

@@ -5,17 +5,17 @@ use std::path::Path;
 use neph_text::{Fields, Spanned, Value, choice};
 
 use super::trace::Traces;
-use crate::gate::{CoDel, Discipline, GilbertElliott, Loss, Partial, PartialWire, Share};
+use crate::gate::{CoDel, Discipline, GilbertElliott, Loss, PartialShape, PartialWire, Share};
 use crate::topology::quantity;
 
 /// The tables with settings of one direction only.
 pub(super) const DIRECTIONS: [&str; 2] = ["a_to_b", "b_to_a"];
 
 /// All settings of a direction of a link.
-pub(super) fn features(table: &mut Fields<'_>, traces: &Traces) -> Partial {
-    let mut printed = Partial {
+pub(super) fn features(table: &mut Fields<'_>, traces: &Traces) -> PartialShape {
+    let mut printed = PartialShape {
         wire: wire(table, traces),
-        ..Partial::default()
+        ..PartialShape::default()
     };
     printed.rate = value(table.optional_with("rate", quantity::rate));
     printed.queue = value(table.optional_with("queue", quantity::queue));

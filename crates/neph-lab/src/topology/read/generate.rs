@@ -28,7 +28,7 @@ enum Form {
 }
 
 /// The document with all generated parts written out.
-pub(super) fn write_out(document: Table, problems: &Problems<'_>) -> Table {
+pub(super) fn expand(document: Table, problems: &Problems<'_>) -> Table {
     let mut top = Fields::new(&document, 0..0, problems);
     let requested = top.tables("generate");
     if requested.is_empty() {
@@ -171,7 +171,7 @@ fn mesh(table: &mut Fields<'_>, like: &CommonSettings, written: &mut Document) {
             .map(|matrix| (matrix, entry.node.span.clone())),
         (None, _) => {
             if let Some(names) = names(table, 2) {
-                every_pair(&names, |a, b| like.link(written, [a, b]));
+                for_each_pair(&names, |a, b| like.link(written, [a, b]));
                 for name in &names {
                     like.site(written, name);
                 }
@@ -188,7 +188,7 @@ fn mesh(table: &mut Fields<'_>, like: &CommonSettings, written: &mut Document) {
         tables::label(&mut node, &site.labels, &span);
         written.sites.push(node);
     }
-    every_pair(&matrix.names(), |a, b| {
+    for_each_pair(&matrix.names(), |a, b| {
         let mut link = link_table([a, b], like.link.as_ref(), &like.span);
         let delay = matrix.one_way(a, b);
         if let Err(span) = tables::delay(&mut link, delay, &span) {
@@ -200,7 +200,7 @@ fn mesh(table: &mut Fields<'_>, like: &CommonSettings, written: &mut Document) {
     written.is_mesh = true;
 }
 
-fn every_pair(names: &[String], mut work: impl FnMut(&str, &str)) {
+fn for_each_pair(names: &[String], mut work: impl FnMut(&str, &str)) {
     for (index, a) in names.iter().enumerate() {
         for b in &names[index + 1..] {
             work(a, b);
@@ -268,7 +268,7 @@ fn rows(node: &Node, names: Vec<String>, problems: &Problems<'_>) -> Option<Matr
 }
 
 /// The number of sites in a tier.
-fn in_a_tier(node: &Node) -> Result<u32, Fault> {
+fn sites_per_tier(node: &Node) -> Result<u32, Fault> {
     let count = u32::from_node(node)?;
     if (1..=MAX_IN_A_TIER).contains(&count) {
         return Ok(count);
@@ -284,7 +284,7 @@ fn in_a_tier(node: &Node) -> Result<u32, Fault> {
 /// service in the first source.
 fn tiers(table: &mut Fields<'_>, like: &CommonSettings, written: &mut Document) {
     let mut counted = |key, label: &str| {
-        let count = table.optional_with(key, in_a_tier);
+        let count = table.optional_with(key, sites_per_tier);
         match count.map_or(1, |count| count.value) {
             1 => vec![label.to_owned()],
             count => (1..=count).map(|n| format!("{label}{n}")).collect(),

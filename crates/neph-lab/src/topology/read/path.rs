@@ -5,16 +5,16 @@ use neph_text::{Fault, Fields, FromNode, Node, choice};
 use super::features::{DIRECTIONS, wire};
 use super::is_name;
 use super::trace::Traces;
-use crate::gate::{PartialWire, Path, Reserved, Shape, Splitting};
+use crate::gate::{PartialWire, Path, ReservedProtocol, Shape, Splitting};
 
 /// Maximum number of paths, limited by the truth record; more than an operator would build.
 const MAX_PATHS: usize = 64;
 const HEAVIEST: u32 = 1_000;
 /// Protocols that a path can be reserved for.
-const RESERVED: [(&str, Reserved); 3] = [
-    ("icmp", Reserved::Icmp),
-    ("tcp", Reserved::Tcp),
-    ("udp", Reserved::Udp),
+const RESERVED: [(&str, ReservedProtocol); 3] = [
+    ("icmp", ReservedProtocol::Icmp),
+    ("tcp", ReservedProtocol::Tcp),
+    ("udp", ReservedProtocol::Udp),
 ];
 
 /// A path as in the file: common settings, and those of each direction.
@@ -22,7 +22,7 @@ const RESERVED: [(&str, Reserved); 3] = [
 pub(super) struct PathSpec {
     pub(super) name: String,
     weight: u32,
-    only: Option<Reserved>,
+    only: Option<ReservedProtocol>,
     shared: PartialWire,
     directions: [PartialWire; 2],
 }

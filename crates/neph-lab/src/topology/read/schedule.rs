@@ -7,7 +7,7 @@ use super::features::{features, wire};
 use super::path::{PathSpec, shared, weight};
 use super::trace::Traces;
 use crate::direction::Direction;
-use crate::gate::{Change, ChangeAction, Partial, PartialWire, When};
+use crate::gate::{Change, ChangeAction, PartialShape, PartialWire, When};
 
 /// The latest time of a change.
 const MAX_CHANGE_TIME: Span = Span::from_secs(30 * 24 * 3600);
@@ -148,7 +148,7 @@ fn action_of(table: &mut Fields<'_>, paths: &[PathSpec], traces: &Traces) -> Opt
         return Some(ChangeAction::OverridePath(index, weight, printed));
     }
     let printed = features(table, traces);
-    let plain = printed == Partial::default();
+    let plain = printed == PartialShape::default();
     match reshuffle {
         Some(Spanned { value: true, span }) => {
             if paths.len() < 2 {
