@@ -99,8 +99,8 @@ impl DuplicateFilter {
             at,
         };
         let mirrored = self.mirrored_packet(packet);
-        let mut known = self.set(hash).iter_mut().flatten();
-        let identical = known.find(|known| known.is_identical(hash, current.layers));
+        let mut known_packets = self.set(hash).iter_mut().flatten();
+        let identical = known_packets.find(|known| known.is_identical(hash, current.layers));
         let Some(known) = identical else {
             self.remember(current);
             self.mirrored.add_first(mirrored);

@@ -154,7 +154,7 @@ impl LinkCounters {
     /// Counts a delivered packet with this handling.
     pub(crate) fn deliver(&self, direction: Direction, handling: PacketHandling) {
         let counters = &self.directions[direction.index()];
-        if handling.copy {
+        if handling.is_copy {
             counters.copies.fetch_add(1, Ordering::Relaxed);
             return;
         }
@@ -162,7 +162,7 @@ impl LinkCounters {
         if handling.flipped.is_some() {
             counters.corrupted.fetch_add(1, Ordering::Relaxed);
         }
-        if handling.early {
+        if handling.is_early {
             counters.early.fetch_add(1, Ordering::Relaxed);
         }
     }

@@ -268,11 +268,11 @@ impl Engine {
         })?;
         let slept = Span::from_nanos(clock::raw().0 - before);
         self.spin_budget.record_sleep(slept);
-        let requested = timeout.and_then(|timeout| i64::try_from(timeout.as_nanos()).ok());
-        if let Some(requested) = requested.filter(|requested| *requested > 0)
+        let requested_nanos = timeout.and_then(|timeout| i64::try_from(timeout.as_nanos()).ok());
+        if let Some(requested_nanos) = requested_nanos.filter(|nanos| *nanos > 0)
             && !awaited.iter().any(Awaited::has_something)
         {
-            self.spin_budget.record_wake_up(slept - Span::from_nanos(requested));
+            self.spin_budget.record_wake_up(slept - Span::from_nanos(requested_nanos));
         }
         let [a, b, stop] = &awaited;
         Ok(match () {

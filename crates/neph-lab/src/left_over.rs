@@ -20,5 +20,5 @@ pub fn clear_left_labs(purpose: &str) -> Vec<LabError> {
 fn is_dead(lab: &LabListing, purpose: &str) -> bool {
     let number = lab.name.strip_prefix(purpose).unwrap_or_default();
     let number: Option<u32> = number.parse().ok();
-    number.is_some() && !lab.owner_alive && (lab.owner.is_none() || lab.owner == number)
+    number.is_some() && !lab.is_owner_alive && (lab.owner.is_none() || lab.owner == number)
 }

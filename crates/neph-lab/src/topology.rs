@@ -168,12 +168,12 @@ impl Link {
     /// The MTU of its interfaces, without Ethernet header: that of the larger direction; `None` if neither
     /// has one.
     pub(crate) fn interface_mtu(&self) -> Option<u32> {
-        let printed = [self.a_to_b.mtu, self.b_to_a.mtu];
-        let widest = printed
+        let mtus = [self.a_to_b.mtu, self.b_to_a.mtu];
+        let largest_mtu = mtus
             .map(|mtu| mtu.unwrap_or(ETHERNET_MTU))
             .into_iter()
             .max();
-        widest.filter(|_| printed.iter().any(Option::is_some))
+        largest_mtu.filter(|_| mtus.iter().any(Option::is_some))
     }
 }
 

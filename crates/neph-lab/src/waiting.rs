@@ -96,7 +96,7 @@ impl PacketQueue {
         packet.passage = passage;
         packet.length = length;
         packet.handling = PacketHandling {
-            copy: true,
+            is_copy: true,
             ..handling
         };
         Some(copy)
@@ -191,7 +191,7 @@ mod tests {
         let frame = waiting.packet(slot).frame().to_vec();
         let copy = waiting.packet(copy);
         assert_eq!(copy.frame(), frame);
-        assert!(copy.handling.copy);
-        assert!(!waiting.packet(slot).handling.copy);
+        assert!(copy.handling.is_copy);
+        assert!(!waiting.packet(slot).handling.is_copy);
     }
 }

@@ -114,11 +114,11 @@ impl Followed {
 
     /// Packets that both points of a segment show, but that were excluded because others equal them.
     pub fn ambiguous_in(&self, segment: usize) -> u64 {
-        let passed = [segment, segment + 1];
+        let points = [segment, segment + 1];
         let numbers = 0..u32::try_from(self.packets.by_number.len()).unwrap_or(u32::MAX);
         let identical = numbers.filter(|number| {
             self.packets.get(*number).handling == PacketHandling::Ambiguous
-                && passed
+                && points
                     .iter()
                     .all(|point| self.packets.passed_at(*number, *point).is_some())
         });

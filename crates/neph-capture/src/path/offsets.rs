@@ -183,8 +183,8 @@ impl Fitted {
     }
 
     fn at(&self, first_at: i64) -> Option<ClockOffset> {
-        let proved = self.proved(first_at)?;
-        Some(self.read.narrowed(first_at, proved))
+        let fitted_offset = self.proved(first_at)?;
+        Some(self.read.narrowed(first_at, fitted_offset))
     }
 
     /// The offset from packets.

@@ -231,15 +231,15 @@ impl Passages {
 
     fn end(&self, passage: &Passage, direction: Direction) -> PathEnd {
         let last = self.followed.segments();
-        let passed = |point: &usize| passage.passed_at(*point).is_some();
+        let has_passed = |point: &usize| passage.passed_at(*point).is_some();
         // The last point it passed, the next one, and the segment between.
         let (at, next, segment) = match direction {
-            Direction::Forward => match (0..=last).rev().find(passed) {
+            Direction::Forward => match (0..=last).rev().find(has_passed) {
                 Some(at) if at == last => return PathEnd::Arrived,
                 Some(at) => (at, at + 1, at),
                 None => return PathEnd::Unknown(UnknownLossReason::Truncated),
             },
-            Direction::Reverse => match (0..=last).find(passed) {
+            Direction::Reverse => match (0..=last).find(has_passed) {
                 Some(0) => return PathEnd::Arrived,
                 Some(at) => (at, at - 1, at - 1),
                 None => return PathEnd::Unknown(UnknownLossReason::Truncated),

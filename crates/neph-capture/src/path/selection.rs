@@ -283,9 +283,9 @@ mod tests {
             let mut smallest: Vec<u64> = hashes.iter().copied().collect();
             smallest.sort_unstable();
             smallest.truncate(maximum);
-            let kept = selection.take();
+            let selected = selection.take();
             let expected: Vec<u64> = hashes.iter().copied().filter(|hash| smallest.contains(hash)).collect();
-            prop_assert_eq!(kept, expected);
+            prop_assert_eq!(selected, expected);
         }
 
         /// The second point has other traffic too, in any amount.
@@ -318,16 +318,16 @@ mod tests {
         ) {
             let selected_by = |first: usize| {
                 let mut selection = Selection::of(8);
-                let mut kept = Vec::new();
+                let mut selected = Vec::new();
                 for (index, payload) in payloads.iter().enumerate() {
                     if index % 50 == first {
-                        kept.extend(selection.take());
+                        selected.extend(selection.take());
                     }
                     let packet = datagram([1, 2], 64, 0, &[*payload]);
                     selection.offer(choice(&packet), || (*payload, index));
                 }
-                kept.extend(selection.take());
-                kept
+                selected.extend(selection.take());
+                selected
             };
             let (near, far) = (selected_by(0), selected_by(shift));
             for (payload, index) in &near {

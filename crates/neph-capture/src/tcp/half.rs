@@ -130,8 +130,8 @@ impl Sender {
                 serial.since(newest).cmp(&0)
             }
         });
-        let passed = later_segments.map(|(_, at)| at);
-        (order, passed.or_else(|| self.next_at.wall()))
+        let passed_at = later_segments.map(|(_, at)| at);
+        (order, passed_at.or_else(|| self.next_at.wall()))
     }
 
     /// Whether some of `segment` passed here before.

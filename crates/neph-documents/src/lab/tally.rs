@@ -66,7 +66,7 @@ impl Tally {
             } => {
                 let direction = &mut self.directions[usize::from(passage.direction & 1)];
                 direction.add(*handling, *verdict);
-                if *verdict == Verdict::Delivered && !handling.copy {
+                if *verdict == Verdict::Delivered && !handling.is_copy {
                     let packets = direction
                         .paths
                         .entry(handling.path.unwrap_or(0))
@@ -106,15 +106,15 @@ impl Tally {
 
 impl DirectionTally {
     fn add(&mut self, handling: PacketHandling, verdict: Verdict) {
-        let counts = if handling.copy {
+        let counts = if handling.is_copy {
             &mut self.copies
         } else {
             &mut self.packets
         };
         *counts.entry(verdict).or_default() += 1;
-        if verdict == Verdict::Delivered && !handling.copy {
+        if verdict == Verdict::Delivered && !handling.is_copy {
             self.damaged += u64::from(handling.flipped.is_some());
-            self.early += u64::from(handling.early);
+            self.early += u64::from(handling.is_early);
         }
     }
 
@@ -169,7 +169,7 @@ mod tests {
             ..PacketHandling::default()
         };
         let copy = |handling| PacketHandling {
-            copy: true,
+            is_copy: true,
             ..handling
         };
         let step = |at| Record::Step {

@@ -37,8 +37,8 @@ fn a_copy_that_finds_no_room_is_written_down_as_a_copy_and_its_packet_leaves() {
             due: Moment(9),
             path: 2,
             treatment: Treatment {
-                duplicate: true,
-                early: true,
+                is_duplicated: true,
+                is_early: true,
                 corrupt: None,
             },
         },
@@ -58,6 +58,6 @@ fn a_copy_that_finds_no_room_is_written_down_as_a_copy_and_its_packet_leaves() {
         panic!("{written:?}");
     };
     assert_eq!((written.len(), *verdict), (1, Verdict::Overflow));
-    assert!(handling.copy && handling.early, "{handling:?}");
+    assert!(handling.is_copy && handling.is_early, "{handling:?}");
     assert_eq!(handling.path, Some(2));
 }

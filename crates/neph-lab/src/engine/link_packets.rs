@@ -156,16 +156,16 @@ impl LinkPackets {
             flipped: treatment
                 .corrupt
                 .and_then(|draw| flip_bit(packet.frame_mut(), draw)),
-            copy: false,
-            early: treatment.early,
+            is_copy: false,
+            is_early: treatment.is_early,
         };
         let (direction, passage) = (packet.direction, packet.passage);
         let handling = PacketHandling {
-            copy: true,
+            is_copy: true,
             ..packet.handling
         };
         self.waiting.leave(slot, due);
-        if !treatment.duplicate {
+        if !treatment.is_duplicated {
             return;
         }
         match self.waiting.keep_copy(slot) {

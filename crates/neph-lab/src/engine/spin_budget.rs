@@ -97,10 +97,10 @@ mod tests {
             };
             lead.record_wake_up(late);
         }
-        let settled = lead.current_lead() - MARGIN;
+        let final_lead = lead.current_lead() - MARGIN;
         assert!(
-            (Span::from_micros(84)..Span::from_micros(96)).contains(&settled),
-            "{settled}"
+            (Span::from_micros(84)..Span::from_micros(96)).contains(&final_lead),
+            "{final_lead}"
         );
     }
 

@@ -39,9 +39,9 @@ pub struct Treatment {
     /// It arrives with one bit flipped, which this number selects (see the engine's `flip`).
     pub corrupt: Option<u64>,
     /// It arrives twice, the copy immediately behind it.
-    pub duplicate: bool,
+    pub is_duplicated: bool,
     /// It skips its delay and arrives before packets that do not.
-    pub early: bool,
+    pub is_early: bool,
 }
 
 /// Why a link drops a packet, as configured.

@@ -39,10 +39,10 @@ impl PathState {
         }
         let treatment = Treatment {
             corrupt: random.hits(self.wire.corrupt).then(|| random.number()),
-            duplicate: random.hits(self.wire.duplicate),
-            early: random.hits(self.wire.reorder),
+            is_duplicated: random.hits(self.wire.duplicate),
+            is_early: random.hits(self.wire.reorder),
         };
-        let due = if treatment.early {
+        let due = if treatment.is_early {
             sent
         } else {
             let deviation = self.wire.jitter.draw(random, &mut self.trace_entries_used);

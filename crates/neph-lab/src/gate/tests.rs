@@ -188,12 +188,12 @@ fn each_configured_share_of_packets_is_treated_independently() {
         let PacketOutcome::Leaves(Departure { due, treatment, .. }) = outcome else {
             panic!("nothing is lost");
         };
-        let delay = if treatment.early { 0 } else { 10 };
+        let delay = if treatment.is_early { 0 } else { 10 };
         assert_eq!(due - at, Span::from_millis(delay));
         corrupt += i32::from(treatment.corrupt.is_some());
-        duplicate += i32::from(treatment.duplicate);
-        early += i32::from(treatment.early);
-        let is_treated = treatment.early && treatment.duplicate && treatment.corrupt.is_some();
+        duplicate += i32::from(treatment.is_duplicated);
+        early += i32::from(treatment.is_early);
+        let is_treated = treatment.is_early && treatment.is_duplicated && treatment.corrupt.is_some();
         all_three += i32::from(is_treated);
     }
     // Within five standard deviations of the binomial.
@@ -216,7 +216,7 @@ fn early_packets_are_reordered_and_the_others_stay_in_order() {
     let due: Vec<(Moment, bool)> = outcomes
         .iter()
         .filter_map(|(_, outcome)| match outcome {
-            PacketOutcome::Leaves(departure) => Some((departure.due, departure.treatment.early)),
+            PacketOutcome::Leaves(departure) => Some((departure.due, departure.treatment.is_early)),
             PacketOutcome::Dropped(..) => None,
         })
         .collect();

@@ -108,11 +108,11 @@ fn remove_folder(name: &Path, is_target: impl Fn(&Path) -> bool) -> io::Result<(
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         other => other,
     };
-    let opened = match File::open(name) {
+    let open_folder = match File::open(name) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         other => other?,
     };
-    let opened_path = PathBuf::from(format!("/proc/self/fd/{}", opened.as_raw_fd()));
+    let opened_path = PathBuf::from(format!("/proc/self/fd/{}", open_folder.as_raw_fd()));
     if !is_target(&opened_path) {
         return Ok(());
     }
@@ -127,7 +127,7 @@ fn remove_folder(name: &Path, is_target: impl Fn(&Path) -> bool) -> io::Result<(
     }
     match fs::remove_dir(name) {
         Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {
-            let opened_inode = opened
+            let opened_inode = open_folder
                 .metadata()
                 .map(|metadata| (metadata.dev(), metadata.ino()))?;
             let now = fs::metadata(name).map(|now| (now.dev(), now.ino()));

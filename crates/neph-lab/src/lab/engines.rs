@@ -33,12 +33,12 @@ impl Engines<'_> {
         let link = &links[number];
         let mut resources = self.options.resources;
         resources.ring_blocks = resources.ring_blocks.min(ring_blocks(links.len()));
-        let requested = self.options.truth.as_ref();
-        let truth = requested
+        let recording = self.options.truth.as_ref();
+        let truth = recording
             .zip(self.truth_thread)
-            .map(|(requested, truth_thread)| TruthConfig {
-                path: requested.file(&link.name),
-                every: requested.every,
+            .map(|(recording, truth_thread)| TruthConfig {
+                path: recording.file(&link.name),
+                every: recording.every,
                 truth_thread: truth_thread.clone(),
             });
         Some(EngineConfig {

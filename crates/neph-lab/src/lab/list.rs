@@ -14,7 +14,7 @@ pub struct LabListing {
     /// The process that brought it up, if the journal names it.
     pub owner: Option<u32>,
     /// Whether that process still runs. If not, a crash left the lab behind.
-    pub owner_alive: bool,
+    pub is_owner_alive: bool,
     /// Whether it is completely up.
     pub is_whole: bool,
     /// Whether that process exists for the lab only.
@@ -82,7 +82,7 @@ pub(super) fn list_one(name: &str) -> Result<Option<LabListing>, LabError> {
             source,
         },
     })?;
-    let owner_alive = content.has_running_owner();
+    let is_owner_alive = content.has_running_owner();
     let wire = namespace_name(name, up::WIRE);
     let namespaces = content
         .acquired
@@ -97,7 +97,7 @@ pub(super) fn list_one(name: &str) -> Result<Option<LabListing>, LabError> {
         is_whole: content.is_complete,
         has_keeper: content.has_keeper,
         owner: content.owner.map(|(pid, _)| pid),
-        owner_alive,
+        is_owner_alive,
         name: name.to_owned(),
     }))
 }

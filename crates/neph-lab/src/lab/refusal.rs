@@ -29,8 +29,8 @@ pub(super) fn explain(error: ProgramError) -> LabError {
     if complaint.contains("Unknown tcp congestion algorithm") {
         // `congctl lock NAME`
         let name = word_after("lock").unwrap_or("unknown");
-        let loaded = fs::read_to_string(CONGESTIONS).unwrap_or_default();
-        let loaded: Vec<&str> = loaded.split_whitespace().collect();
+        let loaded_algorithms = fs::read_to_string(CONGESTIONS).unwrap_or_default();
+        let loaded_algorithms: Vec<&str> = loaded_algorithms.split_whitespace().collect();
         return LabError::Lacking {
             what: format!(
                 "this kernel has no congestion control '{name}', which namespace {namespace} shall \
@@ -38,7 +38,7 @@ pub(super) fn explain(error: ProgramError) -> LabError {
             ),
             remedy: format!(
                 "write another as congestion_control (loaded are {}), or load the module tcp_{name}",
-                loaded.join(", ")
+                loaded_algorithms.join(", ")
             ),
         };
     }

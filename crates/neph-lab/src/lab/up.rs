@@ -174,8 +174,8 @@ fn plan_of<'t>(topology: &'t Topology, lab: &str) -> Plan<'t> {
 /// Every step of [`up`], in order.
 pub(super) fn steps(topology: &Topology, options: &UpOptions) -> Result<Vec<Step>, LabError> {
     // Tries nothing; bringing up a lab reports what is impossible.
-    let settled = guest::settle(topology, None).map(|(settled, _)| settled);
-    let topology = &settled.unwrap_or_else(|_| topology.clone());
+    let runnable_topology = guest::settle(topology, None).map(|(topology, _)| topology);
+    let topology = &runnable_topology.unwrap_or_else(|_| topology.clone());
     let plan = plan_of(topology, &options.name);
     let record = options.truth.as_ref().map(|truth| truth.folder.as_path());
     let cgroup_mounts = CgroupMounts::here();

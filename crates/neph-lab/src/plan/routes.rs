@@ -87,12 +87,12 @@ pub(crate) fn through(
 
 /// The route from a site to `address` over these first hops; `None` without its address family.
 fn route_over(topology: &Topology, index: usize, hops: &[Hop], address: IpAddr) -> Option<Route> {
-    let own = &topology.sites[index];
+    let source_site = &topology.sites[index];
     let same_family = |site: &Site| {
         site.addresses()
             .find(|candidate| candidate.is_ipv4() == address.is_ipv4())
     };
-    let source = same_family(own)?;
+    let source = same_family(source_site)?;
     let steps = hops.iter().filter_map(|hop| {
         let gateway = same_family(&topology.sites[hop.via])?;
         let dev = &topology.links[hop.link].name;
@@ -110,7 +110,7 @@ fn route_over(topology: &Topology, index: usize, hops: &[Hop], address: IpAddr) 
         mtu: links
             .filter_map(|link| smaller_mtu(topology, index, link))
             .min(),
-        common_options: format!("src {source}{}", congestion(own)),
+        common_options: format!("src {source}{}", congestion(source_site)),
         steps: steps.clone(),
     })
 }

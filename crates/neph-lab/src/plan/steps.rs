@@ -155,14 +155,14 @@ fn reroute_text(topology: &Topology, number: usize, reroute: &Reroute) -> String
 }
 
 fn ready_text(ready: &Ready) -> String {
-    let requested = match &ready.check {
+    let condition = match &ready.check {
         ReadyCheck::Tcp(port) => format!("port {port} takes a connection"),
         ReadyCheck::Command(args) => {
             let args: Vec<String> = args.iter().map(|word| quoted(word)).collect();
             format!("this ends with status 0: {}", args.join(" "))
         }
     };
-    format!("neph: wait, at most {}, until {requested}", ready.timeout)
+    format!("neph: wait, at most {}, until {condition}", ready.timeout)
 }
 
 fn start_command(service: &Service) -> String {

@@ -71,7 +71,7 @@ fn read_topology(mut fields: Fields<'_>) -> Option<Topology> {
     let sites = site::sites(&mut fields);
     let ends = link::LinkEnds {
         sites: &sites,
-        complete: problems.is_empty(),
+        is_complete: problems.is_empty(),
     };
     let links = link::links(&mut fields, ends);
     let services = service::services(&mut fields, ends);

@@ -137,8 +137,8 @@ struct QueuedPacket {
     arrival: i64,
     flow: FlowKey,
     path: u8,
-    lost: bool,
-    reordered: bool,
+    is_lost: bool,
+    is_reordered: bool,
 }
 
 impl Flows {
@@ -154,7 +154,7 @@ impl Flows {
         else {
             return;
         };
-        if handling.copy {
+        if handling.is_copy {
             return;
         }
         let identity = &passage.identity;
@@ -170,9 +170,9 @@ impl Flows {
             return;
         };
         let arrival = passage.arrival;
-        let lost = *verdict != Verdict::Delivered;
-        let reordered = !lost && state.latest.is_some_and(|latest| arrival < latest);
-        if !lost {
+        let is_lost = *verdict != Verdict::Delivered;
+        let is_reordered = !is_lost && state.latest.is_some_and(|latest| arrival < latest);
+        if !is_lost {
             state.latest = state.latest.max(Some(arrival));
         }
         self.longest_wait_nanos = self.longest_wait_nanos.max(left.saturating_sub(arrival));
@@ -181,8 +181,8 @@ impl Flows {
             arrival,
             flow,
             path,
-            lost,
-            reordered,
+            is_lost,
+            is_reordered,
         }));
         let wait_nanos = self.longest_wait_nanos.max(MIN_WAIT_NANOS);
         self.assign_up_to(self.now.saturating_sub(wait_nanos).saturating_sub(1));
@@ -230,8 +230,8 @@ impl FlowState {
         if let Some(segment) = segments.last_mut() {
             segment.until = packet.arrival;
             segment.packets += 1;
-            segment.lost += u64::from(packet.lost);
-            segment.reordered += u64::from(packet.reordered);
+            segment.lost += u64::from(packet.is_lost);
+            segment.reordered += u64::from(packet.is_reordered);
         }
     }
 }
@@ -342,7 +342,7 @@ mod tests {
             };
             match number {
                 1 => (*verdict, *due, *left) = (Verdict::Lost, 0, 0),
-                2 => handling.copy = true,
+                2 => handling.is_copy = true,
                 3 => (handling.path, *verdict, *left) = (None, Verdict::QueueFull, 0),
                 _ => {}
             }

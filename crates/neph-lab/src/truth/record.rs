@@ -31,9 +31,9 @@ pub struct PacketHandling {
     /// The bit that was flipped, counted from the start of the frame (the highest of a byte comes first).
     pub flipped: Option<u16>,
     /// Whether it is the copy of a duplicated packet.
-    pub copy: bool,
+    pub is_copy: bool,
     /// Whether it skipped its delay, and so was reordered.
-    pub early: bool,
+    pub is_early: bool,
 }
 
 /// One record of the truth file.
@@ -210,8 +210,8 @@ impl PacketHandling {
     fn flags(self) -> u8 {
         let flag = |set: bool, flag: u8| if set { flag } else { 0 };
         flag(self.path.is_some(), ON_A_PATH)
-            | flag(self.copy, COPY)
-            | flag(self.early, EARLY)
+            | flag(self.is_copy, COPY)
+            | flag(self.is_early, EARLY)
             | flag(self.flipped.is_some(), FLIPPED)
     }
 
@@ -220,8 +220,8 @@ impl PacketHandling {
         Self {
             path: (flags & ON_A_PATH != 0).then_some(bytes[at::PATH]),
             flipped: (flags & FLIPPED != 0).then_some(bit),
-            copy: flags & COPY != 0,
-            early: flags & EARLY != 0,
+            is_copy: flags & COPY != 0,
+            is_early: flags & EARLY != 0,
         }
     }
 }

@@ -25,8 +25,8 @@ fn packet(number: i64) -> Record {
         handling: PacketHandling {
             path: (number > 3).then_some(63),
             flipped: Some(12_111),
-            copy: true,
-            early: number % 2 == 0,
+            is_copy: true,
+            is_early: number % 2 == 0,
         },
         verdict: Verdict::Refused,
         due: number + 5,
@@ -214,7 +214,7 @@ fn a_packet_at_the_last_possible_time_is_counted() {
     } = &mut record
     {
         passage.arrival = i64::MAX;
-        handling.copy = false;
+        handling.is_copy = false;
     }
     let packets: u64 = flows_of([record]).values().map(FlowTruth::packets).sum();
     assert_eq!(packets, 1);

@@ -23,7 +23,7 @@ fn up_and_down_leave_nothing() {
     let lab_listing = Lab::find(&name).expect("readable").expect("listed");
     assert_eq!(lab_listing.owner, Some(std::process::id()));
     assert!(
-        lab_listing.owner_alive && lab_listing.namespaces.len() == 2,
+        lab_listing.is_owner_alive && lab_listing.namespaces.len() == 2,
         "{lab_listing:?}"
     );
     let refusal = Lab::up(lab.topology(), &UpOptions::with_name(&name)).expect_err("taken");
@@ -104,7 +104,7 @@ fn a_starting_lab_is_never_taken_for_an_abandoned_one() {
         while !coming.is_finished() {
             // What another neph does that finds this one coming up.
             if let Some(lab) = Lab::find(&name).expect("readable") {
-                assert!(lab.owner_alive, "{lab:?}");
+                assert!(lab.is_owner_alive, "{lab:?}");
             }
             Lab::down_if_owner_ended(&name).expect("there is none");
         }

@@ -94,7 +94,7 @@ fn is_up(name: &str, topology: &Topology) -> Result<bool, Failure> {
     let Some(lab) = Lab::find(name).map_err(failure)? else {
         return Ok(false);
     };
-    if !lab.owner_alive {
+    if !lab.is_owner_alive {
         output::say(&format!("neph lab: {name} is left over: taking it down"));
         Lab::down_if_owner_ended(name).map_err(failure)?;
         return Ok(false);

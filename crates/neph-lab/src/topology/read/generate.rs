@@ -30,13 +30,13 @@ enum Form {
 /// The document with all generated parts written out.
 pub(super) fn expand(document: Table, problems: &Problems<'_>) -> Table {
     let mut top = Fields::new(&document, 0..0, problems);
-    let requested = top.tables("generate");
-    if requested.is_empty() {
+    let tables = top.tables("generate");
+    if tables.is_empty() {
         // Also if it is no list of tables, which was reported.
         return tables::without(document, "generate");
     }
     let mut written = Document::default();
-    for table in requested {
+    for table in tables {
         generate(table, &mut written);
     }
     written.added_to(tables::without(document, "generate"))
@@ -51,7 +51,7 @@ fn generate(mut table: Fields<'_>, written: &mut Document) {
     ];
     let form = table.required_with("shape", |node| choice(node, &forms));
     let features = |table: &mut Fields<'_>, key| table.entry(key).map(|entry| entry.node.clone());
-    let like = CommonSettings {
+    let settings = CommonSettings {
         span: form
             .as_ref()
             .map_or_else(|| table.span(), |form| form.span.clone()),
@@ -60,10 +60,10 @@ fn generate(mut table: Fields<'_>, written: &mut Document) {
     };
     match form.map(|form| form.value) {
         None => return,
-        Some(Form::Pair) => pair(&mut table, &like, written),
-        Some(Form::Star) => star(&mut table, &like, written),
-        Some(Form::Mesh) => mesh(&mut table, &like, written),
-        Some(Form::Tiers) => tiers(&mut table, &like, written),
+        Some(Form::Pair) => pair(&mut table, &settings, written),
+        Some(Form::Star) => star(&mut table, &settings, written),
+        Some(Form::Mesh) => mesh(&mut table, &settings, written),
+        Some(Form::Tiers) => tiers(&mut table, &settings, written),
     }
     table.finish();
 }
@@ -93,11 +93,11 @@ impl CommonSettings {
 
 /// The names of the sites: as given, or numbered from 1.
 fn names(table: &mut Fields<'_>, fewest: usize) -> Option<Vec<String>> {
-    let given = table.one_or_list::<String>("names");
+    let given_names = table.one_or_list::<String>("names");
     let count = table.optional::<u32>("sites");
     let prefix = table.optional::<String>("prefix");
-    let names: Vec<String> = match (given, count) {
-        (Some(given), None) => given.into_iter().map(|name| name.value).collect(),
+    let names: Vec<String> = match (given_names, count) {
+        (Some(given_names), None) => given_names.into_iter().map(|name| name.value).collect(),
         (None, Some(Spanned { value: count, span })) => {
             if usize::try_from(count).is_ok_and(|count| count > MAX_SITES) {
                 let remedy = format!("write at most {MAX_SITES}");
@@ -210,13 +210,14 @@ fn for_each_pair(names: &[String], mut work: impl FnMut(&str, &str)) {
 
 /// The sites of a named matrix that `names` lists, or all.
 fn subset(table: &mut Fields<'_>, mut matrix: Matrix) -> Option<Matrix> {
-    let known = matrix.names();
-    let choices: Vec<(&str, &str)> = known.iter().map(|n| (n.as_str(), n.as_str())).collect();
+    let known_names = matrix.names();
+    let choices: Vec<(&str, &str)> = known_names.iter().map(|n| (n.as_str(), n.as_str())).collect();
     let has_names = table.entry("names").is_some();
-    let wanted = table.one_or_list_with("names", |node| choice(node, &choices).map(str::to_owned));
+    let requested_names =
+        table.one_or_list_with("names", |node| choice(node, &choices).map(str::to_owned));
     if has_names {
-        let wanted: Vec<String> = wanted?.into_iter().map(|name| name.value).collect();
-        matrix.keep(&wanted);
+        let names: Vec<String> = requested_names?.into_iter().map(|name| name.value).collect();
+        matrix.keep(&names);
     }
     if matrix.sites.len() < 2 {
         table.fault(table.span(), "a mesh has at least two sites", "name two");
@@ -227,19 +228,19 @@ fn subset(table: &mut Fields<'_>, mut matrix: Matrix) -> Option<Matrix> {
 
 /// A matrix in the file: for each site the round trips to those that follow it.
 fn rows(node: &Node, names: Vec<String>, problems: &Problems<'_>) -> Option<Matrix> {
-    let wanted = |why: String| {
+    let rows_fault = |why: String| {
         let example = "matrix = [[\"10ms\", \"20ms\"], [\"15ms\"]] for three sites";
         let remedy = format!("write the round trips to the sites behind it: {example}");
         Fault::new(why, remedy)
     };
     let Value::List(rows) = &node.value else {
         let message = format!("this is {}", node.value.noun());
-        problems.add(node.span.clone(), wanted(message));
+        problems.add(node.span.clone(), rows_fault(message));
         return None;
     };
     if rows.len() + 1 != names.len() {
         let message = format!("{} rows are not for {} sites", rows.len(), names.len());
-        problems.add(node.span.clone(), wanted(message));
+        problems.add(node.span.clone(), rows_fault(message));
         return None;
     }
     let mut matrix = Matrix::new(names);
@@ -249,7 +250,7 @@ fn rows(node: &Node, names: Vec<String>, problems: &Problems<'_>) -> Option<Matr
             Value::List(cells) if cells.len() == rows.len() - from => cells,
             _ => {
                 let message = format!("this row is not {} round trips", rows.len() - from);
-                problems.add(row.span.clone(), wanted(message));
+                problems.add(row.span.clone(), rows_fault(message));
                 is_whole = false;
                 continue;
             }

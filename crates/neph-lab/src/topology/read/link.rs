@@ -24,7 +24,7 @@ pub(super) struct LinkEnds<'s> {
     /// The sites that could be read.
     pub(super) sites: &'s [Site],
     /// Whether these are all. If not, an unknown name may be one of the others.
-    pub(super) complete: bool,
+    pub(super) is_complete: bool,
 }
 
 /// All links of a topology.
@@ -49,7 +49,7 @@ pub(super) fn links(fields: &mut Fields<'_>, ends: LinkEnds<'_>) -> Vec<Link> {
 fn link(mut table: Fields<'_>, number: usize, ends: LinkEnds<'_>, traces: &Traces) -> Option<Link> {
     let a = end(&mut table, "a", ends);
     let b = end(&mut table, "b", ends);
-    let given = table.optional_with("name", link_name);
+    let name = table.optional_with("name", link_name);
     let kinds: Vec<(&str, &'static str)> = LINKS.iter().map(|k| (k.name(), k.name())).collect();
     let kind = table.optional_with("kind", |node| choice(node, &kinds));
     let shared = features(&mut table, traces);
@@ -62,7 +62,7 @@ fn link(mut table: Fields<'_>, number: usize, ends: LinkEnds<'_>, traces: &Trace
     check_useless_queues(&mut table, &shapes, &schedule);
     let [a_to_b, b_to_a] = shapes;
     let link = a.zip(b).map(|(a, b)| Link {
-        name: given.map_or_else(
+        name: name.map_or_else(
             || default_name(&ends.sites[a], &ends.sites[b], number),
             |name| name.value,
         ),
@@ -146,15 +146,15 @@ fn default_name(a: &Site, b: &Site, number: usize) -> String {
 
 /// The index of the site that `key` names.
 fn end(table: &mut Fields<'_>, key: &'static str, ends: LinkEnds<'_>) -> Option<usize> {
-    let LinkEnds { sites, complete } = ends;
+    let LinkEnds { sites, is_complete } = ends;
     let site_name = table.required::<String>(key)?;
     let index = sites.iter().position(|site| site.name == site_name.value);
-    if index.is_none() && complete {
+    if index.is_none() && is_complete {
         let message = format!("there is no site '{}'", site_name.value);
-        let known = || sites.iter().map(|site| site.name.as_str()).collect();
+        let known_names = || sites.iter().map(|site| site.name.as_str()).collect();
         table
             .problems()
-            .unknown(&site_name.value, site_name.span, message, known);
+            .unknown(&site_name.value, site_name.span, message, known_names);
     }
     index
 }

@@ -99,8 +99,8 @@ pub(super) fn paths(link: &mut Fields<'_>, traces: &Traces) -> Vec<PathSpec> {
 }
 
 fn path(mut table: Fields<'_>, number: usize, traces: &Traces) -> Option<PathSpec> {
-    let given = table.optional_with("name", path_name);
-    let has_name = given.is_some() || table.entry("name").is_none();
+    let name = table.optional_with("name", path_name);
+    let has_name = name.is_some() || table.entry("name").is_none();
     let heavy = table.optional_with("weight", weight);
     let only = table.optional_with("only", |node| choice(node, &RESERVED));
     let shared_wire = wire(&mut table, traces);
@@ -115,7 +115,7 @@ fn path(mut table: Fields<'_>, number: usize, traces: &Traces) -> Option<PathSpe
     });
     table.finish();
     has_name.then(|| PathSpec {
-        name: given.map_or_else(|| format!("path{number}"), |name| name.value),
+        name: name.map_or_else(|| format!("path{number}"), |name| name.value),
         weight: heavy.map_or(1, |weight| weight.value),
         only: only.map(|only| only.value),
         shared: shared_wire,

@@ -38,15 +38,15 @@ pub(super) fn reroutes(
 
 fn read_reroute(mut table: Fields<'_>, ends: LinkEnds<'_>, links: &[Link]) -> Option<Reroute> {
     let site = service::site(&mut table, "site", ends);
-    let printed = WhenSpec::read(&mut table);
+    let when_spec = WhenSpec::read(&mut table);
     let action = action_of(&mut table, site, ends, links);
     let lasting = match action? {
         RerouteAction::Reshuffle => Lasting::ForEver("a reshuffle"),
         RerouteAction::Weight { .. } => Lasting::AWhile,
     };
-    printed.check(&table, lasting);
+    when_spec.check(&table, lasting);
     table.finish();
-    let when = printed.when();
+    let when = when_spec.when();
     Some(Reroute {
         site: site?,
         at: when.at,
@@ -78,13 +78,13 @@ fn action_of(
                 let Link { a, b, .. } = links[*index];
                 site.is_none_or(|site| a == site || b == site)
             });
-            if theirs.is_none() && ends.complete {
+            if theirs.is_none() && ends.is_complete {
                 let own_links = links
                     .iter()
                     .filter(|link| site.is_none_or(|site| link.a == site || link.b == site));
-                let known: Vec<&str> = own_links.map(|link| link.name.as_str()).collect();
+                let known_links: Vec<&str> = own_links.map(|link| link.name.as_str()).collect();
                 let message = format!("this router has no link '{}'", named.value);
-                table.fault(named.span, message, did_you_mean(&named.value, &known));
+                table.fault(named.span, message, did_you_mean(&named.value, &known_links));
             }
             Some(RerouteAction::Weight {
                 link: theirs?,

@@ -64,9 +64,9 @@ fn set_outer_sites(drafts: &mut [Draft], fields: &Fields<'_>) {
             continue;
         };
         if !hosts.contains(&host.value) {
-            let known: Vec<&str> = hosts.iter().map(String::as_str).collect();
+            let known_hosts: Vec<&str> = hosts.iter().map(String::as_str).collect();
             let message = format!("there is no site '{}' to be inside of", host.value);
-            fields.fault(host.span, message, did_you_mean(&host.value, &known));
+            fields.fault(host.span, message, did_you_mean(&host.value, &known_hosts));
             continue;
         }
         draft.site.inside = names.iter().position(|name| *name == host.value);
