@@ -263,5 +263,5 @@ fn write_record(recorder: &Recorder, record: Record, counters: &LinkCounters) {
 }
 
 #[cfg(test)]
-#[path = "carriage_tests.rs"]
+#[path = "link_packets_tests.rs"]
 mod tests;

@@ -85,6 +85,6 @@ mod tests {
             assert_eq!(when.last_begin(secs(time)), began.map(secs), "{time} s");
             assert_eq!(when.is_active_at(secs(time)), holds, "{time} s");
         }
-        assert_eq!(When::default().last_begun(secs(7)), Some(Span::ZERO));
+        assert_eq!(When::default().last_begin(secs(7)), Some(Span::ZERO));
     }
 }

@@ -14,7 +14,7 @@ fn a_copy_that_finds_no_room_is_written_down_as_a_copy_and_its_packet_leaves() {
         .expect("a new file");
     let gates = [(); 2].map(|()| Gate::new(Shape::default(), 1));
     let counters = Arc::new(LinkCounters::default());
-    let mut carriage = LinkPackets::new(gates, Arc::clone(&counters), Some(recorder));
+    let mut link_packets = LinkPackets::new(gates, Arc::clone(&counters), Some(recorder));
     let passage = Some(PacketPassage {
         direction: 1,
         length: 60,
@@ -22,16 +22,16 @@ fn a_copy_that_finds_no_room_is_written_down_as_a_copy_and_its_packet_leaves() {
         identity: Identity::default(),
     });
     let direction = Direction::BToA;
-    let first = carriage
+    let first = link_packets
         .waiting
         .keep(&[7; 60], direction, passage)
         .expect("room");
-    while carriage
+    while link_packets
         .waiting
         .keep(&[0; 60], direction, passage)
         .is_some()
     {}
-    carriage.leave(
+    link_packets.schedule_departure(
         first,
         Departure {
             due: Moment(9),
@@ -43,9 +43,9 @@ fn a_copy_that_finds_no_room_is_written_down_as_a_copy_and_its_packet_leaves() {
             },
         },
     );
-    assert_eq!(carriage.waiting.next_due(), Some(Moment(9)));
+    assert_eq!(link_packets.waiting.next_due(), Some(Moment(9)));
     assert_eq!(counters.read(Direction::BToA).overflow, 1);
-    drop(carriage);
+    drop(link_packets);
     writer.finish().expect("written");
     let written: Vec<Record> = TruthFile::open(&path)
         .expect("open")
