@@ -287,7 +287,7 @@ mod tests {
             JournalContent {
                 owner: Some((12, 345)),
                 fingerprint: Some("1f".to_owned()),
-                is_whole: true,
+                is_complete: true,
                 has_keeper: true,
                 acquired,
                 unknown: Vec::new(),

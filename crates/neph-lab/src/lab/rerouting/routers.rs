@@ -181,6 +181,6 @@ mod tests {
         ];
         assert_eq!(turns, both);
         assert_eq!(routers.next_after(secs(10)), Some(secs(12)));
-        assert_eq!(routers.each[0].routes.len(), 1, "only b is reached by both");
+        assert_eq!(routers.routers[0].routes.len(), 1, "only b is reached by both");
     }
 }
