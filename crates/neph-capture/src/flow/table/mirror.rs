@@ -75,7 +75,7 @@ impl Table {
             self.ambiguous += u64::from(mirrored.len() > 1);
             return None;
         };
-        self.flows[index as usize].other = Some(Box::new(arrival.key));
+        self.flows[index as usize].other_direction_key = Some(Box::new(arrival.key));
         self.index(arrival.hash, index);
         Some(index)
     }
