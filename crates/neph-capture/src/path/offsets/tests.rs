@@ -11,7 +11,7 @@ fn fitted(fits: Vec<ClockFit>, hidden: Vec<Option<i64>>) -> Fitted {
         hidden,
         set: Vec::new(),
         steps: Vec::new(),
-        added: Added::default(),
+        conversion: SteadyTimeConversion::default(),
         drift: None,
         read: ReadOffsets::default(),
         nature: ClockNature::default(),
