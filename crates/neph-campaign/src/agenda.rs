@@ -262,11 +262,13 @@ impl Agenda {
                     && is_open
             });
         let parallel_slots = parallel_slots.filter(|scenario| is_allowed(*scenario));
-        let parallel_slots = (1..).zip(parallel_slots).map(|(offset, scenario)| AgendaSlot {
-            position: first_slot.position + offset,
-            is_first_of_block: false,
-            ..self.slot((first_slot.block, scenario))
-        });
+        let parallel_slots = (1..)
+            .zip(parallel_slots)
+            .map(|(offset, scenario)| AgendaSlot {
+                position: first_slot.position + offset,
+                is_first_of_block: false,
+                ..self.slot((first_slot.block, scenario))
+            });
         std::iter::once(first_slot).chain(parallel_slots).collect()
     }
 

@@ -158,7 +158,9 @@ fn claims(plan: &Plan, scenario: &Scenario) -> Vec<Claim> {
     };
     let site = site_of(plan, scenario);
     let resources = resources(plan, site.as_deref(), &scenario.endpoint).into_iter();
-    resources.map(|resource| Claim::new(resource, mode)).collect()
+    resources
+        .map(|resource| Claim::new(resource, mode))
+        .collect()
 }
 
 /// What a circuit from `site` to `endpoint` uses: the hosts of both ends, and links and overlays that the

@@ -178,7 +178,9 @@ pub fn resume(
         });
     }
     let status = CampaignStatus::Running;
-    let set = participants.store.set_campaign_status(campaign.id, status, None);
+    let set = participants
+        .store
+        .set_campaign_status(campaign.id, status, None);
     map_store_error("record that the campaign continues", set)?;
     let campaign = Campaign {
         status,
@@ -285,10 +287,7 @@ impl<'r, 'c> Run<'r, 'c> {
             last_failures: BTreeMap::new(),
             reflectors: experiments.iter().filter_map(reflector_of).collect(),
             reported_updates: BTreeMap::new(),
-            stored_ids: experiments
-                .iter()
-                .map(|experiment| experiment.id)
-                .collect(),
+            stored_ids: experiments.iter().map(|experiment| experiment.id).collect(),
         })
     }
 
@@ -346,10 +345,10 @@ impl<'r, 'c> Run<'r, 'c> {
 
     fn end(mut self, status: CampaignStatus) -> Result<(Campaign, CampaignProgress), RunError> {
         let now = self.participants.clock.now();
-        let result = self
-            .participants
-            .store
-            .set_campaign_status(self.campaign.id, status, Some(now));
+        let result =
+            self.participants
+                .store
+                .set_campaign_status(self.campaign.id, status, Some(now));
         map_store_error("record how the campaign ended", result)?;
         self.campaign.status = status;
         self.campaign.ended = Some(now);

@@ -78,7 +78,9 @@ impl SteadyClock {
     }
 
     fn added(&self) -> i64 {
-        self.steps_back.last().map_or(0, |step_back| step_back.added)
+        self.steps_back
+            .last()
+            .map_or(0, |step_back| step_back.added)
     }
 }
 

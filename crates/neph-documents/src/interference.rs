@@ -2,9 +2,7 @@
 
 use std::fmt::Write;
 
-use neph_campaign::interference::{
-    GoodputShare, InterferenceVerdict, PairFinding, shared_links,
-};
+use neph_campaign::interference::{GoodputShare, InterferenceVerdict, PairFinding, shared_links};
 use neph_model::{CampaignId, Quantity};
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -160,8 +160,7 @@ impl Engine {
         busy_rounds: &mut u32,
     ) -> Result<Option<EndReason>, EngineError> {
         self.packets.apply_cue(self.config.cue.last());
-        let packets =
-            self.send_due() + self.read(Direction::AToB) + self.read(Direction::BToA);
+        let packets = self.send_due() + self.read(Direction::AToB) + self.read(Direction::BToA);
         let has_worked = packets > 0;
         self.needs_housekeeping |= has_worked;
         let since_housekeeping = Moment(clock::raw().0) - self.last_housekeeping;
@@ -236,7 +235,8 @@ impl Engine {
         std::hint::spin_loop();
         // Includes the round around the spin: about 300 ns for reading clocks and rings.
         let round = Span::from_nanos(300);
-        self.spin_budget.record_spin(Moment(clock::raw().0) - before + round);
+        self.spin_budget
+            .record_spin(Moment(clock::raw().0) - before + round);
         true
     }
 
@@ -272,7 +272,8 @@ impl Engine {
         if let Some(requested_nanos) = requested_nanos.filter(|nanos| *nanos > 0)
             && !awaited.iter().any(Awaited::has_something)
         {
-            self.spin_budget.record_wake_up(slept - Span::from_nanos(requested_nanos));
+            self.spin_budget
+                .record_wake_up(slept - Span::from_nanos(requested_nanos));
         }
         let [a, b, stop] = &awaited;
         Ok(match () {

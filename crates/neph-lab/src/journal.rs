@@ -116,7 +116,10 @@ impl Journal {
         file.lock()?;
         let journal = Self { file };
         let pid = std::process::id();
-        journal.line(&format!("owner {pid} {}", process_start_ticks(pid).unwrap_or(0)))?;
+        journal.line(&format!(
+            "owner {pid} {}",
+            process_start_ticks(pid).unwrap_or(0)
+        ))?;
         new_folder.rename_to_lab(lab)?;
         Ok(journal)
     }

@@ -36,8 +36,8 @@ pub use cue::Cue;
 pub use direction::Direction;
 pub use engine::{EndReason, Engine, EngineConfig, EngineError, EngineResources, TruthConfig};
 pub use gate::{
-    Arrival, Change, ChangeAction, CoDel, Departure, Discipline, DropCause, Engineering, Flow, Gate,
-    GilbertElliott, Jitter, Loss, Moment, PacketOutcome, PartialShape, PartialWire, Path,
+    Arrival, Change, ChangeAction, CoDel, Departure, Discipline, DropCause, Engineering, Flow,
+    Gate, GilbertElliott, Jitter, Loss, Moment, PacketOutcome, PartialShape, PartialWire, Path,
     QueueLimit, ReservedProtocol, ScheduleStep, Shape, Share, Splitting, Trace, Treatment, Turn,
     Wire, transmission_time,
 };

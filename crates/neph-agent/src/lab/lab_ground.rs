@@ -196,13 +196,15 @@ impl LabAccess for LabGround {
 
     fn warnings(&self) -> Vec<Warning> {
         let fallback_guests = self.lab().map_or(&[][..], Lab::fallback_guests);
-        let stood_in = fallback_guests.first().map(|first| Warning::NamespaceFallback {
-            guests: fallback_guests
-                .iter()
-                .flat_map(|fallback_guests| fallback_guests.sites.clone())
-                .collect(),
-            reason: first.why.clone(),
-        });
+        let stood_in = fallback_guests
+            .first()
+            .map(|first| Warning::NamespaceFallback {
+                guests: fallback_guests
+                    .iter()
+                    .flat_map(|fallback_guests| fallback_guests.sites.clone())
+                    .collect(),
+                reason: first.why.clone(),
+            });
         stood_in.into_iter().collect()
     }
 

@@ -33,7 +33,10 @@ pub(super) fn text(
     let mut table = Table::new();
     let mut add = |key: &str, value: Value| drop(table.insert(key.to_owned(), value));
     add("version", Value::Integer(1));
-    add("name", Value::from(format!("{CAMPAIGN_PREFIX} {}", plan.name)));
+    add(
+        "name",
+        Value::from(format!("{CAMPAIGN_PREFIX} {}", plan.name)),
+    );
     add("blocks", Value::Integer(design.blocks.into()));
     add("duration", Value::from(request.duration.exact()));
     add("interval", Value::from("1s"));
@@ -119,11 +122,11 @@ fn endpoint(plan: &Plan, design: &Design, part: &DesignEndpoint, plan_table: &Ta
         .endpoints
         .iter()
         .find(|candidate| candidate.name == circuit.endpoint);
-    let ports =
+    let port_axis =
         endpoint.and_then(|endpoint| endpoint.axes.parameters.get(&ParameterName::ThroughputPort));
-    let port = ports.and_then(|ports| ports.first()?.throughput_port().copied());
-    if let Some(port) = port {
-        add("throughput_port", Value::Integer(port.get().into()));
+    let throughput_port = port_axis.and_then(|ports| ports.first()?.throughput_port().copied());
+    if let Some(throughput_port) = throughput_port {
+        add("throughput_port", Value::Integer(throughput_port.get().into()));
     }
     table
 }

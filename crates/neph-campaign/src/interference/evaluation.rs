@@ -92,7 +92,10 @@ pub fn evaluate_pairs(readings: &[TransferReading], margin: f64) -> Vec<PairFind
     let mut blocks_by_setup: BTreeMap<(&str, &str), Blocks<'_>> = BTreeMap::new();
     for reading in readings {
         let key = (reading.circuit.as_str(), reading.network.as_str());
-        blocks_by_setup.entry(key).or_default().insert(reading.block, reading);
+        blocks_by_setup
+            .entry(key)
+            .or_default()
+            .insert(reading.block, reading);
     }
     let min_shift = -(1.0 - margin).ln();
     let sides: Vec<[Side; 2]> = pairs(readings)
@@ -258,7 +261,11 @@ fn more_blocks(side: &Side, estimate: f64, min_shift: f64, claim_count: usize) -
     };
     if side.logs.iter().all(is_shown) {
         // The fewest that can decide, if what comes is as what was.
-        return Some(blocks_needed(claim_count).saturating_sub(side.logs.len()).max(1));
+        return Some(
+            blocks_needed(claim_count)
+                .saturating_sub(side.logs.len())
+                .max(1),
+        );
     }
     let beyond = (estimate.abs() - min_shift).abs();
     let target = PowerTarget {
@@ -322,7 +329,11 @@ pub fn shared_links(findings: &[PairFinding]) -> Vec<Vec<String>> {
         if group_pairs.len() == pair_count {
             links.push(group.into_iter().map(str::to_owned).collect());
         } else {
-            links.extend(group_pairs.iter().map(|pair| pair.map(str::to_owned).to_vec()));
+            links.extend(
+                group_pairs
+                    .iter()
+                    .map(|pair| pair.map(str::to_owned).to_vec()),
+            );
         }
     }
     links

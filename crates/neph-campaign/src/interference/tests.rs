@@ -39,7 +39,9 @@ fn mesh() -> Plan {
 fn pair_names(design: &Design) -> Vec<[String; 2]> {
     let name = |index: usize| circuit_name(&design.circuits[index]);
     let pairs = design.pairs.iter();
-    pairs.map(|(first, second)| [name(*first), name(*second)]).collect()
+    pairs
+        .map(|(first, second)| [name(*first), name(*second)])
+        .collect()
 }
 
 /// A mesh of four has three pairs of circuits without a common end. Its design has six circuits alone and
@@ -188,7 +190,12 @@ fn circuits_that_halve_each_other_interfere_from_seven_blocks_on() {
     assert!((share.alone_bit_s - 20e6).abs() < 1.0);
 
     let finding = only_finding(&readings(&halved[..6]));
-    assert_eq!(finding.verdict, InterferenceVerdict::Unknown { more_blocks: Some(1) });
+    assert_eq!(
+        finding.verdict,
+        InterferenceVerdict::Unknown {
+            more_blocks: Some(1)
+        }
+    );
     assert_eq!(finding.shares[1].interval, None);
 }
 
@@ -213,7 +220,10 @@ fn inconclusive_pairs_are_unknown_with_the_blocks_they_need() {
     else {
         panic!("it is at the margin");
     };
-    assert!(more_blocks.is_none_or(|blocks| blocks > 50), "{more_blocks:?}");
+    assert!(
+        more_blocks.is_none_or(|blocks| blocks > 50),
+        "{more_blocks:?}"
+    );
     let spread_shares = [0.65, 0.95, 0.7, 0.92, 0.75, 0.85, 0.8];
     let spread_shares = spread_shares.map(|share| ([20.0, 20.0], [20.0 * share, 20.0 * share]));
     let InterferenceVerdict::Unknown {
@@ -238,7 +248,12 @@ fn transfers_that_were_not_at_the_same_time_do_not_count() {
     let finding = only_finding(&shifted);
     assert_eq!(
         (finding.shares[0].blocks, finding.verdict),
-        (6, InterferenceVerdict::Unknown { more_blocks: Some(1) })
+        (
+            6,
+            InterferenceVerdict::Unknown {
+                more_blocks: Some(1)
+            }
+        )
     );
     // What was lost altogether is no share of nothing.
     shifted.retain(|reading| reading.network != "alone");
@@ -247,7 +262,12 @@ fn transfers_that_were_not_at_the_same_time_do_not_count() {
         (finding.shares[0].blocks, finding.shares[0].estimate),
         (0, None)
     );
-    assert!(matches!(finding.verdict, InterferenceVerdict::Unknown { more_blocks: Some(_) }));
+    assert!(matches!(
+        finding.verdict,
+        InterferenceVerdict::Unknown {
+            more_blocks: Some(_)
+        }
+    ));
     assert_eq!(evaluate_pairs(&[], 0.1), []);
 }
 

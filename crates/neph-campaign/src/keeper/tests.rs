@@ -197,7 +197,9 @@ fn interrupted_and_failed_fleets_are_stored_as_such() {
     ] {
         let folder = tempfile::tempdir().expect("a folder");
         let mut keeper = begin(folder.path(), origin());
-        keeper.record(&messages(outcome)).expect("a store that works");
+        keeper
+            .record(&messages(outcome))
+            .expect("a store that works");
         let stored = keeper.finish(result(ending)).expect("a store that works");
         stored
             .end(&Ending::Complete, now())

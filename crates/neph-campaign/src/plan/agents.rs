@@ -181,10 +181,7 @@ mod tests {
             ("ws://[2001:db8::2]:8080/x".to_owned(), Some("lju"))
         );
         // Without an address its name is looked up like any other.
-        assert_eq!(
-            target_and_site(2),
-            ("icmp://mil".to_owned(), Some("mil"))
-        );
+        assert_eq!(target_and_site(2), ("icmp://mil".to_owned(), Some("mil")));
         let circuits: Vec<(String, String)> = scenarios(&plan)
             .iter()
             .map(|scenario| {

@@ -70,7 +70,7 @@ pub(crate) fn check_sections(sections: &Sections, known: &[String], problems: &P
     check_baseline(sections.baseline.as_ref(), known, problems);
 }
 
-fn check_compares(: &[ComparePlan], known: &[String], problems: &Problems<'_>) {
+fn check_compares(compares: &[ComparePlan], known: &[String], problems: &Problems<'_>) {
     let known: Vec<&str> = known.iter().map(String::as_str).collect();
     for compare in compares {
         let mut endpoints: Vec<&str> = compare

@@ -65,7 +65,9 @@ pub(crate) fn read(mut fields: Fields<'_>) -> PlotPlan {
     if let Some(value) = fields.optional::<bool>("log_tail") {
         plot.log_tail = value.value;
     }
-    plot.figures = fields.one_or_list_with("figures", single_line_text).unwrap_or_default();
+    plot.figures = fields
+        .one_or_list_with("figures", single_line_text)
+        .unwrap_or_default();
     check(&plot, &fields);
     fields.finish();
     plot

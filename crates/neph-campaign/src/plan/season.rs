@@ -8,8 +8,8 @@ use neph_text::{Fault, Fields, FromNode, Node, Problems, Spanned, choice, did_yo
 
 use super::model::Axes;
 use super::sections::Sections;
-use super::typed::TypedAxes;
 use super::single_line_text::single_line_text;
+use super::typed::TypedAxes;
 
 const MINUTE_NS: i64 = 60 * 1_000_000_000;
 const DAY_MINUTES: i64 = 24 * 60;

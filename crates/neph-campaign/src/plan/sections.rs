@@ -82,7 +82,9 @@ pub(crate) fn read(fields: &mut Fields<'_>) -> Sections {
         lab: lab_table.and_then(read_lab),
         agents: agents::read(fields),
         shared: shared::read(fields),
-        limits: fields.table("limits").map_or_else(Limits::default, read_limits),
+        limits: fields
+            .table("limits")
+            .map_or_else(Limits::default, read_limits),
         ..Sections::default()
     };
     if let Some(fields) = fields.table("trace") {
@@ -118,7 +120,9 @@ pub(crate) fn host(node: &Node) -> Result<String, Fault> {
 }
 
 fn read_enabled(fields: &mut Fields<'_>) -> bool {
-    fields.optional("enabled").is_none_or(|enabled| enabled.value)
+    fields
+        .optional("enabled")
+        .is_none_or(|enabled| enabled.value)
 }
 
 /// There unless switched off: without an ICMP round trip of the same time, a slow message has no
@@ -241,7 +245,9 @@ fn read_lab(mut fields: Fields<'_>) -> Option<LabPlan> {
     let mut reflectors: Vec<LabReflector> = Vec::new();
     for mut table in fields.tables("reflector") {
         let site = table.required_with("site", single_line_text);
-        let flags = table.one_or_list_with("flags", single_line_text).unwrap_or_default();
+        let flags = table
+            .one_or_list_with("flags", single_line_text)
+            .unwrap_or_default();
         if let Some(site) = site {
             if reflectors
                 .iter()

@@ -88,7 +88,9 @@ pub(crate) fn read(fields: &mut Fields<'_>) -> Vec<SharedResource> {
             let name = table.required_with("name", single_line_text);
             let shared = SharedResource {
                 resource: resource(key, name.as_ref().map_or("", |name| &name.value)),
-                sites: table.one_or_list_with("sites", single_line_text).unwrap_or_default(),
+                sites: table
+                    .one_or_list_with("sites", single_line_text)
+                    .unwrap_or_default(),
                 endpoints: table
                     .one_or_list_with("endpoints", single_line_text)
                     .unwrap_or_default(),

@@ -74,7 +74,10 @@ impl Plan {
 
 fn trust_parameters_of(scenario: &Scenario) -> ParameterLists {
     let parameter_entry = |name| Some((name, vec![scenario.parameters.get(name)?.clone()]));
-    TRUST_PARAMETERS.into_iter().filter_map(parameter_entry).collect()
+    TRUST_PARAMETERS
+        .into_iter()
+        .filter_map(parameter_entry)
+        .collect()
 }
 
 #[cfg(test)]

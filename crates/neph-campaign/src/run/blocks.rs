@@ -32,7 +32,10 @@ impl Schedule {
             .saturating_add(period / 2)
             .div_euclid(period);
         let due_period = elapsed_nanos(now).saturating_sub(1).div_euclid(period);
-        self.first_start + self.period.times(previous_period.max(due_period).saturating_add(1))
+        self.first_start
+            + self
+                .period
+                .times(previous_period.max(due_period).saturating_add(1))
     }
 }
 
@@ -104,7 +107,10 @@ impl Run<'_, '_> {
             let Update::Pinged(pings) = update else {
                 return Ok(());
             };
-            let added = run.participants.store.add_pings_between(run.campaign.id, &pings);
+            let added = run
+                .participants
+                .store
+                .add_pings_between(run.campaign.id, &pings);
             map_store_error("add pings between experiments", added)
         })?;
         if let Err(failure) = outcome {
@@ -192,7 +198,9 @@ impl Run<'_, '_> {
             }
             let added = self.participants.store.add_traceroute(id, &route);
             map_store_error("add a traceroute", added)?;
-            self.participants.observer.report(&CampaignEvent::TracerouteEnded(&route));
+            self.participants
+                .observer
+                .report(&CampaignEvent::TracerouteEnded(&route));
         }
         Ok(())
     }
@@ -259,6 +267,9 @@ mod tests {
         assert_eq!(schedule.next_start(at(10_030), at(20_000)), at(20_000));
         // It took too long, or was interrupted.
         assert_eq!(schedule.next_start(at(10_030), at(20_001)), at(30_000));
-        assert_eq!(schedule.next_start(at(10_030), at(86_400_000)), at(86_400_000));
+        assert_eq!(
+            schedule.next_start(at(10_030), at(86_400_000)),
+            at(86_400_000)
+        );
     }
 }

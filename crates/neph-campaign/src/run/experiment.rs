@@ -155,12 +155,14 @@ impl Run<'_, '_> {
             let recorder = self.participants.store.begin(&order.experiment);
             Recording::direct(map_store_error("begin an experiment", recorder)?, &meter)
         };
-        self.participants.observer.report(&CampaignEvent::ExperimentBegun {
-            experiment: &order.experiment,
-            scenario: &order.scenario,
-            progress,
-            left,
-        });
+        self.participants
+            .observer
+            .report(&CampaignEvent::ExperimentBegun {
+                experiment: &order.experiment,
+                scenario: &order.scenario,
+                progress,
+                left,
+            });
         if let Some(address_warning) = &address_warning {
             let event = Event {
                 flow: FlowIndex(0),
@@ -223,18 +225,21 @@ impl Run<'_, '_> {
         self.participants.executor.stored(order.experiment.id)?;
         if order.experiment.status == ExperimentStatus::Failed {
             let pair = (slot.block, slot.scenario);
-            self.last_failures.insert(pair, self.participants.clock.now());
+            self.last_failures
+                .insert(pair, self.participants.clock.now());
         }
         self.agenda.record_end(EndedExperiment {
             is_permanent,
             ..EndedExperiment::from(&order.experiment)
         });
-        self.participants.observer.report(&CampaignEvent::ExperimentEnded {
-            experiment: &order.experiment,
-            scenario: &order.scenario,
-            figures: meter.figures(),
-            progress: self.agenda.progress(),
-        });
+        self.participants
+            .observer
+            .report(&CampaignEvent::ExperimentEnded {
+                experiment: &order.experiment,
+                scenario: &order.scenario,
+                figures: meter.figures(),
+                progress: self.agenda.progress(),
+            });
         Ok(())
     }
 

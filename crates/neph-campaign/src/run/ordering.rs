@@ -30,7 +30,10 @@ impl Run<'_, '_> {
     /// Orders that were adopted report at the same time, and are followed one after the other.
     fn poll(&mut self, timeout: Span) -> Result<(), RunError> {
         for (ticket, update) in self.participants.executor.poll(timeout)? {
-            self.reported_updates.entry(ticket).or_default().push(update);
+            self.reported_updates
+                .entry(ticket)
+                .or_default()
+                .push(update);
         }
         Ok(())
     }
@@ -42,7 +45,9 @@ impl Run<'_, '_> {
             self.poll(Span::ZERO)?;
             let next_poll = self.participants.clock.now() + WAIT_POLL_INTERVAL;
             let wait_end = next_poll.min(until);
-            self.participants.clock.wait_until(wait_end, self.participants.stop);
+            self.participants
+                .clock
+                .wait_until(wait_end, self.participants.stop);
         }
         Ok(())
     }

@@ -51,10 +51,12 @@ impl Run<'_, '_> {
                 return Ok(None);
             };
             let season = season.to_owned();
-            self.participants.observer.report(&CampaignEvent::OutOfSeason {
-                season: &season,
-                until,
-            });
+            self.participants
+                .observer
+                .report(&CampaignEvent::OutOfSeason {
+                    season: &season,
+                    until,
+                });
             let block = self.agenda.next().map_or(0, |slot| slot.block);
             self.wait_until(block, until)?;
         }

@@ -22,12 +22,13 @@ pub(super) fn plot(fields: &mut Fields<'_>, notes: &mut Vec<String>) -> PlotPlan
     if plot.whisker_max.is_none() {
         plot.whisker_min = plot.whisker_min.filter(|min| *min > 0.0);
     }
-    let shows_all_blocks = fields
-        .entry("runs_to_plot")
-        .is_some_and(|entry| match &entry.node.value {
-            Value::List(list) => list.is_empty(),
-            value => *value == Value::Nothing,
-        });
+    let shows_all_blocks =
+        fields
+            .entry("runs_to_plot")
+            .is_some_and(|entry| match &entry.node.value {
+                Value::List(list) => list.is_empty(),
+                value => *value == Value::Nothing,
+            });
     if !shows_all_blocks {
         plot.blocks = plot_blocks(fields, "runs_to_plot");
     }

@@ -107,9 +107,8 @@ fn exclusive_tasks(demand: &Demand<'_>, resource: usize, users: &[usize]) -> Vec
             .copied()
             .filter(move |task| mode_of(*task) == mode)
     };
-    let longest_with_mode = |mode: UseMode| {
-        with_mode(mode).max_by_key(|task| (demand.slots[*task], usize::MAX - task))
-    };
+    let longest_with_mode =
+        |mode: UseMode| with_mode(mode).max_by_key(|task| (demand.slots[*task], usize::MAX - task));
     let is_host = matches!(demand.resources[resource], Resource::Host(_));
     let loads = with_mode(UseMode::Exclusive).chain(with_mode(UseMode::Load));
     let loads_and_latency: Vec<usize> = if is_host {

@@ -106,16 +106,22 @@ impl<'c> Colouring<'c> {
     /// Gives an edge a colour, exchanging two along a path if need be; `false` if that is not enough.
     fn colour_edge(&mut self, edge: usize) -> bool {
         let Circuit { from, to } = self.circuits[edge];
-        let common_colour = self.free_colours(from).find(|c| self.edge_by_end[to][*c].is_none());
+        let common_colour = self
+            .free_colours(from)
+            .find(|c| self.edge_by_end[to][*c].is_none());
         if let Some(colour) = common_colour {
             self.set_colour(edge, colour);
             return true;
         }
-        let (free_at_from, free_at_to): (Vec<_>, Vec<_>) =
-            (self.free_colours(from).collect(), self.free_colours(to).collect());
-        let pairs = free_at_from
-            .iter()
-            .flat_map(|colour| free_at_to.iter().map(move |other_colour| [*colour, *other_colour]));
+        let (free_at_from, free_at_to): (Vec<_>, Vec<_>) = (
+            self.free_colours(from).collect(),
+            self.free_colours(to).collect(),
+        );
+        let pairs = free_at_from.iter().flat_map(|colour| {
+            free_at_to
+                .iter()
+                .map(move |other_colour| [*colour, *other_colour])
+        });
         for [own_colour, other_colour] in pairs.take(MAX_COLOUR_PAIRS) {
             let path = self.two_colour_path(to, own_colour, other_colour);
             self.steps += path.len() + 1;

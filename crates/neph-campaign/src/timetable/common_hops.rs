@@ -120,7 +120,7 @@ fn links(route: &CircuitRoute) -> impl Iterator<Item = (IpAddr, IpAddr)> {
 fn add_shared_hops(
     shared: &mut Vec<SharedHops>,
     routes: &[CircuitRoute],
-    routers: &[IpAddr],
+    addresses: &[IpAddr],
     circuits: Option<&BTreeSet<usize>>,
 ) {
     let Some(circuits) = circuits.filter(|circuits| circuits.len() > 1) else {
@@ -130,10 +130,10 @@ fn add_shared_hops(
         let mut others = circuits.iter();
         others.any(|other| circuit != other && !routes[*circuit].has_common_end(&routes[*other]))
     });
-    let is_known = shared.iter().any(|known| known.routers == routers);
+    let is_known = shared.iter().any(|known| known.routers == addresses);
     if has_disjoint_circuits && !is_known {
         shared.push(SharedHops {
-            routers: routers.to_vec(),
+            routers: addresses.to_vec(),
             circuits: circuits.iter().copied().collect(),
             names: circuits
                 .iter()

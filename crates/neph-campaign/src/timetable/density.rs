@@ -27,7 +27,10 @@ pub(super) fn densest(circuits: &[WeightedCircuit], ends: usize) -> Density {
         circuits_by_end[weighted.circuit.to].push(*weighted);
     }
     let sum = |weighed_circuits: &Vec<WeightedCircuit>| {
-        weighed_circuits.iter().map(|weighted| weighted.weight).sum()
+        weighed_circuits
+            .iter()
+            .map(|weighted| weighted.weight)
+            .sum()
     };
     let mut load_by_end: Vec<i64> = circuits_by_end.iter().map(sum).collect();
     let busiest = (0..ends).max_by_key(|end| (load_by_end[*end], ends - end));

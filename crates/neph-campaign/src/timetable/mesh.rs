@@ -12,10 +12,15 @@ use super::circuit::Circuit;
 pub(super) fn rounds(circuits: &[Circuit], ends: usize) -> Option<Vec<Vec<usize>>> {
     let mut circuits_by_ends: BTreeMap<(usize, usize), Vec<usize>> = BTreeMap::new();
     for (index, circuit) in circuits.iter().enumerate() {
-        circuits_by_ends.entry(circuit.ends()).or_default().push(index);
+        circuits_by_ends
+            .entry(circuit.ends())
+            .or_default()
+            .push(index);
     }
     let repetitions = circuits_by_ends.values().next()?.len();
-    let is_even = circuits_by_ends.values().all(|indices| indices.len() == repetitions);
+    let is_even = circuits_by_ends
+        .values()
+        .all(|indices| indices.len() == repetitions);
     if !is_even || ends < 2 || circuits_by_ends.len() != ends * (ends - 1) / 2 {
         return None;
     }
@@ -23,9 +28,7 @@ pub(super) fn rounds(circuits: &[Circuit], ends: usize) -> Option<Vec<Vec<usize>
     let repeated = (0..repetitions)
         .flat_map(|repetition| pairings.iter().map(move |round| (repetition, round)));
     let rounds = repeated.map(|(repetition, round)| {
-        let indices = round
-            .iter()
-            .map(|pair| circuits_by_ends[pair][repetition]);
+        let indices = round.iter().map(|pair| circuits_by_ends[pair][repetition]);
         let mut indices: Vec<usize> = indices.collect();
         indices.sort_unstable();
         indices

@@ -106,9 +106,8 @@ impl Course {
             .filter_map(|step| conversion.convert_step(*step))
             .collect();
         let figure_interval = (active_time.total_nanos / MAX_FIGURE_FITS).max(1);
-        let mut figure_times: Vec<i64> = active_time
-            .moments(whole_range, figure_interval)
-            .collect();
+        let mut figure_times: Vec<i64> =
+            active_time.moments(whole_range, figure_interval).collect();
         figure_times.extend(steps.iter().flat_map(|step| [step.after, step.before]));
         figure_times.sort_unstable();
         figure_times.dedup();

@@ -74,7 +74,10 @@ pub fn rate(fraction: f64, bound: f64) -> String {
     let scale = 10_f64.powi(digits);
     let rounded_bound = (bound * scale).ceil() / scale;
     let digits = usize::try_from(digits).unwrap_or(0);
-    format!("{} ± {rounded_bound:.digits$} ppm", decimals::signed(ppm, digits))
+    format!(
+        "{} ± {rounded_bound:.digits$} ppm",
+        decimals::signed(ppm, digits)
+    )
 }
 
 /// A fraction in parts per million, without binary rounding noise and without a minus before 0.

@@ -57,7 +57,9 @@ impl SentCounts {
     /// Segments that were not followed to their answer, because more were in flight than there is room for.
     /// The round trips of others count for theirs.
     pub fn segments_not_tracked(&self) -> u64 {
-        self.rare.as_ref().map_or(0, |rare| rare.segments_not_tracked)
+        self.rare
+            .as_ref()
+            .map_or(0, |rare| rare.segments_not_tracked)
     }
 
     /// How often `event` happened to what it sent.

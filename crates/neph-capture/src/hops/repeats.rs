@@ -197,7 +197,10 @@ fn remove_single_point_duplicates(
 ) {
     let mut single_repeats: BTreeMap<usize, Vec<u32>> = BTreeMap::new();
     let mut shared_repeats = vec![0_usize; removed.len()];
-    for first in firsts.iter().filter(|first| packets.get(**first).is_distinguishable) {
+    for first in firsts
+        .iter()
+        .filter(|first| packets.get(**first).is_distinguishable)
+    {
         let chain: Vec<u32> = packets.chain(*first).collect();
         let times_by_point: Vec<_> = (0..removed.len())
             .map(|point| times_at_point(packets, &chain, point))

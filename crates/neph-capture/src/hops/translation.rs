@@ -116,8 +116,11 @@ impl Followed {
         let numbers = [packet.seq, packet.ack, packet.length, packet.train];
         let protocol = self.flows.by_number[packet.flow as usize].0.protocol;
         let is_followed = packet.handling == PacketHandling::Followed;
-        (packet.is_distinguishable && is_followed && numbers != [0; 4])
-            .then_some((protocol, packet.kind, numbers))
+        (packet.is_distinguishable && is_followed && numbers != [0; 4]).then_some((
+            protocol,
+            packet.kind,
+            numbers,
+        ))
     }
 }
 

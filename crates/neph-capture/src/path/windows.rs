@@ -195,8 +195,8 @@ mod tests {
             .collect();
         // Points are recorded a little before their windows begin.
         assert_eq!(ranges, [i64::MIN..12 * SECOND, 12 * SECOND..14 * SECOND]);
-        assert_eq!(windows[1].read, 11 * SECOND..15 * SECOND);
-        assert_eq!(windows[0].next_from(), windows[1].read.start);
+        assert_eq!(windows[1].read_range, 11 * SECOND..15 * SECOND);
+        assert_eq!(windows[0].next_from(), windows[1].read_range.start);
     }
 
     #[test]

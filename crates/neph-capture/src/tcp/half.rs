@@ -164,7 +164,8 @@ impl Sender {
             } else if !is_new {
                 self.late.push(at, segment, !is_first, event);
             }
-            self.waiting.record_passage(at, segment, self.number(Number::Next));
+            self.waiting
+                .record_passage(at, segment, self.number(Number::Next));
             // A timestamp that a bare acknowledgement used first is excluded: its echo may answer what
             // followed up to a tick later.
             let awaited = Awaited {

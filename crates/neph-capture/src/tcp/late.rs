@@ -167,7 +167,10 @@ impl LateSegments {
             }
         }
         let is_over = |late: &LateSegment| {
-            let nanos = evidence.at.unix_nanos().saturating_sub(late.at.unix_nanos());
+            let nanos = evidence
+                .at
+                .unix_nanos()
+                .saturating_sub(late.at.unix_nanos());
             !late.end.is_after(evidence.ack) && nanos > MAX_AGE.nanos()
         };
         while late_segments.front().is_some_and(is_over) {

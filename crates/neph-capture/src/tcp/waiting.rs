@@ -297,7 +297,10 @@ impl Waiting {
         match self {
             Self::Inline(_) => 0,
             Self::Heap(heap) => {
-                let thinning = heap.thinning.as_ref().map_or(0, |thinning| thinning.heap_bytes());
+                let thinning = heap
+                    .thinning
+                    .as_ref()
+                    .map_or(0, |thinning| thinning.heap_bytes());
                 heap.segments.capacity() * size_of::<Awaiting>() + thinning
             }
         }

@@ -216,14 +216,16 @@ impl TcpEnd {
         if self.may_stall && random.below(20) == 0 {
             self.is_closed_window = true;
             self.must_acknowledge = true;
-            self.actions.push((now + 600 * MILLISECOND, EndAction::ReopenWindow));
+            self.actions
+                .push((now + 600 * MILLISECOND, EndAction::ReopenWindow));
         }
     }
 
     /// What the program does once it has read what it waits for.
     fn run_application(&mut self, now: u64, is_first: bool, random: &mut Random) {
         if is_first && self.is_client {
-            self.actions.push((now + random.below(MILLISECOND), EndAction::SendRequest));
+            self.actions
+                .push((now + random.below(MILLISECOND), EndAction::SendRequest));
         }
         let rounds = &self.dialogue.0;
         let Some(&(_, processing_time, answer)) = rounds.get(self.round) else {
@@ -244,7 +246,8 @@ impl TcpEnd {
             } else {
                 EndAction::SendRequest
             };
-            self.actions.push((now + random.below(30 * MILLISECOND), next));
+            self.actions
+                .push((now + random.below(30 * MILLISECOND), next));
         } else if !self.is_client && self.received >= until(|round| round.0) {
             self.round += 1;
             let answer_time = now + processing_time + random.below(MILLISECOND);
@@ -270,7 +273,8 @@ impl TcpEnd {
             EndAction::Close if self.sends_keep_alive && self.next == self.acked => {
                 self.sends_keep_alive = false;
                 self.push(self.next - 1, 0);
-                self.actions.push((now + 100 * MILLISECOND, EndAction::Close));
+                self.actions
+                    .push((now + 100 * MILLISECOND, EndAction::Close));
             }
             EndAction::Close => self.is_closing = true,
         }

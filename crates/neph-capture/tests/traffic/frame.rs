@@ -100,7 +100,9 @@ fn ethernet() -> [u8; 12] {
 }
 
 fn v4(hosts: [u32; 2], from: usize, protocol: u8, carried_bytes: usize) -> Vec<u8> {
-    let total = u16::try_from(20 + carried_bytes).expect("fits").to_be_bytes();
+    let total = u16::try_from(20 + carried_bytes)
+        .expect("fits")
+        .to_be_bytes();
     let mut bytes = vec![
         0x45, 0, total[0], total[1], 0, 0, 0x40, 0, 64, protocol, 0, 0,
     ];

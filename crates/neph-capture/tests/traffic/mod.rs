@@ -274,7 +274,8 @@ impl Connection {
     fn plan(&mut self, at: u64, event: SimEvent) {
         self.planned_events.push(Some(event));
         let order = self.planned_events.len();
-        self.event_queue.push(Reverse((at, order as u64, order - 1)));
+        self.event_queue
+            .push(Reverse((at, order as u64, order - 1)));
     }
 
     fn send(&mut self, now: u64, from: EndIndex, segment: Segment) {

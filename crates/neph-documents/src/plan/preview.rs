@@ -134,7 +134,12 @@ fn write_seasons(out: &mut impl Write, plan: &Plan) -> io::Result<()> {
     for season in &plan.seasons {
         let topology = season.topology.as_ref();
         let topology = topology.map_or_else(String::new, |file| format!(", in {}", file.value));
-        writeln!(out, "season {}: {}{topology}", season.name, season.hours_text())?;
+        writeln!(
+            out,
+            "season {}: {}{topology}",
+            season.name,
+            season.hours_text()
+        )?;
     }
     if plan.seasons.iter().all(Season::is_always_open) {
         return Ok(());

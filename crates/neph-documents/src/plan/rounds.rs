@@ -28,7 +28,10 @@ pub(super) fn write_timetable(
     write!(out, "\nrounds: {count}, {} in all", time(table.makespan))?;
     if plan_rounds.sequential_duration > table.makespan {
         let sequential_duration = time(plan_rounds.sequential_duration);
-        write!(out, " ({sequential_duration} one experiment after the other)")?;
+        write!(
+            out,
+            " ({sequential_duration} one experiment after the other)"
+        )?;
     }
     writeln!(out)?;
     if !plan.agents.is_empty() {

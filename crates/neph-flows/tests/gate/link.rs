@@ -7,7 +7,8 @@ use std::net::SocketAddr;
 
 use neph_flows::Digest;
 use neph_lab::{
-    Arrival, Change, Direction, Flow, Gate, Moment, PacketOutcome, ReservedProtocol, Shape, Topology,
+    Arrival, Change, Direction, Flow, Gate, Moment, PacketOutcome, ReservedProtocol, Shape,
+    Topology,
 };
 use neph_model::{
     Fleet, FleetEndpoint, FleetMessage, FleetOutcome, FleetReply, Instant, PeerReport, ProbeKind,

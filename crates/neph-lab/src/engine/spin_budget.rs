@@ -123,12 +123,19 @@ mod tests {
         for _ in 0..5_000 {
             lead.record_wake_up(Span::from_micros(1));
         }
-        assert!(lead.current_lead() < Span::from_micros(8), "{}", lead.current_lead());
+        assert!(
+            lead.current_lead() < Span::from_micros(8),
+            "{}",
+            lead.current_lead()
+        );
         for _ in 0..5_000 {
             lead.record_wake_up(Span::from_micros(400));
         }
         assert_eq!(lead.current_lead(), Span::from_micros(100));
-        assert_eq!(SpinBudget::with_max_lead(Span::ZERO).current_lead(), Span::ZERO);
+        assert_eq!(
+            SpinBudget::with_max_lead(Span::ZERO).current_lead(),
+            Span::ZERO
+        );
     }
 
     #[test]

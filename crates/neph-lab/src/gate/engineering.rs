@@ -47,8 +47,7 @@ impl Engineering {
         for (index, path) in open_paths {
             let path_seed = mix_bits(seed ^ mix_bits(number(index)));
             let level = other_demand_level(path_seed, time, self.period);
-            let max_other_demand =
-                self.swing.fraction() * self.nearness(shortest, path.wire.delay);
+            let max_other_demand = self.swing.fraction() * self.nearness(shortest, path.wire.delay);
             let other_demand = max_other_demand * level;
             let room = f64::from(path.weight) * (1.0 - other_demand);
             path.weight = weight_in_units(room.min(remaining_demand));

@@ -39,9 +39,17 @@ pub(crate) fn flow(frame: &[u8]) -> Option<Flow> {
             let header = usize::from(packet.first()? & 0x0f) * 4;
             let fragment = packet.get(6)? & 0x3f != 0 || *packet.get(7)? != 0;
             let transport = if fragment { None } else { packet.get(header..) };
-            Some(flow_of_packet(packet.get(12..20)?, *packet.get(9)?, transport))
+            Some(flow_of_packet(
+                packet.get(12..20)?,
+                *packet.get(9)?,
+                transport,
+            ))
         }
-        [0x86, 0xdd] => Some(flow_of_packet(packet.get(8..40)?, *packet.get(6)?, packet.get(40..))),
+        [0x86, 0xdd] => Some(flow_of_packet(
+            packet.get(8..40)?,
+            *packet.get(6)?,
+            packet.get(40..),
+        )),
         _ => None,
     }
 }

@@ -193,7 +193,8 @@ fn each_configured_share_of_packets_is_treated_independently() {
         corrupt += i32::from(treatment.corrupt.is_some());
         duplicate += i32::from(treatment.is_duplicated);
         early += i32::from(treatment.is_early);
-        let is_treated = treatment.is_early && treatment.is_duplicated && treatment.corrupt.is_some();
+        let is_treated =
+            treatment.is_early && treatment.is_duplicated && treatment.corrupt.is_some();
         all_three += i32::from(is_treated);
     }
     // Within five standard deviations of the binomial.

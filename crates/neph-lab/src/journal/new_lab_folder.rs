@@ -13,7 +13,10 @@ pub(super) struct NewLabFolder(pub(super) PathBuf);
 impl NewLabFolder {
     pub(super) fn make() -> io::Result<Self> {
         static FOLDER_COUNT: AtomicU64 = AtomicU64::new(0);
-        let (pid, number) = (std::process::id(), FOLDER_COUNT.fetch_add(1, Ordering::Relaxed));
+        let (pid, number) = (
+            std::process::id(),
+            FOLDER_COUNT.fetch_add(1, Ordering::Relaxed),
+        );
         let path = Path::new(ROOT).join(format!(".{pid}.{number}"));
         fs::create_dir(&path)?;
         Ok(Self(path))

@@ -173,16 +173,15 @@ fn remove_links(acquired: &[LabObject]) -> Result<(), UndoError> {
         })
         .collect();
     while let Some(&(namespace, _)) = remaining.first() {
-        let (links, others): (Vec<_>, Vec<_>) = remaining
-            .into_iter()
-            .partition(|link| link.0 == namespace);
+        let (links, others): (Vec<_>, Vec<_>) =
+            remaining.into_iter().partition(|link| link.0 == namespace);
         if NetNs::open(namespace).is_ok() {
-            let mut lines: Vec<String> = links
+            let mut batch: Vec<String> = links
                 .iter()
                 .map(|(_, interface)| format!("link set dev {interface} group {REMOVAL_GROUP}"))
                 .collect();
-            lines.push(format!("link del group {REMOVAL_GROUP}"));
-            program::ip_batch_regardless(namespace, &lines)?;
+            batch.push(format!("link del group {REMOVAL_GROUP}"));
+            program::ip_batch_regardless(namespace, &batch)?;
         }
         remaining = others;
     }

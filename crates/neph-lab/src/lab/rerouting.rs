@@ -183,7 +183,9 @@ impl RouteChanger {
     fn work(mut self, cue: &Cue, stop: &PipeReader) {
         loop {
             self.apply_cue(cue.last());
-            let patience = self.step().map_or(POLL_INTERVAL, |left| left.min(POLL_INTERVAL));
+            let patience = self
+                .step()
+                .map_or(POLL_INTERVAL, |left| left.min(POLL_INTERVAL));
             let mut awaited = [Awaited::readable(stop.as_fd())];
             if ppoll::wait(&mut awaited, Some(patience)).is_err() || awaited[0].is_gone() {
                 return;
@@ -221,7 +223,7 @@ impl RouteChanger {
     /// Brings each router into its state at `time` after the cue; returns the sites that refused.
     fn apply_state(&mut self, time: Span) -> Vec<usize> {
         let mut refused = Vec::new();
-        for router in &self.routers.routers {
+        for router in &self.routers.list {
             let state = self.routers.state_at(router.site, time);
             let before = self.states.entry(router.site).or_default();
             if let Err(error) = router.change(before, &state) {

@@ -25,7 +25,11 @@ fn has_needed_capabilities(status: &str) -> Option<bool> {
     let mut lines = status.lines();
     let effective = lines.find_map(|line| line.strip_prefix("CapEff:"))?;
     let effective = u64::from_str_radix(effective.trim(), 16).ok()?;
-    Some(NEEDED_CAPABILITIES.iter().all(|bit| effective >> bit & 1 == 1))
+    Some(
+        NEEDED_CAPABILITIES
+            .iter()
+            .all(|bit| effective >> bit & 1 == 1),
+    )
 }
 
 #[cfg(test)]
@@ -34,10 +38,11 @@ mod tests {
 
     #[test]
     fn a_lab_needs_three_capabilities_and_each_of_them() {
-        let has_rights = |bits: u64| {
-            has_needed_capabilities(&format!("Name:\tneph\nCapEff:\t{bits:016x}\n"))
-        };
-        let mask = NEEDED_CAPABILITIES.iter().fold(0, |bits, bit| bits | 1 << bit);
+        let has_rights =
+            |bits: u64| has_needed_capabilities(&format!("Name:\tneph\nCapEff:\t{bits:016x}\n"));
+        let mask = NEEDED_CAPABILITIES
+            .iter()
+            .fold(0, |bits, bit| bits | 1 << bit);
         assert_eq!(has_rights(mask), Some(true));
         assert_eq!(has_rights(u64::MAX), Some(true));
         for bit in NEEDED_CAPABILITIES {

@@ -244,7 +244,9 @@ pub(super) fn ask(lab: &str) -> Result<LabStatus, LabError> {
         },
     };
     let mut stream = UnixStream::connect(socket(lab)).map_err(failed)?;
-    stream.set_read_timeout(Some(ANSWER_TIMEOUT)).map_err(failed)?;
+    stream
+        .set_read_timeout(Some(ANSWER_TIMEOUT))
+        .map_err(failed)?;
     let mut text = String::new();
     stream.read_to_string(&mut text).map_err(failed)?;
     serde_json::from_str(&text).map_err(|error| failed(error.into()))

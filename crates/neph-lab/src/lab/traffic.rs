@@ -269,7 +269,9 @@ fn receive(
         };
         let (window, received) = (Arc::clone(window), Arc::clone(received));
         readers.retain(|reader| !reader.is_finished());
-        readers.push(thread::spawn(move || receive_stream(stream, &window, &received)));
+        readers.push(thread::spawn(move || {
+            receive_stream(stream, &window, &received);
+        }));
     }
     for reader in readers {
         // A reader does not panic; the lab is taken down in any case.

@@ -294,10 +294,12 @@ fn note_links(plan: &Plan<'_>, journal: &Journal, lab: &str) -> Result<(), LabEr
 }
 
 fn note(journal: &Journal, lab: &str, acquired: &LabObject) -> Result<(), LabError> {
-    journal.record(acquired).map_err(|source| LabError::Journal {
-        lab: lab.to_owned(),
-        source,
-    })
+    journal
+        .record(acquired)
+        .map_err(|source| LabError::Journal {
+            lab: lab.to_owned(),
+            source,
+        })
 }
 
 /// Runs operations; consecutive ones in the same namespace share a process.

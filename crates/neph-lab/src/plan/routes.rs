@@ -47,7 +47,9 @@ impl Route {
         if used.is_empty() {
             used.extend(self.steps.first().map(|(_, step)| (step, 1)));
         }
-        let Self { to, common_options, .. } = self;
+        let Self {
+            to, common_options, ..
+        } = self;
         let mtu = self
             .mtu
             .map_or_else(String::new, |mtu| format!(" mtu {mtu}"));
@@ -56,7 +58,10 @@ impl Route {
         }
         let steps = used.iter();
         let steps = steps.map(|(step, weight)| format!(" nexthop {step} weight {weight}"));
-        format!("route {verb} {to}{mtu} {common_options}{}", steps.collect::<String>())
+        format!(
+            "route {verb} {to}{mtu} {common_options}{}",
+            steps.collect::<String>()
+        )
     }
 }
 

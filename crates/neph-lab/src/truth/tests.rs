@@ -131,7 +131,10 @@ fn of_packets_that_take_turns_both_directions_are_recorded_and_each_link_records
         // A router on the way.
         frame[22] = 63;
         let [first, second] = &links;
-        assert_eq!(first.is_sampled(&before), second.is_sampled(&Identity::of(&frame)));
+        assert_eq!(
+            first.is_sampled(&before),
+            second.is_sampled(&Identity::of(&frame))
+        );
         recorded_counts[usize::from(number % 2)] += u32::from(first.is_sampled(&before));
     }
     assert!(

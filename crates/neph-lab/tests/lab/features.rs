@@ -5,9 +5,7 @@ use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::path::Path;
 use std::time::Duration;
 
-use neph_lab::{
-    Direction, DirectionCount, Lab, Record, Recording, TruthFile, UpOptions, Verdict,
-};
+use neph_lab::{Direction, DirectionCount, Lab, Record, Recording, TruthFile, UpOptions, Verdict};
 use neph_sys::clock;
 use neph_sys::netns::with_namespace;
 

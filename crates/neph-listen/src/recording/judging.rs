@@ -321,7 +321,11 @@ impl<T: AlarmListener> LiveEvaluator<T> {
             .collect();
         let one_clock: Vec<bool> = bounds.iter().map(Option::is_none).collect();
         let followed = hops.end_of_window(&one_clock);
-        let first = || followed.packet_extent(0).map(|(first, _)| first.unix_nanos());
+        let first = || {
+            followed
+                .packet_extent(0)
+                .map(|(first, _)| first.unix_nanos())
+        };
         self.began = self.began.or_else(first);
         // Packets before the first packet of the first point are evaluated at the end.
         let Some(began) = self.began else {
@@ -330,11 +334,8 @@ impl<T: AlarmListener> LiveEvaluator<T> {
         for segment_delay in window.segment_delays(&followed) {
             let segment = self.places[segment_delay.segment].point;
             if let Some(Some(name)) = self.segments.get(segment) {
-                self.listener.crossed(
-                    name,
-                    segment_delay.direction,
-                    segment_delay.delay_nanos,
-                );
+                self.listener
+                    .crossed(name, segment_delay.direction, segment_delay.delay_nanos);
             }
             let delay = at_least(
                 &segment_delay,

@@ -336,7 +336,10 @@ mod tests {
         };
         let line = figures_line_of_all(&[figures(120, 2), figures(35, 1)]);
         assert_eq!(line, "medians 35.00 ms to 120.00 ms, 3 without a reply");
-        assert_eq!(figures_line_of_all(&[RunningFigures::default(); 2]), "no reply");
+        assert_eq!(
+            figures_line_of_all(&[RunningFigures::default(); 2]),
+            "no reply"
+        );
     }
 
     #[test]

@@ -10,9 +10,7 @@ use std::path::{Path, PathBuf};
 use clap::Args as ClapArgs;
 use neph_campaign::estimate::{estimate, to_text};
 use neph_campaign::expand::scenarios;
-use neph_campaign::interference::{
-    Design, DesignRequest, TransferReading, design, evaluate_pairs,
-};
+use neph_campaign::interference::{Design, DesignRequest, TransferReading, design, evaluate_pairs};
 use neph_documents::Format;
 use neph_documents::interference::InterferenceDocument;
 use neph_model::{

@@ -56,9 +56,7 @@ pub(super) fn check(
             ParameterName::Stress
         );
         Fault::new(message, "add [lab]")
-    } else if has_parameter(ParameterName::Site)
-        && !sections.has_lab
-        && sections.agents.is_empty()
+    } else if has_parameter(ParameterName::Site) && !sections.has_lab && sections.agents.is_empty()
     {
         let message = format!(
             "'{}' names a lab site, but there is no lab",

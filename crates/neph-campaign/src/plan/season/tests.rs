@@ -39,13 +39,19 @@ fn a_season_is_open_in_its_hours_on_its_days() {
         !low.is_open_for(moment(6, 4, 31), half_an_hour()),
         "it ends too late"
     );
-    assert!(!low.is_open_for(moment(4, 2, 0), half_an_hour()), "a Friday");
+    assert!(
+        !low.is_open_for(moment(4, 2, 0), half_an_hour()),
+        "a Friday"
+    );
     let next = |from| low.next_opening(from, half_an_hour());
     assert_eq!(next(moment(0, 12, 7)), Some(moment(5, 1, 0)));
     assert_eq!(next(moment(5, 4, 45)), Some(moment(6, 1, 0)));
     assert_eq!(next(moment(6, 2, 3)), Some(moment(6, 2, 3)));
     assert_eq!(next(moment(6, 4, 45)), Some(moment(12, 1, 0)));
-    assert_eq!(low.next_opening(moment(0, 0, 0), Span::from_secs(5 * 3_600)), None);
+    assert_eq!(
+        low.next_opening(moment(0, 0, 0), Span::from_secs(5 * 3_600)),
+        None
+    );
 }
 
 #[test]

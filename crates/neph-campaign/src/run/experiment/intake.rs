@@ -25,10 +25,12 @@ impl Run<'_, '_> {
             "record what is measured",
             active.recording.recorder().record_all(records),
         )?;
-        self.participants.observer.report(&CampaignEvent::RecordsStored {
-            experiment,
-            records,
-        });
+        self.participants
+            .observer
+            .report(&CampaignEvent::RecordsStored {
+                experiment,
+                records,
+            });
         Ok(())
     }
 
@@ -45,12 +47,14 @@ impl Run<'_, '_> {
             return Ok(());
         };
         let observer = &mut *self.participants.observer;
-        active.recording.read_journals(folder, &mut |messages, fleet| {
-            observer.report(&CampaignEvent::Received {
-                experiment,
-                messages,
-                fleet,
-            });
-        })
+        active
+            .recording
+            .read_journals(folder, &mut |messages, fleet| {
+                observer.report(&CampaignEvent::Received {
+                    experiment,
+                    messages,
+                    fleet,
+                });
+            })
     }
 }

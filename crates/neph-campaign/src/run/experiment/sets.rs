@@ -3,8 +3,8 @@
 use neph_model::{Ending, ExperimentResult, Measure, OrderFailed, Scenario};
 
 use crate::agenda::AgendaSlot;
-use crate::plan::Plan;
 use crate::flow_sets::groups;
+use crate::plan::Plan;
 
 /// Where the streams of one site did not run, those of the others had the server for themselves: all of the
 /// set have failed, and are tried once more together.

@@ -74,7 +74,11 @@ fn a_slot_that_does_not_begin_has_the_reason_and_the_party() {
     late_slot.record_report("ams", &PartyReport::Ready(BOUND), at(90));
     assert_eq!(late_slot.decide(at(98)), StartDecision::Miss);
     late_slot.record_report("lju", &PartyReport::Ready(BOUND), at(101));
-    late_slot.record_report("ams", &PartyReport::Refused(MissedReason::NotNotified), at(102));
+    late_slot.record_report(
+        "ams",
+        &PartyReport::Refused(MissedReason::NotNotified),
+        at(102),
+    );
     assert_eq!(reasons(&late_slot), ["lju was ready 3.000 s too late"]);
     assert_eq!(late_slot.decide(at(103)), StartDecision::Miss);
 
@@ -117,7 +121,10 @@ fn a_party_begins_and_stops_by_its_own_clock() {
     assert_eq!(party.step(at(93), offset), SlotStep::Begin(at(213)));
     assert_eq!(party.readiness(offset), PartyReport::Busy);
     assert_eq!(party.step(at(150), offset), SlotStep::Run(at(213)));
-    assert_eq!(party.step(at(213), offset), SlotStep::Over(PartyReport::CarriedOut));
+    assert_eq!(
+        party.step(at(213), offset),
+        SlotStep::Over(PartyReport::CarriedOut)
+    );
 }
 
 #[test]

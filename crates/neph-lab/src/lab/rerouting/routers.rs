@@ -14,7 +14,7 @@ use crate::{program, settings};
 #[derive(Clone, Debug)]
 pub(in crate::lab) struct Routers {
     pub(super) reroutes: Vec<Reroute>,
-    pub(super) routers: Vec<Router>,
+    pub(super) list: Vec<Router>,
     /// Names for the status: router and link of each entry.
     pub(super) names: Vec<(String, Option<String>)>,
 }
@@ -63,7 +63,7 @@ impl Routers {
         });
         Self {
             reroutes: topology.reroutes.clone(),
-            routers: routers.collect(),
+            list: routers.collect(),
             names: names.collect(),
         }
     }
@@ -181,6 +181,6 @@ mod tests {
         ];
         assert_eq!(turns, both);
         assert_eq!(routers.next_after(secs(10)), Some(secs(12)));
-        assert_eq!(routers.routers[0].routes.len(), 1, "only b is reached by both");
+        assert_eq!(routers.list[0].routes.len(), 1, "only b is reached by both");
     }
 }

@@ -211,12 +211,18 @@ fn for_each_pair(names: &[String], mut work: impl FnMut(&str, &str)) {
 /// The sites of a named matrix that `names` lists, or all.
 fn subset(table: &mut Fields<'_>, mut matrix: Matrix) -> Option<Matrix> {
     let known_names = matrix.names();
-    let choices: Vec<(&str, &str)> = known_names.iter().map(|n| (n.as_str(), n.as_str())).collect();
+    let choices: Vec<(&str, &str)> = known_names
+        .iter()
+        .map(|n| (n.as_str(), n.as_str()))
+        .collect();
     let has_names = table.entry("names").is_some();
     let requested_names =
         table.one_or_list_with("names", |node| choice(node, &choices).map(str::to_owned));
     if has_names {
-        let names: Vec<String> = requested_names?.into_iter().map(|name| name.value).collect();
+        let names: Vec<String> = requested_names?
+            .into_iter()
+            .map(|name| name.value)
+            .collect();
         matrix.keep(&names);
     }
     if matrix.sites.len() < 2 {

@@ -84,7 +84,11 @@ fn action_of(
                     .filter(|link| site.is_none_or(|site| link.a == site || link.b == site));
                 let known_links: Vec<&str> = own_links.map(|link| link.name.as_str()).collect();
                 let message = format!("this router has no link '{}'", named.value);
-                table.fault(named.span, message, did_you_mean(&named.value, &known_links));
+                table.fault(
+                    named.span,
+                    message,
+                    did_you_mean(&named.value, &known_links),
+                );
             }
             Some(RerouteAction::Weight {
                 link: theirs?,
