@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 
 use libfuzzer_sys::fuzz_target;
 use neph_capture::{
-    Ending, Exchanges, Flow, Half, Limits, Listener, Method, Name, HostPair, Sample, Side, Table,
+    Ending, Exchanges, Flow, FlowName, Half, HostPair, Limits, Listener, Method, Sample, Side, Table,
     read_capture,
 };
 use neph_model::Wall;
@@ -32,7 +32,7 @@ struct Counts {
 }
 
 impl Listener for Counts {
-    fn sample(&mut self, _: &Name, _: &Sample) {
+    fn sample(&mut self, _: &FlowName, _: &Sample) {
         self.samples += 1;
     }
     fn ended(&mut self, flow: &Flow) {
@@ -64,16 +64,16 @@ type Read = (Vec<(Option<i64>, u32, usize)>, u64, bool);
 /// What a capture holds; each packet is handed on.
 fn packets(source: &mut impl io::Read, mut take: impl FnMut(&Record<'_>)) -> Read {
     let mut found = Vec::new();
-    let account = read_capture(source, |record| {
+    let summary = read_capture(source, |record| {
         assert!(record.bytes.len() as u64 <= u64::from(MAX_FRAME_BYTES));
         assert!(record.bytes.len() as u64 <= u64::from(record.length));
         found.push((record.at, record.length, record.bytes.len()));
         take(&record);
         ControlFlow::Continue(())
     });
-    assert_eq!(account.packets, found.len() as u64);
-    let is_broken = matches!(account.ending, Ending::Broken(_));
-    (found, account.bytes, is_broken)
+    assert_eq!(summary.packets, found.len() as u64);
+    let is_broken = matches!(summary.ending, Ending::Broken(_));
+    (found, summary.bytes, is_broken)
 }
 
 fuzz_target!(|bytes: &[u8]| {

@@ -107,7 +107,7 @@ fn check(followed: &Followed, seen: &[Vec<i64>]) {
         }
         for segment in 0..followed.segments() {
             let is_both = passage.passed_at(segment).is_some() && passage.passed_at(segment + 1).is_some();
-            assert!(!is_both || followed.crosses(&passage, segment));
+            assert!(!is_both || followed.has_host_pair_crossed(&passage, segment));
             assert!(is_both || !passage.is_reordered(segment));
         }
         assert_eq!(followed.passage(passage.number), passage);
@@ -119,7 +119,7 @@ fn check(followed: &Followed, seen: &[Vec<i64>]) {
         assert!(point_packets.iter().all(|at| seen.any(|one| one == at)));
     }
     for segment in 0..followed.segments() {
-        let met = followed.meeting(segment);
+        let met = followed.matched_captures(segment);
         let least = seen[segment].len().min(seen[segment + 1].len()) as u64;
         assert!(met.crossings.len() as u64 + met.one_way <= least);
         let made: u64 = [Direction::Forward, Direction::Reverse].map(|way| followed.copies(segment, way, |_| true)).iter().sum();

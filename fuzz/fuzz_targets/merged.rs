@@ -24,15 +24,15 @@ fuzz_target!(|input: &[u8]| {
     let (one, other) = rest.split_at(middle);
     let each = [one, other].map(|mut bytes| {
         let mut found = Vec::new();
-        let account = read_capture(&mut bytes, |record| {
+        let summary = read_capture(&mut bytes, |record| {
             found.push((packet(record), record.interface));
             ControlFlow::Continue(())
         });
-        (found, account)
+        (found, summary)
     });
     let mut all = Vec::new();
     let mut ended = [0; 2];
-    let account = read_merged(
+    let summary = read_merged(
         vec![one, other],
         |record| {
             all.push((packet(record), record.interface));
@@ -44,8 +44,8 @@ fuzz_target!(|input: &[u8]| {
         },
     );
     assert_eq!(ended, [1, 1]);
-    assert_eq!(account.packets, each[0].1.packets + each[1].1.packets);
-    assert_eq!(account.bytes, each[0].1.bytes + each[1].1.bytes);
+    assert_eq!(summary.packets, each[0].1.packets + each[1].1.packets);
+    assert_eq!(summary.bytes, each[0].1.bytes + each[1].1.bytes);
     // Each packet is the next of one capture; what the other has next is not earlier.
     let mut next = [0, 0];
     for (found, _) in &all {

@@ -4,7 +4,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use neph_capture::{Event, Flow, Half, Limits, Listener, Method, Name, Sample, Side, Table};
+use neph_capture::{Event, Flow, FlowName, Half, Limits, Listener, Method, Sample, Side, Table};
 use neph_model::{Span, Wall};
 use neph_wire::dissect::{Link, dissect};
 
@@ -20,12 +20,12 @@ struct ConversationListener {
 }
 
 impl Listener for ConversationListener {
-    fn sample(&mut self, of: &Name, sample: &Sample) {
+    fn sample(&mut self, of: &FlowName, sample: &Sample) {
         assert!(sample.round_trip >= Span::from_nanos(0));
         assert_ne!(of.client(), of.server());
         self.samples += 1;
     }
-    fn event(&mut self, _: &Name, _: Wall, _: Side, _: Event) {}
+    fn event(&mut self, _: &FlowName, _: Wall, _: Side, _: Event) {}
     fn ended(&mut self, flow: &Flow) {
         assert!(flow.began() <= flow.last());
         for side in [Side::Client, Side::Server] {

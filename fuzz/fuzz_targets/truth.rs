@@ -47,7 +47,7 @@ fn read(bytes: &[u8]) -> Option<(Vec<Record>, usize, bool)> {
 }
 
 fn flows_hold(records: &[Record]) {
-    let packet = |record: &&Record| matches!(record, Record::Packet { handling, .. } if !handling.copy);
+    let packet = |record: &&Record| matches!(record, Record::Packet { handling, .. } if !handling.is_copy);
     let packets = records.iter().filter(packet).count();
     let flows = flows_of(records.iter().copied());
     assert_eq!(flows.values().map(|flow| flow.packets()).sum::<u64>(), packets as u64);

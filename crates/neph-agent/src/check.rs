@@ -17,7 +17,7 @@ pub(crate) fn measure_throughput(
 ) -> Throughput {
     let started = neph_probe::anchor().wall;
     let site = lab_handle.placement(order.site.as_deref());
-    match site.and_then(|site| transfer(order, site, context)) {
+    match site.and_then(|site| run_transfer(order, site, context)) {
         Ok(transfer) => transfer.into_throughput(order.block, &order.server.name),
         Err(error) => Throughput {
             block: order.block,
@@ -40,7 +40,7 @@ fn host_with_zone(address: SocketAddr) -> String {
     }
 }
 
-fn transfer(
+fn run_transfer(
     order: &ThroughputOrder,
     site: Option<Placement>,
     context: &OrderContext,

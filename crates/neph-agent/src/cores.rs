@@ -40,7 +40,7 @@ impl AllowedCores {
             let number = name.strip_prefix("cpu").and_then(|text| text.parse().ok());
             number.is_some_and(|number: u32| self.0.contains(&number))
         });
-        let cpu_times = cpu_lines.filter_map(CpuTimes::of_line);
+        let cpu_times = cpu_lines.filter_map(CpuTimes::parse_line);
         cpu_times
             .reduce(CpuTimes::plus)
             .or_else(|| CpuTimes::parse(stat))

@@ -4,11 +4,11 @@ use neph_model::{ExperimentOrder, ExperimentResult, OrderFailed, Prepared, Updat
 use neph_probe::allot_files;
 
 use crate::cores;
-use crate::course::{self, Course, SharedContext};
 use crate::failure::failed;
 use crate::flows::{self, Ready};
 use crate::lab_handle::{LabHandle, Stay};
 use crate::order_context::OrderContext;
+use crate::running_experiment::{self, RunningExperiment, SharedContext};
 use crate::{caps, reflector_check};
 
 pub(crate) mod start;
@@ -108,10 +108,10 @@ fn run(
 ) -> PerOrder<ExperimentResult> {
     let (stat_before, links) = (cores::read_stat(), stay.begin());
     let pairs = orders.iter().zip(ready);
-    let mut courses: PerOrder<Course<'_>> = pairs
-        .map(|(order, ready)| Course::begin(order, ready?, context))
+    let mut experiments: PerOrder<RunningExperiment<'_>> = pairs
+        .map(|(order, ready)| RunningExperiment::begin(order, ready?, context))
         .collect();
-    course::run(&mut courses, context);
+    running_experiment::run(&mut experiments, context);
     let link_warnings = stay.warnings(&links);
     let loads = stay.end();
     let shared = SharedContext {
@@ -119,11 +119,11 @@ fn run(
         warnings: [link_warnings, loads.warnings].concat(),
         loads: loads.seconds,
     };
-    let unanswered = courses
+    let unanswered = experiments
         .iter_mut()
-        .map(|course| course.as_mut().ok()?.take_unanswered());
+        .map(|experiment| experiment.as_mut().ok()?.take_earlier_refusals());
     let refusals = caps::collect_refusals(&unanswered.collect::<Vec<_>>());
-    let ends = courses.into_iter().zip(refusals);
-    ends.map(|(course, refusals)| Ok(course?.end(&shared, refusals)))
+    let ends = experiments.into_iter().zip(refusals);
+    ends.map(|(experiment, refusals)| Ok(experiment?.end(&shared, refusals)))
         .collect()
 }

@@ -11,7 +11,7 @@ use neph_probe::{FleetReport, FleetSpec, Refusals};
 use crate::caps;
 use crate::cores::LoadMeter;
 use crate::intake::Intake;
-use crate::provenance::host_of;
+use crate::provenance::host_facts_at_site;
 
 /// Takes in what a fleet reports.
 #[derive(Debug)]
@@ -30,7 +30,7 @@ impl FleetIntake {
             intake: Intake::new(origin),
             refused: Vec::new(),
             // What could not be read is left empty, as everywhere in a provenance.
-            host: host_of(spec.site.as_ref()).unwrap_or_default(),
+            host: host_facts_at_site(spec.site.as_ref()).unwrap_or_default(),
             load: LoadMeter::begin(),
         }
     }

@@ -23,7 +23,7 @@ use crate::experiments::start;
 use crate::failure::{failed, not_found};
 use crate::fleet::build_fleet_spec;
 use crate::order_context::OrderContext;
-use crate::provenance::host_of;
+use crate::provenance::host_facts_at_site;
 use crate::redirects::follow_redirects;
 use crate::transfer::{TransferSpec, transfer_spec};
 
@@ -93,7 +93,8 @@ pub(crate) fn ready(
     let fleet = build_fleet_spec(order, &main);
     let mut specs = vec![main];
     let missing = add_echo_flows(order, &mut specs);
-    let host = host_of(site.as_ref()).map_err(|error| failed("inspect the host", error))?;
+    let host = host_facts_at_site(site.as_ref());
+    let host = host.map_err(|error| failed("inspect the host", error))?;
     Ok(Ready {
         specs,
         refusals: fleet
@@ -127,7 +128,8 @@ fn with_transfer(
         permit,
     )?];
     let missing = add_echo_flows(order, &mut specs);
-    let host = host_of(site.as_ref()).map_err(|error| failed("inspect the host", error))?;
+    let host = host_facts_at_site(site.as_ref());
+    let host = host.map_err(|error| failed("inspect the host", error))?;
     Ok(Ready {
         specs,
         fleet: None,

@@ -63,7 +63,7 @@ impl Reading {
     fn parse(stat: &str, net: Option<&str>) -> Self {
         let cores = stat.lines().skip(1).filter_map(|line| {
             let number = line.strip_prefix("cpu")?.split(' ').next()?;
-            Some((number.parse().ok()?, CpuTimes::of_line(line)?))
+            Some((number.parse().ok()?, CpuTimes::parse_line(line)?))
         });
         Self {
             total: CpuTimes::parse(stat),

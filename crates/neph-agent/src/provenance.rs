@@ -43,7 +43,7 @@ fn facts_below(root: &Path, clock_sync: String, offloads: BTreeMap<String, Strin
         let text = fs::read_to_string(root.join(path)).unwrap_or_default();
         text.trim().to_owned()
     };
-    let (cpu, cores) = cpu(&read("proc/cpuinfo"));
+    let (cpu, cores) = parse_cpuinfo(&read("proc/cpuinfo"));
     let release = read("proc/sys/kernel/osrelease");
     let version = read("proc/sys/kernel/version");
     HostFacts {
@@ -60,7 +60,7 @@ fn facts_below(root: &Path, clock_sync: String, offloads: BTreeMap<String, Strin
 }
 
 /// Model of the first core, and how many there are.
-fn cpu(text: &str) -> (String, u32) {
+fn parse_cpuinfo(text: &str) -> (String, u32) {
     let field = |line: &str, name: &str| {
         let (key, value) = line.split_once(':')?;
         (key.trim() == name).then(|| value.trim().to_owned())
@@ -84,12 +84,12 @@ fn sysctls(root: &Path) -> BTreeMap<String, String> {
         };
         for entry in entries.flatten() {
             let name = entry.file_name().to_string_lossy().into_owned();
-            let is_wanted = if names.is_empty() {
+            let is_relevant = if names.is_empty() {
                 name.starts_with("tcp_")
             } else {
                 names.contains(&name.as_str())
             };
-            if !is_wanted || name == SECRET_SETTING {
+            if !is_relevant || name == SECRET_SETTING {
                 continue;
             }
             if let Ok(text) = fs::read_to_string(entry.path()) {
@@ -102,7 +102,7 @@ fn sysctls(root: &Path) -> BTreeMap<String, String> {
 }
 
 /// The shares that a core's time had, by what it went into.
-pub(crate) type Shares = [(CpuUse, f64); CpuUse::ALL.len()];
+pub(crate) type CpuShares = [(CpuUse, f64); CpuUse::ALL.len()];
 
 /// CPU time of all cores since boot, in ticks, from the first line of `/proc/stat` (proc(5)).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -131,31 +131,31 @@ impl CpuTimes {
     /// From the text of `/proc/stat`.
     pub fn parse(text: &str) -> Option<Self> {
         let line = text.lines().next()?;
-        line.starts_with("cpu ").then(|| Self::of_line(line))?
+        line.starts_with("cpu ").then(|| Self::parse_line(line))?
     }
 
     /// From one of its lines, whichever processor it is about.
-    pub(crate) fn of_line(line: &str) -> Option<Self> {
+    pub(crate) fn parse_line(line: &str) -> Option<Self> {
         let fields = line.split_whitespace().skip(1);
         // user nice system idle iowait irq softirq steal; guest time is within user.
         let ticks: Vec<u64> = fields
             .take(8)
             .map(|word| word.parse().ok())
             .collect::<Option<_>>()?;
-        let tick = |index: usize| ticks.get(index).copied().unwrap_or(0);
+        let ticks_at = |index: usize| ticks.get(index).copied().unwrap_or(0);
         let total = ticks.iter().fold(0, |sum: u64, n| sum.saturating_add(*n));
-        let (idle, stolen) = (tick(3).saturating_add(tick(4)), tick(7));
+        let (idle, stolen) = (ticks_at(3).saturating_add(ticks_at(4)), ticks_at(7));
         Some(Self {
             busy: total.saturating_sub(idle).saturating_sub(stolen),
             stolen,
-            softirq: tick(6),
+            softirq: ticks_at(6),
             total,
         })
     }
 
     /// What the time from `self` to `later` went into, each as a share in percent; all zero if no tick
     /// passed. Shares overlap as those of [`Self::load_until`].
-    pub(crate) fn shares_until(self, later: Self) -> Shares {
+    pub(crate) fn shares_until(self, later: Self) -> CpuShares {
         let load = self.load_until(later, 0.0);
         let total = later.total.saturating_sub(self.total);
         let softirq = percent(later.softirq.saturating_sub(self.softirq), total);
@@ -197,7 +197,7 @@ pub fn load_average() -> f64 {
 }
 
 /// The host as it is where a site's flows are sent from.
-pub(crate) fn host_of(site: Option<&Placement>) -> Result<HostFacts, ProbeError> {
+pub(crate) fn host_facts_at_site(site: Option<&Placement>) -> Result<HostFacts, ProbeError> {
     let mut host = neph_probe::at_site(site, || {
         host_facts(neph_probe::clock_sync(), neph_probe::offloads())
     })?;

@@ -67,13 +67,13 @@ type SecondValues = Vec<(Quantity, f64)>;
 /// A transfer that runs.
 #[derive(Debug)]
 pub(crate) struct TransferRun {
-    seconds: Receiver<SecondValues>,
-    thread: JoinHandle<Result<Transferred, TransferFailed>>,
+    second_values: Receiver<SecondValues>,
+    thread: JoinHandle<Result<Transferred, TransferRunError>>,
 }
 
 /// Why there is no transfer.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum TransferFailed {
+pub(crate) enum TransferRunError {
     /// The test.
     #[error(transparent)]
     Test(#[from] TransferRefused),
@@ -85,30 +85,34 @@ pub(crate) enum TransferFailed {
 impl TransferRun {
     /// Begins on a thread of its own, until its time is over or `stop` is set.
     pub(crate) fn start(spec: TransferSpec, stop: Stop) -> std::io::Result<Self> {
-        let (sender, seconds) = sync_channel(MAX_PENDING_SECONDS);
+        let (sender, second_values) = sync_channel(MAX_PENDING_SECONDS);
         let thread = Builder::new().name("transfer".to_owned());
         let thread = thread.spawn(move || {
             let work = || {
-                spec.transfer.run(&stop, &mut |second| {
+                spec.transfer.run(&stop, &mut |values| {
                     // The receiver is gone when the experiment is over.
-                    let _ = sender.try_send(second);
+                    let _ = sender.try_send(values);
                 })
             };
             Ok(at_site(spec.site.as_ref(), work)??)
         })?;
-        Ok(Self { seconds, thread })
+        Ok(Self {
+            second_values,
+            thread,
+        })
     }
 
-    /// What its seconds came to since the last time, as samples at `at`; whether there may be more.
-    pub(crate) fn take(&self, at: i64, samples: &mut Vec<Sample>) -> bool {
+    /// What its seconds came to since the last time, as samples at `at_ns`. Returns whether there may
+    /// be more.
+    pub(crate) fn take_samples(&self, at_ns: i64, samples: &mut Vec<Sample>) -> bool {
         let sample = |(quantity, value)| Sample {
             series: SeriesName::Quantity(quantity),
-            at,
+            at: at_ns,
             value,
         };
         loop {
-            match self.seconds.try_recv() {
-                Ok(second) => samples.extend(second.into_iter().map(sample)),
+            match self.second_values.try_recv() {
+                Ok(values) => samples.extend(values.into_iter().map(sample)),
                 Err(TryRecvError::Empty) => return true,
                 Err(TryRecvError::Disconnected) => return false,
             }
@@ -116,7 +120,7 @@ impl TransferRun {
     }
 
     /// What it came to.
-    pub(crate) fn join(self) -> Result<Transferred, TransferFailed> {
+    pub(crate) fn join(self) -> Result<Transferred, TransferRunError> {
         let result = self.thread.join();
         result.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     }

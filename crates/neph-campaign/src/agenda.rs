@@ -30,7 +30,7 @@ use crate::rounds::groups;
 
 /// The next experiment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Slot {
+pub struct AgendaSlot {
     /// The block, from 0.
     pub block: u32,
     /// The scenario's index in the plan's matrix.
@@ -40,12 +40,12 @@ pub struct Slot {
     /// How often the scenario was tried in this block before.
     pub attempt: u32,
     /// Whether it is the first of its block.
-    pub begins_block: bool,
+    pub is_first_of_block: bool,
 }
 
 /// One experiment that has ended, as far as the agenda cares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Past {
+pub struct EndedExperiment {
     /// Its block.
     pub block: u32,
     /// Its scenario.
@@ -56,7 +56,7 @@ pub struct Past {
     pub is_permanent: bool,
 }
 
-impl From<&Experiment> for Past {
+impl From<&Experiment> for EndedExperiment {
     fn from(experiment: &Experiment) -> Self {
         Self {
             block: experiment.block,
@@ -83,9 +83,9 @@ pub struct CampaignProgress {
 /// A scenario within a block.
 #[derive(Clone, Copy, Debug, Default)]
 struct Cell {
-    tried: u32,
-    failed: u32,
-    complete: bool,
+    attempts: u32,
+    failures: u32,
+    is_complete: bool,
 }
 
 /// What has been carried out and what has not.
@@ -101,15 +101,15 @@ pub struct Agenda {
     /// By block, then by scenario.
     cells: Vec<Vec<Cell>>,
     /// Experiments per block.
-    carried_out: Vec<u32>,
+    experiment_counts: Vec<u32>,
     /// Complete experiments per scenario.
-    completed: Vec<u32>,
+    complete_counts: Vec<u32>,
     /// Pairs that were tried, are not complete, and may be tried again.
     retry_pairs: BTreeSet<(u32, u32)>,
     /// The first block that has an untried scenario.
-    front: u32,
+    current_block: u32,
     /// The order of the front block.
-    front_order: Vec<u32>,
+    current_order: Vec<u32>,
 }
 
 impl Agenda {
@@ -126,64 +126,64 @@ impl Agenda {
             index_of: ids.zip(0..).collect(),
             groups: groups(plan, scenarios),
             cells: vec![vec![Cell::default(); count]; plan.blocks as usize],
-            carried_out: vec![0; plan.blocks as usize],
-            completed: vec![0; count],
+            experiment_counts: vec![0; plan.blocks as usize],
+            complete_counts: vec![0; count],
             retry_pairs: BTreeSet::new(),
-            front: 0,
-            front_order: Vec::new(),
+            current_block: 0,
+            current_order: Vec::new(),
         };
-        agenda.front_order = agenda.order_of(0);
+        agenda.current_order = agenda.order_of(0);
         agenda
     }
 
-    /// Where a campaign stands whose experiments were `past`: what is not complete has all its tries
+    /// Where a campaign stands that had these `experiments`: what is not complete has all its tries
     /// again.
     pub(crate) fn resumed(
         plan: &Plan,
         scenarios: &[Scenario],
         campaign: &Campaign,
-        past: &[Experiment],
+        experiments: &[Experiment],
     ) -> Self {
         let mut agenda = Self::new(plan, scenarios, campaign.order, campaign.seed);
-        for experiment in past {
-            agenda.note(Past::from(experiment));
+        for experiment in experiments {
+            agenda.record_end(EndedExperiment::from(experiment));
         }
         agenda.allow_retry();
         agenda
     }
 
     fn order_of(&self, block: u32) -> Vec<u32> {
-        let count = u32::try_from(self.completed.len()).expect("a matrix has at most 10,000");
+        let count = u32::try_from(self.complete_counts.len()).expect("a matrix has at most 10,000");
         order_of_block(self.order, self.seed, block, count)
     }
 
     /// Takes note of an experiment that has ended. One of a block or scenario that the plan does
     /// not have is ignored.
-    pub fn note(&mut self, past: Past) {
-        let Some(&scenario) = self.index_of.get(&past.scenario) else {
+    pub fn record_end(&mut self, ended: EndedExperiment) {
+        let Some(&scenario) = self.index_of.get(&ended.scenario) else {
             return;
         };
-        let (row, column) = (past.block as usize, scenario as usize);
+        let (row, column) = (ended.block as usize, scenario as usize);
         let Some(cell) = self.cells.get_mut(row).map(|cells| &mut cells[column]) else {
             return;
         };
-        cell.tried += 1;
-        match past.status {
-            ExperimentStatus::Complete if !cell.complete => {
-                cell.complete = true;
-                self.completed[column] += 1;
+        cell.attempts += 1;
+        match ended.status {
+            ExperimentStatus::Complete if !cell.is_complete => {
+                cell.is_complete = true;
+                self.complete_counts[column] += 1;
             }
-            ExperimentStatus::Failed if past.is_permanent => cell.failed = self.tries,
-            ExperimentStatus::Failed => cell.failed += 1,
+            ExperimentStatus::Failed if ended.is_permanent => cell.failures = self.tries,
+            ExperimentStatus::Failed => cell.failures += 1,
             _ => {}
         }
-        let pair = (past.block, scenario);
-        if cell.complete || cell.failed >= self.tries {
+        let pair = (ended.block, scenario);
+        if cell.is_complete || cell.failures >= self.tries {
             self.retry_pairs.remove(&pair);
         } else {
             self.retry_pairs.insert(pair);
         }
-        self.carried_out[row] += 1;
+        self.experiment_counts[row] += 1;
         self.advance();
     }
 
@@ -191,8 +191,8 @@ impl Agenda {
     pub fn allow_retry(&mut self) {
         for (block, cells) in (0..).zip(&mut self.cells) {
             for (scenario, cell) in (0..).zip(cells) {
-                cell.failed = 0;
-                if cell.tried > 0 && !cell.complete {
+                cell.failures = 0;
+                if cell.attempts > 0 && !cell.is_complete {
                     self.retry_pairs.insert((block, scenario));
                 }
             }
@@ -200,38 +200,39 @@ impl Agenda {
     }
 
     fn advance(&mut self) {
-        while self.front < self.blocks {
-            let cells = &self.cells[self.front as usize];
-            if cells.iter().any(|cell| cell.tried == 0) {
+        while self.current_block < self.blocks {
+            let cells = &self.cells[self.current_block as usize];
+            if cells.iter().any(|cell| cell.attempts == 0) {
                 return;
             }
-            self.front += 1;
-            self.front_order = self.order_of(self.front);
+            self.current_block += 1;
+            self.current_order = self.order_of(self.current_block);
         }
     }
 
     /// What to run next, if it were always the season for it; `None` when everything is complete
     /// or given up.
-    pub fn next(&self) -> Option<Slot> {
+    pub fn next(&self) -> Option<AgendaSlot> {
         self.next_allowed(&|_| true)
     }
 
     /// What to run next among the scenarios that may run now; `None` if none of those is open.
-    pub fn next_allowed(&self, is_allowed: &dyn Fn(u32) -> bool) -> Option<Slot> {
-        if self.front >= self.blocks {
+    pub fn next_allowed(&self, is_allowed: &dyn Fn(u32) -> bool) -> Option<AgendaSlot> {
+        if self.current_block >= self.blocks {
             return self
                 .next_retry(u32::MAX, is_allowed)
                 .map(|pair| self.slot(pair));
         }
-        let has_begun = self.carried_out[self.front as usize] > 0;
-        if !has_begun && let Some(pair) = self.next_retry(self.front, is_allowed) {
+        let has_begun = self.experiment_counts[self.current_block as usize] > 0;
+        if !has_begun && let Some(pair) = self.next_retry(self.current_block, is_allowed) {
             return Some(self.slot(pair));
         }
-        if let Some(scenario) = self.next_untried(self.front, &self.front_order, is_allowed) {
-            return Some(self.slot((self.front, scenario)));
+        let block = self.current_block;
+        if let Some(scenario) = self.next_untried(block, &self.current_order, is_allowed) {
+            return Some(self.slot((block, scenario)));
         }
         // What waits for its season does not hold up what could run now in later blocks.
-        ((self.front + 1)..self.blocks).find_map(|block| {
+        ((self.current_block + 1)..self.blocks).find_map(|block| {
             let scenario = self.next_untried(block, &self.order_of(block), is_allowed)?;
             Some(self.slot((block, scenario)))
         })
@@ -242,29 +243,32 @@ impl Agenda {
     /// next try, unless that is what `first_slot` is.
     pub fn concurrent_slots(
         &self,
-        first_slot: Slot,
+        first_slot: AgendaSlot,
         is_allowed: &dyn Fn(u32) -> bool,
-    ) -> Vec<Slot> {
+    ) -> Vec<AgendaSlot> {
         let cells = &self.cells[first_slot.block as usize];
         let group = self.groups[first_slot.scenario as usize];
-        let is_retry = cells[first_slot.scenario as usize].failed > 0;
+        let is_retry = cells[first_slot.scenario as usize].failures > 0;
         let parallel_slots = self
             .order_of(first_slot.block)
             .into_iter()
             .filter(|scenario| {
                 let cell = &cells[*scenario as usize];
-                let is_open =
-                    !cell.complete && cell.failed < self.tries && (is_retry || cell.failed == 0);
+                let is_open = !cell.is_complete
+                    && cell.failures < self.tries
+                    && (is_retry || cell.failures == 0);
                 *scenario != first_slot.scenario
                     && self.groups[*scenario as usize] == group
                     && is_open
             });
         let parallel_slots = parallel_slots.filter(|scenario| is_allowed(*scenario));
-        let parallel_slots = (1..).zip(parallel_slots).map(|(offset, scenario)| Slot {
-            position: first_slot.position + offset,
-            begins_block: false,
-            ..self.slot((first_slot.block, scenario))
-        });
+        let parallel_slots = (1..)
+            .zip(parallel_slots)
+            .map(|(offset, scenario)| AgendaSlot {
+                position: first_slot.position + offset,
+                is_first_of_block: false,
+                ..self.slot((first_slot.block, scenario))
+            });
         std::iter::once(first_slot).chain(parallel_slots).collect()
     }
 
@@ -277,7 +281,7 @@ impl Agenda {
         let cells = &self.cells[block as usize];
         let mut untried = order
             .iter()
-            .filter(|scenario| cells[**scenario as usize].tried == 0);
+            .filter(|scenario| cells[**scenario as usize].attempts == 0);
         untried.find(|scenario| is_allowed(**scenario)).copied()
     }
 
@@ -290,13 +294,13 @@ impl Agenda {
         is_allowed: &dyn Fn(u32) -> bool,
     ) -> Option<(u32, u32)> {
         let rank = |(block, scenario): (u32, u32)| {
-            let tried = self.cells[block as usize][scenario as usize].tried;
-            (self.completed[scenario as usize], tried, block)
+            let attempts = self.cells[block as usize][scenario as usize].attempts;
+            (self.complete_counts[scenario as usize], attempts, block)
         };
         let is_due = |(block, scenario): &(u32, u32)| {
-            let tried = self.cells[*block as usize][*scenario as usize].tried;
+            let attempts = self.cells[*block as usize][*scenario as usize].attempts;
             let is_block_reached =
-                before_block == u32::MAX || tried <= before_block.saturating_sub(*block);
+                before_block == u32::MAX || attempts <= before_block.saturating_sub(*block);
             is_block_reached && is_allowed(*scenario)
         };
         let due_pairs = self.retry_pairs.iter().copied().filter(is_due);
@@ -310,14 +314,14 @@ impl Agenda {
         Some((block, scenario))
     }
 
-    fn slot(&self, (block, scenario): (u32, u32)) -> Slot {
-        let position = self.carried_out[block as usize];
-        Slot {
+    fn slot(&self, (block, scenario): (u32, u32)) -> AgendaSlot {
+        let position = self.experiment_counts[block as usize];
+        AgendaSlot {
             block,
             scenario,
             position,
-            attempt: self.cells[block as usize][scenario as usize].tried,
-            begins_block: position == 0,
+            attempt: self.cells[block as usize][scenario as usize].attempts,
+            is_first_of_block: position == 0,
         }
     }
 
@@ -326,9 +330,9 @@ impl Agenda {
         let mut progress = CampaignProgress::default();
         for cell in self.cells.iter().flatten() {
             progress.total += 1;
-            if cell.complete {
+            if cell.is_complete {
                 progress.complete += 1;
-            } else if cell.failed >= self.tries {
+            } else if cell.failures >= self.tries {
                 progress.given_up += 1;
             } else {
                 progress.open += 1;
@@ -344,7 +348,7 @@ impl Agenda {
             .zip(&self.cells)
             .flat_map(move |(block, cells)| {
                 (0..).zip(cells).filter_map(move |(scenario, cell)| {
-                    let is_open = !cell.complete && cell.failed < self.tries;
+                    let is_open = !cell.is_complete && cell.failures < self.tries;
                     is_open.then_some((block, scenario))
                 })
             })
@@ -357,7 +361,7 @@ impl Agenda {
 
     /// Whether any scenario of `block` has been tried.
     pub(crate) fn has_begun(&self, block: u32) -> bool {
-        self.carried_out
+        self.experiment_counts
             .get(block as usize)
             .is_some_and(|count| *count > 0)
     }

@@ -27,10 +27,10 @@ pub(crate) const SUBJECTS: [(&str, AlarmQuantity); 2] = [
 #[derive(Debug, Default)]
 pub(crate) struct AlarmEvaluator {
     alarms: Vec<Paced<AlarmQuantity>>,
-    found: Vec<Change>,
-    /// So many of `found` are in the store.
+    changes: Vec<Change>,
+    /// So many of `changes` are in the store.
     recorded_count: usize,
-    /// How many of `found` were reported.
+    /// How many of `changes` were reported.
     reported_count: usize,
 }
 
@@ -45,7 +45,7 @@ impl AlarmEvaluator {
 
     /// Counts a message of the main flow. One that was not sent, or not answered as expected, has no
     /// response time and contains nothing about the network.
-    pub(crate) fn message(&mut self, message: &Message) {
+    pub(crate) fn record_message(&mut self, message: &Message) {
         if message.flow != FlowIndex(0) {
             return;
         }
@@ -69,7 +69,7 @@ impl AlarmEvaluator {
         }
     }
 
-    pub(crate) fn fleet(&mut self, messages: &[FleetMessage]) {
+    pub(crate) fn record_fleet(&mut self, messages: &[FleetMessage]) {
         if self.alarms.is_empty() {
             return;
         }
@@ -88,7 +88,7 @@ impl AlarmEvaluator {
     fn count(&mut self, at: Instant<Local>, latency: impl Fn(AlarmQuantity) -> Option<Span>) {
         for alarm in &mut self.alarms {
             if let Some(latency) = latency(alarm.alarm().rule().subject) {
-                self.found
+                self.changes
                     .extend(alarm.record(since_start(at), Some(latency)));
             }
         }
@@ -98,26 +98,26 @@ impl AlarmEvaluator {
     fn count_lost(&mut self, sent: Instant<Local>, applies_to: impl Fn(AlarmQuantity) -> bool) {
         let alarms = self.alarms.iter_mut();
         for alarm in alarms.filter(|alarm| applies_to(alarm.alarm().rule().subject)) {
-            self.found.extend(alarm.record(since_start(sent), None));
+            self.changes.extend(alarm.record(since_start(sent), None));
         }
     }
 
     /// No message comes any more.
     pub(crate) fn finish(&mut self) {
-        let changes = self.alarms.iter_mut().filter_map(Paced::finish);
-        self.found.extend(changes);
+        let last_changes = self.alarms.iter_mut().filter_map(Paced::finish);
+        self.changes.extend(last_changes);
     }
 
     /// What was found since the last call, to be recorded.
     pub(crate) fn take_unrecorded(&mut self) -> Vec<Change> {
-        let from = std::mem::replace(&mut self.recorded_count, self.found.len());
-        self.found[from..].to_vec()
+        let from = std::mem::replace(&mut self.recorded_count, self.changes.len());
+        self.changes[from..].to_vec()
     }
 
     /// What was recorded since the last call, to be reported.
     pub(crate) fn take_unreported(&mut self) -> Vec<Change> {
         let from = std::mem::replace(&mut self.reported_count, self.recorded_count);
-        self.found[from..self.recorded_count].to_vec()
+        self.changes[from..self.recorded_count].to_vec()
     }
 }
 
@@ -137,15 +137,15 @@ mod tests {
         texts.iter().map(parse).collect()
     }
 
-    /// One each 100 ms, with a reply after 1 ms; from 10 s to 20 s with the reply of `then`.
-    fn messages(then: Option<i64>) -> Vec<Message> {
+    /// One each 100 ms, with a reply after 1 ms; from 10 s to 20 s after `slow_latency_ms`, or none.
+    fn messages(slow_latency_ms: Option<i64>) -> Vec<Message> {
         let message = |seq: u64| {
             let at = i64::try_from(seq).expect("few") * 100;
             let mut marks = Marks::intended_at(Instant::from_nanos(at * 1_000_000));
             let after = |millis: i64| Some(marks.intended + Span::from_millis(millis));
             marks.app_send = Some(marks.intended);
             let is_slow = (10_000..20_000).contains(&at);
-            let latency = if is_slow { then } else { Some(1) };
+            let latency = if is_slow { slow_latency_ms } else { Some(1) };
             marks.app_recv = latency.and_then(after);
             let mut message = Message::new(FlowIndex(0), Seq(seq), marks);
             message.outcome = latency.map_or(Outcome::Lost, |_| Outcome::Reply);
@@ -162,12 +162,12 @@ mod tests {
     }
 
     #[test]
-    fn a_delay_and_a_loss_of_some_seconds_raise_it_and_their_end_ends_it() {
-        for then in [Some(30), None] {
+    fn a_delay_or_loss_of_some_seconds_raises_an_alarm_that_ends_with_it() {
+        for slow_latency_ms in [Some(30), None] {
             let rules = rules(&["round_trip > 20ms p90 for 3s"]);
             let mut evaluator = AlarmEvaluator::from_rules(&rules);
-            for message in messages(then) {
-                evaluator.message(&message);
+            for message in messages(slow_latency_ms) {
+                evaluator.record_message(&message);
             }
             evaluator.finish();
             assert!(
@@ -189,7 +189,7 @@ mod tests {
                 AlarmEvaluator::from_rules(&rules(&["network > 1us p50", "round_trip > 1s p50"]));
             for mut message in messages(Some(30)) {
                 message.outcome = outcome;
-                evaluator.message(&message);
+                evaluator.record_message(&message);
             }
             evaluator.finish();
             let rules = evaluator
@@ -206,13 +206,13 @@ mod tests {
             AlarmEvaluator::from_rules(&rules(&["network > 1us p50", "round_trip > 1us p50"]));
         for mut message in messages(Some(30)) {
             message.flow = FlowIndex(1);
-            evaluator.message(&message);
+            evaluator.record_message(&message);
         }
         evaluator.finish();
         assert!(evaluator.take_unrecorded().is_empty());
         // Without timestamps at the interface there is no round trip of the network.
         for message in messages(Some(30)) {
-            evaluator.message(&message);
+            evaluator.record_message(&message);
         }
         let rules: Vec<String> = evaluator
             .take_unrecorded()
@@ -245,7 +245,7 @@ mod tests {
         let messages: Vec<FleetMessage> = (0..20_u32)
             .map(|seq| message(seq, kinds[(seq % 2) as usize]))
             .collect();
-        evaluator.fleet(&messages);
+        evaluator.record_fleet(&messages);
         evaluator.finish();
         assert_eq!(evaluator.take_unrecorded().len(), 1);
     }

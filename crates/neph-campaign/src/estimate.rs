@@ -72,8 +72,8 @@ pub(crate) fn time_of(
         let span = longest.entry((block, group)).or_default();
         *span = length(scenario).max(*span);
         let site = site_of(plan, scenario).filter(|_| !plan.agents.is_empty());
-        let of_sites = traces.entry((block, group)).or_default();
-        *of_sites.entry(site).or_default() += trace_time(plan, scenario).usual;
+        let traces_by_site = traces.entry((block, group)).or_default();
+        *traces_by_site.entry(site).or_default() += trace_time(plan, scenario).usual;
     }
     let experiments = longest.into_values().map(|span| span + plan.pause);
     let traces = traces
@@ -93,23 +93,23 @@ fn fleet_bytes(scenario: &Scenario) -> u64 {
 
 /// The most that the journals of fleets that run at the same time take.
 fn journal_bytes(scenarios: &[Scenario], groups: &[u32]) -> u64 {
-    let mut of_group: BTreeMap<u32, u64> = BTreeMap::new();
+    let mut bytes_by_group: BTreeMap<u32, u64> = BTreeMap::new();
     for (scenario, group) in scenarios.iter().zip(groups) {
         if scenario.flows().is_some() {
             let messages = scenario.messages_of_all_flows();
-            *of_group.entry(*group).or_default() +=
+            *bytes_by_group.entry(*group).or_default() +=
                 most_journalled(messages, length(scenario)).bytes();
         }
     }
-    of_group.into_values().max().unwrap_or(0)
+    bytes_by_group.into_values().max().unwrap_or(0)
 }
 
 /// What `plan` with its `scenarios` takes.
 pub fn estimate(plan: &Plan, scenarios: &[Scenario]) -> Estimate {
     let blocks = u64::from(plan.blocks);
-    let sum = |of: &dyn Fn(&Scenario) -> u64| {
-        let once = scenarios.iter().map(of).fold(0, u64::saturating_add);
-        once.saturating_mul(blocks)
+    let campaign_sum = |count_of: &dyn Fn(&Scenario) -> u64| {
+        let block_sum = scenarios.iter().map(count_of).fold(0, u64::saturating_add);
+        block_sum.saturating_mul(blocks)
     };
     let checks = plan.throughput.as_ref().map_or(Span::ZERO, |check| {
         let servers = check.servers.iter();
@@ -118,12 +118,12 @@ pub fn estimate(plan: &Plan, scenarios: &[Scenario]) -> Estimate {
         check.duration.times(pairs)
     });
     let groups = groups(plan, scenarios);
-    let slots = (0..).zip(scenarios).map(|(scenario, _)| (0, scenario));
-    let block = checks + time_of(slots, plan, scenarios, &groups);
-    let pace = block.max(plan.block_interval);
+    let pairs = (0..).zip(scenarios).map(|(scenario, _)| (0, scenario));
+    let block = checks + time_of(pairs, plan, scenarios, &groups);
+    let block_period = block.max(plan.block_interval);
     Estimate {
         experiments: blocks.saturating_mul(scenarios.len() as u64),
-        messages: sum(&|scenario| {
+        messages: campaign_sum(&|scenario| {
             let is_transfer = scenario.measure().is_transfer();
             if is_transfer {
                 0
@@ -131,9 +131,9 @@ pub fn estimate(plan: &Plan, scenarios: &[Scenario]) -> Estimate {
                 scenario.messages_of_all_flows()
             }
         }),
-        request_bytes: ByteSize(sum(&|scenario| payloads(scenario).0)),
-        response_bytes: ByteSize(sum(&|scenario| payloads(scenario).1)),
-        fleet_bytes: ByteSize(sum(&fleet_bytes)),
+        request_bytes: ByteSize(campaign_sum(&|scenario| payloads(scenario).0)),
+        response_bytes: ByteSize(campaign_sum(&|scenario| payloads(scenario).1)),
+        fleet_bytes: ByteSize(campaign_sum(&fleet_bytes)),
         journal_bytes: ByteSize(journal_bytes(scenarios, &groups)),
         block,
         checks,
@@ -142,6 +142,6 @@ pub fn estimate(plan: &Plan, scenarios: &[Scenario]) -> Estimate {
             .map(|scenario| trace_time(plan, scenario))
             .map(|time| time.slow - time.usual)
             .sum(),
-        total: pace.times(i64::from(plan.blocks) - 1) + block,
+        total: block_period.times(i64::from(plan.blocks) - 1) + block,
     }
 }

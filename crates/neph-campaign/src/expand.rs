@@ -23,7 +23,7 @@ struct Combination<'p> {
 }
 
 /// How many combinations a plan has before skips. Saturates.
-pub(crate) fn size(plan: &Plan) -> u64 {
+pub(crate) fn matrix_size(plan: &Plan) -> u64 {
     let sizes = plan.endpoints.iter().map(|endpoint| {
         let axes = &endpoint.axes;
         let lengths = [
@@ -43,15 +43,15 @@ pub(crate) fn size(plan: &Plan) -> u64 {
 /// The scenarios of a plan: endpoints, intervals, request sizes, reply sizes and then the other
 /// parameters by name, the last varying fastest. Their indices are their places.
 pub fn scenarios(plan: &Plan) -> Vec<Scenario> {
-    let selected: Vec<Combination<'_>> = combinations(plan)
+    let combinations: Vec<Combination<'_>> = combinations(plan)
         .filter(|combination| !plan.skips.iter().any(|skip| combination.matches(skip)))
         .collect();
-    let mut scenarios: Vec<Scenario> = selected
+    let mut scenarios: Vec<Scenario> = combinations
         .iter()
         .map(|combination| combination.scenario(plan))
         .collect();
     name_response_sizes(&mut scenarios);
-    let varied = varied(&scenarios);
+    let varied = varied_parameters(&scenarios);
     for (index, scenario) in (0..).zip(&mut scenarios) {
         scenario.index = index;
         scenario.id = identity(scenario);
@@ -127,18 +127,18 @@ const TRANSFER_PARAMETERS: [ParameterName; 12] = [
 ];
 
 fn is_transfer(parameters: &[&Parameter]) -> bool {
-    let mut measured = parameters
+    let mut measures = parameters
         .iter()
         .filter_map(|parameter| parameter.measure());
-    measured.any(Measure::is_transfer)
+    measures.any(Measure::is_transfer)
 }
 
 /// Whether it is throughput over TCP, which has a congestion control.
 fn uses_tcp_throughput(parameters: &[&Parameter]) -> bool {
-    let mut measured = parameters
+    let mut measures = parameters
         .iter()
         .filter_map(|parameter| parameter.measure()?.throughput());
-    measured.any(|test| test.transport == TransferTransport::Tcp)
+    measures.any(|test| test.transport == TransferTransport::Tcp)
 }
 
 /// The transfers of an endpoint, each once.
@@ -183,7 +183,7 @@ impl Combination<'_> {
         }
         accepts(&skip.endpoints, &self.endpoint.name)
             && accepts(&skip.intervals, &self.interval)
-            && self.is_of_size(&skip.request_sizes)
+            && self.has_request_size(&skip.request_sizes)
             && accepts(&skip.response_sizes, &self.response_size)
             && skip.parameters.iter().all(|(name, values)| {
                 let parameter = self
@@ -199,10 +199,10 @@ impl Combination<'_> {
     }
 
     /// Whether it sends what one of these sizes becomes.
-    fn is_of_size(&self, requested: &[ByteSize]) -> bool {
-        let becomes =
+    fn has_request_size(&self, requested: &[ByteSize]) -> bool {
+        let is_own_size =
             |size: &ByteSize| self.endpoint.actual_request_size(*size) == self.request_size;
-        requested.is_empty() || requested.iter().any(becomes)
+        requested.is_empty() || requested.iter().any(is_own_size)
     }
 
     fn scenario(&self, plan: &Plan) -> Scenario {
@@ -229,9 +229,9 @@ fn name_response_sizes(scenarios: &mut [Scenario]) {
     let mut sizes: BTreeMap<String, BTreeSet<ByteSize>> = BTreeMap::new();
     let is_of_messages = |scenario: &Scenario| !scenario.measure().is_transfer();
     for scenario in scenarios.iter().filter(|scenario| is_of_messages(scenario)) {
-        let of_endpoint = sizes.entry(scenario.endpoint.clone()).or_default();
+        let endpoint_sizes = sizes.entry(scenario.endpoint.clone()).or_default();
         if scenario.probe().has_reply_size() {
-            of_endpoint.insert(scenario.response_size);
+            endpoint_sizes.insert(scenario.response_size);
         }
     }
     for scenario in scenarios
@@ -250,7 +250,7 @@ fn name_response_sizes(scenarios: &mut [Scenario]) {
 
 /// The parameters with more than one value towards the same endpoint. A parameter that differs only
 /// between endpoints adds nothing to their names.
-fn varied(scenarios: &[Scenario]) -> Vec<ParameterName> {
+fn varied_parameters(scenarios: &[Scenario]) -> Vec<ParameterName> {
     let mut values: BTreeMap<(ParameterName, &str), BTreeSet<String>> = BTreeMap::new();
     for scenario in scenarios {
         for parameter in scenario.parameters.iter() {

@@ -5,7 +5,7 @@
 //! order, retries and resume, and stores each result once. [`evaluate_pairs`] reads its results.
 
 mod design_text;
-mod judging;
+mod evaluation;
 
 use std::collections::BTreeSet;
 
@@ -18,18 +18,20 @@ use crate::plan::{Plan, PlannedCircuit};
 use crate::rounds::resources;
 use crate::timetable::Resource;
 
-pub use judging::{Answer, PairFinding, Reading, Share, evaluate_pairs, shared_links};
+pub use evaluation::{
+    GoodputShare, InterferenceVerdict, PairFinding, TransferReading, evaluate_pairs, shared_links,
+};
 
 /// Blocks on top of the least that can decide: an experiment may fail.
 const SPARE_BLOCKS: usize = 1;
 /// Pairs of circuits, at most: each takes a round of every block.
 const MAX_PAIRS: usize = 200;
 /// What a campaign's name begins with.
-const NAME: &str = "interference";
+const CAMPAIGN_PREFIX: &str = "interference";
 /// The network of a circuit that is measured alone.
-const ALONE: &str = "alone";
+const ALONE_NETWORK: &str = "alone";
 /// Prefix of the network of a circuit that is measured at the same time as another one.
-const WITH: &str = "with ";
+const WITH_PREFIX: &str = "with ";
 
 /// What is requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,7 +54,7 @@ pub struct Design {
     /// Those that are measured at the same time, by their places.
     pub pairs: Vec<(usize, usize)>,
     /// Pairs that are not measured, since a timetable separates them: their places, and what both use.
-    pub apart: Vec<(usize, usize, Resource)>,
+    pub separated_pairs: Vec<(usize, usize, Resource)>,
     /// How many blocks.
     pub blocks: u32,
     /// Payload of all transfers, at most.
@@ -63,7 +65,7 @@ pub struct Design {
 
 /// Nothing can be measured.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NoDesign {
+pub enum DesignError {
     /// The plan has no agents.
     #[error(
         "the plan has no site with an agent: circuits are from a [[site]] with an agent to an endpoint"
@@ -79,7 +81,7 @@ pub enum NoDesign {
     #[error(
         "{0} pairs of circuits are more than {MAX_PAIRS}: write a plan with fewer endpoints or sites"
     )]
-    TooMany(usize),
+    TooManyPairs(usize),
     /// More bytes than allowed.
     #[error(
         "{runs} transfers of {duration} at {rate} are up to {bytes}, more than the {most} that are allowed: \
@@ -111,35 +113,38 @@ pub fn circuit_name(circuit: &PlannedCircuit) -> String {
 ///
 /// # Errors
 /// Nothing can be measured, or more than is allowed.
-pub fn design(plan: &Plan, request: &DesignRequest) -> Result<Design, NoDesign> {
+pub fn design(plan: &Plan, request: &DesignRequest) -> Result<Design, DesignError> {
     if plan.agents.is_empty() {
-        return Err(NoDesign::NoAgents);
+        return Err(DesignError::NoAgents);
     }
-    let planned = circuits(plan);
-    let uses: Vec<BTreeSet<Resource>> = planned.iter().map(|circuit| uses(plan, circuit)).collect();
-    let (mut pairs, mut apart) = (Vec::new(), Vec::new());
-    for (index, resources) in uses.iter().enumerate() {
-        for (other, theirs) in uses.iter().enumerate().skip(index + 1) {
-            match resources.intersection(theirs).next() {
+    let planned_circuits = circuits(plan);
+    let resource_sets: Vec<BTreeSet<Resource>> = planned_circuits
+        .iter()
+        .map(|circuit| circuit_resources(plan, circuit))
+        .collect();
+    let (mut pairs, mut separated_pairs) = (Vec::new(), Vec::new());
+    for (index, resources) in resource_sets.iter().enumerate() {
+        for (other, other_resources) in resource_sets.iter().enumerate().skip(index + 1) {
+            match resources.intersection(other_resources).next() {
                 None => pairs.push((index, other)),
-                Some(shared) => apart.push((index, other, shared.clone())),
+                Some(shared) => separated_pairs.push((index, other, shared.clone())),
             }
         }
     }
     match pairs.len() {
-        0 => return Err(NoDesign::NoPairs),
-        more if more > MAX_PAIRS => return Err(NoDesign::TooMany(more)),
+        0 => return Err(DesignError::NoPairs),
+        count if count > MAX_PAIRS => return Err(DesignError::TooManyPairs(count)),
         _ => {}
     }
-    let min = blocks_needed(2 * pairs.len()) + SPARE_BLOCKS;
+    let min_blocks = blocks_needed(2 * pairs.len()) + SPARE_BLOCKS;
     let blocks = request
         .blocks
-        .unwrap_or_else(|| u32::try_from(min).unwrap_or(u32::MAX));
-    let bytes = bytes(request, Runs::of(&pairs, blocks))?;
+        .unwrap_or_else(|| u32::try_from(min_blocks).unwrap_or(u32::MAX));
+    let bytes = total_bytes(request, TransferCount::of(&pairs, blocks))?;
     let mut design = Design {
-        circuits: planned,
+        circuits: planned_circuits,
         pairs,
-        apart,
+        separated_pairs,
         blocks,
         bytes,
         text: String::new(),
@@ -150,23 +155,29 @@ pub fn design(plan: &Plan, request: &DesignRequest) -> Result<Design, NoDesign> 
 
 /// How many transfers there are.
 #[derive(Clone, Copy)]
-struct Runs(u64);
+struct TransferCount(u64);
 
-impl Runs {
+impl TransferCount {
     fn of(pairs: &[(usize, usize)], blocks: u32) -> Self {
-        let measured: BTreeSet<usize> = pairs.iter().flat_map(|(a, b)| [*a, *b]).collect();
-        let runs_per_block = measured.len() + 2 * pairs.len();
+        let measured_circuits: BTreeSet<usize> = pairs
+            .iter()
+            .flat_map(|(first, second)| [*first, *second])
+            .collect();
+        let runs_per_block = measured_circuits.len() + 2 * pairs.len();
         Self(u64::from(blocks) * runs_per_block as u64)
     }
 }
 
 /// The payload of all transfers, unless it is more than is allowed.
-fn bytes(request: &DesignRequest, Runs(runs): Runs) -> Result<ByteSize, NoDesign> {
+fn total_bytes(
+    request: &DesignRequest,
+    TransferCount(runs): TransferCount,
+) -> Result<ByteSize, DesignError> {
     let millis = u64::try_from(request.duration.nanos() / 1_000_000).unwrap_or(0);
     let bytes_per_run = u128::from(request.rate.bits_per_second()) * u128::from(millis) / 8000;
     let bytes = u64::try_from(bytes_per_run * u128::from(runs)).unwrap_or(u64::MAX);
     if bytes > request.bytes.0 {
-        return Err(NoDesign::TooManyBytes {
+        return Err(DesignError::TooManyBytes {
             runs,
             duration: request.duration.exact(),
             rate: request.rate.exact(),
@@ -194,7 +205,7 @@ fn circuits(plan: &Plan) -> Vec<PlannedCircuit> {
 }
 
 /// What a circuit uses, by the plan.
-fn uses(plan: &Plan, circuit: &PlannedCircuit) -> BTreeSet<Resource> {
+fn circuit_resources(plan: &Plan, circuit: &PlannedCircuit) -> BTreeSet<Resource> {
     resources(plan, Some(&circuit.site), &circuit.endpoint)
         .into_iter()
         .collect()

@@ -14,10 +14,12 @@ use neph_store::Store;
 use crate::expand::identity;
 use crate::meter::{Meter, MeteredRecorder, lock};
 use crate::plan::Limits;
-use crate::run::experiment::{apply_executor_result, provenance as provenance_of, settle};
-use crate::run::{Build, RunError, storing};
+use crate::run::experiment::{
+    apply_executor_result, apply_meter_results, provenance as provenance_of,
+};
+use crate::run::{Build, RunError, map_store_error};
 pub use stored::StoredFleet;
-use stored::since;
+use stored::relative_to;
 
 /// As what a fleet is kept.
 #[derive(Clone, Debug)]
@@ -32,11 +34,11 @@ pub struct FleetStorage {
     pub build: Build,
 }
 
-/// A fleet that is being kept. What [`Self::keep`] has recorded survives a kill.
+/// A fleet that is being kept. What [`Self::record`] has recorded survives a kill.
 #[derive(Debug)]
 pub struct FleetKeeper {
     store: Box<dyn Store>,
-    keeping: FleetStorage,
+    storage: FleetStorage,
     campaign: Campaign,
     experiment: Experiment,
     recorder: MeteredRecorder,
@@ -52,28 +54,28 @@ impl FleetKeeper {
     /// The store refused.
     pub fn begin(
         mut store: Box<dyn Store>,
-        keeping: FleetStorage,
+        storage: FleetStorage,
         scenario: Scenario,
         fleet: Fleet,
         origin: Anchor<Local>,
     ) -> Result<Self, RunError> {
-        storing("recover what was cut off", store.recover())?;
+        map_store_error("recover what was cut off", store.recover())?;
         let scenario = Scenario {
             id: identity(&scenario),
             ..scenario
         };
-        let campaign = campaign(&keeping, origin);
+        let campaign = campaign(&storage, origin);
         let experiment = Experiment {
             fleet: Some(fleet),
             ..Experiment::begun(campaign.id, scenario.id, campaign.started)
         };
         let added = store.add_campaign(&campaign, &[scenario]);
-        storing("add the campaign", added)?;
-        let recorder = storing("begin an experiment", store.begin(&experiment))?;
+        map_store_error("add the campaign", added)?;
+        let recorder = map_store_error("begin an experiment", store.begin(&experiment))?;
         let meter = Arc::new(Mutex::new(Meter::new(false)));
         Ok(Self {
             store,
-            keeping,
+            storage,
             campaign,
             experiment,
             recorder: MeteredRecorder::new(recorder, Arc::clone(&meter)),
@@ -86,26 +88,26 @@ impl FleetKeeper {
     ///
     /// # Errors
     /// The store refused.
-    pub fn keep(&mut self, records: &Records) -> Result<(), RunError> {
-        storing("record what is measured", self.recorder.keep(records))
+    pub fn record(&mut self, records: &Records) -> Result<(), RunError> {
+        map_store_error("record what is measured", self.recorder.record_all(records))
     }
 
     /// Keeps the routes of its flows.
     ///
     /// # Errors
     /// The store refused.
-    pub fn routes(&mut self, mut routes: Vec<TracedRoute>) -> Result<(), RunError> {
+    pub fn record_routes(&mut self, mut routes: Vec<TracedRoute>) -> Result<(), RunError> {
         if routes.is_empty() {
             return Ok(());
         }
         for route in &mut routes {
-            route.at = since(self.origin, route.at);
+            route.at = relative_to(self.origin, route.at);
             if let Some(change) = &mut route.change {
-                change.at = since(self.origin, change.at);
+                change.at = relative_to(self.origin, change.at);
             }
         }
         let added = self.store.add_traced_routes(self.experiment.id, &routes);
-        storing("add the routes of flows", added)
+        map_store_error("add the routes of flows", added)
     }
 
     /// Ends the experiment; what was measured last is kept already.
@@ -115,16 +117,16 @@ impl FleetKeeper {
     pub fn finish(mut self, result: ExperimentResult) -> Result<StoredFleet, RunError> {
         let mut experiment = self.experiment;
         let mut meter = lock(&self.meter);
-        meter.late_replies(result.late.unwrap_or(0));
+        meter.set_late_replies(result.late.unwrap_or(0));
         let run_end = apply_executor_result(result, &mut experiment);
-        settle(&mut experiment, &run_end, &meter, &Limits::default());
+        apply_meter_results(&mut experiment, &run_end, &meter, &Limits::default());
         let provenance = Provenance {
-            site: self.keeping.site,
-            ..provenance_of(&experiment, "", &self.keeping.build, run_end, &meter)
+            site: self.storage.site,
+            ..provenance_of(&experiment, "", &self.storage.build, run_end, &meter)
         };
         let recorder = self.recorder.into_inner();
         let finished = self.store.finish(recorder, &experiment, &provenance);
-        storing("finish an experiment", finished)?;
+        map_store_error("finish an experiment", finished)?;
         Ok(StoredFleet {
             store: self.store,
             campaign: self.campaign,
@@ -134,10 +136,10 @@ impl FleetKeeper {
     }
 }
 
-fn campaign(keeping: &FleetStorage, origin: Anchor<Local>) -> Campaign {
+fn campaign(storage: &FleetStorage, origin: Anchor<Local>) -> Campaign {
     Campaign {
-        plan_path: keeping.description.clone(),
-        ..Campaign::begun(&keeping.name, origin.wall)
+        plan_path: storage.description.clone(),
+        ..Campaign::begun(&storage.name, origin.wall)
     }
 }
 

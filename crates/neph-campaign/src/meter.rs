@@ -14,14 +14,14 @@ use neph_stats::Precision;
 use neph_store::{SentWithin, Store, StoreError};
 
 use crate::alarm_evaluator::AlarmEvaluator;
-use crate::spans::Spans;
-use crate::stays::Stays;
+use crate::residence_times::ResidenceTimes;
+use crate::span_histogram::SpanHistogram;
 
 /// The p99 of the sender's lateness uses nearest rank: below this many values it is the largest
 /// value.
-const P99_FROM: usize = 100;
+const MIN_P99_VALUES: usize = 100;
 /// Progress shows four digits of a time: they must be those of the stored messages.
-const FINE: Precision = Precision::one_part_in(16_384);
+const RESPONSE_PRECISION: Precision = Precision::one_part_in(16_384);
 
 /// What has been seen so far of an experiment's main flow.
 #[derive(Debug)]
@@ -32,23 +32,23 @@ pub(crate) struct Meter {
     /// Sender lateness, nanoseconds.
     lateness: Vec<i64>,
     /// Of a fleet, whose messages are too many to keep a number of each.
-    fleet_lateness: Option<Spans>,
+    fleet_lateness: Option<SpanHistogram>,
     /// Of a fleet's requests at its peer.
-    stays: Stays,
-    /// Replied messages that lack a timestamp of their path, see [`lacks_stamps`].
-    unstamped: u64,
+    residence_times: ResidenceTimes,
+    /// Replied messages that lack a timestamp of their path, see [`lacks_timestamps`].
+    unstamped_replies: u64,
     connections_lost: u32,
     /// Response times of replies.
-    response: Spans,
+    response: SpanHistogram,
     /// The peer is a reflector, so its receive timestamp is to be expected.
-    reflector: bool,
+    is_reflector: bool,
     evaluator: AlarmEvaluator,
 }
 
 /// Running figures of a scenario's experiment, for people who watch. Response times count from the
 /// scheduled send time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Figures {
+pub struct RunningFigures {
     /// How the messages ended so far.
     pub tally: Tally,
     /// Least response time.
@@ -63,23 +63,23 @@ pub struct Figures {
 }
 
 impl Meter {
-    pub(crate) fn new(reflector: bool) -> Self {
+    pub(crate) fn new(is_reflector: bool) -> Self {
         Self {
             tally: Tally::default(),
             answers: Answers::default(),
             lateness: Vec::new(),
             fleet_lateness: None,
-            stays: Stays::default(),
-            unstamped: 0,
+            residence_times: ResidenceTimes::default(),
+            unstamped_replies: 0,
             connections_lost: 0,
-            response: Spans::new(FINE),
-            reflector,
+            response: SpanHistogram::new(RESPONSE_PRECISION),
+            is_reflector,
             evaluator: AlarmEvaluator::default(),
         }
     }
 
     /// The same, with an experiment's alarms.
-    pub(crate) fn judging(mut self, evaluator: AlarmEvaluator) -> Self {
+    pub(crate) fn with_evaluator(mut self, evaluator: AlarmEvaluator) -> Self {
         self.evaluator = evaluator;
         self
     }
@@ -89,11 +89,11 @@ impl Meter {
         &mut self.evaluator
     }
 
-    pub(crate) fn message(&mut self, message: &Message) {
+    pub(crate) fn record_message(&mut self, message: &Message) {
         if message.flow != FlowIndex(0) {
             return;
         }
-        self.evaluator.message(message);
+        self.evaluator.record_message(message);
         self.tally.count(message.outcome);
         if message.outcome != Outcome::Reply {
             self.answers.count(message.answer);
@@ -101,21 +101,21 @@ impl Meter {
         self.tally.duplicates += u64::from(message.duplicates);
         self.tally.reordered += u64::from(message.reordered);
         if message.outcome == Outcome::Reply {
-            self.reply(message);
+            self.record_reply(message);
         }
         if let Some(begun) = message.marks.begun() {
             self.lateness.push((begun - message.marks.intended).nanos());
         }
     }
 
-    fn reply(&mut self, message: &Message) {
-        self.unstamped += u64::from(lacks_stamps(message, self.reflector));
+    fn record_reply(&mut self, message: &Message) {
+        self.unstamped_replies += u64::from(lacks_timestamps(message, self.is_reflector));
         if let Some(ledger) = message.ledger() {
             self.response.record(ledger.response_time());
         }
     }
 
-    pub(crate) fn event(&mut self, event: &Event) {
+    pub(crate) fn record_event(&mut self, event: &Event) {
         if event.flow != FlowIndex(0) {
             return;
         }
@@ -127,31 +127,31 @@ impl Meter {
     }
 
     /// Takes note of a fleet's messages. Its response time is the network's round trip.
-    pub(crate) fn fleet(&mut self, messages: &[FleetMessage]) {
-        self.evaluator.fleet(messages);
+    pub(crate) fn record_fleet(&mut self, messages: &[FleetMessage]) {
+        self.evaluator.record_fleet(messages);
         for message in messages {
             self.tally.messages += 1;
             match &message.outcome {
-                FleetOutcome::Reply(reply) => self.fleet_reply(reply),
+                FleetOutcome::Reply(reply) => self.record_fleet_reply(reply),
                 FleetOutcome::Lost => self.tally.lost += 1,
                 FleetOutcome::Failed => self.tally.failed += 1,
             }
             self.fleet_lateness
-                .get_or_insert_with(|| Spans::new(FINE))
+                .get_or_insert_with(|| SpanHistogram::new(RESPONSE_PRECISION))
                 .record(message.late);
         }
     }
 
-    fn fleet_reply(&mut self, reply: &FleetReply) {
+    fn record_fleet_reply(&mut self, reply: &FleetReply) {
         self.tally.replies += 1;
         self.tally.duplicates += u64::from(reply.copies);
-        self.unstamped += u64::from(reply.read_by == ReadBy::Program);
+        self.unstamped_replies += u64::from(reply.read_by == ReadBy::Program);
         self.response.record(reply.network());
-        self.stays.reply(reply);
+        self.residence_times.record_reply(reply);
     }
 
     /// What only the carrier counted: replies that came after their message was counted lost.
-    pub(crate) const fn late_replies(&mut self, late: u64) {
+    pub(crate) const fn set_late_replies(&mut self, late: u64) {
         self.tally.late = late;
     }
 
@@ -167,8 +167,8 @@ impl Meter {
     }
 
     /// How long a fleet's requests stayed at their peer.
-    pub(crate) const fn stays(&self) -> &Stays {
-        &self.stays
+    pub(crate) const fn residence_times(&self) -> &ResidenceTimes {
+        &self.residence_times
     }
 
     /// Share of replied messages that lack timestamps, percent; 0 without replies.
@@ -177,20 +177,20 @@ impl Meter {
         if self.tally.replies == 0 {
             return 0.0;
         }
-        self.unstamped as f64 * 100.0 / self.tally.replies as f64
+        self.unstamped_replies as f64 * 100.0 / self.tally.replies as f64
     }
 
     /// Median and 99th percentile of the sender's lateness, by nearest rank; the greatest instead
     /// of the percentile below 100 messages.
     pub(crate) fn lateness(&self) -> Option<(Span, Span)> {
         if let Some(fleet) = &self.fleet_lateness {
-            return fleet.at(500).zip(fleet.at(990));
+            return fleet.at_permille(500).zip(fleet.at_permille(990));
         }
         let mut sorted = self.lateness.clone();
         sorted.sort_unstable();
         let last = *sorted.last()?;
         let rank = |percent: usize| sorted[(sorted.len() * percent).div_ceil(100).max(1) - 1];
-        let p99 = if sorted.len() < P99_FROM {
+        let p99 = if sorted.len() < MIN_P99_VALUES {
             last
         } else {
             rank(99)
@@ -201,7 +201,7 @@ impl Meter {
     /// Interpolated between two messages (type 7), as in a report. Messages without a reply count as
     /// slower than all others. `None` if one of those decides.
     fn quantile(&self, percent: u64) -> Option<Span> {
-        let total = self.response.len() + self.above();
+        let total = self.response.len() + self.messages_without_time();
         // Of a hundred parts of the way from one message to the next.
         let position = total.checked_sub(1)? * percent;
         let (rank, share) = (position / 100 + 1, position % 100);
@@ -218,20 +218,21 @@ impl Meter {
 
     /// Messages without a time, which rank above every reply. A fleet's time is the network's, so what
     /// was not sent does not belong to its population.
-    const fn above(&self) -> u64 {
+    const fn messages_without_time(&self) -> u64 {
         match self.fleet_lateness {
             None => self.tally.without_response_time(),
             Some(_) => self.tally.without_service_time(),
         }
     }
 
-    pub(crate) fn figures(&self) -> Figures {
-        let enough = self.response.len() + self.above() >= Quantile::P99.needs;
-        Figures {
+    pub(crate) fn figures(&self) -> RunningFigures {
+        let count = self.response.len() + self.messages_without_time();
+        let has_enough_messages = count >= Quantile::P99.needs;
+        RunningFigures {
             tally: self.tally,
             min: self.response.shortest(),
             median: self.quantile(50),
-            p99: self.quantile(99).filter(|_| enough),
+            p99: self.quantile(99).filter(|_| has_enough_messages),
             max: self.response.longest(),
         }
     }
@@ -242,13 +243,13 @@ impl Meter {
 ///
 /// # Errors
 /// The store refused.
-pub fn kept_fleet(
+pub fn stored_fleet_summary(
     store: &dyn Store,
     experiment: ExperimentId,
 ) -> Result<(Tally, Option<Span>), StoreError> {
     let mut meter = Meter::new(false);
     store.visit_fleet(experiment, SentWithin::ALL, &mut |batch| {
-        meter.fleet(batch);
+        meter.record_fleet(batch);
         Ok(())
     })?;
     Ok((meter.tally, meter.figures().median))
@@ -258,12 +259,12 @@ pub fn kept_fleet(
 /// the reflector's receive timestamp. The reflector's send timestamp is not counted. It travels with the
 /// next reply, so the last message of every connection always lacks it. A connection attempt has no
 /// timestamps at all.
-fn lacks_stamps(message: &Message, reflector: bool) -> bool {
+fn lacks_timestamps(message: &Message, is_reflector: bool) -> bool {
     let marks = &message.marks;
     if marks.app_send.is_none() {
         return false;
     }
-    marks.nic_tx.is_none() || marks.nic_rx.is_none() || (reflector && marks.peer.rx.is_none())
+    marks.nic_tx.is_none() || marks.nic_rx.is_none() || (is_reflector && marks.peer.rx.is_none())
 }
 
 /// A recorder that shows the meter what it records.
@@ -283,18 +284,18 @@ impl MeteredRecorder {
     }
 
     /// Records what was measured; it is safe when this returns.
-    pub(crate) fn keep(&mut self, records: &Records) -> Result<(), RecordError> {
+    pub(crate) fn record_all(&mut self, records: &Records) -> Result<(), RecordError> {
         records.keep_in(self)
     }
 
     /// No message comes any more: what the alarms find then is recorded too.
     pub(crate) fn finish(&mut self) -> Result<(), RecordError> {
         lock(&self.meter).evaluator.finish();
-        self.alarms()
+        self.record_alarms()
     }
 
     /// Alarms that were raised or have ended are stored with the messages that caused them.
-    fn alarms(&mut self) -> Result<(), RecordError> {
+    fn record_alarms(&mut self) -> Result<(), RecordError> {
         let changes = lock(&self.meter).evaluator.take_unrecorded();
         for change in changes {
             self.inner.event(&Event {
@@ -328,19 +329,19 @@ impl Recorder for MeteredRecorder {
         self.inner.messages(messages)?;
         let mut meter = lock(&self.meter);
         for message in messages {
-            meter.message(message);
+            meter.record_message(message);
         }
         drop(meter);
-        self.alarms()
+        self.record_alarms()
     }
     fn fleet(&mut self, messages: &[FleetMessage]) -> Result<(), RecordError> {
         self.inner.fleet(messages)?;
-        lock(&self.meter).fleet(messages);
-        self.alarms()
+        lock(&self.meter).record_fleet(messages);
+        self.record_alarms()
     }
     fn event(&mut self, event: &Event) -> Result<(), RecordError> {
         self.inner.event(event)?;
-        lock(&self.meter).event(event);
+        lock(&self.meter).record_event(event);
         Ok(())
     }
     fn sample(&mut self, sample: &Sample) -> Result<(), RecordError> {

@@ -7,7 +7,7 @@ use neph_model::{
 };
 
 use crate::agenda::CampaignProgress;
-use crate::meter::Figures;
+use crate::meter::RunningFigures;
 
 /// Something that happened in a campaign.
 #[derive(Debug)]
@@ -39,16 +39,16 @@ pub enum CampaignEvent<'a> {
         until: Wall,
     },
     /// What failed a moment ago is not tried again at once.
-    Resting {
+    RetryDelayed {
         /// Until when.
         until: Wall,
     },
     /// A throughput check begins.
     CheckBegun(&'a ThroughputOrder),
     /// A throughput check has ended.
-    Checked(&'a Throughput),
+    CheckEnded(&'a Throughput),
     /// A traceroute has ended.
-    Traced(&'a Traceroute),
+    TracerouteEnded(&'a Traceroute),
     /// An experiment begins.
     ExperimentBegun {
         /// The experiment.
@@ -67,10 +67,10 @@ pub enum CampaignEvent<'a> {
         /// How far they are.
         progress: Progress,
         /// What each has measured so far; at least one.
-        figures: &'a [Figures],
+        figures: &'a [RunningFigures],
     },
     /// What an experiment measured is safe in the store.
-    Kept {
+    RecordsStored {
         /// The experiment.
         experiment: ExperimentId,
         /// What it measured since the last time.
@@ -102,7 +102,7 @@ pub enum CampaignEvent<'a> {
         /// Its scenario.
         scenario: &'a Scenario,
         /// What it measured.
-        figures: Figures,
+        figures: RunningFigures,
         /// How far the campaign is now.
         progress: CampaignProgress,
     },
@@ -124,8 +124,8 @@ pub trait Observer {
 
 /// Watches nothing.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Nobody;
+pub struct NoObserver;
 
-impl Observer for Nobody {
+impl Observer for NoObserver {
     fn report(&mut self, _: &CampaignEvent<'_>) {}
 }

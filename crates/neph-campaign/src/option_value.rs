@@ -82,10 +82,10 @@ pub fn rate(text: &str) -> Result<BitRate, String> {
 ///
 /// # Errors
 /// What it should be instead.
-pub fn listening(text: &str) -> Result<SocketAddr, String> {
+pub fn listen_address(text: &str) -> Result<SocketAddr, String> {
     let remedy = "write an address of this host and a port: 127.0.0.1:8080, [::1]:8080, [::]:8080 \
                   for all of its addresses, or 0.0.0.0:8080 for all of IPv4";
-    let zoned = || {
+    let parse_with_zone = || {
         let (host, port) = text.strip_prefix('[')?.split_once("]:")?;
         // An address with a zone, and no name: no server is asked.
         let (ip, _) = host.split_once('%')?;
@@ -95,8 +95,8 @@ pub fn listening(text: &str) -> Result<SocketAddr, String> {
         let addresses = (host.as_str(), port.parse::<u16>().ok()?).to_socket_addrs();
         addresses.ok()?.next()
     };
-    let parsed: Option<SocketAddr> = text.parse().ok().or_else(zoned);
-    parsed.ok_or_else(|| remedy.to_owned())
+    let address: Option<SocketAddr> = text.parse().ok().or_else(parse_with_zone);
+    address.ok_or_else(|| remedy.to_owned())
 }
 
 /// A name or an address that a certificate can be valid for.
@@ -119,8 +119,8 @@ mod tests {
 
     #[test]
     fn a_listen_address_needs_a_port_and_a_wrong_one_is_reported_with_a_remedy() {
-        assert_eq!(listening("[::1]:80").map(|at| at.port()), Ok(80));
-        let zone = |text: &str| match listening(text) {
+        assert_eq!(listen_address("[::1]:80").map(|at| at.port()), Ok(80));
+        let zone = |text: &str| match listen_address(text) {
             Ok(SocketAddr::V6(address)) => Some(address.scope_id()),
             _ => None,
         };
@@ -134,7 +134,7 @@ mod tests {
             "[localhost]:80",
             "[a%lo]:80",
         ] {
-            assert!(listening(wrong).is_err_and(|message| message.contains("127.0.0.1:8080")));
+            assert!(listen_address(wrong).is_err_and(|message| message.contains("127.0.0.1:8080")));
         }
     }
 

@@ -17,9 +17,9 @@ mod reflector;
 mod season;
 mod sections;
 mod shared;
+mod single_line_text;
 mod trust;
 mod typed;
-mod word;
 
 pub use agents::AgentSite;
 pub use compare::{ComparePlan, ComparedLayer};
@@ -30,21 +30,21 @@ pub use model::{
 use neph_text::{Fields, Problem, Problems, Source, parse_toml};
 pub use parameter::{PARAMETERS, PlanParameter};
 pub use plot::PlotPlan;
-pub use reflector::reflector;
+pub use reflector::parse_reflector_flags;
 pub use season::Season;
 pub use shared::{PlannedCircuit, SharedResource};
-pub use trust::Certificates;
+pub use trust::TrustedCertificates;
 
 pub(crate) use interpret::plan as interpret;
 pub(crate) use model::hash_of;
 pub(crate) use parameter::{target, target_fault};
-pub(crate) use plot::{BOX, blocks as plot_blocks, check as check_plot};
+pub(crate) use plot::{BOX_PERCENTILES, blocks as plot_blocks, check as check_plot};
 pub(crate) use sections::{
     IPERF3_PORT, Sections, THROUGHPUT_DURATION, TypedPing, TypedThroughput, host,
 };
+pub(crate) use single_line_text::single_line_text;
 pub(crate) use trust::ANY_CERTIFICATE;
-pub(crate) use typed::{TypedAxes, TypedCourse, TypedEndpoint, TypedPlan};
-pub(crate) use word::word;
+pub(crate) use typed::{TypedAxes, TypedEndpoint, TypedPlan, TypedRunSettings};
 
 /// Reads a TOML plan (`version = 1`). Never panics, for any text.
 ///
@@ -56,9 +56,9 @@ pub fn parse(source: &Source) -> Result<Plan, Vec<Problem>> {
 
 /// Further checks of a plan by the caller. Called with what was understood of it, even if there are
 /// mistakes already, so that all are reported together.
-pub type Also<'a> = &'a dyn Fn(&Plan, &Problems<'_>);
+pub type ExtraChecks<'a> = &'a dyn Fn(&Plan, &Problems<'_>);
 
-fn parse_with(source: &Source, also: Also<'_>) -> Result<Plan, Vec<Problem>> {
+fn parse_with(source: &Source, extra_checks: ExtraChecks<'_>) -> Result<Plan, Vec<Problem>> {
     let problems = Problems::new(source);
     let table = parse_toml(&problems);
     // Around a mistake of syntax the rest reads wrongly: more mistakes would only mislead.
@@ -67,7 +67,7 @@ fn parse_with(source: &Source, also: Also<'_>) -> Result<Plan, Vec<Problem>> {
     }
     let typed = typed::read(Fields::new(&table, 0..0, &problems));
     let plan = interpret(typed, &problems);
-    also(&plan, &problems);
+    extra_checks(&plan, &problems);
     problems.verdict(Some(plan))
 }
 
@@ -83,12 +83,12 @@ pub fn read(source: &Source) -> Result<Plan, Vec<Problem>> {
 /// As [`read`], held against what else is known.
 ///
 /// # Errors
-/// Every mistake, those of `also` among them, by place.
-pub fn read_with(source: &Source, also: Also<'_>) -> Result<Plan, Vec<Problem>> {
+/// Every mistake, those of `extra_checks` among them, by place.
+pub fn read_with(source: &Source, extra_checks: ExtraChecks<'_>) -> Result<Plan, Vec<Problem>> {
     let ending = source.name().rsplit('.').next().unwrap_or_default();
     match ending.to_ascii_lowercase().as_str() {
-        "yaml" | "yml" => crate::settings::parse_with(source, also),
-        _ => parse_with(source, also),
+        "yaml" | "yml" => crate::settings::parse_with(source, extra_checks),
+        _ => parse_with(source, extra_checks),
     }
 }
 

@@ -12,7 +12,7 @@ use neph_model::{
 use neph_stats::{Histogram, quantile_needs};
 use neph_store::{SentWithin, Store, StoreError};
 
-const MINUTE: i64 = 60_000_000_000;
+const MINUTE_NS: i64 = 60_000_000_000;
 
 /// How long what is kept; `None` is forever.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,7 +36,7 @@ impl Default for Retention {
 
 /// What happens to an experiment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reducing {
+pub enum ReductionKind {
     /// Its messages are replaced by histograms.
     Messages,
     /// Its histograms are removed.
@@ -49,7 +49,7 @@ pub struct DueReduction {
     /// The experiment.
     pub experiment: Experiment,
     /// What is due.
-    pub kind: Reducing,
+    pub kind: ReductionKind,
 }
 
 /// What is due of a campaign at `now`, in order of its experiments. One that runs, or was imported, is kept.
@@ -78,11 +78,11 @@ pub fn due_reductions(
             continue;
         };
         let kind = match store.reduction(experiment.id)? {
-            None if is_over(retention.messages, ended) => Reducing::Messages,
+            None if is_over(retention.messages, ended) => ReductionKind::Messages,
             Some(reduction)
                 if reduction.minutes_removed.is_none() && is_over(retention.minutes, ended) =>
             {
-                Reducing::Minutes
+                ReductionKind::Minutes
             }
             _ => continue,
         };
@@ -102,11 +102,11 @@ pub fn carry_out_reduction(
 ) -> Result<(), StoreError> {
     let id = due.experiment.id;
     match due.kind {
-        Reducing::Messages => {
+        ReductionKind::Messages => {
             let minutes = minutes_of(store, &due.experiment)?;
             store.reduce(id, &minutes, now)
         }
-        Reducing::Minutes => store.remove_minutes(id, now),
+        ReductionKind::Minutes => store.remove_minutes(id, now),
     }
 }
 
@@ -115,11 +115,11 @@ struct MinuteTotals(BTreeMap<(u32, u32), (Tally, Histogram)>);
 
 impl MinuteTotals {
     fn minute_entry(&mut self, flow: FlowIndex, send_nanos: i64) -> &mut (Tally, Histogram) {
-        let minute = u32::try_from(send_nanos.max(0) / MINUTE).unwrap_or(u32::MAX);
+        let minute = u32::try_from(send_nanos.max(0) / MINUTE_NS).unwrap_or(u32::MAX);
         self.0.entry((flow.0, minute)).or_default()
     }
 
-    fn message(&mut self, message: &Message) {
+    fn record_message(&mut self, message: &Message) {
         let send_nanos = message.marks.intended.nanos();
         let (tally, times) = self.minute_entry(message.flow, send_nanos);
         tally.count(message.outcome);
@@ -130,7 +130,7 @@ impl MinuteTotals {
         }
     }
 
-    fn fleet(&mut self, message: &FleetMessage) {
+    fn record_fleet(&mut self, message: &FleetMessage) {
         let (tally, times) = self.minute_entry(FlowIndex(0), message.sent.nanos());
         match &message.outcome {
             FleetOutcome::Reply(reply) => {
@@ -161,28 +161,28 @@ impl MinuteTotals {
 /// # Errors
 /// The store refused.
 pub fn minutes_of(store: &dyn Store, experiment: &Experiment) -> Result<Vec<Minute>, StoreError> {
-    let mut filling = MinuteTotals::default();
+    let mut totals = MinuteTotals::default();
     if experiment.fleet.is_none() {
         store.visit_messages(experiment.id, &mut |batch| {
             for message in batch {
-                filling.message(message);
+                totals.record_message(message);
             }
             Ok(())
         })?;
     } else {
         store.visit_fleet(experiment.id, SentWithin::ALL, &mut |batch| {
             for message in batch {
-                filling.fleet(message);
+                totals.record_fleet(message);
             }
             Ok(())
         })?;
     }
-    Ok(filling.minutes())
+    Ok(totals.minutes())
 }
 
 /// The main flow of a reduced experiment: all of its minutes together.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Merged {
+pub struct MergedMinutes {
     /// How its messages ended.
     pub tally: Tally,
     /// Response times of its replies; of a fleet, round trips of the network.
@@ -193,7 +193,7 @@ pub struct Merged {
     is_fleet: bool,
 }
 
-impl Merged {
+impl MergedMinutes {
     /// The minutes of an experiment together.
     ///
     /// # Errors
@@ -203,8 +203,8 @@ impl Merged {
             is_fleet: experiment.fleet.is_some(),
             ..Self::default()
         };
-        let of_main = store.minutes(experiment.id)?.into_iter();
-        for minute in of_main.filter(|minute| minute.flow == FlowIndex(0)) {
+        let minutes = store.minutes(experiment.id)?.into_iter();
+        for minute in minutes.filter(|minute| minute.flow == FlowIndex(0)) {
             merged.add(experiment.id, &minute)?;
         }
         Ok(merged)
@@ -217,43 +217,43 @@ impl Merged {
         })?;
         self.times.merge(&times);
         self.minutes += 1;
-        let (tally, more) = (&mut self.tally, &minute.tally);
-        tally.messages += more.messages;
-        tally.replies += more.replies;
-        tally.errors += more.errors;
-        tally.lost += more.lost;
-        tally.failed += more.failed;
-        tally.duplicates += more.duplicates;
-        tally.reordered += more.reordered;
+        let (tally, added) = (&mut self.tally, &minute.tally);
+        tally.messages += added.messages;
+        tally.replies += added.replies;
+        tally.errors += added.errors;
+        tally.lost += added.lost;
+        tally.failed += added.failed;
+        tally.duplicates += added.duplicates;
+        tally.reordered += added.reordered;
         Ok(())
     }
 
     /// The quantile of so many thousandths, to one part in 512. Messages without a reply rank above all
     /// replies: `None` where it lies among them, or where there are too few messages for it.
     pub fn quantile(&self, permille: u32) -> Option<Span> {
-        let none = if self.is_fleet {
+        let without_time = if self.is_fleet {
             self.tally.without_service_time()
         } else {
             self.tally.without_response_time()
         };
-        let n = self.times.n() + none;
+        let count = self.times.n() + without_time;
         let needs = quantile_needs(f64::from(permille) / 1000.0).ok()?;
-        if n < needs as u64 {
+        if count < needs as u64 {
             return None;
         }
-        let rank = (u128::from(n) * u128::from(permille)).div_ceil(1000);
+        let rank = (u128::from(count) * u128::from(permille)).div_ceil(1000);
         let nanos = self.times.of_rank(rank)?;
         i64::try_from(nanos).ok().map(Span::from_nanos)
     }
 
     /// The shortest time, exactly.
-    pub fn least(&self) -> Option<Span> {
+    pub fn min(&self) -> Option<Span> {
         let nanos = self.times.min()?;
         i64::try_from(nanos).ok().map(Span::from_nanos)
     }
 
     /// The longest time, exactly.
-    pub fn most(&self) -> Option<Span> {
+    pub fn max(&self) -> Option<Span> {
         let nanos = self.times.max()?;
         i64::try_from(nanos).ok().map(Span::from_nanos)
     }

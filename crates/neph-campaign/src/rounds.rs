@@ -8,19 +8,19 @@ use std::collections::BTreeMap;
 
 use neph_model::{ByteSize, Scenario, Span};
 
+use crate::flow_sets;
 use crate::lengths::{length, payloads, trace_time};
 use crate::pairs::site_of;
 use crate::plan::Plan;
 use crate::timetable::{self, Claim, Resource, Task, Timetable, UseMode};
-use crate::together;
 
 /// What a block does with a resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Usage {
+pub struct ResourceUsage {
     /// The host, link or overlay.
     pub resource: Resource,
     /// How long something uses it; what uses it at the same time counts once each.
-    pub busy: Span,
+    pub busy_time: Span,
     /// Request payloads.
     pub request_bytes: ByteSize,
     /// Reply payloads.
@@ -35,9 +35,9 @@ pub struct PlanRounds {
     /// When each task runs. The order of rounds within a block is another one where the plan's is random.
     pub table: Timetable,
     /// What each resource has to carry, by resource.
-    pub usage: Vec<Usage>,
+    pub usage: Vec<ResourceUsage>,
     /// How long the tasks are one after the other.
-    pub in_turn: Span,
+    pub sequential_duration: Span,
 }
 
 impl PlanRounds {
@@ -57,11 +57,11 @@ impl PlanRounds {
 /// 0; without agents a round is the fleets of one flow set, or one scenario.
 pub fn groups(plan: &Plan, scenarios: &[Scenario]) -> Vec<u32> {
     if plan.agents.is_empty() {
-        return together::groups(plan, scenarios);
+        return flow_sets::groups(plan, scenarios);
     }
     let mut groups = vec![0; scenarios.len()];
-    for (round, tasks) in (0..).zip(rounds(plan, scenarios).scenarios()) {
-        for scenario in tasks {
+    for (round, round_scenarios) in (0..).zip(rounds(plan, scenarios).scenarios()) {
+        for scenario in round_scenarios {
             groups[scenario as usize] = round;
         }
     }
@@ -71,26 +71,26 @@ pub fn groups(plan: &Plan, scenarios: &[Scenario]) -> Vec<u32> {
 /// The timetable of a block of `plan` with its `scenarios`: with the plan's pause before each round,
 /// without throughput checks and traceroutes at its start.
 pub fn rounds(plan: &Plan, scenarios: &[Scenario]) -> PlanRounds {
-    let mut of_group: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
-    for (scenario, group) in (0..).zip(together::groups(plan, scenarios)) {
-        of_group.entry(group).or_default().push(scenario);
+    let mut scenarios_by_group: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+    for (scenario, group) in (0..).zip(flow_sets::groups(plan, scenarios)) {
+        scenarios_by_group.entry(group).or_default().push(scenario);
     }
-    let members: Vec<Vec<u32>> = of_group.into_values().collect();
-    let tasks = members.iter().map(|of_task| {
-        let of_task = of_task.iter().map(|index| &scenarios[*index as usize]);
-        task(plan, &of_task.collect::<Vec<_>>())
+    let task_scenarios: Vec<Vec<u32>> = scenarios_by_group.into_values().collect();
+    let tasks = task_scenarios.iter().map(|indices| {
+        let concurrent = indices.iter().map(|index| &scenarios[*index as usize]);
+        task(plan, &concurrent.collect::<Vec<_>>())
     });
     let tasks: Vec<Task> = tasks.collect();
-    let season = |task: usize| scenarios[members[task][0] as usize].season();
-    let mut of_season: BTreeMap<Option<&str>, Vec<usize>> = BTreeMap::new();
+    let season = |task: usize| scenarios[task_scenarios[task][0] as usize].season();
+    let mut tasks_by_season: BTreeMap<Option<&str>, Vec<usize>> = BTreeMap::new();
     for task in 0..tasks.len() {
-        of_season.entry(season(task)).or_default().push(task);
+        tasks_by_season.entry(season(task)).or_default().push(task);
     }
     PlanRounds {
-        table: chain_timetables(&tasks, of_season.into_values()),
+        table: chain_timetables(&tasks, tasks_by_season.into_values()),
         usage: usage(plan, scenarios),
-        in_turn: tasks.iter().map(Task::slot).sum(),
-        tasks: members,
+        sequential_duration: tasks.iter().map(Task::slot).sum(),
+        tasks: task_scenarios,
     }
 }
 
@@ -157,8 +157,10 @@ fn claims(plan: &Plan, scenario: &Scenario) -> Vec<Claim> {
         mode
     };
     let site = site_of(plan, scenario);
-    let needed = resources(plan, site.as_deref(), &scenario.endpoint).into_iter();
-    needed.map(|resource| Claim::new(resource, mode)).collect()
+    let resources = resources(plan, site.as_deref(), &scenario.endpoint).into_iter();
+    resources
+        .map(|resource| Claim::new(resource, mode))
+        .collect()
 }
 
 /// What a circuit from `site` to `endpoint` uses: the hosts of both ends, and links and overlays that the
@@ -171,7 +173,7 @@ pub(crate) fn resources(plan: &Plan, site: Option<&str>, endpoint: &str) -> Vec<
     let endpoint_site = planned_endpoint.and_then(|endpoint| endpoint.site.as_deref());
     let host = endpoint_site.or_else(|| planned_endpoint.map(|endpoint| endpoint.target.host()));
     let shared = plan.shared.iter();
-    let shared = shared.filter(|shared| shared.carries(site, endpoint, endpoint_site));
+    let shared = shared.filter(|shared| shared.is_used_by_circuit(site, endpoint, endpoint_site));
     let shared = shared.map(|shared| shared.resource.clone());
     let hosts = site.into_iter().chain(host);
     let hosts = hosts.map(|host| Resource::Host(host.to_owned()));
@@ -179,21 +181,21 @@ pub(crate) fn resources(plan: &Plan, site: Option<&str>, endpoint: &str) -> Vec<
 }
 
 /// What each resource has to carry in a block.
-fn usage(plan: &Plan, scenarios: &[Scenario]) -> Vec<Usage> {
-    let mut usages: BTreeMap<Resource, Usage> = BTreeMap::new();
+fn usage(plan: &Plan, scenarios: &[Scenario]) -> Vec<ResourceUsage> {
+    let mut usages: BTreeMap<Resource, ResourceUsage> = BTreeMap::new();
     for scenario in scenarios {
         let (request_bytes, response_bytes) = payloads(scenario);
         // Both ends may be one host, which has the bytes once.
         for claim in Task::new(Span::ZERO, claims(plan, scenario)).claims() {
             let usage = usages.entry(claim.resource.clone());
-            let usage = usage.or_insert_with(|| Usage {
+            let usage = usage.or_insert_with(|| ResourceUsage {
                 resource: claim.resource.clone(),
-                busy: Span::ZERO,
+                busy_time: Span::ZERO,
                 request_bytes: ByteSize(0),
                 response_bytes: ByteSize(0),
             });
             let add = |to: &mut ByteSize, bytes| *to = ByteSize(to.0.saturating_add(bytes));
-            usage.busy += length(scenario);
+            usage.busy_time += length(scenario);
             add(&mut usage.request_bytes, request_bytes);
             add(&mut usage.response_bytes, response_bytes);
         }

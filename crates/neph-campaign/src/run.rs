@@ -21,7 +21,7 @@ use neph_model::{
 };
 use neph_store::{Store, StoreError};
 
-use crate::agenda::{Agenda, CampaignProgress, Slot};
+use crate::agenda::{Agenda, AgendaSlot, CampaignProgress};
 use crate::clock::Clock;
 use crate::estimate::{estimate, time_of};
 use crate::expand::scenarios;
@@ -65,7 +65,7 @@ impl RunError {
 const RETRY_REST: Span = Span::from_secs(10);
 
 /// Gives a store's error its operation.
-pub(crate) fn storing<T>(
+pub(crate) fn map_store_error<T>(
     operation: &'static str,
     result: Result<T, impl Into<StoreError>>,
 ) -> Result<T, RunError> {
@@ -127,7 +127,7 @@ pub fn start(
     order: Option<BlockOrder>,
     topology: Option<&str>,
     build: &Build,
-    crew: &mut Participants<'_>,
+    participants: &mut Participants<'_>,
 ) -> Result<(Campaign, CampaignProgress), RunError> {
     let id = CampaignId::new();
     let campaign = Campaign {
@@ -142,15 +142,15 @@ pub fn start(
         order: order.unwrap_or(plan.order),
         blocks: plan.blocks,
         status: CampaignStatus::Running,
-        started: crew.clock.now(),
+        started: participants.clock.now(),
         ended: None,
     };
     let matrix = scenarios(plan);
-    storing(
+    map_store_error(
         "add the campaign",
-        crew.store.add_campaign(&campaign, &matrix),
+        participants.store.add_campaign(&campaign, &matrix),
     )?;
-    Run::new(plan, campaign, matrix, build, crew)?.carry_out()
+    Run::new(plan, campaign, matrix, build, participants)?.carry_out()
 }
 
 /// Goes on with a campaign that was cut off, interrupted or incomplete: what is not complete has
@@ -163,11 +163,11 @@ pub fn resume(
     plan: &Plan,
     campaign: &Campaign,
     build: &Build,
-    crew: &mut Participants<'_>,
+    participants: &mut Participants<'_>,
 ) -> Result<(Campaign, CampaignProgress), RunError> {
-    storing("recover what was cut off", crew.store.recover())?;
+    map_store_error("recover what was cut off", participants.store.recover())?;
     let matrix = scenarios(plan);
-    let stored = storing("read the matrix", crew.store.scenarios(campaign.id))?;
+    let stored = map_store_error("read the matrix", participants.store.scenarios(campaign.id))?;
     let is_same_matrix = stored
         .iter()
         .map(|scenario| scenario.id)
@@ -178,14 +178,16 @@ pub fn resume(
         });
     }
     let status = CampaignStatus::Running;
-    let set = crew.store.set_campaign_status(campaign.id, status, None);
-    storing("record that the campaign continues", set)?;
+    let set = participants
+        .store
+        .set_campaign_status(campaign.id, status, None);
+    map_store_error("record that the campaign continues", set)?;
     let campaign = Campaign {
         status,
         ended: None,
         ..campaign.clone()
     };
-    Run::new(plan, campaign, matrix, build, crew)?.carry_out()
+    Run::new(plan, campaign, matrix, build, participants)?.carry_out()
 }
 
 /// The last 8 bytes of a version 7 UUID are random but for two bits.
@@ -208,14 +210,14 @@ fn address_of(experiment: &Experiment, scenario: &Scenario) -> Option<(String, I
 }
 
 /// The latest address of each endpoint.
-fn addresses_of(past: &[Experiment], matrix: &[Scenario]) -> BTreeMap<String, IpAddr> {
+fn addresses_of(experiments: &[Experiment], matrix: &[Scenario]) -> BTreeMap<String, IpAddr> {
     let timed_address = |experiment: &Experiment| {
         let scenario = matrix
             .iter()
             .find(|scenario| scenario.id == experiment.scenario)?;
         Some((experiment.started, address_of(experiment, scenario)?))
     };
-    let mut timed_addresses: Vec<_> = past.iter().filter_map(timed_address).collect();
+    let mut timed_addresses: Vec<_> = experiments.iter().filter_map(timed_address).collect();
     timed_addresses.sort_by_key(|(started, _)| *started);
     timed_addresses
         .into_iter()
@@ -235,18 +237,18 @@ struct Run<'r, 'c> {
     campaign: Campaign,
     matrix: Vec<Scenario>,
     build: &'r Build,
-    crew: &'r mut Participants<'c>,
+    participants: &'r mut Participants<'c>,
     agenda: Agenda,
     /// When each block was begun.
     block_starts: BTreeMap<u32, Wall>,
     /// When each (block, scenario) failed last, in this process.
-    failed: BTreeMap<(u32, u32), Wall>,
+    last_failures: BTreeMap<(u32, u32), Wall>,
     /// The address at which each endpoint was measured last.
     addresses: BTreeMap<String, IpAddr>,
     /// Endpoints at which a reflector has answered.
     reflectors: BTreeSet<String>,
     /// What was reported of orders that are not followed now.
-    reported: BTreeMap<Ticket, Vec<Update>>,
+    reported_updates: BTreeMap<Ticket, Vec<Update>>,
     /// Experiments that had ended in the store before this process began.
     stored_ids: BTreeSet<ExperimentId>,
 }
@@ -257,12 +259,13 @@ impl<'r, 'c> Run<'r, 'c> {
         campaign: Campaign,
         matrix: Vec<Scenario>,
         build: &'r Build,
-        crew: &'r mut Participants<'c>,
+        participants: &'r mut Participants<'c>,
     ) -> Result<Self, RunError> {
-        let past = storing("read the experiments", crew.store.experiments(campaign.id))?;
-        let checks = storing("read the checks", crew.store.throughputs(campaign.id))?;
+        let store = &participants.store;
+        let experiments = map_store_error("read the experiments", store.experiments(campaign.id))?;
+        let checks = map_store_error("read the checks", store.throughputs(campaign.id))?;
         let mut block_starts: BTreeMap<u32, Wall> = BTreeMap::new();
-        let starts = past
+        let starts = experiments
             .iter()
             .map(|experiment| (experiment.block, experiment.started));
         for (block, started) in
@@ -271,26 +274,26 @@ impl<'r, 'c> Run<'r, 'c> {
             let block_start = block_starts.entry(block).or_insert(started);
             *block_start = started.min(*block_start);
         }
-        let agenda = Agenda::resumed(plan, &matrix, &campaign, &past);
+        let agenda = Agenda::resumed(plan, &matrix, &campaign, &experiments);
         Ok(Self {
             plan,
             campaign,
-            addresses: addresses_of(&past, &matrix),
+            addresses: addresses_of(&experiments, &matrix),
             matrix,
             build,
-            crew,
+            participants,
             agenda,
             block_starts,
-            failed: BTreeMap::new(),
-            reflectors: past.iter().filter_map(reflector_of).collect(),
-            reported: BTreeMap::new(),
-            stored_ids: past.iter().map(|experiment| experiment.id).collect(),
+            last_failures: BTreeMap::new(),
+            reflectors: experiments.iter().filter_map(reflector_of).collect(),
+            reported_updates: BTreeMap::new(),
+            stored_ids: experiments.iter().map(|experiment| experiment.id).collect(),
         })
     }
 
     fn carry_out(mut self) -> Result<(Campaign, CampaignProgress), RunError> {
         let (progress, left) = (self.agenda.progress(), self.time_left());
-        self.crew.observer.report(&CampaignEvent::Begun {
+        self.participants.observer.report(&CampaignEvent::Begun {
             campaign: &self.campaign,
             scenarios: &self.matrix,
             progress,
@@ -298,14 +301,14 @@ impl<'r, 'c> Run<'r, 'c> {
         });
         self.adopt()?;
         while let Some(slot) = self.next_in_season()? {
-            if slot.begins_block {
+            if slot.is_first_of_block {
                 self.begin_block(slot.block)?;
             }
             let slots = self
                 .agenda
                 .concurrent_slots(slot, &|scenario| self.has_room(scenario, self.plan.pause));
-            self.rest_before(&slots)?;
-            if self.crew.stop.is_set() {
+            self.wait_before(&slots)?;
+            if self.participants.stop.is_set() {
                 return self.end(CampaignStatus::Interrupted);
             }
             // Waiting for a block, its checks and a rest may have outlasted the season.
@@ -313,7 +316,7 @@ impl<'r, 'c> Run<'r, 'c> {
             slots.retain(|slot| self.is_in_season(slot.scenario));
             self.experiments(&slots)?;
         }
-        if self.crew.stop.is_set() {
+        if self.participants.stop.is_set() {
             return self.end(CampaignStatus::Interrupted);
         }
         match self.agenda.progress().given_up {
@@ -323,34 +326,34 @@ impl<'r, 'c> Run<'r, 'c> {
     }
 
     /// The plan's pause, and what is left of failed experiments' rest.
-    fn rest_before(&mut self, slots: &[Slot]) -> Result<(), RunError> {
-        let now = self.crew.clock.now();
+    fn wait_before(&mut self, slots: &[AgendaSlot]) -> Result<(), RunError> {
+        let now = self.participants.clock.now();
         let pause_end = now + self.plan.pause;
         let failure_times = slots
             .iter()
-            .filter_map(|slot| self.failed.get(&(slot.block, slot.scenario)));
+            .filter_map(|slot| self.last_failures.get(&(slot.block, slot.scenario)));
         let rest_end = failure_times
             .max()
             .map_or(pause_end, |failure_time| *failure_time + RETRY_REST);
         if rest_end > pause_end {
-            self.crew
+            self.participants
                 .observer
-                .report(&CampaignEvent::Resting { until: rest_end });
+                .report(&CampaignEvent::RetryDelayed { until: rest_end });
         }
         self.wait(rest_end.max(pause_end))
     }
 
     fn end(mut self, status: CampaignStatus) -> Result<(Campaign, CampaignProgress), RunError> {
-        let now = self.crew.clock.now();
-        let result = self
-            .crew
-            .store
-            .set_campaign_status(self.campaign.id, status, Some(now));
-        storing("record how the campaign ended", result)?;
+        let now = self.participants.clock.now();
+        let result =
+            self.participants
+                .store
+                .set_campaign_status(self.campaign.id, status, Some(now));
+        map_store_error("record how the campaign ended", result)?;
         self.campaign.status = status;
         self.campaign.ended = Some(now);
         let progress = self.agenda.progress();
-        self.crew
+        self.participants
             .observer
             .report(&CampaignEvent::Ended { status, progress });
         Ok((self.campaign, progress))
@@ -378,7 +381,7 @@ impl<'r, 'c> Run<'r, 'c> {
             .max()
             .map_or(Span::ZERO, |latest_start| {
                 let due = *latest_start + self.plan.block_interval;
-                let now = self.crew.clock.now().unix_nanos();
+                let now = self.participants.clock.now().unix_nanos();
                 Span::from_nanos(due.unix_nanos().saturating_sub(now))
             });
         time_of_open_pairs(true).max(next_block) + pace.times(count - 1) + block

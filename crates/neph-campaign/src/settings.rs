@@ -17,19 +17,19 @@ use neph_text::{
 };
 
 use crate::plan::{
-    ANY_CERTIFICATE, Also, IPERF3_PORT, Plan, Sections, THROUGHPUT_DURATION, TypedAxes,
-    TypedCourse, TypedEndpoint, TypedPing, TypedPlan, TypedThroughput, host, interpret,
-    target as plan_target, target_fault, word,
+    ANY_CERTIFICATE, ExtraChecks, IPERF3_PORT, Plan, Sections, THROUGHPUT_DURATION, TypedAxes,
+    TypedEndpoint, TypedPing, TypedPlan, TypedRunSettings, TypedThroughput, host, interpret,
+    single_line_text, target as plan_target, target_fault,
 };
 use plot::plot;
 
-const MINUTE: i64 = 60_000_000_000;
-const SECOND: i64 = 1_000_000_000;
-const MILLISECOND: i64 = 1_000_000;
+const MINUTE_NS: i64 = 60_000_000_000;
+const SECOND_NS: i64 = 1_000_000_000;
+const MILLISECOND_NS: i64 = 1_000_000;
 /// Reply payload when none is given, as the Latency Tester's client flag has it (thesis, table 4.2).
-const DEFAULT_RESPONSE: u64 = 64;
+const DEFAULT_RESPONSE_BYTES: u64 = 64;
 /// The path at which the Latency Tester's server answers; a neph reflector answers at every path.
-const PATH: &str = "/echo";
+const ECHO_PATH: &str = "/echo";
 
 /// Reads a settings file. Never panics, for any text.
 ///
@@ -39,7 +39,10 @@ pub fn parse(source: &Source) -> Result<Plan, Vec<Problem>> {
     parse_with(source, &|_, _| ())
 }
 
-pub(crate) fn parse_with(source: &Source, also: Also<'_>) -> Result<Plan, Vec<Problem>> {
+pub(crate) fn parse_with(
+    source: &Source,
+    extra_checks: ExtraChecks<'_>,
+) -> Result<Plan, Vec<Problem>> {
     let problems = Problems::new(source);
     let node = parse_yaml(&problems);
     if !problems.is_empty() {
@@ -49,26 +52,26 @@ pub(crate) fn parse_with(source: &Source, also: Also<'_>) -> Result<Plan, Vec<Pr
         return problems.verdict(None);
     };
     let plan = interpret(read(fields), &problems);
-    also(&plan, &problems);
+    extra_checks(&plan, &problems);
     problems.verdict(Some(plan))
 }
 
 fn read(mut fields: Fields<'_>) -> TypedPlan {
     let mut notes = Vec::new();
     let mut endpoints = endpoints(&mut fields);
-    trust(&mut fields, &mut endpoints, &mut notes);
+    set_trust(&mut fields, &mut endpoints, &mut notes);
     let mut axes = axes(&mut fields);
-    let course = course(&mut fields, &mut axes, endpoints.len());
+    let run_settings = run_settings(&mut fields, &mut axes, endpoints.len());
     let pings = pings(&mut fields);
     let throughput = throughput(&mut fields);
     let span = fields.span();
     let plot = plot(&mut fields, &mut notes);
-    without_effect(&mut fields, &mut notes);
+    note_ignored_settings(&mut fields, &mut notes);
     let source = fields.problems().source();
     let typed = TypedPlan {
         span: span.clone(),
-        name: Some(name_of(source.name())),
-        course,
+        name: Some(plan_name(source.name())),
+        run_settings,
         axes,
         endpoints,
         skips: Vec::new(),
@@ -88,14 +91,15 @@ fn read(mut fields: Fields<'_>) -> TypedPlan {
 /// What a settings file writes as the destination of an endpoint with this target.
 pub fn destination(target: &Target) -> String {
     let written = target.written();
-    let text = written.trim_end_matches(PATH);
-    text.split_once("://")
-        .map_or(text, |(_, rest)| rest)
+    let without_path = written.trim_end_matches(ECHO_PATH);
+    without_path
+        .split_once("://")
+        .map_or(without_path, |(_, authority)| authority)
         .to_owned()
 }
 
 /// The settings have no name: the file's name replaces it.
-fn name_of(path: &str) -> String {
+fn plan_name(path: &str) -> String {
     let file = path.rsplit('/').next().unwrap_or(path);
     let stem = file.rsplit_once('.').map_or(file, |(stem, _)| stem);
     if stem.is_empty() {
@@ -105,20 +109,24 @@ fn name_of(path: &str) -> String {
     }
 }
 
-/// A whole number of `unit` nanoseconds, at least 1.
-fn times(node: &Node, unit: i64) -> Result<Nanos, Fault> {
+/// A whole number of `unit_ns` nanoseconds, at least 1.
+fn duration_in(node: &Node, unit_ns: i64) -> Result<Nanos, Fault> {
     let count = match u32::from_node(node)? {
         0 => return Err(Fault::new("this time is zero", "write 1 or more")),
         count => i64::from(count),
     };
-    Ok(Nanos(count.saturating_mul(unit)))
+    Ok(Nanos(count.saturating_mul(unit_ns)))
 }
 
-/// Like [`times`], where 0 means that the value is to be chosen.
-fn times_or_none(fields: &mut Fields<'_>, key: &'static str, unit: i64) -> Option<Spanned<Nanos>> {
+/// Like [`duration_in`], where 0 means that the value is to be chosen.
+fn optional_duration_in(
+    fields: &mut Fields<'_>,
+    key: &'static str,
+    unit_ns: i64,
+) -> Option<Spanned<Nanos>> {
     let value = fields.optional_with(key, |node| match node.value {
         Value::Integer(0) | Value::Nothing => Ok(None),
-        _ => times(node, unit).map(Some),
+        _ => duration_in(node, unit_ns).map(Some),
     })?;
     value.value.map(|nanos| Spanned {
         value: nanos,
@@ -129,8 +137,9 @@ fn times_or_none(fields: &mut Fields<'_>, key: &'static str, unit: i64) -> Optio
 fn axes(fields: &mut Fields<'_>) -> TypedAxes {
     let mut axes = TypedAxes::default();
     if fields.needed("intervals").is_some() {
-        let read = fields.one_or_list_with("intervals", |node| times(node, MILLISECOND));
-        axes.intervals = Some(read.unwrap_or_default());
+        let intervals =
+            fields.one_or_list_with("intervals", |node| duration_in(node, MILLISECOND_NS));
+        axes.intervals = Some(intervals.unwrap_or_default());
     } else {
         axes.intervals = Some(Vec::new());
     }
@@ -139,7 +148,7 @@ fn axes(fields: &mut Fields<'_>) -> TypedAxes {
     }
     let response = fields.optional::<Bytes>("response_size");
     axes.response_sizes = Some(vec![response.unwrap_or(Spanned {
-        value: Bytes(DEFAULT_RESPONSE),
+        value: Bytes(DEFAULT_RESPONSE_BYTES),
         span: 0..0,
     })]);
     let port = fields.optional_with("source_port", |node| match node.value {
@@ -154,29 +163,33 @@ fn axes(fields: &mut Fields<'_>) -> TypedAxes {
 }
 
 /// Runs, and the two times of which one may be inferred.
-fn course(fields: &mut Fields<'_>, axes: &mut TypedAxes, endpoints: usize) -> TypedCourse {
+fn run_settings(
+    fields: &mut Fields<'_>,
+    axes: &mut TypedAxes,
+    endpoint_count: usize,
+) -> TypedRunSettings {
     let blocks = fields.required::<u32>("runs");
-    let given =
+    let has_duration_key =
         fields.entry("runs_interval").is_some() || fields.entry("runs_step_duration").is_some();
-    let interval = times_or_none(fields, "runs_interval", MINUTE);
-    let step = times_or_none(fields, "runs_step_duration", SECOND);
-    let lengths = [
+    let interval = optional_duration_in(fields, "runs_interval", MINUTE_NS);
+    let step = optional_duration_in(fields, "runs_step_duration", SECOND_NS);
+    let value_counts = [
         &axes.intervals.as_ref().map(Vec::len),
         &axes.request_sizes.as_ref().map(Vec::len),
     ];
-    let steps = lengths
+    let step_count = value_counts
         .iter()
         .map(|n| n.unwrap_or(1).max(1))
         .product::<usize>()
-        * endpoints.max(1);
-    let steps = i64::try_from(steps).unwrap_or(i64::MAX);
-    let infer = |nanos: i64, span| Spanned {
+        * endpoint_count.max(1);
+    let step_count = i64::try_from(step_count).unwrap_or(i64::MAX);
+    let inferred_duration = |nanos: i64, span| Spanned {
         value: Nanos(nanos),
         span,
     };
     let (interval, step) = match (interval, step) {
         (None, None) => {
-            if !given || fields.problems().is_empty() {
+            if !has_duration_key || fields.problems().is_empty() {
                 let message = "neither runs_interval nor runs_step_duration is given";
                 fields.fault(fields.span(), message, "add runs_step_duration: 30");
             }
@@ -184,26 +197,29 @@ fn course(fields: &mut Fields<'_>, axes: &mut TypedAxes, endpoints: usize) -> Ty
         }
         (Some(interval), None) => {
             // Whole seconds, as the Latency Tester counts them.
-            let nanos = interval.value.0 / steps / SECOND * SECOND;
-            let step = infer(nanos, interval.span.clone());
+            let nanos = interval.value.0 / step_count / SECOND_NS * SECOND_NS;
+            let step = inferred_duration(nanos, interval.span.clone());
             (Some(interval), Some(step))
         }
         (None, Some(step)) => {
-            let run = step.value.0.saturating_mul(steps);
-            let minutes = run / MINUTE + i64::from(run % MINUTE > 0);
+            let run_ns = step.value.0.saturating_mul(step_count);
+            let minutes = run_ns / MINUTE_NS + i64::from(run_ns % MINUTE_NS > 0);
             (
-                Some(infer(minutes.saturating_mul(MINUTE), step.span.clone())),
+                Some(inferred_duration(
+                    minutes.saturating_mul(MINUTE_NS),
+                    step.span.clone(),
+                )),
                 Some(step),
             )
         }
         pair => pair,
     };
-    axes.length_written = true;
+    axes.has_length = true;
     axes.duration = step;
-    TypedCourse {
+    TypedRunSettings {
         blocks,
         block_interval: interval,
-        ..TypedCourse::default()
+        ..TypedRunSettings::default()
     }
 }
 
@@ -219,7 +235,7 @@ fn endpoints(fields: &mut Fields<'_>) -> Vec<TypedEndpoint> {
                 .optional::<bool>("tls_enabled")
                 .map_or(all_tls, |tls| tls.value);
             let scheme = if tls { "wss" } else { "ws" };
-            let name = table.required_with("description", word);
+            let name = table.required_with("description", single_line_text);
             let target = table.required_with("destination", |node| target(node, scheme));
             let span = table.span();
             table.finish();
@@ -227,7 +243,7 @@ fn endpoints(fields: &mut Fields<'_>) -> Vec<TypedEndpoint> {
                 span,
                 name,
                 target,
-                at: None,
+                site: None,
                 mode: None,
                 axes: TypedAxes::default(),
             }
@@ -236,37 +252,37 @@ fn endpoints(fields: &mut Fields<'_>) -> Vec<TypedEndpoint> {
 }
 
 fn target(node: &Node, scheme: &str) -> Result<Target, Fault> {
-    let destination = word(node)?;
-    if let Some((written, rest)) = destination.split_once("://") {
-        let message = format!("a destination has no scheme, but here is '{written}'");
+    let destination = single_line_text(node)?;
+    if let Some((written_scheme, authority)) = destination.split_once("://") {
+        let message = format!("a destination has no scheme, but here is '{written_scheme}'");
         return Err(Fault::new(
             message,
-            format!("write \"{rest}\", and tls_enabled for TLS"),
+            format!("write \"{authority}\", and tls_enabled for TLS"),
         ));
     }
-    plan_target(&format!("{scheme}://{destination}{PATH}"))
+    plan_target(&format!("{scheme}://{destination}{ECHO_PATH}"))
 }
 
 /// Which certificates are trusted: any, as the Latency Tester does, unless the file has neph's keys
 /// (`ca_file`, `insecure: false`). A note warns where any is accepted.
-fn trust(fields: &mut Fields<'_>, endpoints: &mut [TypedEndpoint], notes: &mut Vec<String>) {
-    let ca_file = fields.optional_with("ca_file", word);
+fn set_trust(fields: &mut Fields<'_>, endpoints: &mut [TypedEndpoint], notes: &mut Vec<String>) {
+    let ca_file = fields.optional_with("ca_file", single_line_text);
     let insecure = fields.optional::<bool>("insecure");
-    let is_verified = ca_file.is_some();
-    let accepts_any = insecure.map_or(!is_verified, |insecure| insecure.value);
+    let has_ca_file = ca_file.is_some();
+    let accepts_any = insecure.map_or(!has_ca_file, |insecure| insecure.value);
     let is_secure = |e: &TypedEndpoint| e.target.as_ref().is_some_and(|t| t.value.is_secure());
-    let mut secure = endpoints
+    let mut secure_endpoints = endpoints
         .iter_mut()
         .filter(|endpoint| is_secure(endpoint))
         .peekable();
-    if secure.peek().is_some() && accepts_any {
+    if secure_endpoints.peek().is_some() && accepts_any {
         notes.push(format!(
             "{ANY_CERTIFICATE}, as by the Latency Tester: anybody on the path can impersonate the \
              server. Write ca_file: FILE (or --ca-file FILE) for your own authority, or insecure: \
              false to verify by the public ones"
         ));
     }
-    for endpoint in secure {
+    for endpoint in secure_endpoints {
         let span = endpoint.span.clone();
         let value = match &ca_file {
             Some(file) if !accepts_any => Parameter::CaFile(file.value.clone()),
@@ -278,16 +294,16 @@ fn trust(fields: &mut Fields<'_>, endpoints: &mut [TypedEndpoint], notes: &mut V
 }
 
 fn pings(fields: &mut Fields<'_>) -> Vec<TypedPing> {
-    let interval = times_or_none(fields, "ping_interval", SECOND);
+    let interval = optional_duration_in(fields, "ping_interval", SECOND_NS);
     let tables = fields.tables("ping_destinations");
     tables
         .into_iter()
         .map(|mut table| {
-            let intervals = times_or_none(&mut table, "ping_interval", SECOND);
+            let own_interval = optional_duration_in(&mut table, "ping_interval", SECOND_NS);
             let ping = TypedPing {
-                name: table.required_with("name", word),
+                name: table.required_with("name", single_line_text),
                 address: table.required_with("ip", host),
-                interval: intervals.or_else(|| interval.clone()),
+                interval: own_interval.or_else(|| interval.clone()),
             };
             table.finish();
             ping
@@ -299,9 +315,9 @@ fn throughput(fields: &mut Fields<'_>) -> Option<TypedThroughput> {
     let span = fields.entry("iperf_destinations")?.node.span.clone();
     let mut servers = Vec::new();
     for mut table in fields.tables("iperf_destinations") {
-        let name = table.required_with("name", word);
+        let name = table.required_with("name", single_line_text);
         let ip = table.required_with("ip", |node| {
-            let text = word(node)?;
+            let text = single_line_text(node)?;
             split_authority(&text)
                 .map(|(host, _)| host)
                 .map_err(target_fault)
@@ -338,7 +354,7 @@ fn iperf_port(node: &Node) -> Result<u16, Fault> {
 }
 
 /// Settings that are taken and need nothing done.
-fn without_effect(fields: &mut Fields<'_>, notes: &mut Vec<String>) {
+fn note_ignored_settings(fields: &mut Fields<'_>, notes: &mut Vec<String>) {
     notes.push("blocks are shuffled; the Latency Tester's order is --order sequential".to_owned());
     if fields
         .optional::<bool>("tcpdump_enabled")

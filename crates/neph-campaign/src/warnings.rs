@@ -32,7 +32,7 @@ pub(crate) fn warnings(meter: &Meter, load: &Load, limits: &Limits) -> Vec<Warni
     }
     warnings.extend(error_answers_warning(meter));
     warnings.extend(local_send_warning(meter));
-    warnings.extend(meter.stays().warning());
+    warnings.extend(meter.residence_times().warning());
     let replies = meter.tally().replies;
     // An experiment without a reply has failed; measuring longer would not help.
     if (1..limits.min_replies).contains(&replies) {

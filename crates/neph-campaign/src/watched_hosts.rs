@@ -22,17 +22,17 @@ impl WatchedHosts {
     }
 
     /// Takes note of messages.
-    pub fn take(&mut self, messages: &[FleetMessage]) {
-        self.meter.fleet(messages);
+    pub fn record_messages(&mut self, messages: &[FleetMessage]) {
+        self.meter.record_fleet(messages);
     }
 
     /// How long requests stayed at their reflectors, 99th percentile; `None` if no peer reports it.
-    pub fn stay_p99(&self) -> Option<Span> {
-        self.meter.stays().p99()
+    pub fn residence_p99(&self) -> Option<Span> {
+        self.meter.residence_times().p99()
     }
 
     /// Lateness of the messages, 99th percentile; `None` without messages.
-    pub fn late_p99(&self) -> Option<Span> {
+    pub fn lateness_p99(&self) -> Option<Span> {
         self.meter.lateness().map(|(_, p99)| p99)
     }
 
@@ -65,10 +65,10 @@ mod tests {
         };
         let is_late = |late| {
             let mut hosts = WatchedHosts::begin();
-            assert_eq!(hosts.late_p99(), None);
-            hosts.take(&[message(late)]);
+            assert_eq!(hosts.lateness_p99(), None);
+            hosts.record_messages(&[message(late)]);
             assert_eq!(
-                hosts.stay_p99(),
+                hosts.residence_p99(),
                 None,
                 "what nobody answered stayed nowhere"
             );

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use std::ops::ControlFlow;
 
 use neph_capture::{
-    Event, Half, Limits, Listener, Method, Name, Sample, Side, Table, read_capture,
+    Event, FlowName, Half, Limits, Listener, Method, Sample, Side, Table, read_capture,
 };
 use neph_model::Wall;
 use neph_wire::dissect::{Transport, dissect, plain};
@@ -21,10 +21,10 @@ struct Counts {
 }
 
 impl Listener for Counts {
-    fn sample(&mut self, _: &Name, sample: &Sample) {
+    fn sample(&mut self, _: &FlowName, sample: &Sample) {
         self.samples[usize::from(sample.method == Method::Echo)] += 1;
     }
-    fn event(&mut self, _: &Name, _: Wall, _: Side, _: Event) {
+    fn event(&mut self, _: &FlowName, _: Wall, _: Side, _: Event) {
         self.events += 1;
     }
 }
@@ -43,7 +43,7 @@ fn main() -> io::Result<()> {
     let (mut table, mut counts) = (Table::new(Limits::default()), Counts::default());
     let (mut bytes, mut segments, mut max_flows) = (0, 0, 0);
     let mut due = 0;
-    let account = read_capture(&mut File::open(path)?, |record| {
+    let summary = read_capture(&mut File::open(path)?, |record| {
         bytes += u64::from(record.length);
         if step == "records" {
             return ControlFlow::Continue(());
@@ -84,8 +84,8 @@ fn main() -> io::Result<()> {
     writeln!(
         io::stdout(),
         "{} packets, {bytes} bytes, {segments} segments, {:?}; {max_flows} flows in {memory} bytes; samples {:?}, events {}",
-        account.packets,
-        account.ending,
+        summary.packets,
+        summary.ending,
         counts.samples,
         counts.events
     )

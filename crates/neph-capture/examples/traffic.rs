@@ -18,9 +18,9 @@ fn main() -> io::Result<()> {
         flows: number(flows)?,
         requests: number(requests)?.into(),
         // All at the same time, so that they meet in the table.
-        spacing: 100_000,
+        spacing_nanos: 100_000,
         seed: 1,
-        clean: options.is_empty(),
+        is_clean: options.is_empty(),
     };
     let mut file = BufWriter::new(File::create(path)?);
     pcap_header(&mut file)?;

@@ -14,7 +14,7 @@ use neph_wire::dissect::Dissected;
 use crate::directions::{Direction, Directions};
 use crate::fragments::{FragmentPassage, Fragments, is_fragment};
 use crate::identity::Identity;
-use crate::steady::{Fall, Steady, added_at};
+use crate::steady::{SteadyClock, StepBack, added_at};
 
 mod proofs;
 
@@ -32,7 +32,7 @@ pub struct CaptureMatcher {
     matched_packets: Vec<MatchedPacket>,
     first: Point,
     second: Point,
-    times: [Steady; 2],
+    times: [SteadyClock; 2],
     /// Fragments of each capture.
     fragments: [Fragments; 2],
     identical: u64,
@@ -138,8 +138,8 @@ pub struct MatchedCaptures {
     pub timeless: u64,
     /// Packets with the same timestamp in both captures.
     pub same_stamp: u64,
-    /// Where the time of each capture falls.
-    pub(crate) falls: [Vec<Fall>; 2],
+    /// Where the time of each capture steps back.
+    pub(crate) steps_back: [Vec<StepBack>; 2],
 }
 
 impl Point {
@@ -159,8 +159,8 @@ impl Point {
 }
 
 /// Whether a packet that equals one at `first` is a duplicate of it in the capture.
-pub(crate) const fn is_repeated(first: i64, at: i64, is_named: bool) -> bool {
-    is_named && at.saturating_sub(first).saturating_abs() < MAX_DUPLICATE_NANOS
+pub(crate) const fn is_repeated(first: i64, at: i64, is_distinguishable: bool) -> bool {
+    is_distinguishable && at.saturating_sub(first).saturating_abs() < MAX_DUPLICATE_NANOS
 }
 
 impl CaptureMatcher {
@@ -183,18 +183,23 @@ impl CaptureMatcher {
             return;
         };
         self.first.count(at);
-        let is_named = identity.is_named(packet);
-        match self.match_in_first(at, identity, is_named) {
+        let is_distinguishable = identity.is_distinguishable(packet);
+        match self.match_in_first(at, identity, is_distinguishable) {
             PacketMatch::New => {}
             PacketMatch::Duplicate => self.first.repeats += 1,
             PacketMatch::Ambiguous => self.identical += 1,
         }
         if let Some(complete) = self.complete_packet(0, at, identity, packet) {
-            self.match_in_first(at, complete, is_named);
+            self.match_in_first(at, complete, is_distinguishable);
         }
     }
 
-    fn match_in_first(&mut self, at: i64, identity: Identity, is_named: bool) -> PacketMatch {
+    fn match_in_first(
+        &mut self,
+        at: i64,
+        identity: Identity,
+        is_distinguishable: bool,
+    ) -> PacketMatch {
         let time = &mut self.times[0];
         match self.first_packets.entry(self.hasher.hash_one(identity)) {
             Entry::Vacant(vacant) => {
@@ -212,7 +217,7 @@ impl CaptureMatcher {
                 if is_repeated(
                     first,
                     time.correct(at, (first, MAX_DUPLICATE_NANOS)),
-                    is_named,
+                    is_distinguishable,
                 ) {
                     return PacketMatch::Duplicate;
                 }
@@ -250,8 +255,8 @@ impl CaptureMatcher {
             return;
         };
         self.second.count(at);
-        let is_named = identity.is_named(packet);
-        let packet_match = self.match_in_second(at, identity, is_named);
+        let is_distinguishable = identity.is_distinguishable(packet);
+        let packet_match = self.match_in_second(at, identity, is_distinguishable);
         match packet_match {
             Some(PacketMatch::New) | None => {}
             Some(PacketMatch::Duplicate) => self.second.repeats += 1,
@@ -264,7 +269,7 @@ impl CaptureMatcher {
         if let Some(complete) = self.complete_packet(1, at, identity, packet)
             && packet_match.is_none()
         {
-            self.match_in_second(at, complete, is_named);
+            self.match_in_second(at, complete, is_distinguishable);
         }
     }
 
@@ -273,7 +278,7 @@ impl CaptureMatcher {
         &mut self,
         at: i64,
         identity: Identity,
-        is_named: bool,
+        is_distinguishable: bool,
     ) -> Option<PacketMatch> {
         let time = &mut self.times[1];
         let Some(first_packet) = self.first_packets.get_mut(&self.hasher.hash_one(identity)) else {
@@ -286,7 +291,7 @@ impl CaptureMatcher {
                 .get_mut(first_packet.match_index as usize)
             {
                 let at = time.correct(at, (matched.second_at, MAX_DUPLICATE_NANOS));
-                if is_repeated(matched.second_at, at, is_named) {
+                if is_repeated(matched.second_at, at, is_distinguishable) {
                     return Some(PacketMatch::Duplicate);
                 }
                 matched.is_identical = true;
@@ -322,7 +327,7 @@ impl CaptureMatcher {
             let difference = matched.second_at.saturating_sub(matched.first_at);
             directions.add(matched.pair, matched.is_upward, difference);
         }
-        let [first, second] = self.times.each_ref().map(Steady::falls);
+        let [first, second] = self.times.each_ref().map(SteadyClock::steps_back);
         let has_same_stamp = |matched: &&MatchedPacket| {
             let first_stamp = matched.first_at - added_at(first, matched.first_at);
             first_stamp == matched.second_at - added_at(second, matched.second_at)
@@ -338,7 +343,7 @@ impl CaptureMatcher {
             even: 0,
             timeless: 0,
             same_stamp,
-            falls: self.times.map(|time| time.falls().to_vec()),
+            steps_back: self.times.map(|time| time.steps_back().to_vec()),
         };
         for matched in &self.matched_packets {
             captures.add_crossing(

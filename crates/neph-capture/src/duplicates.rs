@@ -15,7 +15,7 @@ use neph_wire::dissect::{Dissected, Transport};
 
 mod mirrored;
 
-use mirrored::{Kind, Mirrored, MirroredPacket};
+use mirrored::{MirrorDetector, MirroredPacket, PacketKind};
 
 /// Places of a set. A packet is remembered in one place of the set that its hash selects.
 const SLOTS_PER_SET: usize = 8;
@@ -23,12 +23,12 @@ const SLOTS_PER_SET: usize = 8;
 /// Beyond that, the oldest packet of a full set is forgotten.
 const SETS: RangeInclusive<usize> = 512..=1 << 15;
 /// Compared bytes of the transport header and of the payload.
-const COMPARED: usize = 64;
+const COMPARED_BYTES: usize = 64;
 /// No retransmission timer is shorter (RFC 6298 requires 1 s, Linux has 200 ms).
 const MAX_DUPLICATE_DELAY: Span = Span::from_millis(50);
 /// Mirrors show the copy within this time. A later packet without a number is a retransmission, as after
 /// duplicate acknowledgements.
-const MIRRORED: Span = Span::from_millis(5);
+const MAX_MIRROR_DELAY: Span = Span::from_millis(5);
 
 /// More than one copy per this many packets is no accident of the network.
 const COPY_SHARE_DIVISOR: u64 = 20;
@@ -70,7 +70,7 @@ pub struct DuplicateFilter {
     hasher: RandomState,
     /// Empty before the first packet, then whole sets; their number is a power of two.
     slots: Vec<Option<KnownPacket>>,
-    mirrored: Mirrored,
+    mirrored: MirrorDetector,
     examined: u64,
     repeats: u64,
     copies: u64,
@@ -99,8 +99,8 @@ impl DuplicateFilter {
             at,
         };
         let mirrored = self.mirrored_packet(packet);
-        let mut known = self.set(hash).iter_mut().flatten();
-        let identical = known.find(|known| known.is_identical(hash, current.layers));
+        let mut known_packets = self.set(hash).iter_mut().flatten();
+        let identical = known_packets.find(|known| known.is_identical(hash, current.layers));
         let Some(known) = identical else {
             self.remember(current);
             self.mirrored.add_first(mirrored);
@@ -116,7 +116,7 @@ impl DuplicateFilter {
             self.copies += 1;
             return Occurrence::OtherInterface;
         }
-        if delay >= MIRRORED {
+        if delay >= MAX_MIRROR_DELAY {
             // A retransmission: the next packet may be its copy.
             known.at = at;
         }
@@ -124,7 +124,8 @@ impl DuplicateFilter {
             self.copies += 1;
             return Occurrence::SameInterface;
         }
-        self.repeats += u64::from(mirrored.kind != Kind::Repeatable && delay < MIRRORED);
+        let is_repeat = mirrored.kind != PacketKind::Repeatable && delay < MAX_MIRROR_DELAY;
+        self.repeats += u64::from(is_repeat);
         Occurrence::First
     }
 
@@ -134,14 +135,14 @@ impl DuplicateFilter {
             hosts: self.hasher.hash_one((a.min(b), a.max(b))),
             is_upward: a < b,
             number: packet.ip.identification.unwrap_or(0),
-            kind: Kind::of(packet),
+            kind: PacketKind::of(packet),
         }
     }
 
     /// Hash of the fields that are equal in all copies.
     fn hash(&self, packet: &Dissected<'_>) -> u64 {
         let ip = &packet.ip;
-        let payload = &ip.payload[..ip.payload.len().min(COMPARED)];
+        let payload = &ip.payload[..ip.payload.len().min(COMPARED_BYTES)];
         // The interface may compute the checksum later.
         let checksum = match packet.transport {
             Transport::Tcp { .. } => 16,

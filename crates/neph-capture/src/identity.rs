@@ -37,7 +37,7 @@ pub struct Identity {
 impl Identity {
     /// Whether no equal packet follows soon: its sender numbered it, or it is an echo. Many systems use
     /// number 0 for packets that they do not fragment.
-    pub(crate) fn is_named(&self, packet: &Dissected<'_>) -> bool {
+    pub(crate) fn is_distinguishable(&self, packet: &Dissected<'_>) -> bool {
         let is_echo = matches!(packet.transport, Transport::Icmp([0 | 8 | 128 | 129, ..]));
         self.number.is_some_and(|number| number != 0) || is_echo
     }

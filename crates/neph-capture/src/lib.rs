@@ -4,9 +4,7 @@
 //! and retransmissions. Does not own files, rings or screens. Packets come in as headers with times; samples
 //! and events go out as they are found.
 
-mod ahead;
 mod capture_matcher;
-mod chosen;
 pub mod clocks;
 mod directions;
 mod duplicates;
@@ -16,15 +14,17 @@ mod fragments;
 mod hops;
 mod identity;
 mod merged;
-#[cfg(test)]
-mod packets;
 pub mod path;
+mod prefetch;
 pub mod reading;
 mod sample;
+mod sampling;
 mod sequence;
 mod steady;
 mod stream;
 mod tcp;
+#[cfg(test)]
+mod test_packets;
 
 pub use capture_matcher::{CaptureMatcher, ClockSetBack, Crossing, MatchedCaptures, Point};
 pub use directions::Direction;
@@ -34,8 +34,8 @@ pub use exchange::{
     HostPair,
 };
 pub use flow::{
-    Flow, Limits, Listener, Name, Others, Quantiles, Recent, RoundTripSketches, RoundTripsByMethod,
-    SentCounts, Table,
+    Flow, FlowName, Limits, Listener, OtherPackets, PeriodCounts, Quantiles, RoundTripSketches,
+    RoundTripsByMethod, SentCounts, Table,
 };
 pub use hops::{
     FiveTuple, Followed, Hops, Mapping, MappingError, Passage, RoundTripPair, TranslatedAddress,
@@ -44,5 +44,5 @@ pub use hops::{
 pub use identity::Identity;
 pub use merged::read_merged;
 pub use sample::{Answer, Half, Method, Sample};
-pub use stream::{Account, Ending, read_capture};
+pub use stream::{Ending, ReadSummary, read_capture};
 pub use tcp::{Connection, Event, Passing, Room, Segment, Side, Sink};

@@ -11,24 +11,24 @@ use foldhash::quality::RandomState;
 use neph_wire::capture::Record;
 use neph_wire::dissect::Link;
 
-use crate::stream::{Account, Ending, Records};
+use crate::stream::{Ending, ReadSummary, Records};
 
 /// Hands out each packet of several captures, the earliest first, until `take` breaks off. What has no time
 /// comes before what has one; at one time the earlier of the captures comes first. Each interface of each
 /// capture has a number of its own.
 ///
-/// `ended` is called with a capture's place and account when it has ended, and may break off too.
+/// `ended` is called with a capture's place and summary when it has ended, and may break off too.
 pub fn read_merged<R: Read>(
     sources: Vec<R>,
     mut take: impl FnMut(Record<'_>) -> ControlFlow<()>,
-    mut ended: impl FnMut(usize, Account) -> ControlFlow<()>,
-) -> Account {
+    mut ended: impl FnMut(usize, ReadSummary) -> ControlFlow<()>,
+) -> ReadSummary {
     let mut merged = Merged::of(sources);
     let ending = match merged.read(&mut take, &mut ended) {
         ControlFlow::Continue(()) => Ending::Whole,
         ControlFlow::Break(()) => Ending::Stopped,
     };
-    merged.account(ending)
+    merged.summary(ending)
 }
 
 /// A packet that was read and not yet handed out.
@@ -75,7 +75,7 @@ impl<R: Read> Merged<R> {
     fn read(
         &mut self,
         take: &mut impl FnMut(Record<'_>) -> ControlFlow<()>,
-        ended: &mut impl FnMut(usize, Account) -> ControlFlow<()>,
+        ended: &mut impl FnMut(usize, ReadSummary) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         for index in 0..self.parts.len() {
             self.advance(index, ended)?;
@@ -99,7 +99,7 @@ impl<R: Read> Merged<R> {
     fn advance(
         &mut self,
         index: usize,
-        ended: &mut impl FnMut(usize, Account) -> ControlFlow<()>,
+        ended: &mut impl FnMut(usize, ReadSummary) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         let Part {
             records,
@@ -118,7 +118,7 @@ impl<R: Read> Merged<R> {
         });
         match read {
             Ok(next) => *ahead = Some(next),
-            Err(ending) => return ended(index, records.account(ending)),
+            Err(ending) => return ended(index, records.summary(ending)),
         }
         ControlFlow::Continue(())
     }
@@ -137,27 +137,27 @@ impl<R: Read> Merged<R> {
     }
 
     /// Of all of them together.
-    fn account(&self, ending: Ending) -> Account {
-        let accounts = self
+    fn summary(&self, ending: Ending) -> ReadSummary {
+        let summaries = self
             .parts
             .iter()
-            .map(|part| part.records.account(Ending::Stopped));
-        accounts.fold(
-            Account {
+            .map(|part| part.records.summary(Ending::Stopped));
+        summaries.fold(
+            ReadSummary {
                 packets: self.packets,
                 bytes: 0,
-                rest: 0,
+                unparsed_bytes: 0,
                 dropped: None,
                 ending,
             },
-            |account, capture| Account {
-                bytes: account.bytes + capture.bytes,
-                rest: account.rest + capture.rest,
-                dropped: match (account.dropped, capture.dropped) {
+            |summary, capture| ReadSummary {
+                bytes: summary.bytes + capture.bytes,
+                unparsed_bytes: summary.unparsed_bytes + capture.unparsed_bytes,
+                dropped: match (summary.dropped, capture.dropped) {
                     (Some(sum), Some(part)) => Some(sum.saturating_add(part)),
                     (sum, part) => sum.or(part),
                 },
-                ..account
+                ..summary
             },
         )
     }

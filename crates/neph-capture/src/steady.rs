@@ -9,23 +9,23 @@ const DISORDER: i64 = 100_000_000;
 /// Timestamps from 1970 to 2116. Others are no times and are not converted.
 const SUPPORTED_TIMES: std::ops::Range<i64> = 0..1 << 62;
 
-/// Where the time of a capture falls.
+/// Where the time of a capture steps back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Fall {
+pub(crate) struct StepBack {
     /// Packets after it have at least this steady time, in nanoseconds. Packets before it have less.
     pub(crate) from: i64,
-    /// Nanoseconds to add to timestamps after it, for all falls so far.
+    /// Nanoseconds to add to timestamps after it, for all steps back so far.
     pub(crate) added: i64,
 }
 
 /// Converts the timestamps of a capture, one after the other.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Steady {
+pub(crate) struct SteadyClock {
     latest: Option<i64>,
-    falls: Vec<Fall>,
+    steps_back: Vec<StepBack>,
 }
 
-impl Steady {
+impl SteadyClock {
     /// The steady time of the next timestamp.
     pub(crate) fn next(&mut self, stamp: i64) -> i64 {
         if !SUPPORTED_TIMES.contains(&stamp) {
@@ -36,7 +36,7 @@ impl Steady {
         let resumes_at = latest.saturating_add(2 * DISORDER);
         if latest.saturating_sub(at) > DISORDER && SUPPORTED_TIMES.contains(&resumes_at) {
             at = resumes_at;
-            self.falls.push(Fall {
+            self.steps_back.push(StepBack {
                 from: latest.saturating_add(DISORDER),
                 added: at.saturating_sub(stamp),
             });
@@ -48,15 +48,15 @@ impl Steady {
     /// The same for a packet that equals one at the steady time `before`: within `soon` it is a duplicate in
     /// the capture. A file may hold a capture twice; that is no step.
     pub(crate) fn correct(&mut self, stamp: i64, (before, soon): (i64, i64)) -> i64 {
-        let [added_before, added_now] = [added_at(&self.falls, before), self.added()];
+        let [added_before, added_now] = [added_at(&self.steps_back, before), self.added()];
         let times = [added_before, added_now].map(|added| (stamp.saturating_add(added), added));
-        let has_this_offset = |(at, added): &(i64, i64)| added_at(&self.falls, *at) == *added;
+        let has_this_offset = |(at, added): &(i64, i64)| added_at(&self.steps_back, *at) == *added;
         let [repeated, later] = times.map(|time| Some(time).filter(has_this_offset));
         let is_near = |(at, _): &(i64, i64)| at.saturating_sub(before).saturating_abs() < soon;
         let Some((at, added)) = repeated.filter(is_near).or(later) else {
             return self.next(stamp);
         };
-        // The next fall lies after it.
+        // The next step back lies after it.
         if added == added_now && SUPPORTED_TIMES.contains(&at) {
             self.latest = self.latest.max(Some(at));
         }
@@ -69,32 +69,34 @@ impl Steady {
         let min = self
             .latest
             .map_or(i64::MIN, |latest| latest.saturating_sub(DISORDER));
-        (self.falls.is_empty() || at >= min).then_some(at)
+        (self.steps_back.is_empty() || at >= min).then_some(at)
     }
 
-    /// All falls, in order.
-    pub(crate) fn falls(&self) -> &[Fall] {
-        &self.falls
+    /// All steps back, in order.
+    pub(crate) fn steps_back(&self) -> &[StepBack] {
+        &self.steps_back
     }
 
     fn added(&self) -> i64 {
-        self.falls.last().map_or(0, |fall| fall.added)
+        self.steps_back
+            .last()
+            .map_or(0, |step_back| step_back.added)
     }
 }
 
-/// Number of these falls before a steady time.
-pub(crate) fn falls_before(falls: &[Fall], at: i64) -> usize {
+/// Number of these steps back before a steady time.
+pub(crate) fn steps_back_before(steps_back: &[StepBack], at: i64) -> usize {
     if SUPPORTED_TIMES.contains(&at) {
-        falls.partition_point(|fall| fall.from <= at)
+        steps_back.partition_point(|step_back| step_back.from <= at)
     } else {
         0
     }
 }
 
 /// Nanoseconds that were added to the timestamp of this steady time.
-pub(crate) fn added_at(falls: &[Fall], at: i64) -> i64 {
-    let last = falls_before(falls, at).checked_sub(1);
-    last.map_or(0, |last| falls[last].added)
+pub(crate) fn added_at(steps_back: &[StepBack], at: i64) -> i64 {
+    let last = steps_back_before(steps_back, at).checked_sub(1);
+    last.map_or(0, |last| steps_back[last].added)
 }
 
 #[cfg(test)]
@@ -107,7 +109,7 @@ mod tests {
 
     #[test]
     fn time_goes_on_where_a_clock_was_set_back() {
-        let mut steady = Steady::default();
+        let mut steady = SteadyClock::default();
         let stamps = [100, 101, 41, 42, 1, 2].map(|second| second * SECOND);
         let steady_times = stamps.map(|stamp| steady.next(stamp));
         let from_101 = steady_times.map(|at| at - 101 * SECOND);
@@ -122,32 +124,32 @@ mod tests {
                 2 * SECOND + 4 * DISORDER
             ]
         );
-        let timestamps = steady_times.map(|at| at - added_at(steady.falls(), at));
+        let timestamps = steady_times.map(|at| at - added_at(steady.steps_back(), at));
         assert_eq!(timestamps, stamps);
-        assert_eq!(steady.falls().len(), 2);
+        assert_eq!(steady.steps_back().len(), 2);
     }
 
     #[test]
     fn a_small_step_back_is_disorder_and_no_clock_step() {
-        let mut steady = Steady::default();
+        let mut steady = SteadyClock::default();
         for stamp in [SECOND, SECOND - DISORDER, 2 * SECOND] {
             assert_eq!(steady.next(stamp), stamp);
         }
-        assert!(steady.falls().is_empty());
+        assert!(steady.steps_back().is_empty());
     }
 
     #[test]
     fn a_packet_that_is_shown_again_has_its_time_of_before() {
-        let mut steady = Steady::default();
+        let mut steady = SteadyClock::default();
         let first = steady.next(10 * SECOND);
         steady.next(20 * SECOND);
         assert_eq!(steady.correct(10 * SECOND, (first, DISORDER)), first);
-        assert!(steady.falls().is_empty());
+        assert!(steady.steps_back().is_empty());
     }
 
     #[test]
     fn a_clock_set_back_after_identical_packets_is_corrected() {
-        let mut steady = Steady::default();
+        let mut steady = SteadyClock::default();
         let mut identical = steady.next(10 * SECOND);
         let mut steady_times = Vec::new();
         let stamps = [11, 12, 13, 1].map(|second| second * SECOND);
@@ -158,7 +160,7 @@ mod tests {
         steady_times.push(steady.next(2 * SECOND));
         let timestamps = steady_times
             .iter()
-            .map(|at| at - added_at(steady.falls(), *at));
+            .map(|at| at - added_at(steady.steps_back(), *at));
         assert!(
             timestamps.eq(stamps.into_iter().chain([2 * SECOND])),
             "{steady_times:?}"
@@ -170,7 +172,7 @@ mod tests {
         fn corrected_times_of_identical_packets_restore_their_timestamps(
             stamps in prop::collection::vec((0..1_000_i64, any::<bool>()), 1..60),
         ) {
-            let mut steady = Steady::default();
+            let mut steady = SteadyClock::default();
             let mut identical = None;
             let mut steady_times = Vec::new();
             for (tenths, is_identical) in &stamps {
@@ -184,7 +186,7 @@ mod tests {
                 steady_times.push(at);
             }
             for ((tenths, _), at) in stamps.iter().zip(steady_times) {
-                prop_assert_eq!(at - added_at(steady.falls(), at), tenths * SECOND / 50);
+                prop_assert_eq!(at - added_at(steady.steps_back(), at), tenths * SECOND / 50);
             }
         }
 
@@ -192,7 +194,7 @@ mod tests {
         fn steady_times_hardly_fall_and_give_their_stamps_back(
             stamps in prop::collection::vec(0..1_000_i64, 1..60),
         ) {
-            let mut steady = Steady::default();
+            let mut steady = SteadyClock::default();
             let mut latest = i64::MIN;
             let steady_times: Vec<i64> = stamps
                 .iter()
@@ -204,7 +206,7 @@ mod tests {
                 })
                 .collect();
             for (stamp, at) in stamps.iter().zip(steady_times) {
-                prop_assert_eq!(at - added_at(steady.falls(), at), stamp * SECOND / 50);
+                prop_assert_eq!(at - added_at(steady.steps_back(), at), stamp * SECOND / 50);
             }
         }
     }

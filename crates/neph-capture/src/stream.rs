@@ -13,13 +13,13 @@ const WINDOW: usize = 256 << 10;
 
 /// Result of reading a capture. Packets that were passed on before its end are valid in any case.
 #[derive(Debug)]
-pub struct Account {
+pub struct ReadSummary {
     /// Packets that were passed on.
     pub packets: u64,
     /// Bytes of the capture that were parsed.
     pub bytes: u64,
     /// Bytes after them that are part of a record.
-    pub rest: u64,
+    pub unparsed_bytes: u64,
     /// Packets that the capturing program reported as dropped.
     pub dropped: Option<u64>,
     /// Why it ended.
@@ -49,13 +49,13 @@ pub enum Ending {
 pub fn read_capture(
     source: &mut impl Read,
     mut on_record: impl FnMut(Record<'_>) -> ControlFlow<()>,
-) -> Account {
+) -> ReadSummary {
     let mut records = Records::of(source);
     loop {
         match records.next(&mut on_record) {
             Ok(ControlFlow::Continue(())) => {}
-            Ok(ControlFlow::Break(())) => return records.account(Ending::Stopped),
-            Err(ending) => return records.account(ending),
+            Ok(ControlFlow::Break(())) => return records.summary(Ending::Stopped),
+            Err(ending) => return records.summary(ending),
         }
     }
 }
@@ -110,12 +110,12 @@ impl<R: Read> Records<R> {
         }
     }
 
-    /// The account of what was read, with this ending.
-    pub(crate) fn account(&self, ending: Ending) -> Account {
-        Account {
+    /// The summary of what was read, with this ending.
+    pub(crate) fn summary(&self, ending: Ending) -> ReadSummary {
+        ReadSummary {
             packets: self.packets,
             bytes: self.window.consumed,
-            rest: self.window.bytes().len() as u64,
+            unparsed_bytes: self.window.bytes().len() as u64,
             dropped: self.reader.dropped(),
             ending,
         }
@@ -201,33 +201,33 @@ mod tests {
         }
     }
 
-    fn lengths(source: &mut impl Read) -> (Vec<u32>, Account) {
+    fn lengths(source: &mut impl Read) -> (Vec<u32>, ReadSummary) {
         let mut lengths = Vec::new();
-        let account = read_capture(source, |record| {
+        let summary = read_capture(source, |record| {
             lengths.push(record.length);
             ControlFlow::Continue(())
         });
-        (lengths, account)
+        (lengths, summary)
     }
 
     #[test]
     fn a_truncated_file_gives_its_complete_packets_and_the_position() {
         let file = pcap(&[60, 100, 1500]);
-        let (packet_lengths, account) = lengths(&mut Cursor::new(&file[..file.len() - 1]));
+        let (packet_lengths, summary) = lengths(&mut Cursor::new(&file[..file.len() - 1]));
         assert_eq!(packet_lengths, [60, 100]);
-        assert!(matches!(account.ending, Ending::CutOff));
-        assert_eq!(account.bytes, 24 + 16 + 60 + 16 + 100);
+        assert!(matches!(summary.ending, Ending::CutOff));
+        assert_eq!(summary.bytes, 24 + 16 + 60 + 16 + 100);
     }
 
     #[test]
     fn files_that_are_no_captures_are_refused_at_their_first_byte() {
-        let (packet_lengths, account) = lengths(&mut Cursor::new(b"GIF89a, and more"));
+        let (packet_lengths, summary) = lengths(&mut Cursor::new(b"GIF89a, and more"));
         assert!(packet_lengths.is_empty());
         assert!(matches!(
-            account.ending,
+            summary.ending,
             Ending::Broken(CaptureError::Magic(_))
         ));
-        assert_eq!(account.bytes, 0);
+        assert_eq!(summary.bytes, 0);
         let (_, empty) = lengths(&mut Cursor::new(b""));
         assert!(matches!(empty.ending, Ending::Whole));
     }
@@ -251,10 +251,10 @@ mod tests {
             chunk_size in 1_usize..2000,
         ) {
             let file = pcap(&packets);
-            let (packet_lengths, account) = lengths(&mut ChunkedReader(&file, chunk_size));
+            let (packet_lengths, summary) = lengths(&mut ChunkedReader(&file, chunk_size));
             prop_assert_eq!(packet_lengths, packets);
-            prop_assert!(matches!(account.ending, Ending::Whole));
-            prop_assert_eq!(account.bytes, file.len() as u64);
+            prop_assert!(matches!(summary.ending, Ending::Whole));
+            prop_assert_eq!(summary.bytes, file.len() as u64);
         }
     }
 }

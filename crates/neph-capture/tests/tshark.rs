@@ -15,7 +15,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use neph_capture::{
-    Event, Half, Limits, Listener, Method, Name, Sample, Side, Table, read_capture,
+    Event, FlowName, Half, Limits, Listener, Method, Sample, Side, Table, read_capture,
 };
 use neph_model::Wall;
 use neph_wire::dissect::dissect;
@@ -24,7 +24,7 @@ use traffic::{TrafficSpec, Truth, pcap_header, pcap_packet, traffic};
 
 /// The results for one segment: a round trip in nanoseconds, and events.
 #[derive(Debug, Default, Clone, PartialEq)]
-struct Reported {
+struct SegmentResult {
     round_trip: Option<i64>,
     events: Vec<&'static str>,
 }
@@ -59,23 +59,23 @@ fn event_name(event: Event) -> Option<&'static str> {
 /// Of the segment that is looked at.
 #[derive(Default)]
 struct SegmentReport {
-    report: Reported,
+    report: SegmentResult,
     halves: [u64; 2],
 }
 
 impl Listener for SegmentReport {
-    fn sample(&mut self, _: &Name, sample: &Sample) {
+    fn sample(&mut self, _: &FlowName, sample: &Sample) {
         self.halves[sample.half as usize] += 1;
         if sample.method == Method::Acknowledgement {
             self.report.round_trip = Some(sample.round_trip.nanos());
         }
     }
-    fn event(&mut self, _: &Name, _: Wall, _: Side, event: Event) {
+    fn event(&mut self, _: &FlowName, _: Wall, _: Side, event: Event) {
         self.report.events.extend(event_name(event));
     }
 }
 
-fn neph_reports(capture: &mut impl Read) -> Vec<Reported> {
+fn neph_reports(capture: &mut impl Read) -> Vec<SegmentResult> {
     let (mut table, mut listener) = (Table::new(Limits::default()), SegmentReport::default());
     let mut reports = Vec::new();
     read_capture(capture, |record| {
@@ -95,7 +95,7 @@ fn neph_reports(capture: &mut impl Read) -> Vec<Reported> {
     reports
 }
 
-fn tshark_reports(capture: &Path) -> Option<Vec<Reported>> {
+fn tshark_reports(capture: &Path) -> Option<Vec<SegmentResult>> {
     let fields: Vec<&str> = FIELDS.iter().map(|(field, _)| *field).collect();
     let lines = run_tshark(capture, &[&["tcp.analysis.ack_rtt"], &fields[..]].concat())?;
     Some(lines.iter().map(|line| parse_line(line)).collect())
@@ -121,7 +121,7 @@ fn run_tshark(capture: &Path, fields: &[&str]) -> Option<Vec<String>> {
     Some(output_lines)
 }
 
-fn parse_line(line: &str) -> Reported {
+fn parse_line(line: &str) -> SegmentResult {
     let mut fields = line.split('|');
     let seconds = fields.next().unwrap_or_default();
     let round_trip = (!seconds.is_empty()).then(|| nanos(seconds));
@@ -138,7 +138,7 @@ fn parse_line(line: &str) -> Reported {
         events.retain(|event| *event != "retransmission");
     }
     events.sort_unstable();
-    Reported { round_trip, events }
+    SegmentResult { round_trip, events }
 }
 
 fn nanos(seconds: &str) -> i64 {
@@ -173,9 +173,9 @@ fn every_round_trip_and_mark_is_that_of_tshark_or_is_right() {
         TrafficSpec {
             flows,
             requests: 6,
-            spacing: 20_000_000,
+            spacing_nanos: 20_000_000,
             seed,
-            clean: false,
+            is_clean: false,
         },
     );
     let theirs = tshark_reports(&path);
@@ -224,7 +224,7 @@ type Counts = BTreeMap<&'static str, u64>;
 const LATE: &str = "only time could tell, and misled";
 
 /// Events of one side that the other side does not report.
-fn only_in<'s>(side: &'s Reported, other: &Reported) -> Vec<&'s str> {
+fn only_in<'s>(side: &'s SegmentResult, other: &SegmentResult) -> Vec<&'s str> {
     let events = side.events.iter().copied();
     events
         .filter(|event| !other.events.contains(event))
@@ -233,21 +233,21 @@ fn only_in<'s>(side: &'s Reported, other: &Reported) -> Vec<&'s str> {
 
 /// What differs, and why that is right or at least known (docs/passive.md).
 fn differences(
-    ours: &Reported,
-    theirs: &Reported,
+    ours: &SegmentResult,
+    theirs: &SegmentResult,
     truth: &Truth,
     past: &PassedSegments,
 ) -> Vec<(String, Option<&'static str>)> {
     let mut differences = Vec::new();
     if ours.round_trip != theirs.round_trip {
         let reason = match (ours.round_trip, theirs.round_trip) {
-            (None, Some(_)) if past.answers_what_came_again(truth) => Some("Karn"),
-            (None, Some(_)) if past.answers_what_waited(truth) => Some("waited for what was lost"),
+            (None, Some(_)) if past.answers_retransmission(truth) => Some("Karn"),
+            (None, Some(_)) if past.answers_late_data(truth) => Some("waited for what was lost"),
             (None, Some(_)) if past.answers_a_probe(truth) => Some("to a window probe"),
-            (Some(ours), Some(theirs)) if ours < theirs && past.answers_what_came_again(truth) => {
+            (Some(ours), Some(theirs)) if ours < theirs && past.answers_retransmission(truth) => {
                 Some("behind a window probe")
             }
-            (Some(_), None) if truth.ack == Some(1) && past.opened_again(truth) => {
+            (Some(_), None) if truth.ack == Some(1) && past.is_syn_retransmitted(truth) => {
                 Some("SYN-ACK behind a second SYN")
             }
             _ => None,
@@ -263,29 +263,29 @@ fn differences(
                 Some("was acknowledged")
             }
             (["retransmission"], ["out of order"]) if truth.is_repeated => Some("was sent again"),
-            (["retransmission"], []) if past.before == truth.range.0 + 1 => {
+            (["retransmission"], []) if past.old_highest == truth.range.0 + 1 => {
                 Some("takes a probe's byte along")
             }
             (["out of order"], ["retransmission"]) if !truth.is_repeated => Some("was overtaken"),
             (["zero window"], []) if theirs.events.contains(&"probe") => {
                 Some("probe without window")
             }
-            (["retransmission"], ["fast"]) if past.was_repeated_for_nothing(truth) => {
+            (["retransmission"], ["fast"]) if past.was_requested_needlessly(truth) => {
                 Some("asked for before it was on its way")
             }
-            (["retransmission"], ["fast"]) if past.is_asked_by_another(truth) => {
+            (["retransmission"], ["fast"]) if past.is_requested_by_new_packet(truth) => {
                 Some("asked for longer ago")
             }
-            (["retransmission"], []) if truth.is_repeated && past.before > truth.range.0 => {
+            (["retransmission"], []) if truth.is_repeated && past.old_highest > truth.range.0 => {
                 Some("was sent again, and tshark is silent")
             }
-            (["out of order"], []) if !truth.is_repeated && past.before > truth.range.0 => {
+            (["out of order"], []) if !truth.is_repeated && past.old_highest > truth.range.0 => {
                 Some("was overtaken, and tshark is silent")
             }
-            ([], ["gap"]) if past.before >= truth.range.0 => Some("a probe's byte was taken"),
+            ([], ["gap"]) if past.old_highest >= truth.range.0 => Some("a probe's byte was taken"),
             (["retransmission"], ["out of order"])
             | (["out of order"], ["retransmission" | "fast"]) => Some(LATE),
-            ([], ["duplicate ack"]) if past.says_less(truth) => Some("was overtaken by more"),
+            ([], ["duplicate ack"]) if past.has_lower_ack(truth) => Some("was overtaken by more"),
             ([], ["duplicate ack"]) if !past.awaits(truth) => Some("nothing on its way"),
             _ => None,
         };

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use neph_campaign::interference::{Answer, PairFinding, Share, shared_links};
+use neph_campaign::interference::{GoodputShare, InterferenceVerdict, PairFinding, shared_links};
 use neph_model::{CampaignId, Quantity};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -62,11 +62,11 @@ fn percent(share: f64) -> f64 {
 }
 
 impl CircuitShare {
-    fn of(share: &Share) -> Self {
+    fn of(share: &GoodputShare) -> Self {
         Self {
             circuit: share.circuit.clone(),
             blocks: share.blocks,
-            alone_bit_s: share.alone,
+            alone_bit_s: share.alone_bit_s,
             share_percent: share.estimate.map(percent),
             share_low_percent: share.interval.map(|interval| percent(interval.low)),
             share_high_percent: share.interval.map(|interval| percent(interval.high)),
@@ -89,10 +89,10 @@ impl CircuitShare {
 
 impl CircuitPair {
     fn of(finding: &PairFinding) -> Self {
-        let (verdict, more_blocks) = match finding.answer {
-            Answer::Interferes => ("interfere", None),
-            Answer::Independent => ("independent", None),
-            Answer::Unknown { more } => ("unknown", more),
+        let (verdict, more_blocks) = match finding.verdict {
+            InterferenceVerdict::Interferes => ("interfere", None),
+            InterferenceVerdict::Independent => ("independent", None),
+            InterferenceVerdict::Unknown { more_blocks } => ("unknown", more_blocks),
         };
         Self {
             verdict,
@@ -190,9 +190,9 @@ mod tests {
 
     use super::*;
 
-    fn finding(names: [&str; 2], answer: Answer) -> PairFinding {
+    fn finding(names: [&str; 2], verdict: InterferenceVerdict) -> PairFinding {
         PairFinding {
-            shares: names.map(|circuit| Share {
+            shares: names.map(|circuit| GoodputShare {
                 circuit: circuit.to_owned(),
                 blocks: 7,
                 estimate: Some(0.5),
@@ -200,18 +200,23 @@ mod tests {
                     low: 0.49,
                     high: 0.52,
                 }),
-                alone: 19.8e6,
+                alone_bit_s: 19.8e6,
             }),
-            answer,
+            verdict,
         }
     }
 
     #[test]
     fn each_pair_has_a_sentence_and_each_link_its_lines() {
         let findings = [
-            finding(["a -> x", "b -> \"y\""], Answer::Interferes),
-            finding(["a -> x", "c -> z"], Answer::Independent),
-            finding(["b -> x", "c -> z"], Answer::Unknown { more: Some(4) }),
+            finding(["a -> x", "b -> \"y\""], InterferenceVerdict::Interferes),
+            finding(["a -> x", "c -> z"], InterferenceVerdict::Independent),
+            finding(
+                ["b -> x", "c -> z"],
+                InterferenceVerdict::Unknown {
+                    more_blocks: Some(4),
+                },
+            ),
         ];
         let campaign = CampaignId::new();
         let measure = "tcp throughput 100Mbit/s".to_owned();

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use neph_model::Span;
 
 use crate::direction::Direction;
-use crate::truth::{Handling, Verdict};
+use crate::truth::{PacketHandling, Verdict};
 
 /// A packet that departs less than this after its due time never counts as late.
 pub const LATE: Span = Span::from_micros(50);
@@ -152,9 +152,9 @@ impl LinkCounters {
     }
 
     /// Counts a delivered packet with this handling.
-    pub(crate) fn deliver(&self, direction: Direction, handling: Handling) {
+    pub(crate) fn deliver(&self, direction: Direction, handling: PacketHandling) {
         let counters = &self.directions[direction.index()];
-        if handling.copy {
+        if handling.is_copy {
             counters.copies.fetch_add(1, Ordering::Relaxed);
             return;
         }
@@ -162,7 +162,7 @@ impl LinkCounters {
         if handling.flipped.is_some() {
             counters.corrupted.fetch_add(1, Ordering::Relaxed);
         }
-        if handling.early {
+        if handling.is_early {
             counters.early.fetch_add(1, Ordering::Relaxed);
         }
     }

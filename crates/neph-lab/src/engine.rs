@@ -26,26 +26,26 @@ use neph_sys::{clock, sched};
 
 use crate::counters::{LinkCounters, SchedulingClass};
 use crate::direction::Direction;
-use crate::gate::{Moment, both_ways};
+use crate::gate::{Moment, gates_of_link};
 use crate::truth::TruthWriter;
 use link_packets::LinkPackets;
 use spin_budget::SpinBudget;
 
-pub use config::{EngineConfig, EngineError, Pace, TruthConfig};
+pub use config::{EngineConfig, EngineError, EngineResources, TruthConfig};
 
 /// Packets that are sent or read before the other side of the loop continues.
-const BATCH: usize = 8;
+const MAX_BATCH: usize = 8;
 /// Busy rounds after which the engine checks whether it should stop.
-const ROUNDS: u32 = 256;
+const MAX_BUSY_ROUNDS: u32 = 256;
 /// Interval for reading drop counters of rings and recording an anchor.
-const HOUSEKEEPING: Span = Span::from_secs(1);
+const HOUSEKEEPING_INTERVAL: Span = Span::from_secs(1);
 /// How often an idle engine with a schedule checks for a new cue. This delays nothing: a packet gets the
 /// state of its own arrival time.
-const CUE_WATCH: Span = Span::from_millis(100);
+const CUE_CHECK_INTERVAL: Span = Span::from_millis(100);
 
 /// Why an engine ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ending {
+pub enum EndReason {
     /// It was stopped.
     Stopped,
     /// One of its interfaces was taken down or removed.
@@ -57,13 +57,13 @@ pub enum Ending {
 pub struct Engine {
     config: EngineConfig,
     rings: [PacketRing; 2],
-    carriage: LinkPackets,
+    packets: LinkPackets,
     counters: Arc<LinkCounters>,
     writer: Option<TruthWriter>,
-    tidied: Moment,
+    last_housekeeping: Moment,
     /// Whether anything happened since the last housekeeping: then drops must still be counted.
-    untidy: bool,
-    lead: SpinBudget,
+    needs_housekeeping: bool,
+    spin_budget: SpinBudget,
 }
 
 impl Engine {
@@ -73,15 +73,14 @@ impl Engine {
     /// An interface is missing or not permitted, or the truth file cannot be created.
     pub fn open(config: EngineConfig, counters: Arc<LinkCounters>) -> Result<Self, EngineError> {
         let open = |end: &String| {
-            PacketRing::open(end, config.pace.ring_blocks, RingMode::Wire).map_err(|source| {
-                EngineError::Ring {
-                    link: config.link.clone(),
-                    source,
-                }
+            let ring_blocks = config.resources.ring_blocks;
+            PacketRing::open(end, ring_blocks, RingMode::Wire).map_err(|source| EngineError::Ring {
+                link: config.link.clone(),
+                source,
             })
         };
         let rings = [open(&config.interfaces[0])?, open(&config.interfaces[1])?];
-        let started = config.truth.as_ref().map(|truth| {
+        let opened_truth = config.truth.as_ref().map(|truth| {
             let opened = truth
                 .truth_thread
                 .open(&truth.path, &config.link, truth.every);
@@ -91,18 +90,18 @@ impl Engine {
                 source,
             })
         });
-        let (recorder, writer) = started.transpose()?.unzip();
-        let lead = SpinBudget::at_most(config.pace.spin);
-        let gates = both_ways(&config.shapes, &config.schedule, config.seed);
+        let (recorder, writer) = opened_truth.transpose()?.unzip();
+        let spin_budget = SpinBudget::with_max_lead(config.resources.spin);
+        let gates = gates_of_link(&config.shapes, &config.schedule, config.seed);
         Ok(Self {
             config,
             rings,
-            carriage: LinkPackets::new(gates, Arc::clone(&counters), recorder),
+            packets: LinkPackets::new(gates, Arc::clone(&counters), recorder),
             counters,
             writer,
-            tidied: Moment(clock::raw().0 - HOUSEKEEPING.nanos()),
-            untidy: true,
-            lead,
+            last_housekeeping: Moment(clock::raw().0 - HOUSEKEEPING_INTERVAL.nanos()),
+            needs_housekeeping: true,
+            spin_budget,
         })
     }
 
@@ -111,17 +110,17 @@ impl Engine {
     ///
     /// # Errors
     /// Waiting failed, or the truth file could not be completed.
-    pub fn run(mut self, stop: &io::PipeReader) -> Result<Ending, EngineError> {
+    pub fn run(mut self, stop: &io::PipeReader) -> Result<EndReason, EngineError> {
         self.take_scheduling();
         let mut busy_rounds = 0;
-        let ending = loop {
-            if let Some(ending) = self.round(stop, &mut busy_rounds)? {
-                break ending;
+        let end_reason = loop {
+            if let Some(end_reason) = self.round(stop, &mut busy_rounds)? {
+                break end_reason;
             }
         };
-        self.tidy();
+        self.do_housekeeping();
         // The recorder's data precedes the end in the writer's queue.
-        drop(self.carriage);
+        drop(self.packets);
         if let (Some(writer), Some(truth)) = (self.writer.take(), &self.config.truth) {
             let (link, path) = (self.config.link.clone(), truth.path.clone());
             writer
@@ -135,11 +134,11 @@ impl Engine {
                 );
             }
         }
-        Ok(ending)
+        Ok(end_reason)
     }
 
     fn take_scheduling(&self) {
-        let real_time = self.config.pace.priority.is_some_and(|priority| {
+        let real_time = self.config.resources.priority.is_some_and(|priority| {
             sched::use_fifo(priority)
                 .inspect_err(|error| {
                     // The same for all links, so log it once.
@@ -159,102 +158,107 @@ impl Engine {
         &mut self,
         stop: &io::PipeReader,
         busy_rounds: &mut u32,
-    ) -> Result<Option<Ending>, EngineError> {
-        self.carriage.apply_cue(self.config.cue.last());
-        let worked = self.send_due() + self.read(Direction::AToB) + self.read(Direction::BToA) > 0;
-        self.untidy |= worked;
-        if self.untidy && Moment(clock::raw().0) - self.tidied >= HOUSEKEEPING {
-            self.tidy();
+    ) -> Result<Option<EndReason>, EngineError> {
+        self.packets.apply_cue(self.config.cue.last());
+        let packets = self.send_due() + self.read(Direction::AToB) + self.read(Direction::BToA);
+        let has_worked = packets > 0;
+        self.needs_housekeeping |= has_worked;
+        let since_housekeeping = Moment(clock::raw().0) - self.last_housekeeping;
+        if self.needs_housekeeping && since_housekeeping >= HOUSEKEEPING_INTERVAL {
+            self.do_housekeeping();
         }
         *busy_rounds += 1;
-        if *busy_rounds < ROUNDS && (worked || self.spun()) {
+        if *busy_rounds < MAX_BUSY_ROUNDS && (has_worked || self.spin_if_due_soon()) {
             return Ok(None);
         }
         *busy_rounds = 0;
-        let timeout = if worked {
+        let timeout = if has_worked {
             Some(Duration::ZERO)
         } else {
             self.until_next()
         };
-        self.rest(stop, timeout)
+        self.sleep(stop, timeout)
     }
 
     /// Sends due packets, at most a batch; returns their number.
     fn send_due(&mut self) -> usize {
-        for sent in 0..BATCH {
+        for sent in 0..MAX_BATCH {
             let now = Moment(clock::raw().0);
-            if !self.carriage.send_next(now, &self.rings) {
+            if !self.packets.send_next(now, &self.rings) {
                 return sent;
             }
         }
-        BATCH
+        MAX_BATCH
     }
 
     /// Reads the packets of one direction, at most a batch, and advances its gate to the last known arrival.
     /// So a packet gets the state of its arrival time, even if it is read later. Returns their number.
     fn read(&mut self, direction: Direction) -> usize {
         let ring = &mut self.rings[direction.index()];
-        let (mut pair, mut last) = (None, Moment::DAWN);
-        let looked = Moment(clock::raw().0);
-        for read in 0..BATCH {
+        let (mut pair, mut last) = (None, Moment::DISTANT_PAST);
+        let read_start = Moment(clock::raw().0);
+        for read in 0..MAX_BATCH {
             let Some(frame) = ring.next_frame() else {
-                self.carriage.advance(direction, looked);
+                self.packets.advance(direction, read_start);
                 return read;
             };
             // One clock reading serves the batch: it takes less than 30 us.
             let pair = pair.get_or_insert_with(clock::pair);
             let arrival = Moment(pair.to_raw(clock::WallNanos(frame.stamp())).0);
-            self.carriage.take_in(direction, &frame, arrival);
+            self.packets.add_frame(direction, &frame, arrival);
             last = arrival;
         }
-        self.carriage.advance(direction, last);
-        BATCH
+        self.packets.advance(direction, last);
+        MAX_BATCH
     }
 
     /// Reads the drop counters of the rings and records an anchor: once a second while packets pass, once
     /// after the last, and at the end.
-    fn tidy(&mut self) {
-        self.tidied = Moment(clock::raw().0);
-        self.untidy = false;
+    fn do_housekeeping(&mut self) {
+        self.last_housekeeping = Moment(clock::raw().0);
+        self.needs_housekeeping = false;
         for (ring, direction) in self.rings.iter().zip(Direction::BOTH) {
             let dropped = ring.counts().map_or(0, |counts| counts.dropped);
-            self.carriage.ring_dropped(direction, dropped);
+            self.packets.ring_dropped(direction, dropped);
         }
-        self.carriage.anchor();
+        self.packets.record_anchor();
     }
 
     /// Whether the next packet is so near that the engine spun instead of sleeping.
-    fn spun(&mut self) -> bool {
+    fn spin_if_due_soon(&mut self) -> bool {
         let before = Moment(clock::raw().0);
-        let lead = self.lead.now();
+        let lead = self.spin_budget.current_lead();
         let is_close = |due: Moment| due - before <= lead;
-        if lead <= Span::ZERO || !self.carriage.next_due().is_some_and(is_close) {
+        if lead <= Span::ZERO || !self.packets.next_due().is_some_and(is_close) {
             return false;
         }
         std::hint::spin_loop();
         // Includes the round around the spin: about 300 ns for reading clocks and rings.
         let round = Span::from_nanos(300);
-        self.lead.spun(Moment(clock::raw().0) - before + round);
+        self.spin_budget
+            .record_spin(Moment(clock::raw().0) - before + round);
         true
     }
 
     /// How long to sleep: until the next packet is due, less the lead, or until housekeeping; `None` without
     /// either.
     fn until_next(&self) -> Option<Duration> {
-        let lead = self.lead.now();
-        let due = self.carriage.next_due().map(|due| due + -lead);
-        let tidy = self.untidy.then(|| self.tidied + HOUSEKEEPING);
+        let lead = self.spin_budget.current_lead();
+        let due = self.packets.next_due().map(|due| due + -lead);
+        let housekeeping = self
+            .needs_housekeeping
+            .then(|| self.last_housekeeping + HOUSEKEEPING_INTERVAL);
         let now = Moment(clock::raw().0);
-        let look = (!self.config.schedule.is_empty()).then(|| now + CUE_WATCH);
-        let wake = due.into_iter().chain(tidy).chain(look).min()?;
+        let cue_check = (!self.config.schedule.is_empty()).then(|| now + CUE_CHECK_INTERVAL);
+        let wake = due.into_iter().chain(housekeeping).chain(cue_check).min()?;
         Some((wake - now).to_duration())
     }
 
-    fn rest(
+    fn sleep(
         &mut self,
         stop: &io::PipeReader,
         timeout: Option<Duration>,
-    ) -> Result<Option<Ending>, EngineError> {
+    ) -> Result<Option<EndReason>, EngineError> {
         let before = clock::raw().0;
         let [a, b] = &self.rings;
         let mut awaited = [a.as_fd(), b.as_fd(), stop.as_fd()].map(Awaited::readable);
@@ -263,17 +267,18 @@ impl Engine {
             source,
         })?;
         let slept = Span::from_nanos(clock::raw().0 - before);
-        self.lead.slept(slept);
-        let requested = timeout.and_then(|timeout| i64::try_from(timeout.as_nanos()).ok());
-        if let Some(requested) = requested.filter(|requested| *requested > 0)
+        self.spin_budget.record_sleep(slept);
+        let requested_nanos = timeout.and_then(|timeout| i64::try_from(timeout.as_nanos()).ok());
+        if let Some(requested_nanos) = requested_nanos.filter(|nanos| *nanos > 0)
             && !awaited.iter().any(Awaited::has_something)
         {
-            self.lead.woke(slept - Span::from_nanos(requested));
+            self.spin_budget
+                .record_wake_up(slept - Span::from_nanos(requested_nanos));
         }
         let [a, b, stop] = &awaited;
         Ok(match () {
-            () if stop.is_gone() => Some(Ending::Stopped),
-            () if a.is_gone() || b.is_gone() => Some(Ending::LinkGone),
+            () if stop.is_gone() => Some(EndReason::Stopped),
+            () if a.is_gone() || b.is_gone() => Some(EndReason::LinkGone),
             () => None,
         })
     }

@@ -34,21 +34,21 @@ pub use change::{Change, ChangeAction, Turn};
 pub use codel::CoDel;
 pub use engineering::Engineering;
 pub(crate) use flow::flow;
-pub use flow::{Flow, Reserved};
+pub use flow::{Flow, ReservedProtocol};
 pub(crate) use frame::{ETHERNET, FULL_FRAME};
 pub use jitter::{Jitter, Trace};
 pub use loss::{GilbertElliott, Loss};
 pub use moment::Moment;
-pub use outcome::{Arrival, Cause, Departure, PacketOutcome, Treatment};
-pub(crate) use pair::both_ways;
-pub use partial::{Partial, PartialWire};
+pub use outcome::{Arrival, Departure, DropCause, PacketOutcome, Treatment};
+pub(crate) use pair::gates_of_link;
+pub use partial::{PartialShape, PartialWire};
 use path_state::PathState;
 use random::Random;
-pub(crate) use random::mixed;
+pub(crate) use random::mix_bits;
 pub use shape::{Discipline, Path, QueueLimit, Shape, Wire, transmission_time};
 pub use share::Share;
 pub use splitting::Splitting;
-pub use timetable::Step;
+pub use timetable::ScheduleStep;
 use timetable::Timetable;
 use transmitter::Transmitter;
 pub(crate) use when::When;
@@ -62,12 +62,12 @@ pub struct Gate {
     timetable: Timetable,
     random: Random,
     /// Seeds of the choice of paths: initially, and since the last reshuffle.
-    hash: [u64; 2],
+    path_seeds: [u64; 2],
     transmitter: Transmitter,
     paths: Vec<PathState>,
     /// Outcomes of packets that were in the queue, in the order of arrival.
     decided: VecDeque<PacketOutcome>,
-    steps: VecDeque<Step>,
+    steps: VecDeque<ScheduleStep>,
 }
 
 impl Gate {
@@ -86,7 +86,7 @@ impl Gate {
             shape,
             timetable: Timetable::new(changes, seed),
             random: Random::new(seed),
-            hash: [seed; 2],
+            path_seeds: [seed; 2],
             transmitter: Transmitter::new(),
             decided: VecDeque::new(),
             steps: VecDeque::new(),
@@ -95,14 +95,14 @@ impl Gate {
 
     /// The same gate with another seed; the choice of paths stays the same.
     #[must_use]
-    pub(crate) fn drawing(mut self, seed: u64) -> Self {
+    pub(crate) fn with_seed(mut self, seed: u64) -> Self {
         self.random = Random::new(seed);
         self
     }
 
     /// The same gate without randomness, except for the choice of paths and the scheduled changes.
     #[must_use]
-    pub(crate) fn certain(mut self) -> Self {
+    pub(crate) fn without_randomness(mut self) -> Self {
         let certain = |wire: &Wire| Wire {
             delay: wire.delay,
             ..Wire::default()
@@ -111,7 +111,7 @@ impl Gate {
         for path in &mut self.base.paths {
             path.wire = certain(&path.wire);
         }
-        self.take_shape(self.base.clone());
+        self.set_shape(self.base.clone());
         self
     }
 
@@ -123,12 +123,12 @@ impl Gate {
         let Shape {
             paths, splitting, ..
         } = &self.shape;
-        choice::choose(flow, self.hash[1], paths, *splitting)
+        choice::choose(flow, self.path_seeds[1], paths, *splitting)
     }
 
     /// Number of paths for UDP flows now.
-    pub(crate) fn open_to_udp(&self) -> usize {
-        choice::open_to(Some(Reserved::Udp), &self.shape.paths)
+    pub(crate) fn udp_path_count(&self) -> usize {
+        choice::open_path_count(Some(ReservedProtocol::Udp), &self.shape.paths)
     }
 
     /// The delay of the path with this index, without jitter.
@@ -147,8 +147,8 @@ impl Gate {
         self.advance(at);
         self.timetable.restart(at);
         self.paths.iter_mut().for_each(PathState::rewind);
-        self.hash[1] = self.hash[0];
-        self.take_shape(self.base.clone());
+        self.path_seeds[1] = self.path_seeds[0];
+        self.set_shape(self.base.clone());
     }
 
     /// Decides about a packet; `None` while it waits in the queue. Then [`Self::next_decided`] returns the
@@ -157,7 +157,7 @@ impl Gate {
         self.advance(packet.at);
         let mtu = self.shape.mtu;
         if mtu.is_some_and(|mtu| packet.length > mtu + ETHERNET) {
-            return Some(PacketOutcome::Dropped(Cause::OverMtu, None));
+            return Some(PacketOutcome::Dropped(DropCause::OverMtu, None));
         }
         if !self.transmitter.is_busy(packet.at) {
             return Some(self.transmit(packet, packet.at));
@@ -165,7 +165,7 @@ impl Gate {
         // Without a rate it is busy only until the queue of an earlier rate is empty.
         let Shape { queue, rate, .. } = self.shape;
         if !self.transmitter.has_room(packet, queue, rate) {
-            return Some(PacketOutcome::Dropped(Cause::QueueFull, None));
+            return Some(PacketOutcome::Dropped(DropCause::QueueFull, None));
         }
         self.transmitter.push(packet);
         None
@@ -179,9 +179,11 @@ impl Gate {
             let start = start.filter(|start| *start <= now);
             match (turn, start) {
                 (None, None) => return,
-                (Some(turn), start) if start.is_none_or(|start| turn <= start) => self.turn(turn),
-                (_, Some(start)) => self.begin(start),
-                (Some(turn), None) => self.turn(turn),
+                (Some(turn), start) if start.is_none_or(|start| turn <= start) => {
+                    self.apply_changes(turn);
+                }
+                (_, Some(start)) => self.start_transmission(start),
+                (Some(turn), None) => self.apply_changes(turn),
             }
         }
     }
@@ -192,7 +194,7 @@ impl Gate {
     }
 
     /// The next change that was applied.
-    pub fn next_step(&mut self) -> Option<Step> {
+    pub fn next_step(&mut self) -> Option<ScheduleStep> {
         self.steps.pop_front()
     }
 
@@ -201,7 +203,7 @@ impl Gate {
         let min_delay = || {
             self.paths
                 .iter()
-                .map(PathState::least)
+                .map(PathState::min_delay)
                 .min()
                 .unwrap_or_default()
         };
@@ -213,16 +215,16 @@ impl Gate {
         }
     }
 
-    fn turn(&mut self, at: Moment) {
-        self.steps.extend(self.timetable.turn());
-        self.hash[1] = match self.timetable.reshuffles(at) {
-            0 => self.hash[0],
-            times => choice::reshuffled(self.hash[0], times),
+    fn apply_changes(&mut self, at: Moment) {
+        self.steps.extend(self.timetable.apply_due());
+        self.path_seeds[1] = match self.timetable.reshuffles(at) {
+            0 => self.path_seeds[0],
+            times => choice::reshuffled(self.path_seeds[0], times),
         };
-        self.take_shape(self.timetable.shape(&self.base, at));
+        self.set_shape(self.timetable.shape(&self.base, at));
     }
 
-    fn take_shape(&mut self, shape: Shape) {
+    fn set_shape(&mut self, shape: Shape) {
         for (path, wire) in self.paths.iter_mut().zip(shape.wires()) {
             path.wire = wire.clone();
         }
@@ -230,13 +232,13 @@ impl Gate {
     }
 
     /// Starts the transmission of the next packet in the queue; CoDel may drop some before.
-    fn begin(&mut self, start: Moment) {
-        let taken = self.transmitter.take(start, self.shape.discipline);
-        for _ in 0..taken.dropped {
+    fn start_transmission(&mut self, start: Moment) {
+        let dequeued = self.transmitter.take(start, self.shape.discipline);
+        for _ in 0..dequeued.dropped {
             self.decided
-                .push_back(PacketOutcome::Dropped(Cause::CoDel, None));
+                .push_back(PacketOutcome::Dropped(DropCause::CoDel, None));
         }
-        if let Some(packet) = taken.packet {
+        if let Some(packet) = dequeued.packet {
             let outcome = self.transmit(packet, start);
             self.decided.push_back(outcome);
         }
@@ -247,8 +249,8 @@ impl Gate {
             None => start,
             Some(rate) => self.transmitter.send(start, packet.length, rate),
         };
-        let chosen = self.path_of(packet.flow);
-        self.paths[chosen].pass(sent, &mut self.random)
+        let path = self.path_of(packet.flow);
+        self.paths[path].transmit(sent, &mut self.random)
     }
 }
 

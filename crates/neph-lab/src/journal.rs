@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use neph_sys::deadline::wait_until;
-use new_lab_folder::{NewLabFolder, clear_unborn};
+use new_lab_folder::{NewLabFolder, remove_abandoned_folders};
 
 pub use undo::UndoError;
 pub(crate) use undo::undo;
@@ -25,11 +25,11 @@ pub(crate) use undo::undo;
 const ROOT: &str = "/run/neph";
 const FILE: &str = "journal";
 /// The group of interfaces to remove; any number but 0, the default group.
-const DOOMED: u32 = 1_853_189_232;
+const REMOVAL_GROUP: u32 = 1_853_189_232;
 
 /// An object that a lab acquires.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Acquired {
+pub(crate) enum LabObject {
     /// A named network namespace.
     Namespace(String),
     /// An interface in a namespace.
@@ -50,17 +50,17 @@ pub(crate) struct Journal {
 /// Identifies a journal among others of the same name: names are reused, and inodes too unless the file is
 /// open.
 #[derive(Debug)]
-pub(crate) struct Witness(File);
+pub(crate) struct JournalIdentity(File);
 
 /// Which lab to undo.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum UndoTarget<'w> {
     /// The lab that has the name now.
-    Anybodys,
+    CurrentLab,
     /// The lab with this journal, if it still exists.
-    Own(&'w Witness),
+    SameJournal(&'w JournalIdentity),
     /// The lab that has the name now, if its owner has ended.
-    Dead,
+    OwnerEnded,
 }
 
 /// Whether a lab's owner process exists for the lab only.
@@ -81,20 +81,20 @@ pub(crate) struct JournalContent {
     /// The fingerprint of the lab's topology.
     pub(crate) fingerprint: Option<String>,
     /// Whether the lab was completely up.
-    pub(crate) is_whole: bool,
+    pub(crate) is_complete: bool,
     /// Whether its owner exists for the lab only, and ends with it.
     pub(crate) has_keeper: bool,
     /// In the order of acquisition.
-    pub(crate) acquired: Vec<Acquired>,
+    pub(crate) acquired: Vec<LabObject>,
     /// Lines that this version of neph does not write.
     pub(crate) unknown: Vec<String>,
 }
 
 impl JournalContent {
     /// Whether the process that brought the lab up still runs.
-    pub(crate) fn is_owned(&self) -> bool {
+    pub(crate) fn has_running_owner(&self) -> bool {
         self.owner
-            .is_some_and(|(pid, since)| began(pid) == Some(since))
+            .is_some_and(|(pid, since)| process_start_ticks(pid) == Some(since))
     }
 }
 
@@ -105,31 +105,34 @@ impl Journal {
     /// `AlreadyExists` if there is such a lab, up or crashed.
     pub(crate) fn begin(lab: &str) -> io::Result<Self> {
         fs::create_dir_all(ROOT)?;
-        clear_unborn()?;
+        remove_abandoned_folders()?;
         // Other processes see a lab only after its journal is locked and names its owner.
-        let unborn = NewLabFolder::make()?;
+        let new_folder = NewLabFolder::make()?;
         let file = OpenOptions::new()
             .append(true)
             .create_new(true)
             .mode(0o600)
-            .open(unborn.0.join(FILE))?;
+            .open(new_folder.0.join(FILE))?;
         file.lock()?;
         let journal = Self { file };
         let pid = std::process::id();
-        journal.line(&format!("owner {pid} {}", began(pid).unwrap_or(0)))?;
-        unborn.become_lab(lab)?;
+        journal.line(&format!(
+            "owner {pid} {}",
+            process_start_ticks(pid).unwrap_or(0)
+        ))?;
+        new_folder.rename_to_lab(lab)?;
         Ok(journal)
     }
 
     /// Lists what is about to be acquired.
-    pub(crate) fn note(&self, acquired: &Acquired) -> io::Result<()> {
+    pub(crate) fn record(&self, acquired: &LabObject) -> io::Result<()> {
         self.line(&match acquired {
-            Acquired::Namespace(name) => format!("namespace {name}"),
-            Acquired::Link {
+            LabObject::Namespace(name) => format!("namespace {name}"),
+            LabObject::Link {
                 namespace,
                 interface,
             } => format!("link {namespace} {interface}"),
-            Acquired::Group(folder) => format!("group {}", folder.display()),
+            LabObject::Group(folder) => format!("group {}", folder.display()),
         })
     }
 
@@ -172,7 +175,7 @@ pub(crate) fn entries() -> io::Result<Vec<OsString>> {
 }
 
 /// The content of the journal of `lab`; empty if there is none.
-pub(crate) fn story(lab: &str) -> io::Result<JournalContent> {
+pub(crate) fn read_journal(lab: &str) -> io::Result<JournalContent> {
     match fs::read(folder(lab).join(FILE)) {
         Ok(bytes) => Ok(parse(&String::from_utf8_lossy(&bytes))),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(JournalContent::default()),
@@ -181,35 +184,35 @@ pub(crate) fn story(lab: &str) -> io::Result<JournalContent> {
 }
 
 fn parse(text: &str) -> JournalContent {
-    let mut story = JournalContent::default();
+    let mut content = JournalContent::default();
     // A line is written before its object is acquired: an incomplete line has no object.
-    for line in text.split_inclusive('\n').filter_map(whole_line) {
+    for line in text.split_inclusive('\n').filter_map(complete_line) {
         let fields: Vec<&str> = line.split(' ').collect();
         match fields[..] {
-            ["owner", pid, since] => story.owner = pid.parse().ok().zip(since.parse().ok()),
+            ["owner", pid, since] => content.owner = pid.parse().ok().zip(since.parse().ok()),
             ["namespace", name] if is_ours(name) => {
-                story.acquired.push(Acquired::Namespace(name.into()));
+                content.acquired.push(LabObject::Namespace(name.into()));
             }
             ["link", namespace, interface] if is_ours(namespace) => {
-                story.acquired.push(Acquired::Link {
+                content.acquired.push(LabObject::Link {
                     namespace: namespace.into(),
                     interface: interface.into(),
                 });
             }
             ["group", folder] if folder.rsplit('/').next().is_some_and(is_ours) => {
-                story.acquired.push(Acquired::Group(folder.into()));
+                content.acquired.push(LabObject::Group(folder.into()));
             }
-            ["fingerprint", number] => story.fingerprint = Some(number.to_owned()),
-            ["keeper"] => story.has_keeper = true,
-            ["whole"] => story.is_whole = true,
+            ["fingerprint", number] => content.fingerprint = Some(number.to_owned()),
+            ["keeper"] => content.has_keeper = true,
+            ["whole"] => content.is_complete = true,
             // From a later version: its objects are inside a namespace, like all others.
-            _ => story.unknown.push(line.to_owned()),
+            _ => content.unknown.push(line.to_owned()),
         }
     }
-    story
+    content
 }
 
-fn whole_line(line: &str) -> Option<&str> {
+fn complete_line(line: &str) -> Option<&str> {
     line.strip_suffix('\n')
 }
 
@@ -228,7 +231,7 @@ fn is_current(file: &File, lab: &str) -> bool {
     matches!((named_inode, own_inode), (Ok(named), Ok(own)) if named == own)
 }
 
-impl Witness {
+impl JournalIdentity {
     /// Of the current journal of `lab`; the writer calls this while its lock prevents removal.
     pub(crate) fn of(lab: &str) -> io::Result<Self> {
         File::open(folder(lab).join(FILE)).map(Self)
@@ -242,7 +245,7 @@ impl Witness {
 
 /// Start time of process `pid` in clock ticks since boot. `None` if there is no such process, or if it is a
 /// zombie (an init of a container often never reaps).
-pub(crate) fn began(pid: u32) -> Option<u64> {
+pub(crate) fn process_start_ticks(pid: u32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // proc(5): the command's name, field 2, may contain anything; field 3 is the state, field 22 the start
     // time.
@@ -255,9 +258,9 @@ pub(crate) fn began(pid: u32) -> Option<u64> {
 
 /// Waits, up to `patience`, until the process with this number and start time has ended. Returns at once for
 /// the calling process.
-pub(crate) fn await_end(pid: u32, since: u64, patience: Duration) {
+pub(crate) fn wait_for_process_end(pid: u32, since: u64, patience: Duration) {
     wait_until(patience, || {
-        pid == std::process::id() || began(pid) != Some(since)
+        pid == std::process::id() || process_start_ticks(pid) != Some(since)
     });
 }
 
@@ -276,18 +279,18 @@ mod tests {
     fn a_journal_is_read_as_it_was_written() {
         let text = "owner 12 345\nfingerprint 1f\nkeeper\nnamespace neph-x-wire\n\
                     link neph-x-wire w0a\ngroup /sys/fs/cgroup/cpu/neph-x-a\nwhole\n";
-        let link = Acquired::Link {
+        let link = LabObject::Link {
             namespace: "neph-x-wire".into(),
             interface: "w0a".into(),
         };
-        let group = Acquired::Group("/sys/fs/cgroup/cpu/neph-x-a".into());
-        let acquired = vec![Acquired::Namespace("neph-x-wire".into()), link, group];
+        let group = LabObject::Group("/sys/fs/cgroup/cpu/neph-x-a".into());
+        let acquired = vec![LabObject::Namespace("neph-x-wire".into()), link, group];
         assert_eq!(
             parse(text),
             JournalContent {
                 owner: Some((12, 345)),
                 fingerprint: Some("1f".to_owned()),
-                is_whole: true,
+                is_complete: true,
                 has_keeper: true,
                 acquired,
                 unknown: Vec::new(),
@@ -302,7 +305,7 @@ mod tests {
             "namespace neph-x-a\nfuture thing\n\ngroup /sys/fs/cgroup/cpu\nnamespace other\n\
              link other eth0\nnamespace neph-x-b\ngroup /sys/fs/cgroup/cpu/neph-x",
         );
-        let [a, b] = ["neph-x-a", "neph-x-b"].map(|name| Acquired::Namespace(name.into()));
+        let [a, b] = ["neph-x-a", "neph-x-b"].map(|name| LabObject::Namespace(name.into()));
         assert_eq!(entries.acquired, [a, b]);
         let unknown = [
             "future thing",
@@ -316,14 +319,16 @@ mod tests {
 
     #[test]
     fn this_process_has_begun_and_process_zero_has_not() {
-        assert!(began(std::process::id()).is_some_and(|ticks| ticks > 0));
-        assert_eq!(began(0), None);
+        assert!(process_start_ticks(std::process::id()).is_some_and(|ticks| ticks > 0));
+        assert_eq!(process_start_ticks(0), None);
     }
 
     #[test]
     fn a_zombie_process_counts_as_gone() {
         let mut child = process::command("true").spawn().expect("true");
-        let is_gone = wait_until(Duration::from_secs(30), || began(child.id()).is_none());
+        let is_gone = wait_until(Duration::from_secs(30), || {
+            process_start_ticks(child.id()).is_none()
+        });
         assert!(is_gone, "it is a zombie");
         assert!(child.wait().expect("it ended").success());
     }

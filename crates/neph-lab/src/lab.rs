@@ -7,20 +7,20 @@
 mod carrier;
 mod engines;
 mod error;
-mod inside;
 mod list;
+mod namespace_worker;
 mod placement;
 mod recording;
 mod refusal;
 mod rerouting;
 mod rights;
+mod running_tunnel;
 mod service;
 mod status;
 mod traffic;
-mod tunnelling;
 mod up;
 mod wake;
-mod working;
+mod worker;
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -32,9 +32,9 @@ use neph_sys::place::Placement;
 
 use crate::counters::LinkCounters;
 use crate::cue::Cue;
-use crate::engine::Pace;
+use crate::engine::EngineResources;
 use crate::guest::{self, Console, FallbackGuests};
-use crate::journal::{self, HasKeeper, UndoTarget, Witness};
+use crate::journal::{self, HasKeeper, JournalIdentity, UndoTarget};
 use crate::plan::Step;
 use crate::topology::Topology;
 use carrier::Carrier;
@@ -43,16 +43,16 @@ pub use list::{LabListing, LabListings};
 pub use recording::Recording;
 pub use rerouting::RerouteStatus;
 use rerouting::Rerouting;
-use service::Running;
+use running_tunnel::RunningTunnel;
+use service::RunningService;
 pub use service::ServiceState;
 use status::StatusServer;
 pub use status::{DirectionCounts, DirectionStatus, LabStatus, ServiceStatus, TrafficStatus};
-use traffic::Flowing;
-use tunnelling::Tunnelling;
+use traffic::RunningTraffic;
 use wake::Waker;
 
 /// How long a keeper may take to notice that its lab was removed.
-const KEEPER_END: Duration = Duration::from_secs(10);
+const KEEPER_END_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Options for bringing up a lab.
 #[derive(Clone, Debug)]
@@ -65,7 +65,7 @@ pub struct UpOptions {
     pub seed: u64,
     /// Scheduling of each engine. The rings of all links share 128 MiB (two per link, at least 1 MiB each),
     /// so with many links each is smaller.
-    pub pace: Pace,
+    pub resources: EngineResources,
     /// Whether the calling process exists for the lab only.
     pub keeper: HasKeeper,
     /// If set while the lab comes up, it is taken down again. Set by signal handlers.
@@ -79,7 +79,7 @@ impl UpOptions {
             name: name.into(),
             truth: None,
             seed: 1,
-            pace: Pace::default(),
+            resources: EngineResources::default(),
             keeper: HasKeeper::No,
             stop: Arc::default(),
         }
@@ -91,22 +91,22 @@ impl UpOptions {
 pub struct Lab {
     name: String,
     topology: Topology,
-    stand_ins: Vec<FallbackGuests>,
+    fallback_guests: Vec<FallbackGuests>,
     /// Answers requests for the status of the lab.
     status_server: Option<StatusServer>,
     /// Keeps cores awake while packets cross the links.
     waker: Option<Waker>,
     /// In the order in which they were started.
-    services: Vec<Running>,
-    traffic: Vec<Flowing>,
+    services: Vec<RunningService>,
+    traffic: Vec<RunningTraffic>,
     /// Changes of routes over time.
     rerouting: Option<Rerouting>,
-    tunnels: Vec<Tunnelling>,
+    tunnels: Vec<RunningTunnel>,
     carriers: Vec<Carrier>,
-    journal: Witness,
+    journal: JournalIdentity,
     seed: u64,
     cue: Arc<Cue>,
-    abandoned: bool,
+    is_abandoned: bool,
 }
 
 impl Lab {
@@ -126,7 +126,7 @@ impl Lab {
     ///
     /// # Errors
     /// It lacks capabilities.
-    pub fn is_permitted() -> Result<(), LabError> {
+    pub fn check_permission() -> Result<(), LabError> {
         rights::check()
     }
 
@@ -135,14 +135,14 @@ impl Lab {
         &self.name
     }
 
-    /// Its topology, with namespaces instead of [`Self::stand_ins`].
+    /// Its topology, with namespaces instead of [`Self::fallback_guests`].
     pub fn topology(&self) -> &Topology {
         &self.topology
     }
 
     /// The guests that this host could not run.
-    pub fn stand_ins(&self) -> &[FallbackGuests] {
-        &self.stand_ins
+    pub fn fallback_guests(&self) -> &[FallbackGuests] {
+        &self.fallback_guests
     }
 
     /// The namespace of `site`, for probers or reflectors.
@@ -218,18 +218,18 @@ impl Lab {
     }
 
     /// The cue of [`Self::cue`], for callers without the lab.
-    pub fn cue_giver(&self) -> Arc<Cue> {
+    pub fn shared_cue(&self) -> Arc<Cue> {
         Arc::clone(&self.cue)
     }
 
     /// Whether all engines still run.
-    pub fn is_carrying(&self) -> bool {
+    pub fn is_forwarding(&self) -> bool {
         self.carriers.iter().all(Carrier::is_running)
     }
 
     /// Whether this lab is still up. Any process can take it down by name, and another lab may have the name
     /// now.
-    pub fn is_there(&self) -> bool {
+    pub fn is_up(&self) -> bool {
         self.journal.is_current(&self.name)
     }
 
@@ -238,16 +238,16 @@ impl Lab {
     /// # Errors
     /// Objects that could not be removed, or an engine's failure; all steps were tried.
     pub fn down(mut self) -> Result<(), LabError> {
-        self.abandoned = true;
+        self.is_abandoned = true;
         self.stop_services();
         let carried = self.stop_carriers();
-        journal::undo(&self.name, UndoTarget::Own(&self.journal))?;
+        journal::undo(&self.name, UndoTarget::SameJournal(&self.journal))?;
         carried
     }
 
     /// Stops the engines and leaves everything else, like a crash of this process.
     pub fn abandon(mut self) {
-        self.abandoned = true;
+        self.is_abandoned = true;
     }
 
     /// Takes the lab called `name` down, even if the process that brought it up still runs. No lab is no
@@ -257,10 +257,10 @@ impl Lab {
     /// Objects that could not be removed.
     pub fn down_by_name(name: &str) -> Result<(), LabError> {
         check_name(name)?;
-        let story = journal::story(name).unwrap_or_default();
-        journal::undo(name, UndoTarget::Anybodys)?;
-        if let (true, Some((pid, since))) = (story.has_keeper, story.owner) {
-            journal::await_end(pid, since, KEEPER_END);
+        let content = journal::read_journal(name).unwrap_or_default();
+        journal::undo(name, UndoTarget::CurrentLab)?;
+        if let (true, Some((pid, since))) = (content.has_keeper, content.owner) {
+            journal::wait_for_process_end(pid, since, KEEPER_END_TIMEOUT);
         }
         Ok(())
     }
@@ -269,9 +269,9 @@ impl Lab {
     ///
     /// # Errors
     /// Objects that could not be removed.
-    pub fn down_if_left(name: &str) -> Result<(), LabError> {
+    pub fn down_if_owner_ended(name: &str) -> Result<(), LabError> {
         check_name(name)?;
-        Ok(journal::undo(name, UndoTarget::Dead)?)
+        Ok(journal::undo(name, UndoTarget::OwnerEnded)?)
     }
 
     /// The current status of the lab called `name`, of any process.
@@ -338,7 +338,8 @@ impl Lab {
     fn stop_carriers(&mut self) -> Result<(), LabError> {
         // All are stopped before waiting for any: closing packet sockets takes the kernel 57 ms per link
         // (measured: 190 links one after the other, 10.8 s).
-        let stopping_carriers: Vec<_> = self.carriers.drain(..).map(Carrier::order_stop).collect();
+        let carriers = self.carriers.drain(..);
+        let stopping_carriers: Vec<_> = carriers.map(Carrier::request_stop).collect();
         let mut outcome = Ok(());
         for stopping in stopping_carriers {
             if let Err(error) = stopping.wait() {
@@ -355,8 +356,8 @@ impl Drop for Lab {
         if let Err(error) = self.stop_carriers() {
             tracing::warn!("lab {}: {error}", self.name);
         }
-        if !self.abandoned
-            && let Err(error) = journal::undo(&self.name, UndoTarget::Own(&self.journal))
+        if !self.is_abandoned
+            && let Err(error) = journal::undo(&self.name, UndoTarget::SameJournal(&self.journal))
         {
             tracing::warn!("lab {}: {error}; take it down by name", self.name);
         }
@@ -374,15 +375,15 @@ fn link_seed(seed: u64, link: usize) -> u64 {
 }
 
 fn check_name(name: &str) -> Result<(), LabError> {
-    let fine = name.len() <= 16
+    let is_valid = name.len() <= 16
         && name.starts_with(|c: char| c.is_ascii_lowercase())
         && name
             .chars()
             .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
-    if fine {
+    if is_valid {
         Ok(())
     } else {
-        Err(LabError::Name {
+        Err(LabError::InvalidName {
             name: name.to_owned(),
         })
     }

@@ -12,7 +12,7 @@ pub fn own_lab_name(purpose: &str) -> String {
 pub fn clear_left_labs(purpose: &str) -> Vec<LabError> {
     let labs = Lab::list().unwrap_or_default().labs.into_iter();
     let dead = labs.filter(|lab| is_dead(lab, purpose));
-    dead.filter_map(|lab| Lab::down_if_left(&lab.name).err())
+    dead.filter_map(|lab| Lab::down_if_owner_ended(&lab.name).err())
         .collect()
 }
 
@@ -20,5 +20,5 @@ pub fn clear_left_labs(purpose: &str) -> Vec<LabError> {
 fn is_dead(lab: &LabListing, purpose: &str) -> bool {
     let number = lab.name.strip_prefix(purpose).unwrap_or_default();
     let number: Option<u32> = number.parse().ok();
-    number.is_some() && !lab.owner_alive && (lab.owner.is_none() || lab.owner == number)
+    number.is_some() && !lab.is_owner_alive && (lab.owner.is_none() || lab.owner == number)
 }

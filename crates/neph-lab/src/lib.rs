@@ -34,12 +34,12 @@ mod waiting;
 pub use counters::{DirectionCount, LATE, LinkCounters, SchedulingClass, tolerance};
 pub use cue::Cue;
 pub use direction::Direction;
-pub use engine::{Ending, Engine, EngineConfig, EngineError, Pace, TruthConfig};
+pub use engine::{EndReason, Engine, EngineConfig, EngineError, EngineResources, TruthConfig};
 pub use gate::{
-    Arrival, Cause, Change, ChangeAction, CoDel, Departure, Discipline, Engineering, Flow, Gate,
-    GilbertElliott, Jitter, Loss, Moment, PacketOutcome, Partial, PartialWire, Path, QueueLimit,
-    Reserved, Shape, Share, Splitting, Step as ScheduleStep, Trace, Treatment, Turn, Wire,
-    transmission_time,
+    Arrival, Change, ChangeAction, CoDel, Departure, Discipline, DropCause, Engineering, Flow,
+    Gate, GilbertElliott, Jitter, Loss, Moment, PacketOutcome, PartialShape, PartialWire, Path,
+    QueueLimit, ReservedProtocol, ScheduleStep, Shape, Share, Splitting, Trace, Treatment, Turn,
+    Wire, transmission_time,
 };
 pub use group::GroupError;
 pub use guest::{Console, ConsoleError, FallbackGuests, Guest, Kernel};
@@ -54,12 +54,12 @@ pub use plan::{Step, quoted};
 pub use predict::{Forecast, PROTOCOLS, Protocol};
 pub use program::ProgramError;
 pub use topology::{
-    Command, Fixture, Link, Prefix, Ready, ReadyCheck, Reroute, Rerouted, Role, Routing, Service,
-    Site, Topology, Traffic,
+    Command, Fixture, Link, Prefix, Ready, ReadyCheck, Reroute, RerouteAction, Role, Routing,
+    Service, Site, Topology, Traffic,
 };
 pub use truth::{
-    FlowKey, FlowTruth, Flows, Handling, Identity, Passing, PathSegment, Record, TruthError,
-    TruthFile, TruthThread, Verdict, flows_of,
+    FlowKey, FlowTruth, Flows, Identity, PacketHandling, PacketPassage, PathSegment, Record,
+    TruthError, TruthFile, TruthThread, Verdict, flows_of,
 };
 pub use tunnel::TunnelError;
 pub use verify::{

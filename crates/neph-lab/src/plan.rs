@@ -185,8 +185,9 @@ impl<'t> Plan<'t> {
                 }
                 let mac = mac(neighbour.link, neighbour.end);
                 for address in topology.sites[neighbour.site].addresses() {
-                    let known = format!("neighbour add {address} lladdr {mac} dev {dev}");
-                    ip(known + " nud permanent");
+                    let neighbour_command =
+                        format!("neighbour add {address} lladdr {mac} dev {dev}");
+                    ip(neighbour_command + " nud permanent");
                 }
             }
         }

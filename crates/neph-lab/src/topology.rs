@@ -23,7 +23,7 @@ use crate::guest::Guest;
 pub use command::Command;
 pub use fixture::Fixture;
 pub(crate) use read::network;
-pub use reroute::{Reroute, Rerouted};
+pub use reroute::{Reroute, RerouteAction};
 pub use service::{Ready, ReadyCheck, Service};
 pub use traffic::Traffic;
 
@@ -168,19 +168,19 @@ impl Link {
     /// The MTU of its interfaces, without Ethernet header: that of the larger direction; `None` if neither
     /// has one.
     pub(crate) fn interface_mtu(&self) -> Option<u32> {
-        let printed = [self.a_to_b.mtu, self.b_to_a.mtu];
-        let widest = printed
+        let mtus = [self.a_to_b.mtu, self.b_to_a.mtu];
+        let largest_mtu = mtus
             .map(|mtu| mtu.unwrap_or(ETHERNET_MTU))
             .into_iter()
             .max();
-        widest.filter(|_| printed.iter().any(Option::is_some))
+        largest_mtu.filter(|_| mtus.iter().any(Option::is_some))
     }
 }
 
 /// A hasher that implements `Write`.
-struct Hashing(DefaultHasher);
+struct FingerprintHasher(DefaultHasher);
 
-impl fmt::Write for Hashing {
+impl fmt::Write for FingerprintHasher {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         self.0.write(text.as_bytes());
         Ok(())
@@ -193,7 +193,7 @@ impl Topology {
     /// # Errors
     /// Every fault in the file, in the order of their places.
     pub fn parse(source: &Source) -> Result<Self, Vec<Problem>> {
-        read::file(source)
+        read::read_file(source)
     }
 
     /// The other end of `link` from the site with index `from`, with its number (0 for `a`); `None` if the
@@ -209,10 +209,10 @@ impl Topology {
     /// A fingerprint of the topology, for the same version of neph only.
     pub(crate) fn fingerprint(&self) -> String {
         // Written into the hasher piece by piece: traces have a million entries, on every link of a mesh.
-        let mut hashing = Hashing(DefaultHasher::new());
-        let written = write!(hashing, "{self:?}");
+        let mut hasher = FingerprintHasher(DefaultHasher::new());
+        let written = write!(hasher, "{self:?}");
         debug_assert!(written.is_ok(), "a hasher takes everything");
-        format!("{:016x}", hashing.0.finish())
+        format!("{:016x}", hasher.0.finish())
     }
 
     /// The guests, with a kernel of their own or that of this host.

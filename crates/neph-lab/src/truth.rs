@@ -16,7 +16,7 @@ mod write;
 pub use flows::{FlowKey, FlowTruth, Flows, PathSegment, flows_of};
 pub use identity::Identity;
 pub use read::{TruthError, TruthFile};
-pub use record::{Handling, Passing, Record};
+pub use record::{PacketHandling, PacketPassage, Record};
 pub use verdict::Verdict;
 pub use write::TruthThread;
 pub(crate) use write::{Recorder, TruthWriter};

@@ -22,7 +22,7 @@ use neph_sys::{clock, sched};
 
 use crate::counters::DirectionCount;
 use crate::direction::Direction;
-use crate::gate::{Wire, both_ways};
+use crate::gate::{Wire, gates_of_link};
 use crate::lab::{Lab, LabError};
 use crate::topology::Link;
 use end::{End, PROBE_BYTES};
@@ -122,7 +122,7 @@ fn measure_link(
     stop: &AtomicBool,
 ) -> Result<Verified, LabError> {
     let shapes = [requested.a_to_b.clone(), requested.b_to_a.clone()];
-    let gates = both_ways(&shapes, &requested.schedule, lab.link_seed(number));
+    let gates = gates_of_link(&shapes, &requested.schedule, lab.link_seed(number));
     let mut ends = End::both_ends(lab, number)?;
     let ports = [0, 1].map(|side| ports::find_ports(&mut ends[side], &gates[side]));
     let turns = ports.iter().map(BTreeMap::len).max();
@@ -248,7 +248,7 @@ fn measure(
 /// Restarts the schedules; returns their wall-clock time in nanoseconds.
 fn cue(lab: &Lab) -> i64 {
     lab.cue();
-    let raw = lab.cue_giver().last().unwrap_or_default().0;
+    let raw = lab.shared_cue().last().unwrap_or_default().0;
     raw + clock::pair().offset()
 }
 

@@ -9,7 +9,7 @@ use neph_sys::ring::LONGEST_FRAME;
 
 use crate::direction::Direction;
 use crate::gate::Moment;
-use crate::truth::{Handling, Passing};
+use crate::truth::{PacketHandling, PacketPassage};
 
 /// Number of slots at the start; more are created as needed.
 const FIRST_SLOTS: usize = 512;
@@ -22,9 +22,9 @@ pub(crate) struct Packet {
     /// Its direction.
     pub(crate) direction: Direction,
     /// Its data for the truth record, if it is recorded.
-    pub(crate) passing: Option<Passing>,
+    pub(crate) passage: Option<PacketPassage>,
     /// What is done to it.
-    pub(crate) handling: Handling,
+    pub(crate) handling: PacketHandling,
     length: usize,
     bytes: Box<[u8; LONGEST_FRAME]>,
 }
@@ -70,13 +70,13 @@ impl PacketQueue {
         &mut self,
         frame: &[u8],
         direction: Direction,
-        passing: Option<Passing>,
+        passage: Option<PacketPassage>,
     ) -> Option<Slot> {
         let slot = self.free.pop().or_else(|| self.grow())?;
         let packet = self.packet(slot);
         packet.direction = direction;
-        packet.passing = passing;
-        packet.handling = Handling::default();
+        packet.passage = passage;
+        packet.handling = PacketHandling::default();
         packet.length = frame.len();
         packet.bytes[..frame.len()].copy_from_slice(frame);
         Some(slot)
@@ -88,15 +88,15 @@ impl PacketQueue {
         // Two slots of one list: the bytes are copied out and in.
         let bytes = *self.packet(slot).bytes;
         let original = self.packet(slot);
-        let (direction, passing) = (original.direction, original.passing);
+        let (direction, passage) = (original.direction, original.passage);
         let (handling, length) = (original.handling, original.length);
         let packet = self.packet(copy);
         *packet.bytes = bytes;
         packet.direction = direction;
-        packet.passing = passing;
+        packet.passage = passage;
         packet.length = length;
-        packet.handling = Handling {
-            copy: true,
+        packet.handling = PacketHandling {
+            is_copy: true,
             ..handling
         };
         Some(copy)
@@ -142,8 +142,8 @@ fn empty() -> Packet {
     let bytes = Box::new([1; LONGEST_FRAME]);
     Packet {
         direction: Direction::AToB,
-        passing: None,
-        handling: Handling::default(),
+        passage: None,
+        handling: PacketHandling::default(),
         length: 0,
         bytes,
     }
@@ -191,7 +191,7 @@ mod tests {
         let frame = waiting.packet(slot).frame().to_vec();
         let copy = waiting.packet(copy);
         assert_eq!(copy.frame(), frame);
-        assert!(copy.handling.copy);
-        assert!(!waiting.packet(slot).handling.copy);
+        assert!(copy.handling.is_copy);
+        assert!(!waiting.packet(slot).handling.is_copy);
     }
 }

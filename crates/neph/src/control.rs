@@ -96,7 +96,7 @@ enum Command {
 #[derive(Debug, ClapArgs)]
 struct ServeArgs {
     /// Address and TCP port on which the controller listens; [::] means all IPv6 and IPv4 addresses
-    #[arg(long, value_name = "ADDRESS:PORT", default_value_t = SocketAddr::from((Ipv6Addr::UNSPECIFIED, DEFAULT_PORT)), value_parser = value::listening)]
+    #[arg(long, value_name = "ADDRESS:PORT", default_value_t = SocketAddr::from((Ipv6Addr::UNSPECIFIED, DEFAULT_PORT)), value_parser = value::listen_address)]
     listen: SocketAddr,
     /// NATS servers through which agents may also connect: nats://HOST:PORT, separated by commas
     #[arg(long, value_name = "nats://HOST:PORT")]
@@ -115,7 +115,7 @@ struct NatsArgs {
     #[arg(long = "name", value_name = "HOST", required = true)]
     names: Vec<String>,
     /// Address and TCP port on which the NATS server listens
-    #[arg(long, value_name = "ADDRESS:PORT", default_value = "0.0.0.0:4222", value_parser = value::listening)]
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "0.0.0.0:4222", value_parser = value::listen_address)]
     listen: SocketAddr,
     /// Write the NATS configuration, certificate and key to this folder [default: nats in the --control
     /// folder]

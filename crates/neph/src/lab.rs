@@ -211,7 +211,7 @@ fn lab_name(requested_name: Option<&str>, file: &Path) -> String {
 
 /// Reports which guests this machine could not run, and why.
 pub(crate) fn report_fallbacks(lab: &Lab) {
-    for fallback in lab.stand_ins() {
+    for fallback in lab.fallback_guests() {
         output::say(&format!("neph lab: {fallback}"));
     }
 }
@@ -219,7 +219,7 @@ pub(crate) fn report_fallbacks(lab: &Lab) {
 pub(crate) fn failure(error: LabError) -> Failure {
     match error {
         LabError::Interrupted { .. } => Failure::Interrupted(error.to_string()),
-        LabError::Name { .. } | LabError::Recorded { .. } => Failure::usage(error),
+        LabError::InvalidName { .. } | LabError::Recorded { .. } => Failure::usage(error),
         _ => Failure::refused(error),
     }
 }

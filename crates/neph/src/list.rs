@@ -5,7 +5,7 @@ use std::io::Write;
 
 use clap::Args as ClapArgs;
 use neph_campaign::plan;
-use neph_campaign::retention::Merged;
+use neph_campaign::retention::MergedMinutes;
 use neph_documents::Format;
 use neph_documents::rows::{self, Row};
 use neph_documents::stored::{CampaignRow, ExperimentRow};
@@ -281,7 +281,7 @@ impl FlowNumbers {
     /// If the messages were reduced: the stored counts, and the median from the histograms per minute.
     fn from_minutes(store: &dyn Store, experiment: &Experiment) -> Result<Self, Failure> {
         let stored_tally = experiment.tally;
-        let histogram = Merged::of(store, experiment)?;
+        let histogram = MergedMinutes::of(store, experiment)?;
         let p50 = histogram.quantile(500).or(experiment.response_p50);
         Ok(Self {
             messages: stored_tally.messages,
@@ -308,7 +308,7 @@ impl FlowNumbers {
         if is_over && (is_known || stored_tally.messages > *unread) {
             return Ok(flow_numbers);
         }
-        let result = neph_campaign::kept_fleet(store, experiment.id);
+        let result = neph_campaign::stored_fleet_summary(store, experiment.id);
         let (tally, p50) = result.map_err(Failure::refused)?;
         let p50 = P50::of_fleet(p50, &tally);
         *unread = unread.saturating_sub(tally.messages);

@@ -39,7 +39,7 @@ const RESERVED_FILES: u64 = 64;
 pub(crate) struct Args {
     /// Address and port on which the reflector listens (TCP and UDP); [::] means all IPv6 and IPv4 addresses
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "[::]:8080",
-          value_parser = value::listening)]
+          value_parser = value::listen_address)]
     pub(crate) listen: SocketAddr,
     /// Offer TLS and plain text on the same port; neph creates a certificate unless --cert is given
     #[arg(long)]
@@ -290,7 +290,7 @@ mod tests {
     }
 
     fn parse_in_plan(arguments: &[&str]) -> Option<ReflectorSpec> {
-        neph_campaign::plan::reflector(arguments.iter().copied()).ok()
+        neph_campaign::plan::parse_reflector_flags(arguments.iter().copied()).ok()
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
 use neph_campaign::retention::{
-    DueReduction, Reducing, Retention, carry_out_reduction, due_reductions,
+    DueReduction, ReductionKind, Retention, carry_out_reduction, due_reductions,
 };
 use neph_documents::Format;
 use neph_documents::rows;
@@ -142,8 +142,8 @@ fn build_row(campaign: &Campaign, reduction: &DueReduction) -> TidyRow {
         ended_unix_ns: experiment.ended,
         messages: experiment.tally.messages,
         action: match reduction.kind {
-            Reducing::Messages => "messages to minutes",
-            Reducing::Minutes => "minutes removed",
+            ReductionKind::Messages => "messages to minutes",
+            ReductionKind::Minutes => "minutes removed",
         },
     }
 }

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 pub(crate) use neph_campaign::option_value::{
-    certificate_name, listening, memory_size, positive_span, rate, size, span,
+    certificate_name, listen_address, memory_size, positive_span, rate, size, span,
 };
 use neph_model::{CpuShare, SecretSource};
 use neph_probe::Secret;

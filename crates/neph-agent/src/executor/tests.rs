@@ -16,8 +16,8 @@ use neph_probe::Reflector;
 use neph_text::Source;
 
 use super::*;
-use crate::course::{self, Course};
 use crate::intake::Intake;
+use crate::running_experiment::{self, RunningExperiment};
 use crate::{flows, trace};
 use neph_campaign::expand::scenarios;
 use neph_campaign::plan::parse;
@@ -140,11 +140,11 @@ fn echo_that_does_not_go_is_an_event_each_and_one_warning() {
     // A thread that cannot begin, as where ICMP is forbidden.
     ready.specs[1].site = Some(Placement::with_name("no-such-namespace"));
     let (context, updates) = context();
-    let mut courses = [Course::begin(&order, ready, &context)];
-    course::run(&mut courses, &context);
-    let [course] = courses;
-    let around = course::SharedContext::default();
-    let outcome = course
+    let mut experiments = [RunningExperiment::begin(&order, ready, &context)];
+    running_experiment::run(&mut experiments, &context);
+    let [experiment] = experiments;
+    let around = running_experiment::SharedContext::default();
+    let outcome = experiment
         .expect("the main flow is fine")
         .end(&around, Vec::new());
     assert_eq!(outcome.ending, Ending::Complete);

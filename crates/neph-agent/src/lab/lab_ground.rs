@@ -60,7 +60,7 @@ impl Stage {
             ..UpOptions::with_name(own_lab_name(PURPOSE))
         };
         let lab = Lab::up(topology, &options)?;
-        for stand_in in lab.stand_ins() {
+        for stand_in in lab.fallback_guests() {
             tracing::warn!("{stand_in}");
         }
         let guests = topology.guests();
@@ -190,19 +190,21 @@ impl LabAccess for LabGround {
 
     fn cue(&self) {
         if let Some(lab) = self.lab() {
-            lab.cue_giver().give();
+            lab.shared_cue().give();
         }
     }
 
     fn warnings(&self) -> Vec<Warning> {
-        let stand_ins = self.lab().map_or(&[][..], Lab::stand_ins);
-        let stood_in = stand_ins.first().map(|first| Warning::NamespaceFallback {
-            guests: stand_ins
-                .iter()
-                .flat_map(|fallback_guests| fallback_guests.sites.clone())
-                .collect(),
-            reason: first.why.clone(),
-        });
+        let fallback_guests = self.lab().map_or(&[][..], Lab::fallback_guests);
+        let stood_in = fallback_guests
+            .first()
+            .map(|first| Warning::NamespaceFallback {
+                guests: fallback_guests
+                    .iter()
+                    .flat_map(|fallback_guests| fallback_guests.sites.clone())
+                    .collect(),
+                reason: first.why.clone(),
+            });
         stood_in.into_iter().collect()
     }
 

@@ -21,7 +21,7 @@ fn plan(blocks: u32, sizes: u32, tries: u32) -> Plan {
 struct SimulatedStore {
     plan: Plan,
     matrix: Vec<Scenario>,
-    history: Vec<Past>,
+    history: Vec<EndedExperiment>,
     agenda: Agenda,
 }
 
@@ -39,22 +39,22 @@ impl SimulatedStore {
     /// What a kill and a resume do: only the history survives.
     fn restart(&mut self) {
         self.agenda = Agenda::new(&self.plan, &self.matrix, BlockOrder::Random, 7);
-        for past in &self.history {
-            self.agenda.note(*past);
+        for ended in &self.history {
+            self.agenda.record_end(*ended);
         }
         self.agenda.allow_retry();
     }
-    fn run(&mut self, status: ExperimentStatus) -> Option<Slot> {
+    fn run(&mut self, status: ExperimentStatus) -> Option<AgendaSlot> {
         let slot = self.agenda.next()?;
         let scenario = self.matrix[slot.scenario as usize].id;
-        let past = Past {
+        let ended = EndedExperiment {
             block: slot.block,
             scenario,
             status,
             is_permanent: false,
         };
-        self.history.push(past);
-        self.agenda.note(past);
+        self.history.push(ended);
+        self.agenda.record_end(ended);
         Some(slot)
     }
 }
@@ -62,7 +62,7 @@ impl SimulatedStore {
 #[test]
 fn blocks_are_complete_and_in_order() {
     let mut simulation = SimulatedStore::new(plan(3, 4, 3));
-    let slots: Vec<Slot> =
+    let slots: Vec<AgendaSlot> =
         std::iter::from_fn(|| simulation.run(ExperimentStatus::Complete)).collect();
     let blocks: Vec<u32> = slots.iter().map(|slot| slot.block).collect();
     assert_eq!(blocks, [0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2]);
@@ -71,7 +71,7 @@ fn blocks_are_complete_and_in_order() {
     assert!(
         slots
             .iter()
-            .all(|slot| slot.attempt == 0 && slot.begins_block == (slot.position == 0))
+            .all(|slot| slot.attempt == 0 && slot.is_first_of_block == (slot.position == 0))
     );
     assert_eq!(
         simulation.agenda.progress(),
@@ -135,7 +135,7 @@ fn repeated_experiments_keep_the_random_order_of_their_block() {
     let mut simulation = SimulatedStore::new(plan(2, 6, 1));
     while simulation.run(ExperimentStatus::Failed).is_some() {}
     simulation.restart();
-    let repeated: Vec<Slot> =
+    let repeated: Vec<AgendaSlot> =
         std::iter::from_fn(|| simulation.run(ExperimentStatus::Complete)).collect();
     for (block, slots) in (0..).zip(repeated.chunks(6)) {
         assert!(slots.iter().all(|slot| slot.block == block), "{slots:?}");
@@ -151,7 +151,7 @@ fn experiments_refused_by_a_policy_run_once_per_block() {
     let mut tried_blocks = Vec::new();
     while let Some(slot) = simulation.agenda.next() {
         tried_blocks.push(slot.block);
-        simulation.agenda.note(Past {
+        simulation.agenda.record_end(EndedExperiment {
             block: slot.block,
             scenario: simulation.matrix[0].id,
             status: ExperimentStatus::Failed,
@@ -163,7 +163,7 @@ fn experiments_refused_by_a_policy_run_once_per_block() {
 }
 
 #[test]
-fn an_interrupted_one_is_tried_again_after_the_rest_of_its_block() {
+fn an_interrupted_experiment_is_tried_again_after_the_rest_of_its_block() {
     use ExperimentStatus::{Complete, Interrupted};
     let mut simulation = SimulatedStore::new(plan(1, 3, 1));
     let interrupted_slot = simulation.run(Interrupted).expect("a slot");

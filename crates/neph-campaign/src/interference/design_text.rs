@@ -8,11 +8,13 @@ use std::collections::BTreeSet;
 use neph_model::ParameterName;
 use toml::{Table, Value};
 
-use super::{ALONE, Design, DesignRequest, NAME, NoDesign, WITH, circuit_name};
+use super::{
+    ALONE_NETWORK, CAMPAIGN_PREFIX, Design, DesignError, DesignRequest, WITH_PREFIX, circuit_name,
+};
 use crate::plan::{Plan, PlannedCircuit};
 
 /// An endpoint of the design.
-struct Part {
+struct DesignEndpoint {
     circuit: usize,
     /// The circuit that is measured at the same time, if there is one.
     alongside: Option<usize>,
@@ -24,14 +26,17 @@ pub(super) fn text(
     plan: &Plan,
     design: &Design,
     request: &DesignRequest,
-) -> Result<String, NoDesign> {
-    let wrong = |error: toml::de::Error| NoDesign::Text(error.message().to_owned());
-    let mut written: Table = plan.text.parse().map_err(wrong)?;
+) -> Result<String, DesignError> {
+    let to_design_error = |error: toml::de::Error| DesignError::Text(error.message().to_owned());
+    let mut plan_table: Table = plan.text.parse().map_err(to_design_error)?;
     let parts = parts(design);
     let mut table = Table::new();
     let mut add = |key: &str, value: Value| drop(table.insert(key.to_owned(), value));
     add("version", Value::Integer(1));
-    add("name", Value::from(format!("{NAME} {}", plan.name)));
+    add(
+        "name",
+        Value::from(format!("{CAMPAIGN_PREFIX} {}", plan.name)),
+    );
     add("blocks", Value::Integer(design.blocks.into()));
     add("duration", Value::from(request.duration.exact()));
     add("interval", Value::from("1s"));
@@ -41,12 +46,12 @@ pub(super) fn text(
     );
     let companion = [("enabled".to_owned(), Value::Boolean(false))];
     add("companion", Value::Table(companion.into_iter().collect()));
-    if let Some(sites) = written.remove("site") {
+    if let Some(sites) = plan_table.remove("site") {
         add("site", sites);
     }
     let endpoints = parts
         .iter()
-        .map(|part| endpoint(plan, design, part, &written));
+        .map(|part| endpoint(plan, design, part, &plan_table));
     add(
         "endpoint",
         Value::Array(endpoints.map(Value::Table).collect()),
@@ -56,33 +61,35 @@ pub(super) fn text(
         "shared_link",
         Value::Array(links.map(Value::Table).collect()),
     );
-    toml::to_string(&table).map_err(|error| NoDesign::Text(error.to_string()))
+    toml::to_string(&table).map_err(|error| DesignError::Text(error.to_string()))
 }
 
-fn parts(design: &Design) -> Vec<Part> {
+fn parts(design: &Design) -> Vec<DesignEndpoint> {
     let pairs = design.pairs.iter();
-    let measured: BTreeSet<usize> = pairs.flat_map(|(a, b)| [*a, *b]).collect();
-    let single = measured.into_iter().map(|circuit| Part {
+    let measured_circuits = pairs.flat_map(|(first, second)| [*first, *second]);
+    let measured_circuits: BTreeSet<usize> = measured_circuits.collect();
+    let alone_parts = measured_circuits.into_iter().map(|circuit| DesignEndpoint {
         circuit,
         alongside: None,
         side: None,
     });
-    let alongside = design.pairs.iter().enumerate();
-    let alongside = alongside.flat_map(|(pair, (a, b))| {
-        [(*a, *b, false), (*b, *a, true)].map(|(circuit, other, is_second)| Part {
+    let pair_parts = design.pairs.iter().enumerate();
+    let pair_parts = pair_parts.flat_map(|(pair, (first, second))| {
+        let sides = [(*first, *second, false), (*second, *first, true)];
+        sides.map(|(circuit, other, is_second)| DesignEndpoint {
             circuit,
             alongside: Some(other),
             side: Some((pair, is_second)),
         })
     });
-    single.chain(alongside).collect()
+    alone_parts.chain(pair_parts).collect()
 }
 
-impl Part {
+impl DesignEndpoint {
     fn network(&self, design: &Design) -> String {
         match self.alongside {
-            None => ALONE.to_owned(),
-            Some(other) => format!("{WITH}{}", circuit_name(&design.circuits[other])),
+            None => ALONE_NETWORK.to_owned(),
+            Some(other) => format!("{WITH_PREFIX}{}", circuit_name(&design.circuits[other])),
         }
     }
 
@@ -93,9 +100,9 @@ impl Part {
 }
 
 /// The endpoint's own table of the plan, with what leads to it.
-fn endpoint(plan: &Plan, design: &Design, part: &Part, written: &Table) -> Table {
+fn endpoint(plan: &Plan, design: &Design, part: &DesignEndpoint, plan_table: &Table) -> Table {
     let circuit: &PlannedCircuit = &design.circuits[part.circuit];
-    let endpoints = written.get("endpoint").and_then(Value::as_array);
+    let endpoints = plan_table.get("endpoint").and_then(Value::as_array);
     let written_endpoint = endpoints
         .into_iter()
         .flatten()
@@ -115,11 +122,11 @@ fn endpoint(plan: &Plan, design: &Design, part: &Part, written: &Table) -> Table
         .endpoints
         .iter()
         .find(|candidate| candidate.name == circuit.endpoint);
-    let ports =
+    let port_axis =
         endpoint.and_then(|endpoint| endpoint.axes.parameters.get(&ParameterName::ThroughputPort));
-    let served = ports.and_then(|ports| ports.first()?.throughput_port().copied());
-    if let Some(served) = served {
-        add("throughput_port", Value::Integer(served.get().into()));
+    let throughput_port = port_axis.and_then(|ports| ports.first()?.throughput_port().copied());
+    if let Some(throughput_port) = throughput_port {
+        add("throughput_port", Value::Integer(throughput_port.get().into()));
     }
     table
 }
@@ -127,19 +134,20 @@ fn endpoint(plan: &Plan, design: &Design, part: &Part, written: &Table) -> Table
 /// Links that are used in the mode load, so that two endpoints with a link in common exclude each other. Both
 /// endpoints of a pair are on different sides of each link; two of different pairs share one of them, since
 /// the numbers of their pairs differ in a digit.
-fn links(design: &Design, parts: &[Part]) -> Vec<Table> {
+fn links(design: &Design, parts: &[DesignEndpoint]) -> Vec<Table> {
     let digits = usize::BITS - design.pairs.len().saturating_sub(1).leading_zeros();
     let by_digit = (0..digits).flat_map(|digit| [(Some(digit), false), (Some(digit), true)]);
     let sides = [(None, false), (None, true)].into_iter().chain(by_digit);
-    let carries = |part: &Part, (digit, is_second): (Option<u32>, bool)| match part.side {
-        None => true,
-        Some((pair, side)) => {
-            let is_one = digit.is_some_and(|digit| pair >> digit & 1 == 1);
-            side == (is_one != is_second)
-        }
-    };
+    let is_on_side =
+        |part: &DesignEndpoint, (digit, is_second): (Option<u32>, bool)| match part.side {
+            None => true,
+            Some((pair, side)) => {
+                let is_one = digit.is_some_and(|digit| pair >> digit & 1 == 1);
+                side == (is_one != is_second)
+            }
+        };
     let link = |(index, side): (usize, (Option<u32>, bool))| {
-        let users = parts.iter().filter(|part| carries(part, side));
+        let users = parts.iter().filter(|part| is_on_side(part, side));
         let circuits = users.map(|part| {
             let site = &design.circuits[part.circuit].site;
             Value::from(format!("{site} -> {}", part.name(design)))
@@ -147,7 +155,7 @@ fn links(design: &Design, parts: &[Part]) -> Vec<Table> {
         Table::from_iter([
             (
                 "name".to_owned(),
-                Value::from(format!("{NAME} {}", index + 1)),
+                Value::from(format!("{CAMPAIGN_PREFIX} {}", index + 1)),
             ),
             ("circuits".to_owned(), Value::Array(circuits.collect())),
         ])

@@ -3,7 +3,7 @@
 use neph_model::Wall;
 use neph_text::Source;
 
-use super::Answer::{Independent, Interferes};
+use super::InterferenceVerdict::{Independent, Interferes};
 use super::*;
 use crate::plan::parse;
 use crate::rounds::rounds;
@@ -39,7 +39,9 @@ fn mesh() -> Plan {
 fn pair_names(design: &Design) -> Vec<[String; 2]> {
     let name = |index: usize| circuit_name(&design.circuits[index]);
     let pairs = design.pairs.iter();
-    pairs.map(|(a, b)| [name(*a), name(*b)]).collect()
+    pairs
+        .map(|(first, second)| [name(*first), name(*second)])
+        .collect()
 }
 
 /// A mesh of four has three pairs of circuits without a common end. Its design has six circuits alone and
@@ -54,7 +56,7 @@ fn circuits_without_a_common_host_are_measured_alone_and_at_the_same_time() {
         ["bra -> to lju", "ams -> to mil"],
     ];
     assert_eq!(pairs, expected_pairs.map(|pair| pair.map(str::to_owned)));
-    assert_eq!(design.apart.len(), 12);
+    assert_eq!(design.separated_pairs.len(), 12);
     // Two shares of three pairs: 2 * 6 / 2^n is at most 0.05 from n = 8 on.
     assert_eq!(design.blocks, 9);
     // 9 blocks of 12 transfers of 62.5 MB.
@@ -63,10 +65,10 @@ fn circuits_without_a_common_host_are_measured_alone_and_at_the_same_time() {
     let plan = parse(&Source::new("d.toml", design.text)).expect("a good plan");
     assert_eq!((plan.blocks, plan.name.as_str()), (9, "interference m"));
     let matrix = scenarios(&plan);
-    let planned = rounds(&plan, &matrix);
+    let plan_rounds = rounds(&plan, &matrix);
     let mut joint_pairs = Vec::new();
     let mut single_count = 0;
-    for round in planned.scenarios() {
+    for round in plan_rounds.scenarios() {
         let round_scenarios: Vec<_> = round.iter().map(|index| &matrix[*index as usize]).collect();
         let measures = round_scenarios
             .iter()
@@ -114,18 +116,18 @@ fn circuits_kept_apart_are_left_out_and_oversized_designs_refused() {
         pair_names(&reduced_design),
         [["bra -> to lju", "ams -> to mil"]]
     );
-    let apart = reduced_design
-        .apart
+    let separated = reduced_design
+        .separated_pairs
         .iter()
         .map(|(.., shared)| shared.to_string());
-    assert_eq!(apart.filter(|shared| shared == "link x").count(), 2);
+    assert_eq!(separated.filter(|shared| shared == "link x").count(), 2);
     let shared_by_all = link.replace(
         "\"ams -> to bra\"",
         "\"ams -> to mil\", \"bra -> to lju\", \"ams -> to bra\"",
     );
     let plan =
         parse(&Source::new("m.toml", text.replace(link, &shared_by_all))).expect("a good plan");
-    assert_eq!(design(&plan, &REQUEST), Err(NoDesign::NoPairs));
+    assert_eq!(design(&plan, &REQUEST), Err(DesignError::NoPairs));
 
     let two_blocks = DesignRequest {
         blocks: Some(2),
@@ -149,16 +151,16 @@ fn circuits_kept_apart_are_left_out_and_oversized_designs_refused() {
 }
 
 /// Readings of two circuits in each block: what each gets alone and while the other runs, Mbit/s.
-fn readings(blocks: &[([f64; 2], [f64; 2])]) -> Vec<Reading> {
+fn readings(blocks: &[([f64; 2], [f64; 2])]) -> Vec<TransferReading> {
     let mut readings = Vec::new();
     for (block, (alone_rates, joint_rates)) in (0..).zip(blocks) {
-        let reading = |circuit: &str, network: &str, from: i64, megabits: f64| Reading {
+        let reading = |circuit: &str, network: &str, from: i64, megabits: f64| TransferReading {
             circuit: circuit.to_owned(),
             network: network.to_owned(),
             block,
             from: Wall::from_unix_nanos(from * 1_000_000_000),
             until: Wall::from_unix_nanos((from + 5) * 1_000_000_000),
-            goodput: megabits * 1e6,
+            goodput_bit_s: megabits * 1e6,
         };
         readings.push(reading("a", "alone", 0, alone_rates[0]));
         readings.push(reading("b", "alone", 10, alone_rates[1]));
@@ -168,7 +170,7 @@ fn readings(blocks: &[([f64; 2], [f64; 2])]) -> Vec<Reading> {
     readings
 }
 
-fn only_finding(readings: &[Reading]) -> PairFinding {
+fn only_finding(readings: &[TransferReading]) -> PairFinding {
     let findings = evaluate_pairs(readings, 0.1);
     let [finding] = <[PairFinding; 1]>::try_from(findings).expect("one pair");
     finding
@@ -179,16 +181,21 @@ fn only_finding(readings: &[Reading]) -> PairFinding {
 fn circuits_that_halve_each_other_interfere_from_seven_blocks_on() {
     let halved = [([20.0, 20.0], [10.0, 10.0]); 7];
     let finding = only_finding(&readings(&halved));
-    assert_eq!(finding.answer, Interferes);
+    assert_eq!(finding.verdict, Interferes);
     let share = &finding.shares[0];
     assert_eq!((share.circuit.as_str(), share.blocks), ("a", 7));
     assert!((share.estimate.expect("seven blocks") - 0.5).abs() < 1e-9);
     let interval = share.interval.expect("seven blocks");
     assert!((interval.low - 0.5).abs() < 1e-9 && (interval.high - 0.5).abs() < 1e-9);
-    assert!((share.alone - 20e6).abs() < 1.0);
+    assert!((share.alone_bit_s - 20e6).abs() < 1.0);
 
     let finding = only_finding(&readings(&halved[..6]));
-    assert_eq!(finding.answer, Answer::Unknown { more: Some(1) });
+    assert_eq!(
+        finding.verdict,
+        InterferenceVerdict::Unknown {
+            more_blocks: Some(1)
+        }
+    );
     assert_eq!(finding.shares[1].interval, None);
 }
 
@@ -197,10 +204,10 @@ fn circuits_are_independent_if_both_get_their_solo_throughput() {
     // Shares of 0.98 to 1.02.
     let near_equal = [1.0, 0.98, 1.01, 0.99, 1.02, 1.0, 0.99]
         .map(|share| ([20.0, 10.0], [20.0 * share, 10.0 / share]));
-    assert_eq!(only_finding(&readings(&near_equal)).answer, Independent);
+    assert_eq!(only_finding(&readings(&near_equal)).verdict, Independent);
     // One that is disturbed is enough: the other may have had the link for itself.
     let one_disturbed = [([20.0, 10.0], [20.0, 4.0]); 7];
-    assert_eq!(only_finding(&readings(&one_disturbed)).answer, Interferes);
+    assert_eq!(only_finding(&readings(&one_disturbed)).verdict, Interferes);
 }
 
 /// Shares around the margin show nothing, however many blocks there are: none are named. A share of 80 % that
@@ -209,17 +216,23 @@ fn circuits_are_independent_if_both_get_their_solo_throughput() {
 fn inconclusive_pairs_are_unknown_with_the_blocks_they_need() {
     let at_margin = [0.85, 0.95, 0.88, 0.92, 0.89, 0.91, 0.9];
     let at_margin = at_margin.map(|share| ([20.0, 20.0], [20.0 * share, 20.0 * share]));
-    let Answer::Unknown { more } = only_finding(&readings(&at_margin)).answer else {
+    let InterferenceVerdict::Unknown { more_blocks } = only_finding(&readings(&at_margin)).verdict
+    else {
         panic!("it is at the margin");
     };
-    assert!(more.is_none_or(|more| more > 50), "{more:?}");
+    assert!(
+        more_blocks.is_none_or(|blocks| blocks > 50),
+        "{more_blocks:?}"
+    );
     let spread_shares = [0.65, 0.95, 0.7, 0.92, 0.75, 0.85, 0.8];
     let spread_shares = spread_shares.map(|share| ([20.0, 20.0], [20.0 * share, 20.0 * share]));
-    let Answer::Unknown { more: Some(more) } = only_finding(&readings(&spread_shares)).answer
+    let InterferenceVerdict::Unknown {
+        more_blocks: Some(more_blocks),
+    } = only_finding(&readings(&spread_shares)).verdict
     else {
         panic!("it spreads");
     };
-    assert!((1..40).contains(&more), "{more}");
+    assert!((1..40).contains(&more_blocks), "{more_blocks}");
 }
 
 #[test]
@@ -234,8 +247,13 @@ fn transfers_that_were_not_at_the_same_time_do_not_count() {
     }
     let finding = only_finding(&shifted);
     assert_eq!(
-        (finding.shares[0].blocks, finding.answer),
-        (6, Answer::Unknown { more: Some(1) })
+        (finding.shares[0].blocks, finding.verdict),
+        (
+            6,
+            InterferenceVerdict::Unknown {
+                more_blocks: Some(1)
+            }
+        )
     );
     // What was lost altogether is no share of nothing.
     shifted.retain(|reading| reading.network != "alone");
@@ -244,23 +262,28 @@ fn transfers_that_were_not_at_the_same_time_do_not_count() {
         (finding.shares[0].blocks, finding.shares[0].estimate),
         (0, None)
     );
-    assert!(matches!(finding.answer, Answer::Unknown { more: Some(_) }));
+    assert!(matches!(
+        finding.verdict,
+        InterferenceVerdict::Unknown {
+            more_blocks: Some(_)
+        }
+    ));
     assert_eq!(evaluate_pairs(&[], 0.1), []);
 }
 
 #[test]
 fn circuits_that_all_disturb_each_other_share_one_link() {
-    let finding = |a: &str, b: &str, answer: Answer| {
-        let share = |circuit: &str| Share {
+    let finding = |a: &str, b: &str, verdict: InterferenceVerdict| {
+        let share = |circuit: &str| GoodputShare {
             circuit: circuit.to_owned(),
             blocks: 7,
             estimate: None,
             interval: None,
-            alone: 0.0,
+            alone_bit_s: 0.0,
         };
         PairFinding {
             shares: [share(a), share(b)],
-            answer,
+            verdict,
         }
     };
     let findings = [

@@ -5,7 +5,7 @@ use neph_model::{
 };
 use neph_store::Store;
 
-use crate::run::{RunError, storing};
+use crate::run::{RunError, map_store_error};
 
 /// The experiment has ended; the workspace stays locked until [`Self::end`]. A kill before leaves an
 /// interrupted campaign with everything that was recorded.
@@ -22,13 +22,13 @@ impl StoredFleet {
     ///
     /// # Errors
     /// The store refused.
-    pub fn transfers(&mut self, made: &[ClassTransfer]) -> Result<(), RunError> {
-        let mut made = made.to_vec();
-        for transfer in &mut made {
-            transfer.transfer.begun = since(self.origin, transfer.transfer.begun);
+    pub fn record_transfers(&mut self, transfers: &[ClassTransfer]) -> Result<(), RunError> {
+        let mut transfers = transfers.to_vec();
+        for transfer in &mut transfers {
+            transfer.transfer.begun = relative_to(self.origin, transfer.transfer.begun);
         }
-        let added = self.store.add_transfers(self.experiment.id, &made);
-        storing("add the transfers", added)
+        let added = self.store.add_transfers(self.experiment.id, &transfers);
+        map_store_error("add the transfers", added)
     }
 
     /// Ends the campaign now; `ending` is that of what came after the messages.
@@ -48,12 +48,12 @@ impl StoredFleet {
         campaign.ended = Some(now);
         let (id, status) = (campaign.id, campaign.status);
         let set = self.store.set_campaign_status(id, status, campaign.ended);
-        storing("record how the campaign ended", set)?;
+        map_store_error("record how the campaign ended", set)?;
         Ok(campaign)
     }
 }
 
 /// Counted from the experiment's start, as everything that is kept.
-pub(super) fn since(origin: Instant<Local>, at: Instant<Local>) -> Instant<Local> {
+pub(super) fn relative_to(origin: Instant<Local>, at: Instant<Local>) -> Instant<Local> {
     Instant::from_nanos((at - origin).nanos())
 }

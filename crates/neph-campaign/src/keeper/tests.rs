@@ -67,7 +67,7 @@ fn begin(path: &Path, origin: Anchor<Local>) -> FleetKeeper {
 fn keeper_with_replies(path: &Path, origin: Anchor<Local>) -> FleetKeeper {
     let mut keeper = begin(path, origin);
     keeper
-        .keep(&messages(reply_outcome()))
+        .record(&messages(reply_outcome()))
         .expect("a store that works");
     keeper
 }
@@ -197,7 +197,9 @@ fn interrupted_and_failed_fleets_are_stored_as_such() {
     ] {
         let folder = tempfile::tempdir().expect("a folder");
         let mut keeper = begin(folder.path(), origin());
-        keeper.keep(&messages(outcome)).expect("a store that works");
+        keeper
+            .record(&messages(outcome))
+            .expect("a store that works");
         let stored = keeper.finish(result(ending)).expect("a store that works");
         stored
             .end(&Ending::Complete, now())
@@ -213,7 +215,7 @@ fn recorded_messages_and_routes_survive_a_kill() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut keeper = keeper_with_replies(folder.path(), origin());
     keeper
-        .routes(vec![traced_route(origin())])
+        .record_routes(vec![traced_route(origin())])
         .expect("a store that works");
     drop(keeper);
     // The next writer finds it, and ends what was cut off.
@@ -297,7 +299,7 @@ fn transfers_are_stored_and_their_ending_sets_the_campaign_status() {
         };
         let added_transfer = transfer(origin().at.nanos() + 9);
         stored
-            .transfers(&[added_transfer])
+            .record_transfers(&[added_transfer])
             .expect("a store that works");
         if let Some(ending) = ending {
             stored.end(&ending, now()).expect("a store that works");

@@ -24,7 +24,7 @@ fn reply(seq: u64, late: Span, rtt: Span) -> Message {
 fn meter_with_replies(late: impl Fn(u64) -> i64, count: u64) -> Meter {
     let mut meter = Meter::new(true);
     for seq in 0..count {
-        meter.message(&reply(
+        meter.record_message(&reply(
             seq,
             Span::from_micros(late(seq)),
             Span::from_millis(4),
@@ -96,13 +96,13 @@ fn missing_timestamps_lost_connections_and_few_replies_are_warnings() {
     let mut meter = Meter::new(true);
     let mut without_timestamp = reply(0, Span::ZERO, Span::from_millis(1));
     without_timestamp.marks.nic_tx = None;
-    meter.message(&without_timestamp);
-    meter.message(&reply(1, Span::ZERO, Span::from_millis(1)));
+    meter.record_message(&without_timestamp);
+    meter.record_message(&reply(1, Span::ZERO, Span::from_millis(1)));
     let mut lost = reply(2, Span::ZERO, Span::ZERO);
     lost.outcome = Outcome::Lost;
     lost.marks.app_recv = None;
-    meter.message(&lost);
-    meter.event(&Event {
+    meter.record_message(&lost);
+    meter.record_event(&Event {
         flow: FlowIndex(0),
         at: 1,
         kind: EventKind::ConnectionLost,
@@ -126,7 +126,7 @@ fn lost_messages_are_slower_than_all_others() {
             let mut message = reply(50 + seq, Span::ZERO, Span::ZERO);
             message.outcome = Outcome::Lost;
             message.marks.app_recv = None;
-            meter.message(&message);
+            meter.record_message(&message);
         }
         let figures = meter.figures();
         (figures.median.is_some(), figures.p99.is_some())
@@ -141,7 +141,7 @@ fn other_flows_are_not_counted() {
     let mut meter = Meter::new(false);
     let mut echo = reply(0, Span::from_millis(50), Span::from_millis(1));
     echo.flow = FlowIndex(1);
-    meter.message(&echo);
+    meter.record_message(&echo);
     assert_eq!((meter.tally(), meter.lateness()), (Tally::default(), None));
 }
 
@@ -151,7 +151,7 @@ fn quantiles_are_those_of_a_report() {
         let mut meter = Meter::new(true);
         for seq in 0..count {
             let rtt = i64::try_from(seq + 1).expect("few");
-            meter.message(&reply(seq, Span::ZERO, Span::from_millis(rtt)));
+            meter.record_message(&reply(seq, Span::ZERO, Span::from_millis(rtt)));
         }
         meter.figures()
     };
@@ -168,7 +168,7 @@ fn quantiles_are_those_of_a_report() {
     assert_near(figures_of(300).p99, 297.01);
     assert_eq!(figures_of(298).p99, None, "a report refuses it below 299");
     assert!(figures_of(299).p99.is_some());
-    assert_eq!(figures_of(0), Figures::default());
+    assert_eq!(figures_of(0), RunningFigures::default());
 }
 
 #[test]
@@ -178,7 +178,7 @@ fn unsent_messages_count_as_slower_than_every_reply() {
         let mut message = reply(seq, Span::ZERO, Span::ZERO);
         message.outcome = Outcome::Failed;
         message.marks = Marks::intended_at(Instant::from_nanos(0));
-        meter.message(&message);
+        meter.record_message(&message);
     }
     assert_eq!(meter.figures().median, None);
 }

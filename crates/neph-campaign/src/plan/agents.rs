@@ -3,8 +3,8 @@
 use neph_model::{AgentName, ReflectorSpec, Target};
 use neph_text::{Fault, Fields, Node, Problems, Spanned};
 
-use super::reflector::reflector;
-use super::word::word;
+use super::reflector::parse_reflector_flags;
+use super::single_line_text::single_line_text;
 
 /// A site at a distance.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub struct AgentSite {
 }
 
 fn agent_name(node: &Node) -> Result<AgentName, Fault> {
-    let text = word(node)?;
+    let text = single_line_text(node)?;
     text.parse().map_err(|_| {
         Fault::new(
             format!("'{text}' cannot be the name of an agent"),
@@ -31,9 +31,9 @@ fn agent_name(node: &Node) -> Result<AgentName, Fault> {
 
 /// A name or an address, without a port.
 fn address(node: &Node) -> Result<String, Fault> {
-    let text = word(node)?;
-    let bare = text.trim_start_matches('[').trim_end_matches(']');
-    match Target::icmp(bare) {
+    let text = single_line_text(node)?;
+    let host = text.trim_start_matches('[').trim_end_matches(']');
+    match Target::icmp(host) {
         Ok(target) => Ok(target.host().to_owned()),
         Err(_) => Err(Fault::new(
             format!("'{text}' is no address of a host"),
@@ -43,13 +43,13 @@ fn address(node: &Node) -> Result<String, Fault> {
 }
 
 /// The flags of `neph reflect`.
-fn reflector_of(table: &mut Fields<'_>) -> Option<ReflectorSpec> {
+fn read_reflector(table: &mut Fields<'_>) -> Option<ReflectorSpec> {
     let entry = table.entry("reflector")?;
     let span = entry.node.span.clone();
     let flags = table
-        .one_or_list_with("reflector", word)
+        .one_or_list_with("reflector", single_line_text)
         .unwrap_or_default();
-    match reflector(flags.iter().map(|flag| flag.value.as_str())) {
+    match parse_reflector_flags(flags.iter().map(|flag| flag.value.as_str())) {
         Ok(spec) => Some(spec),
         Err(fault) => {
             table.fault(span, fault.message, fault.remedy);
@@ -65,9 +65,13 @@ fn ports(site: &AgentSite) -> impl Iterator<Item = u16> + '_ {
 
 /// The first site at the same address that uses ports of this one, and these ports. Only one of the
 /// servers could start there, and both sites would measure it.
-fn same_ports<'a>(site: &AgentSite, sites: &'a [AgentSite]) -> Option<(&'a AgentSite, Vec<u16>)> {
-    let is_there = |other: &&AgentSite| other.address.is_some() && other.address == site.address;
-    sites.iter().filter(is_there).find_map(|other| {
+fn port_conflict<'a>(
+    site: &AgentSite,
+    sites: &'a [AgentSite],
+) -> Option<(&'a AgentSite, Vec<u16>)> {
+    let has_same_address =
+        |other: &&AgentSite| other.address.is_some() && other.address == site.address;
+    sites.iter().filter(has_same_address).find_map(|other| {
         let is_used = |port: &u16| ports(other).any(|used| used == *port);
         let shared: Vec<u16> = ports(site).filter(is_used).collect();
         (!shared.is_empty()).then_some((other, shared))
@@ -77,10 +81,10 @@ fn same_ports<'a>(site: &AgentSite, sites: &'a [AgentSite]) -> Option<(&'a Agent
 pub(super) fn read(fields: &mut Fields<'_>) -> Vec<AgentSite> {
     let mut sites: Vec<AgentSite> = Vec::new();
     for mut table in fields.tables("site") {
-        let name = table.required_with("name", word);
+        let name = table.required_with("name", single_line_text);
         let agent = table.required_with("agent", agent_name);
         let address = table.optional_with("address", address);
-        let reflector = reflector_of(&mut table);
+        let reflector = read_reflector(&mut table);
         if let (Some(name), Some(agent)) = (name, agent) {
             if sites.iter().any(|other| other.name.value == name.value) {
                 let message = format!("there are two sites '{}'", name.value);
@@ -96,7 +100,7 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Vec<AgentSite> {
                 address: address.map(|address| address.value),
                 reflector,
             };
-            if let Some((other, shared)) = same_ports(&site, &sites) {
+            if let Some((other, shared)) = port_conflict(&site, &sites) {
                 let names = format!("'{}' and '{}'", other.name.value, site.name.value);
                 let noun = if shared.len() == 1 { "port" } else { "ports" };
                 let shared: Vec<String> = shared.iter().map(u16::to_string).collect();
@@ -164,14 +168,20 @@ mod tests {
     #[test]
     fn site_targets_resolve_to_addresses_and_exclude_their_own_site() {
         let plan = parse(&Source::new("p.toml", MESH)).expect("a good plan");
-        let of = |index: usize| {
+        let target_and_site = |index: usize| {
             let endpoint = &plan.endpoints[index];
             (endpoint.target.to_string(), endpoint.site.as_deref())
         };
-        assert_eq!(of(0), ("udp://10.0.0.1:8600".to_owned(), Some("ams")));
-        assert_eq!(of(1), ("ws://[2001:db8::2]:8080/x".to_owned(), Some("lju")));
+        assert_eq!(
+            target_and_site(0),
+            ("udp://10.0.0.1:8600".to_owned(), Some("ams"))
+        );
+        assert_eq!(
+            target_and_site(1),
+            ("ws://[2001:db8::2]:8080/x".to_owned(), Some("lju"))
+        );
         // Without an address its name is looked up like any other.
-        assert_eq!(of(2), ("icmp://mil".to_owned(), Some("mil")));
+        assert_eq!(target_and_site(2), ("icmp://mil".to_owned(), Some("mil")));
         let circuits: Vec<(String, String)> = scenarios(&plan)
             .iter()
             .map(|scenario| {

@@ -7,13 +7,13 @@ use neph_model::{Parameter, Span};
 use neph_text::{Fault, Fields, FromNode, Node, Problems, Spanned, Value};
 
 use super::model::{Axes, Endpoint};
-use super::typed::{TypedAxes, TypedPlan, Written};
+use super::typed::{TypedAxes, TypedPlan, WrittenValues};
 use crate::alarm::parse;
 use crate::alarm_evaluator::{AlarmQuantity, SUBJECTS};
 
 /// Reads `alarm`, a rule or a list. An empty list is valid: the endpoint then has no alarms, and does
 /// not take those of the top.
-pub(super) fn read(fields: &mut Fields<'_>) -> Written<Rule<AlarmQuantity>> {
+pub(super) fn read(fields: &mut Fields<'_>) -> WrittenValues<Rule<AlarmQuantity>> {
     let entry = fields.entry("alarm")?;
     if matches!(&entry.node.value, Value::List(rules) if rules.is_empty()) {
         return Some(Vec::new());
@@ -24,8 +24,8 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Written<Rule<AlarmQuantity>> {
 
 fn rule(node: &Node) -> Result<Rule<AlarmQuantity>, Fault> {
     let text = String::from_node(node)?;
-    parse(&text, &SUBJECTS).map_err(|wrong| {
-        let Fault { message, remedy } = wrong.value;
+    parse(&text, &SUBJECTS).map_err(|error| {
+        let Fault { message, remedy } = error.value;
         Fault::new(format!("in this alarm {message}"), remedy)
     })
 }
@@ -43,7 +43,7 @@ pub(super) fn endpoint_alarms(
 /// Notes every rule that no experiment which it holds for can break: it is too short, or has too few
 /// messages.
 pub(super) fn check(typed: &TypedPlan, endpoints: &[Endpoint], problems: &Problems<'_>) {
-    let is_listed = |endpoint: &&Endpoint| {
+    let has_own_alarms = |endpoint: &&Endpoint| {
         let mut typed = typed.endpoints.iter();
         typed.any(|typed_endpoint| {
             let is_endpoint_name = |name: &Spanned<String>| name.value == endpoint.name;
@@ -51,25 +51,25 @@ pub(super) fn check(typed: &TypedPlan, endpoints: &[Endpoint], problems: &Proble
                 && typed_endpoint.name.as_ref().is_some_and(is_endpoint_name)
         })
     };
-    let (with_own, inheriting_endpoints): (Vec<&Endpoint>, Vec<&Endpoint>) =
-        endpoints.iter().partition(is_listed);
+    let (endpoints_with_own, inheriting_endpoints): (Vec<&Endpoint>, Vec<&Endpoint>) =
+        endpoints.iter().partition(has_own_alarms);
     for rule in typed.axes.alarms.iter().flatten() {
-        check_one(rule, &inheriting_endpoints, problems);
+        check_rule(rule, &inheriting_endpoints, problems);
     }
     for endpoint in &typed.endpoints {
         let name = endpoint.name.as_ref().map(|name| &name.value);
-        let own_endpoints = with_own.iter().copied();
+        let own_endpoints = endpoints_with_own.iter().copied();
         let own_endpoints: Vec<&Endpoint> = own_endpoints
             .filter(|endpoint| Some(&endpoint.name) == name)
             .collect();
         for rule in endpoint.axes.alarms.iter().flatten() {
-            check_one(rule, &own_endpoints, problems);
+            check_rule(rule, &own_endpoints, problems);
         }
     }
 }
 
 /// If it applies to no endpoint, another mistake has left none, or each has its own.
-fn check_one(
+fn check_rule(
     rule: &Spanned<Rule<AlarmQuantity>>,
     endpoints: &[&Endpoint],
     problems: &Problems<'_>,
@@ -94,16 +94,16 @@ fn unbreakable_fault(rule: &Rule<AlarmQuantity>, axes: &Axes) -> Option<Fault> {
         let counts = counts.map(|interval| value_of(*interval, axes.length.messages(*interval)));
         counts.max().unwrap_or(0)
     };
-    let count = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
-    let messages = maximum(&|_, messages| count(messages.saturating_mul(flows)));
+    let to_i64 = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
+    let messages = maximum(&|_, messages| to_i64(messages.saturating_mul(flows)));
     let needs = rule.quantile.needs;
-    if messages < count(needs) {
-        let (name, sum) = (rule.quantile.name, messages);
-        let message = format!("{name} needs {needs} messages, and an experiment has {sum}");
+    if messages < to_i64(needs) {
+        let name = rule.quantile.name;
+        let message = format!("{name} needs {needs} messages, and an experiment has {messages}");
         let remedy = "write a lower quantile, or measure for longer";
         return Some(Fault::new(message, remedy));
     }
-    let max_duration = maximum(&|interval, messages| interval.times(count(messages)).nanos());
+    let max_duration = maximum(&|interval, messages| interval.times(to_i64(messages)).nanos());
     let max_duration = Span::from_nanos(max_duration);
     (max_duration < rule.length).then(|| {
         let message = format!(

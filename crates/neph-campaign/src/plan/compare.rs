@@ -6,8 +6,8 @@ use std::ops::Range;
 use neph_model::Span;
 use neph_text::{Fault, Fields, Problems, Spanned, choice};
 
-use super::sections::{Sections, positive};
-use super::word::word;
+use super::sections::{Sections, positive_span};
+use super::single_line_text::single_line_text;
 
 /// Endpoints and the difference between their medians that begins to matter.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,14 +42,14 @@ pub(crate) fn read(fields: &mut Fields<'_>) -> Vec<ComparePlan> {
     fields
         .tables("compare")
         .into_iter()
-        .filter_map(compare)
+        .filter_map(read_compare)
         .collect()
 }
 
-fn compare(mut fields: Fields<'_>) -> Option<ComparePlan> {
-    let endpoints = fields.one_or_list_with("endpoints", word);
+fn read_compare(mut fields: Fields<'_>) -> Option<ComparePlan> {
+    let endpoints = fields.one_or_list_with("endpoints", single_line_text);
     let layer = fields.optional_with("layer", |node| choice(node, &LAYERS));
-    let margin = fields.required_with("margin", positive);
+    let margin = fields.required_with("margin", positive_span);
     if let Some([only]) = endpoints.as_deref() {
         let message = "one endpoint cannot be compared";
         fields.fault(only.span.clone(), message, "name another one as well");
@@ -66,11 +66,11 @@ fn compare(mut fields: Fields<'_>) -> Option<ComparePlan> {
 
 /// Notes every endpoint that the plan does not have, in comparisons and as the baseline.
 pub(crate) fn check_sections(sections: &Sections, known: &[String], problems: &Problems<'_>) {
-    check(&sections.compares, known, problems);
+    check_compares(&sections.compares, known, problems);
     check_baseline(sections.baseline.as_ref(), known, problems);
 }
 
-fn check(compares: &[ComparePlan], known: &[String], problems: &Problems<'_>) {
+fn check_compares(compares: &[ComparePlan], known: &[String], problems: &Problems<'_>) {
     let known: Vec<&str> = known.iter().map(String::as_str).collect();
     for compare in compares {
         let mut endpoints: Vec<&str> = compare
@@ -145,7 +145,7 @@ url = "ws://10.0.0.2"
 
     #[test]
     fn a_plan_names_its_baseline() {
-        let with = |name: &str| {
+        let parse_with_baseline = |name: &str| {
             let text = PLAN.replace(
                 "[[endpoint]]\nname = \"one\"",
                 &format!("baseline = \"{name}\"\n[[endpoint]]\nname = \"one\""),
@@ -153,10 +153,13 @@ url = "ws://10.0.0.2"
             parse(&Source::new("p.toml", text))
         };
         assert_eq!(
-            with("other").expect("a good plan").baseline.as_deref(),
+            parse_with_baseline("other")
+                .expect("a good plan")
+                .baseline
+                .as_deref(),
             Some("other")
         );
-        let message = with("othr").expect_err("a mistake")[0].to_string();
+        let message = parse_with_baseline("othr").expect_err("a mistake")[0].to_string();
         assert!(
             message.contains("there is no endpoint 'othr' to compare with"),
             "{message}"

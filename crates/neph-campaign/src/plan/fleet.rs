@@ -11,7 +11,7 @@ use neph_text::{Fault, FromNode, Nanos, Node, Problems, Spanned};
 
 use super::model::{Axes, Endpoint, PairOrder, Plan};
 use super::sections::Sections;
-use crate::{expand, together};
+use crate::{expand, flow_sets};
 
 /// The most flows of a fleet: source ports that a host can give out without running dry.
 const MAX_FLOWS: u32 = 50_000;
@@ -90,12 +90,12 @@ pub(crate) fn contradiction(axes: &Axes) -> Option<(ParameterName, Fault)> {
             return Some((name, Fault::new(message, format!("remove {name} or flows"))));
         }
     }
-    let ports = ports_left(axes, flows).map(|fault| (ParameterName::SourcePort, fault));
-    ports.or_else(|| short_life(axes).map(|fault| (lifetime, fault)))
+    let ports = port_fault(axes, flows).map(|fault| (ParameterName::SourcePort, fault));
+    ports.or_else(|| lifetime_fault(axes).map(|fault| (lifetime, fault)))
 }
 
 /// Why a fleet's flows do not fit between their first port and the last there is.
-fn ports_left(axes: &Axes, flows: i64) -> Option<Fault> {
+fn port_fault(axes: &Axes, flows: i64) -> Option<Fault> {
     let first = axes.values(Parameter::source_port).max()?.get();
     let available = i64::from(u16::MAX - first) + 1;
     (flows > available).then(|| {
@@ -106,11 +106,11 @@ fn ports_left(axes: &Axes, flows: i64) -> Option<Fault> {
 }
 
 /// Why flows that live so long send nothing at the longest interval.
-fn short_life(axes: &Axes) -> Option<Fault> {
+fn lifetime_fault(axes: &Axes) -> Option<Fault> {
     let max_interval = axes.intervals.iter().max()?;
-    let Lifetime(shortest_life) = axes.values(Parameter::lifetime).min()?;
-    (shortest_life < max_interval).then(|| {
-        let (life, interval) = (shortest_life.exact(), max_interval.exact());
+    let Lifetime(min_life) = axes.values(Parameter::lifetime).min()?;
+    (min_life < max_interval).then(|| {
+        let (life, interval) = (min_life.exact(), max_interval.exact());
         let message = format!("flows that live {life} send nothing every {interval}");
         Fault::new(message, "write a longer renewal or a shorter interval")
     })
@@ -122,7 +122,7 @@ fn max_flows(axes: &Axes) -> Option<i64> {
 }
 
 /// Why no fleet can ask this target, and what to do: its address is that of many hosts.
-pub(crate) fn of_many(target: &Target, axes: &Axes) -> Option<Fault> {
+pub(crate) fn many_hosts_fault(target: &Target, axes: &Axes) -> Option<Fault> {
     max_flows(axes)?;
     let reason = of_many_hosts(target.host().parse().ok()?)?;
     let message = format!(
@@ -133,22 +133,22 @@ pub(crate) fn of_many(target: &Target, axes: &Axes) -> Option<Fault> {
 }
 
 /// Why a fleet's shortest interval is too short for its flows, and what to do.
-pub(crate) fn too_dense(target: &Target, axes: &Axes) -> Option<Fault> {
-    let max = max_flows(axes)?;
-    let shortest = axes.intervals.iter().min()?;
-    let rate = max.saturating_mul(1_000_000_000) / shortest.nanos().max(1);
-    let allowed = axes.values(Parameter::rate_cap);
-    let allowed = allowed.map(|cap| i64::from(cap.get()));
+pub(crate) fn rate_fault(target: &Target, axes: &Axes) -> Option<Fault> {
+    let max_flows = max_flows(axes)?;
+    let min_interval = axes.intervals.iter().min()?;
+    let rate = max_flows.saturating_mul(1_000_000_000) / min_interval.nanos().max(1);
+    let rate_caps = axes.values(Parameter::rate_cap);
+    let rate_caps = rate_caps.map(|cap| i64::from(cap.get()));
     let may_look_like_attack = target.kind().properties().may_look_like_attack;
     let cap = if may_look_like_attack {
-        allowed.min().unwrap_or_else(|| SYNS_A_SECOND_EACH.into())
+        rate_caps.min().unwrap_or_else(|| SYNS_A_SECOND_EACH.into())
     } else {
         MAX_FLEET_MESSAGES_A_SECOND.into()
     };
     if rate > cap && may_look_like_attack {
         let message = format!(
-            "{max} flows every {} are {rate} SYNs a second, which may be taken for an attack",
-            shortest.exact()
+            "{max_flows} flows every {} are {rate} SYNs a second, which may be taken for an attack",
+            min_interval.exact()
         );
         let remedy = format!(
             "at most {cap}: fewer flows or a longer interval, or allow them with rate_cap = {rate}"
@@ -157,8 +157,8 @@ pub(crate) fn too_dense(target: &Target, axes: &Axes) -> Option<Fault> {
     }
     (rate > cap).then(|| {
         let message = format!(
-            "{max} flows every {} are {rate} messages a second",
-            shortest.exact()
+            "{max_flows} flows every {} are {rate} messages a second",
+            min_interval.exact()
         );
         let remedy =
             format!("at most {MAX_FLEET_MESSAGES_A_SECOND}: fewer flows, or a longer interval");
@@ -167,7 +167,7 @@ pub(crate) fn too_dense(target: &Target, axes: &Axes) -> Option<Fault> {
 }
 
 /// Whether there are endpoints, and none has a fleet.
-fn without_fleets(endpoints: &[Endpoint]) -> bool {
+fn has_no_fleet(endpoints: &[Endpoint]) -> bool {
     let has_fleet = |endpoint: &Endpoint| max_flows(&endpoint.axes).is_some();
     !endpoints.is_empty() && !endpoints.iter().any(has_fleet)
 }
@@ -179,7 +179,7 @@ pub(crate) fn check_pairs(
     problems: &Problems<'_>,
 ) {
     if let Some(pairs) = pairs
-        && without_fleets(endpoints)
+        && has_no_fleet(endpoints)
     {
         let message = "'pairs' sets how fleets take their pairs, and 'flows' is not given";
         let fault = Fault::new(message, "add flows = 512, or remove pairs");
@@ -188,14 +188,14 @@ pub(crate) fn check_pairs(
 }
 
 /// What runs at the same time is sent by one host.
-pub(crate) fn check_rate(plan: &Plan, range: &Range<usize>, problems: &Problems<'_>) {
-    let rate = together::max_rate(plan, &expand::scenarios(plan));
+pub(crate) fn check_rate(plan: &Plan, plan_span: &Range<usize>, problems: &Problems<'_>) {
+    let rate = flow_sets::max_rate(plan, &expand::scenarios(plan));
     if rate > u64::from(MAX_FLEET_MESSAGES_A_SECOND) {
         let message = format!("the pairs that run at the same time are {rate} messages a second");
         let remedy = format!(
             "at most {MAX_FLEET_MESSAGES_A_SECOND}: fewer flows, a longer interval, or pairs = \"in turn\""
         );
-        problems.add(range.clone(), Fault::new(message, remedy));
+        problems.add(plan_span.clone(), Fault::new(message, remedy));
     }
 }
 
@@ -204,23 +204,23 @@ pub(crate) fn check_trace(sections: &Sections, endpoints: &[Endpoint], problems:
     let Some(trace) = &sections.flow_trace else {
         return;
     };
-    if without_fleets(endpoints) {
+    if has_no_fleet(endpoints) {
         let message = "[trace] traces the flows of fleets, and 'flows' is not given";
         let remedy = "add flows = 512, or write [traceroute] instead";
         problems.add(trace.span.clone(), Fault::new(message, remedy));
     }
-    let greatest = endpoints
+    let max_fleet_flows = endpoints
         .iter()
         .filter_map(|endpoint| max_flows(&endpoint.axes))
         .max();
-    let trace_flows = trace.value.flows;
-    if let Some((max, written)) = greatest.zip(sections.traced_span.as_ref())
-        && i64::from(trace_flows) > max
+    let traced_flows = trace.value.flows;
+    if let Some((max, flows_span)) = max_fleet_flows.zip(sections.traced_flows_span.as_ref())
+        && i64::from(traced_flows) > max
     {
         let message =
-            format!("{trace_flows} flows are to be traced, and no fleet has more than {max}");
+            format!("{traced_flows} flows are to be traced, and no fleet has more than {max}");
         let remedy = format!("write at most {max}");
-        problems.add(written.clone(), Fault::new(message, remedy));
+        problems.add(flows_span.clone(), Fault::new(message, remedy));
     }
 }
 

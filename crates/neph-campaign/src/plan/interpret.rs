@@ -1,9 +1,9 @@
 //! From the typed values to their meaning: fills in defaults and reports contradictions.
 
 mod circuits;
-mod places;
 mod scope;
 mod shared;
+mod sites;
 mod throughput;
 mod transfers;
 
@@ -16,12 +16,12 @@ use neph_text::{Bytes, Fault, Nanos, Problems, Spanned, did_you_mean};
 use super::model::{Endpoint, Plan, Skip};
 use super::parameter::{PARAMETERS, PlanParameter};
 use super::sections::TypedPing;
-use super::typed::{TypedAxes, TypedPlan, TypedSkip, Written};
+use super::typed::{TypedAxes, TypedPlan, TypedSkip, WrittenValues};
 use super::{agents, alarms, compare, fleet, season};
 use crate::timetable::UseMode;
 use crate::{expand, stress};
 use scope::Scope;
-use throughput::throughput;
+use throughput::interpret_throughput;
 
 /// The most scenarios a plan may have: a larger report is of no use, and a typing mistake in five
 /// lists must not fill the memory.
@@ -31,33 +31,33 @@ const MAX_EXPERIMENTS: u64 = 1_000_000;
 /// As long as a user waits.
 const DEFAULT_TIMEOUT: Span = Span::from_secs(5);
 const DEFAULT_TRIES: u32 = 3;
-const DEFAULT_PING: Span = Span::from_secs(1);
+const DEFAULT_PING_INTERVAL: Span = Span::from_secs(1);
 
 /// Makes a plan of what was typed. Mistakes go into `problems`; with one, the plan is not to be
 /// used.
 pub(crate) fn plan(typed: TypedPlan, problems: &Problems<'_>) -> Plan {
     let source = problems.source();
     check_top(&typed, problems);
-    let endpoints = endpoints(&typed, problems);
-    let sites = written(&typed, Parameter::site);
-    let key_files = written(&typed, Parameter::key_file);
-    let congestion_controls = written(&typed, Parameter::congestion);
-    let background_loads = written(&typed, Parameter::stress);
-    let names = names(&typed);
+    let endpoints = interpret_endpoints(&typed, problems);
+    let sites = written_values(&typed, Parameter::site);
+    let key_files = written_values(&typed, Parameter::key_file);
+    let congestion_controls = written_values(&typed, Parameter::congestion);
+    let background_loads = written_values(&typed, Parameter::stress);
+    let endpoint_names = endpoint_names(&typed);
     let skip_spans: Vec<Range<usize>> = typed.skips.iter().map(|skip| skip.span.clone()).collect();
     let sections = typed.sections;
-    compare::check_sections(&sections, &names, problems);
+    compare::check_sections(&sections, &endpoint_names, problems);
     fleet::check_trace(&sections, &endpoints, problems);
     let throughput = sections
         .throughput
-        .and_then(|typed| throughput(typed, &endpoints, problems));
-    let course = typed.course;
-    let (block_interval, strict_block_interval) = shared::period(&course, problems);
-    fleet::check_pairs(course.pairs.as_ref(), &endpoints, problems);
-    let positive =
-        |value: Option<Spanned<Nanos>>| value.and_then(|v| above_zero(&v, "time", problems));
-    let counted = |key, value: Option<Spanned<u32>>, default| {
-        value.map_or(default, |value| at_least_one(&value, key, problems))
+        .and_then(|typed| interpret_throughput(typed, &endpoints, problems));
+    let settings = typed.run_settings;
+    let (block_interval, strict_block_interval) = shared::interpret_period(&settings, problems);
+    fleet::check_pairs(settings.pairs.as_ref(), &endpoints, problems);
+    let positive_span =
+        |value: Option<Spanned<Nanos>>| value.and_then(|v| require_positive(&v, "time", problems));
+    let count_or_default = |key, value: Option<Spanned<u32>>, default| {
+        value.map_or(default, |value| require_at_least_one(&value, key, problems))
     };
     let plan = Plan {
         name: typed.name.unwrap_or_default(),
@@ -65,18 +65,18 @@ pub(crate) fn plan(typed: TypedPlan, problems: &Problems<'_>) -> Plan {
         path: source.name().to_owned(),
         notes: [typed.notes, size_notes(&endpoints)].concat(),
         endpoints,
-        skips: skips(typed.skips, &names, problems),
-        blocks: counted("blocks", course.blocks, 1),
+        skips: interpret_skips(typed.skips, &endpoint_names, problems),
+        blocks: count_or_default("blocks", settings.blocks, 1),
         block_interval,
         strict_block_interval,
-        pause: course.pause.map_or(Span::ZERO, |v| span(v.value)),
-        order: course.order.unwrap_or_default(),
-        pair_order: course.pairs.map(|pairs| pairs.value).unwrap_or_default(),
-        seed: course.seed,
-        timeout: positive(course.timeout).unwrap_or(DEFAULT_TIMEOUT),
-        tries: counted("tries", course.tries, DEFAULT_TRIES),
+        pause: settings.pause.map_or(Span::ZERO, |v| span(v.value)),
+        order: settings.order.unwrap_or_default(),
+        pair_order: settings.pairs.map(|pairs| pairs.value).unwrap_or_default(),
+        seed: settings.seed,
+        timeout: positive_span(settings.timeout).unwrap_or(DEFAULT_TIMEOUT),
+        tries: count_or_default("tries", settings.tries, DEFAULT_TRIES),
         icmp_echo_interval: sections.icmp_echo_interval,
-        pings: pings(typed.pings, problems),
+        pings: interpret_pings(typed.pings, problems),
         throughput,
         traceroute: sections.traceroute,
         flow_trace: sections.flow_trace.map(|trace| trace.value),
@@ -103,7 +103,7 @@ fn size_notes(endpoints: &[Endpoint]) -> Vec<String> {
     let mut notes: Vec<(&str, Vec<&str>)> = Vec::new();
     for endpoint in endpoints {
         for reason in &endpoint.axes.size_notes {
-            match notes.iter_mut().find(|(known, _)| known == reason) {
+            match notes.iter_mut().find(|(noted, _)| noted == reason) {
                 Some((_, names)) => names.push(&endpoint.name),
                 None => notes.push((reason, vec![&endpoint.name])),
             }
@@ -135,7 +135,7 @@ fn check_blocks(plan: &Plan, plot_span: &Range<usize>, problems: &Problems<'_>) 
 }
 
 /// The names of the endpoints, even if they have mistakes.
-fn names(typed: &TypedPlan) -> Vec<String> {
+fn endpoint_names(typed: &TypedPlan) -> Vec<String> {
     let names = typed
         .endpoints
         .iter()
@@ -150,23 +150,26 @@ fn all_axes(typed: &TypedPlan) -> Vec<&TypedAxes> {
 }
 
 /// Every value of a parameter, at the top and in the endpoints.
-fn written<T: Clone>(typed: &TypedPlan, of: fn(&Parameter) -> Option<&T>) -> Vec<Spanned<T>> {
+fn written_values<T: Clone>(
+    typed: &TypedPlan,
+    select: fn(&Parameter) -> Option<&T>,
+) -> Vec<Spanned<T>> {
     let axes = all_axes(typed).into_iter();
     let values = axes.flat_map(|axes| axes.parameters.values().flatten());
-    let of_parameter = values.filter_map(|placed| {
+    let selected_values = values.filter_map(|placed| {
         Some(Spanned {
-            value: of(&placed.value)?.clone(),
+            value: select(&placed.value)?.clone(),
             span: placed.span.clone(),
         })
     });
-    of_parameter.collect()
+    selected_values.collect()
 }
 
 fn span(nanos: Nanos) -> Span {
     Span::from_nanos(nanos.0)
 }
 
-fn above_zero(value: &Spanned<Nanos>, noun: &str, problems: &Problems<'_>) -> Option<Span> {
+fn require_positive(value: &Spanned<Nanos>, noun: &str, problems: &Problems<'_>) -> Option<Span> {
     if value.value == Nanos(0) {
         let fault = Fault::new(format!("this {noun} is zero"), "write for example \"25ms\"");
         problems.add(value.span.clone(), fault);
@@ -175,7 +178,7 @@ fn above_zero(value: &Spanned<Nanos>, noun: &str, problems: &Problems<'_>) -> Op
     Some(span(value.value))
 }
 
-fn at_least_one(value: &Spanned<u32>, noun: &str, problems: &Problems<'_>) -> u32 {
+fn require_at_least_one(value: &Spanned<u32>, noun: &str, problems: &Problems<'_>) -> u32 {
     if value.value == 0 {
         let fault = Fault::new(format!("'{noun}' is zero"), "write 1 or more");
         problems.add(value.span.clone(), fault);
@@ -185,24 +188,24 @@ fn at_least_one(value: &Spanned<u32>, noun: &str, problems: &Problems<'_>) -> u3
 
 /// Mistakes at the top of a plan that do not depend on the endpoints.
 fn check_top(typed: &TypedPlan, problems: &Problems<'_>) {
-    stress::check_names(&written(typed, Parameter::stress), problems);
+    stress::check_names(&written_values(typed, Parameter::stress), problems);
     season::check(&typed.sections, &all_axes(typed), problems);
     shared::check(typed, problems);
-    let (sections, sites) = (&typed.sections, written(typed, Parameter::site));
+    let (sections, sites) = (&typed.sections, written_values(typed, Parameter::site));
     agents::check(&sections.agents, sections.has_lab, &sites, problems);
     if typed.endpoints.is_empty() {
-        for (message, remedy) in scope::without_endpoint(&typed.axes) {
+        for (message, remedy) in scope::faults_without_endpoint(&typed.axes) {
             problems.add(typed.span.clone(), Fault::new(message, remedy));
         }
     }
-    one_length(&typed.axes, problems);
-    let mut names = BTreeSet::new();
-    let titles = typed
+    scope::check_single_length(&typed.axes, problems);
+    let mut distinct_names = BTreeSet::new();
+    let names = typed
         .endpoints
         .iter()
         .filter_map(|endpoint| endpoint.name.as_ref());
-    for name in titles {
-        if !names.insert(&name.value) {
+    for name in names {
+        if !distinct_names.insert(&name.value) {
             let message = format!("two endpoints are called '{}'", name.value);
             problems.add(
                 name.span.clone(),
@@ -231,45 +234,34 @@ fn find_parameter(name: ParameterName) -> &'static PlanParameter {
         .expect("only names of the table are read")
 }
 
-fn one_length(axes: &TypedAxes, problems: &Problems<'_>) {
-    if let (Some(_), Some(messages)) = (&axes.duration, &axes.messages) {
-        let message = "both duration and messages are given";
-        let fault = Fault::new(
-            message,
-            "remove one: it follows from the other and the interval",
-        );
-        problems.add(messages.span.clone(), fault);
-    }
-}
-
-fn endpoints(typed: &TypedPlan, problems: &Problems<'_>) -> Vec<Endpoint> {
+fn interpret_endpoints(typed: &TypedPlan, problems: &Problems<'_>) -> Vec<Endpoint> {
     let mut endpoints = Vec::new();
     for endpoint in &typed.endpoints {
-        let (Some(name), Some(written)) = (&endpoint.name, &endpoint.target) else {
+        let (Some(name), Some(written_target)) = (&endpoint.name, &endpoint.target) else {
             continue;
         };
         let scope = Scope {
             endpoint,
             top: &typed.axes,
-            target: &written.value,
+            target: &written_target.value,
             problems,
         };
         let Some(mut axes) = scope.axes() else {
             continue;
         };
-        let pause = typed.course.pause.as_ref();
+        let pause = typed.run_settings.pause.as_ref();
         let pause = pause.map_or(Span::ZERO, |pause| span(pause.value));
         let seasons = &typed.sections.seasons;
         season::apply(&mut axes, seasons, pause, &endpoint.span, problems);
-        places::check(&axes, endpoint, typed, problems);
-        let (target, site) = places::target(endpoint, &written.value, typed);
-        places::without_itself(&mut axes, site.as_deref());
+        sites::check(&axes, endpoint, typed, problems);
+        let (target, site) = sites::resolve_target(endpoint, &written_target.value, typed);
+        sites::exclude_own_site(&mut axes, site.as_deref());
         transfers::set_service_ports(&mut axes, site.as_deref(), endpoint, typed, problems);
-        let mode = endpoint.mode.as_ref().or(typed.course.mode.as_ref());
+        let mode = endpoint.mode.as_ref().or(typed.run_settings.mode.as_ref());
         endpoints.push(Endpoint {
             name: name.value.clone(),
             target,
-            address_span: written.span.clone(),
+            address_span: written_target.span.clone(),
             site,
             mode: mode.map_or(UseMode::Latency, |mode| mode.value),
             axes,
@@ -281,30 +273,34 @@ fn endpoints(typed: &TypedPlan, problems: &Problems<'_>) -> Vec<Endpoint> {
     endpoints
 }
 
-fn skips(typed: Vec<TypedSkip>, names: &[String], problems: &Problems<'_>) -> Vec<Skip> {
+fn interpret_skips(
+    typed: Vec<TypedSkip>,
+    endpoint_names: &[String],
+    problems: &Problems<'_>,
+) -> Vec<Skip> {
     let typed = typed.into_iter();
     typed
-        .map(|typed_skip| skip(typed_skip, names, problems))
+        .map(|typed_skip| interpret_skip(typed_skip, endpoint_names, problems))
         .collect()
 }
 
-fn skip(typed: TypedSkip, known: &[String], problems: &Problems<'_>) -> Skip {
+fn interpret_skip(typed: TypedSkip, known_names: &[String], problems: &Problems<'_>) -> Skip {
     for name in typed.endpoints.iter().flatten() {
-        if !known.contains(&name.value) {
+        if !known_names.contains(&name.value) {
             let message = format!("there is no endpoint '{}' to skip", name.value);
-            let known: Vec<&str> = known.iter().map(String::as_str).collect();
-            let fault = Fault::new(message, did_you_mean(&name.value, &known));
+            let known_names: Vec<&str> = known_names.iter().map(String::as_str).collect();
+            let fault = Fault::new(message, did_you_mean(&name.value, &known_names));
             problems.add(name.span.clone(), fault);
         }
     }
-    let spans = |values: Written<Nanos>| -> Vec<Span> {
+    let spans = |values: WrittenValues<Nanos>| -> Vec<Span> {
         values
             .into_iter()
             .flatten()
             .map(|v| span(v.value))
             .collect()
     };
-    let sizes = |values: Written<Bytes>| -> Vec<ByteSize> {
+    let sizes = |values: WrittenValues<Bytes>| -> Vec<ByteSize> {
         values
             .into_iter()
             .flatten()
@@ -338,11 +334,11 @@ fn skip(typed: TypedSkip, known: &[String], problems: &Problems<'_>) -> Skip {
     skip
 }
 
-fn pings(typed: Vec<TypedPing>, problems: &Problems<'_>) -> Vec<Spanned<EchoTo>> {
+fn interpret_pings(typed: Vec<TypedPing>, problems: &Problems<'_>) -> Vec<Spanned<EchoTo>> {
     let mut pings: Vec<Spanned<EchoTo>> = Vec::new();
     for ping in typed {
         let interval = ping.interval.as_ref();
-        let interval = interval.and_then(|value| above_zero(value, "interval", problems));
+        let interval = interval.and_then(|value| require_positive(value, "interval", problems));
         let (Some(name), Some(address)) = (ping.name, ping.address) else {
             continue;
         };
@@ -355,7 +351,7 @@ fn pings(typed: Vec<TypedPing>, problems: &Problems<'_>) -> Vec<Spanned<EchoTo>>
             value: EchoTo {
                 name: name.value,
                 host: address.value,
-                interval: interval.unwrap_or(DEFAULT_PING),
+                interval: interval.unwrap_or(DEFAULT_PING_INTERVAL),
             },
             span: address.span,
         });
@@ -367,23 +363,23 @@ fn pings(typed: Vec<TypedPing>, problems: &Problems<'_>) -> Vec<Spanned<EchoTo>>
 /// mistakes: theirs would follow from those.
 fn check_matrix(
     plan: &Plan,
-    range: &Range<usize>,
-    skips: &[Range<usize>],
+    plan_span: &Range<usize>,
+    skip_spans: &[Range<usize>],
     problems: &Problems<'_>,
 ) {
     if !problems.is_empty() {
         return;
     }
-    let size = expand::size(plan);
+    let size = expand::matrix_size(plan);
     let experiments = size.saturating_mul(u64::from(plan.blocks));
     if size > MAX_SCENARIOS || experiments > MAX_EXPERIMENTS {
         let message = format!("{size} scenarios in {} blocks are too many", plan.blocks);
         let remedy = format!("at most {MAX_SCENARIOS} scenarios and {MAX_EXPERIMENTS} experiments");
-        problems.add(range.clone(), Fault::new(message, remedy));
+        problems.add(plan_span.clone(), Fault::new(message, remedy));
         return;
     }
-    fleet::check_rate(plan, range, problems);
-    for (skip, span) in plan.skips.iter().zip(skips) {
+    fleet::check_rate(plan, plan_span, problems);
+    for (skip, span) in plan.skips.iter().zip(skip_spans) {
         if !expand::matches_any(plan, skip) {
             let fault = Fault::new(
                 "this skip matches no scenario",
@@ -394,6 +390,6 @@ fn check_matrix(
     }
     if expand::scenarios(plan).is_empty() {
         let fault = Fault::new("every scenario is skipped", "remove a skip");
-        problems.add(range.clone(), fault);
+        problems.add(plan_span.clone(), fault);
     }
 }

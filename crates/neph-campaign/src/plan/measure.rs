@@ -5,11 +5,11 @@ use std::num::NonZeroU16;
 use neph_model::{Measure, NoMeasure, Parameter};
 use neph_text::{Fault, FromNode, Node, Port};
 
-use super::word::word;
+use super::single_line_text::single_line_text;
 
 /// `"tcp throughput"`, `"udp throughput 100Mbit/s"`.
 pub(crate) fn measure(node: &Node) -> Result<Parameter, Fault> {
-    let measure = word(node)?.parse::<Measure>();
+    let measure = single_line_text(node)?.parse::<Measure>();
     measure
         .map(Parameter::Measure)
         .map_err(|error| Fault::new(error.to_string(), NoMeasure::REMEDY))

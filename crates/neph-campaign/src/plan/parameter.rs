@@ -12,7 +12,7 @@ use neph_model::{
 };
 use neph_text::{Fault, FromNode, Nanos, Node, Port, Value};
 
-use super::word::word;
+use super::single_line_text::single_line_text;
 use super::{fleet, measure};
 
 /// A parameter that a plan may write.
@@ -40,7 +40,7 @@ pub const PARAMETERS: &[PlanParameter] = &[
         default: "none",
         is_supported_by: Target::is_secure,
         unsupported_reason: "only targets over TLS have a certificate",
-        read: |node| word(node).map(Parameter::CaFile),
+        read: |node| single_line_text(node).map(Parameter::CaFile),
     },
     PlanParameter {
         name: ParameterName::Circuit,
@@ -48,7 +48,7 @@ pub const PARAMETERS: &[PlanParameter] = &[
         default: "none",
         is_supported_by: |_| true,
         unsupported_reason: "",
-        read: |node| word(node).map(Parameter::Circuit),
+        read: |node| single_line_text(node).map(Parameter::Circuit),
     },
     PlanParameter {
         name: ParameterName::CongestionControl,
@@ -96,7 +96,7 @@ pub const PARAMETERS: &[PlanParameter] = &[
         default: "the lab's `prober`",
         is_supported_by: |_| true,
         unsupported_reason: "",
-        read: |node| word(node).map(Parameter::Site),
+        read: |node| single_line_text(node).map(Parameter::Site),
     },
     PlanParameter {
         name: ParameterName::Insecure,
@@ -120,7 +120,7 @@ pub const PARAMETERS: &[PlanParameter] = &[
         default: "none",
         is_supported_by: |target| target.kind().properties().has_key,
         unsupported_reason: "only udp:// (STAMP) is authenticated by a key",
-        read: |node| word(node).map(Parameter::KeyFile),
+        read: |node| single_line_text(node).map(Parameter::KeyFile),
     },
     PlanParameter {
         name: ParameterName::Measure,
@@ -144,7 +144,7 @@ pub const PARAMETERS: &[PlanParameter] = &[
         default: "none",
         is_supported_by: |_| true,
         unsupported_reason: "",
-        read: |node| word(node).map(Parameter::Network),
+        read: |node| single_line_text(node).map(Parameter::Network),
     },
     PlanParameter {
         name: ParameterName::NewConnection,
@@ -184,7 +184,7 @@ pub const PARAMETERS: &[PlanParameter] = &[
         default: "all of them",
         is_supported_by: |_| true,
         unsupported_reason: "",
-        read: |node| word(node).map(Parameter::Season),
+        read: |node| single_line_text(node).map(Parameter::Season),
     },
     PlanParameter {
         name: ParameterName::SourcePort,
@@ -329,11 +329,11 @@ fn tls(node: &Node) -> Result<Parameter, Fault> {
 /// The kernel's own names, `TCP_CA_NAME_MAX` is 16 with the ending zero.
 fn congestion_control(node: &Node) -> Result<Parameter, Fault> {
     let name = String::from_node(node)?;
-    let fine = (1..16).contains(&name.len())
+    let is_valid = (1..16).contains(&name.len())
         && name
             .bytes()
             .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_');
-    if fine {
+    if is_valid {
         return Ok(Parameter::CongestionControl(name));
     }
     let message = format!("\"{name}\" is no congestion control");

@@ -5,7 +5,7 @@
 use neph_model::Span;
 use neph_text::{Fields, Nanos, Percent, Spanned};
 
-use super::word::word;
+use super::single_line_text::single_line_text;
 
 /// What the report shows. Each absent value is chosen by the report.
 #[derive(Clone, Debug, PartialEq)]
@@ -65,7 +65,9 @@ pub(crate) fn read(mut fields: Fields<'_>) -> PlotPlan {
     if let Some(value) = fields.optional::<bool>("log_tail") {
         plot.log_tail = value.value;
     }
-    plot.figures = fields.one_or_list_with("figures", word).unwrap_or_default();
+    plot.figures = fields
+        .one_or_list_with("figures", single_line_text)
+        .unwrap_or_default();
     check(&plot, &fields);
     fields.finish();
     plot
@@ -88,7 +90,7 @@ pub(crate) fn blocks<'a>(fields: &mut Fields<'a>, key: &'a str) -> Vec<u32> {
 }
 
 /// The box of a box plot goes from quartile to quartile, percent: no whisker ends inside.
-pub(crate) const BOX: (f64, f64) = (25.0, 75.0);
+pub(crate) const BOX_PERCENTILES: (f64, f64) = (25.0, 75.0);
 
 /// What contradicts itself.
 pub(crate) fn check(plot: &PlotPlan, fields: &Fields<'_>) {
@@ -96,27 +98,29 @@ pub(crate) fn check(plot: &PlotPlan, fields: &Fields<'_>) {
         let message = "percentiles_to_remove leaves nothing";
         fields.fault(fields.span(), message, "write less than 50");
     }
-    let backwards = |low: Option<f64>, high: Option<f64>| matches!((low, high), (Some(low), Some(high)) if low >= high);
+    let is_reversed = |low: Option<f64>, high: Option<f64>| matches!((low, high), (Some(low), Some(high)) if low >= high);
     let millis = |span: Option<Span>| span.map(Span::millis_f64);
-    if backwards(millis(plot.rtt_min), millis(plot.rtt_max)) {
+    if is_reversed(millis(plot.rtt_min), millis(plot.rtt_max)) {
         fields.fault(
             fields.span(),
             "rtt_min is not below rtt_max",
             "exchange them",
         );
     }
-    let is_inside = |value: Option<f64>| value.is_some_and(|at| at > BOX.0 && at < BOX.1);
+    let is_inside = |value: Option<f64>| {
+        value.is_some_and(|at| at > BOX_PERCENTILES.0 && at < BOX_PERCENTILES.1)
+    };
     for (name, value) in [
         ("whisker_min", plot.whisker_min),
         ("whisker_max", plot.whisker_max),
     ] {
-        if let Some(at) = value.filter(|_| is_inside(value)) {
-            let message = format!("{name} {at} lies inside the box, which covers 25 to 75");
+        if let Some(percentile) = value.filter(|_| is_inside(value)) {
+            let message = format!("{name} {percentile} lies inside the box, which covers 25 to 75");
             let remedy = "write whisker_min from 0 to 25, and whisker_max from 75 to 100";
             fields.fault(fields.span(), message, remedy);
         }
     }
-    if backwards(plot.whisker_min, plot.whisker_max) {
+    if is_reversed(plot.whisker_min, plot.whisker_max) {
         let message = "whisker_min is not below whisker_max";
         fields.fault(fields.span(), message, "exchange them");
     }

@@ -11,7 +11,7 @@ use neph_model::{MEDIA_PORT, ReflectorIdentity, ReflectorSpec, THROUGHPUT_PORT};
 use neph_text::{Fault, did_you_mean};
 
 use crate::option_value::{
-    certificate_name, listening, memory_size, positive_span, rate, size, span,
+    certificate_name, listen_address, memory_size, positive_span, rate, size, span,
 };
 
 const DEFAULT_THROUGHPUT: NonZeroU16 = NonZeroU16::new(THROUGHPUT_PORT).expect("no zero");
@@ -20,7 +20,7 @@ const DEFAULT_MEDIA: NonZeroU16 = NonZeroU16::new(MEDIA_PORT).expect("no zero");
 
 /// What was read so far.
 #[derive(Default)]
-struct Typed {
+struct TypedFlags {
     spec: ReflectorSpec,
     has_tls: bool,
     tls_names: Vec<String>,
@@ -31,20 +31,20 @@ struct Typed {
 /// What a flag does with its value, if it has one.
 enum Effect {
     /// It stands alone.
-    Switch(fn(&mut Typed)),
+    Switch(fn(&mut TypedFlags)),
     /// It has a value and stands once.
-    Value(fn(&mut Typed, &str) -> Result<(), String>),
+    Value(fn(&mut TypedFlags, &str) -> Result<(), String>),
     /// It may have a value, behind `=`, and stands once.
-    Optional(fn(&mut Typed, Option<&str>) -> Result<(), String>),
+    Optional(fn(&mut TypedFlags, Option<&str>) -> Result<(), String>),
     /// It has a value and may be repeated.
-    Values(fn(&mut Typed, &str) -> Result<(), String>),
+    Values(fn(&mut TypedFlags, &str) -> Result<(), String>),
 }
 
 /// Every flag, in the order of the command's help.
 const FLAGS: &[(&str, Effect)] = &[
     (
         "--listen",
-        Effect::Value(|t, text| set(&mut t.spec.address, listening(text))),
+        Effect::Value(|t, text| set(&mut t.spec.address, listen_address(text))),
     ),
     ("--tls", Effect::Switch(|t| t.has_tls = true)),
     (
@@ -61,11 +61,11 @@ const FLAGS: &[(&str, Effect)] = &[
     ),
     (
         "--tls-version",
-        Effect::Value(|t, text| set(&mut t.spec.tls_version, parsed(text).map(Some))),
+        Effect::Value(|t, text| set(&mut t.spec.tls_version, parse_text(text).map(Some))),
     ),
     (
         "--stamp-key",
-        Effect::Value(|t, text| set(&mut t.spec.stamp_key, parsed(text).map(Some))),
+        Effect::Value(|t, text| set(&mut t.spec.stamp_key, parse_text(text).map(Some))),
     ),
     (
         "--answer-port",
@@ -108,7 +108,7 @@ const FLAGS: &[(&str, Effect)] = &[
     ),
     (
         "--max-rate",
-        Effect::Value(|t, text| set(&mut t.spec.caps.messages_per_second, count(text))),
+        Effect::Value(|t, text| set(&mut t.spec.caps.messages_per_second, parse_count(text))),
     ),
     (
         "--max-reply-rate",
@@ -116,11 +116,11 @@ const FLAGS: &[(&str, Effect)] = &[
     ),
     (
         "--max-connections",
-        Effect::Value(|t, text| set(&mut t.spec.caps.connections, count(text))),
+        Effect::Value(|t, text| set(&mut t.spec.caps.connections, parse_count(text))),
     ),
     (
         "--max-connections-per-peer",
-        Effect::Value(|t, text| set(&mut t.spec.caps.connections_per_peer, count(text))),
+        Effect::Value(|t, text| set(&mut t.spec.caps.connections_per_peer, parse_count(text))),
     ),
     (
         "--idle",
@@ -148,14 +148,16 @@ const FLAGS: &[(&str, Effect)] = &[
 ///
 /// # Errors
 /// The first mistake in them. No value of `--stamp-key` is repeated: it may be a secret.
-pub fn reflector<'a>(args: impl IntoIterator<Item = &'a str>) -> Result<ReflectorSpec, Fault> {
-    let mut typed = Typed::default();
+pub fn parse_reflector_flags<'a>(
+    args: impl IntoIterator<Item = &'a str>,
+) -> Result<ReflectorSpec, Fault> {
+    let mut typed = TypedFlags::default();
     let mut names: Vec<&str> = Vec::new();
     let mut args = args.into_iter().peekable();
-    while let Some(word) = args.next() {
-        let (name, joined) = match word.split_once('=') {
+    while let Some(arg) = args.next() {
+        let (name, joined_value) = match arg.split_once('=') {
             Some((name, value)) => (name, Some(value)),
-            None => (word, None),
+            None => (arg, None),
         };
         let name = if name == "-q" { "--quiet" } else { name };
         let (name, effect) = find_flag(name)?;
@@ -166,14 +168,14 @@ pub fn reflector<'a>(args: impl IntoIterator<Item = &'a str>) -> Result<Reflecto
             }
             _ => names.push(name),
         }
-        let apply = match (effect, joined) {
+        let apply = match (effect, joined_value) {
             (Effect::Switch(apply), None) => {
                 apply(&mut typed);
                 continue;
             }
-            (Effect::Optional(apply), joined) => {
-                let applied = apply(&mut typed, joined);
-                applied.map_err(|reason| flags_fault(&format!("{name}: {reason}")))?;
+            (Effect::Optional(apply), joined_value) => {
+                let result = apply(&mut typed, joined_value);
+                result.map_err(|reason| flags_fault(&format!("{name}: {reason}")))?;
                 continue;
             }
             (Effect::Switch(_), Some(_)) => {
@@ -182,7 +184,7 @@ pub fn reflector<'a>(args: impl IntoIterator<Item = &'a str>) -> Result<Reflecto
             (Effect::Value(apply) | Effect::Values(apply), _) => apply,
         };
         let next_value = || args.next_if(|next| *next == "-" || !next.starts_with('-'));
-        let value = joined.or_else(next_value);
+        let value = joined_value.or_else(next_value);
         let value = value.ok_or_else(|| flags_fault(&format!("{name} needs a value")))?;
         apply(&mut typed, value).map_err(|reason| flags_fault(&format!("{name}: {reason}")))?;
     }
@@ -199,7 +201,7 @@ fn find_flag(name: &str) -> Result<(&'static str, &'static Effect), Fault> {
     })
 }
 
-impl Typed {
+impl TypedFlags {
     fn finish(mut self) -> Result<ReflectorSpec, Fault> {
         let has_files = self.certificate.is_some() || self.key.is_some();
         if !self.tls_names.is_empty() && has_files {
@@ -238,17 +240,17 @@ fn push<T>(values: &mut Vec<T>, value: Result<T, String>) -> Result<(), String> 
     Ok(())
 }
 
-fn parsed<T: FromStr<Err: ToString>>(text: &str) -> Result<T, String> {
+fn parse_text<T: FromStr<Err: ToString>>(text: &str) -> Result<T, String> {
     text.parse().map_err(|error: T::Err| error.to_string())
 }
 
-fn count(text: &str) -> Result<u32, String> {
+fn parse_count(text: &str) -> Result<u32, String> {
     parse_value::<NonZeroU32>(text).map(NonZeroU32::get)
 }
 
 fn parse_value<T: FromStr>(text: &str) -> Result<T, String> {
-    let wrong = |_| format!("'{text}' is no whole number from 1 on that fits here");
-    text.parse().map_err(wrong)
+    let to_message = |_| format!("'{text}' is no whole number from 1 on that fits here");
+    text.parse().map_err(to_message)
 }
 
 #[cfg(test)]
@@ -257,17 +259,17 @@ mod tests {
 
     #[test]
     fn reflector_flags_are_parsed_into_a_spec() {
-        let spec = reflector(["--tls", "--listen=127.0.0.1:80", "--max-rate", "7", "-q"]);
-        let spec = spec.expect("flags");
+        let flags = ["--tls", "--listen=127.0.0.1:80", "--max-rate", "7", "-q"];
+        let spec = parse_reflector_flags(flags).expect("flags");
         assert_eq!(
             spec.identity,
             Some(ReflectorIdentity::SelfSigned(Vec::new()))
         );
         assert_eq!(spec.address.to_string(), "127.0.0.1:80");
         assert_eq!(spec.caps.messages_per_second, 7);
-        assert_eq!(reflector([]), Ok(ReflectorSpec::default()));
+        assert_eq!(parse_reflector_flags([]), Ok(ReflectorSpec::default()));
         let port = |args: &[&str]| {
-            let spec = reflector(args.iter().copied()).expect("flags");
+            let spec = parse_reflector_flags(args.iter().copied()).expect("flags");
             spec.throughput.map(NonZeroU16::get)
         };
         assert_eq!(port(&["--throughput", "--tls"]), Some(7420));
@@ -286,11 +288,11 @@ mod tests {
             (&["--max-memory", "1MiB"], "the minimum is 4 MiB", "--help"),
             (&["--user", "me"], "needs root", "--help"),
         ] {
-            let fault = reflector(args.iter().copied()).expect_err(message);
+            let fault = parse_reflector_flags(args.iter().copied()).expect_err(message);
             assert!(fault.message.contains(message), "{fault:?}");
             assert!(fault.remedy.contains(remedy), "{fault:?}");
         }
-        let fault = reflector(["--stamp-key", "hunter2"]).expect_err("bare");
+        let fault = parse_reflector_flags(["--stamp-key", "hunter2"]).expect_err("bare");
         assert!(!format!("{fault:?}").contains("hunter2"), "{fault:?}");
     }
 }

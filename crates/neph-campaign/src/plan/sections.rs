@@ -14,10 +14,10 @@ use super::compare::{self, ComparePlan};
 use super::model::{LabPlan, LabReflector, Limits};
 use super::parameter::target_fault;
 use super::plot::{self, PlotPlan};
-use super::reflector::reflector;
+use super::reflector::parse_reflector_flags;
 use super::season::{self, Season};
 use super::shared::{self, SharedResource};
-use super::word::word;
+use super::single_line_text::single_line_text;
 
 /// iperf3's own port.
 pub(crate) const IPERF3_PORT: u16 = 5201;
@@ -25,11 +25,11 @@ pub(crate) const IPERF3_PORT: u16 = 5201;
 pub(crate) const THROUGHPUT_DURATION: Span = Span::from_secs(5);
 /// Default number of traced flows: 28 are enough to miss one of four equal paths with a probability
 /// below 1 %.
-const TRACED: u32 = 32;
+const DEFAULT_TRACED_FLOWS: u32 = 32;
 /// The most flows that are traced: routers answer few questions a second.
-const MAX_TRACED: u32 = 1024;
+const MAX_TRACED_FLOWS: u32 = 1024;
 /// Default interval of the companion echo: as `ping` does.
-const COMPANION_INTERVAL: Span = Span::from_secs(1);
+const DEFAULT_ICMP_ECHO_INTERVAL: Span = Span::from_secs(1);
 
 /// One `[[ping]]`.
 #[derive(Debug)]
@@ -55,7 +55,7 @@ pub(crate) struct Sections {
     pub(crate) traceroute: Option<TraceLimits>,
     pub(crate) flow_trace: Option<Spanned<FlowTraceOrder>>,
     /// Where the plan sets the number of traced flows, if it does.
-    pub(crate) traced_span: Option<Range<usize>>,
+    pub(crate) traced_flows_span: Option<Range<usize>>,
     pub(crate) plot: PlotPlan,
     pub(crate) plot_span: Range<usize>,
     pub(crate) compares: Vec<ComparePlan>,
@@ -72,21 +72,23 @@ pub(crate) struct Sections {
 pub(crate) fn read(fields: &mut Fields<'_>) -> Sections {
     let lab_table = fields.table("lab");
     let mut sections = Sections {
-        icmp_echo_interval: icmp_echo_interval(fields.table("companion")),
-        throughput: fields.table("throughput").and_then(throughput),
-        traceroute: fields.table("traceroute").and_then(traceroute),
+        icmp_echo_interval: read_icmp_echo_interval(fields.table("companion")),
+        throughput: fields.table("throughput").and_then(read_throughput),
+        traceroute: fields.table("traceroute").and_then(read_traceroute),
         compares: compare::read(fields),
-        baseline: fields.optional_with("baseline", super::word::word),
+        baseline: fields.optional_with("baseline", single_line_text),
         seasons: season::read(fields),
         has_lab: lab_table.is_some(),
-        lab: lab_table.and_then(lab),
+        lab: lab_table.and_then(read_lab),
         agents: agents::read(fields),
         shared: shared::read(fields),
-        limits: fields.table("limits").map_or_else(Limits::default, limits),
+        limits: fields
+            .table("limits")
+            .map_or_else(Limits::default, read_limits),
         ..Sections::default()
     };
     if let Some(fields) = fields.table("trace") {
-        (sections.flow_trace, sections.traced_span) = flow_trace(fields);
+        (sections.flow_trace, sections.traced_flows_span) = read_flow_trace(fields);
     }
     if let Some(fields) = fields.table("plot") {
         sections.plot_span = fields.span();
@@ -95,9 +97,9 @@ pub(crate) fn read(fields: &mut Fields<'_>) -> Sections {
     sections
 }
 
-pub(crate) fn ping(mut fields: Fields<'_>) -> TypedPing {
+pub(crate) fn read_ping(mut fields: Fields<'_>) -> TypedPing {
     let ping = TypedPing {
-        name: fields.required_with("name", word),
+        name: fields.required_with("name", single_line_text),
         address: fields.required_with("address", host),
         interval: fields.optional("interval"),
     };
@@ -107,7 +109,7 @@ pub(crate) fn ping(mut fields: Fields<'_>) -> TypedPing {
 
 /// A host without a port.
 pub(crate) fn host(node: &Node) -> Result<String, Fault> {
-    let text = word(node)?;
+    let text = single_line_text(node)?;
     if text.parse::<std::net::Ipv6Addr>().is_ok() {
         return Ok(text);
     }
@@ -117,40 +119,42 @@ pub(crate) fn host(node: &Node) -> Result<String, Fault> {
     }
 }
 
-fn enabled(fields: &mut Fields<'_>) -> bool {
-    fields.optional("enabled").is_none_or(|on| on.value)
+fn read_enabled(fields: &mut Fields<'_>) -> bool {
+    fields
+        .optional("enabled")
+        .is_none_or(|enabled| enabled.value)
 }
 
 /// There unless switched off: without an ICMP round trip of the same time, a slow message has no
 /// reference.
-fn icmp_echo_interval(fields: Option<Fields<'_>>) -> Option<Span> {
+fn read_icmp_echo_interval(fields: Option<Fields<'_>>) -> Option<Span> {
     let Some(mut fields) = fields else {
-        return Some(COMPANION_INTERVAL);
+        return Some(DEFAULT_ICMP_ECHO_INTERVAL);
     };
-    let on = enabled(&mut fields);
-    let interval = fields.optional_with("interval", positive);
+    let is_enabled = read_enabled(&mut fields);
+    let interval = fields.optional_with("interval", positive_span);
     fields.finish();
-    on.then(|| interval.map_or(COMPANION_INTERVAL, |interval| interval.value))
+    is_enabled.then(|| interval.map_or(DEFAULT_ICMP_ECHO_INTERVAL, |interval| interval.value))
 }
 
 /// A time that is not zero.
-pub(crate) fn positive(node: &Node) -> Result<Span, Fault> {
+pub(crate) fn positive_span(node: &Node) -> Result<Span, Fault> {
     match Nanos::from_node(node)? {
         Nanos(0) => Err(Fault::new("this time is zero", "write a longer one")),
         Nanos(nanos) => Ok(Span::from_nanos(nanos)),
     }
 }
 
-fn throughput(mut fields: Fields<'_>) -> Option<TypedThroughput> {
+fn read_throughput(mut fields: Fields<'_>) -> Option<TypedThroughput> {
     const TOOLS: [(&str, ThroughputTool); 2] = [
         ("neph", ThroughputTool::Neph),
         ("iperf3", ThroughputTool::Iperf3),
     ];
-    let on = enabled(&mut fields);
-    let duration = fields.optional_with("duration", positive);
+    let is_enabled = read_enabled(&mut fields);
+    let duration = fields.optional_with("duration", positive_span);
     let tool = fields.optional_with("tool", |node| choice(node, &TOOLS));
     let tool = tool.map_or(ThroughputTool::Neph, |tool| tool.value);
-    let servers = fields.one_or_list_with("server", |node| server(node, tool));
+    let servers = fields.one_or_list_with("server", |node| read_server(node, tool));
     let throughput = TypedThroughput {
         span: fields.span(),
         duration: duration.map_or(THROUGHPUT_DURATION, |duration| duration.value),
@@ -158,12 +162,12 @@ fn throughput(mut fields: Fields<'_>) -> Option<TypedThroughput> {
         servers: servers.unwrap_or_default(),
     };
     fields.finish();
-    on.then_some(throughput)
+    is_enabled.then_some(throughput)
 }
 
 /// `host:port`; the port may be left out for iperf3.
-fn server(node: &Node, tool: ThroughputTool) -> Result<ThroughputServer, Fault> {
-    let text = word(node)?;
+fn read_server(node: &Node, tool: ThroughputTool) -> Result<ThroughputServer, Fault> {
+    let text = single_line_text(node)?;
     let (host, port) = split_authority(&text).map_err(target_fault)?;
     let port = match (port, tool) {
         (Some(port), _) => port_number(port).map_err(target_fault)?,
@@ -183,35 +187,37 @@ fn server(node: &Node, tool: ThroughputTool) -> Result<ThroughputServer, Fault> 
     })
 }
 
-fn traceroute(mut fields: Fields<'_>) -> Option<TraceLimits> {
-    let on = enabled(&mut fields);
-    let max_hops = fields.optional_with("max_hops", |node| small(node, 64));
-    let queries = fields.optional_with("queries", |node| small(node, 10));
+fn read_traceroute(mut fields: Fields<'_>) -> Option<TraceLimits> {
+    let is_enabled = read_enabled(&mut fields);
+    let max_hops = fields.optional_with("max_hops", |node| small_number(node, 64));
+    let queries = fields.optional_with("queries", |node| small_number(node, 10));
     fields.finish();
     let default = TraceLimits::default();
-    on.then(|| TraceLimits {
+    is_enabled.then(|| TraceLimits {
         max_hops: max_hops.map_or(default.max_hops, |hops| hops.value),
         queries: queries.map_or(default.queries, |queries| queries.value),
     })
 }
 
-fn flow_trace(mut fields: Fields<'_>) -> (Option<Spanned<FlowTraceOrder>>, Option<Range<usize>>) {
+fn read_flow_trace(
+    mut fields: Fields<'_>,
+) -> (Option<Spanned<FlowTraceOrder>>, Option<Range<usize>>) {
     let span = fields.span();
-    let on = enabled(&mut fields);
+    let is_enabled = read_enabled(&mut fields);
     let flows = fields.optional_with("flows", |node| match u32::from_node(node) {
-        Ok(flows @ 1..=MAX_TRACED) => Ok(flows),
+        Ok(flows @ 1..=MAX_TRACED_FLOWS) => Ok(flows),
         _ => Err(Fault::new(
             "this is no number of flows that can be traced",
-            format!("write a number from 1 to {MAX_TRACED}"),
+            format!("write a number from 1 to {MAX_TRACED_FLOWS}"),
         )),
     });
-    let max_hops = fields.optional_with("max_hops", |node| small(node, 64));
-    let queries = fields.optional_with("queries", |node| small(node, 10));
+    let max_hops = fields.optional_with("max_hops", |node| small_number(node, 64));
+    let queries = fields.optional_with("queries", |node| small_number(node, 10));
     fields.finish();
-    let written = flows.as_ref().map(|flows| flows.span.clone());
-    let plan = on.then(|| Spanned {
+    let flows_span = flows.as_ref().map(|flows| flows.span.clone());
+    let order = is_enabled.then(|| Spanned {
         value: FlowTraceOrder {
-            flows: flows.map_or(TRACED, |flows| flows.value),
+            flows: flows.map_or(DEFAULT_TRACED_FLOWS, |flows| flows.value),
             limits: TraceLimits {
                 max_hops: max_hops.map_or(30, |hops| hops.value),
                 queries: queries.map_or(3, |queries| queries.value),
@@ -219,11 +225,11 @@ fn flow_trace(mut fields: Fields<'_>) -> (Option<Spanned<FlowTraceOrder>>, Optio
         },
         span,
     });
-    (plan, written)
+    (order, flows_span)
 }
 
 /// A number from 1 to `max`.
-fn small(node: &Node, max: u8) -> Result<u8, Fault> {
+fn small_number(node: &Node, max: u8) -> Result<u8, Fault> {
     let number = u16::from_node(node).ok().and_then(|n| u8::try_from(n).ok());
     number.filter(|n| (1..=max).contains(n)).ok_or_else(|| {
         Fault::new(
@@ -233,13 +239,15 @@ fn small(node: &Node, max: u8) -> Result<u8, Fault> {
     })
 }
 
-fn lab(mut fields: Fields<'_>) -> Option<LabPlan> {
-    let topology = fields.required_with("topology", word);
-    let prober = fields.required_with("prober", word);
+fn read_lab(mut fields: Fields<'_>) -> Option<LabPlan> {
+    let topology = fields.required_with("topology", single_line_text);
+    let prober = fields.required_with("prober", single_line_text);
     let mut reflectors: Vec<LabReflector> = Vec::new();
     for mut table in fields.tables("reflector") {
-        let site = table.required_with("site", word);
-        let flags = table.one_or_list_with("flags", word).unwrap_or_default();
+        let site = table.required_with("site", single_line_text);
+        let flags = table
+            .one_or_list_with("flags", single_line_text)
+            .unwrap_or_default();
         if let Some(site) = site {
             if reflectors
                 .iter()
@@ -249,12 +257,12 @@ fn lab(mut fields: Fields<'_>) -> Option<LabPlan> {
                 let remedy = "one reflector answers every kind of probe";
                 table.fault(site.span.clone(), message, remedy);
             }
-            let ends = (
+            let (first, last) = (
                 flags.first().unwrap_or(&site),
                 flags.last().unwrap_or(&site),
             );
-            let span = ends.0.span.start..ends.1.span.end;
-            match reflector(flags.iter().map(|flag| flag.value.as_str())) {
+            let span = first.span.start..last.span.end;
+            match parse_reflector_flags(flags.iter().map(|flag| flag.value.as_str())) {
                 Ok(spec) => {
                     let spec = Spanned { value: spec, span };
                     reflectors.push(LabReflector { site, spec });
@@ -272,9 +280,9 @@ fn lab(mut fields: Fields<'_>) -> Option<LabPlan> {
     })
 }
 
-fn limits(mut fields: Fields<'_>) -> Limits {
+fn read_limits(mut fields: Fields<'_>) -> Limits {
     let mut limits = Limits::default();
-    if let Some(bound) = fields.optional_with("lateness_p99", positive) {
+    if let Some(bound) = fields.optional_with("lateness_p99", positive_span) {
         limits.lateness_p99 = bound.value;
     }
     for (key, limit) in [
@@ -286,8 +294,8 @@ fn limits(mut fields: Fields<'_>) -> Limits {
             *limit = share.value.0;
         }
     }
-    if let Some(fewest) = fields.optional::<u64>("fewest_replies") {
-        limits.min_replies = fewest.value;
+    if let Some(min_replies) = fields.optional::<u64>("fewest_replies") {
+        limits.min_replies = min_replies.value;
     }
     fields.finish();
     limits

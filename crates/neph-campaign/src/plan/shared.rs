@@ -2,7 +2,7 @@
 
 use neph_text::{Fault, Fields, Node, Spanned, choice};
 
-use super::word::word;
+use super::single_line_text::single_line_text;
 use crate::timetable::{Resource, UseMode};
 
 /// A circuit: from a site to an endpoint.
@@ -28,9 +28,14 @@ pub struct SharedResource {
 }
 
 impl SharedResource {
-    /// Whether a circuit from `site` to `endpoint`, which is at the site `at`, uses it.
-    pub fn carries(&self, site: Option<&str>, endpoint: &str, at: Option<&str>) -> bool {
-        let ends = [site, at];
+    /// Whether a circuit from `site` to `endpoint`, which is at the site `endpoint_site`, uses it.
+    pub fn is_used_by_circuit(
+        &self,
+        site: Option<&str>,
+        endpoint: &str,
+        endpoint_site: Option<&str>,
+    ) -> bool {
+        let ends = [site, endpoint_site];
         let has_end = |name: &Spanned<String>| ends.contains(&Some(name.value.as_str()));
         let is_circuit = |circuit: &Spanned<PlannedCircuit>| {
             Some(circuit.value.site.as_str()) == site && circuit.value.endpoint == endpoint
@@ -43,7 +48,7 @@ impl SharedResource {
 
 /// `"amsterdam -> service"`.
 fn circuit(node: &Node) -> Result<PlannedCircuit, Fault> {
-    let text = word(node)?;
+    let text = single_line_text(node)?;
     let names = text.split_once("->");
     let names = names.map(|(site, endpoint)| (site.trim(), endpoint.trim()));
     match names {
@@ -80,19 +85,21 @@ pub(crate) fn read(fields: &mut Fields<'_>) -> Vec<SharedResource> {
     let mut resources: Vec<SharedResource> = Vec::new();
     for key in [LINK, OVERLAY] {
         for mut table in fields.tables(key) {
-            let name = table.required_with("name", word);
+            let name = table.required_with("name", single_line_text);
             let shared = SharedResource {
                 resource: resource(key, name.as_ref().map_or("", |name| &name.value)),
-                sites: table.one_or_list_with("sites", word).unwrap_or_default(),
+                sites: table
+                    .one_or_list_with("sites", single_line_text)
+                    .unwrap_or_default(),
                 endpoints: table
-                    .one_or_list_with("endpoints", word)
+                    .one_or_list_with("endpoints", single_line_text)
                     .unwrap_or_default(),
                 circuits: table
                     .one_or_list_with("circuits", circuit)
                     .unwrap_or_default(),
             };
-            let written = ["sites", "endpoints", "circuits"];
-            if written.iter().all(|key| table.entry(key).is_none()) {
+            let user_keys = ["sites", "endpoints", "circuits"];
+            if user_keys.iter().all(|key| table.entry(key).is_none()) {
                 let message = format!("no circuit uses this [[{key}]]");
                 let remedy = "add sites = [\"amsterdam\"], endpoints or circuits";
                 table.fault(table.span(), message, remedy);

@@ -124,8 +124,8 @@ steal = "3%"
         (Some(10.0), Some(90.0))
     );
     let spec = &plan.lab.expect("there").reflectors[0].spec.value;
-    let made = ReflectorIdentity::SelfSigned(Vec::new());
-    assert_eq!(spec.identity, Some(made));
+    let identity = ReflectorIdentity::SelfSigned(Vec::new());
+    assert_eq!(spec.identity, Some(identity));
     assert_eq!(
         (plan.limits.lateness_p99, plan.limits.steal_percent),
         (Span::from_millis(2), 3.0)
@@ -333,12 +333,12 @@ fn mistakes_of_syntax_come_alone() {
 
 proptest! {
     #[test]
-    fn no_text_makes_it_panic(text in ".{0,200}") {
+    fn no_text_makes_the_parser_panic(text in ".{0,200}") {
         let _ = parse(&Source::new("p.toml", text));
     }
 
     #[test]
-    fn no_mutation_of_a_plan_makes_it_panic(at in 0..SMALL.len(), length in 0..12_usize, put in "[a-z0-9\\[\\]=\". ]{0,8}") {
+    fn no_mutation_of_a_plan_makes_the_parser_panic(at in 0..SMALL.len(), length in 0..12_usize, put in "[a-z0-9\\[\\]=\". ]{0,8}") {
         let end = (at + length).min(SMALL.len());
         let text = format!("{}{put}{}", &SMALL[..at], &SMALL[end..]);
         if let Ok(plan) = parse(&Source::new("p.toml", text)) {

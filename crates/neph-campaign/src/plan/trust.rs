@@ -6,7 +6,7 @@ use super::Plan;
 use super::model::ParameterLists;
 
 /// The parameters that decide it.
-const PARAMETERS: [ParameterName; 3] = [
+const TRUST_PARAMETERS: [ParameterName; 3] = [
     ParameterName::Insecure,
     ParameterName::CaFile,
     ParameterName::Pin,
@@ -16,7 +16,7 @@ pub(crate) const ANY_CERTIFICATE: &str = "WARNING: any certificate is accepted";
 
 /// Which certificates are trusted.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Certificates {
+pub enum TrustedCertificates {
     /// Any: nothing is verified.
     Any,
     /// Those that an authority in this file (PEM) signed.
@@ -27,11 +27,11 @@ pub enum Certificates {
 
 impl Plan {
     /// Makes all TLS endpoints trust `certificates`, for any settings of the plan. Returns their number.
-    pub fn trust(&mut self, certificates: &Certificates) -> usize {
+    pub fn trust(&mut self, certificates: &TrustedCertificates) -> usize {
         let parameter = match certificates {
-            Certificates::Any => Parameter::Insecure(true),
-            Certificates::SignedBy(file) => Parameter::CaFile(file.clone()),
-            Certificates::Pinned(pins) => Parameter::Pin(pins.clone()),
+            TrustedCertificates::Any => Parameter::Insecure(true),
+            TrustedCertificates::SignedBy(file) => Parameter::CaFile(file.clone()),
+            TrustedCertificates::Pinned(pins) => Parameter::Pin(pins.clone()),
         };
         let mut count = 0;
         for endpoint in self
@@ -41,7 +41,7 @@ impl Plan {
         {
             count += 1;
             let parameters = &mut endpoint.axes.parameters;
-            parameters.retain(|name, _| !PARAMETERS.contains(name));
+            parameters.retain(|name, _| !TRUST_PARAMETERS.contains(name));
             parameters.insert(parameter.name(), vec![parameter.clone()]);
         }
         // What the user decides on the command line needs no warning.
@@ -51,29 +51,33 @@ impl Plan {
 
     /// Makes each TLS endpoint trust what the scenarios of its campaign were measured with, so that a
     /// campaign that was started with `--insecure`, `--ca-file` or `--pin` goes on with it.
-    pub fn trust_as_in(&mut self, measured: &[Scenario]) {
+    pub fn restore_trust(&mut self, measured_scenarios: &[Scenario]) {
         for endpoint in self
             .endpoints
             .iter_mut()
             .filter(|endpoint| endpoint.target.is_secure())
         {
             let is_of_endpoint = |scenario: &&Scenario| scenario.endpoint == endpoint.name;
-            let mut sets = measured.iter().filter(is_of_endpoint).map(parameters_of);
+            let scenarios = measured_scenarios.iter().filter(is_of_endpoint);
+            let mut sets = scenarios.map(trust_parameters_of);
             // Where the plan varies them itself there are several sets, and the command line had no say.
             if let Some(first) = sets.next()
                 && sets.all(|other| other == first)
             {
                 let parameters = &mut endpoint.axes.parameters;
-                parameters.retain(|name, _| !PARAMETERS.contains(name));
+                parameters.retain(|name, _| !TRUST_PARAMETERS.contains(name));
                 parameters.extend(first);
             }
         }
     }
 }
 
-fn parameters_of(scenario: &Scenario) -> ParameterLists {
-    let of = |name| Some((name, vec![scenario.parameters.get(name)?.clone()]));
-    PARAMETERS.into_iter().filter_map(of).collect()
+fn trust_parameters_of(scenario: &Scenario) -> ParameterLists {
+    let parameter_entry = |name| Some((name, vec![scenario.parameters.get(name)?.clone()]));
+    TRUST_PARAMETERS
+        .into_iter()
+        .filter_map(parameter_entry)
+        .collect()
 }
 
 #[cfg(test)]
@@ -101,11 +105,11 @@ mod tests {
     #[test]
     fn the_command_line_decides_for_all_tls_endpoints_and_no_other() {
         let mut plan = read("ca_file = \"mine.pem\"\n");
-        assert_eq!(plan.trust(&Certificates::Any), 1);
+        assert_eq!(plan.trust(&TrustedCertificates::Any), 1);
         assert_eq!(value(&plan, 0, "insecure"), Some(vec!["true".to_owned()]));
         assert_eq!(value(&plan, 0, "ca_file"), None);
         assert!(plan.endpoints[1].axes.parameters.is_empty());
-        let file = Certificates::SignedBy("other.pem".to_owned());
+        let file = TrustedCertificates::SignedBy("other.pem".to_owned());
         assert_eq!(plan.trust(&file), 1);
         assert_eq!(value(&plan, 0, "insecure"), None);
         assert_eq!(
@@ -118,7 +122,7 @@ mod tests {
     fn a_command_line_pin_replaces_the_trust_settings_of_the_plan() {
         let pins: Pins = "ab".repeat(32).parse().expect("a fingerprint");
         let mut plan = read("insecure = true\n");
-        assert_eq!(plan.trust(&Certificates::Pinned(pins.clone())), 1);
+        assert_eq!(plan.trust(&TrustedCertificates::Pinned(pins.clone())), 1);
         assert_eq!(value(&plan, 0, "insecure"), None);
         assert_eq!(value(&plan, 0, "pin"), Some(vec![pins.to_string()]));
         let mut planned = read(&format!(
@@ -129,23 +133,23 @@ mod tests {
         let pins_text = value(&planned, 0, "pin").expect("it is written");
         let both: Pins = pins_text[0].parse().expect("fingerprints");
         assert_eq!(both.fingerprints().len(), 2);
-        assert_eq!(planned.trust(&Certificates::Any), 1);
+        assert_eq!(planned.trust(&TrustedCertificates::Any), 1);
         assert_eq!(value(&planned, 0, "pin"), None);
     }
 
     #[test]
     fn a_resumed_campaign_keeps_its_original_trust_settings() {
         for more in ["", "ca_file = \"mine.pem\"\n", "insecure = [true, false]\n"] {
-            let mut begun = read(more);
-            begun.trust(&Certificates::Any);
-            let measured = scenarios(&begun);
+            let mut original = read(more);
+            original.trust(&TrustedCertificates::Any);
+            let measured = scenarios(&original);
             let mut resumed = read(more);
-            resumed.trust_as_in(&measured);
+            resumed.restore_trust(&measured);
             assert_eq!(scenarios(&resumed), measured, "{more}");
         }
         let varied = scenarios(&read("insecure = [true, false]\n"));
         let mut resumed = read("insecure = [true, false]\n");
-        resumed.trust_as_in(&varied);
+        resumed.restore_trust(&varied);
         assert_eq!(scenarios(&resumed), varied);
     }
 }

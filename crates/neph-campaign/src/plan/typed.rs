@@ -12,29 +12,29 @@ use neph_text::{Bytes, Fields, Nanos, Spanned, choice};
 
 use super::parameter::{PARAMETERS, PlanParameter, target};
 use super::sections::{self, Sections, TypedPing};
-use super::word::word;
+use super::single_line_text::single_line_text;
 use super::{PairOrder, alarms, shared};
 use crate::alarm_evaluator::AlarmQuantity;
 use crate::timetable::UseMode;
 
 /// Values of one key: `None` if it is not written, empty if what is written is a mistake.
-pub(crate) type Written<T> = Option<Vec<Spanned<T>>>;
+pub(crate) type WrittenValues<T> = Option<Vec<Spanned<T>>>;
 
 /// What multiplies, at the top of a plan or in one endpoint.
 #[derive(Debug, Default)]
 pub(crate) struct TypedAxes {
-    pub(crate) intervals: Written<Nanos>,
-    pub(crate) request_sizes: Written<Bytes>,
-    pub(crate) response_sizes: Written<Bytes>,
+    pub(crate) intervals: WrittenValues<Nanos>,
+    pub(crate) request_sizes: WrittenValues<Bytes>,
+    pub(crate) response_sizes: WrittenValues<Bytes>,
     pub(crate) duration: Option<Spanned<Nanos>>,
     pub(crate) messages: Option<Spanned<u64>>,
     /// Whether a length is written at all, right or wrong.
-    pub(crate) length_written: bool,
+    pub(crate) has_length: bool,
     pub(crate) parameters: BTreeMap<ParameterName, Vec<Spanned<Parameter>>>,
     /// Rules that multiply nothing; an empty list is what was written, or a mistake.
-    pub(crate) alarms: Written<Rule<AlarmQuantity>>,
+    pub(crate) alarms: WrittenValues<Rule<AlarmQuantity>>,
     /// Parameters that are written and mean nothing: what follows from their absence is no mistake.
-    pub(crate) unread: BTreeSet<ParameterName>,
+    pub(crate) invalid_parameters: BTreeSet<ParameterName>,
 }
 
 impl TypedAxes {
@@ -50,7 +50,7 @@ pub(crate) struct TypedEndpoint {
     pub(crate) name: Option<Spanned<String>>,
     pub(crate) target: Option<Spanned<Target>>,
     /// The site that it is at.
-    pub(crate) at: Option<Spanned<String>>,
+    pub(crate) site: Option<Spanned<String>>,
     pub(crate) mode: Option<Spanned<UseMode>>,
     pub(crate) axes: TypedAxes,
 }
@@ -58,13 +58,13 @@ pub(crate) struct TypedEndpoint {
 #[derive(Debug)]
 pub(crate) struct TypedSkip {
     pub(crate) span: Range<usize>,
-    pub(crate) endpoints: Written<String>,
+    pub(crate) endpoints: WrittenValues<String>,
     pub(crate) axes: TypedAxes,
 }
 
 /// Everything at the top of a plan except the axes.
 #[derive(Debug, Default)]
-pub(crate) struct TypedCourse {
+pub(crate) struct TypedRunSettings {
     pub(crate) blocks: Option<Spanned<u32>>,
     pub(crate) block_interval: Option<Spanned<Nanos>>,
     /// A block interval that no block may outlast.
@@ -82,7 +82,7 @@ pub(crate) struct TypedCourse {
 pub(crate) struct TypedPlan {
     pub(crate) span: Range<usize>,
     pub(crate) name: Option<String>,
-    pub(crate) course: TypedCourse,
+    pub(crate) run_settings: TypedRunSettings,
     pub(crate) axes: TypedAxes,
     pub(crate) endpoints: Vec<TypedEndpoint>,
     pub(crate) skips: Vec<TypedSkip>,
@@ -93,22 +93,22 @@ pub(crate) struct TypedPlan {
 
 /// Reads a TOML plan.
 pub(crate) fn read(mut fields: Fields<'_>) -> TypedPlan {
-    version(&mut fields);
+    check_version(&mut fields);
     let plan = TypedPlan {
         span: fields.span(),
-        name: name(&mut fields),
-        course: course(&mut fields),
-        axes: axes(&mut fields, Level::Top),
+        name: read_name(&mut fields),
+        run_settings: read_run_settings(&mut fields),
+        axes: read_axes(&mut fields, Level::Top),
         endpoints: fields
             .tables("endpoint")
             .into_iter()
-            .map(endpoint)
+            .map(read_endpoint)
             .collect(),
-        skips: fields.tables("skip").into_iter().map(skip).collect(),
+        skips: fields.tables("skip").into_iter().map(read_skip).collect(),
         pings: fields
             .tables("ping")
             .into_iter()
-            .map(sections::ping)
+            .map(sections::read_ping)
             .collect(),
         sections: sections::read(&mut fields),
         notes: Vec::new(),
@@ -117,15 +117,15 @@ pub(crate) fn read(mut fields: Fields<'_>) -> TypedPlan {
     plan
 }
 
-fn name(fields: &mut Fields<'_>) -> Option<String> {
+fn read_name(fields: &mut Fields<'_>) -> Option<String> {
     if fields.entry("name").is_none() {
         fields.fault(fields.span(), "'name' is missing", "add name = \"first\"");
     }
-    let name = fields.optional_with("name", word)?;
+    let name = fields.optional_with("name", single_line_text)?;
     Some(name.value)
 }
 
-fn version(fields: &mut Fields<'_>) {
+fn check_version(fields: &mut Fields<'_>) {
     if fields.entry("version").is_none() {
         return fields.fault(fields.span(), "'version' is missing", "add version = 1");
     }
@@ -137,7 +137,7 @@ fn version(fields: &mut Fields<'_>) {
     }
 }
 
-fn course(fields: &mut Fields<'_>) -> TypedCourse {
+fn read_run_settings(fields: &mut Fields<'_>) -> TypedRunSettings {
     const ORDERS: [(&str, BlockOrder); 2] = [
         ("random", BlockOrder::Random),
         ("sequential", BlockOrder::Sequential),
@@ -146,10 +146,10 @@ fn course(fields: &mut Fields<'_>) -> TypedCourse {
         ("at once", PairOrder::Concurrent),
         ("in turn", PairOrder::Sequential),
     ];
-    TypedCourse {
+    TypedRunSettings {
         blocks: fields.optional("blocks"),
         block_interval: fields.optional("block_interval"),
-        every: fields.optional_with("every", sections::positive),
+        every: fields.optional_with("every", sections::positive_span),
         mode: shared::mode(fields),
         pause: fields.optional("pause"),
         order: fields
@@ -162,35 +162,35 @@ fn course(fields: &mut Fields<'_>) -> TypedCourse {
     }
 }
 
-fn endpoint(mut fields: Fields<'_>) -> TypedEndpoint {
+fn read_endpoint(mut fields: Fields<'_>) -> TypedEndpoint {
     let endpoint = TypedEndpoint {
         span: fields.span(),
-        name: fields.required_with("name", word),
-        target: fields.required_with("url", |node| target(&word(node)?)),
-        at: fields.optional_with("at", word),
+        name: fields.required_with("name", single_line_text),
+        target: fields.required_with("url", |node| target(&single_line_text(node)?)),
+        site: fields.optional_with("at", single_line_text),
         mode: shared::mode(&mut fields),
-        axes: axes(&mut fields, Level::Inner),
+        axes: read_axes(&mut fields, Level::Inner),
     };
     fields.finish();
     endpoint
 }
 
-fn skip(mut fields: Fields<'_>) -> TypedSkip {
-    let written = fields.entry("endpoint").is_some();
-    let endpoints = fields.one_or_list_with("endpoint", word);
+fn read_skip(mut fields: Fields<'_>) -> TypedSkip {
+    let has_endpoints = fields.entry("endpoint").is_some();
+    let endpoints = fields.one_or_list_with("endpoint", single_line_text);
     let mut skip = TypedSkip {
         span: fields.span(),
-        endpoints: endpoints.or_else(|| written.then(Vec::new)),
-        axes: multiplied(&mut fields, Level::Inner),
+        endpoints: endpoints.or_else(|| has_endpoints.then(Vec::new)),
+        axes: read_axes_without_length(&mut fields, Level::Inner),
     };
-    skip.axes.length_written = false;
+    skip.axes.has_length = false;
     fields.finish();
     skip
 }
 
-fn axes(fields: &mut Fields<'_>, level: Level) -> TypedAxes {
-    let mut axes = multiplied(fields, level);
-    axes.length_written = fields.entry("duration").is_some() || fields.entry("messages").is_some();
+fn read_axes(fields: &mut Fields<'_>, level: Level) -> TypedAxes {
+    let mut axes = read_axes_without_length(fields, level);
+    axes.has_length = fields.entry("duration").is_some() || fields.entry("messages").is_some();
     axes.duration = fields.optional("duration");
     axes.messages = fields.optional("messages");
     axes.alarms = alarms::read(fields);
@@ -205,31 +205,31 @@ enum Level {
 }
 
 /// At the top, `season` is the tables that say when the seasons are.
-fn multiplied(fields: &mut Fields<'_>, level: Level) -> TypedAxes {
+fn read_axes_without_length(fields: &mut Fields<'_>, level: Level) -> TypedAxes {
     let mut axes = TypedAxes {
-        intervals: written(fields, "interval"),
-        request_sizes: written(fields, "request_size"),
-        response_sizes: written(fields, "response_size"),
+        intervals: read_values(fields, "interval"),
+        request_sizes: read_values(fields, "request_size"),
+        response_sizes: read_values(fields, "response_size"),
         ..TypedAxes::default()
     };
-    let tables = |name| level == Level::Top && name == ParameterName::Season;
+    let is_table = |name| level == Level::Top && name == ParameterName::Season;
     for PlanParameter { name, read, .. } in PARAMETERS
         .iter()
-        .filter(|plan_parameter| !tables(plan_parameter.name))
+        .filter(|plan_parameter| !is_table(plan_parameter.name))
     {
         if let Some(values) = fields.one_or_list_with(name.as_str(), read) {
             axes.parameters.insert(*name, values);
         } else if fields.entry(name.as_str()).is_some() {
-            axes.unread.insert(*name);
+            axes.invalid_parameters.insert(*name);
         }
     }
     axes
 }
 
-fn written<T: neph_text::FromNode + PartialEq>(
+fn read_values<T: neph_text::FromNode + PartialEq>(
     fields: &mut Fields<'_>,
     key: &'static str,
-) -> Written<T> {
-    let written = fields.entry(key).is_some();
-    fields.one_or_list(key).or_else(|| written.then(Vec::new))
+) -> WrittenValues<T> {
+    let has_key = fields.entry(key).is_some();
+    fields.one_or_list(key).or_else(|| has_key.then(Vec::new))
 }

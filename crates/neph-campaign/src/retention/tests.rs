@@ -92,11 +92,11 @@ fn messages_are_stored_for_30_days_and_minutes_for_a_year() {
     assert_eq!(test.due(store.as_ref(), 29), []);
     let due = test.due(store.as_ref(), 30);
     assert_eq!(due.len(), 1);
-    assert_eq!(due[0].kind, Reducing::Messages);
+    assert_eq!(due[0].kind, ReductionKind::Messages);
     carry_out_reduction(store.as_mut(), &due[0], at(DAY)).expect("done");
     assert_eq!(test.due(store.as_ref(), 364), []);
     let due = test.due(store.as_ref(), 365);
-    assert_eq!(due[0].kind, Reducing::Minutes);
+    assert_eq!(due[0].kind, ReductionKind::Minutes);
     carry_out_reduction(store.as_mut(), &due[0], at(2 * DAY)).expect("done");
     assert_eq!(test.due(store.as_ref(), 10_000), []);
     let forever = Retention {
@@ -129,7 +129,7 @@ fn quantiles_of_minutes_are_those_of_the_messages_and_loss_stays_loss() {
     let mut store = test.store();
     let due = test.due(store.as_ref(), 30);
     carry_out_reduction(store.as_mut(), &due[0], at(DAY)).expect("done");
-    let merged = Merged::of(store.as_ref(), &test.experiment).expect("readable");
+    let merged = MergedMinutes::of(store.as_ref(), &test.experiment).expect("readable");
     assert_eq!((merged.minutes, merged.tally), (3, test.experiment.tally));
     // Of the population with its loss: ranks 750 and 1350 of 1500, of which 1350 have a time.
     for (permille, seq) in [(500, 833), (899, 1_498)] {
@@ -143,8 +143,8 @@ fn quantiles_of_minutes_are_those_of_the_messages_and_loss_stays_loss() {
     }
     assert_eq!(merged.quantile(990), None, "it lies among the lost");
     assert_eq!(merged.quantile(999), None, "too few");
-    assert_eq!(merged.least(), Some(Span::from_nanos(1_000_000)));
-    assert_eq!(merged.most(), Some(Span::from_nanos(2_498_000)));
+    assert_eq!(merged.min(), Some(Span::from_nanos(1_000_000)));
+    assert_eq!(merged.max(), Some(Span::from_nanos(2_498_000)));
     let needs_messages = minutes_of(store.as_ref(), &test.experiment).expect_err("gone");
     assert!(
         needs_messages.to_string().contains("single messages"),

@@ -44,17 +44,17 @@ fn circuits_without_a_common_end_run_at_the_same_time() {
     let (plan, matrix) = plan("", &rest);
     let plan_rounds = rounds(&plan, &matrix);
     assert_eq!(plan_rounds.table.makespan, Span::from_secs(122));
-    assert_eq!(plan_rounds.in_turn, Span::from_secs(244));
+    assert_eq!(plan_rounds.sequential_duration, Span::from_secs(244));
     let names: Vec<String> = plan_rounds
         .usage
         .iter()
         .map(|usage| usage.resource.to_string())
         .collect();
     assert_eq!(names, ["host ams", "host lju", "host x", "host y"]);
-    let of_x = &plan_rounds.usage[2];
-    assert_eq!(of_x.busy, Span::from_secs(120));
+    let usage_of_x = &plan_rounds.usage[2];
+    assert_eq!(usage_of_x.busy_time, Span::from_secs(120));
     let bytes = matrix[0].request_size.bytes();
-    assert_eq!(of_x.request_bytes, ByteSize(2 * 60 * bytes));
+    assert_eq!(usage_of_x.request_bytes, ByteSize(2 * 60 * bytes));
 }
 
 #[test]

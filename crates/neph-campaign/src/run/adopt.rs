@@ -3,16 +3,16 @@
 use neph_model::{ExperimentOrder, Order};
 
 use super::{Run, RunError};
-use crate::agenda::Slot;
+use crate::agenda::AgendaSlot;
 
 impl Run<'_, '_> {
     /// Goes on with experiments that were ordered before this process began.
     pub(super) fn adopt(&mut self) -> Result<(), RunError> {
-        for (ticket, order) in self.crew.executor.adopt(self.campaign.id)? {
+        for (ticket, order) in self.participants.executor.adopt(self.campaign.id)? {
             let Order::Experiments(orders) = order else {
                 continue;
             };
-            let slots: Vec<Slot> = orders
+            let slots: Vec<AgendaSlot> = orders
                 .iter()
                 .filter_map(|order| self.slot_of(order))
                 .collect();
@@ -23,16 +23,16 @@ impl Run<'_, '_> {
         Ok(())
     }
 
-    fn slot_of(&self, order: &ExperimentOrder) -> Option<Slot> {
+    fn slot_of(&self, order: &ExperimentOrder) -> Option<AgendaSlot> {
         let experiment = &order.experiment;
         let mut matrix = (0..).zip(&self.matrix);
         let (scenario, _) = matrix.find(|(_, scenario)| scenario.id == experiment.scenario)?;
-        Some(Slot {
+        Some(AgendaSlot {
             block: experiment.block,
             scenario,
             position: experiment.position,
             attempt: experiment.attempt,
-            begins_block: false,
+            is_first_of_block: false,
         })
     }
 }

@@ -6,7 +6,7 @@ use neph_model::{
     Traceroute, TracerouteOrder, Update, Wall,
 };
 
-use super::{Run, RunError, storing};
+use super::{Run, RunError, map_store_error};
 use crate::observer::CampaignEvent;
 use crate::pairs::{site_of, sites_to_endpoint, sites_to_server};
 
@@ -19,37 +19,40 @@ struct Schedule {
 }
 
 impl Schedule {
-    /// The start of the block after one that began at `before`. One that took longer, or that was
-    /// interrupted for a while, does not shift those that follow: a period is skipped.
-    fn next(self, before: Wall, now: Wall) -> Wall {
+    /// The start of the block after one that began at `previous_start`. One that took longer, or that
+    /// was interrupted for a while, does not shift those that follow: a period is skipped.
+    fn next_start(self, previous_start: Wall, now: Wall) -> Wall {
         let elapsed_nanos = |time: Wall| {
             time.unix_nanos()
                 .saturating_sub(self.first_start.unix_nanos())
         };
         let period = self.period.nanos().max(1);
         // A block begins some milliseconds after its scheduled time.
-        let tick = elapsed_nanos(before)
+        let previous_period = elapsed_nanos(previous_start)
             .saturating_add(period / 2)
             .div_euclid(period);
-        let due_tick = elapsed_nanos(now).saturating_sub(1).div_euclid(period);
-        self.first_start + self.period.times(tick.max(due_tick).saturating_add(1))
+        let due_period = elapsed_nanos(now).saturating_sub(1).div_euclid(period);
+        self.first_start
+            + self
+                .period
+                .times(previous_period.max(due_period).saturating_add(1))
     }
 }
 
 impl Run<'_, '_> {
     /// Returns early, and is done over on resume, when the stop flag is set.
     pub(super) fn begin_block(&mut self, block: u32) -> Result<(), RunError> {
-        self.wait_for(block)?;
-        if self.crew.stop.is_set() {
+        self.wait_for_block(block)?;
+        if self.participants.stop.is_set() {
             return Ok(());
         }
-        let now = self.crew.clock.now();
+        let now = self.participants.clock.now();
         self.block_starts.entry(block).or_insert(now);
         self.check_throughput(block)?;
         self.trace_routes(block)
     }
 
-    fn wait_for(&mut self, block: u32) -> Result<(), RunError> {
+    fn wait_for_block(&mut self, block: u32) -> Result<(), RunError> {
         let Some(previous) = block
             .checked_sub(1)
             .and_then(|previous| self.block_starts.get(&previous))
@@ -69,12 +72,12 @@ impl Run<'_, '_> {
                     first_start: *first_start,
                     period: block_period.value,
                 };
-                schedule.next(*previous, self.crew.clock.now())
+                schedule.next_start(*previous, self.participants.clock.now())
             }
             _ => *previous + self.plan.block_interval,
         };
-        if wait_end > self.crew.clock.now() {
-            self.crew.observer.report(&CampaignEvent::Waiting {
+        if wait_end > self.participants.clock.now() {
+            self.participants.observer.report(&CampaignEvent::Waiting {
                 block,
                 until: wait_end,
             });
@@ -104,11 +107,14 @@ impl Run<'_, '_> {
             let Update::Pinged(pings) = update else {
                 return Ok(());
             };
-            let added = run.crew.store.add_pings_between(run.campaign.id, &pings);
-            storing("add pings between experiments", added)
+            let added = run
+                .participants
+                .store
+                .add_pings_between(run.campaign.id, &pings);
+            map_store_error("add pings between experiments", added)
         })?;
-        if let Err(why) = outcome {
-            tracing::warn!("{why}");
+        if let Err(failure) = outcome {
+            tracing::warn!("{failure}");
         }
         Ok(())
     }
@@ -119,7 +125,7 @@ impl Run<'_, '_> {
             return Ok(());
         };
         let id = self.campaign.id;
-        let existing = storing("read the checks", self.crew.store.throughputs(id))?;
+        let existing = map_store_error("read the checks", self.participants.store.throughputs(id))?;
         let pairs = check.servers.iter().flat_map(|server| {
             let sites = sites_to_server(self.plan, &self.matrix, &server.value);
             sites.into_iter().map(move |site| (&server.value, site))
@@ -128,7 +134,7 @@ impl Run<'_, '_> {
             let is_same = |stored: &Throughput| {
                 (stored.block, &stored.endpoint, &stored.site) == (block, &server.name, &site)
             };
-            if existing.iter().any(is_same) || self.crew.stop.is_set() {
+            if existing.iter().any(is_same) || self.participants.stop.is_set() {
                 continue;
             }
             let order = ThroughputOrder {
@@ -138,22 +144,22 @@ impl Run<'_, '_> {
                 tool: check.tool,
                 site: site.clone(),
             };
-            self.crew
+            self.participants
                 .observer
                 .report(&CampaignEvent::CheckBegun(&order));
             let check_result = Throughput {
                 site,
                 ..self.run_check(&order)?
             };
-            if self.crew.stop.is_set() {
+            if self.participants.stop.is_set() {
                 // Cut short: its figure would be wrong. On resume it is done over.
                 return Ok(());
             }
-            let added = self.crew.store.add_throughput(id, &check_result);
-            storing("add a throughput check", added)?;
-            self.crew
+            let added = self.participants.store.add_throughput(id, &check_result);
+            map_store_error("add a throughput check", added)?;
+            self.participants
                 .observer
-                .report(&CampaignEvent::Checked(&check_result));
+                .report(&CampaignEvent::CheckEnded(&check_result));
         }
         Ok(())
     }
@@ -163,7 +169,8 @@ impl Run<'_, '_> {
             return Ok(());
         };
         let id = self.campaign.id;
-        let existing = storing("read the traceroutes", self.crew.store.traceroutes(id))?;
+        let existing = self.participants.store.traceroutes(id);
+        let existing = map_store_error("read the traceroutes", existing)?;
         let pairs = self.plan.endpoints.iter().flat_map(|endpoint| {
             let sites = sites_to_endpoint(self.plan, &self.matrix, &endpoint.name);
             sites.into_iter().map(move |site| (endpoint, site))
@@ -172,7 +179,7 @@ impl Run<'_, '_> {
             let is_same = |stored: &Traceroute| {
                 (stored.block, &stored.endpoint, &stored.site) == (block, &endpoint.name, &site)
             };
-            if existing.iter().any(is_same) || self.crew.stop.is_set() {
+            if existing.iter().any(is_same) || self.participants.stop.is_set() {
                 continue;
             }
             let order = TracerouteOrder {
@@ -186,20 +193,22 @@ impl Run<'_, '_> {
                 site,
                 ..self.run_trace(&order)?
             };
-            if self.crew.stop.is_set() {
+            if self.participants.stop.is_set() {
                 return Ok(());
             }
-            let added = self.crew.store.add_traceroute(id, &route);
-            storing("add a traceroute", added)?;
-            self.crew.observer.report(&CampaignEvent::Traced(&route));
+            let added = self.participants.store.add_traceroute(id, &route);
+            map_store_error("add a traceroute", added)?;
+            self.participants
+                .observer
+                .report(&CampaignEvent::TracerouteEnded(&route));
         }
         Ok(())
     }
 
     /// Has a check carried out; a failure is part of it.
     fn run_check(&mut self, order: &ThroughputOrder) -> Result<Throughput, RunError> {
-        let start = self.crew.clock.now();
-        let failed_result = |why: &OrderFailed| Throughput {
+        let start = self.participants.clock.now();
+        let failed_result = |failure: &OrderFailed| Throughput {
             block: order.block,
             endpoint: order.server.name.clone(),
             site: None,
@@ -207,21 +216,21 @@ impl Run<'_, '_> {
             started: start,
             seconds: Vec::new(),
             goodput: BitRate(0),
-            failure: Some(why.to_string()),
+            failure: Some(failure.to_string()),
         };
         Ok(
             match self.follow(Order::Throughput(order.clone()), |_, _| Ok(()))? {
                 Ok(OrderResult::Throughput(checked)) => checked,
                 Ok(_) => failed_result(&OrderFailed::another_result("check the throughput")),
-                Err(why) => failed_result(&why),
+                Err(failure) => failed_result(&failure),
             },
         )
     }
 
     /// Has a route traced; a failure is part of it.
     fn run_trace(&mut self, order: &TracerouteOrder) -> Result<Traceroute, RunError> {
-        let start = self.crew.clock.now();
-        let failed_result = |why: &OrderFailed| Traceroute {
+        let start = self.participants.clock.now();
+        let failed_result = |failure: &OrderFailed| Traceroute {
             block: order.block,
             endpoint: order.endpoint.clone(),
             site: None,
@@ -229,13 +238,13 @@ impl Run<'_, '_> {
             started: start,
             hops: Vec::new(),
             reached: false,
-            failure: Some(why.to_string()),
+            failure: Some(failure.to_string()),
         };
         Ok(
             match self.follow(Order::Traceroute(order.clone()), |_, _| Ok(()))? {
                 Ok(OrderResult::Traceroute(traced)) => traced,
                 Ok(_) => failed_result(&OrderFailed::another_result("trace the route")),
-                Err(why) => failed_result(&why),
+                Err(failure) => failed_result(&failure),
             },
         )
     }
@@ -252,12 +261,15 @@ mod tests {
             first_start: at(0),
             period: Span::from_secs(10),
         };
-        assert_eq!(schedule.next(at(0), at(4_000)), at(10_000));
+        assert_eq!(schedule.next_start(at(0), at(4_000)), at(10_000));
         // Begun 30 ms late, which shifts nothing.
-        assert_eq!(schedule.next(at(10_030), at(14_000)), at(20_000));
-        assert_eq!(schedule.next(at(10_030), at(20_000)), at(20_000));
+        assert_eq!(schedule.next_start(at(10_030), at(14_000)), at(20_000));
+        assert_eq!(schedule.next_start(at(10_030), at(20_000)), at(20_000));
         // It took too long, or was interrupted.
-        assert_eq!(schedule.next(at(10_030), at(20_001)), at(30_000));
-        assert_eq!(schedule.next(at(10_030), at(86_400_000)), at(86_400_000));
+        assert_eq!(schedule.next_start(at(10_030), at(20_001)), at(30_000));
+        assert_eq!(
+            schedule.next_start(at(10_030), at(86_400_000)),
+            at(86_400_000)
+        );
     }
 }

@@ -14,9 +14,9 @@ use neph_model::{
 
 pub(crate) use end::RunEnd;
 
-use super::recording::{Outcome, Recording};
-use super::{Build, Run, RunError, address_of, reflector_of, storing};
-use crate::agenda::{Past, Slot};
+use super::recording::{ExperimentOutcome, Recording};
+use super::{Build, Run, RunError, address_of, map_store_error, reflector_of};
+use crate::agenda::{AgendaSlot, EndedExperiment};
 use crate::alarm_evaluator::AlarmEvaluator;
 use crate::meter::{Meter, lock};
 use crate::observer::{CampaignEvent, Observer};
@@ -26,21 +26,21 @@ use crate::warnings::warnings;
 
 /// An experiment that is in the store as running.
 struct ActiveRun {
-    slot: Slot,
+    slot: AgendaSlot,
     order: ExperimentOrder,
     recording: Recording,
     meter: Arc<Mutex<Meter>>,
     /// The routes of its flows.
     flow_trace: Option<FlowTrace>,
     /// The endpoint was at another address in an earlier experiment.
-    moved: Option<Warning>,
+    address_warning: Option<Warning>,
     /// How it ended, if it did before it could run.
     end: Option<RunEnd>,
 }
 
 impl Run<'_, '_> {
     /// Carries out experiments at the same time, stores and notes each with its outcome.
-    pub(super) fn experiments(&mut self, slots: &[Slot]) -> Result<(), RunError> {
+    pub(super) fn experiments(&mut self, slots: &[AgendaSlot]) -> Result<(), RunError> {
         let orders: Vec<_> = slots.iter().map(|slot| self.order(*slot)).collect();
         let ticket = self.submit(Order::Experiments(orders.clone()));
         self.follow_experiments(ticket, slots, &orders)
@@ -50,7 +50,7 @@ impl Run<'_, '_> {
     pub(super) fn follow_experiments(
         &mut self,
         ticket: Ticket,
-        slots: &[Slot],
+        slots: &[AgendaSlot],
         orders: &[ExperimentOrder],
     ) -> Result<(), RunError> {
         let mut active_runs: Vec<ActiveRun> = Vec::with_capacity(slots.len());
@@ -76,13 +76,13 @@ impl Run<'_, '_> {
         let mut results = match outcome {
             Ok(OrderResult::Experiments(results)) => results,
             Ok(_) => vec![Err(OrderFailed::another_result("carry experiments out")); slots.len()],
-            Err(why) => vec![Err(why); slots.len()],
+            Err(failure) => vec![Err(failure); slots.len()],
         };
         if active_runs.is_empty() {
             // Nothing was prepared: each is stored as failed.
             let failed = results.iter().map(|result| match result {
                 Ok(_) => Err(OrderFailed::another_result("prepare an experiment")),
-                Err(why) => Err(why.clone()),
+                Err(failure) => Err(failure.clone()),
             });
             active_runs = self.begin_all(slots, orders, failed.collect())?;
         }
@@ -99,12 +99,12 @@ impl Run<'_, '_> {
 
     fn begin_all(
         &mut self,
-        slots: &[Slot],
+        slots: &[AgendaSlot],
         orders: &[ExperimentOrder],
         prepared: Vec<Result<Prepared, OrderFailed>>,
     ) -> Result<Vec<ActiveRun>, RunError> {
-        let requested = slots.iter().zip(orders).zip(prepared);
-        requested
+        let experiments = slots.iter().zip(orders).zip(prepared);
+        experiments
             .map(|((slot, order), prepared)| self.begin(*slot, order.clone(), prepared))
             .collect()
     }
@@ -116,7 +116,7 @@ impl Run<'_, '_> {
             .filter(|active| active.end.is_none())
             .collect();
         let Some(first) = running.first() else { return };
-        let observer = &mut *self.crew.observer;
+        let observer = &mut *self.participants.observer;
         for active in &running {
             report_alarms(observer, &active.order, &active.meter);
         }
@@ -130,46 +130,48 @@ impl Run<'_, '_> {
 
     fn begin(
         &mut self,
-        slot: Slot,
+        slot: AgendaSlot,
         mut order: ExperimentOrder,
         prepared: Result<Prepared, OrderFailed>,
     ) -> Result<ActiveRun, RunError> {
-        let mut moved = None;
+        let mut address_warning = None;
         let end = match prepared {
             Ok(prepared) => {
                 apply_prepared(prepared, &mut order.experiment);
                 self.reflectors.extend(reflector_of(&order.experiment));
-                moved = self.note_address(&order);
+                address_warning = self.note_address(&order);
                 None
             }
-            Err(why) => Some(RunEnd::from_failure(&why)),
+            Err(failure) => Some(RunEnd::from_failure(&failure)),
         };
         let (progress, left) = (self.agenda.progress(), self.time_left());
         let main = order.experiment.flows.first();
         let reflector = main.is_some_and(|flow| flow.reflector);
         let evaluator = AlarmEvaluator::from_rules(self.plan.alarms_of(&order.scenario));
-        let meter = Arc::new(Mutex::new(Meter::new(reflector).judging(evaluator)));
-        let mut recording = if self.crew.executor.gives_journals() {
+        let meter = Arc::new(Mutex::new(Meter::new(reflector).with_evaluator(evaluator)));
+        let mut recording = if self.participants.executor.gives_journals() {
             Recording::from_journal(order.experiment.id, &meter)
         } else {
-            let recorder = self.crew.store.begin(&order.experiment);
-            Recording::live(storing("begin an experiment", recorder)?, &meter)
+            let recorder = self.participants.store.begin(&order.experiment);
+            Recording::direct(map_store_error("begin an experiment", recorder)?, &meter)
         };
-        self.crew.observer.report(&CampaignEvent::ExperimentBegun {
-            experiment: &order.experiment,
-            scenario: &order.scenario,
-            progress,
-            left,
-        });
-        if let Some(moved) = &moved {
+        self.participants
+            .observer
+            .report(&CampaignEvent::ExperimentBegun {
+                experiment: &order.experiment,
+                scenario: &order.scenario,
+                progress,
+                left,
+            });
+        if let Some(address_warning) = &address_warning {
             let event = Event {
                 flow: FlowIndex(0),
                 at: 0,
                 kind: EventKind::AddressChanged,
-                text: moved.to_string(),
+                text: address_warning.to_string(),
             };
             let recorded = recording.recorder().event(&event);
-            storing("record a changed address", recorded)?;
+            map_store_error("record a changed address", recorded)?;
         }
         Ok(ActiveRun {
             slot,
@@ -177,7 +179,7 @@ impl Run<'_, '_> {
             recording,
             meter,
             flow_trace: None,
-            moved,
+            address_warning,
             end,
         })
     }
@@ -196,49 +198,52 @@ impl Run<'_, '_> {
             mut recording,
             meter,
             flow_trace,
-            moved,
+            address_warning,
             end,
         } = active_run;
-        storing("record its alarms", recording.recorder().finish())?;
-        report_alarms(self.crew.observer, &order, &meter);
+        map_store_error("record its alarms", recording.recorder().finish())?;
+        report_alarms(self.participants.observer, &order, &meter);
         let end = end.unwrap_or_else(|| RunEnd::failed("it was not carried out".to_owned()));
         let meter = lock(&meter);
-        settle(&mut order.experiment, &end, &meter, &self.plan.limits);
+        apply_meter_results(&mut order.experiment, &end, &meter, &self.plan.limits);
         let is_permanent = end.is_permanent;
-        order.experiment.warnings.extend(moved);
+        order.experiment.warnings.extend(address_warning);
         let ended = &mut order.experiment.ended;
-        ended.get_or_insert_with(|| self.crew.clock.now());
+        ended.get_or_insert_with(|| self.participants.clock.now());
         let provenance = self.provenance(&order, end, &meter);
-        let outcome = Outcome {
+        let outcome = ExperimentOutcome {
             experiment: &order.experiment,
             provenance: &provenance,
             flow_trace: flow_trace.as_ref(),
         };
         if self.stored_ids.contains(&order.experiment.id) {
             // The process before this one was ended between storing it and passing that on.
-            self.crew.executor.stored(order.experiment.id)?;
+            self.participants.executor.stored(order.experiment.id)?;
             return Ok(());
         }
-        recording.finish(self.crew.store, &outcome)?;
-        self.crew.executor.stored(order.experiment.id)?;
+        recording.finish(self.participants.store, &outcome)?;
+        self.participants.executor.stored(order.experiment.id)?;
         if order.experiment.status == ExperimentStatus::Failed {
             let pair = (slot.block, slot.scenario);
-            self.failed.insert(pair, self.crew.clock.now());
+            self.last_failures
+                .insert(pair, self.participants.clock.now());
         }
-        self.agenda.note(Past {
+        self.agenda.record_end(EndedExperiment {
             is_permanent,
-            ..Past::from(&order.experiment)
+            ..EndedExperiment::from(&order.experiment)
         });
-        self.crew.observer.report(&CampaignEvent::ExperimentEnded {
-            experiment: &order.experiment,
-            scenario: &order.scenario,
-            figures: meter.figures(),
-            progress: self.agenda.progress(),
-        });
+        self.participants
+            .observer
+            .report(&CampaignEvent::ExperimentEnded {
+                experiment: &order.experiment,
+                scenario: &order.scenario,
+                figures: meter.figures(),
+                progress: self.agenda.progress(),
+            });
         Ok(())
     }
 
-    fn order(&self, slot: Slot) -> ExperimentOrder {
+    fn order(&self, slot: AgendaSlot) -> ExperimentOrder {
         let scenario = &self.matrix[slot.scenario as usize];
         let echo_interval = self.plan.icmp_echo_interval;
         ExperimentOrder {
@@ -246,7 +251,7 @@ impl Run<'_, '_> {
                 block: slot.block,
                 position: slot.position,
                 attempt: slot.attempt,
-                ..Experiment::begun(self.campaign.id, scenario.id, self.crew.clock.now())
+                ..Experiment::begun(self.campaign.id, scenario.id, self.participants.clock.now())
             },
             scenario: scenario.clone(),
             site: site_of(self.plan, scenario),
@@ -274,12 +279,12 @@ impl Run<'_, '_> {
         match result {
             Ok(result) => {
                 if let Some(late_replies) = result.late {
-                    lock(&active_run.meter).late_replies(late_replies);
+                    lock(&active_run.meter).set_late_replies(late_replies);
                 }
                 active_run.flow_trace.clone_from(&result.trace);
                 apply_executor_result(result, &mut active_run.order.experiment)
             }
-            Err(why) => RunEnd::from_failure(&why),
+            Err(failure) => RunEnd::from_failure(&failure),
         }
     }
 
@@ -305,7 +310,12 @@ fn report_alarms(observer: &mut dyn Observer, order: &ExperimentOrder, meter: &M
 }
 
 /// Fills in what the meter saw, and decides whether it counts as complete.
-pub(crate) fn settle(experiment: &mut Experiment, end: &RunEnd, meter: &Meter, limits: &Limits) {
+pub(crate) fn apply_meter_results(
+    experiment: &mut Experiment,
+    end: &RunEnd,
+    meter: &Meter,
+    limits: &Limits,
+) {
     experiment.tally = meter.tally();
     if experiment.fleet.is_some() {
         experiment.response_p50 = meter.figures().median;
@@ -318,7 +328,7 @@ pub(crate) fn settle(experiment: &mut Experiment, end: &RunEnd, meter: &Meter, l
         experiment.status = ExperimentStatus::Failed;
         experiment.reason = Some("no message could be sent".to_owned());
     }
-    let measured = warnings(meter, &end.load, limits);
+    let meter_warnings = warnings(meter, &end.load, limits);
     // A throughput test is to be as fast as the CPU lets it; its limit names that.
     let has_goodput = |quantities: &Quantities| {
         let goodput = [Quantity::UpGoodput, Quantity::DownGoodput];
@@ -327,10 +337,12 @@ pub(crate) fn settle(experiment: &mut Experiment, end: &RunEnd, meter: &Meter, l
             .any(|quantity| quantities.values.contains_key(quantity))
     };
     let is_throughput = experiment.quantities.as_ref().is_some_and(has_goodput);
-    let is_in_order =
+    let is_expected =
         |warning: &Warning| is_throughput && matches!(warning, Warning::CpuSaturated { .. });
-    let measured = measured.into_iter().filter(|warning| !is_in_order(warning));
-    experiment.warnings.extend(measured);
+    let meter_warnings = meter_warnings
+        .into_iter()
+        .filter(|warning| !is_expected(warning));
+    experiment.warnings.extend(meter_warnings);
 }
 
 /// Where an experiment came from, of this host as it is.

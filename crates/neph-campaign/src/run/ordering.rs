@@ -15,22 +15,25 @@ pub(super) type OrderOutcome = Result<OrderResult, OrderFailed>;
 
 impl Run<'_, '_> {
     pub(super) fn submit(&mut self, order: Order) -> Ticket {
-        self.crew.executor.submit(order)
+        self.participants.executor.submit(order)
     }
 
     /// Waits for the next updates of an order, which is cancelled once the user stops.
     pub(super) fn updates(&mut self, ticket: Ticket) -> Result<Vec<Update>, RunError> {
-        if self.crew.stop.is_set() {
-            self.crew.executor.cancel(ticket);
+        if self.participants.stop.is_set() {
+            self.participants.executor.cancel(ticket);
         }
         self.poll(POLL_TIMEOUT)?;
-        Ok(self.reported.remove(&ticket).unwrap_or_default())
+        Ok(self.reported_updates.remove(&ticket).unwrap_or_default())
     }
 
     /// Orders that were adopted report at the same time, and are followed one after the other.
-    fn poll(&mut self, patience: Span) -> Result<(), RunError> {
-        for (ticket, update) in self.crew.executor.poll(patience)? {
-            self.reported.entry(ticket).or_default().push(update);
+    fn poll(&mut self, timeout: Span) -> Result<(), RunError> {
+        for (ticket, update) in self.participants.executor.poll(timeout)? {
+            self.reported_updates
+                .entry(ticket)
+                .or_default()
+                .push(update);
         }
         Ok(())
     }
@@ -38,11 +41,13 @@ impl Run<'_, '_> {
     /// Waits until `until`, or until the user stops. The executor is polled meanwhile: agents return,
     /// their reflectors end and are ordered once more, and results are confirmed.
     pub(super) fn wait(&mut self, until: Wall) -> Result<(), RunError> {
-        while self.crew.clock.now() < until && !self.crew.stop.is_set() {
+        while self.participants.clock.now() < until && !self.participants.stop.is_set() {
             self.poll(Span::ZERO)?;
-            let next_poll = self.crew.clock.now() + WAIT_POLL_INTERVAL;
+            let next_poll = self.participants.clock.now() + WAIT_POLL_INTERVAL;
             let wait_end = next_poll.min(until);
-            self.crew.clock.wait_until(wait_end, self.crew.stop);
+            self.participants
+                .clock
+                .wait_until(wait_end, self.participants.stop);
         }
         Ok(())
     }
@@ -70,7 +75,7 @@ impl Run<'_, '_> {
                     return Ok(outcome);
                 }
                 if let Err(error) = handle_update(self, update) {
-                    self.crew.executor.cancel(ticket);
+                    self.participants.executor.cancel(ticket);
                     return Err(error);
                 }
             }

@@ -13,22 +13,22 @@ use neph_model::{
 };
 use neph_store::{Journalled, Store};
 
-use super::{RunError, storing};
+use super::{RunError, map_store_error};
 use crate::meter::{Meter, MeteredRecorder};
 
 /// Messages that are looked at together.
-const BATCH: usize = 1000;
+const BATCH_MESSAGES: usize = 1000;
 
 /// Where an experiment's records go.
 pub(super) enum Recording {
     /// Into the store, as they come.
-    Live(MeteredRecorder),
+    Direct(MeteredRecorder),
     /// They are in a journal that comes at the end.
-    Whole(Received),
+    FromJournal(JournalRecording),
 }
 
 /// What has come of an experiment that is measured by another host.
-pub(super) struct Received {
+pub(super) struct JournalRecording {
     metered: MeteredRecorder,
     found_events: Arc<Mutex<Vec<Event>>>,
     meter: Arc<Mutex<Meter>>,
@@ -37,7 +37,7 @@ pub(super) struct Received {
 }
 
 /// How an experiment ended.
-pub(super) struct Outcome<'a> {
+pub(super) struct ExperimentOutcome<'a> {
     pub(super) experiment: &'a Experiment,
     pub(super) provenance: &'a Provenance,
     pub(super) flow_trace: Option<&'a FlowTrace>,
@@ -45,8 +45,8 @@ pub(super) struct Outcome<'a> {
 
 impl Recording {
     /// Begins in the store.
-    pub(super) fn live(recorder: Box<dyn Recorder>, meter: &Arc<Mutex<Meter>>) -> Self {
-        Self::Live(MeteredRecorder::new(recorder, Arc::clone(meter)))
+    pub(super) fn direct(recorder: Box<dyn Recorder>, meter: &Arc<Mutex<Meter>>) -> Self {
+        Self::Direct(MeteredRecorder::new(recorder, Arc::clone(meter)))
     }
 
     /// Waits for a journal.
@@ -56,7 +56,7 @@ impl Recording {
             experiment,
             found_events: Arc::clone(&found_events),
         };
-        Self::Whole(Received {
+        Self::FromJournal(JournalRecording {
             metered: MeteredRecorder::new(Box::new(found_event_recorder), Arc::clone(meter)),
             found_events,
             meter: Arc::clone(meter),
@@ -67,23 +67,23 @@ impl Recording {
     /// The recorder for alarms and other findings of this process.
     pub(super) const fn recorder(&mut self) -> &mut MeteredRecorder {
         match self {
-            Self::Live(recorder) => recorder,
-            Self::Whole(received) => &mut received.metered,
+            Self::Direct(recorder) => recorder,
+            Self::FromJournal(journal_recording) => &mut journal_recording.metered,
         }
     }
 
     /// Its journals are here: what is in them is counted.
     /// `visitor` gets the messages too.
-    pub(super) fn journals(
+    pub(super) fn read_journals(
         &mut self,
         folder: PathBuf,
         visitor: &mut dyn FnMut(&[Message], &[FleetMessage]),
     ) -> Result<(), RunError> {
-        let Self::Whole(received) = self else {
+        let Self::FromJournal(journal_recording) = self else {
             return Ok(());
         };
-        let result = received.read_journal(&folder, visitor);
-        received.folder = Some(folder);
+        let result = journal_recording.read_journal(&folder, visitor);
+        journal_recording.folder = Some(folder);
         result
     }
 
@@ -91,14 +91,14 @@ impl Recording {
     pub(super) fn finish(
         self,
         store: &mut dyn Store,
-        outcome: &Outcome<'_>,
+        outcome: &ExperimentOutcome<'_>,
     ) -> Result<(), RunError> {
         let recorder = match self {
-            Self::Live(recorder) => recorder.into_inner(),
-            Self::Whole(received) => {
-                let found_events = lock(&received.found_events).clone();
-                let Some(folder) = received.folder else {
-                    return without_journal(store, outcome, &found_events);
+            Self::Direct(recorder) => recorder.into_inner(),
+            Self::FromJournal(journal_recording) => {
+                let found_events = lock(&journal_recording.found_events).clone();
+                let Some(folder) = journal_recording.folder else {
+                    return store_without_journal(store, outcome, &found_events);
                 };
                 let result = store.take_in(&Journalled {
                     folder: &folder,
@@ -107,40 +107,40 @@ impl Recording {
                     events: &found_events,
                     flow_trace: outcome.flow_trace,
                 });
-                return storing("take in an experiment", result).map(drop);
+                return map_store_error("take in an experiment", result).map(drop);
             }
         };
         add_trace(store, outcome)?;
         let finished = store.finish(recorder, outcome.experiment, outcome.provenance);
-        storing("finish an experiment", finished)
+        map_store_error("finish an experiment", finished)
     }
 }
 
-fn add_trace(store: &mut dyn Store, outcome: &Outcome<'_>) -> Result<(), RunError> {
+fn add_trace(store: &mut dyn Store, outcome: &ExperimentOutcome<'_>) -> Result<(), RunError> {
     let Some(trace) = outcome.flow_trace else {
         return Ok(());
     };
     let added = store.add_flow_trace(outcome.experiment.id, trace);
-    storing("add the routes of flows", added)
+    map_store_error("add the routes of flows", added)
 }
 
 /// An experiment of which nothing was recorded.
-fn without_journal(
+fn store_without_journal(
     store: &mut dyn Store,
-    outcome: &Outcome<'_>,
+    outcome: &ExperimentOutcome<'_>,
     found_events: &[Event],
 ) -> Result<(), RunError> {
     let recorder_result = store.begin(outcome.experiment);
-    let mut recorder = storing("begin an experiment", recorder_result)?;
+    let mut recorder = map_store_error("begin an experiment", recorder_result)?;
     for event in found_events {
-        storing("record what happened", recorder.event(event))?;
+        map_store_error("record what happened", recorder.event(event))?;
     }
     add_trace(store, outcome)?;
     let finished = store.finish(recorder, outcome.experiment, outcome.provenance);
-    storing("finish an experiment", finished)
+    map_store_error("finish an experiment", finished)
 }
 
-impl Received {
+impl JournalRecording {
     fn read_journal(
         &mut self,
         folder: &Path,
@@ -148,17 +148,17 @@ impl Received {
     ) -> Result<(), RunError> {
         let id = self.metered.experiment();
         let path = journal_path(folder, id);
-        let contents = storing("read a journal", Contents::of(&path, id))?;
+        let contents = map_store_error("read a journal", Contents::of(&path, id))?;
         let Some(contents) = contents else {
             return Ok(());
         };
         for event in &contents.events {
-            crate::meter::lock(&self.meter).event(event);
+            crate::meter::lock(&self.meter).record_event(event);
         }
-        let mut batch = Vec::with_capacity(BATCH);
+        let mut batch = Vec::with_capacity(BATCH_MESSAGES);
         contents.each_message(|message| {
             batch.push(message);
-            if batch.len() == BATCH {
+            if batch.len() == BATCH_MESSAGES {
                 self.count(&batch)?;
                 visitor(&batch, &[]);
                 batch.clear();
@@ -167,21 +167,21 @@ impl Received {
         })?;
         self.count(&batch)?;
         visitor(&batch, &[]);
-        let mut fleet = |batch: &[FleetMessage]| {
-            storing("count what was measured", self.metered.fleet(batch))?;
+        let mut count_fleet = |batch: &[FleetMessage]| {
+            map_store_error("count what was measured", self.metered.fleet(batch))?;
             visitor(&[], batch);
             Ok::<(), RunError>(())
         };
-        visit_fleet(&fleet_folder(folder, id), id, &mut fleet)?;
+        visit_fleet(&fleet_folder(folder, id), id, &mut count_fleet)?;
         let samples = contents.samples.iter();
         for sample in samples {
-            storing("count what was measured", self.metered.sample(sample))?;
+            map_store_error("count what was measured", self.metered.sample(sample))?;
         }
         Ok(())
     }
 
     fn count(&mut self, batch: &[Message]) -> Result<(), RunError> {
-        storing("count what was measured", self.metered.messages(batch))
+        map_store_error("count what was measured", self.metered.messages(batch))
     }
 }
 

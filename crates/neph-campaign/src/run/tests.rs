@@ -112,7 +112,7 @@ impl Lab {
         self.executor.stop = stop.clone();
         self.executor.is_killed = false;
         let campaign = store.campaigns().expect("campaigns").pop();
-        let mut crew = Participants {
+        let mut participants = Participants {
             store: store.as_mut(),
             executor: &mut self.executor,
             observer: &mut self.event_log,
@@ -120,8 +120,8 @@ impl Lab {
             stop: &stop,
         };
         match campaign {
-            None => start(&self.plan, None, Some(TOPOLOGY), &build, &mut crew),
-            Some(campaign) => resume(&self.plan, &campaign, &build, &mut crew),
+            None => start(&self.plan, None, Some(TOPOLOGY), &build, &mut participants),
+            Some(campaign) => resume(&self.plan, &campaign, &build, &mut participants),
         }
     }
 

@@ -3,7 +3,7 @@
 use neph_model::Span;
 use neph_text::{Fault, Fields, FromNode, Percent, Spanned, Value};
 
-use crate::plan::{BOX, PlotPlan, check_plot, plot_blocks};
+use crate::plan::{BOX_PERCENTILES, PlotPlan, check_plot, plot_blocks};
 
 pub(super) fn plot(fields: &mut Fields<'_>, notes: &mut Vec<String>) -> PlotPlan {
     let mut plot = PlotPlan::default();
@@ -16,28 +16,30 @@ pub(super) fn plot(fields: &mut Fields<'_>, notes: &mut Vec<String>) -> PlotPlan
     plot.rtt_min = rtt(fields, "rtt_min");
     plot.rtt_max = rtt(fields, "rtt_max");
     // 0 and 0 is what an omitted pair becomes in the Latency Tester.
-    let whisker = |value: Option<Spanned<Percent>>| value.map(|v| v.value.0);
-    plot.whisker_min = whisker(fields.optional("whisker_min"));
-    plot.whisker_max = whisker(fields.optional("whisker_max")).filter(|max| *max > 0.0);
+    let percentile = |value: Option<Spanned<Percent>>| value.map(|v| v.value.0);
+    plot.whisker_min = percentile(fields.optional("whisker_min"));
+    plot.whisker_max = percentile(fields.optional("whisker_max")).filter(|max| *max > 0.0);
     if plot.whisker_max.is_none() {
         plot.whisker_min = plot.whisker_min.filter(|min| *min > 0.0);
     }
-    let empty = fields
-        .entry("runs_to_plot")
-        .is_some_and(|entry| match &entry.node.value {
-            Value::List(list) => list.is_empty(),
-            value => *value == Value::Nothing,
-        });
-    if !empty {
+    let shows_all_blocks =
+        fields
+            .entry("runs_to_plot")
+            .is_some_and(|entry| match &entry.node.value {
+                Value::List(list) => list.is_empty(),
+                value => *value == Value::Nothing,
+            });
+    if !shows_all_blocks {
         plot.blocks = plot_blocks(fields, "runs_to_plot");
     }
     for (name, value, edge) in [
-        ("whisker_min", &mut plot.whisker_min, BOX.0),
-        ("whisker_max", &mut plot.whisker_max, BOX.1),
+        ("whisker_min", &mut plot.whisker_min, BOX_PERCENTILES.0),
+        ("whisker_max", &mut plot.whisker_max, BOX_PERCENTILES.1),
     ] {
-        if let Some(at) = value.filter(|at| *at > BOX.0 && *at < BOX.1) {
+        let is_inside = |at: &f64| *at > BOX_PERCENTILES.0 && *at < BOX_PERCENTILES.1;
+        if let Some(percentile) = value.filter(is_inside) {
             notes.push(format!(
-                "{name} {at} lies inside the box, which covers 25 to 75: it is drawn at {edge}"
+                "{name} {percentile} lies inside the box, which covers 25 to 75: it is drawn at {edge}"
             ));
             *value = Some(edge);
         }

@@ -139,7 +139,7 @@ proptest! {
     }
 
     #[test]
-    fn no_mutation_of_the_example_makes_it_panic(at in 0..THESIS.len(), length in 0..20_usize, put in "[a-z0-9:\\[\\]\\-\". \\n]{0,8}") {
+    fn no_mutation_of_the_example_makes_the_parser_panic(at in 0..THESIS.len(), length in 0..20_usize, put in "[a-z0-9:\\[\\]\\-\". \\n]{0,8}") {
         let end = (at + length).min(THESIS.len());
         let text = format!("{}{put}{}", &THESIS[..at], &THESIS[end..]);
         let _ = parse(&Source::new("s.yaml", text));

@@ -63,14 +63,14 @@ pub(super) fn greatest_bound(demand: &Demand<'_>) -> Bound {
         reason: BoundReason::Nothing,
     };
     let mut busiest = Vec::new();
-    let users = users(demand);
-    for (resource, users) in users.iter().enumerate() {
-        let exclusive = exclusive(demand, resource, users);
-        let span = exclusive.iter().map(|task| demand.slots[*task]).sum();
+    let users_by_resource = users_by_resource(demand);
+    for (resource, users) in users_by_resource.iter().enumerate() {
+        let exclusive_tasks = exclusive_tasks(demand, resource, users);
+        let span = exclusive_tasks.iter().map(|task| demand.slots[*task]).sum();
         if span > best.span {
             let reason = BoundReason::Busy(demand.resources[resource].clone());
             best = Bound { span, reason };
-            busiest = exclusive;
+            busiest = exclusive_tasks;
         }
     }
     let candidates = [hosts_bound(demand), clique_bound(demand, busiest)];
@@ -83,7 +83,7 @@ pub(super) fn greatest_bound(demand: &Demand<'_>) -> Bound {
 }
 
 /// By resource: the tasks that claim it.
-fn users(demand: &Demand<'_>) -> Vec<Vec<usize>> {
+fn users_by_resource(demand: &Demand<'_>) -> Vec<Vec<usize>> {
     let mut users = vec![Vec::new(); demand.resources.len()];
     for (task, needs) in demand.needs.iter().enumerate() {
         for need in needs {
@@ -95,21 +95,20 @@ fn users(demand: &Demand<'_>) -> Vec<Vec<usize>> {
 
 /// Of the users of a resource those that exclude each other: all whose modes exclude each other, and the
 /// longest of one mode more.
-fn exclusive(demand: &Demand<'_>, resource: usize, users: &[usize]) -> Vec<usize> {
-    let mode = |task: usize| {
+fn exclusive_tasks(demand: &Demand<'_>, resource: usize, users: &[usize]) -> Vec<usize> {
+    let mode_of = |task: usize| {
         let mut needs = demand.needs[task].iter();
         let need = needs.find(|need| need.resource == resource);
         need.map_or(UseMode::Background, |need| need.mode)
     };
-    let with_mode = |wanted: UseMode| {
+    let with_mode = |mode: UseMode| {
         users
             .iter()
             .copied()
-            .filter(move |task| mode(*task) == wanted)
+            .filter(move |task| mode_of(*task) == mode)
     };
-    let longest_with_mode = |wanted: UseMode| {
-        with_mode(wanted).max_by_key(|task| (demand.slots[*task], usize::MAX - task))
-    };
+    let longest_with_mode =
+        |mode: UseMode| with_mode(mode).max_by_key(|task| (demand.slots[*task], usize::MAX - task));
     let is_host = matches!(demand.resources[resource], Resource::Host(_));
     let loads = with_mode(UseMode::Exclusive).chain(with_mode(UseMode::Load));
     let loads_and_latency: Vec<usize> = if is_host {
@@ -120,8 +119,8 @@ fn exclusive(demand: &Demand<'_>, resource: usize, users: &[usize]) -> Vec<usize
     let exclusive_and_background: Vec<usize> = with_mode(UseMode::Exclusive)
         .chain(longest_with_mode(UseMode::Background))
         .collect();
-    let length = |tasks: &[usize]| tasks.iter().map(|task| demand.slots[*task]).sum::<Span>();
-    if length(&loads_and_latency) >= length(&exclusive_and_background) {
+    let total_length = |tasks: &[usize]| tasks.iter().map(|task| demand.slots[*task]).sum::<Span>();
+    if total_length(&loads_and_latency) >= total_length(&exclusive_and_background) {
         loads_and_latency
     } else {
         exclusive_and_background
@@ -165,7 +164,7 @@ fn hosts_bound(demand: &Demand<'_>) -> Option<Bound> {
     let hosts = density.ends.iter();
     let hosts: Vec<Resource> = hosts.map(|end| demand.resources[*end].clone()).collect();
     (hosts.len() > 1).then(|| Bound {
-        span: unit.times(density.needed),
+        span: unit.times(density.min_length),
         reason: BoundReason::Hosts(hosts),
     })
 }
@@ -179,7 +178,7 @@ fn clique_bound(demand: &Demand<'_>, mut clique: Vec<usize>) -> Option<Bound> {
     let mut candidates: Vec<usize> = (0..demand.needs.len()).collect();
     candidates.sort_by_key(|task| (std::cmp::Reverse(demand.slots[*task]), *task));
     for task in candidates {
-        let excludes = |other: &usize| *other != task && demand.conflict(task, *other);
+        let excludes = |other: &usize| *other != task && demand.are_in_conflict(task, *other);
         if clique.iter().all(excludes) {
             clique.push(task);
         }

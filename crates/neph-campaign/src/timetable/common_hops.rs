@@ -20,9 +20,9 @@ pub struct CircuitRoute {
 
 impl CircuitRoute {
     /// The route that a traceroute found.
-    pub fn of(from: &str, to: &str, trace: &Traceroute) -> Self {
-        let farthest = trace.hops.iter().map(|hop| hop.ttl).max().unwrap_or(0);
-        let at = |ttl: u8| {
+    pub fn from_traceroute(from: &str, to: &str, trace: &Traceroute) -> Self {
+        let max_ttl = trace.hops.iter().map(|hop| hop.ttl).max().unwrap_or(0);
+        let router_at = |ttl: u8| {
             let mut hops = trace.hops.iter();
             let hop: &Hop = hops.find(|hop| hop.ttl == ttl)?;
             match hop.addresses.as_slice() {
@@ -33,7 +33,7 @@ impl CircuitRoute {
         Self {
             from: from.to_owned(),
             to: to.to_owned(),
-            hops: (1..=farthest).map(at).collect(),
+            hops: (1..=max_ttl).map(router_at).collect(),
         }
     }
 
@@ -41,7 +41,7 @@ impl CircuitRoute {
         format!("{}-{}", self.from, self.to)
     }
 
-    fn meets(&self, other: &Self) -> bool {
+    fn has_common_end(&self, other: &Self) -> bool {
         let ends = [&other.from, &other.to];
         ends.contains(&&self.from) || ends.contains(&&self.to)
     }
@@ -92,19 +92,19 @@ pub fn shared_hops(routes: &[CircuitRoute]) -> Vec<SharedHops> {
     }
     let mut shared: Vec<SharedHops> = Vec::new();
     for route in routes {
-        let mut before: Option<&BTreeSet<usize>> = None;
-        let mut run: Vec<IpAddr> = Vec::new();
+        let mut previous_users: Option<&BTreeSet<usize>> = None;
+        let mut router_run: Vec<IpAddr> = Vec::new();
         for (address, other) in links(route) {
-            let of_link = &users[&(address, other)];
-            if before == Some(of_link) && run.last() == Some(&address) {
-                run.push(other);
+            let link_users = &users[&(address, other)];
+            if previous_users == Some(link_users) && router_run.last() == Some(&address) {
+                router_run.push(other);
             } else {
-                note(&mut shared, routes, &run, before);
-                run = vec![address, other];
+                add_shared_hops(&mut shared, routes, &router_run, previous_users);
+                router_run = vec![address, other];
             }
-            before = Some(of_link);
+            previous_users = Some(link_users);
         }
-        note(&mut shared, routes, &run, before);
+        add_shared_hops(&mut shared, routes, &router_run, previous_users);
     }
     shared
 }
@@ -117,23 +117,23 @@ fn links(route: &CircuitRoute) -> impl Iterator<Item = (IpAddr, IpAddr)> {
 }
 
 /// Takes a run of links in, once, if circuits without a common end share it.
-fn note(
+fn add_shared_hops(
     shared: &mut Vec<SharedHops>,
     routes: &[CircuitRoute],
-    run: &[IpAddr],
+    addresses: &[IpAddr],
     circuits: Option<&BTreeSet<usize>>,
 ) {
     let Some(circuits) = circuits.filter(|circuits| circuits.len() > 1) else {
         return;
     };
-    let has_unmatched = circuits.iter().any(|circuit| {
+    let has_disjoint_circuits = circuits.iter().any(|circuit| {
         let mut others = circuits.iter();
-        others.any(|other| circuit != other && !routes[*circuit].meets(&routes[*other]))
+        others.any(|other| circuit != other && !routes[*circuit].has_common_end(&routes[*other]))
     });
-    let is_known = shared.iter().any(|known| known.routers == run);
-    if has_unmatched && !is_known {
+    let is_known = shared.iter().any(|known| known.routers == addresses);
+    if has_disjoint_circuits && !is_known {
         shared.push(SharedHops {
-            routers: run.to_vec(),
+            routers: addresses.to_vec(),
             circuits: circuits.iter().copied().collect(),
             names: circuits
                 .iter()
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hole_hides_a_link_and_the_other_direction_is_another_one() {
+    fn an_unanswered_hop_hides_a_link_and_the_reverse_direction_is_a_different_link() {
         assert!(sentences(&[route("a", "b", &[7, 0, 8]), route("c", "d", &[7, 0, 8])]).is_empty());
         assert!(sentences(&[route("a", "b", &[7, 8]), route("c", "d", &[8, 7])]).is_empty());
         assert_eq!(
@@ -230,7 +230,7 @@ mod tests {
             failure: None,
         };
         assert_eq!(
-            CircuitRoute::of("a", "b", &trace).hops,
+            CircuitRoute::from_traceroute("a", "b", &trace).hops,
             route("a", "b", &[1, 0, 0, 4, 0]).hops
         );
     }

@@ -10,19 +10,26 @@ use super::circuit::Circuit;
 /// One end stands still while the others move round a circle; those that face each other are measured.
 /// With an odd number of ends, one rests in each round.
 pub(super) fn rounds(circuits: &[Circuit], ends: usize) -> Option<Vec<Vec<usize>>> {
-    let mut between: BTreeMap<(usize, usize), Vec<usize>> = BTreeMap::new();
+    let mut circuits_by_ends: BTreeMap<(usize, usize), Vec<usize>> = BTreeMap::new();
     for (index, circuit) in circuits.iter().enumerate() {
-        between.entry(circuit.ends()).or_default().push(index);
+        circuits_by_ends
+            .entry(circuit.ends())
+            .or_default()
+            .push(index);
     }
-    let times = between.values().next()?.len();
-    let is_even = between.values().all(|indices| indices.len() == times);
-    if !is_even || ends < 2 || between.len() != ends * (ends - 1) / 2 {
+    let repetitions = circuits_by_ends.values().next()?.len();
+    let is_even = circuits_by_ends
+        .values()
+        .all(|indices| indices.len() == repetitions);
+    if !is_even || ends < 2 || circuits_by_ends.len() != ends * (ends - 1) / 2 {
         return None;
     }
-    let pairings = circle(ends);
-    let repeated = (0..times).flat_map(|time| pairings.iter().map(move |round| (time, round)));
-    let rounds = repeated.map(|(time, round)| {
-        let mut indices: Vec<usize> = round.iter().map(|pair| between[pair][time]).collect();
+    let pairings = circle_rounds(ends);
+    let repeated = (0..repetitions)
+        .flat_map(|repetition| pairings.iter().map(move |round| (repetition, round)));
+    let rounds = repeated.map(|(repetition, round)| {
+        let indices = round.iter().map(|pair| circuits_by_ends[pair][repetition]);
+        let mut indices: Vec<usize> = indices.collect();
         indices.sort_unstable();
         indices
     });
@@ -30,16 +37,18 @@ pub(super) fn rounds(circuits: &[Circuit], ends: usize) -> Option<Vec<Vec<usize>
 }
 
 /// Every pair of `ends` once, the lesser first, in rounds in which no end is twice.
-fn circle(ends: usize) -> Vec<Vec<(usize, usize)>> {
+fn circle_rounds(ends: usize) -> Vec<Vec<(usize, usize)>> {
     // With an odd number the end that stands still does not exist.
-    let places = ends + ends % 2;
-    let moving = places - 1;
-    (0..moving)
+    let even_ends = ends + ends % 2;
+    let moving_ends = even_ends - 1;
+    (0..moving_ends)
         .map(|round| {
-            let fixed = (moving, round);
-            let facing = (1..places / 2)
-                .map(|step| ((round + step) % moving, (round + moving - step) % moving));
-            let pairs = std::iter::once(fixed).chain(facing);
+            let fixed_pair = (moving_ends, round);
+            let facing_pairs = (1..even_ends / 2).map(|step| {
+                let first = (round + step) % moving_ends;
+                (first, (round + moving_ends - step) % moving_ends)
+            });
+            let pairs = std::iter::once(fixed_pair).chain(facing_pairs);
             let pairs = pairs.map(|(first, other)| (first.min(other), first.max(other)));
             pairs.filter(|(_, greater)| *greater < ends).collect()
         })

@@ -50,10 +50,12 @@ impl<'t> Demand<'t> {
     }
 
     /// Whether two tasks must not overlap.
-    pub(super) fn conflict(&self, task: usize, other: usize) -> bool {
+    pub(super) fn are_in_conflict(&self, task: usize, other: usize) -> bool {
         self.needs[task].iter().any(|need| {
-            let mut theirs = self.needs[other].iter();
-            theirs.any(|their| need.resource == their.resource && self.excludes(*need, their.mode))
+            let mut other_needs = self.needs[other].iter();
+            other_needs.any(|other_need| {
+                need.resource == other_need.resource && self.excludes(*need, other_need.mode)
+            })
         })
     }
 
@@ -63,14 +65,14 @@ impl<'t> Demand<'t> {
     }
 
     /// By task: how long what it conflicts with on one resource takes, the worst of its resources.
-    pub(super) fn pressure(&self) -> Vec<Span> {
+    pub(super) fn conflict_times(&self) -> Vec<Span> {
         let mut busy = vec![[Span::ZERO; UseMode::ALL.len()]; self.resources.len()];
         for (needs, slot) in self.needs.iter().zip(&self.slots) {
             for need in needs {
                 busy[need.resource][need.mode as usize] += *slot;
             }
         }
-        let need_pressure = |need: &Need| {
+        let conflict_time = |need: &Need| {
             let others = UseMode::ALL
                 .iter()
                 .filter(|other| self.excludes(*need, **other));
@@ -80,7 +82,7 @@ impl<'t> Demand<'t> {
         };
         let needs = self.needs.iter();
         needs
-            .map(|needs| needs.iter().map(need_pressure).max().unwrap_or(Span::ZERO))
+            .map(|needs| needs.iter().map(conflict_time).max().unwrap_or(Span::ZERO))
             .collect()
     }
 }
@@ -96,16 +98,16 @@ impl Occupancy {
     }
 
     /// Whether a need finds nothing that it excludes.
-    pub(super) fn admits(&self, need: Need, demand: &Demand<'_>) -> bool {
+    pub(super) fn can_take(&self, need: Need, demand: &Demand<'_>) -> bool {
         let users = &self.0[need.resource];
         let mut modes = UseMode::ALL.iter();
         !modes.any(|mode| users[*mode as usize] > 0 && demand.excludes(need, *mode))
     }
 
     /// Whether all needs of a task find nothing that they exclude.
-    pub(super) fn admits_task(&self, task: usize, demand: &Demand<'_>) -> bool {
+    pub(super) fn can_take_task(&self, task: usize, demand: &Demand<'_>) -> bool {
         let mut needs = demand.needs[task].iter();
-        needs.all(|need| self.admits(*need, demand))
+        needs.all(|need| self.can_take(*need, demand))
     }
 
     pub(super) fn take(&mut self, task: usize, demand: &Demand<'_>) {

@@ -15,37 +15,37 @@ use super::task::Task;
 ///
 /// Of three timetables the shortest: the rounds in step; the longest task first; and first the one whose
 /// resources have the most to do. Time grows with the square of the tasks where lengths differ.
-pub fn packed(tasks: &[Task]) -> Timetable {
+pub fn pack_tasks(tasks: &[Task]) -> Timetable {
     let mut best = step::rounds(tasks);
     if best.makespan == best.bound.span {
         return best;
     }
     let demand = Demand::of(tasks);
-    let pressure = demand.pressure();
+    let conflict_times = demand.conflict_times();
     let mut by_length: Vec<usize> = (0..tasks.len()).collect();
-    let mut by_pressure = by_length.clone();
+    let mut by_conflict_time = by_length.clone();
     by_length.sort_by_key(|task| {
         (
             Reverse(demand.slots[*task]),
-            Reverse(pressure[*task]),
+            Reverse(conflict_times[*task]),
             *task,
         )
     });
-    by_pressure.sort_by_key(|task| {
+    by_conflict_time.sort_by_key(|task| {
         (
-            Reverse(pressure[*task]),
+            Reverse(conflict_times[*task]),
             Reverse(demand.slots[*task]),
             *task,
         )
     });
-    for order in [by_length, by_pressure] {
+    for order in [by_length, by_conflict_time] {
         let starts = starts(&demand, order);
         let ends = starts.iter().zip(&demand.slots);
         let makespan = ends.map(|(start, slot)| *start + *slot).max();
         let makespan = makespan.unwrap_or(Span::ZERO);
         if makespan < best.makespan {
             best.makespan = makespan;
-            best.rounds = by_start(&demand, &starts);
+            best.rounds = rounds_by_start(&demand, &starts);
         }
     }
     best
@@ -54,39 +54,39 @@ pub fn packed(tasks: &[Task]) -> Timetable {
 /// When each task begins if what comes first in `order` goes first.
 fn starts(demand: &Demand<'_>, mut order: Vec<usize>) -> Vec<Span> {
     let mut starts = vec![Span::ZERO; order.len()];
-    let mut occupied = Occupancy::all_free(demand.resources.len());
+    let mut occupancy = Occupancy::all_free(demand.resources.len());
     let mut running: BTreeMap<Span, Vec<usize>> = BTreeMap::new();
     let mut now = Span::ZERO;
     loop {
         order.retain(|task| {
-            if !occupied.admits_task(*task, demand) {
+            if !occupancy.can_take_task(*task, demand) {
                 return true;
             }
             starts[*task] = now;
             // What takes no time is over at once.
             if demand.slots[*task] > Span::ZERO {
-                occupied.take(*task, demand);
+                occupancy.take(*task, demand);
                 let end = now + demand.slots[*task];
                 running.entry(end).or_default().push(*task);
             }
             false
         });
-        let Some((end, over)) = running.pop_first() else {
+        let Some((end, finished_tasks)) = running.pop_first() else {
             return starts;
         };
-        for task in over {
-            occupied.release(task, demand);
+        for task in finished_tasks {
+            occupancy.release(task, demand);
         }
         now = end;
     }
 }
 
-fn by_start(demand: &Demand<'_>, starts: &[Span]) -> Vec<Round> {
-    let mut of_start: BTreeMap<Span, Vec<usize>> = BTreeMap::new();
+fn rounds_by_start(demand: &Demand<'_>, starts: &[Span]) -> Vec<Round> {
+    let mut tasks_by_start: BTreeMap<Span, Vec<usize>> = BTreeMap::new();
     for (task, start) in starts.iter().enumerate() {
-        of_start.entry(*start).or_default().push(task);
+        tasks_by_start.entry(*start).or_default().push(task);
     }
-    let rounds = of_start.into_iter().map(|(start, tasks)| {
+    let rounds = tasks_by_start.into_iter().map(|(start, tasks)| {
         let length = tasks.iter().map(|task| demand.slots[*task]).max();
         Round {
             start,

@@ -1,8 +1,8 @@
 //! The agreement about a start: all parties of a slot report ready before it begins, or it is missed, with
 //! a reason. A missed slot shifts no other.
 //!
-//! Two state machines without clock or messages of their own. [`Agreement`] decides: it is with the
-//! controller, or with the party that sends, so that slots need no controller once they are planned.
+//! Two state machines without clock or messages of their own. [`StartAgreement`] decides: it is with
+//! the controller, or with the party that sends, so that slots need no controller once they are planned.
 //! [`SlotEnd`] is with each end, and alone ensures that slots do not overlap. It begins and stops by its
 //! own clock, and only while the error bound of that clock is within the guard.
 
@@ -13,7 +13,7 @@ use std::fmt;
 
 use neph_model::{Span, Wall};
 
-pub use slot_end::{SlotEnd, Step};
+pub use slot_end::{SlotEnd, SlotStep};
 
 /// When a slot begins and ends, on the clock to which all parties know their offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,18 +39,18 @@ pub struct Guard {
 /// by its own, so that the two widest count. `stopping` is how long after its end the last packet of a slot
 /// may come, `notice` how long messages take.
 pub fn guard_of(bounds: &[Span], stopping: Span, notice: Span) -> Guard {
-    let mut widest: Vec<Span> = bounds.iter().map(|bound| bound.abs()).collect();
-    widest.sort_unstable_by_key(|bound| std::cmp::Reverse(*bound));
+    let mut descending_bounds: Vec<Span> = bounds.iter().map(|bound| bound.abs()).collect();
+    descending_bounds.sort_unstable_by_key(|bound| std::cmp::Reverse(*bound));
     Guard {
-        bound: widest.first().copied().unwrap_or(Span::ZERO),
-        between: widest.iter().take(2).copied().sum::<Span>() + stopping.max(Span::ZERO),
+        bound: descending_bounds.first().copied().unwrap_or(Span::ZERO),
+        between: descending_bounds.iter().take(2).copied().sum::<Span>() + stopping.max(Span::ZERO),
         notice: notice.max(Span::ZERO),
     }
 }
 
 /// What a party reports of a slot.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Report {
+pub enum PartyReport {
     /// It could begin; the error bound of its clock.
     Ready(Span),
     /// It has not ended the slot before.
@@ -58,12 +58,12 @@ pub enum Report {
     /// It began, and the slot is over for it.
     CarriedOut,
     /// It did not begin, or stopped early.
-    Refused(Missed),
+    Refused(MissedReason),
 }
 
 /// Why a slot was not carried out by a party.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Missed {
+pub enum MissedReason {
     /// It sent nothing.
     Silent,
     /// It reported ready too late, by so much.
@@ -83,7 +83,7 @@ pub enum Missed {
 }
 
 /// The reason, after a party's name.
-impl fmt::Display for Missed {
+impl fmt::Display for MissedReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Silent => f.write_str("did not report"),
@@ -103,25 +103,25 @@ impl fmt::Display for Missed {
 
 /// A party and why it did not carry out a slot.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NotReady {
+pub struct MissingParty {
     /// Its name.
     pub party: String,
     /// Why.
-    pub why: Missed,
+    pub reason: MissedReason,
 }
 
 /// What became of a slot.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum SlotOutcome {
     /// All parties carried it out.
     CarriedOut,
     /// Not all did: those that did not, by name. None is missing here.
-    Missed(Vec<NotReady>),
+    Missed(Vec<MissingParty>),
 }
 
 /// Whether a slot begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Decision {
+pub enum StartDecision {
     /// It is decided at this time, or when the last party is ready.
     Wait(Wall),
     /// It begins.
@@ -133,32 +133,33 @@ pub enum Decision {
 /// What is known of a party.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum PartyState {
-    Unheard,
+    NotReported,
     Ready,
-    Missed(Missed),
+    Missed(MissedReason),
     CarriedOut,
 }
 
 /// A slot's start, from what its parties report.
 #[derive(Clone, Debug)]
-pub struct Agreement {
+pub struct StartAgreement {
     times: SlotTimes,
     guard: Guard,
     parties: BTreeMap<String, PartyState>,
-    decided: Option<bool>,
+    /// Whether the slot begins, once that is decided.
+    begins: Option<bool>,
 }
 
-impl Agreement {
+impl StartAgreement {
     /// A slot without any report so far.
     pub fn new(times: SlotTimes, guard: Guard, parties: impl IntoIterator<Item = String>) -> Self {
-        let unseen = parties
+        let party_states = parties
             .into_iter()
-            .map(|party| (party, PartyState::Unheard));
+            .map(|party| (party, PartyState::NotReported));
         Self {
             times,
             guard,
-            parties: unseen.collect(),
-            decided: None,
+            parties: party_states.collect(),
+            begins: None,
         }
     }
 
@@ -169,84 +170,84 @@ impl Agreement {
 
     /// Takes note of what a party reported, received `at`. The last report of a party counts until the
     /// decision; after that only what it did. One that is no party of this slot is ignored.
-    pub fn hear(&mut self, party: &str, report: &Report, at: Wall) {
-        let is_decided = self.decided.is_some() || at > self.deadline();
-        let is_missed = self.decided == Some(false);
-        let late = at.unix_nanos().saturating_sub(self.deadline().unix_nanos());
+    pub fn record_report(&mut self, party: &str, report: &PartyReport, at: Wall) {
+        let is_decided = self.begins.is_some() || at > self.deadline();
+        let is_missed = self.begins == Some(false);
+        let late_ns = at.unix_nanos().saturating_sub(self.deadline().unix_nanos());
         let Some(state) = self.parties.get_mut(party) else {
             return;
         };
         *state = match (report, *state) {
             // What ended is over, however often it is reported.
-            (_, PartyState::CarriedOut) | (Report::CarriedOut, _) => PartyState::CarriedOut,
+            (_, PartyState::CarriedOut) | (PartyReport::CarriedOut, _) => PartyState::CarriedOut,
             // That a party was not notified follows from the decision: it is no reason of its own.
-            (Report::Refused(Missed::NotNotified), state) if is_missed => state,
-            (Report::Refused(why), _) => PartyState::Missed(*why),
-            (Report::Ready(_), PartyState::Unheard) if is_decided => {
-                PartyState::Missed(Missed::Late(Span::from_nanos(late)))
+            (PartyReport::Refused(MissedReason::NotNotified), state) if is_missed => state,
+            (PartyReport::Refused(reason), _) => PartyState::Missed(*reason),
+            (PartyReport::Ready(_), PartyState::NotReported) if is_decided => {
+                PartyState::Missed(MissedReason::Late(Span::from_nanos(late_ns)))
             }
             (_, state) if is_decided => state,
-            (Report::Ready(bound), _) if *bound > self.guard.bound => {
-                PartyState::Missed(Missed::ClockTooWide(Some(*bound)))
+            (PartyReport::Ready(bound), _) if *bound > self.guard.bound => {
+                PartyState::Missed(MissedReason::ClockTooWide(Some(*bound)))
             }
-            (Report::Ready(_), _) => PartyState::Ready,
-            (Report::Busy, _) => PartyState::Missed(Missed::Busy),
+            (PartyReport::Ready(_), _) => PartyState::Ready,
+            (PartyReport::Busy, _) => PartyState::Missed(MissedReason::Busy),
         };
     }
 
     /// Takes note that a party is not connected any more, before the decision.
-    pub fn disconnected(&mut self, party: &str) {
-        if self.decided.is_none()
+    pub fn record_disconnect(&mut self, party: &str) {
+        if self.begins.is_none()
             && let Some(state) = self.parties.get_mut(party)
         {
-            *state = PartyState::Missed(Missed::Offline);
+            *state = PartyState::Missed(MissedReason::Offline);
         }
     }
 
     /// Whether it begins, at `now`. A decision stands.
-    pub fn decide(&mut self, now: Wall) -> Decision {
+    pub fn decide(&mut self, now: Wall) -> StartDecision {
         let is_ready = |state: &PartyState| *state == PartyState::Ready;
-        let all_ready = self.parties.values().all(is_ready);
-        if self.decided.is_none() && (all_ready || now >= self.deadline()) {
+        let are_all_ready = self.parties.values().all(is_ready);
+        if self.begins.is_none() && (are_all_ready || now >= self.deadline()) {
             // What decides may have slept: a decision after the start reaches no party in time.
-            self.decided = Some(all_ready && now < self.times.start);
+            self.begins = Some(are_all_ready && now < self.times.start);
         }
-        match self.decided {
-            None => Decision::Wait(self.deadline()),
-            Some(true) => Decision::Begin,
-            Some(false) => Decision::Miss,
+        match self.begins {
+            None => StartDecision::Wait(self.deadline()),
+            Some(true) => StartDecision::Begin,
+            Some(false) => StartDecision::Miss,
         }
     }
 
     /// What became of it, after its end: every party carried it out, or each that did not has a reason.
-    pub fn outcome(&self) -> Outcome {
-        let begins = self.decided == Some(true);
+    pub fn outcome(&self) -> SlotOutcome {
+        let has_begun = self.begins == Some(true);
         let not_ready = self.parties.iter().filter_map(|(party, state)| {
-            let why = match state {
-                PartyState::Missed(why) => *why,
-                PartyState::Unheard => Missed::Silent,
-                PartyState::Ready if begins => Missed::Silent,
+            let reason = match state {
+                PartyState::Missed(reason) => *reason,
+                PartyState::NotReported => MissedReason::Silent,
+                PartyState::Ready if has_begun => MissedReason::Silent,
                 PartyState::Ready | PartyState::CarriedOut => return None,
             };
-            Some(NotReady {
+            Some(MissingParty {
                 party: party.clone(),
-                why,
+                reason,
             })
         });
-        let not_ready: Vec<NotReady> = not_ready.collect();
+        let not_ready: Vec<MissingParty> = not_ready.collect();
         let mut states = self.parties.values();
         if states.all(|state| *state == PartyState::CarriedOut) {
-            return Outcome::CarriedOut;
+            return SlotOutcome::CarriedOut;
         }
         if not_ready.is_empty() {
             // All were ready, and what decides was not there in time.
-            let missing = self.parties.keys().map(|party| NotReady {
+            let missing = self.parties.keys().map(|party| MissingParty {
                 party: party.clone(),
-                why: Missed::NotNotified,
+                reason: MissedReason::NotNotified,
             });
-            return Outcome::Missed(missing.collect());
+            return SlotOutcome::Missed(missing.collect());
         }
-        Outcome::Missed(not_ready)
+        SlotOutcome::Missed(not_ready)
     }
 }
 

@@ -30,14 +30,15 @@ const MAX_ENDS: usize = 2_000;
 pub fn rounds(tasks: &[Task]) -> Timetable {
     let demand = Demand::of(tasks);
     let bound = bound::greatest_bound(&demand);
-    let mut best = in_order(&demand, by_length(&demand));
-    if total(&demand, &best) > bound.span {
-        let mixed = in_order(&demand, search::longest_first(&demand, all_tasks(&demand)));
-        best = shorter(&demand, best, mixed);
+    let mut best = longest_rounds_first(&demand, rounds_by_length(&demand));
+    if total_length(&demand, &best) > bound.span {
+        let longest_first = search::longest_first(&demand, all_tasks(&demand));
+        let longest_first = longest_rounds_first(&demand, longest_first);
+        best = shorter_rounds(&demand, best, longest_first);
     }
-    if total(&demand, &best) > bound.span {
+    if total_length(&demand, &best) > bound.span {
         let merged = merge_rounds(&demand, best.clone());
-        best = shorter(&demand, merged, best);
+        best = shorter_rounds(&demand, merged, best);
     }
     let mut start = Span::ZERO;
     let rounds = best.into_iter().map(|mut tasks| {
@@ -68,12 +69,16 @@ fn length(demand: &Demand<'_>, tasks: &[usize]) -> Span {
     slots.max().unwrap_or(Span::ZERO)
 }
 
-fn total(demand: &Demand<'_>, rounds: &[Vec<usize>]) -> Span {
+fn total_length(demand: &Demand<'_>, rounds: &[Vec<usize>]) -> Span {
     rounds.iter().map(|tasks| length(demand, tasks)).sum()
 }
 
-fn shorter(demand: &Demand<'_>, first: Vec<Vec<usize>>, other: Vec<Vec<usize>>) -> Vec<Vec<usize>> {
-    if total(demand, &other) < total(demand, &first) {
+fn shorter_rounds(
+    demand: &Demand<'_>,
+    first: Vec<Vec<usize>>,
+    other: Vec<Vec<usize>>,
+) -> Vec<Vec<usize>> {
+    if total_length(demand, &other) < total_length(demand, &first) {
         other
     } else {
         first
@@ -81,23 +86,23 @@ fn shorter(demand: &Demand<'_>, first: Vec<Vec<usize>>, other: Vec<Vec<usize>>) 
 }
 
 /// The longest rounds first; among equals those that were first.
-fn in_order(demand: &Demand<'_>, mut rounds: Vec<Vec<usize>>) -> Vec<Vec<usize>> {
+fn longest_rounds_first(demand: &Demand<'_>, mut rounds: Vec<Vec<usize>>) -> Vec<Vec<usize>> {
     rounds.retain(|tasks| !tasks.is_empty());
     rounds.sort_by_key(|tasks| Reverse(length(demand, tasks)));
     rounds
 }
 
 /// Rounds of tasks of one length, for each length.
-fn by_length(demand: &Demand<'_>) -> Vec<Vec<usize>> {
-    let mut of_length: BTreeMap<Span, Vec<usize>> = BTreeMap::new();
+fn rounds_by_length(demand: &Demand<'_>) -> Vec<Vec<usize>> {
+    let mut tasks_by_length: BTreeMap<Span, Vec<usize>> = BTreeMap::new();
     for (task, slot) in demand.slots.iter().enumerate() {
-        of_length.entry(*slot).or_default().push(task);
+        tasks_by_length.entry(*slot).or_default().push(task);
     }
-    let classes = of_length.into_values();
+    let classes = tasks_by_length.into_values();
     classes
         .flat_map(|tasks| {
-            let of_circuits = circuit_rounds(demand, &tasks);
-            of_circuits.unwrap_or_else(|| search::rounds(demand, &tasks))
+            let rounds_of_circuits = circuit_rounds(demand, &tasks);
+            rounds_of_circuits.unwrap_or_else(|| search::rounds(demand, &tasks))
         })
         .collect()
 }
@@ -132,8 +137,8 @@ fn circuit_rounds(demand: &Demand<'_>, tasks: &[usize]) -> Option<Vec<Vec<usize>
     if ends > MAX_ENDS {
         return None;
     }
-    let minimum = least(&circuits, ends);
-    let rounds = circuits::rounds(&circuits, ends, minimum)?;
+    let min_rounds = min_rounds(&circuits, ends);
+    let rounds = circuits::rounds(&circuits, ends, min_rounds)?;
     let rounds = rounds.into_iter();
     let task = |circuit: usize| tasks[circuit];
     Some(
@@ -144,13 +149,13 @@ fn circuit_rounds(demand: &Demand<'_>, tasks: &[usize]) -> Option<Vec<Vec<usize>
 }
 
 /// How many rounds circuits need at least.
-fn least(circuits: &[Circuit], ends: usize) -> usize {
-    let weighed = circuits.iter().map(|circuit| WeightedCircuit {
+fn min_rounds(circuits: &[Circuit], ends: usize) -> usize {
+    let weighted_circuits = circuits.iter().map(|circuit| WeightedCircuit {
         circuit: *circuit,
         weight: 1,
     });
-    let weighed: Vec<WeightedCircuit> = weighed.collect();
-    usize::try_from(densest(&weighed, ends).needed).unwrap_or(usize::MAX)
+    let weighted_circuits: Vec<WeightedCircuit> = weighted_circuits.collect();
+    usize::try_from(densest(&weighted_circuits, ends).min_length).unwrap_or(usize::MAX)
 }
 
 /// Moves the longest task of each round, from the shortest round on, into one that is as long anyway: a
@@ -169,11 +174,11 @@ fn merge_rounds(demand: &Demand<'_>, mut rounds: Vec<Vec<usize>>) -> Vec<Vec<usi
     for from in (0..count).rev() {
         rounds[from].sort_by_key(|task| (demand.slots[*task], Reverse(*task)));
         while let Some(&task) = rounds[from].last() {
-            let takes = |to: &usize| {
+            let can_take = |to: &usize| {
                 let is_long = length(demand, &rounds[*to]) >= demand.slots[task];
-                *to != from && is_long && occupied[*to].admits_task(task, demand)
+                *to != from && is_long && occupied[*to].can_take_task(task, demand)
             };
-            let Some(to) = (0..count).find(takes) else {
+            let Some(to) = (0..count).find(can_take) else {
                 break;
             };
             rounds[from].pop();
@@ -182,5 +187,5 @@ fn merge_rounds(demand: &Demand<'_>, mut rounds: Vec<Vec<usize>>) -> Vec<Vec<usi
             occupied[to].take(task, demand);
         }
     }
-    in_order(demand, rounds)
+    longest_rounds_first(demand, rounds)
 }

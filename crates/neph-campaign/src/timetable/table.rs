@@ -37,7 +37,7 @@ pub struct Timetable {
 
 impl Timetable {
     /// Every task with its start, by time.
-    pub fn placed(&self) -> impl Iterator<Item = ScheduledTask> {
+    pub fn scheduled_tasks(&self) -> impl Iterator<Item = ScheduledTask> {
         self.rounds.iter().flat_map(|round| {
             let start = round.start;
             let tasks = round.tasks.iter();

@@ -57,9 +57,10 @@ impl Task {
     /// Whether it must not overlap with `other`.
     pub fn conflicts_with(&self, other: &Self) -> bool {
         self.claims.iter().any(|claim| {
-            let mut theirs = other.claims.iter();
-            theirs.any(|their| {
-                claim.resource == their.resource && claim.mode.excludes(their.mode, &claim.resource)
+            let mut other_claims = other.claims.iter();
+            other_claims.any(|other_claim| {
+                claim.resource == other_claim.resource
+                    && claim.mode.excludes(other_claim.mode, &claim.resource)
             })
         })
     }

@@ -49,14 +49,14 @@ fn find_faults(tasks: &[Task], table: &Timetable) -> Vec<String> {
     let mut run_counts = vec![0; tasks.len()];
     let mut uses: BTreeMap<&Resource, Vec<(Span, Span, UseMode, usize)>> = BTreeMap::new();
     let mut last_end = Span::ZERO;
-    for placed in table.placed() {
-        let task = &tasks[placed.task];
-        let end = placed.start + task.duration() + task.guard();
-        run_counts[placed.task] += 1;
+    for scheduled in table.scheduled_tasks() {
+        let task = &tasks[scheduled.task];
+        let end = scheduled.start + task.duration() + task.guard();
+        run_counts[scheduled.task] += 1;
         last_end = last_end.max(end);
         for claim in task.claims() {
             let resource_uses = uses.entry(&claim.resource).or_default();
-            resource_uses.push((placed.start, end, claim.mode, placed.task));
+            resource_uses.push((scheduled.start, end, claim.mode, scheduled.task));
         }
     }
     if run_counts.iter().any(|count| *count != 1) {
@@ -87,7 +87,7 @@ fn find_faults(tasks: &[Task], table: &Timetable) -> Vec<String> {
 }
 
 fn checked_rounds(tasks: &[Task]) -> Timetable {
-    let packed = packed(tasks);
+    let packed = pack_tasks(tasks);
     assert_eq!(find_faults(tasks, &packed), [""; 0]);
     let table = rounds(tasks);
     assert_eq!(find_faults(tasks, &table), [""; 0]);
@@ -144,7 +144,7 @@ fn a_graph_of_200_sites_takes_a_tenth_more_than_the_bound_at_most() {
 #[test]
 #[ignore = "in release it shows how long 19,000 tasks of all modes and several lengths take"]
 fn tasks_of_all_kinds_between_200_sites_come_near_to_the_bound() {
-    let table = rounds(&mixed(200, 95, 1));
+    let table = rounds(&mixed_tasks(200, 95, 1));
     assert!(table.ratio() <= 1.1, "{}", table.ratio());
 }
 
@@ -259,7 +259,7 @@ fn random_graph(sites: usize, percent: u32, seed: u64) -> Vec<Task> {
 }
 
 /// The same with links that some circuits share, and lengths of one to four minutes.
-fn mixed(sites: usize, percent: u32, seed: u64) -> Vec<Task> {
+fn mixed_tasks(sites: usize, percent: u32, seed: u64) -> Vec<Task> {
     let mut generator = Generator::seeded(!seed);
     let graph = random_graph(sites, percent, seed);
     let tasks = graph.into_iter().map(|task| {
@@ -296,9 +296,9 @@ fn random_graphs_take_at_most_a_tenth_more_than_the_bound() {
 
 #[test]
 fn the_same_tasks_have_the_same_timetable() {
-    let tasks = mixed(12, 60, 3);
+    let tasks = mixed_tasks(12, 60, 3);
     assert_eq!(rounds(&tasks), rounds(&tasks));
-    assert_eq!(packed(&tasks), packed(&tasks));
+    assert_eq!(pack_tasks(&tasks), pack_tasks(&tasks));
 }
 
 proptest! {
@@ -308,7 +308,7 @@ proptest! {
     fn no_two_tasks_in_conflict_overlap_whatever_they_claim(
         sites in 2_usize..14, percent in 1_u32..100, seed: u64
     ) {
-        let table = checked_rounds(&mixed(sites, percent, seed));
+        let table = checked_rounds(&mixed_tasks(sites, percent, seed));
         prop_assert!(table.makespan >= table.bound.span);
     }
 }
@@ -329,14 +329,14 @@ fn every_mesh_and_larger_graphs_stay_within_a_tenth_of_the_bound() {
             "circuits, equal",
             random_graph as fn(usize, u32, u64) -> Vec<Task>,
         ),
-        ("any modes, links, 1-4 min", mixed),
+        ("any modes, links, 1-4 min", mixed_tasks),
     ] {
         for sites in [10, 21, 50, 100, 200] {
             for percent in DENSITIES {
                 let ratios = (0..5).map(|seed| {
                     let tasks = make_tasks(sites, percent, seed);
                     let table = checked_rounds(&tasks);
-                    let packed = super::packed(&tasks);
+                    let packed = pack_tasks(&tasks);
                     (table.ratio(), packed.ratio())
                 });
                 let (round_ratios, packed_ratios): (Vec<f64>, Vec<f64>) = ratios.unzip();

@@ -9,7 +9,7 @@ use neph_stats::{ClockCut, FourTimestamps, OffsetLimit};
 
 use super::{Crossing, MatchedCaptures, Point};
 use crate::directions::Direction;
-use crate::steady::{Fall, added_at, falls_before};
+use crate::steady::{StepBack, added_at, steps_back_before};
 
 /// One of two clocks was set back, or a file holds several captures in a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,7 +76,7 @@ impl MatchedCaptures {
     pub fn exchanges(&self) -> Vec<FourTimestamps> {
         let mut open: HashMap<u32, Crossing> = HashMap::new();
         let mut exchanges = Vec::new();
-        let [first, second] = &self.falls;
+        let [first, second] = &self.steps_back;
         for crossing in &self.crossings {
             if crossing.direction == Direction::Forward {
                 open.insert(crossing.pair, *crossing);
@@ -98,19 +98,20 @@ impl MatchedCaptures {
 
     /// Where one of the clocks was set back, in the order of time.
     pub fn set_back(&self) -> Vec<ClockSetBack> {
-        let [first, second] = &self.falls;
-        let mut set_backs: Vec<ClockSetBack> = added_by_fall(first)
-            .map(|(fall, by)| ClockSetBack {
+        let [first, second] = &self.steps_back;
+        let mut set_backs: Vec<ClockSetBack> = added_by_step_back(first)
+            .map(|(step_back, by)| ClockSetBack {
                 cut: ClockCut {
-                    until: fall.from.saturating_sub(1),
-                    from: fall.from,
+                    until: step_back.from.saturating_sub(1),
+                    from: step_back.from,
                 },
                 by,
             })
             .collect();
-        let received = Received::of(&self.crossings);
-        set_backs.extend(added_by_fall(second).map(|(fall, by)| ClockSetBack {
-            cut: received.around(fall),
+        let receipt_times = ReceiptTimes::of(&self.crossings);
+        let second_steps_back = added_by_step_back(second);
+        set_backs.extend(second_steps_back.map(|(step_back, by)| ClockSetBack {
+            cut: receipt_times.around(step_back),
             by: by.saturating_neg(),
         }));
         set_backs.sort_by_key(|clock_set_back| (clock_set_back.cut.until, clock_set_back.cut.from));
@@ -119,14 +120,17 @@ impl MatchedCaptures {
 
     /// Whether no clock was set back between two packets.
     fn is_steady(&self, crossing: &Crossing, other: &Crossing) -> bool {
-        let [first, second] = &self.falls;
-        falls_before(first, crossing.first_at) == falls_before(first, other.first_at)
-            && falls_before(second, crossing.second_at) == falls_before(second, other.second_at)
+        let [first, second] = &self.steps_back;
+        let is_same_count = |steps_back: &[StepBack], at: i64, other_at: i64| {
+            steps_back_before(steps_back, at) == steps_back_before(steps_back, other_at)
+        };
+        is_same_count(first, crossing.first_at, other.first_at)
+            && is_same_count(second, crossing.second_at, other.second_at)
     }
 }
 
 /// Times at which the first point sent the packets that the second one received, in the order of receipt.
-struct Received {
+struct ReceiptTimes {
     /// Times at which the second point received them.
     times: Vec<i64>,
     /// Latest sending time of each packet and all before it.
@@ -135,7 +139,7 @@ struct Received {
     earliest: Vec<i64>,
 }
 
-impl Received {
+impl ReceiptTimes {
     fn of(crossings: &[Crossing]) -> Self {
         let forward_crossings = crossings
             .iter()
@@ -159,8 +163,8 @@ impl Received {
         }
     }
 
-    fn around(&self, fall: Fall) -> ClockCut {
-        let later_index = self.times.partition_point(|time| *time < fall.from);
+    fn around(&self, step_back: StepBack) -> ClockCut {
+        let later_index = self.times.partition_point(|time| *time < step_back.from);
         let from = self.earliest.get(later_index).copied().unwrap_or(i64::MAX);
         let until = later_index.checked_sub(1).map(|last| self.latest[last]);
         let until = until.unwrap_or_else(|| from.saturating_sub(1));
@@ -175,11 +179,11 @@ impl Received {
     }
 }
 
-/// Each fall, and how much it adds to those before it.
-fn added_by_fall(falls: &[Fall]) -> impl Iterator<Item = (Fall, i64)> + '_ {
-    let before = std::iter::once(0).chain(falls.iter().map(|fall| fall.added));
-    falls
+/// Each step back, and how much it adds to those before it.
+fn added_by_step_back(steps_back: &[StepBack]) -> impl Iterator<Item = (StepBack, i64)> + '_ {
+    let before = std::iter::once(0).chain(steps_back.iter().map(|step_back| step_back.added));
+    steps_back
         .iter()
         .zip(before)
-        .map(|(fall, before)| (*fall, fall.added.saturating_sub(before)))
+        .map(|(step_back, before)| (*step_back, step_back.added.saturating_sub(before)))
 }

@@ -3,7 +3,7 @@ use neph_wire::dissect::{Link, dissect};
 use proptest::prelude::*;
 
 use super::*;
-use crate::packets::{UDP, body, datagram, packets};
+use crate::test_packets::{UDP, body, datagram, packets};
 
 const SECOND: i64 = 1_000_000_000;
 

@@ -12,7 +12,7 @@ pub struct ActiveTime {
     /// When each stretch without a long silence begins: by this time, and by the clock.
     stretches: Vec<(i64, i64)>,
     /// How long all of it is.
-    pub long: i64,
+    pub total_nanos: i64,
 }
 
 impl ActiveTime {
@@ -23,27 +23,30 @@ impl ActiveTime {
         times.sort_unstable();
         let mut stretches: Vec<(i64, i64)> = Vec::new();
         let mut before = None;
-        let mut long = 0_i64;
+        let mut total_nanos = 0_i64;
         for at in times {
             let gap = before.map_or(0, |before| at.saturating_sub(before));
-            long = long.saturating_add(gap.min(horizon));
+            total_nanos = total_nanos.saturating_add(gap.min(horizon));
             if stretches.is_empty() || gap > horizon {
-                stretches.push((long, at));
+                stretches.push((total_nanos, at));
             }
             before = Some(at);
         }
-        Self { stretches, long }
+        Self {
+            stretches,
+            total_nanos,
+        }
     }
 
     /// The moment of the clock when so much of it had passed.
-    pub fn at(&self, passed: i64) -> i64 {
-        let next = self.stretches.partition_point(|(from, _)| *from <= passed);
+    pub fn at(&self, elapsed: i64) -> i64 {
+        let next = self.stretches.partition_point(|(from, _)| *from <= elapsed);
         let stretch = self.stretches.get(next.saturating_sub(1));
-        stretch.map_or(0, |(from, at)| at.saturating_add(passed - from))
+        stretch.map_or(0, |(from, at)| at.saturating_add(elapsed - from))
     }
 
     /// How much of it had passed at a moment of the clock.
-    pub fn passed(&self, at: i64) -> i64 {
+    pub fn elapsed_at(&self, at: i64) -> i64 {
         let next = self.stretches.partition_point(|(_, since)| *since <= at);
         let Some((from, since)) = next
             .checked_sub(1)
@@ -51,7 +54,8 @@ impl ActiveTime {
         else {
             return 0;
         };
-        let end = self.stretches.get(next).map_or(self.long, |(end, _)| *end);
+        let next_stretch = self.stretches.get(next);
+        let end = next_stretch.map_or(self.total_nanos, |(end, _)| *end);
         from.saturating_add(at - since).min(end)
     }
 
@@ -60,7 +64,7 @@ impl ActiveTime {
         let count = (until - from - every / 2).max(0) / every;
         let last = (until > from).then_some(until);
         let even = (0..=count).map(move |n| from + n * every);
-        even.chain(last).map(|passed| self.at(passed))
+        even.chain(last).map(|elapsed| self.at(elapsed))
     }
 }
 
@@ -87,16 +91,18 @@ mod tests {
     #[test]
     fn a_silence_counts_as_a_horizon_however_long_it_is() {
         let active_time = active_time_of(&[1_000, 1_050, 9_000_000, 9_000_010]);
-        assert_eq!(active_time.long, 50 + 100 + 10);
+        assert_eq!(active_time.total_nanos, 50 + 100 + 10);
         assert_eq!(
-            [0, 50, 149, 150, 160].map(|passed| active_time.at(passed)),
+            [0, 50, 149, 150, 160].map(|elapsed| active_time.at(elapsed)),
             [1_000, 1_050, 1_149, 9_000_000, 9_000_010]
         );
         assert_eq!(
-            [1_000, 1_050, 500_000, 9_000_000, 9_000_010].map(|at| active_time.passed(at)),
+            [1_000, 1_050, 500_000, 9_000_000, 9_000_010].map(|at| active_time.elapsed_at(at)),
             [0, 50, 150, 150, 160]
         );
-        let moments: Vec<i64> = active_time.moments((0, active_time.long), 80).collect();
+        let moments: Vec<i64> = active_time
+            .moments((0, active_time.total_nanos), 80)
+            .collect();
         assert_eq!(moments, [1_000, 1_080, 9_000_010]);
     }
 
@@ -104,7 +110,11 @@ mod tests {
     fn active_time_without_offset_limits_is_zero() {
         let active_time = active_time_of(&[]);
         assert_eq!(
-            (active_time.long, active_time.at(7), active_time.passed(7)),
+            (
+                active_time.total_nanos,
+                active_time.at(7),
+                active_time.elapsed_at(7)
+            ),
             (0, 0, 0)
         );
     }

@@ -3,7 +3,7 @@
 use neph_stats::{ClockFit, FourTimestamps, MeanOffset};
 
 use crate::MatchedCaptures;
-use crate::clocks::book::Dots;
+use crate::clocks::peer_exchanges::FigureOffsets;
 
 /// Offsets of single exchanges by the formula of four timestamps.
 #[derive(Debug, Default)]
@@ -11,9 +11,9 @@ pub struct Formula {
     /// Mean of the offsets.
     pub mean: MeanOffset,
     /// Offset of each exchange, as many as a figure shows.
-    pub dots: Dots,
+    pub offsets: FigureOffsets,
     /// Shortest round trip, in nanoseconds.
-    pub shortest: Option<i64>,
+    pub shortest_round_trip_nanos: Option<i64>,
 }
 
 impl Formula {
@@ -22,25 +22,25 @@ impl Formula {
         let mut formula = Self::default();
         for exchange in exchanges {
             formula.mean.push(exchange.offset());
-            formula.dots.push(exchange.sent, exchange.offset());
+            formula.offsets.push(exchange.sent, exchange.offset());
             let round_trip = exchange.round_trip();
             let shortest = formula
-                .shortest
+                .shortest_round_trip_nanos
                 .map_or(round_trip, |min| min.min(round_trip));
-            formula.shortest = Some(shortest);
+            formula.shortest_round_trip_nanos = Some(shortest);
         }
         formula
     }
 }
 
 /// The moments halfway between two fits: before each one the earlier fit is nearer.
-pub fn until_next(fits: &[ClockFit]) -> impl Iterator<Item = i64> {
+pub fn midpoints_to_next(fits: &[ClockFit]) -> impl Iterator<Item = i64> {
     let between = fits.windows(2).map(|pair| pair[0].at.midpoint(pair[1].at));
     between.chain([i64::MAX])
 }
 
 /// Moments at which packets passed the first point, ascending.
-pub fn passed(captures: &MatchedCaptures) -> Vec<i64> {
+pub fn passage_times(captures: &MatchedCaptures) -> Vec<i64> {
     let mut times: Vec<i64> = captures
         .crossings
         .iter()

@@ -4,14 +4,14 @@
 //! the fit (neph-stats).
 
 pub mod active_time;
-pub mod added;
-pub mod book;
 pub mod course;
 pub mod drift;
 pub mod formula;
 pub mod pair;
 pub mod peer_clock;
+pub mod peer_exchanges;
 pub mod read_offsets;
+pub mod steady_time_conversion;
 pub mod words;
 
 use neph_stats::ClockNature;

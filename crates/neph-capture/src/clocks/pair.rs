@@ -10,10 +10,10 @@ use crate::reading::ReadError;
 use crate::reading::snaplen::snaplen_remedy;
 use crate::{MatchedCaptures, Point};
 
-/// One limit of each kind is kept per this many nanoseconds. If that gives more than [`MAXIMUM`], the time in
-/// which packets passed is divided into that many parts.
-const STRETCH: i64 = 10_000_000;
-const MAXIMUM: usize = 100_000;
+/// One limit of each kind is kept per this many nanoseconds. If that gives more than [`MAX_LIMITS`], the time
+/// in which packets passed is divided into that many parts.
+const MIN_PERIOD_NANOS: i64 = 10_000_000;
+const MAX_LIMITS: usize = 100_000;
 
 /// The tightest limits that two captures give for the offset of their clocks.
 pub fn retained_limits(captures: &MatchedCaptures, nature: ClockNature) -> RetainedLimits {
@@ -23,13 +23,13 @@ pub fn retained_limits(captures: &MatchedCaptures, nature: ClockNature) -> Retai
         at_least: &below,
     };
     let count = above.len().max(below.len());
-    let active_nanos = if count > MAXIMUM {
-        ActiveTime::of(limits, nature.horizon).long
+    let active_nanos = if count > MAX_LIMITS {
+        ActiveTime::of(limits, nature.horizon).total_nanos
     } else {
         0
     };
-    let max_count = i64::try_from(MAXIMUM).unwrap_or(i64::MAX);
-    let mut retained = RetainedLimits::per_period(STRETCH.max(active_nanos / max_count));
+    let max_count = i64::try_from(MAX_LIMITS).unwrap_or(i64::MAX);
+    let mut retained = RetainedLimits::per_period(MIN_PERIOD_NANOS.max(active_nanos / max_count));
     for limit in above {
         retained.at_most(limit);
     }
@@ -43,7 +43,7 @@ pub fn retained_limits(captures: &MatchedCaptures, nature: ClockNature) -> Retai
 ///
 /// # Errors
 /// More than half of the packets of one point lack headers.
-pub fn refuse_cut(points: [(&Path, &Point); 2]) -> Result<(), ReadError> {
+pub fn refuse_truncated(points: [(&Path, &Point); 2]) -> Result<(), ReadError> {
     let is_mostly_cut = |(_, point): &(&Path, &Point)| point.cut > point.packets / 2;
     points
         .into_iter()
@@ -100,13 +100,13 @@ pub fn refuse_duplicate(first_path: &Path, second_path: &Path) -> Result<(), Rea
 ///
 /// # Errors
 /// They share no packet, or only packets that give no limit.
-pub fn refuse_unmet(
+pub fn refuse_unmatched(
     (first, second): (&Path, &Path),
     captures: &MatchedCaptures,
 ) -> Result<(), ReadError> {
     let (name, other) = (first.display(), second.display());
     if captures.crossings.is_empty() && captures.one_way + captures.even == 0 {
-        refuse_cut([(first, &captures.first), (second, &captures.second)])?;
+        refuse_truncated([(first, &captures.first), (second, &captures.second)])?;
         if captures.ambiguous_in_both > 0 {
             return Err(ReadError::wrong(format!(
                 "{name} or {other} contains {} several times, so packets cannot be matched; capture one interface, or remove exact duplicates (editcap -w 0.02 FILE NEW)",
@@ -127,13 +127,13 @@ pub fn refuse_unmet(
         )));
     }
     if captures.crossings.is_empty() {
-        return Err(too_few(first, second));
+        return Err(one_direction_error(first, second));
     }
     Ok(())
 }
 
 /// The error for captures that share packets of one direction only.
-pub fn too_few(first: &Path, second: &Path) -> ReadError {
+pub fn one_direction_error(first: &Path, second: &Path) -> ReadError {
     ReadError::wrong(format!(
         "{} and {} share packets of one direction only; the clocks' offset needs requests and replies (of a TAP with a \
          file for each direction give both: a.pcap+b.pcap)",

@@ -10,9 +10,9 @@ use neph_stats::{
 
 /// Error bound of kernel timestamps, in nanoseconds. Converting one from wall clock time to raw time costs
 /// half the time of reading both clocks, at each machine: 60 to 90 ns, at most 200 ns.
-pub const DOUBT: i64 = 250;
+pub const TIMESTAMP_ERROR_NANOS: i64 = 250;
 /// One limit of each kind is kept per this many nanoseconds.
-const STRETCH: i64 = 10_000_000;
+const RETENTION_PERIOD_NANOS: i64 = 10_000_000;
 
 /// The raw clocks of a peer and of this host.
 #[derive(Clone, Debug)]
@@ -31,12 +31,12 @@ impl PeerClock {
     pub const fn new(nature: ClockNature) -> Self {
         Self {
             nature,
-            limits: RetainedLimits::per_period(STRETCH),
+            limits: RetainedLimits::per_period(RETENTION_PERIOD_NANOS),
         }
     }
 
     /// Adds a message that was answered. Returns its timestamps if it has all four.
-    pub fn message(&mut self, marks: &Marks) -> Option<FourTimestamps> {
+    pub fn add_message(&mut self, marks: &Marks) -> Option<FourTimestamps> {
         let stamps = stamps(marks)?;
         self.add(stamps);
         Some(stamps)
@@ -44,7 +44,7 @@ impl PeerClock {
 
     /// Adds the timestamps of an answered message. Call it in the order in which messages were sent.
     pub fn add(&mut self, stamps: FourTimestamps) {
-        self.limits.add(stamps, DOUBT);
+        self.limits.add(stamps, TIMESTAMP_ERROR_NANOS);
     }
 
     /// The peer's clock over the whole time. `None` without messages in both directions.
@@ -115,7 +115,7 @@ mod tests {
         {
             let us = |of: i64| of * MICRO;
             let marks = exchange(us(sent), us(arrived), us(answered), us(returned));
-            assert!(clock.message(&marks).is_some());
+            assert!(clock.add_message(&marks).is_some());
         }
         let offset = clock.offset(100 * MICRO).expect("four marks are there");
         // From 990 to 1012 us, plus a margin on both sides for the error of timestamps and rates.
@@ -135,7 +135,7 @@ mod tests {
             let (sent, peer_time) = (number * SECOND / 10, 200 * MICRO + number % 7 * 10 * MICRO);
             let arrived = sent + peer_time + drifted(sent + peer_time);
             let marks = exchange(sent, arrived, arrived, sent + peer_time + 300 * MICRO);
-            clock.message(&marks);
+            clock.add_message(&marks);
         }
         for second in [0, 30, 59] {
             let at = second * SECOND;
@@ -151,7 +151,7 @@ mod tests {
         let mut clock = PeerClock::default();
         let mut marks = exchange(0, 1, 2, 3);
         marks.peer.nic_tx = None;
-        assert_eq!(clock.message(&marks), None);
+        assert_eq!(clock.add_message(&marks), None);
         assert_eq!(clock.offset(0), None);
     }
 }

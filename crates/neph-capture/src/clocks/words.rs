@@ -11,18 +11,18 @@ const UNITS: [(i64, &str); 4] = [
 
 /// `+3.0000123 s ± 8.3 us`: the bound is rounded up.
 pub fn offset(nanos: i64, bound: i64) -> String {
-    format!("{} ± {}", value(nanos, bound), up(bound))
+    format!("{} ± {}", value_text(nanos, bound), bound_text(bound))
 }
 
 /// `+500 us ± 20.5 ms`: a step has at least three digits. A detected step exists, however large its error
 /// bound is.
 pub fn step(by: i64, bound: i64) -> String {
     let digits = bound.min(by.saturating_abs() / 10);
-    format!("{} ± {}", value(by, digits), up(bound))
+    format!("{} ± {}", value_text(by, digits), bound_text(bound))
 }
 
 /// `+3.0000123 s`: digits down to a tenth of the bound.
-pub fn value(nanos: i64, bound: i64) -> String {
+pub fn value_text(nanos: i64, bound: i64) -> String {
     let (unit, name) = unit_of(nanos.saturating_abs().max(bound));
     let mut digits = 0;
     let mut last = unit;
@@ -34,16 +34,16 @@ pub fn value(nanos: i64, bound: i64) -> String {
     let half = last / 2;
     let rounded = nanos.unsigned_abs().saturating_add(half.unsigned_abs()) / last.unsigned_abs();
     let per_unit = (unit / last).unsigned_abs();
-    let (integer, rest) = (rounded / per_unit, rounded % per_unit);
+    let (integer, fraction) = (rounded / per_unit, rounded % per_unit);
     let sign = if nanos < 0 && rounded > 0 { '-' } else { '+' };
     if digits == 0 {
         return format!("{sign}{integer} {name}");
     }
-    format!("{sign}{integer}.{rest:0digits$} {name}")
+    format!("{sign}{integer}.{fraction:0digits$} {name}")
 }
 
 /// A bound with three digits, rounded up.
-pub fn up(bound: i64) -> String {
+pub fn bound_text(bound: i64) -> String {
     let (unit, name) = unit_of(bound);
     let units = bound / unit;
     let last = match units {
@@ -57,8 +57,8 @@ pub fn up(bound: i64) -> String {
     if digits == 0 {
         return format!("{rounded} {name}");
     }
-    let (units, rest) = (rounded / per_unit, rounded % per_unit);
-    format!("{units}.{rest:0digits$} {name}")
+    let (units, fraction) = (rounded / per_unit, rounded % per_unit);
+    format!("{units}.{fraction:0digits$} {name}")
 }
 
 /// `+12.35 ± 0.12 ppm`, from fractions.
@@ -72,9 +72,12 @@ pub fn rate(fraction: f64, bound: f64) -> String {
         _ => 4,
     };
     let scale = 10_f64.powi(digits);
-    let up = (bound * scale).ceil() / scale;
+    let rounded_bound = (bound * scale).ceil() / scale;
     let digits = usize::try_from(digits).unwrap_or(0);
-    format!("{} ± {up:.digits$} ppm", decimals::signed(ppm, digits))
+    format!(
+        "{} ± {rounded_bound:.digits$} ppm",
+        decimals::signed(ppm, digits)
+    )
 }
 
 /// A fraction in parts per million, without binary rounding noise and without a minus before 0.
@@ -100,7 +103,7 @@ mod tests {
         assert_eq!(offset(-999_999_999, 1), "-999.999999 ms ± 1 ns");
         assert_eq!(offset(7, 20_000_000), "+0 ms ± 20.0 ms");
         assert_eq!(
-            value(1_795_381_460_775_046_037, 9),
+            value_text(1_795_381_460_775_046_037, 9),
             "+1795381460.775046037 s"
         );
         assert_eq!(offset(i64::MIN, 1_000_000_000), "-9223372036.9 s ± 1.00 s");
@@ -119,7 +122,7 @@ mod tests {
     #[test]
     fn error_bounds_are_never_rounded_down() {
         assert_eq!(
-            [999, 1_000, 1_001, 100_001].map(up),
+            [999, 1_000, 1_001, 100_001].map(bound_text),
             ["999 ns", "1.00 us", "1.01 us", "101 us"]
         );
         assert_eq!(rate(12.345_6e-6, 0.101e-6), "+12.346 ± 0.101 ppm");

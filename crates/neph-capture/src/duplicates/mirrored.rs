@@ -7,18 +7,18 @@ use neph_model::Span;
 use neph_wire::dissect::{Dissected, Transport};
 use neph_wire::ip::TcpHeader;
 
-use super::MIRRORED;
+use super::MAX_MIRROR_DELAY;
 
 /// Host pairs that are remembered. Of two with the same place, the later one replaces the earlier.
 const PAIRS: usize = 4_096;
 /// Counts are halved above this, so that old packets count less.
 const MAX_COUNT: u16 = 256;
 /// If the first packet of two hosts is repeated within this, it is a copy: a sender takes longer.
-const AT_ONCE: Span = Span::from_millis(1);
+const MAX_IMMEDIATE_DELAY: Span = Span::from_millis(1);
 
 /// How a packet is recognized as a copy of an earlier one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum PacketKind {
     /// It has a number in IP: another packet has another number.
     Numbered,
     /// No sender repeats it so soon: a SYN, an echo.
@@ -29,7 +29,7 @@ pub(super) enum Kind {
     Repeatable,
 }
 
-impl Kind {
+impl PacketKind {
     /// The kind of a packet. Many senders number packets 0 that must not be fragmented.
     pub(super) const fn of(packet: &Dissected<'_>) -> Self {
         match (&packet.transport, packet.ip.identification) {
@@ -63,7 +63,7 @@ pub(super) struct MirroredPacket {
     pub(super) is_upward: bool,
     /// Its identification in IP.
     pub(super) number: u16,
-    pub(super) kind: Kind,
+    pub(super) kind: PacketKind,
 }
 
 /// Counts of one host pair.
@@ -71,7 +71,7 @@ pub(super) struct MirroredPacket {
 struct Pair {
     hosts: u64,
     /// Distinct packets, without repeatable ones.
-    once: u16,
+    distinct_packets: u16,
     /// Of these, packets that were soon repeated.
     repeats: u16,
     /// The latest number of each host, and whether two packets had it: then it identifies nothing.
@@ -82,17 +82,17 @@ struct Pair {
 impl Pair {
     /// Whether most packets before the latest one came twice.
     fn is_mirrored(self, delay: Span) -> bool {
-        let earlier_count = self.once.saturating_sub(1);
-        let is_first = earlier_count == 0 && delay < AT_ONCE;
+        let earlier_count = self.distinct_packets.saturating_sub(1);
+        let is_first = earlier_count == 0 && delay < MAX_IMMEDIATE_DELAY;
         is_first || self.repeats > 0 && self.repeats * 2 >= earlier_count
     }
 }
 
 /// Counts per host pair.
 #[derive(Debug, Default)]
-pub(super) struct Mirrored(Vec<Pair>);
+pub(super) struct MirrorDetector(Vec<Pair>);
 
-impl Mirrored {
+impl MirrorDetector {
     /// Adds a packet that equals none before it.
     pub(super) fn add_first(&mut self, packet: MirroredPacket) {
         let pair = self.pair(packet.hosts);
@@ -101,10 +101,11 @@ impl Mirrored {
             pair.is_constant[direction] |= pair.numbers[direction] == packet.number;
             pair.numbers[direction] = packet.number;
         }
-        if packet.kind != Kind::Repeatable {
-            pair.once += 1;
-            if pair.once > MAX_COUNT {
-                (pair.once, pair.repeats) = (pair.once / 2, pair.repeats / 2);
+        if packet.kind != PacketKind::Repeatable {
+            pair.distinct_packets += 1;
+            if pair.distinct_packets > MAX_COUNT {
+                pair.distinct_packets /= 2;
+                pair.repeats /= 2;
             }
         }
     }
@@ -112,15 +113,15 @@ impl Mirrored {
     /// Adds a repetition after the time `delay`. Returns whether it is a copy.
     pub(super) fn add_repetition(&mut self, packet: MirroredPacket, delay: Span) -> bool {
         let pair = self.pair(packet.hosts);
-        let is_mirrored = delay < MIRRORED && pair.is_mirrored(delay);
-        if packet.kind != Kind::Repeatable && delay < MIRRORED {
+        let is_mirrored = delay < MAX_MIRROR_DELAY && pair.is_mirrored(delay);
+        if packet.kind != PacketKind::Repeatable && delay < MAX_MIRROR_DELAY {
             pair.repeats = pair.repeats.saturating_add(1);
         }
         match packet.kind {
-            Kind::Once => true,
-            Kind::Numbered => is_mirrored || !pair.is_constant[usize::from(packet.is_upward)],
-            Kind::Data => is_mirrored,
-            Kind::Repeatable => is_mirrored && pair.repeats > 0,
+            PacketKind::Once => true,
+            PacketKind::Numbered => is_mirrored || !pair.is_constant[usize::from(packet.is_upward)],
+            PacketKind::Data => is_mirrored,
+            PacketKind::Repeatable => is_mirrored && pair.repeats > 0,
         }
     }
 

@@ -6,7 +6,7 @@
 
 use neph_model::{Span, Wall};
 
-use crate::chosen::is_chosen;
+use crate::sampling::is_sampled;
 
 /// Questions of a pair that are followed at a time.
 const MAX_QUESTIONS: usize = 1_024;
@@ -155,5 +155,5 @@ fn since(earlier: Wall, at: Wall) -> Span {
 }
 
 fn is_followed(id: MessageId, thinning: u8) -> bool {
-    is_chosen((id.id, id.content), thinning)
+    is_sampled((id.id, id.content), thinning)
 }

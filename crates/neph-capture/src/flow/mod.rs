@@ -6,7 +6,7 @@
 mod batch;
 mod key;
 mod limits;
-mod others;
+mod other_packets;
 mod period;
 mod recency;
 mod table;
@@ -21,32 +21,32 @@ use std::net::SocketAddr;
 use neph_model::Wall;
 use neph_wire::dissect::Tunnel;
 
-use crate::ahead::fetch;
+use crate::prefetch::prefetch;
 use crate::sample::{Half, Sample};
 use crate::tcp::{Connection, Event, Passing, Room, Segment, Side, Sink};
 use key::{Key, KeyEnd};
 pub use limits::Limits;
-pub use others::Others;
+pub use other_packets::OtherPackets;
 use period::EarlierCounts;
-pub use period::Recent;
+pub use period::PeriodCounts;
 pub(crate) use recency::Recency;
 pub use table::{Listener, Table};
 pub use tally::{Quantiles, RoundTripSketches, RoundTripsByMethod, SentCounts};
 
 /// The two ends of a flow, its VLAN and its tunnel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Name {
+pub struct FlowName {
     key: Key,
     client: KeyEnd,
     is_client_known: bool,
 }
 
-impl Name {
+impl FlowName {
     /// From the first segment that was seen.
     fn of(key: Key, sender: KeyEnd, first: &Segment) -> Self {
-        let (client, is_client_known) = if first.opens() {
+        let (client, is_client_known) = if first.is_syn_without_ack() {
             (sender, true)
-        } else if first.accepts() {
+        } else if first.is_syn_ack() {
             (sender.other(), true)
         } else {
             (key.likely_server().map_or(sender, KeyEnd::other), false)
@@ -95,42 +95,42 @@ impl Name {
 /// A TCP connection and its counts.
 #[derive(Debug)]
 pub struct Flow {
-    name: Name,
+    name: FlowName,
     /// The key of the other direction, where that travels in another VLAN or tunnel.
-    other: Option<Box<Key>>,
+    other_direction_key: Option<Box<Key>>,
     /// The sender of its first segment.
-    first: Side,
+    first_sender: Side,
     began: Wall,
     last: Wall,
     connection: Connection,
     /// Memory in bytes of what awaits its answer, at the table's last count.
-    awaiting: u32,
+    awaiting_bytes: u32,
     sent: [SentCounts; 2],
     /// Since the last look, if there was one.
     round_trips: [RoundTripSketches; 2],
-    before: Option<Box<EarlierCounts>>,
+    earlier_counts: Option<Box<EarlierCounts>>,
 }
 
 impl Flow {
     /// A flow whose first segment was captured at `at`.
-    fn begin(at: Wall, name: Name, first: Side) -> Self {
+    fn begin(at: Wall, name: FlowName, first_sender: Side) -> Self {
         Self {
             name,
-            other: None,
-            first,
+            other_direction_key: None,
+            first_sender,
             began: at,
             last: at,
             connection: Connection::default(),
-            awaiting: 0,
+            awaiting_bytes: 0,
             sent: Default::default(),
             round_trips: Default::default(),
-            before: None,
+            earlier_counts: None,
         }
     }
 
     /// A vacant place.
     fn vacant() -> Self {
-        let name = Name {
+        let name = FlowName {
             key: Key::default(),
             client: KeyEnd::Lower,
             is_client_known: false,
@@ -180,27 +180,27 @@ impl Flow {
     /// Updates the memory of what awaits its answer.
     #[inline]
     fn count_awaiting(&mut self) {
-        self.awaiting = u32::try_from(self.connection.heap()).unwrap_or(u32::MAX);
+        self.awaiting_bytes = u32::try_from(self.connection.heap_bytes()).unwrap_or(u32::MAX);
     }
 
-    /// Prefetches all parts that the next segment needs: see [`crate::ahead`].
+    /// Prefetches all parts that the next segment needs: see [`crate::prefetch`].
     #[inline]
-    fn fetch(&self) {
-        fetch(&self.round_trips[0]);
-        fetch(&self.round_trips[1]);
-        fetch(&self.name);
-        fetch(&self.other);
-        fetch(&self.sent[1]);
-        fetch(&self.awaiting);
-        self.connection.fetch();
+    fn prefetch(&self) {
+        prefetch(&self.round_trips[0]);
+        prefetch(&self.round_trips[1]);
+        prefetch(&self.name);
+        prefetch(&self.other_direction_key);
+        prefetch(&self.sent[1]);
+        prefetch(&self.awaiting_bytes);
+        self.connection.prefetch();
     }
 
     /// Prefetches what those parts point to, for a segment of `sender`.
     #[inline]
-    fn fetch_far(&self, sender: KeyEnd) {
+    fn prefetch_far(&self, sender: KeyEnd) {
         let side = self.name.side(sender);
-        self.round_trips[side.half() as usize].fetch_far();
-        self.connection.fetch_far();
+        self.round_trips[side.half() as usize].prefetch_far();
+        self.connection.prefetch_far();
     }
 
     /// Prepares the counts of a flow that is over.
@@ -211,7 +211,7 @@ impl Flow {
     }
 
     /// The two ends.
-    pub const fn name(&self) -> &Name {
+    pub const fn name(&self) -> &FlowName {
         &self.name
     }
 
@@ -233,7 +233,7 @@ impl Flow {
     /// Round trips between the capture point and the end behind `half`.
     pub fn round_trips(&self, half: Half) -> Cow<'_, RoundTripSketches> {
         let latest = &self.round_trips[half as usize];
-        match &self.before {
+        match &self.earlier_counts {
             None => Cow::Borrowed(latest),
             Some(before) => {
                 let mut total = before.round_trips(half).clone();
@@ -245,11 +245,13 @@ impl Flow {
     }
 
     /// Memory that it points to, in bytes.
-    fn heap(&self) -> usize {
-        let sent: usize = self.sent.iter().map(SentCounts::heap).sum();
-        let sketch_bytes: usize = self.round_trips.iter().map(RoundTripSketches::heap).sum();
-        let before = self.before.as_ref().map_or(0, |before| before.heap());
-        self.connection.heap() + sent + sketch_bytes + before
+    fn heap_bytes(&self) -> usize {
+        let sent: usize = self.sent.iter().map(SentCounts::heap_bytes).sum();
+        let sketches = self.round_trips.iter();
+        let sketch_bytes: usize = sketches.map(RoundTripSketches::heap_bytes).sum();
+        let earlier_counts = self.earlier_counts.as_ref();
+        let earlier_bytes = earlier_counts.map_or(0, |counts| counts.heap_bytes());
+        self.connection.heap_bytes() + sent + sketch_bytes + earlier_bytes
     }
 }
 
@@ -265,7 +267,7 @@ struct FlowSegment {
 
 /// Counts what a connection shows, and passes it on.
 struct Counting<'a, L> {
-    name: &'a Name,
+    name: &'a FlowName,
     sent: &'a mut [SentCounts; 2],
     round_trips: &'a mut [RoundTripSketches; 2],
     listener: &'a mut L,
@@ -302,9 +304,9 @@ impl<L: Listener> Sink for Counting<'_, L> {
         self.listener.found_spurious(self.name, at, side, previous);
     }
 
-    fn thinned(&mut self, side: Side, segments: u64) {
-        self.sent[side as usize].add_thinned(segments);
-        self.listener.thinned(self.name, segments);
+    fn segments_not_tracked(&mut self, side: Side, segments: u64) {
+        self.sent[side as usize].add_segments_not_tracked(segments);
+        self.listener.segments_not_tracked(self.name, segments);
     }
 
     fn negative_round_trip(&mut self) {

@@ -17,7 +17,7 @@ pub(super) struct EarlierCounts {
 
 /// Counts of a flow in a period.
 #[derive(Debug)]
-pub struct Recent {
+pub struct PeriodCounts {
     sent: [SentCounts; 2],
     round_trips: [RoundTripSketches; 2],
 }
@@ -30,7 +30,7 @@ pub(super) struct EndedFlows {
     is_enabled: bool,
 }
 
-impl Recent {
+impl PeriodCounts {
     /// Counts of `side`; the maximum in flight is that of the flow's whole life.
     pub const fn sent(&self, side: Side) -> &SentCounts {
         &self.sent[side as usize]
@@ -47,17 +47,18 @@ impl EarlierCounts {
         &self.round_trips[half as usize]
     }
 
-    pub(super) fn heap(&self) -> usize {
-        let sent: usize = self.sent.iter().map(SentCounts::heap).sum();
-        let sketch_bytes: usize = self.round_trips.iter().map(RoundTripSketches::heap).sum();
+    pub(super) fn heap_bytes(&self) -> usize {
+        let sent: usize = self.sent.iter().map(SentCounts::heap_bytes).sum();
+        let sketches = self.round_trips.iter();
+        let sketch_bytes: usize = sketches.map(RoundTripSketches::heap_bytes).sum();
         size_of::<Self>() + sent + sketch_bytes
     }
 }
 
 impl Flow {
     /// Counts since the last look; `None` without packets.
-    fn take_recent(&mut self) -> Option<Recent> {
-        let before = self.before.get_or_insert_default();
+    fn take_period_counts(&mut self) -> Option<PeriodCounts> {
+        let before = self.earlier_counts.get_or_insert_default();
         let sent = [Side::Client, Side::Server]
             .map(|side| self.sent[side as usize].since(&before.sent[side as usize]));
         if sent.iter().all(|sent| sent.packets == 0) {
@@ -69,7 +70,7 @@ impl Flow {
             .for_each(RoundTripSketches::settle);
         let round_trips = std::mem::take(&mut self.round_trips);
         merge(&mut before.round_trips, &round_trips);
-        Some(Recent { sent, round_trips })
+        Some(PeriodCounts { sent, round_trips })
     }
 }
 
@@ -84,12 +85,12 @@ impl EndedFlows {
     pub(super) fn end_period<'a>(
         &mut self,
         flows: impl Iterator<Item = &'a mut Flow>,
-        mut report: impl FnMut(&Flow, &Recent),
+        mut report: impl FnMut(&Flow, &PeriodCounts),
     ) -> [RoundTripSketches; 2] {
         self.is_enabled = true;
         let mut totals = std::mem::take(&mut self.round_trips);
         for flow in flows {
-            if let Some(recent) = flow.take_recent() {
+            if let Some(recent) = flow.take_period_counts() {
                 merge(&mut totals, &recent.round_trips);
                 report(flow, &recent);
             }

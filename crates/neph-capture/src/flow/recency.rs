@@ -8,7 +8,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 
-use crate::ahead::fetch;
+use crate::prefetch::prefetch;
 
 /// The uses of a table, numbered from 1 on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -102,9 +102,9 @@ impl Recency {
 
     /// Prefetches a place for its next use.
     #[inline]
-    pub(super) fn fetch(&self, index: u32) {
+    pub(super) fn prefetch(&self, index: u32) {
         if let Some(last_use) = self.last_uses.get(index as usize) {
-            fetch(last_use);
+            prefetch(last_use);
         }
     }
 
@@ -118,7 +118,7 @@ impl Recency {
         }
     }
 
-    pub(super) fn heap(&self) -> usize {
+    pub(super) fn heap_bytes(&self) -> usize {
         self.last_uses.capacity() * size_of::<LastUse>()
             + self.queue.capacity() * size_of::<(LastUse, u32)>()
             + self.is_queued.capacity()

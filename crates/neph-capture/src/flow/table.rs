@@ -15,11 +15,11 @@ use neph_wire::dissect::{Dissected, Plain, Transport};
 use super::batch::{Arrival, Batch, NO_INDEX};
 use super::key::Key;
 use super::limits::Limits;
-use super::others::Others;
+use super::other_packets::OtherPackets;
 use super::period::EndedFlows;
 use super::recency::Recency;
 use super::tally::RoundTripSketches;
-use super::{Flow, FlowSegment, Name, Recent};
+use super::{Flow, FlowName, FlowSegment, PeriodCounts};
 use crate::sample::Sample;
 use crate::tcp::{Event, Room, Segment, Side};
 use mirror::Tagged;
@@ -32,13 +32,13 @@ const MAX_CACHED_FLOWS: usize = 512;
 /// Receives what packets show.
 pub trait Listener {
     /// A round trip.
-    fn sample(&mut self, _name: &Name, _sample: &Sample) {}
+    fn sample(&mut self, _name: &FlowName, _sample: &Sample) {}
     /// An event other than the next segment, sent by `side`.
-    fn event(&mut self, _name: &Name, _at: Wall, _side: Side, _event: Event) {}
+    fn event(&mut self, _name: &FlowName, _at: Wall, _side: Side, _event: Event) {}
     /// A retransmission of `side` that was reported as `previous` turns out to be spurious.
-    fn found_spurious(&mut self, _name: &Name, _at: Wall, _side: Side, _previous: Event) {}
+    fn found_spurious(&mut self, _name: &FlowName, _at: Wall, _side: Side, _previous: Event) {}
     /// This number of segments is not followed to the answer.
-    fn thinned(&mut self, _name: &Name, _segments: u64) {}
+    fn segments_not_tracked(&mut self, _name: &FlowName, _segments: u64) {}
     /// A segment has an earlier timestamp than what it answers: there is no round trip.
     fn negative_round_trip(&mut self) {}
     /// A segment has the same timestamp as what it acknowledges. Reported once per segment.
@@ -72,7 +72,7 @@ pub struct Table {
     now: i64,
     /// Bytes of segments that await their answer.
     pending_bytes: usize,
-    others: Others,
+    other_packets: OtherPackets,
     /// Flows that were evicted.
     evicted: u64,
     /// Flows that ended in the current period, if periods are used.
@@ -96,7 +96,7 @@ impl Table {
             ready: Batch::default(),
             now: i64::MIN,
             pending_bytes: 0,
-            others: Others::default(),
+            other_packets: OtherPackets::default(),
             evicted: 0,
             ended: EndedFlows::default(),
         }
@@ -110,7 +110,7 @@ impl Table {
             payload_len,
         } = &packet.transport
         else {
-            self.others.count(packet);
+            self.other_packets.count(packet);
             return;
         };
         let bytes = u32::try_from(packet.ip.total_len).unwrap_or(u32::MAX);
@@ -140,7 +140,7 @@ impl Table {
 
     /// Counts a packet whose headers are cut off before the addresses.
     pub const fn count_cut_packet(&mut self) {
-        self.others.cut += 1;
+        self.other_packets.cut += 1;
     }
 
     /// The place for the next segment, of a flow with this key.
@@ -190,13 +190,13 @@ impl Table {
     fn advance(&mut self, listener: &mut impl Listener) {
         for arrival in self.looked_up.filled() {
             if let Some(flow) = self.flow(arrival.index) {
-                flow.fetch_far(arrival.flow_segment.sender);
+                flow.prefetch_far(arrival.flow_segment.sender);
             }
         }
         let mut arrived = std::mem::take(&mut self.arrived);
         for arrival in arrived.filled_mut() {
             arrival.index = self.find_probable(arrival.hash);
-            self.fetch(arrival.index);
+            self.prefetch(arrival.index);
         }
         let mut ready = std::mem::take(&mut self.ready);
         for arrival in ready.drain() {
@@ -207,10 +207,10 @@ impl Table {
     }
 
     #[inline]
-    fn fetch(&self, index: u32) {
-        self.recency.fetch(index);
+    fn prefetch(&self, index: u32) {
+        self.recency.prefetch(index);
         if let Some(flow) = self.flow(index) {
-            flow.fetch();
+            flow.prefetch();
         }
     }
 
@@ -226,9 +226,9 @@ impl Table {
         };
         let flow = &mut self.flows[index as usize];
         flow.add_segment(&arrival.flow_segment, room, listener);
-        self.pending_bytes -= flow.awaiting as usize;
+        self.pending_bytes -= flow.awaiting_bytes as usize;
         flow.count_awaiting();
-        self.pending_bytes += flow.awaiting as usize;
+        self.pending_bytes += flow.awaiting_bytes as usize;
     }
 
     /// Reports all packets, and ends flows that are silent for too long at `now`. Needed where no packets
@@ -249,7 +249,10 @@ impl Table {
 
     /// Ends a period. Hands out each flow with a packet since the last look, in no order. Returns the round
     /// trips of all flows per half; those of ended flows count from the first look on.
-    pub fn end_period(&mut self, report: impl FnMut(&Flow, &Recent)) -> [RoundTripSketches; 2] {
+    pub fn end_period(
+        &mut self,
+        report: impl FnMut(&Flow, &PeriodCounts),
+    ) -> [RoundTripSketches; 2] {
         let flows = self.flows.iter_mut().filter(|flow| !flow.is_vacant());
         self.ended.end_period(flows, report)
     }
@@ -265,8 +268,8 @@ impl Table {
     }
 
     /// Packets that belong to no flow.
-    pub const fn others(&self) -> Others {
-        self.others
+    pub const fn other_packets(&self) -> OtherPackets {
+        self.other_packets
     }
 
     /// Flows that were evicted, because there were too many.
@@ -276,11 +279,11 @@ impl Table {
 
     /// Memory in bytes. Visits all flows.
     pub fn memory(&self) -> usize {
-        let flows: usize = self.flows.iter().map(Flow::heap).sum();
+        let flows: usize = self.flows.iter().map(Flow::heap_bytes).sum();
         flows
             + self.flows.capacity() * size_of::<Flow>()
             + self.places.allocation_size()
-            + self.recency.heap()
+            + self.recency.heap_bytes()
     }
 
     fn flow(&self, index: u32) -> Option<&Flow> {
@@ -323,15 +326,15 @@ impl Table {
         if self.len() >= self.limits.flows.max(1) {
             self.evict_oldest(listener);
         }
-        let name = Name::of(
+        let name = FlowName::of(
             arrival.key,
             arrival.flow_segment.sender,
             &arrival.flow_segment.segment,
         );
-        let first = name.side(arrival.flow_segment.sender);
+        let first_sender = name.side(arrival.flow_segment.sender);
         self.insert(
             arrival.hash,
-            Flow::begin(arrival.flow_segment.at, name, first),
+            Flow::begin(arrival.flow_segment.at, name, first_sender),
         )
     }
 
@@ -367,13 +370,13 @@ impl Table {
         let mut flow = std::mem::replace(flow, Flow::vacant());
         flow.settle();
         self.tagged.remove(index, &flow.name.key, &self.hasher);
-        for key in std::iter::once(&flow.name.key).chain(flow.other.as_deref()) {
+        for key in std::iter::once(&flow.name.key).chain(flow.other_direction_key.as_deref()) {
             let hash = self.hasher.hash_one(key);
             if let Ok(entry) = self.places.find_entry(hash, |(_, other)| *other == index) {
                 entry.remove();
             }
         }
-        self.pending_bytes -= flow.awaiting as usize;
+        self.pending_bytes -= flow.awaiting_bytes as usize;
         self.free.push(index);
         self.ended.add(&flow);
         listener.ended(&flow);

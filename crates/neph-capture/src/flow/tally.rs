@@ -3,7 +3,7 @@
 use neph_model::Span;
 use neph_stats::{Layout, Selection, Sketches};
 
-use crate::ahead::fetch;
+use crate::prefetch::prefetch;
 use crate::sample::{Answer, Method, Sample};
 use crate::tcp::Event;
 
@@ -19,15 +19,15 @@ pub struct SentCounts {
     /// Most bytes in flight, as seen from the capture point.
     pub most_in_flight: u32,
     /// `None` before the first event: most flows have none, and there are very many flows.
-    rare: Option<Box<Rare>>,
+    rare: Option<Box<RareCounts>>,
 }
 
 /// Counts that are 0 for most flows.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct Rare {
+struct RareCounts {
     events: [u32; Event::ALL.len()],
     /// Segments that were not followed to their answer.
-    thinned: u64,
+    segments_not_tracked: u64,
 }
 
 impl SentCounts {
@@ -50,14 +50,16 @@ impl SentCounts {
     }
 
     /// Counts segments that are not followed.
-    pub(super) fn add_thinned(&mut self, segments: u64) {
-        self.rare.get_or_insert_default().thinned += segments;
+    pub(super) fn add_segments_not_tracked(&mut self, segments: u64) {
+        self.rare.get_or_insert_default().segments_not_tracked += segments;
     }
 
     /// Segments that were not followed to their answer, because more were in flight than there is room for.
     /// The round trips of others count for theirs.
-    pub fn thinned(&self) -> u64 {
-        self.rare.as_ref().map_or(0, |rare| rare.thinned)
+    pub fn segments_not_tracked(&self) -> u64 {
+        self.rare
+            .as_ref()
+            .map_or(0, |rare| rare.segments_not_tracked)
     }
 
     /// How often `event` happened to what it sent.
@@ -74,7 +76,7 @@ impl SentCounts {
                 // A retransmission that was counted as needed before may have become spurious since.
                 *event = event.saturating_sub(before);
             }
-            rare.thinned -= before.thinned;
+            rare.segments_not_tracked -= before.segments_not_tracked;
         }
         Self {
             packets: self.packets.saturating_sub(before.packets),
@@ -86,7 +88,7 @@ impl SentCounts {
     }
 
     /// Memory that it points to, in bytes.
-    pub(super) fn heap(&self) -> usize {
+    pub(super) fn heap_bytes(&self) -> usize {
         self.rare.as_deref().map_or(0, size_of_val)
     }
 
@@ -167,14 +169,14 @@ impl RoundTripSketches {
         self.0.settle();
     }
 
-    /// Prefetches its memory: see [`crate::ahead`].
+    /// Prefetches its memory: see [`crate::prefetch`].
     #[inline]
-    pub(super) fn fetch_far(&self) {
-        self.0.soon_needed().for_each(fetch);
+    pub(super) fn prefetch_far(&self) {
+        self.0.soon_needed().for_each(prefetch);
     }
 
     /// Memory that it points to, in bytes.
-    pub(super) fn heap(&self) -> usize {
+    pub(super) fn heap_bytes(&self) -> usize {
         self.0.heap()
     }
 }

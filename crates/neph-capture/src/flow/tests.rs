@@ -23,7 +23,7 @@ struct Received {
 }
 
 impl Listener for Received {
-    fn sample(&mut self, _: &Name, _: &Sample) {
+    fn sample(&mut self, _: &FlowName, _: &Sample) {
         self.samples += 1;
     }
     fn ended(&mut self, flow: &Flow) {

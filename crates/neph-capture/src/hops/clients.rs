@@ -60,7 +60,7 @@ impl Followed {
                 }
             }
         }
-        let capture_start = self.points[last].extent.map_or(0, |(from, _)| from);
+        let capture_start = self.points[last].packet_extent.map_or(0, |(from, _)| from);
         let has_far_client = |(flow, exchange): &(u32, Exchange)| {
             let (flow, _) = self.flows.by_number[*flow as usize];
             exchange.request_direction(flow, capture_start) == Direction::Reverse

@@ -85,13 +85,13 @@ impl Followed {
     }
 
     /// The first and the last timestamp of a point's packets.
-    pub fn extent(&self, point: usize) -> Option<(Wall, Wall)> {
-        walls(self.points[point].extent)
+    pub fn packet_extent(&self, point: usize) -> Option<(Wall, Wall)> {
+        walls(self.points[point].packet_extent)
     }
 
     /// Begin and end of the capture of a point, as far as known, by its clock.
-    pub fn lasted(&self, point: usize) -> Option<(Wall, Wall)> {
-        walls(self.points[point].lasted)
+    pub fn capture_extent(&self, point: usize) -> Option<(Wall, Wall)> {
+        walls(self.points[point].capture_extent)
     }
 
     /// Whether a point shows packets, and of every host pair only one direction.
@@ -114,11 +114,11 @@ impl Followed {
 
     /// Packets that both points of a segment show, but that were excluded because others equal them.
     pub fn ambiguous_in(&self, segment: usize) -> u64 {
-        let passed = [segment, segment + 1];
+        let points = [segment, segment + 1];
         let numbers = 0..u32::try_from(self.packets.by_number.len()).unwrap_or(u32::MAX);
         let identical = numbers.filter(|number| {
             self.packets.get(*number).handling == PacketHandling::Ambiguous
-                && passed
+                && points
                     .iter()
                     .all(|point| self.packets.passed_at(*number, *point).is_some())
         });
@@ -126,7 +126,7 @@ impl Followed {
     }
 
     /// Packets that offload split or merged on the path.
-    pub fn joined(&self) -> u64 {
+    pub fn split_or_merged(&self) -> u64 {
         self.spreads.len() as u64
     }
 
@@ -155,12 +155,12 @@ impl Followed {
     }
 
     /// Whether any packet passed both points of a segment.
-    pub fn is_met(&self, segment: usize) -> bool {
+    pub fn has_common_packets(&self, segment: usize) -> bool {
         self.crossing_pairs[segment].contains(&true)
     }
 
     /// Whether any packet between the same two hosts passed both points of a segment.
-    pub fn crosses(&self, passage: &Passage, segment: usize) -> bool {
+    pub fn has_host_pair_crossed(&self, passage: &Passage, segment: usize) -> bool {
         let flow = self.packets.get(passage.number).flow;
         let pair = self.flows.by_number[flow as usize].1;
         self.crossing_pairs[segment][pair as usize]
@@ -179,7 +179,7 @@ impl Followed {
     }
 
     /// Whether any packet of its protocol, hosts and direction passed both points of a segment.
-    pub fn crosses_by_kind(&self, passage: &Passage, segment: usize) -> bool {
+    pub fn has_flow_kind_crossed(&self, passage: &Passage, segment: usize) -> bool {
         let flow = self.packets.get(passage.number).flow;
         self.crossing_kinds[segment][flow as usize]
     }

@@ -77,16 +77,16 @@ pub(super) fn join(
             continue;
         }
         let whole = group[0].number;
-        let passed: Vec<Option<(i64, i64)>> = (0..points)
+        let times_by_point: Vec<Option<(i64, i64)>> = (0..points)
             .map(|point| passage_times(packets, group, point))
             .collect();
-        for (point, times) in passed.iter().enumerate() {
+        for (point, times) in times_by_point.iter().enumerate() {
             packets.set(whole, point, times.map(|(_, to)| to));
         }
         for piece in &group[1..] {
             packets.by_number[piece.number as usize].handling = PacketHandling::Part;
         }
-        let spread = passed
+        let spread = times_by_point
             .iter()
             .map(|times| times.map(|(from, to)| to.saturating_sub(from)));
         spreads.insert(whole, spread.collect());

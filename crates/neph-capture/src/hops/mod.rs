@@ -48,7 +48,7 @@ use fragments::Fragmented;
 use crate::capture_matcher::{MAX_DUPLICATE_NANOS, Point};
 use crate::fragments::{FragmentPassage, Piece, is_fragment};
 use crate::identity::Identity;
-use crate::steady::Steady;
+use crate::steady::SteadyClock;
 use packet::{Flows, NONE, Packet, Packets};
 
 /// Reads captures one after the other, in the order of the path.
@@ -70,12 +70,12 @@ pub struct Hops {
 #[derive(Debug, Default)]
 struct CapturePoint {
     point: Point,
-    time: Steady,
+    time: SteadyClock,
     rules: Vec<Rule>,
     /// First and last packet, in steady time.
-    extent: Option<(i64, i64)>,
+    packet_extent: Option<(i64, i64)>,
     /// Begin and end of its capture as far as known, with or without packets, in steady time.
-    lasted: Option<(i64, i64)>,
+    capture_extent: Option<(i64, i64)>,
     /// Packets in the order of the capture, later in the order of passage.
     order: Vec<u32>,
 }
@@ -92,8 +92,8 @@ struct Rule {
 impl CapturePoint {
     /// Records the time of a packet in its capture.
     fn extend_to(&mut self, at: i64) {
-        self.extent = Some(extended(self.extent, at));
-        self.lasted = Some(extended(self.lasted, at));
+        self.packet_extent = Some(extended(self.packet_extent, at));
+        self.capture_extent = Some(extended(self.capture_extent, at));
     }
 
     /// An address of this point as the other points show it.
@@ -215,7 +215,7 @@ impl Hops {
         if let Some(point_state) = self.points.get_mut(point)
             && let Some(at) = point_state.time.convert(at)
         {
-            point_state.lasted = Some(extended(point_state.lasted, at));
+            point_state.capture_extent = Some(extended(point_state.capture_extent, at));
         }
     }
 
@@ -244,7 +244,7 @@ impl Hops {
             destination: identity.destination,
         });
         let mut stored = Packet::from_dissected(packet, flow, &self.hasher);
-        stored.is_named |= identity.is_named(packet);
+        stored.is_distinguishable |= identity.is_distinguishable(packet);
         let Some(number) = self.packets.push(stored) else {
             return (None, previous);
         };

@@ -90,7 +90,7 @@ pub(super) struct Packet {
     pub(super) kind: Kind,
     pub(super) has_data: bool,
     /// Its sender numbered it, in IP or above: no equal packet follows soon.
-    pub(super) is_named: bool,
+    pub(super) is_distinguishable: bool,
     pub(super) handling: PacketHandling,
 }
 
@@ -109,7 +109,7 @@ impl Packet {
             length: 0,
             kind: Kind::Other,
             has_data: false,
-            is_named: matches!(dissected.transport, Transport::Tcp { .. }),
+            is_distinguishable: matches!(dissected.transport, Transport::Tcp { .. }),
             handling: PacketHandling::Followed,
         };
         match &dissected.transport {

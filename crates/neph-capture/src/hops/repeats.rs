@@ -133,7 +133,7 @@ fn capture_duplicates(
 ) -> DuplicateCounts {
     let mut duplicate_counts = DuplicateCounts::new();
     for first in firsts {
-        if !packets.get(*first).is_named {
+        if !packets.get(*first).is_distinguishable {
             continue;
         }
         let chain: Vec<u32> = packets.chain(*first).collect();
@@ -168,7 +168,7 @@ fn count_packets(
             continue;
         }
         for number in &capture_point.order {
-            if packets.get(*number).is_named {
+            if packets.get(*number).is_distinguishable {
                 let (pair, is_upward) = pair_of(packets, *number);
                 duplicate_counts
                     .entry((point, pair, is_upward))
@@ -197,7 +197,10 @@ fn remove_single_point_duplicates(
 ) {
     let mut single_repeats: BTreeMap<usize, Vec<u32>> = BTreeMap::new();
     let mut shared_repeats = vec![0_usize; removed.len()];
-    for first in firsts.iter().filter(|first| packets.get(**first).is_named) {
+    for first in firsts
+        .iter()
+        .filter(|first| packets.get(**first).is_distinguishable)
+    {
         let chain: Vec<u32> = packets.chain(*first).collect();
         let times_by_point: Vec<_> = (0..removed.len())
             .map(|point| times_at_point(packets, &chain, point))

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::directions::Direction;
-use crate::packets::datagram;
+use crate::test_packets::datagram;
 
 /// Bytes of a segment from host 1 to host 2, numbered so by its sender.
 fn segment(number: u16, seq: u32, bytes: u16) -> Vec<u8> {
@@ -144,7 +144,8 @@ fn hosts_count_as_crossing_with_only_copied_packets() {
         [[Some(0), Some(5), Some(10)], [Some(1), Some(6), None]]
     );
     let first = followed.passages().next().unwrap();
-    assert!(followed.crosses(&first, 1) && followed.crosses_by_kind(&first, 1));
+    assert!(followed.has_host_pair_crossed(&first, 1));
+    assert!(followed.has_flow_kind_crossed(&first, 1));
 }
 
 #[test]
@@ -158,9 +159,9 @@ fn a_capture_spans_all_its_packets_and_its_extent_the_followed_ones() {
     let times = |times: Option<(Wall, Wall)>| {
         times.map(|(from, until)| (from.unix_nanos(), until.unix_nanos()))
     };
-    assert_eq!(times(followed.lasted(0)), Some((10, 20)));
-    assert_eq!(times(followed.lasted(1)), Some((5, 90)));
-    assert_eq!(times(followed.extent(1)), Some((10, 20)));
+    assert_eq!(times(followed.capture_extent(0)), Some((10, 20)));
+    assert_eq!(times(followed.capture_extent(1)), Some((5, 90)));
+    assert_eq!(times(followed.packet_extent(1)), Some((10, 20)));
 }
 
 #[test]
@@ -185,7 +186,7 @@ fn a_segment_in_pieces_has_passed_when_its_last_byte_has_and_is_lost_with_one_of
     let first = followed.passages().next().unwrap();
     assert_eq!(followed.spread(&first, 0), Some(0));
     assert_eq!(followed.spread(&first, 1), Some(5));
-    assert_eq!(followed.joined(), 1);
+    assert_eq!(followed.split_or_merged(), 1);
 }
 
 #[test]
@@ -226,7 +227,7 @@ fn a_translated_flow_is_matched_by_its_numbers_and_not_by_chance_matches() {
                 .all(|is_translated| *is_translated == is_expected),
             "{identical}: {is_translated:?}"
         );
-        let translated_packets = followed.unmatched(0).renamed;
+        let translated_packets = followed.unmatched(0).translated;
         assert_eq!(
             translated_packets,
             if is_expected { u64::from(identical) } else { 0 }
@@ -271,13 +272,13 @@ fn a_datagram_in_pieces_has_passed_when_its_last_byte_has() {
     );
     let first = followed.passages().next().unwrap();
     assert_eq!(followed.spread(&first, 1), Some(5));
-    assert_eq!(followed.joined(), 3);
+    assert_eq!(followed.split_or_merged(), 3);
     // Joined on the way, it has passed the first point with its last piece.
     let followed = follow(&[
         &pieces,
         &unfragmented.clone().map(|(at, bytes)| (at + 30, bytes)),
     ]);
-    assert_eq!(followed.joined(), 3);
+    assert_eq!(followed.split_or_merged(), 3);
     assert!(passage_times(&followed).contains(&vec![Some(15), Some(30)]));
 }
 
@@ -290,7 +291,7 @@ fn a_datagram_of_which_a_piece_is_missing_did_not_come() {
         (20, datagram(9, 1, 2)),
     ];
     let followed = follow(&[&unfragmented, &incomplete]);
-    assert_eq!(followed.joined(), 0);
+    assert_eq!(followed.split_or_merged(), 0);
     assert!(passage_times(&followed).contains(&vec![Some(0), None]));
     assert!(passage_times(&followed).contains(&vec![Some(3), Some(20)]));
 }
@@ -324,7 +325,7 @@ fn bytes_that_were_sent_again_are_no_pieces() {
         passage_times(&followed),
         [[Some(0), None], [Some(30), Some(40)]]
     );
-    assert_eq!(followed.joined(), 0);
+    assert_eq!(followed.split_or_merged(), 0);
 }
 
 proptest! {

@@ -4,11 +4,11 @@
 
 use super::followed::Followed;
 use crate::capture_matcher::MatchedCaptures;
-use crate::steady::{added_at, falls_before};
+use crate::steady::{added_at, steps_back_before};
 
 impl Followed {
     /// The packets that the two captures of a segment have in common, for its clocks.
-    pub fn meeting(&self, segment: usize) -> MatchedCaptures {
+    pub fn matched_captures(&self, segment: usize) -> MatchedCaptures {
         let mut captures = MatchedCaptures {
             crossings: Vec::new(),
             first: *self.point(segment),
@@ -19,7 +19,8 @@ impl Followed {
             even: 0,
             timeless: 0,
             same_stamp: 0,
-            falls: [segment, segment + 1].map(|point| self.points[point].time.falls().to_vec()),
+            steps_back: [segment, segment + 1]
+                .map(|point| self.points[point].time.steps_back().to_vec()),
         };
         for (number, first_at, second_at) in self.segment_times(segment) {
             let (flow, pair) = self.flow(number);
@@ -44,19 +45,20 @@ impl Followed {
 
     /// The timestamp in the capture of a point for a steady time.
     pub fn stamp(&self, point: usize, at: i64) -> i64 {
-        at.saturating_sub(added_at(self.points[point].time.falls(), at))
+        at.saturating_sub(added_at(self.points[point].time.steps_back(), at))
     }
 
     /// Converts a steady time of one point to that of another one with the same clock. `None` where its
     /// timestamp occurs at several moments and the right one is not known.
     pub fn convert_time(&self, from: usize, at: i64, to: usize) -> Option<i64> {
-        let [from_falls, to_falls] = [from, to].map(|point| self.points[point].time.falls());
-        let added = match (from_falls.len(), to_falls.len()) {
+        let [from_steps_back, to_steps_back] =
+            [from, to].map(|point| self.points[point].time.steps_back());
+        let added = match (from_steps_back.len(), to_steps_back.len()) {
             (_, 0) => 0,
             (first_count, second_count) if first_count == second_count => {
-                falls_before(from_falls, at)
+                steps_back_before(from_steps_back, at)
                     .checked_sub(1)
-                    .map_or(0, |fall| to_falls[fall].added)
+                    .map_or(0, |step_back| to_steps_back[step_back].added)
             }
             _ => return None,
         };
@@ -65,16 +67,16 @@ impl Followed {
 
     /// Whether the clock of a point was set back between two of its steady times.
     pub fn is_set_back(&self, point: usize, (a, b): (i64, i64)) -> bool {
-        let falls = self.points[point].time.falls();
-        falls_before(falls, a) != falls_before(falls, b)
+        let steps_back = self.points[point].time.steps_back();
+        steps_back_before(steps_back, a) != steps_back_before(steps_back, b)
     }
 
     /// Whether the one clock of a segment's points was set back while a packet was in it, by its steady
     /// times.
     pub fn is_set_back_in_flight(&self, segment: usize, (first_at, second_at): (i64, i64)) -> bool {
-        let falls = [segment, segment + 1].map(|point| self.points[point].time.falls());
-        let [first_falls, second_falls] = [(falls[0], first_at), (falls[1], second_at)]
-            .map(|(falls, at)| falls_before(falls, at));
-        falls[0].len() == falls[1].len() && first_falls != second_falls
+        let steps_back = [segment, segment + 1].map(|point| self.points[point].time.steps_back());
+        let [first_count, second_count] = [(steps_back[0], first_at), (steps_back[1], second_at)]
+            .map(|(steps_back, at)| steps_back_before(steps_back, at));
+        steps_back[0].len() == steps_back[1].len() && first_count != second_count
     }
 }

@@ -13,7 +13,7 @@ pub(super) struct TranslatedFlows {
     /// Packets that both points show.
     pub(super) packets: u64,
     /// The changed name with the most packets: at the first point, and at the second.
-    pub(super) name: Option<(TranslatedAddress, TranslatedAddress)>,
+    pub(super) most_frequent_translation: Option<(TranslatedAddress, TranslatedAddress)>,
     /// Whether packets that passed both points unchanged have these names too.
-    pub(super) is_shared: [bool; 2],
+    pub(super) is_address_shared: [bool; 2],
 }

@@ -52,10 +52,10 @@ impl Followed {
             }
         }
         let name = names.into_iter().max_by_key(|(_, count)| *count);
-        translated.name = name.map(|(name, _)| name);
-        if let Some((first_name, second_name)) = translated.name {
-            translated.is_shared =
-                [first_name, second_name].map(|name| self.is_shared(name, segment));
+        translated.most_frequent_translation = name.map(|(name, _)| name);
+        if let Some((first_name, second_name)) = translated.most_frequent_translation {
+            translated.is_address_shared =
+                [first_name, second_name].map(|name| self.is_address_shared(name, segment));
         }
         translated
     }
@@ -98,7 +98,7 @@ impl Followed {
         recognized
     }
 
-    fn is_shared(&self, (ip, port): TranslatedAddress, segment: usize) -> bool {
+    fn is_address_shared(&self, (ip, port): TranslatedAddress, segment: usize) -> bool {
         let has_name =
             |end: SocketAddr| end.ip() == ip && port.is_none_or(|port| port == end.port());
         let flows = self
@@ -115,8 +115,12 @@ impl Followed {
         let packet = self.packets.get(number);
         let numbers = [packet.seq, packet.ack, packet.length, packet.train];
         let protocol = self.flows.by_number[packet.flow as usize].0.protocol;
-        (packet.is_named && packet.handling == PacketHandling::Followed && numbers != [0; 4])
-            .then_some((protocol, packet.kind, numbers))
+        let is_followed = packet.handling == PacketHandling::Followed;
+        (packet.is_distinguishable && is_followed && numbers != [0; 4]).then_some((
+            protocol,
+            packet.kind,
+            numbers,
+        ))
     }
 }
 

@@ -1,7 +1,7 @@
-//! Packets of hosts without any packet at both points of a segment, and packets with different names at the
-//! two points.
+//! Packets of hosts without any packet at both points of a segment, and packets with different addresses at
+//! the two points.
 //!
-//! Owns the counts. Does not own recognizing renamed flows (renamed).
+//! Owns the counts. Does not own recognizing translated flows (translation).
 
 use super::followed::Followed;
 use super::translated_flows::TranslatedAddress;
@@ -15,14 +15,14 @@ pub struct UnmatchedPackets {
     /// The same at the second point.
     pub second: u64,
     /// Packets that passed both.
-    pub met: u64,
+    pub matched: u64,
     /// Packets at the second point that the first shows with other addresses or ports. Other packets of their
     /// hosts may have passed both.
-    pub renamed: u64,
+    pub translated: u64,
     /// The changed name with the most packets: at the first point, and at the second.
-    pub name: Option<(TranslatedAddress, TranslatedAddress)>,
+    pub most_frequent_translation: Option<(TranslatedAddress, TranslatedAddress)>,
     /// Whether packets that passed both points unchanged have these names too.
-    pub is_shared: [bool; 2],
+    pub is_address_shared: [bool; 2],
 }
 
 impl Followed {
@@ -38,10 +38,12 @@ impl Followed {
         UnmatchedPackets {
             first: count_at(segment),
             second: count_at(segment + 1),
-            met: self.times_at_both(segment, segment + 1).count() as u64,
-            renamed: translated.map_or(0, |translated| translated.packets),
-            name: translated.and_then(|translated| translated.name),
-            is_shared: translated.map_or([false; 2], |translated| translated.is_shared),
+            matched: self.times_at_both(segment, segment + 1).count() as u64,
+            translated: translated.map_or(0, |translated| translated.packets),
+            most_frequent_translation: translated
+                .and_then(|translated| translated.most_frequent_translation),
+            is_address_shared: translated
+                .map_or([false; 2], |translated| translated.is_address_shared),
         }
     }
 }

@@ -17,24 +17,24 @@ fn packet(record: Record<'_>) -> Packet {
     )
 }
 
-fn read_single(mut bytes: &[u8]) -> (Vec<Packet>, Account) {
+fn read_single(mut bytes: &[u8]) -> (Vec<Packet>, ReadSummary) {
     let mut packets = Vec::new();
-    let account = read_capture(&mut bytes, |record| {
+    let summary = read_capture(&mut bytes, |record| {
         packets.push(packet(record));
         ControlFlow::Continue(())
     });
-    (packets, account)
+    (packets, summary)
 }
 
 /// Packets and the numbers of their interfaces.
-fn merged(parts: [&[u8]; 2]) -> (Vec<(Packet, u32)>, Account) {
+fn merged(parts: [&[u8]; 2]) -> (Vec<(Packet, u32)>, ReadSummary) {
     let mut packets = Vec::new();
     let take = |record: Record<'_>| {
         packets.push((packet(record), record.interface));
         ControlFlow::Continue(())
     };
-    let account = read_merged(parts.to_vec(), take, |_, _| ControlFlow::Continue(()));
-    (packets, account)
+    let summary = read_merged(parts.to_vec(), take, |_, _| ControlFlow::Continue(()));
+    (packets, summary)
 }
 
 /// A capture of pcap with this link and these packets, as seconds and lengths.
@@ -99,7 +99,7 @@ fn capture() -> impl Strategy<Value = Vec<u8>> {
 
 #[test]
 fn at_one_time_the_earlier_capture_comes_first_and_interfaces_stay_apart() {
-    let (packets, account) = merged([
+    let (packets, summary) = merged([
         &pcap(1, &[(5, 10), (6, 20)]),
         &pcap(101, &[(5, 30), (7, 40)]),
     ]);
@@ -108,8 +108,8 @@ fn at_one_time_the_earlier_capture_comes_first_and_interfaces_stay_apart() {
         .map(|(packet, number)| (packet.2, *number))
         .collect();
     assert_eq!(observed, [(13, 0), (33, 1), (23, 0), (43, 1)]);
-    assert_eq!(account.packets, 4);
-    assert!(matches!(account.ending, Ending::Whole));
+    assert_eq!(summary.packets, 4);
+    assert!(matches!(summary.ending, Ending::Whole));
 }
 
 #[test]
@@ -119,16 +119,16 @@ fn stopping_one_capture_stops_all_merged_captures() {
         b"GIF89a, and more".to_vec(),
     ];
     let mut ended = Vec::new();
-    let account = read_merged(
+    let summary = read_merged(
         parts.iter().map(Vec::as_slice).collect(),
         |_| ControlFlow::Continue(()),
-        |index, account| {
-            ended.push((index, matches!(account.ending, Ending::Broken(_))));
+        |index, summary| {
+            ended.push((index, matches!(summary.ending, Ending::Broken(_))));
             ControlFlow::Break(())
         },
     );
     assert_eq!(ended, [(1, true)]);
-    assert!(matches!(account.ending, Ending::Stopped));
+    assert!(matches!(summary.ending, Ending::Stopped));
 }
 
 proptest! {
@@ -136,11 +136,11 @@ proptest! {
     fn two_captures_are_one_with_all_their_packets_in_the_order_of_time(
         (first, second) in (capture(), capture()),
     ) {
-        let (packets, account) = merged([&first, &second]);
+        let (packets, summary) = merged([&first, &second]);
         let mut packets: Vec<Packet> = packets.into_iter().map(|(packet, _)| packet).collect();
-        prop_assert!(matches!(account.ending, Ending::Whole));
-        prop_assert_eq!(account.packets, packets.len() as u64);
-        prop_assert_eq!(account.bytes, (first.len() + second.len()) as u64);
+        prop_assert!(matches!(summary.ending, Ending::Whole));
+        prop_assert_eq!(summary.packets, packets.len() as u64);
+        prop_assert_eq!(summary.bytes, (first.len() + second.len()) as u64);
         prop_assert!(packets.is_sorted_by_key(|packet| packet.0));
         let mut expected = [read_single(&first).0, read_single(&second).0].concat();
         expected.sort();
@@ -161,10 +161,11 @@ proptest! {
         }
         first.truncate(cut.index(first.len()) + 1);
         first.extend(noise);
-        let (packets, account) = merged([&first, &second]);
+        let (packets, summary) = merged([&first, &second]);
         let mut packets: Vec<Packet> = packets.into_iter().map(|(packet, _)| packet).collect();
         let alone = [read_single(&first), read_single(&second)];
-        prop_assert_eq!(account.rest, alone[0].1.rest + alone[1].1.rest);
+        let unparsed_bytes = alone[0].1.unparsed_bytes + alone[1].1.unparsed_bytes;
+        prop_assert_eq!(summary.unparsed_bytes, unparsed_bytes);
         let mut expected = alone.map(|(packets, _)| packets).concat();
         expected.sort();
         packets.sort();

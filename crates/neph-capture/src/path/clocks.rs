@@ -10,7 +10,7 @@ use crate::{Direction, Followed, MatchedCaptures};
 use super::offsets::Offsets;
 use super::point::Point;
 use super::unmatched;
-use crate::clocks::pair::{refuse_cut, refuse_one_capture};
+use crate::clocks::pair::{refuse_one_capture, refuse_truncated};
 use crate::clocks::read_offsets::ReadOffsets;
 use crate::clocks::words;
 use crate::reading::ReadError;
@@ -41,34 +41,35 @@ pub fn clocks(
     points: &[Point],
     followed: &Followed,
     known: &KnownClocks<'_>,
-    say: &dyn Fn(&str),
+    print_message: &dyn Fn(&str),
 ) -> Result<(Vec<Offsets>, Vec<String>), ReadError> {
     let KnownClocks { nature, one_clock } = *known;
     let names: Vec<String> = points.iter().map(|point| point.name.clone()).collect();
-    let has_common_packets = (0..one_clock.len()).any(|segment| followed.is_met(segment));
-    let (mut clocks, mut doubts) = (Vec::new(), unmatched::hints(&names, followed));
+    let has_any_common_packets =
+        (0..one_clock.len()).any(|segment| followed.has_common_packets(segment));
+    let (mut clocks, mut warnings) = (Vec::new(), unmatched::hints(&names, followed));
     for message in one_direction_messages(points, followed) {
-        say(&message);
+        print_message(&message);
     }
     for (segment, has_one_clock) in one_clock.iter().enumerate() {
-        let captures = followed.meeting(segment);
+        let captures = followed.matched_captures(segment);
         let (name, other) = (&points[segment].name, &points[segment + 1].name);
         let paths = (Path::new(name), Path::new(other));
-        if !followed.is_met(segment) {
+        if !followed.has_common_packets(segment) {
             let reason = unmatched::identical(&names, segment, followed).unwrap_or_else(|| {
                 no_common_packets_message(points, segment, &captures)
-                    + &unmatched::renamed(&names, segment, followed)
+                    + &unmatched::translation_rules(&names, segment, followed)
             });
-            if !has_common_packets {
+            if !has_any_common_packets {
                 return Err(ReadError::Wrong(reason));
             }
-            say(&format!("{name} - {other} has no result: {reason}"));
+            print_message(&format!("{name} - {other} has no result: {reason}"));
         }
         clocks.push(if *has_one_clock {
-            doubts.extend(two_clocks_message((name, other), &captures));
-            doubts.extend(same_timestamps_message((name, other), &captures));
+            warnings.extend(two_clocks_message((name, other), &captures));
+            warnings.extend(same_timestamps_message((name, other), &captures));
             Offsets::Same
-        } else if !followed.is_met(segment) {
+        } else if !followed.has_common_packets(segment) {
             Offsets::Unknown
         } else {
             refuse_one_capture(paths, &captures, ANOTHER_POINT)?;
@@ -76,7 +77,7 @@ pub fn clocks(
             Offsets::fitted(&captures, readings, nature).map_err(ReadError::failed)?
         });
     }
-    Ok((clocks, doubts))
+    Ok((clocks, warnings))
 }
 
 /// Message where a segment cannot have one clock: packets of one direction arrive before they depart, those
@@ -120,7 +121,7 @@ fn two_clocks_message(
         "{} arrived up to {} before they left by the one clock of {name} and {other}: their clocks are two; \
          {remedy}",
         counted(count as u64, "packet"),
-        words::up(max)
+        words::bound_text(max)
     ))
 }
 
@@ -171,7 +172,7 @@ fn no_common_packets_message(
 ) -> String {
     let names: Vec<&str> = points.iter().map(|point| point.name.as_str()).collect();
     let (name, other) = (names[segment], names[segment + 1]);
-    let cut = refuse_cut([
+    let cut = refuse_truncated([
         (Path::new(name), &captures.first),
         (Path::new(other), &captures.second),
     ]);

@@ -11,14 +11,14 @@ use neph_stats::{
 };
 
 use crate::clocks::active_time::ActiveTime;
-use crate::clocks::added::Added;
 use crate::clocks::drift::Drift;
 use crate::clocks::pair::retained_limits;
 use crate::clocks::read_offsets::ReadOffsets;
+use crate::clocks::steady_time_conversion::SteadyTimeConversion;
 
 /// Moments of fits, at most, without those around steps.
-const MOMENTS: i64 = 2_000;
-const SECOND: i64 = 1_000_000_000;
+const MAX_FITS: i64 = 2_000;
+const SECOND_NANOS: i64 = 1_000_000_000;
 /// Largest rounding error of an offset between two fits, in nanoseconds.
 const ROUNDED: i64 = 3;
 
@@ -44,7 +44,7 @@ pub struct Fitted {
     set: Vec<ClockCut>,
     /// Steps of the clocks themselves.
     pub steps: Vec<ClockStep>,
-    added: Added,
+    conversion: SteadyTimeConversion,
     /// Drift from end to end since the last step, if that is long.
     drift: Option<Drift>,
     /// Readings of both clocks.
@@ -67,23 +67,23 @@ impl Offsets {
         if limits.at_most.is_empty() || limits.at_least.is_empty() {
             return Ok(Self::Unknown);
         }
-        let added = Added::of(captures.set_back());
-        let cuts = added.cuts();
+        let conversion = SteadyTimeConversion::of(captures.set_back());
+        let cuts = conversion.cuts();
         let course = clock_course_between(limits, &cuts, nature)?;
         let active_time = ActiveTime::of(limits, nature.horizon);
-        let interval = (active_time.long / MOMENTS).max(SECOND);
+        let interval = (active_time.total_nanos / MAX_FITS).max(SECOND_NANOS);
         let steps = course.steps();
         let step_moments = steps.iter().flat_map(|step| [step.after, step.before]);
         let cut_moments = cuts.iter().flat_map(|cut| [cut.until, cut.from]);
         let mut moments: Vec<i64> = active_time
-            .moments((0, active_time.long), interval)
+            .moments((0, active_time.total_nanos), interval)
             .collect();
         moments.extend(step_moments.chain(cut_moments));
         moments.sort_unstable();
         moments.dedup();
         let drift_start = steps.last().map(|step| step.before);
         let drift_start = drift_start.unwrap_or_else(|| active_time.at(0));
-        let drift_range = (drift_start, active_time.at(active_time.long));
+        let drift_range = (drift_start, active_time.at(active_time.total_nanos));
         let drift = Drift::is_long(drift_range, nature)
             .then(|| Drift::over(|at| course.at(at), drift_range, nature));
         let fits: Vec<ClockFit> = moments
@@ -97,8 +97,11 @@ impl Offsets {
                 hidden: hidden(&course, &fits, nature),
                 fits,
                 set: merge_intervals(&steps, cuts),
-                steps: steps.iter().filter_map(|step| added.step(*step)).collect(),
-                added,
+                steps: steps
+                    .iter()
+                    .filter_map(|step| conversion.convert_step(*step))
+                    .collect(),
+                conversion,
                 drift: drift.flatten(),
                 // Readings are of the real clocks, not in steady time.
                 read: if captures.set_back().is_empty() {
@@ -167,7 +170,7 @@ impl Offsets {
             }
         });
         let best = fits.min_by_key(|fit| fit.bound);
-        best.map(|fit| fitted.added.fit(fit))
+        best.map(|fit| fitted.conversion.convert_fit(fit))
     }
 }
 
@@ -180,8 +183,8 @@ impl Fitted {
     }
 
     fn at(&self, first_at: i64) -> Option<ClockOffset> {
-        let proved = self.proved(first_at)?;
-        Some(self.read.narrowed(first_at, proved))
+        let fitted_offset = self.proved(first_at)?;
+        Some(self.read.narrowed(first_at, fitted_offset))
     }
 
     /// The offset from packets.

@@ -22,7 +22,7 @@ pub struct Passages {
     /// The order in which packets pass the points, if it differs from that of `names`.
     pub order: Option<Vec<usize>>,
     /// Reasons to doubt the results, one sentence each.
-    pub doubts: Vec<String>,
+    pub warnings: Vec<String>,
     /// By the number of the forward packet.
     round_trips: HashMap<u32, i64>,
     /// When the first point saw its first packet, by its clock.
@@ -39,27 +39,27 @@ pub enum PathEnd {
     /// It entered this segment and did not leave it.
     Lost(usize),
     /// It is not known whether it was lost.
-    Unknown(Doubt),
+    Unknown(UnknownLossReason),
 }
 
 /// Why it is not known whether a packet was lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Doubt {
+pub enum UnknownLossReason {
     /// No packet of its hosts ever passed the next point.
     NeverPassed,
     /// Packets of its hosts passed this point, the next one, but none of its protocol and direction: the
     /// capture may have excluded them.
     NotOfKind(usize),
     /// No packet of its flow passed the next point, which shows it with other addresses or ports.
-    Renamed,
+    AddressTranslated,
     /// The next point's capture had not begun.
-    NotBegun,
+    CaptureNotBegun,
     /// The next point's capture was over, or has no packet so late.
-    Over,
+    CaptureEnded,
     /// No point's capture has all of its bytes.
-    Incomplete,
+    Truncated,
     /// The clocks are not known, or one was set.
-    Clocks,
+    ClockUnknown,
 }
 
 /// The expected arrival of a missing packet, compared with the duration of that point's capture.
@@ -105,7 +105,7 @@ impl Passages {
         };
         let round_trips = round_trip_pairs.iter().filter_map(round_trip).collect();
         // If the first point saw nothing, the next one with its clock is used.
-        let began = (0..=followed.segments()).find_map(|point| followed.extent(point));
+        let began = (0..=followed.segments()).find_map(|point| followed.packet_extent(point));
         let began = began.map_or(0, |(from, _)| from.unix_nanos());
         let mut passages = Self {
             names,
@@ -114,7 +114,7 @@ impl Passages {
             clocks,
             round_trip_pairs,
             order: None,
-            doubts: Vec::new(),
+            warnings: Vec::new(),
             round_trips,
             began,
         };
@@ -231,18 +231,18 @@ impl Passages {
 
     fn end(&self, passage: &Passage, direction: Direction) -> PathEnd {
         let last = self.followed.segments();
-        let passed = |point: &usize| passage.passed_at(*point).is_some();
+        let has_passed = |point: &usize| passage.passed_at(*point).is_some();
         // The last point it passed, the next one, and the segment between.
         let (at, next, segment) = match direction {
-            Direction::Forward => match (0..=last).rev().find(passed) {
+            Direction::Forward => match (0..=last).rev().find(has_passed) {
                 Some(at) if at == last => return PathEnd::Arrived,
                 Some(at) => (at, at + 1, at),
-                None => return PathEnd::Unknown(Doubt::Incomplete),
+                None => return PathEnd::Unknown(UnknownLossReason::Truncated),
             },
-            Direction::Reverse => match (0..=last).find(passed) {
+            Direction::Reverse => match (0..=last).find(has_passed) {
                 Some(0) => return PathEnd::Arrived,
                 Some(at) => (at, at - 1, at - 1),
-                None => return PathEnd::Unknown(Doubt::Incomplete),
+                None => return PathEnd::Unknown(UnknownLossReason::Truncated),
             },
         };
         let passed_at = passage.passed_at(at);
@@ -250,22 +250,26 @@ impl Passages {
             .and_then(|passed_at| self.expected_arrival(passed_at, (next, segment), direction));
         // If the capture did not run then, the packet's absence shows nothing.
         match arrival {
-            Some(ExpectedArrival::Before) => return PathEnd::Unknown(Doubt::NotBegun),
-            Some(ExpectedArrival::After) => return PathEnd::Unknown(Doubt::Over),
+            Some(ExpectedArrival::Before) => {
+                return PathEnd::Unknown(UnknownLossReason::CaptureNotBegun);
+            }
+            Some(ExpectedArrival::After) => {
+                return PathEnd::Unknown(UnknownLossReason::CaptureEnded);
+            }
             Some(ExpectedArrival::Within) | None => {}
         }
-        if !self.followed.crosses(passage, segment) {
-            return PathEnd::Unknown(Doubt::NeverPassed);
+        if !self.followed.has_host_pair_crossed(passage, segment) {
+            return PathEnd::Unknown(UnknownLossReason::NeverPassed);
         }
         if self.followed.is_translated(passage, segment) {
-            return PathEnd::Unknown(Doubt::Renamed);
+            return PathEnd::Unknown(UnknownLossReason::AddressTranslated);
         }
-        if !self.followed.crosses_by_kind(passage, segment) {
-            return PathEnd::Unknown(Doubt::NotOfKind(next));
+        if !self.followed.has_flow_kind_crossed(passage, segment) {
+            return PathEnd::Unknown(UnknownLossReason::NotOfKind(next));
         }
         match arrival {
             Some(_) => PathEnd::Lost(segment),
-            None => PathEnd::Unknown(Doubt::Clocks),
+            None => PathEnd::Unknown(UnknownLossReason::ClockUnknown),
         }
     }
 
@@ -288,7 +292,7 @@ impl Passages {
             Direction::Forward => (clocks.at(passed_at)?, 1),
             Direction::Reverse => (clocks.at_later_point(passed_at)?, -1),
         };
-        let (from, until) = self.followed.lasted(next)?;
+        let (from, until) = self.followed.capture_extent(next)?;
         let bound = offset.bound().nanos();
         let expected = passed_at.saturating_add(sign * offset.value().nanos());
         let longest = self.longest[segment][direction as usize];

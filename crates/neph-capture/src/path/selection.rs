@@ -40,7 +40,7 @@ pub struct Choice {
     hash: u64,
     identity: Identity,
     /// No equal packet follows soon.
-    is_named: bool,
+    is_distinguishable: bool,
 }
 
 /// Recent packets that others may equal.
@@ -78,7 +78,7 @@ impl<T> Selection<T> {
     /// Offers a packet; `make` creates the kept value. Only the first of identical packets can be kept.
     /// Samples of two points begin at different moments, so they would keep different ones.
     pub fn offer(&mut self, choice: Choice, make: impl FnOnce() -> T) {
-        if !choice.is_named && self.recent.is_repeat(choice.identity) {
+        if !choice.is_distinguishable && self.recent.is_repeat(choice.identity) {
             return;
         }
         self.keep(choice.hash, make);
@@ -123,7 +123,7 @@ impl Choice {
         let choice_of = |digest| Self {
             hash: spread(digest),
             identity,
-            is_named: true,
+            is_distinguishable: true,
         };
         if is_fragment(packet) {
             let number = identity.number.unwrap_or_default();
@@ -143,7 +143,7 @@ impl Choice {
         let number = identity.number.map_or(0, |number| u32::from(number) + 1);
         let digest = protocol.with(&number.to_be_bytes());
         Some(Self {
-            is_named: identity.is_named(packet),
+            is_distinguishable: identity.is_distinguishable(packet),
             ..choice_of(digest.with(&identity.content.to_be_bytes()))
         })
     }
@@ -283,9 +283,9 @@ mod tests {
             let mut smallest: Vec<u64> = hashes.iter().copied().collect();
             smallest.sort_unstable();
             smallest.truncate(maximum);
-            let kept = selection.take();
+            let selected = selection.take();
             let expected: Vec<u64> = hashes.iter().copied().filter(|hash| smallest.contains(hash)).collect();
-            prop_assert_eq!(kept, expected);
+            prop_assert_eq!(selected, expected);
         }
 
         /// The second point has other traffic too, in any amount.
@@ -318,16 +318,16 @@ mod tests {
         ) {
             let selected_by = |first: usize| {
                 let mut selection = Selection::of(8);
-                let mut kept = Vec::new();
+                let mut selected = Vec::new();
                 for (index, payload) in payloads.iter().enumerate() {
                     if index % 50 == first {
-                        kept.extend(selection.take());
+                        selected.extend(selection.take());
                     }
                     let packet = datagram([1, 2], 64, 0, &[*payload]);
                     selection.offer(choice(&packet), || (*payload, index));
                 }
-                kept.extend(selection.take());
-                kept
+                selected.extend(selection.take());
+                selected
             };
             let (near, far) = (selected_by(0), selected_by(shift));
             for (payload, index) in &near {

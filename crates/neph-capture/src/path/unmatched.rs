@@ -13,7 +13,8 @@ use neph_text::counted::counted;
 
 /// For each segment that some packets passed, messages about the others.
 pub fn hints(names: &[String], followed: &Followed) -> Vec<String> {
-    let crossed_segments = (0..followed.segments()).filter(|segment| followed.is_met(*segment));
+    let crossed_segments =
+        (0..followed.segments()).filter(|segment| followed.has_common_packets(*segment));
     crossed_segments
         .filter_map(|segment| hint(names, segment, &followed.unmatched(segment)))
         .collect()
@@ -33,16 +34,18 @@ pub fn capture_duplicates(names: &[String], followed: &Followed) -> Vec<(u64, St
 }
 
 /// NAT rules that follow from the packets, appended to the message about a segment that no packet passed.
-pub fn renamed(names: &[String], segment: usize, followed: &Followed) -> String {
+pub fn translation_rules(names: &[String], segment: usize, followed: &Followed) -> String {
     let unmatched = followed.unmatched(segment);
-    unmatched.name.map_or_else(String::new, |pair| {
-        format!(
-            "; {} there with other {}, as by {}",
-            is_or_are(unmatched.renamed),
-            changed_fields(pair),
-            rules_for(names, segment, &unmatched, pair)
-        )
-    })
+    unmatched
+        .most_frequent_translation
+        .map_or_else(String::new, |pair| {
+            format!(
+                "; {} there with other {}, as by {}",
+                is_or_are(unmatched.translated),
+                changed_fields(pair),
+                rules_for(names, segment, &unmatched, pair)
+            )
+        })
 }
 
 /// The message where both points show the same packets, but several times.
@@ -65,15 +68,16 @@ fn is_or_are(packets: u64) -> String {
 fn hint(names: &[String], segment: usize, unmatched: &UnmatchedPackets) -> Option<String> {
     let (name, other) = (&names[segment], &names[segment + 1]);
     let UnmatchedPackets { first, second, .. } = *unmatched;
-    if let Some(pair) = unmatched.name {
+    if let Some(pair) = unmatched.most_frequent_translation {
         return Some(format!(
             "of {name} {} in {other} with other {}, and are excluded: with NAT between them give its rule ({})",
-            is_or_are(unmatched.renamed),
+            is_or_are(unmatched.translated),
             changed_fields(pair),
             rules_for(names, segment, unmatched, pair)
         ));
     }
-    let is_most = first.min(second) > unmatched.met && first.max(second) / 2 <= first.min(second);
+    let is_most =
+        first.min(second) > unmatched.matched && first.max(second) / 2 <= first.min(second);
     is_most.then(|| {
         format!(
             "the hosts of {} of {name} are not in {other}, and the hosts of {} of {other} are not in {name}. With NAT between them give its rule (--nat \
@@ -126,7 +130,7 @@ fn rules_for(
     unmatched: &UnmatchedPackets,
     pair: (TranslatedAddress, TranslatedAddress),
 ) -> String {
-    let is_behind = match unmatched.is_shared {
+    let is_behind = match unmatched.is_address_shared {
         [true, false] => true,
         [false, true] => false,
         _ => is_shorter_behind(names, segment),

@@ -12,7 +12,7 @@ use crate::{Direction, Followed, Passage};
 
 const SECOND: i64 = 1_000_000_000;
 /// Length in nanoseconds. A shorter window is reported sooner, but each packet is read more often.
-const LENGTH: i64 = 2 * SECOND;
+const LENGTH_NANOS: i64 = 2 * SECOND;
 
 /// The windows of a recording, one after the other.
 #[derive(Debug)]
@@ -25,36 +25,36 @@ pub struct Windows {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WindowDelays {
     /// The longest delay that a packet is waited for.
-    pub longest: i64,
+    pub longest_nanos: i64,
     /// Time from the passage of a packet until it can be read.
-    pub readable: i64,
+    pub readable_after_nanos: i64,
 }
 
 impl WindowDelays {
     /// That time for an interface of this host: longer than a recording buffers packets.
-    pub const HERE: i64 = SECOND / 2;
+    pub const READABLE_LOCALLY_NANOS: i64 = SECOND / 2;
     /// That time for a sample from an agent, which sends one each half second.
-    pub const AT_AGENTS: i64 = 2 * SECOND;
+    pub const READABLE_AT_AGENTS_NANOS: i64 = 2 * SECOND;
 }
 
 /// Times in nanoseconds since 1970.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Window {
     /// Delays of packets that entered their segment in this range are evaluated.
-    pub evaluated: Range<i64>,
+    pub evaluated_range: Range<i64>,
     /// Packets that passed any point in this range are read.
-    pub read: Range<i64>,
+    pub read_range: Range<i64>,
 }
 
 /// A packet that passed a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Crossed {
+pub struct SegmentDelay {
     pub segment: usize,
     pub direction: Direction,
     /// When it entered the segment, in nanoseconds since 1970.
-    pub entered: i64,
+    pub entered_at: i64,
     /// Its delay in the segment, in nanoseconds.
-    pub took: i64,
+    pub delay_nanos: i64,
 }
 
 impl Windows {
@@ -62,22 +62,25 @@ impl Windows {
     pub const fn begin(now: i64, waiting: WindowDelays) -> Self {
         Self {
             waiting,
-            next: i64::MIN..now.saturating_add(LENGTH),
+            next: i64::MIN..now.saturating_add(LENGTH_NANOS),
         }
     }
 
     /// The next window, if all of its packets are in the captures at `now`.
     pub fn next(&mut self, now: i64) -> Option<Window> {
         let Range { start, end } = self.next;
-        let WindowDelays { longest, readable } = self.waiting;
-        let until = end.saturating_add(longest);
-        if now < until.saturating_add(readable) {
+        let WindowDelays {
+            longest_nanos,
+            readable_after_nanos,
+        } = self.waiting;
+        let until = end.saturating_add(longest_nanos);
+        if now < until.saturating_add(readable_after_nanos) {
             return None;
         }
-        self.next = end..end.saturating_add(LENGTH);
+        self.next = end..end.saturating_add(LENGTH_NANOS);
         Some(Window {
-            evaluated: start..end,
-            read: start.saturating_sub(longest)..until,
+            evaluated_range: start..end,
+            read_range: start.saturating_sub(longest_nanos)..until,
         })
     }
 }
@@ -85,41 +88,41 @@ impl Windows {
 impl Window {
     /// Packets before this are not read again.
     pub const fn next_from(&self) -> i64 {
-        let longest = self.read.end.saturating_sub(self.evaluated.end);
-        self.evaluated.end.saturating_sub(longest)
+        let longest_nanos = self.read_range.end.saturating_sub(self.evaluated_range.end);
+        self.evaluated_range.end.saturating_sub(longest_nanos)
     }
 
-    /// The crossings that belong to this window, in the order of time.
-    pub fn crossed(&self, followed: &Followed) -> Vec<Crossed> {
-        let mut crossings: Vec<Crossed> = followed
+    /// The delays that belong to this window, in the order of time.
+    pub fn segment_delays(&self, followed: &Followed) -> Vec<SegmentDelay> {
+        let mut delays: Vec<SegmentDelay> = followed
             .passages()
             .filter_map(|passage| Some((passage, passage.direction?)))
-            .flat_map(|(passage, direction)| crossed(followed, passage, direction))
-            .filter(|crossed| self.evaluated.contains(&crossed.entered))
+            .flat_map(|(passage, direction)| segment_delays(followed, passage, direction))
+            .filter(|delay| self.evaluated_range.contains(&delay.entered_at))
             .collect();
         // The same order as for whole captures: by entry, then by delay.
-        crossings.sort_by_key(|crossed| (crossed.entered, crossed.took));
-        crossings
+        delays.sort_by_key(|delay| (delay.entered_at, delay.delay_nanos));
+        delays
     }
 }
 
-fn crossed(
+fn segment_delays(
     followed: &Followed,
     passage: Passage,
     direction: Direction,
-) -> impl Iterator<Item = Crossed> {
+) -> impl Iterator<Item = SegmentDelay> {
     let stamp = move |point| Some(followed.stamp(point, passage.passed_at(point)?));
     (0..followed.segments()).filter_map(move |segment| {
         let (first_time, second_time) = (stamp(segment)?, stamp(segment + 1)?);
-        let (entered, took) = match direction {
+        let (entered_at, delay_nanos) = match direction {
             Direction::Forward => (first_time, second_time.saturating_sub(first_time)),
             Direction::Reverse => (second_time, first_time.saturating_sub(second_time)),
         };
-        Some(Crossed {
+        Some(SegmentDelay {
             segment,
             direction,
-            entered,
-            took,
+            entered_at,
+            delay_nanos,
         })
     })
 }
@@ -133,7 +136,7 @@ mod tests {
     use super::*;
 
     const MILLI: i64 = 1_000_000;
-    const SETTLED: i64 = WindowDelays::HERE;
+    const SETTLED: i64 = WindowDelays::READABLE_LOCALLY_NANOS;
 
     /// A packet at a point: when it passed, its number, and whether it goes forward.
     type PointPacket = (i64, u16, bool);
@@ -153,29 +156,30 @@ mod tests {
     type Delayed = (usize, Direction, i64, i64);
 
     /// The delays that a window reports.
-    fn crossed(window: &Window, points: &[&PointPackets]) -> Vec<Delayed> {
+    fn segment_delays(window: &Window, points: &[&PointPackets]) -> Vec<Delayed> {
         let mut hops = Hops::with_points(points.len());
         for (point, packets) in points.iter().enumerate() {
             for (at, number, is_forward) in *packets {
-                if window.read.contains(&(at * MILLI)) {
+                if window.read_range.contains(&(at * MILLI)) {
                     let bytes = datagram(*number, *is_forward);
                     let packet = dissect(Link::Ip, &bytes, 28).expect("a datagram");
                     hops.add_packet(point, at * MILLI, &packet);
                 }
             }
         }
-        let crossings = window.crossed(&hops.end_of_window(&[true; 2]));
-        let rows = crossings.into_iter().map(|crossing| {
-            let (entered, took) = (crossing.entered / MILLI, crossing.took / MILLI);
-            (crossing.segment, crossing.direction, entered, took)
+        let delays = window.segment_delays(&hops.end_of_window(&[true; 2]));
+        let rows = delays.into_iter().map(|delay| {
+            let (entered_millis, delay_millis) =
+                (delay.entered_at / MILLI, delay.delay_nanos / MILLI);
+            (delay.segment, delay.direction, entered_millis, delay_millis)
         });
         rows.collect()
     }
 
     fn windows_until(until: i64) -> Vec<Window> {
         let waiting = WindowDelays {
-            longest: SECOND,
-            readable: SETTLED,
+            longest_nanos: SECOND,
+            readable_after_nanos: SETTLED,
         };
         let mut windows = Windows::begin(10 * SECOND, waiting);
         std::iter::from_fn(|| windows.next(until)).collect()
@@ -187,12 +191,12 @@ mod tests {
         let windows = windows_until(15 * SECOND + SETTLED);
         let ranges: Vec<_> = windows
             .iter()
-            .map(|window| window.evaluated.clone())
+            .map(|window| window.evaluated_range.clone())
             .collect();
         // Points are recorded a little before their windows begin.
         assert_eq!(ranges, [i64::MIN..12 * SECOND, 12 * SECOND..14 * SECOND]);
-        assert_eq!(windows[1].read, 11 * SECOND..15 * SECOND);
-        assert_eq!(windows[0].next_from(), windows[1].read.start);
+        assert_eq!(windows[1].read_range, 11 * SECOND..15 * SECOND);
+        assert_eq!(windows[0].next_from(), windows[1].read_range.start);
     }
 
     #[test]
@@ -202,7 +206,7 @@ mod tests {
         let far = [(11_700, 1, true), (12_900, 2, true), (12_300, 3, true)];
         let points: [&PointPackets; 3] = [&near, &middle, &far];
         let windows = windows_until(15 * SECOND + SETTLED);
-        let first = crossed(&windows[0], &points);
+        let first = segment_delays(&windows[0], &points);
         assert_eq!(
             first,
             [
@@ -211,7 +215,7 @@ mod tests {
                 (0, Direction::Forward, 11_900, 150),
             ]
         );
-        let second = crossed(&windows[1], &points);
+        let second = segment_delays(&windows[1], &points);
         assert_eq!(
             second,
             [
@@ -228,7 +232,7 @@ mod tests {
         let near_packets = [(11_000, 1, true), (12_050, 2, false)];
         let far_packets = [(11_004, 1, true), (11_990, 2, false)];
         assert_eq!(
-            crossed(window, &[&near_packets, &far_packets]),
+            segment_delays(window, &[&near_packets, &far_packets]),
             [
                 (0, Direction::Forward, 11_000, 4),
                 (0, Direction::Reverse, 11_990, 60),
@@ -243,7 +247,7 @@ mod tests {
         let far_packets = [(11_004, 1, true), (13_100, 2, true)];
         for (window, expected_count) in windows.iter().zip([1, 0]) {
             assert_eq!(
-                crossed(window, &[&near_packets, &far_packets]).len(),
+                segment_delays(window, &[&near_packets, &far_packets]).len(),
                 expected_count
             );
         }
@@ -255,32 +259,32 @@ mod tests {
     struct TestPacket {
         at: i64,
         is_forward: bool,
-        took: [i64; 2],
+        delay_millis: [i64; 2],
         is_seen: [bool; 3],
     }
 
     fn packet() -> impl Strategy<Value = TestPacket> {
-        let took = || prop_oneof![1_i64..40, 900_i64..=1_000, 1_001_i64..5_000];
+        let delay_millis = || prop_oneof![1_i64..40, 900_i64..=1_000, 1_001_i64..5_000];
         let is_seen = || prop::bool::weighted(0.9);
         (
             10_000_i64..24_000,
             any::<bool>(),
-            [took(), took()],
+            [delay_millis(), delay_millis()],
             [is_seen(), is_seen(), is_seen()],
         )
-            .prop_map(|(at, is_forward, took, is_seen)| TestPacket {
+            .prop_map(|(at, is_forward, delay_millis, is_seen)| TestPacket {
                 at,
                 is_forward,
-                took,
+                delay_millis,
                 is_seen,
             })
     }
 
-    /// The packets that each point sees, in the order of time, and the delays that [`crossed`] must report.
+    /// The packets that each point sees, in the order of time, and the delays that [`segment_delays`] must report.
     fn replay(packets: &[TestPacket]) -> (Vec<Vec<PointPacket>>, Vec<Delayed>) {
         let (mut points, mut delays) = (vec![Vec::new(); 3], Vec::new());
         for (number, packet) in (0..).zip(packets) {
-            let [first, second] = packet.took;
+            let [first, second] = packet.delay_millis;
             let times = [packet.at, packet.at + first, packet.at + first + second];
             // The points in the order in which it passes them.
             let order = if packet.is_forward {
@@ -293,7 +297,7 @@ mod tests {
                     points[point].push((at, number, packet.is_forward));
                 }
             }
-            for (step, took) in packet.took.into_iter().enumerate() {
+            for (step, delay_millis) in packet.delay_millis.into_iter().enumerate() {
                 if packet.is_seen[order[step]] && packet.is_seen[order[step + 1]] {
                     let direction = if packet.is_forward {
                         Direction::Forward
@@ -301,7 +305,7 @@ mod tests {
                         Direction::Reverse
                     };
                     let segment = order[step].min(order[step + 1]);
-                    delays.push((segment, direction, times[step], took));
+                    delays.push((segment, direction, times[step], delay_millis));
                 }
             }
         }
@@ -319,11 +323,11 @@ mod tests {
             let (points, mut expected) = replay(&packets);
             let points: Vec<&PointPackets> = points.iter().map(Vec::as_slice).collect();
             let windows = windows_until(40 * SECOND);
-            let mut windowed: Vec<_> = windows.iter().flat_map(|window| crossed(window, &points)).collect();
-            prop_assert!(windowed.is_sorted_by_key(|(_, _, entered, took)| (*entered, *took)));
+            let mut windowed: Vec<_> = windows.iter().flat_map(|window| segment_delays(window, &points)).collect();
+            prop_assert!(windowed.is_sorted_by_key(|(_, _, entered_millis, delay_millis)| (*entered_millis, *delay_millis)));
             windowed.sort_unstable();
             expected.sort_unstable();
-            let is_waited_for = |(.., took): &Delayed| *took <= SECOND / MILLI;
+            let is_waited_for = |(.., delay_millis): &Delayed| *delay_millis <= SECOND / MILLI;
             let awaited_delays = |delays: &[_]| delays.iter().copied().filter(is_waited_for).collect::<Vec<_>>();
             prop_assert_eq!(awaited_delays(&windowed), awaited_delays(&expected));
             // Each matches one of the expected ones.

@@ -76,12 +76,12 @@ pub struct Conversations {
 
 /// Examined packets, and those repeated at the same interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Repeated {
+pub struct RepeatCounts {
     pub packets: u64,
     pub examined: u64,
 }
 
-impl Repeated {
+impl RepeatCounts {
     /// Networks make fewer duplicates than this too.
     const MIN_PACKETS: u64 = 10;
     /// More than one packet in so many.
@@ -113,8 +113,8 @@ impl Conversations {
     }
 
     /// Counts of packets that captures hold twice. Segments from the fast parser are not examined.
-    pub const fn repeats(&self) -> Repeated {
-        Repeated {
+    pub const fn repeats(&self) -> RepeatCounts {
+        RepeatCounts {
             packets: self.duplicates.repeats(),
             examined: self.duplicates.examined(),
         }

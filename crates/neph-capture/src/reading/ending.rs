@@ -2,17 +2,17 @@
 //!
 //! Owns the sentences for all commands that read captures. Does not own messages about packets.
 
-use crate::{Account, Ending};
+use crate::{Ending, ReadSummary};
 
 use super::ReadError;
 use super::packed::gzip;
 use neph_text::counted::counted;
 
 /// Whether it ended after a whole record. Data after a compressed stream does not count.
-pub fn is_whole(account: &Account) -> bool {
-    match &account.ending {
+pub fn is_whole(summary: &ReadSummary) -> bool {
+    match &summary.ending {
         Ending::Whole => true,
-        Ending::BrokenPacked(error) => gzip::is_trailing(error) && account.rest == 0,
+        Ending::BrokenPacked(error) => gzip::is_trailing(error) && summary.unparsed_bytes == 0,
         _ => false,
     }
 }
@@ -21,12 +21,12 @@ pub fn is_whole(account: &Account) -> bool {
 ///
 /// # Errors
 /// The capture is empty, no capture, corrupt, or could not be read further.
-pub fn message(name: &str, account: &Account) -> Result<Option<String>, ReadError> {
-    let bytes = account.bytes;
-    let packets = counted(account.packets, "packet");
-    let verb = if account.packets == 1 { "was" } else { "were" };
+pub fn message(name: &str, summary: &ReadSummary) -> Result<Option<String>, ReadError> {
+    let bytes = summary.bytes;
+    let packets = counted(summary.packets, "packet");
+    let verb = if summary.packets == 1 { "was" } else { "were" };
     let note = format!("the {packets} before it {verb} read");
-    match &account.ending {
+    match &summary.ending {
         Ending::Whole if bytes == 0 => Err(ReadError::wrong(format!(
             "{name} is empty; give a capture as tcpdump -w writes it"
         ))),
@@ -37,7 +37,7 @@ pub fn message(name: &str, account: &Account) -> Result<Option<String>, ReadErro
         Ending::CutPacked => Ok(Some(format!(
             "{name} is compressed and truncated: {bytes} bytes could be decompressed; {note}"
         ))),
-        Ending::Broken(error) if account.packets == 0 => Err(ReadError::wrong(format!(
+        Ending::Broken(error) if summary.packets == 0 => Err(ReadError::wrong(format!(
             "{name} is no capture that neph reads from byte {bytes} on: {error}; give pcap or pcapng, as \
              tcpdump -w writes them"
         ))),
@@ -46,7 +46,7 @@ pub fn message(name: &str, account: &Account) -> Result<Option<String>, ReadErro
              it, unpacked"
         ))),
         Ending::BrokenPacked(error) if gzip::is_trailing(error) => {
-            let cut_off_note = if account.rest > 0 {
+            let cut_off_note = if summary.unparsed_bytes > 0 {
                 format!("is cut off within the record at byte {bytes}, and ")
             } else {
                 String::new()

@@ -1,13 +1,13 @@
 //! A capture that was read: its counts, and the times of its packets.
 
-use crate::Account;
+use crate::ReadSummary;
 use neph_model::Span;
 
 /// A capture that was read.
 #[derive(Debug)]
 pub struct File {
     pub name: String,
-    pub account: Account,
+    pub summary: ReadSummary,
     /// Packets without IP, or of an unknown link type.
     pub not_ip: u64,
     /// The unknown link type of some of them.

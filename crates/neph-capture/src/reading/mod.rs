@@ -47,7 +47,7 @@ pub struct Reader<'a> {
     /// Opens standard input, which must end when `stop` is set.
     pub stdin: fn(&Stop) -> io::Result<Box<dyn Read>>,
     /// Receives messages for the user, as sentences without the program's name.
-    pub say: &'a dyn Fn(&str),
+    pub print_message: &'a dyn Fn(&str),
 }
 
 impl fmt::Debug for Reader<'_> {

@@ -33,7 +33,7 @@ pub fn sort_by_time(files: &[PathBuf], reader: Reader<'_>) -> Vec<PathBuf> {
         .zip(&sorted)
         .find(|(original, sorted_entry)| original != sorted_entry)
     {
-        (reader.say)(&format!(
+        (reader.print_message)(&format!(
             "captures are read in the order of their first packets, {} sooner than it was given",
             files[*from].display()
         ));

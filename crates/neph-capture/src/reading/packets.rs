@@ -29,7 +29,7 @@ pub fn read_packets(
     let source = source::open(path, reader)?;
     let stop = reader.stop;
     let (mut has_packet, mut has_cut_packet) = (false, false);
-    let ReadCapture { account, error } = source.read(reader, |record| {
+    let ReadCapture { summary, error } = source.read(reader, |record| {
         let packet = dissect(record.link, record.bytes, record.length);
         let at = record.at.filter(|at| SUPPORTED_TIMES.contains(at));
         if let Some(at) = at {
@@ -50,18 +50,18 @@ pub fn read_packets(
         return Err(error);
     }
     // Standard input ends then, at any position.
-    let is_cut = matches!(account.ending, Ending::CutOff | Ending::CutPacked);
-    if stop.is_set() && (is_cut || matches!(account.ending, Ending::Whole)) {
+    let is_cut = matches!(summary.ending, Ending::CutOff | Ending::CutPacked);
+    if stop.is_set() && (is_cut || matches!(summary.ending, Ending::Whole)) {
         return Ok(());
     }
     let name = path.display();
-    if let Some(message) = ending::message(&name.to_string(), &account)? {
-        (reader.say)(&message);
+    if let Some(message) = ending::message(&name.to_string(), &summary)? {
+        (reader.print_message)(&message);
     }
-    if !ending::is_whole(&account) {
+    if !ending::is_whole(&summary) {
         return Ok(());
     }
-    match account.packets {
+    match summary.packets {
         0 => Err(ReadError::wrong(format!(
             "{name} holds no packet; capture while the traffic passes"
         ))),

@@ -8,7 +8,7 @@ use std::io::{self, ErrorKind, Read};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use crate::{Account, read_capture, read_merged};
+use crate::{ReadSummary, read_capture, read_merged};
 use neph_wire::capture::Record;
 
 use super::ending;
@@ -95,8 +95,8 @@ pub fn open(path: &Path, reader: Reader<'_>) -> Result<Source, ReadError> {
 /// A capture that was read.
 #[derive(Debug)]
 pub struct ReadCapture {
-    pub account: Account,
-    /// The error of one of several captures, with its name. The account has that of a single one.
+    pub summary: ReadSummary,
+    /// The error of one of several captures, with its name. The summary has that of a single one.
     pub error: Option<ReadError>,
 }
 
@@ -110,7 +110,7 @@ impl Source {
     ) -> ReadCapture {
         match self {
             Self::One(mut source) => ReadCapture {
-                account: read_capture(&mut source, on_record),
+                summary: read_capture(&mut source, on_record),
                 error: None,
             },
             Self::Several(parts) => read_several(parts, reader, &mut on_record),
@@ -125,24 +125,25 @@ fn read_several(
 ) -> ReadCapture {
     let (names, sources): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
     let mut error = None;
-    let on_end = |index: usize, account: Account| match ending::message(&names[index], &account) {
+    let on_end = |index: usize, summary: ReadSummary| match ending::message(&names[index], &summary)
+    {
         Ok(message) => {
             if let Some(message) = message {
-                (reader.say)(&message);
+                (reader.print_message)(&message);
             }
             ControlFlow::Continue(())
         }
         Err(failure) => {
-            error = Some((failure, account.ending));
+            error = Some((failure, summary.ending));
             ControlFlow::Break(())
         }
     };
-    let mut account = read_merged(sources, on_record, on_end);
+    let mut summary = read_merged(sources, on_record, on_end);
     let error = error.map(|(failure, ending)| {
-        account.ending = ending;
+        summary.ending = ending;
         failure
     });
-    ReadCapture { account, error }
+    ReadCapture { summary, error }
 }
 
 fn open_one(path: &Path, reader: Reader<'_>) -> Result<Box<dyn Read>, ReadError> {

@@ -4,7 +4,7 @@ use neph_model::{Span, Wall};
 
 use super::awaiting::Awaiting;
 use super::half::{Sender, Turn};
-use super::late::Verdict;
+use super::late::SpuriousEvidence;
 use super::numbers::{CoarseTime, Number};
 use super::{Event, Passing, Segment, Side, Sink};
 use crate::sample::{Answer, Method, Sample};
@@ -24,12 +24,12 @@ pub(super) fn report_answers(
     let Passing { at, side, segment } = passing;
     let acked = receiver.number(Number::Acked);
     // Each segment of a long answer acknowledges the same request.
-    if receiver.waiting.is_any() {
+    if receiver.waiting.has_any() {
         let acknowledgement = Acknowledgement::new(at, segment, ack, sender.received_at, receiver);
         report(side, segment, &acknowledgement, receiver, sink);
     }
-    if receiver.late.is_any() {
-        let verdict = Verdict {
+    if receiver.late.has_any() {
+        let evidence = SpuriousEvidence {
             at,
             segment,
             ack,
@@ -37,15 +37,15 @@ pub(super) fn report_answers(
             floor: receiver.floor.get(),
         };
         let late = &mut receiver.late;
-        late.evaluate(&verdict, |event| {
+        late.evaluate(&evidence, |event| {
             sink.found_spurious(at, side.other(), event);
         });
     }
     if acked.is_none_or(|acked| ack.is_after(acked)) {
         receiver.numbers.set(Number::Acked, ack);
     }
-    if let Some(largest) = segment.largest {
-        receiver.largest = largest.get();
+    if let Some(largest) = segment.max_segment_size {
+        receiver.max_segment_size = largest.get();
     }
 }
 
@@ -59,11 +59,11 @@ fn report(
 ) {
     let (at, ack) = (acknowledgement.at, acknowledgement.ack);
     let acked = receiver.number(Number::Acked);
-    let matched = receiver.waiting.acknowledged(ack);
+    let matched = receiver.waiting.take_acknowledged(ack);
     let matched = matched.filter(|awaiting| !receiver.late.has_delayed(awaiting, acked));
     let echoed = segment
         .stamps
-        .and_then(|(_, echo)| receiver.waiting.echoed(ack, echo));
+        .and_then(|(_, echo)| receiver.waiting.take_echoed(ack, echo));
     let mut is_negative = false;
     let mut is_held = None;
     let mut sample = |method, awaiting: Option<Awaiting>| {
@@ -89,7 +89,7 @@ fn report(
     if is_negative {
         sink.negative_round_trip();
     }
-    receiver.waiting.tidy(ack);
+    receiver.waiting.forget_answered(ack);
 }
 
 /// Nanoseconds. `None` where the capturing clock was set back in between, or packets are out of order.
@@ -161,7 +161,7 @@ impl Acknowledgement {
         let new_bytes = receiver
             .number(Number::Acked)
             .map_or(0, |acked| ack.since(acked));
-        let largest = u32::from(receiver.largest).max(DEFAULT_MSS);
+        let largest = u32::from(receiver.max_segment_size).max(DEFAULT_MSS);
         Self {
             at,
             ack,

@@ -10,7 +10,7 @@ use super::late::LateSegments;
 use super::numbers::{CoarseTime, Nanos, Number, Numbers};
 use super::waiting::Waiting;
 use super::{Event, Room, Segment};
-use crate::ahead::fetch;
+use crate::prefetch::prefetch;
 use crate::sequence::Serial;
 
 /// A side of a connection.
@@ -20,7 +20,7 @@ pub(super) struct Sender {
     /// When the highest number was sent.
     pub(super) next_at: Nanos,
     /// The largest segment that the other side accepts.
-    pub(super) largest: u16,
+    pub(super) max_segment_size: u16,
     pub(super) waiting: Waiting,
     /// Its segments that passed later than their numbers show.
     pub(super) late: LateSegments,
@@ -63,10 +63,10 @@ impl Sender {
 
     /// Prefetches each cache line of it, by one field in each, as the compiler lays them out.
     #[inline]
-    pub(super) fn fetch(&self) {
-        fetch(&self.waiting);
-        fetch(&self.next_at);
-        fetch(&self.numbers);
+    pub(super) fn prefetch(&self) {
+        prefetch(&self.waiting);
+        prefetch(&self.next_at);
+        prefetch(&self.numbers);
     }
 
     /// Whether `segment` begins at or after the end of all that was sent before.
@@ -116,8 +116,11 @@ impl Sender {
     /// first of them passed. `Greater` than the oldest: it was sent after them. `Less` than the newest: it
     /// was sent before them. Without a remembered gap, only the newest timestamp and the last passage are
     /// known.
-    pub(super) fn overtakers(&self, segment: &Segment) -> (Option<Ordering>, Option<Wall>) {
-        let later_segments = self.waiting.after(segment);
+    pub(super) fn compare_with_later_segments(
+        &self,
+        segment: &Segment,
+    ) -> (Option<Ordering>, Option<Wall>) {
+        let later_segments = self.waiting.first_after(segment);
         let timestamps = segment.stamps.zip(self.number(Number::NewestStamp));
         let order = timestamps.map(|((serial, _), newest)| {
             let oldest = later_segments.map_or(newest, |(oldest, _)| oldest);
@@ -127,8 +130,8 @@ impl Sender {
                 serial.since(newest).cmp(&0)
             }
         });
-        let passed = later_segments.map(|(_, at)| at);
-        (order, passed.or_else(|| self.next_at.wall()))
+        let passed_at = later_segments.map(|(_, at)| at);
+        (order, passed_at.or_else(|| self.next_at.wall()))
     }
 
     /// Whether some of `segment` passed here before.
@@ -149,7 +152,7 @@ impl Sender {
     ) -> usize {
         let is_newest = self.is_newest_stamp(segment);
         let mut untracked = 0;
-        if segment.takes() > 0 && !segment.is_reset() {
+        if segment.sequence_length() > 0 && !segment.is_reset() {
             let is_new = self.is_new(segment);
             let is_first = is_new || !self.passed_before(segment);
             if !is_first {
@@ -161,7 +164,8 @@ impl Sender {
             } else if !is_new {
                 self.late.push(at, segment, !is_first, event);
             }
-            self.waiting.pass(at, segment, self.number(Number::Next));
+            self.waiting
+                .record_passage(at, segment, self.number(Number::Next));
             // A timestamp that a bare acknowledgement used first is excluded: its echo may answer what
             // followed up to a tick later.
             let awaited = Awaited {
@@ -189,8 +193,8 @@ impl Sender {
     }
 
     /// Memory that it points to, in bytes.
-    pub(super) fn heap(&self) -> usize {
-        self.waiting.heap() + self.late.heap()
+    pub(super) fn heap_bytes(&self) -> usize {
+        self.waiting.heap_bytes() + self.late.heap_bytes()
     }
 
     /// Whether no segment with this timestamp or a later one was sent before.

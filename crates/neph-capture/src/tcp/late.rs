@@ -18,7 +18,7 @@ const MAX_AGE: Span = Span::from_secs(3);
 
 /// A segment that passed late.
 #[derive(Debug, Clone, Copy)]
-struct Late {
+struct LateSegment {
     seq: Serial,
     end: Serial,
     at: Wall,
@@ -30,7 +30,7 @@ struct Late {
     counted_as: Option<Event>,
 }
 
-impl Late {
+impl LateSegment {
     fn overlaps(&self, other: &Self) -> bool {
         self.end.is_after(other.seq) && other.end.is_after(self.seq)
     }
@@ -39,11 +39,12 @@ impl Late {
 /// Late segments of one side; most sides have none.
 #[derive(Debug, Default)]
 pub(super) struct LateSegments(
-    #[expect(clippy::box_collection, reason = "most sides have none")] Option<Box<VecDeque<Late>>>,
+    #[expect(clippy::box_collection, reason = "most sides have none")]
+    Option<Box<VecDeque<LateSegment>>>,
 );
 
 /// An acknowledgement, with what it shows of spurious retransmissions.
-pub(super) struct Verdict<'a> {
+pub(super) struct SpuriousEvidence<'a> {
     pub(super) at: Wall,
     pub(super) segment: &'a Segment,
     pub(super) ack: Serial,
@@ -53,21 +54,21 @@ pub(super) struct Verdict<'a> {
     pub(super) floor: Option<i64>,
 }
 
-impl Verdict<'_> {
+impl SpuriousEvidence<'_> {
     /// Whether it is the first that acknowledges all of `late`.
-    fn covers(&self, late: &Late) -> bool {
+    fn covers(&self, late: &LateSegment) -> bool {
         let is_first = self.acked.is_none_or(|acked| late.end.is_after(acked));
         is_first && !late.end.is_after(self.ack)
     }
 
     /// Whether it reports that `late` arrived twice.
-    fn reports(&self, late: &Late) -> bool {
+    fn reports(&self, late: &LateSegment) -> bool {
         self.segment.reports(late.seq, late.end)
     }
 
     /// Whether it came too soon to answer `late`: before 3/4 of the shortest round trip, as a round trip may
     /// be shorter than any before.
-    fn is_too_soon_for(&self, late: &Late) -> bool {
+    fn is_too_soon_for(&self, late: &LateSegment) -> bool {
         let nanos = self.at.unix_nanos().saturating_sub(late.at.unix_nanos());
         let minimum = self.floor.map(|floor| floor / 4 * 3);
         minimum.is_some_and(|minimum| (0..minimum).contains(&nanos))
@@ -85,7 +86,7 @@ impl LateSegments {
     ) {
         let repeats = [Event::Retransmission, Event::FastRetransmission];
         let late_segments = self.0.get_or_insert_default();
-        late_segments.push_back(Late {
+        late_segments.push_back(LateSegment {
             seq: segment.seq,
             end: segment.end(),
             at,
@@ -102,7 +103,8 @@ impl LateSegments {
     /// retransmission before.
     pub(super) fn add_repetition(&mut self, segment: &Segment) {
         let (seq, end) = (segment.seq, segment.end());
-        let is_overlapping = |late: &&mut Late| end.is_after(late.seq) && late.end.is_after(seq);
+        let is_overlapping =
+            |late: &&mut LateSegment| end.is_after(late.seq) && late.end.is_after(seq);
         let late_segments = self.0.iter_mut().flat_map(|segments| segments.iter_mut());
         late_segments
             .filter(is_overlapping)
@@ -111,14 +113,14 @@ impl LateSegments {
 
     /// Whether there is any.
     #[inline]
-    pub(super) const fn is_any(&self) -> bool {
+    pub(super) const fn has_any(&self) -> bool {
         self.0.is_some()
     }
 
     /// Whether the acknowledgement of `awaiting`, the last one acknowledged after `acked`, had to wait for a
     /// late or repeated segment.
     pub(super) fn has_delayed(&self, awaiting: &Awaiting, acked: Option<Serial>) -> bool {
-        let is_awaited = |late: &Late| {
+        let is_awaited = |late: &LateSegment| {
             acked.is_none_or(|acked| late.end.is_after(acked))
                 && awaiting.seq.is_after(late.seq)
                 && (late.is_repeated || late.at > awaiting.at)
@@ -130,39 +132,46 @@ impl LateSegments {
     }
 
     /// Passes on how the retransmissions that turn out to be spurious were counted.
-    pub(super) fn evaluate(&mut self, verdict: &Verdict<'_>, mut spurious: impl FnMut(Event)) {
+    pub(super) fn evaluate(
+        &mut self,
+        evidence: &SpuriousEvidence<'_>,
+        mut on_spurious: impl FnMut(Event),
+    ) {
         let Some(late_segments) = &mut self.0 else {
             return;
         };
         // An echo older than all of them belongs to a segment before any retransmission.
         let covered = late_segments
             .iter()
-            .filter(|late| late.counted_as.is_some() && verdict.covers(late));
+            .filter(|late| late.counted_as.is_some() && evidence.covers(late));
         let oldest = covered.map(|late| late.value).reduce(|first, next| {
             let (first, next) = (first?, next?);
             Some(if first.is_after(next) { next } else { first })
         });
-        let echo = verdict.segment.stamps.map(|(_, echo)| echo);
+        let echo = evidence.segment.stamps.map(|(_, echo)| echo);
         let is_older = oldest
             .flatten()
             .zip(echo)
             .is_some_and(|(oldest, echo)| oldest.is_after(echo));
         // Of several retransmissions the last is the duplicate: the first may have been needed.
-        let mut last_reported: Option<Late> = None;
+        let mut last_reported: Option<LateSegment> = None;
         for late in late_segments.iter_mut().rev() {
-            let is_answered = verdict.covers(late) && (is_older || verdict.is_too_soon_for(late));
+            let is_answered = evidence.covers(late) && (is_older || evidence.is_too_soon_for(late));
             let is_reported =
-                verdict.reports(late) && !last_reported.is_some_and(|last| last.overlaps(late));
+                evidence.reports(late) && !last_reported.is_some_and(|last| last.overlaps(late));
             last_reported = Some(*late).filter(|_| is_reported).or(last_reported);
             if (is_answered || is_reported)
                 && let Some(event) = late.counted_as.take()
             {
-                spurious(event);
+                on_spurious(event);
             }
         }
-        let is_over = |late: &Late| {
-            let nanos = verdict.at.unix_nanos().saturating_sub(late.at.unix_nanos());
-            !late.end.is_after(verdict.ack) && nanos > MAX_AGE.nanos()
+        let is_over = |late: &LateSegment| {
+            let nanos = evidence
+                .at
+                .unix_nanos()
+                .saturating_sub(late.at.unix_nanos());
+            !late.end.is_after(evidence.ack) && nanos > MAX_AGE.nanos()
         };
         while late_segments.front().is_some_and(is_over) {
             late_segments.pop_front();
@@ -173,16 +182,16 @@ impl LateSegments {
     }
 
     /// Memory that it points to, in bytes.
-    pub(super) fn heap(&self) -> usize {
+    pub(super) fn heap_bytes(&self) -> usize {
         let late_segments = self.0.as_ref();
         late_segments.map_or(0, |segments| {
-            size_of::<VecDeque<Late>>() + segments.capacity() * size_of::<Late>()
+            size_of::<VecDeque<LateSegment>>() + segments.capacity() * size_of::<LateSegment>()
         })
     }
 }
 
 /// Joins the two oldest. Data between them counts as late too, and no verdict follows.
-fn join_oldest(late_segments: &mut VecDeque<Late>) {
+fn join_oldest(late_segments: &mut VecDeque<LateSegment>) {
     if let Some(first) = late_segments.pop_front()
         && let Some(second) = late_segments.front_mut()
     {

@@ -77,7 +77,7 @@ pub trait Sink {
     fn found_spurious(&mut self, _at: Wall, _side: Side, _previous: Event) {}
     /// Number of segments of `side` that are not followed, because more are in flight than there is room for.
     /// The samples of others represent them.
-    fn thinned(&mut self, _side: Side, _segments: u64) {}
+    fn segments_not_tracked(&mut self, _side: Side, _segments: u64) {}
     /// A segment has an earlier timestamp than what it answers: there is no round trip.
     fn negative_round_trip(&mut self) {}
 }
@@ -134,7 +134,7 @@ impl Connection {
         if event_by_number != Some(Event::WindowProbe) {
             let untracked = sender.remember(at, segment, event_by_number, room);
             if untracked > 0 {
-                sink.thinned(side, untracked as u64);
+                sink.segments_not_tracked(side, untracked as u64);
             }
         }
     }
@@ -159,28 +159,28 @@ impl Connection {
                 .number(Number::Next)
                 .is_some_and(|next| !(0..=MAX_SYN_REORDERING).contains(&next.since(segment.seq))),
         };
-        let opens = segment.opens() || segment.accepts() && other.is_silent();
+        let opens = segment.is_syn_without_ack() || segment.is_syn_ack() && other.is_silent();
         let is_ended = || sender.numbers.is_ended() || other.numbers.is_ended();
         opens && (is_ended() || is_other())
     }
 
     /// Prefetches both sides: see the table of flows.
     #[inline]
-    pub(crate) fn fetch(&self) {
-        self.client.fetch();
-        self.server.fetch();
+    pub(crate) fn prefetch(&self) {
+        self.client.prefetch();
+        self.server.prefetch();
     }
 
     /// Prefetches the memory that their fields point to.
     #[inline]
-    pub(crate) fn fetch_far(&self) {
-        self.client.waiting.fetch_far();
-        self.server.waiting.fetch_far();
+    pub(crate) fn prefetch_far(&self) {
+        self.client.waiting.prefetch_far();
+        self.server.waiting.prefetch_far();
     }
 
     /// Memory that it points to, in bytes.
-    pub(crate) fn heap(&self) -> usize {
-        self.client.heap() + self.server.heap()
+    pub(crate) fn heap_bytes(&self) -> usize {
+        self.client.heap_bytes() + self.server.heap_bytes()
     }
 
     /// Bytes that `side` has in flight to the other side.

@@ -85,7 +85,7 @@ fn classify_by_number(
             return Some(Event::KeepAlive);
         }
     }
-    if distance == 0 || segment.takes() == 0 {
+    if distance == 0 || segment.sequence_length() == 0 {
         return None;
     }
     Some(classify_earlier_data(at, segment, sender, receiver))
@@ -116,7 +116,7 @@ fn classify_earlier_data(at: Wall, segment: &Segment, sender: &Sender, receiver:
     }
     // A retransmission carries a new timestamp. A reordered segment carries an older one, or the same if the
     // clock has not ticked in between.
-    let (order, passed) = sender.overtakers(segment);
+    let (order, passed) = sender.compare_with_later_segments(segment);
     match order {
         Some(Ordering::Less) => return Event::OutOfOrder,
         Some(Ordering::Greater) => return event,

@@ -21,7 +21,7 @@ pub struct Segment {
     /// Value and echo of the timestamp option.
     pub(super) stamps: Option<(Serial, Serial)>,
     /// The largest segment that its sender accepts; on SYNs.
-    pub(super) largest: Option<NonZeroU16>,
+    pub(super) max_segment_size: Option<NonZeroU16>,
     /// The first of the bytes that its sender received twice (D-SACK, RFC 2883), and their number, mostly 0.
     /// Small fields, because each packet's segment is moved.
     pub(super) duplicate: Serial,
@@ -55,7 +55,7 @@ impl Segment {
             flags: TcpHeader::ACK,
             window: 500,
             stamps: None,
-            largest: None,
+            max_segment_size: None,
             duplicate: Serial(0),
             duplicates: 0,
         }
@@ -74,7 +74,7 @@ impl Segment {
             flags: header.flags,
             window: header.window,
             stamps: options.timestamps.map(serials),
-            largest: options.largest_segment.and_then(NonZeroU16::new),
+            max_segment_size: options.largest_segment.and_then(NonZeroU16::new),
             duplicate: Serial(from),
             duplicates: u16::try_from(to.wrapping_sub(from)).unwrap_or(u16::MAX),
         }
@@ -92,7 +92,7 @@ impl Segment {
             stamps: read
                 .stamps
                 .map(|(value, echo)| (Serial(value), Serial(echo))),
-            largest: None,
+            max_segment_size: None,
             duplicate: Serial(0),
             duplicates: 0,
         }
@@ -103,12 +103,12 @@ impl Segment {
     }
 
     /// A SYN without ACK.
-    pub(crate) const fn opens(&self) -> bool {
+    pub(crate) const fn is_syn_without_ack(&self) -> bool {
         self.is_syn() && self.ack.is_none()
     }
 
     /// A SYN with ACK.
-    pub(crate) const fn accepts(&self) -> bool {
+    pub(crate) const fn is_syn_ack(&self) -> bool {
         self.is_syn() && self.ack.is_some()
     }
 
@@ -131,7 +131,7 @@ impl Segment {
     }
 
     /// Sequence numbers that it takes: its bytes, and one each for SYN and FIN.
-    pub(super) fn takes(&self) -> u32 {
+    pub(super) fn sequence_length(&self) -> u32 {
         self.length
             .saturating_add(u32::from(self.is_syn()))
             .saturating_add(u32::from(self.is_fin()))
@@ -139,6 +139,6 @@ impl Segment {
 
     /// The number after its last.
     pub(super) fn end(&self) -> Serial {
-        self.seq.plus(self.takes())
+        self.seq.plus(self.sequence_length())
     }
 }

@@ -83,7 +83,7 @@ fn syn(seq: u32, ack: Option<u32>) -> Segment {
     Segment {
         ack: ack.map(Serial),
         flags: SYN | if ack.is_some() { ACK } else { 0 },
-        largest: std::num::NonZeroU16::new(1460),
+        max_segment_size: std::num::NonZeroU16::new(1460),
         ..data(seq, 0, 0)
     }
 }

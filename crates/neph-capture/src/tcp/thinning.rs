@@ -10,7 +10,7 @@ use neph_model::Wall;
 
 use super::Segment;
 use super::awaiting::Awaiting;
-use crate::chosen::is_chosen;
+use crate::sampling::is_sampled;
 use crate::sequence::Serial;
 
 /// Remembered gaps. Beyond that, the two oldest are joined.
@@ -74,7 +74,7 @@ impl Thinning {
 
     /// Whether a segment is followed.
     pub(super) fn follows(&self, awaiting: &Awaiting) -> bool {
-        is_chosen(
+        is_sampled(
             (awaiting.end.0, awaiting.value.0),
             self.shift_of(awaiting.end),
         )
@@ -160,7 +160,7 @@ impl Thinning {
     }
 
     /// Memory that it takes, in bytes.
-    pub(super) fn heap(&self) -> usize {
+    pub(super) fn heap_bytes(&self) -> usize {
         size_of::<Self>() + self.gaps.capacity() * size_of::<Gap>()
     }
 }

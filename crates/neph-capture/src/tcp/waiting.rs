@@ -13,7 +13,7 @@ use super::awaiting::{Awaiting, NONE, Reply};
 use super::numbers::{Number, Numbers};
 use super::room::Room;
 use super::thinning::{Gap, Thinning};
-use crate::ahead::fetch;
+use crate::prefetch::prefetch;
 use crate::sequence::Serial;
 
 /// Segments that are stored in the connection.
@@ -83,7 +83,7 @@ impl Waiting {
     }
 
     /// Whether some may await an answer, or are still remembered although they do not.
-    pub(super) fn is_any(&self) -> bool {
+    pub(super) fn has_any(&self) -> bool {
         match self {
             Self::Inline([first, second]) => first.awaits(Reply::ANY) || second.awaits(Reply::ANY),
             Self::Heap(_) => true,
@@ -91,7 +91,7 @@ impl Waiting {
     }
 
     /// The segment whose last byte `ack` acknowledges, unless it was retransmitted.
-    pub(super) fn acknowledged(&mut self, ack: Serial) -> Option<Awaiting> {
+    pub(super) fn take_acknowledged(&mut self, ack: Serial) -> Option<Awaiting> {
         let last = self.take_answered(Reply::ACKNOWLEDGEMENT, |awaiting| {
             !awaiting.end.is_after(ack) || awaiting.is_acknowledged_by(ack)
         });
@@ -106,7 +106,7 @@ impl Waiting {
 
     /// Among segments after `segment` that await their acknowledgement: the oldest timestamp option, and when
     /// the first one passed.
-    pub(super) fn after(&self, segment: &Segment) -> Option<(Serial, Wall)> {
+    pub(super) fn first_after(&self, segment: &Segment) -> Option<(Serial, Wall)> {
         if let Some(thinning) = self.thinning() {
             return thinning.gap_of(segment).map(|gap| (gap.value, gap.at));
         }
@@ -128,7 +128,7 @@ impl Waiting {
 
     /// The first segment that carried the timestamp `echo`, at its first echo. That must acknowledge the
     /// segment, otherwise it answers another one.
-    pub(super) fn echoed(&mut self, ack: Serial, echo: Serial) -> Option<Awaiting> {
+    pub(super) fn take_echoed(&mut self, ack: Serial, echo: Serial) -> Option<Awaiting> {
         let last = self.take_answered(Reply::ECHO, |awaiting| !awaiting.value.is_after(echo));
         let is_acknowledged =
             |last: &Awaiting| !last.end.is_after(ack) || last.is_acknowledged_by(ack);
@@ -157,7 +157,7 @@ impl Waiting {
 
     /// Forgets segments that await nothing any more. All up to `acked` has arrived.
     #[inline]
-    pub(super) fn tidy(&mut self, acked: Serial) {
+    pub(super) fn forget_answered(&mut self, acked: Serial) {
         match self {
             Self::Inline(inline) => {
                 if !inline[0].awaits(Reply::ANY) && inline[1].awaits(Reply::ANY) {
@@ -165,7 +165,7 @@ impl Waiting {
                 }
             }
             Self::Heap(heap) => {
-                if heap.tidy(acked) {
+                if heap.forget_answered(acked) {
                     *self = Self::default();
                 }
             }
@@ -182,7 +182,7 @@ impl Waiting {
 
     /// Records that `segment` passed; `next` is after all that passed before. Where not all is followed, the
     /// gaps show what did not pass.
-    pub(super) fn pass(&mut self, at: Wall, segment: &Segment, next: Option<Serial>) {
+    pub(super) fn record_passage(&mut self, at: Wall, segment: &Segment, next: Option<Serial>) {
         let Self::Heap(heap) = self else { return };
         let (Some(thinning), Some(next)) = (&mut heap.thinning, next) else {
             return;
@@ -285,19 +285,22 @@ impl Waiting {
 
     /// Prefetches both ends of the heap's segments.
     #[inline]
-    pub(super) fn fetch_far(&self) {
+    pub(super) fn prefetch_far(&self) {
         if let Self::Heap(heap) = self {
             let ends = [heap.segments.front(), heap.segments.back()];
-            ends.into_iter().flatten().for_each(fetch);
+            ends.into_iter().flatten().for_each(prefetch);
         }
     }
 
     /// Memory that it points to, in bytes.
-    pub(super) fn heap(&self) -> usize {
+    pub(super) fn heap_bytes(&self) -> usize {
         match self {
             Self::Inline(_) => 0,
             Self::Heap(heap) => {
-                let thinning = heap.thinning.as_ref().map_or(0, |thinning| thinning.heap());
+                let thinning = heap
+                    .thinning
+                    .as_ref()
+                    .map_or(0, |thinning| thinning.heap_bytes());
                 heap.segments.capacity() * size_of::<Awaiting>() + thinning
             }
         }
@@ -307,7 +310,7 @@ impl Waiting {
 impl HeapSegments {
     /// Forgets segments that await nothing any more. All up to `acked` has arrived. Returns whether none is
     /// left.
-    fn tidy(&mut self, acked: Serial) -> bool {
+    fn forget_answered(&mut self, acked: Serial) -> bool {
         if (self.thinning.as_mut()).is_some_and(|thinning| thinning.acknowledged(acked)) {
             self.thinning = None;
         }

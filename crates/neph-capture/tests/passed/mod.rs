@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::Reported;
+use crate::SegmentResult;
 use crate::traffic::Truth;
 
 /// What of each flow and end passed so far.
@@ -18,7 +18,7 @@ pub(crate) struct PassedSegments {
     /// Whether each end's latest packet repeated an acknowledgement.
     repeats: BTreeMap<(u32, usize), bool>,
     /// `highest` of the same flow and end before the latest packet.
-    pub(crate) before: u64,
+    pub(crate) old_highest: u64,
     /// The same of `acked`.
     acked_before: u64,
     /// What of each flow and end passed, in that order.
@@ -26,7 +26,7 @@ pub(crate) struct PassedSegments {
 }
 
 impl PassedSegments {
-    pub(crate) fn add(&mut self, truth: &Truth, theirs: &Reported) {
+    pub(crate) fn add(&mut self, truth: &Truth, theirs: &SegmentResult) {
         let sender = (truth.flow, truth.from);
         if theirs.events.contains(&"probe") {
             self.probed.insert(sender, truth.range.1);
@@ -41,7 +41,7 @@ impl PassedSegments {
             ranges.push(truth.range);
         }
         let highest = self.highest.entry((truth.flow, truth.from)).or_default();
-        self.before = *highest;
+        self.old_highest = *highest;
         *highest = truth.range.1.max(*highest);
         let acked = self.acked.entry((truth.flow, truth.from)).or_default();
         self.acked_before = *acked;
@@ -51,7 +51,7 @@ impl PassedSegments {
 
     /// Whether something of lower number that `truth` acknowledges first passed later than its last,
     /// or again.
-    pub(crate) fn answers_what_waited(&self, truth: &Truth) -> bool {
+    pub(crate) fn answers_late_data(&self, truth: &Truth) -> bool {
         let other = (truth.flow, 1 - truth.from);
         let (Some(ack), Some(passed)) = (truth.ack, self.passed.get(&other)) else {
             return false;
@@ -74,7 +74,7 @@ impl PassedSegments {
     }
 
     /// Whether an acknowledgement of more passed before `truth`.
-    pub(crate) fn says_less(&self, truth: &Truth) -> bool {
+    pub(crate) fn has_lower_ack(&self, truth: &Truth) -> bool {
         let acked = self.acked.get(&(truth.flow, truth.from));
         acked.copied() > truth.ack
     }
@@ -86,7 +86,7 @@ impl PassedSegments {
     }
 
     /// Whether the last byte that `truth` acknowledges passed again before.
-    pub(crate) fn answers_what_came_again(&self, truth: &Truth) -> bool {
+    pub(crate) fn answers_retransmission(&self, truth: &Truth) -> bool {
         let ranges = self.new_ranges.get(&(truth.flow, 1 - truth.from));
         truth.ack.is_some_and(|ack| {
             let holds = |(from, to): &(u64, u64)| *from < ack && ack <= *to;
@@ -101,16 +101,16 @@ impl PassedSegments {
     }
 
     /// Whether the other end's latest packet said something new, or the same with data or FIN.
-    pub(crate) fn is_asked_by_another(&self, truth: &Truth) -> bool {
+    pub(crate) fn is_requested_by_new_packet(&self, truth: &Truth) -> bool {
         self.repeats.get(&(truth.flow, 1 - truth.from)) == Some(&false)
     }
 
     /// Whether acknowledgements that asked for nothing name the beginning of `truth`.
-    pub(crate) fn was_repeated_for_nothing(&self, truth: &Truth) -> bool {
+    pub(crate) fn was_requested_needlessly(&self, truth: &Truth) -> bool {
         self.repeated.get(&(truth.flow, 1 - truth.from)) == Some(&truth.range.0)
     }
 
-    pub(crate) fn opened_again(&self, truth: &Truth) -> bool {
+    pub(crate) fn is_syn_retransmitted(&self, truth: &Truth) -> bool {
         let ranges = self.new_ranges.get(&(truth.flow, truth.from));
         ranges.is_some_and(|ranges| ranges.contains(&(0, 1)))
     }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use neph_capture::{Event, Flow, Limits, Listener, Name, Sample, Side, Table};
+use neph_capture::{Event, Flow, FlowName, Limits, Listener, Sample, Side, Table};
 use neph_model::Wall;
 use neph_wire::dissect::{Link, Transport, dissect};
 
@@ -19,9 +19,9 @@ struct SpuriousCounts {
 }
 
 impl Listener for SpuriousCounts {
-    fn sample(&mut self, _: &Name, _: &Sample) {}
+    fn sample(&mut self, _: &FlowName, _: &Sample) {}
 
-    fn found_spurious(&mut self, _: &Name, _: Wall, _: Side, previous: Event) {
+    fn found_spurious(&mut self, _: &FlowName, _: Wall, _: Side, previous: Event) {
         assert!(matches!(
             previous,
             Event::Retransmission | Event::FastRetransmission
@@ -50,9 +50,9 @@ fn spurious_retransmissions_are_true_positives_and_mostly_detected() {
     let spec = TrafficSpec {
         flows: 1_000,
         requests: 6,
-        spacing: 20_000_000,
+        spacing_nanos: 20_000_000,
         seed: 7,
-        clean: false,
+        is_clean: false,
     };
     traffic(spec, |captured| {
         let length = u32::try_from(captured.length).expect("short");

@@ -9,12 +9,12 @@ const MILLISECOND: u64 = 1_000_000;
 
 /// What an end does without being told to by a segment.
 #[derive(Clone, Copy)]
-pub(super) enum Act {
-    Timeout(u32),
-    HeldBack(u32),
+pub(super) enum EndAction {
+    RetransmissionTimeout(u32),
+    DelayedAck(u32),
     Write(u64),
-    Reopen,
-    Ask,
+    ReopenWindow,
+    SendRequest,
     Close,
 }
 
@@ -27,10 +27,10 @@ impl Dialogue {
         let rounds = 1 + random.below(limit);
         let round = |_| {
             let request = 1 + random.below(2_000);
-            let think = [0, 0, 20, 60][random.pick(4)] * MILLISECOND;
+            let processing_time = [0, 0, 20, 60][random.pick(4)] * MILLISECOND;
             let longest = [100, 3_000, 60_000][random.pick(3)];
             let answer = 1 + random.below(longest);
-            (request, think, answer)
+            (request, processing_time, answer)
         };
         Self((0..rounds).map(round).collect())
     }
@@ -52,35 +52,35 @@ pub(super) struct TcpEnd {
     written: u64,
     is_closing: bool,
     congestion_window: u64,
-    repeated: u32,
-    recovers_until: Option<u64>,
+    duplicate_acks: u32,
+    recovery_end: Option<u64>,
     peer_window: u64,
     timeout: u64,
     timer: u32,
     is_timer_set: bool,
     // Receiving.
-    got: u64,
-    beyond: Vec<(u64, u64)>,
+    received: u64,
+    out_of_order: Vec<(u64, u64)>,
     /// What came twice, until it is reported (RFC 2883).
     duplicate: Option<(u64, u64)>,
-    waits: u32,
-    must_answer: bool,
-    holds: u32,
+    unacknowledged: u32,
+    must_acknowledge: bool,
+    delayed_ack_timer: u32,
     is_closed_window: bool,
-    stalls: bool,
-    stays_alive: bool,
+    may_stall: bool,
+    sends_keep_alive: bool,
     // Time stamps.
     clock: Option<u32>,
-    recent: u32,
+    recent_timestamp: u32,
     segments: Vec<Segment>,
-    acts: Vec<(u64, Act)>,
+    actions: Vec<(u64, EndAction)>,
 }
 
 impl TcpEnd {
     /// Client and server of one connection.
-    pub(super) fn both_ends(random: &mut Random, clean: bool, dialogue: &Dialogue) -> [Self; 2] {
-        let stamps = clean || random.below(4) > 0;
-        let size = [1448, 1448, 536, 14_480][random.pick(if clean { 2 } else { 4 })];
+    pub(super) fn both_ends(random: &mut Random, is_clean: bool, dialogue: &Dialogue) -> [Self; 2] {
+        let has_timestamps = is_clean || random.below(4) > 0;
+        let segment_size = [1448, 1448, 536, 14_480][random.pick(if is_clean { 2 } else { 4 })];
         [true, false].map(|is_client| {
             let near_wrap = random.below(4) == 0;
             let first = |random: &mut Random| {
@@ -95,7 +95,7 @@ impl TcpEnd {
                 iss: first(random),
                 is_client,
                 has_begun: false,
-                segment_size: size,
+                segment_size,
                 dialogue: dialogue.clone(),
                 round: 0,
                 acked: 0,
@@ -104,25 +104,25 @@ impl TcpEnd {
                 written: 1,
                 is_closing: false,
                 congestion_window: 10,
-                repeated: 0,
-                recovers_until: None,
+                duplicate_acks: 0,
+                recovery_end: None,
                 peer_window: 65_535,
                 timeout: 250 * MILLISECOND,
                 timer: 0,
                 is_timer_set: false,
-                got: 0,
-                beyond: Vec::new(),
+                received: 0,
+                out_of_order: Vec::new(),
                 duplicate: None,
-                waits: 0,
-                must_answer: false,
-                holds: 0,
+                unacknowledged: 0,
+                must_acknowledge: false,
+                delayed_ack_timer: 0,
                 is_closed_window: false,
-                stalls: !clean && random.below(10) == 0,
-                stays_alive: !clean && random.below(10) == 0,
-                clock: stamps.then(|| first(random)),
-                recent: 0,
+                may_stall: !is_clean && random.below(10) == 0,
+                sends_keep_alive: !is_clean && random.below(10) == 0,
+                clock: has_timestamps.then(|| first(random)),
+                recent_timestamp: 0,
                 segments: Vec::new(),
-                acts: Vec::new(),
+                actions: Vec::new(),
             }
         })
     }
@@ -136,99 +136,101 @@ impl TcpEnd {
         self.is_closed_window
     }
 
-    pub(super) fn arrive(&mut self, now: u64, segment: &Segment, random: &mut Random) {
+    pub(super) fn receive_segment(&mut self, now: u64, segment: &Segment, random: &mut Random) {
         if let Some((value, _)) = segment.stamps
-            && segment.position <= self.got
+            && segment.position <= self.received
         {
-            self.recent = value;
+            self.recent_timestamp = value;
         }
-        let is_first = segment.syn && self.got == 0;
+        let is_first = segment.syn && self.received == 0;
         if segment.syn {
             self.has_begun = true;
-            self.must_answer = !is_first || self.is_client;
-            self.got = self.got.max(1);
+            self.must_acknowledge = !is_first || self.is_client;
+            self.received = self.received.max(1);
         }
         if let Some(ack) = segment.ack {
-            self.acknowledged(ack, segment);
+            self.take_acknowledgement(ack, segment);
         }
         if !segment.syn && segment.end() > segment.position {
-            self.receive(now, segment, random);
-        } else if !segment.syn && segment.position < self.got {
+            self.take_data(now, segment, random);
+        } else if !segment.syn && segment.position < self.received {
             // Asks whether somebody is still there.
-            self.must_answer = true;
+            self.must_acknowledge = true;
         }
-        self.converse(now, is_first, random);
+        self.run_application(now, is_first, random);
     }
 
-    fn acknowledged(&mut self, ack: u64, segment: &Segment) {
+    fn take_acknowledgement(&mut self, ack: u64, segment: &Segment) {
         if !segment.syn {
             self.peer_window = u64::from(segment.window) << 7;
         }
         if ack > self.acked {
             self.acked = ack;
             self.next = self.next.max(ack);
-            self.repeated = 0;
+            self.duplicate_acks = 0;
             self.congestion_window = (self.congestion_window + 1).min(60);
             self.timeout = 250 * MILLISECOND;
             self.timer += 1;
             self.is_timer_set = false;
-            match self.recovers_until {
-                Some(until) if ack < until => self.send_again(),
-                _ => self.recovers_until = None,
+            match self.recovery_end {
+                Some(until) if ack < until => self.retransmit(),
+                _ => self.recovery_end = None,
             }
         } else if ack == self.acked && segment.end() == segment.position && self.next > self.acked {
-            self.repeated += 1;
-            if self.repeated == 3 && self.recovers_until.is_none() {
-                self.recovers_until = Some(self.next);
+            self.duplicate_acks += 1;
+            if self.duplicate_acks == 3 && self.recovery_end.is_none() {
+                self.recovery_end = Some(self.next);
                 self.congestion_window = (self.congestion_window / 2).max(2);
-                self.send_again();
+                self.retransmit();
             }
         }
     }
 
-    fn receive(&mut self, now: u64, segment: &Segment, random: &mut Random) {
+    fn take_data(&mut self, now: u64, segment: &Segment, random: &mut Random) {
         let range = (segment.position, segment.end());
-        let is_there = range.1 <= self.got || self.beyond.contains(&range);
-        self.duplicate = is_there.then_some(range).or(self.duplicate);
-        if self.is_closed_window || segment.end() <= self.got {
-            self.must_answer = true;
+        let is_already_received = range.1 <= self.received || self.out_of_order.contains(&range);
+        self.duplicate = is_already_received.then_some(range).or(self.duplicate);
+        if self.is_closed_window || segment.end() <= self.received {
+            self.must_acknowledge = true;
             return;
         }
-        if segment.position > self.got {
-            self.beyond.retain(|block| *block != range);
-            self.beyond.insert(0, range);
-            self.must_answer = true;
+        if segment.position > self.received {
+            self.out_of_order.retain(|block| *block != range);
+            self.out_of_order.insert(0, range);
+            self.must_acknowledge = true;
             return;
         }
-        self.must_answer |= !self.beyond.is_empty() || segment.fin;
-        self.got = segment.end();
+        self.must_acknowledge |= !self.out_of_order.is_empty() || segment.fin;
+        self.received = segment.end();
         while let Some(&(_, end)) = self
-            .beyond
+            .out_of_order
             .iter()
-            .find(|(from, to)| *from <= self.got && *to > self.got)
+            .find(|(from, to)| *from <= self.received && *to > self.received)
         {
-            self.got = end;
+            self.received = end;
         }
-        let got = self.got;
-        self.beyond.retain(|(_, to)| *to > got);
-        self.waits += 1;
-        self.must_answer |= self.waits >= 2;
-        if self.stalls && random.below(20) == 0 {
+        let received = self.received;
+        self.out_of_order.retain(|(_, to)| *to > received);
+        self.unacknowledged += 1;
+        self.must_acknowledge |= self.unacknowledged >= 2;
+        if self.may_stall && random.below(20) == 0 {
             self.is_closed_window = true;
-            self.must_answer = true;
-            self.acts.push((now + 600 * MILLISECOND, Act::Reopen));
+            self.must_acknowledge = true;
+            self.actions
+                .push((now + 600 * MILLISECOND, EndAction::ReopenWindow));
         }
     }
 
     /// What the program does once it has read what it waits for.
-    fn converse(&mut self, now: u64, is_first: bool, random: &mut Random) {
+    fn run_application(&mut self, now: u64, is_first: bool, random: &mut Random) {
         if is_first && self.is_client {
-            self.acts.push((now + random.below(MILLISECOND), Act::Ask));
+            self.actions
+                .push((now + random.below(MILLISECOND), EndAction::SendRequest));
         }
         let rounds = &self.dialogue.0;
-        let Some(&(_, think, answer)) = rounds.get(self.round) else {
+        let Some(&(_, processing_time, answer)) = rounds.get(self.round) else {
             let requested_bytes: u64 = rounds.iter().map(|round| round.0).sum();
-            if !self.is_client && self.got > requested_bytes + 1 && !self.is_closing {
+            if !self.is_client && self.received > requested_bytes + 1 && !self.is_closing {
                 self.is_closing = true;
             }
             return;
@@ -236,52 +238,62 @@ impl TcpEnd {
         let until = |part: fn(&(u64, u64, u64)) -> u64| -> u64 {
             1 + rounds[..=self.round].iter().map(part).sum::<u64>()
         };
-        if self.is_client && self.got >= until(|round| round.2) {
+        if self.is_client && self.received >= until(|round| round.2) {
             self.round += 1;
             let is_last = self.round == self.dialogue.0.len();
-            let next = if is_last { Act::Close } else { Act::Ask };
-            self.acts.push((now + random.below(30 * MILLISECOND), next));
-        } else if !self.is_client && self.got >= until(|round| round.0) {
+            let next = if is_last {
+                EndAction::Close
+            } else {
+                EndAction::SendRequest
+            };
+            self.actions
+                .push((now + random.below(30 * MILLISECOND), next));
+        } else if !self.is_client && self.received >= until(|round| round.0) {
             self.round += 1;
-            self.acts
-                .push((now + think + random.below(MILLISECOND), Act::Write(answer)));
+            let answer_time = now + processing_time + random.below(MILLISECOND);
+            self.actions.push((answer_time, EndAction::Write(answer)));
         }
     }
 
-    pub(super) fn act(&mut self, now: u64, act: Act) {
-        match act {
-            Act::Timeout(timer) if timer == self.timer => self.timed_out(),
-            Act::HeldBack(holds) if holds == self.holds => self.must_answer |= self.waits > 0,
-            Act::Timeout(_) | Act::HeldBack(_) => {}
-            Act::Write(length) => self.written += length,
-            Act::Ask => self.written += self.dialogue.0[self.round].0,
-            Act::Reopen => {
+    pub(super) fn act(&mut self, now: u64, action: EndAction) {
+        match action {
+            EndAction::RetransmissionTimeout(timer) if timer == self.timer => {
+                self.retransmit_after_timeout();
+            }
+            EndAction::DelayedAck(timer) if timer == self.delayed_ack_timer => {
+                self.must_acknowledge |= self.unacknowledged > 0;
+            }
+            EndAction::RetransmissionTimeout(_) | EndAction::DelayedAck(_) => {}
+            EndAction::Write(length) => self.written += length,
+            EndAction::SendRequest => self.written += self.dialogue.0[self.round].0,
+            EndAction::ReopenWindow => {
                 self.is_closed_window = false;
-                self.must_answer = true;
+                self.must_acknowledge = true;
             }
-            Act::Close if self.stays_alive && self.next == self.acked => {
-                self.stays_alive = false;
+            EndAction::Close if self.sends_keep_alive && self.next == self.acked => {
+                self.sends_keep_alive = false;
                 self.push(self.next - 1, 0);
-                self.acts.push((now + 100 * MILLISECOND, Act::Close));
+                self.actions
+                    .push((now + 100 * MILLISECOND, EndAction::Close));
             }
-            Act::Close => self.is_closing = true,
+            EndAction::Close => self.is_closing = true,
         }
     }
 
-    fn timed_out(&mut self) {
+    fn retransmit_after_timeout(&mut self) {
         self.is_timer_set = false;
         self.timer += 1;
         self.timeout = (self.timeout * 2).min(8_000 * MILLISECOND);
         if self.next > self.acked {
-            self.recovers_until = Some(self.next);
+            self.recovery_end = Some(self.next);
             self.congestion_window = 2;
-            self.send_again();
+            self.retransmit();
         } else if self.next < self.written && self.peer_window == 0 {
             self.push(self.next, 1);
         }
     }
 
-    fn send_again(&mut self) {
+    fn retransmit(&mut self) {
         let data = self.written.min(self.next).saturating_sub(self.acked);
         let length = if self.acked == 0 {
             0
@@ -292,7 +304,7 @@ impl TcpEnd {
     }
 
     /// What is to be sent now, and done later.
-    pub(super) fn turn(&mut self, now: u64) -> (Vec<Segment>, Vec<(u64, Act)>) {
+    pub(super) fn take_output(&mut self, now: u64) -> (Vec<Segment>, Vec<(u64, EndAction)>) {
         if self.has_begun && self.next == 0 {
             self.push(0, 0);
             self.next = 1;
@@ -313,33 +325,33 @@ impl TcpEnd {
             self.push(self.next, 0);
             self.next += 1;
         }
-        if self.must_answer && self.segments.is_empty() && self.got > 0 {
+        if self.must_acknowledge && self.segments.is_empty() && self.received > 0 {
             self.push(self.next, 0);
         }
         self.set_timers(now);
-        self.finish(now);
+        self.add_acknowledgements(now);
         (
             std::mem::take(&mut self.segments),
-            std::mem::take(&mut self.acts),
+            std::mem::take(&mut self.actions),
         )
     }
 
     fn set_timers(&mut self, now: u64) {
         if self.segments.is_empty() {
-            if self.waits == 1 {
-                self.acts
-                    .push((now + 40 * MILLISECOND, Act::HeldBack(self.holds)));
+            if self.unacknowledged == 1 {
+                let action = EndAction::DelayedAck(self.delayed_ack_timer);
+                self.actions.push((now + 40 * MILLISECOND, action));
             }
         } else {
-            self.waits = 0;
-            self.holds += 1;
-            self.must_answer = false;
+            self.unacknowledged = 0;
+            self.delayed_ack_timer += 1;
+            self.must_acknowledge = false;
         }
         let is_blocked = self.peer_window == 0 && self.next < self.written;
         if !self.is_timer_set && (self.next > self.acked || is_blocked) {
             self.is_timer_set = true;
-            self.acts
-                .push((now + self.timeout, Act::Timeout(self.timer)));
+            let action = EndAction::RetransmissionTimeout(self.timer);
+            self.actions.push((now + self.timeout, action));
         }
     }
 
@@ -363,20 +375,20 @@ impl TcpEnd {
     }
 
     /// Fills in what a segment says of the other direction at the moment it leaves.
-    fn finish(&mut self, now: u64) {
+    fn add_acknowledgements(&mut self, now: u64) {
         let milliseconds = u32::try_from((now / MILLISECOND) & 0xffff_ffff).expect("32 bits");
-        let window = match (self.is_closed_window, self.got) {
+        let window = match (self.is_closed_window, self.received) {
             (true, _) => 0,
             (false, 0) => 64_240,
             (false, _) => 2_000,
         };
         for segment in &mut self.segments {
-            segment.ack = (self.got > 0).then_some(self.got);
+            segment.ack = (self.received > 0).then_some(self.received);
             segment.window = window;
             let value = self.clock.map(|clock| clock.wrapping_add(milliseconds));
-            segment.stamps = value.map(|value| (value, self.recent));
+            segment.stamps = value.map(|value| (value, self.recent_timestamp));
             let duplicate = self.duplicate.take().into_iter();
-            segment.sack = duplicate.chain(self.beyond.iter().copied()).collect();
+            segment.sack = duplicate.chain(self.out_of_order.iter().copied()).collect();
         }
     }
 }

@@ -8,7 +8,7 @@ use super::random::Random;
 
 /// What a frame wraps its packet in.
 #[derive(Clone, Copy, PartialEq)]
-enum Wrapping {
+enum Encapsulation {
     Plain,
     Vlan,
     Vxlan,
@@ -18,26 +18,26 @@ pub(super) struct Addresses {
     hosts: [u32; 2],
     ports: [u16; 2],
     is_v6: bool,
-    wrapping: Wrapping,
+    encapsulation: Encapsulation,
     /// Bytes of each frame that are kept.
-    snap: usize,
+    snap_bytes: usize,
 }
 
 impl Addresses {
-    pub(super) fn draw(number: u32, random: &mut Random, clean: bool) -> Self {
-        let odd = |random: &mut Random, one_in| random.below(one_in) == 0;
-        let wrapping = match random.below(8) {
-            0 if !clean => Wrapping::Vlan,
-            1 if !clean => Wrapping::Vxlan,
-            _ => Wrapping::Plain,
+    pub(super) fn draw(number: u32, random: &mut Random, is_clean: bool) -> Self {
+        let is_drawn = |random: &mut Random, one_in| random.below(one_in) == 0;
+        let encapsulation = match random.below(8) {
+            0 if !is_clean => Encapsulation::Vlan,
+            1 if !is_clean => Encapsulation::Vxlan,
+            _ => Encapsulation::Plain,
         };
         Self {
             // 60,000 client ports on each of the client's addresses.
             hosts: [0x0a00_0002 + number / 60_000, 0xc633_6402],
             ports: [u16::try_from(1025 + number % 60_000).expect("a port"), 443],
-            is_v6: !clean && odd(random, 5),
-            wrapping,
-            snap: if odd(random, 3) && wrapping != Wrapping::Vxlan {
+            is_v6: !is_clean && is_drawn(random, 5),
+            encapsulation,
+            snap_bytes: if is_drawn(random, 3) && encapsulation != Encapsulation::Vxlan {
                 128
             } else {
                 65_535
@@ -55,27 +55,27 @@ pub(super) fn frame(
     iss: [u32; 2],
 ) -> (Vec<u8>, usize) {
     let head = tcp(addresses, from, segment, iss);
-    let carried = head.len() + segment.length as usize;
-    let mut bytes = wrapped(addresses, from, carried);
+    let carried_bytes = head.len() + segment.length as usize;
+    let mut bytes = headers_below_tcp(addresses, from, carried_bytes);
     bytes.extend(head);
     let length = bytes.len() + segment.length as usize;
-    let captured_length = length.min(addresses.snap).min(bytes.len() + 200);
+    let captured_length = length.min(addresses.snap_bytes).min(bytes.len() + 200);
     bytes.resize(captured_length, 0);
     (bytes, length)
 }
 
-fn wrapped(addresses: &Addresses, from: usize, carried: usize) -> Vec<u8> {
+fn headers_below_tcp(addresses: &Addresses, from: usize, carried_bytes: usize) -> Vec<u8> {
     let ethertype: u16 = if addresses.is_v6 { 0x86dd } else { 0x0800 };
     let inner = if addresses.is_v6 { 40 } else { 20 };
     let mut bytes = Vec::new();
-    match addresses.wrapping {
-        Wrapping::Plain => bytes.extend(ethernet()),
-        Wrapping::Vlan => {
+    match addresses.encapsulation {
+        Encapsulation::Plain => bytes.extend(ethernet()),
+        Encapsulation::Vlan => {
             bytes.extend(ethernet());
             bytes.extend([0x81, 0x00, 0x00, 0x2a]);
         }
-        Wrapping::Vxlan => {
-            let datagram = 8 + 8 + 14 + inner + carried;
+        Encapsulation::Vxlan => {
+            let datagram = 8 + 8 + 14 + inner + carried_bytes;
             bytes.extend(ethernet());
             bytes.extend([0x08, 0x00]);
             let hosts = addresses.hosts.map(|host| host ^ 0x00ff_0000);
@@ -88,9 +88,9 @@ fn wrapped(addresses: &Addresses, from: usize, carried: usize) -> Vec<u8> {
     }
     bytes.extend(ethertype.to_be_bytes());
     if addresses.is_v6 {
-        bytes.extend(v6(addresses.hosts, from, carried));
+        bytes.extend(v6(addresses.hosts, from, carried_bytes));
     } else {
-        bytes.extend(v4(addresses.hosts, from, 6, carried));
+        bytes.extend(v4(addresses.hosts, from, 6, carried_bytes));
     }
     bytes
 }
@@ -99,8 +99,10 @@ fn ethernet() -> [u8; 12] {
     [2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2]
 }
 
-fn v4(hosts: [u32; 2], from: usize, protocol: u8, carried: usize) -> Vec<u8> {
-    let total = u16::try_from(20 + carried).expect("fits").to_be_bytes();
+fn v4(hosts: [u32; 2], from: usize, protocol: u8, carried_bytes: usize) -> Vec<u8> {
+    let total = u16::try_from(20 + carried_bytes)
+        .expect("fits")
+        .to_be_bytes();
     let mut bytes = vec![
         0x45, 0, total[0], total[1], 0, 0, 0x40, 0, 64, protocol, 0, 0,
     ];
@@ -109,9 +111,9 @@ fn v4(hosts: [u32; 2], from: usize, protocol: u8, carried: usize) -> Vec<u8> {
     bytes
 }
 
-fn v6(hosts: [u32; 2], from: usize, carried: usize) -> Vec<u8> {
+fn v6(hosts: [u32; 2], from: usize, carried_bytes: usize) -> Vec<u8> {
     let mut bytes = vec![0x60, 0, 0, 0];
-    bytes.extend(u16::try_from(carried).expect("fits").to_be_bytes());
+    bytes.extend(u16::try_from(carried_bytes).expect("fits").to_be_bytes());
     bytes.extend([6, 64]);
     for host in [hosts[from], hosts[1 - from]] {
         bytes.extend([0x20, 0x01, 0x0d, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0]);

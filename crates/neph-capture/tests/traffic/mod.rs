@@ -14,7 +14,7 @@ use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 use std::io::{self, Write};
 
-use end::{Act, TcpEnd};
+use end::{EndAction, TcpEnd};
 use frame::{Addresses, frame};
 use random::Random;
 use segment::Segment;
@@ -29,10 +29,10 @@ pub(crate) struct TrafficSpec {
     /// Requests of each flow, at most.
     pub(crate) requests: u64,
     /// Nanoseconds from one flow's beginning to the next one's, on average.
-    pub(crate) spacing: u64,
+    pub(crate) spacing_nanos: u64,
     pub(crate) seed: u64,
     /// Without loss, reordering, stalls and cut packets.
-    pub(crate) clean: bool,
+    pub(crate) is_clean: bool,
 }
 
 /// What a packet really is, in positions of its sender that never wrap.
@@ -50,7 +50,7 @@ pub(crate) struct Truth {
 }
 
 /// A captured packet.
-pub(crate) struct Captured {
+pub(crate) struct CapturedPacket {
     /// Nanoseconds since 1970.
     pub(crate) at: u64,
     pub(crate) bytes: Vec<u8>,
@@ -59,34 +59,34 @@ pub(crate) struct Captured {
     pub(crate) truth: Truth,
 }
 
-impl PartialEq for Captured {
+impl PartialEq for CapturedPacket {
     fn eq(&self, other: &Self) -> bool {
         self.cmp(other).is_eq()
     }
 }
 
-impl Eq for Captured {}
+impl Eq for CapturedPacket {}
 
-impl PartialOrd for Captured {
+impl PartialOrd for CapturedPacket {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
 /// By time; what was captured at the same time has an order too.
-impl Ord for Captured {
+impl Ord for CapturedPacket {
     fn cmp(&self, other: &Self) -> Ordering {
         (self.at, self.truth).cmp(&(other.at, other.truth))
     }
 }
 
 /// Hands out all packets in the order of their capture.
-pub(crate) fn traffic(spec: TrafficSpec, mut on_packet: impl FnMut(Captured)) {
+pub(crate) fn traffic(spec: TrafficSpec, mut on_packet: impl FnMut(CapturedPacket)) {
     let mut random = Random(spec.seed);
     let mut start = 1_700_000_000_000_000_000;
-    let mut pending: BinaryHeap<Reverse<Captured>> = BinaryHeap::new();
+    let mut pending: BinaryHeap<Reverse<CapturedPacket>> = BinaryHeap::new();
     for number in 0..spec.flows {
-        start += random.below(spec.spacing * 2 + 1);
+        start += random.below(spec.spacing_nanos * 2 + 1);
         while let Some(Reverse(captured)) = pop_before(&mut pending, start) {
             on_packet(captured);
         }
@@ -99,9 +99,9 @@ pub(crate) fn traffic(spec: TrafficSpec, mut on_packet: impl FnMut(Captured)) {
 }
 
 fn pop_before(
-    pending: &mut BinaryHeap<Reverse<Captured>>,
+    pending: &mut BinaryHeap<Reverse<CapturedPacket>>,
     until: u64,
-) -> Option<Reverse<Captured>> {
+) -> Option<Reverse<CapturedPacket>> {
     let is_before = pending
         .peek()
         .is_some_and(|Reverse(captured)| captured.at < until);
@@ -115,7 +115,7 @@ pub(crate) fn pcap_header(out: &mut impl Write) -> io::Result<()> {
 }
 
 /// A packet of a pcap file.
-pub(crate) fn pcap_packet(captured: &Captured, out: &mut impl Write) -> io::Result<()> {
+pub(crate) fn pcap_packet(captured: &CapturedPacket, out: &mut impl Write) -> io::Result<()> {
     let small = |number: u64| u32::try_from(number).expect("fits");
     let fields = [
         small(captured.at / 1_000_000_000),
@@ -139,8 +139,8 @@ struct PathSide {
 }
 
 impl PathSide {
-    fn draw(random: &mut Random, clean: bool) -> Self {
-        let bad = |random: &mut Random, limit| if clean { 0 } else { random.below(limit) };
+    fn draw(random: &mut Random, is_clean: bool) -> Self {
+        let bad = |random: &mut Random, limit| if is_clean { 0 } else { random.below(limit) };
         let delay = [10_000, 200_000, 5_000_000, 40_000_000][random.pick(4)];
         Self {
             delay: delay + random.below(delay),
@@ -169,53 +169,54 @@ enum SimEvent {
     Begin,
     /// A segment, and its place among those captured.
     Arrive(EndIndex, Segment, usize),
-    Act(EndIndex, Act),
+    Action(EndIndex, EndAction),
 }
 
 struct Connection {
     number: u32,
     ends: [TcpEnd; 2],
     /// From each end to the point of capture and back.
-    legs: [PathSide; 2],
+    path_sides: [PathSide; 2],
     /// When the last packet arrived: towards the capture, towards the end.
     last: [[u64; 2]; 2],
     addresses: Addresses,
     random: Random,
-    events: BinaryHeap<Reverse<(u64, u64, usize)>>,
-    planned: Vec<Option<SimEvent>>,
-    captured: Vec<Captured>,
+    event_queue: BinaryHeap<Reverse<(u64, u64, usize)>>,
+    planned_events: Vec<Option<SimEvent>>,
+    captured_packets: Vec<CapturedPacket>,
     /// Whether each of these arrives, and finds an open window.
-    taken: Vec<bool>,
+    is_accepted: Vec<bool>,
 }
 
 impl Connection {
     fn new(number: u32, spec: TrafficSpec, random: &mut Random) -> Self {
         let mut random = Random(random.next());
-        let clean = spec.clean;
-        let legs = [0, 1].map(|_| PathSide::draw(&mut random, clean));
+        let is_clean = spec.is_clean;
+        let path_sides = [0, 1].map(|_| PathSide::draw(&mut random, is_clean));
         let dialogue = end::Dialogue::draw(&mut random, spec.requests);
-        let ends = TcpEnd::both_ends(&mut random, clean, &dialogue);
+        let ends = TcpEnd::both_ends(&mut random, is_clean, &dialogue);
         Self {
             number,
             ends,
-            legs,
+            path_sides,
             last: [[0; 2]; 2],
-            addresses: Addresses::draw(number, &mut random, clean),
+            addresses: Addresses::draw(number, &mut random, is_clean),
             random,
-            events: BinaryHeap::new(),
-            planned: Vec::new(),
-            captured: Vec::new(),
-            taken: Vec::new(),
+            event_queue: BinaryHeap::new(),
+            planned_events: Vec::new(),
+            captured_packets: Vec::new(),
+            is_accepted: Vec::new(),
         }
     }
 
     /// Says of what was sent again whether that was for nothing.
     fn mark_truth(&mut self) {
-        for index in 0..self.captured.len() {
-            let truth = self.captured[index].truth;
-            let earlier = self.captured[..index].iter().zip(&self.taken);
-            let earlier_ranges =
-                earlier.filter(|(captured, taken)| **taken && captured.truth.from == truth.from);
+        for index in 0..self.captured_packets.len() {
+            let truth = self.captured_packets[index].truth;
+            let earlier = self.captured_packets[..index].iter().zip(&self.is_accepted);
+            let earlier_ranges = earlier.filter(|(captured, is_accepted)| {
+                **is_accepted && captured.truth.from == truth.from
+            });
             let mut earlier_ranges: Vec<(u64, u64)> = earlier_ranges
                 .map(|(captured, _)| captured.truth.range)
                 .collect();
@@ -229,56 +230,57 @@ impl Connection {
                 };
             }
             let is_covered = truth.range.0 < truth.range.1 && covered_until >= truth.range.1;
-            self.captured[index].truth.is_spurious = truth.is_repeated && is_covered;
+            self.captured_packets[index].truth.is_spurious = truth.is_repeated && is_covered;
         }
     }
 
-    fn run(mut self, start: u64) -> Vec<Captured> {
+    fn run(mut self, start: u64) -> Vec<CapturedPacket> {
         self.plan(start, SimEvent::Begin);
         let mut steps = 0;
-        while let Some(Reverse((now, _, index))) = self.events.pop() {
+        while let Some(Reverse((now, _, index))) = self.event_queue.pop() {
             steps += 1;
             // Two ends that lose everything give up.
             if steps > 20_000 || now > start + 120_000_000_000 {
                 break;
             }
-            let event = self.planned[index].take().expect("planned once");
+            let event = self.planned_events[index].take().expect("planned once");
             let end_index = match event {
                 SimEvent::Begin => {
                     self.ends[0].begin();
                     0
                 }
                 SimEvent::Arrive(end_index, segment, index) => {
-                    self.taken[index] = !self.ends[end_index].is_closed();
-                    self.ends[end_index].arrive(now, &segment, &mut self.random);
+                    self.is_accepted[index] = !self.ends[end_index].is_closed();
+                    self.ends[end_index].receive_segment(now, &segment, &mut self.random);
                     end_index
                 }
-                SimEvent::Act(end_index, act) => {
-                    self.ends[end_index].act(now, act);
+                SimEvent::Action(end_index, action) => {
+                    self.ends[end_index].act(now, action);
                     end_index
                 }
             };
-            let (segments, acts) = self.ends[end_index].turn(now);
+            let (segments, actions) = self.ends[end_index].take_output(now);
             for segment in segments {
                 self.send(now, end_index, segment);
             }
-            for (at, act) in acts {
-                self.plan(at, SimEvent::Act(end_index, act));
+            for (at, action) in actions {
+                self.plan(at, SimEvent::Action(end_index, action));
             }
         }
         self.mark_truth();
-        self.captured
+        self.captured_packets
     }
 
     fn plan(&mut self, at: u64, event: SimEvent) {
-        self.planned.push(Some(event));
-        let order = self.planned.len();
-        self.events.push(Reverse((at, order as u64, order - 1)));
+        self.planned_events.push(Some(event));
+        let order = self.planned_events.len();
+        self.event_queue
+            .push(Reverse((at, order as u64, order - 1)));
     }
 
     fn send(&mut self, now: u64, from: EndIndex, segment: Segment) {
         let to = 1 - from;
-        let (near_side, far_side) = (self.legs[from], self.legs[to]);
+        let (near_side, far_side) = (self.path_sides[from], self.path_sides[to]);
         let Some(at) = near_side.cross(now, &mut self.last[from][0], &mut self.random) else {
             return;
         };
@@ -292,15 +294,15 @@ impl Connection {
             is_repeated: segment.is_repeated,
             is_spurious: false,
         };
-        self.captured.push(Captured {
+        self.captured_packets.push(CapturedPacket {
             at,
             bytes,
             length,
             truth,
         });
-        self.taken.push(false);
+        self.is_accepted.push(false);
         if let Some(arrives_at) = far_side.cross(at, &mut self.last[to][1], &mut self.random) {
-            let index = self.captured.len() - 1;
+            let index = self.captured_packets.len() - 1;
             self.plan(arrives_at, SimEvent::Arrive(to, segment, index));
         }
     }

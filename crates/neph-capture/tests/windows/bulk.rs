@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 
-use crate::traffic::{Captured, Truth as OfPacket, pcap_packet};
+use crate::traffic::{CapturedPacket, Truth as OfPacket, pcap_packet};
 
 const SEGMENT: u32 = 1_448;
 const BEGIN: u64 = 1_700_000_000_000_000_000;
@@ -188,7 +188,7 @@ fn acknowledgement(at: u64, next: u64, stamps: (u32, u32)) -> Packet {
 
 impl Packet {
     /// Its headers, in Ethernet.
-    fn captured(&self) -> Captured {
+    fn captured(&self) -> CapturedPacket {
         let (from, to): (u8, u8) = if self.by_client { (1, 2) } else { (2, 1) };
         let ports: [u16; 2] = if self.by_client {
             [4_000, 80]
@@ -212,7 +212,7 @@ impl Packet {
         bytes.extend([0x80, self.flags, 0xff, 0xff, 0, 0, 0, 0, 1, 1, 8, 10]);
         bytes.extend(self.stamps.0.to_be_bytes());
         bytes.extend(self.stamps.1.to_be_bytes());
-        Captured {
+        CapturedPacket {
             at: BEGIN + self.at,
             length: 14 + usize::from(total),
             bytes,

@@ -20,7 +20,7 @@ use bulk::{Bulk, Truth};
 #[derive(Default)]
 struct WindowReport {
     round_trips: Vec<Option<Quantiles>>,
-    thinned: u64,
+    segments_not_tracked: u64,
 }
 
 impl Listener for WindowReport {
@@ -30,7 +30,7 @@ impl Listener for WindowReport {
         self.round_trips = methods
             .map(|method| round_trips.of(method, Answer::Bare))
             .to_vec();
-        self.thinned = flow.sent(Side::Client).thinned();
+        self.segments_not_tracked = flow.sent(Side::Client).segments_not_tracked();
     }
 }
 
@@ -128,7 +128,7 @@ fn windows_of_10_to_9900_segments_match_tshark_and_the_truth() {
         let ours = neph_report(&path, Limits::default());
         println!(
             "{window} segments in flight, {} of them not followed",
-            ours.thinned
+            ours.segments_not_tracked
         );
         let round_trips: Vec<_> = ours.round_trips.iter().flatten().collect();
         assert_eq!(round_trips.len(), 2, "both methods");
@@ -148,7 +148,7 @@ fn windows_of_10_to_9900_segments_match_tshark_and_the_truth() {
         }
         // Quantiles of what is followed whole are those of buckets.
         let permille = if window > 4_096 { 30 } else { 5 };
-        assert_eq!(ours.thinned > 0, window > 4_096);
+        assert_eq!(ours.segments_not_tracked > 0, window > 4_096);
         assert!(by_ack.is_near(&true_ack, permille), "{window}");
         // A tick of a millisecond has one sample, so that there are few.
         let permille = if window > 4_096 { 100 } else { 5 };
@@ -180,14 +180,14 @@ fn losses_in_a_sampled_window_do_not_block_further_samples() {
         let round_trips = ours.round_trips[0].expect("some");
         println!(
             "{waiting} bytes, {} round trips, {} not followed",
-            round_trips.n, ours.thinned
+            round_trips.n, ours.segments_not_tracked
         );
         println!("{}", summary_line("truth", &truth));
         println!(
             "{}",
             summary_line("neph", &Summary::of_quantiles(&round_trips))
         );
-        assert!(round_trips.n > minimum && ours.thinned > 0);
+        assert!(round_trips.n > minimum && ours.segments_not_tracked > 0);
         assert!(Summary::of_quantiles(&round_trips).is_near(&truth, permille));
     }
     std::fs::remove_dir_all(&folder).expect("removed");

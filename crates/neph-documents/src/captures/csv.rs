@@ -72,7 +72,7 @@ pub fn flow(flow: &Flow, method: Method) -> String {
         sum_of_both(|sent| sent.retransmitted().into()),
         sum_of_both(|sent| sent.spurious().into()),
         sum_of_both(|sent| sent.count(Event::OutOfOrder).into()),
-        sum_of_both(neph_capture::SentCounts::thinned),
+        sum_of_both(neph_capture::SentCounts::segments_not_tracked),
     ];
     cells.resize(BASE_COLUMNS.len() + EXCHANGE_COLUMNS.len(), String::new());
     let round_trips = flow.round_trips(Half::Server).by_method();

@@ -36,8 +36,8 @@ pub struct FileDocument {
 
 impl From<&File> for FileDocument {
     fn from(file: &File) -> Self {
-        let ending = match &file.account.ending {
-            _ if ending::is_whole(&file.account) => "whole",
+        let ending = match &file.summary.ending {
+            _ if ending::is_whole(&file.summary) => "whole",
             Ending::BrokenPacked(error) if gzip::is_trailing(error) => "cut off",
             Ending::Whole | Ending::CutOff | Ending::CutPacked => "cut off",
             Ending::Broken(_) | Ending::BrokenPacked(_) => "broken",
@@ -46,11 +46,11 @@ impl From<&File> for FileDocument {
         };
         Self {
             name: file.name.clone(),
-            packets: file.account.packets,
-            bytes: file.account.bytes,
+            packets: file.summary.packets,
+            bytes: file.summary.bytes,
             packets_not_ip: file.not_ip,
             packets_without_timestamp: file.without_time,
-            packets_lost_by_capture: file.account.dropped,
+            packets_lost_by_capture: file.summary.dropped,
             packets_out_of_order: file.times.map_or(0, Times::out_of_order),
             largest_backward_step_ns: file.times.and_then(Times::large_step_back),
             silence_ns: file.times.and_then(Times::long_gap),

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use neph_capture::{
-    Answer, Event, Flow, Half, Method, Quantiles, Recent, RoundTripSketches, SentCounts, Side,
+    Answer, Event, Flow, Half, Method, PeriodCounts, Quantiles, RoundTripSketches, SentCounts, Side,
 };
 use neph_model::{Span, Wall};
 use schemars::JsonSchema;
@@ -192,8 +192,8 @@ impl From<&Flow> for EndsDocument {
     }
 }
 
-impl From<&Recent> for ShownDocument {
-    fn from(recent: &Recent) -> Self {
+impl From<&PeriodCounts> for ShownDocument {
+    fn from(recent: &PeriodCounts) -> Self {
         Self {
             sent: SidesDocument {
                 client: recent.sent(Side::Client).into(),
@@ -225,7 +225,7 @@ impl From<&SentCounts> for SentDocument {
             window_probe: sent.count(Event::WindowProbe),
             keep_alive: sent.count(Event::KeepAlive),
             reset: sent.count(Event::Reset),
-            segments_not_tracked: sent.thinned(),
+            segments_not_tracked: sent.segments_not_tracked(),
         }
     }
 }

@@ -5,7 +5,8 @@
 use std::net::IpAddr;
 
 use neph_capture::{
-    Answer, ExchangeKey, ExchangeProtocol, ExchangeRoundTrip, Half, Method, Name, Others, Sample,
+    Answer, ExchangeKey, ExchangeProtocol, ExchangeRoundTrip, FlowName, Half, Method, OtherPackets,
+    Sample,
 };
 use neph_export::{Histograms, Kind, Page};
 use neph_model::Span;
@@ -35,7 +36,7 @@ pub struct Metrics {
 #[derive(Debug, Clone, Copy)]
 pub struct Totals {
     pub seen: CaptureCounters,
-    pub others: Others,
+    pub others: OtherPackets,
     /// Bytes of IP; each packet counts once.
     pub bytes: u64,
     pub flows: usize,
@@ -57,7 +58,7 @@ impl Metrics {
         }
     }
 
-    pub fn sample(&mut self, flow_name: &Name, sample: &Sample) {
+    pub fn sample(&mut self, flow_name: &FlowName, sample: &Sample) {
         let answer = match sample.answer {
             Answer::Handshake | Answer::Bare => "path",
             Answer::WithData => "with_data",
@@ -187,7 +188,7 @@ impl Totals {
     }
 }
 
-fn write_other_packets(page: &mut Page, others: &Others, not_ip: u64) {
+fn write_other_packets(page: &mut Page, others: &OtherPackets, not_ip: u64) {
     page.head(
         OTHER_PACKETS_METRIC,
         Kind::Counter,
@@ -212,7 +213,7 @@ mod tests {
     fn page(metrics: &Metrics) -> String {
         let totals = Totals {
             seen: CaptureCounters::default(),
-            others: Others::default(),
+            others: OtherPackets::default(),
             bytes: 0,
             flows: 3,
             repairs: Repairs {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use neph_capture::reading::conversations::Counts;
 use neph_capture::{
-    Event, ExchangeCounts, ExchangeProtocol, Flow, Half, HostPair, Others, Recent,
+    Event, ExchangeCounts, ExchangeProtocol, Flow, Half, HostPair, OtherPackets, PeriodCounts,
     RoundTripSketches,
 };
 use neph_listen::{CaptureCounters, CaptureMethod};
@@ -40,7 +40,7 @@ pub struct RecentPeriod {
     /// Packets of the interface.
     pub seen: CaptureCounters,
     /// Packets that belong to no flow.
-    pub others: Others,
+    pub others: OtherPackets,
     /// Numbers of all packets.
     pub counts: Counts,
     /// Retransmissions.
@@ -179,7 +179,7 @@ impl From<Stretch> for StretchDocument {
 
 impl PeriodLine {
     /// The line of a flow.
-    pub fn flow(stretch: Stretch, flow: &Flow, recent: &Recent) -> Self {
+    pub fn flow(stretch: Stretch, flow: &Flow, recent: &PeriodCounts) -> Self {
         Self::FlowPeriod {
             stretch: stretch.into(),
             ends: Box::new(flow.into()),

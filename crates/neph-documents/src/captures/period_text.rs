@@ -1,6 +1,6 @@
 //! A period as text: a line for each flow, and a sentence with totals.
 
-use neph_capture::{Answer, Flow, Half, Method, Recent, Side};
+use neph_capture::{Answer, Flow, Half, Method, PeriodCounts, Side};
 use neph_model::Span;
 use neph_text::counted::counted;
 
@@ -13,7 +13,7 @@ use crate::when;
 pub const COLUMNS: [Heading; 21] = columns("PACKETS/S", "BYTES/S", "WITH DATA");
 
 /// A table line: a flow in a period of this length.
-pub fn row(length: Span, flow: &Flow, recent: &Recent, method: Method) -> Vec<String> {
+pub fn row(length: Span, flow: &Flow, recent: &PeriodCounts, method: Method) -> Vec<String> {
     let (client, server) = (recent.sent(Side::Client), recent.sent(Side::Server));
     let packets_seen = recent.round_trips(Half::Server).by_method();
     let name = flow.name();

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use neph_capture::{
-    Answer, Event, Flow, Half, Method, Name, Quantiles, RoundTripsByMethod, SentCounts, Side,
+    Answer, Event, Flow, FlowName, Half, Method, Quantiles, RoundTripsByMethod, SentCounts, Side,
 };
 use neph_model::{Span, Wall};
 use neph_wire::dissect::Tunnel;
@@ -240,7 +240,7 @@ pub fn count_text(round_trips: Option<Quantiles>) -> String {
 }
 
 /// VLAN and tunnel of a flow.
-pub fn via(name: &Name) -> String {
+pub fn via(name: &FlowName) -> String {
     encapsulation_suffix(name.vlan(), name.tunnel())
 }
 
@@ -255,7 +255,7 @@ pub fn both_via(flow: &Flow) -> String {
 
 /// VLAN and tunnel of the client's packets.
 pub fn via_client(flow: &Flow) -> String {
-    match flow.travels_apart(Side::Client) {
+    match flow.separate_encapsulation(Side::Client) {
         Some((vlan, tunnel)) => encapsulation_suffix(vlan, tunnel),
         None => via(flow.name()),
     }
@@ -263,7 +263,7 @@ pub fn via_client(flow: &Flow) -> String {
 
 /// VLAN and tunnel of the server's packets; `None` if the same as the client's.
 pub fn via_server(flow: &Flow) -> Option<String> {
-    let (vlan, tunnel) = flow.travels_apart(Side::Server)?;
+    let (vlan, tunnel) = flow.separate_encapsulation(Side::Server)?;
     Some(encapsulation_suffix(vlan, tunnel).trim_start().to_owned())
 }
 
@@ -290,7 +290,7 @@ pub fn anomalies_text(client: &SentCounts, server: &SentCounts) -> String {
         let count = client.count(event) + server.count(event);
         (count > 0).then(|| format!("{count} {word}"))
     });
-    let untracked = client.thinned() + server.thinned();
+    let untracked = client.segments_not_tracked() + server.segments_not_tracked();
     let untracked = (untracked > 0).then(|| format!("{untracked} not followed"));
     events.chain(untracked).collect::<Vec<_>>().join(", ")
 }

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use neph_capture::{Answer, Event, Half, Method, Name, Sample, Side};
+use neph_capture::{Answer, Event, FlowName, Half, Method, Sample, Side};
 use neph_model::{Span, Wall};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -52,7 +52,7 @@ pub struct EventDocument {
 
 impl SampleDocument {
     /// The document of a round trip of this flow.
-    pub fn of(name: &Name, sample: &Sample) -> Self {
+    pub fn of(name: &FlowName, sample: &Sample) -> Self {
         Self {
             at_unix_ns: sample.at,
             client: name.client(),
@@ -71,7 +71,7 @@ impl SampleDocument {
 #[derive(Clone, Copy, Debug)]
 pub struct Sending<'n> {
     /// The flow.
-    pub name: &'n Name,
+    pub name: &'n FlowName,
     /// The time.
     pub at: Wall,
     /// The sender.

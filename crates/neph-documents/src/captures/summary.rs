@@ -64,14 +64,14 @@ pub struct Summary {
 impl Summary {
     pub fn add(&mut self, flow: &Flow) {
         self.flows += 1;
-        self.different_tunnels += u64::from(flow.travels_apart(Side::Client).is_some());
+        self.different_tunnels += u64::from(flow.separate_encapsulation(Side::Client).is_some());
         for side in [Side::Client, Side::Server] {
             let sent = flow.sent(side);
             self.packets += sent.packets;
             self.bytes += sent.bytes;
             self.retransmitted_segments += u64::from(sent.retransmitted_segments());
             self.spurious += u64::from(sent.spurious());
-            self.segments_not_tracked += sent.thinned();
+            self.segments_not_tracked += sent.segments_not_tracked();
             self.out_of_order += u64::from(sent.count(Event::OutOfOrder));
         }
         let server = flow.round_trips(Half::Server);
@@ -206,7 +206,7 @@ impl Summary {
             (files.iter()).filter_map(|file| Some(file.times?.out_of_order()));
         // They mislead only where the order of segments is reported.
         let is_misled = self.retransmitted_segments + self.out_of_order > 0;
-        let dropped = files.iter().filter_map(|file| file.account.dropped);
+        let dropped = files.iter().filter_map(|file| file.summary.dropped);
         [
             (
                 out_of_order_counts.filter(|_| is_misled).sum(),
@@ -253,7 +253,7 @@ impl Summary {
 
     /// The totals as a document.
     pub fn document(&self, conversations: &Conversations, files: &[File]) -> SummaryDocument {
-        let captured: u64 = files.iter().map(|file| file.account.packets).sum();
+        let captured: u64 = files.iter().map(|file| file.summary.packets).sum();
         SummaryDocument {
             schema: Version,
             files: files.iter().map(FileDocument::from).collect(),
@@ -289,7 +289,7 @@ impl Summary {
                 server: (&self.server).into(),
                 client: (&self.client).into(),
             },
-            other_packets: conversations.table.others().into(),
+            other_packets: conversations.table.other_packets().into(),
         }
     }
 }
@@ -300,7 +300,7 @@ fn write_other_packets(
     files: &[File],
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let others = conversations.table.others();
+    let others = conversations.table.other_packets();
     let parts: Vec<String> = [
         (others.udp, "UDP"),
         (others.icmp, "ICMP"),

@@ -1,6 +1,6 @@
 //! The totals of flows and exchanges, as a document.
 
-use neph_capture::Others;
+use neph_capture::OtherPackets;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -91,8 +91,8 @@ pub struct OthersDocument {
     pub cut_off: u64,
 }
 
-impl From<Others> for OthersDocument {
-    fn from(others: Others) -> Self {
+impl From<OtherPackets> for OthersDocument {
+    fn from(others: OtherPackets) -> Self {
         Self {
             udp: others.udp,
             icmp: others.icmp,

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use neph_capture::{
-    Event, ExchangeKey, ExchangeRoundTrip, Flow, HostPair, Listener, Method, Name, Sample, Side,
+    Event, ExchangeKey, ExchangeRoundTrip, Flow, FlowName, HostPair, Listener, Method, Sample, Side,
 };
 use neph_model::{Span, Wall};
 use serde::Serialize;
@@ -198,21 +198,21 @@ impl<W: Write> ConversationListener for CaptureWriter<W> {
 }
 
 impl<W: Write> Listener for CaptureWriter<W> {
-    fn sample(&mut self, name: &Name, sample: &Sample) {
+    fn sample(&mut self, name: &FlowName, sample: &Sample) {
         if self.options.samples {
             let sample = SampleOf::Tcp(SampleDocument::of(name, sample));
             self.line(&CaptureLine::Sample(sample));
         }
     }
 
-    fn event(&mut self, name: &Name, at: Wall, side: Side, event: Event) {
+    fn event(&mut self, name: &FlowName, at: Wall, side: Side, event: Event) {
         if self.options.samples {
             let sending = Sending { name, at, side };
             self.line(&CaptureLine::Event(EventDocument::of(sending, event)));
         }
     }
 
-    fn found_spurious(&mut self, name: &Name, at: Wall, side: Side, previous_kind: Event) {
+    fn found_spurious(&mut self, name: &FlowName, at: Wall, side: Side, previous_kind: Event) {
         if self.options.samples {
             let sending = Sending { name, at, side };
             let event = EventDocument::reclassified_spurious(sending, previous_kind);

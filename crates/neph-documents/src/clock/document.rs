@@ -214,14 +214,14 @@ impl StepDocument {
 impl From<&Summary> for ClockLine {
     fn from(summary: &Summary) -> Self {
         let drift = summary.drift();
-        let rates = summary.course.rates.filter(|_| drift.is_some());
+        let rates = summary.course.rate_range.filter(|_| drift.is_some());
         let steps = summary.steps.iter();
         Self::Summary(Box::new(SummaryDocument {
             schema: Version,
             at: (&summary.row).into(),
             subject: summary.subject.clone(),
             lost: summary.lost,
-            implausible_drift_ppm: summary.course.parted.map(ppm),
+            implausible_drift_ppm: summary.course.rate_above_any_drift.map(ppm),
             drift: drift.map(|drift| RateDocument {
                 ppm: ppm(drift.rate),
                 bound_ppm: drift.bound * 1e6,

@@ -6,9 +6,9 @@ use neph_model::Span;
 use neph_stats::{ClockNature, ClockStep, MeanOffset};
 
 use super::row::Row;
-use neph_capture::clocks::book::Step;
-use neph_capture::clocks::course::{Course, Drifted};
+use neph_capture::clocks::course::{Course, DriftEstimate};
 use neph_capture::clocks::drift::Drift;
+use neph_capture::clocks::peer_exchanges::WallClockStep;
 use neph_capture::clocks::words;
 use neph_text::counted::counted;
 use neph_text::decimals::{fixed, signed};
@@ -80,9 +80,9 @@ pub struct LabelledStep {
 
 impl LabelledStep {
     /// A step of one host's wall clock, which the host itself reports.
-    pub const fn wall(step: &Step) -> Self {
+    pub const fn wall(step: &WallClockStep) -> Self {
         Self {
-            clock: if step.is_peers {
+            clock: if step.is_of_peer {
                 "peer's wall clock"
             } else {
                 "local wall clock"
@@ -115,7 +115,7 @@ impl LabelledStep {
         let (after, before) = (seconds(self.after), seconds(self.before));
         let step_text = match self.bound {
             Some(bound) => words::step(self.size, bound),
-            None => words::value(self.size, 10_000),
+            None => words::value_text(self.size, 10_000),
         };
         let event = match self.clock {
             "raw clocks" | "clocks" => "stepped against each other, or took another rate, by",
@@ -182,19 +182,19 @@ impl Summary {
 
     fn write_drift(&self, out: &mut dyn Write) -> io::Result<()> {
         let max_drift = words::ppm(self.nature.steepest);
-        match self.course.drifted(self.nature) {
+        match self.course.estimate_drift(self.nature) {
             None => Ok(()),
-            Some(Drifted::Parted(rate)) => writeln!(
+            Some(DriftEstimate::AboveAnyDrift(rate)) => writeln!(
                 out,
                 "drift             not plausible: {} ppm, reported as steps (clocks differ by at most {max_drift} ppm). A host was suspended, its clock was set repeatedly, or capture times were changed (replay, editcap -t)",
                 signed(rate * 1e6, 0)
             ),
-            Some(Drifted::Unknown(within)) => writeln!(
+            Some(DriftEstimate::Unknown(within)) => writeln!(
                 out,
                 "drift             not known after so little: within ±{:.0} ppm, and clocks differ by {max_drift} ppm at most",
                 within * 1e6
             ),
-            Some(Drifted::Known(drift)) => {
+            Some(DriftEstimate::Known(drift)) => {
                 let drift = words::rate(drift.rate, drift.bound);
                 let clock_note = match self.clocks {
                     Clocks::Raw => " (of the raw clocks)",
@@ -210,9 +210,11 @@ impl Summary {
 
     fn write_wander(&self, out: &mut dyn Write) -> io::Result<()> {
         let assumed = words::ppm(self.nature.wander);
-        let drift_text = match (self.drift(), self.course.rates) {
+        let drift_text = match (self.drift(), self.course.rate_range) {
             (None, _) => "not estimated without a drift".to_owned(),
-            (Some(_), None) if self.course.long() < MIN_HORIZONS * self.nature.horizon => {
+            (Some(_), None)
+                if self.course.nanos_since_last_step() < MIN_HORIZONS * self.nature.horizon =>
+            {
                 "not estimated in less than 300 s".to_owned()
             }
             (Some(_), None) => {
@@ -232,9 +234,9 @@ impl Summary {
 
     /// The drift, if there is one and it is known.
     pub(super) fn drift(&self) -> Option<Drift> {
-        match self.course.drifted(self.nature)? {
-            Drifted::Known(drift) => Some(drift),
-            Drifted::Parted(_) | Drifted::Unknown(_) => None,
+        match self.course.estimate_drift(self.nature)? {
+            DriftEstimate::Known(drift) => Some(drift),
+            DriftEstimate::AboveAnyDrift(_) | DriftEstimate::Unknown(_) => None,
         }
     }
 
@@ -243,10 +245,10 @@ impl Summary {
         write!(out, "four timestamps   ")?;
         let offset_text = match (means.wall, self.clocks) {
             (Some(wall), Clocks::Raw) => {
-                let raw = words::value(means.offset, digits);
-                format!("wall {}, raw {raw}", words::value(wall, digits))
+                let raw = words::value_text(means.offset, digits);
+                format!("wall {}, raw {raw}", words::value_text(wall, digits))
             }
-            (wall, _) => words::value(wall.unwrap_or(means.offset), digits),
+            (wall, _) => words::value_text(wall.unwrap_or(means.offset), digits),
         };
         writeln!(
             out,

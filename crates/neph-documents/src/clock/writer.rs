@@ -93,7 +93,7 @@ impl ClockWriter {
             write!(self.out, "  {offset:>26}  {drift:>22}")?;
         }
         if has_four_timestamps {
-            let mean = row.mean.map(|mean| words::value(mean, bound));
+            let mean = row.mean.map(|mean| words::value_text(mean, bound));
             write!(self.out, "  {:>15}", mean.unwrap_or_else(|| "-".to_owned()))?;
         }
         let round_trip = row

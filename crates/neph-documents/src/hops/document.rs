@@ -129,8 +129,9 @@ impl SummaryDocument {
         let clocks = passages.clocks.iter().enumerate();
         let clocks = clocks.map(|(segment, offsets)| clocks_document(followed, segment, offsets));
         let segments = segment_names(&passages.names).into_iter().enumerate();
-        let unmet_segments =
-            segments.filter_map(|(index, name)| (!followed.is_met(index)).then_some(name));
+        let segments_without_packets = segments
+            .filter(|(index, _)| !followed.has_common_packets(*index))
+            .map(|(_, name)| name);
         let names = |order: &Vec<usize>| {
             let names = order.iter().map(|point| passages.names[*point].clone());
             names.collect()
@@ -141,19 +142,19 @@ impl SummaryDocument {
             clocks: clocks.collect(),
             packets: followed.passages().count(),
             ambiguous: followed.identical(),
-            split_or_merged: followed.joined(),
+            split_or_merged: followed.split_or_merged(),
             loss_unknown: UnknownLoss::of(passages).document(),
             direction_unknown: UnknownDirection::of(passages).packet_count(),
-            segments_without_packets: unmet_segments.collect(),
+            segments_without_packets: segments_without_packets.collect(),
             order: passages.order.as_ref().map(names),
-            warnings: passages.doubts.clone(),
+            warnings: passages.warnings.clone(),
         }
     }
 }
 
 /// Time since the first packet at the segment's first point, by its clock.
 pub(super) fn time_since_start(followed: &Followed, segment: usize, fit: &ClockFit) -> Span {
-    let extent = followed.extent(segment);
+    let extent = followed.packet_extent(segment);
     let elapsed = extent.map_or(0, |(began, _)| fit.at.saturating_sub(began.unix_nanos()));
     Span::from_nanos(elapsed.max(0))
 }

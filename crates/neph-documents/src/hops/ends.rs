@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use neph_capture::path::offsets::Offsets;
-use neph_capture::path::passages::{Doubt, PROTOCOLS, Passages, PathEnd, protocol};
+use neph_capture::path::passages::{PROTOCOLS, Passages, PathEnd, UnknownLossReason, protocol};
 
 /// Sender and receiver.
 type Hosts = (IpAddr, IpAddr);
@@ -89,19 +89,19 @@ impl UnknownLoss {
                 continue;
             };
             match doubt {
-                Doubt::NeverPassed => unknown.never_passed += 1,
-                Doubt::Renamed => unknown.address_translated += 1,
-                Doubt::NotOfKind(point) => {
+                UnknownLossReason::NeverPassed => unknown.never_passed += 1,
+                UnknownLossReason::AddressTranslated => unknown.address_translated += 1,
+                UnknownLossReason::NotOfKind(point) => {
                     unknown.never_passed += 1;
                     let key = (point, row.direction, protocol(row.passage.flow.protocol));
                     let (packets, host_pairs) = missing_by_kind.entry(key).or_default();
                     *packets += 1;
                     host_pairs.insert(hosts(&row.passage));
                 }
-                Doubt::NotBegun => unknown.before_capture += 1,
-                Doubt::Over => unknown.after_capture += 1,
-                Doubt::Incomplete => unknown.truncated += 1,
-                Doubt::Clocks => unknown.clock_unknown += 1,
+                UnknownLossReason::CaptureNotBegun => unknown.before_capture += 1,
+                UnknownLossReason::CaptureEnded => unknown.after_capture += 1,
+                UnknownLossReason::Truncated => unknown.truncated += 1,
+                UnknownLossReason::ClockUnknown => unknown.clock_unknown += 1,
             }
         }
         let kinds = missing_by_kind.into_iter();

@@ -23,7 +23,7 @@ crate::rows! {
         mean_ns: Option<Span> => right "MEAN",
         /// Error bound of each delay; null without a delay.
         bound_ns: Option<i64> => right "± BOUND" by |row| {
-            row.bound_ns.or_dash(words::up)
+            row.bound_ns.or_dash(words::bound_text)
         },
         /// Minimum delay; null without a delay.
         min_ns: Option<Span> => right "MIN",

@@ -24,7 +24,7 @@ pub fn text(passages: &Passages, segments: &[SegmentRow], parts: &[RoundTripRow]
         text.push_str(&rows::text(parts));
     }
     text.push('\n');
-    let doubts = passages.doubts.iter();
+    let doubts = passages.warnings.iter();
     let sentences = doubts
         .map(|doubt| format!("In doubt: {doubt}."))
         .chain(clock_sentences(passages))
@@ -43,7 +43,7 @@ fn clock_sentences(passages: &Passages) -> Vec<String> {
     for (segment, (pair, offsets)) in pairs.enumerate() {
         let (point, next_point) = (&pair[0], &pair[1]);
         match (offsets, offsets.best()) {
-            _ if !followed.is_met(segment) => sentences.push(format!(
+            _ if !followed.has_common_packets(segment) => sentences.push(format!(
                 "No packet of {point} is in {next_point}: {point} - {next_point} has no result."
             )),
             (Offsets::Same, _) => sentences.push(format!("{point} and {next_point} have the same clock.")),
@@ -75,7 +75,7 @@ fn count_sentences(passages: &Passages) -> impl Iterator<Item = String> {
     let truncated = (0..passages.names.len()).map(|point| followed.point(point).cut);
     let joined_text = "split or merged on the path (segmentation offload, IP fragments): each counts once, with the delay of its last byte";
     let known_counts = [
-        (followed.joined(), joined_text.to_owned()),
+        (followed.split_or_merged(), joined_text.to_owned()),
         (
             followed.identical(),
             "excluded because other packets are identical".to_owned(),

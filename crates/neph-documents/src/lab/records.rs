@@ -1,6 +1,6 @@
 //! The records of links by packet.
 
-use neph_lab::{Handling, Passing, Record, Verdict};
+use neph_lab::{PacketHandling, PacketPassage, Record, Verdict};
 
 use super::direction_name;
 
@@ -85,7 +85,7 @@ impl RecordRow {
         let row = |kind, at_ns| Self::empty(file, link, kind, at_ns);
         match record {
             Record::Packet {
-                passing,
+                passage,
                 handling,
                 verdict,
                 due,
@@ -98,9 +98,9 @@ impl RecordRow {
                     verdict: Some(verdict.name()),
                     due_ns: has_left.then_some(*due),
                     departed_ns: has_left.then_some(*left),
-                    delay_ns: has_left.then(|| left.saturating_sub(passing.arrival)),
+                    delay_ns: has_left.then(|| left.saturating_sub(passage.arrival)),
                     lateness_ns: has_left.then(|| left.saturating_sub(*due)),
-                    ..row("packet", passing.arrival).with_passing(passing, *handling)
+                    ..row("packet", passage.arrival).with_passage(passage, *handling)
                 }
             }
             Record::Step {
@@ -152,15 +152,15 @@ impl RecordRow {
         }
     }
 
-    fn with_passing(self, passing: &Passing, handling: Handling) -> Self {
-        let identity = &passing.identity;
+    fn with_passage(self, passage: &PacketPassage, handling: PacketHandling) -> Self {
+        let identity = &passage.identity;
         Self {
-            direction: Some(direction_name(passing.direction)),
-            length_bytes: Some(passing.length),
+            direction: Some(direction_name(passage.direction)),
+            length_bytes: Some(passage.length),
             path: handling.path,
-            copy: Some(handling.copy),
+            copy: Some(handling.is_copy),
             flipped_bit: handling.flipped,
-            reordered: Some(handling.early),
+            reordered: Some(handling.is_early),
             protocol: Some(identity.protocol),
             source_port: Some(identity.source_port),
             destination_port: Some(identity.destination_port),

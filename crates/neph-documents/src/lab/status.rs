@@ -34,7 +34,7 @@ crate::rows! {
 impl From<LabListing> for LabRow {
     fn from(lab: LabListing) -> Self {
         Self {
-            owner_alive: lab.owner_alive,
+            owner_alive: lab.is_owner_alive,
             owner: lab.owner,
             is_whole: lab.is_whole,
             name: lab.name,

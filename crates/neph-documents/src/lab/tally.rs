@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use neph_lab::{Handling, Record, Turn, Verdict};
+use neph_lab::{PacketHandling, Record, Turn, Verdict};
 use neph_stats::Histogram;
 
 /// All numbers of one record.
@@ -52,26 +52,26 @@ impl Tally {
     /// Counts a record.
     pub fn add(&mut self, record: &Record) {
         self.extend_period(match record {
-            Record::Packet { passing, .. } => passing.arrival,
+            Record::Packet { passage, .. } => passage.arrival,
             Record::Step { at, .. } | Record::Cue { at } => *at,
             Record::Anchor { wall, .. } => *wall,
         });
         match record {
             Record::Packet {
-                passing,
+                passage,
                 handling,
                 verdict,
                 due,
                 left,
             } => {
-                let direction = &mut self.directions[usize::from(passing.direction & 1)];
+                let direction = &mut self.directions[usize::from(passage.direction & 1)];
                 direction.add(*handling, *verdict);
-                if *verdict == Verdict::Delivered && !handling.copy {
+                if *verdict == Verdict::Delivered && !handling.is_copy {
                     let packets = direction
                         .paths
                         .entry(handling.path.unwrap_or(0))
                         .or_default();
-                    packets.delay.add(elapsed_since(passing.arrival, *left));
+                    packets.delay.add(elapsed_since(passage.arrival, *left));
                     packets.lateness.add(elapsed_since(*due, *left));
                 }
             }
@@ -105,16 +105,16 @@ impl Tally {
 }
 
 impl DirectionTally {
-    fn add(&mut self, handling: Handling, verdict: Verdict) {
-        let counts = if handling.copy {
+    fn add(&mut self, handling: PacketHandling, verdict: Verdict) {
+        let counts = if handling.is_copy {
             &mut self.copies
         } else {
             &mut self.packets
         };
         *counts.entry(verdict).or_default() += 1;
-        if verdict == Verdict::Delivered && !handling.copy {
+        if verdict == Verdict::Delivered && !handling.is_copy {
             self.damaged += u64::from(handling.flipped.is_some());
-            self.early += u64::from(handling.early);
+            self.early += u64::from(handling.is_early);
         }
     }
 
@@ -142,13 +142,13 @@ fn elapsed_since(start: i64, end: i64) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use neph_lab::Passing;
+    use neph_lab::PacketPassage;
 
     use super::*;
 
-    fn packet(direction: u8, verdict: Verdict, handling: Handling) -> Record {
+    fn packet(direction: u8, verdict: Verdict, handling: PacketHandling) -> Record {
         Record::Packet {
-            passing: Passing {
+            passage: PacketPassage {
                 direction,
                 length: 60,
                 arrival: 1_000,
@@ -164,12 +164,12 @@ mod tests {
     #[test]
     fn packets_and_copies_are_counted_apart_and_steps_from_the_last_cue() {
         let mut tally = Tally::default();
-        let on_path = |path| Handling {
+        let on_path = |path| PacketHandling {
             path: Some(path),
-            ..Handling::default()
+            ..PacketHandling::default()
         };
-        let copy = |handling| Handling {
-            copy: true,
+        let copy = |handling| PacketHandling {
+            is_copy: true,
             ..handling
         };
         let step = |at| Record::Step {
@@ -183,7 +183,7 @@ mod tests {
             packet(0, Verdict::Delivered, on_path(1)),
             packet(0, Verdict::Delivered, copy(on_path(1))),
             packet(0, Verdict::Overflow, copy(on_path(1))),
-            packet(0, Verdict::QueueFull, Handling::default()),
+            packet(0, Verdict::QueueFull, PacketHandling::default()),
             step(700),
             step(9_000),
         ] {

@@ -1,6 +1,6 @@
 //! Configured and measured properties of links and guests.
 
-use neph_lab::{Check, LinkCheck, Reserved, UnmeasuredPath};
+use neph_lab::{Check, LinkCheck, ReservedProtocol, UnmeasuredPath};
 use neph_model::{BitRate, ByteSize, Span};
 
 use crate::cell::{Cell, OrDash};
@@ -120,8 +120,8 @@ impl VerifiedRow {
     /// A configured path that was not measured.
     pub fn not_met(path: &UnmeasuredPath) -> Self {
         let reason = match path.only {
-            Some(Reserved::Icmp) => "it is for ICMP only".to_owned(),
-            Some(Reserved::Tcp) => "it is for TCP only".to_owned(),
+            Some(ReservedProtocol::Icmp) => "it is for ICMP only".to_owned(),
+            Some(ReservedProtocol::Tcp) => "it is for TCP only".to_owned(),
             _ => format!("weight {}", path.weight),
         };
         let location = VerifiedLocation {

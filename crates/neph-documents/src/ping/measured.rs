@@ -66,7 +66,7 @@ impl FlowTotals {
         };
         self.backends.add(message);
         self.entries.add(&ledger);
-        self.clock.message(&message.marks);
+        self.clock.add_message(&message.marks);
         for (column, values) in Column::ALL.iter().zip(&mut self.values) {
             #[expect(clippy::cast_precision_loss, reason = "statistics")]
             let value = column.value_of(message).map(|span| span.nanos() as f64);

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use neph_campaign::estimate::{Estimate, estimate, length};
 use neph_campaign::plan::{Endpoint, Season};
 use neph_campaign::rounds::groups;
-use neph_campaign::{Plan, order, together};
+use neph_campaign::{Plan, flow_sets, order};
 use neph_model::{BlockOrder, ByteSize, Lifetime, Scenario, Span};
 use neph_text::counted::counted;
 
@@ -134,7 +134,12 @@ fn write_seasons(out: &mut impl Write, plan: &Plan) -> io::Result<()> {
     for season in &plan.seasons {
         let topology = season.topology.as_ref();
         let topology = topology.map_or_else(String::new, |file| format!(", in {}", file.value));
-        writeln!(out, "season {}: {}{topology}", season.name, season.when())?;
+        writeln!(
+            out,
+            "season {}: {}{topology}",
+            season.name,
+            season.hours_text()
+        )?;
     }
     if plan.seasons.iter().all(Season::is_always_open) {
         return Ok(());
@@ -174,7 +179,7 @@ fn write_order(out: &mut impl Write, plan: &Plan, scenarios: &[Scenario]) -> io:
     let groups = groups(plan, scenarios);
     let count = u32::try_from(scenarios.len()).unwrap_or(u32::MAX);
     let plan_order: Vec<u32> = (0..count).collect();
-    let turns = together::in_groups(&plan_order, &groups).len();
+    let turns = flow_sets::in_groups(&plan_order, &groups).len();
     let in_rounds = rounds::has_timetable(plan);
     if turns == 1 && scenarios.len() > 1 && !in_rounds {
         return writeln!(out, "\norder: all at the same time, in every block");
@@ -210,7 +215,7 @@ fn write_order(out: &mut impl Write, plan: &Plan, scenarios: &[Scenario]) -> io:
 /// `3, then 1 and 2 at the same time, then 4`; where nothing runs at the same time, `3 1 2 4`.
 /// Scenarios that run at the same time have no order, so they are in the order of the plan.
 fn order_text(order: &[u32], groups: &[u32]) -> String {
-    let turns = together::in_groups(order, groups);
+    let turns = flow_sets::in_groups(order, groups);
     let is_sequential = turns.iter().all(|turn| turn.len() == 1);
     let turn = |mut turn: Vec<u32>| {
         turn.sort_unstable();

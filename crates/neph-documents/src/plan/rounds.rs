@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use neph_campaign::Plan;
-use neph_campaign::rounds::{PlanRounds, Usage, rounds};
+use neph_campaign::rounds::{PlanRounds, ResourceUsage, rounds};
 use neph_model::{Scenario, Span};
 
 use super::time;
@@ -26,9 +26,12 @@ pub(super) fn write_timetable(
     let table = &plan_rounds.table;
     let count = table.rounds.len();
     write!(out, "\nrounds: {count}, {} in all", time(table.makespan))?;
-    if plan_rounds.in_turn > table.makespan {
-        let in_turn = time(plan_rounds.in_turn);
-        write!(out, " ({in_turn} one experiment after the other)")?;
+    if plan_rounds.sequential_duration > table.makespan {
+        let sequential_duration = time(plan_rounds.sequential_duration);
+        write!(
+            out,
+            " ({sequential_duration} one experiment after the other)"
+        )?;
     }
     writeln!(out)?;
     if !plan.agents.is_empty() {
@@ -84,7 +87,7 @@ fn write_rounds(out: &mut impl Write, plan_rounds: &PlanRounds) -> io::Result<()
     }
 }
 
-fn write_usage(out: &mut impl Write, usage: &[Usage]) -> io::Result<()> {
+fn write_usage(out: &mut impl Write, usage: &[ResourceUsage]) -> io::Result<()> {
     let names: Vec<String> = usage
         .iter()
         .map(|resource_usage| resource_usage.resource.to_string())
@@ -102,7 +105,7 @@ fn write_usage(out: &mut impl Write, usage: &[Usage]) -> io::Result<()> {
         writeln!(
             out,
             "{name:<width$}  {:>11}  {:>9}  {:>9}",
-            time(resource_usage.busy),
+            time(resource_usage.busy_time),
             resource_usage.request_bytes.to_string(),
             resource_usage.response_bytes.to_string()
         )?;

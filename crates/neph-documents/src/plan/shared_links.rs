@@ -41,7 +41,7 @@ pub fn write_shared_links(
             continue;
         };
         let destination = endpoint.site.as_deref().unwrap_or(name);
-        routes.push(CircuitRoute::of(site, destination, trace));
+        routes.push(CircuitRoute::from_traceroute(site, destination, trace));
         circuits.push(Circuit {
             site: site.to_owned(),
             endpoint: name.to_owned(),
@@ -125,8 +125,8 @@ mod tests {
         let table = table.join("\n");
         let parsed_plan = plan::parse(&Source::new("p.toml", format!("{PLAN}{table}")));
         let shared_links = parsed_plan.expect("a good plan").shared;
-        assert!(shared_links[0].carries(Some("ams"), "x", None));
-        assert!(!shared_links[0].carries(Some("ams"), "y", None));
+        assert!(shared_links[0].is_used_by_circuit(Some("ams"), "x", None));
+        assert!(!shared_links[0].is_used_by_circuit(Some("ams"), "y", None));
         // The latest route of a circuit counts.
         let later_traces = [traces.as_slice(), &[trace("ams", "x", &[1, 3, 8])]].concat();
         assert_eq!(

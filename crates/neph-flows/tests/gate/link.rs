@@ -7,7 +7,8 @@ use std::net::SocketAddr;
 
 use neph_flows::Digest;
 use neph_lab::{
-    Arrival, Change, Direction, Flow, Gate, Moment, PacketOutcome, Reserved, Shape, Topology,
+    Arrival, Change, Direction, Flow, Gate, Moment, PacketOutcome, ReservedProtocol, Shape,
+    Topology,
 };
 use neph_model::{
     Fleet, FleetEndpoint, FleetMessage, FleetOutcome, FleetReply, Instant, PeerReport, ProbeKind,
@@ -175,7 +176,7 @@ impl Way {
     ) {
         let flow = message.map(|message| Flow {
             number: (u64::from(message.slot) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ self.salt,
-            protocol: Some(Reserved::Udp),
+            protocol: Some(ReservedProtocol::Udp),
         });
         let fate = self.gate.admit(Arrival {
             at: Moment(at),

@@ -28,14 +28,14 @@ pub struct EngineConfig {
     /// Seed of all random decisions.
     pub seed: u64,
     /// Scheduling and memory.
-    pub pace: Pace,
+    pub resources: EngineResources,
     /// Where to record what happened; `None`: nowhere.
     pub truth: Option<TruthConfig>,
 }
 
 /// Scheduling and memory of an engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Pace {
+pub struct EngineResources {
     /// `SCHED_FIFO` priority, 1 to 99; `None`: the ordinary policy.
     pub priority: Option<u8>,
     /// Maximum time of spinning before a packet is due. The engine spins as long as its host is late to wake
@@ -45,7 +45,7 @@ pub struct Pace {
     pub ring_blocks: usize,
 }
 
-impl Default for Pace {
+impl Default for EngineResources {
     fn default() -> Self {
         Self {
             priority: Some(50),

@@ -11,8 +11,8 @@ const IPV6_HEADER: usize = 40;
 /// Flips one bit of `frame`, selected by `draw`. In an IPv4 packet any bit; in an IPv6 packet any behind its
 /// header, which has no checksum; else any behind the Ethernet header. Returns its index in the frame; `None`
 /// if there is no such bit.
-pub(super) fn flip(frame: &mut [u8], draw: u64) -> Option<u16> {
-    let (first, last) = covered(frame)?;
+pub(super) fn flip_bit(frame: &mut [u8], draw: u64) -> Option<u16> {
+    let (first, last) = checksummed_range(frame)?;
     let bits = u64::try_from((last - first) * 8).ok()?;
     let bit = first * 8 + usize::try_from(draw.checked_rem(bits)?).ok()?;
     frame[bit / 8] ^= 0x80 >> (bit % 8);
@@ -20,7 +20,7 @@ pub(super) fn flip(frame: &mut [u8], draw: u64) -> Option<u16> {
 }
 
 /// The range of bytes that may be hit, without padding.
-fn covered(frame: &[u8]) -> Option<(usize, usize)> {
+fn checksummed_range(frame: &[u8]) -> Option<(usize, usize)> {
     let ethernet = usize::try_from(ETHERNET).ok()?;
     let packet = frame.get(ethernet..)?;
     let length = |at: usize| {
@@ -55,7 +55,7 @@ mod tests {
     fn hit(frame: &[u8]) -> Option<(usize, usize)> {
         let mut bytes = (0..20_000).filter_map(|draw| {
             let mut hit = frame.to_vec();
-            let bit = usize::from(flip(&mut hit, draw)?);
+            let bit = usize::from(flip_bit(&mut hit, draw)?);
             let differ: u32 = std::iter::zip(&hit, frame)
                 .map(|(a, b)| (a ^ b).count_ones())
                 .sum();
@@ -89,7 +89,7 @@ mod tests {
             frame([8, 0], 60, (2, 0)),
         ] {
             let before = empty.clone();
-            assert_eq!(flip(&mut empty, 7), None);
+            assert_eq!(flip_bit(&mut empty, 7), None);
             assert_eq!(empty, before);
         }
     }

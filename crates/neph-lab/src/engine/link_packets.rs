@@ -9,11 +9,11 @@ use std::sync::Arc;
 use neph_sys::clock;
 use neph_sys::ring::{Frame, PacketRing};
 
-use super::flip::flip;
+use super::flip::flip_bit;
 use crate::counters::LinkCounters;
 use crate::direction::Direction;
 use crate::gate::{Arrival, Departure, Gate, Moment, PacketOutcome, flow};
-use crate::truth::{Handling, Identity, Passing, Record, Recorder, Verdict};
+use crate::truth::{Identity, PacketHandling, PacketPassage, Record, Recorder, Verdict};
 use crate::waiting::{PacketQueue, Slot};
 
 /// The packets of one link.
@@ -53,10 +53,10 @@ impl LinkPackets {
         };
         self.cue = cue;
         let wall = at.0 + clock::pair().offset();
-        self.write_down(Record::Cue { at: wall });
+        self.write_record(Record::Cue { at: wall });
         for direction in Direction::BOTH {
             self.gates[direction.index()].cue(at);
-            self.settle(direction);
+            self.apply_decisions(direction);
         }
     }
 
@@ -67,19 +67,19 @@ impl LinkPackets {
     }
 
     /// Adds a frame that arrived at `at`.
-    pub(super) fn take_in(&mut self, direction: Direction, frame: &Frame<'_>, at: Moment) {
-        let passing = self.recorder.as_ref().and_then(|recorder| {
+    pub(super) fn add_frame(&mut self, direction: Direction, frame: &Frame<'_>, at: Moment) {
+        let passage = self.recorder.as_ref().and_then(|recorder| {
             let identity = Identity::of(frame.bytes());
-            recorder.wants(&identity).then(|| Passing {
+            recorder.is_sampled(&identity).then(|| PacketPassage {
                 direction: u8::from(direction == Direction::BToA),
                 length: frame.wire_length(),
                 arrival: frame.stamp(),
                 identity,
             })
         });
-        let untouched = Handling::default();
+        let no_handling = PacketHandling::default();
         if frame.is_cut() {
-            self.drop_packet(direction, passing, Verdict::TooLong, untouched);
+            self.drop_packet(direction, passage, Verdict::TooLong, no_handling);
             return;
         }
         let length = frame.wire_length();
@@ -90,17 +90,19 @@ impl LinkPackets {
             None
         };
         let outcome = gates.admit(Arrival { at, length, flow });
-        self.settle(direction);
+        self.apply_decisions(direction);
         if let Some(PacketOutcome::Dropped(cause, path)) = outcome {
-            self.drop_packet(direction, passing, cause.into(), on(path));
+            self.drop_packet(direction, passage, cause.into(), handling_on_path(path));
             return;
         }
-        let slot = self.waiting.keep(frame.bytes(), direction, passing);
+        let slot = self.waiting.keep(frame.bytes(), direction, passage);
         if slot.is_none() {
-            self.drop_packet(direction, passing, Verdict::Overflow, untouched);
+            self.drop_packet(direction, passage, Verdict::Overflow, no_handling);
         }
         match (outcome, slot) {
-            (Some(PacketOutcome::Leaves(departure)), Some(slot)) => self.leave(slot, departure),
+            (Some(PacketOutcome::Leaves(departure)), Some(slot)) => {
+                self.schedule_departure(slot, departure);
+            }
             (None, slot) => self.queued[direction.index()].push_back(slot),
             _ => {}
         }
@@ -111,14 +113,14 @@ impl LinkPackets {
         let gates = &mut self.gates[direction.index()];
         if gates.next_turn().is_some_and(|turn| turn <= now) {
             gates.advance(now);
-            self.settle(direction);
+            self.apply_decisions(direction);
         }
     }
 
     /// Applies a gate's decisions about the packets in its queue, and records changes.
-    fn settle(&mut self, direction: Direction) {
+    fn apply_decisions(&mut self, direction: Direction) {
         while let Some(step) = self.gates[direction.index()].next_step() {
-            self.write_down(Record::Step {
+            self.write_record(Record::Step {
                 direction: u8::from(direction == Direction::BToA),
                 number: step.number,
                 turn: step.turn,
@@ -132,43 +134,43 @@ impl LinkPackets {
                 continue;
             };
             match outcome {
-                PacketOutcome::Leaves(departure) => self.leave(slot, departure),
+                PacketOutcome::Leaves(departure) => self.schedule_departure(slot, departure),
                 PacketOutcome::Dropped(cause, path) => {
-                    let passing = self.waiting.packet(slot).passing;
+                    let passage = self.waiting.packet(slot).passage;
                     self.waiting.forget(slot);
-                    self.drop_packet(direction, passing, cause.into(), on(path));
+                    self.drop_packet(direction, passage, cause.into(), handling_on_path(path));
                 }
             }
         }
     }
 
-    fn leave(&mut self, slot: Slot, departure: Departure) {
+    fn schedule_departure(&mut self, slot: Slot, departure: Departure) {
         let Departure {
             due,
             path,
             treatment,
         } = departure;
         let packet = self.waiting.packet(slot);
-        packet.handling = Handling {
+        packet.handling = PacketHandling {
             path: Some(path),
             flipped: treatment
                 .corrupt
-                .and_then(|draw| flip(packet.frame_mut(), draw)),
-            copy: false,
-            early: treatment.early,
+                .and_then(|draw| flip_bit(packet.frame_mut(), draw)),
+            is_copy: false,
+            is_early: treatment.is_early,
         };
-        let (direction, passing) = (packet.direction, packet.passing);
-        let handling = Handling {
-            copy: true,
+        let (direction, passage) = (packet.direction, packet.passage);
+        let handling = PacketHandling {
+            is_copy: true,
             ..packet.handling
         };
         self.waiting.leave(slot, due);
-        if !treatment.duplicate {
+        if !treatment.is_duplicated {
             return;
         }
         match self.waiting.keep_copy(slot) {
             Some(copy) => self.waiting.leave(copy, due),
-            None => self.drop_packet(direction, passing, Verdict::Overflow, handling),
+            None => self.drop_packet(direction, passage, Verdict::Overflow, handling),
         }
     }
 
@@ -192,24 +194,24 @@ impl LinkPackets {
         };
         let delay = self.gates[direction.index()].delay(packet.handling.path.unwrap_or(0));
         self.counters.left(direction, now - due, delay);
-        if let (Some(passing), Some(recorder)) = (packet.passing, &self.recorder) {
+        if let (Some(passage), Some(recorder)) = (packet.passage, &self.recorder) {
             let offset = clock::pair().offset();
             let record = Record::Packet {
-                passing,
+                passage,
                 handling: packet.handling,
                 verdict,
                 due: due.0 + offset,
                 left: now.0 + offset,
             };
-            write_down(recorder, record, &self.counters);
+            write_record(recorder, record, &self.counters);
         }
         true
     }
 
     /// Records a moment on both clocks.
-    pub(super) fn anchor(&self) {
+    pub(super) fn record_anchor(&self) {
         let pair = clock::pair();
-        self.write_down(Record::Anchor {
+        self.write_record(Record::Anchor {
             wall: pair.wall.0,
             raw: pair.raw.0,
         });
@@ -223,14 +225,14 @@ impl LinkPackets {
     fn drop_packet(
         &self,
         direction: Direction,
-        passing: Option<Passing>,
+        passage: Option<PacketPassage>,
         verdict: Verdict,
-        handling: Handling,
+        handling: PacketHandling,
     ) {
         self.counters.count(direction, verdict);
-        if let Some(passing) = passing {
-            self.write_down(Record::Packet {
-                passing,
+        if let Some(passage) = passage {
+            self.write_record(Record::Packet {
+                passage,
                 handling,
                 verdict,
                 due: 0,
@@ -239,27 +241,27 @@ impl LinkPackets {
         }
     }
 
-    fn write_down(&self, record: Record) {
+    fn write_record(&self, record: Record) {
         if let Some(recorder) = &self.recorder {
-            write_down(recorder, record, &self.counters);
+            write_record(recorder, record, &self.counters);
         }
     }
 }
 
 /// The handling of a packet that was dropped, with its path if it had one.
-fn on(path: Option<u8>) -> Handling {
-    Handling {
+fn handling_on_path(path: Option<u8>) -> PacketHandling {
+    PacketHandling {
         path,
-        ..Handling::default()
+        ..PacketHandling::default()
     }
 }
 
-fn write_down(recorder: &Recorder, record: Record, counters: &LinkCounters) {
+fn write_record(recorder: &Recorder, record: Record, counters: &LinkCounters) {
     if !recorder.record(record) {
         counters.record_missed();
     }
 }
 
 #[cfg(test)]
-#[path = "carriage_tests.rs"]
+#[path = "link_packets_tests.rs"]
 mod tests;

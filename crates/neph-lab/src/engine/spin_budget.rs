@@ -7,77 +7,77 @@
 use neph_model::Span;
 
 /// Of ten wake-ups, nine must be in time.
-const IN_TIME: i64 = 9;
-const OF: i64 = 10;
+const PUNCTUAL_PARTS: i64 = 9;
+const ALL_PARTS: i64 = 10;
 /// Change of the estimate per wake-up in nanoseconds, once the host is known.
-const STEP: i64 = 500;
+const STEP_NANOS: i64 = 500;
 /// Change by the first wake-up, and number of wake-ups after which it halves. A slow link has a dozen
 /// wake-ups in its first second, and a delay of 100 us must be learned by then.
-const FIRST_STEP: i64 = 20_000;
+const FIRST_STEP_NANOS: i64 = 20_000;
 const HALVED_AFTER: i64 = 5;
 /// Initial value: most hosts stay below.
-const INITIAL_BUDGET: Span = Span::from_micros(40);
+const INITIAL_LATENESS: Span = Span::from_micros(40);
 /// Spinning time above the estimate, for reading clocks and rings.
 const MARGIN: Span = Span::from_micros(5);
 /// Ratio of spinning to sleeping. At full duty the kernel stalls `SCHED_FIFO` for 50 ms in each second, and
 /// other processes need the core as well.
-const SHARE: (i64, i64) = (1, 2);
+const SPIN_SHARE: (i64, i64) = (1, 2);
 /// Maximum budget of spinning time.
-const SAVINGS: i64 = 2_000_000;
+const MAX_BUDGET_NANOS: i64 = 2_000_000;
 
 /// The estimate of an engine, and its budget for spinning.
 #[derive(Clone, Debug)]
 pub(super) struct SpinBudget {
-    longest: Span,
+    max_lead: Span,
     /// A quantile of the lateness of wake-ups: nanoseconds.
-    late: i64,
+    lateness_nanos: i64,
     /// Number of wake-ups in the estimate.
-    observed: i64,
-    savings: i64,
+    wake_ups: i64,
+    budget_nanos: i64,
 }
 
 impl SpinBudget {
-    /// An estimate of at most `longest`; zero: no lead.
-    pub(super) fn at_most(longest: Span) -> Self {
+    /// An estimate of at most `max_lead`; zero: no lead.
+    pub(super) fn with_max_lead(max_lead: Span) -> Self {
         Self {
-            longest,
-            late: INITIAL_BUDGET.nanos(),
-            observed: 0,
-            savings: SAVINGS,
+            max_lead,
+            lateness_nanos: INITIAL_LATENESS.nanos(),
+            wake_ups: 0,
+            budget_nanos: MAX_BUDGET_NANOS,
         }
     }
 
     /// The current lead, as far as the budget allows.
-    pub(super) fn now(&self) -> Span {
-        if self.savings <= 0 {
+    pub(super) fn current_lead(&self) -> Span {
+        if self.budget_nanos <= 0 {
             return Span::ZERO;
         }
-        (Span::from_nanos(self.late) + MARGIN).min(self.longest)
+        (Span::from_nanos(self.lateness_nanos) + MARGIN).min(self.max_lead)
     }
 
     /// Records a wake-up by timeout, this much after its due time.
-    pub(super) fn woke(&mut self, late: Span) {
+    pub(super) fn record_wake_up(&mut self, late: Span) {
         // A later wake-up adds nine parts and an earlier one subtracts one part, so that nine of ten are
         // earlier in the long run. A single large delay moves it no more than any other.
-        let step = STEP.max(FIRST_STEP * HALVED_AFTER / (HALVED_AFTER + self.observed));
-        self.observed += 1;
-        let step = if late.nanos() > self.late {
-            step * IN_TIME / OF
+        let step = STEP_NANOS.max(FIRST_STEP_NANOS * HALVED_AFTER / (HALVED_AFTER + self.wake_ups));
+        self.wake_ups += 1;
+        let step = if late.nanos() > self.lateness_nanos {
+            step * PUNCTUAL_PARTS / ALL_PARTS
         } else {
-            -step * (OF - IN_TIME) / OF
+            -step * (ALL_PARTS - PUNCTUAL_PARTS) / ALL_PARTS
         };
-        self.late = (self.late + step).clamp(0, self.longest.nanos());
+        self.lateness_nanos = (self.lateness_nanos + step).clamp(0, self.max_lead.nanos());
     }
 
     /// Records a sleep of this length.
-    pub(super) fn slept(&mut self, span: Span) {
-        let earned = span.nanos() * SHARE.0 / SHARE.1;
-        self.savings = (self.savings + earned).min(SAVINGS);
+    pub(super) fn record_sleep(&mut self, span: Span) {
+        let earned = span.nanos() * SPIN_SHARE.0 / SPIN_SHARE.1;
+        self.budget_nanos = (self.budget_nanos + earned).min(MAX_BUDGET_NANOS);
     }
 
     /// Records spinning of this length.
-    pub(super) fn spun(&mut self, span: Span) {
-        self.savings -= span.nanos();
+    pub(super) fn record_spin(&mut self, span: Span) {
+        self.budget_nanos -= span.nanos();
     }
 }
 
@@ -87,7 +87,7 @@ mod tests {
 
     #[test]
     fn it_settles_where_nine_of_ten_wake_ups_are_in_time() {
-        let mut lead = SpinBudget::at_most(Span::from_micros(150));
+        let mut lead = SpinBudget::with_max_lead(Span::from_micros(150));
         // Lateness from 0 to 99 us, uniform in a mixed order; occasionally 10 ms.
         for number in 0..20_000_i64 {
             let late = if number % 500 == 0 {
@@ -95,22 +95,22 @@ mod tests {
             } else {
                 Span::from_micros(number * 37 % 100)
             };
-            lead.woke(late);
+            lead.record_wake_up(late);
         }
-        let settled = lead.now() - MARGIN;
+        let final_lead = lead.current_lead() - MARGIN;
         assert!(
-            (Span::from_micros(84)..Span::from_micros(96)).contains(&settled),
-            "{settled}"
+            (Span::from_micros(84)..Span::from_micros(96)).contains(&final_lead),
+            "{final_lead}"
         );
     }
 
     #[test]
     fn a_slow_machine_is_recognised_after_twelve_wake_ups() {
-        let mut lead = SpinBudget::at_most(Span::from_micros(150));
+        let mut lead = SpinBudget::with_max_lead(Span::from_micros(150));
         for number in 0..12_i64 {
-            lead.woke(Span::from_micros(90 + number * 7 % 10));
+            lead.record_wake_up(Span::from_micros(90 + number * 7 % 10));
         }
-        let learned = lead.now() - MARGIN;
+        let learned = lead.current_lead() - MARGIN;
         assert!(
             (Span::from_micros(90)..Span::from_micros(125)).contains(&learned),
             "{learned}"
@@ -119,26 +119,33 @@ mod tests {
 
     #[test]
     fn a_punctual_machine_needs_next_to_none_and_a_slow_one_no_more_than_allowed() {
-        let mut lead = SpinBudget::at_most(Span::from_micros(100));
+        let mut lead = SpinBudget::with_max_lead(Span::from_micros(100));
         for _ in 0..5_000 {
-            lead.woke(Span::from_micros(1));
+            lead.record_wake_up(Span::from_micros(1));
         }
-        assert!(lead.now() < Span::from_micros(8), "{}", lead.now());
+        assert!(
+            lead.current_lead() < Span::from_micros(8),
+            "{}",
+            lead.current_lead()
+        );
         for _ in 0..5_000 {
-            lead.woke(Span::from_micros(400));
+            lead.record_wake_up(Span::from_micros(400));
         }
-        assert_eq!(lead.now(), Span::from_micros(100));
-        assert_eq!(SpinBudget::at_most(Span::ZERO).now(), Span::ZERO);
+        assert_eq!(lead.current_lead(), Span::from_micros(100));
+        assert_eq!(
+            SpinBudget::with_max_lead(Span::ZERO).current_lead(),
+            Span::ZERO
+        );
     }
 
     #[test]
     fn spinning_is_limited_by_the_time_slept() {
-        let mut lead = SpinBudget::at_most(Span::from_micros(100));
-        lead.spun(Span::from_millis(3));
-        assert_eq!(lead.now(), Span::ZERO, "nothing is left");
-        lead.slept(Span::from_millis(2));
-        assert_eq!(lead.now(), Span::ZERO, "half of it is earned");
-        lead.slept(Span::from_micros(10));
-        assert!(lead.now() > Span::ZERO);
+        let mut lead = SpinBudget::with_max_lead(Span::from_micros(100));
+        lead.record_spin(Span::from_millis(3));
+        assert_eq!(lead.current_lead(), Span::ZERO, "nothing is left");
+        lead.record_sleep(Span::from_millis(2));
+        assert_eq!(lead.current_lead(), Span::ZERO, "half of it is earned");
+        lead.record_sleep(Span::from_micros(10));
+        assert!(lead.current_lead() > Span::ZERO);
     }
 }

@@ -2,7 +2,7 @@
 
 use neph_model::Span;
 
-use super::Partial;
+use super::PartialShape;
 use super::engineering::Engineering;
 use super::shape::Shape;
 use super::when::When;
@@ -29,7 +29,7 @@ pub enum ChangeAction {
     /// It draws a new seed for the hash that chooses paths.
     Reshuffle,
     /// While it holds, this is so, for all paths.
-    Override(Partial),
+    Override(PartialShape),
     /// While it holds, this is so for one path: its index, its weight, its wire.
     OverridePath(usize, Option<u32>, super::PartialWire),
     /// A controller sets the weights of all paths, each time that it begins.
@@ -74,7 +74,7 @@ impl Change {
     /// Changes `shape` to what it is at `time`, in the gate with this seed.
     pub(super) fn apply(&self, seed: u64, time: Span, shape: &mut Shape) {
         let when = self.when();
-        let Some(begun) = when.last_begun(time).filter(|_| when.holds(time)) else {
+        let Some(begun) = when.last_begin(time).filter(|_| when.is_active_at(time)) else {
             return;
         };
         match &self.action {

@@ -1,14 +1,14 @@
 //! Selects the path of a packet: a seeded hash over its flow, among the paths reserved for its protocol, else
 //! among those without a reservation.
 
-use super::flow::{Flow, Reserved};
-use super::random::mixed;
+use super::flow::{Flow, ReservedProtocol};
+use super::random::mix_bits;
 use super::shape::Path;
 use super::splitting::Splitting;
 
 /// Number of these paths that [`choose`] may return for a flow of this protocol.
-pub(super) fn open_to(protocol: Option<Reserved>, paths: &[Path]) -> usize {
-    let count_weighted = |reservation: Option<Reserved>| {
+pub(super) fn open_path_count(protocol: Option<ReservedProtocol>, paths: &[Path]) -> usize {
+    let count_weighted = |reservation: Option<ReservedProtocol>| {
         let candidates = paths.iter().filter(|path| path.only == reservation);
         candidates.filter(|path| path.weight > 0).count()
     };
@@ -23,7 +23,7 @@ pub(super) fn open_to(protocol: Option<Reserved>, paths: &[Path]) -> usize {
 /// protocol if one of them has a weight, else those without a reservation. The first candidate if none has a
 /// weight, and for packets without a flow.
 pub(super) fn choose(flow: Option<Flow>, seed: u64, paths: &[Path], splitting: Splitting) -> usize {
-    let total = |reservation: Option<Reserved>| -> u64 {
+    let total = |reservation: Option<ReservedProtocol>| -> u64 {
         let candidates = paths.iter().filter(|path| path.only == reservation);
         candidates.map(|path| u64::from(path.weight)).sum()
     };
@@ -34,13 +34,13 @@ pub(super) fn choose(flow: Option<Flow>, seed: u64, paths: &[Path], splitting: S
         .filter(|(_, path)| path.only == reservation);
     let mut candidates = candidates.map(|(index, path)| (index, path.weight));
     let chosen =
-        flow.and_then(|flow| splitting.pick(mixed(flow.number ^ seed), candidates.clone()));
+        flow.and_then(|flow| splitting.pick(mix_bits(flow.number ^ seed), candidates.clone()));
     chosen.or_else(|| Some(candidates.next()?.0)).unwrap_or(0)
 }
 
 /// The seed after this many reshuffles.
 pub(super) const fn reshuffled(seed: u64, times: u64) -> u64 {
-    mixed(seed.wrapping_add(times.wrapping_mul(0x9e37_79b9_7f4a_7c15)))
+    mix_bits(seed.wrapping_add(times.wrapping_mul(0x9e37_79b9_7f4a_7c15)))
 }
 
 #[cfg(test)]
@@ -113,7 +113,8 @@ mod tests {
         v6[20] = ICMP_V6;
         let arp = udp([8, 6], 7);
         let mut paths = paths(&[5, 1, 1]);
-        (paths[0].only, paths[2].only) = (Some(Reserved::Icmp), Some(Reserved::Tcp));
+        paths[0].only = Some(ReservedProtocol::Icmp);
+        paths[2].only = Some(ReservedProtocol::Tcp);
         let path_of = |paths: &[Path], frame: &[u8]| {
             let seeds = 0..200;
             let chosen_paths =

@@ -7,12 +7,12 @@
 
 use neph_model::Span;
 
-use super::random::mixed;
+use super::random::mix_bits;
 use super::shape::{Path, Shape};
 use super::share::Share;
 
 /// Resolution of a weight of 1: fine enough for shares of 1 in 100,000.
-const GRAIN: f64 = 1e6;
+const WEIGHT_UNITS: f64 = 1e6;
 
 /// The parameters of a controller.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,11 +45,12 @@ impl Engineering {
             .sum();
         let mut remaining_demand = self.demand.fraction() * capacity;
         for (index, path) in open_paths {
-            let other_demand = self.swing.fraction() * self.nearness(shortest, path.wire.delay);
-            let other_demand =
-                other_demand * busy(mixed(seed ^ mixed(number(index))), time, self.period);
+            let path_seed = mix_bits(seed ^ mix_bits(number(index)));
+            let level = other_demand_level(path_seed, time, self.period);
+            let max_other_demand = self.swing.fraction() * self.nearness(shortest, path.wire.delay);
+            let other_demand = max_other_demand * level;
             let room = f64::from(path.weight) * (1.0 - other_demand);
-            path.weight = grains(room.min(remaining_demand));
+            path.weight = weight_in_units(room.min(remaining_demand));
             remaining_demand = (remaining_demand - room).max(0.0);
         }
     }
@@ -69,9 +70,9 @@ impl Engineering {
 /// Utilisation of a path by other demand at a moment, 0 to 1: a new random value per period, with smooth
 /// transitions.
 #[expect(clippy::cast_precision_loss, reason = "a part of a period")]
-fn busy(seed: u64, time: Span, period: Span) -> f64 {
+fn other_demand_level(seed: u64, time: Span, period: Span) -> f64 {
     let (time, period) = (time.nanos().max(0), period.nanos().max(1));
-    let draw = |turn: i64| drawn(mixed(seed ^ mixed(turn.unsigned_abs())));
+    let draw = |turn: i64| drawn(mix_bits(seed ^ mix_bits(turn.unsigned_abs())));
     let (turn, phase) = (time / period, (time % period) as f64 / period as f64);
     let (from, to) = (draw(turn), draw(turn + 1));
     from + (to - from) * phase * phase * (3.0 - 2.0 * phase)
@@ -93,8 +94,8 @@ fn number(index: usize) -> u64 {
     clippy::cast_sign_loss,
     reason = "0 to 10^9"
 )]
-fn grains(weight: f64) -> u32 {
-    (weight.max(0.0) * GRAIN).round() as u32
+fn weight_in_units(weight: f64) -> u32 {
+    (weight.max(0.0) * WEIGHT_UNITS).round() as u32
 }
 
 #[cfg(test)]
@@ -183,7 +184,7 @@ mod tests {
     #[test]
     fn a_reserved_path_keeps_its_weight() {
         let mut reserved = shape([5, 1, 1, 1]);
-        reserved.paths[0].only = Some(crate::gate::Reserved::Icmp);
+        reserved.paths[0].only = Some(crate::gate::ReservedProtocol::Icmp);
         high().apply(3, Span::from_secs(99), &mut reserved);
         assert_eq!(reserved.paths[0].weight, 5);
         assert_eq!(reserved.paths[1].wire.delay, Span::from_millis(40));
@@ -199,7 +200,7 @@ mod tests {
             let weights: Vec<u32> = shape.paths.iter().map(|path| path.weight).collect();
             let taken = (0..512_u64).map(|flow| {
                 let paths = weights.iter().copied().enumerate();
-                let path = shape.splitting.pick(mixed(flow), paths);
+                let path = shape.splitting.pick(mix_bits(flow), paths);
                 path.expect("a weight")
             });
             let taken: Vec<usize> = taken.collect();

@@ -17,12 +17,12 @@ pub struct Flow {
     /// Equal for all of its packets; packets of another flow rarely have it.
     pub number: u64,
     /// Its protocol, if paths can be reserved for it.
-    pub protocol: Option<Reserved>,
+    pub protocol: Option<ReservedProtocol>,
 }
 
 /// A protocol that a path can be reserved for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reserved {
+pub enum ReservedProtocol {
     /// ICMP and `ICMPv6`.
     Icmp,
     /// TCP.
@@ -38,19 +38,27 @@ pub(crate) fn flow(frame: &[u8]) -> Option<Flow> {
         [0x08, 0x00] => {
             let header = usize::from(packet.first()? & 0x0f) * 4;
             let fragment = packet.get(6)? & 0x3f != 0 || *packet.get(7)? != 0;
-            let behind = if fragment { None } else { packet.get(header..) };
-            Some(of(packet.get(12..20)?, *packet.get(9)?, behind))
+            let transport = if fragment { None } else { packet.get(header..) };
+            Some(flow_of_packet(
+                packet.get(12..20)?,
+                *packet.get(9)?,
+                transport,
+            ))
         }
-        [0x86, 0xdd] => Some(of(packet.get(8..40)?, *packet.get(6)?, packet.get(40..))),
+        [0x86, 0xdd] => Some(flow_of_packet(
+            packet.get(8..40)?,
+            *packet.get(6)?,
+            packet.get(40..),
+        )),
         _ => None,
     }
 }
 
-fn of(addresses: &[u8], protocol: u8, behind: Option<&[u8]>) -> Flow {
-    let behind = behind.unwrap_or_default();
-    let ports = match (protocol, behind.first()) {
-        (TCP | UDP, _) => behind.get(..4),
-        (ICMP, Some(0 | 8)) | (ICMP_V6, Some(128 | 129)) => behind.get(4..6),
+fn flow_of_packet(addresses: &[u8], protocol: u8, transport: Option<&[u8]>) -> Flow {
+    let transport = transport.unwrap_or_default();
+    let ports = match (protocol, transport.first()) {
+        (TCP | UDP, _) => transport.get(..4),
+        (ICMP, Some(0 | 8)) | (ICMP_V6, Some(128 | 129)) => transport.get(4..6),
         _ => None,
     };
     let bytes = addresses.iter().chain([&protocol]);
@@ -61,9 +69,9 @@ fn of(addresses: &[u8], protocol: u8, behind: Option<&[u8]>) -> Flow {
             (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
         });
     let protocol = match protocol {
-        ICMP | ICMP_V6 => Some(Reserved::Icmp),
-        TCP => Some(Reserved::Tcp),
-        UDP => Some(Reserved::Udp),
+        ICMP | ICMP_V6 => Some(ReservedProtocol::Icmp),
+        TCP => Some(ReservedProtocol::Tcp),
+        UDP => Some(ReservedProtocol::Udp),
         _ => None,
     };
     Flow { number, protocol }

@@ -1,7 +1,7 @@
 //! Loss on the wire: of single packets, or in bursts.
 
 use super::random::Random;
-use super::{Cause, Share};
+use super::{DropCause, Share};
 
 /// How packets are lost. A lost packet has taken its transmission time, as a damaged frame does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,22 +85,22 @@ pub(super) enum LossState {
 
 impl LossState {
     /// Why the next packet is lost, if it is.
-    pub(super) fn next(&mut self, loss: &Loss, random: &mut Random) -> Option<Cause> {
+    pub(super) fn next(&mut self, loss: &Loss, random: &mut Random) -> Option<DropCause> {
         match loss {
-            Loss::Random(share) => random.hits(*share).then_some(Cause::Random),
+            Loss::Random(share) => random.hits(*share).then_some(DropCause::Random),
             Loss::GilbertElliott(model) => self.decide(model, random),
         }
     }
 
-    fn decide(&mut self, model: &GilbertElliott, random: &mut Random) -> Option<Cause> {
+    fn decide(&mut self, model: &GilbertElliott, random: &mut Random) -> Option<DropCause> {
         if *self == Self::Unknown {
             // The first state is random with the long-run shares, so that a short test sees the same link.
             let bad = random.below_one() < model.bad_share();
             *self = if bad { Self::Bad } else { Self::Good };
         }
         let (share, change, other, cause) = match *self {
-            Self::Bad => (model.loss_bad, model.to_good, Self::Good, Cause::Burst),
-            _ => (model.loss_good, model.to_bad, Self::Bad, Cause::Random),
+            Self::Bad => (model.loss_bad, model.to_good, Self::Good, DropCause::Burst),
+            _ => (model.loss_good, model.to_bad, Self::Bad, DropCause::Random),
         };
         let lost = random.hits(share);
         if random.hits(change) {

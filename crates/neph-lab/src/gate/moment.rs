@@ -8,7 +8,7 @@ pub struct Moment(pub i64);
 
 impl Moment {
     /// Before every packet.
-    pub(crate) const DAWN: Self = Self(i64::MIN / 2);
+    pub(crate) const DISTANT_PAST: Self = Self(i64::MIN / 2);
     /// After every packet.
     #[cfg(test)]
     pub(crate) const NEVER: Self = Self(i64::MAX);

@@ -19,7 +19,7 @@ pub enum PacketOutcome {
     /// It departs.
     Leaves(Departure),
     /// It is dropped; with its path, if it had one by then.
-    Dropped(Cause, Option<u8>),
+    Dropped(DropCause, Option<u8>),
 }
 
 /// How a packet departs.
@@ -39,14 +39,14 @@ pub struct Treatment {
     /// It arrives with one bit flipped, which this number selects (see the engine's `flip`).
     pub corrupt: Option<u64>,
     /// It arrives twice, the copy immediately behind it.
-    pub duplicate: bool,
+    pub is_duplicated: bool,
     /// It skips its delay and arrives before packets that do not.
-    pub early: bool,
+    pub is_early: bool,
 }
 
 /// Why a link drops a packet, as configured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cause {
+pub enum DropCause {
     /// Lost on the wire at random, or in the good state of a Gilbert-Elliott model.
     Random,
     /// Lost on the wire in the bad state of a Gilbert-Elliott model.

@@ -7,7 +7,7 @@ use super::{Jitter, Loss, Share};
 
 /// The specified parts of a direction's shape; the others stay as they are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Partial {
+pub struct PartialShape {
     /// The wire behind the transmitter.
     pub wire: PartialWire,
     /// [`Shape::rate`]; it cannot be removed.
@@ -37,7 +37,7 @@ pub struct PartialWire {
     pub reorder: Option<Share>,
 }
 
-impl Partial {
+impl PartialShape {
     /// Changes the specified parts of `shape`.
     pub(crate) fn apply(&self, shape: &mut Shape) {
         self.wire.apply(&mut shape.wire);

@@ -26,23 +26,23 @@ impl PathState {
         Self {
             number,
             wire,
-            last_due: Moment::DAWN,
+            last_due: Moment::DISTANT_PAST,
             loss_state: LossState::default(),
             trace_entries_used: 0,
         }
     }
 
     /// What becomes of a packet whose last bit is on the wire at `sent`.
-    pub(super) fn pass(&mut self, sent: Moment, random: &mut Random) -> PacketOutcome {
+    pub(super) fn transmit(&mut self, sent: Moment, random: &mut Random) -> PacketOutcome {
         if let Some(cause) = self.loss_state.next(&self.wire.loss, random) {
             return PacketOutcome::Dropped(cause, Some(self.number));
         }
         let treatment = Treatment {
             corrupt: random.hits(self.wire.corrupt).then(|| random.number()),
-            duplicate: random.hits(self.wire.duplicate),
-            early: random.hits(self.wire.reorder),
+            is_duplicated: random.hits(self.wire.duplicate),
+            is_early: random.hits(self.wire.reorder),
         };
-        let due = if treatment.early {
+        let due = if treatment.is_early {
             sent
         } else {
             let deviation = self.wire.jitter.draw(random, &mut self.trace_entries_used);
@@ -63,7 +63,7 @@ impl PathState {
     }
 
     /// What no packet can pass faster than.
-    pub(super) fn least(&self) -> Span {
+    pub(super) fn min_delay(&self) -> Span {
         if self.wire.reorder > Share::NONE {
             return Span::ZERO;
         }

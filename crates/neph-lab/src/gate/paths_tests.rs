@@ -32,14 +32,14 @@ fn paths(paths: &[(u32, i64)]) -> Shape {
     }
 }
 
-fn delay(millis: i64) -> Partial {
+fn delay(millis: i64) -> PartialShape {
     let wire = PartialWire {
         delay: Some(Span::from_millis(millis)),
         ..PartialWire::default()
     };
-    Partial {
+    PartialShape {
         wire,
-        ..Partial::default()
+        ..PartialShape::default()
     }
 }
 
@@ -171,7 +171,7 @@ fn an_override_for_all_reaches_every_path() {
     let outcome = gate.admit(packet);
     assert!(matches!(
         outcome,
-        Some(PacketOutcome::Dropped(Cause::Random, Some(_)))
+        Some(PacketOutcome::Dropped(DropCause::Random, Some(_)))
     ));
     let numbers: Vec<u16> = std::iter::from_fn(|| gate.next_step())
         .map(|step| step.number)
@@ -181,9 +181,9 @@ fn an_override_for_all_reaches_every_path() {
 
 #[test]
 fn a_changed_rate_applies_to_packets_still_in_the_queue() {
-    let slower = Partial {
+    let slower = PartialShape {
         rate: Some(BitRate(800_000)),
-        ..Partial::default()
+        ..PartialShape::default()
     };
     let shape = Shape {
         rate: Some(BitRate(8_000_000)),

@@ -50,7 +50,7 @@ pub(super) fn scaled(span: Span, factor: f64) -> Span {
 }
 
 /// Every bit of the outcome depends on every bit of `x` (the end of `SplitMix64`, Steele 2014).
-pub(crate) const fn mixed(x: u64) -> u64 {
+pub(crate) const fn mix_bits(x: u64) -> u64 {
     let x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     x ^ (x >> 31)

@@ -2,7 +2,7 @@
 
 use neph_model::{BitRate, ByteSize, Span};
 
-use super::{CoDel, Jitter, Loss, Reserved, Share, Splitting};
+use super::{CoDel, Jitter, Loss, ReservedProtocol, Share, Splitting};
 
 /// The effects of one direction of a link on packets: transmission first, then the wire.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -32,7 +32,7 @@ pub struct Path {
     /// weights are a million times finer.
     pub weight: u32,
     /// The only protocol on this path, which uses no other path; `None`: the path has no reservation.
-    pub only: Option<Reserved>,
+    pub only: Option<ReservedProtocol>,
     /// Its effects on packets.
     pub wire: Wire,
 }

@@ -4,7 +4,7 @@
 //! Owns the three methods of routers. None keeps a state of flows, as the third source found: a packet takes
 //! the path that its flow's hash has now.
 
-use super::random::mixed;
+use super::random::mix_bits;
 
 /// A method to divide flows over paths by their weights.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -37,21 +37,21 @@ impl Splitting {
             Self::Modulo => u128::from(number.checked_rem(total)?),
             _ => (u128::from(number) * u128::from(total)) >> 64,
         };
-        let mut below = 0;
+        let mut cumulative_weight = 0;
         let mut paths = paths;
         let drawn_path = paths.find(|(_, weight)| {
-            below += u128::from(*weight);
-            drawn < below
+            cumulative_weight += u128::from(*weight);
+            drawn < cumulative_weight
         });
         drawn_path.map(|(index, _)| index)
     }
 }
 
 fn rendezvous(number: u64, paths: impl Iterator<Item = (usize, u32)>) -> Option<usize> {
-    let weighty = paths.filter(|(_, weight)| *weight > 0);
-    let drawn = weighty.map(|(index, weight)| {
+    let weighted_paths = paths.filter(|(_, weight)| *weight > 0);
+    let drawn = weighted_paths.map(|(index, weight)| {
         let salt = u64::try_from(index).unwrap_or(u64::MAX).wrapping_add(1);
-        let draw = mixed(number ^ mixed(salt.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
+        let draw = mix_bits(number ^ mix_bits(salt.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
         (index, -above_zero(draw).ln() / f64::from(weight))
     });
     let best = drawn.min_by(|(_, drawn), (_, other)| drawn.total_cmp(other));
@@ -72,7 +72,7 @@ mod tests {
 
     fn picked(splitting: Splitting, flow: u64, weights: &[u32]) -> usize {
         let paths = weights.iter().copied().enumerate();
-        splitting.pick(mixed(flow), paths).expect("a weight")
+        splitting.pick(mix_bits(flow), paths).expect("a weight")
     }
 
     /// The share of flows that move from each path to each other one when the weights change.

@@ -148,12 +148,12 @@ fn loss_is_near_its_share_and_still_takes_transmission_time() {
     let at = |at| arrival(Moment(at), 1000);
     assert_eq!(
         gate.admit(at(0)),
-        Some(PacketOutcome::Dropped(Cause::Random, Some(0)))
+        Some(PacketOutcome::Dropped(DropCause::Random, Some(0)))
     );
     // A thousand bytes take one second, of which this much is left.
     assert_eq!(
         gate.admit(at(300_000_000)),
-        Some(PacketOutcome::Dropped(Cause::QueueFull, None))
+        Some(PacketOutcome::Dropped(DropCause::QueueFull, None))
     );
     assert_eq!(gate.admit(at(999_999_999)), None);
 }
@@ -167,7 +167,7 @@ fn a_frame_over_the_mtu_is_dropped_and_takes_no_time() {
     };
     let mut gate = Gate::new(shape, 1);
     let at = |length| arrival(Moment(0), length);
-    let over = Some(PacketOutcome::Dropped(Cause::OverMtu, None));
+    let over = Some(PacketOutcome::Dropped(DropCause::OverMtu, None));
     assert_eq!(gate.admit(at(1_415)), over);
     let fits = gate.admit(at(1_414));
     let Some(PacketOutcome::Leaves(departure)) = fits else {
@@ -188,12 +188,13 @@ fn each_configured_share_of_packets_is_treated_independently() {
         let PacketOutcome::Leaves(Departure { due, treatment, .. }) = outcome else {
             panic!("nothing is lost");
         };
-        let delay = if treatment.early { 0 } else { 10 };
+        let delay = if treatment.is_early { 0 } else { 10 };
         assert_eq!(due - at, Span::from_millis(delay));
         corrupt += i32::from(treatment.corrupt.is_some());
-        duplicate += i32::from(treatment.duplicate);
-        early += i32::from(treatment.early);
-        let is_treated = treatment.early && treatment.duplicate && treatment.corrupt.is_some();
+        duplicate += i32::from(treatment.is_duplicated);
+        early += i32::from(treatment.is_early);
+        let is_treated =
+            treatment.is_early && treatment.is_duplicated && treatment.corrupt.is_some();
         all_three += i32::from(is_treated);
     }
     // Within five standard deviations of the binomial.
@@ -216,7 +217,7 @@ fn early_packets_are_reordered_and_the_others_stay_in_order() {
     let due: Vec<(Moment, bool)> = outcomes
         .iter()
         .filter_map(|(_, outcome)| match outcome {
-            PacketOutcome::Leaves(departure) => Some((departure.due, departure.treatment.early)),
+            PacketOutcome::Leaves(departure) => Some((departure.due, departure.treatment.is_early)),
             PacketOutcome::Dropped(..) => None,
         })
         .collect();

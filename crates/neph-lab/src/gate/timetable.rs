@@ -11,7 +11,7 @@ use super::shape::Shape;
 
 /// A scheduled change that was applied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Step {
+pub struct ScheduleStep {
     /// The change's index in the link's schedule.
     pub number: u16,
     /// When it was applied.
@@ -36,7 +36,7 @@ impl Timetable {
         Self {
             changes,
             seed,
-            cue: Moment::DAWN,
+            cue: Moment::DISTANT_PAST,
             next: None,
         }
     }
@@ -54,7 +54,7 @@ impl Timetable {
     }
 
     /// Applies the changes that are due at [`Self::next`].
-    pub(super) fn turn(&mut self) -> Vec<Step> {
+    pub(super) fn apply_due(&mut self) -> Vec<ScheduleStep> {
         let Some(at) = self.next else {
             return Vec::new();
         };
@@ -67,11 +67,11 @@ impl Timetable {
                 _ => Turn::Begins,
             };
             let when = change.when();
-            let ends = when.ended(now) > when.ended(before);
-            let begins = when.begun(now) > when.begun(before);
+            let ends = when.end_count(now) > when.end_count(before);
+            let begins = when.begin_count(now) > when.begin_count(before);
             for (turn, is_due) in [(Turn::Ends, ends), (turn, begins)] {
                 let number = *number;
-                steps.extend(is_due.then_some(Step { number, at, turn }));
+                steps.extend(is_due.then_some(ScheduleStep { number, at, turn }));
             }
         }
         self.find_next_change(at);
@@ -94,7 +94,7 @@ impl Timetable {
             .iter()
             .filter(|(_, change)| change.action == ChangeAction::Reshuffle);
         let count: i64 = shuffles
-            .map(|(_, change)| change.when().begun(at - self.cue))
+            .map(|(_, change)| change.when().begin_count(at - self.cue))
             .sum();
         u64::try_from(count).unwrap_or(0)
     }
@@ -112,7 +112,7 @@ impl Timetable {
 mod tests {
     use super::Turn::{Begins, Ends, Reshuffles};
     use super::*;
-    use crate::gate::{Partial, PartialWire};
+    use crate::gate::{PartialShape, PartialWire};
 
     const fn secs(secs: i64) -> Span {
         Span::from_secs(secs)
@@ -131,20 +131,20 @@ mod tests {
             every: every.map(secs),
             action: match delay {
                 0 => ChangeAction::Reshuffle,
-                _ => ChangeAction::Override(Partial {
+                _ => ChangeAction::Override(PartialShape {
                     wire,
-                    ..Partial::default()
+                    ..PartialShape::default()
                 }),
             },
         }
     }
 
     /// (second, number, turn) of every change in the first `until` seconds.
-    fn story(timetable: &mut Timetable, until: i64) -> Vec<(i64, u16, Turn)> {
+    fn steps_until(timetable: &mut Timetable, until: i64) -> Vec<(i64, u16, Turn)> {
         let end = timetable.cue + secs(until);
         let mut story = Vec::new();
         while timetable.next().is_some_and(|next| next < end) {
-            for step in timetable.turn() {
+            for step in timetable.apply_due() {
                 let at = (step.at - timetable.cue).nanos() / 1_000_000_000;
                 story.push((at, step.number, step.turn));
             }
@@ -159,7 +159,7 @@ mod tests {
         for cue in [Moment(7), Moment(100_000_000_000)] {
             timetable.restart(cue);
             assert_eq!(timetable.next(), Some(cue));
-            let steps = story(&mut timetable, 1_000);
+            let steps = steps_until(&mut timetable, 1_000);
             assert_eq!(steps, [(0, 4, Turn::Begins), (5, 4, Turn::Ends)]);
         }
     }
@@ -170,7 +170,7 @@ mod tests {
         let mut timetable = Timetable::new(vec![(0, night), (1, change(0, 20, None, Some(20)))], 1);
         timetable.restart(Moment(0));
         assert_eq!(
-            story(&mut timetable, 71),
+            steps_until(&mut timetable, 71),
             [
                 (10, 0, Begins),
                 (20, 1, Reshuffles),

@@ -23,7 +23,7 @@ impl Transmitter {
         Self {
             queue: Fifo::default(),
             controller: Controller::default(),
-            busy_until: Moment::DAWN,
+            busy_until: Moment::DISTANT_PAST,
         }
     }
 

@@ -15,18 +15,18 @@ pub(crate) struct When {
 
 impl When {
     /// How often it has begun by `time` after the cue.
-    pub(crate) fn begun(&self, time: Span) -> i64 {
+    pub(crate) fn begin_count(&self, time: Span) -> i64 {
         self.count(self.at, time)
     }
 
     /// How often it has ended by `time` after the cue.
-    pub(crate) fn ended(&self, time: Span) -> i64 {
+    pub(crate) fn end_count(&self, time: Span) -> i64 {
         self.until.map_or(0, |until| self.count(until, time))
     }
 
     /// Whether it holds at `time` after the cue.
-    pub(crate) fn holds(&self, time: Span) -> bool {
-        self.begun(time) > self.ended(time)
+    pub(crate) fn is_active_at(&self, time: Span) -> bool {
+        self.begin_count(time) > self.end_count(time)
     }
 
     /// When it begins or ends next after `time`.
@@ -42,9 +42,9 @@ impl When {
     }
 
     /// When it began last, by `time` after the cue; none before its first time.
-    pub(crate) fn last_begun(&self, time: Span) -> Option<Span> {
+    pub(crate) fn last_begin(&self, time: Span) -> Option<Span> {
         let latest = self
-            .begun(time)
+            .begin_count(time)
             .checked_sub(1)
             .filter(|latest| *latest >= 0)?;
         Some(self.at + self.every.unwrap_or_default().times(latest))
@@ -82,9 +82,9 @@ mod tests {
             (40, Some(40), true),
             (69, Some(40), false),
         ] {
-            assert_eq!(when.last_begun(secs(time)), began.map(secs), "{time} s");
-            assert_eq!(when.holds(secs(time)), holds, "{time} s");
+            assert_eq!(when.last_begin(secs(time)), began.map(secs), "{time} s");
+            assert_eq!(when.is_active_at(secs(time)), holds, "{time} s");
         }
-        assert_eq!(When::default().last_begun(secs(7)), Some(Span::ZERO));
+        assert_eq!(When::default().last_begin(secs(7)), Some(Span::ZERO));
     }
 }

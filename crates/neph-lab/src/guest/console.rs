@@ -102,8 +102,8 @@ impl Console {
             let site = self.site.clone();
             return Err(ConsoleError::Length { site });
         }
-        let begun = self.into.write_all(order.as_bytes());
-        let ended = begun.and_then(|()| {
+        let write_result = self.into.write_all(order.as_bytes());
+        let outcome = write_result.and_then(|()| {
             let mut received = Vec::new();
             // Output that a killed user left unread precedes it.
             let sign = format!("{} begin\n", std::process::id());
@@ -119,7 +119,7 @@ impl Console {
             let number = text.lines().next().and_then(|line| line.parse().ok());
             number.ok_or_else(|| io::Error::other("the guest did not report its exit status"))
         });
-        ended.map_err(|source| ConsoleError::Pipe {
+        outcome.map_err(|source| ConsoleError::Pipe {
             site: self.site.clone(),
             source,
         })

@@ -44,17 +44,17 @@ pub(crate) fn settle(
     topology: &Topology,
     folder: Option<&Path>,
 ) -> Result<(Topology, Vec<FallbackGuests>), LabError> {
-    let mut settled = topology.clone();
-    let mut stand_ins = Vec::new();
+    let mut runnable_topology = topology.clone();
+    let mut fallback_guests = Vec::new();
     // Tables with equal needs are tried once.
     let mut tried: Vec<(String, Option<String>)> = Vec::new();
-    for fixture in &mut settled.fixtures {
+    for fixture in &mut runnable_topology.fixtures {
         let Some(trial) = fixture.build.trial() else {
             continue;
         };
-        let known = tried.iter().find(|(line, _)| *line == trial.line);
-        let hindrance = if let Some((_, known)) = known {
-            known.clone()
+        let earlier_trial = tried.iter().find(|(line, _)| *line == trial.line);
+        let hindrance = if let Some((_, earlier_hindrance)) = earlier_trial {
+            earlier_hindrance.clone()
         } else {
             let reason = hindrance(&trial, folder)?;
             tried.push((trial.line.clone(), reason.clone()));
@@ -71,14 +71,14 @@ pub(crate) fn settle(
         })?;
         let sites = instead.pods().into_iter();
         let sites = sites.map(|site| topology.sites[site].name.clone());
-        stand_ins.push(FallbackGuests {
+        fallback_guests.push(FallbackGuests {
             guests: name,
             sites: sites.collect(),
             why,
         });
         fixture.build = Arc::clone(&instead);
     }
-    Ok((settled, stand_ins))
+    Ok((runnable_topology, fallback_guests))
 }
 
 /// Why this host cannot run it, if it cannot.

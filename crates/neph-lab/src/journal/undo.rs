@@ -8,45 +8,49 @@ use std::path::{Path, PathBuf};
 
 use neph_sys::netns::{self, NetNs};
 
-use super::new_lab_folder::clear_unborn;
-use super::{Acquired, DOOMED, FILE, JournalContent, UndoTarget, folder, is_current, parse};
+use super::new_lab_folder::remove_abandoned_folders;
+use super::{
+    FILE, JournalContent, LabObject, REMOVAL_GROUP, UndoTarget, folder, is_current, parse,
+};
 use crate::{group, program, sweep};
 
 /// Undoes all that `lab` acquired, in reverse order, and removes its journal. No lab is no error. Continues
 /// after errors; then the journal stays, and the first error is returned.
-pub(crate) fn undo(lab: &str, whose: UndoTarget<'_>) -> Result<(), UndoError> {
+pub(crate) fn undo(lab: &str, target: UndoTarget<'_>) -> Result<(), UndoError> {
     let failed = |source| UndoError::Journal {
         lab: lab.into(),
         source,
     };
-    clear_unborn().map_err(failed)?;
+    remove_abandoned_folders().map_err(failed)?;
     let file = match File::open(folder(lab).join(FILE)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            return match whose {
-                UndoTarget::Own(_) => Ok(()),
-                UndoTarget::Anybodys | UndoTarget::Dead => forget_remains(lab).map_err(failed),
+            return match target {
+                UndoTarget::SameJournal(_) => Ok(()),
+                UndoTarget::CurrentLab | UndoTarget::OwnerEnded => {
+                    forget_remains(lab).map_err(failed)
+                }
             };
         }
         other => other.map_err(failed)?,
     };
     lock(&file, lab).map_err(failed)?;
-    let story = read(&file).map_err(failed)?;
-    let is_meant = match whose {
-        UndoTarget::Anybodys => true,
-        UndoTarget::Own(witness) => witness.is_current(lab),
-        UndoTarget::Dead => !story.is_owned(),
+    let content = read(&file).map_err(failed)?;
+    let is_target = match target {
+        UndoTarget::CurrentLab => true,
+        UndoTarget::SameJournal(journal_identity) => journal_identity.is_current(lab),
+        UndoTarget::OwnerEnded => !content.has_running_owner(),
     };
-    if !is_meant || !is_current(&file, lab) {
+    if !is_target || !is_current(&file, lab) {
         // Another process took it down meanwhile; the name belongs to another lab now.
         return Ok(());
     }
-    for line in &story.unknown {
+    for line in &content.unknown {
         tracing::warn!(
             "the journal of lab {lab} has a line that this version of neph does not know: '{line}'; \
              everything else is taken down: ip netns list shows what is left"
         );
     }
-    let acquired = &story.acquired;
+    let acquired = &content.acquired;
     // All of them, even after an error.
     let mut outcomes = vec![end_processes(lab, acquired), remove_links(acquired)];
     outcomes.extend(acquired.iter().rev().map(remove));
@@ -61,9 +65,9 @@ fn lock(file: &File, lab: &str) -> io::Result<()> {
         Err(TryLockError::Error(error)) => return Err(error),
         Err(TryLockError::WouldBlock) => {}
     }
-    let story = read(file)?;
-    match story.owner {
-        Some((pid, _)) if !story.is_whole && story.is_owned() => tracing::info!(
+    let content = read(file)?;
+    match content.owner {
+        Some((pid, _)) if !content.is_complete && content.has_running_owner() => tracing::info!(
             "lab {lab} is just coming up (process {pid}): waiting until that is done or given up"
         ),
         _ => tracing::info!("another process is taking lab {lab} down: waiting for it"),
@@ -80,15 +84,15 @@ fn read(file: &File) -> io::Result<JournalContent> {
     Ok(parse(&String::from_utf8_lossy(&bytes)))
 }
 
-fn remove(acquired: &Acquired) -> Result<(), UndoError> {
+fn remove(acquired: &LabObject) -> Result<(), UndoError> {
     match acquired {
-        Acquired::Namespace(name) => Ok(netns::remove(name)?),
-        Acquired::Group(folder) => group::remove(folder).map_err(|source| UndoError::Group {
+        LabObject::Namespace(name) => Ok(netns::remove(name)?),
+        LabObject::Group(folder) => group::remove(folder).map_err(|source| UndoError::Group {
             group: folder.clone(),
             source,
         }),
         // They were removed together.
-        Acquired::Link { .. } => Ok(()),
+        LabObject::Link { .. } => Ok(()),
     }
 }
 
@@ -97,19 +101,19 @@ fn forget_remains(lab: &str) -> io::Result<()> {
     remove_folder(&folder(lab), |path| !path.join(FILE).exists())
 }
 
-/// Removes the folder of a lab, if `is_meant` accepts it. Another lab may take the name once the folder is
+/// Removes the folder of a lab, if `is_target` accepts it. Another lab may take the name once the folder is
 /// empty. So files are removed through the open folder, not by name: they cannot belong to the new one.
-fn remove_folder(name: &Path, is_meant: impl Fn(&Path) -> bool) -> io::Result<()> {
+fn remove_folder(name: &Path, is_target: impl Fn(&Path) -> bool) -> io::Result<()> {
     let unless_gone = |done: io::Result<()>| match done {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         other => other,
     };
-    let opened = match File::open(name) {
+    let open_folder = match File::open(name) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         other => other?,
     };
-    let opened_path = PathBuf::from(format!("/proc/self/fd/{}", opened.as_raw_fd()));
-    if !is_meant(&opened_path) {
+    let opened_path = PathBuf::from(format!("/proc/self/fd/{}", open_folder.as_raw_fd()));
+    if !is_target(&opened_path) {
         return Ok(());
     }
     for entry in fs::read_dir(&opened_path)? {
@@ -123,7 +127,7 @@ fn remove_folder(name: &Path, is_meant: impl Fn(&Path) -> bool) -> io::Result<()
     }
     match fs::remove_dir(name) {
         Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {
-            let opened_inode = opened
+            let opened_inode = open_folder
                 .metadata()
                 .map(|metadata| (metadata.dev(), metadata.ino()))?;
             let now = fs::metadata(name).map(|now| (now.dev(), now.ino()));
@@ -137,9 +141,9 @@ fn remove_folder(name: &Path, is_meant: impl Fn(&Path) -> bool) -> io::Result<()
     }
 }
 
-fn end_processes(lab: &str, acquired: &[Acquired]) -> Result<(), UndoError> {
+fn end_processes(lab: &str, acquired: &[LabObject]) -> Result<(), UndoError> {
     let namespaces = acquired.iter().filter_map(|acquired| match acquired {
-        Acquired::Namespace(name) => Some(name.as_str()),
+        LabObject::Namespace(name) => Some(name.as_str()),
         _ => None,
     });
     let namespaces: Vec<&str> = namespaces.collect();
@@ -156,29 +160,30 @@ fn forget(lab: &str) -> io::Result<()> {
 /// Removes links one namespace at a time. Namespaces do not vanish while an engine of another process holds
 /// them; losing its interfaces ends the engine. All links of a namespace are removed as a group: the kernel
 /// then waits for its readers once (measured: 380 one by one take 7 s, together 0.2 s).
-fn remove_links(acquired: &[Acquired]) -> Result<(), UndoError> {
-    let mut left: Vec<(&str, &str)> = acquired
+fn remove_links(acquired: &[LabObject]) -> Result<(), UndoError> {
+    let mut remaining: Vec<(&str, &str)> = acquired
         .iter()
         .rev()
         .filter_map(|acquired| match acquired {
-            Acquired::Link {
+            LabObject::Link {
                 namespace,
                 interface,
             } => Some((&**namespace, &**interface)),
-            Acquired::Namespace(_) | Acquired::Group(_) => None,
+            LabObject::Namespace(_) | LabObject::Group(_) => None,
         })
         .collect();
-    while let Some(&(namespace, _)) = left.first() {
-        let (here, others): (Vec<_>, Vec<_>) = left.into_iter().partition(|l| l.0 == namespace);
+    while let Some(&(namespace, _)) = remaining.first() {
+        let (links, others): (Vec<_>, Vec<_>) =
+            remaining.into_iter().partition(|link| link.0 == namespace);
         if NetNs::open(namespace).is_ok() {
-            let mut lines: Vec<String> = here
+            let mut batch: Vec<String> = links
                 .iter()
-                .map(|(_, interface)| format!("link set dev {interface} group {DOOMED}"))
+                .map(|(_, interface)| format!("link set dev {interface} group {REMOVAL_GROUP}"))
                 .collect();
-            lines.push(format!("link del group {DOOMED}"));
-            program::ip_batch_regardless(namespace, &lines)?;
+            batch.push(format!("link del group {REMOVAL_GROUP}"));
+            program::ip_batch_regardless(namespace, &batch)?;
         }
-        left = others;
+        remaining = others;
     }
     Ok(())
 }
@@ -231,11 +236,11 @@ mod tests {
         thread::scope(|scope| {
             let coming = scope.spawn(|| {
                 for number in 0..2_000 {
-                    let unborn = root.path().join(format!(".{number}"));
-                    fs::create_dir(&unborn).expect("a folder");
-                    fs::write(unborn.join(FILE), "owner 1 2\n").expect("a journal");
-                    fs::write(unborn.join("link.truth"), "").expect("a file");
-                    fs::rename(&unborn, &name).expect("the name is free");
+                    let new_folder = root.path().join(format!(".{number}"));
+                    fs::create_dir(&new_folder).expect("a folder");
+                    fs::write(new_folder.join(FILE), "owner 1 2\n").expect("a journal");
+                    fs::write(new_folder.join("link.truth"), "").expect("a file");
+                    fs::rename(&new_folder, &name).expect("the name is free");
                     File::open(name.join(FILE)).expect("nobody takes a lab's journal");
                     remove_folder(&name, |_| true).expect("removed");
                 }

@@ -5,20 +5,20 @@ use std::sync::Arc;
 use neph_sys::netns::NetNs;
 
 use super::LabError;
-use super::inside::{self, Inside, ReadyMessage};
-use super::working;
+use super::namespace_worker::{self, NamespaceWorker, ReadyMessage};
+use super::worker;
 use crate::counters::LinkCounters;
-use crate::engine::{Ending, Engine, EngineConfig, EngineError};
+use crate::engine::{EndReason, Engine, EngineConfig, EngineError};
 
 /// The result of an engine.
-type Ended = Result<Ending, EngineError>;
+type EngineResult = Result<EndReason, EngineError>;
 
 /// A running engine.
 #[derive(Debug)]
 pub(super) struct Carrier {
     number: usize,
     counters: Arc<LinkCounters>,
-    engine: Inside<Ended>,
+    engine: NamespaceWorker<EngineResult>,
 }
 
 impl Carrier {
@@ -29,16 +29,16 @@ impl Carrier {
         wire: &NetNs,
     ) -> Result<(Self, ReadyMessage), LabError> {
         let counters = Arc::new(LinkCounters::default());
-        let for_engine = Arc::clone(&counters);
+        let engine_counters = Arc::clone(&counters);
         let name = config.link.clone();
-        let open = move || Ok(Engine::open(config, for_engine)?);
-        let (engine, word) = inside::start(&name, wire, open, Engine::run)?;
+        let open = move || Ok(Engine::open(config, engine_counters)?);
+        let (engine, ready_message) = namespace_worker::start(&name, wire, open, Engine::run)?;
         let carrier = Self {
             number,
             counters,
             engine,
         };
-        Ok((carrier, word))
+        Ok((carrier, ready_message))
     }
 
     pub(super) fn number(&self) -> usize {
@@ -54,16 +54,16 @@ impl Carrier {
     }
 
     /// Stops the engine without waiting.
-    pub(super) fn order_stop(self) -> Stopping {
-        Stopping(self.engine.order_stop())
+    pub(super) fn request_stop(self) -> StoppingCarrier {
+        StoppingCarrier(self.engine.request_stop())
     }
 }
 
 /// An engine that is stopping.
 #[derive(Debug)]
-pub(super) struct Stopping(working::Stopping<Option<Ended>>);
+pub(super) struct StoppingCarrier(worker::StoppingWorker<Option<EngineResult>>);
 
-impl Stopping {
+impl StoppingCarrier {
     /// Waits until it has stopped and its records are written.
     pub(super) fn wait(self) -> Result<(), EngineError> {
         self.0.wait().transpose().map(|_| ())

@@ -31,14 +31,14 @@ impl Engines<'_> {
     pub(super) fn config(self, kind: &dyn LinkKind, number: usize) -> Option<EngineConfig> {
         let links = &self.topology.links;
         let link = &links[number];
-        let mut pace = self.options.pace;
-        pace.ring_blocks = pace.ring_blocks.min(ring_blocks(links.len()));
-        let requested = self.options.truth.as_ref();
-        let truth = requested
+        let mut resources = self.options.resources;
+        resources.ring_blocks = resources.ring_blocks.min(ring_blocks(links.len()));
+        let recording = self.options.truth.as_ref();
+        let truth = recording
             .zip(self.truth_thread)
-            .map(|(requested, truth_thread)| TruthConfig {
-                path: requested.file(&link.name),
-                every: requested.every,
+            .map(|(recording, truth_thread)| TruthConfig {
+                path: recording.file(&link.name),
+                every: recording.every,
                 truth_thread: truth_thread.clone(),
             });
         Some(EngineConfig {
@@ -48,7 +48,7 @@ impl Engines<'_> {
             schedule: link.schedule.clone(),
             cue: Arc::clone(self.cue),
             seed: link_seed(self.options.seed, number),
-            pace,
+            resources,
             truth,
         })
     }

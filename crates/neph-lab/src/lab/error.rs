@@ -22,13 +22,13 @@ pub enum LabError {
         "lab name '{name}': begin with a lower-case letter, then at most 15 lower-case letters, \
          digits or underscores"
     )]
-    Name {
+    InvalidName {
         /// The given name.
         name: String,
     },
     /// The name is taken.
     #[error("a lab called '{name}' is {state}: choose another name or take it down first")]
-    Taken {
+    NameTaken {
         /// The name.
         name: String,
         /// Up, or left behind.

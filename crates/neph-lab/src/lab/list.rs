@@ -3,7 +3,7 @@
 use std::io;
 
 use super::{LabError, check_name, namespace_name, up};
-use crate::journal::{self, Acquired, UndoError};
+use crate::journal::{self, LabObject, UndoError};
 use crate::topology::Topology;
 
 /// A lab of any process.
@@ -14,7 +14,7 @@ pub struct LabListing {
     /// The process that brought it up, if the journal names it.
     pub owner: Option<u32>,
     /// Whether that process still runs. If not, a crash left the lab behind.
-    pub owner_alive: bool,
+    pub is_owner_alive: bool,
     /// Whether it is completely up.
     pub is_whole: bool,
     /// Whether that process exists for the lab only.
@@ -72,7 +72,7 @@ pub(super) fn list_one(name: &str) -> Result<Option<LabListing>, LabError> {
     if !about.is_dir() {
         return Err(LabError::NotOurs { path: folder });
     }
-    let story = journal::story(name).map_err(|source| match source.kind() {
+    let content = journal::read_journal(name).map_err(|source| match source.kind() {
         io::ErrorKind::PermissionDenied => LabError::NotPermitted {
             source: source.into(),
         },
@@ -82,22 +82,22 @@ pub(super) fn list_one(name: &str) -> Result<Option<LabListing>, LabError> {
             source,
         },
     })?;
-    let owner_alive = story.is_owned();
+    let is_owner_alive = content.has_running_owner();
     let wire = namespace_name(name, up::WIRE);
-    let namespaces = story
+    let namespaces = content
         .acquired
         .into_iter()
         .filter_map(|acquired| match acquired {
-            Acquired::Namespace(namespace) if namespace != wire => Some(namespace),
+            LabObject::Namespace(namespace) if namespace != wire => Some(namespace),
             _ => None,
         });
     Ok(Some(LabListing {
         namespaces: namespaces.collect(),
-        fingerprint: story.fingerprint,
-        is_whole: story.is_whole,
-        has_keeper: story.has_keeper,
-        owner: story.owner.map(|(pid, _)| pid),
-        owner_alive,
+        fingerprint: content.fingerprint,
+        is_whole: content.is_complete,
+        has_keeper: content.has_keeper,
+        owner: content.owner.map(|(pid, _)| pid),
+        is_owner_alive,
         name: name.to_owned(),
     }))
 }

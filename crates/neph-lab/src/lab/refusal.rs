@@ -12,7 +12,7 @@ use crate::program::ProgramError;
 const CONGESTIONS: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
 
 /// The error with a remedy, if it is a known one.
-pub(super) fn explained(error: ProgramError) -> LabError {
+pub(super) fn explain(error: ProgramError) -> LabError {
     let ProgramError::Refused {
         command,
         namespace,
@@ -29,8 +29,8 @@ pub(super) fn explained(error: ProgramError) -> LabError {
     if complaint.contains("Unknown tcp congestion algorithm") {
         // `congctl lock NAME`
         let name = word_after("lock").unwrap_or("unknown");
-        let loaded = fs::read_to_string(CONGESTIONS).unwrap_or_default();
-        let loaded: Vec<&str> = loaded.split_whitespace().collect();
+        let loaded_algorithms = fs::read_to_string(CONGESTIONS).unwrap_or_default();
+        let loaded_algorithms: Vec<&str> = loaded_algorithms.split_whitespace().collect();
         return LabError::Lacking {
             what: format!(
                 "this kernel has no congestion control '{name}', which namespace {namespace} shall \
@@ -38,7 +38,7 @@ pub(super) fn explained(error: ProgramError) -> LabError {
             ),
             remedy: format!(
                 "write another as congestion_control (loaded are {}), or load the module tcp_{name}",
-                loaded.join(", ")
+                loaded_algorithms.join(", ")
             ),
         };
     }
@@ -74,7 +74,7 @@ mod tests {
             namespace: "neph-x-a".to_owned(),
             complaint: complaint.to_owned(),
         };
-        explained(refused).to_string()
+        explain(refused).to_string()
     }
 
     #[test]

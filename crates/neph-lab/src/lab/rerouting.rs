@@ -21,7 +21,7 @@ use neph_sys::ppoll::{self, Awaited};
 use serde::{Deserialize, Serialize};
 
 use super::LabError;
-use super::working::Working;
+use super::worker::Worker;
 use crate::cue::Cue;
 use crate::gate::{Moment, Turn};
 use crate::plan::Plan;
@@ -29,7 +29,7 @@ use crate::truth::{Record, Recorder, TruthThread, TruthWriter};
 use routers::{RouterState, Routers};
 
 /// Longest sleep of the thread: it notices a new cue after this.
-const GLANCE: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// The record's name; no link can have it.
 pub(super) const RECORD: &str = "routes_.truth";
 const NOT_YET: i64 = i64::MIN;
@@ -53,10 +53,10 @@ pub struct RerouteStatus {
 
 /// The state of a change for other threads.
 #[derive(Clone, Debug)]
-pub(super) struct WatchedReroute {
+pub(super) struct RerouteHandle {
     site: String,
     link: Option<String>,
-    done: Arc<RerouteCounters>,
+    counters: Arc<RerouteCounters>,
 }
 
 #[derive(Debug)]
@@ -79,33 +79,33 @@ impl Default for RerouteCounters {
     }
 }
 
-impl WatchedReroute {
+impl RerouteHandle {
     pub(super) fn status(&self) -> RerouteStatus {
         let count = |of: &AtomicU64| of.load(Ordering::Relaxed);
-        let last = self.done.last.load(Ordering::Relaxed);
+        let last = self.counters.last.load(Ordering::Relaxed);
         RerouteStatus {
             site: self.site.clone(),
             link: self.link.clone(),
-            holds: count(&self.done.times) > count(&self.done.ended),
-            times: count(&self.done.times),
+            holds: count(&self.counters.times) > count(&self.counters.ended),
+            times: count(&self.counters.times),
             last_ns: (last != NOT_YET).then_some(last),
-            refused: count(&self.done.refused),
+            refused: count(&self.counters.refused),
         }
     }
 
-    fn begin_anew(&self) {
-        for count in [&self.done.times, &self.done.ended] {
+    fn reset(&self) {
+        for count in [&self.counters.times, &self.counters.ended] {
             count.store(0, Ordering::Relaxed);
         }
-        self.done.last.store(NOT_YET, Ordering::Relaxed);
+        self.counters.last.store(NOT_YET, Ordering::Relaxed);
     }
 }
 
 /// The thread.
 #[derive(Debug)]
 pub(super) struct Rerouting {
-    working: Working<()>,
-    watched: Vec<WatchedReroute>,
+    worker: Worker<()>,
+    handles: Vec<RerouteHandle>,
     writer: Option<TruthWriter>,
 }
 
@@ -127,38 +127,38 @@ impl Rerouting {
         });
         let (recorder, writer) = opened.transpose()?.unzip();
         let names = routers.names.iter().cloned();
-        let watched = names.map(|(site, link)| WatchedReroute {
+        let handles = names.map(|(site, link)| RerouteHandle {
             site,
             link,
-            done: Arc::default(),
+            counters: Arc::default(),
         });
-        let watched: Vec<WatchedReroute> = watched.collect();
-        let changing = Changing {
+        let handles: Vec<RerouteHandle> = handles.collect();
+        let route_changer = RouteChanger {
             states: BTreeMap::new(),
             routers,
-            watched: watched.clone(),
+            handles: handles.clone(),
             recorder,
             cue: None,
             until: Span::ZERO,
         };
-        let work = move |stop: &PipeReader| changing.work(&cue, stop);
-        let working = Working::start("lab-routes", work).map_err(|source| LabError::Thread {
+        let work = move |stop: &PipeReader| route_changer.work(&cue, stop);
+        let worker = Worker::start("lab-routes", work).map_err(|source| LabError::Thread {
             what: "changing routes".to_owned(),
             source,
         })?;
         Ok(Some(Self {
-            working,
-            watched,
+            worker,
+            handles,
             writer,
         }))
     }
 
-    pub(super) fn watched(&self) -> Vec<WatchedReroute> {
-        self.watched.clone()
+    pub(super) fn handles(&self) -> Vec<RerouteHandle> {
+        self.handles.clone()
     }
 
     pub(super) fn stop(self) {
-        self.working.stop();
+        self.worker.stop();
         if let Some(Err(error)) = self.writer.map(TruthWriter::finish) {
             tracing::warn!("the record of routes is not whole: {error}");
         }
@@ -167,9 +167,9 @@ impl Rerouting {
 
 /// The state of the thread.
 #[derive(Debug)]
-struct Changing {
+struct RouteChanger {
     routers: Routers,
-    watched: Vec<WatchedReroute>,
+    handles: Vec<RerouteHandle>,
     recorder: Option<Recorder>,
     /// What is active, by site.
     states: BTreeMap<usize, RouterState>,
@@ -179,11 +179,13 @@ struct Changing {
     until: Span,
 }
 
-impl Changing {
+impl RouteChanger {
     fn work(mut self, cue: &Cue, stop: &PipeReader) {
         loop {
             self.apply_cue(cue.last());
-            let patience = self.step().map_or(GLANCE, |left| left.min(GLANCE));
+            let patience = self
+                .step()
+                .map_or(POLL_INTERVAL, |left| left.min(POLL_INTERVAL));
             let mut awaited = [Awaited::readable(stop.as_fd())];
             if ppoll::wait(&mut awaited, Some(patience)).is_err() || awaited[0].is_gone() {
                 return;
@@ -198,10 +200,10 @@ impl Changing {
         self.cue = cue;
         // Changes at the cue itself are still due.
         self.until = Span::from_nanos(-1);
-        self.watched.iter().for_each(WatchedReroute::begin_anew);
+        self.handles.iter().for_each(RerouteHandle::reset);
         let at = at.0 + clock::pair().offset();
-        self.write_down(Record::Cue { at });
-        self.make_hold(self.until);
+        self.write_record(Record::Cue { at });
+        self.apply_state(self.until);
     }
 
     /// Applies what is due; returns the time until the next change.
@@ -210,7 +212,7 @@ impl Changing {
         let now = Moment(clock::raw().0) - cue;
         let turns = self.routers.turns(self.until, now);
         if !turns.is_empty() {
-            let refused = self.make_hold(now);
+            let refused = self.apply_state(now);
             self.report(&turns, cue, &refused);
         }
         self.until = now;
@@ -219,17 +221,17 @@ impl Changing {
     }
 
     /// Brings each router into its state at `time` after the cue; returns the sites that refused.
-    fn make_hold(&mut self, time: Span) -> Vec<usize> {
+    fn apply_state(&mut self, time: Span) -> Vec<usize> {
         let mut refused = Vec::new();
-        for router in &self.routers.each {
-            let wanted = self.routers.state_at(router.site, time);
+        for router in &self.routers.list {
+            let state = self.routers.state_at(router.site, time);
             let before = self.states.entry(router.site).or_default();
-            if let Err(error) = router.change(before, &wanted) {
+            if let Err(error) = router.change(before, &state) {
                 tracing::warn!("routes stay as they are: {error}");
                 refused.push(router.site);
                 continue;
             }
-            *before = wanted;
+            *before = state;
         }
         refused
     }
@@ -237,18 +239,18 @@ impl Changing {
     fn report(&self, turns: &[(usize, Turn)], cue: Moment, refused: &[usize]) {
         let (now, offset) = (clock::raw().0, clock::pair().offset());
         for (number, turn) in turns {
-            let done = &self.watched[*number].done;
+            let counters = &self.handles[*number].counters;
             if refused.contains(&self.routers.reroutes[*number].site) {
-                done.refused.fetch_add(1, Ordering::Relaxed);
+                counters.refused.fetch_add(1, Ordering::Relaxed);
                 continue;
             }
             let count = match turn {
-                Turn::Ends => &done.ended,
-                _ => &done.times,
+                Turn::Ends => &counters.ended,
+                _ => &counters.times,
             };
             count.fetch_add(1, Ordering::Relaxed);
-            done.last.store(now - cue.0, Ordering::Relaxed);
-            self.write_down(Record::Step {
+            counters.last.store(now - cue.0, Ordering::Relaxed);
+            self.write_record(Record::Step {
                 direction: 0,
                 number: u16::try_from(*number).unwrap_or(u16::MAX),
                 turn: *turn,
@@ -257,7 +259,7 @@ impl Changing {
         }
     }
 
-    fn write_down(&self, record: Record) {
+    fn write_record(&self, record: Record) {
         if let Some(recorder) = &self.recorder
             && !recorder.record(record)
         {

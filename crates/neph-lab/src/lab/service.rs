@@ -43,7 +43,7 @@ pub enum ServiceState {
 
 /// A service of a lab that is up.
 #[derive(Debug)]
-pub(super) struct Running {
+pub(super) struct RunningService {
     name: String,
     site: String,
     log: PathBuf,
@@ -55,13 +55,13 @@ pub(super) struct Running {
 
 /// The state of a service for other threads.
 #[derive(Clone, Debug)]
-pub(super) struct Watched {
+pub(super) struct ServiceHandle {
     pub(super) name: String,
     pub(super) site: String,
     state: Arc<Mutex<ServiceState>>,
 }
 
-impl Watched {
+impl ServiceHandle {
     /// The state as a word, and the exit status.
     pub(super) fn status(&self) -> (&'static str, Option<i32>) {
         match *self.state.lock().unwrap_or_else(PoisonError::into_inner) {
@@ -72,7 +72,7 @@ impl Watched {
     }
 }
 
-impl Running {
+impl RunningService {
     /// Starts `service` at `place`, which is at `site`, and waits until it is ready; `folder` is that of the
     /// lab. Stops waiting when `unwanted` is set.
     pub(super) fn start(
@@ -125,8 +125,8 @@ impl Running {
     }
 
     /// Its state for other threads.
-    pub(super) fn watched(&self) -> Watched {
-        Watched {
+    pub(super) fn handle(&self) -> ServiceHandle {
+        ServiceHandle {
             name: self.name.clone(),
             site: self.site.clone(),
             state: Arc::clone(&self.state),
@@ -203,7 +203,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningService {
     fn drop(&mut self) {
         self.stop_now();
     }

@@ -13,10 +13,10 @@ use std::time::Duration;
 use neph_sys::ppoll::{self, Awaited};
 use serde::{Deserialize, Serialize};
 
-use super::rerouting::{RerouteStatus, Rerouting, WatchedReroute};
-use super::service::{Running, Watched};
-use super::traffic::{Flowing, WatchedTraffic};
-use super::working::Working;
+use super::rerouting::{RerouteHandle, RerouteStatus, Rerouting};
+use super::service::{RunningService, ServiceHandle};
+use super::traffic::{RunningTraffic, TrafficHandle};
+use super::worker::Worker;
 use super::{Lab, LabError, check_name};
 use crate::counters::LinkCounters;
 use crate::direction::Direction;
@@ -24,11 +24,11 @@ use crate::journal;
 use crate::topology::{Link, Topology};
 
 /// The socket's name in the lab's folder; no service's file has it, because logs end in .log.
-const SOCKET: &str = "status";
+const SOCKET_NAME: &str = "status";
 /// Timeout of an answer: the other side is a thread that does nothing else.
-const ANSWER: Duration = Duration::from_secs(5);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 /// Pause after a connection could not be accepted.
-const RESPITE: Duration = Duration::from_millis(100);
+const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(100);
 
 /// The status of a lab at one moment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -104,15 +104,15 @@ pub struct DirectionCounts {
 
 /// The sources of a status.
 struct Sources {
-    services: Vec<Watched>,
-    traffic: Vec<WatchedTraffic>,
-    reroutes: Vec<WatchedReroute>,
+    services: Vec<ServiceHandle>,
+    traffic: Vec<TrafficHandle>,
+    reroutes: Vec<RerouteHandle>,
     links: Vec<([String; 3], Option<Arc<LinkCounters>>)>,
 }
 
 /// The thread that answers.
 #[derive(Debug)]
-pub(super) struct StatusServer(Working<()>);
+pub(super) struct StatusServer(Worker<()>);
 
 impl StatusServer {
     /// Starts to answer about `lab`.
@@ -126,7 +126,7 @@ impl StatusServer {
         let sources = Sources::of(lab);
         let answering = move |stop: &PipeReader| answer(&listener, &sources, stop);
         Ok(Self(
-            Working::start("lab-status", answering).map_err(failed)?,
+            Worker::start("lab-status", answering).map_err(failed)?,
         ))
     }
 
@@ -144,18 +144,18 @@ fn answer(listener: &UnixListener, sources: &Sources, stop: &PipeReader) {
         let Ok((stream, _)) = listener.accept() else {
             // The client has disconnected, or this process has no free descriptor: the listener would stay
             // readable.
-            let _ = ppoll::wait_through(&mut awaited[1..], Some(RESPITE));
+            let _ = ppoll::wait_through(&mut awaited[1..], Some(ACCEPT_RETRY_DELAY));
             continue;
         };
         // A client that disconnects, or does not read, gets nothing.
-        let _ = give(stream, &sources.status());
+        let _ = send_status(stream, &sources.status());
     }
 }
 
 /// Everything in one write: fewer system calls disturb measurements less.
-fn give(mut stream: UnixStream, status: &LabStatus) -> io::Result<()> {
+fn send_status(mut stream: UnixStream, status: &LabStatus) -> io::Result<()> {
     stream.set_nonblocking(false)?;
-    stream.set_write_timeout(Some(ANSWER))?;
+    stream.set_write_timeout(Some(ANSWER_TIMEOUT))?;
     stream.write_all(&serde_json::to_vec(status)?)
 }
 
@@ -163,9 +163,9 @@ impl Sources {
     fn of(lab: &Lab) -> Self {
         let links = lab.topology.links.iter().enumerate();
         Self {
-            services: lab.services.iter().map(Running::watched).collect(),
-            traffic: lab.traffic.iter().map(Flowing::watched).collect(),
-            reroutes: lab.rerouting.iter().flat_map(Rerouting::watched).collect(),
+            services: lab.services.iter().map(RunningService::handle).collect(),
+            traffic: lab.traffic.iter().map(RunningTraffic::handle).collect(),
+            reroutes: lab.rerouting.iter().flat_map(Rerouting::handles).collect(),
             links: links
                 .map(|(number, link)| (names(&lab.topology, link), lab.counters(number).cloned()))
                 .collect(),
@@ -206,7 +206,7 @@ impl Sources {
         LabStatus {
             services: services.collect(),
             traffic: traffic.collect(),
-            reroutes: self.reroutes.iter().map(WatchedReroute::status).collect(),
+            reroutes: self.reroutes.iter().map(RerouteHandle::status).collect(),
             links: links.collect(),
         }
     }
@@ -244,12 +244,14 @@ pub(super) fn ask(lab: &str) -> Result<LabStatus, LabError> {
         },
     };
     let mut stream = UnixStream::connect(socket(lab)).map_err(failed)?;
-    stream.set_read_timeout(Some(ANSWER)).map_err(failed)?;
+    stream
+        .set_read_timeout(Some(ANSWER_TIMEOUT))
+        .map_err(failed)?;
     let mut text = String::new();
     stream.read_to_string(&mut text).map_err(failed)?;
     serde_json::from_str(&text).map_err(|error| failed(error.into()))
 }
 
 fn socket(lab: &str) -> PathBuf {
-    journal::folder(lab).join(SOCKET)
+    journal::folder(lab).join(SOCKET_NAME)
 }

@@ -22,14 +22,14 @@ use crate::gate::{Moment, When};
 use crate::topology::Traffic;
 
 /// Longest sleep of a thread: it notices a new cue after this.
-const GLANCE: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// Bytes per write.
 const CHUNK: usize = 64 * 1024;
 
 /// A transfer of a lab that is up.
 #[derive(Debug)]
-pub(super) struct Flowing {
-    watched: WatchedTraffic,
+pub(super) struct RunningTraffic {
+    handle: TrafficHandle,
     window: Arc<Window>,
     /// Closing it stops both threads.
     stop: Option<PipeWriter>,
@@ -38,13 +38,13 @@ pub(super) struct Flowing {
 
 /// The state of a transfer for other threads.
 #[derive(Clone, Debug)]
-pub(super) struct WatchedTraffic {
+pub(super) struct TrafficHandle {
     pub(super) name: String,
     received: Arc<AtomicU64>,
     window: Arc<Window>,
 }
 
-impl WatchedTraffic {
+impl TrafficHandle {
     /// Bytes that have arrived since the lab came up.
     pub(super) fn received(&self) -> u64 {
         self.received.load(Ordering::Relaxed)
@@ -78,7 +78,7 @@ enum Phase {
 fn phase_at(now: Moment, cue: Option<Moment>, when: When) -> Phase {
     let Some(cue) = cue else { return Phase::Off };
     let since = now - cue;
-    let on_since = when.last_begun(since).filter(|_| when.holds(since));
+    let on_since = when.last_begin(since).filter(|_| when.is_active_at(since));
     match (on_since, when.next_after(since)) {
         (Some(on_since), _) => Phase::On(cue + on_since),
         (None, Some(next)) => Phase::Before(next - since),
@@ -96,7 +96,7 @@ impl Window {
     }
 }
 
-impl Flowing {
+impl RunningTraffic {
     /// Runs `traffic` between two places, on schedule after `cue`.
     pub(super) fn start(
         traffic: &Traffic,
@@ -124,7 +124,7 @@ impl Flowing {
         from.run(|| permitted(traffic))?.map_err(failed)?;
         let (stopped, stop) = io::pipe().map_err(failed)?;
         let mut flowing = Self {
-            watched: WatchedTraffic {
+            handle: TrafficHandle {
                 name: traffic.name.clone(),
                 received: Arc::clone(&received),
                 window: Arc::clone(&window),
@@ -149,7 +149,7 @@ impl Flowing {
     ) -> Result<(), LabError> {
         let (report, receiver) = mpsc::channel();
         let thread = thread::Builder::new()
-            .name(format!("traffic-{}", self.watched.name))
+            .name(format!("traffic-{}", self.handle.name))
             .spawn(move || {
                 let entered = placement.enter().map_err(LabError::from);
                 let is_there = entered.is_ok();
@@ -159,7 +159,7 @@ impl Flowing {
                 }
             });
         let failed = |source| LabError::Traffic {
-            traffic: self.watched.name.clone(),
+            traffic: self.handle.name.clone(),
             source,
         };
         self.threads.push(thread.map_err(failed)?);
@@ -168,12 +168,12 @@ impl Flowing {
             .map_err(|_| failed(io::Error::other("its thread ended")))?
     }
 
-    pub(super) fn watched(&self) -> WatchedTraffic {
-        self.watched.clone()
+    pub(super) fn handle(&self) -> TrafficHandle {
+        self.handle.clone()
     }
 }
 
-impl Drop for Flowing {
+impl Drop for RunningTraffic {
     fn drop(&mut self) {
         self.window.stopped.store(true, Ordering::Relaxed);
         drop(self.stop.take());
@@ -212,10 +212,10 @@ fn send(traffic: &Traffic, target: SocketAddr, window: &Window, stop: &PipeReade
                         });
                     }
                 });
-                GLANCE
+                POLL_INTERVAL
             }
-            Phase::Before(left) => GLANCE.min(left.to_duration()),
-            Phase::Off => GLANCE,
+            Phase::Before(left) => POLL_INTERVAL.min(left.to_duration()),
+            Phase::Off => POLL_INTERVAL,
         };
         if !wait_or_stop(stop, patience) {
             return;
@@ -228,7 +228,7 @@ fn stream(traffic: &Traffic, target: SocketAddr, is_on: impl Fn() -> bool) {
     while is_on() {
         // Retries after network errors: a link may lose everything for some time.
         if transfer(traffic, target, &is_on).is_err() {
-            clock::nap(GLANCE);
+            clock::nap(POLL_INTERVAL);
         }
     }
 }
@@ -238,7 +238,7 @@ fn transfer(traffic: &Traffic, target: SocketAddr, is_on: impl Fn() -> bool) -> 
     if let Some(congestion) = &traffic.congestion {
         tcp::set_congestion_control(stream.as_fd(), congestion)?;
     }
-    stream.set_write_timeout(Some(GLANCE))?;
+    stream.set_write_timeout(Some(POLL_INTERVAL))?;
     let chunk = vec![0; CHUNK];
     while is_on() {
         match stream.write(&chunk) {
@@ -264,12 +264,14 @@ fn receive(
         let Ok((stream, _)) = listener.accept() else {
             // The client has disconnected, or this process has no free descriptor: the listener would stay
             // readable.
-            wait_or_stop(stop, GLANCE);
+            wait_or_stop(stop, POLL_INTERVAL);
             continue;
         };
         let (window, received) = (Arc::clone(window), Arc::clone(received));
         readers.retain(|reader| !reader.is_finished());
-        readers.push(thread::spawn(move || swallow(stream, &window, &received)));
+        readers.push(thread::spawn(move || {
+            receive_stream(stream, &window, &received);
+        }));
     }
     for reader in readers {
         // A reader does not panic; the lab is taken down in any case.
@@ -279,12 +281,14 @@ fn receive(
 
 /// Reads until the period is over. A reset then answers later data, so that the sender discards its buffer:
 /// megabytes that would take seconds.
-fn swallow(mut stream: TcpStream, window: &Window, received: &AtomicU64) {
+fn receive_stream(mut stream: TcpStream, window: &Window, received: &AtomicU64) {
     let Phase::On(begun) = window.phase() else {
         return;
     };
     let mut chunk = vec![0; CHUNK];
-    if stream.set_nonblocking(false).is_err() || stream.set_read_timeout(Some(GLANCE)).is_err() {
+    if stream.set_nonblocking(false).is_err()
+        || stream.set_read_timeout(Some(POLL_INTERVAL)).is_err()
+    {
         return;
     }
     while window.phase() == Phase::On(begun) {

@@ -12,18 +12,18 @@ use neph_sys::offload;
 
 use super::carrier::Carrier;
 use super::engines::Engines;
-use super::inside::ReadyMessage;
-use super::refusal::explained;
+use super::namespace_worker::ReadyMessage;
+use super::refusal::explain;
 use super::rerouting::Rerouting;
-use super::service::Running;
+use super::running_tunnel::RunningTunnel;
+use super::service::RunningService;
 use super::status::StatusServer;
-use super::traffic::Flowing;
-use super::tunnelling::Tunnelling;
+use super::traffic::RunningTraffic;
 use super::wake::Waker;
 use super::{Lab, LabError, Recording, UpOptions, exists, namespace_name};
 use crate::group::{self, CgroupMounts};
 use crate::guest;
-use crate::journal::{self, Acquired, Journal, Witness};
+use crate::journal::{self, Journal, JournalIdentity, LabObject};
 use crate::plan::{self, Operation, Plan, Program, Step};
 use crate::program;
 use crate::settings;
@@ -35,11 +35,12 @@ pub(super) const WIRE: &str = "wire";
 
 pub(super) fn up(topology: &Topology, options: &UpOptions) -> Result<Lab, LabError> {
     let journal = Journal::begin(&options.name).map_err(|source| begin_failed(options, source))?;
-    let witness = Witness::of(&options.name).map_err(|source| begin_failed(options, source))?;
+    let journal_identity =
+        JournalIdentity::of(&options.name).map_err(|source| begin_failed(options, source))?;
     let mut lab = Lab {
         name: options.name.clone(),
         topology: topology.clone(),
-        stand_ins: Vec::new(),
+        fallback_guests: Vec::new(),
         status_server: None,
         waker: None,
         services: Vec::new(),
@@ -47,24 +48,24 @@ pub(super) fn up(topology: &Topology, options: &UpOptions) -> Result<Lab, LabErr
         rerouting: None,
         carriers: Vec::new(),
         tunnels: Vec::new(),
-        journal: witness,
+        journal: journal_identity,
         seed: options.seed,
         cue: Arc::default(),
-        abandoned: false,
+        is_abandoned: false,
     };
-    let grown = grow(&mut lab, &journal, options);
+    let result = build(&mut lab, &journal, options);
     // Releases the lock before a failed lab is dropped, and so taken down.
     drop(journal);
-    if wanted(options).is_err() {
+    if check_not_stopped(options).is_err() {
         // Takes down after any error: ctrl-C also reaches the programs that were running.
         lab.down()?;
         return Err(interrupted(options));
     }
-    grown.map(|()| lab)
+    result.map(|()| lab)
 }
 
 /// Whether the lab should still come up: checked before every step that takes time.
-fn wanted(options: &UpOptions) -> Result<(), LabError> {
+fn check_not_stopped(options: &UpOptions) -> Result<(), LabError> {
     if options.stop.load(Ordering::Relaxed) {
         return Err(interrupted(options));
     }
@@ -81,13 +82,13 @@ fn begin_failed(options: &UpOptions, source: io::Error) -> LabError {
     match source.kind() {
         io::ErrorKind::AlreadyExists => {
             let name = options.name.clone();
-            let story = journal::story(&name).unwrap_or_default();
-            let state = if story.is_owned() {
+            let content = journal::read_journal(&name).unwrap_or_default();
+            let state = if content.has_running_owner() {
                 "up"
             } else {
                 "left behind by a crash"
             };
-            LabError::Taken { name, state }
+            LabError::NameTaken { name, state }
         }
         io::ErrorKind::PermissionDenied => LabError::NotPermitted {
             source: source.into(),
@@ -99,22 +100,22 @@ fn begin_failed(options: &UpOptions, source: io::Error) -> LabError {
     }
 }
 
-fn grow(lab: &mut Lab, journal: &Journal, options: &UpOptions) -> Result<(), LabError> {
+fn build(lab: &mut Lab, journal: &Journal, options: &UpOptions) -> Result<(), LabError> {
     let described = journal.describe(&lab.topology.fingerprint(), options.keeper);
     described.map_err(|source| LabError::Journal {
         lab: lab.name.clone(),
         source,
     })?;
     let folder = journal::folder(&lab.name);
-    let (topology, stand_ins) = guest::settle(&lab.topology, Some(&folder))?;
-    (lab.topology, lab.stand_ins) = (topology.clone(), stand_ins);
+    let (topology, fallback_guests) = guest::settle(&lab.topology, Some(&folder))?;
+    (lab.topology, lab.fallback_guests) = (topology.clone(), fallback_guests);
     let plan = plan_of(&topology, &lab.name);
     plan.programs().try_for_each(program::must_have)?;
     plan.lone_programs().try_for_each(program::must_be_lone)?;
     let wire = make_namespace(&lab.name, WIRE, journal)?;
     settings::apply(&wire, &plan::WIRE_SETTINGS)?;
     for (index, site) in topology.sites.iter().enumerate() {
-        wanted(options)?;
+        check_not_stopped(options)?;
         let namespace = make_namespace(&lab.name, &site.name, journal)?;
         settings::apply(&namespace, &plan::settings(&topology, index))?;
         make_groups(site, &namespace, lab, journal)?;
@@ -131,11 +132,11 @@ fn grow(lab: &mut Lab, journal: &Journal, options: &UpOptions) -> Result<(), Lab
         truth_thread: truth_thread.as_ref(),
     };
     for (number, kind) in plan.kinds.iter().enumerate() {
-        wanted(options)?;
+        check_not_stopped(options)?;
         if let Some(config) = engines.config(*kind, number) {
-            let (carrier, word) = Carrier::start(number, config, &wire)?;
+            let (carrier, ready_message) = Carrier::start(number, config, &wire)?;
             lab.carriers.push(carrier);
-            ready_messages.push(word);
+            ready_messages.push(ready_message);
         }
     }
     // All are started before waiting for any: the kernel takes time to open each socket.
@@ -145,11 +146,11 @@ fn grow(lab: &mut Lab, journal: &Journal, options: &UpOptions) -> Result<(), Lab
     note_groups(&plan, journal, &lab.name)?;
     start_tunnels(lab, &plan, options)?;
     start_services(lab, &plan, options)?;
-    wanted(options)?;
+    check_not_stopped(options)?;
     start_traffic(lab, &topology)?;
     let folder = options.truth.as_ref().map(|truth| truth.folder.as_path());
     let record = folder.zip(truth_thread.as_ref());
-    lab.rerouting = Rerouting::start(&plan, lab.cue_giver(), record)?;
+    lab.rerouting = Rerouting::start(&plan, lab.shared_cue(), record)?;
     lab.waker = Some(Waker::start(lab, options.keeper)?);
     lab.cue();
     lab.status_server = Some(StatusServer::start(lab)?);
@@ -173,15 +174,15 @@ fn plan_of<'t>(topology: &'t Topology, lab: &str) -> Plan<'t> {
 /// Every step of [`up`], in order.
 pub(super) fn steps(topology: &Topology, options: &UpOptions) -> Result<Vec<Step>, LabError> {
     // Tries nothing; bringing up a lab reports what is impossible.
-    let settled = guest::settle(topology, None).map(|(settled, _)| settled);
-    let topology = &settled.unwrap_or_else(|_| topology.clone());
+    let runnable_topology = guest::settle(topology, None).map(|(topology, _)| topology);
+    let topology = &runnable_topology.unwrap_or_else(|_| topology.clone());
     let plan = plan_of(topology, &options.name);
     let record = options.truth.as_ref().map(|truth| truth.folder.as_path());
-    let homes = CgroupMounts::here();
+    let cgroup_mounts = CgroupMounts::here();
     let mut steps = guest::trial_steps(topology, &plan.wire);
     steps.extend(plan.wire_steps());
     for (index, site) in topology.sites.iter().enumerate() {
-        let groups = homes.groups_of(&plan.sites[index], site)?;
+        let groups = cgroup_mounts.groups_of(&plan.sites[index], site)?;
         steps.extend(plan.site_steps(index, &groups));
     }
     steps.extend(plan.operations().iter().map(Operation::step));
@@ -200,7 +201,7 @@ fn make_groups(
     journal: &Journal,
 ) -> Result<(), LabError> {
     for group in CgroupMounts::here().groups_of(namespace.name(), site)? {
-        note(journal, &lab.name, &Acquired::Group(group.folder.clone()))?;
+        note(journal, &lab.name, &LabObject::Group(group.folder.clone()))?;
         group.make(&site.name)?;
     }
     Ok(())
@@ -209,7 +210,7 @@ fn make_groups(
 fn note_groups(plan: &Plan<'_>, journal: &Journal, lab: &str) -> Result<(), LabError> {
     for group in plan.groups() {
         for folder in group::folders(group) {
-            note(journal, lab, &Acquired::Group(folder))?;
+            note(journal, lab, &LabObject::Group(folder))?;
         }
     }
     Ok(())
@@ -220,7 +221,7 @@ fn start_tunnels(lab: &mut Lab, plan: &Plan<'_>, options: &UpOptions) -> Result<
     for end in plan.tunnels() {
         let namespace = NetNs::open(&plan.sites[end.site])?;
         lab.tunnels
-            .push(Tunnelling::start(end.config.clone(), &namespace)?);
+            .push(RunningTunnel::start(end.config.clone(), &namespace)?);
         carry_out(&end.afterwards, &plan.folder, options)?;
     }
     Ok(())
@@ -229,13 +230,13 @@ fn start_tunnels(lab: &mut Lab, plan: &Plan<'_>, options: &UpOptions) -> Result<
 /// Starts each service when the previous one is ready.
 fn start_services(lab: &mut Lab, plan: &Plan<'_>, options: &UpOptions) -> Result<(), LabError> {
     for service in plan.services() {
-        wanted(options)?;
+        check_not_stopped(options)?;
         let site = &plan.topology.sites[service.site];
         let placement = lab.place(&site.name)?;
-        let running = Running::start(service, placement, site, &plan.folder, &options.stop)?;
+        let running = RunningService::start(service, placement, site, &plan.folder, &options.stop)?;
         lab.services.push(running);
     }
-    match lab.services.iter().find_map(Running::ended_early) {
+    match lab.services.iter().find_map(RunningService::ended_early) {
         Some(error) => Err(error),
         None => Ok(()),
     }
@@ -246,8 +247,8 @@ fn start_traffic(lab: &mut Lab, topology: &Topology) -> Result<(), LabError> {
         let [from, to] = [traffic.from, traffic.to].map(|site| &topology.sites[site]);
         let places = [lab.place(&from.name)?, lab.place(&to.name)?];
         let address = SocketAddr::new(to.v4.address.into(), 0);
-        let flowing = Flowing::start(traffic, places, address, lab.cue_giver())?;
-        lab.traffic.push(flowing);
+        let running_traffic = RunningTraffic::start(traffic, places, address, lab.shared_cue())?;
+        lab.traffic.push(running_traffic);
     }
     Ok(())
 }
@@ -256,12 +257,12 @@ fn make_namespace(lab: &str, site: &str, journal: &Journal) -> Result<NetNs, Lab
     let name = namespace_name(lab, site);
     // A foreign one is not listed, or taking this lab down would remove it.
     if exists(&name) {
-        return Err(LabError::Taken {
+        return Err(LabError::NameTaken {
             name,
             state: "a namespace already",
         });
     }
-    note(journal, lab, &Acquired::Namespace(name.clone()))?;
+    note(journal, lab, &LabObject::Namespace(name.clone()))?;
     NetNs::create(&name).map_err(|error| match error.kind() {
         io::ErrorKind::PermissionDenied => LabError::NotPermitted {
             source: error.into(),
@@ -282,7 +283,7 @@ fn note_links(plan: &Plan<'_>, journal: &Journal, lab: &str) -> Result<(), LabEr
             note(
                 journal,
                 lab,
-                &Acquired::Link {
+                &LabObject::Link {
                     namespace,
                     interface,
                 },
@@ -292,11 +293,13 @@ fn note_links(plan: &Plan<'_>, journal: &Journal, lab: &str) -> Result<(), LabEr
     Ok(())
 }
 
-fn note(journal: &Journal, lab: &str, acquired: &Acquired) -> Result<(), LabError> {
-    journal.note(acquired).map_err(|source| LabError::Journal {
-        lab: lab.to_owned(),
-        source,
-    })
+fn note(journal: &Journal, lab: &str, acquired: &LabObject) -> Result<(), LabError> {
+    journal
+        .record(acquired)
+        .map_err(|source| LabError::Journal {
+            lab: lab.to_owned(),
+            source,
+        })
 }
 
 /// Runs operations; consecutive ones in the same namespace share a process.
@@ -306,7 +309,7 @@ fn carry_out(operations: &[Operation], folder: &Path, options: &UpOptions) -> Re
         a.namespace == b.namespace && a.program == b.program && batches
     };
     for batch in operations.chunk_by(identical) {
-        wanted(options)?;
+        check_not_stopped(options)?;
         let first = &batch[0];
         let (namespace, line) = (&first.namespace, &first.line);
         let lines = || -> Vec<String> {
@@ -316,9 +319,9 @@ fn carry_out(operations: &[Operation], folder: &Path, options: &UpOptions) -> Re
                 .collect()
         };
         match &first.program {
-            Program::Ip => program::ip_batch(namespace, &lines()).map_err(explained)?,
+            Program::Ip => program::ip_batch(namespace, &lines()).map_err(explain)?,
             Program::Bridge => program::bridge_batch(namespace, &lines())?,
-            Program::Tc => program::tc(namespace, line).map_err(explained)?,
+            Program::Tc => program::tc(namespace, line).map_err(explain)?,
             Program::OpenSsl => program::openssl(namespace, line)?,
             Program::Nft => {
                 netns::with_namespace(&NetNs::open(namespace)?, || program::nft(namespace, line))??;

@@ -13,14 +13,14 @@ use neph_sys::awake::Awake;
 use neph_sys::deadline::Stopwatch;
 use neph_sys::ppoll::{self, Awaited};
 
-use super::working::Working;
+use super::worker::Worker;
 use super::{Lab, LabError};
 use crate::counters::LinkCounters;
 use crate::direction::Direction;
 use crate::journal::HasKeeper;
 
 /// Interval for checking the links: four wake-ups a second disturb nothing.
-const LOOK: Duration = Duration::from_millis(250);
+const CHECK_INTERVAL: Duration = Duration::from_millis(250);
 /// How long the cores are kept awake after the last packet: pings arrive once a second.
 const WAKE_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -33,7 +33,7 @@ pub(super) enum Waker {
         _awake: Option<Awake>,
     },
     /// While packets cross the links, which a thread checks.
-    Looking(Working<()>),
+    WhileForwarding(Worker<()>),
 }
 
 impl Waker {
@@ -50,17 +50,17 @@ impl Waker {
             });
         };
         let wakefulness = Wakefulness::begin();
-        let looking = move |stop: &PipeReader| look(&links, wakefulness, stop);
-        let looking = Working::start("lab-wake", looking).map_err(|source| LabError::Thread {
+        let work = move |stop: &PipeReader| watch_links(&links, wakefulness, stop);
+        let worker = Worker::start("lab-wake", work).map_err(|source| LabError::Thread {
             what: "keeping the cores awake".to_owned(),
             source,
         })?;
-        Ok(Self::Looking(looking))
+        Ok(Self::WhileForwarding(worker))
     }
 
     pub(super) fn stop(self) {
-        if let Self::Looking(looking) = self {
-            looking.stop();
+        if let Self::WhileForwarding(worker) = self {
+            worker.stop();
         }
     }
 }
@@ -80,7 +80,7 @@ impl Wakefulness {
         }
     }
 
-    fn look(&mut self, has_carried: bool) {
+    fn update(&mut self, has_carried: bool) {
         if has_carried {
             self.last = Stopwatch::start();
             if self.awake.is_none() {
@@ -92,21 +92,21 @@ impl Wakefulness {
     }
 }
 
-fn look(links: &[Arc<LinkCounters>], mut wakefulness: Wakefulness, stop: &PipeReader) {
-    let mut before = carried(links);
+fn watch_links(links: &[Arc<LinkCounters>], mut wakefulness: Wakefulness, stop: &PipeReader) {
+    let mut before = packet_count(links);
     loop {
         let mut awaited = [Awaited::readable(stop.as_fd())];
-        if ppoll::wait(&mut awaited, Some(LOOK)).is_err() || awaited[0].is_gone() {
+        if ppoll::wait(&mut awaited, Some(CHECK_INTERVAL)).is_err() || awaited[0].is_gone() {
             return;
         }
-        let now = carried(links);
-        wakefulness.look(now != before);
+        let now = packet_count(links);
+        wakefulness.update(now != before);
         before = now;
     }
 }
 
 /// Packets that the links received so far and delivered, or lost as configured.
-fn carried(links: &[Arc<LinkCounters>]) -> u64 {
+fn packet_count(links: &[Arc<LinkCounters>]) -> u64 {
     let of = |link: &Arc<LinkCounters>| -> u64 {
         let counts = Direction::BOTH.map(|direction| {
             let count = link.read(direction);

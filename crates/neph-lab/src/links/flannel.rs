@@ -134,7 +134,7 @@ fn is_at(link: &Link, host: usize) -> bool {
 
 /// Flannel's VXLAN uses one interface of the host.
 fn check_link_count(backend: Backend, pods: &[Pod], nodes: Nodes<'_>) -> Option<Fault> {
-    if backend == Backend::Udp || !nodes.complete {
+    if backend == Backend::Udp || !nodes.is_complete {
         return None;
     }
     let links = |host: usize| {

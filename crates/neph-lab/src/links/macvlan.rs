@@ -25,7 +25,7 @@ impl FixtureKind for Macvlan {
         let pods = pods::read(table, nodes);
         let on = table.required::<String>("on");
         let (pods, on) = (pods?, on?);
-        if nodes.complete {
+        if nodes.is_complete {
             for pod in &pods {
                 if nodes
                     .links

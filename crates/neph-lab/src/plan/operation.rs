@@ -80,7 +80,7 @@ impl Operation {
     /// The operation as a shell command.
     pub(crate) fn step(&self) -> Step {
         let (namespace, line) = (&self.namespace, &self.line);
-        let typed = match &self.program {
+        let command_line = match &self.program {
             Program::Ip => format!("ip -n {namespace} {line}"),
             Program::Tc => format!("tc -n {namespace} {line}"),
             Program::Bridge => format!("bridge -n {namespace} {line}"),
@@ -93,6 +93,6 @@ impl Operation {
             ),
             Program::File(name) => format!("cat > {name} <<'END'\n{line}END"),
         };
-        Step::new(namespace, typed)
+        Step::new(namespace, command_line)
     }
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use super::host;
-use crate::gate::mixed;
+use crate::gate::mix_bits;
 use crate::route::{self, Hop};
 use crate::topology::{Site, Topology};
 
@@ -22,7 +22,7 @@ pub(crate) struct Route {
     /// The longest packet, if a link allows less than its interface.
     mtu: Option<u32>,
     /// The options that are common to all next hops.
-    rest: String,
+    common_options: String,
     /// The next hops: a link's index, and text for `ip`. Never empty.
     steps: Vec<(usize, String)>,
 }
@@ -47,16 +47,21 @@ impl Route {
         if used.is_empty() {
             used.extend(self.steps.first().map(|(_, step)| (step, 1)));
         }
-        let Self { to, rest, .. } = self;
+        let Self {
+            to, common_options, ..
+        } = self;
         let mtu = self
             .mtu
             .map_or_else(String::new, |mtu| format!(" mtu {mtu}"));
         if let [(step, _)] = used[..] {
-            return format!("route {verb} {to} {step}{mtu} {rest}");
+            return format!("route {verb} {to} {step}{mtu} {common_options}");
         }
         let steps = used.iter();
         let steps = steps.map(|(step, weight)| format!(" nexthop {step} weight {weight}"));
-        format!("route {verb} {to}{mtu} {rest}{}", steps.collect::<String>())
+        format!(
+            "route {verb} {to}{mtu} {common_options}{}",
+            steps.collect::<String>()
+        )
     }
 }
 
@@ -67,7 +72,7 @@ pub(crate) fn routes(topology: &Topology, index: usize) -> Vec<Route> {
     let towards = hops.iter().enumerate().flat_map(|(target, hops)| {
         let hops: Vec<Hop> = hops.iter().copied().collect();
         let addresses = topology.sites[target].addresses();
-        let routes = addresses.filter_map(|address| towards(topology, index, &hops, address));
+        let routes = addresses.filter_map(|address| route_over(topology, index, &hops, address));
         routes.collect::<Vec<_>>()
     });
     towards.collect()
@@ -82,17 +87,17 @@ pub(crate) fn through(
 ) -> Option<Route> {
     let hops = &route::all_first_hops(topology, index)[through];
     let hops: Vec<Hop> = hops.iter().copied().collect();
-    towards(topology, index, &hops, address)
+    route_over(topology, index, &hops, address)
 }
 
 /// The route from a site to `address` over these first hops; `None` without its address family.
-fn towards(topology: &Topology, index: usize, hops: &[Hop], address: IpAddr) -> Option<Route> {
-    let own = &topology.sites[index];
+fn route_over(topology: &Topology, index: usize, hops: &[Hop], address: IpAddr) -> Option<Route> {
+    let source_site = &topology.sites[index];
     let same_family = |site: &Site| {
         site.addresses()
             .find(|candidate| candidate.is_ipv4() == address.is_ipv4())
     };
-    let source = same_family(own)?;
+    let source = same_family(source_site)?;
     let steps = hops.iter().filter_map(|hop| {
         let gateway = same_family(&topology.sites[hop.via])?;
         let dev = &topology.links[hop.link].name;
@@ -108,9 +113,9 @@ fn towards(topology: &Topology, index: usize, hops: &[Hop], address: IpAddr) -> 
     (!steps.is_empty()).then(|| Route {
         to: host(address),
         mtu: links
-            .filter_map(|link| narrower(topology, index, link))
+            .filter_map(|link| smaller_mtu(topology, index, link))
             .min(),
-        rest: format!("src {source}{}", congestion(own)),
+        common_options: format!("src {source}{}", congestion(source_site)),
         steps: steps.clone(),
     })
 }
@@ -124,7 +129,7 @@ pub(crate) fn congestion(site: &Site) -> String {
 
 /// The MTU of a link in the direction that leaves this site, if its interface allows more for incoming
 /// packets.
-fn narrower(topology: &Topology, index: usize, link: usize) -> Option<u32> {
+fn smaller_mtu(topology: &Topology, index: usize, link: usize) -> Option<u32> {
     let link = &topology.links[link];
     let shape = if link.a == index {
         &link.a_to_b
@@ -138,7 +143,7 @@ fn narrower(topology: &Topology, index: usize, link: usize) -> Option<u32> {
 /// routers would all choose the same. Never 0, which the kernel takes for no seed.
 pub(crate) fn hash_seed(site: usize, reshuffles: u64) -> u32 {
     let site = u64::try_from(site).unwrap_or(u64::MAX).wrapping_add(1);
-    let seed = mixed(mixed(site).wrapping_add(reshuffles));
+    let seed = mix_bits(mix_bits(site).wrapping_add(reshuffles));
     let [a, b, c, d, ..] = seed.to_le_bytes();
     u32::from_le_bytes([a, b, c, d]) | 1
 }
@@ -151,7 +156,7 @@ mod tests {
         Route {
             to: "10.0.0.6/32".to_owned(),
             mtu: None,
-            rest: "src 10.0.0.1".to_owned(),
+            common_options: "src 10.0.0.1".to_owned(),
             steps: vec![
                 (0, "via 10.0.0.2 onlink dev r0-m1".to_owned()),
                 (3, "via 10.0.0.3 onlink dev r0-m2".to_owned()),

@@ -6,25 +6,25 @@ use std::path::Path;
 
 use crate::group::Group;
 use crate::plan::{HASH_SEED, Operation, Plan, Step, WIRE_SETTINGS, settings};
-use crate::topology::{Ready, ReadyCheck, Reroute, Rerouted, Service, Topology, Traffic};
+use crate::topology::{Ready, ReadyCheck, Reroute, RerouteAction, Service, Topology, Traffic};
 
 impl Plan<'_> {
     /// Creates the lab's own namespace.
     pub(crate) fn wire_steps(&self) -> Vec<Step> {
-        let mut steps = vec![make(&self.wire)];
-        steps.extend(WIRE_SETTINGS.map(|setting| set(&self.wire, setting)));
+        let mut steps = vec![create_namespace(&self.wire)];
+        steps.extend(WIRE_SETTINGS.map(|setting| write_setting(&self.wire, setting)));
         steps
     }
 
     /// Creates the namespace and the groups of the site with this index.
     pub(crate) fn site_steps(&self, index: usize, groups: &[Group]) -> Vec<Step> {
         let namespace = &self.sites[index];
-        let mut steps = vec![make(namespace)];
+        let mut steps = vec![create_namespace(namespace)];
         let settings = settings(self.topology, index);
         steps.extend(
             settings
                 .iter()
-                .map(|(name, value)| set(namespace, (name, value))),
+                .map(|(name, value)| write_setting(namespace, (name, value))),
         );
         for group in groups {
             let folder = group.folder.display();
@@ -86,9 +86,9 @@ impl Plan<'_> {
         let mut steps = Vec::new();
         for service in self.services() {
             let namespace = &self.sites[service.site];
-            steps.push(Step::new(namespace, started(service)));
+            steps.push(Step::new(namespace, start_command(service)));
             if let Some(ready) = &service.ready {
-                steps.push(Step::new(namespace, awaited(ready)));
+                steps.push(Step::new(namespace, ready_text(ready)));
             }
         }
         steps
@@ -114,7 +114,7 @@ impl Plan<'_> {
             let namespace = &self.sites[reroute.site];
             steps.push(Step::new(
                 namespace,
-                rerouted(self.topology, number, reroute),
+                reroute_text(self.topology, number, reroute),
             ));
         }
         let awake = "neph: keep the cores awake (/dev/cpu_dma_latency)".to_owned();
@@ -125,18 +125,18 @@ impl Plan<'_> {
     }
 }
 
-fn make(namespace: &str) -> Step {
+fn create_namespace(namespace: &str) -> Step {
     Step::new(namespace, format!("ip netns add {namespace}"))
 }
 
-fn set(namespace: &str, (setting, value): (&str, &str)) -> Step {
+fn write_setting(namespace: &str, (setting, value): (&str, &str)) -> Step {
     Step::new(namespace, format!("sysctl -w {setting}='{value}'"))
 }
 
-fn rerouted(topology: &Topology, number: usize, reroute: &Reroute) -> String {
+fn reroute_text(topology: &Topology, number: usize, reroute: &Reroute) -> String {
     let message = match reroute.action {
-        Rerouted::Reshuffle => format!("give {HASH_SEED} another value"),
-        Rerouted::Weight { link, weight } => {
+        RerouteAction::Reshuffle => format!("give {HASH_SEED} another value"),
+        RerouteAction::Weight { link, weight } => {
             let link = &topology.links[link].name;
             format!("give next hops over {link} weight {weight} (ip route replace)")
         }
@@ -154,18 +154,18 @@ fn rerouted(topology: &Topology, number: usize, reroute: &Reroute) -> String {
     line
 }
 
-fn awaited(ready: &Ready) -> String {
-    let requested = match &ready.check {
+fn ready_text(ready: &Ready) -> String {
+    let condition = match &ready.check {
         ReadyCheck::Tcp(port) => format!("port {port} takes a connection"),
         ReadyCheck::Command(args) => {
             let args: Vec<String> = args.iter().map(|word| quoted(word)).collect();
             format!("this ends with status 0: {}", args.join(" "))
         }
     };
-    format!("neph: wait, at most {}, until {requested}", ready.timeout)
+    format!("neph: wait, at most {}, until {condition}", ready.timeout)
 }
 
-fn started(service: &Service) -> String {
+fn start_command(service: &Service) -> String {
     let variables = service.environment.iter();
     let variables = variables.map(|(name, value)| quoted(&format!("{name}={value}")));
     let env = (!service.environment.is_empty()).then(|| "env".to_owned());

@@ -154,7 +154,7 @@ pub(crate) struct Nodes<'s> {
     /// The links between them.
     pub(crate) links: &'s [Link],
     /// Whether these are all. If not, an unknown name may be one of the others.
-    pub(crate) complete: bool,
+    pub(crate) is_complete: bool,
 }
 
 impl Nodes<'_> {
@@ -183,10 +183,11 @@ impl Nodes<'_> {
                 let message = format!("'{name}' is a switch");
                 Err(Fault::new(message, "name a site or a router"))
             }
-            None if self.complete => {
-                let known: Vec<&str> = self.sites.iter().map(|site| site.name.as_str()).collect();
+            None if self.is_complete => {
+                let sites = self.sites.iter();
+                let known_names: Vec<&str> = sites.map(|site| site.name.as_str()).collect();
                 let message = format!("there is no site '{name}'");
-                Err(Fault::new(message, did_you_mean(name, &known)))
+                Err(Fault::new(message, did_you_mean(name, &known_names)))
             }
             position => Ok(position),
         }

@@ -36,8 +36,8 @@ pub(crate) fn rate(node: &Node) -> Result<BitRate, Fault> {
     let text = text(node, "3Mbit/s")?;
     let rate = parse_rate(&text)?;
     if !RATES.contains(&rate) {
-        let wanted = "a rate such as \"3Mbit/s\", from 1kbit/s to 100Gbit/s";
-        return Err(out_of_range(&text, wanted));
+        let expected_form = "a rate such as \"3Mbit/s\", from 1kbit/s to 100Gbit/s";
+        return Err(out_of_range(&text, expected_form));
     }
     Ok(BitRate(rate))
 }
@@ -48,15 +48,15 @@ pub(super) fn queue(node: &Node) -> Result<QueueLimit, Fault> {
     if let Some(number) = text.trim().strip_suffix("packets") {
         let packets = number.trim().parse().ok();
         let packets = packets.filter(|packets| PACKETS.contains(packets));
-        let wanted = "a number of packets such as \"100 packets\", from 1 to 1000000";
+        let expected_form = "a number of packets such as \"100 packets\", from 1 to 1000000";
         return packets
             .map(QueueLimit::Packets)
-            .ok_or_else(|| out_of_range(&text, wanted));
+            .ok_or_else(|| out_of_range(&text, expected_form));
     }
     let bytes = parse_size(&text)?;
     if !QUEUES.contains(&bytes) {
-        let wanted = "a size such as \"256KiB\", from 1514B (one full frame) to 1GiB";
-        return Err(out_of_range(&text, wanted));
+        let expected_form = "a size such as \"256KiB\", from 1514B (one full frame) to 1GiB";
+        return Err(out_of_range(&text, expected_form));
     }
     Ok(QueueLimit::Bytes(ByteSize(bytes)))
 }
@@ -80,8 +80,9 @@ pub(super) fn mtu(node: &Node) -> Result<u32, Fault> {
     if MTUS.contains(&bytes) {
         return Ok(bytes);
     }
-    let wanted = "the longest packet without its Ethernet header such as 1400, from 576 to 1500";
-    Err(out_of_range(&bytes.to_string(), wanted))
+    let expected_form =
+        "the longest packet without its Ethernet header such as 1400, from 576 to 1500";
+    Err(out_of_range(&bytes.to_string(), expected_form))
 }
 
 /// A share from 0 % to 100 %, exact to 10^-9.

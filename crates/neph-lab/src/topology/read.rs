@@ -29,22 +29,22 @@ use crate::{route, segment};
 
 const NAME_REMEDY: &str = "use lower-case letters, digits and hyphens, beginning with a letter";
 
-pub(super) fn file(source: &Source) -> Result<Topology, Vec<Problem>> {
+pub(super) fn read_file(source: &Source) -> Result<Topology, Vec<Problem>> {
     let problems = Problems::new(source);
     let document = parse_toml(&problems);
     // What a broken syntax left over is not worth further complaints.
     let topology = if problems.is_empty() {
-        let document = generate::write_out(document, &problems);
+        let document = generate::expand(document, &problems);
         let mut fields = Fields::new(&document, 0..0, &problems);
-        version(&mut fields);
-        table(fields)
+        check_version(&mut fields);
+        read_topology(fields)
     } else {
         None
     };
     problems.verdict(topology)
 }
 
-fn version(fields: &mut Fields<'_>) {
+fn check_version(fields: &mut Fields<'_>) {
     let Some(entry) = fields.entry("version") else {
         let remedy = "begin the file with version = 1";
         fields.fault(fields.span(), "'version' is missing", remedy);
@@ -56,7 +56,7 @@ fn version(fields: &mut Fields<'_>) {
     }
 }
 
-fn table(mut fields: Fields<'_>) -> Option<Topology> {
+fn read_topology(mut fields: Fields<'_>) -> Option<Topology> {
     let problems = fields.problems();
     let routing = fields.optional_with("routing", |node| {
         choice(
@@ -71,7 +71,7 @@ fn table(mut fields: Fields<'_>) -> Option<Topology> {
     let sites = site::sites(&mut fields);
     let ends = link::LinkEnds {
         sites: &sites,
-        complete: problems.is_empty(),
+        is_complete: problems.is_empty(),
     };
     let links = link::links(&mut fields, ends);
     let services = service::services(&mut fields, ends);
@@ -95,14 +95,14 @@ fn table(mut fields: Fields<'_>) -> Option<Topology> {
     };
     pod::check(&topology, &span, problems);
     guest::check(&topology, &span, problems);
-    without_rings(&topology, &span, problems);
-    connected(&topology, &span, problems);
+    check_no_rings(&topology, &span, problems);
+    check_connected(&topology, &span, problems);
     reroute::check(&topology, &span, problems);
     Some(topology)
 }
 
 /// Bridges have no spanning tree here: a ring would send a broadcast round for ever.
-fn without_rings(topology: &Topology, span: &Range<usize>, problems: &Problems<'_>) {
+fn check_no_rings(topology: &Topology, span: &Range<usize>, problems: &Problems<'_>) {
     if let Some(link) = segment::ring(topology) {
         let message = format!(
             "link '{}' closes a ring of switches",
@@ -113,7 +113,7 @@ fn without_rings(topology: &Topology, span: &Range<usize>, problems: &Problems<'
     }
 }
 
-fn connected(topology: &Topology, span: &Range<usize>, problems: &Problems<'_>) {
+fn check_connected(topology: &Topology, span: &Range<usize>, problems: &Problems<'_>) {
     // What runs inside another site is reached through an overlay.
     let sites = topology.sites.iter().enumerate();
     let mut outer = sites.filter(|(_, site)| site.inside.is_none());

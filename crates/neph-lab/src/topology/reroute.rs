@@ -16,12 +16,12 @@ pub struct Reroute {
     /// After how long it begins again; longer than it lasts.
     pub every: Option<Span>,
     /// What it does.
-    pub action: Rerouted,
+    pub action: RerouteAction,
 }
 
 /// What an entry does at its router.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rerouted {
+pub enum RerouteAction {
     /// The kernel's hash gets a new seed, so flows may change their path.
     Reshuffle,
     /// While it holds, the next hops over this link have another weight.

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BinaryHeap};
 use super::{Record, Verdict};
 
 /// Minimum time in nanoseconds that packets wait for earlier ones: longer than the delay of most links.
-const MIN_STAY: i64 = 1_000_000_000;
+const MIN_WAIT_NANOS: i64 = 1_000_000_000;
 
 /// Identity of a flow in records. Without addresses, two pairs of sites with the same ports on one link count
 /// as one flow.
@@ -76,20 +76,20 @@ impl FlowTruth {
 
     /// All its packets.
     pub fn packets(&self) -> u64 {
-        self.refused + self.unplaced + self.on_paths(|segment| segment.packets)
+        self.refused + self.unplaced + self.sum_over_segments(|segment| segment.packets)
     }
 
     /// Packets that departed after a later one.
     pub fn reordered(&self) -> u64 {
-        self.on_paths(|segment| segment.reordered)
+        self.sum_over_segments(|segment| segment.reordered)
     }
 
     /// Packets that had a path and never departed.
     pub fn lost(&self) -> u64 {
-        self.on_paths(|segment| segment.lost)
+        self.sum_over_segments(|segment| segment.lost)
     }
 
-    fn on_paths(&self, of: impl Fn(&PathSegment) -> u64) -> u64 {
+    fn sum_over_segments(&self, of: impl Fn(&PathSegment) -> u64) -> u64 {
         self.segments.iter().map(of).sum()
     }
 
@@ -115,11 +115,11 @@ pub fn flows_of(records: impl IntoIterator<Item = Record>) -> BTreeMap<FlowKey, 
 /// Flows while records are read, for files that may be damaged.
 #[derive(Debug, Default)]
 pub struct Flows {
-    known: BTreeMap<FlowKey, FlowState>,
+    states: BTreeMap<FlowKey, FlowState>,
     waiting: BinaryHeap<Reverse<QueuedPacket>>,
     /// The latest time of any record.
     now: i64,
-    longest_stay: i64,
+    longest_wait_nanos: i64,
 }
 
 #[derive(Debug, Default)]
@@ -128,7 +128,7 @@ struct FlowState {
     /// Arrival of the latest packet that departed.
     latest: Option<i64>,
     /// Arrival of the last packet that was assigned to a segment.
-    placed: Option<i64>,
+    last_assigned: Option<i64>,
 }
 
 /// A packet that waits for its turn, ordered by arrival.
@@ -137,15 +137,15 @@ struct QueuedPacket {
     arrival: i64,
     flow: FlowKey,
     path: u8,
-    lost: bool,
-    reordered: bool,
+    is_lost: bool,
+    is_reordered: bool,
 }
 
 impl Flows {
     /// Adds the next record.
     pub fn take(&mut self, record: &Record) {
         let Record::Packet {
-            passing,
+            passage,
             handling,
             verdict,
             left,
@@ -154,45 +154,45 @@ impl Flows {
         else {
             return;
         };
-        if handling.copy {
+        if handling.is_copy {
             return;
         }
-        let identity = &passing.identity;
+        let identity = &passage.identity;
         let flow = FlowKey {
-            direction: passing.direction,
+            direction: passage.direction,
             protocol: identity.protocol,
             source_port: identity.source_port,
             destination_port: identity.destination_port,
         };
-        let known = self.known.entry(flow).or_default();
+        let state = self.states.entry(flow).or_default();
         let Some(path) = handling.path else {
-            known.truth.refused += 1;
+            state.truth.refused += 1;
             return;
         };
-        let arrival = passing.arrival;
-        let lost = *verdict != Verdict::Delivered;
-        let reordered = !lost && known.latest.is_some_and(|latest| arrival < latest);
-        if !lost {
-            known.latest = known.latest.max(Some(arrival));
+        let arrival = passage.arrival;
+        let is_lost = *verdict != Verdict::Delivered;
+        let is_reordered = !is_lost && state.latest.is_some_and(|latest| arrival < latest);
+        if !is_lost {
+            state.latest = state.latest.max(Some(arrival));
         }
-        self.longest_stay = self.longest_stay.max(left.saturating_sub(arrival));
+        self.longest_wait_nanos = self.longest_wait_nanos.max(left.saturating_sub(arrival));
         self.now = self.now.max(arrival).max(*left);
         self.waiting.push(Reverse(QueuedPacket {
             arrival,
             flow,
             path,
-            lost,
-            reordered,
+            is_lost,
+            is_reordered,
         }));
-        let stay = self.longest_stay.max(MIN_STAY);
-        self.assign_up_to(self.now.saturating_sub(stay).saturating_sub(1));
+        let wait_nanos = self.longest_wait_nanos.max(MIN_WAIT_NANOS);
+        self.assign_up_to(self.now.saturating_sub(wait_nanos).saturating_sub(1));
     }
 
     /// Ends the input and returns the flows.
     pub fn finish(mut self) -> BTreeMap<FlowKey, FlowTruth> {
         self.assign_up_to(i64::MAX);
-        let flows = self.known.into_iter();
-        flows.map(|(key, known)| (key, known.truth)).collect()
+        let flows = self.states.into_iter();
+        flows.map(|(key, state)| (key, state.truth)).collect()
     }
 
     /// Assigns all packets that arrived by `until` to segments.
@@ -202,8 +202,8 @@ impl Flows {
                 return;
             }
             self.waiting.pop();
-            if let Some(known) = self.known.get_mut(&packet.flow) {
-                known.assign(packet);
+            if let Some(state) = self.states.get_mut(&packet.flow) {
+                state.assign(packet);
             }
         }
     }
@@ -211,11 +211,11 @@ impl Flows {
 
 impl FlowState {
     fn assign(&mut self, packet: QueuedPacket) {
-        if self.placed.is_some_and(|placed| packet.arrival < placed) {
+        if self.last_assigned.is_some_and(|last| packet.arrival < last) {
             self.truth.unplaced += 1;
             return;
         }
-        self.placed = Some(packet.arrival);
+        self.last_assigned = Some(packet.arrival);
         let segments = &mut self.truth.segments;
         if segments.last().is_none_or(|last| last.path != packet.path) {
             segments.push(PathSegment {
@@ -230,8 +230,8 @@ impl FlowState {
         if let Some(segment) = segments.last_mut() {
             segment.until = packet.arrival;
             segment.packets += 1;
-            segment.lost += u64::from(packet.lost);
-            segment.reordered += u64::from(packet.reordered);
+            segment.lost += u64::from(packet.is_lost);
+            segment.reordered += u64::from(packet.is_reordered);
         }
     }
 }
@@ -241,14 +241,14 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::truth::{Handling, Identity, Passing};
+    use crate::truth::{Identity, PacketHandling, PacketPassage};
 
     const MS: i64 = 1_000_000;
 
     /// A packet of a flow that arrived at `at` and used a path of `delay` milliseconds.
     fn packet(port: u16, at: i64, (path, delay): (u8, i64)) -> Record {
         Record::Packet {
-            passing: Passing {
+            passage: PacketPassage {
                 direction: 0,
                 length: 64,
                 arrival: at * MS,
@@ -259,9 +259,9 @@ mod tests {
                     ..Identity::default()
                 },
             },
-            handling: Handling {
+            handling: PacketHandling {
                 path: Some(path),
-                ..Handling::default()
+                ..PacketHandling::default()
             },
             verdict: Verdict::Delivered,
             due: (at + delay) * MS,
@@ -342,7 +342,7 @@ mod tests {
             };
             match number {
                 1 => (*verdict, *due, *left) = (Verdict::Lost, 0, 0),
-                2 => handling.copy = true,
+                2 => handling.is_copy = true,
                 3 => (handling.path, *verdict, *left) = (None, Verdict::QueueFull, 0),
                 _ => {}
             }

@@ -61,7 +61,7 @@ pub struct TruthFile<R = BufReader<File>> {
     /// The offset of the next record.
     at: u64,
     cut_off: usize,
-    over: bool,
+    is_over: bool,
 }
 
 impl TruthFile {
@@ -116,7 +116,7 @@ impl<R: Read> TruthFile<R> {
             every: number(12).max(1),
             at: HEADER_BYTES as u64,
             cut_off: 0,
-            over: false,
+            is_over: false,
         })
     }
 
@@ -160,11 +160,11 @@ impl<R: Read> Iterator for TruthFile<R> {
 
     /// An error is returned once and ends the iteration.
     fn next(&mut self) -> Option<Self::Item> {
-        if self.over {
+        if self.is_over {
             return None;
         }
         let next = self.next_record().transpose();
-        self.over = !matches!(next, Some(Ok(_)));
+        self.is_over = !matches!(next, Some(Ok(_)));
         next
     }
 }

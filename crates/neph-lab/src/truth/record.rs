@@ -12,7 +12,7 @@ const TURNS: [Turn; 4] = [Turn::Begins, Turn::Ends, Turn::Reshuffles, Turn::Reba
 
 /// A packet on a link: its arrival and its identity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Passing {
+pub struct PacketPassage {
     /// 0 for `a` to `b`, 1 for `b` to `a`.
     pub direction: u8,
     /// Bytes, Ethernet header included.
@@ -25,15 +25,15 @@ pub struct Passing {
 
 /// What the link did to a packet other than delaying it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Handling {
+pub struct PacketHandling {
     /// The index of its path; `None` if it was dropped before it had one.
     pub path: Option<u8>,
     /// The bit that was flipped, counted from the start of the frame (the highest of a byte comes first).
     pub flipped: Option<u16>,
     /// Whether it is the copy of a duplicated packet.
-    pub copy: bool,
+    pub is_copy: bool,
     /// Whether it skipped its delay, and so was reordered.
-    pub early: bool,
+    pub is_early: bool,
 }
 
 /// One record of the truth file.
@@ -42,9 +42,9 @@ pub enum Record {
     /// What happened to a packet.
     Packet {
         /// Its identity and arrival.
-        passing: Passing,
+        passage: PacketPassage,
         /// What was done to it.
-        handling: Handling,
+        handling: PacketHandling,
         /// Its outcome.
         verdict: Verdict,
         /// When it should have departed; wall-clock nanoseconds, 0 if never.
@@ -123,18 +123,18 @@ impl Record {
                 put(8, &at.to_le_bytes());
             }
             Self::Packet {
-                passing,
+                passage,
                 handling,
                 verdict,
                 due,
                 left,
             } => {
-                let Passing {
+                let PacketPassage {
                     direction,
                     length,
                     arrival,
                     identity,
-                } = passing;
+                } = passage;
                 let verdict = u8::try_from(verdict.index()).expect("fewer than 256 verdicts");
                 put(0, &[KIND_PACKET, *direction, verdict, identity.protocol]);
                 put(at::LENGTH, &length.to_le_bytes());
@@ -174,13 +174,13 @@ impl Record {
             }),
             KIND_CUE => Some(Self::Cue { at: time(8) }),
             KIND_PACKET if bytes[1] < 2 => Some(Self::Packet {
-                passing: Passing {
+                passage: PacketPassage {
                     direction: bytes[1],
                     length: u32::from_le_bytes(take(bytes, at::LENGTH)),
                     arrival: time(at::ARRIVAL),
                     identity: identity(bytes),
                 },
-                handling: Handling::decode(bytes[at::FLAGS], bytes),
+                handling: PacketHandling::decode(bytes[at::FLAGS], bytes),
                 verdict: *Verdict::ALL.get(usize::from(bytes[2]))?,
                 due: time(at::DUE),
                 left: time(at::LEFT),
@@ -206,12 +206,12 @@ fn take<const N: usize>(bytes: &[u8; RECORD_BYTES], at: usize) -> [u8; N] {
     bytes[at..at + N].try_into().expect("N bytes were sliced")
 }
 
-impl Handling {
+impl PacketHandling {
     fn flags(self) -> u8 {
         let flag = |set: bool, flag: u8| if set { flag } else { 0 };
         flag(self.path.is_some(), ON_A_PATH)
-            | flag(self.copy, COPY)
-            | flag(self.early, EARLY)
+            | flag(self.is_copy, COPY)
+            | flag(self.is_early, EARLY)
             | flag(self.flipped.is_some(), FLIPPED)
     }
 
@@ -220,8 +220,8 @@ impl Handling {
         Self {
             path: (flags & ON_A_PATH != 0).then_some(bytes[at::PATH]),
             flipped: (flags & FLIPPED != 0).then_some(bit),
-            copy: flags & COPY != 0,
-            early: flags & EARLY != 0,
+            is_copy: flags & COPY != 0,
+            is_early: flags & EARLY != 0,
         }
     }
 }

@@ -14,19 +14,19 @@ fn packet(number: i64) -> Record {
         protocol: 6,
         ..Identity::default()
     };
-    let passing = Passing {
+    let passage = PacketPassage {
         direction: 1,
         length: 1514,
         arrival: number,
         identity,
     };
     Record::Packet {
-        passing,
-        handling: Handling {
+        passage,
+        handling: PacketHandling {
             path: (number > 3).then_some(63),
             flipped: Some(12_111),
-            copy: true,
-            early: number % 2 == 0,
+            is_copy: true,
+            is_early: number % 2 == 0,
         },
         verdict: Verdict::Refused,
         due: number + 5,
@@ -131,8 +131,11 @@ fn of_packets_that_take_turns_both_directions_are_recorded_and_each_link_records
         // A router on the way.
         frame[22] = 63;
         let [first, second] = &links;
-        assert_eq!(first.wants(&before), second.wants(&Identity::of(&frame)));
-        recorded_counts[usize::from(number % 2)] += u32::from(first.wants(&before));
+        assert_eq!(
+            first.is_sampled(&before),
+            second.is_sampled(&Identity::of(&frame))
+        );
+        recorded_counts[usize::from(number % 2)] += u32::from(first.is_sampled(&before));
     }
     assert!(
         recorded_counts
@@ -210,11 +213,11 @@ proptest! {
 fn a_packet_at_the_last_possible_time_is_counted() {
     let mut record = packet(9);
     if let Record::Packet {
-        passing, handling, ..
+        passage, handling, ..
     } = &mut record
     {
-        passing.arrival = i64::MAX;
-        handling.copy = false;
+        passage.arrival = i64::MAX;
+        handling.is_copy = false;
     }
     let packets: u64 = flows_of([record]).values().map(FlowTruth::packets).sum();
     assert_eq!(packets, 1);

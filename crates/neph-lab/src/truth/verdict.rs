@@ -1,6 +1,6 @@
 //! What became of a packet on a link, and why.
 
-use crate::gate::Cause;
+use crate::gate::DropCause;
 
 /// What became of a packet on a link, and why.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -61,14 +61,14 @@ impl Verdict {
     }
 }
 
-impl From<Cause> for Verdict {
-    fn from(cause: Cause) -> Self {
+impl From<DropCause> for Verdict {
+    fn from(cause: DropCause) -> Self {
         match cause {
-            Cause::Random => Self::Lost,
-            Cause::Burst => Self::LostInBurst,
-            Cause::QueueFull => Self::QueueFull,
-            Cause::CoDel => Self::CoDel,
-            Cause::OverMtu => Self::OverMtu,
+            DropCause::Random => Self::Lost,
+            DropCause::Burst => Self::LostInBurst,
+            DropCause::QueueFull => Self::QueueFull,
+            DropCause::CoDel => Self::CoDel,
+            DropCause::OverMtu => Self::OverMtu,
         }
     }
 }

@@ -18,16 +18,16 @@ use std::time::Duration;
 use neph_sys::clock;
 
 use super::{HEADER_BYTES, Identity, MAGIC, RECORD_BYTES, Record};
-use crate::gate::mixed;
+use crate::gate::mix_bits;
 
 /// Capacity of the queue for all links: 0.8 s at 150,000 packets/s.
-const QUEUE: usize = 131_072;
+const QUEUE_CAPACITY: usize = 131_072;
 /// Initial and maximum interval of polling: the queue has room for the arrivals at a million packets a
 /// second.
-const PAUSE: Duration = Duration::from_millis(5);
-const LONGEST_PAUSE: Duration = Duration::from_millis(100);
+const MIN_POLL_INTERVAL: Duration = Duration::from_millis(5);
+const MAX_POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// Maximum buffer of a file while the writer is busy.
-const KEPT_BACK: usize = 1 << 16;
+const FILE_BUFFER_BYTES: usize = 1 << 16;
 
 /// The writer of all truth files of a lab: a thread that ends when all its users have ended.
 #[derive(Clone, Debug)]
@@ -39,9 +39,9 @@ pub struct TruthThread {
 /// A message to the writer, with the number of a file.
 #[derive(Debug)]
 enum WriterMessage {
-    Opens(u32, String, BufWriter<File>),
+    Open(u32, String, BufWriter<File>),
     Record(u32, Record),
-    Closes(u32, Sender<io::Result<()>>),
+    Close(u32, Sender<io::Result<()>>),
 }
 
 /// The engine's side.
@@ -65,10 +65,10 @@ impl TruthThread {
     /// # Errors
     /// No thread could be created.
     pub fn start() -> io::Result<Self> {
-        let (sender, receiver) = sync_channel(QUEUE);
+        let (sender, receiver) = sync_channel(QUEUE_CAPACITY);
         thread::Builder::new()
             .name("truth".to_owned())
-            .spawn(move || Files::default().serve(&receiver))?;
+            .spawn(move || OpenFiles::default().serve(&receiver))?;
         Ok(Self {
             sender,
             opened: Arc::default(),
@@ -88,13 +88,13 @@ impl TruthThread {
         header[12..16].copy_from_slice(&every.get().to_le_bytes());
         let name = link.as_bytes();
         header[16..16 + name.len().min(48)].copy_from_slice(&name[..name.len().min(48)]);
-        let mut writer = BufWriter::with_capacity(KEPT_BACK, File::create_new(path)?);
+        let mut writer = BufWriter::with_capacity(FILE_BUFFER_BYTES, File::create_new(path)?);
         writer.write_all(&header)?;
         // An immediate reader finds a file without records, not an invalid one.
         writer.flush()?;
         let file = self.opened.fetch_add(1, Ordering::Relaxed);
         let sender = self.sender.clone();
-        let opens = WriterMessage::Opens(file, link.to_owned(), writer);
+        let opens = WriterMessage::Open(file, link.to_owned(), writer);
         sender.send(opens).map_err(|_| thread_ended())?;
         let recorder = Recorder {
             sender: sender.clone(),
@@ -108,8 +108,8 @@ impl TruthThread {
 impl Recorder {
     /// Whether a packet is recorded. Its bytes decide, so all links on its path with the same sampling record
     /// the same packets.
-    pub(crate) fn wants(&self, identity: &Identity) -> bool {
-        mixed(identity.hash).is_multiple_of(u64::from(self.every.get()))
+    pub(crate) fn is_sampled(&self, identity: &Identity) -> bool {
+        mix_bits(identity.hash).is_multiple_of(u64::from(self.every.get()))
     }
 
     /// Adds a record; false if it was missed.
@@ -127,7 +127,7 @@ impl TruthWriter {
     /// The first write that failed.
     pub(crate) fn finish(self) -> io::Result<()> {
         let (report, receiver) = channel();
-        let closes = WriterMessage::Closes(self.file, report);
+        let closes = WriterMessage::Close(self.file, report);
         self.sender.send(closes).map_err(|_| thread_ended())?;
         receiver.recv().map_err(|_| thread_ended())?
     }
@@ -139,30 +139,30 @@ fn thread_ended() -> io::Error {
 
 /// The open files of the writer thread.
 #[derive(Debug, Default)]
-struct Files(BTreeMap<u32, WrittenFile>);
+struct OpenFiles(BTreeMap<u32, OpenFile>);
 
 /// A file, and the first error of writing it.
 #[derive(Debug)]
-struct WrittenFile {
+struct OpenFile {
     link: String,
     file: BufWriter<File>,
     outcome: io::Result<()>,
 }
 
-impl Files {
+impl OpenFiles {
     fn serve(mut self, receiver: &Receiver<WriterMessage>) {
-        let mut pause = PAUSE;
+        let mut poll_interval = MIN_POLL_INTERVAL;
         loop {
             match receiver.try_recv() {
                 Ok(message) => {
                     self.handle_message(message);
-                    pause = PAUSE;
+                    poll_interval = MIN_POLL_INTERVAL;
                 }
                 Err(TryRecvError::Empty) => {
                     // The data so far survives a kill -9.
-                    self.0.values_mut().for_each(WrittenFile::flush);
-                    clock::nap(pause);
-                    pause = (pause * 2).min(LONGEST_PAUSE);
+                    self.0.values_mut().for_each(OpenFile::flush);
+                    clock::nap(poll_interval);
+                    poll_interval = (poll_interval * 2).min(MAX_POLL_INTERVAL);
                 }
                 // Dropping a file writes the rest of it.
                 Err(TryRecvError::Disconnected) => return,
@@ -172,11 +172,11 @@ impl Files {
 
     fn handle_message(&mut self, message: WriterMessage) {
         match message {
-            WriterMessage::Opens(number, link, file) => {
+            WriterMessage::Open(number, link, file) => {
                 let outcome = Ok(());
                 self.0.insert(
                     number,
-                    WrittenFile {
+                    OpenFile {
                         link,
                         file,
                         outcome,
@@ -184,15 +184,15 @@ impl Files {
                 );
             }
             WriterMessage::Record(number, record) => {
-                if let Some(written_file) = self.0.get_mut(&number) {
-                    written_file.attempt(|file| file.write_all(&record.encode()));
+                if let Some(open_file) = self.0.get_mut(&number) {
+                    open_file.attempt(|file| file.write_all(&record.encode()));
                 }
             }
-            WriterMessage::Closes(number, report) => {
-                let written_file = self.0.remove(&number);
-                let outcome = written_file.map_or(Ok(()), |mut written_file| {
-                    written_file.flush();
-                    written_file.outcome
+            WriterMessage::Close(number, report) => {
+                let open_file = self.0.remove(&number);
+                let outcome = open_file.map_or(Ok(()), |mut open_file| {
+                    open_file.flush();
+                    open_file.outcome
                 });
                 // There is no receiver only if the engine's thread has ended.
                 let _ = report.send(outcome);
@@ -201,7 +201,7 @@ impl Files {
     }
 }
 
-impl WrittenFile {
+impl OpenFile {
     fn flush(&mut self) {
         self.attempt(BufWriter::flush);
     }

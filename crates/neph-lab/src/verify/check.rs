@@ -4,7 +4,7 @@ use neph_model::{BitRate, ByteSize};
 
 use super::{DelayCheck, LossCheck};
 use crate::counters::DirectionCount;
-use crate::gate::Reserved;
+use crate::gate::ReservedProtocol;
 
 /// One packet in this many may be late, as in a campaign.
 const LATE_SHARE: u64 = 100;
@@ -100,7 +100,7 @@ pub struct UnmeasuredPath {
     /// Its weight before the schedule begins.
     pub weight: u32,
     /// The only protocol on it, if it is reserved.
-    pub only: Option<Reserved>,
+    pub only: Option<ReservedProtocol>,
 }
 
 /// The result of verification for a link.

@@ -19,7 +19,7 @@ pub(super) fn find_ports(end: &mut End, gate: &Gate) -> BTreeMap<usize, u16> {
 }
 
 fn first_ports(gate: &Gate, mut path_of: impl FnMut(u16) -> usize) -> BTreeMap<usize, u16> {
-    let path_count = gate.open_to_udp();
+    let path_count = gate.udp_path_count();
     let mut ports = BTreeMap::new();
     for port in FIRST_PORT..FIRST_PORT + PORTS {
         ports.entry(path_of(port)).or_insert(port);
@@ -60,9 +60,9 @@ pub(super) fn unmeasured_paths(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gate::{Flow, Path, Reserved, Wire};
+    use crate::gate::{Flow, Path, ReservedProtocol, Wire};
 
-    fn gate_of(paths: &[(u32, Option<Reserved>)]) -> Gate {
+    fn gate_of(paths: &[(u32, Option<ReservedProtocol>)]) -> Gate {
         let paths = paths.iter().map(|(weight, only)| Path {
             name: "x".to_owned(),
             weight: *weight,
@@ -83,7 +83,7 @@ mod tests {
             tries += 1;
             gate.path_of(Some(Flow {
                 number: u64::from(port) << 17,
-                protocol: Some(Reserved::Udp),
+                protocol: Some(ReservedProtocol::Udp),
             }))
         });
         (ports.into_keys().collect(), tries)
@@ -95,9 +95,9 @@ mod tests {
         assert_eq!(search(&gate_of(&[(1, None)])), (vec![0], 1));
         let (paths, tries) = search(&gate_of(&[(1, None), (0, None), (1, None)]));
         assert!(paths == [0, 2] && tries < 40, "{paths:?} {tries}");
-        let for_ping = [(1, Some(Reserved::Icmp)), (1, None)];
+        let for_ping = [(1, Some(ReservedProtocol::Icmp)), (1, None)];
         assert_eq!(search(&gate_of(&for_ping)), (vec![1], 1));
-        let for_udp = [(1, None), (1, Some(Reserved::Udp))];
+        let for_udp = [(1, None), (1, Some(ReservedProtocol::Udp))];
         assert_eq!(search(&gate_of(&for_udp)), (vec![1], 1));
         assert_eq!(search(&gate_of(&[(0, None), (0, None)])), (vec![0], 1));
     }

@@ -42,12 +42,12 @@ impl RequestedLink<'_> {
     /// Arrivals of packets of `bytes` with these departures (ascending), by one draw; `None` for dropped
     /// ones.
     pub(super) fn replay(&self, departures: &[i64], bytes: u32, draw: u64) -> Vec<Option<i64>> {
-        self.pass_through(self.gate.clone().drawing(draw), departures, bytes)
+        self.pass_through(self.gate.clone().with_seed(draw), departures, bytes)
     }
 
     /// The same without loss, jitter and corruption.
     pub(super) fn replay_certain(&self, departures: &[i64], bytes: u32) -> Vec<Option<i64>> {
-        self.pass_through(self.gate.clone().certain(), departures, bytes)
+        self.pass_through(self.gate.clone().without_randomness(), departures, bytes)
     }
 
     fn pass_through(&self, mut gate: Gate, departures: &[i64], bytes: u32) -> Vec<Option<i64>> {

@@ -60,7 +60,7 @@ fn compared(requested: &[&str]) -> Vec<Compared> {
         let mut own_delays: [Vec<i64>; 2] = Default::default();
         for record in TruthFile::open(&path).expect("open") {
             if let Record::Packet {
-                passing,
+                passage,
                 verdict,
                 due,
                 left,
@@ -69,7 +69,7 @@ fn compared(requested: &[&str]) -> Vec<Compared> {
             {
                 assert_eq!(verdict, Verdict::Delivered);
                 errors.push(left - due);
-                own_delays[usize::from(passing.direction)].push(left - passing.arrival);
+                own_delays[usize::from(passage.direction)].push(left - passage.arrival);
             }
         }
         let late = quantiles(errors);

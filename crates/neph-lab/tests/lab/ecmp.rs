@@ -50,14 +50,14 @@ fn paths_by_port(folder: &std::path::Path, direction: u8) -> BTreeMap<u16, Vec<u
         let file = folder.join(format!("r0-m{path}.truth"));
         for record in TruthFile::open(&file).expect("open") {
             let Record::Packet {
-                passing, verdict, ..
+                passage, verdict, ..
             } = record.expect("fine")
             else {
                 continue;
             };
-            let identity = passing.identity;
+            let identity = passage.identity;
             // With IPv6 the kernels tell their groups (MLD), which is no flow of ours.
-            let counts = identity.protocol == 17 && passing.direction == direction;
+            let counts = identity.protocol == 17 && passage.direction == direction;
             if counts && verdict == Verdict::Delivered {
                 let port = if direction == 0 {
                     identity.source_port
@@ -67,7 +67,7 @@ fn paths_by_port(folder: &std::path::Path, direction: u8) -> BTreeMap<u16, Vec<u
                 arrivals
                     .entry(port)
                     .or_default()
-                    .push((passing.arrival, path));
+                    .push((passage.arrival, path));
             }
         }
     }

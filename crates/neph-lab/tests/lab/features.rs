@@ -104,10 +104,10 @@ fn a_flipped_bit_makes_a_datagram_vanish_and_tcp_send_again() {
     let mut flipped = 0;
     for record in TruthFile::open(&folder.path().join("path0.truth")).expect("open") {
         if let Record::Packet {
-            handling, passing, ..
+            handling, passage, ..
         } = record.expect("fine")
         {
-            let known = passing.identity.protocol;
+            let known = passage.identity.protocol;
             assert!(matches!(known, 6 | 17), "as it came: {known}");
             flipped += u64::from(handling.flipped.is_some_and(|bit| bit >= 14 * 8));
         }
@@ -170,14 +170,14 @@ fn median_final_delay(record: &Path) -> Duration {
     let mut delays = Vec::new();
     for record in TruthFile::open(record).expect("open") {
         if let Record::Packet {
-            passing,
+            passage,
             verdict: Verdict::Delivered,
             due,
             ..
         } = record.expect("fine")
-            && passing.direction == 0
+            && passage.direction == 0
         {
-            delays.push((passing.arrival, due - passing.arrival));
+            delays.push((passage.arrival, due - passage.arrival));
         }
     }
     delays.sort_unstable();

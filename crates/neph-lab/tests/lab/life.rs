@@ -23,12 +23,12 @@ fn up_and_down_leave_nothing() {
     let lab_listing = Lab::find(&name).expect("readable").expect("listed");
     assert_eq!(lab_listing.owner, Some(std::process::id()));
     assert!(
-        lab_listing.owner_alive && lab_listing.namespaces.len() == 2,
+        lab_listing.is_owner_alive && lab_listing.namespaces.len() == 2,
         "{lab_listing:?}"
     );
     let refusal = Lab::up(lab.topology(), &UpOptions::with_name(&name)).expect_err("taken");
     assert!(
-        matches!(refusal, LabError::Taken { state: "up", .. }),
+        matches!(refusal, LabError::NameTaken { state: "up", .. }),
         "{refusal}"
     );
     lab.down().expect("down");
@@ -55,11 +55,11 @@ fn taking_down_a_running_lab_ends_its_engines() {
     };
     let name = name('c');
     let lab = up(&chain(&["delay = \"1ms\"", "delay = \"1ms\""]), &name);
-    assert!(lab.is_carrying());
+    assert!(lab.is_forwarding());
     Lab::down_by_name(&name).expect("down");
     assert_eq!(leftovers(&name), [].into());
     let deadline = Deadline::after(Duration::from_secs(5));
-    while lab.is_carrying() {
+    while lab.is_forwarding() {
         assert!(
             !deadline.has_passed(),
             "the engines go on without interfaces"
@@ -78,9 +78,9 @@ fn a_lab_that_was_replaced_by_another_of_its_name_leaves_that_one_alone() {
     let first = up(&pair("delay = \"1ms\""), &name);
     Lab::down_by_name(&name).expect("anybody may");
     let second = up(&pair("delay = \"1ms\""), &name);
-    assert!(!first.is_there() && second.is_there());
+    assert!(!first.is_up() && second.is_up());
     first.down().expect("there is nothing of it left");
-    assert!(second.is_there() && second.is_carrying());
+    assert!(second.is_up() && second.is_forwarding());
     assert!(!leftovers(&name).is_empty());
     second.down().expect("down");
     assert_eq!(leftovers(&name), [].into());
@@ -97,16 +97,16 @@ fn a_starting_lab_is_never_taken_for_an_abandoned_one() {
         let coming = scope.spawn(|| {
             for _ in 0..5 {
                 let lab = up(&topology, &name);
-                assert!(lab.is_there(), "somebody took it down");
+                assert!(lab.is_up(), "somebody took it down");
                 lab.down().expect("down");
             }
         });
         while !coming.is_finished() {
             // What another neph does that finds this one coming up.
             if let Some(lab) = Lab::find(&name).expect("readable") {
-                assert!(lab.owner_alive, "{lab:?}");
+                assert!(lab.is_owner_alive, "{lab:?}");
             }
-            Lab::down_if_left(&name).expect("there is none");
+            Lab::down_if_owner_ended(&name).expect("there is none");
         }
     });
     assert_eq!(leftovers(&name), [].into());
@@ -120,14 +120,14 @@ fn an_orphaned_lab_is_removed_only_if_its_owner_has_ended() {
     let Some(_turn) = turn(test) else { return };
     let name = name('t');
     let lab = up(&pair("delay = \"1ms\""), &name);
-    Lab::down_if_left(&name).expect("nothing to do");
-    assert!(lab.is_there() && lab.is_carrying());
+    Lab::down_if_owner_ended(&name).expect("nothing to do");
+    assert!(lab.is_up() && lab.is_forwarding());
     lab.down().expect("down");
     // A folder without a journal is what a crash between two files leaves.
     let folder = format!("/run/neph/{name}");
     std::fs::create_dir_all(&folder).expect("a folder");
     std::fs::write(format!("{folder}/web.log"), "words").expect("a file");
-    Lab::down_if_left(&name).expect("removed");
+    Lab::down_if_owner_ended(&name).expect("removed");
     assert_eq!(leftovers(&name), [].into());
     assert!(!std::path::Path::new(&folder).exists());
 }

@@ -106,7 +106,7 @@ fn a_mesh_of_twenty_sites_comes_up_and_goes_down_in_less_than_ten_seconds_each()
     let began = Stopwatch::start();
     let lab = up(&mesh, &name);
     let up_took = began.elapsed();
-    assert!(lab.is_carrying());
+    assert!(lab.is_forwarding());
     let began = Stopwatch::start();
     lab.down().expect("down");
     let down_took = began.elapsed();

@@ -64,18 +64,18 @@ fn flows_take_one_of_two_paths_and_stay_there() {
     let mut paths: BTreeMap<u16, BTreeSet<u8>> = BTreeMap::new();
     for record in TruthFile::open(&folder.path().join("path0.truth")).expect("open") {
         if let Record::Packet {
-            passing,
+            passage,
             handling,
             due,
             ..
         } = record.expect("fine")
-            && taken.contains_key(&passing.identity.source_port)
+            && taken.contains_key(&passage.identity.source_port)
         {
             let path = handling.path.expect("nothing is dropped");
             let expected = if path == 0 { 8_000 } else { 40_000 };
-            let actual = (due - passing.arrival) / 1_000;
+            let actual = (due - passage.arrival) / 1_000;
             assert!((actual - expected).abs() < 50, "{actual} us on path {path}");
-            let of_port = paths.entry(passing.identity.source_port);
+            let of_port = paths.entry(passage.identity.source_port);
             of_port.or_default().insert(path);
         }
     }
@@ -152,15 +152,15 @@ fn held_to_the_cue(records: impl Iterator<Item = Record>) {
                 steps.push((turn, (at - cue + 500_000) / 1_000_000));
             }
             Record::Packet {
-                passing,
+                passage,
                 verdict: Verdict::Delivered,
                 due,
                 ..
             } => {
-                let came = (passing.arrival - cue) / 1_000_000;
-                let slow = passing.direction == 0 && (300..600).contains(&came);
+                let came = (passage.arrival - cue) / 1_000_000;
+                let slow = passage.direction == 0 && (300..600).contains(&came);
                 let expected = if slow { 50_000 } else { 1_000 };
-                let actual = (due - passing.arrival) / 1_000;
+                let actual = (due - passage.arrival) / 1_000;
                 let turning = [299, 300, 599, 600].contains(&came);
                 assert!(
                     turning || (actual - expected).abs() < 50,

@@ -83,10 +83,10 @@ fn nothing_came_before_its_time(record: &Path) {
     for record in TruthFile::open(record).expect("open") {
         match record.expect("fine") {
             Record::Cue { at } => cues.push(at),
-            Record::Packet { passing, .. }
-                if passing.identity.protocol == TCP && firsts.len() < cues.len() =>
+            Record::Packet { passage, .. }
+                if passage.identity.protocol == TCP && firsts.len() < cues.len() =>
             {
-                firsts.push(passing.arrival);
+                firsts.push(passage.arrival);
             }
             _ => {}
         }

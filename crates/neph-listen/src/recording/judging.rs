@@ -14,7 +14,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use neph_capture::path::alarms::{Delay, RuleState, Rules, SegmentChange};
-use neph_capture::path::windows::{Crossed, Window, WindowDelays, Windows};
+use neph_capture::path::windows::{SegmentDelay, Window, WindowDelays, Windows};
 use neph_capture::{Direction, DuplicateFilter, Hops, Mapping};
 use neph_model::{Span, Stop, Wall};
 use neph_sys::clock::{self, Pair};
@@ -175,8 +175,8 @@ impl<T: AlarmListener> LiveEvaluator<T> {
             clocks: Clocks::default(),
             mappings,
             waiting: WindowDelays {
-                longest: waited(&standings).nanos(),
-                readable: WindowDelays::HERE,
+                longest_nanos: waited(&standings).nanos(),
+                readable_after_nanos: WindowDelays::READABLE_LOCALLY_NANOS,
             },
             standings,
             segments,
@@ -186,7 +186,7 @@ impl<T: AlarmListener> LiveEvaluator<T> {
             say: spec.say,
         };
         if !evaluator.sampled().is_empty() {
-            evaluator.waiting.readable = WindowDelays::AT_AGENTS;
+            evaluator.waiting.readable_after_nanos = WindowDelays::READABLE_AT_AGENTS_NANOS;
         }
         (evaluator, left)
     }
@@ -289,7 +289,7 @@ impl<T: AlarmListener> LiveEvaluator<T> {
         for (index, source) in sources.iter_mut().enumerate() {
             let mut duplicates = DuplicateFilter::default();
             let read = source.read(
-                &window.read,
+                &window.read_range,
                 window.next_from(),
                 &self.clocks,
                 |at, record| {
@@ -321,24 +321,29 @@ impl<T: AlarmListener> LiveEvaluator<T> {
             .collect();
         let one_clock: Vec<bool> = bounds.iter().map(Option::is_none).collect();
         let followed = hops.end_of_window(&one_clock);
-        let first = || followed.extent(0).map(|(first, _)| first.unix_nanos());
+        let first = || {
+            followed
+                .packet_extent(0)
+                .map(|(first, _)| first.unix_nanos())
+        };
         self.began = self.began.or_else(first);
         // Packets before the first packet of the first point are evaluated at the end.
         let Some(began) = self.began else {
             return;
         };
-        for crossed in window.crossed(&followed) {
-            let segment = self.places[crossed.segment].point;
+        for segment_delay in window.segment_delays(&followed) {
+            let segment = self.places[segment_delay.segment].point;
             if let Some(Some(name)) = self.segments.get(segment) {
-                self.listener.crossed(name, crossed.direction, crossed.took);
+                self.listener
+                    .crossed(name, segment_delay.direction, segment_delay.delay_nanos);
             }
             let delay = at_least(
-                &crossed,
-                bounds[crossed.segment].unwrap_or(Span::ZERO),
+                &segment_delay,
+                bounds[segment_delay.segment].unwrap_or(Span::ZERO),
                 began,
             );
             for rule_state in &mut self.standings {
-                if rule_state.includes(segment, crossed.direction)
+                if rule_state.includes(segment, segment_delay.direction)
                     && let Some(found) = rule_state.count(delay, began)
                 {
                     self.listener.hear(found);
@@ -350,11 +355,11 @@ impl<T: AlarmListener> LiveEvaluator<T> {
 
 /// The delay that counts: the least possible one, so that the clock error bound never causes an
 /// alarm.
-fn at_least(crossed: &Crossed, bound: Span, began: i64) -> Delay {
+fn at_least(segment_delay: &SegmentDelay, bound: Span, began: i64) -> Delay {
     let bound = bound.nanos();
     Delay {
-        since: crossed.entered.saturating_sub(began),
-        took: crossed.took.saturating_sub(bound).max(0),
+        since: segment_delay.entered_at.saturating_sub(began),
+        took: segment_delay.delay_nanos.saturating_sub(bound).max(0),
         bound,
     }
 }

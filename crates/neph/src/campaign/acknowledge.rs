@@ -58,7 +58,7 @@ impl<'a, O> AcknowledgingObserver<'a, O> {
 impl<O: Observer> Observer for AcknowledgingObserver<'_, O> {
     fn report(&mut self, event: &CampaignEvent<'_>) {
         match event {
-            CampaignEvent::Kept {
+            CampaignEvent::RecordsStored {
                 experiment,
                 records,
             } => self.write(&message_lines(

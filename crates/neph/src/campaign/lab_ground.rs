@@ -36,7 +36,7 @@ pub(super) struct Control<'a> {
 pub(super) fn check_lab_permission(plan: &Plan) -> Result<(), Failure> {
     match plan.lab {
         None => Ok(()),
-        Some(_) => Lab::is_permitted().map_err(lab::failure),
+        Some(_) => Lab::check_permission().map_err(lab::failure),
     }
 }
 

@@ -142,7 +142,7 @@ fn parse_stored_plan(campaign: &Campaign) -> Result<PlanSource, Failure> {
 /// `check` and in its lab are added; otherwise the caller checks these.
 fn parse_with_topologies(
     source: Source,
-    check: plan::Also<'_>,
+    check: plan::ExtraChecks<'_>,
     load: impl Fn(&str, PathBuf) -> Result<Source, String>,
 ) -> Result<PlanSource, Failure> {
     let plan = match plan::read_with(&source, &|plan, problems| {

@@ -4,9 +4,9 @@ use std::fmt::Display;
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, ValueEnum};
-use neph_campaign::plan::Certificates;
+use neph_campaign::plan::TrustedCertificates;
 use neph_campaign::{
-    Build, CampaignProgress, Clock as _, Observer, Participants, Plan, RunError, expand, together,
+    Build, CampaignProgress, Clock as _, Observer, Participants, Plan, RunError, expand, flow_sets,
 };
 use neph_documents::plan::notes;
 use neph_model::{BlockOrder, Campaign, CampaignStatus, Fingerprint, Pins, Stop};
@@ -64,13 +64,13 @@ pub(crate) struct RunArgs {
 }
 
 impl RunArgs {
-    fn certificates(&self) -> Option<Certificates> {
+    fn certificates(&self) -> Option<TrustedCertificates> {
         if let Some(pins) = Pins::new(self.pin.clone()) {
-            return Some(Certificates::Pinned(pins));
+            return Some(TrustedCertificates::Pinned(pins));
         }
         let file = self.ca_file.as_ref();
-        let file = file.map(|file| Certificates::SignedBy(file.display().to_string()));
-        file.or_else(|| self.insecure.then_some(Certificates::Any))
+        let file = file.map(|file| TrustedCertificates::SignedBy(file.display().to_string()));
+        file.or_else(|| self.insecure.then_some(TrustedCertificates::Any))
     }
 }
 
@@ -186,7 +186,7 @@ pub(crate) fn resume(args: &ResumeArgs) -> Result<Outcome, Failure> {
         CampaignStatus::Running | CampaignStatus::Interrupted | CampaignStatus::Incomplete => {}
     }
     let mut plan_source = parse_stored_plan(&campaign)?;
-    plan_source.plan.trust_as_in(&scenarios);
+    plan_source.plan.restore_trust(&scenarios);
     carry_out(&plan_source, None, Some(&campaign), &args.settings)
 }
 
@@ -312,7 +312,7 @@ fn start_watch(settings: &Settings, bound_exporters: BoundExporters) -> Result<W
 /// Checks that this process may open enough files for all fleets that the plan runs at the same time.
 fn check_open_file_limit(plan: &Plan) -> Result<(), Failure> {
     let scenarios = expand::scenarios(plan);
-    let groups = together::groups(plan, &scenarios);
+    let groups = flow_sets::groups(plan, &scenarios);
     let grouped_scenarios = scenarios.iter().zip(groups);
     neph_agent::check_open_file_limit(grouped_scenarios, plan.timeout).map_err(Failure::usage)
 }

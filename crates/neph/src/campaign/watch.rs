@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use neph_campaign::{CampaignEvent, CampaignProgress, Figures, Observer};
+use neph_campaign::{CampaignEvent, CampaignProgress, Observer, RunningFigures};
 use neph_model::{
     Campaign, CampaignId, Experiment, ExperimentStatus, Scenario, Span, Throughput, Traceroute,
     Unanswered, Warning,
@@ -118,7 +118,7 @@ impl Watch {
 
 /// The progress of an experiment in words: the seconds of a transfer, otherwise messages and their
 /// values.
-fn progress_text(scenario: &Scenario, due_messages: u64, figures: &[Figures]) -> String {
+fn progress_text(scenario: &Scenario, due_messages: u64, figures: &[RunningFigures]) -> String {
     let total = scenario.messages;
     if scenario.measure().is_transfer() {
         return format!("{due_messages}/{total} s");
@@ -155,8 +155,8 @@ impl Observer for Watch {
                 let pair = pair(order.site.as_deref(), &order.server.name);
                 self.update_line(&format!("throughput check {pair} ..."));
             }
-            CampaignEvent::Checked(check) => self.print_line(&check_line(check)),
-            CampaignEvent::Traced(route) => self.print_line(&route_line(route)),
+            CampaignEvent::CheckEnded(check) => self.print_line(&check_line(check)),
+            CampaignEvent::TracerouteEnded(route) => self.print_line(&route_line(route)),
             CampaignEvent::ExperimentBegun { progress, left, .. } => {
                 self.set_progress(*progress, Some(*left));
             }
@@ -257,7 +257,7 @@ fn route_line(route: &Traceroute) -> String {
     }
 }
 
-fn end_text(experiment: &Experiment, figures: &Figures) -> String {
+fn end_text(experiment: &Experiment, figures: &RunningFigures) -> String {
     match experiment.status {
         ExperimentStatus::Complete => match &experiment.quantities {
             Some(quantities) => quantities.in_a_line(),
@@ -271,7 +271,7 @@ fn end_text(experiment: &Experiment, figures: &Figures) -> String {
 }
 
 /// The scenario, or the first of several concurrent ones.
-fn running_label(scenario: &Scenario, figures: &[Figures]) -> String {
+fn running_label(scenario: &Scenario, figures: &[RunningFigures]) -> String {
     let label = scenario.label();
     match figures.len() {
         0 | 1 => label,
@@ -280,7 +280,7 @@ fn running_label(scenario: &Scenario, figures: &[Figures]) -> String {
 }
 
 /// A median over several pairs would describe none of them: their medians are shown as a range.
-fn figures_line_of_all(figures_list: &[Figures]) -> String {
+fn figures_line_of_all(figures_list: &[RunningFigures]) -> String {
     if let [single] = figures_list {
         return figures_line(single);
     }
@@ -299,7 +299,7 @@ fn figures_line_of_all(figures_list: &[Figures]) -> String {
     median_text + &missing_text(unanswered)
 }
 
-fn figures_line(figures: &Figures) -> String {
+fn figures_line(figures: &RunningFigures) -> String {
     let unanswered = figures.tally.without_response();
     let median_text = match figures.median {
         Some(median) => format!("median {median}"),
@@ -326,17 +326,20 @@ mod tests {
 
     #[test]
     fn several_pairs_report_their_lowest_and_highest_median() {
-        let figures = |median, lost| Figures {
+        let figures = |median, lost| RunningFigures {
             tally: neph_model::Tally {
                 lost,
                 ..neph_model::Tally::default()
             },
             median: Some(Span::from_millis(median)),
-            ..Figures::default()
+            ..RunningFigures::default()
         };
         let line = figures_line_of_all(&[figures(120, 2), figures(35, 1)]);
         assert_eq!(line, "medians 35.00 ms to 120.00 ms, 3 without a reply");
-        assert_eq!(figures_line_of_all(&[Figures::default(); 2]), "no reply");
+        assert_eq!(
+            figures_line_of_all(&[RunningFigures::default(); 2]),
+            "no reply"
+        );
     }
 
     #[test]

@@ -11,11 +11,13 @@ use super::{Args, Method, figure};
 use crate::exit::{Failure, Outcome};
 use crate::{interrupt, output, read};
 use neph_capture::clocks::active_time::ActiveTime;
-use neph_capture::clocks::added::Added;
 use neph_capture::clocks::course::Course;
 use neph_capture::clocks::drift::Drift;
-use neph_capture::clocks::formula::{Formula, passed, split_off, until_next};
-use neph_capture::clocks::pair::{refuse_duplicate, refuse_unmet, retained_limits, too_few};
+use neph_capture::clocks::formula::{Formula, midpoints_to_next, passage_times, split_off};
+use neph_capture::clocks::pair::{
+    one_direction_error, refuse_duplicate, refuse_unmatched, retained_limits,
+};
+use neph_capture::clocks::steady_time_conversion::SteadyTimeConversion;
 use neph_capture::reading::packets::read_packets;
 use neph_capture::reading::snaplen::truncated_message;
 use neph_documents::clock::{Clocks, LabelledStep, Means, Row, Summary};
@@ -47,7 +49,7 @@ pub(super) fn run(args: &Args, first: &Path, second: &Path) -> Result<Outcome, F
         return Err(Failure::Interrupted("interrupted while reading".to_owned()));
     }
     let matched_captures = matcher.end();
-    refuse_unmet((first, second), &matched_captures)?;
+    refuse_unmatched((first, second), &matched_captures)?;
     let has_result = write_report(args, first, second, &matched_captures)?;
     Ok(if has_result {
         Outcome::Done
@@ -64,11 +66,11 @@ fn write_report(
 ) -> Result<bool, Failure> {
     let course = match build_course(args, matched_captures) {
         Ok(course) => course,
-        Err(StatsError::TooFew { .. }) => return Err(too_few(first, second).into()),
+        Err(StatsError::TooFew { .. }) => return Err(one_direction_error(first, second).into()),
         Err(error) => return Err(Failure::refused(error)),
     };
     let Some(end) = course.fits.last() else {
-        return Err(too_few(first, second).into());
+        return Err(one_direction_error(first, second).into());
     };
     let mut exchanges = matched_captures.exchanges();
     let formula = Formula::of(&exchanges);
@@ -82,20 +84,20 @@ fn write_report(
         drift: Drift::at(fit, nature),
         wall: None,
         mean: formula.mean.mean(),
-        round_trip: formula.shortest,
+        round_trip: formula.shortest_round_trip_nanos,
         n: message_count as u64,
         is_old: false,
     };
     exchanges.sort_by_key(|exchange| exchange.sent);
-    let passed_times = passed(matched_captures);
+    let passed_times = passage_times(matched_captures);
     let (mut exchanges, mut passed_times) = (&exchanges[..], &passed_times[..]);
-    for (fit, next) in course.fits.iter().zip(until_next(&course.fits)) {
+    for (fit, next) in course.fits.iter().zip(midpoints_to_next(&course.fits)) {
         let formula = Formula::of(split_off(&mut exchanges, |exchange| exchange.sent < next));
         let message_count = split_off(&mut passed_times, |at| *at < next).len();
         writer.row(&to_row(fit, &formula, message_count))?;
     }
     report_unused_packets(matched_captures);
-    let offset_figure = clocks_of_captures(&formula.dots, &course, &description);
+    let offset_figure = clocks_of_captures(&formula.offsets, &course, &description);
     let has_four_timestamps = args.uses_method(Method::FourTimestamps);
     let steps = course.steps.iter();
     let summary = Summary {
@@ -122,11 +124,11 @@ fn build_course(args: &Args, matched_captures: &MatchedCaptures) -> Result<Cours
     let nature = args.nature();
     let retained_constraints = retained_limits(matched_captures, nature);
     let interval = args.every.map_or_else(
-        || ActiveTime::of(retained_constraints.limits(), nature.horizon).long / DEFAULT_ROWS,
+        || ActiveTime::of(retained_constraints.limits(), nature.horizon).total_nanos / DEFAULT_ROWS,
         Span::nanos,
     );
-    let added = Added::of(matched_captures.set_back());
-    Course::of(retained_constraints.limits(), nature, &added, interval)
+    let conversion = SteadyTimeConversion::of(matched_captures.set_back());
+    Course::of(retained_constraints.limits(), nature, &conversion, interval)
 }
 
 /// The unused parts of the captures.

@@ -13,10 +13,10 @@ use super::{Args, Method, figure};
 use crate::exit::{Failure, Outcome};
 use crate::reflect::PORT;
 use crate::{interrupt, output, resolving};
-use neph_capture::clocks::added::Added;
-use neph_capture::clocks::book::Book;
 use neph_capture::clocks::course::Course;
 use neph_capture::clocks::drift::Drift;
+use neph_capture::clocks::peer_exchanges::PeerExchanges;
+use neph_capture::clocks::steady_time_conversion::SteadyTimeConversion;
 use neph_documents::clock::{ClockWriter, Clocks, LabelledStep, Means, Row, Summary};
 
 /// Interval at which reports of the flow are read.
@@ -40,7 +40,7 @@ pub(super) fn run(args: &Args, peer: &str) -> Result<Outcome, Failure> {
     let name = spec.target.to_string();
     let mut live = LiveClock {
         args,
-        book: Book::new(args.nature()),
+        exchanges: PeerExchanges::new(args.nature()),
         writer: args.writer(),
         start: neph_probe::now().nanos(),
         line_count: 0,
@@ -99,7 +99,7 @@ fn build_spec(args: &Args, peer: &str) -> Result<FlowSpec, Failure> {
 
 struct LiveClock<'a> {
     args: &'a Args,
-    book: Book,
+    exchanges: PeerExchanges,
     writer: ClockWriter,
     /// By the local raw clock, as all times here.
     start: i64,
@@ -120,7 +120,7 @@ impl LiveClock<'_> {
         let flow_stop = Stop::new();
         let flow = Flow::start(spec, flow_stop.clone())?;
         while self.read_reports(&flow)? {
-            let is_refused = self.book.exchanges == 0 && self.refusal.is_some();
+            let is_refused = self.exchanges.exchange_count == 0 && self.refusal.is_some();
             let elapsed = Span::from_nanos(neph_probe::now().nanos() - self.start);
             if stop.is_set() || (is_endless && is_refused && elapsed >= SILENCE_TIMEOUT) {
                 flow_stop.set();
@@ -137,12 +137,12 @@ impl LiveClock<'_> {
             match flow.reports().try_recv() {
                 // The two local clocks are read as soon as the report of an exchange arrives.
                 Ok(Report::Reply(message)) => {
-                    self.book.anchor(anchor());
-                    self.book.answered(&message);
+                    self.exchanges.add_anchor(anchor());
+                    self.exchanges.add_answered(&message);
                 }
                 Ok(Report::Message(message)) => {
-                    self.book.anchor(anchor());
-                    self.book.message(&message);
+                    self.exchanges.add_anchor(anchor());
+                    self.exchanges.add_message(&message);
                 }
                 Ok(Report::Event { kind, text, .. }) => {
                     if matches!(kind, EventKind::Refused | EventKind::ConnectFailed) {
@@ -159,7 +159,7 @@ impl LiveClock<'_> {
 
     /// Reports new steps, and the line that is due.
     fn report(&mut self) -> Result<(), Failure> {
-        while let Some(step) = self.book.steps.get(self.reported_steps) {
+        while let Some(step) = self.exchanges.steps.get(self.reported_steps) {
             self.reported_steps += 1;
             self.writer.step(&LabelledStep::wall(step), self.start)?;
         }
@@ -168,11 +168,15 @@ impl LiveClock<'_> {
         let due_lines = (now - self.start) / interval;
         if due_lines > self.line_count {
             self.line_count = due_lines;
-            let book = self.book.so_far();
-            let is_old = book.exchanges == self.reported_exchanges;
-            self.reported_exchanges = book.exchanges;
-            let time = if is_old { Some(now) } else { book.latest };
-            if let Some(row) = time.and_then(|time| self.build_row(&book, time)) {
+            let exchanges = self.exchanges.snapshot();
+            let is_old = exchanges.exchange_count == self.reported_exchanges;
+            self.reported_exchanges = exchanges.exchange_count;
+            let time = if is_old {
+                Some(now)
+            } else {
+                exchanges.latest_sent_at
+            };
+            if let Some(row) = time.and_then(|time| self.build_row(&exchanges, time)) {
                 self.writer.row(&Row { is_old, ..row })?;
             }
         }
@@ -180,16 +184,16 @@ impl LiveClock<'_> {
     }
 
     /// The clocks at a given time.
-    fn build_row(&self, book: &Book, time: i64) -> Option<Row> {
-        let reading = book.reading(time)?;
+    fn build_row(&self, exchanges: &PeerExchanges, time: i64) -> Option<Row> {
+        let reading = exchanges.reading(time)?;
         Some(Row {
             since: Span::from_nanos(time - self.start),
             fit: reading.raw,
-            drift: Drift::at(&reading.raw, book.raw.nature()),
+            drift: Drift::at(&reading.raw, exchanges.raw_clock.nature()),
             wall: reading.wall,
-            mean: book.wall_mean.mean(),
-            round_trip: book.shortest,
-            n: book.exchanges,
+            mean: exchanges.wall_mean.mean(),
+            round_trip: exchanges.shortest_round_trip_nanos,
+            n: exchanges.exchange_count,
             is_old: false,
         })
     }
@@ -198,12 +202,13 @@ impl LiveClock<'_> {
     fn finish(mut self, name: &str) -> Result<bool, Failure> {
         self.report()?;
         let interval = self.args.every.unwrap_or(REPORT_INTERVAL).nanos();
-        let book = &self.book;
-        let row = book.latest.and_then(|time| self.build_row(book, time));
+        let exchanges = &self.exchanges;
+        let latest = exchanges.latest_sent_at;
+        let row = latest.and_then(|time| self.build_row(exchanges, time));
         let course = Course::of(
-            book.raw.limits(),
-            book.raw.nature(),
-            &Added::default(),
+            exchanges.raw_clock.limits(),
+            exchanges.raw_clock.nature(),
+            &SteadyTimeConversion::default(),
             interval,
         );
         let (Ok(course), Some(row)) = (course, row) else {
@@ -220,20 +225,20 @@ impl LiveClock<'_> {
             ));
             return Ok(false);
         };
-        let clocks = if book.is_foreign {
+        let clocks = if exchanges.is_third_party {
             Clocks::PeersWall
         } else {
             Clocks::Raw
         };
         let raw_steps = course.steps.iter();
         let raw_steps = raw_steps.map(|step| LabelledStep::between(clocks, step));
-        let steps = book
+        let steps = exchanges
             .steps
             .iter()
             .map(LabelledStep::wall)
             .chain(raw_steps)
             .collect();
-        let offset_figure = clocks_on_a_connection(&self.book, &course, name);
+        let offset_figure = clocks_on_a_connection(&self.exchanges, &course, name);
         let has_four_timestamps = self.args.uses_method(Method::FourTimestamps);
         let summary = Summary {
             subject: name.to_owned(),
@@ -242,10 +247,10 @@ impl LiveClock<'_> {
             row,
             steps,
             means: has_four_timestamps
-                .then(|| Means::of(&book.raw_mean, Some(&book.wall_mean)))
+                .then(|| Means::of(&exchanges.raw_mean, Some(&exchanges.wall_mean)))
                 .flatten(),
             lost: Some(self.tally.lost),
-            nature: book.raw.nature(),
+            nature: exchanges.raw_clock.nature(),
             course,
         };
         self.writer.finish(&summary)?;

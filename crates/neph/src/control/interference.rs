@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use clap::Args as ClapArgs;
 use neph_campaign::estimate::{estimate, to_text};
 use neph_campaign::expand::scenarios;
-use neph_campaign::interference::{Design, DesignRequest, Reading, design, evaluate_pairs};
+use neph_campaign::interference::{Design, DesignRequest, TransferReading, design, evaluate_pairs};
 use neph_documents::Format;
 use neph_documents::interference::InterferenceDocument;
 use neph_model::{
@@ -140,11 +140,11 @@ fn print_design(design: &Design, plan_source: &PlanSource) {
         design.bytes,
         to_text(span)
     ));
-    if !design.apart.is_empty() {
+    if !design.separated_pairs.is_empty() {
         output::say(&format!(
             "neph control: {} not measured: the circuits share a host, or a link that the plan declares, and never \
              run at the same time",
-            counted(design.apart.len() as u64, "pair")
+            counted(design.separated_pairs.len() as u64, "pair")
         ));
     }
 }
@@ -155,7 +155,7 @@ fn print_findings(args: &Args, store: &dyn Store, campaign: &Campaign) -> Result
     let complete_experiments = experiments
         .iter()
         .filter(|experiment| experiment.status == ExperimentStatus::Complete);
-    let readings: Vec<Reading> = complete_experiments
+    let readings: Vec<TransferReading> = complete_experiments
         .filter_map(|experiment| build_reading(experiment, &scenarios))
         .collect();
     let findings = evaluate_pairs(&readings, args.margin);
@@ -174,16 +174,16 @@ fn print_findings(args: &Args, store: &dyn Store, campaign: &Campaign) -> Result
 }
 
 /// The result of an experiment, if it belongs to a design.
-fn build_reading(experiment: &Experiment, scenarios: &[Scenario]) -> Option<Reading> {
+fn build_reading(experiment: &Experiment, scenarios: &[Scenario]) -> Option<TransferReading> {
     let mut entries = scenarios.iter();
     let scenario = entries.find(|scenario| scenario.id == experiment.scenario)?;
     let values = &experiment.quantities.as_ref()?.values;
-    Some(Reading {
+    Some(TransferReading {
         circuit: scenario.parameters.circuit()?.clone(),
         network: scenario.parameters.network()?.clone(),
         block: experiment.block,
         from: experiment.started,
         until: experiment.ended?,
-        goodput: *values.get(&Quantity::UpGoodput)?,
+        goodput_bit_s: *values.get(&Quantity::UpGoodput)?,
     })
 }

@@ -78,8 +78,8 @@ struct Recording {
 
 impl Recording {
     fn record_rest(&mut self) -> Result<(), RunError> {
-        self.keeper.keep(&self.intake.records())?;
-        self.keeper.routes(mem::take(&mut self.routes))
+        self.keeper.record(&self.intake.records())?;
+        self.keeper.record_routes(mem::take(&mut self.routes))
     }
 
     fn record(&mut self) -> Result<(), RunError> {
@@ -283,7 +283,7 @@ impl WaitingFleet {
     /// Stores transfers on the source ports of its flows.
     pub(super) fn add_transfers(&mut self, transfers: &[ClassTransfer]) -> Result<(), Failure> {
         self.0
-            .transfers(transfers)
+            .record_transfers(transfers)
             .map_err(|error| to_failure(&error))
     }
 

@@ -138,7 +138,7 @@ impl Watch<'_> {
                 }
             }
             FleetReport::Messages(messages) => {
-                self.hosts.take(&messages);
+                self.hosts.record_messages(&messages);
                 self.metrics.add_messages(&messages);
                 for message in &messages {
                     self.digest.push(message);
@@ -312,8 +312,8 @@ impl Watch<'_> {
             },
             view,
             sender_tally: fleet_tally,
-            residence_p99: self.hosts.stay_p99(),
-            late_p99: self.hosts.late_p99(),
+            residence_p99: self.hosts.residence_p99(),
+            late_p99: self.hosts.lateness_p99(),
             warnings,
             refused: refusals,
             clock: self.report.clock().clone(),

@@ -228,12 +228,13 @@ fn analyse(
         .map_err(|error| clock_failure(Failure::from(error), is_cut))?;
     let mut passages = Passages::of(names[..points.len()].to_vec(), followed, clocks);
     let (order, order_doubt) = order.unzip();
-    passages.doubts = order_doubt.into_iter().chain(false_clocks).collect();
-    for doubt in &passages.doubts {
-        say(doubt);
+    passages.warnings = order_doubt.into_iter().chain(false_clocks).collect();
+    for warning in &passages.warnings {
+        say(warning);
     }
     passages.order = order;
-    let is_met = (0..one_clock.len()).all(|segment| passages.followed.is_met(segment));
+    let are_all_segments_crossed =
+        (0..one_clock.len()).all(|segment| passages.followed.has_common_packets(segment));
     let alarms = Alarms::of(rules.evaluate(&passages), alarm_reporter);
     let write_result = write_results(args, &passages, &alarms, alarm_reporter);
     // Alarms are sent even if the results cannot be written.
@@ -256,7 +257,7 @@ fn analyse(
     };
     Ok(AnalysisResult {
         outcome,
-        is_complete: is_measured && is_met && passages.order.is_none(),
+        is_complete: is_measured && are_all_segments_crossed && passages.order.is_none(),
     })
 }
 

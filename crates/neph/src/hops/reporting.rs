@@ -151,7 +151,7 @@ pub(super) fn alarm_text(alarm: &SegmentChange) -> String {
     format!(
         "{text} [{}, {direction}; ± {}]",
         alarm.segment,
-        words::up(alarm.bound)
+        words::bound_text(alarm.bound)
     )
 }
 

@@ -94,9 +94,9 @@ fn is_up(name: &str, topology: &Topology) -> Result<bool, Failure> {
     let Some(lab) = Lab::find(name).map_err(failure)? else {
         return Ok(false);
     };
-    if !lab.owner_alive {
+    if !lab.is_owner_alive {
         output::say(&format!("neph lab: {name} is left over: taking it down"));
-        Lab::down_if_left(name).map_err(failure)?;
+        Lab::down_if_owner_ended(name).map_err(failure)?;
         return Ok(false);
     }
     if !lab.is_made_from(topology) {
@@ -136,7 +136,7 @@ fn run_in_foreground(
         output::say(&format!("neph lab: {name} is up; ctrl-C takes it down"));
     }
     let mut reported_services = vec![false; lab.services().count()];
-    while !stop.is_set() && lab.is_there() && lab.is_carrying() {
+    while !stop.is_set() && lab.is_up() && lab.is_forwarding() {
         report_ended(&lab, &mut reported_services);
         clock::nap(CHECK_INTERVAL);
     }

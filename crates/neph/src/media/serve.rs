@@ -22,7 +22,7 @@ use crate::{format, interrupt, output, text_file, value};
 pub(super) struct Args {
     /// Address and TCP port on which the server listens for RTSP; [::] means all IPv6 and IPv4 addresses
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "[::]:8554",
-          value_parser = value::listening)]
+          value_parser = value::listen_address)]
     listen: SocketAddr,
     /// Send frames of the sizes in this file, instead of neph's built-in video: 'fps N', then one size in bytes
     /// per line

@@ -118,7 +118,7 @@ impl RunMetrics {
                 counts.messages.register(&circuits.main);
                 counts.running.insert(experiment.id, circuits);
             }
-            CampaignEvent::Kept {
+            CampaignEvent::RecordsStored {
                 experiment,
                 records,
             } => counts.add(*experiment, &records.messages, &records.fleet),
@@ -326,7 +326,7 @@ mod tests {
             ..Records::default()
         };
         let experiment = id;
-        metrics.add_event(&CampaignEvent::Kept {
+        metrics.add_event(&CampaignEvent::RecordsStored {
             experiment,
             records: &records,
         });

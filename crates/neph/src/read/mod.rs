@@ -149,7 +149,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
                     .iter()
                     .flatten()
                     .for_each(|warning| say(warning));
-                let is_stopped = matches!(file.account.ending, Ending::Stopped);
+                let is_stopped = matches!(file.summary.ending, Ending::Stopped);
                 files.push(file);
                 if is_stopped {
                     report_interruption(&files, args.files.len(), &stop);
@@ -164,7 +164,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     }
     let is_empty = files
         .iter()
-        .all(|file| file.account.packets == 0 || has_only_unsupported_packets(file));
+        .all(|file| file.summary.packets == 0 || has_only_unsupported_packets(file));
     if let Some(failure) = last_failure.take_if(|_| is_empty) {
         return Err(failure);
     }
@@ -182,12 +182,12 @@ fn say(sentence: &str) {
     output::say(&format!("neph read: {sentence}"));
 }
 
-/// A reader of captures that ends when `stop` is set; `say` adds the command's name.
-pub(crate) fn reader<'a>(stop: &'a Stop, say: &'a dyn Fn(&str)) -> Reader<'a> {
+/// A reader of captures that ends when `stop` is set; `print_message` adds the command's name.
+pub(crate) fn reader<'a>(stop: &'a Stop, print_message: &'a dyn Fn(&str)) -> Reader<'a> {
     Reader {
         stop,
         stdin: stdin::open,
-        say,
+        print_message,
     }
 }
 
@@ -220,7 +220,7 @@ fn read_capture(
     let (mut not_ip, mut without_time) = (0, 0);
     let (mut unknown_link, mut times) = (None, None::<Times>);
     let is_over = |writer: &OutputWriter| stop.is_set() || writer.is_refused();
-    let ReadCapture { mut account, error } = source.read(reader, |record| {
+    let ReadCapture { mut summary, error } = source.read(reader, |record| {
         if conversations.can_use_fast_parser()
             && let Some(timestamp) = record.at
             && let Some(plain_packet) = plain(record.link, record.bytes)
@@ -260,13 +260,13 @@ fn read_capture(
         }
         continue_unless(is_over(writer))
     });
-    if stop.is_set() && !matches!(account.ending, Ending::Broken(_) | Ending::BrokenPacked(_)) {
+    if stop.is_set() && !matches!(summary.ending, Ending::Broken(_) | Ending::BrokenPacked(_)) {
         // Ended on request, possibly within a record.
-        account.ending = Ending::Stopped;
+        summary.ending = Ending::Stopped;
     }
     let file = File {
         name: path.display().to_string(),
-        account,
+        summary,
         not_ip,
         unknown_link,
         without_time,
@@ -285,7 +285,7 @@ const fn continue_unless(is_over: bool) -> ControlFlow<()> {
 
 /// The error of a capture; a truncated one is reported, and is not an error.
 fn capture_failure(file: &File) -> Option<Failure> {
-    match ending::message(&file.name, &file.account) {
+    match ending::message(&file.name, &file.summary) {
         Err(failure) => return Some(failure.into()),
         // Nothing was read.
         Ok(Some(_)) if has_only_unsupported_packets(file) => {}
@@ -297,7 +297,7 @@ fn capture_failure(file: &File) -> Option<Failure> {
 
 /// Whether all packets of a capture have an unsupported link type.
 fn has_only_unsupported_packets(file: &File) -> bool {
-    file.unknown_link.is_some() && file.not_ip == file.account.packets
+    file.unknown_link.is_some() && file.not_ip == file.summary.packets
 }
 
 /// The error of a capture without readable packets.
@@ -314,7 +314,7 @@ fn empty_capture_failure(file: &File) -> Option<Failure> {
             ));
             None
         }
-        None if file.account.packets == 0 && !matches!(file.account.ending, Ending::Stopped) => {
+        None if file.summary.packets == 0 && !matches!(file.summary.ending, Ending::Stopped) => {
             output::say(&format!("neph read: {name} holds no packet"));
             None
         }

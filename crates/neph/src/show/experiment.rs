@@ -1,7 +1,7 @@
 //! Shows a stored experiment.
 
 use neph_analysis::fleet_view;
-use neph_campaign::retention::Merged;
+use neph_campaign::retention::MergedMinutes;
 use neph_documents::stored::{
     ClassTransferRow, ExperimentDocument, ExperimentParts, ReducedFacts, RoutesFacts, TracedFacts,
     TracedPaths,
@@ -60,16 +60,16 @@ fn reduced_facts(
     let Some(reduction) = store.reduction(experiment.id)? else {
         return Ok(None);
     };
-    let histogram = Merged::of(store, experiment)?;
+    let histogram = MergedMinutes::of(store, experiment)?;
     Ok(Some(ReducedFacts {
         at_unix_ns: reduction.at,
         minutes_removed_unix_ns: reduction.minutes_removed,
         minutes: histogram.minutes,
-        min_ns: histogram.least(),
+        min_ns: histogram.min(),
         p50_ns: histogram.quantile(500),
         p90_ns: histogram.quantile(900),
         p99_ns: histogram.quantile(990),
-        max_ns: histogram.most(),
+        max_ns: histogram.max(),
     }))
 }
 

@@ -22,7 +22,7 @@ use crate::{format, interrupt, output, value};
 pub(super) struct Args {
     /// Address and port on which the server listens (TCP and UDP); [::] means all IPv6 and IPv4 addresses
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "[::]:7420",
-          value_parser = value::listening)]
+          value_parser = value::listen_address)]
     listen: SocketAddr,
     /// Maximum duration of a test
     #[arg(long, value_name = "TIME", default_value = "10min", value_parser = value::positive_span)]

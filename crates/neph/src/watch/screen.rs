@@ -3,7 +3,7 @@
 
 use std::io::{self, IsTerminal, Write};
 
-use neph_capture::{ExchangeCounts, Flow, Half, HostPair, Method, Recent, Side};
+use neph_capture::{ExchangeCounts, Flow, Half, HostPair, Method, PeriodCounts, Side};
 use neph_documents::captures::{
     PERIOD_COLUMNS, RecentPeriod, Sort, TopLines, exchanges, period_row, period_sentence,
 };
@@ -55,7 +55,7 @@ impl Screen {
     }
 
     /// Adds a flow of the period.
-    pub(super) fn flow(&mut self, length: Span, flow: &Flow, recent: &Recent) {
+    pub(super) fn flow(&mut self, length: Span, flow: &Flow, recent: &PeriodCounts) {
         let rank = self.sort.rank_of(
             (recent.sent(Side::Client), recent.sent(Side::Server)),
             recent.round_trips(Half::Server).path(self.method),

@@ -4,8 +4,8 @@ use std::io;
 use std::net::SocketAddr;
 
 use neph_capture::{
-    Account, Ending, Event, ExchangeCounts, ExchangeKey, ExchangeRoundTrip, Flow, HostPair,
-    Listener, Name, Others, Recent, Sample, Side,
+    Ending, Event, ExchangeCounts, ExchangeKey, ExchangeRoundTrip, Flow, FlowName, HostPair,
+    Listener, OtherPackets, PeriodCounts, ReadSummary, Sample, Side,
 };
 use neph_model::{Span, Wall};
 use neph_sys::clock::{self, Pair, RawNanos};
@@ -43,7 +43,7 @@ pub(super) struct WatchOutput {
     /// The start of the period.
     period_start: Pair,
     counters: CaptureCounters,
-    others: Others,
+    others: OtherPackets,
     counts: Counts,
     /// The totals now, and at the start of the period.
     repairs: [Repairs; 2],
@@ -72,7 +72,7 @@ impl WatchOutput {
             watch_start: start.raw,
             period_start: start,
             counters: CaptureCounters::default(),
-            others: Others::default(),
+            others: OtherPackets::default(),
             counts: Counts::default(),
             repairs: Default::default(),
         })
@@ -103,7 +103,7 @@ impl WatchOutput {
             length: Span::from_nanos(now.raw.0 - self.period_start.raw.0),
         };
         let (writer, screen) = (&mut self.writer, &mut self.screen);
-        let report_flow = |flow: &Flow, recent: &Recent| match screen {
+        let report_flow = |flow: &Flow, recent: &PeriodCounts| match screen {
             Some(screen) => screen.flow(stretch.length, flow, recent),
             None => writer.line(&PeriodLine::flow(stretch, flow, recent)),
         };
@@ -113,7 +113,7 @@ impl WatchOutput {
             None => writer.line(&PeriodLine::exchange(stretch, pair, recent)),
         };
         let exchanges = conversations.exchanges.end_period(report_exchange);
-        let (others, counts) = (conversations.table.others(), conversations.counts());
+        let (others, counts) = (conversations.table.other_packets(), conversations.counts());
         let period = RecentPeriod {
             stretch,
             capture_method,
@@ -151,7 +151,7 @@ impl WatchOutput {
         metrics_server.answer(|| {
             let totals = Totals {
                 seen: capture_counters,
-                others: conversations.table.others(),
+                others: conversations.table.other_packets(),
                 bytes: conversations.counts().bytes,
                 flows: conversations.table.len(),
                 repairs: self.repairs[0],
@@ -236,8 +236,8 @@ impl WatchOutput {
         }
         let file = File {
             name: self.interface,
-            account: Account {
-                rest: 0,
+            summary: ReadSummary {
+                unparsed_bytes: 0,
                 packets: capture_counters.packets,
                 bytes: conversations.counts().bytes,
                 dropped: Some(capture_counters.lost),
@@ -271,7 +271,7 @@ impl ConversationListener for WatchOutput {
 }
 
 impl Listener for WatchOutput {
-    fn sample(&mut self, name: &Name, sample: &Sample) {
+    fn sample(&mut self, name: &FlowName, sample: &Sample) {
         for alarm in &mut self.alarms {
             alarm.add_sample(sample);
         }
@@ -281,16 +281,16 @@ impl Listener for WatchOutput {
         self.writer.sample(name, sample);
     }
 
-    fn event(&mut self, name: &Name, time: Wall, side: Side, event: Event) {
+    fn event(&mut self, name: &FlowName, time: Wall, side: Side, event: Event) {
         self.repairs[0].count_event(event);
         self.writer.event(name, time, side, event);
     }
 
-    fn thinned(&mut self, _: &Name, segments: u64) {
+    fn segments_not_tracked(&mut self, _: &FlowName, segments: u64) {
         self.repairs[0].not_followed += segments;
     }
 
-    fn found_spurious(&mut self, name: &Name, time: Wall, side: Side, original: Event) {
+    fn found_spurious(&mut self, name: &FlowName, time: Wall, side: Side, original: Event) {
         self.repairs[0].spurious += 1;
         self.writer.found_spurious(name, time, side, original);
     }
@@ -320,8 +320,8 @@ fn start_metrics_server(address: SocketAddr) -> Result<MetricsServer, Failure> {
     Ok(metrics_server)
 }
 
-const fn subtract_counts(current: Others, previous: Others) -> Others {
-    Others {
+const fn subtract_counts(current: OtherPackets, previous: OtherPackets) -> OtherPackets {
+    OtherPackets {
         udp: current.udp - previous.udp,
         icmp: current.icmp - previous.icmp,
         fragments: current.fragments - previous.fragments,

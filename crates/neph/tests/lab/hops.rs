@@ -94,7 +94,7 @@ fn recorded(lab: TwoSites) -> [Crossings; 2] {
     let mut crossed = [Vec::new(), Vec::new()];
     for record in lab.records() {
         let Record::Packet {
-            passing,
+            passage,
             verdict,
             left,
             ..
@@ -102,16 +102,16 @@ fn recorded(lab: TwoSites) -> [Crossings; 2] {
         else {
             continue;
         };
-        if !matches!(passing.identity.protocol, 1 | 6 | 17) {
+        if !matches!(passage.identity.protocol, 1 | 6 | 17) {
             continue;
         }
         let is_delivered = verdict == Verdict::Delivered;
         let of = Crossed {
-            at: passing.arrival,
-            delay: is_delivered.then_some(left - passing.arrival),
+            at: passage.arrival,
+            delay: is_delivered.then_some(left - passage.arrival),
             bound: 0,
         };
-        crossed[usize::from(passing.direction)].push((passing.identity, of));
+        crossed[usize::from(passage.direction)].push((passage.identity, of));
     }
     crossed.map(numbered)
 }

@@ -64,7 +64,7 @@ pub(crate) fn ran(mut command: Command) -> Output {
 
 /// Brings a lab up that must come up. What a killed run of these tests left of it goes first.
 pub(crate) fn lab(topology: &Topology, options: &UpOptions) -> Lab {
-    Lab::down_if_left(&options.name).expect("what is left goes down");
+    Lab::down_if_owner_ended(&options.name).expect("what is left goes down");
     Lab::up(topology, options).expect("the lab comes up")
 }
 
@@ -167,7 +167,7 @@ impl TwoSites {
         let mut delays = [Vec::new(), Vec::new()];
         for record in self.records() {
             let Record::Packet {
-                passing,
+                passage,
                 verdict: Verdict::Delivered,
                 left,
                 ..
@@ -175,8 +175,8 @@ impl TwoSites {
             else {
                 continue;
             };
-            if passing.length >= minimum {
-                delays[usize::from(passing.direction)].push(left - passing.arrival);
+            if passage.length >= minimum {
+                delays[usize::from(passage.direction)].push(left - passage.arrival);
             }
         }
         delays

@@ -7,9 +7,9 @@ use super::super::model::Endpoint;
 
 /// Whether circuits over networks can be compared.
 pub(super) fn check(endpoints: &[Endpoint], problems: &Problems<'_>) {
-    let mut known: Vec<(&str, &str, &str)> = Vec::new();
+    let mut known_circuits: Vec<(&str, &str, &str)> = Vec::new();
     for endpoint in endpoints {
-        let add = |message: String, remedy: &str| {
+        let add_fault = |message: String, remedy: &str| {
             problems.add(endpoint.address_span.clone(), Fault::new(message, remedy));
         };
         let name = endpoint.name.as_str();
@@ -20,7 +20,7 @@ pub(super) fn check(endpoints: &[Endpoint], problems: &Problems<'_>) {
             ([circuit], [network]) => (circuit.as_str(), network.as_str()),
             ([], _) => {
                 let message = format!("endpoint '{name}' has a network and no circuit");
-                add(
+                add_fault(
                     message,
                     "add circuit = \"ams-lju\": the sites between which it is measured",
                 );
@@ -28,35 +28,35 @@ pub(super) fn check(endpoints: &[Endpoint], problems: &Problems<'_>) {
             }
             (_, []) => {
                 let message = format!("endpoint '{name}' has a circuit and no network");
-                add(message, "add network = \"underlay\": what carries it");
+                add_fault(message, "add network = \"underlay\": what carries it");
                 continue;
             }
             _ => {
                 let message = format!("endpoint '{name}' has several circuits or networks");
-                add(message, "write an endpoint for each");
+                add_fault(message, "write an endpoint for each");
                 continue;
             }
         };
         let sites = endpoint.axes.parameters.get(&ParameterName::Site);
         if sites.is_some_and(|sites| sites.len() > 1) {
             let message = format!("circuit '{circuit}' is measured from several sites");
-            add(
+            add_fault(
                 message,
                 "write an endpoint with a circuit of its own for each site",
             );
         }
-        let duplicate = known
+        let duplicate = known_circuits
             .iter()
-            .find(|(_, known_circuit, over)| (*known_circuit, *over) == (circuit, network));
+            .find(|(_, other_circuit, over)| (*other_circuit, *over) == (circuit, network));
         if let Some((other, ..)) = duplicate {
             let message =
                 format!("'{name}' and '{other}' are the same circuit over the same network");
-            add(
+            add_fault(
                 message,
                 "give each direction and each path a circuit of its own",
             );
         }
-        known.push((name, circuit, network));
+        known_circuits.push((name, circuit, network));
     }
 }
 

@@ -11,7 +11,7 @@ use neph_model::{
 use neph_text::{Bytes, Fault, Nanos, Problems, Spanned};
 
 use super::transfers;
-use super::{above_zero, find_parameter, one_length};
+use super::{find_parameter, require_positive};
 use crate::plan::fleet;
 use crate::plan::model::{Axes, ExperimentLength, ParameterLists};
 use crate::plan::typed::{TypedAxes, TypedEndpoint};
@@ -20,33 +20,45 @@ const DEFAULT_REQUEST: ByteSize = ByteSize(64);
 const DEFAULT_RESPONSE: ByteSize = ByteSize(64);
 
 /// What is wrong, and what to do.
-type Reported = (&'static str, &'static str);
-const NO_ENDPOINT: Reported = (
+type FaultText = (&'static str, &'static str);
+const NO_ENDPOINT: FaultText = (
     "there is no endpoint",
     "add [[endpoint]] with name = \"here\" and url = \"udp://192.0.2.1:8080\"",
 );
-const NO_INTERVAL: Reported = ("the interval is missing", "add interval = \"100ms\"");
-const NO_LENGTH: Reported = (
+const NO_INTERVAL: FaultText = ("the interval is missing", "add interval = \"100ms\"");
+const NO_LENGTH: FaultText = (
     "neither duration nor messages is given",
     "add duration = \"30s\" or messages = 1000",
 );
 
 /// What is missing in a plan that has no endpoint: also what each endpoint would ask for.
-pub(super) fn without_endpoint(top: &TypedAxes) -> impl Iterator<Item = Reported> {
+pub(super) fn faults_without_endpoint(top: &TypedAxes) -> impl Iterator<Item = FaultText> {
     let interval = top.intervals.is_none().then_some(NO_INTERVAL);
-    let length = (!top.length_written).then_some(NO_LENGTH);
+    let length = (!top.has_length).then_some(NO_LENGTH);
     std::iter::once(NO_ENDPOINT).chain(interval).chain(length)
 }
 
+/// A duration and a number of messages exclude each other.
+pub(super) fn check_single_length(axes: &TypedAxes, problems: &Problems<'_>) {
+    if let (Some(_), Some(messages)) = (&axes.duration, &axes.messages) {
+        let message = "both duration and messages are given";
+        let fault = Fault::new(
+            message,
+            "remove one: it follows from the other and the interval",
+        );
+        problems.add(messages.span.clone(), fault);
+    }
+}
+
 /// Each of the sizes once, in their order: different requested sizes may be one size on the wire.
-fn once_each(sizes: impl Iterator<Item = ByteSize>) -> Vec<ByteSize> {
-    let mut unique = Vec::new();
+fn distinct_sizes(sizes: impl Iterator<Item = ByteSize>) -> Vec<ByteSize> {
+    let mut distinct = Vec::new();
     for size in sizes {
-        if !unique.contains(&size) {
-            unique.push(size);
+        if !distinct.contains(&size) {
+            distinct.push(size);
         }
     }
-    unique
+    distinct
 }
 
 /// An endpoint within its plan.
@@ -58,32 +70,32 @@ pub(super) struct Scope<'a> {
 }
 
 impl Scope<'_> {
-    fn fault(&self, at: &Range<usize>, message: impl Into<String>, remedy: impl Into<String>) {
-        self.problems.add(at.clone(), Fault::new(message, remedy));
+    fn fault(&self, span: &Range<usize>, message: impl Into<String>, remedy: impl Into<String>) {
+        self.problems.add(span.clone(), Fault::new(message, remedy));
     }
 
     pub(super) fn axes(&self) -> Option<Axes> {
-        one_length(&self.endpoint.axes, self.problems);
+        check_single_length(&self.endpoint.axes, self.problems);
         let parameters = self.parameters();
-        let requested = self.request_sizes();
+        let requested_sizes = self.request_sizes();
         let kind = self.target.kind();
         let key = parameters.get(&ParameterName::KeyFile);
         let authenticated = Authenticated::by(key);
-        let sent = |size: &ByteSize| sent_size(kind, *size, authenticated);
-        let request_sizes = once_each(requested.iter().map(sent));
-        let size_notes = requested
+        let size_on_wire = |size: &ByteSize| sent_size(kind, *size, authenticated);
+        let request_sizes = distinct_sizes(requested_sizes.iter().map(size_on_wire));
+        let size_notes = requested_sizes
             .iter()
             .filter(|_| self.has_written_sizes())
-            .filter_map(|size| why_raised(kind, *size, sent(size)));
+            .filter_map(|size| why_raised(kind, *size, size_on_wire(size)));
         let response_sizes = self.response_sizes(&request_sizes);
         // Replies keep the size that is asked for: scenarios of older campaigns are known by it.
-        let replies = response_sizes
+        let reply_notes = response_sizes
             .iter()
             .filter(|_| {
                 self.endpoint.axes.response_sizes.is_some() || self.top.response_sizes.is_some()
             })
             .filter_map(|size| why_replies_are_raised(kind, *size));
-        let size_notes = size_notes.chain(replies).collect();
+        let size_notes = size_notes.chain(reply_notes).collect();
         let intervals = self.intervals(&parameters);
         let length = self.length();
         let axes = Axes {
@@ -98,27 +110,28 @@ impl Scope<'_> {
         self.check_ip_version(&axes);
         // Whether there are flows is not known, so contradictions with them cannot be found.
         let flows = ParameterName::Flows;
-        if self.endpoint.axes.unread.contains(&flows) || self.top.unread.contains(&flows) {
+        let is_invalid = |axes: &TypedAxes| axes.invalid_parameters.contains(&flows);
+        if is_invalid(&self.endpoint.axes) || is_invalid(self.top) {
             return None;
         }
-        if let Some(fault) = fleet::too_dense(self.target, &axes) {
-            self.problems.add(self.shortest_interval(), fault);
+        if let Some(fault) = fleet::rate_fault(self.target, &axes) {
+            self.problems.add(self.shortest_interval_span(), fault);
             return None;
         }
-        if let Some(fault) = fleet::of_many(self.target, &axes) {
+        if let Some(fault) = fleet::many_hosts_fault(self.target, &axes) {
             self.problems.add(self.endpoint.span.clone(), fault);
             return None;
         }
         let contradiction = fleet::contradiction(&axes).or_else(|| transfers::contradiction(&axes));
         if let Some((parameter, fault)) = contradiction {
-            self.problems.add(self.place_of(parameter), fault);
+            self.problems.add(self.span_of(parameter), fault);
             return None;
         }
-        self.lengths_fit(&axes).then_some(axes)
+        self.check_lengths(&axes).then_some(axes)
     }
 
     /// Where the values of a parameter are written that hold here.
-    fn place_of(&self, parameter: ParameterName) -> Range<usize> {
+    fn span_of(&self, parameter: ParameterName) -> Range<usize> {
         let parameters = self.endpoint.axes.parameters.get(&parameter);
         let written = parameters.or_else(|| self.top.parameters.get(&parameter));
         match written.map(Vec::as_slice) {
@@ -134,7 +147,7 @@ impl Scope<'_> {
     }
 
     /// Where the shortest interval is written.
-    fn shortest_interval(&self) -> Range<usize> {
+    fn shortest_interval_span(&self) -> Range<usize> {
         let written = self.written_intervals().into_iter().flatten();
         let shortest = written.min_by_key(|value| value.value.0);
         shortest.map_or_else(|| self.endpoint.span.clone(), |value| value.span.clone())
@@ -142,10 +155,10 @@ impl Scope<'_> {
 
     fn intervals(&self, parameters: &ParameterLists) -> Option<Vec<Span>> {
         let Some(written) = self.written_intervals() else {
-            let measured = parameters.get(&ParameterName::Measure);
+            let measures = parameters.get(&ParameterName::Measure);
             let is_transfer =
                 |parameter: &Parameter| parameter.measure().is_some_and(Measure::is_transfer);
-            if measured.is_some_and(|parameters| parameters.iter().all(is_transfer)) {
+            if measures.is_some_and(|parameters| parameters.iter().all(is_transfer)) {
                 return Some(vec![Measure::SECOND]);
             }
             self.fault(&self.endpoint.span, NO_INTERVAL.0, NO_INTERVAL.1);
@@ -159,7 +172,7 @@ impl Scope<'_> {
         }
         let values: Vec<Span> = written
             .iter()
-            .filter_map(|value| above_zero(value, "interval", self.problems))
+            .filter_map(|value| require_positive(value, "interval", self.problems))
             .collect();
         (values.len() == written.len() && !values.is_empty()).then_some(values)
     }
@@ -193,7 +206,7 @@ impl Scope<'_> {
             .axes
             .response_sizes
             .as_ref()
-            .and_then(|w| w.first())
+            .and_then(|sizes| sizes.first())
         {
             let kind = self.target.kind();
             let message = if kind.has_request_size() {
@@ -227,7 +240,7 @@ impl Scope<'_> {
     }
 
     fn length(&self) -> Option<ExperimentLength> {
-        let axes = if self.endpoint.axes.length_written {
+        let axes = if self.endpoint.axes.has_length {
             &self.endpoint.axes
         } else {
             self.top
@@ -239,10 +252,11 @@ impl Scope<'_> {
             }
             (_, Some(messages)) => Some(ExperimentLength::Messages(messages.value)),
             (Some(duration), None) => {
-                above_zero(duration, "duration", self.problems).map(ExperimentLength::Duration)
+                let duration = require_positive(duration, "duration", self.problems);
+                duration.map(ExperimentLength::Duration)
             }
             (None, None) => {
-                if !axes.length_written {
+                if !axes.has_length {
                     self.fault(&self.endpoint.span, NO_LENGTH.0, NO_LENGTH.1);
                 }
                 None
@@ -251,7 +265,7 @@ impl Scope<'_> {
     }
 
     /// Every interval must hold at least one message, and no experiment may outlast the clock.
-    fn lengths_fit(&self, axes: &Axes) -> bool {
+    fn check_lengths(&self, axes: &Axes) -> bool {
         for interval in &axes.intervals {
             let count = axes.length.messages(*interval);
             if count == 0 {
@@ -264,11 +278,11 @@ impl Scope<'_> {
                 );
                 return false;
             }
-            let lasts = i64::try_from(count)
+            let duration_ns = i64::try_from(count)
                 .ok()
                 .and_then(|n| n.checked_mul(interval.nanos()));
             // Half of what 64 bits hold, so that sums of times stay within them.
-            if lasts.is_none_or(|nanos| nanos > i64::MAX / 2) {
+            if duration_ns.is_none_or(|nanos| nanos > i64::MAX / 2) {
                 let message =
                     format!("{count} messages every {interval} take longer than can be counted");
                 self.fault(&self.endpoint.span, message, "write fewer messages");
@@ -280,18 +294,18 @@ impl Scope<'_> {
 
     /// The endpoint's own parameters, and those of the top that fit it.
     fn parameters(&self) -> ParameterLists {
-        let plain =
+        let without_spans =
             |values: &[Spanned<Parameter>]| values.iter().map(|v| v.value.clone()).collect();
         let mut parameters = ParameterLists::new();
         for (name, values) in &self.top.parameters {
             if (find_parameter(*name).is_supported_by)(self.target) {
-                parameters.insert(*name, plain(values));
+                parameters.insert(*name, without_spans(values));
             }
         }
         for (name, values) in &self.endpoint.axes.parameters {
             let parameter = find_parameter(*name);
             if (parameter.is_supported_by)(self.target) {
-                parameters.insert(*name, plain(values));
+                parameters.insert(*name, without_spans(values));
                 continue;
             }
             let message = format!(
@@ -311,8 +325,8 @@ impl Scope<'_> {
             (false, Ok(_)) => (IpVersion::V4, IpVersion::V6),
             (false, Err(_)) => return,
         };
-        let mut requested = axes.values(Parameter::ip_version);
-        if requested.any(|version| *version == other_version) {
+        let mut requested_versions = axes.values(Parameter::ip_version);
+        if requested_versions.any(|version| *version == other_version) {
             let message = format!(
                 "{} is an IPv{own_version} address: IPv{other_version} does not reach it",
                 self.target
@@ -320,7 +334,7 @@ impl Scope<'_> {
             let remedy = format!(
                 "remove ip_version, or write a name or an IPv{other_version} address in the url"
             );
-            self.fault(&self.place_of(ParameterName::IpVersion), message, remedy);
+            self.fault(&self.span_of(ParameterName::IpVersion), message, remedy);
         }
     }
 

@@ -5,7 +5,7 @@ use neph_text::{Fault, Problems, Spanned};
 
 use super::super::sections::Sections;
 use super::super::shared::PlannedCircuit;
-use super::super::typed::{TypedCourse, TypedPlan};
+use super::super::typed::{TypedPlan, TypedRunSettings};
 
 /// Whether what a timetable is made of can be: names are known, and there are sites.
 pub(super) fn check(typed: &TypedPlan, problems: &Problems<'_>) {
@@ -20,11 +20,11 @@ pub(super) fn check(typed: &TypedPlan, problems: &Problems<'_>) {
         .iter()
         .filter_map(|endpoint| endpoint.name.as_ref());
     let endpoints: Vec<&str> = endpoints.map(|name| name.value.as_str()).collect();
-    let at = typed
+    let endpoint_sites = typed
         .endpoints
         .iter()
-        .filter_map(|endpoint| endpoint.at.as_ref());
-    for (name, known, noun) in at
+        .filter_map(|endpoint| endpoint.site.as_ref());
+    for (name, known, noun) in endpoint_sites
         .chain(sections.shared.iter().flat_map(|shared| &shared.sites))
         .map(|name| (name, &sites, "site"))
         .chain(
@@ -66,13 +66,13 @@ fn check_sites(typed: &TypedPlan, problems: &Problems<'_>) {
         return;
     }
     let modes = typed.endpoints.iter().map(|endpoint| &endpoint.mode);
-    let modes = modes.chain([&typed.course.mode]).flatten();
+    let modes = modes.chain([&typed.run_settings.mode]).flatten();
     let modes = modes.map(|mode| ("mode", mode.span.clone()));
-    let at = typed
+    let sites = typed
         .endpoints
         .iter()
-        .filter_map(|endpoint| endpoint.at.as_ref());
-    let at = at.map(|site| ("at", site.span.clone()));
+        .filter_map(|endpoint| endpoint.site.as_ref());
+    let sites = sites.map(|site| ("at", site.span.clone()));
     let shared = shared.iter().map(|shared| {
         let names = shared
             .sites
@@ -83,7 +83,7 @@ fn check_sites(typed: &TypedPlan, problems: &Problems<'_>) {
         let range = names.chain(circuits).next();
         ("a shared link", range.unwrap_or_else(|| typed.span.clone()))
     });
-    for (key, span) in modes.chain(at).chain(shared) {
+    for (key, span) in modes.chain(sites).chain(shared) {
         let message = format!(
             "{key} decides what runs at the same time at several sites, and there is no [[site]]"
         );
@@ -93,18 +93,18 @@ fn check_sites(typed: &TypedPlan, problems: &Problems<'_>) {
 }
 
 /// The interval between blocks, and the period that no block may outlast, if there is one.
-pub(super) fn period(
-    course: &TypedCourse,
+pub(super) fn interpret_period(
+    run_settings: &TypedRunSettings,
     problems: &Problems<'_>,
 ) -> (Span, Option<Spanned<Span>>) {
-    if let (Some(every), Some(_)) = (&course.every, &course.block_interval) {
+    if let (Some(every), Some(_)) = (&run_settings.every, &run_settings.block_interval) {
         let message = "both every and block_interval are given";
         let remedy = "remove block_interval: every is one that no block may outlast";
         problems.add(every.span.clone(), Fault::new(message, remedy));
     }
-    let interval = course.block_interval.as_ref();
+    let interval = run_settings.block_interval.as_ref();
     let interval = interval.map(|interval| Span::from_nanos(interval.value.0));
-    let every = course.every.clone();
+    let every = run_settings.every.clone();
     let period = every.as_ref().map(|every| every.value);
     (period.or(interval).unwrap_or(Span::ZERO), every)
 }
@@ -144,11 +144,11 @@ mod tests {
         };
         assert_eq!(uplink.resource, Resource::Link("uplink".to_owned()));
         assert_eq!(weave.resource, Resource::Overlay("weave".to_owned()));
-        assert!(uplink.carries(Some("ams"), "to lju", Some("lju")));
-        assert!(uplink.carries(Some("lju"), "web", None));
-        assert!(!uplink.carries(Some("ams"), "web", None));
-        assert!(weave.carries(Some("ams"), "web", None));
-        assert!(!weave.carries(Some("lju"), "web", None));
+        assert!(uplink.is_used_by_circuit(Some("ams"), "to lju", Some("lju")));
+        assert!(uplink.is_used_by_circuit(Some("lju"), "web", None));
+        assert!(!uplink.is_used_by_circuit(Some("ams"), "web", None));
+        assert!(weave.is_used_by_circuit(Some("ams"), "web", None));
+        assert!(!weave.is_used_by_circuit(Some("lju"), "web", None));
     }
 
     #[test]
@@ -185,9 +185,9 @@ mod tests {
             let message = problem_after(from, to);
             assert!(message.contains(part), "{message}");
         }
-        let alone_text = "version = 1\nname = \"p\"\ninterval = \"1s\"\nmessages = 60\nmode = \"load\"\n\
+        let text_without_site = "version = 1\nname = \"p\"\ninterval = \"1s\"\nmessages = 60\nmode = \"load\"\n\
             [[endpoint]]\nname = \"e\"\nurl = \"udp://10.0.0.2\"\n";
-        let problems = parse(&Source::new("p.toml", alone_text)).expect_err("no site");
+        let problems = parse(&Source::new("p.toml", text_without_site)).expect_err("no site");
         assert!(
             problems[0].to_string().contains("add a [[site]]"),
             "{}",

@@ -7,7 +7,7 @@ use super::super::model::{Endpoint, ThroughputPlan};
 use super::super::sections::TypedThroughput;
 
 /// Without servers of its own, neph's transfer goes to each endpoint's reflector once.
-pub(super) fn throughput(
+pub(super) fn interpret_throughput(
     typed: TypedThroughput,
     endpoints: &[Endpoint],
     problems: &Problems<'_>,

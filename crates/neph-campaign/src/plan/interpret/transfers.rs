@@ -68,21 +68,21 @@ const MEDIA: NeededService = NeededService {
 /// What the transfers among these measures need.
 fn needed_services(axes: &Axes) -> Vec<&'static NeededService> {
     let measures: Vec<Measure> = axes.values(Parameter::measure).copied().collect();
-    let needs = |measure: &Measure| match measure {
+    let needed_service = |measure: &Measure| match measure {
         Measure::Messages => None,
         Measure::Throughput(_) | Measure::Transactions(_) => Some(&THROUGHPUT),
         Measure::Media(_) => Some(&MEDIA),
     };
-    let mut distinct: Vec<&NeededService> = Vec::new();
-    for needed in measures.iter().filter_map(needs) {
-        if !distinct
+    let mut needed_services: Vec<&NeededService> = Vec::new();
+    for needed in measures.iter().filter_map(needed_service) {
+        if !needed_services
             .iter()
             .any(|known| known.parameter == needed.parameter)
         {
-            distinct.push(needed);
+            needed_services.push(needed);
         }
     }
-    distinct
+    needed_services
 }
 
 /// A transfer goes to the port at which the reflector of the endpoint's site serves it.

@@ -32,50 +32,56 @@ fn half_an_hour() -> Span {
 fn a_season_is_open_in_its_hours_on_its_days() {
     let text = "[[season]]\nname = \"low\"\nhours = \"01:00-05:00\"\ndays = [\"sat\", \"sun\"]\n";
     let low = &seasons(text)[0];
-    assert_eq!(low.when(), "01:00-05:00 UTC on sat, sun");
-    assert!(low.holds(moment(5, 1, 0), half_an_hour()));
-    assert!(low.holds(moment(6, 4, 30), half_an_hour()));
+    assert_eq!(low.hours_text(), "01:00-05:00 UTC on sat, sun");
+    assert!(low.is_open_for(moment(5, 1, 0), half_an_hour()));
+    assert!(low.is_open_for(moment(6, 4, 30), half_an_hour()));
     assert!(
-        !low.holds(moment(6, 4, 31), half_an_hour()),
+        !low.is_open_for(moment(6, 4, 31), half_an_hour()),
         "it ends too late"
     );
-    assert!(!low.holds(moment(4, 2, 0), half_an_hour()), "a Friday");
-    let next = |from| low.next(from, half_an_hour());
+    assert!(
+        !low.is_open_for(moment(4, 2, 0), half_an_hour()),
+        "a Friday"
+    );
+    let next = |from| low.next_opening(from, half_an_hour());
     assert_eq!(next(moment(0, 12, 7)), Some(moment(5, 1, 0)));
     assert_eq!(next(moment(5, 4, 45)), Some(moment(6, 1, 0)));
     assert_eq!(next(moment(6, 2, 3)), Some(moment(6, 2, 3)));
     assert_eq!(next(moment(6, 4, 45)), Some(moment(12, 1, 0)));
-    assert_eq!(low.next(moment(0, 0, 0), Span::from_secs(5 * 3_600)), None);
+    assert_eq!(
+        low.next_opening(moment(0, 0, 0), Span::from_secs(5 * 3_600)),
+        None
+    );
 }
 
 #[test]
-fn hours_may_go_over_midnight_and_a_season_without_any_is_always() {
+fn hours_may_cross_midnight_and_a_season_without_hours_is_always_open() {
     let text =
         "[[season]]\nname = \"night\"\nhours = \"22:00-05:00\"\n[[season]]\nname = \"any\"\n";
     let parsed = seasons(text);
-    assert!(parsed[0].holds(moment(2, 23, 50), half_an_hour()));
-    assert!(!parsed[0].holds(moment(2, 21, 50), half_an_hour()));
+    assert!(parsed[0].is_open_for(moment(2, 23, 50), half_an_hour()));
+    assert!(!parsed[0].is_open_for(moment(2, 21, 50), half_an_hour()));
     assert_eq!(
-        parsed[0].next(moment(2, 6, 0), half_an_hour()),
+        parsed[0].next_opening(moment(2, 6, 0), half_an_hour()),
         Some(moment(2, 22, 0))
     );
     let friday = "[[season]]\nname = \"n\"\nhours = \"22:00-02:00\"\ndays = \"fri\"\n";
     let friday = &seasons(friday)[0];
     let three_hours = Span::from_secs(3 * 3_600);
     assert!(
-        friday.holds(moment(4, 22, 30), three_hours),
+        friday.is_open_for(moment(4, 22, 30), three_hours),
         "into Saturday"
     );
     assert!(
-        !friday.holds(moment(4, 0, 30), half_an_hour()),
+        !friday.is_open_for(moment(4, 0, 30), half_an_hour()),
         "Thursday's"
     );
     assert_eq!(
-        friday.next(moment(5, 3, 0), three_hours),
+        friday.next_opening(moment(5, 3, 0), three_hours),
         Some(moment(11, 22, 0))
     );
-    assert_eq!(parsed[1].when(), "at any time");
-    assert!(parsed[1].holds(moment(2, 6, 0), Span::from_secs(100 * 86_400)));
+    assert_eq!(parsed[1].hours_text(), "at any time");
+    assert!(parsed[1].is_open_for(moment(2, 6, 0), Span::from_secs(100 * 86_400)));
 }
 
 #[test]
@@ -110,10 +116,10 @@ fn a_season_may_have_a_topology_of_its_own() {
         topologies.map(|file| file.value.clone()).collect()
     };
     assert_eq!(files(&plan), ["low.toml", "high.toml"]);
-    let of = |season| plan.topology_of(season).map(|file| file.value.as_str());
-    assert_eq!(of(Some("low")), Some("low.toml"));
-    assert_eq!(of(Some("high")), Some("high.toml"));
-    assert_eq!(of(None), Some("low.toml"));
+    let topology_of = |season| plan.topology_of(season).map(|file| file.value.as_str());
+    assert_eq!(topology_of(Some("low")), Some("low.toml"));
+    assert_eq!(topology_of(Some("high")), Some("high.toml"));
+    assert_eq!(topology_of(None), Some("low.toml"));
     // A lab with a mistake is one: what needs it is no mistake of its own.
     let wrong = text.replace("prober = \"p\"\n", "");
     let problems = parse(&Source::new("p.toml", wrong)).expect_err("wrong");

@@ -23,10 +23,10 @@ impl RunEnd {
         }
     }
 
-    pub(super) fn from_failure(why: &OrderFailed) -> Self {
+    pub(super) fn from_failure(failure: &OrderFailed) -> Self {
         Self {
-            is_permanent: why.is_permanent,
-            ..Self::failed(why.to_string())
+            is_permanent: failure.is_permanent,
+            ..Self::failed(failure.to_string())
         }
     }
 }

@@ -6,7 +6,7 @@ use neph_model::{ExperimentId, Records};
 
 use super::ActiveRun;
 use crate::observer::CampaignEvent;
-use crate::run::{Run, RunError, storing};
+use crate::run::{Run, RunError, map_store_error};
 
 impl Run<'_, '_> {
     /// Keeps what an experiment measured.
@@ -21,14 +21,16 @@ impl Run<'_, '_> {
         else {
             return Ok(());
         };
-        storing(
+        map_store_error(
             "record what is measured",
-            active.recording.recorder().keep(records),
+            active.recording.recorder().record_all(records),
         )?;
-        self.crew.observer.report(&CampaignEvent::Kept {
-            experiment,
-            records,
-        });
+        self.participants
+            .observer
+            .report(&CampaignEvent::RecordsStored {
+                experiment,
+                records,
+            });
         Ok(())
     }
 
@@ -44,13 +46,15 @@ impl Run<'_, '_> {
         else {
             return Ok(());
         };
-        let observer = &mut *self.crew.observer;
-        active.recording.journals(folder, &mut |messages, fleet| {
-            observer.report(&CampaignEvent::Received {
-                experiment,
-                messages,
-                fleet,
-            });
-        })
+        let observer = &mut *self.participants.observer;
+        active
+            .recording
+            .read_journals(folder, &mut |messages, fleet| {
+                observer.report(&CampaignEvent::Received {
+                    experiment,
+                    messages,
+                    fleet,
+                });
+            })
     }
 }

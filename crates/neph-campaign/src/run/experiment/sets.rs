@@ -2,25 +2,25 @@
 
 use neph_model::{Ending, ExperimentResult, Measure, OrderFailed, Scenario};
 
-use crate::agenda::Slot;
+use crate::agenda::AgendaSlot;
+use crate::flow_sets::groups;
 use crate::plan::Plan;
-use crate::together::groups;
 
 /// Where the streams of one site did not run, those of the others had the server for themselves: all of the
 /// set have failed, and are tried once more together.
 pub(super) fn fail_incomplete_sets(
     plan: &Plan,
     matrix: &[Scenario],
-    slots: &[Slot],
+    slots: &[AgendaSlot],
     results: &mut [Result<ExperimentResult, OrderFailed>],
 ) {
-    let scenario = |slot: &Slot| &matrix[slot.scenario as usize];
-    let is_media = |slot: &Slot| matches!(scenario(slot).measure(), Measure::Media(_));
+    let scenario = |slot: &AgendaSlot| &matrix[slot.scenario as usize];
+    let is_media = |slot: &AgendaSlot| matches!(scenario(slot).measure(), Measure::Media(_));
     if !slots.iter().any(is_media) {
         return;
     }
     let groups = groups(plan, matrix);
-    let group = |slot: &Slot| groups[slot.scenario as usize];
+    let group = |slot: &AgendaSlot| groups[slot.scenario as usize];
     let failed: Vec<(u32, &str, bool)> = slots
         .iter()
         .zip(&*results)
@@ -75,13 +75,13 @@ mod tests {
             [[endpoint]]\nname = \"b\"\nurl = \"udp://10.0.0.2\"\n";
         let plan = parse(&Source::new("p.toml", plan_text)).expect("a good plan");
         let matrix = scenarios(&plan);
-        let slots: Vec<Slot> = (0..4)
-            .map(|scenario| Slot {
+        let slots: Vec<AgendaSlot> = (0..4)
+            .map(|scenario| AgendaSlot {
                 block: 0,
                 scenario,
                 position: 0,
                 attempt: 0,
-                begins_block: false,
+                is_first_of_block: false,
             })
             .collect();
         let end_time = Wall::from_unix_nanos(0);

@@ -56,7 +56,7 @@ fn all_pairs_of_a_flow_set_run_at_the_same_time() {
 }
 
 #[test]
-fn in_turn_they_run_one_after_the_other() {
+fn pairs_in_turn_run_one_after_the_other() {
     let plan_text = PLAN.replace("pause", "pairs = \"in turn\"\npause");
     let mut lab = Lab::new(&plan_text, &[]);
     lab.run_campaign().expect("it runs");

@@ -2,14 +2,14 @@
 
 use neph_model::{ClockOffset, Span, Wall};
 
-use super::{Guard, Missed, Report, SlotTimes};
+use super::{Guard, MissedReason, PartyReport, SlotTimes};
 
 /// A party that begins later than this is not in step with the others: its slot is missed.
 const MAX_LATENESS: Span = Span::from_secs(1);
 
 /// What a party does next.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum SlotStep {
     /// Nothing until this time of its own clock.
     Wait(Wall),
     /// Begin now. The sender checks before each packet that it is before this time of its own clock.
@@ -17,7 +17,7 @@ pub enum Step {
     /// Go on until this time of its own clock.
     Run(Wall),
     /// The slot is over; what is to be reported.
-    Over(Report),
+    Over(PartyReport),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,7 +25,7 @@ enum SlotState {
     Waiting,
     Running,
     CarriedOut,
-    Missed(Missed),
+    Missed(MissedReason),
 }
 
 /// One end of a slot. After a restart use [`SlotEnd::restarted`].
@@ -54,7 +54,7 @@ impl SlotEnd {
             times,
             guard,
             is_notified: false,
-            state: SlotState::Missed(Missed::Restarted),
+            state: SlotState::Missed(MissedReason::Restarted),
         }
     }
 
@@ -64,65 +64,65 @@ impl SlotEnd {
     }
 
     /// What it can report before the slot; `offset` is the common clock minus its own.
-    pub const fn readiness(&self, offset: Option<ClockOffset>) -> Report {
+    pub const fn readiness(&self, offset: Option<ClockOffset>) -> PartyReport {
         match (self.state, offset) {
-            (SlotState::Missed(reason), _) => Report::Refused(reason),
-            (SlotState::CarriedOut, _) => Report::CarriedOut,
-            (SlotState::Running, _) => Report::Busy,
-            (SlotState::Waiting, None) => Report::Refused(Missed::ClockTooWide(None)),
-            (SlotState::Waiting, Some(offset)) => Report::Ready(offset.bound()),
+            (SlotState::Missed(reason), _) => PartyReport::Refused(reason),
+            (SlotState::CarriedOut, _) => PartyReport::CarriedOut,
+            (SlotState::Running, _) => PartyReport::Busy,
+            (SlotState::Waiting, None) => PartyReport::Refused(MissedReason::ClockTooWide(None)),
+            (SlotState::Waiting, Some(offset)) => PartyReport::Ready(offset.bound()),
         }
     }
 
     /// What it does at `now` of its own clock; `offset` is the common clock minus its own.
-    pub fn step(&mut self, now: Wall, offset: Option<ClockOffset>) -> Step {
+    pub fn step(&mut self, now: Wall, offset: Option<ClockOffset>) -> SlotStep {
         let usable_offset = offset.filter(|offset| offset.bound() <= self.guard.bound);
         let Some(usable_offset) = usable_offset else {
-            return self.without_clock(now, offset);
+            return self.step_without_clock(now, offset);
         };
         let local_time = |at: Wall| at + -usable_offset.value();
         let (start, end) = (local_time(self.times.start), local_time(self.times.end));
         match self.state {
-            SlotState::Waiting if now < start => Step::Wait(start),
+            SlotState::Waiting if now < start => SlotStep::Wait(start),
             SlotState::Waiting => {
                 let lateness = now.unix_nanos().saturating_sub(start.unix_nanos());
                 let lateness = Span::from_nanos(lateness);
                 if !self.is_notified {
-                    return self.miss(Missed::NotNotified);
+                    return self.miss(MissedReason::NotNotified);
                 }
                 if lateness > MAX_LATENESS || now >= end {
-                    return self.miss(Missed::Overslept(lateness));
+                    return self.miss(MissedReason::Overslept(lateness));
                 }
                 self.state = SlotState::Running;
-                Step::Begin(end)
+                SlotStep::Begin(end)
             }
-            SlotState::Running if now < end => Step::Run(end),
+            SlotState::Running if now < end => SlotStep::Run(end),
             SlotState::Running => {
                 self.state = SlotState::CarriedOut;
-                Step::Over(Report::CarriedOut)
+                SlotStep::Over(PartyReport::CarriedOut)
             }
-            SlotState::CarriedOut => Step::Over(Report::CarriedOut),
-            SlotState::Missed(reason) => Step::Over(Report::Refused(reason)),
+            SlotState::CarriedOut => SlotStep::Over(PartyReport::CarriedOut),
+            SlotState::Missed(reason) => SlotStep::Over(PartyReport::Refused(reason)),
         }
     }
 
     /// It does not know what time it is: it does not begin, and stops what it does.
-    fn without_clock(&mut self, now: Wall, offset: Option<ClockOffset>) -> Step {
+    fn step_without_clock(&mut self, now: Wall, offset: Option<ClockOffset>) -> SlotStep {
         let value = offset.map_or(Span::ZERO, ClockOffset::value);
         let start = self.times.start + -value;
         match self.state {
             // The offset may be known better until then.
-            SlotState::Waiting if now < start => Step::Wait(start),
+            SlotState::Waiting if now < start => SlotStep::Wait(start),
             SlotState::Waiting | SlotState::Running => {
-                self.miss(Missed::ClockTooWide(offset.map(ClockOffset::bound)))
+                self.miss(MissedReason::ClockTooWide(offset.map(ClockOffset::bound)))
             }
-            SlotState::CarriedOut => Step::Over(Report::CarriedOut),
-            SlotState::Missed(reason) => Step::Over(Report::Refused(reason)),
+            SlotState::CarriedOut => SlotStep::Over(PartyReport::CarriedOut),
+            SlotState::Missed(reason) => SlotStep::Over(PartyReport::Refused(reason)),
         }
     }
 
-    const fn miss(&mut self, reason: Missed) -> Step {
+    const fn miss(&mut self, reason: MissedReason) -> SlotStep {
         self.state = SlotState::Missed(reason);
-        Step::Over(Report::Refused(reason))
+        SlotStep::Over(PartyReport::Refused(reason))
     }
 }

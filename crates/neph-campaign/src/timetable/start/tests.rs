@@ -30,17 +30,17 @@ fn offset_within(bound: Span) -> ClockOffset {
     ClockOffset::new(Span::ZERO, bound)
 }
 
-fn agreement() -> Agreement {
-    Agreement::new(TIMES(), guard(), ["ams".to_owned(), "lju".to_owned()])
+fn agreement() -> StartAgreement {
+    StartAgreement::new(TIMES(), guard(), ["ams".to_owned(), "lju".to_owned()])
 }
 
-fn reasons(agreement: &Agreement) -> Vec<String> {
+fn reasons(agreement: &StartAgreement) -> Vec<String> {
     match agreement.outcome() {
-        Outcome::CarriedOut => Vec::new(),
-        Outcome::Missed(parties) => {
+        SlotOutcome::CarriedOut => Vec::new(),
+        SlotOutcome::Missed(parties) => {
             let parties = parties.iter();
             parties
-                .map(|not_ready| format!("{} {}", not_ready.party, not_ready.why))
+                .map(|not_ready| format!("{} {}", not_ready.party, not_ready.reason))
                 .collect()
         }
     }
@@ -57,31 +57,35 @@ fn a_guard_is_made_of_the_two_widest_clocks() {
 #[test]
 fn a_slot_begins_when_both_ends_are_ready_before_its_start() {
     let mut slot = agreement();
-    slot.hear("ams", &Report::Ready(BOUND), at(90));
-    assert_eq!(slot.decide(at(91)), Decision::Wait(at(98)));
-    slot.hear("lju", &Report::Ready(BOUND), at(97));
-    assert_eq!(slot.decide(at(97)), Decision::Begin);
+    slot.record_report("ams", &PartyReport::Ready(BOUND), at(90));
+    assert_eq!(slot.decide(at(91)), StartDecision::Wait(at(98)));
+    slot.record_report("lju", &PartyReport::Ready(BOUND), at(97));
+    assert_eq!(slot.decide(at(97)), StartDecision::Begin);
     for party in ["ams", "lju"] {
-        assert_ne!(slot.outcome(), Outcome::CarriedOut);
-        slot.hear(party, &Report::CarriedOut, at(220));
+        assert_ne!(slot.outcome(), SlotOutcome::CarriedOut);
+        slot.record_report(party, &PartyReport::CarriedOut, at(220));
     }
-    assert_eq!(slot.outcome(), Outcome::CarriedOut);
+    assert_eq!(slot.outcome(), SlotOutcome::CarriedOut);
 }
 
 #[test]
 fn a_slot_that_does_not_begin_has_the_reason_and_the_party() {
     let mut late_slot = agreement();
-    late_slot.hear("ams", &Report::Ready(BOUND), at(90));
-    assert_eq!(late_slot.decide(at(98)), Decision::Miss);
-    late_slot.hear("lju", &Report::Ready(BOUND), at(101));
-    late_slot.hear("ams", &Report::Refused(Missed::NotNotified), at(102));
+    late_slot.record_report("ams", &PartyReport::Ready(BOUND), at(90));
+    assert_eq!(late_slot.decide(at(98)), StartDecision::Miss);
+    late_slot.record_report("lju", &PartyReport::Ready(BOUND), at(101));
+    late_slot.record_report(
+        "ams",
+        &PartyReport::Refused(MissedReason::NotNotified),
+        at(102),
+    );
     assert_eq!(reasons(&late_slot), ["lju was ready 3.000 s too late"]);
-    assert_eq!(late_slot.decide(at(103)), Decision::Miss);
+    assert_eq!(late_slot.decide(at(103)), StartDecision::Miss);
 
     let mut wide_slot = agreement();
-    wide_slot.hear("ams", &Report::Ready(BOUND.times(2)), at(90));
-    wide_slot.hear("lju", &Report::Busy, at(90));
-    assert_eq!(wide_slot.decide(at(98)), Decision::Miss);
+    wide_slot.record_report("ams", &PartyReport::Ready(BOUND.times(2)), at(90));
+    wide_slot.record_report("lju", &PartyReport::Busy, at(90));
+    assert_eq!(wide_slot.decide(at(98)), StartDecision::Miss);
     assert_eq!(
         reasons(&wide_slot),
         [
@@ -91,18 +95,18 @@ fn a_slot_that_does_not_begin_has_the_reason_and_the_party() {
     );
 
     let mut offline_slot = agreement();
-    offline_slot.hear("ams", &Report::Ready(BOUND), at(90));
-    offline_slot.disconnected("ams");
-    assert_eq!(offline_slot.decide(at(98)), Decision::Miss);
+    offline_slot.record_report("ams", &PartyReport::Ready(BOUND), at(90));
+    offline_slot.record_disconnect("ams");
+    assert_eq!(offline_slot.decide(at(98)), StartDecision::Miss);
     assert_eq!(
         reasons(&offline_slot),
         ["ams was not connected", "lju did not report"]
     );
 
     let mut overslept_slot = agreement();
-    overslept_slot.hear("ams", &Report::Ready(BOUND), at(90));
-    overslept_slot.hear("lju", &Report::Ready(BOUND), at(90));
-    assert_eq!(overslept_slot.decide(at(100)), Decision::Miss);
+    overslept_slot.record_report("ams", &PartyReport::Ready(BOUND), at(90));
+    overslept_slot.record_report("lju", &PartyReport::Ready(BOUND), at(90));
+    assert_eq!(overslept_slot.decide(at(100)), StartDecision::Miss);
     assert_eq!(reasons(&overslept_slot).len(), 2);
 }
 
@@ -111,19 +115,22 @@ fn a_party_begins_and_stops_by_its_own_clock() {
     // The common clock is 7 s ahead of its own.
     let offset = Some(ClockOffset::new(SECOND.times(7), BOUND));
     let mut party = SlotEnd::new(TIMES(), guard());
-    assert_eq!(party.readiness(offset), Report::Ready(BOUND));
-    assert_eq!(party.step(at(50), offset), Step::Wait(at(93)));
+    assert_eq!(party.readiness(offset), PartyReport::Ready(BOUND));
+    assert_eq!(party.step(at(50), offset), SlotStep::Wait(at(93)));
     party.notify();
-    assert_eq!(party.step(at(93), offset), Step::Begin(at(213)));
-    assert_eq!(party.readiness(offset), Report::Busy);
-    assert_eq!(party.step(at(150), offset), Step::Run(at(213)));
-    assert_eq!(party.step(at(213), offset), Step::Over(Report::CarriedOut));
+    assert_eq!(party.step(at(93), offset), SlotStep::Begin(at(213)));
+    assert_eq!(party.readiness(offset), PartyReport::Busy);
+    assert_eq!(party.step(at(150), offset), SlotStep::Run(at(213)));
+    assert_eq!(
+        party.step(at(213), offset),
+        SlotStep::Over(PartyReport::CarriedOut)
+    );
 }
 
 #[test]
 fn a_party_that_was_not_notified_overslept_or_lost_its_clock_does_not_begin() {
     let miss_reason = |mut party: SlotEnd, now, offset| match party.step(now, offset) {
-        Step::Over(Report::Refused(why)) => why,
+        SlotStep::Over(PartyReport::Refused(reason)) => reason,
         step => panic!("{step:?}"),
     };
     let new_party = || SlotEnd::new(TIMES(), guard());
@@ -134,29 +141,29 @@ fn a_party_that_was_not_notified_overslept_or_lost_its_clock_does_not_begin() {
     };
     assert_eq!(
         miss_reason(new_party(), at(100), Some(offset_within(BOUND))),
-        Missed::NotNotified
+        MissedReason::NotNotified
     );
     let overslept = miss_reason(notified_party(), at(103), Some(offset_within(BOUND)));
-    assert_eq!(overslept, Missed::Overslept(SECOND.times(3)));
+    assert_eq!(overslept, MissedReason::Overslept(SECOND.times(3)));
     let wide_bound = BOUND.times(3);
     assert_eq!(
         miss_reason(notified_party(), at(100), Some(offset_within(wide_bound))),
-        Missed::ClockTooWide(Some(wide_bound))
+        MissedReason::ClockTooWide(Some(wide_bound))
     );
     assert_eq!(
         miss_reason(notified_party(), at(100), None),
-        Missed::ClockTooWide(None)
+        MissedReason::ClockTooWide(None)
     );
     let restarted = SlotEnd::restarted(TIMES(), guard());
     assert_eq!(
         miss_reason(restarted, at(100), Some(offset_within(BOUND))),
-        Missed::Restarted
+        MissedReason::Restarted
     );
     // One that runs stops when it does not know any more what time it is.
     let mut running = notified_party();
     running.step(at(100), Some(offset_within(BOUND)));
     assert_eq!(
         miss_reason(running, at(120), None),
-        Missed::ClockTooWide(None)
+        MissedReason::ClockTooWide(None)
     );
 }

@@ -75,7 +75,7 @@ impl Table {
             self.ambiguous += u64::from(mirrored.len() > 1);
             return None;
         };
-        self.flows[index as usize].other = Some(Box::new(arrival.key));
+        self.flows[index as usize].other_direction_key = Some(Box::new(arrival.key));
         self.index(arrival.hash, index);
         Some(index)
     }
@@ -86,7 +86,7 @@ impl Table {
         let hash_of_entry = |(tag, index): &(u32, u32)| {
             let flow = &flows[*index as usize];
             let hash = hasher.hash_one(flow.name.key);
-            match &flow.other {
+            match &flow.other_direction_key {
                 Some(other) if tag_of(hash) != *tag => hasher.hash_one(**other),
                 _ => hash,
             }
@@ -105,22 +105,22 @@ impl Flow {
     /// Whether a key is that of one of its directions.
     #[inline]
     pub(super) fn is_of(&self, key: &Key) -> bool {
-        self.name.key == *key || self.other.as_deref() == Some(key)
+        self.name.key == *key || self.other_direction_key.as_deref() == Some(key)
     }
 
     /// Whether this direction was not seen yet, and the segment answers the direction that was.
     fn is_mirrored_by(&self, flow_segment: &FlowSegment) -> bool {
         let side = self.name.side(flow_segment.sender);
-        self.other.is_none()
+        self.other_direction_key.is_none()
             && self.sent[side as usize].packets == 0
             && self.connection.is_answered_by(side, &flow_segment.segment)
     }
 
     /// VLAN and tunnel of the packets of `side`, where those of the other side differ.
-    pub fn travels_apart(&self, side: Side) -> Option<(Option<u16>, Option<Tunnel>)> {
-        let other = self.other.as_deref()?;
+    pub fn separate_encapsulation(&self, side: Side) -> Option<(Option<u16>, Option<Tunnel>)> {
+        let other = self.other_direction_key.as_deref()?;
         // The first segment gave the name its key.
-        let key = if self.first == side {
+        let key = if self.first_sender == side {
             &self.name.key
         } else {
             other

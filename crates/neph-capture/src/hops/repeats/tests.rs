@@ -2,7 +2,7 @@ use neph_wire::dissect::{Link, dissect};
 
 use super::super::{Followed, Hops};
 use crate::directions::Direction;
-use crate::packets::datagram;
+use crate::test_packets::datagram;
 
 /// What a point shows, by its time.
 type PointPackets = Vec<(i64, Vec<u8>)>;

@@ -2,7 +2,7 @@
 
 use super::follow;
 use crate::directions::Direction;
-use crate::packets::datagram;
+use crate::test_packets::datagram;
 
 const MICRO: i64 = 1_000;
 const MILLI: i64 = 1_000_000;

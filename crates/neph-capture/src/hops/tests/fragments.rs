@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::{follow, passage_times};
-use crate::packets::{ICMP, TCP, UDP, body, datagram, packets};
+use crate::test_packets::{ICMP, TCP, UDP, body, datagram, packets};
 
 /// When each fragment passes, in their order or turned.
 fn times(packets: Vec<Vec<u8>>, from: i64, is_reversed: bool) -> Vec<(i64, Vec<u8>)> {
@@ -62,7 +62,7 @@ fn a_packet_of_which_a_fragment_is_missing_did_not_come() {
     let followed = follow(&[&unfragmented, &incomplete]);
     let first = followed.passages().next().unwrap();
     assert_eq!((first.passed_at(0), first.passed_at(1)), (Some(10), None));
-    assert_eq!(followed.joined(), 0);
+    assert_eq!(followed.split_or_merged(), 0);
 }
 
 #[test]

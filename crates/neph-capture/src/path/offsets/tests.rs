@@ -11,7 +11,7 @@ fn fitted(fits: Vec<ClockFit>, hidden: Vec<Option<i64>>) -> Fitted {
         hidden,
         set: Vec::new(),
         steps: Vec::new(),
-        added: Added::default(),
+        conversion: SteadyTimeConversion::default(),
         drift: None,
         read: ReadOffsets::default(),
         nature: ClockNature::default(),
@@ -39,7 +39,7 @@ proptest! {
         bounds in prop::array::uniform2((MILLI / 10..20 * MILLI, -1.0..1.0, 1e-7..4e-4, -1.0..1.0)),
         is_known: bool,
     ) {
-        let whole = seconds * SECOND;
+        let whole = seconds * SECOND_NANOS;
         let set = whole / 1_000 * when;
         let truth = |at: i64| {
             let bent = scaled(wander, (at - whole / 2).abs());
@@ -65,15 +65,19 @@ proptest! {
 fn recorded(by: i64, queued: [bool; 2]) -> [Vec<OffsetLimit>; 2] {
     let mut recorded = [Vec::new(), Vec::new()];
     for index in 0..1_300 {
-        let at = index * SECOND / 2;
-        let stands = (at / SECOND + 1) % 12 < 8;
+        let at = index * SECOND_NANOS / 2;
+        let stands = (at / SECOND_NANOS + 1) % 12 < 8;
         // Something between 0 and 1 that never repeats.
         let scatter = |factor: i64| (index * factor) % 997 * MILLI / 997;
         let [forward, back] = [(0, 611), (1, 389)].map(|(side, factor): (usize, i64)| {
             let queue = 30 * MILLI + 20 * scatter(factor + 118);
             20 * MILLI + scatter(factor) / 10 + i64::from(queued[side] && stands) * queue
         });
-        let truth = if at + forward >= 327 * SECOND { by } else { 0 };
+        let truth = if at + forward >= 327 * SECOND_NANOS {
+            by
+        } else {
+            0
+        };
         for (limits, offset) in recorded.iter_mut().zip([truth + forward, truth - back]) {
             let within = forward + back;
             limits.push(OffsetLimit { at, within, offset });
@@ -92,14 +96,14 @@ fn widest(by: i64, queued: [bool; 2]) -> i64 {
     let nature = ClockNature::default();
     let course = clock_course(limits, nature).unwrap();
     assert_eq!(course.steps(), [], "{by} {queued:?}");
-    let moments = (0..16).map(|index| index * 43 * SECOND);
+    let moments = (0..16).map(|index| index * 43 * SECOND_NANOS);
     let fits: Vec<ClockFit> = moments.filter_map(|at| course.likeliest_at(at)).collect();
     let hidden = hidden(&course, &fits, nature);
     let fitted = fitted(fits, hidden);
     let mut widest = 0;
-    for at in (0..640 * 4).map(|quarter| quarter * SECOND / 4) {
+    for at in (0..640 * 4).map(|quarter| quarter * SECOND_NANOS / 4) {
         let offset = fitted.at(at).unwrap();
-        let truth = if at >= 327 * SECOND { by } else { 0 };
+        let truth = if at >= 327 * SECOND_NANOS { by } else { 0 };
         let off = (offset.value().nanos() - truth).abs();
         let bound = offset.bound().nanos();
         assert!(off <= bound, "{by} {queued:?}: {off} at {at}, {bound}");

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use neph_campaign::plan::parse;
-use neph_campaign::{Build, Clock, Nobody, Participants, Plan, RunError, resume, start};
+use neph_campaign::{Build, Clock, NoObserver, Participants, Plan, RunError, resume, start};
 use neph_model::{
     Campaign, CampaignId, CampaignStatus, EventKind, Executor, ExecutorLost, Experiment,
     ExperimentId, ExperimentStatus, FleetMessage, FlowIndex, Order, Span, Stop, Ticket, Update,
@@ -105,7 +105,7 @@ fn run_plan(
     let mut crew = Participants {
         store: store.as_mut(),
         executor,
-        observer: &mut Nobody,
+        observer: &mut NoObserver,
         clock: &HostClock,
         stop: &Stop::new(),
     };

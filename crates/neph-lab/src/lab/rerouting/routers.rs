@@ -7,14 +7,14 @@ use crate::gate::Turn;
 use crate::lab::LabError;
 use crate::plan::HASH_SEED;
 use crate::plan::routes::{self, Route, Weights};
-use crate::topology::{Reroute, Rerouted, Topology};
+use crate::topology::{Reroute, RerouteAction, Topology};
 use crate::{program, settings};
 
 /// The routers with scheduled changes.
 #[derive(Clone, Debug)]
 pub(in crate::lab) struct Routers {
     pub(super) reroutes: Vec<Reroute>,
-    pub(super) each: Vec<Router>,
+    pub(super) list: Vec<Router>,
     /// Names for the status: router and link of each entry.
     pub(super) names: Vec<(String, Option<String>)>,
 }
@@ -56,14 +56,14 @@ impl Routers {
         });
         let names = topology.reroutes.iter().map(|reroute| {
             let link = match reroute.action {
-                Rerouted::Reshuffle => None,
-                Rerouted::Weight { link, .. } => Some(topology.links[link].name.clone()),
+                RerouteAction::Reshuffle => None,
+                RerouteAction::Weight { link, .. } => Some(topology.links[link].name.clone()),
             };
             (topology.sites[reroute.site].name.clone(), link)
         });
         Self {
             reroutes: topology.reroutes.clone(),
-            each: routers.collect(),
+            list: routers.collect(),
             names: names.collect(),
         }
     }
@@ -74,13 +74,13 @@ impl Routers {
         for reroute in self.reroutes.iter().filter(|reroute| reroute.site == site) {
             let when = reroute.when();
             match reroute.action {
-                Rerouted::Reshuffle => {
-                    state.reshuffles += u64::try_from(when.begun(time)).unwrap_or(0);
+                RerouteAction::Reshuffle => {
+                    state.reshuffles += u64::try_from(when.begin_count(time)).unwrap_or(0);
                 }
-                Rerouted::Weight { link, weight } if when.holds(time) => {
+                RerouteAction::Weight { link, weight } if when.is_active_at(time) => {
                     state.weights.insert(link, weight);
                 }
-                Rerouted::Weight { .. } => {}
+                RerouteAction::Weight { .. } => {}
             }
         }
         state
@@ -91,11 +91,11 @@ impl Routers {
         let mut turns = Vec::new();
         for (number, reroute) in self.reroutes.iter().enumerate() {
             let when = reroute.when();
-            let began = when.begun(until) - when.begun(before);
-            let ended = when.ended(until) - when.ended(before);
+            let began = when.begin_count(until) - when.begin_count(before);
+            let ended = when.end_count(until) - when.end_count(before);
             let turn = match reroute.action {
-                Rerouted::Reshuffle => Turn::Reshuffles,
-                Rerouted::Weight { .. } => Turn::Begins,
+                RerouteAction::Reshuffle => Turn::Reshuffles,
+                RerouteAction::Weight { .. } => Turn::Begins,
             };
             for (turn, times) in [(Turn::Ends, ended), (turn, began)] {
                 turns.extend((0..times).map(|_| (number, turn)));
@@ -181,6 +181,6 @@ mod tests {
         ];
         assert_eq!(turns, both);
         assert_eq!(routers.next_after(secs(10)), Some(secs(12)));
-        assert_eq!(routers.each[0].routes.len(), 1, "only b is reached by both");
+        assert_eq!(routers.list[0].routes.len(), 1, "only b is reached by both");
     }
 }

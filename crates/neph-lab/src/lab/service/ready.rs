@@ -15,9 +15,9 @@ use neph_sys::process::{self, Birth};
 use crate::topology::{Ready, ReadyCheck};
 
 /// How often a service that is not ready yet is asked.
-const ASKING: Duration = Duration::from_millis(20);
+const CHECK_INTERVAL: Duration = Duration::from_millis(20);
 /// How long one question over the network may take.
-const ANSWERING: Duration = Duration::from_millis(500);
+const ANSWER_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// How long a service is waited for: its time, and as long as anybody wants the lab.
 #[derive(Clone, Copy, Debug)]
@@ -49,7 +49,7 @@ pub(super) fn ask(
         if answers(check, addresses, patience) {
             return true;
         }
-        clock::nap(ASKING);
+        clock::nap(CHECK_INTERVAL);
     }
     false
 }
@@ -60,7 +60,7 @@ fn answers(check: &ReadyCheck, addresses: &[IpAddr], patience: Patience<'_>) -> 
             let loopback = IpAddr::V4(Ipv4Addr::LOCALHOST);
             let mut candidates = addresses.iter().chain(std::iter::once(&loopback));
             candidates.any(|ip| {
-                TcpStream::connect_timeout(&SocketAddr::new(*ip, *port), ANSWERING).is_ok()
+                TcpStream::connect_timeout(&SocketAddr::new(*ip, *port), ANSWER_TIMEOUT).is_ok()
             })
         }
         ReadyCheck::Command(command_line) => {
@@ -82,7 +82,7 @@ fn is_affirmative(command_line: &[String], patience: Patience<'_>) -> io::Result
     if let Ok(ended) = process::descriptor(child.id()) {
         let mut awaited = [Awaited::readable(ended.as_fd())];
         while !awaited[0].is_readable() && !patience.is_over() {
-            ppoll::wait(&mut awaited, Some(ASKING))?;
+            ppoll::wait(&mut awaited, Some(CHECK_INTERVAL))?;
         }
         if !awaited[0].is_readable() {
             child.kill()?;

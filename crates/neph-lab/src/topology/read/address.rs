@@ -25,9 +25,9 @@ const DEFAULT: Prefix<Ipv4Addr> = Prefix {
 pub(super) fn networks(fields: &mut Fields<'_>) -> Networks {
     let v4 = fields.optional_with("network", network);
     let v6 = fields.optional_with("network_v6", |node| {
-        let given = v6(node)?;
-        let address = Ipv6Addr::from_bits(given.address.to_bits() & given.mask());
-        roomy(given, address, 120)
+        let network_v6 = v6(node)?;
+        let address = Ipv6Addr::from_bits(network_v6.address.to_bits() & network_v6.mask());
+        roomy(network_v6, address, 120)
     });
     Networks {
         v4: v4.map_or(DEFAULT, |v4| v4.value),
@@ -37,9 +37,9 @@ pub(super) fn networks(fields: &mut Fields<'_>) -> Networks {
 
 /// An IPv4 network that sites get addresses in, written `"10.30.0.0/24"`.
 pub(crate) fn network(node: &Node) -> Result<Prefix<Ipv4Addr>, Fault> {
-    let given = v4(node)?;
-    let address = Ipv4Addr::from_bits(given.address.to_bits() & given.mask());
-    roomy(given, address, 30)
+    let network_prefix = v4(node)?;
+    let address = Ipv4Addr::from_bits(network_prefix.address.to_bits() & network_prefix.mask());
+    roomy(network_prefix, address, 30)
 }
 
 /// A network of at most this many bits, that has room for nodes, given by its own address.

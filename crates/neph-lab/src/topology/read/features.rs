@@ -5,23 +5,23 @@ use std::path::Path;
 use neph_text::{Fields, Spanned, Value, choice};
 
 use super::trace::Traces;
-use crate::gate::{CoDel, Discipline, GilbertElliott, Loss, Partial, PartialWire, Share};
+use crate::gate::{CoDel, Discipline, GilbertElliott, Loss, PartialShape, PartialWire, Share};
 use crate::topology::quantity;
 
 /// The tables with settings of one direction only.
 pub(super) const DIRECTIONS: [&str; 2] = ["a_to_b", "b_to_a"];
 
 /// All settings of a direction of a link.
-pub(super) fn features(table: &mut Fields<'_>, traces: &Traces) -> Partial {
-    let mut printed = Partial {
+pub(super) fn features(table: &mut Fields<'_>, traces: &Traces) -> PartialShape {
+    let mut partial_shape = PartialShape {
         wire: wire(table, traces),
-        ..Partial::default()
+        ..PartialShape::default()
     };
-    printed.rate = value(table.optional_with("rate", quantity::rate));
-    printed.queue = value(table.optional_with("queue", quantity::queue));
-    printed.discipline = discipline(table);
-    printed.mtu = value(table.optional_with("mtu", quantity::mtu));
-    printed
+    partial_shape.rate = value(table.optional_with("rate", quantity::rate));
+    partial_shape.queue = value(table.optional_with("queue", quantity::queue));
+    partial_shape.discipline = discipline(table);
+    partial_shape.mtu = value(table.optional_with("mtu", quantity::mtu));
+    partial_shape
 }
 
 /// All settings of the wire behind the transmitter.
@@ -53,15 +53,15 @@ fn discipline(table: &mut Fields<'_>) -> Option<Discipline> {
         return value(table.optional_with("discipline", |node| choice(node, &names)));
     }
     let mut inner = Fields::of(&entry.node, table.problems())?;
-    let given = inner.required_with("name", |node| choice(node, &names[1..]));
+    let name = inner.required_with("name", |node| choice(node, &names[1..]));
     let target = inner.optional_with("target", quantity::codel_time);
     let interval = inner.optional_with("interval", quantity::codel_time);
     let usual = CoDel::default();
-    let requested = CoDel {
+    let parameters = CoDel {
         target: target.as_ref().map_or(usual.target, |target| target.value),
         interval: value(interval).unwrap_or(usual.interval),
     };
-    if let Some(target) = target.filter(|target| target.value >= requested.interval) {
+    if let Some(target) = target.filter(|target| target.value >= parameters.interval) {
         let message = "the target is not below the interval";
         inner.fault(
             target.span,
@@ -70,7 +70,7 @@ fn discipline(table: &mut Fields<'_>) -> Option<Discipline> {
         );
     }
     inner.finish();
-    given.map(|_| Discipline::CoDel(requested))
+    name.map(|_| Discipline::CoDel(parameters))
 }
 
 /// A share, or a table that describes bursts.

@@ -21,7 +21,7 @@ pub(super) fn fixtures(
     let nodes = Nodes {
         sites: ends.sites,
         links,
-        complete: ends.complete,
+        is_complete: ends.is_complete,
     };
     let mut fixtures: Vec<Fixture> = Vec::new();
     let mut names = BTreeSet::new();

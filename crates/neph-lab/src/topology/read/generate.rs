@@ -28,15 +28,15 @@ enum Form {
 }
 
 /// The document with all generated parts written out.
-pub(super) fn write_out(document: Table, problems: &Problems<'_>) -> Table {
+pub(super) fn expand(document: Table, problems: &Problems<'_>) -> Table {
     let mut top = Fields::new(&document, 0..0, problems);
-    let requested = top.tables("generate");
-    if requested.is_empty() {
+    let tables = top.tables("generate");
+    if tables.is_empty() {
         // Also if it is no list of tables, which was reported.
         return tables::without(document, "generate");
     }
     let mut written = Document::default();
-    for table in requested {
+    for table in tables {
         generate(table, &mut written);
     }
     written.added_to(tables::without(document, "generate"))
@@ -51,7 +51,7 @@ fn generate(mut table: Fields<'_>, written: &mut Document) {
     ];
     let form = table.required_with("shape", |node| choice(node, &forms));
     let features = |table: &mut Fields<'_>, key| table.entry(key).map(|entry| entry.node.clone());
-    let like = CommonSettings {
+    let settings = CommonSettings {
         span: form
             .as_ref()
             .map_or_else(|| table.span(), |form| form.span.clone()),
@@ -60,10 +60,10 @@ fn generate(mut table: Fields<'_>, written: &mut Document) {
     };
     match form.map(|form| form.value) {
         None => return,
-        Some(Form::Pair) => pair(&mut table, &like, written),
-        Some(Form::Star) => star(&mut table, &like, written),
-        Some(Form::Mesh) => mesh(&mut table, &like, written),
-        Some(Form::Tiers) => tiers(&mut table, &like, written),
+        Some(Form::Pair) => pair(&mut table, &settings, written),
+        Some(Form::Star) => star(&mut table, &settings, written),
+        Some(Form::Mesh) => mesh(&mut table, &settings, written),
+        Some(Form::Tiers) => tiers(&mut table, &settings, written),
     }
     table.finish();
 }
@@ -93,11 +93,11 @@ impl CommonSettings {
 
 /// The names of the sites: as given, or numbered from 1.
 fn names(table: &mut Fields<'_>, fewest: usize) -> Option<Vec<String>> {
-    let given = table.one_or_list::<String>("names");
+    let given_names = table.one_or_list::<String>("names");
     let count = table.optional::<u32>("sites");
     let prefix = table.optional::<String>("prefix");
-    let names: Vec<String> = match (given, count) {
-        (Some(given), None) => given.into_iter().map(|name| name.value).collect(),
+    let names: Vec<String> = match (given_names, count) {
+        (Some(given_names), None) => given_names.into_iter().map(|name| name.value).collect(),
         (None, Some(Spanned { value: count, span })) => {
             if usize::try_from(count).is_ok_and(|count| count > MAX_SITES) {
                 let remedy = format!("write at most {MAX_SITES}");
@@ -171,7 +171,7 @@ fn mesh(table: &mut Fields<'_>, like: &CommonSettings, written: &mut Document) {
             .map(|matrix| (matrix, entry.node.span.clone())),
         (None, _) => {
             if let Some(names) = names(table, 2) {
-                every_pair(&names, |a, b| like.link(written, [a, b]));
+                for_each_pair(&names, |a, b| like.link(written, [a, b]));
                 for name in &names {
                     like.site(written, name);
                 }
@@ -188,7 +188,7 @@ fn mesh(table: &mut Fields<'_>, like: &CommonSettings, written: &mut Document) {
         tables::label(&mut node, &site.labels, &span);
         written.sites.push(node);
     }
-    every_pair(&matrix.names(), |a, b| {
+    for_each_pair(&matrix.names(), |a, b| {
         let mut link = link_table([a, b], like.link.as_ref(), &like.span);
         let delay = matrix.one_way(a, b);
         if let Err(span) = tables::delay(&mut link, delay, &span) {
@@ -200,7 +200,7 @@ fn mesh(table: &mut Fields<'_>, like: &CommonSettings, written: &mut Document) {
     written.is_mesh = true;
 }
 
-fn every_pair(names: &[String], mut work: impl FnMut(&str, &str)) {
+fn for_each_pair(names: &[String], mut work: impl FnMut(&str, &str)) {
     for (index, a) in names.iter().enumerate() {
         for b in &names[index + 1..] {
             work(a, b);
@@ -210,13 +210,20 @@ fn every_pair(names: &[String], mut work: impl FnMut(&str, &str)) {
 
 /// The sites of a named matrix that `names` lists, or all.
 fn subset(table: &mut Fields<'_>, mut matrix: Matrix) -> Option<Matrix> {
-    let known = matrix.names();
-    let choices: Vec<(&str, &str)> = known.iter().map(|n| (n.as_str(), n.as_str())).collect();
+    let known_names = matrix.names();
+    let choices: Vec<(&str, &str)> = known_names
+        .iter()
+        .map(|n| (n.as_str(), n.as_str()))
+        .collect();
     let has_names = table.entry("names").is_some();
-    let wanted = table.one_or_list_with("names", |node| choice(node, &choices).map(str::to_owned));
+    let requested_names =
+        table.one_or_list_with("names", |node| choice(node, &choices).map(str::to_owned));
     if has_names {
-        let wanted: Vec<String> = wanted?.into_iter().map(|name| name.value).collect();
-        matrix.keep(&wanted);
+        let names: Vec<String> = requested_names?
+            .into_iter()
+            .map(|name| name.value)
+            .collect();
+        matrix.keep(&names);
     }
     if matrix.sites.len() < 2 {
         table.fault(table.span(), "a mesh has at least two sites", "name two");
@@ -227,19 +234,19 @@ fn subset(table: &mut Fields<'_>, mut matrix: Matrix) -> Option<Matrix> {
 
 /// A matrix in the file: for each site the round trips to those that follow it.
 fn rows(node: &Node, names: Vec<String>, problems: &Problems<'_>) -> Option<Matrix> {
-    let wanted = |why: String| {
+    let rows_fault = |why: String| {
         let example = "matrix = [[\"10ms\", \"20ms\"], [\"15ms\"]] for three sites";
         let remedy = format!("write the round trips to the sites behind it: {example}");
         Fault::new(why, remedy)
     };
     let Value::List(rows) = &node.value else {
         let message = format!("this is {}", node.value.noun());
-        problems.add(node.span.clone(), wanted(message));
+        problems.add(node.span.clone(), rows_fault(message));
         return None;
     };
     if rows.len() + 1 != names.len() {
         let message = format!("{} rows are not for {} sites", rows.len(), names.len());
-        problems.add(node.span.clone(), wanted(message));
+        problems.add(node.span.clone(), rows_fault(message));
         return None;
     }
     let mut matrix = Matrix::new(names);
@@ -249,7 +256,7 @@ fn rows(node: &Node, names: Vec<String>, problems: &Problems<'_>) -> Option<Matr
             Value::List(cells) if cells.len() == rows.len() - from => cells,
             _ => {
                 let message = format!("this row is not {} round trips", rows.len() - from);
-                problems.add(row.span.clone(), wanted(message));
+                problems.add(row.span.clone(), rows_fault(message));
                 is_whole = false;
                 continue;
             }
@@ -268,7 +275,7 @@ fn rows(node: &Node, names: Vec<String>, problems: &Problems<'_>) -> Option<Matr
 }
 
 /// The number of sites in a tier.
-fn in_a_tier(node: &Node) -> Result<u32, Fault> {
+fn sites_per_tier(node: &Node) -> Result<u32, Fault> {
     let count = u32::from_node(node)?;
     if (1..=MAX_IN_A_TIER).contains(&count) {
         return Ok(count);
@@ -284,7 +291,7 @@ fn in_a_tier(node: &Node) -> Result<u32, Fault> {
 /// service in the first source.
 fn tiers(table: &mut Fields<'_>, like: &CommonSettings, written: &mut Document) {
     let mut counted = |key, label: &str| {
-        let count = table.optional_with(key, in_a_tier);
+        let count = table.optional_with(key, sites_per_tier);
         match count.map_or(1, |count| count.value) {
             1 => vec![label.to_owned()],
             count => (1..=count).map(|n| format!("{label}{n}")).collect(),

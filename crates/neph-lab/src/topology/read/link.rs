@@ -8,7 +8,7 @@ use neph_text::{Fault, Fields, FromNode, Node, choice};
 use super::features::{DIRECTIONS, features};
 use super::trace::Traces;
 use super::{NAME_REMEDY, engineering, is_name, path, schedule};
-use crate::gate::{Change, ChangeAction, Partial, Shape};
+use crate::gate::{Change, ChangeAction, PartialShape, Shape};
 use crate::links::{LINKS, kind_of};
 use crate::topology::{Link, Site};
 
@@ -24,7 +24,7 @@ pub(super) struct LinkEnds<'s> {
     /// The sites that could be read.
     pub(super) sites: &'s [Site],
     /// Whether these are all. If not, an unknown name may be one of the others.
-    pub(super) complete: bool,
+    pub(super) is_complete: bool,
 }
 
 /// All links of a topology.
@@ -49,7 +49,7 @@ pub(super) fn links(fields: &mut Fields<'_>, ends: LinkEnds<'_>) -> Vec<Link> {
 fn link(mut table: Fields<'_>, number: usize, ends: LinkEnds<'_>, traces: &Traces) -> Option<Link> {
     let a = end(&mut table, "a", ends);
     let b = end(&mut table, "b", ends);
-    let given = table.optional_with("name", link_name);
+    let name = table.optional_with("name", link_name);
     let kinds: Vec<(&str, &'static str)> = LINKS.iter().map(|k| (k.name(), k.name())).collect();
     let kind = table.optional_with("kind", |node| choice(node, &kinds));
     let shared = features(&mut table, traces);
@@ -59,11 +59,11 @@ fn link(mut table: Fields<'_>, number: usize, ends: LinkEnds<'_>, traces: &Trace
     path::split(&mut table, &mut shapes);
     let mut schedule = schedule::changes(&mut table, &paths, traces);
     schedule.extend(engineering::engineering(&mut table, &shapes));
-    useless_queues(&mut table, &shapes, &schedule);
+    check_useless_queues(&mut table, &shapes, &schedule);
     let [a_to_b, b_to_a] = shapes;
     let link = a.zip(b).map(|(a, b)| Link {
-        name: given.map_or_else(
-            || made_up_name(&ends.sites[a], &ends.sites[b], number),
+        name: name.map_or_else(
+            || default_name(&ends.sites[a], &ends.sites[b], number),
             |name| name.value,
         ),
         a,
@@ -75,7 +75,7 @@ fn link(mut table: Fields<'_>, number: usize, ends: LinkEnds<'_>, traces: &Trace
     });
     if let Some(link) = &link {
         carried(&mut table, link);
-        wide_enough(&mut table, link, ends.sites);
+        check_ipv6_mtu(&mut table, link, ends.sites);
     }
     let (span, problems) = (table.span(), table.problems());
     table.finish();
@@ -99,7 +99,7 @@ fn carried(table: &mut Fields<'_>, link: &Link) {
 }
 
 /// Checks that the MTU suits the addresses of the sites.
-fn wide_enough(table: &mut Fields<'_>, link: &Link, sites: &[Site]) {
+fn check_ipv6_mtu(table: &mut Fields<'_>, link: &Link, sites: &[Site]) {
     // A switch has no address, but the nodes behind it may.
     let speaks = |site: &usize| sites[*site].v6.is_some() || sites[*site].is_switch();
     let ends = [link.a, link.b];
@@ -135,7 +135,7 @@ fn link_name(node: &Node) -> Result<String, Fault> {
     Err(Fault::new(message, remedy))
 }
 
-fn made_up_name(a: &Site, b: &Site, number: usize) -> String {
+fn default_name(a: &Site, b: &Site, number: usize) -> String {
     let name = format!("{}-{}", a.name, b.name);
     if name.len() <= 15 {
         name
@@ -146,15 +146,15 @@ fn made_up_name(a: &Site, b: &Site, number: usize) -> String {
 
 /// The index of the site that `key` names.
 fn end(table: &mut Fields<'_>, key: &'static str, ends: LinkEnds<'_>) -> Option<usize> {
-    let LinkEnds { sites, complete } = ends;
+    let LinkEnds { sites, is_complete } = ends;
     let site_name = table.required::<String>(key)?;
     let index = sites.iter().position(|site| site.name == site_name.value);
-    if index.is_none() && complete {
+    if index.is_none() && is_complete {
         let message = format!("there is no site '{}'", site_name.value);
-        let known = || sites.iter().map(|site| site.name.as_str()).collect();
+        let known_names = || sites.iter().map(|site| site.name.as_str()).collect();
         table
             .problems()
-            .unknown(&site_name.value, site_name.span, message, known);
+            .unknown(&site_name.value, site_name.span, message, known_names);
     }
     index
 }
@@ -162,7 +162,7 @@ fn end(table: &mut Fields<'_>, key: &'static str, ends: LinkEnds<'_>) -> Option<
 fn direction(
     table: &mut Fields<'_>,
     key: &'static str,
-    shared: &Partial,
+    shared: &PartialShape,
     traces: &Traces,
 ) -> Shape {
     let mut shape = Shape::default();
@@ -177,7 +177,7 @@ fn direction(
 }
 
 /// Reports a queue that can never fill.
-fn useless_queues(table: &mut Fields<'_>, shapes: &[Shape; 2], schedule: &[Change]) {
+fn check_useless_queues(table: &mut Fields<'_>, shapes: &[Shape; 2], schedule: &[Change]) {
     let rate = |change: &Change| matches!(&change.action, ChangeAction::Override(changed) if changed.rate.is_some());
     if schedule.iter().any(rate) {
         return;

@@ -6,7 +6,8 @@ use super::tests::{TWO, parse};
 use super::*;
 use crate::direction::Direction;
 use crate::gate::{
-    ChangeAction, CoDel, Discipline, GilbertElliott, Jitter, Loss, QueueLimit, Reserved, Share,
+    ChangeAction, CoDel, Discipline, GilbertElliott, Jitter, Loss, QueueLimit, ReservedProtocol,
+    Share,
 };
 
 /// [`TWO`], with `features` for its link instead of its delay.
@@ -163,9 +164,9 @@ fn a_path_may_be_reserved_for_a_protocol_but_not_every_path() {
     };
     let two = TWO.to_owned() + TWO_PATHS;
     for (name, reserved_for) in [
-        ("icmp", Reserved::Icmp),
-        ("tcp", Reserved::Tcp),
-        ("udp", Reserved::Udp),
+        ("icmp", ReservedProtocol::Icmp),
+        ("tcp", ReservedProtocol::Tcp),
+        ("udp", ReservedProtocol::Udp),
     ] {
         let text = reserved(&two, &format!("only = \"{name}\""));
         assert_eq!(only(&text), Ok(vec![Some(reserved_for), None]));

@@ -5,16 +5,16 @@ use neph_text::{Fault, Fields, FromNode, Node, choice};
 use super::features::{DIRECTIONS, wire};
 use super::is_name;
 use super::trace::Traces;
-use crate::gate::{PartialWire, Path, Reserved, Shape, Splitting};
+use crate::gate::{PartialWire, Path, ReservedProtocol, Shape, Splitting};
 
 /// Maximum number of paths, limited by the truth record; more than an operator would build.
 const MAX_PATHS: usize = 64;
 const HEAVIEST: u32 = 1_000;
 /// Protocols that a path can be reserved for.
-const RESERVED: [(&str, Reserved); 3] = [
-    ("icmp", Reserved::Icmp),
-    ("tcp", Reserved::Tcp),
-    ("udp", Reserved::Udp),
+const RESERVED: [(&str, ReservedProtocol); 3] = [
+    ("icmp", ReservedProtocol::Icmp),
+    ("tcp", ReservedProtocol::Tcp),
+    ("udp", ReservedProtocol::Udp),
 ];
 
 /// A path as in the file: common settings, and those of each direction.
@@ -22,7 +22,7 @@ const RESERVED: [(&str, Reserved); 3] = [
 pub(super) struct PathSpec {
     pub(super) name: String,
     weight: u32,
-    only: Option<Reserved>,
+    only: Option<ReservedProtocol>,
     shared: PartialWire,
     directions: [PartialWire; 2],
 }
@@ -99,8 +99,8 @@ pub(super) fn paths(link: &mut Fields<'_>, traces: &Traces) -> Vec<PathSpec> {
 }
 
 fn path(mut table: Fields<'_>, number: usize, traces: &Traces) -> Option<PathSpec> {
-    let given = table.optional_with("name", path_name);
-    let has_name = given.is_some() || table.entry("name").is_none();
+    let name = table.optional_with("name", path_name);
+    let has_name = name.is_some() || table.entry("name").is_none();
     let heavy = table.optional_with("weight", weight);
     let only = table.optional_with("only", |node| choice(node, &RESERVED));
     let shared_wire = wire(&mut table, traces);
@@ -115,7 +115,7 @@ fn path(mut table: Fields<'_>, number: usize, traces: &Traces) -> Option<PathSpe
     });
     table.finish();
     has_name.then(|| PathSpec {
-        name: given.map_or_else(|| format!("path{number}"), |name| name.value),
+        name: name.map_or_else(|| format!("path{number}"), |name| name.value),
         weight: heavy.map_or(1, |weight| weight.value),
         only: only.map(|only| only.value),
         shared: shared_wire,

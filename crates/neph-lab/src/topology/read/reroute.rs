@@ -8,7 +8,7 @@ use super::link::LinkEnds;
 use super::schedule::{Lasting, WhenSpec};
 use super::service;
 use crate::plan::routes;
-use crate::topology::{Link, Reroute, Rerouted, Routing, Topology};
+use crate::topology::{Link, Reroute, RerouteAction, Routing, Topology};
 
 /// The maximum weight of a next hop in the kernel.
 const HEAVIEST: u32 = 256;
@@ -32,21 +32,21 @@ pub(super) fn reroutes(
         fields.fault(fields.span(), message, "use 'every' for what comes again");
     }
     let tables = tables.into_iter();
-    let reroutes = tables.filter_map(|table| read_one(table, ends, links));
+    let reroutes = tables.filter_map(|table| read_reroute(table, ends, links));
     reroutes.collect()
 }
 
-fn read_one(mut table: Fields<'_>, ends: LinkEnds<'_>, links: &[Link]) -> Option<Reroute> {
+fn read_reroute(mut table: Fields<'_>, ends: LinkEnds<'_>, links: &[Link]) -> Option<Reroute> {
     let site = service::site(&mut table, "site", ends);
-    let printed = WhenSpec::read(&mut table);
+    let when_spec = WhenSpec::read(&mut table);
     let action = action_of(&mut table, site, ends, links);
     let lasting = match action? {
-        Rerouted::Reshuffle => Lasting::ForEver("a reshuffle"),
-        Rerouted::Weight { .. } => Lasting::AWhile,
+        RerouteAction::Reshuffle => Lasting::ForEver("a reshuffle"),
+        RerouteAction::Weight { .. } => Lasting::AWhile,
     };
-    printed.check(&table, lasting);
+    when_spec.check(&table, lasting);
     table.finish();
-    let when = printed.when();
+    let when = when_spec.when();
     Some(Reroute {
         site: site?,
         at: when.at,
@@ -61,7 +61,7 @@ fn action_of(
     site: Option<usize>,
     ends: LinkEnds<'_>,
     links: &[Link],
-) -> Option<Rerouted> {
+) -> Option<RerouteAction> {
     let reshuffle = table.optional::<bool>("reshuffle");
     let link = table.optional::<String>("link");
     let unread = table.entry("weight").is_some();
@@ -71,22 +71,26 @@ fn action_of(
         return None;
     }
     match (reshuffle, link, weight) {
-        (Some(Spanned { value: true, .. }), None, None) => Some(Rerouted::Reshuffle),
+        (Some(Spanned { value: true, .. }), None, None) => Some(RerouteAction::Reshuffle),
         (None, Some(named), Some(weight)) => {
             let index = links.iter().position(|link| link.name == named.value);
             let theirs = index.filter(|index| {
                 let Link { a, b, .. } = links[*index];
                 site.is_none_or(|site| a == site || b == site)
             });
-            if theirs.is_none() && ends.complete {
+            if theirs.is_none() && ends.is_complete {
                 let own_links = links
                     .iter()
                     .filter(|link| site.is_none_or(|site| link.a == site || link.b == site));
-                let known: Vec<&str> = own_links.map(|link| link.name.as_str()).collect();
+                let known_links: Vec<&str> = own_links.map(|link| link.name.as_str()).collect();
                 let message = format!("this router has no link '{}'", named.value);
-                table.fault(named.span, message, did_you_mean(&named.value, &known));
+                table.fault(
+                    named.span,
+                    message,
+                    did_you_mean(&named.value, &known_links),
+                );
             }
-            Some(Rerouted::Weight {
+            Some(RerouteAction::Weight {
                 link: theirs?,
                 weight: weight.value,
             })
@@ -115,8 +119,8 @@ pub(super) fn check(topology: &Topology, span: &Range<usize>, problems: &Problem
         let routes = routes::routes(topology, reroute.site);
         let mut split = routes.iter().filter(|route| route.is_split());
         let chooses = match reroute.action {
-            Rerouted::Reshuffle => split.next().is_some(),
-            Rerouted::Weight { link, .. } => split.any(|route| route.may_use(link)),
+            RerouteAction::Reshuffle => split.next().is_some(),
+            RerouteAction::Weight { link, .. } => split.any(|route| route.may_use(link)),
         };
         if !chooses {
             let site = &topology.sites[reroute.site].name;
@@ -160,14 +164,14 @@ mod tests {
                 at: secs(5),
                 until: None,
                 every: Some(secs(10)),
-                action: Rerouted::Reshuffle,
+                action: RerouteAction::Reshuffle,
             },
             Reroute {
                 site: 1,
                 at: secs(0),
                 until: Some(secs(3)),
                 every: None,
-                action: Rerouted::Weight { link: 3, weight: 0 },
+                action: RerouteAction::Weight { link: 3, weight: 0 },
             },
         ];
         assert_eq!(topology.reroutes, requested);

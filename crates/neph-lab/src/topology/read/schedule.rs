@@ -7,7 +7,7 @@ use super::features::{features, wire};
 use super::path::{PathSpec, shared, weight};
 use super::trace::Traces;
 use crate::direction::Direction;
-use crate::gate::{Change, ChangeAction, Partial, PartialWire, When};
+use crate::gate::{Change, ChangeAction, PartialShape, PartialWire, When};
 
 /// The latest time of a change.
 const MAX_CHANGE_TIME: Span = Span::from_secs(30 * 24 * 3600);
@@ -29,15 +29,15 @@ pub(super) fn changes(link: &mut Fields<'_>, paths: &[PathSpec], traces: &Traces
 }
 
 fn change(mut table: Fields<'_>, paths: &[PathSpec], traces: &Traces) -> Option<Change> {
-    let printed = WhenSpec::read(&mut table);
+    let when_spec = WhenSpec::read(&mut table);
     let direction = direction(&mut table);
     let action = action_of(&mut table, paths, traces);
     let lasting = match action.as_ref()? {
         ChangeAction::Reshuffle => Lasting::ForEver("a reshuffle"),
         _ => Lasting::AWhile,
     };
-    printed.check(&table, lasting);
-    let When { at, until, every } = printed.when();
+    when_spec.check(&table, lasting);
+    let When { at, until, every } = when_spec.when();
     table.finish();
     Some(Change {
         direction,
@@ -121,19 +121,19 @@ fn action_of(table: &mut Fields<'_>, paths: &[PathSpec], traces: &Traces) -> Opt
     let reshuffle = table.optional::<bool>("reshuffle");
     if let Some(optional) = table.optional::<String>("path") {
         let weight = table.optional_with("weight", weight);
-        let printed = wire(table, traces);
+        let partial_wire = wire(table, traces);
         shared(table);
         let Some(index) = paths.iter().position(|path| path.name == optional.value) else {
-            let known: Vec<&str> = paths.iter().map(|path| path.name.as_str()).collect();
+            let known_paths: Vec<&str> = paths.iter().map(|path| path.name.as_str()).collect();
             let message = format!("this link has no path '{}'", optional.value);
             table.fault(
                 optional.span,
                 message,
-                did_you_mean(&optional.value, &known),
+                did_you_mean(&optional.value, &known_paths),
             );
             return None;
         };
-        if weight.is_none() && printed == PartialWire::default() {
+        if weight.is_none() && partial_wire == PartialWire::default() {
             nothing(table);
         }
         if let Some(Spanned { value: true, span }) = reshuffle {
@@ -145,10 +145,10 @@ fn action_of(table: &mut Fields<'_>, paths: &[PathSpec], traces: &Traces) -> Opt
             );
         }
         let weight = weight.map(|weight| weight.value);
-        return Some(ChangeAction::OverridePath(index, weight, printed));
+        return Some(ChangeAction::OverridePath(index, weight, partial_wire));
     }
-    let printed = features(table, traces);
-    let plain = printed == Partial::default();
+    let partial_shape = features(table, traces);
+    let plain = partial_shape == PartialShape::default();
     match reshuffle {
         Some(Spanned { value: true, span }) => {
             if paths.len() < 2 {
@@ -168,7 +168,7 @@ fn action_of(table: &mut Fields<'_>, paths: &[PathSpec], traces: &Traces) -> Opt
             nothing(table);
             None
         }
-        _ => Some(ChangeAction::Override(printed)),
+        _ => Some(ChangeAction::Override(partial_shape)),
     }
 }
 

@@ -82,12 +82,12 @@ pub(super) fn site(table: &mut Fields<'_>, key: &'static str, ends: LinkEnds<'_>
             table.fault(site_name.span, message, "name a site or a router");
             None
         }
-        None if ends.complete => {
+        None if ends.is_complete => {
             let message = format!("there is no site '{}'", site_name.value);
-            let known = || ends.sites.iter().map(|site| site.name.as_str()).collect();
+            let known_names = || ends.sites.iter().map(|site| site.name.as_str()).collect();
             table
                 .problems()
-                .unknown(&site_name.value, site_name.span, message, known);
+                .unknown(&site_name.value, site_name.span, message, known_names);
             None
         }
         position => position,
@@ -123,8 +123,8 @@ fn ready(mut table: Fields<'_>) -> Option<Ready> {
     let tcp = table.optional::<Port>("tcp");
     let command = table.optional_with("command", command_args);
     let timeout = table.optional_with("timeout", quantity::delay);
-    let printed = ["tcp", "command"].map(|key| table.entry(key).is_some());
-    if printed == [false, false] || printed == [true, true] {
+    let has_entry = ["tcp", "command"].map(|key| table.entry(key).is_some());
+    if has_entry == [false, false] || has_entry == [true, true] {
         let remedy = "write either { tcp = 80 } or { command = [\"test\", \"-e\", \"file\"] }";
         table.fault(table.span(), "how it gets ready is not clear", remedy);
     }

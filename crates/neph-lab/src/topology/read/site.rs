@@ -3,7 +3,7 @@
 //! Owns their names, settings and share of the host; [`super::address`] reads addresses.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::ops::Range;
 
 use neph_text::{Fault, Fields, FromNode, Node, Spanned, Value, did_you_mean};
@@ -24,7 +24,7 @@ const TABLES: [(&str, Role); 3] = [
 struct Draft {
     site: Site,
     inside: Option<Spanned<String>>,
-    wants_v4: bool,
+    needs_v4: bool,
     span: Range<usize>,
 }
 
@@ -42,17 +42,17 @@ pub(super) fn sites(fields: &mut Fields<'_>) -> Vec<Site> {
             let Some(draft) = draft(table, role) else {
                 continue;
             };
-            hold_against(&draft, &drafts, fields);
+            check_conflicts(&draft, &drafts, fields);
             drafts.push(draft);
         }
     }
-    allot(&mut drafts, networks, fields);
-    put_inside(&mut drafts, fields);
+    assign_addresses(&mut drafts, networks, fields);
+    set_outer_sites(&mut drafts, fields);
     drafts.into_iter().map(|draft| draft.site).collect()
 }
 
 /// Finds the hosts of nodes that run inside another site.
-fn put_inside(drafts: &mut [Draft], fields: &Fields<'_>) {
+fn set_outer_sites(drafts: &mut [Draft], fields: &Fields<'_>) {
     let hosts: Vec<String> = drafts
         .iter()
         .filter(|draft| draft.site.role == Role::Site && draft.inside.is_none())
@@ -64,9 +64,9 @@ fn put_inside(drafts: &mut [Draft], fields: &Fields<'_>) {
             continue;
         };
         if !hosts.contains(&host.value) {
-            let known: Vec<&str> = hosts.iter().map(String::as_str).collect();
+            let known_hosts: Vec<&str> = hosts.iter().map(String::as_str).collect();
             let message = format!("there is no site '{}' to be inside of", host.value);
-            fields.fault(host.span, message, did_you_mean(&host.value, &known));
+            fields.fault(host.span, message, did_you_mean(&host.value, &known_hosts));
             continue;
         }
         draft.site.inside = names.iter().position(|name| *name == host.value);
@@ -74,7 +74,7 @@ fn put_inside(drafts: &mut [Draft], fields: &Fields<'_>) {
 }
 
 /// Reports properties that a node must not share with an earlier one.
-fn hold_against(draft: &Draft, others: &[Draft], fields: &Fields<'_>) {
+fn check_conflicts(draft: &Draft, others: &[Draft], fields: &Fields<'_>) {
     let Draft { site, span, .. } = draft;
     for Draft { site: other, .. } in others {
         if fields.problems().is_full() {
@@ -84,31 +84,32 @@ fn hold_against(draft: &Draft, others: &[Draft], fields: &Fields<'_>) {
             let message = format!("two sites are called '{}'", site.name);
             fields.fault(span.clone(), message, "give each its own name");
         }
-        let same = written(other).find(|ip| written(site).any(|address| address == *ip));
-        if let Some(same) = same {
-            let message = format!("'{}' and '{}' both have {same}", other.name, site.name);
+        let addresses: Vec<IpAddr> = configured_addresses(site).collect();
+        let shared_address = configured_addresses(other).find(|ip| addresses.contains(ip));
+        if let Some(address) = shared_address {
+            let message = format!("'{}' and '{}' both have {address}", other.name, site.name);
             fields.fault(span.clone(), message, "give each its own address");
         }
     }
 }
 
-fn written(site: &Site) -> impl Iterator<Item = std::net::IpAddr> {
+fn configured_addresses(site: &Site) -> impl Iterator<Item = IpAddr> {
     site.addresses().filter(|address| !address.is_unspecified())
 }
 
 /// Assigns missing addresses in order, so that the same file has the same addresses.
-fn allot(drafts: &mut [Draft], networks: Networks, fields: &Fields<'_>) {
+fn assign_addresses(drafts: &mut [Draft], networks: Networks, fields: &Fields<'_>) {
     let mut used_v4: BTreeSet<Ipv4Addr> = drafts.iter().map(|d| d.site.v4.address).collect();
     let v6 = drafts.iter().filter_map(|d| Some(d.site.v6?.address));
     let mut used_v6: BTreeSet<Ipv6Addr> = v6.collect();
     for Draft {
         site,
         inside,
-        wants_v4,
+        needs_v4,
         span,
     } in drafts
     {
-        if *wants_v4 {
+        if *needs_v4 {
             let Some(v4) = networks.next_v4(&mut used_v4) else {
                 let message = format!("the network has no address left for '{}'", site.name);
                 fields.fault(
@@ -147,7 +148,7 @@ fn draft(mut table: Fields<'_>, role: Role) -> Option<Draft> {
         cpus: Vec::new(),
         cpu_share: None,
     };
-    let mut wants_v4 = false;
+    let mut needs_v4 = false;
     let mut is_whole = true;
     let inside = match role {
         Role::Site => table.optional::<String>("inside"),
@@ -156,7 +157,7 @@ fn draft(mut table: Fields<'_>, role: Role) -> Option<Draft> {
     if role != Role::Switch {
         let has_address = table.entry("address").is_some();
         let v4 = table.optional_with("address", address::v4);
-        wants_v4 = !has_address;
+        needs_v4 = !has_address;
         is_whole = has_address == v4.is_some();
         site.v4 = v4.map_or(site.v4, |v4| v4.value);
         let v6 = table.optional_with("address_v6", address::v6);
@@ -178,7 +179,7 @@ fn draft(mut table: Fields<'_>, role: Role) -> Option<Draft> {
     is_whole.then_some(Draft {
         site,
         inside,
-        wants_v4,
+        needs_v4,
         span,
     })
 }

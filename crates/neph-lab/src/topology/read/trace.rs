@@ -25,8 +25,8 @@ pub(super) struct Traces(RefCell<BTreeMap<String, Result<Arc<Trace>, Fault>>>);
 impl Traces {
     /// The trace that `words` names (a file, perhaps a column), its file seen from `folder`.
     pub(super) fn read(&self, folder: &Path, spec: &str) -> Result<Arc<Trace>, Fault> {
-        let mut known = self.0.borrow_mut();
-        let trace = known.entry(spec.to_owned());
+        let mut known_traces = self.0.borrow_mut();
+        let trace = known_traces.entry(spec.to_owned());
         trace.or_insert_with(|| read(folder, spec)).clone()
     }
 }

@@ -17,7 +17,7 @@ pub(super) fn traffic(fields: &mut Fields<'_>, ends: LinkEnds<'_>) -> Vec<Traffi
     let mut names = BTreeSet::new();
     for (number, table) in fields.tables("traffic").into_iter().enumerate() {
         let span = table.span();
-        let Some(traffic) = read_one(table, number, ends) else {
+        let Some(traffic) = read_traffic(table, number, ends) else {
             continue;
         };
         if !names.insert(traffic.name.clone()) {
@@ -29,7 +29,7 @@ pub(super) fn traffic(fields: &mut Fields<'_>, ends: LinkEnds<'_>) -> Vec<Traffi
     transfers
 }
 
-fn read_one(mut table: Fields<'_>, number: usize, ends: LinkEnds<'_>) -> Option<Traffic> {
+fn read_traffic(mut table: Fields<'_>, number: usize, ends: LinkEnds<'_>) -> Option<Traffic> {
     let name = table.optional_with("name", service::name);
     let from = service::site(&mut table, "from", ends);
     let to = service::site(&mut table, "to", ends);

@@ -97,11 +97,11 @@ fn a_limit_as_long_as_any_packet_is_waited_for_is_left_and_makes_none_wait() {
     assert_eq!(left.rules, [of_three.rules()[1].text.as_str()]);
     assert_eq!(left.segments, ["b - c"]);
     assert_eq!(short.standings.len(), 2);
-    assert_eq!(short.waiting.longest, 1_004 * MILLI);
+    assert_eq!(short.waiting.longest_nanos, 1_004 * MILLI);
     let of_two = rules(&["a", "b"], &[Median("segment", 9_999)]);
     let (long, left) = evaluator_of(&points[..2], &of_two);
     assert!(left.rules.is_empty());
-    assert_eq!(long.waiting.longest, 10_000 * MILLI);
+    assert_eq!(long.waiting.longest_nanos, 10_000 * MILLI);
 }
 
 #[test]
@@ -181,7 +181,7 @@ fn windows_and_whole_captures_agree_after_a_slow_segment() {
     let rules = rules(&["a", "b", "c"], &[Median("b - c", 2)]);
     let (mut evaluator, _) = evaluator_of(&points, &rules);
     let slow = 1_500 * MILLI;
-    assert!(evaluator.waiting.longest < slow);
+    assert!(evaluator.waiting.longest_nanos < slow);
     let last = |number| {
         let is_slow = (80..=120).contains(&number) || (160..=200).contains(&number);
         slow + if is_slow { 5 * MILLI } else { MILLI }
@@ -255,7 +255,10 @@ fn heard_of_agents(took: [i64; 2], wrong: i64) -> (Received, FinalEvaluation) {
     let rules = rules(&["a", "b"], &[Median("a - b", 2)]);
     let points = ["a=agent:ams/eth0", "b=agent:lju/eth0"];
     let (mut evaluator, left) = evaluator_of(&points, &rules);
-    assert_eq!(evaluator.waiting.readable, WindowDelays::AT_AGENTS);
+    assert_eq!(
+        evaluator.waiting.readable_after_nanos,
+        WindowDelays::READABLE_AT_AGENTS_NANOS
+    );
     assert_eq!(evaluator.sampled(), [0, 1]);
     let mut sources = [0, 1].map(|point| Source::Samples(Samples::of(point)));
     let took = took.map(|micros| micros * 1_000);
@@ -338,7 +341,10 @@ fn only_agents_at_evaluated_segments_send_samples() {
     let of_first = rules(&["a", "b", "c"], &[Median("a - b", 2)]);
     let (first, _) = evaluator_of(&["a=iface:lo", "b=iface:lo", "c=agent:ams/eth0"], &of_first);
     assert!(first.sampled().is_empty());
-    assert_eq!(first.waiting.readable, WindowDelays::HERE);
+    assert_eq!(
+        first.waiting.readable_after_nanos,
+        WindowDelays::READABLE_LOCALLY_NANOS
+    );
     let behind = ["a=iface:lo", "b=ssh:host/eth0", "c=agent:ams/eth0"];
     let (behind, left) = evaluator_of(&behind, &rules(&["a", "b", "c"], &[Median("segment", 2)]));
     assert!(behind.sampled().is_empty());

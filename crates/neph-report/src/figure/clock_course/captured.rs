@@ -1,7 +1,7 @@
 //! Clocks as neph-capture follows them, as lines of the figure.
 
-use neph_capture::clocks::book::{Book, Dots};
 use neph_capture::clocks::course::Course;
+use neph_capture::clocks::peer_exchanges::{FigureOffsets, PeerExchanges};
 use neph_stats::{ClockFit, ClockStep};
 
 use super::{ClockDrawing, ClockLine, ClockMoment, ClockSet, clock_course};
@@ -9,9 +9,13 @@ use crate::Figure;
 
 /// Draws the clocks of a peer with the name `of`: the wall clocks, if the peer reports its own, and
 /// the raw ones. `None` if the offset is known at one moment only.
-pub fn clocks_on_a_connection(book: &Book, course: &Course, of: &str) -> Option<Figure> {
+pub fn clocks_on_a_connection(
+    exchanges: &PeerExchanges,
+    course: &Course,
+    of: &str,
+) -> Option<Figure> {
     let raw = moments(course);
-    let walls = (course.drawn.iter()).map(|fit| (fit.at, book.with_wall(*fit).wall));
+    let walls = (course.figure_fits.iter()).map(|fit| (fit.at, exchanges.with_wall(*fit).wall));
     let walls: Vec<ClockMoment> = walls
         .filter_map(|(at, wall)| {
             let (offset, bound) = wall?;
@@ -19,7 +23,7 @@ pub fn clocks_on_a_connection(book: &Book, course: &Course, of: &str) -> Option<
         })
         .collect();
     let jumps: Vec<ClockSet> = course.steps.iter().map(set).collect();
-    let walls_set = book.steps.iter().map(|step| ClockSet {
+    let walls_set = exchanges.steps.iter().map(|step| ClockSet {
         after: step.after,
         before: step.before,
     });
@@ -29,18 +33,18 @@ pub fn clocks_on_a_connection(book: &Book, course: &Course, of: &str) -> Option<
     let wall = ClockLine {
         name: "wall clocks (CLOCK_REALTIME)",
         moments: &walls,
-        dots: &book.dots.points,
+        dots: &exchanges.wall_offsets.points,
         steps: &steps,
         rate: 0.0,
     };
     let raw = ClockLine {
-        name: if book.is_foreign {
+        name: if exchanges.is_third_party {
             "its wall clock against our raw one"
         } else {
             "raw clocks (CLOCK_MONOTONIC_RAW)"
         },
         moments: &raw,
-        dots: &book.raw_dots.points,
+        dots: &exchanges.raw_offsets.points,
         steps: &jumps,
         rate: course.drift.map_or(0.0, |drift| drift.rate),
     };
@@ -56,12 +60,12 @@ pub fn clocks_on_a_connection(book: &Book, course: &Course, of: &str) -> Option<
 }
 
 /// Draws the clock of one capture against that of another. None as above.
-pub fn clocks_of_captures(dots: &Dots, course: &Course, of: &str) -> Option<Figure> {
+pub fn clocks_of_captures(offsets: &FigureOffsets, course: &Course, of: &str) -> Option<Figure> {
     let steps: Vec<ClockSet> = course.steps.iter().map(set).collect();
     let line = ClockLine {
         name: "",
         moments: &moments(course),
-        dots: &dots.points,
+        dots: &offsets.points,
         steps: &steps,
         rate: course.drift.map_or(0.0, |drift| drift.rate),
     };
@@ -84,5 +88,5 @@ fn moments(course: &Course) -> Vec<ClockMoment> {
         offset: fit.offset,
         bound: fit.bound,
     };
-    course.drawn.iter().map(moment).collect()
+    course.figure_fits.iter().map(moment).collect()
 }

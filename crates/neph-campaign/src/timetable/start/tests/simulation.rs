@@ -7,7 +7,7 @@ use neph_model::{ClockOffset, Span, Wall};
 use super::{BOUND, SECOND, at, guard, offset_within};
 use crate::order::Generator;
 use crate::timetable::start::{
-    Agreement, Decision, Guard, Outcome, Report, SlotEnd, SlotTimes, Step,
+    Guard, PartyReport, SlotEnd, SlotOutcome, SlotStep, SlotTimes, StartAgreement, StartDecision,
 };
 use crate::timetable::{Claim, Resource, Task, UseMode, rounds};
 
@@ -40,7 +40,7 @@ struct Counts {
 #[derive(Clone, Debug, Default)]
 struct SlotExecution {
     sends: Option<(Wall, Wall)>,
-    reports: Vec<(Wall, Report)>,
+    reports: Vec<(Wall, PartyReport)>,
 }
 
 impl Agent {
@@ -101,7 +101,7 @@ impl Agent {
     }
 
     /// Reports that it is ready, and when that arrives.
-    fn ready(&self, times: SlotTimes, guard: Guard) -> (Wall, Report) {
+    fn ready_report(&self, times: SlotTimes, guard: Guard) -> (Wall, PartyReport) {
         let now = self.action_time(times.start + SECOND.times(-10));
         let party = self.party(times, guard, now);
         (now + self.lag, party.readiness(self.offset(now)))
@@ -123,11 +123,11 @@ impl Agent {
         let mut execution = SlotExecution::default();
         // It steps early if its clock is fast, as a timer does that wakes it a little before.
         let mut step = party.step(self.local_time(now), self.offset(now));
-        if let Step::Wait(until) = step {
+        if let SlotStep::Wait(until) = step {
             let now = until + -self.error;
             step = party.step(self.local_time(now), self.offset(now));
         }
-        if let Step::Begin(until) = step {
+        if let SlotStep::Begin(until) = step {
             // It ends by itself, or is ended: each packet is sent before the end by its own clock.
             let end = (until + -self.error).min(now + work);
             let (asleep, awake) = self.sleep_period;
@@ -142,10 +142,10 @@ impl Agent {
                 party = SlotEnd::restarted(times, guard);
             }
             step = party.step(self.local_time(slot_end), self.offset(slot_end));
-            if let Step::Over(report) = step {
+            if let SlotStep::Over(report) = step {
                 execution.reports.push((slot_end + self.lag, report));
             }
-        } else if let Step::Over(report) = step {
+        } else if let SlotStep::Over(report) = step {
             execution.reports.push((now + self.lag, report));
         }
         execution
@@ -182,11 +182,11 @@ fn simulate(slots: u64, seed: u64, guard: Guard) -> Counts {
             for task in &round.tasks {
                 let pair = pairs[*task];
                 let pair_agents = pair.map(|site| agents[site]);
-                let (sends, outcome) = one_slot(times, guard, pair_agents, &mut generator);
+                let (sends, outcome) = simulate_slot(times, guard, pair_agents, &mut generator);
                 counts.slots += 1;
                 match outcome {
-                    Outcome::CarriedOut => counts.carried_out += 1,
-                    Outcome::Missed(reason) => counts.missed += u64::from(!reason.is_empty()),
+                    SlotOutcome::CarriedOut => counts.carried_out += 1,
+                    SlotOutcome::Missed(reason) => counts.missed += u64::from(!reason.is_empty()),
                 }
                 for (from, until) in sends {
                     let earliest = times.start + -BOUND;
@@ -207,35 +207,34 @@ fn simulate(slots: u64, seed: u64, guard: Guard) -> Counts {
 }
 
 /// One slot: what both ends send, and what is recorded of it.
-fn one_slot(
+fn simulate_slot(
     times: SlotTimes,
     guard: Guard,
     agents: [Agent; 2],
     generator: &mut Generator,
-) -> (Vec<(Wall, Wall)>, Outcome) {
+) -> (Vec<(Wall, Wall)>, SlotOutcome) {
     let names = ["a", "b"];
-    let mut agreement = Agreement::new(times, guard, names.map(str::to_owned));
-    let mut reports: Vec<(Wall, usize, Report)> = Vec::new();
+    let mut agreement = StartAgreement::new(times, guard, names.map(str::to_owned));
+    let mut reports: Vec<(Wall, usize, PartyReport)> = Vec::new();
     for (party, agent) in agents.iter().enumerate() {
-        let (arrives, report) = agent.ready(times, guard);
+        let (arrival, report) = agent.ready_report(times, guard);
         // One message in a hundred is lost.
         if generator.below(100) > 0 {
-            reports.push((arrives, party, report));
+            reports.push((arrival, party, report));
         }
     }
     let deadline = agreement.deadline();
-    let deliver =
-        |agreement: &mut Agreement, reports: &[(Wall, usize, Report)], is_before_deadline: bool| {
-            let reports = reports
-                .iter()
-                .filter(|(arrival, ..)| (*arrival <= deadline) == is_before_deadline);
-            for (arrival, party, report) in reports {
-                agreement.hear(names[*party], report, *arrival);
-            }
-        };
-    deliver(&mut agreement, &reports, true);
-    let has_begun = agreement.decide(deadline) == Decision::Begin;
-    deliver(&mut agreement, &reports, false);
+    let deliver = |agreement: &mut StartAgreement, is_before_deadline: bool| {
+        let reports = reports
+            .iter()
+            .filter(|(arrival, ..)| (*arrival <= deadline) == is_before_deadline);
+        for (arrival, party, report) in reports {
+            agreement.record_report(names[*party], report, *arrival);
+        }
+    };
+    deliver(&mut agreement, true);
+    let has_begun = agreement.decide(deadline) == StartDecision::Begin;
+    deliver(&mut agreement, false);
     let mut sends = Vec::new();
     let mut late_reports = Vec::new();
     for (party, agent) in agents.iter().enumerate() {
@@ -254,7 +253,7 @@ fn one_slot(
         );
     }
     for (arrival, party, report) in late_reports {
-        agreement.hear(names[party], &report, arrival);
+        agreement.record_report(names[party], &report, arrival);
     }
     (sends, agreement.outcome())
 }

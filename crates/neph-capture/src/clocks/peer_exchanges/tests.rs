@@ -4,8 +4,8 @@
 use neph_model::{FlowIndex, Marks, Outcome, Seq};
 
 use super::*;
-use crate::clocks::added::Added;
 use crate::clocks::course::Course;
+use crate::clocks::steady_time_conversion::SteadyTimeConversion;
 
 const MICRO: i64 = 1_000;
 const MILLI: i64 = 1_000_000;
@@ -72,9 +72,9 @@ impl Peer {
     }
 
     /// A minute of it, ten times a second.
-    fn observed(&self, seed: u64) -> Book {
+    fn observed(&self, seed: u64) -> PeerExchanges {
         let mut chance = Chance(seed);
-        let mut book = Book::new(ClockNature::default());
+        let mut exchanges = PeerExchanges::new(ClockNature::default());
         for number in 0..600_u64 {
             let sent = i64::try_from(number).expect("small") * SECOND / 10 + 7 * MICRO;
             let arrived = sent + self.least[0] + chance.queue(self.queues[0]);
@@ -92,20 +92,20 @@ impl Peer {
             let wall = EPOCH + answered + self.wall_offset(answered);
             message.peer_wall_offset = Some(wall - theirs(answered).nanos());
             for at in [sent, returned] {
-                book.anchor(Anchor {
+                exchanges.add_anchor(Anchor {
                     at: Instant::from_nanos(at),
                     wall: Wall::from_unix_nanos(EPOCH + at),
                 });
             }
-            assert!(book.message(&message), "it has four stamps");
+            assert!(exchanges.add_message(&message), "it has four stamps");
         }
-        book
+        exchanges
     }
 }
 
 #[test]
 fn answered_messages_count_immediately_and_only_once() {
-    let mut book = Peer::QUIET.observed(3);
+    let mut exchanges = Peer::QUIET.observed(3);
     let marks = |sent: i64| {
         let theirs = |at: i64| Instant::from_nanos(at + Peer::QUIET.raw);
         let mut marks = Marks::intended_at(Instant::from_nanos(sent));
@@ -123,18 +123,18 @@ fn answered_messages_count_immediately_and_only_once() {
         message
     });
     for message in &later {
-        book.answered(message);
+        exchanges.add_answered(message);
     }
-    let known = book.so_far();
-    assert_eq!((book.exchanges, known.exchanges), (600, 602));
-    assert!(known.latest > book.latest);
-    let at = known.latest.expect("a moment");
+    let known = exchanges.snapshot();
+    assert_eq!((exchanges.exchange_count, known.exchange_count), (600, 602));
+    assert!(known.latest_sent_at > exchanges.latest_sent_at);
+    let at = known.latest_sent_at.expect("a moment");
     let fit = known.reading(at).expect("messages are around it").raw;
     assert!((fit.offset - Peer::QUIET.raw).abs() <= fit.bound, "{fit:?}");
     for message in &later {
-        assert!(book.message(message));
+        assert!(exchanges.add_message(message));
     }
-    assert_eq!(book.so_far().exchanges, 602);
+    assert_eq!(exchanges.snapshot().exchange_count, 602);
 }
 
 #[test]
@@ -150,10 +150,10 @@ fn the_truth_lies_within_the_bound_of_every_line() {
             least: [draw(20 * MILLI), draw(20 * MILLI)],
             queues: [draw(3 * MILLI) + 1, draw(3 * MILLI) + 1],
         };
-        let book = peer.observed(seed);
+        let exchanges = peer.observed(seed);
         for second in [5, 20, 29, 31, 45, 59] {
             let at = second * SECOND;
-            let reading = book.reading(at).expect("messages are around it");
+            let reading = exchanges.reading(at).expect("messages are around it");
             let off = reading.raw.offset - peer.raw_offset(at);
             assert!(
                 off.abs() <= reading.raw.bound,
@@ -168,9 +168,9 @@ fn the_truth_lies_within_the_bound_of_every_line() {
             );
         }
         let course = Course::of(
-            book.raw.limits(),
-            book.raw.nature(),
-            &Added::default(),
+            exchanges.raw_clock.limits(),
+            exchanges.raw_clock.nature(),
+            &SteadyTimeConversion::default(),
             SECOND,
         )
         .expect("it has limits");
@@ -192,11 +192,11 @@ fn a_wall_clock_step_is_attributed_to_the_peer() {
         ppb: 40_000,
         ..Peer::QUIET
     };
-    let book = peer.observed(3);
-    let [step] = book.steps.as_slice() else {
-        panic!("{:?}", book.steps);
+    let exchanges = peer.observed(3);
+    let [step] = exchanges.steps.as_slice() else {
+        panic!("{:?}", exchanges.steps);
     };
-    assert!(step.is_peers, "{step:?}");
+    assert!(step.is_of_peer, "{step:?}");
     assert!(
         step.after <= 30 * SECOND && 30 * SECOND <= step.before,
         "{step:?}"
@@ -211,14 +211,14 @@ fn a_wall_clock_step_is_attributed_to_the_peer() {
 
 /// How far both methods are off in the end, and the bound of the first: of the clocks on the wall.
 fn errors(peer: &Peer) -> (i64, i64, i64) {
-    let book = peer.observed(11);
-    let at = book.latest.expect("messages");
-    let (wall, bound) = book
+    let exchanges = peer.observed(11);
+    let at = exchanges.latest_sent_at.expect("messages");
+    let (wall, bound) = exchanges
         .reading(at)
         .and_then(|reading| reading.wall)
         .expect("it is told");
     let truth = peer.wall_offset(at);
-    let mean = book.wall_mean.mean().expect("messages");
+    let mean = exchanges.wall_mean.mean().expect("messages");
     (wall - truth, bound, mean - truth)
 }
 
@@ -309,16 +309,16 @@ fn the_clock_page_contains_the_simulated_errors() {
 }
 
 #[test]
-fn dots_stay_as_many_as_a_figure_can_show() {
-    let mut dots = Dots::default();
+fn offsets_are_thinned_to_what_a_figure_can_show() {
+    let mut offsets = FigureOffsets::default();
     for at in 0..1_000_000 {
-        dots.push(at, at);
+        offsets.push(at, at);
     }
     assert!(
-        (2_000..=4_096).contains(&dots.points.len()),
+        (2_000..=4_096).contains(&offsets.points.len()),
         "{}",
-        dots.points.len()
+        offsets.points.len()
     );
-    assert!(dots.points.windows(2).all(|pair| pair[0].0 < pair[1].0));
-    assert!(dots.points.last().is_some_and(|last| last.0 > 990_000));
+    assert!(offsets.points.windows(2).all(|pair| pair[0].0 < pair[1].0));
+    assert!(offsets.points.last().is_some_and(|last| last.0 > 990_000));
 }

@@ -11,9 +11,9 @@ const MAX_SPAN: Span = Span::from_secs(86_400);
 
 /// Lengths of time; negative ones count as zero.
 #[derive(Debug)]
-pub(crate) struct Spans(Histogram);
+pub(crate) struct SpanHistogram(Histogram);
 
-impl Spans {
+impl SpanHistogram {
     /// None yet.
     pub(crate) const fn new(precision: Precision) -> Self {
         Self(Histogram::new(precision))
@@ -31,7 +31,7 @@ impl Spans {
 
     /// The one of this permille in the order of length, by nearest rank; `None` of none. It is not longer
     /// than this.
-    pub(crate) fn at(&self, permille: u64) -> Option<Span> {
+    pub(crate) fn at_permille(&self, permille: u64) -> Option<Span> {
         let rank = u128::from(self.len()) * u128::from(permille);
         self.of_rank(rank.div_ceil(1_000).max(1))
     }
@@ -61,15 +61,15 @@ mod tests {
 
     #[test]
     fn spans_are_stored_within_their_precision_and_bounds() {
-        let mut spans = Spans::new(Precision::one_part_in(2_048));
+        let mut spans = SpanHistogram::new(Precision::one_part_in(2_048));
         assert_eq!(
-            (spans.at(500), spans.shortest(), spans.longest()),
+            (spans.at_permille(500), spans.shortest(), spans.longest()),
             (None, None, None)
         );
         for millis in [-1, 40, 50] {
             spans.record(Span::from_millis(millis));
         }
-        let middle = spans.at(500).expect("there are some").millis_f64();
+        let middle = spans.at_permille(500).expect("there are some").millis_f64();
         assert!((40.0..=40.04).contains(&middle), "{middle}");
         assert_eq!((spans.len(), spans.shortest()), (3, Some(Span::ZERO)));
         spans.record(Span::from_nanos(i64::MAX));

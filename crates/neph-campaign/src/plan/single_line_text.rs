@@ -3,7 +3,7 @@
 use neph_text::{Fault, FromNode, Node, is_hidden};
 
 /// A text of one line.
-pub(crate) fn word(node: &Node) -> Result<String, Fault> {
+pub(crate) fn single_line_text(node: &Node) -> Result<String, Fault> {
     let text = String::from_node(node)?;
     if text.trim().is_empty() {
         return Err(Fault::new("this text is empty", "write a name"));

@@ -8,7 +8,7 @@ use neph_model::{
     Anchor, Ending, ExperimentOrder, ExperimentResult, FlowIndex, FlowRole, HostFacts,
     Identification, Local, OrderFailed, Span, Stop, Transport, Update, Warning,
 };
-use neph_probe::{FleetRun, Flow as Running};
+use neph_probe::{FleetRun, Flow as RunningFlow};
 
 use crate::caps::EarlierRefusals;
 use crate::cores::AllowedCores;
@@ -21,14 +21,14 @@ use crate::transfer::TransferRun;
 use crate::{LoadSample, load_rates, reflector_check, trace};
 
 /// How often reports of the flows are taken in and passed on.
-const TICK: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Least duration of a fleet, or a single UDP flow, without any answer. The kernel looks for a
 /// neighbour for 3 s, and routes that have just changed settle within it.
 const FIRST_ANSWER_TIMEOUT: Span = Span::from_secs(5);
 
 /// One of the experiments that run at the same time.
-pub(crate) struct Course<'a> {
+pub(crate) struct RunningExperiment<'a> {
     order: &'a ExperimentOrder,
     context: &'a OrderContext,
     ready: Ready,
@@ -38,11 +38,11 @@ pub(crate) struct Course<'a> {
     cores: AllowedCores,
     stop_on_drop: StopOnDrop,
     /// The flows that run, in the order of their specifications.
-    running: Vec<Option<Running>>,
+    running_flows: Vec<Option<RunningFlow>>,
     fleet: Option<FleetRun>,
     transfer: Option<TransferRun>,
     /// What the transfer came to.
-    measured: Option<Transferred>,
+    transfer_result: Option<Transferred>,
     /// Why the main flow broke off.
     fault: Option<String>,
     /// When the last of its flows was over.
@@ -69,7 +69,7 @@ pub(crate) struct SharedContext {
     pub(crate) loads: Vec<LoadSample>,
 }
 
-impl<'a> Course<'a> {
+impl<'a> RunningExperiment<'a> {
     /// Starts what was made ready.
     pub(crate) fn begin(
         order: &'a ExperimentOrder,
@@ -80,9 +80,9 @@ impl<'a> Course<'a> {
             .map_err(|error| failed("inspect the host", error))?;
         let cores = neph_probe::at_site(ready.site.as_ref(), AllowedCores::of_thread)
             .map_err(|error| failed("inspect the host", error))?;
-        let traced = order.trace.map_or(0, |trace| trace.flows);
+        let traced_flows = order.trace.map_or(0, |trace| trace.flows);
         let mut intake = Intake::new(ready.origin)
-            .tracing(traced)
+            .tracing(traced_flows)
             .sampling(host_sampler);
         for missing in ready.missing.drain(..) {
             intake.add_missing_echo(missing, FlowIndex(0));
@@ -90,7 +90,7 @@ impl<'a> Course<'a> {
         for redirect in ready.redirects.drain(..) {
             intake.add_redirect(redirect);
         }
-        let mut course = Self {
+        let mut experiment = Self {
             order,
             context,
             host: std::mem::take(&mut ready.host),
@@ -98,15 +98,15 @@ impl<'a> Course<'a> {
             intake,
             cores,
             stop_on_drop: StopOnDrop(Stop::new()),
-            running: Vec::new(),
+            running_flows: Vec::new(),
             fleet: None,
             transfer: None,
-            measured: None,
+            transfer_result: None,
             fault: None,
             ended: None,
         };
-        course.start()?;
-        Ok(course)
+        experiment.start()?;
+        Ok(experiment)
     }
 
     fn start(&mut self) -> Result<(), OrderFailed> {
@@ -115,18 +115,18 @@ impl<'a> Course<'a> {
             if let (FlowRole::Main, Some(spec)) = (spec.role, &self.ready.fleet) {
                 let run = FleetRun::start(spec.clone(), stop);
                 self.fleet = Some(run.map_err(|error| failed("start the fleet", error))?);
-                self.running.push(None);
+                self.running_flows.push(None);
                 continue;
             }
             if let (FlowRole::Main, Some(spec)) = (spec.role, &self.ready.transfer) {
                 let run = TransferRun::start(spec.clone(), stop);
                 self.transfer = Some(run.map_err(|error| failed("start the transfer", error))?);
-                self.running.push(None);
+                self.running_flows.push(None);
                 continue;
             }
-            let flow = Running::start(spec.clone(), stop);
+            let flow = RunningFlow::start(spec.clone(), stop);
             let flow = flow.map_err(|error| failed("start a flow", error))?;
-            self.running.push(Some(flow));
+            self.running_flows.push(Some(flow));
         }
         Ok(())
     }
@@ -138,17 +138,17 @@ impl<'a> Course<'a> {
         }
         self.take_fleet();
         self.take_transfer();
-        if self.is_hopeless() {
+        if self.has_no_first_answer() {
             self.stop_on_drop.0.set();
         }
         self.take_flows();
         self.record();
         // What runs alongside the main flow ends with it.
-        let has_main = self.fleet.is_some() || self.transfer.is_some();
-        if !has_main && self.running[0].is_none() {
+        let runs_other_main_flow = self.fleet.is_some() || self.transfer.is_some();
+        if !runs_other_main_flow && self.running_flows[0].is_none() {
             self.stop_on_drop.0.set();
         }
-        if !has_main && self.running.iter().all(Option::is_none) {
+        if !runs_other_main_flow && self.running_flows.iter().all(Option::is_none) {
             self.ended = Some(neph_probe::anchor());
         }
     }
@@ -169,13 +169,13 @@ impl<'a> Course<'a> {
 
     fn take_transfer(&mut self) {
         let Some(run) = &self.transfer else { return };
-        let at = (neph_probe::now() - self.ready.origin.at).nanos();
-        let has_more = run.take(at, self.intake.samples());
+        let at_ns = (neph_probe::now() - self.ready.origin.at).nanos();
+        let has_more = run.take_samples(at_ns, self.intake.samples());
         if let Some(run) = self.transfer.take_if(|_| !has_more) {
             match run.join() {
-                Ok(measured) => {
-                    self.fault.clone_from(&measured.fault);
-                    self.measured = Some(measured);
+                Ok(result) => {
+                    self.fault.clone_from(&result.fault);
+                    self.transfer_result = Some(result);
                 }
                 Err(error) => self.fault = Some(error.to_string()),
             }
@@ -183,34 +183,34 @@ impl<'a> Course<'a> {
     }
 
     /// Whether the main flow began although its peer had not identified itself.
-    fn may_be_silent(&self) -> bool {
-        let facts = self.ready.specs[0].target.kind().properties();
-        match facts.identification {
-            Identification::None => !facts.is_answered_by_kernel,
-            Identification::Optional => facts.transport == Transport::Udp,
+    fn has_unidentified_peer(&self) -> bool {
+        let properties = self.ready.specs[0].target.kind().properties();
+        match properties.identification {
+            Identification::None => !properties.is_answered_by_kernel,
+            Identification::Optional => properties.transport == Transport::Udp,
             Identification::Required => false,
         }
     }
 
     /// A run without any answer at its beginning would be worth nothing at its end. For a single flow it
     /// applies only if the server did not have to identify itself before.
-    fn is_hopeless(&self) -> bool {
+    fn has_no_first_answer(&self) -> bool {
         if self.ready.transfer.is_some() {
             return false;
         }
         let flows = match &self.ready.fleet {
             Some(spec) => Some(spec.fleet.slots),
-            None => self.may_be_silent().then_some(1),
+            None => self.has_unidentified_peer().then_some(1),
         };
         flows.is_some_and(|flows| self.intake.is_unseen(flows))
             && neph_probe::now() - self.ready.origin.at >= FIRST_ANSWER_TIMEOUT
     }
 
     fn take_flows(&mut self) {
-        for (running, spec) in self.running.iter_mut().zip(&self.ready.specs) {
-            if let Some(flow) = running
+        for (running_flow, spec) in self.running_flows.iter_mut().zip(&self.ready.specs) {
+            if let Some(flow) = running_flow
                 && !self.intake.take(flow.reports(), spec.index)
-                && let Some(flow) = running.take()
+                && let Some(flow) = running_flow.take()
                 && let Err(error) = flow.join()
             {
                 if spec.role == FlowRole::Main {
@@ -230,7 +230,7 @@ impl<'a> Course<'a> {
 
     /// The reflector to ask for refusals by its caps. `None` if all messages were answered, or the run was
     /// interrupted.
-    pub(crate) fn take_unanswered(&mut self) -> Option<EarlierRefusals> {
+    pub(crate) fn take_earlier_refusals(&mut self) -> Option<EarlierRefusals> {
         let is_whole = self.intake.fleet().is_some_and(|tally| tally.is_whole());
         if self.context.stop().is_set() || is_whole {
             return None;
@@ -238,8 +238,12 @@ impl<'a> Course<'a> {
         self.ready.refusals.take()
     }
 
-    /// What came of it, once it is over; `refused` by the caps of its reflector.
-    pub(crate) fn end(mut self, shared: &SharedContext, refused: Vec<Warning>) -> ExperimentResult {
+    /// What came of it, once it is over; `refusal_warnings` are of the caps of its reflector.
+    pub(crate) fn end(
+        mut self,
+        shared: &SharedContext,
+        refusal_warnings: Vec<Warning>,
+    ) -> ExperimentResult {
         let is_stopped = self.context.stop().is_set();
         let ended = self.ended.unwrap_or_else(neph_probe::anchor);
         let load_samples = load_rates::samples(&shared.loads, self.ready.origin.at, ended.at);
@@ -248,11 +252,11 @@ impl<'a> Course<'a> {
             (_, true) if self.ready.transfer.is_some() => Ending::Interrupted,
             (Some(fault), _) => Ending::Failed(fault),
             (None, true) => Ending::Interrupted,
-            (None, false) if self.measured.is_some() => Ending::Complete,
+            (None, false) if self.transfer_result.is_some() => Ending::Complete,
             (None, false) => self.intake.verdict(),
         };
         let mut warnings = self.intake.warnings();
-        warnings.extend(refused);
+        warnings.extend(refusal_warnings);
         if self.ready.transfer.is_none() {
             warnings.extend(reflector_check::sizes_warning(&self.ready.specs[0]));
         }
@@ -273,7 +277,7 @@ impl<'a> Course<'a> {
             ended: ended.wall,
             flows,
             trace,
-            quantities: self.measured.take().map(|measured| measured.quantities),
+            quantities: self.transfer_result.take().map(|result| result.quantities),
             late: self.intake.fleet().map(|tally| tally.late),
             anchors: self.intake.into_anchors(),
             host: self.host,
@@ -285,21 +289,24 @@ impl<'a> Course<'a> {
 
 /// Runs all to their ends: until the main flows' schedules are over, or they are stopped. One that
 /// could not begin is left alone.
-pub(crate) fn run(courses: &mut [Result<Course<'_>, OrderFailed>], context: &OrderContext) {
+pub(crate) fn run(
+    experiments: &mut [Result<RunningExperiment<'_>, OrderFailed>],
+    context: &OrderContext,
+) {
     loop {
-        for course in courses.iter_mut().flatten() {
-            if !course.is_over() {
-                course.step();
+        for experiment in experiments.iter_mut().flatten() {
+            if !experiment.is_over() {
+                experiment.step();
             }
         }
-        let Some(first) = courses.iter().flatten().next() else {
+        let Some(first) = experiments.iter().flatten().next() else {
             return;
         };
         context.report(Update::Progress(first.ready.progress(neph_probe::now())));
-        if courses.iter().flatten().all(Course::is_over) {
+        if experiments.iter().flatten().all(RunningExperiment::is_over) {
             return;
         }
-        neph_probe::nap(TICK);
+        neph_probe::nap(POLL_INTERVAL);
     }
 }
 

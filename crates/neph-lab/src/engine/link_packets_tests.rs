@@ -14,38 +14,38 @@ fn a_copy_that_finds_no_room_is_written_down_as_a_copy_and_its_packet_leaves() {
         .expect("a new file");
     let gates = [(); 2].map(|()| Gate::new(Shape::default(), 1));
     let counters = Arc::new(LinkCounters::default());
-    let mut carriage = LinkPackets::new(gates, Arc::clone(&counters), Some(recorder));
-    let passing = Some(Passing {
+    let mut link_packets = LinkPackets::new(gates, Arc::clone(&counters), Some(recorder));
+    let passage = Some(PacketPassage {
         direction: 1,
         length: 60,
         arrival: 5,
         identity: Identity::default(),
     });
     let direction = Direction::BToA;
-    let first = carriage
+    let first = link_packets
         .waiting
-        .keep(&[7; 60], direction, passing)
+        .keep(&[7; 60], direction, passage)
         .expect("room");
-    while carriage
+    while link_packets
         .waiting
-        .keep(&[0; 60], direction, passing)
+        .keep(&[0; 60], direction, passage)
         .is_some()
     {}
-    carriage.leave(
+    link_packets.schedule_departure(
         first,
         Departure {
             due: Moment(9),
             path: 2,
             treatment: Treatment {
-                duplicate: true,
-                early: true,
+                is_duplicated: true,
+                is_early: true,
                 corrupt: None,
             },
         },
     );
-    assert_eq!(carriage.waiting.next_due(), Some(Moment(9)));
+    assert_eq!(link_packets.waiting.next_due(), Some(Moment(9)));
     assert_eq!(counters.read(Direction::BToA).overflow, 1);
-    drop(carriage);
+    drop(link_packets);
     writer.finish().expect("written");
     let written: Vec<Record> = TruthFile::open(&path)
         .expect("open")
@@ -58,6 +58,6 @@ fn a_copy_that_finds_no_room_is_written_down_as_a_copy_and_its_packet_leaves() {
         panic!("{written:?}");
     };
     assert_eq!((written.len(), *verdict), (1, Verdict::Overflow));
-    assert!(handling.copy && handling.early, "{handling:?}");
+    assert!(handling.is_copy && handling.is_early, "{handling:?}");
     assert_eq!(handling.path, Some(2));
 }

@@ -7,56 +7,58 @@ use neph_stats::{ClockCut, ClockFit, ClockStep};
 
 /// The moments at which clocks were set back, ascending.
 #[derive(Debug, Clone, Default)]
-pub struct Added {
-    set: Vec<ClockSetBack>,
+pub struct SteadyTimeConversion {
+    set_back: Vec<ClockSetBack>,
     /// Sum of all steps up to each one, in nanoseconds.
     sums: Vec<i64>,
 }
 
-impl Added {
+impl SteadyTimeConversion {
     /// Builds the conversion from these steps.
-    pub fn of(set: Vec<ClockSetBack>) -> Self {
-        let sums = set.iter().scan(0_i64, |sum, set| {
+    pub fn of(set_back: Vec<ClockSetBack>) -> Self {
+        let sums = set_back.iter().scan(0_i64, |sum, set| {
             *sum = sum.saturating_add(set.by);
             Some(*sum)
         });
         Self {
             sums: sums.collect(),
-            set,
+            set_back,
         }
     }
 
     /// The moments at which the offset limits change to those of other clocks.
     pub fn cuts(&self) -> Vec<ClockCut> {
-        self.set.iter().map(|set| set.cut).collect()
+        self.set_back.iter().map(|set| set.cut).collect()
     }
 
     /// Converts a fit from steady time to the timestamps.
-    pub fn fit(&self, fit: ClockFit) -> ClockFit {
-        let before = self.set.partition_point(|set| set.cut.from <= fit.at);
+    pub fn convert_fit(&self, fit: ClockFit) -> ClockFit {
+        let before = self.set_back.partition_point(|set| set.cut.from <= fit.at);
         ClockFit {
-            offset: fit.offset.saturating_add(self.sum(before)),
+            offset: fit.offset.saturating_add(self.sum_of_first(before)),
             ..fit
         }
     }
 
     /// Converts a step. `None` where one capture follows the other and no clock was set.
-    pub fn step(&self, step: ClockStep) -> Option<ClockStep> {
+    pub fn convert_step(&self, step: ClockStep) -> Option<ClockStep> {
         let first = self
-            .set
+            .set_back
             .partition_point(|set| set.cut.until.saturating_add(1) < step.after);
-        let behind = self
-            .set
+        let end = self
+            .set_back
             .partition_point(|set| set.cut.from.saturating_sub(1) <= step.before);
-        if behind <= first {
+        if end <= first {
             return Some(step);
         }
-        let added = self.sum(behind).saturating_sub(self.sum(first));
-        let by = step.by.saturating_add(added);
+        let set_between = self
+            .sum_of_first(end)
+            .saturating_sub(self.sum_of_first(first));
+        let by = step.by.saturating_add(set_between);
         (by.saturating_abs() > step.bound).then_some(ClockStep { by, ..step })
     }
 
-    fn sum(&self, many: usize) -> i64 {
-        many.checked_sub(1).map_or(0, |last| self.sums[last])
+    fn sum_of_first(&self, count: usize) -> i64 {
+        count.checked_sub(1).map_or(0, |last| self.sums[last])
     }
 }

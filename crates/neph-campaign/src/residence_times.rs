@@ -6,26 +6,26 @@
 use neph_model::{FleetReply, Span, Warning};
 use neph_stats::Precision;
 
-use crate::spans::Spans;
+use crate::span_histogram::SpanHistogram;
 
 /// A reflector with a core to itself takes tens of microseconds, a busy one some milliseconds.
-const MAX_STAY_P99: Span = Span::from_millis(100);
+const MAX_RESIDENCE_P99: Span = Span::from_millis(100);
 /// Stays are known to two digits.
-const STAY_PRECISION: Precision = Precision::one_part_in(256);
+const RESIDENCE_PRECISION: Precision = Precision::one_part_in(256);
 
 /// The stays of a fleet's requests.
 #[derive(Debug)]
-pub(crate) struct Stays(Spans);
+pub(crate) struct ResidenceTimes(SpanHistogram);
 
-impl Default for Stays {
+impl Default for ResidenceTimes {
     fn default() -> Self {
-        Self(Spans::new(STAY_PRECISION))
+        Self(SpanHistogram::new(RESIDENCE_PRECISION))
     }
 }
 
-impl Stays {
+impl ResidenceTimes {
     /// Takes note of a reply; without a stay if the peer does not report it.
-    pub(crate) fn reply(&mut self, reply: &FleetReply) {
+    pub(crate) fn record_reply(&mut self, reply: &FleetReply) {
         if let Some(peer) = &reply.peer_report {
             self.0.record(peer.residence);
         }
@@ -33,12 +33,12 @@ impl Stays {
 
     /// The 99th percentile; the largest value below 100 replies. `None` if no peer reported a stay.
     pub(crate) fn p99(&self) -> Option<Span> {
-        self.0.at(990)
+        self.0.at_permille(990)
     }
 
     /// A warning that the reflector was slow, if it was.
     pub(crate) fn warning(&self) -> Option<Warning> {
-        let bound = MAX_STAY_P99;
+        let bound = MAX_RESIDENCE_P99;
         let p99 = self.p99().filter(|p99| *p99 > bound)?;
         Some(Warning::ReflectorSlow { p99, bound })
     }
@@ -50,8 +50,8 @@ mod tests {
 
     use super::*;
 
-    fn add_replies(stays: &mut Stays, stay: Option<Span>, times: u32) {
-        let peer_report = stay.map(|residence| PeerReport {
+    fn add_replies(residence_times: &mut ResidenceTimes, residence: Option<Span>, times: u32) {
+        let peer_report = residence.map(|residence| PeerReport {
             rx: Instant::from_nanos(5),
             residence,
             count: None,
@@ -65,20 +65,23 @@ mod tests {
             copies: 0,
             answer: None,
         };
-        (0..times).for_each(|_| stays.reply(&reply));
+        (0..times).for_each(|_| residence_times.record_reply(&reply));
     }
 
     #[test]
     fn a_reflector_is_slow_where_some_requests_stay_for_seconds() {
         let quick = Some(Span::from_micros(40));
         let slow = Some(Span::from_millis(4900));
-        let mut stays = Stays::default();
-        add_replies(&mut stays, None, 2);
-        assert_eq!((stays.p99(), stays.warning()), (None, None));
-        add_replies(&mut stays, quick, 98);
-        assert_eq!(stays.warning(), None);
-        add_replies(&mut stays, slow, 20);
-        let warning = stays.warning();
+        let mut residence_times = ResidenceTimes::default();
+        add_replies(&mut residence_times, None, 2);
+        assert_eq!(
+            (residence_times.p99(), residence_times.warning()),
+            (None, None)
+        );
+        add_replies(&mut residence_times, quick, 98);
+        assert_eq!(residence_times.warning(), None);
+        add_replies(&mut residence_times, slow, 20);
+        let warning = residence_times.warning();
         let Some(Warning::ReflectorSlow { p99, bound }) = warning else {
             panic!("{warning:?}");
         };

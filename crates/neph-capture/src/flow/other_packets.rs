@@ -4,7 +4,7 @@ use neph_wire::dissect::{Dissected, Transport};
 
 /// Packets that are of no flow here.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Others {
+pub struct OtherPackets {
     /// Of UDP.
     pub udp: u64,
     /// Of ICMP.
@@ -17,7 +17,7 @@ pub struct Others {
     pub cut: u64,
 }
 
-impl Others {
+impl OtherPackets {
     pub(super) fn count(&mut self, packet: &Dissected<'_>) {
         let count = match &packet.transport {
             _ if packet.is_cut() => &mut self.cut,

@@ -3,25 +3,25 @@
 use neph_sys::netns::NetNs;
 
 use super::LabError;
-use super::inside::{self, Inside};
+use super::namespace_worker::{self, NamespaceWorker};
 use crate::tunnel::{Tunnel, TunnelConfig, TunnelError};
 
 /// A running end.
 #[derive(Debug)]
-pub(super) struct Tunnelling {
+pub(super) struct RunningTunnel {
     interface: String,
     /// Taken when it is dropped.
-    tunnel: Option<Inside<Result<(), TunnelError>>>,
+    tunnel: Option<NamespaceWorker<Result<(), TunnelError>>>,
 }
 
-impl Tunnelling {
+impl RunningTunnel {
     /// Starts it inside `namespace`, and waits until it listens.
     pub(super) fn start(config: TunnelConfig, namespace: &NetNs) -> Result<Self, LabError> {
         let interface = config.interface.clone();
         let open = move || Ok(Tunnel::open(config)?);
         let run = |tunnel: Tunnel, stop: &_| tunnel.run(stop);
-        let (tunnel, word) = inside::start(&interface, namespace, open, run)?;
-        word.wait()?;
+        let (tunnel, ready_message) = namespace_worker::start(&interface, namespace, open, run)?;
+        ready_message.wait()?;
         Ok(Self {
             interface,
             tunnel: Some(tunnel),
@@ -29,9 +29,9 @@ impl Tunnelling {
     }
 }
 
-impl Drop for Tunnelling {
+impl Drop for RunningTunnel {
     fn drop(&mut self) {
-        let ended = self.tunnel.take().and_then(Inside::stop);
+        let ended = self.tunnel.take().and_then(NamespaceWorker::stop);
         if let Some(Err(error)) = ended {
             tracing::warn!("tunnel {}: {error}", self.interface);
         }

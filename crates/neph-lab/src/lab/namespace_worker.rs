@@ -6,10 +6,10 @@ use std::sync::mpsc;
 use neph_sys::netns::{self, NetNs};
 
 use super::LabError;
-use super::working::Working;
+use super::worker::Worker;
 
 /// Work in a namespace; its result is `None` if it could not be opened.
-pub(super) type Inside<T> = Working<Option<T>>;
+pub(super) type NamespaceWorker<T> = Worker<Option<T>>;
 
 /// The message that work is ready, which is sent once.
 #[derive(Debug)]
@@ -35,7 +35,7 @@ pub(super) fn start<W, T: Send + 'static>(
     namespace: &NetNs,
     open: impl FnOnce() -> Result<W, LabError> + Send + 'static,
     run: impl FnOnce(W, &PipeReader) -> T + Send + 'static,
-) -> Result<(Inside<T>, ReadyMessage), LabError> {
+) -> Result<(NamespaceWorker<T>, ReadyMessage), LabError> {
     let namespace = NetNs::open(namespace.name())?;
     let (report, receiver) = mpsc::channel();
     let work = move |stop: &PipeReader| {
@@ -54,10 +54,10 @@ pub(super) fn start<W, T: Send + 'static>(
             }
         }
     };
-    let inside = Working::start(name, work).map_err(|source| LabError::Thread {
+    let worker = Worker::start(name, work).map_err(|source| LabError::Thread {
         what: name.to_owned(),
         source,
     })?;
     let name = name.to_owned();
-    Ok((inside, ReadyMessage { name, receiver }))
+    Ok((worker, ReadyMessage { name, receiver }))
 }

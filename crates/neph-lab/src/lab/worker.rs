@@ -5,13 +5,13 @@ use std::thread::{self, JoinHandle};
 
 /// A thread that works.
 #[derive(Debug)]
-pub(super) struct Working<T> {
+pub(super) struct Worker<T> {
     /// Closing it stops the work.
     stop: PipeWriter,
     thread: JoinHandle<T>,
 }
 
-impl<T: Send + 'static> Working<T> {
+impl<T: Send + 'static> Worker<T> {
     /// Starts `work` on a thread called `name`; it ends when its pipe is closed.
     pub(super) fn start(
         name: &str,
@@ -29,22 +29,22 @@ impl<T: Send + 'static> Working<T> {
     }
 
     /// Stops the work without waiting.
-    pub(super) fn order_stop(self) -> Stopping<T> {
+    pub(super) fn request_stop(self) -> StoppingWorker<T> {
         drop(self.stop);
-        Stopping(self.thread)
+        StoppingWorker(self.thread)
     }
 
     /// Stops the work and returns its result.
     pub(super) fn stop(self) -> T {
-        self.order_stop().wait()
+        self.request_stop().wait()
     }
 }
 
 /// Work that is stopping.
 #[derive(Debug)]
-pub(super) struct Stopping<T>(JoinHandle<T>);
+pub(super) struct StoppingWorker<T>(JoinHandle<T>);
 
-impl<T> Stopping<T> {
+impl<T> StoppingWorker<T> {
     /// Waits until it has stopped and returns its result.
     pub(super) fn wait(self) -> T {
         let ended = self.0.join();

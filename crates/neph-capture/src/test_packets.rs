@@ -15,16 +15,16 @@ pub(crate) const TCP: u8 = 6;
 pub(crate) const UDP: u8 = 17;
 
 /// What an IP packet carries: an echo, a datagram or a segment, with so many bytes of payload.
-pub(crate) fn body(protocol: u8, nth: u8, bytes: u16) -> Vec<u8> {
+pub(crate) fn body(protocol: u8, index: u8, bytes: u16) -> Vec<u8> {
     let mut body = match protocol {
         UDP => vec![0x30, 1, 0, 53, 0, 0, 0, 0],
         TCP => vec![
-            0x30, 1, 0, 80, 0, 0, 0, nth, 0, 0, 0, 9, 0x50, 16, 1, 0, 0, 0, 0, 0,
+            0x30, 1, 0, 80, 0, 0, 0, index, 0, 0, 0, 9, 0x50, 16, 1, 0, 0, 0, 0, 0,
         ],
-        _ => vec![8, 0, 0, 0, 0, 7, 0, nth],
+        _ => vec![8, 0, 0, 0, 0, 7, 0, index],
     };
     let length = body.len() + usize::from(bytes);
-    body.resize(length, nth);
+    body.resize(length, index);
     if protocol == UDP {
         body[4..6].copy_from_slice(&u16::try_from(length).unwrap().to_be_bytes());
     }
@@ -33,7 +33,7 @@ pub(crate) fn body(protocol: u8, nth: u8, bytes: u16) -> Vec<u8> {
 
 /// The packets that carry it from host 1 to host 2, none with more than `max` bytes of it.
 pub(crate) fn packets(
-    is_six: bool,
+    is_ipv6: bool,
     protocol: u8,
     number: u8,
     body: &[u8],
@@ -41,10 +41,10 @@ pub(crate) fn packets(
 ) -> Vec<Vec<u8>> {
     let pieces = body.chunks(max);
     let last = pieces.len() - 1;
-    let packet = |(nth, piece): (usize, &[u8])| {
-        let at = u16::try_from(nth * max).unwrap();
-        let (more, is_fragment) = (nth < last, last > 0);
-        let mut packet = if is_six {
+    let packet = |(index, piece): (usize, &[u8])| {
+        let at = u16::try_from(index * max).unwrap();
+        let (more, is_fragment) = (index < last, last > 0);
+        let mut packet = if is_ipv6 {
             let extension = if is_fragment { 8 } else { 0 };
             let length = u16::try_from(piece.len() + extension).unwrap();
             let mut packet = vec![0x60, 0, 0, 0];

@@ -7,29 +7,29 @@ use std::collections::BTreeMap;
 use neph_model::{Anchor, Instant, Local, Message, Peer, Seq, Span, Wall, WallCourse, WallStep};
 use neph_stats::{ClockFit, ClockNature, FourTimestamps, MeanOffset};
 
-use super::peer_clock::{DOUBT, PeerClock};
+use super::peer_clock::{PeerClock, TIMESTAMP_ERROR_NANOS};
 
 /// A reading of two clocks is dropped if it is this close to the line through the others.
 const MIN_DEVIATION: Span = Span::from_nanos(10);
 
 /// All exchanges with a peer.
 #[derive(Clone, Debug)]
-pub struct Book {
-    pub raw: PeerClock,
-    own_clock: WallCourse<Local>,
-    peer: WallCourse<Peer>,
+pub struct PeerExchanges {
+    pub raw_clock: PeerClock,
+    own_wall_clock: WallCourse<Local>,
+    peer_wall_clock: WallCourse<Peer>,
     /// Mean offset of the exchanges with four timestamps: of the raw clocks, of the wall clocks.
     pub raw_mean: MeanOffset,
     pub wall_mean: MeanOffset,
     /// The peer is not a neph reflector: the clock that it sends is its wall clock.
-    pub is_foreign: bool,
-    pub exchanges: u64,
-    pub shortest: Option<i64>,
-    pub latest: Option<i64>,
+    pub is_third_party: bool,
+    pub exchange_count: u64,
+    pub shortest_round_trip_nanos: Option<i64>,
+    pub latest_sent_at: Option<i64>,
     /// Offset of each exchange: of the wall clocks and of the raw clocks.
-    pub dots: Dots,
-    pub raw_dots: Dots,
-    pub steps: Vec<Step>,
+    pub wall_offsets: FigureOffsets,
+    pub raw_offsets: FigureOffsets,
+    pub steps: Vec<WallClockStep>,
     /// Exchanges that were answered but are not over. Messages are reported in order, so one that waits for
     /// its timeout delays all later ones.
     answered: BTreeMap<Seq, Message>,
@@ -37,8 +37,8 @@ pub struct Book {
 
 /// A step of a wall clock, on either side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Step {
-    pub is_peers: bool,
+pub struct WallClockStep {
+    pub is_of_peer: bool,
     /// The step is after this moment and before the next field, in nanoseconds of the local raw clock.
     pub after: i64,
     pub before: i64,
@@ -54,30 +54,30 @@ pub struct Reading {
     pub wall: Option<(i64, i64)>,
 }
 
-impl Book {
+impl PeerExchanges {
     pub fn new(nature: ClockNature) -> Self {
         Self {
-            raw: PeerClock::new(nature),
-            own_clock: WallCourse::within(MIN_DEVIATION),
-            peer: WallCourse::within(MIN_DEVIATION),
+            raw_clock: PeerClock::new(nature),
+            own_wall_clock: WallCourse::within(MIN_DEVIATION),
+            peer_wall_clock: WallCourse::within(MIN_DEVIATION),
             raw_mean: MeanOffset::default(),
             wall_mean: MeanOffset::default(),
-            is_foreign: false,
-            exchanges: 0,
-            shortest: None,
-            latest: None,
-            dots: Dots::default(),
-            raw_dots: Dots::default(),
+            is_third_party: false,
+            exchange_count: 0,
+            shortest_round_trip_nanos: None,
+            latest_sent_at: None,
+            wall_offsets: FigureOffsets::default(),
+            raw_offsets: FigureOffsets::default(),
             steps: Vec::new(),
             answered: BTreeMap::new(),
         }
     }
 
     /// Adds a reading of the two local clocks.
-    pub fn anchor(&mut self, reading: Anchor<Local>) {
-        if let Some(WallStep { after, before, by }) = self.own_clock.read(reading) {
-            self.steps.push(Step {
-                is_peers: false,
+    pub fn add_anchor(&mut self, reading: Anchor<Local>) {
+        if let Some(WallStep { after, before, by }) = self.own_wall_clock.read(reading) {
+            self.steps.push(WallClockStep {
+                is_of_peer: false,
                 after: after.nanos(),
                 before: before.nanos(),
                 by,
@@ -86,41 +86,45 @@ impl Book {
     }
 
     /// Adds an exchange that was answered. Better timestamps may follow when it is over.
-    pub fn answered(&mut self, message: &Message) {
+    pub fn add_answered(&mut self, message: &Message) {
         self.answered.insert(message.seq, *message);
     }
 
     /// Everything known now, including exchanges that were answered but are not over.
     #[must_use]
-    pub fn so_far(&self) -> Self {
+    pub fn snapshot(&self) -> Self {
         let mut snapshot = self.clone();
         for message in std::mem::take(&mut snapshot.answered).values() {
-            snapshot.message(message);
+            snapshot.add_message(message);
         }
         snapshot
     }
 
     /// Adds an exchange that is over. Returns whether it has all four timestamps.
-    pub fn message(&mut self, message: &Message) -> bool {
+    pub fn add_message(&mut self, message: &Message) -> bool {
         self.answered.remove(&message.seq);
-        let Some(stamps) = self.raw.message(&message.marks) else {
+        let Some(stamps) = self.raw_clock.add_message(&message.marks) else {
             return false;
         };
         self.add_peer_wall(message, stamps);
-        self.exchanges += 1;
-        self.latest = self.latest.max(Some(stamps.sent));
+        self.exchange_count += 1;
+        self.latest_sent_at = self.latest_sent_at.max(Some(stamps.sent));
         let round_trip = stamps.round_trip();
-        self.shortest = Some(self.shortest.map_or(round_trip, |min| min.min(round_trip)));
+        self.shortest_round_trip_nanos = Some(
+            self.shortest_round_trip_nanos
+                .map_or(round_trip, |min| min.min(round_trip)),
+        );
         let raw = stamps.offset();
         self.raw_mean.push(raw);
-        self.raw_dots.push(stamps.sent, raw);
+        self.raw_offsets.push(stamps.sent, raw);
         let sent = Instant::from_nanos(stamps.sent);
         let arrived = Instant::from_nanos(stamps.arrived);
-        if let Some((own_offset, peer)) = self.own_clock.offset(sent).zip(self.peer.offset(arrived))
-        {
-            let wall = raw.saturating_add((peer - own_offset).nanos());
+        let own_offset = self.own_wall_clock.offset(sent);
+        let peer_offset = self.peer_wall_clock.offset(arrived);
+        if let Some((own_offset, peer_offset)) = own_offset.zip(peer_offset) {
+            let wall = raw.saturating_add((peer_offset - own_offset).nanos());
             self.wall_mean.push(wall);
-            self.dots.push(stamps.sent, wall);
+            self.wall_offsets.push(stamps.sent, wall);
         }
         true
     }
@@ -132,14 +136,14 @@ impl Book {
             return;
         };
         // A peer that sends its wall clock as raw time has no separate wall clock.
-        self.is_foreign = wall_offset == 0;
+        self.is_third_party = wall_offset == 0;
         let wall = Wall::from_unix_nanos(read_at.nanos().saturating_add(wall_offset));
-        let step = self.peer.read(Anchor { at: read_at, wall });
+        let step = self.peer_wall_clock.read(Anchor { at: read_at, wall });
         if let Some(WallStep { after, before, by }) = step {
             // On the local clock: the step is as long before this exchange as on the peer's clock.
             let since = (before - after).nanos();
-            self.steps.push(Step {
-                is_peers: true,
+            self.steps.push(WallClockStep {
+                is_of_peer: true,
                 after: stamps.sent.saturating_sub(since),
                 before: stamps.returned,
                 by,
@@ -149,21 +153,22 @@ impl Book {
 
     /// The clocks at a moment of the local raw clock, estimated from the exchanges around it.
     pub fn reading(&self, at: i64) -> Option<Reading> {
-        Some(self.with_wall(self.raw.fit(at)?))
+        Some(self.with_wall(self.raw_clock.fit(at)?))
     }
 
     /// Completes a fit of the raw clocks with the wall clocks at that moment.
     pub fn with_wall(&self, raw: ClockFit) -> Reading {
-        let own_offset = self.own_clock.offset(Instant::from_nanos(raw.at));
+        let own_offset = self.own_wall_clock.offset(Instant::from_nanos(raw.at));
         let peer_time = raw.at.saturating_add(raw.offset);
-        let peer_offset = self.peer.offset(Instant::from_nanos(peer_time));
+        let peer_offset = self.peer_wall_clock.offset(Instant::from_nanos(peer_time));
         let wall = own_offset
             .zip(peer_offset)
             .map(|(own_offset, peer_offset)| {
                 let offset = raw
                     .offset
                     .saturating_add((peer_offset - own_offset).nanos());
-                let reading_error = DOUBT + (self.own_clock.doubt() + self.peer.doubt()).nanos();
+                let wall_clock_error = self.own_wall_clock.doubt() + self.peer_wall_clock.doubt();
+                let reading_error = TIMESTAMP_ERROR_NANOS + wall_clock_error.nanos();
                 (offset, raw.bound.saturating_add(reading_error))
             });
         Reading { raw, wall }
@@ -172,13 +177,13 @@ impl Book {
 
 /// Offsets of single exchanges, thinned to every second, fourth and so on: as many as a figure can show.
 #[derive(Debug, Clone, Default)]
-pub struct Dots {
+pub struct FigureOffsets {
     pub points: Vec<(i64, i64)>,
     pushed: usize,
     every: usize,
 }
 
-impl Dots {
+impl FigureOffsets {
     const MAX_DOTS: usize = 4_096;
 
     /// Adds an offset at a moment, both in nanoseconds.

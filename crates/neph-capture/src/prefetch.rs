@@ -5,6 +5,6 @@
 
 /// Prefetches the first cache line of `value`, without waiting for it.
 #[inline]
-pub(crate) fn fetch<T>(value: &T) {
+pub(crate) fn prefetch<T>(value: &T) {
     prefetch_index::prefetch_index(std::slice::from_ref(value), 0);
 }
