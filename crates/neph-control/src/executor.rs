@@ -348,8 +348,11 @@ impl<B: Bus> Executor for AgentsExecutor<B> {
     fn cancel(&mut self, ticket: Ticket) {
         let mut pending = self.pending_orders.iter();
         if let Some(index) = pending.position(|(known, _)| *known == ticket) {
-            let (ticket, order) = self.pending_orders.remove(index);
-            self.send(ticket, order);
+            self.pending_orders.remove(index);
+            let reason = "it was cancelled while it waited for a reflector";
+            let failure = OrderFailed::new("start the order", reason);
+            self.pending_updates
+                .push((ticket, Update::Done(Err(failure))));
         }
         let Some(running) = self.running.get(&ticket) else {
             return;

@@ -388,10 +388,16 @@ pub(crate) fn certainty_text(decided: &[Certainty]) -> String {
             certainty.margin
         ),
         (0, _) => format!("undecided over {counted}{corrected}"),
-        (1, [certainty]) => format!(
-            "significant over {counted} (p {:.3}{corrected})",
-            certainty.decision.p
-        ),
+        (1, [certainty]) => {
+            let what = match certainty.decision.verdict {
+                Verdict::Equivalent => "the equivalence is significant",
+                _ => "significant",
+            };
+            format!(
+                "{what} over {counted} (p {:.3}{corrected})",
+                certainty.decision.p
+            )
+        }
         (certainties, all) if certainties == all.len() => {
             format!("significant over {counted} in each{corrected}")
         }

@@ -243,3 +243,36 @@ impl QuantityShift {
 fn below_or_above(shift: f64) -> &'static str {
     if shift < 0.0 { "below" } else { "above" }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn levels(values: [f64; 5]) -> BTreeMap<u32, Level> {
+        (1..).zip(values.map(Level::At)).collect()
+    }
+
+    #[test]
+    fn few_skewed_blocks_are_compared_by_their_medians() {
+        let candidate = levels([4_100.0, 4_200.0, 4_200.0, 4_200.0, 4_300.0]);
+        // Two slow blocks: the Hodges-Lehmann shift is 30,000 ns, above both medians.
+        let baseline = levels([4_200.0, 4_300.0, 4_300.0, 64_000.0, 65_000.0]);
+        let mut family = Family::default();
+        let quantity = Quantity::RttP50;
+        let pair = Pair::of(String::new(), quantity, &candidate, &baseline, &mut family);
+        let pair = pair.expect("five blocks");
+        assert!(pair.shift < -4_300.0, "{}", pair.shift);
+        let shift = QuantityShift {
+            quantity,
+            of: String::new(),
+            name: "a".to_owned(),
+            baseline: "b".to_owned(),
+            pairs: vec![pair],
+        };
+        let finding = shift.sentence("transfers", &family.decisions());
+        let finding = finding.expect("a sentence");
+        let expected = "The RTT p50 of 'a' is 100 ns below that of 'b' (medians 4.2 us and 4.3 us); no verdict yet";
+        assert!(finding.text.starts_with(expected), "{}", finding.text);
+        assert!((finding.evidence["share_least"] + 100.0 / 4_300.0).abs() < 1e-9);
+    }
+}

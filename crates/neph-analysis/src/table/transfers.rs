@@ -72,7 +72,7 @@ pub(crate) fn table(data: &CampaignData, settings: &PlotSettings) -> Table {
         columns: columns.map(Column).to_vec(),
         rows: rows.collect(),
         notes: std::iter::once(
-            "Medians over experiments; the 95 % confidence interval needs six experiments. Rates count payload: goodput is received, sent is what the kernel accepted."
+            "Medians over experiments; the 95 % confidence interval needs six experiments. Rates count payload: goodput is received, sent is what the kernel accepted. Each end counts over its own seconds, so goodput can exceed sent slightly."
                 .to_owned(),
         )
         .chain(limits)

@@ -126,7 +126,10 @@ fn endpoint(plan: &Plan, design: &Design, part: &DesignEndpoint, plan_table: &Ta
         endpoint.and_then(|endpoint| endpoint.axes.parameters.get(&ParameterName::ThroughputPort));
     let throughput_port = port_axis.and_then(|ports| ports.first()?.throughput_port().copied());
     if let Some(throughput_port) = throughput_port {
-        add("throughput_port", Value::Integer(throughput_port.get().into()));
+        add(
+            "throughput_port",
+            Value::Integer(throughput_port.get().into()),
+        );
     }
     table
 }

@@ -1,5 +1,7 @@
 //! `[[site]]`: sites at a distance, and the agent that measures at each.
 
+use std::net::{IpAddr, Ipv4Addr};
+
 use neph_model::{AgentName, ReflectorSpec, Target};
 use neph_text::{Fault, Fields, Node, Problems, Spanned};
 
@@ -63,14 +65,27 @@ fn ports(site: &AgentSite) -> impl Iterator<Item = u16> + '_ {
     site.reflector.iter().flat_map(ReflectorSpec::ports)
 }
 
+/// The same text for the same host, without a look-up of names.
+fn host_of_address(address: &str) -> String {
+    let address = address.to_ascii_lowercase();
+    if address == "localhost" {
+        return IpAddr::from(Ipv4Addr::LOCALHOST).to_string();
+    }
+    let ip = address.parse::<IpAddr>();
+    ip.map_or(address, |ip| ip.to_string())
+}
+
 /// The first site at the same address that uses ports of this one, and these ports. Only one of the
 /// servers could start there, and both sites would measure it.
 fn port_conflict<'a>(
     site: &AgentSite,
     sites: &'a [AgentSite],
 ) -> Option<(&'a AgentSite, Vec<u16>)> {
-    let has_same_address =
-        |other: &&AgentSite| other.address.is_some() && other.address == site.address;
+    let host = site.address.as_deref().map(host_of_address)?;
+    let has_same_address = |other: &&AgentSite| {
+        let other_host = other.address.as_deref().map(host_of_address);
+        other_host.as_ref() == Some(&host)
+    };
     sites.iter().filter(has_same_address).find_map(|other| {
         let is_used = |port: &u16| ports(other).any(|used| used == *port);
         let shared: Vec<u16> = ports(site).filter(is_used).collect();
@@ -213,8 +228,11 @@ mod tests {
         );
         assert!(parse(&Source::new("p.toml", shared.as_str())).is_ok());
         let with_media = shared.replace("[::]:8600\"", "[::]:8600\", \"--media=7420\"");
+        let named = shared.replacen("10.0.0.1", "localhost", 1);
+        let named = named.replace("10.0.0.1", "127.0.0.1");
         for (plan, ports) in [
             (shared.replace("8601", "8600"), "port 8600"),
+            (named.replace("8601", "8600"), "port 8600"),
             (with_media.clone(), "port 7420"),
             (with_media.replace("8601", "8600"), "ports 8600 and 7420"),
         ] {

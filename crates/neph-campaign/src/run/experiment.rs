@@ -78,6 +78,10 @@ impl Run<'_, '_> {
             Ok(_) => vec![Err(OrderFailed::another_result("carry experiments out")); slots.len()],
             Err(failure) => vec![Err(failure); slots.len()],
         };
+        if active_runs.is_empty() && self.participants.stop.is_set() {
+            // Ctrl-C came before their start: they are no attempts.
+            return Ok(());
+        }
         if active_runs.is_empty() {
             // Nothing was prepared: each is stored as failed.
             let failed = results.iter().map(|result| match result {

@@ -242,6 +242,19 @@ fn a_campaign_resumes_after_ctrl_c_with_its_measured_messages() {
 }
 
 #[test]
+fn an_experiment_that_ctrl_c_kept_from_starting_is_no_attempt() {
+    let outcomes = [FakeOutcome::Complete, FakeOutcome::CtrlCBeforeStart];
+    let mut lab = Lab::new(PLAN, &outcomes);
+    let (campaign, _) = lab.run_campaign().expect("it runs");
+    assert_eq!(campaign.status, CampaignStatus::Interrupted);
+    assert_eq!(lab.experiments().len(), 1);
+    let (campaign, _) = lab.run_campaign().expect("it goes on");
+    assert_eq!(campaign.status, CampaignStatus::Complete);
+    assert!(all_complete_once(&lab.experiments(), 6));
+    assert_eq!(lab.experiments().len(), 6);
+}
+
+#[test]
 fn after_a_kill_stored_messages_remain_and_nothing_runs_twice() {
     let outcomes = [
         FakeOutcome::Complete,

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use neph_agent::remote::REFUSED;
-use neph_model::{AgentName, Order, OrderId, ReflectorOrder, Span, Target, Update};
+use neph_model::{AgentName, Order, OrderFailed, OrderId, ReflectorOrder, Span, Target, Update};
 
 /// How long an order waits for a reflector that it needs: its agent may be offline for long.
 const READY_TIMEOUT: Span = Span::from_secs(20);
@@ -37,14 +37,28 @@ impl AgentReflector {
 pub(super) struct LostReflector {
     pub(super) agent: AgentName,
     pub(super) reflector: AgentReflector,
+    /// Why its last order ended; `None` if it was not ordered before.
+    failure: Option<OrderFailed>,
 }
 
 impl LostReflector {
-    fn of(agent: &AgentName, reflector: &AgentReflector) -> Self {
+    fn of(agent: &AgentName, slot: &ReflectorSlot) -> Self {
         Self {
             agent: agent.clone(),
-            reflector: reflector.clone(),
+            reflector: slot.reflector.clone(),
+            failure: slot.last_failure.clone(),
         }
+    }
+
+    /// Why experiments that measure it fail.
+    pub(super) fn reason(&self) -> String {
+        let agent = &self.agent;
+        let failure = self.failure.as_ref();
+        let failure = failure.map(|failure| format!(": {failure}"));
+        format!(
+            "the reflector at agent {agent} did not run during all of the experiment{}",
+            failure.unwrap_or_default()
+        )
     }
 }
 
@@ -73,6 +87,8 @@ enum ReflectorState {
 struct ReflectorSlot {
     reflector: AgentReflector,
     state: ReflectorState,
+    /// Why its last order ended.
+    last_failure: Option<OrderFailed>,
     /// Time from its last end to the next order.
     retry_delay: Span,
     /// Since when orders wait for it.
@@ -147,6 +163,7 @@ impl CampaignReflectors {
         let slot = |reflector| ReflectorSlot {
             reflector,
             state: ReflectorState::Due(Span::ZERO),
+            last_failure: None,
             retry_delay: MIN_RETRY_DELAY,
             wait_start: None,
             is_wait_reported: false,
@@ -191,6 +208,7 @@ impl CampaignReflectors {
         match update {
             Update::Progress(_) => slot.state = ReflectorState::Ready(id),
             Update::Done(result) => {
+                slot.last_failure = result.as_ref().err().cloned();
                 if let Err(why) = result
                     && !self.is_over
                 {
@@ -208,8 +226,7 @@ impl CampaignReflectors {
                 }
                 // A reflector that was ready has a short rest; for another one the rest doubles.
                 slot.retry_delay = if slot.has_started() {
-                    effect.lost_reflector =
-                        (!self.is_over).then(|| LostReflector::of(agent, &slot.reflector));
+                    effect.lost_reflector = (!self.is_over).then(|| LostReflector::of(agent, slot));
                     MIN_RETRY_DELAY
                 } else {
                     slot.retry_delay.times(2).min(MAX_RETRY_DELAY)
@@ -259,7 +276,7 @@ impl CampaignReflectors {
     /// Reflectors that do not run now. Another server may answer at their address.
     pub(super) fn lost_reflectors(&self) -> impl Iterator<Item = LostReflector> + '_ {
         let missing = self.slots.iter().filter(|(_, slot)| !slot.has_started());
-        missing.map(|(agent, slot)| LostReflector::of(agent, &slot.reflector))
+        missing.map(|(agent, slot)| LostReflector::of(agent, slot))
     }
 
     /// Stops ordering reflectors; returns the orders to cancel.
@@ -281,7 +298,7 @@ impl CampaignReflectors {
 
 #[cfg(test)]
 mod tests {
-    use neph_model::{OrderFailed, Progress, ReflectorSpec};
+    use neph_model::{Progress, ReflectorSpec};
 
     use super::super::tests::agent;
     use super::*;
@@ -340,6 +357,11 @@ mod tests {
         assert!(missing(&reflectors).is_empty(), "it answers");
         reflectors.apply_update(id, &ended(), Span::ZERO);
         assert_eq!(missing(&reflectors), expected, "it has ended");
+        let reasons: Vec<String> = reflectors
+            .lost_reflectors()
+            .map(|lost| lost.reason())
+            .collect();
+        assert!(reasons[0].contains("port taken"), "{reasons:?}");
     }
 
     #[test]

@@ -32,8 +32,8 @@ pub(super) struct RunningOrder {
     pub(super) pending: Vec<Update>,
     /// The target of each experiment.
     pub(super) targets: Vec<Option<Target>>,
-    /// Experiments whose reflector ended during them, and its agent.
-    pub(super) without_reflector: BTreeMap<usize, AgentName>,
+    /// Experiments whose reflector ended during them, each with the reason.
+    pub(super) without_reflector: BTreeMap<usize, String>,
 }
 
 impl AgentPart {
@@ -102,7 +102,7 @@ impl RunningOrder {
             let uses_it = |target: &Target| lost_reflector.reflector.answers(target);
             if target.as_ref().is_some_and(uses_it) {
                 self.without_reflector
-                    .insert(index, lost_reflector.agent.clone());
+                    .insert(index, lost_reflector.reason());
             }
         }
     }
@@ -111,14 +111,11 @@ impl RunningOrder {
     pub(super) fn take_result(&mut self) -> Option<Result<OrderResult, OrderFailed>> {
         let mut result = self.merge_results()?;
         if let Ok(OrderResult::Experiments(results)) = &mut result {
-            for (index, agent) in &self.without_reflector {
+            for (index, reason) in &self.without_reflector {
                 if let Some(Ok(result)) = results.get_mut(*index)
                     && result.ending == Ending::Complete
                 {
-                    let reason = format!(
-                        "the reflector at agent {agent} did not run during all of the experiment"
-                    );
-                    result.ending = Ending::Failed(reason);
+                    result.ending = Ending::Failed(reason.clone());
                 }
             }
         }

@@ -4,6 +4,7 @@ pub(super) mod agent;
 mod campaign;
 mod contract;
 mod fake;
+mod held;
 mod nats_server;
 mod over_nats;
 mod over_tls;

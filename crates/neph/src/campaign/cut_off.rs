@@ -28,7 +28,7 @@ fn reason_with_remedy(error: &RunError, resume_command: Option<String>) -> Strin
             format!("{error}; the results so far are kept: free space, then {resume_command}")
         }
         (_, Some(resume_command)) => {
-            format!("{error}; the results so far are kept: {resume_command} continues")
+            format!("{error}; {resume_command} continues the campaign")
         }
     }
 }
@@ -64,7 +64,7 @@ mod tests {
         let other =
             reason_with_remedy(&store_error(io::ErrorKind::PermissionDenied.into()), resume);
         assert!(
-            other.ends_with(&format!("neph resume {id} continues")),
+            other.ends_with(&format!("neph resume {id} continues the campaign")),
             "{other}"
         );
     }

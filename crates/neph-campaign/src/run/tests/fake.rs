@@ -28,6 +28,8 @@ pub(super) enum FakeOutcome {
     Mute,
     /// ctrl-C after half of its messages.
     CtrlC,
+    /// ctrl-C before it began.
+    CtrlCBeforeStart,
     /// The process is killed after half of its messages.
     Killed,
 }
@@ -167,11 +169,11 @@ impl FakeExecutor {
                 self.stop.set();
                 Ending::Interrupted
             }
-            FakeOutcome::Refused => unreachable!("it was not prepared"),
             FakeOutcome::Killed => {
                 self.is_killed = true;
                 Ending::Interrupted
             }
+            _ => unreachable!("it did not start"),
         };
         ExperimentResult {
             flows: vec![flow(order, self.reflector)],
@@ -277,6 +279,15 @@ impl Executor for FakeExecutor {
             return Ok(Vec::new());
         };
         let updates = match &order {
+            Order::Experiments(_)
+                if self.prepared.is_empty()
+                    && self.outcomes.front() == Some(&FakeOutcome::CtrlCBeforeStart) =>
+            {
+                self.outcomes.pop_front();
+                self.stop.set();
+                let failure = OrderFailed::new("start an experiment", "it was cancelled");
+                vec![Update::Done(Err(failure))]
+            }
             Order::Experiments(orders) if self.prepared.is_empty() => {
                 let prepared = orders.iter().map(|order| self.prepare_one(order));
                 let update = Update::Prepared(prepared.collect());
