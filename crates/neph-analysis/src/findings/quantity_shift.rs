@@ -61,7 +61,7 @@ impl Pair {
         } else {
             0.0
         };
-        let wanted = match quantity.properties().better {
+        let better_direction = match quantity.properties().better {
             Better::Higher => Wanted::Higher,
             Better::Lower => Wanted::Lower,
         };
@@ -74,7 +74,7 @@ impl Pair {
             claim_index: family.add(Claim::Shift {
                 shift,
                 margin,
-                wanted,
+                wanted: better_direction,
             }),
         })
     }
@@ -104,12 +104,12 @@ impl QuantityShift {
         let certainties: Vec<Certainty> = certainties
             .map(|pair| pair.certainty(self.quantity, decisions))
             .collect();
-        let how = if let [only] = self.pairs.as_slice() {
+        let result_text = if let [only] = self.pairs.as_slice() {
             self.of_one(only, decisions)
         } else {
             self.of_several(smallest, largest, &certainties)
         };
-        let text = format!("{how}; {}.", certainty_text(&certainties));
+        let text = format!("{result_text}; {}.", certainty_text(&certainties));
         let finding = Finding::new(FindingKind::Notable, topic, text)
             .about(&self.name)
             .about(&self.baseline)
@@ -173,10 +173,10 @@ impl QuantityShift {
 
     /// From the smallest to the largest shift; how many are better, worse or equal.
     fn of_several(&self, smallest: &Pair, largest: &Pair, certainties: &[Certainty]) -> String {
-        let count = |wanted: Verdict| {
+        let count = |verdict: Verdict| {
             let of_kind = certainties
                 .iter()
-                .filter(|pair_text| pair_text.decision.verdict == wanted);
+                .filter(|pair_text| pair_text.decision.verdict == verdict);
             of_kind.count()
         };
         let verdicts = [
