@@ -1,6 +1,6 @@
 //! Diagnoses for a terminal: in brief at the end of a run, in full by `neph diagnose`.
 
-use crate::text::indented;
+use crate::text::wrap_with_indent;
 use neph_analysis::{Diagnoses, Diagnosis, Observation};
 
 /// Where a cause begins on its line.
@@ -9,9 +9,9 @@ const INDENT: usize = 2;
 /// Each root cause and its remedy, `width` columns wide; a sentence where no rule reports one; and
 /// which rules were not evaluated.
 pub fn diagnoses_in_brief(diagnoses: &Diagnoses, width: usize) -> String {
-    let mut out = verdict(diagnoses, width);
+    let mut out = heading(diagnoses, width);
     for (index, diagnosis) in diagnoses.causes.iter().enumerate() {
-        out.push_str(&head(index, diagnosis, width));
+        out.push_str(&cause_text(index, diagnosis, width));
     }
     if diagnoses.causes.is_empty() {
         out.push_str(&not_evaluated(diagnoses, width));
@@ -26,7 +26,7 @@ pub fn diagnoses_in_full(diagnoses: &Diagnoses, width: usize) -> String {
     }
     let mut out = String::new();
     for (index, diagnosis) in diagnoses.causes.iter().enumerate() {
-        out.push_str(&head(index, diagnosis, width));
+        out.push_str(&cause_text(index, diagnosis, width));
         let numbers: Vec<String> = diagnosis
             .evidence
             .iter()
@@ -43,17 +43,21 @@ pub fn diagnoses_in_full(diagnoses: &Diagnoses, width: usize) -> String {
             ("seen in", observations.join("; ")),
             ("limits", diagnosis.limits.to_owned()),
         ] {
-            out.push_str(&indented(&format!("{title}: {text}"), 2 * INDENT, width));
+            out.push_str(&wrap_with_indent(
+                &format!("{title}: {text}"),
+                2 * INDENT,
+                width,
+            ));
         }
     }
     out + &not_evaluated(diagnoses, width) + &notes(diagnoses, width)
 }
 
-fn verdict(diagnoses: &Diagnoses, width: usize) -> String {
+fn heading(diagnoses: &Diagnoses, width: usize) -> String {
     if diagnoses.causes.is_empty() {
-        indented(&diagnoses.no_cause(), 0, width)
+        wrap_with_indent(&diagnoses.no_cause(), 0, width)
     } else {
-        indented("Root causes, ordered by added latency:", 0, width)
+        wrap_with_indent("Root causes, ordered by added latency:", 0, width)
     }
 }
 
@@ -62,8 +66,10 @@ fn not_evaluated(diagnoses: &Diagnoses, width: usize) -> String {
     if lines.is_empty() {
         return String::new();
     }
-    let lines = lines.iter().map(|line| indented(line, INDENT, width));
-    indented(
+    let lines = lines
+        .iter()
+        .map(|line| wrap_with_indent(line, INDENT, width));
+    wrap_with_indent(
         "Rules that were not evaluated, and what they need:",
         0,
         width,
@@ -73,11 +79,11 @@ fn not_evaluated(diagnoses: &Diagnoses, width: usize) -> String {
 fn notes(diagnoses: &Diagnoses, width: usize) -> String {
     let notes = diagnoses.notes.iter();
     notes
-        .map(|note| indented(&format!("Note: {}", note.text), 0, width))
+        .map(|note| wrap_with_indent(&format!("Note: {}", note.text), 0, width))
         .collect()
 }
 
-fn head(index: usize, diagnosis: &Diagnosis, width: usize) -> String {
+fn cause_text(index: usize, diagnosis: &Diagnosis, width: usize) -> String {
     let level = diagnosis.confidence.level.name();
     let cause = format!(
         "{}. {} ({level}). {}",
@@ -86,5 +92,5 @@ fn head(index: usize, diagnosis: &Diagnosis, width: usize) -> String {
         diagnosis.cause
     );
     let remedy = format!("remedy: {}", diagnosis.remedy);
-    indented(&cause, INDENT, width) + &indented(&remedy, 2 * INDENT, width)
+    wrap_with_indent(&cause, INDENT, width) + &wrap_with_indent(&remedy, 2 * INDENT, width)
 }

@@ -25,7 +25,7 @@ pub enum ReportError {
     },
     /// The folder has files that do not belong to a report.
     #[error("{folder} contains '{foreign}', which is not part of a report: name a new folder, or an empty one", folder = .folder.display())]
-    NotOurs {
+    ForeignContent {
         /// The folder.
         folder: PathBuf,
         /// The first strange thing in it.

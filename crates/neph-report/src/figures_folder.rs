@@ -24,37 +24,38 @@ pub fn check_figures(folder: &Path, stem: &str, existing: Existing) -> Result<()
         );
     }
     if existing == Existing::Keep
-        && let Some(earlier) = earlier(folder, stem)
+        && let Some(existing_figure) = find_figure(folder, stem)
     {
         return Err(format!(
             "{} exists; name another folder, or replace it with --force",
-            PrintableText::path(&earlier)
+            PrintableText::path(&existing_figure)
         ));
     }
     let ancestors = folder.ancestors();
-    let absent: Vec<&Path> = ancestors
+    let missing_folders: Vec<&Path> = ancestors
         .take_while(|ancestor| !ancestor.exists())
         .collect();
-    let tried = fs::create_dir_all(folder).and_then(|()| {
-        let name = folder.join(format!(".neph-{}", std::process::id()));
-        File::create_new(&name)?;
-        fs::remove_file(name)
+    let write_test = fs::create_dir_all(folder).and_then(|()| {
+        let path = folder.join(format!(".neph-{}", std::process::id()));
+        File::create_new(&path)?;
+        fs::remove_file(path)
     });
-    for path in absent {
+    for path in missing_folders {
         // What was not made, or is no more empty, stays.
         let _ = fs::remove_dir(path);
     }
-    tried.map_err(|error| format!("no figures can be written there: {error}; name another folder"))
+    write_test
+        .map_err(|error| format!("no figures can be written there: {error}; name another folder"))
 }
 
-/// A figure in the folder whose name begins so.
-fn earlier(folder: &Path, begins: &str) -> Option<PathBuf> {
+/// A figure in the folder whose name begins with `stem_prefix`.
+fn find_figure(folder: &Path, stem_prefix: &str) -> Option<PathBuf> {
     let files = fs::read_dir(folder).ok()?.flatten();
-    let mut names = files.map(|file| file.path());
-    names.find(|path| {
+    let mut paths = files.map(|file| file.path());
+    paths.find(|path| {
         let stem = path.file_stem().and_then(OsStr::to_str);
         let ending = path.extension().and_then(OsStr::to_str);
-        stem.is_some_and(|stem| stem.starts_with(begins))
+        stem.is_some_and(|stem| stem.starts_with(stem_prefix))
             && matches!(ending, Some("svg" | "png" | "pdf"))
     })
 }

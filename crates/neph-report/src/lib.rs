@@ -13,7 +13,7 @@ mod figures_folder;
 mod page;
 mod palette;
 mod scene;
-mod shortened;
+mod shorten;
 mod text;
 mod write;
 
@@ -26,8 +26,8 @@ pub use figure::{
 };
 pub use figures_folder::check_figures;
 pub use scene::{
-    Anchor, Colour, FONT_FAMILY, Fill, Mark, PngError, Point, Rect, Scene, Stroke, Text, Turn,
-    Weight, pdf, png, svg,
+    Anchor, Colour, FONT_FAMILY, Fill, Mark, PngError, Point, Rect, Scene, Stroke, Text,
+    TextDirection, Weight, pdf, png, svg,
 };
 pub use text::{conclusion, text};
 pub use write::{check_folder, write_figures, write_report};

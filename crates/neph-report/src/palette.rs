@@ -27,15 +27,17 @@ pub(crate) const fn stage(stage: Stage) -> Colour {
 /// The colour of a ledger entry; several stages that are reported as one take the colour of the one
 /// that is usually the longest.
 pub(crate) fn entry(set: StageSet) -> Colour {
-    const WEIGHT: [Stage; 5] = [
+    const BY_TYPICAL_LENGTH: [Stage; 5] = [
         Stage::Network,
         Stage::PeerApp,
         Stage::Handshake,
         Stage::Connect,
         Stage::SendWindow,
     ];
-    let heavy = WEIGHT.into_iter().find(|heavy| set.contains(*heavy));
-    heavy
+    let longest_stage = BY_TYPICAL_LENGTH
+        .into_iter()
+        .find(|stage| set.contains(*stage));
+    longest_stage
         .or_else(|| set.iter().next())
         .map_or(Colour::AXIS, stage)
 }
@@ -61,7 +63,7 @@ pub(crate) fn entry_area(set: StageSet, points: Vec<Point>) -> Vec<Mark> {
 
 /// White lines from lower left to upper right over the bounding box of a polygon.
 fn hatch(points: &[Point]) -> Vec<Mark> {
-    const APART: f64 = 7.0;
+    const DISTANCE: f64 = 7.0;
     let fold = |pick: fn(&Point) -> f64, join: fn(f64, f64) -> f64, start: f64| {
         points.iter().map(pick).fold(start, join)
     };
@@ -76,11 +78,11 @@ fn hatch(points: &[Point]) -> Vec<Mark> {
     let height = base - top;
     let mut lines = Vec::new();
     // Anchored to the page, so that neighbouring areas are hatched in step.
-    let mut x = ((left - height + base) / APART).floor() * APART - base;
+    let mut x = ((left - height + base) / DISTANCE).floor() * DISTANCE - base;
     while x < right {
         let (from, to) = (Point::new(x, base), Point::new(x + height, top));
         lines.push(Mark::line(from, to, Stroke::solid(Colour::WHITE, 1.0)));
-        x += APART;
+        x += DISTANCE;
     }
     lines
 }
@@ -122,7 +124,7 @@ mod tests {
     /// What the ledger stacks onto each other has to differ in grey print.
     #[test]
     fn neighbouring_stages_differ_in_lightness() {
-        let usual = [
+        let stages = [
             Stage::Lateness,
             Stage::Connect,
             Stage::Handshake,
@@ -134,7 +136,7 @@ mod tests {
             Stage::PeerSend,
             Stage::OwnKernel,
         ];
-        for pair in usual.windows(2) {
+        for pair in stages.windows(2) {
             let difference = stage(pair[0]).lightness() - stage(pair[1]).lightness();
             assert!(difference.abs() > 0.03, "{pair:?}: {difference}");
         }
@@ -150,9 +152,9 @@ mod tests {
             Point::new(20.0, 0.0),
             Point::new(20.0, 9.0),
         ];
-        let alone = StageSet::only(Stage::Network);
-        assert_eq!(entry_area(alone, square.clone()).len(), 1);
-        let merged = entry_area(alone.with(Stage::PeerSend), square);
+        let network_only = StageSet::only(Stage::Network);
+        assert_eq!(entry_area(network_only, square.clone()).len(), 1);
+        let merged = entry_area(network_only.with(Stage::PeerSend), square);
         assert!(matches!(&merged[1], Mark::Clip { marks, .. } if marks.len() > 3));
     }
 }

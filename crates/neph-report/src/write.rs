@@ -18,10 +18,10 @@ use neph_analysis::table::{summary, tables_with};
 use neph_analysis::{CampaignData, Diagnoses, PlotSettings};
 
 /// PNG pixels per CSS pixel: 192 dots per inch.
-const SCALE: f64 = 2.0;
-const PAGE: &str = "index.html";
+const PNG_SCALE: f64 = 2.0;
+const PAGE_FILE: &str = "index.html";
 /// A page's title stands within so many bytes: names of campaigns are lines.
-const LONGEST_HEAD: u64 = 1 << 16;
+const MAX_HEAD_BYTES: u64 = 1 << 16;
 
 /// Writes everything into `folder`, and creates it if it does not exist. Files of an earlier report
 /// are replaced, [others' never](check_folder). Returns the files, the page first. `diagnoses` is the
@@ -41,7 +41,8 @@ pub fn write_report(
     let figures = draw(data, settings);
     let rows = summary(data, settings);
     let tables = tables_with(data, settings, &statements.fleets);
-    let folders = (make(folder.join("figures"))?, make(folder.join("tables"))?);
+    let figures_folder = create_folder(folder.join("figures"))?;
+    let tables_folder = create_folder(folder.join("tables"))?;
     let html = page(&Contents {
         data,
         settings,
@@ -51,10 +52,10 @@ pub fn write_report(
         summary: &rows,
         tables: &tables,
     });
-    let mut written = vec![write_text(folder.join(PAGE), &html)?];
-    written.extend(write_figures(&figures, &folders.0, Existing::Replace)?);
+    let mut written = vec![write_text(folder.join(PAGE_FILE), &html)?];
+    written.extend(write_figures(&figures, &figures_folder, Existing::Replace)?);
     for table in &tables {
-        let file = |ending: &str| folders.1.join(format!("{}.{ending}", table.name));
+        let file = |ending: &str| tables_folder.join(format!("{}.{ending}", table.name));
         written.push(write_text(file("csv"), &table.csv())?);
         written.push(write_text(file("json"), &table.json())?);
     }
@@ -69,9 +70,9 @@ pub fn write_report(
 /// to be replaced.
 ///
 /// # Errors
-/// [`ReportError::NotOurs`] with what is no report's, or the folder cannot be read.
+/// [`ReportError::ForeignContent`] with what is no report's, or the folder cannot be read.
 pub fn check_folder(folder: &Path, existing: Existing) -> Result<(), ReportError> {
-    let refused = |source| ReportError::Folder {
+    let folder_error = |source| ReportError::Folder {
         path: folder.to_owned(),
         source,
     };
@@ -81,9 +82,9 @@ pub fn check_folder(folder: &Path, existing: Existing) -> Result<(), ReportError
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
             return Ok(());
         }
-        Err(error) => return Err(refused(error)),
+        Err(error) => return Err(folder_error(error)),
     };
-    if is_page(&folder.join(PAGE)).map_err(refused)? {
+    if is_page(&folder.join(PAGE_FILE)).map_err(folder_error)? {
         return match existing {
             Existing::Replace => Ok(()),
             Existing::Keep => Err(ReportError::Exists {
@@ -92,14 +93,14 @@ pub fn check_folder(folder: &Path, existing: Existing) -> Result<(), ReportError
         };
     }
     for entry in entries {
-        let entry = entry.map_err(refused)?;
+        let entry = entry.map_err(folder_error)?;
         // A report that was killed before its page stood leaves these.
-        let begun = ["figures", "tables"].map(|name| folder.join(name));
-        let is_begun = begun.contains(&entry.path())
+        let table_and_figure_folders = ["figures", "tables"].map(|name| folder.join(name));
+        let is_empty_subfolder = table_and_figure_folders.contains(&entry.path())
             && fs::read_dir(entry.path()).is_ok_and(|mut files| files.next().is_none());
         let name = entry.file_name().display().to_string();
-        if !is_begun && name != format!("{PAGE}.partial") {
-            return Err(ReportError::NotOurs {
+        if !is_empty_subfolder && name != format!("{PAGE_FILE}.partial") {
+            return Err(ReportError::ForeignContent {
                 folder: folder.to_owned(),
                 foreign: name,
             });
@@ -116,7 +117,7 @@ fn is_page(path: &Path) -> io::Result<bool> {
         return Ok(false);
     }
     match File::open(path) {
-        Ok(file) => file.take(LONGEST_HEAD).read_to_end(&mut beginning)?,
+        Ok(file) => file.take(MAX_HEAD_BYTES).read_to_end(&mut beginning)?,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
         Err(error) => return Err(error),
     };
@@ -134,33 +135,33 @@ pub fn write_figures(
     folder: &Path,
     existing: Existing,
 ) -> Result<Vec<PathBuf>, ReportError> {
-    let folder = make(folder.to_owned())?;
+    let folder = create_folder(folder.to_owned())?;
     let mut written = Vec::new();
     for figure in figures {
-        written.extend(figure_files(figure, &folder, existing)?);
+        written.extend(write_figure(figure, &folder, existing)?);
     }
     Ok(written)
 }
 
-fn figure_files(
+fn write_figure(
     figure: &Figure,
     folder: &Path,
     existing: Existing,
 ) -> Result<[PathBuf; 3], ReportError> {
     let file = |ending: &str| folder.join(format!("{}.{ending}", figure.name));
-    let image = png(&figure.scene, SCALE).map_err(|source| ReportError::Image {
+    let image = png(&figure.scene, PNG_SCALE).map_err(|source| ReportError::Image {
         name: figure.name.clone(),
         source,
     })?;
     let drawing = svg(&figure.scene, &figure.name, &figure.title);
     Ok([
-        write(file("svg"), visible_file(&drawing).as_bytes(), existing)?,
-        write(file("png"), &image, existing)?,
-        write(file("pdf"), &pdf(&figure.scene, &figure.title), existing)?,
+        write_file(file("svg"), visible_file(&drawing).as_bytes(), existing)?,
+        write_file(file("png"), &image, existing)?,
+        write_file(file("pdf"), &pdf(&figure.scene, &figure.title), existing)?,
     ])
 }
 
-fn make(path: PathBuf) -> Result<PathBuf, ReportError> {
+fn create_folder(path: PathBuf) -> Result<PathBuf, ReportError> {
     match fs::create_dir_all(&path) {
         Ok(()) => Ok(path),
         Err(source) => Err(ReportError::Folder { path, source }),
@@ -169,10 +170,10 @@ fn make(path: PathBuf) -> Result<PathBuf, ReportError> {
 
 /// Names in it are from outside: control characters are removed, so that a terminal is safe.
 fn write_text(path: PathBuf, text: &str) -> Result<PathBuf, ReportError> {
-    write(path, visible_file(text).as_bytes(), Existing::Replace)
+    write_file(path, visible_file(text).as_bytes(), Existing::Replace)
 }
 
-fn write(path: PathBuf, content: &[u8], existing: Existing) -> Result<PathBuf, ReportError> {
+fn write_file(path: PathBuf, content: &[u8], existing: Existing) -> Result<PathBuf, ReportError> {
     match write_whole(&path, content, existing) {
         Ok(()) => Ok(path),
         Err(source) => Err(ReportError::File { path, source }),

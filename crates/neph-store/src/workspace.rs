@@ -40,37 +40,38 @@ impl Workspace {
     pub(crate) fn root(&self) -> &Path {
         &self.root
     }
-    pub(crate) fn catalog(&self) -> PathBuf {
+    pub(crate) fn catalog_path(&self) -> PathBuf {
         self.root.join("catalog.sqlite")
     }
-    pub(crate) fn messages(&self) -> PathBuf {
+    pub(crate) fn messages_folder(&self) -> PathBuf {
         self.root.join("messages")
     }
-    pub(crate) fn messages_of(&self, experiment: ExperimentId) -> PathBuf {
-        self.messages().join(format!("{experiment}.parquet"))
+    pub(crate) fn messages_path(&self, experiment: ExperimentId) -> PathBuf {
+        self.messages_folder().join(format!("{experiment}.parquet"))
     }
     /// Temporary name of a file of messages until it is complete.
-    pub(crate) fn partial_messages_of(&self, experiment: ExperimentId) -> PathBuf {
-        self.messages().join(format!(".{experiment}.partial"))
+    pub(crate) fn partial_messages_path(&self, experiment: ExperimentId) -> PathBuf {
+        self.messages_folder()
+            .join(format!(".{experiment}.partial"))
     }
     /// Paths of the messages of an experiment's fleet.
-    pub(crate) fn fleet_of(&self, experiment: ExperimentId) -> FleetFolders {
+    pub(crate) fn fleet_folders(&self, experiment: ExperimentId) -> FleetFolders {
         FleetFolders {
             experiment,
-            segments: self.messages().join(format!("{experiment}.fleet")),
-            journals: fleet_folder(&self.journals(), experiment),
+            segments: self.messages_folder().join(format!("{experiment}.fleet")),
+            journals: fleet_folder(&self.journals_folder(), experiment),
         }
     }
-    pub(crate) fn journals(&self) -> PathBuf {
+    pub(crate) fn journals_folder(&self) -> PathBuf {
         self.root.join("journal")
     }
-    pub(crate) fn journal_of(&self, experiment: ExperimentId) -> PathBuf {
-        journal_path(&self.journals(), experiment)
+    pub(crate) fn journal_path(&self, experiment: ExperimentId) -> PathBuf {
+        journal_path(&self.journals_folder(), experiment)
     }
 
     /// Creates missing folders.
-    pub(crate) fn make(&self) -> Result<(), StoreError> {
-        for folder in [self.messages(), self.journals()] {
+    pub(crate) fn create_folders(&self) -> Result<(), StoreError> {
+        for folder in [self.messages_folder(), self.journals_folder()] {
             fs::create_dir_all(&folder).map_err(StoreError::file("make the folder", &folder))?;
         }
         Ok(())
@@ -86,12 +87,12 @@ impl Workspace {
             .truncate(false)
             .open(&path)
             .map_err(StoreError::file("open", &path))?;
-        match try_for_a_moment(&file) {
+        match lock_with_timeout(&file) {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
                 return Err(StoreError::Locked {
                     path: self.root.clone(),
-                    writer: writer_named_by(&mut file),
+                    writer: read_writer(&mut file),
                 });
             }
             Err(TryLockError::Error(source)) => {
@@ -129,19 +130,19 @@ impl Workspace {
     clippy::disallowed_methods,
     reason = "this crate may not use neph-sys, and no lock of a file has a deadline"
 )]
-fn try_for_a_moment(file: &File) -> Result<(), TryLockError> {
-    let latest = Instant::now() + LOCK_TIMEOUT;
+fn lock_with_timeout(file: &File) -> Result<(), TryLockError> {
+    let deadline = Instant::now() + LOCK_TIMEOUT;
     loop {
         match file.try_lock() {
-            Err(TryLockError::WouldBlock) if Instant::now() < latest => {
+            Err(TryLockError::WouldBlock) if Instant::now() < deadline => {
                 thread::sleep(RETRY_INTERVAL);
             }
-            done => return done,
+            result => return result,
         }
     }
 }
 
-fn writer_named_by(file: &mut File) -> String {
+fn read_writer(file: &mut File) -> String {
     let mut text = String::new();
     match file.read_to_string(&mut text) {
         Ok(_) if !text.is_empty() => format!(" (process {text})"),
@@ -152,12 +153,12 @@ fn writer_named_by(file: &mut File) -> String {
 /// Makes a rename or removal in `folder` survive a power failure.
 pub(crate) fn sync_folder(folder: &Path) -> Result<(), StoreError> {
     File::open(folder)
-        .and_then(|open| open.sync_all())
+        .and_then(|folder| folder.sync_all())
         .map_err(StoreError::file("sync the folder", folder))
 }
 
 /// Removes a file if it exists.
-pub(crate) fn remove_if_there(path: &Path) -> Result<(), StoreError> {
+pub(crate) fn remove_if_exists(path: &Path) -> Result<(), StoreError> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
             Err(StoreError::file("remove", path)(error))
@@ -172,25 +173,25 @@ mod tests {
 
     #[test]
     #[expect(clippy::disallowed_methods, reason = "this crate may not use neph-sys")]
-    fn a_writer_waits_for_a_reader_that_only_looks() {
+    fn a_writer_waits_for_a_reader_that_checks_the_lock() {
         let folder = tempfile::tempdir().expect("a folder");
         let workspace = Workspace::at(folder.path());
-        let looks = File::create(folder.path().join("lock")).expect("a file");
-        looks.try_lock_shared().expect("free");
-        let looking = thread::spawn(move || {
+        let reader_lock = File::create(folder.path().join("lock")).expect("a file");
+        reader_lock.try_lock_shared().expect("free");
+        let reader = thread::spawn(move || {
             thread::sleep(LOCK_TIMEOUT / 8);
-            drop(looks);
+            drop(reader_lock);
         });
         workspace.lock().expect("nobody writes");
-        looking.join().expect("it looked");
+        reader.join().expect("it looked");
     }
 
     #[test]
     fn a_workspace_has_one_writer() {
         let folder = tempfile::tempdir().expect("a folder");
         let workspace = Workspace::at(folder.path());
-        let _own = workspace.lock().expect("free");
-        let locked = workspace.lock().expect_err("taken");
-        assert!(matches!(locked, StoreError::Locked { .. }), "{locked}");
+        let _writer_lock = workspace.lock().expect("free");
+        let error = workspace.lock().expect_err("taken");
+        assert!(matches!(error, StoreError::Locked { .. }), "{error}");
     }
 }

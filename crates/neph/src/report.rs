@@ -204,7 +204,7 @@ fn write_and_print(
 
 fn to_failure(error: &ReportError) -> Failure {
     match error {
-        ReportError::NotOurs { .. } | ReportError::Exists { .. } => Failure::usage(error),
+        ReportError::ForeignContent { .. } | ReportError::Exists { .. } => Failure::usage(error),
         ReportError::Folder { path, source } | ReportError::File { path, source } => {
             sink::failure(path, source)
         }

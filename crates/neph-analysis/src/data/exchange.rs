@@ -1,6 +1,6 @@
 //! One message, reduced to what figures and tables need.
 
-mod resent;
+mod retransmission_counts;
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use neph_model::{
 
 use neph_stats::FourTimestamps;
 
-pub(crate) use resent::Resent;
+pub(crate) use retransmission_counts::RetransmissionCounts;
 
 /// One message of a flow.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -186,42 +186,45 @@ impl FlowData {
     }
 
     /// Each message with the growth of the connection's retransmission counters.
-    pub(crate) fn resent(&self) -> impl Iterator<Item = (&Exchange, Resent)> {
-        self.exchanges.iter().zip(resent::count(&self.exchanges))
+    pub(crate) fn retransmission_counts(
+        &self,
+    ) -> impl Iterator<Item = (&Exchange, RetransmissionCounts)> {
+        let counts = retransmission_counts::count(&self.exchanges);
+        self.exchanges.iter().zip(counts)
     }
 
     /// Each message, and whether its connection retransmitted segments while the message was under way. The
     /// counter is read when a message is acknowledged. Other messages that were under way then may also have
     /// been retransmitted.
-    pub(crate) fn resent_meanwhile(&self) -> impl Iterator<Item = (&Exchange, bool)> {
+    pub(crate) fn with_retransmission_meanwhile(&self) -> impl Iterator<Item = (&Exchange, bool)> {
         let mut until: BTreeMap<u32, Instant<Local>> = BTreeMap::new();
-        self.resent().map(move |(exchange, resent)| {
+        self.retransmission_counts().map(move |(exchange, counts)| {
             let begun = exchange.begun.unwrap_or(exchange.intended);
             let is_behind = until
                 .get(&exchange.connection)
                 .is_some_and(|at| begun < *at);
-            if resent.segments > 0 {
+            if counts.segments > 0 {
                 let took = exchange.ack.or(exchange.service).unwrap_or(Span::ZERO);
                 until.insert(exchange.connection, begun + took);
             }
-            (exchange, is_behind || resent.segments > 0)
+            (exchange, is_behind || counts.segments > 0)
         })
     }
 
     /// When lost segments were retransmitted, and how many. A retransmission shows as growth of the
     /// connection's counter from one message to the next. Spurious retransmissions are not included.
     pub fn retransmissions(&self) -> Vec<(Instant<Local>, u32)> {
-        self.counted(|resent| resent.segments)
+        self.messages_with(|counts| counts.segments)
     }
 
     /// When segments were retransmitted that the peer had already received, and how many.
     pub fn spurious_retransmissions(&self) -> Vec<(Instant<Local>, u32)> {
-        self.counted(|resent| resent.spurious)
+        self.messages_with(|counts| counts.spurious)
     }
 
-    fn counted(&self, count: fn(Resent) -> u32) -> Vec<(Instant<Local>, u32)> {
-        self.resent()
-            .map(|(exchange, resent)| (exchange.intended, count(resent)))
+    fn messages_with(&self, count: fn(RetransmissionCounts) -> u32) -> Vec<(Instant<Local>, u32)> {
+        self.retransmission_counts()
+            .map(|(exchange, counts)| (exchange.intended, count(counts)))
             .filter(|(_, segments)| *segments > 0)
             .collect()
     }

@@ -19,7 +19,7 @@ use neph_model::{
 };
 
 pub(crate) use addresses::split_by_address;
-pub(crate) use exchange::Resent;
+pub(crate) use exchange::RetransmissionCounts;
 pub use exchange::{Exchange, FlowData};
 pub use factor::{Factor, factors};
 pub(crate) use fleet::digest_fleet;

@@ -7,11 +7,11 @@
 mod confidence;
 mod load;
 mod needs;
-mod ordered;
 mod peer;
 mod rule_input;
 mod rule_result;
 mod rules;
+mod sorted_values;
 mod stall;
 #[cfg(test)]
 mod tests;
@@ -30,12 +30,12 @@ pub use confidence::{Confidence, Level};
 pub(crate) use load::{LoadAttribution, is_by_load, measure_without};
 pub(crate) use needs::Need;
 pub use needs::NotEvaluated;
-pub(crate) use ordered::Ordered;
 pub(crate) use peer::{Peer, is_imported, peer};
-pub(crate) use rule_input::{Crossing, Leaving, RuleInput, Run, SitePair};
+pub(crate) use rule_input::{NetworkTime, RuleInput, Run, SendWait, SitePair};
 pub(crate) use rule_result::RuleResult;
 pub use rule_result::{Evidence, Observation};
 pub use rules::RULES;
+pub(crate) use sorted_values::SortedValues;
 pub(crate) use stall::{Stall, slope, waits};
 pub(crate) use times::Times;
 

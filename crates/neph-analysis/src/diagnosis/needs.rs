@@ -18,7 +18,7 @@ pub(crate) enum Need {
     /// The network stage, measured separately.
     Network,
     /// Departure timestamps of what was sent, over TCP.
-    SendStamps,
+    SendTimestamps,
     /// TCP statistics in addition to timestamps; not required for datagrams.
     TcpStatistics,
     /// Requests of two sizes to one endpoint.
@@ -28,7 +28,7 @@ pub(crate) enum Need {
     /// ICMP echoes alongside the messages.
     Echoes,
     /// Timestamps of the peer.
-    PeerMarks,
+    PeerTimestamps,
     /// Messages of at most one segment in each direction.
     OneSegment,
     /// Periodic readings of the wall clock.
@@ -110,8 +110,8 @@ impl Need {
     /// What is lacking, if the need is unmet for lack of messages, not because of their content.
     fn follows_from(self, input: &RuleInput<'_>) -> Option<Lack> {
         let is_about = |run: &&Run<'_>| match self {
-            Self::Network | Self::PeerMarks => true,
-            Self::SendStamps | Self::TcpStatistics => is_tcp(run),
+            Self::Network | Self::PeerTimestamps => true,
+            Self::SendTimestamps | Self::TcpStatistics => is_tcp(run),
             _ => false,
         };
         let about: Vec<&Run<'_>> = input.runs.iter().filter(is_about).collect();
@@ -121,7 +121,7 @@ impl Need {
         } else if sets().next().is_none() {
             Some(Lack::Reply)
         } else if sets().all(|set| !set.contains(Stage::SendWindow))
-            && matches!(self, Self::SendStamps | Self::TcpStatistics)
+            && matches!(self, Self::SendTimestamps | Self::TcpStatistics)
         {
             Some(Lack::Request)
         } else {
@@ -133,8 +133,8 @@ impl Need {
         let any_run = |met: &dyn Fn(&Run<'_>) -> bool| input.runs.iter().any(met);
         match self {
             Self::Replies(min) => any_run(&|run| run.replies().nth(min - 1).is_some()),
-            Self::Network => any_run(&|run| !run.crossings.is_empty()),
-            Self::SendStamps => {
+            Self::Network => any_run(&|run| !run.network_times.is_empty()),
+            Self::SendTimestamps => {
                 let is_shown = |set: StageSet| {
                     set.contains(Stage::SendWindow) && !set.contains(Stage::Network)
                 };
@@ -158,7 +158,7 @@ impl Need {
                 identical.any(|runs| runs.iter().filter(has_port).count() >= min)
             }
             Self::Echoes => any_run(&|run| run.echoes().len() > 0),
-            Self::PeerMarks => any_run(&|run| {
+            Self::PeerTimestamps => any_run(&|run| {
                 let mut stage_sets = run.flow.stage_sets();
                 stage_sets.any(|set| set == StageSet::only(Stage::PeerApp))
             }),
@@ -180,7 +180,7 @@ impl Need {
                 "a network stage of its own (a neph reflector as peer, and kernel timestamps)"
                     .to_owned()
             }
-            Self::SendStamps => {
+            Self::SendTimestamps => {
                 "kernel timestamps of sent data (Linux; some sandboxes have none)".to_owned()
             }
             Self::TcpStatistics => "TCP statistics (Linux; some sandboxes have none)".to_owned(),
@@ -190,7 +190,7 @@ impl Need {
                 plural(min, "connection")
             ),
             Self::Echoes => "ICMP echoes (as root, or within net.ipv4.ping_group_range)".to_owned(),
-            Self::PeerMarks => "a neph reflector as peer".to_owned(),
+            Self::PeerTimestamps => "a neph reflector as peer".to_owned(),
             Self::OneSegment => {
                 format!("messages of at most {} in each direction", SEGMENT.exact())
             }

@@ -1,6 +1,6 @@
 //! The input of rules: a campaign's experiments with the network times of their main flow, grouped by place.
 
-use crate::diagnosis::Ordered;
+use crate::diagnosis::SortedValues;
 use crate::diagnosis::Times;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -27,31 +27,31 @@ pub(crate) struct Run<'a> {
     pub(crate) flow: &'a FlowData,
     /// Replied messages with a network stage of their own, in order. Messages that waited for the end of a
     /// stall are left out: their network stage contains the stall.
-    pub(crate) crossings: Vec<Crossing>,
+    pub(crate) network_times: Vec<NetworkTime>,
     pub(crate) stalls: Stalls,
 }
 
 /// The network time of a message, forward and reverse path.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Crossing {
+pub(crate) struct NetworkTime {
     pub seq: Seq,
     /// Scheduled send time, in seconds since the experiment's start.
-    pub(crate) at: f64,
+    pub(crate) at_s: f64,
     /// Both directions together, in milliseconds.
-    pub(crate) network: f64,
+    pub(crate) network_ms: f64,
     /// The waits before it, for TCP's window and in the client's queue, in milliseconds.
-    pub(crate) waited: f64,
+    pub(crate) waited_ms: f64,
     /// Its connection retransmitted segments while it was under way, possibly its own.
-    pub(crate) is_resent: bool,
+    pub(crate) has_retransmission: bool,
 }
 
 /// How long a written message waited in the client host, in milliseconds.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Leaving {
+pub(crate) struct SendWait {
     /// Until its last byte departed, as far as timestamps show.
-    pub(crate) waited: f64,
+    pub(crate) waited_ms: f64,
     /// The part in the interface's queue, if it was measured separately.
-    pub(crate) queued: f64,
+    pub(crate) queued_ms: f64,
 }
 
 /// The stalls of both sides of an experiment.
@@ -104,7 +104,7 @@ impl<'a> RuleInput<'a> {
                     experiment,
                     scenario: &data.scenarios[experiment.scenario],
                     flow,
-                    crossings: crossings(flow, &stalls),
+                    network_times: network_times(flow, &stalls),
                     stalls,
                 })
             })
@@ -143,9 +143,9 @@ impl<'a> RuleInput<'a> {
 impl Run<'_> {
     /// The site of the measurement; empty if the plan names none.
     pub(crate) fn site(&self) -> &str {
-        let ran = self.experiment.provenance.as_ref();
-        let ran = ran.and_then(|provenance| provenance.site.as_deref());
-        self.scenario.site().or(ran).unwrap_or("")
+        let provenance = self.experiment.provenance.as_ref();
+        let recorded_site = provenance.and_then(|provenance| provenance.site.as_deref());
+        self.scenario.site().or(recorded_site).unwrap_or("")
     }
 
     pub(crate) fn pair(&self) -> SitePair {
@@ -157,10 +157,10 @@ impl Run<'_> {
     }
 
     /// Its network times in order.
-    pub(crate) fn networks(&self) -> Ordered {
-        self.crossings
+    pub(crate) fn sorted_network_times(&self) -> SortedValues {
+        self.network_times
             .iter()
-            .map(|crossing| crossing.network)
+            .map(|network_time| network_time.network_ms)
             .collect()
     }
 
@@ -175,15 +175,15 @@ impl Run<'_> {
     }
 
     /// The round trips of the ICMP echoes alongside, in milliseconds.
-    pub(crate) fn echoes(&self) -> Ordered {
-        self.echoes_that(|_, _| true)
+    pub(crate) fn echoes(&self) -> SortedValues {
+        self.echoes_matching(|_, _| true)
     }
 
     /// Echoes that were not under way during a stall of the peer. Both echoes and stalls may be periodic:
     /// then all echoes wait, or none.
-    pub(crate) fn echoes_at_rest(&self) -> Ordered {
+    pub(crate) fn echoes_outside_stalls(&self) -> SortedValues {
         let Stalls { peer, echoes, .. } = &self.stalls;
-        self.echoes_that(|exchange, took| {
+        self.echoes_matching(|exchange, took| {
             let mut stalls = peer.stalls.iter().chain(&echoes.stalls);
             exchange.begun.map(stall::millis).is_some_and(|sent| {
                 !stalls.any(|stall| sent < stall.until && sent + took > stall.from)
@@ -192,20 +192,22 @@ impl Run<'_> {
     }
 
     /// The round trips of echoes that match a condition on the echo and its round trip.
-    fn echoes_that(&self, is: impl Fn(&Exchange, f64) -> bool) -> Ordered {
+    fn echoes_matching(&self, matches: impl Fn(&Exchange, f64) -> bool) -> SortedValues {
         let Some(flow) = self.experiment.companion() else {
-            return Ordered::default();
+            return SortedValues::default();
         };
         let times = flow.exchanges.iter().filter_map(|exchange| {
             let took = flow.round_trip(exchange)?.millis_f64();
-            is(exchange, took).then_some(took)
+            matches(exchange, took).then_some(took)
         });
         times.collect()
     }
 
     /// The least round trip of the path: of TCP, the messages or an echo, which may use another path.
-    pub(crate) fn path(&self) -> Option<f64> {
-        let min_rtt = self.min_tcp_rtt().or_else(|| self.networks().min());
+    pub(crate) fn min_path_rtt(&self) -> Option<f64> {
+        let min_rtt = self
+            .min_tcp_rtt()
+            .or_else(|| self.sorted_network_times().min());
         min_rtt.or_else(|| self.echoes().min())
     }
 
@@ -231,26 +233,26 @@ impl Run<'_> {
     }
 }
 
-impl Leaving {
+impl SendWait {
     /// Timestamps between the two may be absent. Without a timestamp of sending, the waits are part of the
     /// network stage: `None`.
     pub(crate) fn of(flow: &FlowData, exchange: &Exchange) -> Option<Self> {
-        let waits =
+        let has_wait =
             |set: StageSet| set.contains(Stage::SendWindow) || set.contains(Stage::SendQueue);
-        let mut times = Self::default();
+        let mut send_wait = Self::default();
         for (set, time) in flow.ledger(exchange) {
             if set.contains(Stage::Network) {
-                return (!set.contains(Stage::SendWindow)).then_some(times);
+                return (!set.contains(Stage::SendWindow)).then_some(send_wait);
             }
-            if !waits(set) {
+            if !has_wait(set) {
                 continue;
             }
             if set.contains(Stage::Compose) {
                 return None;
             }
-            times.waited += time.millis_f64();
+            send_wait.waited_ms += time.millis_f64();
             if set == StageSet::only(Stage::SendQueue) {
-                times.queued = time.millis_f64();
+                send_wait.queued_ms = time.millis_f64();
             }
         }
         None
@@ -264,25 +266,25 @@ fn is_network(set: StageSet) -> bool {
     set == alone || set == alone.with(Stage::PeerSend)
 }
 
-fn crossings(flow: &FlowData, stalls: &Stalls) -> Vec<Crossing> {
+fn network_times(flow: &FlowData, stalls: &Stalls) -> Vec<NetworkTime> {
     // The peer's kernel answers an echo or a SYN and adds almost nothing.
     let is_echo = flow.flow.probe.properties().is_answered_by_kernel;
-    let crossing = |(exchange, is_resent): (&Exchange, bool)| {
+    let network_time = |(exchange, has_retransmission): (&Exchange, bool)| {
         let mut entries = flow.ledger(exchange);
         let is_in_network =
             |set: StageSet| is_network(set) || (is_echo && set.contains(Stage::Network));
         let (_, time) = entries.find(|(set, _)| is_in_network(*set))?;
-        Some(Crossing {
+        Some(NetworkTime {
             seq: exchange.seq,
-            at: Span::from_nanos(exchange.intended.nanos()).secs_f64(),
-            network: time.millis_f64(),
-            waited: Leaving::of(flow, exchange).map_or(0.0, |leaving| leaving.waited),
-            is_resent,
+            at_s: Span::from_nanos(exchange.intended.nanos()).secs_f64(),
+            network_ms: time.millis_f64(),
+            waited_ms: SendWait::of(flow, exchange).map_or(0.0, |send_wait| send_wait.waited_ms),
+            has_retransmission,
         })
     };
-    let waited = |exchange: &Exchange| stalls.waited.contains(&exchange.seq);
+    let has_waited = |exchange: &Exchange| stalls.waited.contains(&exchange.seq);
     let exchanges = flow
-        .resent_meanwhile()
-        .filter(|(exchange, _)| !waited(exchange));
-    exchanges.filter_map(crossing).collect()
+        .with_retransmission_meanwhile()
+        .filter(|(exchange, _)| !has_waited(exchange));
+    exchanges.filter_map(network_time).collect()
 }

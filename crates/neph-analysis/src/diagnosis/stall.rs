@@ -10,30 +10,30 @@ use std::collections::BTreeSet;
 
 use neph_model::{Outcome, Seq, Span};
 
-use super::Ordered;
+use super::SortedValues;
 use crate::data::{Exchange, FlowData};
 
 pub(crate) use peer::{PeerStalls, of_peer};
 
 /// A scheduler delays a process by some milliseconds; a stall is longer.
-const MIN_MS: f64 = 10.0;
+const MIN_STALL_MS: f64 = 10.0;
 /// Minimum number of tasks that are due within it: two that are done together may be random.
 const MIN_TASKS: usize = 3;
 /// The due tasks are done within this share of the stall afterwards ...
-const BURST: f64 = 0.25;
+const MAX_BURST_SHARE: f64 = 0.25;
 /// ... or within this time: an application needs a moment for each.
 const BURST_MS: f64 = 1.0;
 /// Minimum share of the due tasks: single ones are lost, or belong to another connection.
-const TOGETHER: f64 = 0.8;
+const MIN_TOGETHER_SHARE: f64 = 0.8;
 /// The last task before the stall waited for less than this share of it: the wait jumps ...
 const MAX_EARLIER_WAIT: f64 = 0.3;
 /// Tasks that become due within this multiple of the stall after it ...
 const RECOVERY_SPAN: f64 = 1.5;
 /// ... wait for less than this share of it, or until the end of the next stall at the latest.
-const RECOVERED: f64 = 0.1;
+const MAX_RECOVERED_WAIT_SHARE: f64 = 0.1;
 /// Tasks become due continuously: no pause is longer than this share. Tasks that wait together for another
 /// event become due together.
-const PAUSE: f64 = 0.45;
+const MAX_PAUSE_SHARE: f64 = 0.45;
 
 /// A task with its due time and its actual time, in milliseconds of the experiment.
 #[derive(Clone, Copy, Debug)]
@@ -48,7 +48,7 @@ pub(crate) struct Task {
 
 /// A message that waited in a stall, and how long in milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Waited {
+pub(crate) struct StallWait {
     pub seq: Seq,
     pub(crate) time: f64,
 }
@@ -62,7 +62,7 @@ pub(crate) struct Stall {
     pub(crate) until: f64,
     /// The tasks that waited for its end, by due time; tasks that were never done count as waiting until
     /// then.
-    pub(crate) waited: Vec<Waited>,
+    pub(crate) waited: Vec<StallWait>,
     /// The tasks that the local side held back until its end, for example by TCP's window.
     pub(crate) held_back: Vec<Seq>,
     /// From its end until all of these were done.
@@ -116,7 +116,7 @@ pub(crate) fn stalls(tasks: &[Task], other_activity: &[f64]) -> Vec<Stall> {
     let mut level = 0.0;
     for pair in activity_times.windows(2) {
         let &[from, until] = pair else { continue };
-        if until - from < MIN_MS {
+        if until - from < MIN_STALL_MS {
             continue;
         }
         let previous = stalls.last().filter(|stall| stall.reaches(from));
@@ -187,12 +187,13 @@ fn recovers(tasks: &[Task], (from, until): (f64, f64), level: f64) -> bool {
     let mut waited = after
         .filter_map(|task| Some(task.done? - task.due))
         .peekable();
-    waited.peek().is_none() || waited.any(|waited| waited <= level + RECOVERED * length)
+    let max_recovered_wait = level + MAX_RECOVERED_WAIT_SHARE * length;
+    waited.peek().is_none() || waited.any(|waited| waited <= max_recovered_wait)
 }
 
 /// Time after a stall of this length within which its tasks are done, at most.
 const fn burst_limit(length: f64) -> f64 {
-    BURST_MS.max(BURST * length)
+    BURST_MS.max(MAX_BURST_SHARE * length)
 }
 
 fn stall(outstanding: &Outstanding<'_>, from: f64, until: f64) -> Option<Stall> {
@@ -212,7 +213,8 @@ fn stall(outstanding: &Outstanding<'_>, from: f64, until: f64) -> Option<Stall> 
         previous_due = *due;
         pause
     });
-    if outstanding.due_in_pause.len() < MIN_TASKS || pauses.any(|pause| pause > PAUSE * length) {
+    let max_pause = MAX_PAUSE_SHARE * length;
+    if outstanding.due_in_pause.len() < MIN_TASKS || pauses.any(|pause| pause > max_pause) {
         return None;
     }
     let end = until + burst_limit(length);
@@ -226,10 +228,10 @@ fn stall(outstanding: &Outstanding<'_>, from: f64, until: f64) -> Option<Stall> 
         .clone()
         .fold(until, |last_done, done| last_done.max(*done));
     let (done_together, ended_count) = (done_together.count(), done_times.len());
-    if crate::text::real(done_together) < TOGETHER * crate::text::real(ended_count) {
+    if crate::text::real(done_together) < MIN_TOGETHER_SHARE * crate::text::real(ended_count) {
         return None;
     }
-    let waited = outstanding.tasks.iter().map(|task| Waited {
+    let waited = outstanding.tasks.iter().map(|task| StallWait {
         seq: task.seq,
         time: task.done.unwrap_or(until) - task.due,
     });
@@ -339,7 +341,7 @@ pub(crate) fn millis(at: neph_model::Instant<neph_model::Local>) -> f64 {
 }
 
 /// The waits of stalls, in milliseconds.
-pub(crate) fn waits<'s>(stalls: impl IntoIterator<Item = &'s Stall>) -> Ordered {
+pub(crate) fn waits<'s>(stalls: impl IntoIterator<Item = &'s Stall>) -> SortedValues {
     let waited = stalls.into_iter().flat_map(|stall| &stall.waited);
     waited.map(|task| task.time).collect()
 }

@@ -121,7 +121,7 @@ fn sentence(
     let name = |scenario: usize| data.scenarios[scenario].interval.exact();
     let (long, short) = (name(effect.scenario), name(effect.baseline));
     let compared = effect.compared;
-    let how = decided.to_text(
+    let result_text = decided.to_text(
         &format!("a message every {long}"),
         &format!("one every {short}"),
     );
@@ -131,7 +131,7 @@ fn sentence(
         cause(data, settings, causes, effect, windows).unwrap_or_default()
     });
     let text = format!(
-        "{}: {how} (whose median is {}); {}.{reason}{}",
+        "{}: {result_text} (whose median is {}); {}.{reason}{}",
         effect.group,
         format_millis(compared.baseline),
         certainty_text_of(&[decided]),

@@ -195,13 +195,13 @@ impl Level {
         } = self;
         let (smallest, largest) = (pairs.first()?, pairs.last()?);
         let decided = decisions.all(pairs.iter().map(|(_, compared)| *compared));
-        let how = if let [only] = decided.as_slice() {
+        let result_text = if let [only] = decided.as_slice() {
             format!("{} at the median", only.to_text(name, baseline))
         } else {
             over_combinations(name, baseline, &decided, pairs)
         };
         let text = format!(
-            "{how}; {}.{}",
+            "{result_text}; {}.{}",
             certainty_text_of(&decided),
             infinity_reason(&decided)
         );
@@ -241,7 +241,7 @@ fn over_combinations(
     ]
     .into_iter()
     .filter(|(count, _)| *count > 0)
-    .map(|(count, how)| format!("{how} in {count} of {combinations}"))
+    .map(|(count, verdict_text)| format!("{verdict_text} in {count} of {combinations}"))
     .collect();
     if parts.is_empty() {
         let range = range(pairs, &format!(" than that of {baseline}"));

@@ -62,7 +62,7 @@ impl Pair {
         } else {
             0.0
         };
-        let wanted = match quantity.properties().better {
+        let better_direction = match quantity.properties().better {
             Better::Higher => Wanted::Higher,
             Better::Lower => Wanted::Lower,
         };
@@ -76,7 +76,7 @@ impl Pair {
             claim_index: family.add(Claim::Shift {
                 shift,
                 margin,
-                wanted,
+                wanted: better_direction,
             }),
         })
     }
@@ -118,12 +118,12 @@ impl QuantityShift {
         let certainties: Vec<Certainty> = certainties
             .map(|pair| pair.certainty(self.quantity, decisions))
             .collect();
-        let how = if let [only] = self.pairs.as_slice() {
+        let result_text = if let [only] = self.pairs.as_slice() {
             self.of_one(only, decisions)
         } else {
             self.of_several(smallest, largest, decisions)
         };
-        let text = format!("{how}; {}.", certainty_text(&certainties));
+        let text = format!("{result_text}; {}.", certainty_text(&certainties));
         let finding = Finding::new(FindingKind::Notable, topic, text)
             .about(&self.name)
             .about(&self.baseline)
@@ -189,8 +189,8 @@ impl QuantityShift {
     /// From the smallest to the largest difference; how many are better, worse or equal.
     fn of_several(&self, smallest: &Pair, largest: &Pair, decisions: &Decisions) -> String {
         let verdict_of = |pair: &&Pair| decisions.at(pair.claim_index).verdict;
-        let count = |wanted: Verdict| {
-            let of_kind = self.pairs.iter().filter(|pair| verdict_of(pair) == wanted);
+        let count = |verdict: Verdict| {
+            let of_kind = self.pairs.iter().filter(|pair| verdict_of(pair) == verdict);
             of_kind.count()
         };
         let verdicts = [

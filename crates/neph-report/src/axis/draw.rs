@@ -1,7 +1,7 @@
 //! A plot: an area with two scales, and its axes as marks.
 
 use super::{Scale, Spacing, Tick, ticks};
-use crate::scene::{Anchor, Colour, Mark, Point, Rect, Stroke, Text, Weight, width};
+use crate::scene::{Anchor, Colour, Mark, Point, Rect, Stroke, Text, Weight, text_width};
 
 /// The sizes of an axis's text.
 #[derive(Clone, Copy, Debug)]
@@ -23,7 +23,7 @@ impl Style {
 }
 
 /// An axis's title; on a logarithmic axis it states that equal steps are equal ratios.
-fn titled(title: &str, scale: Scale) -> String {
+fn axis_title(title: &str, scale: Scale) -> String {
     match scale.spacing {
         Spacing::Linear => title.to_owned(),
         Spacing::Logarithmic => format!("{title}, log"),
@@ -39,19 +39,19 @@ pub(crate) struct Plot {
 }
 
 impl Plot {
-    /// Where an x value lies.
-    pub(crate) fn px(&self, value: f64) -> f64 {
+    /// Where an x value lies, in CSS pixels.
+    pub(crate) fn x_px(&self, value: f64) -> f64 {
         self.area.x + self.x.share(value) * self.area.width
     }
-    /// Where a y value lies.
-    pub(crate) fn py(&self, value: f64) -> f64 {
+    /// Where a y value lies, in CSS pixels.
+    pub(crate) fn y_px(&self, value: f64) -> f64 {
         self.area.bottom() - self.y.share(value) * self.area.height
     }
 
     /// The ticks that fit below the area.
     pub(crate) fn x_ticks(&self) -> Vec<Tick> {
-        let extent = |label: &str| width(label, Style::TICK, Weight::Regular);
-        ticks(&self.x, self.area.width, &extent)
+        let label_width = |label: &str| text_width(label, Style::TICK, Weight::Regular);
+        ticks(&self.x, self.area.width, &label_width)
     }
     /// The ticks that fit at the side of the area.
     pub(crate) fn y_ticks(&self) -> Vec<Tick> {
@@ -59,12 +59,12 @@ impl Plot {
     }
 
     /// How much room the y axis needs to the left of the area: labels and, if any, its title.
-    pub(crate) fn left_of(labels: &[Tick], title: &str) -> f64 {
-        let widest = labels
+    pub(crate) fn y_axis_width(ticks: &[Tick], title: &str) -> f64 {
+        let max_label_width = ticks
             .iter()
-            .map(|tick| width(&tick.label, Style::TICK, Weight::Regular))
+            .map(|tick| text_width(&tick.label, Style::TICK, Weight::Regular))
             .fold(0.0, f64::max);
-        widest
+        max_label_width
             + 8.0
             + if title.is_empty() {
                 0.0
@@ -77,17 +77,17 @@ impl Plot {
     pub(crate) fn x_axis(&self, marks: &mut Vec<Mark>, title: &str) {
         let (top, base) = (self.area.y, self.area.bottom());
         for tick in self.x_ticks() {
-            let x = self.px(tick.value);
+            let x = self.x_px(tick.value);
             let grid = Stroke::solid(Colour::GRID, 1.0);
             marks.push(Mark::line(Point::new(x, top), Point::new(x, base), grid));
-            let short = Stroke::solid(Colour::AXIS, 1.0);
+            let tick_stroke = Stroke::solid(Colour::AXIS, 1.0);
             marks.push(Mark::line(
                 Point::new(x, base),
                 Point::new(x, base + 4.0),
-                short,
+                tick_stroke,
             ));
-            let at = Point::new(x, base + 14.0);
-            marks.push(Mark::Text(faint(at, Anchor::Middle, tick.label)));
+            let position = Point::new(x, base + 14.0);
+            marks.push(Mark::Text(tick_label(position, Anchor::Middle, tick.label)));
         }
         self.base_line(marks);
         if !title.is_empty() {
@@ -96,7 +96,7 @@ impl Plot {
                 middle,
                 Anchor::Middle,
                 Style::LABEL,
-                titled(title, self.x),
+                axis_title(title, self.x),
             )));
         }
     }
@@ -104,36 +104,37 @@ impl Plot {
     /// The line below the area.
     pub(crate) fn base_line(&self, marks: &mut Vec<Mark>) {
         let base = self.area.bottom();
-        let line = Stroke::solid(Colour::AXIS, 1.0);
+        let stroke = Stroke::solid(Colour::AXIS, 1.0);
         let (left, right) = (
             Point::new(self.area.x, base),
             Point::new(self.area.right(), base),
         );
-        marks.push(Mark::line(left, right, line));
+        marks.push(Mark::line(left, right, stroke));
     }
 
     /// Horizontal grid lines and, left of them, labels and title.
     pub(crate) fn y_axis(&self, marks: &mut Vec<Mark>, title: &str) {
-        let labels = self.y_ticks();
-        for tick in &labels {
-            let y = self.py(tick.value);
+        let ticks = self.y_ticks();
+        for tick in &ticks {
+            let y = self.y_px(tick.value);
             let grid = Stroke::solid(Colour::GRID, 1.0);
             let left = Point::new(self.area.x, y);
             marks.push(Mark::line(left, Point::new(self.area.right(), y), grid));
-            let at = Point::new(self.area.x - 6.0, y + 3.6);
-            marks.push(Mark::Text(faint(at, Anchor::End, tick.label.clone())));
+            let position = Point::new(self.area.x - 6.0, y + 3.6);
+            let label = tick.label.clone();
+            marks.push(Mark::Text(tick_label(position, Anchor::End, label)));
         }
         if !title.is_empty() {
-            let x = self.area.x - Self::left_of(&labels, title) + Style::LABEL;
+            let x = self.area.x - Self::y_axis_width(&ticks, title) + Style::LABEL;
             let middle = Point::new(x, self.area.y + self.area.height / 2.0);
-            let title = titled(title, self.y);
-            let text = Text::new(middle, Anchor::Middle, Style::LABEL, title).upright();
+            let title = axis_title(title, self.y);
+            let text = Text::new(middle, Anchor::Middle, Style::LABEL, title).vertical();
             marks.push(Mark::Text(text));
         }
     }
 
     /// Marks that are cut off at the area's edges.
-    pub(crate) fn clipped(&self, marks: Vec<Mark>) -> Mark {
+    pub(crate) fn clip(&self, marks: Vec<Mark>) -> Mark {
         Mark::Clip {
             within: self.area.corners(),
             marks,
@@ -141,6 +142,6 @@ impl Plot {
     }
 }
 
-fn faint(at: Point, anchor: Anchor, text: String) -> Text {
-    Text::new(at, anchor, Style::TICK, text).coloured(Colour::FAINT_INK)
+fn tick_label(position: Point, anchor: Anchor, text: String) -> Text {
+    Text::new(position, anchor, Style::TICK, text).coloured(Colour::FAINT_INK)
 }

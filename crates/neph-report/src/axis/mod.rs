@@ -7,6 +7,6 @@ mod scale;
 mod tick;
 
 pub(crate) use draw::{Plot, Style};
-pub(crate) use range::{Limits, Spread, choose, shared};
+pub(crate) use range::{Limits, Spread, choose_scale, group_scales};
 pub(crate) use scale::{Scale, Spacing};
 pub(crate) use tick::{Tick, ticks};

@@ -26,12 +26,12 @@ impl Spread {
     pub(crate) fn of(sample: Sorted<'_>) -> Option<Self> {
         let values = sample.values();
         let last = values.len().checked_sub(1)?;
-        let outside = values.len() / 200;
+        let values_outside = values.len() / 200;
         Some(Self {
             min: values[0],
-            low: values[outside],
+            low: values[values_outside],
             median: values[last / 2],
-            high: values[last - outside],
+            high: values[last - values_outside],
             max: values[last],
         })
     }
@@ -52,54 +52,59 @@ pub(crate) struct Limits {
 impl From<&PlotSettings> for Limits {
     /// As in the Latency Tester, 0 means that the end is chosen from the data.
     fn from(settings: &PlotSettings) -> Self {
-        let fixed = |span: Option<Span>| span.map(Span::millis_f64).filter(|ms| *ms > 0.0);
+        let positive_millis = |span: Option<Span>| {
+            let millis = span.map(Span::millis_f64);
+            millis.filter(|millis| *millis > 0.0)
+        };
         Self {
-            low: fixed(settings.rtt_min),
-            high: fixed(settings.rtt_max),
+            low: positive_millis(settings.rtt_min),
+            high: positive_millis(settings.rtt_max),
         }
     }
 }
 
 /// The scale that shows the bulk of all spreads. `None` if there is nothing to show.
-pub(crate) fn choose(spreads: &[Spread], limits: Limits) -> Option<Scale> {
-    let fold =
-        |pick: fn(&Spread) -> f64, join: fn(f64, f64) -> f64| spreads.iter().map(pick).reduce(join);
-    let low = fold(|s| s.low, f64::min)?;
-    let high = fold(|s| s.high, f64::max)?;
-    let (min, max) = (fold(|s| s.min, f64::min)?, fold(|s| s.max, f64::max)?);
+pub(crate) fn choose_scale(spreads: &[Spread], limits: Limits) -> Option<Scale> {
+    let reduce = |value: fn(&Spread) -> f64, extreme: fn(f64, f64) -> f64| {
+        spreads.iter().map(value).reduce(extreme)
+    };
+    let low = reduce(|spread| spread.low, f64::min)?;
+    let high = reduce(|spread| spread.high, f64::max)?;
+    let min = reduce(|spread| spread.min, f64::min)?;
+    let max = reduce(|spread| spread.max, f64::max)?;
     if low > 0.0 && high / low > 12.0 {
         // What lies beyond the bulk is shown if that costs at most a fifth of the axis.
-        let spare = (high / low).powf(0.2);
-        let top = if max <= high * spare {
+        let max_ratio = (high / low).powf(0.2);
+        let top = if max <= high * max_ratio {
             max
         } else {
-            high * spare.sqrt()
+            high * max_ratio.sqrt()
         };
-        let bottom = if min >= low / spare {
+        let bottom = if min >= low / max_ratio {
             min
         } else {
-            low / spare.sqrt()
+            low / max_ratio.sqrt()
         };
         return Some(Scale::logarithmic(
             limits.low.unwrap_or(bottom / 1.15),
             limits.high.unwrap_or(top * 1.15),
         ));
     }
-    let reach = (high - low).max(high.abs() * 0.02).max(1e-4);
-    let top = if max <= high + 0.6 * reach {
+    let bulk_width = (high - low).max(high.abs() * 0.02).max(1e-4);
+    let top = if max <= high + 0.6 * bulk_width {
         max
     } else {
-        high + 0.25 * reach
+        high + 0.25 * bulk_width
     };
-    let bottom = if min >= low - 0.6 * reach {
+    let bottom = if min >= low - 0.6 * bulk_width {
         min
     } else {
-        low - 0.25 * reach
+        low - 0.25 * bulk_width
     };
     // An axis that could begin at 0 without losing half of its length does.
-    let from_zero = bottom >= 0.0 && bottom < 0.4 * top;
+    let begins_at_zero = bottom >= 0.0 && bottom < 0.4 * top;
     Some(Scale::linear(
-        limits.low.unwrap_or(if from_zero {
+        limits.low.unwrap_or(if begins_at_zero {
             0.0
         } else {
             bottom - 0.04 * (top - bottom)
@@ -109,13 +114,16 @@ pub(crate) fn choose(spreads: &[Spread], limits: Limits) -> Option<Scale> {
 }
 
 /// One scale for all groups, or one for each, as the settings want it.
-pub(crate) fn shared(groups: &[Vec<Spread>], settings: &PlotSettings) -> Vec<Option<Scale>> {
+pub(crate) fn group_scales(groups: &[Vec<Spread>], settings: &PlotSettings) -> Vec<Option<Scale>> {
     let limits = Limits::from(settings);
     match settings.equalization {
-        neph_analysis::Equalization::Shared => vec![choose(&groups.concat(), limits); groups.len()],
-        neph_analysis::Equalization::Separate => {
-            groups.iter().map(|group| choose(group, limits)).collect()
+        neph_analysis::Equalization::Shared => {
+            vec![choose_scale(&groups.concat(), limits); groups.len()]
         }
+        neph_analysis::Equalization::Separate => groups
+            .iter()
+            .map(|group| choose_scale(group, limits))
+            .collect(),
     }
 }
 
@@ -129,10 +137,10 @@ mod tests {
     }
 
     #[test]
-    fn one_outlier_does_not_crush_the_rest() {
+    fn one_outlier_does_not_compress_the_other_values() {
         let mut values: Vec<f64> = (0..1000).map(|i| 40.0 + f64::from(i) / 1000.0).collect();
         values.push(1800.0);
-        let scale = choose(&[spread(&mut values)], Limits::default()).unwrap();
+        let scale = choose_scale(&[spread(&mut values)], Limits::default()).unwrap();
         assert_eq!(scale.spacing, Spacing::Linear);
         assert!(scale.low > 39.0 && scale.high < 43.0, "{scale:?}");
     }
@@ -143,18 +151,18 @@ mod tests {
             spread(&mut [4.0, 4.1, 4.2]),
             spread(&mut [280.0, 281.0, 300.0]),
         ];
-        let scale = choose(&groups, Limits::default()).unwrap();
+        let scale = choose_scale(&groups, Limits::default()).unwrap();
         assert_eq!(scale.spacing, Spacing::Logarithmic);
         assert!(scale.low < 4.0 && scale.high > 300.0);
     }
 
     #[test]
-    fn fixed_limits_win() {
+    fn fixed_limits_replace_those_of_the_data() {
         let limits = Limits {
             low: Some(10.0),
             high: Some(20.0),
         };
-        let scale = choose(&[spread(&mut [14.0, 15.0, 90.0])], limits).unwrap();
+        let scale = choose_scale(&[spread(&mut [14.0, 15.0, 90.0])], limits).unwrap();
         assert_eq!((scale.low, scale.high), (10.0, 20.0));
     }
 }

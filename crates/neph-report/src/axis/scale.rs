@@ -64,7 +64,7 @@ impl Scale {
     }
 
     /// The same moved into 0..=1.
-    pub(crate) fn clamped(&self, value: f64) -> f64 {
+    pub(crate) fn clamped_share(&self, value: f64) -> f64 {
         self.share(value).clamp(0.0, 1.0)
     }
 }
@@ -74,18 +74,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ends_and_middle_lie_where_they_should() {
+    fn the_middle_of_a_scale_lies_at_half_of_its_length() {
         let linear = Scale::linear(10.0, 20.0);
         assert!(
             [10.0, 15.0, 20.0]
                 .iter()
                 .zip([0.0, 0.5, 1.0])
-                .all(|(v, share)| (linear.share(*v) - share).abs() < 1e-12)
+                .all(|(value, share)| (linear.share(*value) - share).abs() < 1e-12)
         );
-        let log = Scale::logarithmic(1.0, 100.0);
-        assert!((log.share(10.0) - 0.5).abs() < 1e-12);
-        assert_eq!((log.clamped(0.0), log.clamped(1e9)), (0.0, 1.0));
-        let flat = Scale::linear(5.0, 5.0);
-        assert!(flat.high > flat.low);
+        let logarithmic = Scale::logarithmic(1.0, 100.0);
+        assert!((logarithmic.share(10.0) - 0.5).abs() < 1e-12);
+        let clamped = (
+            logarithmic.clamped_share(0.0),
+            logarithmic.clamped_share(1e9),
+        );
+        assert_eq!(clamped, (0.0, 1.0));
+        let without_width = Scale::linear(5.0, 5.0);
+        assert!(without_width.high > without_width.low);
     }
 }

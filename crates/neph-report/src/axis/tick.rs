@@ -20,13 +20,13 @@ pub(crate) fn ticks(
         Spacing::Linear => linear_candidates(scale),
         Spacing::Logarithmic => logarithmic_candidates(scale),
     };
-    let fitting = candidates
+    let fitting_ticks = candidates
         .into_iter()
         .map(|values| make_ticks(scale, &values))
         .find(|ticks| {
             !ticks.is_empty() && labels_fit(scale, ticks, axis_length_px, label_length_px)
         });
-    fitting.unwrap_or_default()
+    fitting_ticks.unwrap_or_default()
 }
 
 fn labels_fit(
@@ -35,11 +35,11 @@ fn labels_fit(
     axis_length_px: f64,
     label_length_px: &dyn Fn(&str) -> f64,
 ) -> bool {
-    ticks.windows(2).all(|pair| {
+    ticks.windows(2).all(|neighbours| {
         let distance_px =
-            (scale.share(pair[1].value) - scale.share(pair[0].value)) * axis_length_px;
-        distance_px
-            >= label_length_px(&pair[0].label).midpoint(label_length_px(&pair[1].label)) + 8.0
+            (scale.share(neighbours[1].value) - scale.share(neighbours[0].value)) * axis_length_px;
+        let two_lengths_px = [0, 1].map(|index| label_length_px(&neighbours[index].label));
+        distance_px >= two_lengths_px[0].midpoint(two_lengths_px[1]) + 8.0
     })
 }
 
@@ -75,28 +75,29 @@ fn linear_candidates(scale: &Scale) -> Vec<Vec<f64>> {
 fn logarithmic_candidates(scale: &Scale) -> Vec<Vec<f64>> {
     let first = (scale.low.log10() - 1e-9).floor();
     let last = (scale.high.log10() + 1e-9).ceil();
-    let within = |v: &f64| *v >= scale.low * (1.0 - 1e-9) && *v <= scale.high * (1.0 + 1e-9);
-    let powers = |power_step: f64, factors: &[f64]| {
+    let is_on_scale =
+        |value: &f64| *value >= scale.low * (1.0 - 1e-9) && *value <= scale.high * (1.0 + 1e-9);
+    let multiples = |power_step: f64, factors: &[f64]| {
         let mut values = Vec::new();
         let mut power = (first / power_step).floor() * power_step;
         while power <= last {
             values.extend(
                 factors
                     .iter()
-                    .map(|f| f * 10_f64.powf(power))
-                    .filter(within),
+                    .map(|factor| factor * 10_f64.powf(power))
+                    .filter(is_on_scale),
             );
             power += power_step;
         }
         values
     };
     let mut candidates = vec![
-        powers(1.0, &[1.0, 2.0, 5.0]),
-        powers(1.0, &[1.0, 3.0]),
-        powers(1.0, &[1.0]),
-        powers(2.0, &[1.0]),
-        powers(3.0, &[1.0]),
-        powers(6.0, &[1.0]),
+        multiples(1.0, &[1.0, 2.0, 5.0]),
+        multiples(1.0, &[1.0, 3.0]),
+        multiples(1.0, &[1.0]),
+        multiples(2.0, &[1.0]),
+        multiples(3.0, &[1.0]),
+        multiples(6.0, &[1.0]),
     ];
     candidates.retain(|values| values.len() >= 2);
     if candidates.first().is_none_or(|finest| finest.len() < 3) {
@@ -139,7 +140,7 @@ fn format_value(value: f64, step: f64) -> String {
     let text = if text
         .trim_start_matches('-')
         .chars()
-        .all(|c| "0.".contains(c))
+        .all(|character| "0.".contains(character))
     {
         "0".to_owned()
     } else {
@@ -157,7 +158,7 @@ mod tests {
             |text: &str| 6.0 * f64::from(u16::try_from(text.chars().count()).unwrap());
         ticks(scale, axis_length_px, &label_length_px)
             .into_iter()
-            .map(|t| t.label)
+            .map(|tick| tick.label)
             .collect()
     }
 
@@ -187,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn no_two_labels_touch_whatever_the_scale() {
+    fn labels_never_touch_at_any_scale() {
         let label_length_px =
             |text: &str| 6.0 * f64::from(u16::try_from(text.chars().count()).unwrap());
         for low in [0.0001, 0.7, 3.9, 39.7, 1234.0] {

@@ -23,8 +23,8 @@ pub(super) fn marks(segment: &Segment<'_>, area: Rect) -> impl Iterator<Item = M
     let end = segment.x + segment.width;
     let pixels_of = |(from, until): (i64, Option<i64>)| {
         (
-            segment.px(from),
-            until.map_or(end, |until| segment.px(until)),
+            segment.x_px(from),
+            until.map_or(end, |until| segment.x_px(until)),
         )
     };
     let spans: Vec<(f64, f64)> = segment

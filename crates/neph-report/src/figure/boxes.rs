@@ -8,7 +8,7 @@ use super::sheet::{Note, Sheet, page_name, page_title};
 use crate::axis::{Plot, Scale, Style};
 use crate::palette;
 use crate::scene::{
-    Anchor, Colour, Mark, Point, Rect, Stroke, Text, Weight, fit, fit_among, width,
+    Anchor, Colour, Mark, Point, Rect, Stroke, Text, Weight, fit, fit_among, text_width,
 };
 use neph_analysis::latencies::Latencies;
 use neph_analysis::latencies::removed;
@@ -17,12 +17,12 @@ use neph_analysis::text::capital;
 use neph_analysis::view::titles;
 use neph_analysis::{CampaignData, Equalization, PlotSettings};
 
-const ROW: f64 = 21.0;
-const TITLE: f64 = 20.0;
-const MAX_LABELS: f64 = 190.0;
-const NUMBERS: f64 = 292.0;
+const ROW_HEIGHT: f64 = 21.0;
+const TITLE_HEIGHT: f64 = 20.0;
+const MAX_LABEL_WIDTH: f64 = 190.0;
+const NUMBERS_WIDTH: f64 = 292.0;
 /// Rows on one page, so that a page with its axis fits on A4.
-const ROWS: usize = 36;
+const MAX_ROWS_PER_PAGE: usize = 36;
 
 /// One figure for each factor that the plan varies.
 pub(crate) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> {
@@ -41,17 +41,17 @@ fn draw_view(data: &CampaignData, settings: &PlotSettings, view: &View) -> Vec<F
     let panels = &view.panels;
     let pages = paginate(panels);
     let total = pages.len();
-    let widest = view
+    let max_level_width = view
         .levels
         .iter()
-        .map(|level| width(level, Style::LABEL, Weight::Regular))
+        .map(|level| text_width(level, Style::LABEL, Weight::Regular))
         .fold(0.0, f64::max);
-    let labels = (widest + 26.0).min(MAX_LABELS);
+    let label_width = (max_level_width + 26.0).min(MAX_LABEL_WIDTH);
     let painter = Painter {
         data,
         settings,
-        colours: &view.levels,
-        labels,
+        levels: &view.levels,
+        label_width,
     };
     let heading = format!("Latency by {}", view.factor.name());
     pages
@@ -67,17 +67,17 @@ fn draw_view(data: &CampaignData, settings: &PlotSettings, view: &View) -> Vec<F
 /// Whole panels onto pages of so many rows.
 fn paginate(panels: &[Panel]) -> Vec<&[Panel]> {
     let mut pages = Vec::new();
-    let (mut from, mut rows) = (0, 0);
+    let (mut first_panel, mut rows) = (0, 0);
     for (index, panel) in panels.iter().enumerate() {
-        let more = panel.latencies.len() + 1;
-        if index > from && rows + more > ROWS {
-            pages.push(&panels[from..index]);
-            (from, rows) = (index, 0);
+        let panel_rows = panel.latencies.len() + 1;
+        if index > first_panel && rows + panel_rows > MAX_ROWS_PER_PAGE {
+            pages.push(&panels[first_panel..index]);
+            (first_panel, rows) = (index, 0);
         }
-        rows += more;
+        rows += panel_rows;
     }
-    if from < panels.len() {
-        pages.push(&panels[from..]);
+    if first_panel < panels.len() {
+        pages.push(&panels[first_panel..]);
     }
     pages
 }
@@ -85,9 +85,10 @@ fn paginate(panels: &[Panel]) -> Vec<&[Panel]> {
 struct Painter<'a> {
     data: &'a CampaignData,
     settings: &'a PlotSettings,
-    colours: &'a [String],
+    /// The levels of all panels: the index of a level is the index of its colour.
+    levels: &'a [String],
     /// How wide the column of labels is.
-    labels: f64,
+    label_width: f64,
 }
 
 impl Painter<'_> {
@@ -99,9 +100,9 @@ impl Painter<'_> {
         let mut sheet = Sheet::new(title, &subtitle);
         let titles = titles(panels.iter().map(|panel| &panel.group));
         for (index, panel) in panels.iter().enumerate() {
-            let last = index + 1 == panels.len();
-            let separate = self.settings.equalization == Equalization::Separate;
-            self.panel(&mut sheet, panel, &titles, last || separate);
+            let is_last = index + 1 == panels.len();
+            let is_separate = self.settings.equalization == Equalization::Separate;
+            self.panel(&mut sheet, panel, &titles, is_last || is_separate);
         }
         let mut notes = vec![Note::plain(format!(
             "Box: first quartile, median and third quartile of the replies. Whiskers: {}. Dots: the values farthest from the box. On the right: the number of values outside the axis, and the median with messages without an answer included.{}",
@@ -112,21 +113,21 @@ impl Painter<'_> {
         sheet.finish("boxes", name, &notes)
     }
 
-    fn panel(&self, sheet: &mut Sheet, panel: &Panel, titles: &[String], with_axis: bool) {
-        let head = sheet.take(TITLE);
+    fn panel(&self, sheet: &mut Sheet, panel: &Panel, titles: &[String], has_axis: bool) {
+        let head = sheet.take(TITLE_HEIGHT);
         let at = Point::new(head.x, head.bottom() - 5.0);
         let title = fit_among(&panel.group.title, titles, Style::TITLE, head.width);
         let text = Text::new(at, Anchor::Start, Style::TITLE, title).semibold();
         sheet.draw([Mark::Text(text)]);
         #[expect(clippy::cast_precision_loss, reason = "a few rows")]
-        let height = panel.latencies.len() as f64 * ROW;
+        let height = panel.latencies.len() as f64 * ROW_HEIGHT;
         let frame = sheet.take(height);
         let Some(scale) = panel.scale else { return };
         let unit = TimeUnit::up_to(scale.high);
         let area = Rect::new(
-            frame.x + self.labels,
+            frame.x + self.label_width,
             frame.y,
-            frame.width - self.labels - NUMBERS,
+            frame.width - self.label_width - NUMBERS_WIDTH,
             height,
         );
         let plot = Plot {
@@ -135,24 +136,24 @@ impl Painter<'_> {
             y: Scale::linear(0.0, 1.0),
         };
         let mut marks = Vec::new();
-        if with_axis {
+        if has_axis {
             plot.x_axis(&mut marks, &axis_title(self.settings, unit));
             sheet.take(Style::BELOW);
         } else {
             grid(&plot, &mut marks);
             sheet.take(6.0);
         }
-        let mut y = frame.y + ROW / 2.0;
-        for (row, (index, level)) in panel.latencies.iter().zip(&panel.group.members) {
+        let mut y = frame.y + ROW_HEIGHT / 2.0;
+        for (latencies, (index, level)) in panel.latencies.iter().zip(&panel.group.members) {
             let row = Row {
-                latencies: row,
+                latencies,
                 scale: &scale,
                 scenario: *index,
                 level,
             };
             let cell = Rect::new(frame.x, y, area.width, 0.0);
             self.row(&mut marks, &row, cell);
-            y += ROW;
+            y += ROW_HEIGHT;
         }
         sheet.draw(marks);
     }
@@ -166,26 +167,26 @@ impl Painter<'_> {
             level,
         } = *row;
         let y = cell.y;
-        let x = cell.x + self.labels;
-        let name = fit_among(level, self.colours, Style::LABEL, self.labels - 24.0);
+        let x = cell.x + self.label_width;
+        let name = fit_among(level, self.levels, Style::LABEL, self.label_width - 24.0);
         let at = Point::new(x - 10.0, y + 4.0);
         let label = Text::new(at, Anchor::End, Style::LABEL, name);
-        if flags::flagged(self.data, scenario, self.settings) {
-            let foot = Point::new(at.x - label.width() - 12.0, y + 4.0);
-            marks.push(flags::marker(foot));
+        if flags::has_flag(self.data, scenario, self.settings) {
+            let marker_position = Point::new(at.x - label.width() - 12.0, y + 4.0);
+            marks.push(flags::marker(marker_position));
         }
         marks.push(Mark::Text(label));
-        let colour = self
-            .colours
+        let level_index = self
+            .levels
             .iter()
-            .position(|known| known == level)
+            .position(|other_level| other_level == level)
             .unwrap_or(0);
         let position = BoxPosition {
             low: Point::new(x, y),
             high: Point::new(x + cell.width, y),
-            half: ROW * 0.3,
+            half_thickness: ROW_HEIGHT * 0.3,
         };
-        let colour = palette::line_colour(colour);
+        let colour = palette::line_colour(level_index);
         marks.extend(boxplot::marks(
             latencies,
             scale,
@@ -194,17 +195,18 @@ impl Painter<'_> {
             self.settings,
         ));
         let right = x + cell.width + 10.0;
-        let (main, beyond) = row_numbers(latencies, scale);
-        let text = Text::new(Point::new(right, y + 4.0), Anchor::Start, Style::TICK, main);
-        let after = right + text.width() + 6.0;
+        let (numbers, not_drawn) = row_numbers(latencies, scale);
+        let text_position = Point::new(right, y + 4.0);
+        let text = Text::new(text_position, Anchor::Start, Style::TICK, numbers);
+        let note_x = right + text.width() + 6.0;
         marks.push(Mark::Text(text));
-        let room = NUMBERS - (after - right) - 10.0;
-        let beyond = fit(&beyond, Style::NOTE, room);
+        let max_width = NUMBERS_WIDTH - (note_x - right) - 10.0;
+        let not_drawn = fit(&not_drawn, Style::NOTE, max_width);
         let note = Text::new(
-            Point::new(after, y + 4.0),
+            Point::new(note_x, y + 4.0),
             Anchor::Start,
             Style::NOTE,
-            beyond,
+            not_drawn,
         );
         marks.push(Mark::Text(note.coloured(Colour::ALARM)));
     }
@@ -218,20 +220,20 @@ fn row_numbers(latencies: &Latencies, scale: &Scale) -> (String, String) {
         || "–".to_owned(),
         |median| level(median, latencies.without_reply()),
     );
-    let mut beyond = Vec::new();
+    let mut not_drawn = Vec::new();
     if latencies.errors > 0 {
-        beyond.push(format!("{} errors", count(latencies.errors)));
+        not_drawn.push(format!("{} errors", count(latencies.errors)));
     }
     if latencies.lost > 0 {
-        beyond.push(format!("{} lost", percent(latencies.loss())));
+        not_drawn.push(format!("{} lost", percent(latencies.loss())));
     }
     if latencies.failed > 0 {
-        beyond.push(format!("{} not sent", count(latencies.failed)));
+        not_drawn.push(format!("{} not sent", count(latencies.failed)));
     }
     let outside = boxplot::outside(latencies.sorted().values(), scale);
-    beyond.extend(Some(outside).filter(|words| !words.is_empty()));
-    let main = format!("{median}, n {}", count(latencies.count()));
-    (main, beyond.join("; "))
+    not_drawn.extend(Some(outside).filter(|text| !text.is_empty()));
+    let numbers = format!("{median}, n {}", count(latencies.count()));
+    (numbers, not_drawn.join("; "))
 }
 
 /// The same scale, in another unit.
@@ -251,7 +253,7 @@ pub(crate) fn axis_title(settings: &PlotSettings, unit: TimeUnit) -> String {
 /// Vertical grid lines and the base line, without labels.
 fn grid(plot: &Plot, marks: &mut Vec<Mark>) {
     for tick in plot.x_ticks() {
-        let x = plot.px(tick.value);
+        let x = plot.x_px(tick.value);
         let stroke = Stroke::solid(Colour::GRID, 1.0);
         let (top, base) = (plot.area.y, plot.area.bottom());
         marks.push(Mark::line(Point::new(x, top), Point::new(x, base), stroke));

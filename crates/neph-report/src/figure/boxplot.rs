@@ -7,8 +7,8 @@ use neph_analysis::latencies::Latencies;
 use neph_analysis::numbers::millis;
 use neph_stats::{BoxPlot, boxplot};
 
-/// At most so many outliers are drawn on each side; all are counted.
-const DRAWN: usize = 60;
+/// Maximum number of outliers that are drawn on each side; all are counted.
+const MAX_OUTLIERS: usize = 60;
 
 /// Where a box plot stands: the line it is drawn along, from the scale's low end to its high end,
 /// and half of the box's thickness.
@@ -16,18 +16,18 @@ const DRAWN: usize = 60;
 pub(crate) struct BoxPosition {
     pub(crate) low: Point,
     pub(crate) high: Point,
-    pub(crate) half: f64,
+    pub(crate) half_thickness: f64,
 }
 
 impl BoxPosition {
-    /// The place of a value, `across` pixels off the line.
-    fn at(&self, scale: &Scale, value: f64, across: f64) -> Point {
-        let share = scale.clamped(value);
+    /// The point of a value, `offset` pixels off the line.
+    fn at(&self, scale: &Scale, value: f64, offset: f64) -> Point {
+        let share = scale.clamped_share(value);
         let (dx, dy) = (self.high.x - self.low.x, self.high.y - self.low.y);
-        let long = dx.hypot(dy).max(1e-9);
+        let length = dx.hypot(dy).max(1e-9);
         Point::new(
-            self.low.x + dx * share - dy / long * across,
-            self.low.y + dy * share + dx / long * across,
+            self.low.x + dx * share - dy / length * offset,
+            self.low.y + dy * share + dx / length * offset,
         )
     }
 }
@@ -40,8 +40,8 @@ pub(crate) fn marks(
     colour: Colour,
     settings: &PlotSettings,
 ) -> Vec<Mark> {
-    match boxplot(latencies.sorted(), settings.whiskers(), DRAWN) {
-        Ok(numbers) => draw_panel(&numbers, scale, position, colour),
+    match boxplot(latencies.sorted(), settings.whiskers(), MAX_OUTLIERS) {
+        Ok(box_plot) => box_marks(&box_plot, scale, position, colour),
         Err(_) => latencies
             .sorted()
             .values()
@@ -51,28 +51,32 @@ pub(crate) fn marks(
     }
 }
 
-fn draw_panel(
-    numbers: &BoxPlot,
+fn box_marks(
+    box_plot: &BoxPlot,
     scale: &Scale,
     position: BoxPosition,
     colour: Colour,
 ) -> Vec<Mark> {
-    let thin = Stroke::solid(colour, 1.1);
-    let at = |value: f64, across: f64| position.at(scale, value, across);
+    let stroke = Stroke::solid(colour, 1.1);
+    let at = |value: f64, offset: f64| position.at(scale, value, offset);
     let mut marks = Vec::new();
     for (end, edge) in [
-        (numbers.whisker_low, numbers.q1),
-        (numbers.whisker_high, numbers.q3),
+        (box_plot.whisker_low, box_plot.q1),
+        (box_plot.whisker_high, box_plot.q3),
     ] {
-        marks.push(Mark::line(at(end, 0.0), at(edge, 0.0), thin));
-        let half = position.half * 0.5;
-        marks.push(Mark::line(at(end, -half), at(end, half), thin));
+        marks.push(Mark::line(at(end, 0.0), at(edge, 0.0), stroke));
+        let half_width = position.half_thickness * 0.5;
+        marks.push(Mark::line(
+            at(end, -half_width),
+            at(end, half_width),
+            stroke,
+        ));
     }
     let corners = vec![
-        at(numbers.q1, -position.half),
-        at(numbers.q3, -position.half),
-        at(numbers.q3, position.half),
-        at(numbers.q1, position.half),
+        at(box_plot.q1, -position.half_thickness),
+        at(box_plot.q3, -position.half_thickness),
+        at(box_plot.q3, position.half_thickness),
+        at(box_plot.q1, position.half_thickness),
     ];
     let fill = Fill {
         colour,
@@ -86,15 +90,19 @@ fn draw_panel(
     outline.push(outline[0]);
     marks.push(Mark::Line {
         points: outline,
-        stroke: thin,
+        stroke,
     });
-    let median = Stroke::solid(Colour::INK, 2.0);
+    let median_stroke = Stroke::solid(Colour::INK, 2.0);
     let ends = (
-        at(numbers.median, -position.half),
-        at(numbers.median, position.half),
+        at(box_plot.median, -position.half_thickness),
+        at(box_plot.median, position.half_thickness),
     );
-    marks.push(Mark::line(ends.0, ends.1, median));
-    let outliers = numbers.below.farthest.iter().chain(&numbers.above.farthest);
+    marks.push(Mark::line(ends.0, ends.1, median_stroke));
+    let outliers = box_plot
+        .below
+        .farthest
+        .iter()
+        .chain(&box_plot.above.farthest);
     for value in outliers.filter(|value| (0.0..=1.0).contains(&scale.share(**value))) {
         marks.push(dot(at(*value, 0.0), colour));
     }
@@ -114,8 +122,8 @@ fn dot(centre: Point, colour: Colour) -> Mark {
 
 /// What lies outside of a scale, in words: `12 above, max 1.80 s`. Empty if nothing does.
 pub(crate) fn outside(values: &[f64], scale: &Scale) -> String {
-    let above = values.len() - values.partition_point(|v| scale.share(*v) <= 1.0);
-    let below = values.partition_point(|v| scale.share(*v) < 0.0);
+    let above = values.len() - values.partition_point(|value| scale.share(*value) <= 1.0);
+    let below = values.partition_point(|value| scale.share(*value) < 0.0);
     let mut parts = Vec::new();
     if let (1.., Some(max)) = (above, values.last()) {
         parts.push(format!("{above} above, max {}", millis(*max)));
@@ -141,11 +149,11 @@ mod tests {
     }
 
     #[test]
-    fn a_standing_seat_goes_upwards() {
+    fn a_vertical_box_plot_has_its_high_values_at_the_top() {
         let position = BoxPosition {
             low: Point::new(50.0, 100.0),
             high: Point::new(50.0, 0.0),
-            half: 5.0,
+            half_thickness: 5.0,
         };
         let at = position.at(&Scale::linear(0.0, 10.0), 5.0, 3.0);
         assert!(

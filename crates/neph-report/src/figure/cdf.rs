@@ -7,7 +7,7 @@ use super::flags;
 use super::grouped::{Panel, View, by_factor, scenarios};
 use super::legend::Swatch;
 use super::sheet::{Note, Sheet, page_name, page_title};
-use super::strip::{Aside, State, title};
+use super::strip::{PanelState, TitleNotes, title_marks};
 use crate::axis::{Plot, Scale, Style};
 use crate::palette;
 use crate::scene::{Mark, Point, Rect};
@@ -21,7 +21,7 @@ use neph_analysis::{CampaignData, PlotSettings};
 use neph_stats::ecdf;
 
 /// More would not be seen in a panel; the slowest hundred messages are always among them.
-const POINTS: usize = 260;
+const MAX_POINTS: usize = 260;
 const LEFT: f64 = 50.0;
 
 /// One figure for each factor that the plan varies.
@@ -29,9 +29,9 @@ pub(crate) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> 
     by_factor(data, settings, |view| draw_view(data, settings, view))
 }
 
-/// The names that stand in one figure: of the lines, and above the panels.
+/// The labels that stand in one figure: of the lines, and above the panels.
 #[derive(Clone, Copy)]
-struct Names<'a> {
+struct FigureLabels<'a> {
     levels: &'a [String],
     titles: &'a [String],
 }
@@ -51,7 +51,7 @@ fn draw_view(data: &CampaignData, settings: &PlotSettings, view: &View) -> Vec<F
         .enumerate()
         .map(|(index, level)| (Swatch::Line(palette::line(index)), level.clone()))
         .collect();
-    let names = Names {
+    let labels = FigureLabels {
         levels,
         titles: &titles,
     };
@@ -66,10 +66,10 @@ fn draw_view(data: &CampaignData, settings: &PlotSettings, view: &View) -> Vec<F
             for row in panels.chunks(if columns == 1 { 1 } else { 2 }) {
                 let frames = sheet.columns(columns, height + Style::BELOW + 30.0);
                 for (panel, frame) in row.iter().zip(frames) {
-                    sheet.draw(draw_panel(data, settings, panel, names, frame));
+                    sheet.draw(draw_panel(data, settings, panel, labels, frame));
                 }
             }
-            let mut notes = vec![Note::plain(explained(settings))];
+            let mut notes = vec![Note::plain(caption(settings))];
             notes.extend(flags::notes(data, scenarios(panels), settings));
             let name = page_name(&format!("cdf-by-{}", view.factor.name()), page, total);
             sheet.finish("cdf", name, &notes)
@@ -77,8 +77,8 @@ fn draw_view(data: &CampaignData, settings: &PlotSettings, view: &View) -> Vec<F
         .collect()
 }
 
-fn explained(settings: &PlotSettings) -> String {
-    let how = match settings.tail {
+fn caption(settings: &PlotSettings) -> String {
+    let explanation = match settings.tail {
         Tail::Linear => {
             "Each line shows the share of messages that had a reply within the time on the axis."
         }
@@ -87,7 +87,7 @@ fn explained(settings: &PlotSettings) -> String {
         }
     };
     format!(
-        "{how} Messages that were lost or could not be sent count as slower than every reply. What lies outside the axis is counted above the panel.{}",
+        "{explanation} Messages that were lost or could not be sent count as slower than every reply. What lies outside the axis is counted above the panel.{}",
         removed(settings)
     )
 }
@@ -96,7 +96,7 @@ fn draw_panel(
     data: &CampaignData,
     settings: &PlotSettings,
     panel: &Panel,
-    names: Names<'_>,
+    labels: FigureLabels<'_>,
     frame: Rect,
 ) -> Vec<Mark> {
     let Some(scale) = panel.scale else {
@@ -112,7 +112,7 @@ fn draw_panel(
     let (y, y_title) = match settings.tail {
         Tail::Linear => (Scale::linear(0.0, 1.0), "share of messages"),
         Tail::Logarithmic => (
-            Scale::logarithmic(rarest(&panel.latencies), 1.0),
+            Scale::logarithmic(min_share(&panel.latencies), 1.0),
             "share that took longer",
         ),
     };
@@ -121,21 +121,21 @@ fn draw_panel(
         x: in_unit(scale, unit),
         y,
     };
-    let mut marks = title(
+    let mut marks = title_marks(
         &panel.group.title,
-        names.titles,
-        State::of_group(data, settings, &panel.group),
+        labels.titles,
+        PanelState::of_group(data, settings, &panel.group),
         frame,
-        &Aside::outside(beyond(panel, &scale)),
+        &TitleNotes::outside(outside_text(panel, &scale)),
     );
     plot.x_axis(&mut marks, &axis_title(settings, unit));
     plot.y_axis(&mut marks, y_title);
     let mut lines = Vec::new();
     for (latencies, (_, level)) in panel.latencies.iter().zip(&panel.group.members) {
-        let index = names
+        let index = labels
             .levels
             .iter()
-            .position(|known| known == level)
+            .position(|other_level| other_level == level)
             .unwrap_or(0);
         let points = steps(latencies, &plot, unit, settings.tail);
         if points.len() > 1 {
@@ -145,11 +145,11 @@ fn draw_panel(
             });
         }
     }
-    marks.push(plot.clipped(lines));
+    marks.push(plot.clip(lines));
     marks
 }
 
-fn beyond(panel: &Panel, scale: &Scale) -> String {
+fn outside_text(panel: &Panel, scale: &Scale) -> String {
     let mut values: Vec<f64> = panel
         .latencies
         .iter()
@@ -162,7 +162,7 @@ fn beyond(panel: &Panel, scale: &Scale) -> String {
 
 /// The rarest share that a logarithmic axis shows: one message of the largest scenario.
 #[expect(clippy::cast_precision_loss, reason = "counts in memory")]
-fn rarest(lines: &[Latencies]) -> f64 {
+fn min_share(lines: &[Latencies]) -> f64 {
     let max = lines.iter().map(Latencies::count).max().unwrap_or(1);
     (0.7 / max.max(10) as f64).min(0.05)
 }
@@ -170,22 +170,22 @@ fn rarest(lines: &[Latencies]) -> f64 {
 /// The distribution as steps. On a logarithmic axis the last step, to a share of nothing, leaves
 /// through the bottom.
 fn steps(latencies: &Latencies, plot: &Plot, unit: TimeUnit, tail: Tail) -> Vec<Point> {
-    let Ok(points) = ecdf(latencies.sorted(), latencies.unanswered(), POINTS) else {
+    let Ok(points) = ecdf(latencies.sorted(), latencies.unanswered(), MAX_POINTS) else {
         return Vec::new();
     };
     let y = |share: f64| match tail {
-        Tail::Linear => plot.py(share),
-        Tail::Logarithmic => plot.py((1.0 - share).max(plot.y.low * 0.5)),
+        Tail::Linear => plot.y_px(share),
+        Tail::Logarithmic => plot.y_px((1.0 - share).max(plot.y.low * 0.5)),
     };
-    let mut before = 0.0;
+    let mut previous_share = 0.0;
     let mut path = Vec::with_capacity(points.len() * 2);
     for point in points {
-        let x = plot.px(point.value * unit.per_milli());
-        path.push(Point::new(x, y(before)));
+        let x = plot.x_px(point.value * unit.per_milli());
+        path.push(Point::new(x, y(previous_share)));
         path.push(Point::new(x, y(point.share)));
-        before = point.share;
+        previous_share = point.share;
     }
     // What was never answered never arrives: the line goes on to the right below the top.
-    path.push(Point::new(plot.area.right(), y(before)));
+    path.push(Point::new(plot.area.right(), y(previous_share)));
     path
 }

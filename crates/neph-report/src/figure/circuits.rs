@@ -13,11 +13,11 @@ use super::sheet::{Note, Sheet, page_name, page_title};
 use super::{Figure, flags};
 use crate::axis::Style;
 use crate::scene::{Anchor, Colour, Fill, Mark, Point, Rect, Stroke, Text};
-use crate::shortened::shortened_among;
+use crate::shorten::shorten_among;
 
 const KIND: &str = "circuits";
 /// What has a matrix; the others are in the table.
-const SHOWN: [Quantity; 18] = [
+const SHOWN_QUANTITIES: [Quantity; 18] = [
     Quantity::MediaRate,
     Quantity::MediaRateLeast,
     Quantity::MediaRateMost,
@@ -38,12 +38,12 @@ const SHOWN: [Quantity; 18] = [
     Quantity::DownJitter,
 ];
 const PER_PAGE: usize = 8;
-const ROW: f64 = 18.0;
-const HEAD: f64 = 40.0;
+const ROW_HEIGHT: f64 = 18.0;
+const HEADER_HEIGHT: f64 = 40.0;
 /// The names of circuits.
-const NAMES: f64 = 84.0;
+const NAME_WIDTH: f64 = 84.0;
 /// Twice as good or bad has the full colour.
-const FULL: f64 = 1.0;
+const FULL_COLOUR_DOUBLINGS: f64 = 1.0;
 
 /// Opacity of a cell with the full colour: its number must stay readable.
 const FULL_OPACITY: f64 = 0.75;
@@ -82,7 +82,7 @@ pub(super) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> 
         ]);
         for pair in few.chunks(2) {
             let rows = pair.iter().map(|matrix| matrix.rows.len()).max().unwrap_or(0);
-            let height = HEAD + ROW * count(rows) + 10.0;
+            let height = HEADER_HEIGHT + ROW_HEIGHT * count(rows) + 10.0;
             let frames = sheet.columns(2, height);
             for (matrix, frame) in pair.iter().zip(frames) {
                 sheet.draw(draw_panel(matrix, &circuits.networks, frame));
@@ -104,7 +104,7 @@ fn matrices(circuits: &Circuits) -> Vec<Matrix<'_>> {
     for row in circuits
         .rows
         .iter()
-        .filter(|row| SHOWN.contains(&row.quantity))
+        .filter(|row| SHOWN_QUANTITIES.contains(&row.quantity))
     {
         let title = format!("{}: {}", row.measurement, row.quantity.properties().title);
         match matrices.iter_mut().find(|matrix| matrix.title == title) {
@@ -125,24 +125,24 @@ const fn count(rows: usize) -> f64 {
 }
 
 fn draw_panel(matrix: &Matrix<'_>, networks: &[String], frame: Rect) -> Vec<Mark> {
-    let column_width = (frame.width - NAMES) / count(networks.len().max(1));
+    let column_width = (frame.width - NAME_WIDTH) / count(networks.len().max(1));
     let heading = Point::new(frame.x, frame.y + 14.0);
     let heading = Text::new(heading, Anchor::Start, Style::LABEL, matrix.title.clone()).semibold();
     let mut marks = vec![Mark::Text(heading)];
     for (column, network) in networks.iter().enumerate() {
-        let middle = frame.x + NAMES + column_width * (count(column) + 0.5);
-        let name = shortened_among(network, networks, |short| {
-            crate::scene::width(short, Style::LABEL, crate::scene::Weight::Regular)
+        let middle = frame.x + NAME_WIDTH + column_width * (count(column) + 0.5);
+        let name = shorten_among(network, networks, |short| {
+            crate::scene::text_width(short, Style::LABEL, crate::scene::Weight::Regular)
                 <= column_width - 4.0
         });
-        let at = Point::new(middle, frame.y + HEAD - 6.0);
+        let at = Point::new(middle, frame.y + HEADER_HEIGHT - 6.0);
         let text = Text::new(at, Anchor::Middle, Style::LABEL, name).coloured(Colour::FAINT_INK);
         marks.push(Mark::Text(text));
     }
     for (line, row) in matrix.rows.iter().enumerate() {
-        let top = frame.y + HEAD + ROW * count(line);
-        let base = top + ROW - 5.5;
-        let at = Point::new(frame.x + NAMES - 8.0, base);
+        let top = frame.y + HEADER_HEIGHT + ROW_HEIGHT * count(line);
+        let base = top + ROW_HEIGHT - 5.5;
+        let at = Point::new(frame.x + NAME_WIDTH - 8.0, base);
         marks.push(Mark::Text(Text::new(
             at,
             Anchor::End,
@@ -155,8 +155,8 @@ fn draw_panel(matrix: &Matrix<'_>, networks: &[String], frame: Rect) -> Vec<Mark
             .map(|cell| Some(cell.as_ref()?.summary()?.median))
             .collect();
         for (column, (median, course)) in medians.iter().zip(&row.cells).enumerate() {
-            let left = frame.x + NAMES + column_width * count(column);
-            let cell = Rect::new(left + 1.0, top + 1.0, column_width - 2.0, ROW - 2.0);
+            let left = frame.x + NAME_WIDTH + column_width * count(column);
+            let cell = Rect::new(left + 1.0, top + 1.0, column_width - 2.0, ROW_HEIGHT - 2.0);
             marks.push(Mark::Rect {
                 rect: cell,
                 fill: fill(matrix.quantity, *median, medians.first().copied().flatten()),
@@ -186,16 +186,16 @@ fn fill(quantity: Quantity, value: Option<Level>, first: Option<Level>) -> Optio
             (value / first).log2()
         }
         (Level::At(value), Level::At(first)) if value <= first && first <= value => 0.0,
-        (Level::At(value), Level::At(first)) if value > first => FULL,
-        (Level::Censored, Level::At(_)) => FULL,
+        (Level::At(value), Level::At(first)) if value > first => FULL_COLOUR_DOUBLINGS,
+        (Level::Censored, Level::At(_)) => FULL_COLOUR_DOUBLINGS,
         (Level::Censored, Level::Censored) => 0.0,
-        _ => -FULL,
+        _ => -FULL_COLOUR_DOUBLINGS,
     };
     let is_better = match quantity.properties().better {
         Better::Higher => doublings > 0.0,
         Better::Lower => doublings < 0.0,
     };
-    let opacity = (doublings.abs() / FULL).min(1.0) * FULL_OPACITY;
+    let opacity = (doublings.abs() / FULL_COLOUR_DOUBLINGS).min(1.0) * FULL_OPACITY;
     let colour = if is_better { BETTER } else { WORSE };
     (opacity > 0.005).then_some(Fill { colour, opacity })
 }

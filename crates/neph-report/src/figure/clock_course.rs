@@ -18,9 +18,9 @@ use neph_analysis::numbers::{TimeUnit, elapsed, signed};
 
 const HEIGHT: f64 = 220.0;
 const LEFT: f64 = 64.0;
-const DOT: Colour = Colour::hex(0x0093_9ba8);
+const DOT_COLOUR: Colour = Colour::hex(0x0093_9ba8);
 /// When a clock was set, where that is known as exactly as a line is wide.
-const SET: Stroke = Stroke::solid(Colour::ALARM, 1.2);
+const CLOCK_SET_STROKE: Stroke = Stroke::solid(Colour::ALARM, 1.2);
 
 /// What is known of the offset at one moment; all in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,7 +45,7 @@ pub struct ClockSet {
 impl ClockSet {
     /// Whether a line shows as much as a band, for this time and width.
     fn is_line(&self, period: (i64, i64), width: f64) -> bool {
-        span(self.before, self.after) / span(period.1, period.0) * width < SET.width
+        span(self.before, self.after) / span(period.1, period.0) * width < CLOCK_SET_STROKE.width
     }
 }
 
@@ -98,15 +98,15 @@ pub fn clock_course(drawing: &ClockDrawing<'_>) -> Option<Figure> {
             Style::BELOW_TICKS + 14.0
         };
         let above = if panel.heading.is_empty() { 0.0 } else { 12.0 };
-        let mut room = sheet.take(HEIGHT + below + 8.0 + above);
+        let mut frame = sheet.take(HEIGHT + below + 8.0 + above);
         if above > 0.0 {
-            let at = Point::new(room.x + LEFT, room.y + 12.0);
+            let at = Point::new(frame.x + LEFT, frame.y + 12.0);
             let name = Text::new(at, Anchor::Start, Style::LABEL, panel.heading).semibold();
             sheet.draw([Mark::Text(name)]);
         }
-        room.y += above;
+        frame.y += above;
         let title = if is_last { "time, " } else { "" };
-        sheet.draw(panel.draw_panel(room, (from, until), title));
+        sheet.draw(panel.draw_panel(frame, (from, until), title));
     }
     let note = "The band around the line contains the true offset for any delays that are not negative. One exchange, or a mean of exchanges, is wrong by half of the difference between the delays of the two directions.";
     Some(sheet.finish("clock", "clock".to_owned(), &[Note::plain(note)]))
@@ -117,31 +117,31 @@ fn panels<'a>(line: &'a ClockLine<'a>) -> Vec<Panel<'a>> {
     let Some((first, last)) = line.moments.first().zip(line.moments.last()) else {
         return Vec::new();
     };
-    let without_drift = Panel {
+    let with_drift = Panel {
         line,
         heading: line.name,
         base: base(line.moments),
         from: first.at,
         rate: 0.0,
     };
-    let drift_removed = Panel {
+    let without_drift = Panel {
         heading: "",
         base: first.offset,
         rate: line.rate,
-        ..without_drift
+        ..with_drift
     };
     let total_drift = line.rate.abs() * span(last.at, first.at);
     if total_drift > 4.0 * span(first.bound, 0) {
-        vec![without_drift, drift_removed]
+        vec![with_drift, without_drift]
     } else {
-        vec![without_drift]
+        vec![with_drift]
     }
 }
 
 fn legend(lines: &[ClockLine<'_>], is_line: impl Fn(&ClockSet) -> bool) -> Vec<(Swatch, String)> {
     let mut entries = vec![
         (
-            Swatch::Line(middle()),
+            Swatch::Line(middle_stroke()),
             "middle of the possible range".to_owned(),
         ),
         (
@@ -151,7 +151,7 @@ fn legend(lines: &[ClockLine<'_>], is_line: impl Fn(&ClockSet) -> bool) -> Vec<(
     ];
     if lines.iter().any(|line| !line.dots.is_empty()) {
         entries.push((
-            Swatch::Dot(DOT),
+            Swatch::Dot(DOT_COLOUR),
             "from four timestamps of each exchange".to_owned(),
         ));
     }
@@ -168,7 +168,7 @@ fn legend(lines: &[ClockLine<'_>], is_line: impl Fn(&ClockSet) -> bool) -> Vec<(
     entries
 }
 
-fn middle() -> Stroke {
+fn middle_stroke() -> Stroke {
     Stroke::solid(palette::line_colour(0), 1.4)
 }
 
@@ -177,12 +177,12 @@ fn base(moments: &[ClockMoment]) -> i64 {
     let lows = moments.iter().map(|m| m.offset.saturating_sub(m.bound));
     let highs = moments.iter().map(|m| m.offset.saturating_add(m.bound));
     let (low, high) = (lows.min().unwrap_or(0), highs.max().unwrap_or(0));
-    let nearest = if low <= 0 && high >= 0 {
+    let min_distance = if low <= 0 && high >= 0 {
         0
     } else {
         low.saturating_abs().min(high.saturating_abs())
     };
-    if nearest > high.saturating_sub(low).saturating_mul(5) {
+    if min_distance > high.saturating_sub(low).saturating_mul(5) {
         moments.first().map_or(0, |first| first.offset)
     } else {
         0
@@ -230,8 +230,9 @@ impl Panel<'_> {
             .map(|(at, y)| self.above(*at, *y))
             .collect();
         dots.sort_unstable_by(f64::total_cmp);
-        let outside = dots.len() / 50;
-        if let Some((lowest, highest)) = dots.get(outside).zip(dots.iter().rev().nth(outside)) {
+        let dots_outside = dots.len() / 50;
+        let bulk_end = dots.iter().rev().nth(dots_outside);
+        if let Some((lowest, highest)) = dots.get(dots_outside).zip(bulk_end) {
             low = low.min(*lowest);
             high = high.max(*highest);
         }
@@ -258,17 +259,17 @@ impl Panel<'_> {
             format!("{time}{name}")
         };
         plot.x_axis(&mut marks, &title);
-        let frame = |at: i64, offset: i64| {
-            let x = plot.px(span(at, period.0) / 1e9 / per);
-            Point::new(x, plot.py(self.above(at, offset) * factor))
+        let point_at = |at: i64, offset: i64| {
+            let x = plot.x_px(span(at, period.0) / 1e9 / per);
+            Point::new(x, plot.y_px(self.above(at, offset) * factor))
         };
         let steps = self.line.steps.iter().map(|set| {
-            let ends = [set.after, set.before].map(|at| frame(at, self.base).x);
-            setting(area, ends, set.is_line(period, area.width))
+            let ends = [set.after, set.before].map(|at| point_at(at, self.base).x);
+            clock_set_mark(area, ends, set.is_line(period, area.width))
         });
         let mut inside: Vec<Mark> = steps.collect();
-        inside.extend(self.inside(frame));
-        marks.push(plot.clipped(inside));
+        inside.extend(self.inside(point_at));
+        marks.push(plot.clip(inside));
         marks
     }
 
@@ -284,25 +285,28 @@ impl Panel<'_> {
         let dots = self.line.dots.iter().map(|(at, offset)| Mark::Disc {
             centre: point_at(*at, *offset),
             radius: 1.3,
-            fill: Fill::solid(DOT),
+            fill: Fill::solid(DOT_COLOUR),
         });
         let lines = self.runs().into_iter().filter(|run| run.len() > 1);
         let lines = lines.map(|run| Mark::Line {
             points: run.iter().map(|m| edge(m, 0)).collect(),
-            stroke: middle(),
+            stroke: middle_stroke(),
         });
         bands.chain(dots).chain(lines).collect()
     }
 
     /// Moments between which no clock was set.
     fn runs(&self) -> Vec<&[ClockMoment]> {
-        let set = |a: &ClockMoment, b: &ClockMoment| {
+        let is_set_between = |first: &ClockMoment, second: &ClockMoment| {
             self.line
                 .steps
                 .iter()
-                .any(|step| a.at < step.before && step.before <= b.at)
+                .any(|step| first.at < step.before && step.before <= second.at)
         };
-        self.line.moments.chunk_by(|a, b| !set(a, b)).collect()
+        let moments = self.line.moments;
+        moments
+            .chunk_by(|first, second| !is_set_between(first, second))
+            .collect()
     }
 
     fn title(&self, unit: TimeUnit) -> String {
@@ -321,10 +325,14 @@ impl Panel<'_> {
 }
 
 /// The time in which a clock was set, from top to bottom.
-fn setting(area: Rect, [from, until]: [f64; 2], is_line: bool) -> Mark {
+fn clock_set_mark(area: Rect, [from, until]: [f64; 2], is_line: bool) -> Mark {
     if is_line {
         let x = from.midpoint(until);
-        return Mark::line(Point::new(x, area.y), Point::new(x, area.bottom()), SET);
+        return Mark::line(
+            Point::new(x, area.y),
+            Point::new(x, area.bottom()),
+            CLOCK_SET_STROKE,
+        );
     }
     Mark::Rect {
         rect: Rect::new(from, area.y, until - from, area.height),
@@ -335,8 +343,8 @@ fn setting(area: Rect, [from, until]: [f64; 2], is_line: bool) -> Mark {
 
 /// How long it is, in seconds, and the unit that reads best.
 fn time_unit((from, until): (i64, i64)) -> (f64, (f64, &'static str)) {
-    let long = span(until, from) / 1e9;
-    (long, elapsed(long))
+    let seconds = span(until, from) / 1e9;
+    (seconds, elapsed(seconds))
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use super::Figure;
 use super::flags;
 use super::legend::Swatch;
 use super::sheet::{Note, Sheet, page_name, page_title};
-use super::strip::{Aside, panel_title, segments, time_axis};
+use super::strip::{TitleNotes, panel_title, segments, time_axis};
 use crate::axis::{Plot, Scale, Style};
 use crate::palette::{self, RETRANSMISSION, SPURIOUS};
 use crate::scene::{Mark, Point, Rect, Stroke};
@@ -15,7 +15,7 @@ const LEFT: f64 = 52.0;
 const HEIGHT: f64 = 84.0;
 const PER_PAGE: usize = 14;
 /// A window that fills less than this part of the shared scale is drawn on its own.
-const FLAT: u32 = 20;
+const MAX_SCALE_RATIO: u32 = 20;
 
 /// Nothing if no message reports its window.
 pub(crate) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> {
@@ -76,7 +76,7 @@ enum AxisEnd {
 fn axis_end(high: u32, max: u32, settings: &PlotSettings) -> AxisEnd {
     match settings.equalization {
         Equalization::Separate => AxisEnd::Usual(high),
-        Equalization::Shared if high < max / FLAT => AxisEnd::Own(high),
+        Equalization::Shared if high < max / MAX_SCALE_RATIO => AxisEnd::Own(high),
         Equalization::Shared => AxisEnd::Usual(max),
     }
 }
@@ -95,12 +95,12 @@ fn draw_panel(
     axis_end: AxisEnd,
     frame: Rect,
 ) -> Vec<Mark> {
-    let (high, printed) = match axis_end {
+    let (high, scale_note) = match axis_end {
         AxisEnd::Usual(high) => (high, ""),
         AxisEnd::Own(high) => (high, "own scale"),
     };
-    let aside = Aside {
-        plain: printed.to_owned(),
+    let title_notes = TitleNotes {
+        plain: scale_note.to_owned(),
         outside: String::new(),
     };
     let area = Rect::new(frame.x + LEFT, frame.y + 22.0, frame.width - LEFT, HEIGHT);
@@ -109,7 +109,7 @@ fn draw_panel(
         x: Scale::linear(0.0, 1.0),
         y: Scale::linear(0.0, f64::from(high).max(1.0) * 1.06),
     };
-    let mut marks = panel_title(data, settings, scenario, frame, &aside);
+    let mut marks = panel_title(data, settings, scenario, frame, &title_notes);
     plot.y_axis(&mut marks, "segments");
     let segments = segments(data.experiments_of(scenario, settings), area);
     time_axis(&mut marks, &segments, area, settings);
@@ -118,29 +118,29 @@ fn draw_panel(
         let Some(flow) = segment.experiment.main() else {
             continue;
         };
-        inside.extend(steps(flow, &plot, &|nanos| segment.px(nanos)));
+        inside.extend(steps(flow, &plot, &|nanos| segment.x_px(nanos)));
         for (moments, colour, height) in [
             (flow.spurious_retransmissions(), SPURIOUS, 5.0),
             (flow.retransmissions(), RETRANSMISSION, 9.0),
         ] {
             for (at, _) in moments {
-                let x = segment.px(at.nanos());
+                let x = segment.x_px(at.nanos());
                 let foot = Point::new(x, area.bottom());
                 let head = Point::new(x, area.bottom() - height);
                 inside.push(Mark::line(foot, head, Stroke::solid(colour, 1.0)));
             }
         }
     }
-    marks.push(plot.clipped(inside));
+    marks.push(plot.clip(inside));
     marks
 }
 
 /// One stepped line per connection. Only changes are drawn, so that long runs stay small.
-fn steps(flow: &FlowData, plot: &Plot, px: &dyn Fn(i64) -> f64) -> Vec<Mark> {
+fn steps(flow: &FlowData, plot: &Plot, x_px: &dyn Fn(i64) -> f64) -> Vec<Mark> {
     let mut lines: Vec<(u32, Vec<Point>)> = Vec::new();
     for exchange in &flow.exchanges {
         let Some(cwnd) = exchange.cwnd else { continue };
-        let new_point = Point::new(px(exchange.intended.nanos()), plot.py(f64::from(cwnd)));
+        let new_point = Point::new(x_px(exchange.intended.nanos()), plot.y_px(f64::from(cwnd)));
         match lines.last_mut() {
             Some((connection, points)) if *connection == exchange.connection => {
                 extend(points, new_point);
@@ -166,8 +166,8 @@ fn steps(flow: &FlowData, plot: &Plot, px: &dyn Fn(i64) -> f64) -> Vec<Mark> {
 /// several changes within a third of a pixel the extremes stay, because each was a corner.
 fn extend(points: &mut Vec<Point>, new_point: Point) {
     let is_level = |a: &Point, b: &Point| (a.y - b.y).abs() < 0.05;
-    if let [.., before, last] = points.as_slice()
-        && is_level(before, last)
+    if let [.., second_last, last] = points.as_slice()
+        && is_level(second_last, last)
         && is_level(last, &new_point)
     {
         points.pop();

@@ -10,7 +10,7 @@ use neph_analysis::{CampaignData, PlotSettings};
 use neph_model::Warning;
 
 /// Up to this many warnings are spelled out below a figure one by one; of more, each kind is.
-const SPELLED_OUT: usize = 6;
+const MAX_SPELLED_OUT: usize = 6;
 
 /// A small pennant whose foot stands on a text's base line at `at`; it takes 9 pixels.
 pub(crate) fn marker(at: Point) -> Mark {
@@ -28,7 +28,7 @@ pub(crate) fn marker(at: Point) -> Mark {
 }
 
 /// Whether any experiment behind a scenario's marks is flagged.
-pub(crate) fn flagged(data: &CampaignData, scenario: usize, settings: &PlotSettings) -> bool {
+pub(crate) fn has_flag(data: &CampaignData, scenario: usize, settings: &PlotSettings) -> bool {
     !data.flags(scenario, settings).is_empty()
 }
 
@@ -52,17 +52,17 @@ pub(crate) fn notes(
         .iter()
         .flat_map(|scenario| lines_of(data, *scenario, settings))
         .collect();
-    let forgotten = forgotten::sentence(data, scenarios, settings).map(|text| Note {
+    let forgotten_note = forgotten::sentence(data, scenarios, settings).map(|text| Note {
         text,
-        flagged: true,
+        is_flag: true,
     });
-    let shared = data.shared_label().map(Note::plain);
-    let flags = in_lines(&lines).into_iter().chain(forgotten);
-    shared.into_iter().chain(flags).collect()
+    let shared_label = data.shared_label().map(Note::plain);
+    let flags = notes_of_lines(&lines).into_iter().chain(forgotten_note);
+    shared_label.into_iter().chain(flags).collect()
 }
 
-fn in_lines(lines: &[WarningLine]) -> Vec<Note> {
-    if lines.len() <= SPELLED_OUT {
+fn notes_of_lines(lines: &[WarningLine]) -> Vec<Note> {
+    if lines.len() <= MAX_SPELLED_OUT {
         return lines.iter().map(|line| flag_note(line, &[])).collect();
     }
     let mut kinds: Vec<Vec<&WarningLine>> = Vec::new();
@@ -109,6 +109,6 @@ fn flag_note(line: &WarningLine, others: &[&WarningLine]) -> Note {
     // Non-breaking spaces leave room for the marker.
     Note {
         text: format!("\u{a0}\u{a0}\u{a0}\u{a0}\u{a0}{text}"),
-        flagged: true,
+        is_flag: true,
     }
 }

@@ -6,7 +6,7 @@ use neph_analysis::view::{Group, groups, levels};
 use neph_analysis::{CampaignData, PlotSettings};
 
 use super::Figure;
-use crate::axis::{Scale, Spread, shared};
+use crate::axis::{Scale, Spread, group_scales};
 
 /// A group of scenarios with what is drawn of each.
 pub(super) struct Panel {
@@ -62,7 +62,7 @@ fn panels(
         .iter()
         .map(|(_, latencies)| latencies.iter().filter_map(Spread::of_latencies).collect())
         .collect();
-    shared(&spreads, settings)
+    group_scales(&spreads, settings)
         .into_iter()
         .zip(groups)
         .map(|(scale, (group, latencies))| Panel {

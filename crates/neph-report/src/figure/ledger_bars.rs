@@ -12,15 +12,17 @@ use super::legend::Swatch;
 use super::sheet::{Note, Sheet, page_name, page_title};
 use crate::axis::{Plot, Scale, Style};
 use crate::palette;
-use crate::scene::{Anchor, Colour, Mark, Point, Rect, Stroke, Text, Weight, fit_among, width};
+use crate::scene::{
+    Anchor, Colour, Mark, Point, Rect, Stroke, Text, Weight, fit_among, text_width,
+};
 use neph_analysis::latencies::Latencies;
 use neph_analysis::numbers::{TimeUnit, millis};
 use neph_analysis::{CampaignData, PlotSettings};
 
-const ROW: f64 = 24.0;
-const MAX_LABELS: f64 = 290.0;
-const SHARES: f64 = 170.0;
-const NUMBERS: f64 = 62.0;
+const ROW_HEIGHT: f64 = 24.0;
+const MAX_LABEL_WIDTH: f64 = 290.0;
+const SHARES_WIDTH: f64 = 170.0;
+const NUMBERS_WIDTH: f64 = 62.0;
 const PER_PAGE: usize = 30;
 
 /// One scenario's row.
@@ -36,19 +38,19 @@ pub(crate) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> 
         .into_iter()
         .filter_map(|scenario| row(data, settings, scenario))
         .collect();
-    let longest = rows.iter().map(|row| row.means.total).fold(0.0, f64::max);
-    let reach = rows
+    let max_mean = rows.iter().map(|row| row.means.total).fold(0.0, f64::max);
+    let max_whisker = rows
         .iter()
         .filter_map(|row| whisker(&row.responses))
         .map(|(_, high)| high)
         .fold(0.0, f64::max);
     // Whiskers may be cut off (and then say so), bars never are.
-    let scale = Scale::linear(0.0, reach.min(longest * 1.6).max(longest * 1.04));
-    let widest = rows
+    let scale = Scale::linear(0.0, max_whisker.min(max_mean * 1.6).max(max_mean * 1.04));
+    let max_label_width = rows
         .iter()
-        .map(|row| width(&data.label(row.scenario), Style::TICK, Weight::Regular))
+        .map(|row| text_width(&data.label(row.scenario), Style::TICK, Weight::Regular))
         .fold(0.0, f64::max);
-    let labels = (widest + 26.0).min(MAX_LABELS);
+    let labels = (max_label_width + 26.0).min(MAX_LABEL_WIDTH);
     let total = rows.len().div_ceil(PER_PAGE);
     rows.chunks(PER_PAGE)
         .enumerate()
@@ -58,13 +60,13 @@ pub(crate) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> 
             let mut sheet = Sheet::new(title, subtitle);
             sheet.legend(&legend(rows.iter().map(|row| &row.means)));
             #[expect(clippy::cast_precision_loss, reason = "a few rows")]
-            let frame = sheet.take(rows.len() as f64 * ROW + 4.0);
+            let frame = sheet.take(rows.len() as f64 * ROW_HEIGHT + 4.0);
             sheet.take(Style::BELOW);
             let painter = Painter { data, settings, frame, scale, labels };
             sheet.draw(painter.axes());
             for (index, row) in rows.iter().enumerate() {
                 #[expect(clippy::cast_precision_loss, reason = "a few rows")]
-                let middle = frame.y + (index as f64 + 0.5) * ROW + 2.0;
+                let middle = frame.y + (index as f64 + 0.5) * ROW_HEIGHT + 2.0;
                 sheet.draw(painter.row(row, middle));
             }
             let mut notes = vec![Note::plain("Number: mean response time. Thin line below a bar: 5th to 95th percentile of the response time, with a tick at the median. Arrow: the percentile is beyond the axis, or unknown because of messages without an answer. Hatched: merged stages, because a timestamp between them is missing.")];
@@ -124,7 +126,7 @@ struct Painter<'a> {
 impl Painter<'_> {
     fn bars(&self) -> Plot {
         let unit = TimeUnit::up_to(self.scale.high);
-        let width = self.frame.width - self.labels - NUMBERS - SHARES;
+        let width = self.frame.width - self.labels - NUMBERS_WIDTH - SHARES_WIDTH;
         Plot {
             area: Rect::new(
                 self.frame.x + self.labels,
@@ -138,9 +140,9 @@ impl Painter<'_> {
     }
 
     fn shares(&self) -> Plot {
-        let x = self.frame.right() - SHARES;
+        let x = self.frame.right() - SHARES_WIDTH;
         Plot {
-            area: Rect::new(x, self.frame.y, SHARES - 8.0, self.frame.height),
+            area: Rect::new(x, self.frame.y, SHARES_WIDTH - 8.0, self.frame.height),
             x: Scale::linear(0.0, 100.0),
             y: Scale::linear(0.0, 1.0),
         }
@@ -164,7 +166,7 @@ impl Painter<'_> {
             // A wrong clock can make an entry negative; a bar cannot be.
             let mean = mean.max(0.0);
             let from_to = |plot: &Plot, from: f64, to: f64| {
-                let (left, right) = (plot.px(from), plot.px(to));
+                let (left, right) = (plot.x_px(from), plot.x_px(to));
                 Rect::new(left, middle - 8.0, right - left, 11.0)
             };
             let wide = from_to(
@@ -179,7 +181,7 @@ impl Painter<'_> {
             share += part;
         }
         marks.extend(self.whiskers(row, middle + 7.0));
-        let end = bars.px(time * unit.per_milli());
+        let end = bars.x_px(time * unit.per_milli());
         let at = Point::new(end + 5.0, middle + 1.5);
         let number = Text::new(at, Anchor::Start, Style::TICK, millis(row.means.total));
         marks.push(Mark::Text(number));
@@ -197,7 +199,7 @@ impl Painter<'_> {
         let at = Point::new(right, middle + 1.5);
         let label = Text::new(at, Anchor::End, Style::TICK, name);
         let mut marks = Vec::new();
-        if flags::flagged(self.data, row.scenario, self.settings) {
+        if flags::has_flag(self.data, row.scenario, self.settings) {
             let foot = Point::new(right - label.width() - 12.0, middle + 1.5);
             marks.push(flags::marker(foot));
         }
@@ -210,15 +212,15 @@ impl Painter<'_> {
             return Vec::new();
         };
         let plot = self.bars();
-        let px = |value: f64| plot.area.x + self.scale.clamped(value) * plot.area.width;
+        let x_px = |value: f64| plot.area.x + self.scale.clamped_share(value) * plot.area.width;
         let stroke = Stroke::solid(Colour::INK, 1.0);
         let mut marks = vec![Mark::line(
-            Point::new(px(low), y),
-            Point::new(px(high), y),
+            Point::new(x_px(low), y),
+            Point::new(x_px(high), y),
             stroke,
         )];
         let mut tick = |value: f64, half: f64| {
-            let x = px(value);
+            let x = x_px(value);
             marks.push(Mark::line(
                 Point::new(x, y - half),
                 Point::new(x, y + half),

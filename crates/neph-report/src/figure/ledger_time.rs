@@ -8,7 +8,7 @@ use super::Figure;
 use super::flags;
 use super::ledger_bars::legend;
 use super::sheet::{Note, Sheet, page_name, page_title};
-use super::strip::{Aside, Segment, panel_title, segments, time_axis};
+use super::strip::{Segment, TitleNotes, panel_title, segments, time_axis};
 use crate::axis::{Plot, Scale, Spread, Style};
 use crate::palette;
 use crate::scene::{Mark, Point, Rect};
@@ -94,7 +94,13 @@ fn draw_panel(
         x: Scale::linear(0.0, 1.0),
         y: super::boxes::in_unit(scale, unit),
     };
-    let mut marks = panel_title(data, settings, scenario, frame, &Aside::outside(beyond));
+    let mut marks = panel_title(
+        data,
+        settings,
+        scenario,
+        frame,
+        &TitleNotes::outside(beyond),
+    );
     plot.y_axis(&mut marks, unit.name());
     let mut inside = Vec::new();
     for strip in &strips {
@@ -104,7 +110,7 @@ fn draw_panel(
             }
         }
     }
-    marks.push(plot.clipped(inside));
+    marks.push(plot.clip(inside));
     time_axis(&mut marks, &segments, area, settings);
     marks
 }
@@ -133,7 +139,7 @@ fn buckets(segment: &Segment<'_>, sets: &[StageSet]) -> Vec<Bucket> {
     let count = (segment.buckets() * 3 / 4).clamp(1, messages.len().max(1));
     let size = messages.len().div_ceil(count);
     let chunks: Vec<&[Exchange]> = messages.chunks(size.max(1)).collect();
-    let start = |chunk: &[Exchange]| segment.px(chunk[0].intended.nanos());
+    let start = |chunk: &[Exchange]| segment.x_px(chunk[0].intended.nanos());
     let end = segment.x + segment.width;
     chunks
         .iter()
@@ -173,7 +179,7 @@ fn stack(run: &[Bucket], sets: &[StageSet], plot: &Plot, unit: TimeUnit) -> Vec<
                 .as_ref()
                 .map_or(0.0, |means| means[index].max(0.0));
         }
-        let y = |value: f64| plot.py(value * unit.per_milli());
+        let y = |value: f64| plot.y_px(value * unit.per_milli());
         let mut points = Vec::new();
         for (bucket, top) in run.iter().zip(&ceiling) {
             step(&mut points, (bucket.from, bucket.to), y(*top));
@@ -191,9 +197,9 @@ fn stack(run: &[Bucket], sets: &[StageSet], plot: &Plot, unit: TimeUnit) -> Vec<
 
 /// Goes level from one x to another. A step that is not seen as one lengthens the last.
 pub(super) fn step(points: &mut Vec<Point>, (from, to): (f64, f64), y: f64) {
-    const UNSEEN: f64 = 0.08;
+    const MIN_STEP_HEIGHT: f64 = 0.08;
     if let [.., start, end] = points.as_mut_slice()
-        && (start.y - y).abs() < UNSEEN
+        && (start.y - y).abs() < MIN_STEP_HEIGHT
         && (start.y - end.y).abs() < 1e-9
     {
         end.x = to;

@@ -5,10 +5,10 @@ use neph_model::StageSet;
 use crate::axis::Style;
 use crate::palette;
 use crate::scene::{
-    Anchor, Colour, Fill, Mark, Point, Rect, Stroke, Text, Weight, fit_among, width,
+    Anchor, Colour, Fill, Mark, Point, Rect, Stroke, Text, Weight, fit_among, text_width,
 };
 
-/// How a thing looks in the figure.
+/// The sample of an entry: how it looks in the figure.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Swatch {
     /// As a line.
@@ -29,8 +29,8 @@ pub(crate) enum Swatch {
     Solid(Colour),
 }
 
-const SAMPLE: f64 = 18.0;
-const ROW: f64 = 17.0;
+const SWATCH_WIDTH: f64 = 18.0;
+const ROW_HEIGHT: f64 = 17.0;
 
 /// Draws entries from `from` to the right, into as many rows as they need; returns where the next
 /// thing may begin.
@@ -43,30 +43,35 @@ pub(crate) fn legend(
     if entries.is_empty() {
         return from.y;
     }
-    let (mut x, mut y) = (from.x, from.y + ROW / 2.0);
+    let (mut x, mut y) = (from.x, from.y + ROW_HEIGHT / 2.0);
     let labels: Vec<String> = entries.iter().map(|(_, label)| label.clone()).collect();
     for (swatch, label) in entries {
-        let label = fit_among(label, &labels, Style::LABEL, right - from.x - SAMPLE - 5.0);
-        let long = SAMPLE + 5.0 + width(&label, Style::LABEL, Weight::Regular);
-        if x > from.x && x + long > right {
+        let label = fit_among(
+            label,
+            &labels,
+            Style::LABEL,
+            right - from.x - SWATCH_WIDTH - 5.0,
+        );
+        let entry_width = SWATCH_WIDTH + 5.0 + text_width(&label, Style::LABEL, Weight::Regular);
+        if x > from.x && x + entry_width > right {
             x = from.x;
-            y += ROW;
+            y += ROW_HEIGHT;
         }
-        marks.extend(sample(*swatch, x, y));
-        let at = Point::new(x + SAMPLE + 5.0, y + 4.0);
+        marks.extend(swatch_marks(*swatch, x, y));
+        let position = Point::new(x + SWATCH_WIDTH + 5.0, y + 4.0);
         marks.push(Mark::Text(Text::new(
-            at,
+            position,
             Anchor::Start,
             Style::LABEL,
             label,
         )));
-        x += long + 16.0;
+        x += entry_width + 16.0;
     }
-    y + ROW / 2.0 + 6.0
+    y + ROW_HEIGHT / 2.0 + 6.0
 }
 
-fn sample(swatch: Swatch, x: f64, y: f64) -> Vec<Mark> {
-    let block = Rect::new(x, y - 5.5, SAMPLE, 11.0);
+fn swatch_marks(swatch: Swatch, x: f64, y: f64) -> Vec<Mark> {
+    let block = Rect::new(x, y - 5.5, SWATCH_WIDTH, 11.0);
     match swatch {
         Swatch::Line(stroke) => {
             let stroke = Stroke {
@@ -75,17 +80,17 @@ fn sample(swatch: Swatch, x: f64, y: f64) -> Vec<Mark> {
             };
             vec![Mark::line(
                 Point::new(x, y),
-                Point::new(x + SAMPLE, y),
+                Point::new(x + SWATCH_WIDTH, y),
                 stroke,
             )]
         }
         Swatch::Entry(set) => palette::entry_area(set, block.corners()),
         Swatch::Dot(colour) => vec![Mark::Disc {
-            centre: Point::new(x + SAMPLE / 2.0, y),
+            centre: Point::new(x + SWATCH_WIDTH / 2.0, y),
             radius: 2.2,
             fill: Fill::solid(colour),
         }],
-        Swatch::Cross(colour) => cross(Point::new(x + SAMPLE / 2.0, y), colour),
+        Swatch::Cross(colour) => cross(Point::new(x + SWATCH_WIDTH / 2.0, y), colour),
         Swatch::Solid(colour) => vec![Mark::filled(block, colour)],
         Swatch::Area(fill) => vec![Mark::Rect {
             rect: block,
@@ -98,7 +103,7 @@ fn sample(swatch: Swatch, x: f64, y: f64) -> Vec<Mark> {
             stroke: Some(stroke),
         }],
         Swatch::Tick(colour) => {
-            let middle = x + SAMPLE / 2.0;
+            let middle = x + SWATCH_WIDTH / 2.0;
             let stroke = Stroke::solid(colour, 1.4);
             vec![Mark::line(
                 Point::new(middle, y - 5.0),
@@ -110,13 +115,13 @@ fn sample(swatch: Swatch, x: f64, y: f64) -> Vec<Mark> {
 }
 
 /// Two arms across each other: the end of what did not arrive.
-pub(crate) fn cross(at: Point, colour: Colour) -> Vec<Mark> {
+pub(crate) fn cross(centre: Point, colour: Colour) -> Vec<Mark> {
     const ARM: f64 = 3.0;
     let stroke = Stroke::solid(colour, 1.5);
-    let arm = |up: f64| {
+    let arm = |rise: f64| {
         let ends = (
-            Point::new(at.x - ARM, at.y + up),
-            Point::new(at.x + ARM, at.y - up),
+            Point::new(centre.x - ARM, centre.y + rise),
+            Point::new(centre.x + ARM, centre.y - rise),
         );
         Mark::line(ends.0, ends.1, stroke)
     };

@@ -17,7 +17,7 @@ use crate::palette;
 use crate::scene::{Anchor, Fill, Mark, Point, Rect, Text};
 
 const KIND: &str = "media-clients";
-const SHOWN: [Quantity; 6] = [
+const SHOWN_QUANTITIES: [Quantity; 6] = [
     Quantity::MediaRate,
     Quantity::MediaJitter,
     Quantity::MediaLoss,
@@ -28,7 +28,7 @@ const SHOWN: [Quantity; 6] = [
 const HEIGHT: f64 = 132.0;
 const LEFT: f64 = 52.0;
 /// From the middle of a number of clients to the outermost line's dots, in its width.
-const SPREAD: f64 = 0.16;
+const MAX_OFFSET: f64 = 0.16;
 
 /// What was measured over one network: each number of clients with the values of its experiments.
 type Values = BTreeMap<u16, Vec<f64>>;
@@ -49,7 +49,7 @@ pub(super) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> 
     }
     let clients: Vec<u16> = clients.into_iter().collect();
     let flagged = scenarios.iter().copied();
-    let flagged = flagged.filter(|(index, _)| flags::flagged(data, *index, settings));
+    let flagged = flagged.filter(|(index, _)| flags::has_flag(data, *index, settings));
     let flagged: BTreeSet<u16> = flagged.map(|(_, clients)| clients).collect();
     let mut names: Vec<String> = Vec::new();
     for (index, _) in &scenarios {
@@ -64,7 +64,7 @@ pub(super) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> 
     let legend = names.iter().enumerate();
     let legend = legend.map(|(index, name)| (Swatch::Line(palette::line(index)), name.clone()));
     sheet.legend(&legend.collect::<Vec<_>>());
-    for row in SHOWN.chunks(2) {
+    for row in SHOWN_QUANTITIES.chunks(2) {
         let columns = sheet.columns(2, HEIGHT + Style::BELOW + 30.0);
         for (quantity, frame) in row.iter().zip(columns) {
             let mut lines = vec![Values::new(); names.len()];
@@ -144,22 +144,22 @@ impl Panel<'_> {
     /// The dots of a line, and what joins their medians.
     fn line(&self, plot: &Plot, line: usize, values: &Values, per: f64) -> Vec<Mark> {
         let middle = (count(self.lines.len()) - 1.0) / 2.0;
-        let aside = SPREAD * (count(line) - middle) / middle.max(1.0);
+        let x_offset = MAX_OFFSET * (count(line) - middle) / middle.max(1.0);
         let (mut marks, mut medians) = (Vec::new(), Vec::new());
         for (index, clients) in self.clients.iter().enumerate() {
             let Some(values) = values.get(clients) else {
                 continue;
             };
-            let x = plot.px(count(index) + 0.5 + aside);
+            let x = plot.x_px(count(index) + 0.5 + x_offset);
             marks.extend(values.iter().map(|value| Mark::Disc {
-                centre: Point::new(x, plot.py(value / per)),
+                centre: Point::new(x, plot.y_px(value / per)),
                 radius: 2.2,
                 fill: Fill::solid(palette::line_colour(line)),
             }));
             let mut values = values.clone();
             let sorted = neph_stats::Sorted::sort(&mut values).ok();
             let median = sorted.and_then(|sorted| neph_stats::median(sorted, 0).ok()?.number());
-            medians.extend(median.map(|median| Point::new(x, plot.py(median / per))));
+            medians.extend(median.map(|median| Point::new(x, plot.y_px(median / per))));
         }
         if medians.len() > 1 {
             marks.push(Mark::Line {
@@ -178,7 +178,7 @@ impl Panel<'_> {
         };
         let numbers = self.clients.iter().enumerate();
         let numbers = numbers.flat_map(|(index, clients)| {
-            let x = plot.px(count(index) + 0.5);
+            let x = plot.x_px(count(index) + 0.5);
             let foot = Point::new(x + 8.0, plot.area.bottom() + 14.0);
             let flag = self.flagged.contains(clients).then(|| flags::marker(foot));
             let number = label(x, 14.0, Style::TICK, clients.to_string());

@@ -5,10 +5,10 @@ use super::boxes::{axis_title, in_unit};
 use super::boxplot::{self, BoxPosition};
 use super::flags;
 use super::sheet::{Note, Sheet, page_name, page_title};
-use super::strip::{Aside, panel_title};
-use crate::axis::{Plot, Scale, Spread, Style, shared};
+use super::strip::{TitleNotes, panel_title};
+use crate::axis::{Plot, Scale, Spread, Style, group_scales};
 use crate::palette;
-use crate::scene::{Anchor, Colour, Mark, Point, Rect, Text, Weight, width};
+use crate::scene::{Anchor, Colour, Mark, Point, Rect, Text, Weight, text_width};
 use neph_analysis::clock_time::ClockTimes;
 use neph_analysis::latencies::Latencies;
 use neph_analysis::latencies::removed;
@@ -21,7 +21,7 @@ const HEIGHT: f64 = 108.0;
 const PER_PAGE: usize = 10;
 const LEFT: f64 = 52.0;
 /// The row of times below the numbers of the blocks.
-const TIMES: f64 = 12.0;
+const TIMES_HEIGHT: f64 = 12.0;
 
 /// One scenario's blocks.
 struct Panel {
@@ -53,7 +53,7 @@ pub(crate) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> 
             let subtitle = format!("{}, one box a block", capital(settings.basis.name()));
             let mut sheet = Sheet::new(title, &subtitle);
             for row in panels.chunks(2) {
-                let columns = sheet.columns(2, HEIGHT + Style::BELOW + TIMES + 26.0);
+                let columns = sheet.columns(2, HEIGHT + Style::BELOW + TIMES_HEIGHT + 26.0);
                 for (panel, frame) in row.iter().zip(columns) {
                     sheet.draw(draw_panel(data, settings, panel, frame));
                 }
@@ -98,7 +98,7 @@ fn panels(data: &CampaignData, settings: &PlotSettings) -> Vec<Panel> {
         .iter()
         .map(|(_, blocks)| spreads(blocks))
         .collect();
-    let scales = shared(&groups, settings);
+    let scales = group_scales(&groups, settings);
     by_scenario
         .into_iter()
         .zip(scales)
@@ -126,8 +126,8 @@ fn draw_panel(
         x: Scale::linear(0.0, 1.0),
         y: in_unit(scale, unit),
     };
-    let aside = Aside::outside(beyond(panel, &scale));
-    let mut marks = panel_title(data, settings, panel.scenario, frame, &aside);
+    let title_notes = TitleNotes::outside(beyond(panel, &scale));
+    let mut marks = panel_title(data, settings, panel.scenario, frame, &title_notes);
     plot.y_axis(&mut marks, &axis_title(settings, unit));
     plot.base_line(&mut marks);
     #[expect(clippy::cast_precision_loss, reason = "a campaign has few blocks")]
@@ -144,7 +144,7 @@ fn draw_panel(
         let position = BoxPosition {
             low: Point::new(x, area.bottom()),
             high: Point::new(x, area.y),
-            half: (slot * 0.32).min(14.0),
+            half_thickness: (slot * 0.32).min(14.0),
         };
         marks.extend(boxplot::marks(
             &block.latencies,
@@ -154,7 +154,7 @@ fn draw_panel(
             settings,
         ));
         if index.is_multiple_of(every) {
-            for (text, below) in label.iter().zip([14.0, 14.0 + TIMES]) {
+            for (text, below) in label.iter().zip([14.0, 14.0 + TIMES_HEIGHT]) {
                 let at = Point::new(x, area.bottom() + below);
                 let text = Text::new(at, Anchor::Middle, Style::TICK, text.clone());
                 marks.push(Mark::Text(text.coloured(Colour::FAINT_INK)));
@@ -162,7 +162,10 @@ fn draw_panel(
         }
         x += slot;
     }
-    let middle = Point::new(area.x + area.width / 2.0, area.bottom() + 28.0 + TIMES);
+    let middle = Point::new(
+        area.x + area.width / 2.0,
+        area.bottom() + 28.0 + TIMES_HEIGHT,
+    );
     marks.push(Mark::Text(Text::new(
         middle,
         Anchor::Middle,
@@ -196,7 +199,7 @@ fn label_every(labels: &[[String; 2]], slot: f64) -> usize {
     let widest = labels
         .iter()
         .flatten()
-        .map(|text| width(text, Style::TICK, Weight::Regular))
+        .map(|text| text_width(text, Style::TICK, Weight::Regular))
         .fold(0.0, f64::max);
     [1, 2, 5, 10, 20, 50, 100]
         .into_iter()

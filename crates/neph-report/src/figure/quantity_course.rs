@@ -11,11 +11,11 @@ use super::sheet::{Note, Sheet, page_name, page_title};
 use super::{Figure, flags};
 use crate::axis::{Plot, Scale, Style};
 use crate::palette;
-use crate::scene::{Anchor, Colour, Fill, Mark, Point, Rect, Text, Weight, width};
+use crate::scene::{Anchor, Colour, Fill, Mark, Point, Rect, Text, Weight, text_width};
 
 const KIND: &str = "transfers";
 /// What has panels; the others are in the table.
-const SHOWN: [Quantity; 5] = [
+const SHOWN_QUANTITIES: [Quantity; 5] = [
     Quantity::Transactions,
     Quantity::RttP50,
     Quantity::MediaRate,
@@ -25,7 +25,7 @@ const SHOWN: [Quantity; 5] = [
 const PER_PAGE: usize = 10;
 const HEIGHT: f64 = 108.0;
 const LEFT: f64 = 52.0;
-const TIMES: f64 = 12.0;
+const TIMES_HEIGHT: f64 = 12.0;
 
 /// A line: what it is of, and its value in each block.
 struct CourseLine {
@@ -62,7 +62,7 @@ pub(super) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> 
         let legend = legend.map(|(index, name)| (Swatch::Line(palette::line(index)), name.clone()));
         sheet.legend(&legend.filter(|(_, name)| !name.is_empty()).collect::<Vec<_>>());
         for row in few.chunks(2) {
-            let columns = sheet.columns(2, HEIGHT + Style::BELOW + TIMES + 26.0);
+            let columns = sheet.columns(2, HEIGHT + Style::BELOW + TIMES_HEIGHT + 26.0);
             for (panel, index) in row.iter().zip(columns) {
                 sheet.draw(draw_panel(panel, &names, &blocks, settings, index));
             }
@@ -106,7 +106,8 @@ fn panels(data: &CampaignData, settings: &PlotSettings) -> Vec<Panel> {
             let courses = data.courses(scenario, settings).into_iter();
             courses.map(move |course| (scenario, course))
         });
-        let courses_shown = courses_shown.filter(|(_, course)| SHOWN.contains(&course.quantity));
+        let courses_shown =
+            courses_shown.filter(|(_, course)| SHOWN_QUANTITIES.contains(&course.quantity));
         let panels = courses_shown.map(|(scenario, course)| Panel {
             title: format!(
                 "{}: {}",
@@ -120,7 +121,7 @@ fn panels(data: &CampaignData, settings: &PlotSettings) -> Vec<Panel> {
         return panels.collect();
     }
     let rows = circuits.rows.iter();
-    let rows = rows.filter(|row| SHOWN.contains(&row.quantity));
+    let rows = rows.filter(|row| SHOWN_QUANTITIES.contains(&row.quantity));
     let panels = rows.map(|row| Panel {
         title: format!(
             "{} · {}: {}",
@@ -184,7 +185,10 @@ fn draw_panel(
     let heading = Text::new(heading, Anchor::Start, Style::LABEL, panel.title.clone()).semibold();
     let mut marks = Vec::new();
     if panel.is_flagged {
-        let foot = Point::new(heading.at.x + heading.width() + 6.0, heading.at.y);
+        let foot = Point::new(
+            heading.position.x + heading.width() + 6.0,
+            heading.position.y,
+        );
         marks.push(flags::marker(foot));
     }
     marks.push(Mark::Text(heading));
@@ -196,8 +200,8 @@ fn draw_panel(
         let points = line.values.iter().filter_map(|(block, value)| {
             let frame = blocks.iter().position(|(number, _)| number == block)?;
             Some(Point::new(
-                plot.px(count(frame) + 0.5),
-                plot.py(value / per),
+                plot.x_px(count(frame) + 0.5),
+                plot.y_px(value / per),
             ))
         });
         let points: Vec<Point> = points.collect();
@@ -230,19 +234,22 @@ fn times(plot: &Plot, blocks: &[(u32, Wall)], settings: &PlotSettings) -> Vec<Ma
     let widest = labels
         .iter()
         .flatten()
-        .map(|text| width(text, Style::TICK, Weight::Regular))
+        .map(|text| text_width(text, Style::TICK, Weight::Regular))
         .fold(0.0, f64::max);
     let fits = (1..=labels.len()).find(|every| slot * count(*every) >= widest + 6.0);
     let every = fits.unwrap_or_else(|| labels.len().max(1));
     let mut marks = Vec::new();
     for (index, label) in labels.iter().enumerate().step_by(every) {
-        for (text, below) in label.iter().zip([14.0, 14.0 + TIMES]) {
-            let at = Point::new(plot.px(count(index) + 0.5), area.bottom() + below);
+        for (text, below) in label.iter().zip([14.0, 14.0 + TIMES_HEIGHT]) {
+            let at = Point::new(plot.x_px(count(index) + 0.5), area.bottom() + below);
             let text = Text::new(at, Anchor::Middle, Style::TICK, text.clone());
             marks.push(Mark::Text(text.coloured(Colour::FAINT_INK)));
         }
     }
-    let middle = Point::new(area.x + area.width / 2.0, area.bottom() + 28.0 + TIMES);
+    let middle = Point::new(
+        area.x + area.width / 2.0,
+        area.bottom() + 28.0 + TIMES_HEIGHT,
+    );
     let zone = format!("block, started at ({})", times.zone());
     marks.push(Mark::Text(Text::new(
         middle,

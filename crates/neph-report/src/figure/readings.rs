@@ -9,7 +9,7 @@ use neph_analysis::numbers::TimeUnit;
 
 /// Messages that are so many pixels apart are marked one by one: a line alone would hide how few
 /// they are.
-const MARKED: f64 = 10.0;
+const MIN_MARKED_DISTANCE: f64 = 10.0;
 
 /// Readings as lines, decimated without hiding an extreme; a run of one message is a dot.
 pub(crate) fn line(
@@ -35,7 +35,7 @@ pub(crate) fn line(
     };
     let point_at = |point: &neph_stats::Point| {
         let x = segment.x + (point.t / segment.seconds).clamp(0.0, 1.0) * segment.width;
-        Point::new(x, plot.py(point.v * unit.per_milli()))
+        Point::new(x, plot.y_px(point.v * unit.per_milli()))
     };
     let dot = |centre: Point, radius: f64| Mark::Disc {
         centre,
@@ -43,7 +43,7 @@ pub(crate) fn line(
         fill: Fill::solid(stroke.colour),
     };
     let points = envelope.runs.iter().map(Vec::len).sum();
-    let is_marked = segment.width >= MARKED * neph_analysis::text::real(points);
+    let is_marked = segment.width >= MIN_MARKED_DISTANCE * neph_analysis::text::real(points);
     let radius = if is_marked {
         // A dot is wider than its line.
         1.4 + stroke.width * 0.55

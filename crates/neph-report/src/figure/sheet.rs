@@ -3,12 +3,12 @@
 use super::Figure;
 use super::legend::{Swatch, legend};
 use crate::axis::Style;
-use crate::scene::{Anchor, Colour, Mark, Point, Rect, Scene, Text, Weight, width};
+use crate::scene::{Anchor, Colour, Mark, Point, Rect, Scene, Text, Weight, text_width};
 
 /// The width of every figure: a column of A4 paper at 96 pixels per inch with 2 cm margins.
 pub(crate) const WIDTH: f64 = 760.0;
 const MARGIN: f64 = 10.0;
-const LINE: f64 = 14.0;
+const LINE_HEIGHT: f64 = 14.0;
 
 /// One page being laid out.
 #[derive(Debug)]
@@ -38,7 +38,7 @@ impl Sheet {
     /// Text over the whole width, as many lines as it needs.
     fn paragraph(&mut self, text: &str, size: f64) {
         for line in wrap(text, size, WIDTH - 2.0 * MARGIN) {
-            self.y += LINE;
+            self.y += LINE_HEIGHT;
             let at = Point::new(MARGIN, self.y);
             let text = Text::new(at, Anchor::Start, size, line).coloured(Colour::FAINT_INK);
             self.marks.push(Mark::Text(text));
@@ -73,9 +73,9 @@ impl Sheet {
         let row = self.take(height);
         let column_width = (row.width - GAP * f64::from(count - 1)) / f64::from(count);
         (0..count)
-            .map(|i| {
+            .map(|column| {
                 Rect::new(
-                    row.x + f64::from(i) * (column_width + GAP),
+                    row.x + f64::from(column) * (column_width + GAP),
                     row.y,
                     column_width,
                     height,
@@ -95,9 +95,9 @@ impl Sheet {
         for note in notes {
             let top = self.y;
             self.paragraph(&note.text, Style::NOTE);
-            if note.flagged {
+            if note.is_flag {
                 // The text begins with room for the marker.
-                let at = Point::new(MARGIN, top + LINE);
+                let at = Point::new(MARGIN, top + LINE_HEIGHT);
                 self.marks.push(super::flags::marker(at));
             }
         }
@@ -105,7 +105,7 @@ impl Sheet {
         scene.marks = self.marks;
         let caption = notes
             .iter()
-            .filter(|note| !note.flagged)
+            .filter(|note| !note.is_flag)
             .map(|note| note.text.as_str())
             .collect::<Vec<_>>()
             .join(" ");
@@ -124,7 +124,7 @@ impl Sheet {
 pub(crate) struct Note {
     pub(crate) text: String,
     /// It is a warning and carries the flag's marker.
-    pub(crate) flagged: bool,
+    pub(crate) is_flag: bool,
 }
 
 impl Note {
@@ -132,7 +132,7 @@ impl Note {
     pub(crate) fn plain(text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
-            flagged: false,
+            is_flag: false,
         }
     }
 }
@@ -156,19 +156,19 @@ pub(crate) fn page_name(name: &str, page: usize, pages: usize) -> String {
 }
 
 /// Breaks a text into lines that fit.
-pub(crate) fn wrap(text: &str, size: f64, room: f64) -> Vec<String> {
+pub(crate) fn wrap(text: &str, size: f64, max_width: f64) -> Vec<String> {
     let mut lines = Vec::new();
     let mut line = String::new();
     for word in text.split(' ').filter(|word| !word.is_empty()) {
-        let longer = if line.is_empty() {
+        let extended_line = if line.is_empty() {
             word.to_owned()
         } else {
             format!("{line} {word}")
         };
-        if !line.is_empty() && width(&longer, size, Weight::Regular) > room {
+        if !line.is_empty() && text_width(&extended_line, size, Weight::Regular) > max_width {
             lines.push(std::mem::replace(&mut line, word.to_owned()));
         } else {
-            line = longer;
+            line = extended_line;
         }
     }
     if !line.is_empty() {
@@ -189,7 +189,7 @@ mod tests {
         assert!(
             lines
                 .iter()
-                .all(|l| width(l, 10.0, Weight::Regular) <= 80.0)
+                .all(|line| text_width(line, 10.0, Weight::Regular) <= 80.0)
         );
         assert_eq!(lines.join(" "), text);
     }

@@ -9,8 +9,8 @@ use super::boxplot::outside;
 use super::flags;
 use super::readings::line;
 use super::sheet::{Note, Sheet, page_name, page_title};
-use super::strip::{Aside, panel_title, segments, time_axis};
-use crate::axis::{Limits, Plot, Scale, Spacing, Spread, Style, choose};
+use super::strip::{TitleNotes, panel_title, segments, time_axis};
+use crate::axis::{Limits, Plot, Scale, Spacing, Spread, Style, choose_scale};
 use crate::palette;
 use crate::scene::{Mark, Rect, Stroke};
 use neph_analysis::data::{Exchange, FlowData};
@@ -120,7 +120,7 @@ fn panels(data: &CampaignData, settings: &PlotSettings, side: Side) -> Vec<Panel
     // Each panel its own scale: one congested scenario would crush the microseconds of the others.
     for panel in &mut panels {
         let spread = Sorted::check(&panel.values).ok().and_then(Spread::of);
-        let scale = spread.and_then(|range| choose(&[range], Limits::default()));
+        let scale = spread.and_then(|range| choose_scale(&[range], Limits::default()));
         panel.scale = scale.map(at_least);
     }
     panels
@@ -190,11 +190,11 @@ fn draw_panel(
     let sample =
         Sorted::check(&panel.values).expect("differences of stamps are finite, and sorted");
     let sd = describe(sample).ok().and_then(|numbers| numbers.sd);
-    let aside = Aside {
+    let title_notes = TitleNotes {
         plain: sd.map_or_else(String::new, |sd| format!("sd {}", millis(sd))),
         outside: outside(&panel.values, &scale),
     };
-    let mut marks = panel_title(data, settings, panel.scenario, frame, &aside);
+    let mut marks = panel_title(data, settings, panel.scenario, frame, &title_notes);
     plot.y_axis(&mut marks, unit.name());
     let segments = segments(data.experiments_of(panel.scenario, settings), area);
     time_axis(&mut marks, &segments, area, settings);
@@ -207,6 +207,6 @@ fn draw_panel(
             lines.extend(line(&readings, segment, &plot, unit, stroke));
         }
     }
-    marks.push(plot.clipped(lines));
+    marks.push(plot.clip(lines));
     marks
 }

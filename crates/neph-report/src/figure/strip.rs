@@ -4,7 +4,9 @@
 use super::flags;
 use super::sheet::WIDTH;
 use crate::axis::{Scale, Style, ticks};
-use crate::scene::{Anchor, Colour, Mark, Point, Rect, Stroke, Text, Weight, fit_among, width};
+use crate::scene::{
+    Anchor, Colour, Mark, Point, Rect, Stroke, Text, Weight, fit_among, text_width,
+};
 use neph_analysis::clock_time::{ClockTimes, clock_ticks};
 use neph_analysis::data::ExperimentData;
 use neph_analysis::text::real;
@@ -12,7 +14,7 @@ use neph_analysis::view::Group;
 use neph_analysis::{CampaignData, PlotSettings};
 
 /// Pixels between two blocks.
-const GAP: f64 = 5.0;
+const BLOCK_GAP: f64 = 5.0;
 
 /// One block's part of the strip.
 #[derive(Clone, Copy, Debug)]
@@ -27,7 +29,7 @@ pub(crate) struct Segment<'a> {
 
 impl Segment<'_> {
     /// Where a moment, in nanoseconds since the experiment's start, lies.
-    pub(crate) fn px(&self, nanos: i64) -> f64 {
+    pub(crate) fn x_px(&self, nanos: i64) -> f64 {
         self.x + (seconds(nanos) / self.seconds).clamp(0.0, 1.0) * self.width
     }
     /// How many buckets a line over this segment is worth: one every three pixels.
@@ -52,24 +54,24 @@ pub(crate) fn segments<'a>(
     area: Rect,
 ) -> Vec<Segment<'a>> {
     let durations: Vec<(&ExperimentData, f64)> = experiments
-        .map(|experiment| (experiment, duration(experiment)))
+        .map(|experiment| (experiment, duration_seconds(experiment)))
         .collect();
-    let total: f64 = durations.iter().map(|(_, seconds)| seconds).sum();
+    let total_seconds: f64 = durations.iter().map(|(_, seconds)| seconds).sum();
     #[expect(clippy::cast_precision_loss, reason = "a campaign has few blocks")]
-    let gaps = durations.len().saturating_sub(1) as f64 * GAP;
-    let room = (area.width - gaps).max(1.0);
+    let gaps = durations.len().saturating_sub(1) as f64 * BLOCK_GAP;
+    let total_width = (area.width - gaps).max(1.0);
     let mut x = area.x;
     durations
         .into_iter()
         .map(|(experiment, seconds)| {
-            let width = room * seconds / total;
+            let width = total_width * seconds / total_seconds;
             let segment = Segment {
                 experiment,
                 x,
                 width,
                 seconds,
             };
-            x += width + GAP;
+            x += width + BLOCK_GAP;
             segment
         })
         .collect()
@@ -77,21 +79,21 @@ pub(crate) fn segments<'a>(
 
 /// In seconds from the experiment's start, connecting included, until the message after the last one
 /// of any flow would have been due.
-fn duration(experiment: &ExperimentData) -> f64 {
+fn duration_seconds(experiment: &ExperimentData) -> f64 {
     let ends = experiment.flows.iter().filter_map(|flow| {
         let first = seconds(flow.exchanges.first()?.intended.nanos());
         let last = seconds(flow.exchanges.last()?.intended.nanos());
-        let gaps = flow.exchanges.len() - 1;
-        Some(last + (last - first) / real(gaps.max(1)))
+        let intervals = flow.exchanges.len() - 1;
+        Some(last + (last - first) / real(intervals.max(1)))
     });
     ends.fold(1e-3, f64::max)
 }
 
 /// A block's length, for short ones as exact as plans write it: `0.25 s`, `2.4 s`, `3 s`, `12 s`.
-fn length(seconds: f64) -> String {
+fn duration_text(seconds: f64) -> String {
     let digits = match seconds {
-        few if few < 1.0 => 2,
-        few if few < 10.0 => 1,
+        seconds if seconds < 1.0 => 2,
+        seconds if seconds < 10.0 => 1,
         _ => 0,
     };
     let text = format!("{seconds:.digits$}");
@@ -104,7 +106,7 @@ fn length(seconds: f64) -> String {
 }
 
 /// From so many seconds on, an axis of one block shows the time of day.
-const BY_CLOCK: f64 = 600.0;
+const MIN_CLOCK_AXIS_SECONDS: f64 = 600.0;
 
 /// The strip's x axis: of one block seconds, or the time of day where it is long; of more the blocks' numbers
 /// with the time at which they started.
@@ -123,7 +125,7 @@ pub(crate) fn time_axis(
         marks.push(Mark::line(ends.0, ends.1, Stroke::solid(Colour::AXIS, 1.0)));
     }
     match segments {
-        [only] if only.seconds < BY_CLOCK => seconds_axis(marks, only, base),
+        [only] if only.seconds < MIN_CLOCK_AXIS_SECONDS => seconds_axis(marks, only, base),
         [only] => clock_axis(marks, only, base, settings),
         several => blocks_axis(marks, several, base, settings),
     }
@@ -134,30 +136,31 @@ pub(crate) fn time_note(settings: &PlotSettings) -> String {
     format!(
         " Blocks are labelled with their number and when they started ({}); axes of one block that took {} min or more show the time of day.",
         settings.utc_offset,
-        BY_CLOCK / 60.0
+        MIN_CLOCK_AXIS_SECONDS / 60.0
     )
 }
 
-fn tick(marks: &mut Vec<Mark>, x: f64, base: f64, label: String) {
-    let short = Stroke::solid(Colour::AXIS, 1.0);
+fn draw_tick(marks: &mut Vec<Mark>, x: f64, base: f64, label: String) {
+    let stroke = Stroke::solid(Colour::AXIS, 1.0);
     let ends = (Point::new(x, base), Point::new(x, base + 4.0));
-    marks.push(Mark::line(ends.0, ends.1, short));
+    marks.push(Mark::line(ends.0, ends.1, stroke));
     // The last one may stand at the edge of the page.
-    let half = width(&label, Style::TICK, Weight::Regular) / 2.0;
-    marks.push(Mark::Text(below(x.min(WIDTH - 2.0 - half), base, label)));
+    let half_width = text_width(&label, Style::TICK, Weight::Regular) / 2.0;
+    let x = x.min(WIDTH - 2.0 - half_width);
+    marks.push(Mark::Text(tick_label(x, base, label)));
 }
 
 fn seconds_axis(marks: &mut Vec<Mark>, only: &Segment<'_>, base: f64) {
     let scale = Scale::linear(0.0, only.seconds);
-    let extent = |label: &str| width(label, Style::TICK, Weight::Regular) + 12.0;
-    for axis_tick in ticks(&scale, only.width, &extent) {
+    let label_width = |label: &str| text_width(label, Style::TICK, Weight::Regular) + 12.0;
+    for axis_tick in ticks(&scale, only.width, &label_width) {
         let x = only.x + scale.share(axis_tick.value) * only.width;
-        tick(marks, x, base, format!("{} s", axis_tick.label));
+        draw_tick(marks, x, base, format!("{} s", axis_tick.label));
     }
 }
 
 /// Each tick has room for its label.
-const CLOCK_TICK: f64 = 70.0;
+const CLOCK_TICK_WIDTH: f64 = 70.0;
 
 fn clock_axis(marks: &mut Vec<Mark>, only: &Segment<'_>, base: f64, settings: &PlotSettings) {
     #[expect(
@@ -165,11 +168,11 @@ fn clock_axis(marks: &mut Vec<Mark>, only: &Segment<'_>, base: f64, settings: &P
         clippy::cast_sign_loss,
         reason = "a width in pixels"
     )]
-    let max_ticks = (only.width / CLOCK_TICK).max(2.0) as usize;
+    let max_ticks = (only.width / CLOCK_TICK_WIDTH).max(2.0) as usize;
     let started = only.experiment.experiment.started;
     for axis_tick in clock_ticks(started, only.seconds, settings.utc_offset, max_ticks) {
         let x = only.x + axis_tick.at / only.seconds * only.width;
-        tick(marks, x, base, axis_tick.label);
+        draw_tick(marks, x, base, axis_tick.label);
     }
 }
 
@@ -182,42 +185,45 @@ fn blocks_axis(
     let experiments = segments.iter().map(|segment| segment.experiment);
     let times = ClockTimes::of(experiments, settings.utc_offset);
     let labels = |segment: &Segment<'_>| {
-        let (number, at) = (
+        let (number, start_time) = (
             segment.experiment.block(),
             times.at(segment.experiment.experiment.started),
         );
         [
-            format!("block {number}, {at}, {}", length(segment.seconds)),
-            format!("block {number}, {at}"),
-            format!("{number}, {at}"),
+            format!(
+                "block {number}, {start_time}, {}",
+                duration_text(segment.seconds)
+            ),
+            format!("block {number}, {start_time}"),
+            format!("{number}, {start_time}"),
         ]
     };
     let fits = |text: &str, segment: &Segment<'_>| {
-        width(text, Style::TICK, Weight::Regular) <= segment.width - 4.0
+        text_width(text, Style::TICK, Weight::Regular) <= segment.width - 4.0
     };
-    let is_room = |form: &usize| {
+    let has_room_for = |form: &usize| {
         segments
             .iter()
             .all(|segment| fits(&labels(segment)[*form], segment))
     };
     // The shortest one stands under as many blocks as have room.
-    let form = (0..2).find(is_room).unwrap_or(2);
+    let form = (0..2).find(has_room_for).unwrap_or(2);
     let mut free_from = f64::NEG_INFINITY;
     for segment in segments {
         let text = labels(segment)[form].clone();
-        let half = width(&text, Style::TICK, Weight::Regular) / 2.0;
+        let half_width = text_width(&text, Style::TICK, Weight::Regular) / 2.0;
         let middle = segment.x + segment.width / 2.0;
-        let middle = middle.min(WIDTH - 2.0 - half);
-        if middle - half > free_from {
-            free_from = middle + half + 8.0;
-            marks.push(Mark::Text(below(middle, base, text)));
+        let middle = middle.min(WIDTH - 2.0 - half_width);
+        if middle - half_width > free_from {
+            free_from = middle + half_width + 8.0;
+            marks.push(Mark::Text(tick_label(middle, base, text)));
         }
     }
 }
 
-fn below(x: f64, base: f64, text: String) -> Text {
-    let at = Point::new(x, base + 14.0);
-    Text::new(at, Anchor::Middle, Style::TICK, text).coloured(Colour::FAINT_INK)
+fn tick_label(x: f64, base: f64, text: String) -> Text {
+    let position = Point::new(x, base + 14.0);
+    Text::new(position, Anchor::Middle, Style::TICK, text).coloured(Colour::FAINT_INK)
 }
 
 /// A scenario's label above its panel, a flag if it is flagged, and at the right end what lies
@@ -227,23 +233,23 @@ pub(crate) fn panel_title(
     settings: &PlotSettings,
     scenario: usize,
     frame: Rect,
-    aside: &Aside,
+    notes: &TitleNotes,
 ) -> Vec<Mark> {
-    let state = State::of(data, settings, &[scenario]);
+    let state = PanelState::of(data, settings, &[scenario]);
     let label = data.label(scenario);
-    title(&label, &data.labels(), state, frame, aside)
+    title_marks(&label, &data.labels(), state, frame, notes)
 }
 
-/// What stands at the right end of a panel's title.
+/// The notes at the right end of a panel's title.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Aside {
+pub(crate) struct TitleNotes {
     /// A number about what is shown.
     pub(crate) plain: String,
     /// What lies outside of the panel.
     pub(crate) outside: String,
 }
 
-impl Aside {
+impl TitleNotes {
     /// Only what lies outside.
     pub(crate) fn outside(outside: String) -> Self {
         let plain = String::new();
@@ -252,7 +258,7 @@ impl Aside {
 }
 
 /// `2 above, max 605 µs` as `2↑ 605 µs`, for a title that would be cut otherwise.
-fn arrows(outside: &str) -> String {
+fn with_arrows(outside: &str) -> String {
     outside
         .replace(" above, max ", "↑ ")
         .replace(" below, min ", "↓ ")
@@ -260,20 +266,20 @@ fn arrows(outside: &str) -> String {
 
 /// Whether a panel rests on a flagged experiment.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum State {
-    Sound,
+pub(crate) enum PanelState {
+    Unflagged,
     Flagged,
 }
 
-impl State {
+impl PanelState {
     fn of(data: &CampaignData, settings: &PlotSettings, scenarios: &[usize]) -> Self {
         if scenarios
             .iter()
-            .any(|index| flags::flagged(data, *index, settings))
+            .any(|index| flags::has_flag(data, *index, settings))
         {
             Self::Flagged
         } else {
-            Self::Sound
+            Self::Unflagged
         }
     }
 
@@ -284,44 +290,44 @@ impl State {
     }
 }
 
-/// The title of a panel; `among`: what stands above all panels.
-pub(crate) fn title(
+/// The title of a panel; `titles`: those of all panels of the figure.
+pub(crate) fn title_marks(
     text: &str,
-    among: &[String],
-    state: State,
+    titles: &[String],
+    state: PanelState,
     frame: Rect,
-    aside: &Aside,
+    notes: &TitleNotes,
 ) -> Vec<Mark> {
     let y = frame.y + 13.0;
-    let note = |right: f64, text: &str, colour: Colour| {
+    let note_text = |right: f64, text: &str, colour: Colour| {
         Text::new(Point::new(right, y), Anchor::End, Style::NOTE, text).coloured(colour)
     };
-    let plain = note(frame.right(), &aside.plain, Colour::FAINT_INK);
-    let gap = if aside.plain.is_empty() { 0.0 } else { 8.0 };
+    let plain = note_text(frame.right(), &notes.plain, Colour::FAINT_INK);
+    let gap = if notes.plain.is_empty() { 0.0 } else { 8.0 };
     let end = frame.right() - plain.width() - gap;
-    let mut outside = note(end, &aside.outside, Colour::ALARM);
-    let needed = width(text, 10.0, Weight::SemiBold) + 28.0;
-    if needed > frame.width - plain.width() - outside.width() {
-        outside = note(end, &arrows(&aside.outside), Colour::ALARM);
+    let mut outside = note_text(end, &notes.outside, Colour::ALARM);
+    let full_width = text_width(text, 10.0, Weight::SemiBold) + 28.0;
+    if full_width > frame.width - plain.width() - outside.width() {
+        outside = note_text(end, &with_arrows(&notes.outside), Colour::ALARM);
     }
-    let room = frame.width - plain.width() - outside.width() - 28.0;
+    let max_width = frame.width - plain.width() - outside.width() - 28.0;
     // A long label is set smaller before it is cut.
-    let size = if width(text, Style::TITLE, Weight::SemiBold) > room {
+    let size = if text_width(text, Style::TITLE, Weight::SemiBold) > max_width {
         10.0
     } else {
         Style::TITLE
     };
-    let text = fit_among(text, among, size, room / 1.04);
+    let text = fit_among(text, titles, size, max_width / 1.04);
     let name = Text::new(Point::new(frame.x, y), Anchor::Start, size, text).semibold();
     let mut marks = Vec::new();
-    if state == State::Flagged {
+    if state == PanelState::Flagged {
         marks.push(flags::marker(Point::new(frame.x + name.width() + 6.0, y)));
     }
     marks.push(Mark::Text(name));
-    let notes = [plain, outside]
+    let note_texts = [plain, outside]
         .into_iter()
         .filter(|note| !note.text.is_empty());
-    marks.extend(notes.map(Mark::Text));
+    marks.extend(note_texts.map(Mark::Text));
     marks
 }
 
@@ -330,8 +336,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_block_s_length_is_as_exact_as_a_plan_writes_it() {
-        let lengths = [0.25, 0.5, 2.4, 2.999, 12.4, 600.0].map(length);
+    fn the_duration_of_a_block_is_as_exact_as_a_plan_writes_it() {
+        let lengths = [0.25, 0.5, 2.4, 2.999, 12.4, 600.0].map(duration_text);
         assert_eq!(
             lengths,
             ["0.25 s", "0.5 s", "2.4 s", "3 s", "12 s", "600 s"]

@@ -10,9 +10,9 @@ use super::legend::Swatch;
 use super::per_block::scales;
 use super::readings::line;
 use super::sheet::{Note, Sheet, page_name, page_title};
-use super::strip::{Aside, Segment, panel_title, segments, time_axis, time_note};
+use super::strip::{Segment, TitleNotes, panel_title, segments, time_axis, time_note};
 use super::{Figure, alarms, flags};
-use crate::axis::{Plot, Scale, Spread, Style, shared};
+use crate::axis::{Plot, Scale, Spread, Style, group_scales};
 use crate::palette::{self, RETRANSMISSION, SPURIOUS};
 use crate::scene::{Colour, Mark, Point, Rect, Stroke};
 use neph_analysis::data::{ExperimentData, FlowData};
@@ -98,7 +98,7 @@ pub(crate) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> 
         let spread = Sorted::check(values).ok().and_then(Spread::of);
         spread.into_iter().collect()
     });
-    let scales = shared(&spreads.collect::<Vec<Vec<Spread>>>(), settings);
+    let scales = group_scales(&spreads.collect::<Vec<Vec<Spread>>>(), settings);
     let (height, per_page) = match indices.len() {
         1 => (260.0, 1),
         2..=4 => (150.0, 4),
@@ -257,7 +257,7 @@ fn draw_panel(
             settings,
             panel.scenario,
             frame,
-            &Aside::outside("no replies".to_owned()),
+            &TitleNotes::outside("no replies".to_owned()),
         );
     };
     let unit = TimeUnit::up_to(scale.high);
@@ -278,7 +278,7 @@ fn draw_panel(
         settings,
         panel.scenario,
         frame,
-        &Aside::outside(beyond),
+        &TitleNotes::outside(beyond),
     );
     let title = if frame.height > 130.0 {
         axis_title(settings, unit).replace(settings.basis.name(), "round trip")
@@ -299,7 +299,7 @@ fn draw_panel(
         inside.extend(incidents(segment, area));
         inside.extend(alarms::marks(segment, area));
     }
-    marks.push(plot.clipped(inside));
+    marks.push(plot.clip(inside));
     marks
 }
 
@@ -307,7 +307,7 @@ fn draw_panel(
 fn incidents(segment: &Segment<'_>, area: Rect) -> Vec<Mark> {
     let mut marks = Vec::new();
     let mut tick = |nanos: i64, (from, to): (f64, f64), stroke: Stroke| {
-        let x = segment.px(nanos);
+        let x = segment.x_px(nanos);
         marks.push(Mark::line(Point::new(x, from), Point::new(x, to), stroke));
     };
     for at in segment.experiment.reconnects() {
@@ -359,7 +359,7 @@ fn thinned(
     moments
         .into_iter()
         .filter(|(at, _)| {
-            let x = segment.px(at.nanos());
+            let x = segment.x_px(at.nanos());
             let is_apart = x - last_x >= 1.0;
             if is_apart {
                 last_x = x;

@@ -11,14 +11,14 @@ use super::legend::Swatch;
 use super::sheet::{Note, Sheet, page_name, page_title};
 use crate::axis::{Plot, Scale, Style};
 use crate::palette;
-use crate::scene::{Anchor, Colour, Fill, Mark, Point, Rect, Stroke, Text, Weight, width};
-use crate::shortened::shortened_among;
+use crate::scene::{Anchor, Colour, Fill, Mark, Point, Rect, Stroke, Text, Weight, text_width};
+use crate::shorten::shorten_among;
 
 const KIND: &str = "timetable";
 const PER_PAGE: usize = 6;
 /// Later blocks are not drawn: they repeat the rounds of the first ones.
 const MAX_BLOCKS: usize = 24;
-const ROW: f64 = 14.0;
+const ROW_HEIGHT: f64 = 14.0;
 const LEFT: f64 = 92.0;
 /// What is measured, each with a colour.
 const KINDS: [&str; 4] = [
@@ -59,12 +59,12 @@ pub(super) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> 
             .map(|(kind_index, name)| (Swatch::Area(bar_fill(kind_index)), (*name).to_owned()))
             .collect();
         if blocks.values().flatten().any(|bar| bar.is_failed) {
-            entries.push((Swatch::Outline(NOT_COMPLETE), "not complete".to_owned()));
+            entries.push((Swatch::Outline(INCOMPLETE_STROKE), "not complete".to_owned()));
         }
         sheet.legend(&entries);
         for (block, bars) in page_blocks {
             let names = names(bars);
-            let height = 22.0 + ROW * count(names.len()) + Style::BELOW + 20.0;
+            let height = 22.0 + ROW_HEIGHT * count(names.len()) + Style::BELOW + 20.0;
             let frame = sheet.take(height);
             sheet.draw(draw_panel(**block, bars, &names, frame));
         }
@@ -82,7 +82,7 @@ pub(super) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> 
 }
 
 /// How experiments that are not complete are drawn.
-const NOT_COMPLETE: Stroke = Stroke::solid(Colour::ALARM, 1.0);
+const INCOMPLETE_STROKE: Stroke = Stroke::solid(Colour::ALARM, 1.0);
 
 /// The area of a bar; two bars at the same time in one row show as a darker part.
 fn bar_fill(kind_index: usize) -> Fill {
@@ -160,7 +160,7 @@ fn draw_panel(block: u32, bars: &[Bar], names: &[String], frame: Rect) -> Vec<Ma
         frame.x + LEFT,
         frame.y + 22.0,
         frame.width - LEFT,
-        ROW * count(names.len()),
+        ROW_HEIGHT * count(names.len()),
     );
     let plot = Plot {
         area,
@@ -177,10 +177,10 @@ fn draw_panel(block: u32, bars: &[Bar], names: &[String], frame: Rect) -> Vec<Ma
     let mut marks = vec![Mark::Text(heading.semibold())];
     plot.x_axis(&mut marks, "seconds");
     for (row, name) in names.iter().enumerate() {
-        let name = shortened_among(name, names, |short| {
-            width(short, Style::TICK, Weight::Regular) <= LEFT - 10.0
+        let name = shorten_among(name, names, |short| {
+            text_width(short, Style::TICK, Weight::Regular) <= LEFT - 10.0
         });
-        let at = Point::new(area.x - 6.0, area.y + ROW * (count(row) + 0.5) + 3.5);
+        let at = Point::new(area.x - 6.0, area.y + ROW_HEIGHT * (count(row) + 0.5) + 3.5);
         marks.push(Mark::Text(Text::new(at, Anchor::End, Style::TICK, name)));
     }
     for bar in bars {
@@ -188,13 +188,13 @@ fn draw_panel(block: u32, bars: &[Bar], names: &[String], frame: Rect) -> Vec<Ma
             let Some(row) = names.iter().position(|name_of_row| name_of_row == name) else {
                 continue;
             };
-            let (left, right) = (plot.px(seconds(bar.from)), plot.px(seconds(bar.to)));
-            let top = area.y + ROW * count(row) + 2.0;
-            let rect = Rect::new(left, top, (right - left).max(1.0), ROW - 4.0);
+            let (left, right) = (plot.x_px(seconds(bar.from)), plot.x_px(seconds(bar.to)));
+            let top = area.y + ROW_HEIGHT * count(row) + 2.0;
+            let rect = Rect::new(left, top, (right - left).max(1.0), ROW_HEIGHT - 4.0);
             marks.push(Mark::Rect {
                 rect,
                 fill: (!bar.is_failed).then(|| bar_fill(bar.kind_index)),
-                stroke: bar.is_failed.then_some(NOT_COMPLETE),
+                stroke: bar.is_failed.then_some(INCOMPLETE_STROKE),
             });
         }
     }

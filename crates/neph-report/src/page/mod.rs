@@ -21,7 +21,7 @@ const SCRIPT: &str = include_str!("page.js");
 /// What the title of every page ends with.
 pub(crate) const TITLE_END: &str = " · Nephoscope";
 /// So many pages of a figure are shown at once; the others unfold.
-const UNFOLDED: usize = 2;
+const MAX_UNFOLDED_PAGES: usize = 2;
 
 /// What a page is made of.
 #[derive(Clone, Copy, Debug)]
@@ -58,9 +58,9 @@ pub(crate) fn page(contents: &Contents<'_>) -> String {
                 }
                 @if !contents.summary.is_empty() { (tables::summary(contents.summary, contents.data.shared_label())) }
                 @for table in contents.tables.iter().filter(|table| is_plain(table)) {
-                    (tables::plain(table))
+                    (tables::plain_table(table))
                 }
-                (tables::fleets(contents.tables))
+                (tables::fleet_section(contents.tables))
                 (provenance::section(contents.data, contents.settings))
                 script { (PreEscaped(SCRIPT)) }
             }
@@ -152,7 +152,7 @@ fn section(kind: &FigureKind, figures: &[Figure]) -> Markup {
         .iter()
         .filter(|figure| figure.kind == kind.name)
         .collect();
-    let (shown, folded) = pages.split_at(pages.len().min(unfolded(&pages)));
+    let (shown, folded) = pages.split_at(pages.len().min(count_unfolded(&pages)));
     html! {
         @if !pages.is_empty() {
             section {
@@ -171,11 +171,11 @@ fn section(kind: &FigureKind, figures: &[Figure]) -> Markup {
 }
 
 /// Different views are all shown; of the pages of one view, the first ones.
-fn unfolded(pages: &[&Figure]) -> usize {
-    if pages.len() <= UNFOLDED + 2 {
+fn count_unfolded(pages: &[&Figure]) -> usize {
+    if pages.len() <= MAX_UNFOLDED_PAGES + 2 {
         pages.len()
     } else {
-        UNFOLDED
+        MAX_UNFOLDED_PAGES
     }
 }
 

@@ -15,8 +15,10 @@ const UNKNOWN: &str = "–";
 pub(super) fn section(data: &CampaignData, settings: &PlotSettings) -> Markup {
     let campaign = &data.campaign;
     let shown: Vec<&ExperimentData> = data.shown(settings).collect();
-    let provenances: Vec<&Provenance> =
-        shown.iter().filter_map(|e| e.provenance.as_ref()).collect();
+    let provenances: Vec<&Provenance> = shown
+        .iter()
+        .filter_map(|experiment| experiment.provenance.as_ref())
+        .collect();
     let versions: BTreeSet<String> = provenances
         .iter()
         .map(|p| match p.commit.as_str() {
@@ -98,15 +100,15 @@ fn host_rows(host: &HostFacts, experiments: usize) -> Markup {
     };
     html! {
         dt { "Host" } dd { (machine) " (" (count) ")" }
-        dt { "Kernel" } dd { (provenances(&host.kernel)) }
-        dt { "Clock" } dd { (provenances(&host.clock_source)) "; " (provenances(&host.clock_sync)) }
+        dt { "Kernel" } dd { (or_unknown(&host.kernel)) }
+        dt { "Clock" } dd { (or_unknown(&host.clock_source)) "; " (or_unknown(&host.clock_sync)) }
         dt { "Congestion control" } dd { (host.congestion_control.as_deref().unwrap_or(UNKNOWN)) }
         dt { "Offloads" } dd { (pairs(&host.offloads)) }
         dt { "Sysctls" } dd { (pairs(&host.sysctls)) }
     }
 }
 
-fn provenances(text: &str) -> &str {
+fn or_unknown(text: &str) -> &str {
     if text.is_empty() { UNKNOWN } else { text }
 }
 
@@ -142,19 +144,20 @@ fn experiments(data: &CampaignData, shown: &[&ExperimentData], offset: UtcOffset
     }
 }
 
-fn row(data: &CampaignData, host: &ExperimentData, offset: UtcOffset) -> Markup {
-    let experiment = &host.experiment;
+fn row(data: &CampaignData, experiment_data: &ExperimentData, offset: UtcOffset) -> Markup {
+    let experiment = &experiment_data.experiment;
     let warnings: Vec<String> = experiment
         .warnings
         .iter()
         .map(ToString::to_string)
         .collect();
-    let load = host.provenance.as_ref().map(|p| p.load);
-    let lateness = host.provenance.as_ref().and_then(|p| p.lateness_p99);
+    let provenance = experiment_data.provenance.as_ref();
+    let load = provenance.map(|provenance| provenance.load);
+    let lateness = provenance.and_then(|provenance| provenance.lateness_p99);
     html! {
         tr {
-            td.words.label { (data.label(host.scenario)) }
-            td { (host.block()) }
+            td.words.label { (data.label(experiment_data.scenario)) }
+            td { (experiment_data.block()) }
             td { (moment(experiment.started, offset)) }
             td { (experiment.tally.messages) }
             @if data.is_imported() {
@@ -166,7 +169,7 @@ fn row(data: &CampaignData, host: &ExperimentData, offset: UtcOffset) -> Markup 
             }
             td { (share(load.map(|load| load.busy_percent), 0)) }
             td { (share(load.map(|load| load.steal_percent), 1)) }
-            td { (lateness.map_or_else(|| UNKNOWN.to_owned(), |late| late.to_string())) }
+            td { (lateness.map_or_else(|| UNKNOWN.to_owned(), |lateness| lateness.to_string())) }
             td.words { (warnings.join("; ")) }
         }
     }

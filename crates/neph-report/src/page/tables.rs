@@ -8,7 +8,7 @@ use neph_model::Stage;
 use neph_stats::Level;
 
 /// Longer tables are folded.
-const UNFOLDED: usize = 24;
+const MAX_UNFOLDED_ROWS: usize = 24;
 
 /// The summary: the layers first, the ledger's stages folded below.
 /// `shared`: what labels leave out because all scenarios have it.
@@ -21,13 +21,13 @@ pub(super) fn summary(rows: &[SummaryRow], shared: Option<String>) -> Markup {
             h2 id="summary" { "Summary" }
             p.answers { "Latency of each scenario, layer by layer, in milliseconds. Small text: 95 % confidence interval." }
             @if let Some(shared) = shared { p { (shared) } }
-            (grouped(&layers))
+            (rows_by_scenario(&layers))
             dl.notes {
                 @for (name, meaning) in shown_layers(&layers) { dt { (name) } dd { (meaning) } }
             }
             details {
                 summary { "All stages of the response time" }
-                (grouped(&stages))
+                (rows_by_scenario(&stages))
                 dl.notes {
                     @for stage in shown_stages(&stages) { dt { (stage.name()) } dd { (stage.meaning()) } }
                 }
@@ -60,7 +60,7 @@ fn shown_stages(rows: &[&SummaryRow]) -> Vec<Stage> {
     Stage::ALL.into_iter().filter(is_shown).collect()
 }
 
-fn grouped(rows: &[&SummaryRow]) -> Markup {
+fn rows_by_scenario(rows: &[&SummaryRow]) -> Markup {
     html! {
         div.wide {
             table {
@@ -105,8 +105,8 @@ fn summary_line(row: &SummaryRow) -> Markup {
             }
             td { @if let Some(errors) = row.errors { (count(errors)) } }
             td { @if let Some(not_sent) = row.not_sent { (count(not_sent)) } }
-            td { (real(row.mean)) }
-            td { (real(row.sd)) }
+            td { (optional_number(row.mean)) }
+            td { (optional_number(row.sd)) }
             @for quantile in &row.quantiles {
                 td {
                     @match quantile {
@@ -134,7 +134,7 @@ fn level(level: Level, row: &SummaryRow) -> String {
     level.number().map_or_else(word, number)
 }
 
-fn real(value: Option<f64>) -> String {
+fn optional_number(value: Option<f64>) -> String {
     value.map_or_else(|| "–".to_owned(), number)
 }
 
@@ -149,7 +149,7 @@ pub(crate) fn number(value: f64) -> String {
 }
 
 /// The tables of fleets: a part for each scenario, with its rows of each table.
-pub(super) fn fleets(tables: &[Table]) -> Markup {
+pub(super) fn fleet_section(tables: &[Table]) -> Markup {
     let fleet_tables: Vec<&Table> = tables.iter().filter(|table| is_of_fleets(table)).collect();
     let mut scenarios: Vec<&Cell> = Vec::new();
     for cell in fleet_tables
@@ -168,7 +168,7 @@ pub(super) fn fleets(tables: &[Table]) -> Markup {
                 @for scenario in scenarios {
                     h3 { @if let Cell::Text(label) = scenario { (label) } }
                     @for table in &fleet_tables {
-                        (part(table, scenario))
+                        (scenario_part(table, scenario))
                     }
                 }
                 @for table in &fleet_tables {
@@ -188,39 +188,39 @@ pub(super) fn is_of_fleets(table: &Table) -> bool {
 }
 
 /// The rows of one scenario, without the column that names it.
-fn part(table: &Table, scenario: &Cell) -> Markup {
+fn scenario_part(table: &Table, scenario: &Cell) -> Markup {
     let rows = table
         .rows
         .iter()
         .filter(|row| row.first() == Some(scenario));
     let rows: Vec<Vec<Cell>> = rows.map(|row| row[1..].to_vec()).collect();
-    let long = rows.len() > UNFOLDED;
-    let of_one = Table {
+    let is_folded = rows.len() > MAX_UNFOLDED_ROWS;
+    let scenario_table = Table {
         columns: table.columns[1..].to_vec(),
         rows,
         ..table.clone()
     };
     html! {
-        @if !of_one.rows.is_empty() {
+        @if !scenario_table.rows.is_empty() {
             h4 { (table.title) }
-            @if long {
+            @if is_folded {
                 details {
-                    summary { (format!("{} rows", of_one.rows.len())) }
-                    (cells(&of_one))
+                    summary { (format!("{} rows", scenario_table.rows.len())) }
+                    (cells(&scenario_table))
                 }
             } @else {
-                (cells(&of_one))
+                (cells(&scenario_table))
             }
         }
     }
 }
 
 /// Any other table, cell by cell.
-pub(super) fn plain(table: &Table) -> Markup {
+pub(super) fn plain_table(table: &Table) -> Markup {
     html! {
         section {
             h2 id=(table.name) { (table.title) }
-            @if table.rows.len() > UNFOLDED {
+            @if table.rows.len() > MAX_UNFOLDED_ROWS {
                 details {
                     summary { (format!("{} rows", table.rows.len())) }
                     (cells(table))

@@ -51,7 +51,7 @@ pub(crate) fn advance(face: &Face<'_>, glyph: GlyphId) -> f64 {
 }
 
 /// The width of a text in CSS pixels. Without kerning, which every backend switches off.
-pub(crate) fn width(text: &str, size: f64, weight: Weight) -> f64 {
+pub(crate) fn text_width(text: &str, size: f64, weight: Weight) -> f64 {
     let face = weight.face();
     text.chars()
         .map(|character| advance(face, glyph(face, character)))
@@ -60,14 +60,16 @@ pub(crate) fn width(text: &str, size: f64, weight: Weight) -> f64 {
 }
 
 /// The text, or as much of its two ends as fits with an ellipsis between them into `room` pixels.
-pub(crate) fn fit(text: &str, size: f64, room: f64) -> String {
-    crate::shortened::shortened(text, |short| width(short, size, Weight::Regular) <= room)
+pub(crate) fn fit(text: &str, size: f64, max_width: f64) -> String {
+    crate::shorten::shorten(text, |short| {
+        text_width(short, size, Weight::Regular) <= max_width
+    })
 }
 
 /// As [`fit`], and different from the other texts of `among`.
-pub(crate) fn fit_among(text: &str, among: &[String], size: f64, room: f64) -> String {
-    let fits = |short: &str| width(short, size, Weight::Regular) <= room;
-    crate::shortened::shortened_among(text, among, fits)
+pub(crate) fn fit_among(text: &str, among: &[String], size: f64, max_width: f64) -> String {
+    let fits = |short: &str| text_width(short, size, Weight::Regular) <= max_width;
+    crate::shorten::shorten_among(text, among, fits)
 }
 
 #[cfg(test)]
@@ -78,11 +80,11 @@ mod tests {
     #[test]
     fn figures_are_equally_wide_and_our_own_marks_exist() {
         for weight in [Weight::Regular, Weight::SemiBold] {
-            let digit_width = width("1", 10.0, weight);
+            let digit_width = text_width("1", 10.0, weight);
             assert!(
                 "0123456789"
                     .chars()
-                    .all(|c| (width(&c.to_string(), 10.0, weight) - digit_width).abs() < 0.02)
+                    .all(|c| (text_width(&c.to_string(), 10.0, weight) - digit_width).abs() < 0.02)
             );
             assert!(
                 "µ·…–→↑↓≤≥×−°äéñжΩ"
@@ -96,6 +98,6 @@ mod tests {
     fn a_long_text_is_cut_to_its_room() {
         assert_eq!(fit("home", 10.0, 100.0), "home");
         let cut = fit("a very long endpoint name", 10.0, 60.0);
-        assert!(cut.contains('…') && width(&cut, 10.0, Weight::Regular) <= 60.0);
+        assert!(cut.contains('…') && text_width(&cut, 10.0, Weight::Regular) <= 60.0);
     }
 }

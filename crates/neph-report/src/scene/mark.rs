@@ -130,21 +130,21 @@ pub enum Anchor {
 
 /// Whether a text lies or stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Turn {
+pub enum TextDirection {
     /// From left to right.
-    Level,
+    Horizontal,
     /// From bottom to top.
-    Upright,
+    Vertical,
 }
 
 /// A line of text.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Text {
     /// Where its anchor stands, on its base line.
-    pub at: Point,
+    pub position: Point,
     /// Its text.
     pub text: String,
-    /// Which part of it stands at `at`.
+    /// Which part of it stands at `position`.
     pub anchor: Anchor,
     /// Font size in CSS pixels.
     pub size: f64,
@@ -153,20 +153,20 @@ pub struct Text {
     /// Its colour.
     pub colour: Colour,
     /// Whether it lies or stands.
-    pub turn: Turn,
+    pub direction: TextDirection,
 }
 
 impl Text {
     /// A lying text in regular ink.
-    pub fn new(at: Point, anchor: Anchor, size: f64, text: impl Into<String>) -> Self {
+    pub fn new(position: Point, anchor: Anchor, size: f64, text: impl Into<String>) -> Self {
         Self {
-            at,
+            position,
             text: text.into(),
             anchor,
             size,
             weight: Weight::Regular,
             colour: Colour::INK,
-            turn: Turn::Level,
+            direction: TextDirection::Horizontal,
         }
     }
     /// The same in semibold.
@@ -183,13 +183,13 @@ impl Text {
     }
     /// The same from bottom to top.
     #[must_use]
-    pub fn upright(mut self) -> Self {
-        self.turn = Turn::Upright;
+    pub fn vertical(mut self) -> Self {
+        self.direction = TextDirection::Vertical;
         self
     }
     /// How wide it is, along its base line.
     pub fn width(&self) -> f64 {
-        super::width(&self.text, self.size, self.weight)
+        super::text_width(&self.text, self.size, self.weight)
     }
 }
 

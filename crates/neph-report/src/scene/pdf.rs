@@ -14,19 +14,19 @@ use pdf_writer::types::LineJoinStyle;
 use pdf_writer::{Content, Filter, Finish, Name, Pdf, Rect as PdfRect, Ref, Str, TextStr};
 
 use super::font::glyph;
-use super::{Anchor, Colour, Fill, Mark, Point, Scene, Stroke, Text, Turn, Weight};
+use super::{Anchor, Colour, Fill, Mark, Point, Scene, Stroke, Text, TextDirection, Weight};
 use font::FontRefs;
 
 /// PDF counts in points of 1/72 inch, a scene in CSS pixels of 1/96 inch.
 const POINTS_PER_PIXEL: f32 = 0.75;
 const COMPRESSION: u8 = 6;
 /// How far a Bezier curve's handles reach to make a quarter circle.
-const QUARTER: f64 = 0.552_284_75;
+const HANDLE: f64 = 0.552_284_75;
 
 /// The scene as a PDF file of one page that is as large as the scene.
 pub fn pdf(scene: &Scene, title: &str) -> Vec<u8> {
     let ids = [1, 2, 3, 4, 5].map(Ref::new);
-    let [catalog, pages, page, contents, about] = ids;
+    let [catalog, pages, page, contents, document_info] = ids;
     let fonts = [
         (Weight::Regular, FontRefs::from(10)),
         (Weight::SemiBold, FontRefs::from(20)),
@@ -36,20 +36,20 @@ pub fn pdf(scene: &Scene, title: &str) -> Vec<u8> {
         opacities: BTreeMap::new(),
     };
     let height = scene.height as f32 * POINTS_PER_PIXEL;
-    let flip = [POINTS_PER_PIXEL, 0.0, 0.0, -POINTS_PER_PIXEL, 0.0, height];
-    writer.content.transform(flip);
+    let to_pdf_coordinates = [POINTS_PER_PIXEL, 0.0, 0.0, -POINTS_PER_PIXEL, 0.0, height];
+    writer.content.transform(to_pdf_coordinates);
     for mark in &scene.marks {
         writer.mark(mark);
     }
     let mut pdf = Pdf::new();
     pdf.catalog(catalog).pages(pages);
-    pdf.document_info(about).title(TextStr(title));
+    pdf.document_info(document_info).title(TextStr(title));
     pdf.pages(pages).kids([page]).count(1);
-    let mut leaf = pdf.page(page);
+    let mut page_writer = pdf.page(page);
     let width = scene.width as f32 * POINTS_PER_PIXEL;
-    leaf.media_box(PdfRect::new(0.0, 0.0, width, height));
-    leaf.parent(pages).contents(contents);
-    let mut resources = leaf.resources();
+    page_writer.media_box(PdfRect::new(0.0, 0.0, width, height));
+    page_writer.parent(pages).contents(contents);
+    let mut resources = page_writer.resources();
     let mut names = resources.fonts();
     for (weight, refs) in &fonts {
         names.pair(font::name(*weight), refs.composite);
@@ -58,17 +58,18 @@ pub fn pdf(scene: &Scene, title: &str) -> Vec<u8> {
     let mut states = resources.ext_g_states();
     for (percent, number) in &writer.opacities {
         let opacity = f32::from(*percent) / 100.0;
-        let state = format!("A{number}");
+        let state_name = format!("A{number}");
         states
-            .insert(Name(state.as_bytes()))
+            .insert(Name(state_name.as_bytes()))
             .start::<pdf_writer::writers::ExtGraphicsState<'_>>()
             .non_stroking_alpha(opacity);
     }
     states.finish();
     resources.finish();
-    leaf.finish();
-    let drawing = compress_to_vec_zlib(&writer.content.finish(), COMPRESSION);
-    pdf.stream(contents, &drawing).filter(Filter::FlateDecode);
+    page_writer.finish();
+    let compressed_content = compress_to_vec_zlib(&writer.content.finish(), COMPRESSION);
+    pdf.stream(contents, &compressed_content)
+        .filter(Filter::FlateDecode);
     for (weight, refs) in fonts {
         font::embed(&mut pdf, weight, refs);
     }
@@ -158,8 +159,8 @@ impl Writer {
             ((-1.0, 0.0), (0.0, -1.0)),
             ((0.0, -1.0), (1.0, 0.0)),
         ] {
-            let (x1, y1) = at(from.0 + QUARTER * to.0, from.1 + QUARTER * to.1);
-            let (x2, y2) = at(to.0 + QUARTER * from.0, to.1 + QUARTER * from.1);
+            let (x1, y1) = at(from.0 + HANDLE * to.0, from.1 + HANDLE * to.1);
+            let (x2, y2) = at(to.0 + HANDLE * from.0, to.1 + HANDLE * from.1);
             let (x, y) = at(to.0, to.1);
             self.content.cubic_to(x1, y1, x2, y2, x, y);
         }
@@ -187,10 +188,10 @@ impl Writer {
         if percent < 100 {
             let next = self.opacities.len();
             let number = *self.opacities.entry(percent).or_insert(next);
-            let state = format!("A{number}");
+            let state_name = format!("A{number}");
             self.content
                 .save_state()
-                .set_parameters(Name(state.as_bytes()));
+                .set_parameters(Name(state_name.as_bytes()));
         }
         self.content.set_fill_rgb(red, green, blue).fill_nonzero();
         if percent < 100 {
@@ -205,16 +206,22 @@ impl Writer {
             .chars()
             .flat_map(|character| glyph(face, character).0.to_be_bytes())
             .collect();
-        let before = match text.anchor {
+        let anchor_offset = match text.anchor {
             Anchor::Start => 0.0,
             Anchor::Middle => text.width() / 2.0,
             Anchor::End => text.width(),
         };
-        let (x, y) = (text.at.x, text.at.y);
+        let (x, y) = (text.position.x, text.position.y);
         // The page is flipped, so that the text has to be flipped back.
-        let matrix = match text.turn {
-            Turn::Level => [1.0, 0.0, 0.0, -1.0, hundredths(x - before), hundredths(y)],
-            Turn::Upright => [0.0, -1.0, -1.0, 0.0, hundredths(x), hundredths(y + before)],
+        let matrix = match text.direction {
+            TextDirection::Horizontal => {
+                let x = x - anchor_offset;
+                [1.0, 0.0, 0.0, -1.0, hundredths(x), hundredths(y)]
+            }
+            TextDirection::Vertical => {
+                let y = y + anchor_offset;
+                [0.0, -1.0, -1.0, 0.0, hundredths(x), hundredths(y)]
+            }
         };
         let [red, green, blue] = channels(text.colour);
         self.content

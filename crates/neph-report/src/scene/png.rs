@@ -13,7 +13,7 @@ use tiny_skia::{
 use ttf_parser::OutlineBuilder;
 
 use super::font::{advance, glyph};
-use super::{Anchor, Colour, Fill, Mark, Point, Rect, Scene, Stroke, Text, Turn};
+use super::{Anchor, Colour, Fill, Mark, Point, Rect, Scene, Stroke, Text, TextDirection};
 
 /// Why a scene could not become a PNG.
 #[derive(Debug, thiserror::Error)]
@@ -34,16 +34,16 @@ pub enum PngError {
 /// The scene as a PNG file, `scale` pixels per CSS pixel (2 is 192 dots per inch).
 pub fn png(scene: &Scene, scale: f64) -> Result<Vec<u8>, PngError> {
     let (width, height) = ((scene.width * scale).ceil(), (scene.height * scale).ceil());
-    let refused = || PngError::Size { width, height };
+    let size_error = || PngError::Size { width, height };
     if !(1.0..=30_000.0).contains(&width) || !(1.0..=30_000.0).contains(&height) {
-        return Err(refused());
+        return Err(size_error());
     }
     #[expect(clippy::cast_sign_loss, reason = "at least 1, as just checked")]
-    let mut pixmap = Pixmap::new(width as u32, height as u32).ok_or_else(refused)?;
+    let mut pixmap = Pixmap::new(width as u32, height as u32).ok_or_else(size_error)?;
     pixmap.fill(tiny_skia::Color::WHITE);
     let mut canvas = Canvas {
         pixmap,
-        view: Transform::from_scale(scale as f32, scale as f32),
+        transform: Transform::from_scale(scale as f32, scale as f32),
         mask: None,
     };
     for mark in &scene.marks {
@@ -57,7 +57,7 @@ pub fn png(scene: &Scene, scale: f64) -> Result<Vec<u8>, PngError> {
 
 struct Canvas {
     pixmap: Pixmap,
-    view: Transform,
+    transform: Transform,
     mask: Option<Mask>,
 }
 
@@ -94,7 +94,7 @@ impl Canvas {
         let paint = paint(fill.colour, fill.opacity);
         let mask = self.mask.as_ref();
         self.pixmap
-            .fill_path(&path, &paint, FillRule::Winding, self.view, mask);
+            .fill_path(&path, &paint, FillRule::Winding, self.transform, mask);
     }
 
     /// Without smoothing, so that neighbours leave no light seam between them.
@@ -112,7 +112,7 @@ impl Canvas {
         paint.anti_alias = false;
         let mask = self.mask.as_ref();
         self.pixmap
-            .fill_path(&path, &paint, FillRule::Winding, self.view, mask);
+            .fill_path(&path, &paint, FillRule::Winding, self.transform, mask);
     }
 
     fn stroke(&mut self, path: PathBuilder, stroke: &Stroke) {
@@ -128,49 +128,49 @@ impl Canvas {
         let mask = self.mask.as_ref();
         let paint = paint(stroke.colour, 1.0);
         self.pixmap
-            .stroke_path(&path, &paint, &style, self.view, mask);
+            .stroke_path(&path, &paint, &style, self.transform, mask);
     }
 
     fn clip(&mut self, within: &[Point], marks: &[Mark]) {
-        let outer = self.mask.clone();
+        let outer_mask = self.mask.clone();
         let Some(path) = closed(within).finish() else {
             return;
         };
         match &mut self.mask {
-            Some(mask) => mask.intersect_path(&path, FillRule::Winding, true, self.view),
-            none => {
+            Some(mask) => mask.intersect_path(&path, FillRule::Winding, true, self.transform),
+            no_mask => {
                 let mut mask = Mask::new(self.pixmap.width(), self.pixmap.height());
                 if let Some(mask) = &mut mask {
-                    mask.fill_path(&path, FillRule::Winding, true, self.view);
+                    mask.fill_path(&path, FillRule::Winding, true, self.transform);
                 }
-                *none = mask;
+                *no_mask = mask;
             }
         }
         for mark in marks {
             self.mark(mark);
         }
-        self.mask = outer;
+        self.mask = outer_mask;
     }
 
     fn text(&mut self, text: &Text) {
         let face = text.weight.face();
         let scale = text.size / f64::from(face.units_per_em());
-        let before = match text.anchor {
+        let anchor_offset = match text.anchor {
             Anchor::Start => 0.0,
             Anchor::Middle => text.width() / 2.0,
             Anchor::End => text.width(),
         };
         let mut pen = Pen {
             path: PathBuilder::new(),
-            along: -before,
+            along_baseline: -anchor_offset,
             scale,
-            at: text.at,
-            turn: text.turn,
+            position: text.position,
+            direction: text.direction,
         };
         for character in text.text.chars() {
             let id = glyph(face, character);
             let _ = face.outline_glyph(id, &mut pen);
-            pen.along += advance(face, id) * text.size;
+            pen.along_baseline += advance(face, id) * text.size;
         }
         self.fill(pen.path, &Fill::solid(text.colour));
     }
@@ -207,19 +207,19 @@ fn closed(points: &[Point]) -> PathBuilder {
 /// Puts a glyph's outline, which counts upwards in font units, where the text wants it.
 struct Pen {
     path: PathBuilder,
-    along: f64,
+    along_baseline: f64,
     scale: f64,
-    at: Point,
-    turn: Turn,
+    position: Point,
+    direction: TextDirection,
 }
 
 impl Pen {
     fn map(&self, x: f32, y: f32) -> (f32, f32) {
-        let along = self.along + f64::from(x) * self.scale;
+        let along_baseline = self.along_baseline + f64::from(x) * self.scale;
         let up = f64::from(y) * self.scale;
-        let (x, y) = match self.turn {
-            Turn::Level => (self.at.x + along, self.at.y - up),
-            Turn::Upright => (self.at.x - up, self.at.y - along),
+        let (x, y) = match self.direction {
+            TextDirection::Horizontal => (self.position.x + along_baseline, self.position.y - up),
+            TextDirection::Vertical => (self.position.x - up, self.position.y - along_baseline),
         };
         (x as f32, y as f32)
     }

@@ -2,14 +2,16 @@
 
 use std::fmt::Write;
 
-use super::{Anchor, FONT_FAMILY, Fill, Mark, Point, Rect, Scene, Stroke, Text, Turn, Weight};
+use super::{
+    Anchor, FONT_FAMILY, Fill, Mark, Point, Rect, Scene, Stroke, Text, TextDirection, Weight,
+};
 
-/// The scene as an SVG document. `name` makes ids unique where one page has several, and
+/// The scene as an SVG document. `id_prefix` makes ids unique where one page has several, and
 /// `title` is the text for screen readers.
-pub fn svg(scene: &Scene, name: &str, title: &str) -> String {
+pub fn svg(scene: &Scene, id_prefix: &str, title: &str) -> String {
     let mut writer = Writer {
         out: String::new(),
-        name,
+        id_prefix,
         clips: 0,
     };
     let (width, height) = (number(scene.width), number(scene.height));
@@ -29,7 +31,7 @@ pub fn svg(scene: &Scene, name: &str, title: &str) -> String {
 
 struct Writer<'a> {
     out: String,
-    name: &'a str,
+    id_prefix: &'a str,
     clips: usize,
 }
 
@@ -99,25 +101,25 @@ impl Writer<'_> {
             Weight::Regular => "",
             Weight::SemiBold => " font-weight=\"600\"",
         };
-        let (x, y) = (number(text.at.x), number(text.at.y));
-        let turn = match text.turn {
-            Turn::Level => String::new(),
-            Turn::Upright => format!(" transform=\"rotate(-90 {x} {y})\""),
+        let (x, y) = (number(text.position.x), number(text.position.y));
+        let rotation = match text.direction {
+            TextDirection::Horizontal => String::new(),
+            TextDirection::Vertical => format!(" transform=\"rotate(-90 {x} {y})\""),
         };
         // A viewer without the font squeezes its own to the width that was reserved.
         self.put(format_args!(
-            "<text x=\"{x}\" y=\"{y}\" font-size=\"{}\" fill=\"{}\"{anchor}{weight}{turn} \
+            "<text x=\"{x}\" y=\"{y}\" font-size=\"{}\" fill=\"{}\"{anchor}{weight}{rotation} \
              textLength=\"{}\" lengthAdjust=\"spacingAndGlyphs\">{}</text>",
             number(text.size),
             text.colour.css(),
             number(text.width()),
-            keep_indent(&escape(&text.text))
+            protect_indent(&escape(&text.text))
         ));
     }
 
     fn clip(&mut self, within: &[Point], marks: &[Mark]) {
         self.clips += 1;
-        let id = format!("{}-{}", self.name, self.clips);
+        let id = format!("{}-{}", self.id_prefix, self.clips);
         self.put(format_args!(
             "<clipPath id=\"{id}\"><path d=\"{}Z\"/></clipPath><g clip-path=\"url(#{id})\">",
             path(within)
@@ -192,9 +194,9 @@ fn trimmed(text: &str) -> String {
 }
 
 /// No-break spaces at the beginning: viewers drop others, and the text would cover its flag.
-fn keep_indent(text: &str) -> String {
-    let rest = text.trim_start_matches(' ');
-    "\u{a0}".repeat(text.len() - rest.len()) + rest
+fn protect_indent(text: &str) -> String {
+    let trimmed = text.trim_start_matches(' ');
+    "\u{a0}".repeat(text.len() - trimmed.len()) + trimmed
 }
 
 fn escape(text: &str) -> String {
@@ -211,7 +213,7 @@ mod tests {
 
     #[test]
     fn spaces_at_the_beginning_of_a_text_stay() {
-        assert_eq!(keep_indent("  a  b"), "\u{a0}\u{a0}a  b");
+        assert_eq!(protect_indent("  a  b"), "\u{a0}\u{a0}a  b");
     }
 
     #[test]

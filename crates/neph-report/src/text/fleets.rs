@@ -2,7 +2,7 @@
 
 use unicode_width::UnicodeWidthStr;
 
-use super::padded;
+use super::fit_to_width;
 use neph_analysis::fleet::{PooledPair, pairs};
 use neph_analysis::numbers::{count, millis, percent};
 use neph_analysis::{CampaignData, PlotSettings};
@@ -10,7 +10,7 @@ use neph_analysis::{CampaignData, PlotSettings};
 /// More pairs are counted.
 const MAX_PAIRS: usize = 24;
 /// Names are cut down to this.
-const LONGEST: usize = 40;
+const MAX_NAME_WIDTH: usize = 40;
 
 /// The table with its heading; nothing without a fleet.
 pub(super) fn table(data: &CampaignData, settings: &PlotSettings) -> String {
@@ -20,13 +20,13 @@ pub(super) fn table(data: &CampaignData, settings: &PlotSettings) -> String {
     let Some(first) = pooled.first() else {
         return String::new();
     };
-    let soon = format!("left in {} s", first.soon.secs_f64());
-    let (shown, rest) = pooled.split_at(pooled.len().min(MAX_PAIRS));
+    let left_soon_title = format!("left in {} s", first.soon.secs_f64());
+    let (shown, hidden) = pooled.split_at(pooled.len().min(MAX_PAIRS));
     let longest = shown.iter().map(|pair| pair.pair.name.width()).max();
-    let names = longest.unwrap_or(0).clamp(8, LONGEST);
+    let name_width = longest.unwrap_or(0).clamp(8, MAX_NAME_WIDTH);
     let mut out = format!(
-        "{}{:>8}{:>9}{:>11}{:>11}{:>11}{:>13}{soon:>14}\n",
-        padded("flows to", &[], names),
+        "{}{:>8}{:>9}{:>11}{:>11}{:>11}{:>13}{left_soon_title:>14}\n",
+        fit_to_width("flows to", &[], name_width),
         "flows",
         "classes",
         "lowest",
@@ -35,30 +35,30 @@ pub(super) fn table(data: &CampaignData, settings: &PlotSettings) -> String {
         "moves/flow/h",
     );
     let pair_names: Vec<String> = shown.iter().map(|pair| pair.pair.name.clone()).collect();
-    out.extend(shown.iter().map(|pair| row(pair, &pair_names, names)));
-    if !rest.is_empty() {
+    out.extend(shown.iter().map(|pair| row(pair, &pair_names, name_width)));
+    if !hidden.is_empty() {
         out.push_str(&format!(
             "{} more, with less inflation or fewer moves\n",
-            count(rest.len())
+            count(hidden.len())
         ));
     }
     out
 }
 
-fn row(pair: &PooledPair<'_>, pair_names: &[String], names: usize) -> String {
-    let or = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
+fn row(pair: &PooledPair<'_>, pair_names: &[String], name_width: usize) -> String {
+    let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
     let classes = match pair.classes {
         (min, max) if min < max => format!("{min}-{max}"),
         (_, max) => max.to_string(),
     };
     format!(
         "{}{:>8}{classes:>9}{:>11}{:>11}{:>11}{:>13}{:>14}\n",
-        padded(&pair.pair.name, pair_names, names),
+        fit_to_width(&pair.pair.name, pair_names, name_width),
         count(pair.flows),
-        or(pair.ends.map(|ends| millis(ends.0.millis_f64()))),
-        or(pair.ends.map(|ends| millis(ends.1.millis_f64()))),
-        or(pair.inflation.map(percent)),
-        or(pair.changes_per_flow_hour.map(|rate| format!("{rate:.1}"))),
-        or(pair.left_soon.map(|share| percent(share.share))),
+        or_dash(pair.ends.map(|ends| millis(ends.0.millis_f64()))),
+        or_dash(pair.ends.map(|ends| millis(ends.1.millis_f64()))),
+        or_dash(pair.inflation.map(percent)),
+        or_dash(pair.changes_per_flow_hour.map(|rate| format!("{rate:.1}"))),
+        or_dash(pair.left_soon.map(|share| percent(share.share))),
     )
 }

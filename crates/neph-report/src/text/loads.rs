@@ -4,10 +4,10 @@ use neph_analysis::{CampaignData, LoadCourse, PlotSettings};
 use neph_model::{LoadEnd, Quantity};
 use unicode_width::UnicodeWidthStr;
 
-use super::padded;
+use super::fit_to_width;
 
 /// Names are cut down to this.
-const LONGEST: usize = 48;
+const MAX_NAME_WIDTH: usize = 48;
 
 /// The table with its heading; nothing without traffic.
 pub(super) fn table(data: &CampaignData, settings: &PlotSettings) -> String {
@@ -26,11 +26,11 @@ pub(super) fn table(data: &CampaignData, settings: &PlotSettings) -> String {
     let Some(longest) = names.iter().map(|name| name.width()).max() else {
         return String::new();
     };
-    let width = longest.clamp(8, LONGEST);
-    let mut out = padded("medians of loads", &[], width.max(16));
+    let width = longest.clamp(8, MAX_NAME_WIDTH);
+    let mut out = fit_to_width("medians of loads", &[], width.max(16));
     out.push_str(&format!("{:>16}{:>16}\n", "sent", "received"));
     for (name, [sent, received]) in lines {
-        out.push_str(&padded(&name, &names, width.max(16)));
+        out.push_str(&fit_to_width(&name, &names, width.max(16)));
         out.push_str(&format!("{sent:>16}{received:>16}\n"));
     }
     out

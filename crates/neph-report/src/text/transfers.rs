@@ -4,10 +4,10 @@ use neph_analysis::{CampaignData, PlotSettings, QuantityCourse};
 use neph_model::Quantity;
 use unicode_width::UnicodeWidthStr;
 
-use super::padded;
+use super::fit_to_width;
 
 /// Names are cut down to this.
-const LONGEST: usize = 48;
+const MAX_NAME_WIDTH: usize = 48;
 /// The cell of a scenario without the quantity.
 const MISSING: &str = "-";
 /// The columns after the names, each with the quantities of which it shows the worst.
@@ -46,7 +46,7 @@ pub(super) fn table(data: &CampaignData, settings: &PlotSettings) -> String {
     let labels = data.labels();
     let shown_labels: Vec<String> = shown.iter().map(|index| labels[*index].clone()).collect();
     let longest = shown_labels.iter().map(|label| label.width()).max();
-    let width = longest.unwrap_or(0).clamp(8, LONGEST);
+    let width = longest.unwrap_or(0).clamp(8, MAX_NAME_WIDTH);
     let all_courses: Vec<Vec<QuantityCourse>> = shown
         .iter()
         .map(|scenario| data.courses(*scenario, settings))
@@ -55,13 +55,13 @@ pub(super) fn table(data: &CampaignData, settings: &PlotSettings) -> String {
         .iter()
         .filter_map(|(title, quantities)| Column::of(title, quantities, &all_courses))
         .collect();
-    let mut out = padded("medians", &[], width);
+    let mut out = fit_to_width("medians", &[], width);
     for column in &columns {
         out.push_str(&format!("{:>1$}", column.title, column.width));
     }
     out.push_str("  limit\n");
     for (row, (scenario, label)) in shown.iter().zip(&shown_labels).enumerate() {
-        out.push_str(&padded(label, &shown_labels, width));
+        out.push_str(&fit_to_width(label, &shown_labels, width));
         for column in &columns {
             out.push_str(&format!("{:>1$}", column.cells[row], column.width));
         }

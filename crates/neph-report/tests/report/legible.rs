@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use neph_report::{Figure, Mark, Rect, Scene, Text, Turn};
+use neph_report::{Figure, Mark, Rect, Scene, Text, TextDirection};
 
 /// Texts with the boxes that they fill.
 pub(crate) fn texts(scene: &Scene) -> Vec<(Rect, Text)> {
@@ -18,15 +18,22 @@ pub(crate) fn texts(scene: &Scene) -> Vec<(Rect, Text)> {
     let mut texts = Vec::new();
     collect(&scene.marks, &mut texts);
     let boxed = texts.into_iter().map(|text| {
-        let (along, high) = (text.width(), text.size * 0.72);
-        let before = match text.anchor {
+        let (length, height) = (text.width(), text.size * 0.72);
+        let anchor_offset = match text.anchor {
             neph_report::Anchor::Start => 0.0,
-            neph_report::Anchor::Middle => along / 2.0,
-            neph_report::Anchor::End => along,
+            neph_report::Anchor::Middle => length / 2.0,
+            neph_report::Anchor::End => length,
         };
-        let rect = match text.turn {
-            Turn::Level => Rect::new(text.at.x - before, text.at.y - high, along, high),
-            Turn::Upright => Rect::new(text.at.x - high, text.at.y - along + before, high, along),
+        let position = text.position;
+        let rect = match text.direction {
+            TextDirection::Horizontal => {
+                let left = position.x - anchor_offset;
+                Rect::new(left, position.y - height, length, height)
+            }
+            TextDirection::Vertical => {
+                let top = position.y - length + anchor_offset;
+                Rect::new(position.x - height, top, height, length)
+            }
         };
         (rect, text)
     });

@@ -188,17 +188,17 @@ fn no_text_leaves_its_page() {
         for figure in draw(&data, &PlotSettings::default()) {
             for mark in &figure.scene.marks {
                 let Mark::Text(text) = mark else { continue };
-                if text.turn == neph_report::Turn::Upright {
+                if text.direction == neph_report::TextDirection::Vertical {
                     continue;
                 }
                 let left = match text.anchor {
-                    neph_report::Anchor::Start => text.at.x,
-                    neph_report::Anchor::Middle => text.at.x - text.width() / 2.0,
-                    neph_report::Anchor::End => text.at.x - text.width(),
+                    neph_report::Anchor::Start => text.position.x,
+                    neph_report::Anchor::Middle => text.position.x - text.width() / 2.0,
+                    neph_report::Anchor::End => text.position.x - text.width(),
                 };
                 let inside = left >= 0.0
                     && left + text.width() <= figure.scene.width
-                    && text.at.y < figure.scene.height;
+                    && text.position.y < figure.scene.height;
                 assert!(inside, "{}: {:?}", figure.name, text);
             }
         }

@@ -7,7 +7,7 @@ use neph_model::{
 use rusqlite::{Connection, OptionalExtension, Result, Row, named_params};
 
 use super::row::{get_json, get_json_if_any, get_named, get_parsed, get_wide, json, wide};
-use super::{Catalog, Ended, flow_traces, provenance, series};
+use super::{Catalog, EndedExperiment, flow_traces, provenance, series};
 use crate::StoreError;
 
 impl Catalog {
@@ -19,14 +19,14 @@ impl Catalog {
     }
 
     /// Records the end of an experiment with all its data. A second call changes only the values.
-    pub(crate) fn end_experiment(&mut self, ended: &Ended<'_>) -> Result<(), StoreError> {
+    pub(crate) fn end_experiment(&mut self, ended: &EndedExperiment<'_>) -> Result<(), StoreError> {
         self.change("record the experiment's end", |transaction| {
             end(transaction, ended)
         })
     }
 
     /// Adds an experiment that has ended, with all its data. Refuses one that exists.
-    pub(crate) fn add_ended(&mut self, ended: &Ended<'_>) -> Result<(), StoreError> {
+    pub(crate) fn add_ended(&mut self, ended: &EndedExperiment<'_>) -> Result<(), StoreError> {
         self.change("add the experiment", |transaction| {
             insert(transaction, ended.experiment)?;
             end(transaction, ended)?;
@@ -93,7 +93,7 @@ fn insert(connection: &Connection, experiment: &Experiment) -> Result<()> {
     update(connection, experiment)
 }
 
-fn end(connection: &Connection, ended: &Ended<'_>) -> Result<()> {
+fn end(connection: &Connection, ended: &EndedExperiment<'_>) -> Result<()> {
     let id = ended.experiment.id;
     update(connection, ended.experiment)?;
     series::replace_events(connection, id, ended.events)?;

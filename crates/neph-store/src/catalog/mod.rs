@@ -46,7 +46,7 @@ pub(crate) struct Catalog {
 
 /// What the catalog stores at the end of an experiment.
 #[derive(Debug)]
-pub(crate) struct Ended<'a> {
+pub(crate) struct EndedExperiment<'a> {
     pub(crate) experiment: &'a Experiment,
     pub(crate) provenance: Option<&'a Provenance>,
     pub(crate) events: &'a [Event],

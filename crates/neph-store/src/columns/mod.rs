@@ -1,9 +1,9 @@
 //! Messages of ended experiments in columns: one Parquet file per experiment, one row per message.
 //!
 //! [`Row::COLUMNS`] is the table of columns for the writer, the reader and the text exports.
-//! Exports put [`LEADING`] before it.
+//! Exports put [`LEADING_COLUMNS`] before it.
 
-mod leading;
+mod leading_columns;
 mod reader;
 mod table;
 mod writer;
@@ -11,7 +11,9 @@ mod writer;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use leading::{Belonging, Constant, LEADING, Leading, LeadingCells};
+pub(crate) use leading_columns::{
+    ExperimentContext, LEADING_COLUMNS, LeadingCell, LeadingColumn, LeadingValue,
+};
 pub(crate) use reader::ColumnsReader;
 pub(crate) use table::{Cell, Cells, Column, Row, optional, required};
 pub(crate) use writer::{ColumnsWriter, FileFacts};

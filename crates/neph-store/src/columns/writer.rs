@@ -17,8 +17,8 @@ use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::{ColumnPath, Type};
 
 use super::{
-    Belonging, Cells, Column, Constant, LEADING, Leading, LeadingCells, ROW_GROUP_ROWS, Row,
-    SCHEMA_VERSION,
+    Cells, Column, ExperimentContext, LEADING_COLUMNS, LeadingCell, LeadingColumn, LeadingValue,
+    ROW_GROUP_ROWS, Row, SCHEMA_VERSION,
 };
 use crate::StoreError;
 use neph_text::WholeFile;
@@ -77,7 +77,7 @@ pub(crate) struct ColumnsWriter<R = Message> {
     file: SerializedFileWriter<File>,
     path: PathBuf,
     /// Leading values of the current experiment, in a file with leading columns.
-    leading: Vec<Constant>,
+    leading: Vec<LeadingValue>,
     rows: Vec<R>,
     rows_written: u64,
 }
@@ -94,7 +94,7 @@ impl<R: Row> ColumnsWriter<R> {
     pub(crate) fn create_leading(out: &WholeFile, facts: FileFacts) -> Result<Self, StoreError> {
         let path = out.temporary();
         let file = out.file().map_err(StoreError::file("make", path))?;
-        Self::with_schema(file, path, facts, schema::<R>(LEADING))
+        Self::with_schema(file, path, facts, schema::<R>(LEADING_COLUMNS))
     }
 
     fn with_schema(
@@ -116,9 +116,9 @@ impl<R: Row> ColumnsWriter<R> {
     }
 
     /// The following messages belong to this experiment.
-    pub(crate) fn begin(&mut self, belonging: &Belonging<'_>) -> Result<(), StoreError> {
+    pub(crate) fn begin(&mut self, context: &ExperimentContext<'_>) -> Result<(), StoreError> {
         self.flush()?;
-        self.leading = belonging.constants().map(|(_, value)| value).collect();
+        self.leading = context.leading_values().map(|(_, value)| value).collect();
         Ok(())
     }
 
@@ -180,15 +180,15 @@ type Group<'a> = SerializedRowGroupWriter<'a, File>;
 
 fn write_constant(
     group: &mut Group<'_>,
-    constant: &Constant,
+    constant: &LeadingValue,
     rows: usize,
 ) -> Result<(), ParquetError> {
     match constant {
-        Constant::Text(text) => {
+        LeadingValue::Text(text) => {
             let text = ByteArray::from(text.as_bytes().to_vec());
             write_values::<ByteArrayType>(group, &vec![text; rows], None)
         }
-        Constant::Count(count) => {
+        LeadingValue::Count(count) => {
             write_values::<Int32Type>(group, &vec![count.cast_signed(); rows], None)
         }
     }
@@ -253,11 +253,11 @@ fn write_values<T: DataType>(
 }
 
 /// The file's schema; `leading` comes before the columns of the table.
-fn schema<R: Row>(leading: &[Leading]) -> Type {
+fn schema<R: Row>(leading: &[LeadingColumn]) -> Type {
     let leading = leading.iter().map(|column| {
         let column_type = match column.cells {
-            LeadingCells::Text(_) => TEXT,
-            LeadingCells::Count(_) => (Physical::INT32, unsigned(32), ConvertedType::UINT_32),
+            LeadingCell::Text(_) => TEXT,
+            LeadingCell::Count(_) => (Physical::INT32, unsigned(32), ConvertedType::UINT_32),
         };
         field(column.name, Repetition::REQUIRED, column_type)
     });

@@ -7,7 +7,7 @@ use super::recorder::{EmbeddedRecorder, Fleet};
 use super::{Embedded, Step};
 use crate::StoreError;
 use crate::columns::FileFacts;
-use crate::workspace::remove_if_there;
+use crate::workspace::remove_if_exists;
 
 impl Embedded {
     /// Begins an experiment that is not in the catalog.
@@ -16,7 +16,7 @@ impl Embedded {
         experiment: &Experiment,
     ) -> Result<Box<dyn Recorder>, StoreError> {
         // The journal comes first: every experiment in the catalog has one.
-        let journal = self.workspace.journal_of(experiment.id);
+        let journal = self.workspace.journal_path(experiment.id);
         let scenario = self.scenario_of(experiment)?;
         let writer = match JournalWriter::create(&journal, experiment.id) {
             Ok(writer) => writer,
@@ -25,7 +25,7 @@ impl Embedded {
         let recorder = EmbeddedRecorder {
             journal: writer,
             fleet: Fleet::NotYet(
-                self.workspace.fleet_of(experiment.id),
+                self.workspace.fleet_folders(experiment.id),
                 FileFacts::of(experiment, scenario.as_ref()),
             ),
         };
@@ -35,7 +35,7 @@ impl Embedded {
         running.ended = None;
         if let Err(error) = self.catalog.add_experiment(&running) {
             // Nothing was recorded. If this removal fails too, recovery removes the empty journal.
-            let _removed = remove_if_there(&journal);
+            let _removed = remove_if_exists(&journal);
             return Err(self.refusal(experiment.id, error));
         }
         self.gate.passed(Step::ExperimentAdded)?;

@@ -9,10 +9,10 @@ use neph_model::{Experiment, ExperimentId, ExperimentStatus, Provenance, Recorde
 
 use super::{Embedded, Step};
 use crate::StoreError;
-use crate::catalog::Ended;
+use crate::catalog::EndedExperiment;
 use crate::columns::{ColumnsWriter, FileFacts};
 use crate::fleet;
-use crate::workspace::{Workspace, remove_if_there, sync_folder};
+use crate::workspace::{Workspace, remove_if_exists, sync_folder};
 
 /// Refuses an end that does not match the recorder.
 pub(super) fn check(
@@ -46,7 +46,7 @@ impl Embedded {
         provenance: &Provenance,
     ) -> Result<(), StoreError> {
         match self.require_status(experiment.id)? {
-            ExperimentStatus::Running => self.settle(experiment, Some(provenance)),
+            ExperimentStatus::Running => self.end_from_journal(experiment, Some(provenance)),
             status => Err(StoreError::WrongFinish {
                 experiment: experiment.id,
                 why: format!("it has ended already ({})", status.name()),
@@ -55,32 +55,32 @@ impl Embedded {
     }
 
     /// Ends an experiment whose journal is closed.
-    fn settle(
+    fn end_from_journal(
         &mut self,
         experiment: &Experiment,
         provenance: Option<&Provenance>,
     ) -> Result<(), StoreError> {
-        let journal = self.workspace.journal_of(experiment.id);
+        let journal = self.workspace.journal_path(experiment.id);
         let contents =
             Contents::of(&journal, experiment.id)?.ok_or_else(|| StoreError::WrongFinish {
                 experiment: experiment.id,
                 why: format!("its journal {} is gone", journal.display()),
             })?;
-        self.settle_contents(experiment, provenance, &contents)
+        self.end_with_contents(experiment, provenance, &contents)
     }
 
     /// May be repeated after a kill at any point: each step replaces the result of an earlier
     /// attempt.
-    pub(super) fn settle_contents(
+    pub(super) fn end_with_contents(
         &mut self,
         experiment: &Experiment,
         provenance: Option<&Provenance>,
         contents: &Contents,
     ) -> Result<(), StoreError> {
         let scenario = self.scenario_of(experiment)?;
-        let partial = self.workspace.partial_messages_of(experiment.id);
+        let partial = self.workspace.partial_messages_path(experiment.id);
         let facts = FileFacts::of(experiment, scenario.as_ref());
-        let fleet = self.workspace.fleet_of(experiment.id);
+        let fleet = self.workspace.fleet_folders(experiment.id);
         fleet::close_all(&fleet, &facts, &mut |step| self.gate.passed(step.into()))?;
         write_columns(&partial, facts, contents)?;
         self.gate.passed(Step::ColumnsWritten)?;
@@ -88,7 +88,7 @@ impl Embedded {
         name_columns(&self.workspace, experiment.id)?;
         self.gate.passed(Step::ColumnsNamed)?;
 
-        self.catalog.end_experiment(&Ended {
+        self.catalog.end_experiment(&EndedExperiment {
             experiment,
             provenance,
             events: &contents.events,
@@ -97,7 +97,7 @@ impl Embedded {
         })?;
         self.gate.passed(Step::EndRecorded)?;
 
-        remove_if_there(&self.workspace.journal_of(experiment.id))?;
+        remove_if_exists(&self.workspace.journal_path(experiment.id))?;
         self.gate.passed(Step::JournalRemoved)
     }
 
@@ -117,10 +117,10 @@ pub(super) fn name_columns(
     workspace: &Workspace,
     experiment: ExperimentId,
 ) -> Result<(), StoreError> {
-    let partial = workspace.partial_messages_of(experiment);
-    let final_path = workspace.messages_of(experiment);
+    let partial = workspace.partial_messages_path(experiment);
+    let final_path = workspace.messages_path(experiment);
     fs::rename(&partial, &final_path).map_err(StoreError::file("give a name to", &partial))?;
-    sync_folder(&workspace.messages())
+    sync_folder(&workspace.messages_folder())
 }
 
 pub(super) fn write_columns(

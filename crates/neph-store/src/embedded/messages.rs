@@ -20,10 +20,10 @@ impl Embedded {
         experiment: ExperimentId,
         visitor: &mut MessageVisitor<'_>,
     ) -> Result<(), StoreError> {
-        if let Some(contents) = self.journalled(experiment)? {
+        if let Some(contents) = self.running_contents(experiment)? {
             return visit_journal(&contents, visitor);
         }
-        let path = self.workspace.messages_of(experiment);
+        let path = self.workspace.messages_path(experiment);
         let Some(reader) = ColumnsReader::open(&path)? else {
             return Err(StoreError::Malformed {
                 path,

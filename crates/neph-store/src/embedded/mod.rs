@@ -4,12 +4,12 @@
 //! Owns the order in which these three change. A kill between any two steps leaves a state that
 //! `recover` completes (see [`Step`]).
 
+mod active_experiments;
 mod begin;
 mod finish;
 mod messages;
 mod record_summary;
 mod recorder;
-mod recording;
 mod recover;
 mod reduce;
 mod step;
@@ -35,7 +35,7 @@ use crate::store::{
 };
 use crate::workspace::{Workspace, WriteLock};
 use crate::{Access, SentWithin, StoreError};
-use recording::Recording;
+use active_experiments::ActiveExperiments;
 use step::{Gate, Step};
 
 /// An open workspace.
@@ -45,7 +45,7 @@ pub(crate) struct Embedded {
     catalog: Catalog,
     /// `Some` if opened for writing.
     lock: Option<Arc<WriteLock>>,
-    recording: Recording,
+    active_experiments: ActiveExperiments,
     gate: Gate,
 }
 
@@ -54,28 +54,28 @@ impl Embedded {
         let workspace = Workspace::at(path);
         let lock = match access {
             Access::Write => {
-                workspace.make()?;
+                workspace.create_folders()?;
                 Some(Arc::new(workspace.lock()?))
             }
-            Access::Read if workspace.catalog().exists() => None,
+            Access::Read if workspace.catalog_path().exists() => None,
             Access::Read => {
                 return Err(StoreError::NoWorkspace {
                     path: path.to_owned(),
                 });
             }
         };
-        let catalog = Catalog::open(&workspace.catalog(), access)?;
+        let catalog = Catalog::open(&workspace.catalog_path(), access)?;
         Ok(Self {
             workspace,
             catalog,
             lock,
-            recording: Recording::default(),
+            active_experiments: ActiveExperiments::default(),
             gate: Gate::default(),
         })
     }
 
     /// Refuses to change a workspace that was opened for reading.
-    fn writing(&self, operation: &'static str) -> Result<(), StoreError> {
+    fn check_writable(&self, operation: &'static str) -> Result<(), StoreError> {
         match self.lock {
             Some(_) => Ok(()),
             None => Err(StoreError::ReadOnly {
@@ -86,10 +86,10 @@ impl Embedded {
     }
 
     /// Contents of the journal, if the catalog has the experiment as running.
-    fn journalled(&self, experiment: ExperimentId) -> Result<Option<Contents>, StoreError> {
+    fn running_contents(&self, experiment: ExperimentId) -> Result<Option<Contents>, StoreError> {
         match self.require_status(experiment)? {
             ExperimentStatus::Running => {
-                let journal = self.workspace.journal_of(experiment);
+                let journal = self.workspace.journal_path(experiment);
                 Ok(Contents::of(&journal, experiment)?)
             }
             _ => Ok(None),
@@ -116,7 +116,7 @@ impl Store for Embedded {
             workspace: self.workspace.clone(),
             catalog: self.catalog.handle(access)?,
             lock: self.lock.clone(),
-            recording: self.recording.clone(),
+            active_experiments: self.active_experiments.clone(),
             gate: Gate::default(),
         }))
     }
@@ -126,7 +126,7 @@ impl Store for Embedded {
         campaign: &Campaign,
         scenarios: &[Scenario],
     ) -> Result<(), StoreError> {
-        self.writing("add a campaign")?;
+        self.check_writable("add a campaign")?;
         self.catalog.add_campaign(campaign, scenarios)
     }
 
@@ -136,23 +136,23 @@ impl Store for Embedded {
         status: CampaignStatus,
         ended: Option<Wall>,
     ) -> Result<(), StoreError> {
-        self.writing("set a campaign's status")?;
+        self.check_writable("set a campaign's status")?;
         self.catalog.set_campaign_status(campaign, status, ended)
     }
 
     fn begin(&mut self, experiment: &Experiment) -> Result<Box<dyn Recorder>, StoreError> {
-        self.writing("begin an experiment")?;
-        if !self.recording.add(experiment.id) {
+        self.check_writable("begin an experiment")?;
+        if !self.active_experiments.add(experiment.id) {
             return Err(StoreError::ExperimentExists {
                 experiment: experiment.id,
                 status: ExperimentStatus::Running,
             });
         }
-        let begun = self.begin_new(experiment);
-        if begun.is_err() {
-            self.recording.remove(experiment.id);
+        let recorder = self.begin_new(experiment);
+        if recorder.is_err() {
+            self.active_experiments.remove(experiment.id);
         }
-        begun
+        recorder
     }
 
     fn finish(
@@ -161,32 +161,32 @@ impl Store for Embedded {
         experiment: &Experiment,
         provenance: &Provenance,
     ) -> Result<(), StoreError> {
-        self.writing("finish an experiment")?;
+        self.check_writable("finish an experiment")?;
         finish::check(recorder.as_ref(), experiment, provenance)?;
         drop(recorder);
         let result = self.end(experiment, provenance);
         // Its writer has ended. If the disk refused, recovery may end the experiment.
-        self.recording.remove(experiment.id);
+        self.active_experiments.remove(experiment.id);
         result
     }
 
     fn take_in(&mut self, journalled: &Journalled<'_>) -> Result<IntakeResult, StoreError> {
-        self.writing("take in an experiment")?;
+        self.check_writable("take in an experiment")?;
         take_in::check(journalled)?;
         let id = journalled.experiment.id;
-        if !self.recording.add(id) {
+        if !self.active_experiments.add(id) {
             return Err(StoreError::ExperimentExists {
                 experiment: id,
                 status: ExperimentStatus::Running,
             });
         }
-        let taken = self.take_in_once(journalled);
-        self.recording.remove(id);
-        taken
+        let intake = self.take_in_once(journalled);
+        self.active_experiments.remove(id);
+        intake
     }
 
     fn recover(&mut self) -> Result<Vec<Experiment>, StoreError> {
-        self.writing("recover experiments")?;
+        self.check_writable("recover experiments")?;
         self.recover_all()
     }
 
@@ -195,7 +195,7 @@ impl Store for Embedded {
         campaign: CampaignId,
         check: &Throughput,
     ) -> Result<(), StoreError> {
-        self.writing("add a throughput check")?;
+        self.check_writable("add a throughput check")?;
         self.catalog.add_throughput(campaign, check)
     }
 
@@ -204,7 +204,7 @@ impl Store for Embedded {
         campaign: CampaignId,
         route: &Traceroute,
     ) -> Result<(), StoreError> {
-        self.writing("add a traceroute")?;
+        self.check_writable("add a traceroute")?;
         self.catalog.add_traceroute(campaign, route)
     }
 
@@ -213,7 +213,7 @@ impl Store for Embedded {
         campaign: CampaignId,
         pings: &[PingBetween],
     ) -> Result<(), StoreError> {
-        self.writing("add pings between experiments")?;
+        self.check_writable("add pings between experiments")?;
         self.catalog.add_pings_between(campaign, pings)
     }
 
@@ -222,7 +222,7 @@ impl Store for Embedded {
         experiment: ExperimentId,
         trace: &FlowTrace,
     ) -> Result<(), StoreError> {
-        self.writing("add the routes of flows")?;
+        self.check_writable("add the routes of flows")?;
         self.catalog.add_flow_trace(experiment, trace)
     }
 
@@ -231,7 +231,7 @@ impl Store for Embedded {
         experiment: ExperimentId,
         routes: &[TracedRoute],
     ) -> Result<(), StoreError> {
-        self.writing("add the routes of flows")?;
+        self.check_writable("add the routes of flows")?;
         self.catalog.add_traced_routes(experiment, routes)
     }
 
@@ -240,7 +240,7 @@ impl Store for Embedded {
         experiment: ExperimentId,
         transfers: &[ClassTransfer],
     ) -> Result<(), StoreError> {
-        self.writing("add transfers")?;
+        self.check_writable("add transfers")?;
         self.catalog.add_transfers(experiment, transfers)
     }
 
@@ -250,12 +250,12 @@ impl Store for Embedded {
         minutes: &[Minute],
         at: Wall,
     ) -> Result<(), StoreError> {
-        self.writing("reduce an experiment")?;
+        self.check_writable("reduce an experiment")?;
         self.reduce_one(experiment, minutes, at)
     }
 
     fn remove_minutes(&mut self, experiment: ExperimentId, at: Wall) -> Result<(), StoreError> {
-        self.writing("remove the minutes of an experiment")?;
+        self.check_writable("remove the minutes of an experiment")?;
         self.require_status(experiment)?;
         self.catalog.remove_minutes(experiment, at)
     }
@@ -285,9 +285,9 @@ impl Store for Embedded {
         visit: &mut MessageVisitor<'_>,
     ) -> Result<(), StoreError> {
         self.check_not_reduced(experiment)?;
-        let visited = self.visit(experiment, visit);
+        let result = self.visit(experiment, visit);
         // A writer may have reduced it in the meantime.
-        visited.or_else(|error| self.check_not_reduced(experiment).and(Err(error)))
+        result.or_else(|error| self.check_not_reduced(experiment).and(Err(error)))
     }
 
     fn visit_fleet(
@@ -298,12 +298,12 @@ impl Store for Embedded {
     ) -> Result<(), StoreError> {
         self.require_status(experiment)?;
         self.check_not_reduced(experiment)?;
-        let visited = fleet::visit(&self.workspace.fleet_of(experiment), within, visit);
-        visited.or_else(|error| self.check_not_reduced(experiment).and(Err(error)))
+        let result = fleet::visit(&self.workspace.fleet_folders(experiment), within, visit);
+        result.or_else(|error| self.check_not_reduced(experiment).and(Err(error)))
     }
 
     fn events(&self, experiment: ExperimentId) -> Result<Vec<Event>, StoreError> {
-        match self.journalled(experiment)? {
+        match self.running_contents(experiment)? {
             Some(contents) => {
                 let mut events = contents.events;
                 events.sort_by_key(|event| event.at);
@@ -314,7 +314,7 @@ impl Store for Embedded {
     }
 
     fn samples(&self, experiment: ExperimentId) -> Result<Vec<Sample>, StoreError> {
-        match self.journalled(experiment)? {
+        match self.running_contents(experiment)? {
             Some(contents) => {
                 let mut samples = contents.samples;
                 samples.sort_by_key(|sample| (sample.series, sample.at));

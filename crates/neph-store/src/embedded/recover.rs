@@ -12,26 +12,26 @@ use neph_model::{Experiment, ExperimentId, ExperimentStatus};
 use super::Embedded;
 use super::record_summary::RecordSummary;
 use crate::StoreError;
-use crate::catalog::Ended;
+use crate::catalog::EndedExperiment;
 use crate::columns::{ColumnsReader, FileFacts};
 use crate::fleet;
-use crate::workspace::remove_if_there;
+use crate::workspace::remove_if_exists;
 
 impl Embedded {
     /// Ends every experiment that has no writer; returns them. Interrupts running campaigns if this
     /// process, which has the lock, records nothing: then they are carried out by no process.
     pub(super) fn recover_all(&mut self) -> Result<Vec<Experiment>, StoreError> {
-        let shared = self.recording.clone();
-        let recording = shared.experiments();
+        let active_experiments = self.active_experiments.clone();
+        let active = active_experiments.experiments();
         let mut recovered = Vec::new();
         for experiment in self.catalog.running_experiments()? {
-            if !recording.contains(&experiment.id) {
+            if !active.contains(&experiment.id) {
                 recovered.push(self.recover_one(experiment)?);
             }
         }
-        self.clear_journals(&recording)?;
+        self.clear_journals(&active)?;
         self.clear_reduced()?;
-        if recording.is_empty() {
+        if active.is_empty() {
             self.catalog.interrupt_running_campaigns()?;
         }
         Ok(recovered)
@@ -40,25 +40,25 @@ impl Embedded {
     fn recover_one(&mut self, mut experiment: Experiment) -> Result<Experiment, StoreError> {
         let id = experiment.id;
         experiment.status = ExperimentStatus::Interrupted;
-        let fleet = fleet::counts(&self.workspace.fleet_of(id))?;
-        if let Some(contents) = Contents::of(&self.workspace.journal_of(id), id)? {
+        let fleet = fleet::counts(&self.workspace.fleet_folders(id))?;
+        if let Some(contents) = Contents::of(&self.workspace.journal_path(id), id)? {
             RecordSummary::in_journal(&contents)?
                 .with_fleet(fleet)
                 .complete(&mut experiment);
-            self.settle_contents(&experiment, None, &contents)?;
+            self.end_with_contents(&experiment, None, &contents)?;
             return Ok(experiment);
         }
         // Without a journal (power failure, or deleted by a user) the columns may still exist.
-        if let Some(columns) = ColumnsReader::open(&self.workspace.messages_of(id))? {
+        if let Some(columns) = ColumnsReader::open(&self.workspace.messages_path(id))? {
             RecordSummary::in_columns(&columns)?
                 .with_fleet(fleet)
                 .complete(&mut experiment);
-            let fleet_folders = self.workspace.fleet_of(id);
+            let fleet_folders = self.workspace.fleet_folders(id);
             let facts = FileFacts::of(&experiment, self.scenario_of(&experiment)?.as_ref());
             fleet::close_all(&fleet_folders, &facts, &mut |step| {
                 self.gate.passed(step.into())
             })?;
-            self.catalog.end_experiment(&Ended {
+            self.catalog.end_experiment(&EndedExperiment {
                 experiment: &experiment,
                 provenance: None,
                 events: &[],
@@ -70,20 +70,20 @@ impl Embedded {
         RecordSummary::default()
             .with_fleet(fleet)
             .complete(&mut experiment);
-        self.settle_contents(&experiment, None, &Contents::default())?;
+        self.end_with_contents(&experiment, None, &Contents::default())?;
         Ok(experiment)
     }
 
     /// Removes journals that are no longer needed: the experiment has ended, or was never added and
     /// has no records. Keeps a journal with records whose experiment the catalog does not know: no
     /// crash leaves such a journal.
-    fn clear_journals(&self, recording: &BTreeSet<ExperimentId>) -> Result<(), StoreError> {
-        for path in files_in(&self.workspace.journals())? {
+    fn clear_journals(&self, active: &BTreeSet<ExperimentId>) -> Result<(), StoreError> {
+        for path in files_in(&self.workspace.journals_folder())? {
             let Some(id) = experiment_of(&path, "journal") else {
                 continue;
             };
             // Another handle may have created the journal but not the catalog entry yet.
-            if recording.contains(&id) {
+            if active.contains(&id) {
                 continue;
             }
             let is_superfluous = match self.catalog.status_of(id)? {
@@ -92,7 +92,7 @@ impl Embedded {
                 None => Contents::of(&path, id)?.is_none_or(|contents| contents.is_empty()),
             };
             if is_superfluous {
-                remove_if_there(&path)?;
+                remove_if_exists(&path)?;
             }
         }
         self.clear_fleets()
@@ -101,13 +101,13 @@ impl Embedded {
     /// Removes fleet folders of ended experiments. They are empty: a fleet's journals are removed
     /// before the catalog records the end.
     fn clear_fleets(&self) -> Result<(), StoreError> {
-        for path in files_in(&self.workspace.journals())? {
+        for path in files_in(&self.workspace.journals_folder())? {
             let Some(id) = experiment_of(&path, "fleet") else {
                 continue;
             };
             let status = self.catalog.status_of(id)?;
             if status.is_some_and(|status| status != ExperimentStatus::Running) {
-                self.workspace.fleet_of(id).remove_journals()?;
+                self.workspace.fleet_folders(id).remove_journals()?;
             }
         }
         Ok(())

@@ -11,7 +11,7 @@ use neph_model::{ExperimentId, ExperimentStatus, Minute, Wall};
 
 use super::{Embedded, Step};
 use crate::StoreError;
-use crate::workspace::{remove_if_there, sync_folder};
+use crate::workspace::{remove_if_exists, sync_folder};
 
 impl Embedded {
     /// May be repeated until it succeeds.
@@ -36,16 +36,16 @@ impl Embedded {
 
     /// Removes the messages of a reduced experiment.
     fn remove_messages(&self, experiment: ExperimentId) -> Result<(), StoreError> {
-        remove_if_there(&self.workspace.messages_of(experiment))?;
+        remove_if_exists(&self.workspace.messages_path(experiment))?;
         self.gate.passed(Step::MessagesRemoved)?;
-        let fleet = self.workspace.fleet_of(experiment).segments;
+        let fleet = self.workspace.fleet_folders(experiment).segments;
         match fs::remove_dir_all(&fleet) {
             Err(error) if error.kind() != ErrorKind::NotFound => {
                 return Err(StoreError::file("remove", &fleet)(error));
             }
             _ => {}
         }
-        sync_folder(&self.workspace.messages())
+        sync_folder(&self.workspace.messages_folder())
     }
 
     /// Removes the messages of reduced experiments that a kill left.
@@ -54,7 +54,7 @@ impl Embedded {
         if reduced.is_empty() {
             return Ok(());
         }
-        let folder = self.workspace.messages();
+        let folder = self.workspace.messages_folder();
         let entries = fs::read_dir(&folder).map_err(StoreError::file("list", &folder))?;
         for entry in entries {
             let path = entry.map_err(StoreError::file("list", &folder))?.path();

@@ -12,7 +12,7 @@ use super::finish::{name_columns, write_columns};
 use super::record_summary::RecordSummary;
 use super::{Embedded, Step};
 use crate::StoreError;
-use crate::catalog::Ended;
+use crate::catalog::EndedExperiment;
 use crate::columns::FileFacts;
 use crate::fleet::{self, FleetFolders};
 use crate::store::{IntakeResult, Journalled};
@@ -59,7 +59,7 @@ impl Embedded {
         let facts = FileFacts::of(journalled.experiment, scenario.as_ref());
         let fleet_folders = FleetFolders {
             experiment: id,
-            segments: self.workspace.fleet_of(id).segments,
+            segments: self.workspace.fleet_folders(id).segments,
             journals: fleet_folder(journalled.folder, id),
         };
         let counts = fleet::copy_all(&fleet_folders, &facts, &mut |step| {
@@ -68,14 +68,14 @@ impl Embedded {
         let summary = RecordSummary::in_journal(&contents)?.with_fleet(counts);
         let experiment = as_stored(journalled.experiment, &summary)?;
 
-        let partial = self.workspace.partial_messages_of(id);
+        let partial = self.workspace.partial_messages_path(id);
         write_columns(&partial, facts, &contents)?;
         self.gate.passed(Step::ColumnsWritten)?;
         name_columns(&self.workspace, id)?;
         self.gate.passed(Step::ColumnsNamed)?;
         let mut events = contents.events.clone();
         events.extend_from_slice(journalled.events);
-        self.catalog.add_ended(&Ended {
+        self.catalog.add_ended(&EndedExperiment {
             experiment: &experiment,
             provenance: journalled.provenance,
             events: &events,

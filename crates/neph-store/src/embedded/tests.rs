@@ -93,7 +93,7 @@ fn record_experiment(
 /// Files that must not exist when all experiments have ended.
 fn leftover_files(store: &Embedded) -> Vec<String> {
     let entries = |folder: PathBuf| fs::read_dir(folder).expect("a folder");
-    let journals: Vec<String> = entries(store.workspace.journals())
+    let journals: Vec<String> = entries(store.workspace.journals_folder())
         .map(|entry| {
             entry
                 .expect("an entry")
@@ -102,19 +102,22 @@ fn leftover_files(store: &Embedded) -> Vec<String> {
                 .into_owned()
         })
         .collect();
-    [store.workspace.journals(), store.workspace.messages()]
-        .iter()
-        .flat_map(|folder| fs::read_dir(folder).expect("a folder"))
-        .map(|entry| {
-            entry
-                .expect("an entry")
-                .file_name()
-                .to_string_lossy()
-                .into_owned()
-        })
-        .filter(|name| !name.contains(".parquet"))
-        .filter(|name| !name.contains(".fleet") || journals.contains(name))
-        .collect()
+    [
+        store.workspace.journals_folder(),
+        store.workspace.messages_folder(),
+    ]
+    .iter()
+    .flat_map(|folder| fs::read_dir(folder).expect("a folder"))
+    .map(|entry| {
+        entry
+            .expect("an entry")
+            .file_name()
+            .to_string_lossy()
+            .into_owned()
+    })
+    .filter(|name| !name.contains(".parquet"))
+    .filter(|name| !name.contains(".fleet") || journals.contains(name))
+    .collect()
 }
 
 /// After any number of kills in recovery, exactly what was acknowledged is stored.
@@ -232,8 +235,12 @@ fn a_kill_while_messages_are_reduced_leaves_them_or_their_minutes() {
                 let at = Wall::from_unix_nanos(2);
                 store.reduce(experiment.id, &minutes, at).expect("reduced");
             }
-            let is_gone = !store.workspace.messages_of(experiment.id).exists()
-                && !store.workspace.fleet_of(experiment.id).segments.exists();
+            let is_gone = !store.workspace.messages_path(experiment.id).exists()
+                && !store
+                    .workspace
+                    .fleet_folders(experiment.id)
+                    .segments
+                    .exists();
             assert_eq!(is_gone, step.is_some() || !is_recovered, "{step:?}");
         }
     }
@@ -253,10 +260,10 @@ fn recovery_keeps_whole_records_of_torn_files() {
     recorder.messages(&recorded()).expect("recorded");
     drop((recorder, store));
     let workspace = Workspace::at(folder.path());
-    let journal = workspace.journal_of(experiment.id);
+    let journal = workspace.journal_path(experiment.id);
     let bytes = fs::read(&journal).expect("readable");
     fs::write(&journal, &bytes[..bytes.len() - 5]).expect("writable");
-    fs::write(workspace.partial_messages_of(experiment.id), b"PAR1 torn").expect("writable");
+    fs::write(workspace.partial_messages_path(experiment.id), b"PAR1 torn").expect("writable");
 
     let mut store = open(folder.path());
     let recovered = store.recover().expect("recovered");
@@ -297,7 +304,7 @@ fn without_journal_and_columns_an_experiment_is_interrupted_with_no_messages() {
         .expect("a new campaign");
     drop(store.begin(&experiment).expect("begun"));
     drop(store);
-    fs::remove_file(Workspace::at(folder.path()).journal_of(experiment.id)).expect("there");
+    fs::remove_file(Workspace::at(folder.path()).journal_path(experiment.id)).expect("there");
     let mut store = open(folder.path());
     assert_eq!(store.recover().expect("recovered").len(), 1);
     assert_eq!(store.messages(experiment.id).expect("readable"), []);
@@ -308,7 +315,7 @@ fn a_journal_with_records_that_the_catalog_does_not_know_is_left_alone() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let mut store = open(folder.path());
     let id = ExperimentId::new();
-    let path = store.workspace.journal_of(id);
+    let path = store.workspace.journal_path(id);
     let mut unknown_id = JournalWriter::create(&path, id).expect("a new journal");
     unknown_id.messages(&recorded()).expect("recorded");
     store.recover().expect("recovered");

@@ -7,7 +7,7 @@ use neph_text::csv_field;
 
 use super::rows::{self, StoredRow};
 use super::stages;
-use crate::columns::{Belonging, Cell, Constant, LEADING, Row};
+use crate::columns::{Cell, ExperimentContext, LEADING_COLUMNS, LeadingValue, Row};
 use crate::{Store, StoreError};
 
 /// Writes the messages of `experiments` as CSV with a header; returns the number of rows.
@@ -54,7 +54,7 @@ pub(super) fn write<R: StoredRow>(
     extra_columns: &[impl AsRef<str>],
     append_extra: impl Fn(&Experiment, &R, &mut String),
 ) -> Result<u64, StoreError> {
-    let leading = LEADING.iter().map(|column| column.name);
+    let leading = LEADING_COLUMNS.iter().map(|column| column.name);
     let columns = R::COLUMNS.iter().map(|column| column.name);
     let extra_columns = extra_columns.iter().map(AsRef::as_ref);
     let column_names: Vec<&str> = leading.chain(columns).chain(extra_columns).collect();
@@ -83,12 +83,12 @@ fn write_line(out: &mut dyn Write, line: &str) -> Result<(), StoreError> {
 }
 
 /// The leading fields of an experiment's rows.
-fn leading_fields(belonging: &Belonging<'_>) -> String {
-    let fields: Vec<String> = belonging
-        .constants()
+fn leading_fields(context: &ExperimentContext<'_>) -> String {
+    let fields: Vec<String> = context
+        .leading_values()
         .map(|(_, field_value)| match field_value {
-            Constant::Text(text) => csv_field(&text).into_owned(),
-            Constant::Count(count) => count.to_string(),
+            LeadingValue::Text(text) => csv_field(&text).into_owned(),
+            LeadingValue::Count(count) => count.to_string(),
         })
         .collect();
     fields.join(",")

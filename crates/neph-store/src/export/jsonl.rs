@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::rows::{self, StoredRow};
 use super::stages;
-use crate::columns::{Belonging, Cell, Constant};
+use crate::columns::{Cell, ExperimentContext, LeadingValue};
 use crate::{Store, StoreError};
 
 /// Writes the messages of `experiments`, one JSON object per line; returns the number of lines.
@@ -75,11 +75,11 @@ fn cell_to_json(cell: Cell) -> Value {
 }
 
 /// The leading keys of an experiment's objects.
-fn leading_keys(belonging: &Belonging<'_>) -> Map<String, Value> {
-    let pairs = belonging.constants().map(|(name, value)| {
+fn leading_keys(context: &ExperimentContext<'_>) -> Map<String, Value> {
+    let pairs = context.leading_values().map(|(name, value)| {
         let value: Value = match value {
-            Constant::Text(text) => text.into(),
-            Constant::Count(count) => count.into(),
+            LeadingValue::Text(text) => text.into(),
+            LeadingValue::Count(count) => count.into(),
         };
         (name.to_owned(), value)
     });

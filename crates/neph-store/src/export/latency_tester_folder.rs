@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use neph_model::{Campaign, Experiment, ExperimentStatus, Scenario};
 
 use super::latency_tester::export_latency_tester_csv;
-use crate::columns::Belonging;
+use crate::columns::ExperimentContext;
 use crate::import::FileName;
 use crate::{Store, StoreError};
 
@@ -36,10 +36,10 @@ pub fn export_latency_tester_folder(
     let mut used_paths = BTreeSet::new();
     let mut rows = 0;
     for experiment in experiments {
-        let belonging = Belonging::of(experiment, &scenarios);
+        let context = ExperimentContext::of(experiment, &scenarios);
         let path = folder
             .join(RAW_DATA)
-            .join(unique_path(&belonging, &mut used_paths));
+            .join(unique_path(&context, &mut used_paths));
         let parent = path.parent().unwrap_or(folder);
         fs::create_dir_all(parent).map_err(StoreError::file("make", parent))?;
         let file = File::create(&path).map_err(StoreError::file("make", &path))?;
@@ -58,12 +58,12 @@ fn is_settings_file(plan_path: &str) -> bool {
 }
 
 /// A unique path for an experiment's file below `raw-data`.
-fn unique_path(belonging: &Belonging<'_>, used_paths: &mut BTreeSet<PathBuf>) -> PathBuf {
-    let folder = match belonging.experiment.status {
+fn unique_path(context: &ExperimentContext<'_>, used_paths: &mut BTreeSet<PathBuf>) -> PathBuf {
+    let folder = match context.experiment.status {
         ExperimentStatus::Complete => PathBuf::new(),
         status => PathBuf::from(status.name()),
     };
-    let name = file_name(belonging);
+    let name = file_name(context);
     let mut path = folder.join(&name);
     let mut attempt = 2;
     while !used_paths.insert(path.clone()) {
@@ -73,12 +73,11 @@ fn unique_path(belonging: &Belonging<'_>, used_paths: &mut BTreeSet<PathBuf>) ->
     path
 }
 
-fn file_name(belonging: &Belonging<'_>) -> String {
-    let scenario = belonging.scenario;
-    let endpoint =
-        scenario.map_or_else(|| belonging.experiment.scenario.to_string(), endpoint_label);
+fn file_name(context: &ExperimentContext<'_>) -> String {
+    let scenario = context.scenario;
+    let endpoint = scenario.map_or_else(|| context.experiment.scenario.to_string(), endpoint_label);
     let file_name = FileName {
-        run: Some(belonging.experiment.block.saturating_add(1)),
+        run: Some(context.experiment.block.saturating_add(1)),
         endpoint,
         interval: scenario.map(|scenario| scenario.interval),
         request_bytes: scenario.map(|scenario| scenario.request_size.bytes()),

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use neph_model::{CampaignId, Experiment, Scenario};
 
-use crate::columns::Belonging;
+use crate::columns::ExperimentContext;
 use crate::{Store, StoreError};
 
 /// The scenarios of the campaigns of some experiments.
@@ -28,8 +28,8 @@ impl Matrices {
     }
 
     /// `experiment`, which must be one of them, with its scenario.
-    pub(super) fn belonging<'m>(&'m self, experiment: &'m Experiment) -> Belonging<'m> {
+    pub(super) fn context_of<'m>(&'m self, experiment: &'m Experiment) -> ExperimentContext<'m> {
         let scenarios = self.0.get(&experiment.campaign);
-        Belonging::of(experiment, scenarios.map_or(&[], Vec::as_slice))
+        ExperimentContext::of(experiment, scenarios.map_or(&[], Vec::as_slice))
     }
 }

@@ -31,12 +31,12 @@ pub(super) fn write<R: StoredRow>(
 ) -> Result<u64, StoreError> {
     let matrices = Matrices::from_store(store, experiments)?;
     let metadata = match experiments {
-        [experiment] => FileFacts::of(experiment, matrices.belonging(experiment).scenario),
+        [experiment] => FileFacts::of(experiment, matrices.context_of(experiment).scenario),
         _ => FileFacts::of_several(),
     };
     let mut writer = ColumnsWriter::<R>::create_leading(out, metadata)?;
     for experiment in experiments {
-        writer.begin(&matrices.belonging(experiment))?;
+        writer.begin(&matrices.context_of(experiment))?;
         R::visit(store, experiment.id, &mut |batch| {
             batch.iter().try_for_each(|row| writer.push(row))
         })?;

@@ -3,7 +3,7 @@
 use neph_model::{Experiment, ExperimentId, FleetMessage, Message};
 
 use super::matrices::Matrices;
-use crate::columns::{Belonging, Row};
+use crate::columns::{ExperimentContext, Row};
 use crate::{SentWithin, Store, StoreError};
 
 /// Receives a batch of rows.
@@ -44,13 +44,13 @@ impl StoredRow for FleetMessage {
 pub(super) fn for_each_row<R: StoredRow, L>(
     store: &dyn Store,
     experiments: &[Experiment],
-    build_leading: impl Fn(&Belonging<'_>) -> L,
+    build_leading: impl Fn(&ExperimentContext<'_>) -> L,
     mut write_row: impl FnMut(&Experiment, &L, &R) -> Result<(), StoreError>,
 ) -> Result<u64, StoreError> {
     let matrices = Matrices::from_store(store, experiments)?;
     let mut rows = 0;
     for experiment in experiments {
-        let leading = build_leading(&matrices.belonging(experiment));
+        let leading = build_leading(&matrices.context_of(experiment));
         R::visit(store, experiment.id, &mut |batch| {
             rows += batch.len() as u64;
             batch

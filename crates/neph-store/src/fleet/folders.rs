@@ -33,7 +33,7 @@ impl FleetFolders {
         segment_path(&self.journals, number)
     }
 
-    pub(super) fn make(&self) -> Result<(), StoreError> {
+    pub(super) fn create(&self) -> Result<(), StoreError> {
         let journals = &self.journals;
         self.make_segments()?;
         fs::create_dir_all(journals).map_err(StoreError::file("make the folder", journals))

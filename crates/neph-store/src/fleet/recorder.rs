@@ -25,7 +25,7 @@ pub(crate) struct FleetRecorder {
 impl FleetRecorder {
     /// For an experiment without records.
     pub(crate) fn new(fleet_folders: FleetFolders, facts: FileFacts) -> Result<Self, StoreError> {
-        fleet_folders.make()?;
+        fleet_folders.create()?;
         Ok(Self {
             writer: FleetWriter::new(&fleet_folders.journals, fleet_folders.experiment),
             fleet_folders,

@@ -9,7 +9,7 @@ use neph_model::FleetMessage;
 use super::{Counts, FleetFolders};
 use crate::StoreError;
 use crate::columns::{ColumnsWriter, FileFacts};
-use crate::workspace::{remove_if_there, sync_folder};
+use crate::workspace::{remove_if_exists, sync_folder};
 
 /// A completed step. A kill after any of them loses nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,7 +36,7 @@ pub(crate) fn close(
     if copy(fleet_folders, number, facts, on_step)?.is_none() {
         return Ok(());
     }
-    remove_if_there(&fleet_folders.journal(number))?;
+    remove_if_exists(&fleet_folders.journal(number))?;
     on_step(SegmentStep::JournalRemoved)
 }
 

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::SentWithin;
-use crate::columns::{FileFacts, LEADING, Row};
+use crate::columns::{FileFacts, LEADING_COLUMNS, Row};
 use crate::samples_for_tests::experiment;
 
 fn fleet_folders() -> (tempfile::TempDir, FleetFolders) {
@@ -18,7 +18,7 @@ fn fleet_folders() -> (tempfile::TempDir, FleetFolders) {
         segments: folder.path().join("messages"),
         journals: folder.path().join("journal"),
     };
-    fleet_folders.make().expect("writable");
+    fleet_folders.create().expect("writable");
     (folder, fleet_folders)
 }
 
@@ -165,11 +165,11 @@ fn a_segment_that_cannot_be_closed_keeps_its_journal() {
 fn every_column_has_a_name_of_its_own_that_the_page_describes() {
     let page = include_str!("../../../../docs/schema.md");
     let columns = <FleetMessage as Row>::COLUMNS;
-    let leading = LEADING.iter().map(|column| column.name);
+    let leading = LEADING_COLUMNS.iter().map(|column| column.name);
     let column_names: BTreeSet<_> = leading
         .chain(columns.iter().map(|column| column.name))
         .collect();
-    assert_eq!(column_names.len(), LEADING.len() + columns.len());
+    assert_eq!(column_names.len(), LEADING_COLUMNS.len() + columns.len());
     let section = page
         .split("\n## ")
         .find(|section| section.starts_with("The files of a fleet"))

@@ -2,20 +2,20 @@
 
 use std::path::Path;
 
-use super::decimal::scaled;
+use super::decimal::parse_scaled;
 use super::lines::Lines;
-use super::raw::{Acknowledged, RawFile, Retransmission};
+use super::raw::{Acknowledgement, RawFile, Retransmission};
 use super::report::ImportReport;
 use crate::StoreError;
 
 /// A retransmission up to this long after the last reply belongs to the experiment.
 const MAX_RETRANSMISSION_DELAY_NANOS: i64 = 1_000_000_000;
 
-/// One line of the report. Times are Unix nanoseconds.
+/// One line of the report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Frame {
-    /// A segment sent at `sent` was acknowledged at `at`.
-    Acknowledged { sent: i64, at: i64 },
+    /// A segment was acknowledged.
+    Acknowledged(Acknowledgement),
     /// A segment was retransmitted.
     Retransmitted(Retransmission),
     /// A segment without either.
@@ -28,7 +28,7 @@ pub(super) fn read_tshark(
     files: &mut [RawFile],
     report: &mut ImportReport,
 ) -> Result<(), StoreError> {
-    let ends: Vec<i64> = files.iter().map(RawFile::ended).collect();
+    let ends_unix_ns: Vec<i64> = files.iter().map(RawFile::ended_unix_ns).collect();
     let mut lines = Lines::of(path)?;
     while let Some(line) = lines.next()? {
         if line.text.is_empty() || line.text.starts_with('#') {
@@ -37,12 +37,12 @@ pub(super) fn read_tshark(
         match parse_frames(&line.text) {
             Ok(frames) => {
                 for frame in frames {
-                    if !assign_frame(frame, files, &ends) {
+                    if !assign_frame(frame, files, &ends_unix_ns) {
                         report.acknowledgements_outside += 1;
                     }
                 }
             }
-            Err(message) => report.problem(path, Some(line.number), message),
+            Err(message) => report.add_problem(path, Some(line.number), message),
         }
     }
     Ok(())
@@ -58,27 +58,29 @@ fn parse_frames(text: &str) -> Result<[Frame; 2], String> {
     if !(3..=5).contains(&fields.len()) {
         return Err(format!("{} fields instead of 5: left out", fields.len()));
     }
-    let at = scaled(fields[0], 9)
+    let at_unix_ns = parse_scaled(fields[0], 9)
         .filter(|nanos| *nanos >= 0)
         .ok_or_else(|| format!("'{}' is no time in Unix seconds: left out", fields[0]))?;
-    let acknowledged = match fields[1] {
+    let acknowledgement = match fields[1] {
         "" => Frame::Other,
-        text => scaled(text, 9)
-            .filter(|nanos| (0..=at).contains(nanos))
-            .map(|round_trip| Frame::Acknowledged {
-                sent: at - round_trip,
-                at,
+        text => parse_scaled(text, 9)
+            .filter(|nanos| (0..=at_unix_ns).contains(nanos))
+            .map(|round_trip_ns| {
+                Frame::Acknowledged(Acknowledgement {
+                    sent_unix_ns: at_unix_ns - round_trip_ns,
+                    acknowledged_unix_ns: at_unix_ns,
+                })
             })
             .ok_or_else(|| format!("'{text}' is no round trip in seconds: left out"))?,
     };
-    let retransmitted = match fields.get(3) {
+    let retransmission = match fields.get(3) {
         Some(&"1") => Frame::Retransmitted(Retransmission {
-            at,
+            at_unix_ns,
             text: describe_segment(fields[2], fields.get(4).copied().unwrap_or_default()),
         }),
         _ => Frame::Other,
     };
-    Ok([acknowledged, retransmitted])
+    Ok([acknowledgement, retransmission])
 }
 
 /// Describes the segment; older reports have no destination.
@@ -94,42 +96,48 @@ fn describe_segment(stream: &str, destination: &str) -> String {
 }
 
 /// Returns whether the frame belongs to a file.
-fn assign_frame(frame: Frame, files: &mut [RawFile], ends: &[i64]) -> bool {
-    let index_of_file = |at: i64, files: &[RawFile]| {
+fn assign_frame(frame: Frame, files: &mut [RawFile], file_ends: &[i64]) -> bool {
+    let index_of_file = |unix_ns: i64, files: &[RawFile]| {
         files
-            .partition_point(|file| file.started() <= at)
+            .partition_point(|file| file.started_unix_ns() <= unix_ns)
             .checked_sub(1)
     };
     match frame {
         Frame::Other => true,
         Frame::Retransmitted(segment) => {
-            let index = index_of_file(segment.at, files).filter(|file_index| {
-                segment.at <= ends[*file_index].saturating_add(MAX_RETRANSMISSION_DELAY_NANOS)
+            let at_unix_ns = segment.at_unix_ns;
+            let index = index_of_file(at_unix_ns, files).filter(|file_index| {
+                let end_unix_ns = file_ends[*file_index];
+                at_unix_ns <= end_unix_ns.saturating_add(MAX_RETRANSMISSION_DELAY_NANOS)
             });
             index
                 .map(|file_index| files[file_index].retransmissions.push(segment))
                 .is_some()
         }
-        Frame::Acknowledged { sent, at } => {
+        Frame::Acknowledged(acknowledgement) => {
             // A segment belongs to a message if it left after the message was sent and before its
             // reply. Both times are of the client's clock. The last segment's acknowledgement
             // counts.
-            let Some(file_index) = index_of_file(sent, files) else {
+            let sent_unix_ns = acknowledgement.sent_unix_ns;
+            let Some(file_index) = index_of_file(sent_unix_ns, files) else {
                 return false;
             };
             let messages = &mut files[file_index].messages;
-            let after = messages.partition_point(|message| message.sent <= sent);
+            let after = messages.partition_point(|message| message.sent_unix_ns <= sent_unix_ns);
             let Some(message) = after
                 .checked_sub(1)
                 .and_then(|index| messages.get_mut(index))
             else {
                 return false;
             };
-            if sent > message.received {
+            if sent_unix_ns > message.received_unix_ns {
                 return false;
             }
-            if message.acknowledged.is_none_or(|earlier| earlier.at <= at) {
-                message.acknowledged = Some(Acknowledged { sent, at });
+            let is_last_segment = message.acknowledgement.is_none_or(|earlier| {
+                earlier.acknowledged_unix_ns <= acknowledgement.acknowledged_unix_ns
+            });
+            if is_last_segment {
+                message.acknowledgement = Some(acknowledgement);
             }
             true
         }

@@ -21,7 +21,7 @@ use crate::{Store, StoreError};
 /// A ping up to this long after the last reply belongs to the experiment: steps follow each other.
 const MAX_PING_DELAY_NANOS: i64 = 1_000_000_000;
 /// Messages per recorder call.
-const BATCH: usize = 4096;
+const BATCH_MESSAGES: usize = 4096;
 
 /// Stores everything. The files of `output` are sorted by start.
 pub(super) fn store_all(
@@ -41,21 +41,21 @@ pub(super) fn store_all(
     let scenarios = scenarios(&files, &imported_settings);
     let campaign = campaign(&folder, settings, &files);
     report.campaign = Some(campaign.id);
-    let ended = files.iter().map(RawFile::ended).max();
+    let ended = files.iter().map(RawFile::ended_unix_ns).max();
     store.add_campaign(&campaign, &scenarios)?;
     for transfer in transfers {
-        let start_time = start_of_matching(&files, |file| block(file) == transfer.block());
-        store.add_throughput(campaign.id, &transfer.into_throughput(start_time))?;
+        let start_unix_ns = start_of_matching(&files, |file| block(file) == transfer.block());
+        store.add_throughput(campaign.id, &transfer.into_throughput(start_unix_ns))?;
         report.throughputs += 1;
     }
     for route in routes {
-        let start_time = start_of_matching(&files, |file| file.name == route.name);
+        let start_unix_ns = start_of_matching(&files, |file| file.name == route.name);
         let endpoint = imported_settings.endpoint_of(&route.name);
         let endpoint = endpoint.map_or_else(
             || route.name.endpoint.clone(),
             |endpoint| endpoint.name.clone(),
         );
-        store.add_traceroute(campaign.id, &route.into_traceroute(endpoint, start_time))?;
+        store.add_traceroute(campaign.id, &route.into_traceroute(endpoint, start_unix_ns))?;
         report.traceroutes += 1;
     }
     let (mut pings, pings_between) = assign_pings(&files, &pings);
@@ -72,7 +72,7 @@ pub(super) fn store_all(
                 .enumerate()
                 .map(|(index, flow)| ping_flow(index, flow)),
         );
-        let stored = store_one(store, file, flows, &experiment, &campaign.plan_hash)?;
+        let stored = store_experiment(store, file, flows, &experiment, &campaign.plan_hash)?;
         report.experiments.push(stored);
     }
     let ended = ended.map(Wall::from_unix_nanos);
@@ -80,13 +80,13 @@ pub(super) fn store_all(
     Ok(report)
 }
 
-/// Start of the first file that fits, or of the first of all.
+/// Start of the first file that fits, or of the first of all, in Unix nanoseconds.
 fn start_of_matching(files: &[RawFile], matches: impl Fn(&RawFile) -> bool) -> i64 {
     let file = files
         .iter()
         .find(|file| matches(file))
         .or_else(|| files.first());
-    file.map_or(0, RawFile::started)
+    file.map_or(0, RawFile::started_unix_ns)
 }
 
 /// The pings of one destination during one experiment.
@@ -100,16 +100,17 @@ fn assign_pings<'a>(
     files: &[RawFile],
     pings: &'a [PingFile],
 ) -> (Vec<Vec<PingFlow<'a>>>, Vec<PingBetween>) {
-    let ends: Vec<i64> = files.iter().map(RawFile::ended).collect();
+    let ends_unix_ns: Vec<i64> = files.iter().map(RawFile::ended_unix_ns).collect();
     let mut flows: Vec<Vec<PingFlow<'a>>> = files.iter().map(|_| Vec::new()).collect();
     let mut pings_between = Vec::new();
     for file in pings {
         let mut pings_during: BTreeMap<usize, Vec<Ping>> = BTreeMap::new();
         for ping in &file.pings {
-            let files_begun = files.partition_point(|raw| raw.started() <= ping.intended);
+            let sent_unix_ns = ping.intended_unix_ns;
+            let files_begun = files.partition_point(|raw| raw.started_unix_ns() <= sent_unix_ns);
             match files_begun.checked_sub(1) {
                 Some(index)
-                    if ping.intended <= ends[index].saturating_add(MAX_PING_DELAY_NANOS) =>
+                    if sent_unix_ns <= ends_unix_ns[index].saturating_add(MAX_PING_DELAY_NANOS) =>
                 {
                     pings_during.entry(index).or_default().push(*ping);
                 }
@@ -128,14 +129,15 @@ fn assign_pings<'a>(
 
 /// A ping outside of all steps; `block` is that of the next step.
 fn ping_between(file: &PingFile, ping: &Ping, block: u32) -> PingBetween {
-    let reply = ping.received;
+    let received_unix_ns = ping.received_unix_ns;
     PingBetween {
         block,
         name: file.name.clone(),
         address: file.address,
-        sent: Wall::from_unix_nanos(ping.intended),
-        outcome: reply.map_or(Outcome::Lost, |_| Outcome::Reply),
-        round_trip: reply.map(|at| Span::from_nanos(at - ping.intended)),
+        sent: Wall::from_unix_nanos(ping.intended_unix_ns),
+        outcome: received_unix_ns.map_or(Outcome::Lost, |_| Outcome::Reply),
+        round_trip: received_unix_ns
+            .map(|unix_ns| Span::from_nanos(unix_ns - ping.intended_unix_ns)),
     }
 }
 
@@ -168,10 +170,11 @@ fn experiment(
     let reordered = file.messages.iter().filter(|message| message.reordered);
     let unspecified_address = |port| SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), port);
     let endpoint = imported_settings.endpoint_of(&file.name);
+    let started = Wall::from_unix_nanos(file.started_unix_ns());
     Experiment {
         block: block(file),
         status: ExperimentStatus::Complete,
-        ended: Some(Wall::from_unix_nanos(file.ended())),
+        ended: Some(Wall::from_unix_nanos(file.ended_unix_ns())),
         flows: vec![Flow {
             index: FlowIndex(0),
             role: FlowRole::Main,
@@ -193,8 +196,8 @@ fn experiment(
             reordered: reordered.count() as u64,
             ..Tally::default()
         },
-        anchors: vec![(0, file.started())],
-        ..Experiment::begun(campaign, scenario, Wall::from_unix_nanos(file.started()))
+        anchors: vec![(0, file.started_unix_ns())],
+        ..Experiment::begun(campaign, scenario, started)
     }
 }
 
@@ -215,31 +218,32 @@ fn ping_flow(index: usize, flow: &PingFlow<'_>) -> Flow {
     }
 }
 
-fn store_one(
+fn store_experiment(
     store: &mut dyn Store,
     file: &RawFile,
     flows: &[PingFlow<'_>],
     experiment: &Experiment,
     plan_hash: &str,
 ) -> Result<ImportedExperiment, StoreError> {
-    let started = file.started();
+    let started_unix_ns = file.started_unix_ns();
     let main_messages = (0..)
         .zip(&file.messages)
-        .map(|(seq, message)| raw_message(seq, message, started));
+        .map(|(seq, message)| raw_message(seq, message, started_unix_ns));
     let ping_messages = flows.iter().enumerate().flat_map(|(index, flow)| {
+        let flow_index = ping_index(index);
         (0..)
             .zip(&flow.pings)
-            .map(move |(seq, ping)| ping_message(ping_index(index), Seq(seq), ping, started))
+            .map(move |(seq, ping)| ping_message(flow_index, Seq(seq), ping, started_unix_ns))
     });
     let messages: Vec<Message> = main_messages.chain(ping_messages).collect();
     let mut recorder = store.begin(experiment)?;
-    for batch in messages.chunks(BATCH) {
+    for batch in messages.chunks(BATCH_MESSAGES) {
         recorder.messages(batch)?;
     }
     for segment in &file.retransmissions {
         recorder.event(&Event {
             flow: FlowIndex(0),
-            at: segment.at - started,
+            at: segment.at_unix_ns - started_unix_ns,
             kind: EventKind::Retransmitted,
             text: segment.text.clone(),
         })?;
@@ -250,7 +254,7 @@ fn store_one(
             let value = *value as f64;
             recorder.sample(&Sample {
                 series: SeriesName::Tcp(*field),
-                at: row.at - started,
+                at: row.at_unix_ns - started_unix_ns,
                 value,
             })?;
         }
@@ -260,7 +264,7 @@ fn store_one(
     let acknowledged = file
         .messages
         .iter()
-        .filter(|m| m.acknowledged.is_some())
+        .filter(|message| message.acknowledgement.is_some())
         .count();
     Ok(ImportedExperiment {
         id: experiment.id,

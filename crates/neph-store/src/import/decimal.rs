@@ -1,8 +1,8 @@
 //! Converts decimal numbers to integers, without floating point.
 
 /// `text` times 10^`digits`, truncated; `None` if it is no plain decimal number or does not fit.
-/// `scaled("43.745733", 6)` converts milliseconds to nanoseconds.
-pub(super) fn scaled(text: &str, digits: usize) -> Option<i64> {
+/// `parse_scaled("43.745733", 6)` converts milliseconds to nanoseconds.
+pub(super) fn parse_scaled(text: &str, digits: usize) -> Option<i64> {
     let text = text.trim();
     let (negative, plain) = match text.strip_prefix('-') {
         Some(plain) => (true, plain),
@@ -28,19 +28,19 @@ pub(super) fn scaled(text: &str, digits: usize) -> Option<i64> {
 
 #[cfg(test)]
 mod tests {
-    use super::scaled;
+    use super::parse_scaled;
 
     #[test]
     fn numbers_are_exact() {
-        assert_eq!(scaled("43.745733", 6), Some(43_745_733));
-        assert_eq!(scaled("44.20757", 6), Some(44_207_570));
-        assert_eq!(scaled("71.8", 6), Some(71_800_000));
-        assert_eq!(scaled("-0.5", 3), Some(-500));
+        assert_eq!(parse_scaled("43.745733", 6), Some(43_745_733));
+        assert_eq!(parse_scaled("44.20757", 6), Some(44_207_570));
+        assert_eq!(parse_scaled("71.8", 6), Some(71_800_000));
+        assert_eq!(parse_scaled("-0.5", 3), Some(-500));
         assert_eq!(
-            scaled("1611336442.750143006", 9),
+            parse_scaled("1611336442.750143006", 9),
             Some(1_611_336_442_750_143_006)
         );
-        assert_eq!(scaled("0.1234567899", 9), Some(123_456_789));
+        assert_eq!(parse_scaled("0.1234567899", 9), Some(123_456_789));
     }
 
     #[test]
@@ -55,7 +55,7 @@ mod tests {
             "12 3",
             "99999999999999999999",
         ] {
-            assert_eq!(scaled(text, 6), None, "{text}");
+            assert_eq!(parse_scaled(text, 6), None, "{text}");
         }
     }
 }

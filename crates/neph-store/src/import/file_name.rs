@@ -10,7 +10,7 @@ use std::fmt;
 use neph_model::Span;
 use neph_text::visible;
 
-use super::decimal::scaled;
+use super::decimal::parse_scaled;
 
 /// The parts of a name. A part that the name lacks is absent.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -93,7 +93,7 @@ fn parse_millis(text: &str) -> Option<Span> {
 /// `250` or `2.5`.
 fn parse_decimal_millis(text: &str) -> Option<Span> {
     text.starts_with(|character: char| character.is_ascii_digit())
-        .then(|| scaled(text, 6).map(Span::from_nanos))
+        .then(|| parse_scaled(text, 6).map(Span::from_nanos))
         .flatten()
 }
 

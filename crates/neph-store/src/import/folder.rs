@@ -10,11 +10,11 @@ use crate::StoreError;
 /// Maximum depth of the search: users may have sorted the files into folders.
 const MAX_DEPTH: usize = 4;
 /// Maximum size of a settings file in bytes.
-const MAX_SETTINGS_SIZE: u64 = 1 << 20;
+const MAX_SETTINGS_BYTES: u64 = 1 << 20;
 
 /// The kind of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum FileKind {
     /// End-to-end times of one step.
     Raw,
     /// TCP acknowledgements from a capture.
@@ -35,20 +35,20 @@ pub(super) enum Kind {
 
 /// A file and its kind.
 #[derive(Clone, Debug)]
-pub(super) struct Source {
+pub(super) struct SourceFile {
     pub(super) path: PathBuf,
-    pub(super) kind: Kind,
+    pub(super) kind: FileKind,
 }
 
 /// All files below `folder`, by path.
-pub(super) fn sources(folder: &Path) -> Result<Vec<Source>, StoreError> {
+pub(super) fn sources(folder: &Path) -> Result<Vec<SourceFile>, StoreError> {
     let mut sources = Vec::new();
     search(folder, MAX_DEPTH, &mut sources)?;
     sources.sort_by(|a, b| a.path.cmp(&b.path));
     Ok(sources)
 }
 
-fn search(folder: &Path, depth: usize, sources: &mut Vec<Source>) -> Result<(), StoreError> {
+fn search(folder: &Path, depth: usize, sources: &mut Vec<SourceFile>) -> Result<(), StoreError> {
     let list_error = || StoreError::file("list", folder);
     for entry in fs::read_dir(folder).map_err(list_error())? {
         let entry = entry.map_err(list_error())?;
@@ -58,47 +58,47 @@ fn search(folder: &Path, depth: usize, sources: &mut Vec<Source>) -> Result<(), 
             search(&path, depth - 1, sources)?;
         } else if file_type.is_file() {
             let kind = kind_of(&path)?;
-            sources.push(Source { path, kind });
+            sources.push(SourceFile { path, kind });
         }
     }
     Ok(())
 }
 
-fn kind_of(path: &Path) -> Result<Kind, StoreError> {
+fn kind_of(path: &Path) -> Result<FileKind, StoreError> {
     let extension = path.extension().and_then(|extension| extension.to_str());
     if matches!(extension, Some("yaml" | "yml")) {
-        return Ok(Kind::Settings);
+        return Ok(FileKind::Settings);
     }
     let mut lines = Lines::of(path)?;
     let first_line = loop {
         match lines.next()? {
             Some(line) if line.text.is_empty() => {}
             Some(line) => break line.text,
-            None => return Ok(Kind::Unknown),
+            None => return Ok(FileKind::Unknown),
         }
     };
     Ok(if first_line.starts_with("#client-send-timestamp") {
-        Kind::Raw
+        FileKind::Raw
     } else if first_line.starts_with("#frame-timestamp,tcp-ack-rtt") {
-        Kind::Tshark
+        FileKind::Tshark
     } else if first_line.starts_with("PING ") {
-        Kind::Ping
-    } else if first_line.starts_with(iperf::BEGINS) {
-        Kind::Iperf
-    } else if first_line.starts_with(route::BEGINS) {
-        Kind::Traceroute
-    } else if first_line.starts_with(tcp_stats::BEGINS) {
-        Kind::TcpStats
+        FileKind::Ping
+    } else if first_line.starts_with(iperf::FIRST_LINE_PREFIX) {
+        FileKind::Iperf
+    } else if first_line.starts_with(route::FIRST_LINE_PREFIX) {
+        FileKind::Traceroute
+    } else if first_line.starts_with(tcp_stats::FIRST_LINE_PREFIX) {
+        FileKind::TcpStats
     } else {
-        Kind::Unknown
+        FileKind::Unknown
     })
 }
 
 /// The settings file's path and text, if there is exactly one. It becomes the campaign's plan.
-pub(super) fn settings(sources: &[Source]) -> Result<Option<(PathBuf, String)>, StoreError> {
+pub(super) fn settings(sources: &[SourceFile]) -> Result<Option<(PathBuf, String)>, StoreError> {
     let mut settings = sources
         .iter()
-        .filter(|source| source.kind == Kind::Settings);
+        .filter(|source| source.kind == FileKind::Settings);
     let (Some(settings_source), None) = (settings.next(), settings.next()) else {
         return Ok(None);
     };
@@ -106,7 +106,7 @@ pub(super) fn settings(sources: &[Source]) -> Result<Option<(PathBuf, String)>, 
     let length = fs::metadata(path)
         .map_err(StoreError::file("look at", path))?
         .len();
-    if length > MAX_SETTINGS_SIZE {
+    if length > MAX_SETTINGS_BYTES {
         return Ok(None);
     }
     let bytes = fs::read(path).map_err(StoreError::file("read", path))?;

@@ -4,13 +4,13 @@ use std::path::Path;
 
 use neph_model::{BitRate, Throughput, ThroughputSecond, Wall};
 
-use super::decimal::scaled;
+use super::decimal::parse_scaled;
 use super::lines::Lines;
 use super::report::ImportReport;
 use crate::StoreError;
 
 /// Start of the first line.
-pub(super) const BEGINS: &str = "Connecting to host ";
+pub(super) const FIRST_LINE_PREFIX: &str = "Connecting to host ";
 
 /// One file: one transfer.
 #[derive(Clone, Debug)]
@@ -21,14 +21,13 @@ pub(super) struct IperfFile {
     name: String,
     seconds: Vec<ThroughputSecond>,
     goodput: Option<BitRate>,
-    /// Duration in nanoseconds.
-    length: i64,
+    duration_ns: i64,
 }
 
 /// A line of the table.
-struct Row<'a> {
-    /// End of its interval, in nanoseconds since the start of the transfer.
-    end: i64,
+struct TableRow<'a> {
+    /// End of its interval, since the start of the transfer.
+    end_ns: i64,
     rate: BitRate,
     retransmissions: Option<u32>,
     /// `sender`, `receiver`, or the congestion window.
@@ -44,7 +43,7 @@ impl IperfFile {
             name: name.to_owned(),
             seconds: Vec::new(),
             goodput: None,
-            length: 0,
+            duration_ns: 0,
         };
         let mut is_summary = false;
         let mut lines = Lines::of(path)?;
@@ -54,7 +53,7 @@ impl IperfFile {
             } else if line.text.starts_with('[') && line.text.contains("/sec") {
                 match parse_row(&line.text) {
                     Some(row) => file.add_row(&row, is_summary),
-                    None => report.problem(
+                    None => report.add_problem(
                         path,
                         Some(line.number),
                         "no interval and bit rate: left out",
@@ -65,8 +64,8 @@ impl IperfFile {
         Ok(file)
     }
 
-    fn add_row(&mut self, row: &Row<'_>, is_summary: bool) {
-        self.length = self.length.max(row.end);
+    fn add_row(&mut self, row: &TableRow<'_>, is_summary: bool) {
+        self.duration_ns = self.duration_ns.max(row.end_ns);
         if !is_summary {
             self.seconds.push(ThroughputSecond {
                 goodput: row.rate,
@@ -86,14 +85,14 @@ impl IperfFile {
         self.run.unwrap_or(1).saturating_sub(1)
     }
 
-    /// The transfer. The file has no time: it ended when its run `began` (Unix nanoseconds).
-    pub(super) fn into_throughput(self, began: i64) -> Throughput {
+    /// The transfer. The file has no time: it ended when its run began.
+    pub(super) fn into_throughput(self, began_unix_ns: i64) -> Throughput {
         Throughput {
             block: self.block(),
             endpoint: self.name,
             site: None,
             tool: "iperf3".to_owned(),
-            started: Wall::from_unix_nanos(began.saturating_sub(self.length)),
+            started: Wall::from_unix_nanos(began_unix_ns.saturating_sub(self.duration_ns)),
             seconds: self.seconds,
             goodput: self.goodput.unwrap_or(BitRate(0)),
             failure: self
@@ -105,7 +104,7 @@ impl IperfFile {
 }
 
 /// `[  5]   0.00-1.00   sec   464 KBytes  3.80 Mbits/sec    0   55.6 KBytes`.
-fn parse_row(text: &str) -> Option<Row<'_>> {
+fn parse_row(text: &str) -> Option<TableRow<'_>> {
     let (_, columns) = text.split_once(']')?;
     let fields: Vec<&str> = columns.split_whitespace().collect();
     let (_, end) = fields.first()?.split_once('-')?;
@@ -117,9 +116,9 @@ fn parse_row(text: &str) -> Option<Row<'_>> {
         "Gbits/sec" => 9,
         _ => return None,
     };
-    let rate = scaled(fields.get(unit_index.checked_sub(1)?)?, scale)?;
-    Some(Row {
-        end: scaled(end, 9)?,
+    let rate = parse_scaled(fields.get(unit_index.checked_sub(1)?)?, scale)?;
+    Some(TableRow {
+        end_ns: parse_scaled(end, 9)?,
         rate: BitRate(u64::try_from(rate).ok()?),
         retransmissions: fields
             .get(unit_index + 1)

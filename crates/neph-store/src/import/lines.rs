@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::StoreError;
 
 /// Longer than any line of a known file.
-const MAX_LINE_LEN: u64 = 4096;
+const MAX_LINE_BYTES: u64 = 4096;
 
 /// Reads a file line by line.
 #[derive(Debug)]
@@ -45,7 +45,7 @@ impl Lines {
 
     fn read_next(&mut self) -> std::io::Result<Option<TextLine>> {
         self.bytes.clear();
-        let mut limited = (&mut self.file).take(MAX_LINE_LEN);
+        let mut limited = (&mut self.file).take(MAX_LINE_BYTES);
         if limited.read_until(b'\n', &mut self.bytes)? == 0 {
             return Ok(None);
         }

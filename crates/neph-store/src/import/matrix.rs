@@ -20,14 +20,21 @@ pub(super) fn campaign(
 ) -> Campaign {
     let (path, text) = settings.unwrap_or_else(|| (folder.to_owned(), String::new()));
     let blocks = files.iter().map(block).max().unwrap_or(0) + 1;
-    let started = files.iter().map(RawFile::started).min().unwrap_or(0);
+    let started_unix_ns = files
+        .iter()
+        .map(RawFile::started_unix_ns)
+        .min()
+        .unwrap_or(0);
     let name = folder.file_name().unwrap_or(folder.as_os_str());
     Campaign {
         plan_hash: plan_hash(&text),
         plan_text: text,
         plan_path: path.display().to_string(),
         blocks,
-        ..Campaign::begun(&name.to_string_lossy(), Wall::from_unix_nanos(started))
+        ..Campaign::begun(
+            &name.to_string_lossy(),
+            Wall::from_unix_nanos(started_unix_ns),
+        )
     }
 }
 
@@ -77,7 +84,7 @@ pub(super) fn scenario_of(file: &RawFile, settings: &ImportedSettings) -> Scenar
     let known_endpoint = settings.endpoint_of(&file.name);
     let request_size = file.name.request_bytes.map(ByteSize);
     let request_size = request_size.or(settings.request_size);
-    let interval = Span::from_nanos(file.interval());
+    let interval = Span::from_nanos(file.interval_ns());
     let endpoint = known_endpoint.map_or_else(
         || file.name.endpoint.clone(),
         |endpoint| endpoint.name.clone(),

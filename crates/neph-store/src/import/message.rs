@@ -10,27 +10,37 @@ use super::raw::{RawFile, RawMessage};
 /// The files have no schedule: the intended time is the send time. The server's timestamp is
 /// wall-clock time. It is stored relative to the experiment's start with that start as the offset,
 /// so it reads back exactly.
-pub(super) fn raw_message(seq: u64, raw: &RawMessage, started: i64) -> Message {
-    let sent = Instant::from_nanos(raw.sent - started);
+pub(super) fn raw_message(seq: u64, raw: &RawMessage, started_unix_ns: i64) -> Message {
+    let sent = Instant::from_nanos(raw.sent_unix_ns - started_unix_ns);
     let mut marks = Marks::intended_at(sent);
     marks.app_send = Some(sent);
     // tshark timestamps a segment when the kernel passes it to the interface.
-    let instant = |at: i64| Instant::from_nanos(at - started);
-    marks.nic_tx = raw.acknowledged.map(|segment| instant(segment.sent));
-    marks.acked = raw.acknowledged.map(|segment| instant(segment.at));
-    marks.peer.app_rx = raw.server.map(|at| Instant::from_nanos(at - started));
-    marks.app_recv = Some(Instant::from_nanos(raw.received - started));
+    let instant = |unix_ns: i64| Instant::from_nanos(unix_ns - started_unix_ns);
+    let acknowledgement = raw.acknowledgement;
+    marks.nic_tx = acknowledgement.map(|segment| instant(segment.sent_unix_ns));
+    marks.acked = acknowledgement.map(|segment| instant(segment.acknowledged_unix_ns));
+    marks.peer.app_rx = raw
+        .server_unix_ns
+        .map(|unix_ns| Instant::from_nanos(unix_ns - started_unix_ns));
+    marks.app_recv = Some(Instant::from_nanos(raw.received_unix_ns - started_unix_ns));
     let mut message = Message::new(FlowIndex(0), Seq(seq), marks);
     message.outcome = Outcome::Reply;
-    message.peer_wall_offset = raw.server.map(|_| started);
+    message.peer_wall_offset = raw.server_unix_ns.map(|_| started_unix_ns);
     message.reordered = raw.reordered;
     message
 }
 
-pub(super) fn ping_message(flow: FlowIndex, seq: Seq, ping: &Ping, started: i64) -> Message {
-    let intended = Instant::from_nanos(ping.intended - started);
+pub(super) fn ping_message(
+    flow: FlowIndex,
+    seq: Seq,
+    ping: &Ping,
+    started_unix_ns: i64,
+) -> Message {
+    let intended = Instant::from_nanos(ping.intended_unix_ns - started_unix_ns);
     let mut marks = Marks::intended_at(intended);
-    let received = ping.received.map(|at| Instant::from_nanos(at - started));
+    let received = ping
+        .received_unix_ns
+        .map(|unix_ns| Instant::from_nanos(unix_ns - started_unix_ns));
     marks.app_send = received.map(|_| intended);
     marks.app_recv = received;
     let mut message = Message::new(flow, seq, marks);

@@ -29,7 +29,7 @@ use std::path::{Path, PathBuf};
 use crate::{Store, StoreError};
 use acknowledgement::read_tshark;
 pub(crate) use file_name::FileName;
-use folder::{Kind, Source};
+use folder::{FileKind, SourceFile};
 use iperf::IperfFile;
 use ping::PingFile;
 use raw::RawFile;
@@ -63,10 +63,10 @@ impl LatencyTesterOutput {
         let sources_of = |kind| {
             sources
                 .iter()
-                .filter(move |source: &&Source| source.kind == kind)
+                .filter(move |source: &&SourceFile| source.kind == kind)
         };
         let mut files = Vec::new();
-        for source in sources_of(Kind::Raw) {
+        for source in sources_of(FileKind::Raw) {
             files.extend(RawFile::read(&source.path, &mut report)?);
         }
         if files.is_empty() {
@@ -75,26 +75,26 @@ impl LatencyTesterOutput {
                 why: "no file in it has messages below the line '#client-send-timestamp,server-timestamp,e2e-rtt'".to_owned(),
             });
         }
-        files.sort_by_key(RawFile::started);
-        for source in sources_of(Kind::Tshark) {
+        files.sort_by_key(RawFile::started_unix_ns);
+        for source in sources_of(FileKind::Tshark) {
             read_tshark(&source.path, &mut files, &mut report)?;
         }
         let mut pings = Vec::new();
-        for source in sources_of(Kind::Ping) {
+        for source in sources_of(FileKind::Ping) {
             pings.push(PingFile::read(&source.path, &mut report)?);
         }
-        for source in sources_of(Kind::TcpStats) {
+        for source in sources_of(FileKind::TcpStats) {
             read_tcp_stats(&source.path, &mut files, &mut report)?;
         }
         let mut transfers = Vec::new();
-        for source in sources_of(Kind::Iperf) {
+        for source in sources_of(FileKind::Iperf) {
             transfers.push(IperfFile::read(&source.path, &mut report)?);
         }
         let mut routes = Vec::new();
-        for source in sources_of(Kind::Traceroute) {
+        for source in sources_of(FileKind::Traceroute) {
             routes.push(RouteFile::read(&source.path, &mut report)?);
         }
-        for source in sources_of(Kind::Unknown) {
+        for source in sources_of(FileKind::Unknown) {
             report.ignored.push(source.path.clone());
         }
         Ok(Self {

@@ -3,24 +3,24 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::Path;
 
-use super::decimal::scaled;
+use super::decimal::parse_scaled;
 use super::lines::Lines;
 use super::report::ImportReport;
 use crate::StoreError;
 
 /// A longer gap in the sequence is reported, not filled: ping was interrupted, or the file is
 /// damaged.
-const LONGEST_GAP: u64 = 1000;
+const MAX_GAP: u64 = 1000;
 /// `icmp_seq` has 16 bits.
-const WRAP: u64 = 1 << 16;
+const SEQUENCE_NUMBERS: u64 = 1 << 16;
 
 /// One ping. Times are Unix nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Ping {
     /// Send time; for a lost ping, interpolated between its neighbours.
-    pub(super) intended: i64,
+    pub(super) intended_unix_ns: i64,
     /// Arrival of its reply.
-    pub(super) received: Option<i64>,
+    pub(super) received_unix_ns: Option<i64>,
     /// Number of duplicate replies.
     pub(super) duplicates: u16,
 }
@@ -54,18 +54,18 @@ impl PingFile {
         let mut lines = Lines::of(path)?;
         while let Some(line) = lines.next()? {
             if let Some(header) = line.text.strip_prefix("PING ") {
-                file.end_session(&mut session, path, report);
+                file.add_session(&mut session, path, report);
                 file.read_header(header);
             } else if line.text.starts_with('[') {
                 match parse_reply(&line.text, session.last().map_or(0, |reply| reply.seq)) {
                     Ok(Some(reply)) => session.push(reply),
                     Ok(None) => {}
-                    Err(message) => report.problem(path, Some(line.number), message),
+                    Err(message) => report.add_problem(path, Some(line.number), message),
                 }
             }
         }
-        file.end_session(&mut session, path, report);
-        file.pings.sort_by_key(|ping| ping.intended);
+        file.add_session(&mut session, path, report);
+        file.pings.sort_by_key(|ping| ping.intended_unix_ns);
         Ok(file)
     }
 
@@ -85,7 +85,7 @@ impl PingFile {
     }
 
     /// Adds the replies of one execution of ping, and the lost pings between them.
-    fn end_session(&mut self, session: &mut Vec<Reply>, path: &Path, report: &mut ImportReport) {
+    fn add_session(&mut self, session: &mut Vec<Reply>, path: &Path, report: &mut ImportReport) {
         session.sort_by_key(|reply| reply.seq);
         let mut previous: Option<Reply> = None;
         for reply in session.drain(..) {
@@ -97,13 +97,13 @@ impl PingFile {
                     continue;
                 }
                 let missing = reply.seq - previous_reply.seq - 1;
-                if missing > LONGEST_GAP {
+                if missing > MAX_GAP {
                     let message = format!(
                         "icmp_seq {} to {} are missing: not counted as lost",
                         previous_reply.seq + 1,
                         reply.seq - 1
                     );
-                    report.problem(path, None, message);
+                    report.add_problem(path, None, message);
                 } else {
                     self.pings.extend(lost_between(previous_reply, reply));
                 }
@@ -117,14 +117,12 @@ impl PingFile {
 /// The pings without a reply, evenly between their neighbours: ping has a constant interval.
 fn lost_between(previous_reply: Reply, next_reply: Reply) -> impl Iterator<Item = Ping> {
     let steps = i64::try_from(next_reply.seq - previous_reply.seq).unwrap_or(i64::MAX);
-    let step = next_reply
-        .ping
-        .intended
-        .saturating_sub(previous_reply.ping.intended)
-        / steps;
+    let previous_unix_ns = previous_reply.ping.intended_unix_ns;
+    let next_unix_ns = next_reply.ping.intended_unix_ns;
+    let step_ns = next_unix_ns.saturating_sub(previous_unix_ns) / steps;
     (1..steps).map(move |step_number| Ping {
-        intended: previous_reply.ping.intended + step * step_number,
-        received: None,
+        intended_unix_ns: previous_unix_ns + step_ns * step_number,
+        received_unix_ns: None,
         duplicates: 0,
     })
 }
@@ -148,21 +146,21 @@ fn parse_reply(text: &str, last_seq: u64) -> Result<Option<Reply>, String> {
         .split(']')
         .next()
         .unwrap_or_default();
-    let received = scaled(timestamp, 9)
+    let received_unix_ns = parse_scaled(timestamp, 9)
         .filter(|nanos| *nanos >= 0)
         .ok_or_else(|| format!("'{timestamp}' is no time in Unix seconds: left out"))?;
     let seq = field("icmp_seq=")
         .and_then(|seq| seq.parse::<u16>().ok())
         .ok_or("no icmp_seq between 0 and 65535: left out")?;
-    let round_trip = field("time=")
-        .and_then(|millis| scaled(millis, 6))
-        .filter(|nanos| (0..=received).contains(nanos))
+    let round_trip_ns = field("time=")
+        .and_then(|millis| parse_scaled(millis, 6))
+        .filter(|nanos| (0..=received_unix_ns).contains(nanos))
         .ok_or("no round trip in milliseconds: left out")?;
     Ok(Some(Reply {
         seq: unwrap_seq(u64::from(seq), last_seq),
         ping: Ping {
-            intended: received - round_trip,
-            received: Some(received),
+            intended_unix_ns: received_unix_ns - round_trip_ns,
+            received_unix_ns: Some(received_unix_ns),
             duplicates: 0,
         },
     }))
@@ -170,11 +168,11 @@ fn parse_reply(text: &str, last_seq: u64) -> Result<Option<Reply>, String> {
 
 /// The number since the start of the session with these 16 bits that is nearest to the last one.
 const fn unwrap_seq(seq: u64, last_seq: u64) -> u64 {
-    let unwrapped = last_seq - last_seq % WRAP + seq;
-    if unwrapped + WRAP / 2 < last_seq {
-        unwrapped + WRAP
-    } else if unwrapped > last_seq + WRAP / 2 && unwrapped >= WRAP {
-        unwrapped - WRAP
+    let unwrapped = last_seq - last_seq % SEQUENCE_NUMBERS + seq;
+    if unwrapped + SEQUENCE_NUMBERS / 2 < last_seq {
+        unwrapped + SEQUENCE_NUMBERS
+    } else if unwrapped > last_seq + SEQUENCE_NUMBERS / 2 && unwrapped >= SEQUENCE_NUMBERS {
+        unwrapped - SEQUENCE_NUMBERS
     } else {
         unwrapped
     }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use neph_model::TcpField;
 
-use super::decimal::scaled;
+use super::decimal::parse_scaled;
 use super::file_name::FileName;
 use super::lines::Lines;
 use super::report::ImportReport;
@@ -14,13 +14,13 @@ use crate::StoreError;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct RawMessage {
     /// Send time at the client.
-    pub(super) sent: i64,
+    pub(super) sent_unix_ns: i64,
     /// When the server handled it, by the server's clock.
-    pub(super) server: Option<i64>,
+    pub(super) server_unix_ns: Option<i64>,
     /// Arrival of the reply at the client.
-    pub(super) received: i64,
+    pub(super) received_unix_ns: i64,
     /// When its last segment left and was acknowledged, from a tshark report.
-    pub(super) acknowledged: Option<Acknowledged>,
+    pub(super) acknowledgement: Option<Acknowledgement>,
     /// Its reply arrived after the reply of a later message.
     pub(super) reordered: bool,
 }
@@ -28,24 +28,22 @@ pub(super) struct RawMessage {
 /// A segment's departure and its TCP acknowledgement, as tshark captured them at the client. Times
 /// are Unix nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Acknowledged {
-    pub(super) sent: i64,
-    pub(super) at: i64,
+pub(super) struct Acknowledgement {
+    pub(super) sent_unix_ns: i64,
+    pub(super) acknowledged_unix_ns: i64,
 }
 
 /// A sample of the client's `TCP_INFO`, from a file of TCP statistics.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct TcpRow {
-    /// Unix nanoseconds.
-    pub(super) at: i64,
+    pub(super) at_unix_ns: i64,
     pub(super) values: Vec<(TcpField, u64)>,
 }
 
 /// A retransmitted segment, from a tshark report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Retransmission {
-    /// Unix nanoseconds.
-    pub(super) at: i64,
+    pub(super) at_unix_ns: i64,
     /// Description of the segment.
     pub(super) text: String,
 }
@@ -67,7 +65,7 @@ impl RawFile {
     pub(super) fn read(path: &Path, report: &mut ImportReport) -> Result<Option<Self>, StoreError> {
         let mut messages = Vec::new();
         let mut lines = Lines::of(path)?;
-        let mut latest_sent = i64::MIN;
+        let mut latest_sent_unix_ns = i64::MIN;
         while let Some(line) = lines.next()? {
             if line.text.is_empty() || line.text.starts_with('#') {
                 continue;
@@ -75,22 +73,22 @@ impl RawFile {
             match parse_message(&line.text) {
                 Ok(mut message) => {
                     // Lines are in the order of the replies.
-                    message.reordered = message.sent < latest_sent;
-                    latest_sent = latest_sent.max(message.sent);
+                    message.reordered = message.sent_unix_ns < latest_sent_unix_ns;
+                    latest_sent_unix_ns = latest_sent_unix_ns.max(message.sent_unix_ns);
                     messages.push(message);
                 }
-                Err(message) => report.problem(path, Some(line.number), message),
+                Err(message) => report.add_problem(path, Some(line.number), message),
             }
         }
         if messages.is_empty() {
-            report.problem(path, None, "no message in it: left out");
+            report.add_problem(path, None, "no message in it: left out");
             return Ok(None);
         }
-        messages.sort_by_key(|message| message.sent);
+        messages.sort_by_key(|message| message.sent_unix_ns);
         let stem = path.file_stem().unwrap_or_default().to_string_lossy();
         let name = FileName::parse(&stem);
         if !name.is_complete() {
-            report.problem(
+            report.add_problem(
                 path,
                 None,
                 "the name contains no interval and size: the name is the scenario, the interval is the measured one",
@@ -106,28 +104,32 @@ impl RawFile {
     }
 
     /// Send time of its first message.
-    pub(super) fn started(&self) -> i64 {
-        self.messages.first().map_or(0, |message| message.sent)
+    pub(super) fn started_unix_ns(&self) -> i64 {
+        let first = self.messages.first();
+        first.map_or(0, |message| message.sent_unix_ns)
     }
 
     /// Arrival of its last reply.
-    pub(super) fn ended(&self) -> i64 {
-        let received = self.messages.iter().map(|message| message.received);
-        received.max().unwrap_or_else(|| self.started())
+    pub(super) fn ended_unix_ns(&self) -> i64 {
+        let received_unix_ns = self.messages.iter().map(|message| message.received_unix_ns);
+        received_unix_ns
+            .max()
+            .unwrap_or_else(|| self.started_unix_ns())
     }
 
-    /// Nanoseconds between two requests: from the name, or the median of the measured ones.
-    pub(super) fn interval(&self) -> i64 {
+    /// Time between two requests: from the name, or the median of the measured ones.
+    pub(super) fn interval_ns(&self) -> i64 {
         if let Some(interval) = self.name.interval {
             return interval.nanos();
         }
-        let mut gaps: Vec<i64> = self
-            .messages
-            .windows(2)
-            .map(|consecutive| consecutive[1].sent.saturating_sub(consecutive[0].sent))
+        let sent_unix_ns = self.messages.iter().map(|message| message.sent_unix_ns);
+        let next_sent_unix_ns = sent_unix_ns.clone().skip(1);
+        let mut gaps_ns: Vec<i64> = sent_unix_ns
+            .zip(next_sent_unix_ns)
+            .map(|(sent, next)| next.saturating_sub(sent))
             .collect();
-        gaps.sort_unstable();
-        gaps.get(gaps.len() / 2).copied().unwrap_or(0)
+        gaps_ns.sort_unstable();
+        gaps_ns.get(gaps_ns.len() / 2).copied().unwrap_or(0)
     }
 }
 
@@ -139,24 +141,24 @@ fn parse_message(text: &str) -> Result<RawMessage, String> {
         return Err("not three fields: left out".to_owned());
     };
     let invalid = |noun: &str, value: &str| format!("'{value}' is no {noun}: left out");
-    let sent =
+    let sent_unix_ns =
         parse_unix_nanos(sent).ok_or_else(|| invalid("client time in Unix nanoseconds", sent))?;
-    let server = match server {
+    let server_unix_ns = match server {
         "" => None,
         text => Some(
             parse_unix_nanos(text)
                 .ok_or_else(|| invalid("server time in Unix nanoseconds", text))?,
         ),
     };
-    let received = scaled(round_trip, 6)
+    let received_unix_ns = parse_scaled(round_trip, 6)
         .filter(|nanos| *nanos >= 0)
-        .and_then(|nanos| sent.checked_add(nanos))
+        .and_then(|nanos| sent_unix_ns.checked_add(nanos))
         .ok_or_else(|| invalid("round trip in milliseconds", round_trip))?;
     Ok(RawMessage {
-        sent,
-        server,
-        received,
-        acknowledged: None,
+        sent_unix_ns,
+        server_unix_ns,
+        received_unix_ns,
+        acknowledgement: None,
         reordered: false,
     })
 }

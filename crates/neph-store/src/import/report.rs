@@ -63,7 +63,12 @@ pub struct ImportReport {
 }
 
 impl ImportReport {
-    pub(super) fn problem(&mut self, path: &Path, line: Option<u64>, message: impl Into<String>) {
+    pub(super) fn add_problem(
+        &mut self,
+        path: &Path,
+        line: Option<u64>,
+        message: impl Into<String>,
+    ) {
         self.problem_count += 1;
         if self.problems.len() < MAX_LISTED_PROBLEMS {
             self.problems.push(Problem {

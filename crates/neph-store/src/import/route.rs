@@ -5,14 +5,14 @@ use std::path::Path;
 
 use neph_model::{Hop, Span, Traceroute, Wall};
 
-use super::decimal::scaled;
+use super::decimal::parse_scaled;
 use super::file_name::FileName;
 use super::lines::Lines;
 use super::report::ImportReport;
 use crate::StoreError;
 
 /// Start of the first line.
-pub(super) const BEGINS: &str = "traceroute to ";
+pub(super) const FIRST_LINE_PREFIX: &str = "traceroute to ";
 
 /// One file: one route.
 #[derive(Clone, Debug)]
@@ -38,13 +38,13 @@ impl RouteFile {
         };
         let mut lines = Lines::of(path)?;
         while let Some(line) = lines.next()? {
-            if let Some(header) = line.text.strip_prefix(BEGINS) {
+            if let Some(header) = line.text.strip_prefix(FIRST_LINE_PREFIX) {
                 let address = text_between(header, '(', ')').and_then(|text| text.parse().ok());
                 file.destination = address.unwrap_or(file.destination);
             } else if !line.text.is_empty() {
                 match parse_hop(&line.text) {
                     Some(hop) => file.hops.push(hop),
-                    None => report.problem(path, Some(line.number), "no hop: left out"),
+                    None => report.add_problem(path, Some(line.number), "no hop: left out"),
                 }
             }
         }
@@ -56,15 +56,15 @@ impl RouteFile {
         self.name.run.unwrap_or(1).saturating_sub(1)
     }
 
-    /// The route to `endpoint`, traced before its step began (Unix nanoseconds).
-    pub(super) fn into_traceroute(self, endpoint: String, began: i64) -> Traceroute {
+    /// The route to `endpoint`, traced before its step began.
+    pub(super) fn into_traceroute(self, endpoint: String, began_unix_ns: i64) -> Traceroute {
         let last_hop = self.hops.last();
         Traceroute {
             block: self.block(),
             endpoint,
             site: None,
             destination: self.destination,
-            started: Wall::from_unix_nanos(began),
+            started: Wall::from_unix_nanos(began_unix_ns),
             reached: last_hop.is_some_and(|hop| hop.addresses.contains(&self.destination)),
             failure: self
                 .hops
@@ -94,7 +94,7 @@ fn parse_hop(text: &str) -> Option<Hop> {
     fields.peek()?;
     while let Some(field) = fields.next() {
         if fields.peek() == Some(&"ms") {
-            let nanos = scaled(field, 6).filter(|nanos| *nanos >= 0)?;
+            let nanos = parse_scaled(field, 6).filter(|nanos| *nanos >= 0)?;
             hop.round_trips.push(Span::from_nanos(nanos));
         } else if let Ok(address) = field.trim_matches(['(', ')']).parse()
             && !hop.addresses.contains(&address)

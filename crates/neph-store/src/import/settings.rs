@@ -8,7 +8,7 @@ use neph_model::ByteSize;
 use super::file_name::FileName;
 
 /// The URL path of the Latency Tester's server.
-const PATH: &str = "/echo";
+const URL_PATH: &str = "/echo";
 
 /// An endpoint of the settings file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,7 +38,7 @@ impl ImportedEndpoint {
     /// `wss://metro:443/echo`.
     pub(super) fn target(&self) -> String {
         let scheme = if self.is_secure { "wss" } else { "ws" };
-        format!("{scheme}://{}{PATH}", self.destination)
+        format!("{scheme}://{}{URL_PATH}", self.destination)
     }
 
     fn port(&self) -> u16 {
@@ -70,9 +70,9 @@ pub(super) fn address(file: &FileName, endpoint: Option<&ImportedEndpoint>) -> O
         return with_port.or_else(|| Some(SocketAddr::new(ip()?, endpoint.port())));
     }
     let file_endpoint = &file.endpoint;
-    let replaced = || {
+    let with_colon = || {
         let (host, port) = file_endpoint.rsplit_once('_')?;
         format!("{host}:{port}").parse().ok()
     };
-    file_endpoint.parse().ok().or_else(replaced)
+    file_endpoint.parse().ok().or_else(with_colon)
 }

@@ -11,7 +11,7 @@ use super::report::ImportReport;
 use crate::StoreError;
 
 /// Start of the first line; the names of the kernel's fields follow.
-pub(super) const BEGINS: &str = "#timestamp,message-id,";
+pub(super) const FIRST_LINE_PREFIX: &str = "#timestamp,message-id,";
 /// Columns before the first field.
 const LEADING_COLUMNS: usize = 2;
 /// Statistics up to this long after the last reply belong to the experiment.
@@ -26,12 +26,12 @@ pub(super) fn read_tcp_stats(
     let mut columns: Vec<Option<TcpField>> = Vec::new();
     let mut lines = Lines::of(path)?;
     while let Some(line) = lines.next()? {
-        if let Some(names) = line.text.strip_prefix(BEGINS) {
+        if let Some(names) = line.text.strip_prefix(FIRST_LINE_PREFIX) {
             columns = names.split(',').map(TcpField::of_kernel).collect();
         } else if !line.text.is_empty() && !line.text.ends_with(",Connection Reset") {
             match parse_row(&line.text, &columns) {
                 Ok(row) => assign_row(row, files, report),
-                Err(message) => report.problem(path, Some(line.number), message),
+                Err(message) => report.add_problem(path, Some(line.number), message),
             }
         }
     }
@@ -49,9 +49,9 @@ fn parse_row(text: &str, columns: &[Option<TcpField>]) -> Result<TcpRow, String>
             LEADING_COLUMNS + columns.len()
         ));
     }
-    let at = fields[0].parse().ok().filter(|nanos: &i64| *nanos >= 0);
-    let at =
-        at.ok_or_else(|| format!("'{}' is no time in Unix nanoseconds: left out", fields[0]))?;
+    let at_unix_ns = fields[0].parse().ok().filter(|nanos: &i64| *nanos >= 0);
+    let at_unix_ns = at_unix_ns
+        .ok_or_else(|| format!("'{}' is no time in Unix nanoseconds: left out", fields[0]))?;
     let named_fields = columns.iter().zip(&fields[LEADING_COLUMNS..]);
     let values = named_fields.filter_map(|(field, text)| Some(((*field)?, text)));
     let values = values.map(|(field, text)| {
@@ -61,15 +61,18 @@ fn parse_row(text: &str, columns: &[Option<TcpField>]) -> Result<TcpRow, String>
             .map_err(|_| format!("'{text}' is no {}: left out", field.kernel_name()))
     });
     Ok(TcpRow {
-        at,
+        at_unix_ns,
         values: values.collect::<Result<_, _>>()?,
     })
 }
 
 fn assign_row(row: TcpRow, files: &mut [RawFile], report: &mut ImportReport) {
-    let after = files.partition_point(|file| file.started() <= row.at);
+    let after = files.partition_point(|file| file.started_unix_ns() <= row.at_unix_ns);
     let file = after.checked_sub(1).and_then(|index| files.get_mut(index));
-    match file.filter(|file| row.at <= file.ended().saturating_add(MAX_STATS_DELAY_NANOS)) {
+    let belongs_to = |file: &&mut RawFile| {
+        row.at_unix_ns <= file.ended_unix_ns().saturating_add(MAX_STATS_DELAY_NANOS)
+    };
+    match file.filter(belongs_to) {
         Some(file) => file.tcp_rows.push(row),
         None => report.tcp_rows_outside += 1,
     }

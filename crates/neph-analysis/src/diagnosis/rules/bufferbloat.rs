@@ -5,53 +5,53 @@ mod raised;
 use neph_model::{Seq, Stage};
 
 use crate::diagnosis::{
-    Agreement, Crossing, LoadAttribution, Need, Ordered, Rule, RuleInput, RuleResult, Run,
-    SitePair, Stall, measure_without,
+    Agreement, LoadAttribution, Need, NetworkTime, Rule, RuleInput, RuleResult, Run, SitePair,
+    SortedValues, Stall, measure_without,
 };
 use crate::findings::capacity::{Capacity, Traffic};
 use crate::numbers::millis;
 use crate::text::real;
-use raised::longest;
+use raised::longest_stretch;
 
 pub(crate) const RULE: Rule = Rule {
     name: "bufferbloat",
     title: "bufferbloat",
     limits: "The rule detects that a queue fills, not where. It compares the rate of the messages with the rate of the link to find out who fills the queue. A queue that is full during the whole experiment looks like a longer path.",
     covers: &["transmission"],
-    needs: &[Need::Replies(MESSAGES), Need::Network],
+    needs: &[Need::Replies(MIN_MESSAGES), Need::Network],
     evaluate,
 };
 
 /// Smallest queueing delay that is reported, in milliseconds: real-time media notice it ...
-const MIN_MS: f64 = 5.0;
+const MIN_DELAY_MS: f64 = 5.0;
 /// ... and its smallest multiple of the path's round trip.
-const MIN_SHARE: f64 = 0.5;
+const MIN_DELAY_SHARE: f64 = 0.5;
 /// Minimum duration of a stretch in seconds: shorter ones are bursts, not a standing queue ...
 const MIN_SECONDS: f64 = 0.8;
 /// ... and its minimum number of messages.
-const MESSAGES: usize = 6;
+const MIN_MESSAGES: usize = 6;
 /// Values above p95 are ignored: retransmitted replies cannot be recognised.
-const GREATEST: f64 = 0.95;
+const HIGH_QUANTILE: f64 = 0.95;
 /// Delay with an empty queue: p10 of the messages.
-const EMPTY: f64 = 0.1;
+const EMPTY_QUEUE_QUANTILE: f64 = 0.1;
 /// Outside the stretch at least this share of the messages must have met an empty queue. Otherwise the path
 /// may simply be long.
-const RESTED: f64 = 0.1;
+const MIN_IDLE_SHARE: f64 = 0.1;
 /// A queue fills and drains; a longer path does not. The p10 to p90 range of the delay must exceed the range
 /// outside the stretch by this share of the added delay ...
 const MIN_SPREAD: f64 = 0.12;
 /// ... and if it exceeds it by less than this share, filling or draining must be visible too ...
 const MIN_SPREAD_WITHOUT_EDGE: f64 = 0.25;
 /// ... in messages near the stretch's edges that took between these shares of the added delay.
-const RAMP: std::ops::Range<f64> = 0.15..0.7;
+const EDGE_SHARES: std::ops::Range<f64> = 0.15..0.7;
 /// In about a dozen messages the range may exceed the path's jitter by this factor at random.
-const BY_CHANCE: f64 = 1.5;
+const RANDOM_SPREAD_FACTOR: f64 = 1.5;
 /// A stretch that is not longer than this many stalls of the peer is a stall.
 const MAX_STALL_RATIO: f64 = 1.5;
 /// The local delay must be below this share of the queueing delay.
-const OWN: f64 = 0.1;
+const MAX_LOCAL_SHARE: f64 = 0.1;
 /// Share of the link's rate from which the messages themselves fill the queue; below it they cannot.
-const OWN_LOAD: f64 = 0.9;
+const MIN_OWN_LOAD: f64 = 0.9;
 const NO_LOAD: f64 = 0.5;
 
 /// A stretch of increased delay.
@@ -98,61 +98,65 @@ impl QueuePeriod {
 }
 
 fn threshold(base: f64) -> f64 {
-    MIN_MS.max(MIN_SHARE * base)
+    MIN_DELAY_MS.max(MIN_DELAY_SHARE * base)
 }
 
 /// The longest stretch of an experiment in which its messages met a queue.
 fn queue_period(run: &Run<'_>) -> Option<QueuePeriod> {
     // A retransmitted message includes its retransmission delay. It does not show the level of a queue.
-    let first_copies = run.crossings.iter().filter(|crossing| !crossing.is_resent);
-    let crossings: Vec<Crossing> = first_copies.copied().collect();
-    let base = run.networks().at(EMPTY)?;
-    let is_delayed = |crossing: &Crossing| crossing.network > base + threshold(base);
-    let (from, to) = longest(&crossings.iter().map(is_delayed).collect::<Vec<bool>>())?;
-    let inside = crossings.get(from..=to)?;
-    let (first, last) = (inside.first()?, inside.last()?);
-    let outside: Vec<&Crossing> = crossings[..from]
+    let first_copies = run
+        .network_times
         .iter()
-        .chain(&crossings[to + 1..])
+        .filter(|time| !time.has_retransmission);
+    let network_times: Vec<NetworkTime> = first_copies.copied().collect();
+    let base = run.sorted_network_times().quantile(EMPTY_QUEUE_QUANTILE)?;
+    let is_delayed = |network_time: &NetworkTime| network_time.network_ms > base + threshold(base);
+    let (from, to) = longest_stretch(&network_times.iter().map(is_delayed).collect::<Vec<bool>>())?;
+    let inside = network_times.get(from..=to)?;
+    let (first, last) = (inside.first()?, inside.last()?);
+    let outside: Vec<&NetworkTime> = network_times[..from]
+        .iter()
+        .chain(&network_times[to + 1..])
         .collect();
-    let undelayed: Vec<&Crossing> = outside
+    let undelayed: Vec<&NetworkTime> = outside
         .into_iter()
-        .filter(|crossing| !is_delayed(crossing))
+        .filter(|network_time| !is_delayed(network_time))
         .collect();
-    let undelayed_times: Ordered = undelayed.iter().map(|crossing| crossing.network).collect();
-    let times: Ordered = inside.iter().map(|crossing| crossing.network).collect();
+    let undelayed_times: SortedValues = undelayed.iter().map(|time| time.network_ms).collect();
+    let times: SortedValues = inside.iter().map(|time| time.network_ms).collect();
     let period = QueuePeriod {
-        from: first.at,
-        to: last.at,
+        from: first.at_s,
+        to: last.at_s,
         base,
         median: times.median()?,
-        max: times.at(GREATEST)?,
-        messages: inside.iter().map(|crossing| crossing.seq).collect(),
-        echo_times: echo_times(run, (first.at, last.at)),
+        max: times.quantile(HIGH_QUANTILE)?,
+        messages: inside.iter().map(|network_time| network_time.seq).collect(),
+        echo_times: echo_times(run, (first.at_s, last.at_s)),
     };
     let jitter = undelayed_times.spread()?;
-    let spread = times.spread()? - BY_CHANCE * jitter;
-    let edges = [from, to].map(|index| messages_around(&crossings, index));
-    let edge_range = (base + 2.0 * jitter).max(base + RAMP.start * period.added())
-        ..base + RAMP.end * period.added();
+    let spread = times.spread()? - RANDOM_SPREAD_FACTOR * jitter;
+    let edges = [from, to].map(|index| messages_around(&network_times, index));
+    let edge_range = (base + 2.0 * jitter).max(base + EDGE_SHARES.start * period.added())
+        ..base + EDGE_SHARES.end * period.added();
     let mut edges = edges.into_iter().flatten();
     let fills_and_drains = spread >= MIN_SPREAD_WITHOUT_EDGE * period.added()
         || (spread >= MIN_SPREAD * period.added()
-            && edges.any(|crossing| edge_range.contains(&crossing.network)));
+            && edges.any(|network_time| edge_range.contains(&network_time.network_ms)));
     // If the peer stalls repeatedly, a single stall may differ from the others.
     let stalls = run.stalls.peer.stalls.iter();
     let longest = stalls.map(Stall::length).fold(0.0, f64::max);
-    let is_stall = 1e3 * (last.at - first.at) <= MAX_STALL_RATIO * longest;
-    let is_long = last.at - first.at >= MIN_SECONDS && inside.len() >= MESSAGES;
-    let is_mostly_idle = real(undelayed.len()) >= RESTED * real(crossings.len());
+    let is_stall = 1e3 * (last.at_s - first.at_s) <= MAX_STALL_RATIO * longest;
+    let is_long = last.at_s - first.at_s >= MIN_SECONDS && inside.len() >= MIN_MESSAGES;
+    let is_mostly_idle = real(undelayed.len()) >= MIN_IDLE_SHARE * real(network_times.len());
     (fills_and_drains && is_long && is_mostly_idle && !is_stall && is_not_local(run, &period))
         .then_some(period)
 }
 
 /// The messages around the first or last message of a stretch.
-fn messages_around(crossings: &[Crossing], index: usize) -> &[Crossing] {
+fn messages_around(network_times: &[NetworkTime], index: usize) -> &[NetworkTime] {
     const NEIGHBOURS: usize = 2;
-    &crossings[index.saturating_sub(NEIGHBOURS)..(index + NEIGHBOURS + 1).min(crossings.len())]
+    let end = (index + NEIGHBOURS + 1).min(network_times.len());
+    &network_times[index.saturating_sub(NEIGHBOURS)..end]
 }
 
 /// Whether the client host was not the cause: its stages in the stretch are negligible.
@@ -164,16 +168,16 @@ fn is_not_local(run: &Run<'_>, queue_period: &QueuePeriod) -> bool {
     let inside = run
         .replies()
         .filter(|(exchange, _)| (first..=last).contains(&&exchange.seq));
-    let local_delay: Ordered = inside
+    let local_delay: SortedValues = inside
         .map(|(_, times)| times.sum(&[Stage::Lateness, Stage::OwnKernel]))
         .collect();
     local_delay
         .median()
-        .is_some_and(|local_delay| local_delay <= OWN * queue_period.added())
+        .is_some_and(|local_delay| local_delay <= MAX_LOCAL_SHARE * queue_period.added())
 }
 
 fn echo_times(run: &Run<'_>, (from, to): (f64, f64)) -> Option<(f64, f64)> {
-    const FEW: usize = 3;
+    const MIN_ECHOES: usize = 3;
     let flow = run.experiment.companion()?;
     let echoes = flow.exchanges.iter().filter_map(|exchange| {
         let at = neph_model::Span::from_nanos(exchange.intended.nanos()).secs_f64();
@@ -181,8 +185,10 @@ fn echo_times(run: &Run<'_>, (from, to): (f64, f64)) -> Option<(f64, f64)> {
     });
     let (inside, outside): (Vec<_>, Vec<_>) = echoes.partition(|(at, _)| (from..=to).contains(at));
     let middle = |timed_echoes: Vec<(f64, f64)>| {
-        let times: Ordered = timed_echoes.into_iter().map(|(_, time)| time).collect();
-        (times.len() >= FEW).then(|| times.median()).flatten()
+        let times: SortedValues = timed_echoes.into_iter().map(|(_, time)| time).collect();
+        (times.len() >= MIN_ECHOES)
+            .then(|| times.median())
+            .flatten()
     };
     middle(inside).zip(middle(outside))
 }
@@ -326,7 +332,7 @@ impl<'s> Filler<'s> {
         #[expect(clippy::cast_precision_loss, reason = "sizes of messages")]
         let needed_rate = scenario.request_size.bytes() as f64 * 8.0 / scenario.interval.secs_f64();
         match capacity {
-            Some(Capacity::Measured(rate)) if needed_rate >= OWN_LOAD * rate => {
+            Some(Capacity::Measured(rate)) if needed_rate >= MIN_OWN_LOAD * rate => {
                 Self::OwnMessages(needed_rate / rate)
             }
             Some(Capacity::Measured(rate)) if needed_rate <= NO_LOAD * rate => {

@@ -2,7 +2,7 @@
 
 use neph_model::{Known, Stage, TlsVersion};
 
-use crate::diagnosis::{Agreement, Need, Ordered, Rule, RuleInput, RuleResult, Run};
+use crate::diagnosis::{Agreement, Need, Rule, RuleInput, RuleResult, Run, SortedValues};
 use crate::numbers::{millis, percent};
 use crate::text::real;
 
@@ -55,12 +55,12 @@ impl Cost {
             return None;
         }
         let middle = |stage: Stage| {
-            let times: Ordered = paid.iter().map(|(_, times)| times.at(stage)).collect();
+            let times: SortedValues = paid.iter().map(|(_, times)| times.at(stage)).collect();
             times.median()
         };
         let opening = [Stage::Connect, Stage::Handshake];
-        let setup_times: Ordered = paid.iter().map(|(_, times)| times.sum(&opening)).collect();
-        let service: Ordered = paid
+        let setup_times: SortedValues = paid.iter().map(|(_, times)| times.sum(&opening)).collect();
+        let service: SortedValues = paid
             .iter()
             .filter_map(|(exchange, _)| exchange.service)
             .map(neph_model::Span::millis_f64)
@@ -122,7 +122,10 @@ fn evaluate(input: &RuleInput<'_>) -> Vec<RuleResult> {
 
 fn diagnose_group(runs: &[&Run<'_>]) -> Option<RuleResult> {
     let costs: Vec<Cost> = runs.iter().filter_map(|run| Cost::of(run)).collect();
-    let middle = |value: fn(&Cost) -> f64| costs.iter().map(value).collect::<Ordered>().median();
+    let middle = |value: fn(&Cost) -> f64| {
+        let values = costs.iter().map(value);
+        values.collect::<SortedValues>().median()
+    };
     let cost = Cost {
         connect: middle(|known| known.connect)?,
         handshake: middle(|known| known.handshake)?,

@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use neph_model::{Seq, Span, Stage};
 
 use crate::diagnosis::{
-    Agreement, Leaving, LoadAttribution, Need, Ordered, Rule, RuleInput, RuleResult, Run, SitePair,
+    Agreement, LoadAttribution, Need, Rule, RuleInput, RuleResult, Run, SendWait, SitePair,
+    SortedValues,
 };
 use crate::numbers::{millis, percent};
 use crate::text::{plural, real};
@@ -16,26 +17,26 @@ pub(crate) const RULE: Rule = Rule {
     title: "head-of-line blocking at the sender",
     limits: "The rule sees requests that wait in the client host behind others of the same connection. Other rules report why the window is closed: distance, loss, a slow link, a slow receiver.",
     covers: &[],
-    needs: &[Need::Replies(MESSAGES), Need::SendStamps],
+    needs: &[Need::Replies(MIN_MESSAGES), Need::SendTimestamps],
     evaluate,
 };
 
 /// Minimum share of messages that wait: fewer come from slow start or a lost segment.
-const SHARE: f64 = 0.3;
+const MIN_WAITING_SHARE: f64 = 0.3;
 /// Minimum wait in milliseconds ...
-const MIN_MS: f64 = 1.0;
+const MIN_WAIT_MS: f64 = 1.0;
 /// ... and as a share of a round trip.
-const MIN_SHARE: f64 = 0.2;
+const MIN_WAIT_SHARE: f64 = 0.2;
 /// Minimum share of a scenario's experiments that show it, and two of them if there are several. A single
 /// window may be stuck at random.
-const EXPERIMENTS: f64 = 0.4;
+const MIN_EXPERIMENT_SHARE: f64 = 0.4;
 /// Minimum number of messages.
-const MESSAGES: usize = 10;
+const MIN_MESSAGES: usize = 10;
 
 /// The result of an experiment.
-struct Blocked {
+struct BlockedMessages {
     /// The waiting times of the messages that waited, in milliseconds.
-    waits: Ordered,
+    waits: SortedValues,
     worst: Vec<Seq>,
     messages: usize,
     /// Time between the departures of two messages, p90, in milliseconds.
@@ -45,20 +46,20 @@ struct Blocked {
     queued: usize,
 }
 
-impl Blocked {
+impl BlockedMessages {
     fn of(run: &Run<'_>) -> Option<Self> {
         let mut waits: Vec<(f64, Seq)> = Vec::new();
         let mut departure_gaps: Vec<f64> = Vec::new();
         let mut previous: Option<(u32, f64, bool)> = None;
         let (mut messages, mut queued) = (0, 0);
         for (exchange, times) in run.replies() {
-            let Some(leaving) = Leaving::of(run.flow, exchange) else {
+            let Some(send_wait) = SendWait::of(run.flow, exchange) else {
                 continue;
             };
             // Connection setup belongs to another rule.
             let due = Span::from_nanos(exchange.intended.nanos()).millis_f64();
             let written = due + times.at(Stage::Lateness);
-            let departed = written + leaving.waited;
+            let departed = written + send_wait.waited_ms;
             messages += 1;
             if let Some((connection, earlier, in_queue)) = previous
                 && connection == exchange.connection
@@ -70,7 +71,7 @@ impl Blocked {
                     queued += usize::from(in_queue);
                 }
             }
-            let in_queue = 2.0 * leaving.queued > leaving.waited;
+            let in_queue = 2.0 * send_wait.queued_ms > send_wait.waited_ms;
             previous = Some((exchange.connection, departed, in_queue));
         }
         waits.sort_by(|a, b| b.0.total_cmp(&a.0));
@@ -78,8 +79,11 @@ impl Blocked {
             worst: waits.iter().map(|(_, seq)| *seq).collect(),
             waits: waits.into_iter().map(|(wait, _)| wait).collect(),
             messages,
-            departure_gap: departure_gaps.into_iter().collect::<Ordered>().at(0.9)?,
-            round_trip: run.path()?,
+            departure_gap: departure_gaps
+                .into_iter()
+                .collect::<SortedValues>()
+                .quantile(0.9)?,
+            round_trip: run.min_path_rtt()?,
             queued,
         })
     }
@@ -107,8 +111,8 @@ impl Blocked {
     }
 
     fn ratio(&self) -> f64 {
-        let wait_ratio = self.median_wait() / MIN_MS.max(MIN_SHARE * self.round_trip);
-        wait_ratio.min(self.share() / SHARE)
+        let wait_ratio = self.median_wait() / MIN_WAIT_MS.max(MIN_WAIT_SHARE * self.round_trip);
+        wait_ratio.min(self.share() / MIN_WAITING_SHARE)
     }
 }
 
@@ -132,16 +136,16 @@ fn diagnose_group<'a>(
     input: &RuleInput<'a>,
     runs: &[&Run<'a>],
 ) -> Option<(LoadAttribution<'a>, RuleResult)> {
-    let observed: Vec<(&Run<'_>, Blocked)> = runs
+    let observed: Vec<(&Run<'_>, BlockedMessages)> = runs
         .iter()
-        .filter_map(|run| Some((*run, Blocked::of(run)?)))
-        .filter(|(_, blocked)| blocked.messages >= MESSAGES)
+        .filter_map(|run| Some((*run, BlockedMessages::of(run)?)))
+        .filter(|(_, blocked)| blocked.messages >= MIN_MESSAGES)
         .collect();
     let ratios = observed.iter().map(|(_, blocking)| blocking.ratio());
-    let ratio = ratios.clone().collect::<Ordered>();
+    let ratio = ratios.clone().collect::<SortedValues>();
     let affected = ratios.filter(|ratio| *ratio >= 1.0).count();
     let is_chance = affected < 2 && observed.len() > 1;
-    if is_chance || real(affected) < EXPERIMENTS * real(observed.len()) {
+    if is_chance || real(affected) < MIN_EXPERIMENT_SHARE * real(observed.len()) {
         return None;
     }
     let blocked = || {
@@ -158,7 +162,7 @@ fn diagnose_group<'a>(
         ratio: ratio.max()?,
     };
     let attribution = input.attribute_effect(run, worst.mean_wait(), |calm| {
-        let calm = calm.iter().filter_map(|run| Blocked::of(run));
+        let calm = calm.iter().filter_map(|run| BlockedMessages::of(run));
         calm.map(|blocking| blocking.mean_wait())
             .max_by(f64::total_cmp)
     });

@@ -2,7 +2,7 @@
 //! not show the RTT of the messages.
 
 use crate::diagnosis::{
-    Agreement, Need, Ordered, Rule, RuleInput, RuleResult, Run, measure_without,
+    Agreement, Need, Rule, RuleInput, RuleResult, Run, SortedValues, measure_without,
 };
 use crate::numbers::{millis, percent};
 use crate::text::{plural, real};
@@ -17,76 +17,79 @@ pub(crate) const RULE: Rule = Rule {
 };
 
 /// Kernels answer echo and TCP: they differ by less than this many milliseconds ...
-const MIN_MS: f64 = 0.4;
+const MIN_DIFFERENCE_MS: f64 = 0.4;
 /// ... and by less than this share of the faster one.
-const MIN_SHARE: f64 = 0.08;
+const MIN_DIFFERENCE_SHARE: f64 = 0.08;
 /// The differences are consistent if those of all experiments lie within this share of their middle.
-const IDENTICAL: f64 = 0.5;
+const MAX_SPREAD_SHARE: f64 = 0.5;
 /// With fewer echoes the minimum is not yet that of the path.
-const ECHOES: usize = 5;
+const MIN_ECHOES: usize = 5;
 /// A larger datagram takes longer than an echo because of its size.
-const SMALL: u64 = 256;
+const MAX_DATAGRAM_BYTES: u64 = 256;
 /// Minimum difference between the loss of echoes and of messages, if echoes are dropped on purpose.
-const LOSS: f64 = 0.05;
+const MIN_LOSS_DIFFERENCE: f64 = 0.05;
 
 /// A difference with a higher probability at random is not reported.
-const RARELY: f64 = 0.01;
+const MAX_RANDOM_PROBABILITY: f64 = 0.01;
 
 /// The result of an experiment.
 #[derive(Clone, Copy)]
-struct EchoAndMessage {
+struct RttComparison {
     /// Least round trip of the echoes, of as many as there are messages if these are fewer.
-    echo: f64,
+    echo_ms: f64,
     /// Least round trip of as many messages as there are echoes.
-    message: f64,
-    /// How much slower echoes are than randomness explains; negative if they are faster.
-    beyond: f64,
+    message_ms: f64,
+    /// How much slower echoes are than randomness explains, in milliseconds; negative if they are faster.
+    significant_ms: f64,
     is_tcp: bool,
 }
 
-impl EchoAndMessage {
+impl RttComparison {
     fn of(run: &Run<'_>) -> Option<Self> {
-        let (echoes, messages) = (run.echoes_at_rest(), run.networks());
-        let is_small = run.scenario.request_size.bytes() <= SMALL;
-        let datagram = messages.min().filter(|_| is_small);
-        let tcp = run.min_tcp_rtt();
-        let (echo, message) = (echoes.min()?, tcp.or(datagram)?);
+        let (echoes, messages) = (run.echoes_outside_stalls(), run.sorted_network_times());
+        let is_small = run.scenario.request_size.bytes() <= MAX_DATAGRAM_BYTES;
+        let datagram_ms = messages.min().filter(|_| is_small);
+        let tcp_ms = run.min_tcp_rtt();
+        let (echo_ms, message_ms) = (echoes.min()?, tcp_ms.or(datagram_ms)?);
         let (echo_count, message_count) =
             (echoes.len(), messages.len().max(run.flow.exchanges.len()));
         // The handshake precedes the load that the plan generates.
-        let loaded = run.scenario.stress().and_then(|_| messages.min());
-        let quickest = loaded.map_or(message, |min| message.max(min));
-        let slower = quickest + min_difference(&messages, echo_count, RARELY);
-        let faster = echo + min_difference(&echoes, message_count, RARELY);
-        let beyond = if echo > slower {
-            echo - slower
-        } else {
-            (faster - message).min(0.0)
+        let under_load_ms = run.scenario.stress().and_then(|_| messages.min());
+        let max_message_ms = under_load_ms.map_or(message_ms, |min| message_ms.max(min));
+        let bias_ms = |round_trips: &SortedValues, count: usize| {
+            sampling_bias_ms(round_trips, count, MAX_RANDOM_PROBABILITY)
         };
-        (echo_count >= ECHOES).then(|| Self {
-            echo: echo + min_difference(&echoes, message_count, 0.5),
-            message: message + min_difference(&messages, echo_count, 0.5),
-            beyond,
-            is_tcp: tcp.is_some(),
+        let echo_limit_ms = max_message_ms + bias_ms(&messages, echo_count);
+        let message_limit_ms = echo_ms + bias_ms(&echoes, message_count);
+        let significant_ms = if echo_ms > echo_limit_ms {
+            echo_ms - echo_limit_ms
+        } else {
+            (message_limit_ms - message_ms).min(0.0)
+        };
+        (echo_count >= MIN_ECHOES).then(|| Self {
+            echo_ms: echo_ms + sampling_bias_ms(&echoes, message_count, 0.5),
+            message_ms: message_ms + sampling_bias_ms(&messages, echo_count, 0.5),
+            significant_ms,
+            is_tcp: tcp_ms.is_some(),
         })
     }
 
-    fn added(self) -> f64 {
-        self.echo - self.message
+    fn added_ms(self) -> f64 {
+        self.echo_ms - self.message_ms
     }
 
     fn ratio(self) -> f64 {
-        let quicker = self.echo.min(self.message);
-        self.beyond.abs() / MIN_MS.max(MIN_SHARE * quicker)
+        let faster_ms = self.echo_ms.min(self.message_ms);
+        self.significant_ms.abs() / MIN_DIFFERENCE_MS.max(MIN_DIFFERENCE_SHARE * faster_ms)
     }
 }
 
-/// Difference between the minimum of `echo_count` values and that of all, exceeded with probability `odds`.
+/// Difference between the minimum of `count` values and that of all, exceeded with this probability.
 /// With a variable queue, 20 values rarely meet a moment as empty as the emptiest that 400 meet.
-fn min_difference(round_trips: &Ordered, echo_count: usize, odds: f64) -> f64 {
-    let share = 1.0 - odds.powf(1.0 / real(echo_count.max(1)));
-    let above = |min: f64| Some(round_trips.at(share)? - min);
-    round_trips.min().and_then(above).unwrap_or(0.0)
+fn sampling_bias_ms(round_trips: &SortedValues, count: usize, probability: f64) -> f64 {
+    let share = 1.0 - probability.powf(1.0 / real(count.max(1)));
+    let bias_ms = |min: f64| Some(round_trips.quantile(share)? - min);
+    round_trips.min().and_then(bias_ms).unwrap_or(0.0)
 }
 
 fn evaluate(input: &RuleInput<'_>) -> Vec<RuleResult> {
@@ -101,25 +104,25 @@ fn evaluate(input: &RuleInput<'_>) -> Vec<RuleResult> {
 }
 
 fn diagnose_echo_rtt(name: &str, runs: &[&Run<'_>]) -> Option<RuleResult> {
-    let observed: Vec<(&Run<'_>, EchoAndMessage)> = runs
+    let observed: Vec<(&Run<'_>, RttComparison)> = runs
         .iter()
-        .filter_map(|run| Some((*run, EchoAndMessage::of(run)?)))
+        .filter_map(|run| Some((*run, RttComparison::of(run)?)))
         .collect();
-    let middle = |value: fn(EchoAndMessage) -> f64| {
-        let values = observed.iter().map(|(_, pair)| value(*pair));
-        values.collect::<Ordered>()
+    let sorted_values_of = |value: fn(RttComparison) -> f64| {
+        let values = observed.iter().map(|(_, comparison)| value(*comparison));
+        values.collect::<SortedValues>()
     };
-    let added = middle(EchoAndMessage::added);
-    let (ratio, shift) = (middle(EchoAndMessage::ratio), added.median()?);
-    let spread = added.max()? - added.min()?;
-    if ratio.min()? < 1.0 || spread > IDENTICAL * shift.abs() {
+    let added_ms = sorted_values_of(RttComparison::added_ms);
+    let (ratios, median_added_ms) = (sorted_values_of(RttComparison::ratio), added_ms.median()?);
+    let spread_ms = added_ms.max()? - added_ms.min()?;
+    if ratios.min()? < 1.0 || spread_ms > MAX_SPREAD_SHARE * median_added_ms.abs() {
         return None;
     }
     let confidence = Agreement {
         noun: "experiment",
         observed: observed.len(),
         total: observed.len(),
-        ratio: ratio.median()?,
+        ratio: ratios.median()?,
     };
     let mut confidence = confidence.confidence();
     let mut remedy =
@@ -131,29 +134,33 @@ fn diagnose_echo_rtt(name: &str, runs: &[&Run<'_>]) -> Option<RuleResult> {
         confidence.level = confidence.level.one_lower();
         remedy = measure_without(&remedy);
     }
-    let (echo, message) = (
-        middle(|pair| pair.echo).median()?,
-        middle(|pair| pair.message).median()?,
+    let (echo_ms, message_ms) = (
+        sorted_values_of(|comparison| comparison.echo_ms).median()?,
+        sorted_values_of(|comparison| comparison.message_ms).median()?,
     );
-    let how = if shift > 0.0 { "slower" } else { "faster" };
-    let protocol = if observed.iter().all(|(_, pair)| pair.is_tcp) {
+    let comparison = if median_added_ms > 0.0 {
+        "slower"
+    } else {
+        "faster"
+    };
+    let protocol = if observed.iter().all(|(_, comparison)| comparison.is_tcp) {
         "TCP"
-    } else if observed.iter().any(|(_, pair)| pair.is_tcp) {
+    } else if observed.iter().any(|(_, comparison)| comparison.is_tcp) {
         "TCP and the messages"
     } else {
         "the messages"
     };
     let cause = format!(
-        "{name}: minimum ICMP RTT {}, minimum {protocol} RTT {}: ICMP is {} {how}, in {}.",
-        millis(echo),
-        millis(message),
-        millis(shift.abs()),
+        "{name}: minimum ICMP RTT {}, minimum {protocol} RTT {}: ICMP is {} {comparison}, in {}.",
+        millis(echo_ms),
+        millis(message_ms),
+        millis(median_added_ms.abs()),
         experiments_text(observed.len()),
     );
     let result = RuleResult::new(cause, remedy, confidence)
-        .with("fastest echo", echo, "ms")
-        .with("fastest message", message, "ms")
-        .with("difference", shift, "ms")
+        .with("fastest echo", echo_ms, "ms")
+        .with("fastest message", message_ms, "ms")
+        .with("difference", median_added_ms, "ms")
         .observed_in(observed.iter().map(|(run, _)| *run));
     Some(result)
 }
@@ -169,49 +176,56 @@ fn experiments_text(experiments: usize) -> String {
 
 /// Echoes are lost and messages are not.
 fn diagnose_echo_loss(name: &str, runs: &[&Run<'_>]) -> Option<RuleResult> {
-    let (mut lost, mut sent, mut hurt, mut messages) = (0, 0, 0, 0);
-    let mut differs: Vec<bool> = Vec::new();
+    let (mut lost_echoes, mut sent_echoes, mut lost_messages, mut messages) = (0, 0, 0, 0);
+    let mut are_echoes_lost_more: Vec<bool> = Vec::new();
     for run in runs {
         let Some(flow) = run.experiment.companion() else {
             continue;
         };
-        let echoes = (flow.lost(), flow.exchanges.len() - flow.failed());
-        let retransmitted = run.flow.retransmissions().len();
-        let messages_lost = (
-            run.flow.lost() + retransmitted,
+        let echo_counts = (flow.lost(), flow.exchanges.len() - flow.failed());
+        let retransmissions = run.flow.retransmissions().len();
+        let message_counts = (
+            run.flow.lost() + retransmissions,
             run.flow.exchanges.len() - run.flow.failed(),
         );
         let share = |(part, total): (usize, usize)| real(part) / real(total.max(1));
-        differs.push(share(echoes) - share(messages_lost) >= LOSS);
-        (lost, sent) = (lost + echoes.0, sent + echoes.1);
-        (hurt, messages) = (hurt + messages_lost.0, messages + messages_lost.1);
+        let difference = share(echo_counts) - share(message_counts);
+        are_echoes_lost_more.push(difference >= MIN_LOSS_DIFFERENCE);
+        (lost_echoes, sent_echoes) = (lost_echoes + echo_counts.0, sent_echoes + echo_counts.1);
+        (lost_messages, messages) = (
+            lost_messages + message_counts.0,
+            messages + message_counts.1,
+        );
     }
-    let echoes = neph_stats::proportion(lost, sent).ok()?;
-    let messages_lost = neph_stats::proportion(hurt, messages).ok()?;
-    let beyond = echoes.interval().low - messages_lost.interval().high;
-    if beyond < LOSS {
+    let echo_loss = neph_stats::proportion(lost_echoes, sent_echoes).ok()?;
+    let message_loss = neph_stats::proportion(lost_messages, messages).ok()?;
+    let significant_share = echo_loss.interval().low - message_loss.interval().high;
+    if significant_share < MIN_LOSS_DIFFERENCE {
         return None;
     }
     let confidence = Agreement {
         noun: "experiment",
-        observed: differs.iter().filter(|differs| **differs).count(),
-        total: differs.len(),
-        ratio: beyond / LOSS,
+        observed: are_echoes_lost_more
+            .iter()
+            .filter(|is_more| **is_more)
+            .count(),
+        total: are_echoes_lost_more.len(),
+        ratio: significant_share / MIN_LOSS_DIFFERENCE,
     };
     let cause = format!(
         "{name}: ICMP echoes are lost where messages are not: {} of {} ({}), while {} of {} were lost or retransmitted. A host or router rate-limits ICMP.",
-        lost,
-        plural(sent, "echo").replace("echos", "echoes"),
-        percent(echoes.share()),
-        hurt,
+        lost_echoes,
+        plural(sent_echoes, "echo").replace("echos", "echoes"),
+        percent(echo_loss.share()),
+        lost_messages,
         plural(messages, "message"),
     );
     let remedy =
         "do not judge the loss of this path by ping; raise the ICMP rate limit, or ping less often";
     let result = RuleResult::new(cause, remedy.to_owned(), confidence.confidence())
-        .with("echoes lost", echoes.share(), "")
-        .with("messages lost or retransmitted", messages_lost.share(), "")
-        .with("echoes sent", real(sent), "echoes")
+        .with("echoes lost", echo_loss.share(), "")
+        .with("messages lost or retransmitted", message_loss.share(), "")
+        .with("echoes sent", real(sent_echoes), "echoes")
         .observed_in(runs.iter().copied());
     Some(result)
 }

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use neph_model::{INITIAL_WINDOW, Seq, Stage};
 
 use crate::data::Exchange;
-use crate::diagnosis::{Agreement, Need, Ordered, Rule, RuleInput, RuleResult, Run};
+use crate::diagnosis::{Agreement, Need, Rule, RuleInput, RuleResult, Run, SortedValues};
 use crate::numbers::millis;
 use crate::text::{plural, real};
 
@@ -63,7 +63,7 @@ impl Restarts {
         if run.scenario.request_size <= INITIAL_WINDOW || keeps_its_window(run) {
             return None;
         }
-        let round_trip = run.path()?;
+        let round_trip = run.min_path_rtt()?;
         let mut restarts = Self {
             windows: Vec::new(),
             idle_messages: 0,
@@ -84,7 +84,7 @@ impl Restarts {
     }
 
     fn median_of(&self, value: fn(&Restart) -> f64) -> f64 {
-        let values: Ordered = self.windows.iter().map(value).collect();
+        let values: SortedValues = self.windows.iter().map(value).collect();
         values.median().unwrap_or(0.0)
     }
 
@@ -203,7 +203,7 @@ fn wait_after_pause(runs: &[&Run<'_>], size: u64) -> Option<f64> {
         }
     }
     let is_enough = waits.len() >= MESSAGES;
-    let waits: Ordered = waits.into_iter().collect();
+    let waits: SortedValues = waits.into_iter().collect();
     waits.median().filter(|_| is_enough)
 }
 

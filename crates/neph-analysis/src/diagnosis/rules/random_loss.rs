@@ -3,9 +3,9 @@
 
 use neph_model::{Outcome, Seq, Span, Transport};
 
-use crate::data::{Exchange, Resent};
+use crate::data::{Exchange, RetransmissionCounts};
 use crate::diagnosis::{
-    Agreement, Crossing, LoadAttribution, Need, Ordered, Rule, RuleInput, RuleResult, Run,
+    Agreement, LoadAttribution, Need, NetworkTime, Rule, RuleInput, RuleResult, Run, SortedValues,
     is_by_load,
 };
 use crate::numbers::{millis, percent};
@@ -21,40 +21,40 @@ pub(crate) const RULE: Rule = Rule {
 };
 
 /// Minimum number of losses: fewer show no pattern.
-const LOSSES: usize = 5;
+const MIN_LOSSES: usize = 5;
 /// Minimum share of lost segments: less is usual on long paths.
-const MIN_SHARE: f64 = 0.0005;
+const MIN_LOSS_SHARE: f64 = 0.0005;
 /// A queue overflows only when it is full. The messages just before such a loss exceed the path by this many
 /// milliseconds ...
 const QUEUE_MS: f64 = 1.0;
 /// ... and by this share of it.
 const QUEUE_SHARE: f64 = 0.25;
 /// Maximum share of losses that met a queue; above it, the loss is congestion ...
-const CONGESTED: f64 = 0.3;
+const MAX_CONGESTED_SHARE: f64 = 0.3;
 /// ... unless the queue exists so often that this is expected. Random losses meet it as often as messages do,
 /// within this many standard deviations ...
-const BY_CHANCE: f64 = 2.0;
+const RANDOM_DEVIATIONS: f64 = 2.0;
 /// ... and never above this share: then the queue may be the cause.
 const MAJORITY: f64 = 0.5;
 /// Active queue management (CoDel) drops from a short queue. It is the cause if most losses met a delay of at
 /// least [`QUEUE_MS`], and more often than messages do, by this many standard deviations.
-const BY_INTENT: f64 = 2.5;
+const MANAGED_DEVIATIONS: f64 = 2.5;
 /// Number of messages before a loss that show the queue. The fastest counts, because each may be affected
 /// itself.
-const BEFORE: usize = 3;
+const MESSAGES_BEFORE_LOSS: usize = 3;
 /// Seconds after which a message no longer shows the state of the queue.
 const MAX_AGE_S: f64 = 2.0;
 /// Delay with an empty queue: p10 of the messages.
-const EMPTY: f64 = 0.1;
+const EMPTY_QUEUE_QUANTILE: f64 = 0.1;
 /// An experiment whose faster messages met a queue too is left out. At least half of its messages may be
 /// affected.
-const FAST: f64 = 0.25;
+const FAST_QUANTILE: f64 = 0.25;
 /// Segments that the client sends to open a connection ...
-const SYN: u64 = 1;
+const SYN_SEGMENTS: u64 = 1;
 /// ... and for TLS 1.2 or 1.3 on it: the client hello and the end of the handshake.
-const TLS: u64 = 2;
+const TLS_SEGMENTS: u64 = 2;
 /// Minimum share of datagrams whose replies are reordered.
-const REORDERED: f64 = 0.005;
+const MIN_REORDERED_SHARE: f64 = 0.005;
 
 /// The losses of a place.
 #[derive(Default)]
@@ -78,34 +78,34 @@ struct Losses {
 impl Losses {
     /// Adds an experiment; returns the messages that were affected.
     fn add_run(&mut self, run: &Run<'_>) -> Option<Vec<Seq>> {
-        let base = run.networks().at(EMPTY)?;
-        let path = run.path()?;
+        let base = run.sorted_network_times().quantile(EMPTY_QUEUE_QUANTILE)?;
+        let path = run.min_path_rtt()?;
         let queue = QUEUE_MS.max(QUEUE_SHARE * path);
-        if run.networks().at(FAST)? - path > queue {
+        if run.sorted_network_times().quantile(FAST_QUANTILE)? - path > queue {
             return None;
         }
         let mut affected = Vec::new();
         let is_datagram = run.flow.flow.probe.properties().transport == Transport::Udp;
         let mut was_affected = false;
-        let messages = run.flow.resent();
+        let messages = run.flow.retransmission_counts();
         // Segments that a stalled peer cannot accept are not lost on the path.
         let stalled = &run.stalls.waited;
         // For the last message, no later one shows whether its retransmission was spurious.
         let latest = run.flow.exchanges.last().map(|exchange| exchange.seq);
-        let is_evaluated = |(exchange, resent): &(&Exchange, Resent)| {
+        let is_evaluated = |(exchange, counts): &(&Exchange, RetransmissionCounts)| {
             !stalled.contains(&exchange.seq)
-                && (resent.is_first || is_datagram || Some(exchange.seq) != latest)
+                && (counts.is_first || is_datagram || Some(exchange.seq) != latest)
         };
-        for (exchange, resent) in messages.filter(is_evaluated) {
-            let before = delay_before(&run.crossings, exchange);
+        for (exchange, counts) in messages.filter(is_evaluated) {
+            let before = delay_before(&run.network_times, exchange);
             let is_behind = before.map(|before| usize::from(before - base > queue));
             let is_behind_any = before.is_some_and(|before| before - base > QUEUE_MS);
             self.messages_with_delay += usize::from(is_behind.is_some());
             self.messages_with_any_queue += usize::from(is_behind_any);
             self.messages_with_queue += is_behind.unwrap_or(0);
-            self.segments += segments_of(run, exchange, resent);
+            self.segments += segments_of(run, exchange, counts);
             let lost = usize::from(is_datagram && exchange.outcome == Outcome::Lost);
-            let lost = lost + usize::try_from(resent.segments).unwrap_or(usize::MAX);
+            let lost = lost + usize::try_from(counts.segments).unwrap_or(usize::MAX);
             let response = exchange.response.map(Span::millis_f64);
             let is_first = !std::mem::replace(&mut was_affected, lost > 0);
             if lost == 0 {
@@ -143,28 +143,28 @@ impl Losses {
 
     fn is_random(&self) -> bool {
         let by_chance = self
-            .by_chance(self.messages_with_queue, BY_CHANCE)
+            .by_chance(self.messages_with_queue, RANDOM_DEVIATIONS)
             .min(MAJORITY);
-        self.evaluated - self.with_queue >= LOSSES
-            && self.share() >= MIN_SHARE
-            && real(self.with_queue) <= CONGESTED.max(by_chance) * real(self.evaluated)
+        self.evaluated - self.with_queue >= MIN_LOSSES
+            && self.share() >= MIN_LOSS_SHARE
+            && real(self.with_queue) <= MAX_CONGESTED_SHARE.max(by_chance) * real(self.evaluated)
             && !self.is_managed()
     }
 
     /// Whether active queue management drops from a short queue.
     fn is_managed(&self) -> bool {
-        let by_chance = self.by_chance(self.messages_with_any_queue, BY_INTENT);
+        let by_chance = self.by_chance(self.messages_with_any_queue, MANAGED_DEVIATIONS);
         real(self.with_any_queue) > by_chance.max(MAJORITY) * real(self.evaluated)
     }
 
-    /// The expected share of random losses that meet a condition which `met` messages meet, plus deviations.
-    fn by_chance(&self, met: usize, deviations: f64) -> f64 {
-        let share = real(met) / real(self.messages_with_delay.max(1));
+    /// The expected share of random losses that meet a condition which so many messages meet, plus deviations.
+    fn by_chance(&self, messages_with_condition: usize, deviations: f64) -> f64 {
+        let share = real(messages_with_condition) / real(self.messages_with_delay.max(1));
         share + deviations * (share * (1.0 - share) / real(self.evaluated.max(1))).sqrt()
     }
 
-    fn cost(&self) -> f64 {
-        let median_of = |values: &[f64]| values.iter().copied().collect::<Ordered>().median();
+    fn added_latency_ms(&self) -> f64 {
+        let median_of = |values: &[f64]| values.iter().copied().collect::<SortedValues>().median();
         let affected = median_of(&self.affected_responses);
         let difference = affected.zip(median_of(&self.other_responses));
         difference.map_or(0.0, |(affected, other)| (affected - other).max(0.0))
@@ -173,34 +173,34 @@ impl Losses {
 
 /// Segments of a message whose loss leads to a retransmission. Includes those that open its connection, which
 /// the connection's counter covers too. Unsent messages have none.
-fn segments_of(run: &Run<'_>, exchange: &Exchange, resent: Resent) -> usize {
+fn segments_of(run: &Run<'_>, exchange: &Exchange, counts: RetransmissionCounts) -> usize {
     let scenario = run.scenario;
-    let tls = if scenario.target.is_secure() { TLS } else { 0 };
+    let tls = TLS_SEGMENTS * u64::from(scenario.target.is_secure());
     let kind = run.flow.flow.probe;
     let is_attempt = kind.properties().needs_reflector && !run.flow.flow.reflector;
     let opening = if !kind.uses_connection() || is_attempt {
         0
     } else {
-        SYN + tls + u64::from(kind.properties().has_opening)
+        SYN_SEGMENTS + tls + u64::from(kind.properties().has_opening)
     };
     let segments = match exchange.outcome {
         Outcome::Failed if exchange.retransmissions.is_none() => 0,
-        _ if resent.is_first => scenario.request_size.segments() + opening,
+        _ if counts.is_first => scenario.request_size.segments() + opening,
         _ => scenario.request_size.segments(),
     };
     usize::try_from(segments).unwrap_or(usize::MAX)
 }
 
 /// Network time of the fastest of the messages just before, in milliseconds.
-fn delay_before(crossings: &[Crossing], hit: &Exchange) -> Option<f64> {
+fn delay_before(network_times: &[NetworkTime], hit: &Exchange) -> Option<f64> {
     let at = Span::from_nanos(hit.intended.nanos()).secs_f64();
-    let end = crossings.partition_point(|crossing| crossing.seq < hit.seq);
-    let before = crossings.get(end.checked_sub(BEFORE)?..end)?;
-    let fresh = before
+    let end = network_times.partition_point(|network_time| network_time.seq < hit.seq);
+    let before = network_times.get(end.checked_sub(MESSAGES_BEFORE_LOSS)?..end)?;
+    let recent = before
         .iter()
-        .filter(|crossing| at - crossing.at <= MAX_AGE_S);
-    fresh
-        .map(|crossing| crossing.network)
+        .filter(|network_time| at - network_time.at_s <= MAX_AGE_S);
+    recent
+        .map(|network_time| network_time.network_ms)
         .min_by(f64::total_cmp)
 }
 
@@ -211,7 +211,7 @@ fn evaluate(input: &RuleInput<'_>) -> Vec<RuleResult> {
             let name = input.name(&pair);
             causes(&name, &runs)
                 .into_iter()
-                .chain(reordering(&name, &runs))
+                .chain(diagnose_reordering(&name, &runs))
         })
         .collect()
 }
@@ -220,7 +220,7 @@ fn evaluate(input: &RuleInput<'_>) -> Vec<RuleResult> {
 fn causes(name: &str, runs: &[&Run<'_>]) -> Vec<RuleResult> {
     let is_loaded = |run: &&Run<'_>| run.scenario.stress().is_some();
     let (loaded, calm): (Vec<&Run<'_>>, Vec<&Run<'_>>) = runs.iter().copied().partition(is_loaded);
-    let (with_load, without_load) = (Lossy::of(&loaded), Lossy::of(&calm));
+    let (with_load, without_load) = (LossObservations::of(&loaded), LossObservations::of(&calm));
     let results = match with_load.load() {
         Some(load) if calm.is_empty() => {
             vec![diagnose_group(
@@ -239,7 +239,7 @@ fn causes(name: &str, runs: &[&Run<'_>]) -> Vec<RuleResult> {
         ],
         _ => vec![diagnose_group(
             name,
-            &Lossy::of(runs),
+            &LossObservations::of(runs),
             LoadAttribution::NotLoad,
         )],
     };
@@ -247,12 +247,12 @@ fn causes(name: &str, runs: &[&Run<'_>]) -> Vec<RuleResult> {
 }
 
 /// Experiments with losses, and the affected messages.
-struct Lossy<'r> {
+struct LossObservations<'r> {
     losses: Losses,
     observed: Vec<(&'r Run<'r>, Vec<Seq>)>,
 }
 
-impl<'r> Lossy<'r> {
+impl<'r> LossObservations<'r> {
     fn of(runs: &[&'r Run<'r>]) -> Self {
         let mut losses = Losses::default();
         let observed = runs
@@ -271,7 +271,7 @@ impl<'r> Lossy<'r> {
 
 fn diagnose_group(
     name: &str,
-    Lossy { losses, observed }: &Lossy<'_>,
+    LossObservations { losses, observed }: &LossObservations<'_>,
     attribution: LoadAttribution<'_>,
 ) -> Option<RuleResult> {
     if !losses.is_random() {
@@ -281,7 +281,7 @@ fn diagnose_group(
         noun: "loss",
         observed: losses.evaluated - losses.with_queue,
         total: losses.evaluated,
-        ratio: real(losses.evaluated) / real(LOSSES),
+        ratio: real(losses.evaluated) / real(MIN_LOSSES),
     };
     let mut confidence = confidence.confidence();
     confidence.why = format!(
@@ -297,16 +297,16 @@ fn diagnose_group(
     } else {
         ("segment", "retransmitted")
     };
-    let cost_text = if losses.cost() > 0.0 {
+    let added_latency_text = if losses.added_latency_ms() > 0.0 {
         format!(
             "; an affected message takes {} longer",
-            millis(losses.cost())
+            millis(losses.added_latency_ms())
         )
     } else {
         String::new()
     };
     let cause = format!(
-        "{name}: {}: {} of {} {retransmitted} ({}), {} of {} times with an empty queue just before{cost_text}.",
+        "{name}: {}: {} of {} {retransmitted} ({}), {} of {} times with an empty queue just before{added_latency_text}.",
         mechanism(attribution),
         losses.lost,
         plural(losses.segments, kind),
@@ -315,11 +315,11 @@ fn diagnose_group(
         losses.evaluated,
     );
     let mut result = RuleResult::new(cause, remedy(attribution), confidence)
-        .with_added_latency(losses.cost())
+        .with_added_latency(losses.added_latency_ms())
         .with("lost or retransmitted", losses.share(), "")
         .with("losses evaluated", real(losses.evaluated), "losses")
         .with("losses with a queue", real(losses.with_queue), "losses")
-        .with("added by a loss", losses.cost(), "ms");
+        .with("added by a loss", losses.added_latency_ms(), "ms");
     for (run, hit) in observed.iter().filter(|(_, hit)| !hit.is_empty()) {
         result = result.observed_at(run, hit);
     }
@@ -343,32 +343,32 @@ fn mechanism(attribution: LoadAttribution<'_>) -> String {
 
 fn remedy(attribution: LoadAttribution<'_>) -> String {
     let usual_remedy = "check the error counters of the interfaces on the path (cable, optics, radio); a nearer endpoint, forward error correction or duplicate sending reduces the effect";
-    let of_load = "reduce the load, or enlarge the queue or socket buffer that drops packets";
-    attribution.remedy(usual_remedy, of_load)
+    let load_remedy = "reduce the load, or enlarge the queue or socket buffer that drops packets";
+    attribution.remedy(usual_remedy, load_remedy)
 }
 
 /// Datagrams whose replies are reordered.
-fn reordering(name: &str, runs: &[&Run<'_>]) -> Option<RuleResult> {
+fn diagnose_reordering(name: &str, runs: &[&Run<'_>]) -> Option<RuleResult> {
     let datagrams = |run: &&&Run<'_>| run.flow.flow.probe.properties().transport == Transport::Udp;
     let counts: Vec<(usize, usize)> = runs
         .iter()
         .filter(datagrams)
-        .map(|run| out_of_order(run))
+        .map(|run| count_reordered(run))
         .collect();
     let reordered: usize = counts.iter().map(|(late, _)| late).sum();
     let replies: usize = counts.iter().map(|(_, replied)| replied).sum();
     let share = real(reordered) / real(replies.max(1));
-    if reordered < LOSSES || share < REORDERED {
+    if reordered < MIN_LOSSES || share < MIN_REORDERED_SHARE {
         return None;
     }
     let confidence = Agreement {
         noun: "experiment",
         observed: counts
             .iter()
-            .filter(|(late, replied)| real(*late) >= REORDERED * real(*replied))
+            .filter(|(late, replied)| real(*late) >= MIN_REORDERED_SHARE * real(*replied))
             .count(),
         total: counts.len(),
-        ratio: share / REORDERED,
+        ratio: share / MIN_REORDERED_SHARE,
     };
     let cause = format!(
         "{name}: the path reorders packets: {reordered} of {} arrived after a later one ({}). TCP treats a segment that is three segments late as lost and retransmits it.",
@@ -383,7 +383,7 @@ fn reordering(name: &str, runs: &[&Run<'_>]) -> Option<RuleResult> {
 }
 
 /// Number of replies that arrived after a later one's, and of all replies.
-fn out_of_order(run: &Run<'_>) -> (usize, usize) {
+fn count_reordered(run: &Run<'_>) -> (usize, usize) {
     let exchanges = run.flow.exchanges.iter();
     let late = exchanges
         .clone()

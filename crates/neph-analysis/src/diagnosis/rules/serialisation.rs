@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use neph_model::{ByteSize, INITIAL_WINDOW, Span};
 
-use crate::diagnosis::{Confidence, Level, Need, Ordered, Rule, RuleInput, RuleResult, Run};
+use crate::diagnosis::{Confidence, Level, Need, Rule, RuleInput, RuleResult, Run, SortedValues};
 use crate::numbers::millis;
 use crate::text::plural;
 
@@ -18,7 +18,7 @@ pub(crate) const RULE: Rule = Rule {
 };
 
 /// Tens of Mbit/s or less (thesis, section 5.3): above, 100 kB take 16 ms and windows matter more.
-const SLOW_MBIT: f64 = 50.0;
+const MAX_RATE_MBIT: f64 = 50.0;
 /// Minimum difference between the largest and the smallest message, in milliseconds ...
 const MIN_MS: f64 = 1.0;
 /// ... and as a share of the larger time.
@@ -29,9 +29,9 @@ const MIN_MENTIONED_SHARE: f64 = 0.1;
 /// limits.
 const MAX_RATE_RATIO: f64 = 1.6;
 /// Sizes whose times differ by less than this (in milliseconds) give no rate of their own.
-const RESOLVED_MS: f64 = 0.5;
+const MIN_RESOLVED_MS: f64 = 0.5;
 /// Bytes of a segment's headers.
-const HEADERS: f64 = 66.0;
+const HEADER_BYTES: f64 = 66.0;
 /// Above this share of the link's rate there is a standing queue. Below it, each message finds the queue
 /// empty.
 const MAX_UTILISATION: f64 = 0.9;
@@ -39,9 +39,9 @@ const MAX_UTILISATION: f64 = 0.9;
 /// trip if longer.
 const DELAYED_ACK_MS: f64 = 40.0;
 /// With fewer messages the minimum is not yet that of the path.
-const MESSAGES: usize = 5;
+const MIN_MESSAGES: usize = 5;
 /// Low enough for messages that did not wait, high enough not to depend on a single one.
-const LOW: f64 = 0.1;
+const LOW_QUANTILE: f64 = 0.1;
 
 /// Messages of one size at one place.
 #[derive(Clone, Copy, Debug)]
@@ -59,19 +59,19 @@ struct Point {
 impl Point {
     fn of(runs: &[&Run<'_>]) -> Option<Self> {
         let scenario = runs.first()?.scenario;
-        let crossings = || runs.iter().flat_map(|run| &run.crossings);
-        let networks: Ordered = crossings().map(|crossing| crossing.network).collect();
-        let times: Ordered = crossings()
-            .map(|crossing| crossing.network + crossing.waited)
+        let network_times = || runs.iter().flat_map(|run| &run.network_times);
+        let networks: SortedValues = network_times().map(|time| time.network_ms).collect();
+        let times: SortedValues = network_times()
+            .map(|network_time| network_time.network_ms + network_time.waited_ms)
             .collect();
-        if networks.len() < MESSAGES {
+        if networks.len() < MIN_MESSAGES {
             return None;
         }
         Some(Self {
             request: scenario.request_size,
             bytes: bytes_with_headers(scenario.request_size),
-            time: times.at(LOW)?,
-            network: networks.at(LOW)?,
+            time: times.quantile(LOW_QUANTILE)?,
+            network: networks.quantile(LOW_QUANTILE)?,
             interval: scenario.interval.millis_f64(),
         })
     }
@@ -143,7 +143,7 @@ fn bare_path(runs: &[&Run<'_>]) -> Option<Point> {
     let time = paths.min_by(f64::total_cmp)?;
     Some(Point {
         request: ByteSize(0),
-        bytes: HEADERS,
+        bytes: HEADER_BYTES,
         time,
         network: time,
         interval: f64::INFINITY,
@@ -154,8 +154,10 @@ fn bare_path(runs: &[&Run<'_>]) -> Option<Point> {
 fn is_acknowledged_late(runs: &[&Run<'_>], bare_path: &Point) -> bool {
     let acknowledged = runs.iter().flat_map(|run| &run.flow.exchanges);
     let acknowledged = acknowledged.filter_map(|exchange| exchange.ack.map(Span::millis_f64));
-    let replied = runs.iter().filter_map(|run| run.networks().min());
-    let [acknowledged, replied]: [Ordered; 2] = [acknowledged.collect(), replied.collect()];
+    let replied = runs
+        .iter()
+        .filter_map(|run| run.sorted_network_times().min());
+    let [acknowledged, replied]: [SortedValues; 2] = [acknowledged.collect(), replied.collect()];
     let late = acknowledged.min().zip(replied.min());
     late.is_some_and(|(ack, reply)| {
         let waited = ack - bare_path.time;
@@ -186,13 +188,13 @@ fn fit_line(runs: &[&Run<'_>]) -> Option<FittedLine> {
         );
     }
     let (reference, other_points) = measured.split_first()?;
-    let resolved = |point: &&Point| point.time - reference.time >= RESOLVED_MS;
+    let resolved = |point: &&Point| point.time - reference.time >= MIN_RESOLVED_MS;
     let line_through = |other_points: Vec<&Point>| -> Option<FittedLine> {
         let rates: Vec<f64> = other_points
             .iter()
             .map(|point| point.rate_from(reference))
             .collect();
-        let rate = rates.iter().copied().collect::<Ordered>().median()?;
+        let rate = rates.iter().copied().collect::<SortedValues>().median()?;
         Some(FittedLine {
             rate,
             rates,
@@ -210,7 +212,7 @@ fn fit_line(runs: &[&Run<'_>]) -> Option<FittedLine> {
     let is_on_line = bare_path.map(|bare_path| {
         let expected =
             reference.time - (reference.bytes - bare_path.bytes) * 8.0 / fitted.rate / 1e3;
-        (expected - bare_path.time).abs() <= RESOLVED_MS.max(MIN_SHARE * bare_path.time)
+        (expected - bare_path.time).abs() <= MIN_RESOLVED_MS.max(MIN_SHARE * bare_path.time)
     });
     fitted.is_anchored = is_on_line == Some(true);
     Some(fitted)
@@ -224,7 +226,7 @@ fn diagnose_group(name: &str, runs: &[&Run<'_>]) -> Option<RuleResult> {
     let max = line.rates.iter().copied().fold(0.0, f64::max);
     let is_a_line = max <= MAX_RATE_RATIO * min;
     let matters = added >= MIN_MS.max(MIN_SHARE * small.time);
-    if !is_a_line || !matters || line.rate > SLOW_MBIT || line.rate <= 0.0 {
+    if !is_a_line || !matters || line.rate > MAX_RATE_MBIT || line.rate <= 0.0 {
         return None;
     }
     // For a large message, a wait for the window can replace a wait at the link.
@@ -242,7 +244,7 @@ fn diagnose_group(name: &str, runs: &[&Run<'_>]) -> Option<RuleResult> {
     };
     let cause = format!(
         "{name}: requests pass a link of about {}. Each kilobyte adds {} to the RTT of {}: {} take {}, {smaller}. From {:.1} kB on, transmission adds more than 10 % to the RTT.",
-        mbit(line.rate),
+        rate_text(line.rate),
         millis(per_kilobyte),
         millis(path),
         large.request.exact(),
@@ -274,10 +276,10 @@ fn transmission_ms(run: &Run<'_>, rate: f64) -> f64 {
 /// Bytes with headers.
 #[expect(clippy::cast_precision_loss, reason = "sizes of messages")]
 fn bytes_with_headers(size: ByteSize) -> f64 {
-    size.bytes() as f64 + size.segments() as f64 * HEADERS
+    size.bytes() as f64 + size.segments() as f64 * HEADER_BYTES
 }
 
-fn mbit(rate: f64) -> String {
+fn rate_text(rate: f64) -> String {
     if rate < 10.0 {
         format!("{rate:.1} Mbit/s")
     } else {

@@ -6,7 +6,8 @@ use neph_model::{Seq, Stage};
 
 use crate::data::Exchange;
 use crate::diagnosis::{
-    Agreement, LoadAttribution, Need, Ordered, Rule, RuleInput, RuleResult, Run, SitePair, Times,
+    Agreement, LoadAttribution, Need, Rule, RuleInput, RuleResult, Run, SitePair, SortedValues,
+    Times,
 };
 use crate::numbers::{millis, percent};
 
@@ -15,7 +16,7 @@ pub(crate) const RULE: Rule = Rule {
     title: "slow server",
     limits: "The rule needs the timestamps of a neph reflector; for a third-party server, server processing and network are one stage. It ignores requests with a retransmitted segment. It does not show why the server or its backend is slow.",
     covers: &[],
-    needs: &[Need::Replies(MESSAGES), Need::PeerMarks],
+    needs: &[Need::Replies(MESSAGES), Need::PeerTimestamps],
     evaluate,
 };
 
@@ -55,11 +56,11 @@ impl ServerPart {
             return None;
         }
         let median_of = |stage: Stage| {
-            let times: Ordered = replies.iter().map(|(_, times)| times.at(stage)).collect();
+            let times: SortedValues = replies.iter().map(|(_, times)| times.at(stage)).collect();
             times.median()
         };
         let server_stages = [Stage::PeerApp, Stage::PeerKernel];
-        let time: Ordered = replies
+        let time: SortedValues = replies
             .iter()
             .map(|(_, times)| times.sum(&server_stages))
             .collect();
@@ -84,8 +85,8 @@ impl ServerPart {
             application: median_of(Stage::PeerApp)?,
             kernel: median_of(Stage::PeerKernel)?,
             time: time.median()?,
-            from_last_byte: from_last_byte.collect::<Ordered>().median()?,
-            service: service.collect::<Ordered>().median()?,
+            from_last_byte: from_last_byte.collect::<SortedValues>().median()?,
+            service: service.collect::<SortedValues>().median()?,
             slowest: by_application.into_iter().map(|(_, seq)| seq).collect(),
         })
     }
@@ -136,7 +137,7 @@ impl<'r> ScenarioProcessing<'r> {
         let parts: Vec<(&Run<'_>, ServerPart)> = parts.collect();
         let median_of = |value: fn(&ServerPart) -> f64| {
             let values = parts.iter().map(|(_, part)| value(part));
-            values.collect::<Ordered>().median()
+            values.collect::<SortedValues>().median()
         };
         Some(Self {
             application: median_of(|part| part.application)?,

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::diagnosis::{Confidence, Level, Need, Ordered, Rule, RuleInput, RuleResult, Run, Stall};
+use crate::diagnosis::{
+    Confidence, Level, Need, Rule, RuleInput, RuleResult, Run, SortedValues, Stall,
+};
 use crate::numbers::{millis, percent};
 use crate::text::{plural, real};
 
@@ -47,7 +49,7 @@ fn diagnose_group(site: &str, runs: &[&Run<'_>]) -> Option<RuleResult> {
         .map(|run| run.stalls.waited_for_client.len())
         .sum();
     let share = real(delayed) / real(messages.max(1));
-    let lengths: Ordered = stalls.iter().map(|stall| stall.length()).collect();
+    let lengths: SortedValues = stalls.iter().map(|stall| stall.length()).collect();
     let (median, longest) = (lengths.median()?, lengths.max()?);
     if share < MIN_SHARE {
         return None;
@@ -61,7 +63,7 @@ fn diagnose_group(site: &str, runs: &[&Run<'_>]) -> Option<RuleResult> {
         .iter()
         .filter_map(|run| run.experiment.provenance.as_ref())
         .map(|known| known.load.steal_percent)
-        .collect::<Ordered>()
+        .collect::<SortedValues>()
         .median();
     let cause = format!(
         "{host}: neph stalled {}, for {} at the median and up to {}: it neither sent nor read. {} of {} ({}) were sent or read late, or were not sent. The client host is the cause, not the network{}.",

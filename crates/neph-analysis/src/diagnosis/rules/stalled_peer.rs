@@ -1,8 +1,8 @@
 //! A stalled peer: it stops for some time, and then answers all waiting requests at once.
 
 use crate::diagnosis::{
-    Confidence, Level, LoadAttribution, Need, Ordered, Rule, RuleInput, RuleResult, Run, SitePair,
-    Stall, slope, waits,
+    Confidence, Level, LoadAttribution, Need, Rule, RuleInput, RuleResult, Run, SitePair,
+    SortedValues, Stall, slope, waits,
 };
 use crate::numbers::{millis, percent};
 use crate::text::{plural, real};
@@ -12,18 +12,18 @@ pub(crate) const RULE: Rule = Rule {
     title: "stalled peer",
     limits: "The rule sees that no reply arrives for a time and then all of them at once. A device on the path that holds packets back looks the same. Behind a proxy the proxy's kernel acknowledges. Stalls shorter than 10 ms, or than three intervals, are not visible.",
     covers: &["transmission"],
-    needs: &[Need::Replies(MESSAGES)],
+    needs: &[Need::Replies(MIN_MESSAGES)],
     evaluate,
 };
 
 /// Minimum number of messages: fewer have no usual time.
-const MESSAGES: usize = 6;
+const MIN_MESSAGES: usize = 6;
 /// Minimum share of messages that wait: it moves p99.
 const MIN_SHARE: f64 = 0.01;
 /// From this many stalls on, they are not random.
-const SEVERAL: usize = 3;
+const MIN_REPEATED_STALLS: usize = 3;
 /// Minimum share of votes that must agree.
-const AGREED: f64 = 0.8;
+const MIN_AGREEING_SHARE: f64 = 0.8;
 
 /// What stalled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,17 +72,17 @@ impl<'r> StalledRuns<'r> {
         let total = real(self.program + self.host);
         match (real(self.program), real(self.host)) {
             _ if total <= 0.0 => StalledPart::Unknown,
-            (program, _) if program >= AGREED * total => StalledPart::Program,
-            (_, host) if host >= AGREED * total => StalledPart::Host,
+            (program, _) if program >= MIN_AGREEING_SHARE * total => StalledPart::Program,
+            (_, host) if host >= MIN_AGREEING_SHARE * total => StalledPart::Host,
             _ => StalledPart::Unknown,
         }
     }
 
-    fn lengths(&self) -> Ordered {
+    fn lengths(&self) -> SortedValues {
         self.stalls.iter().map(|stall| stall.length()).collect()
     }
 
-    fn bursts(&self) -> Ordered {
+    fn bursts(&self) -> SortedValues {
         self.stalls.iter().map(|stall| stall.burst).collect()
     }
 
@@ -91,12 +91,12 @@ impl<'r> StalledRuns<'r> {
             let peer = &run.stalls.peer;
             slope(&peer.tasks, &peer.stalls)
         });
-        slopes.collect::<Ordered>().median()
+        slopes.collect::<SortedValues>().median()
     }
 
     fn confidence(&self) -> Confidence {
         let (stalls, stalled_part) = (self.stalls.len(), self.stalled_part());
-        let level = match (stalls >= SEVERAL, stalled_part) {
+        let level = match (stalls >= MIN_REPEATED_STALLS, stalled_part) {
             (true, StalledPart::Program) => Level::Sure,
             (true, _) | (false, StalledPart::Program) => Level::Likely,
             (false, _) => Level::Possible,
@@ -151,7 +151,7 @@ fn evaluate(input: &RuleInput<'_>) -> Vec<RuleResult> {
 }
 
 /// Mean delay that stalls add to the messages of experiments, in milliseconds.
-fn delayed(runs: &[&Run<'_>]) -> f64 {
+fn mean_delay_ms(runs: &[&Run<'_>]) -> f64 {
     let stalls = runs.iter().flat_map(|run| &run.stalls.peer.stalls);
     let waited = stalls.flat_map(|stall| &stall.waited);
     let total: f64 = waited.map(|task| task.time).sum();
@@ -160,7 +160,7 @@ fn delayed(runs: &[&Run<'_>]) -> f64 {
 }
 
 fn attribute_effect<'a>(input: &RuleInput<'a>, run: &Run<'a>) -> LoadAttribution<'a> {
-    input.attribute_effect(run, delayed(&[run]), |calm| Some(delayed(calm)))
+    input.attribute_effect(run, mean_delay_ms(&[run]), |calm| Some(mean_delay_ms(calm)))
 }
 
 fn diagnose_group(

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use neph_model::{Seq, Span, Stage, Warning};
 use neph_stats::{Sorted, quantile};
 
-use crate::diagnosis::{Confidence, Level, Need, Ordered, Rule, RuleInput, RuleResult, Run};
+use crate::diagnosis::{Confidence, Level, Need, Rule, RuleInput, RuleResult, Run, SortedValues};
 use crate::numbers::{millis, percent};
 use crate::table::QUANTILES;
 use crate::text::{plural, real};
@@ -20,20 +20,20 @@ pub(crate) const RULE: Rule = Rule {
     title: "starved client",
     limits: "The rule sees the stages of the client host. Apart from steal time and CPU utilisation it does not show what took the CPU. Without kernel timestamps, the wait before reading is part of the network stage. Replies that TCP held back behind a lost segment do not count.",
     covers: &[],
-    needs: &[Need::Replies(MESSAGES)],
+    needs: &[Need::Replies(MIN_MESSAGES)],
     evaluate,
 };
 
 /// A woken thread takes tens of microseconds on an idle host. From 1 ms on, another process had the CPU.
-const MIN_MS: f64 = 1.0;
+const MIN_DELAY_MS: f64 = 1.0;
 /// The added latency of a root cause is reported at p95.
-const TAIL: f64 = 0.95;
+const TAIL_QUANTILE: f64 = 0.95;
 /// Nothing is noted if the client host delays fewer messages and no experiment is flagged for it.
-const NOTED: f64 = 0.01;
+const MIN_NOTED_SHARE: f64 = 0.01;
 /// A single message proves nothing about a host.
-const FEW: usize = 2;
+const MIN_DELAYED_MESSAGES: usize = 2;
 /// Minimum number of messages for a quantile.
-const MESSAGES: usize = 6;
+const MIN_MESSAGES: usize = 6;
 
 /// Delays of the client host in an experiment, in milliseconds.
 struct ClientDelays<'r> {
@@ -56,7 +56,7 @@ impl<'r> ClientDelays<'r> {
             .iter()
             .map(|(_, times)| times.at(Stage::Lateness))
             .collect();
-        let is_late = quantile_of(&late, TAIL).is_some_and(|late| late >= MIN_MS);
+        let is_late = quantile_of(&late, TAIL_QUANTILE).is_some_and(|late| late >= MIN_DELAY_MS);
         // The kernel delivers the segments of a reply behind a lost one only after its retransmission. A host
         // that is slow to read is slow to send as well.
         let is_one_segment = run.scenario.response_size.is_one_segment();
@@ -104,23 +104,25 @@ impl<'r> ClientDelays<'r> {
 }
 
 fn quantile_of(values: &[f64], p: f64) -> Option<f64> {
-    values.iter().copied().collect::<Ordered>().at(p)
+    values.iter().copied().collect::<SortedValues>().quantile(p)
 }
 
 /// A scenario's experiments from one site.
-struct Scenario<'r> {
+struct SiteScenario<'r> {
     runs: Vec<ClientDelays<'r>>,
     shifts: Vec<QuantileShift>,
     messages: usize,
     delayed: usize,
 }
 
-impl<'r> Scenario<'r> {
+impl<'r> SiteScenario<'r> {
     fn of(runs: &[&'r Run<'r>]) -> Self {
         let runs: Vec<ClientDelays<'r>> = runs.iter().map(|run| ClientDelays::of(run)).collect();
         let replies = || runs.iter().flat_map(|run| &run.replies);
         let messages = replies().count();
-        let delayed = replies().filter(|(_, delay)| *delay >= MIN_MS).count();
+        let delayed = replies()
+            .filter(|(_, delay)| *delay >= MIN_DELAY_MS)
+            .count();
         let lost = runs.iter().map(|run| run.run.flow.lost()).sum();
         let responses: Vec<f64> = sorted(replies().map(|(response, _)| *response));
         let undelayed: Vec<f64> = sorted(replies().map(|(response, delay)| response - delay));
@@ -167,7 +169,7 @@ impl<'r> Scenario<'r> {
     /// Whether the client host adds far less to the same scenario without the plan's load.
     fn is_by_load(&self, input: &RuleInput<'_>) -> bool {
         let calm_shift = |calm: &[&Run<'_>]| {
-            let calm = Scenario::of(calm);
+            let calm = SiteScenario::of(calm);
             (!calm.shifts.is_empty()).then(|| calm.largest_shift())
         };
         self.runs.first().is_some_and(|run| {
@@ -185,10 +187,10 @@ fn sorted(values: impl Iterator<Item = f64>) -> Vec<f64> {
 }
 
 fn evaluate(input: &RuleInput<'_>) -> Vec<RuleResult> {
-    let mut sites: BTreeMap<String, Vec<Scenario<'_>>> = BTreeMap::new();
+    let mut sites: BTreeMap<String, Vec<SiteScenario<'_>>> = BTreeMap::new();
     let identical = input.grouped(|run| (run.site().to_owned(), run.scenario.index));
     for ((site, _), runs) in identical {
-        sites.entry(site).or_default().push(Scenario::of(&runs));
+        sites.entry(site).or_default().push(SiteScenario::of(&runs));
     }
     let sites = sites.into_iter();
     sites
@@ -225,15 +227,18 @@ struct AddedDelays {
 }
 
 impl AddedDelays {
-    fn of(scenarios: &[&Scenario<'_>]) -> Option<Self> {
+    fn of(scenarios: &[&SiteScenario<'_>]) -> Option<Self> {
         let runs = || scenarios.iter().flat_map(|scenario| &scenario.runs);
         let tail = |values: fn(&ClientDelays<'_>) -> Vec<f64>| {
-            runs().flat_map(values).collect::<Ordered>().at(TAIL)
+            runs()
+                .flat_map(values)
+                .collect::<SortedValues>()
+                .quantile(TAIL_QUANTILE)
         };
         let load = |value: fn(&neph_model::Load) -> f64| {
             runs()
                 .map(|run| run.load(value))
-                .collect::<Ordered>()
+                .collect::<SortedValues>()
                 .median()
         };
         Some(Self {
@@ -260,14 +265,14 @@ impl AddedDelays {
 /// `scenario_count` is the number of scenarios.
 fn diagnose_group(
     host: &str,
-    starved: &[&Scenario<'_>],
+    starved: &[&SiteScenario<'_>],
     scenario_count: usize,
     is_by_load: bool,
 ) -> Option<RuleResult> {
     let worst = starved
         .iter()
         .max_by(|a, b| a.ratio().total_cmp(&b.ratio()))?;
-    let paid = AddedDelays::of(starved)?;
+    let added_delays = AddedDelays::of(starved)?;
     let shifts: Vec<&QuantileShift> = worst
         .shifts
         .iter()
@@ -280,12 +285,12 @@ fn diagnose_group(
         "{host} was slow, not the network: its delays changed {} ({}). They are {} or more for 5 % of the messages ({} late in sending, {} until the reply was read), in {} of {}; {}{}.",
         texts.join(", "),
         worst.label(),
-        millis(paid.tail),
-        millis(paid.late),
-        millis(paid.unread),
+        millis(added_delays.tail),
+        millis(added_delays.late),
+        millis(added_delays.unread),
         starved.len(),
         plural(scenario_count, "scenario"),
-        paid.cpu_text(),
+        added_delays.cpu_text(),
         load.map_or_else(String::new, |load| format!(
             " under the background load {load}, which causes it: without the load the client host delays far less"
         )),
@@ -296,10 +301,10 @@ fn diagnose_group(
         "repeat from a host with an idle core or with CAP_SYS_NICE (real-time priority), at a longer interval or with fewer flows. Until then rely on medians and the network stage, not on high percentiles"
     };
     let mut result = RuleResult::new(cause, remedy.to_owned(), confidence(starved, worst.ratio()))
-        .with_added_latency(paid.tail)
-        .with("p95 of the client's stages", paid.tail, "ms")
-        .with("lateness", paid.late, "ms")
-        .with("until read", paid.unread, "ms")
+        .with_added_latency(added_delays.tail)
+        .with("p95 of the client's stages", added_delays.tail, "ms")
+        .with("lateness", added_delays.late, "ms")
+        .with("until read", added_delays.unread, "ms")
         .with("percentile that moved", largest_shift.p * 100.0, "")
         .with(
             "without the client's delays",
@@ -307,15 +312,15 @@ fn diagnose_group(
             "ms",
         )
         .with("as measured", largest_shift.measured, "ms")
-        .with("CPU stolen", paid.steal, "%")
-        .with("CPU busy", paid.busy, "%");
+        .with("CPU stolen", added_delays.steal, "%")
+        .with("CPU busy", added_delays.busy, "%");
     for run in starved.iter().flat_map(|scenario| &scenario.runs) {
         result = result.observed_at(run.run, &run.worst);
     }
     Some(result)
 }
 
-fn confidence(starved: &[&Scenario<'_>], ratio: f64) -> Confidence {
+fn confidence(starved: &[&SiteScenario<'_>], ratio: f64) -> Confidence {
     let runs = || starved.iter().flat_map(|scenario| &scenario.runs);
     let (flagged, run_count) = (runs().filter(|run| run.is_flagged).count(), runs().count());
     let level = match (2 * flagged >= run_count, ratio >= 2.0) {
@@ -331,12 +336,13 @@ fn confidence(starved: &[&Scenario<'_>], ratio: f64) -> Confidence {
 }
 
 /// Delays of the client host that moved no quantile by enough, or with enough confidence, to be a root cause.
-fn note_delays(host: &str, scenarios: &[Scenario<'_>]) -> Option<RuleResult> {
+fn note_delays(host: &str, scenarios: &[SiteScenario<'_>]) -> Option<RuleResult> {
     let messages: usize = scenarios.iter().map(|scenario| scenario.messages).sum();
     let delayed: usize = scenarios.iter().map(|scenario| scenario.delayed).sum();
     let mut runs = scenarios.iter().flat_map(|scenario| &scenario.runs);
     let is_flagged = runs.any(|run| run.is_flagged);
-    let is_noted = delayed >= FEW && real(delayed) >= NOTED * real(messages);
+    let is_noted =
+        delayed >= MIN_DELAYED_MESSAGES && real(delayed) >= MIN_NOTED_SHARE * real(messages);
     if delayed == 0 || !(is_flagged || is_noted) {
         return None;
     }

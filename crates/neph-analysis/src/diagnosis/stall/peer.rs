@@ -9,15 +9,15 @@ use neph_model::{Outcome, Seq, Span, Stage, StageSet};
 
 use super::{Stall, Task, millis, read, stalls};
 use crate::data::{Exchange, FlowData};
-use crate::diagnosis::{Ordered, Times};
+use crate::diagnosis::{SortedValues, Times};
 use crate::text::real;
 
 /// Quantile of the reply times without delay.
-const USUAL: f64 = 0.05;
+const USUAL_QUANTILE: f64 = 0.05;
 /// The client application sent due messages within this share of the stall ...
-const IN_TIME: f64 = 0.25;
+const MAX_LATE_SHARE: f64 = 0.25;
 /// ... at least this share of them.
-const ALIVE: f64 = 0.5;
+const MIN_IN_TIME_SHARE: f64 = 0.5;
 /// A peer that reads regularly takes at least this share of the requests' interval from one to the next.
 const MIN_PACE: f64 = 0.5;
 /// Without more than the order of replies, one lost reply holds back the others until TCP's minimum timeout
@@ -26,7 +26,7 @@ const TIMEOUT_MS: f64 = 250.0;
 /// From this many stalls on, another one is likely.
 const REPEATED_STALLS: usize = 2;
 /// Connections are independent of each other.
-const CONNECTIONS: usize = 3;
+const MIN_CONNECTIONS: usize = 3;
 /// A wait belongs to the network or the kernel from this share of the stall on, else to the application.
 const MAX_PROGRAM_SHARE: f64 = 0.3;
 const MIN_HOST_SHARE: f64 = 0.5;
@@ -35,7 +35,7 @@ const DELAYED_ACK_MS: f64 = 100.0;
 
 /// Which part of the peer stalled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Side {
+pub(crate) enum PeerPart {
     /// The server application; the kernel kept running.
     Program,
     /// The whole host, or the network that carries its packets.
@@ -56,9 +56,9 @@ pub(crate) fn of_peer(flow: &FlowData) -> PeerStalls {
     };
     // Several retransmissions within a stall concern one segment, the oldest. If the peer has acknowledged it
     // once as a duplicate, it was not lost: not every copy causes a DSACK.
-    let resent: BTreeSet<Seq> = flow
-        .resent()
-        .filter(|(_, resent)| resent.segments > 0 && resent.spurious == 0)
+    let retransmitted: BTreeSet<Seq> = flow
+        .retransmission_counts()
+        .filter(|(_, counts)| counts.segments > 0 && counts.spurious == 0)
         .map(|(exchange, _)| exchange.seq)
         .collect();
     let mut stalls = stalls(&tasks, &[]);
@@ -68,14 +68,14 @@ pub(crate) fn of_peer(flow: &FlowData) -> PeerStalls {
         // For the last message, no later one shows whether its retransmission was spurious.
         let is_last = tasks.last().is_some_and(|task| task.due < stall.until);
         let no_messages = BTreeSet::new();
-        let resent = if is_last && retained >= REPEATED_STALLS {
+        let retransmitted = if is_last && retained >= REPEATED_STALLS {
             &no_messages
         } else {
-            &resent
+            &retransmitted
         };
-        let is_stall = was_awake(flow, stall)
+        let is_stall = client_kept_sending(flow, stall)
             && waited.are_answered()
-            && waited.are_not_held_by_tcp(resent, usual);
+            && waited.are_not_held_by_tcp(retransmitted, usual);
         retained += usize::from(is_stall);
         is_stall
     });
@@ -97,8 +97,10 @@ fn requests(flow: &FlowData) -> Option<(Vec<Task>, f64)> {
         let reply_times =
             sent_messages().filter(|exchange| opens_connection(flow, exchange) == is_dialled);
         let reply_times = reply_times
-            .filter_map(|exchange| Some(arrived(flow, exchange)? - departure(flow, exchange)?));
-        reply_times.collect::<Ordered>().at(USUAL)
+            .filter_map(|exchange| Some(arrival(flow, exchange)? - departure(flow, exchange)?));
+        reply_times
+            .collect::<SortedValues>()
+            .quantile(USUAL_QUANTILE)
     };
     let (usual_open, usual_dialled) = (usual(false), usual(true));
     // Messages without such a stage may be few, and all of them in a stall.
@@ -121,7 +123,7 @@ fn requests(flow: &FlowData) -> Option<(Vec<Task>, f64)> {
             seq: exchange.seq,
             requested: millis(begun) + usual,
             due,
-            done: arrived(flow, exchange),
+            done: arrival(flow, exchange),
         });
     }
     Some((tasks, usual))
@@ -151,7 +153,7 @@ fn departure(flow: &FlowData, exchange: &Exchange) -> Option<f64> {
 }
 
 /// When a reply arrived in the client's kernel, as far as known; else when it was read.
-fn arrived(flow: &FlowData, exchange: &Exchange) -> Option<f64> {
+fn arrival(flow: &FlowData, exchange: &Exchange) -> Option<f64> {
     let own_kernel = StageSet::only(Stage::OwnKernel);
     let mut unread = flow.ledger(exchange).filter(|(set, _)| *set == own_kernel);
     let unread = unread.next().map_or(0.0, |(_, time)| time.millis_f64());
@@ -159,12 +161,12 @@ fn arrived(flow: &FlowData, exchange: &Exchange) -> Option<f64> {
 }
 
 /// Whether the client application kept sending meanwhile.
-fn was_awake(flow: &FlowData, stall: &Stall) -> bool {
+fn client_kept_sending(flow: &FlowData, stall: &Stall) -> bool {
     let due = flow
         .exchanges
         .iter()
         .filter(|exchange| (stall.from..stall.until).contains(&millis(exchange.intended)));
-    let late = IN_TIME * stall.length();
+    let late = MAX_LATE_SHARE * stall.length();
     let is_in_time = |exchange: &&Exchange| {
         exchange
             .begun
@@ -172,7 +174,7 @@ fn was_awake(flow: &FlowData, stall: &Stall) -> bool {
     };
     let (due_count, in_time) = (due.clone().count(), due.filter(is_in_time).count());
     // After the last message was due, nothing shows it.
-    real(in_time) >= ALIVE * real(due_count)
+    real(in_time) >= MIN_IN_TIME_SHARE * real(due_count)
 }
 
 /// The messages that waited in a stall.
@@ -210,7 +212,7 @@ impl<'s> StallMessages<'s> {
     }
 
     /// Whether the cause is not TCP, which holds back bytes behind a lost segment.
-    fn are_not_held_by_tcp(&self, resent: &BTreeSet<Seq>, usual: f64) -> bool {
+    fn are_not_held_by_tcp(&self, retransmitted: &BTreeSet<Seq>, usual: f64) -> bool {
         let probe = self.flow.flow.probe;
         if !probe.uses_connection() {
             return !self.reads_at_send_pace();
@@ -218,7 +220,7 @@ impl<'s> StallMessages<'s> {
         let lost: BTreeSet<u32> = self
             .messages
             .iter()
-            .filter(|exchange| resent.contains(&exchange.seq))
+            .filter(|exchange| retransmitted.contains(&exchange.seq))
             .map(|exchange| exchange.connection)
             .collect();
         let intact = self
@@ -227,7 +229,7 @@ impl<'s> StallMessages<'s> {
             .filter(|exchange| !lost.contains(&exchange.connection));
         let connections: BTreeSet<u32> =
             intact.clone().map(|exchange| exchange.connection).collect();
-        let several = connections.len() >= CONNECTIONS;
+        let several = connections.len() >= MIN_CONNECTIONS;
         if 2 * intact.count() < self.messages.len() || self.reads_at_send_pace() {
             return false;
         }
@@ -266,10 +268,10 @@ impl PeerStalls {
         let (mut program, mut host) = (0, 0);
         for stall in &self.stalls {
             for exchange in StallMessages::of(flow, stall).messages {
-                match side(flow, exchange) {
-                    Side::Program => program += 1,
-                    Side::Host => host += 1,
-                    Side::Unknown => {}
+                match stalled_part(flow, exchange) {
+                    PeerPart::Program => program += 1,
+                    PeerPart::Host => host += 1,
+                    PeerPart::Unknown => {}
                 }
             }
         }
@@ -285,37 +287,37 @@ impl PeerStalls {
 }
 
 /// Which part of the peer stalled, according to one message.
-fn side(flow: &FlowData, exchange: &Exchange) -> Side {
+fn stalled_part(flow: &FlowData, exchange: &Exchange) -> PeerPart {
     // The peer's kernel answers these.
     if flow.flow.probe.properties().is_answered_by_kernel {
-        return Side::Host;
+        return PeerPart::Host;
     }
     let Some(service) = exchange.service.map(Span::millis_f64) else {
-        return Side::Unknown;
+        return PeerPart::Unknown;
     };
-    let side_by_share = |part: f64| match part / service {
-        share if share <= MAX_PROGRAM_SHARE => Side::Program,
-        share if share >= MIN_HOST_SHARE => Side::Host,
-        _ => Side::Unknown,
+    let part_by_share = |part: f64| match part / service {
+        share if share <= MAX_PROGRAM_SHARE => PeerPart::Program,
+        share if share >= MIN_HOST_SHARE => PeerPart::Host,
+        _ => PeerPart::Unknown,
     };
     // Other stages may be merged with it, but not the peer's kernel with the application.
-    let crossing = flow.ledger(exchange).find(|(set, _)| {
+    let network_stage = flow.ledger(exchange).find(|(set, _)| {
         let has_peer = set.contains(Stage::PeerKernel) || set.contains(Stage::PeerApp);
         set.contains(Stage::Network) && !has_peer
     });
-    if let Some((_, time)) = crossing {
-        return side_by_share(time.millis_f64());
+    if let Some((_, time)) = network_stage {
+        return part_by_share(time.millis_f64());
     }
     // TCP may delay the acknowledgement until the reply if the reply is fast.
-    let acknowledged = exchange.ack.filter(|_| service >= DELAYED_ACK_MS);
-    if let Some(ack) = acknowledged {
-        return side_by_share(ack.millis_f64());
+    let late_ack = exchange.ack.filter(|_| service >= DELAYED_ACK_MS);
+    if let Some(ack) = late_ack {
+        return part_by_share(ack.millis_f64());
     }
     let times = Times::of(flow, exchange);
     let peer = times.sum(&[Stage::PeerKernel, Stage::PeerApp, Stage::Handshake]);
     if peer >= MIN_HOST_SHARE * service {
-        Side::Program
+        PeerPart::Program
     } else {
-        Side::Unknown
+        PeerPart::Unknown
     }
 }

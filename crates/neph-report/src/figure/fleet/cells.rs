@@ -10,24 +10,24 @@ use crate::axis::Plot;
 use crate::scene::{Fill, Mark, Rect};
 
 /// The least size of a cell in pixels: less is not seen.
-const WIDE: f64 = 2.0;
-const HIGH: f64 = 3.0;
+const MIN_CELL_WIDTH: f64 = 2.0;
+const MIN_CELL_HEIGHT: f64 = 3.0;
 
 /// A spectrum in cells that can be seen: flows by (row, column), a row being `rows` of the
 /// spectrum's and a column `columns` of its.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Coarse {
+pub(super) struct CoarseCells {
     columns: u32,
     rows: u32,
     cells: BTreeMap<(u32, u32), u32>,
 }
 
-impl Coarse {
+impl CoarseCells {
     /// Joins what is smaller than a cell that can be seen. Within a column's time the mean number
     /// of flows counts, at least one; over latencies they add up.
     pub(super) fn of(spectrum: &Spectrum, (column, row): (f64, f64)) -> Self {
-        let columns = to_u32(WIDE / column);
-        let rows = to_u32(HIGH / row);
+        let columns = to_u32(MIN_CELL_WIDTH / column);
+        let rows = to_u32(MIN_CELL_HEIGHT / row);
         let mut sums: BTreeMap<(u32, u32), u64> = BTreeMap::new();
         for bin in &spectrum.bins {
             let cell = (bin.row / rows, bin.column / columns);
@@ -65,16 +65,16 @@ impl Coarse {
             };
             let (left, right) = (x(from * self.columns), x((until + 1) * self.columns));
             let (top, base) = (y((row + 1) * self.rows), y(row * self.rows));
-            let rect = Rect::new(left, top, right - left, (base - top).max(HIGH));
+            let rect = Rect::new(left, top, right - left, (base - top).max(MIN_CELL_HEIGHT));
             rects_by_class.entry(class).or_default().push(rect);
         };
         for ((row, column), flows) in &self.cells {
             let class = counts.class(*flows);
             open = match open {
-                Some((known, line, from, until))
-                    if (known, line, until + 1) == (class, *row, *column) =>
+                Some((run_class, run_row, from, until))
+                    if (run_class, run_row, until + 1) == (class, *row, *column) =>
                 {
-                    Some((known, line, from, *column))
+                    Some((run_class, run_row, from, *column))
                 }
                 other => {
                     close(other);
@@ -140,7 +140,7 @@ mod tests {
     #[test]
     fn cells_smaller_than_a_pixel_are_merged() {
         let fine = spectrum(&[(0, 0, 4), (0, 1, 2), (1, 0, 4), (2, 5, 1)]);
-        let coarse = Coarse::of(&fine, (1.0, 1.5));
+        let coarse = CoarseCells::of(&fine, (1.0, 1.5));
         // Two columns of one pixel, two rows of one and a half: ten flows over two columns.
         assert_eq!(coarse.cells, [((0, 0), 5), ((2, 1), 1)].into());
         assert_eq!(coarse.max_flows(), 5);
@@ -149,7 +149,7 @@ mod tests {
     #[test]
     fn neighbours_in_time_become_one_rectangle() {
         let row: Vec<(u32, u32, u32)> = (0..100).map(|column| (column, 3, 7)).collect();
-        let coarse = Coarse::of(&spectrum(&row), (5.0, 5.0));
+        let coarse = CoarseCells::of(&spectrum(&row), (5.0, 5.0));
         let x = |column: u32| f64::from(column) * 5.0;
         let y = |row: u32| 500.0 - f64::from(row) * 5.0;
         let marks = coarse.marks(&CountScale::up_to(7), &x, &y);

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::clock::exact_text;
 use super::courses::{Band, Course, Over};
-use super::inks::{DISTINGUISHED, curve as stroke, distinguished};
+use super::inks::{MAX_DISTINGUISHED, curve as stroke, distinguished};
 use super::percents::{LEFT, percents};
 use crate::axis::{Plot, Scale, Style};
 use crate::figure::legend::Swatch;
@@ -18,9 +18,9 @@ use neph_analysis::{CampaignData, PlotSettings};
 
 const HEIGHT: f64 = 260.0;
 /// An axis whose end is more than so many times its 95th percentile is logarithmic.
-const FAR: f64 = 12.0;
+const LOGARITHMIC_RATIO: f64 = 12.0;
 /// Where a logarithmic axis begins: bins without a change lie left of it.
-const BELOW_ONE: f64 = 0.7;
+const LOGARITHMIC_START: f64 = 0.7;
 
 /// The distribution of one course.
 #[derive(Clone, Debug, PartialEq)]
@@ -143,7 +143,7 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
     );
     percents(&mut marks, &plot, "share of bins");
     let mut inside = Vec::new();
-    if lines.iter().filter(|line| line.has_own_colour).count() <= DISTINGUISHED {
+    if lines.iter().filter(|line| line.has_own_colour).count() <= MAX_DISTINGUISHED {
         let bands = lines
             .iter()
             .filter(|line| line.has_own_colour && line.over != Over::One);
@@ -153,7 +153,7 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
         points: steps(&line.points, &plot, |band| band.median),
         stroke: line.stroke,
     }));
-    marks.push(plot.clipped(inside));
+    marks.push(plot.clip(inside));
     sheet.draw(marks);
     let mut notes = vec![Note::plain(caption(&lines, &plot, &bin))];
     notes.extend(flags::notes(data, scenarios(&pairs), settings));
@@ -169,7 +169,7 @@ fn caption(lines: &[CourseLine], plot: &Plot, bin: &str) -> String {
         "A line that begins high is a pair or season whose flows rarely move. A line to the right has {bin} in which many flows move at once, as with traffic engineering. Source 3 compares a low and a high season this way."
     );
     let coloured = lines.iter().filter(|line| line.has_own_colour);
-    text.push_str(Over::explained(coloured.map(|line| line.over)));
+    text.push_str(Over::explanation(coloured.map(|line| line.over)));
     if lines.iter().any(|line| !line.has_own_colour) {
         text.push_str(" In colour: the pair with the most path changes, the one in the middle, and the one with the fewest.");
     }
@@ -182,7 +182,7 @@ fn caption(lines: &[CourseLine], plot: &Plot, bin: &str) -> String {
 /// The lines, those without a colour of their own first.
 fn lines(pairs: &[Pair<'_>]) -> Vec<CourseLine> {
     let courses = Course::all(pairs);
-    let is_crowded = courses.len() > DISTINGUISHED;
+    let is_crowded = courses.len() > MAX_DISTINGUISHED;
     let numbered = courses.iter().enumerate();
     let lines =
         numbered.filter_map(|(index, course)| CourseLine::of(course, stroke(index, courses.len())));
@@ -236,8 +236,8 @@ fn scale(lines: &[CourseLine]) -> Scale {
         .max()
         .unwrap_or(1)
         .max(1);
-    if f64::from(max) > FAR * f64::from(usual) {
-        Scale::logarithmic(BELOW_ONE, f64::from(max) * 1.1)
+    if f64::from(max) > LOGARITHMIC_RATIO * f64::from(usual) {
+        Scale::logarithmic(LOGARITHMIC_START, f64::from(max) * 1.1)
     } else {
         // Ticks are whole numbers.
         Scale::linear(0.0, f64::from(max.max(4)) * 1.04)
@@ -249,9 +249,9 @@ fn steps(points: &[(u32, Band)], plot: &Plot, of: impl Fn(&Band) -> f64) -> Vec<
     let mut y = plot.area.bottom();
     let mut path = Vec::new();
     for (number, band) in points {
-        let x = plot.px(f64::from(*number)).max(plot.area.x);
+        let x = plot.x_px(f64::from(*number)).max(plot.area.x);
         path.push(Point::new(x, y));
-        y = plot.py(of(band));
+        y = plot.y_px(of(band));
         path.push(Point::new(x, y));
     }
     path.push(Point::new(plot.area.right(), y));

@@ -8,14 +8,14 @@ use std::collections::BTreeSet;
 use neph_flows::{Curve, CurvePoint};
 use neph_model::Span;
 
-use super::inks::DISTINGUISHED;
+use super::inks::MAX_DISTINGUISHED;
 use neph_analysis::fleet::Pair;
 use neph_analysis::text::plural;
 
 /// From so many values on, a band leaves out the lowest and the highest 5 %.
-const TRIMMED: usize = 20;
+const MIN_TRIMMED: usize = 20;
 /// The most points of a course.
-const POINTS: usize = 400;
+const MAX_POINTS: usize = 400;
 
 /// What one line stands for.
 #[derive(Clone, Debug)]
@@ -48,14 +48,14 @@ impl Over {
     }
 
     /// What lines and bands are, for a caption; nothing where each line is one experiment.
-    pub(super) fn explained(spreads: impl IntoIterator<Item = Self>) -> &'static str {
+    pub(super) fn explanation(spreads: impl IntoIterator<Item = Self>) -> &'static str {
         let spreads: Vec<Self> = spreads.into_iter().collect();
         let any = |test: fn(&Self) -> bool| spreads.iter().any(test);
-        if any(|over| matches!(over, Self::Pairs(pairs) if *pairs >= TRIMMED)) {
+        if any(|over| matches!(over, Self::Pairs(pairs) if *pairs >= MIN_TRIMMED)) {
             " A line is the median over pairs at each point, of each pair the median over its blocks; the band holds 90 % of the pairs."
         } else if any(|over| matches!(over, Self::Pairs(_))) {
             " A line is the median over pairs at each point, of each pair the median over its blocks; the band covers all pairs, lowest to highest."
-        } else if any(|over| matches!(over, Self::Blocks(blocks) if *blocks >= TRIMMED)) {
+        } else if any(|over| matches!(over, Self::Blocks(blocks) if *blocks >= MIN_TRIMMED)) {
             " A line is the median over blocks at each point; the band holds 90 % of the blocks."
         } else if any(|over| matches!(over, Self::Blocks(_))) {
             " A line is the median over blocks at each point; the band covers all blocks, lowest to highest."
@@ -84,7 +84,7 @@ impl<'a> Course<'a> {
             }
         }
         let settings: BTreeSet<&str> = pairs.iter().map(|pair| pair.setting.as_str()).collect();
-        if courses.len() <= DISTINGUISHED || settings.len() < 2 {
+        if courses.len() <= MAX_DISTINGUISHED || settings.len() < 2 {
             return courses;
         }
         let mut by_setting: Vec<Self> = Vec::new();
@@ -150,7 +150,7 @@ fn pooled(mut curves: Vec<&Curve>) -> Option<(Curve, usize)> {
         .flat_map(|curve| curve.points.iter().map(|point| point.at))
         .filter(|at| *at <= end)
         .collect();
-    let stride = times.len().div_ceil(POINTS).max(1);
+    let stride = times.len().div_ceil(MAX_POINTS).max(1);
     let last = times.len().saturating_sub(1);
     let selected_times = times.into_iter().enumerate();
     let selected_times =
@@ -187,7 +187,7 @@ impl Band {
     pub(super) fn of(mut values: Vec<f64>) -> Option<Self> {
         values.sort_unstable_by(f64::total_cmp);
         let last = values.len().checked_sub(1)?;
-        let cut = if values.len() >= TRIMMED {
+        let cut = if values.len() >= MIN_TRIMMED {
             values.len() / 20
         } else {
             0

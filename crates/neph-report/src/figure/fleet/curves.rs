@@ -5,7 +5,7 @@ use neph_model::Span;
 
 use super::clock::exact_text;
 use super::courses::{Course, Over};
-use super::inks::{DISTINGUISHED, curve as stroke, distinguished};
+use super::inks::{MAX_DISTINGUISHED, curve as stroke, distinguished};
 use super::percents::percents;
 use crate::axis::{Plot, Scale, Style};
 use crate::figure::legend::Swatch;
@@ -63,7 +63,7 @@ pub(super) fn lines<'a>(
     pick: fn(&'a Pair<'a>) -> Option<&'a Curve>,
 ) -> Vec<CurveLine> {
     let courses = Course::all(pairs);
-    let is_crowded = courses.len() > DISTINGUISHED;
+    let is_crowded = courses.len() > MAX_DISTINGUISHED;
     let drawn = courses.iter().enumerate().filter_map(|(index, course)| {
         let (curve, over) = course.curve(pick)?;
         Some(CurveLine {
@@ -208,7 +208,7 @@ pub(super) fn draw(
     let mut marks = Vec::new();
     axes(&mut marks, &plot, shown);
     let mut inside = Vec::new();
-    if lines.iter().filter(|line| line.has_own_colour).count() <= DISTINGUISHED {
+    if lines.iter().filter(|line| line.has_own_colour).count() <= MAX_DISTINGUISHED {
         let coloured = lines.iter().filter(|line| line.has_own_colour);
         inside.extend(coloured.flat_map(|line| bands(line, shown, &plot)));
     }
@@ -216,7 +216,7 @@ pub(super) fn draw(
         points: steps(&line.curve, &plot, |point| shown.share(point), shown),
         stroke: line.stroke,
     }));
-    let at = plot.px(soon.secs_f64());
+    let at = plot.x_px(soon.secs_f64());
     if (area.x..area.right()).contains(&at) {
         let dashed = Stroke::solid(Colour::INK, 0.9).dashed(3.0, 2.5);
         let (top, base) = (Point::new(at, area.y), Point::new(at, area.bottom()));
@@ -225,7 +225,7 @@ pub(super) fn draw(
         let label = Text::new(label, Anchor::Middle, Style::NOTE, exact_text(soon));
         marks.push(Mark::Text(label));
     }
-    marks.push(plot.clipped(inside));
+    marks.push(plot.clip(inside));
     marks
 }
 
@@ -245,22 +245,22 @@ fn steps(
         Shown::Ended => 0.0,
         Shown::Lasting => 1.0,
     };
-    let mut path = vec![Point::new(plot.area.x, plot.py(before))];
+    let mut path = vec![Point::new(plot.area.x, plot.y_px(before))];
     for point in &curve.points {
-        let x = plot.px(seconds(point.at));
-        path.push(Point::new(x, plot.py(before)));
+        let x = plot.x_px(seconds(point.at));
+        path.push(Point::new(x, plot.y_px(before)));
         before = share(point);
-        path.push(Point::new(x, plot.py(before)));
+        path.push(Point::new(x, plot.y_px(before)));
     }
     path
 }
 
 /// An interval wider than this share has little information, and would fill the panel.
-const SAYS_NOTHING: f64 = 0.6;
+const MAX_INTERVAL_WIDTH: f64 = 0.6;
 
 /// Whether a step's interval is worth its shade.
 fn is_shown(point: &CurvePoint) -> bool {
-    point.high - point.low <= SAYS_NOTHING
+    point.high - point.low <= MAX_INTERVAL_WIDTH
 }
 
 /// Sentences for the caption about lines, brackets and shades.
@@ -269,9 +269,9 @@ pub(super) fn shades(lines: &[CurveLine]) -> String {
         .iter()
         .filter(|line| line.has_own_colour)
         .map(|line| line.over);
-    let explained = Over::explained(over);
-    if !explained.is_empty() {
-        return format!("{explained} In brackets the same band.");
+    let explanation = Over::explanation(over);
+    if !explanation.is_empty() {
+        return format!("{explanation} In brackets the same band.");
     }
     let mut coloured = lines.iter().filter(|line| line.has_own_colour);
     let brackets = " In brackets and shaded: 95 % confidence interval";
@@ -296,7 +296,7 @@ fn bands(line: &CurveLine, shown: Shown, plot: &Plot) -> Vec<Mark> {
     let runs = runs.filter(|run| is_shown(run[0].0));
     let edge = |run: &[(&CurvePoint, &CurvePoint)], of: &dyn Fn(&CurvePoint) -> f64| {
         let step = |(point, next): &(&CurvePoint, &CurvePoint)| {
-            [point.at, next.at].map(|at| Point::new(plot.px(seconds(at)), plot.py(of(point))))
+            [point.at, next.at].map(|at| Point::new(plot.x_px(seconds(at)), plot.y_px(of(point))))
         };
         run.iter().flat_map(step).collect::<Vec<Point>>()
     };

@@ -5,13 +5,13 @@ use neph_model::{Instant, Local, Span};
 
 use super::clock::Clock;
 use super::inks::{BASE, CONGESTION, REORDERED, SAMPLE};
-use crate::axis::{Limits, Plot, Scale, Spread, Style, choose};
+use crate::axis::{Limits, Plot, Scale, Spread, Style, choose_scale};
 use crate::figure::boxes::in_unit;
 use crate::figure::boxplot::outside;
 use crate::figure::legend::Swatch;
 use crate::figure::sheet::{Note, Sheet, page_name, page_title};
 use crate::figure::{Figure, flags};
-use crate::scene::{Anchor, Colour, Fill, Mark, Point, Rect, Stroke, Text, Weight, width};
+use crate::scene::{Anchor, Colour, Fill, Mark, Point, Rect, Stroke, Text, Weight, text_width};
 use neph_analysis::fleet::{Pair, pairs};
 use neph_analysis::numbers::{TimeUnit, millis};
 use neph_analysis::text::plural;
@@ -239,8 +239,8 @@ fn draw_panel(flow: &Flow<'_>, frame: Rect) -> Vec<Mark> {
     let mut marks = heading(&name, &counted, &outside(&values, &scale), frame);
     plot.y_axis(&mut marks, &format!("round trip, {}", unit.name()));
     plot.x_axis(&mut marks, &clock.title(flow.pair));
-    let x = |at: Instant<Local>| plot.px(clock.at(at));
-    let y = |span: Span| plot.py(span.millis_f64() * unit.per_milli());
+    let x = |at: Instant<Local>| plot.x_px(clock.at(at));
+    let y = |span: Span| plot.y_px(span.millis_f64() * unit.per_milli());
     let mut inside: Vec<Mark> = flow
         .congested()
         .iter()
@@ -260,7 +260,7 @@ fn draw_panel(flow: &Flow<'_>, frame: Rect) -> Vec<Mark> {
         fill: Fill::solid(REORDERED),
     }));
     inside.extend(ticks(flow, &plot, &x));
-    marks.push(plot.clipped(inside));
+    marks.push(plot.clip(inside));
     marks.extend(changes(flow, &plot, &x));
     marks
 }
@@ -278,7 +278,7 @@ fn scale(flow: &Flow<'_>, values: &[f64]) -> Option<Scale> {
         max: spread.max.max(base),
         ..spread
     });
-    choose(&[spread], Limits::default())
+    choose_scale(&[spread], Limits::default())
 }
 
 /// The flow's name, and at the right what was counted of it and what lies outside.
@@ -360,7 +360,7 @@ fn changes(flow: &Flow<'_>, plot: &Plot, x: &ToX<'_>) -> Vec<Mark> {
         let moved = change.after - change.before;
         let sign = if moved > Span::from_nanos(0) { "+" } else { "" };
         let text = format!("{sign}{}", millis(moved.millis_f64()));
-        let half = width(&text, 9.0, Weight::Regular) / 2.0;
+        let half = text_width(&text, 9.0, Weight::Regular) / 2.0;
         if at - half >= free && at + half <= plot.area.right() + 6.0 {
             free = at + half + 5.0;
             let frame = Point::new(at, top - 9.0);

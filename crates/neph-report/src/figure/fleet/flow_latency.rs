@@ -6,10 +6,10 @@ use neph_stats::{Grid, Level, Reading, Sorted, ecdf, envelope};
 
 use super::clock::{Clock, exact_text};
 use super::percents::percents;
-use super::standing_out::StandingOut;
+use super::standing_out::SelectedPairs;
 use super::stretches::bars;
 use super::titles::{labels, title};
-use crate::axis::{Limits, Plot, Scale, Spread, Style, choose};
+use crate::axis::{Limits, Plot, Scale, Spread, Style, choose_scale};
 use crate::figure::boxes::in_unit;
 use crate::figure::boxplot::outside;
 use crate::figure::legend::Swatch;
@@ -29,9 +29,9 @@ const PER_PAGE: usize = 6;
 /// The most pairs that are drawn.
 const MAX_PAIRS: usize = 18;
 /// A bin narrower than this is a point of a line, no step of its own.
-const STEP: f64 = 3.0;
+const MIN_STEP_WIDTH: f64 = 3.0;
 /// Above a panel, where any flow is lost.
-const SLOT: f64 = 13.0;
+const LOSS_ROW_HEIGHT: f64 = 13.0;
 
 /// The quantiles that so many flows allow: of eight, p95 is nothing but the slowest.
 fn quantiles_shown(bins: &[FlowLatencyBin]) -> Vec<FlowQuantile> {
@@ -46,7 +46,7 @@ fn quantiles_shown(bins: &[FlowLatencyBin]) -> Vec<FlowQuantile> {
 pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> {
     let mut pairs = pairs(data, settings);
     pairs.retain(|pair| pair.latency_bins().iter().any(|bin| bin.flows > 1));
-    let selection = StandingOut::of(pairs, (PER_PAGE, MAX_PAIRS));
+    let selection = SelectedPairs::of(pairs, (PER_PAGE, MAX_PAIRS));
     let pairs = &selection.pairs;
     let total = pairs.len().div_ceil(PER_PAGE);
     let labels = labels(pairs);
@@ -130,7 +130,7 @@ fn values(latencies: impl Iterator<Item = Latency>) -> impl Iterator<Item = f64>
 fn slot(pair: &Pair<'_>) -> f64 {
     let is_lost = |bin: &FlowLatencyBin| bin.at(FlowQuantile::Highest) == Latency::Lost;
     if pair.latency_bins().iter().any(is_lost) {
-        SLOT
+        LOSS_ROW_HEIGHT
     } else {
         0.0
     }
@@ -150,7 +150,8 @@ fn lost_slot(pair: &Pair<'_>, plot: &Plot, clock: &Clock) -> Vec<Mark> {
         let rects = bars(stretches, plot, clock, (plot.area.y - top, height));
         Mark::Cells { rects, fill }
     };
-    let mut marks = vec![cells(FlowQuantile::Highest, (SLOT - 1.0, SLOT - 1.0), GREY)];
+    let row_height = LOSS_ROW_HEIGHT - 1.0;
+    let mut marks = vec![cells(FlowQuantile::Highest, (row_height, row_height), GREY)];
     // The slowest on top.
     for (from_below, quantile) in (1..).zip(quantiles_shown(bins)) {
         let top = 1.5 + 3.0 * f64::from(from_below);
@@ -174,7 +175,7 @@ fn draw_panel(pair: &Pair<'_>, among: &[String], height: f64, frame: Rect) -> Ve
         .collect();
     latencies.sort_unstable_by(f64::total_cmp);
     let spread = Sorted::check(&latencies).ok().and_then(Spread::of);
-    let Some(scale) = spread.and_then(|spread| choose(&[spread], Limits::default())) else {
+    let Some(scale) = spread.and_then(|spread| choose_scale(&[spread], Limits::default())) else {
         return Vec::new();
     };
     let unit = TimeUnit::up_to(scale.high);
@@ -199,7 +200,7 @@ fn draw_panel(pair: &Pair<'_>, among: &[String], height: f64, frame: Rect) -> Ve
     );
     time.y_axis(&mut marks, &format!("round trip, {}", unit.name()));
     time.x_axis(&mut marks, &clock.title(pair));
-    marks.push(time.clipped(over_time(pair, &time, &clock, unit)));
+    marks.push(time.clip(over_time(pair, &time, &clock, unit)));
     marks.extend(lost_slot(pair, &time, &clock));
     let shares = Plot {
         area: Rect::new(frame.right() - right, time.area.y, right - 8.0, height),
@@ -208,7 +209,7 @@ fn draw_panel(pair: &Pair<'_>, among: &[String], height: f64, frame: Rect) -> Ve
     };
     shares.x_axis(&mut marks, &format!("round trip, {}", unit.name()));
     percents(&mut marks, &shares, "share of bins");
-    marks.push(shares.clipped(over_bins(bins, &shares, unit)));
+    marks.push(shares.clip(over_bins(bins, &shares, unit)));
     marks
 }
 
@@ -308,8 +309,8 @@ fn line(
         return Vec::new();
     };
     let value = |bin: &FlowLatencyBin| bin.at(quantile).took().map_or(beyond, Span::millis_f64);
-    let pixels = plot.px(clock.at(first.from + wide)) - plot.px(clock.at(first.from));
-    if pixels >= STEP {
+    let pixels = plot.x_px(clock.at(first.from + wide)) - plot.x_px(clock.at(first.from));
+    if pixels >= MIN_STEP_WIDTH {
         let filled = bins.iter().filter(|bin| bin.has_enough(quantile));
         let filled: Vec<&FlowLatencyBin> = filled.collect();
         let runs = filled.chunk_by(|bin, next| next.from - bin.from <= wide);
@@ -341,7 +342,7 @@ fn line(
 
 fn over_time(pair: &Pair<'_>, plot: &Plot, clock: &Clock, unit: TimeUnit) -> Vec<Mark> {
     let at = |point: &neph_stats::Point| {
-        Point::new(plot.px(point.t), plot.py(point.v * unit.per_milli()))
+        Point::new(plot.x_px(point.t), plot.y_px(point.v * unit.per_milli()))
     };
     let beyond = beyond(pair.latency_bins());
     let line_of = |quantile: FlowQuantile| line(pair, quantile, beyond, plot, clock);
@@ -374,11 +375,11 @@ fn steps(mut values: Vec<f64>, lost: usize, plot: &Plot, unit: TimeUnit) -> Opti
     let mut path = vec![Point::new(plot.area.x, plot.area.bottom())];
     let mut before = 0.0;
     for point in points {
-        let x = plot.px(point.value * unit.per_milli());
-        path.push(Point::new(x, plot.py(before)));
-        path.push(Point::new(x, plot.py(point.share)));
+        let x = plot.x_px(point.value * unit.per_milli());
+        path.push(Point::new(x, plot.y_px(before)));
+        path.push(Point::new(x, plot.y_px(point.share)));
         before = point.share;
     }
-    path.push(Point::new(plot.area.right(), plot.py(before)));
+    path.push(Point::new(plot.area.right(), plot.y_px(before)));
     Some(path)
 }

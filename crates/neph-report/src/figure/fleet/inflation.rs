@@ -13,11 +13,11 @@ use neph_analysis::text::{plural, real};
 use neph_analysis::{CampaignData, PlotSettings};
 
 /// Up to so many pairs are named at the axis.
-const NAMED: usize = 24;
+const MAX_NAMED_PAIRS: usize = 24;
 /// What the third source found, in percent, and the share of pairs with no more.
-const FOUND: (f64, f64) = (SOURCE * 100.0, 0.95);
+const SOURCE_RESULT: (f64, f64) = (SOURCE * 100.0, 0.95);
 /// What the pairs' names and numbers take at the left of the plot.
-const NAMES: f64 = 190.0;
+const NAME_WIDTH: f64 = 190.0;
 /// One figure over all pairs; a single pair has no distribution.
 pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> {
     let all_pairs = pairs(data, settings);
@@ -66,21 +66,21 @@ fn caption(sets: &[SettingInflation<'_>], blocks: usize) -> String {
 
 fn draw_on(sheet: &mut Sheet, sets: &[SettingInflation<'_>]) {
     let most_pairs = sets.iter().map(|set| set.pairs.len()).max().unwrap_or(0);
-    let has_names = sets.len() == 1 && most_pairs <= NAMED;
+    let has_names = sets.len() == 1 && most_pairs <= MAX_NAMED_PAIRS;
     let height = if has_names {
         (real(most_pairs) * 15.0).max(90.0)
     } else {
         260.0
     };
     let (left, right) = if has_names {
-        (NAMES, 58.0)
+        (NAME_WIDTH, 58.0)
     } else {
         (LEFT, 10.0)
     };
     let frame = sheet.take(height + 16.0 + Style::BELOW);
     let compared = sets.iter().any(SettingInflation::has_tail);
     let greatest = sets.iter().filter_map(|set| set.pairs.last());
-    let min = if compared { FOUND.0 } else { 0.5 };
+    let min = if compared { SOURCE_RESULT.0 } else { 0.5 };
     let max = greatest.fold(min, |max, (inflation, _)| max.max(inflation * 100.0));
     let plot = Plot {
         area: Rect::new(
@@ -121,8 +121,8 @@ fn distribution(set: &SettingInflation<'_>, plot: &Plot, stroke: Stroke, radius:
     let mut points = vec![Point::new(plot.area.x, plot.area.bottom())];
     let mut dots = Vec::new();
     for (index, (inflation, _)) in set.pairs.iter().enumerate() {
-        let (x, last) = (plot.px(inflation * 100.0), points[points.len() - 1].y);
-        let centre = Point::new(x, plot.py(set.share(index)));
+        let (x, last) = (plot.x_px(inflation * 100.0), points[points.len() - 1].y);
+        let centre = Point::new(x, plot.y_px(set.share(index)));
         points.extend([Point::new(x, last), centre]);
         dots.push(Mark::Disc {
             centre,
@@ -130,7 +130,7 @@ fn distribution(set: &SettingInflation<'_>, plot: &Plot, stroke: Stroke, radius:
             fill: Fill::solid(stroke.colour),
         });
     }
-    points.push(Point::new(plot.area.right(), plot.py(1.0)));
+    points.push(Point::new(plot.area.right(), plot.y_px(1.0)));
     let mut marks = vec![Mark::Line { points, stroke }];
     marks.extend(dots);
     marks
@@ -141,20 +141,20 @@ fn names(inflated: &[(f64, &Pair<'_>)], plot: &Plot) -> Vec<Mark> {
     let mut marks = Vec::new();
     let names: Vec<String> = inflated.iter().map(|(_, pair)| pair.name.clone()).collect();
     for (index, (inflation, pair)) in inflated.iter().enumerate() {
-        let y = plot.py(real(index + 1) / real(inflated.len()));
+        let y = plot.y_px(real(index + 1) / real(inflated.len()));
         let grid = Stroke::solid(Colour::GRID, 1.0);
         let (from, to) = (Point::new(plot.area.x, y), Point::new(plot.area.right(), y));
         marks.push(Mark::line(from, to, grid));
         let number = format!("{:.1} %", inflation * 100.0);
         let at = Point::new(plot.area.x - 6.0, y + 3.6);
         let number = Text::new(at, Anchor::End, Style::TICK, number).coloured(Colour::FAINT_INK);
-        let name = fit_among(&pair.name, &names, Style::TICK, NAMES - 50.0);
-        let at = Point::new(plot.area.x - NAMES, y + 3.6);
+        let name = fit_among(&pair.name, &names, Style::TICK, NAME_WIDTH - 50.0);
+        let at = Point::new(plot.area.x - NAME_WIDTH, y + 3.6);
         marks.push(Mark::Text(Text::new(at, Anchor::Start, Style::TICK, name)));
         marks.push(Mark::Text(number));
     }
     for tenth in [0.0, 0.25, 0.5, 0.75, 1.0] {
-        let at = Point::new(plot.area.right() + 6.0, plot.py(tenth) + 3.6);
+        let at = Point::new(plot.area.right() + 6.0, plot.y_px(tenth) + 3.6);
         let text = format!("{:.0} %", tenth * 100.0);
         let text = Text::new(at, Anchor::Start, Style::TICK, text);
         marks.push(Mark::Text(text.coloured(Colour::FAINT_INK)));
@@ -162,15 +162,15 @@ fn names(inflated: &[(f64, &Pair<'_>)], plot: &Plot) -> Vec<Mark> {
     let middle = plot.area.y + plot.area.height / 2.0;
     let at = Point::new(plot.area.right() + 54.0, middle);
     let title = Text::new(at, Anchor::Middle, Style::LABEL, "share of pairs");
-    marks.push(Mark::Text(title.upright()));
+    marks.push(Mark::Text(title.vertical()));
     marks
 }
 
 /// A small cross where the source's pairs were, and its words where no curve passes: right below it where
 /// curves pass above it, else left above.
 fn source(plot: &Plot, is_below: bool) -> Vec<Mark> {
-    let (percent, share) = FOUND;
-    let (x, y) = (plot.px(percent), plot.py(share));
+    let (percent, share) = SOURCE_RESULT;
+    let (x, y) = (plot.x_px(percent), plot.y_px(share));
     let faint = Stroke::solid(Colour::FAINT_INK, 1.2);
     let arm = |dx: f64, dy: f64| {
         Mark::line(
@@ -188,7 +188,7 @@ fn source(plot: &Plot, is_below: bool) -> Vec<Mark> {
     } else {
         label(-8.0, 3.0, Anchor::End)
     };
-    if is_below && text.at.x + text.width() > plot.area.right() {
+    if is_below && text.position.x + text.width() > plot.area.right() {
         text = label(-7.0, 15.0, Anchor::End);
     }
     vec![

@@ -19,7 +19,7 @@ const SEQUENCE: [u32; 10] = [
 ];
 
 /// Above this number, pairs are not distinguished by colour.
-pub(super) const DISTINGUISHED: usize = 7;
+pub(super) const MAX_DISTINGUISHED: usize = 7;
 
 /// How many flows a cell's colour stands for: classes of counts.
 #[derive(Clone, Debug, PartialEq)]
@@ -82,7 +82,7 @@ impl CountScale {
 
 /// The line of the n-th of `all` curves: coloured where they are few, faint where they are many.
 pub(super) fn curve(index: usize, count: usize) -> Stroke {
-    if count <= DISTINGUISHED {
+    if count <= MAX_DISTINGUISHED {
         distinguished(index)
     } else {
         Stroke::solid(FAINT, 0.8)
@@ -101,7 +101,7 @@ pub(super) fn distinguished(index: usize) -> Stroke {
 
 /// The colour of the n-th class of a pair, or path of a diamond; grey beyond the distinct colours.
 pub(super) fn class(index: usize) -> Colour {
-    let own_colour = (index < DISTINGUISHED).then(|| palette::line_colour(index));
+    let own_colour = (index < MAX_DISTINGUISHED).then(|| palette::line_colour(index));
     match own_colour {
         // A class next to a queue must not look like one.
         Some(CONGESTION) => YELLOW,
@@ -146,7 +146,7 @@ mod tests {
 
     #[test]
     fn no_class_looks_like_another_or_like_a_queue() {
-        let colours: Vec<Colour> = (0..DISTINGUISHED).map(class).collect();
+        let colours: Vec<Colour> = (0..MAX_DISTINGUISHED).map(class).collect();
         for (index, colour) in colours.iter().enumerate() {
             assert!(!colours[index + 1..].contains(colour), "class {index}");
             assert_ne!(*colour, CONGESTION, "class {index}");
@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn curves_of_the_same_pattern_differ_in_grey_print() {
-        let curves: Vec<Stroke> = (0..DISTINGUISHED).map(distinguished).collect();
+        let curves: Vec<Stroke> = (0..MAX_DISTINGUISHED).map(distinguished).collect();
         for (index, curve) in curves.iter().enumerate() {
             for other in &curves[index + 1..] {
                 let difference = curve.colour.lightness() - other.colour.lightness();

@@ -17,7 +17,7 @@ pub(super) const LINE: f64 = 12.5;
 
 /// Heights as near as can be to those wanted (ascending), at least `gap` apart, from `top` to
 /// `bottom`.
-pub(super) fn spread(preferred: &[f64], gap: f64, (top, bottom): (f64, f64)) -> Vec<f64> {
+pub(super) fn spread_heights(preferred: &[f64], gap: f64, (top, bottom): (f64, f64)) -> Vec<f64> {
     // Labels that touch become a block around the mean of what they want.
     let mut blocks: Vec<(f64, f64, usize)> = Vec::new();
     let centre_of = |sum: f64, count: usize| {
@@ -51,7 +51,7 @@ pub(super) fn place_labels(labels: &mut [Label], x: f64, ends: (f64, f64)) -> Ve
     labels.sort_by(|a, b| a.y.total_cmp(&b.y));
     let preferred: Vec<f64> = labels.iter().map(|label| label.y).collect();
     let mut marks = Vec::new();
-    for (label, y) in labels.iter().zip(spread(&preferred, LINE, ends)) {
+    for (label, y) in labels.iter().zip(spread_heights(&preferred, LINE, ends)) {
         let points = vec![
             Point::new(x + 2.0, label.y),
             Point::new(x + 6.0, label.y),
@@ -80,19 +80,22 @@ mod tests {
     #[test]
     fn labels_are_moved_only_as_far_as_they_must() {
         let ends = (0.0, 100.0);
-        assert_eq!(spread(&[10.0, 50.0], 10.0, ends), [10.0, 50.0]);
-        assert_eq!(spread(&[50.0, 52.0], 10.0, ends), [46.0, 56.0]);
-        assert_eq!(spread(&[1.0, 1.0, 99.0], 10.0, ends), [0.0, 10.0, 99.0]);
-        assert_eq!(spread(&[98.0, 99.0], 10.0, ends), [90.0, 100.0]);
+        assert_eq!(spread_heights(&[10.0, 50.0], 10.0, ends), [10.0, 50.0]);
+        assert_eq!(spread_heights(&[50.0, 52.0], 10.0, ends), [46.0, 56.0]);
+        assert_eq!(
+            spread_heights(&[1.0, 1.0, 99.0], 10.0, ends),
+            [0.0, 10.0, 99.0]
+        );
+        assert_eq!(spread_heights(&[98.0, 99.0], 10.0, ends), [90.0, 100.0]);
     }
 
     #[test]
-    fn no_two_labels_touch_whatever_they_want() {
+    fn labels_never_touch() {
         for count in 1..=8_u32 {
             let preferred: Vec<f64> = (0..count).map(|i| f64::from(i * i % 7)).collect();
             let mut sorted = preferred;
             sorted.sort_by(f64::total_cmp);
-            let heights = spread(&sorted, 10.0, (0.0, 90.0));
+            let heights = spread_heights(&sorted, 10.0, (0.0, 90.0));
             assert!(
                 heights.windows(2).all(|pair| pair[1] - pair[0] > 9.999),
                 "{heights:?}"

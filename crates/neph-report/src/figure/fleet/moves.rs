@@ -1,6 +1,6 @@
 //! Moves away from each class against its share of the flows: do low paths shed theirs sooner?
 
-use super::standing_out::StandingOut;
+use super::standing_out::SelectedPairs;
 use super::titles::{labels, title};
 use crate::axis::{Plot, Scale, Style};
 use crate::figure::legend::Swatch;
@@ -14,7 +14,7 @@ use neph_analysis::text::{plural, real};
 use neph_analysis::{CampaignData, Equalization, PlotSettings};
 use neph_flows::ClassMoves;
 
-const ROW: f64 = 19.0;
+const ROW_HEIGHT: f64 = 19.0;
 const LEFT: f64 = 62.0;
 const RIGHT: f64 = 56.0;
 /// Classes of a pair that are drawn; the rarest are left out and counted.
@@ -27,7 +27,7 @@ const MAX_PAIRS: usize = 24;
 pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> {
     let mut pairs = pairs(data, settings);
     pairs.retain(|pair| rows(pair).len() > 1);
-    let selection = StandingOut::of(pairs, (PER_PAGE, MAX_PAIRS));
+    let selection = SelectedPairs::of(pairs, (PER_PAGE, MAX_PAIRS));
     let pairs = &selection.pairs;
     let shared = pairs.iter().map(longest).fold(0.0, f64::max);
     let total = pairs.len().div_ceil(PER_PAGE);
@@ -43,7 +43,7 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
         let columns = if few.len() == 1 { 1 } else { 2 };
         for row in few.chunks(columns) {
             let max = row.iter().map(|pair| rows(pair).len()).max().unwrap_or(1);
-            let height = real(max) * ROW + 30.0 + Style::BELOW;
+            let height = real(max) * ROW_HEIGHT + 30.0 + Style::BELOW;
             let frames = if columns == 1 { sheet.columns(1, height) } else { sheet.columns(2, height) };
             for (pair, frame) in row.iter().zip(frames) {
                 let max = match settings.equalization {
@@ -100,7 +100,7 @@ fn draw_panel(pair: &Pair<'_>, among: &[String], max: f64, frame: Rect) -> Vec<M
             frame.x + LEFT,
             frame.y + 24.0,
             frame.width - LEFT - RIGHT,
-            real(rows.len()) * ROW,
+            real(rows.len()) * ROW_HEIGHT,
         ),
         x: Scale::linear(0.0, (max * 105.0).min(102.0)),
         y: Scale::linear(0.0, 1.0),
@@ -108,7 +108,7 @@ fn draw_panel(pair: &Pair<'_>, among: &[String], max: f64, frame: Rect) -> Vec<M
     let mut marks = heading(pair, among, frame);
     plot.x_axis(&mut marks, "share, %");
     for (index, moved) in rows.iter().enumerate() {
-        let y = plot.area.y + (real(index) + 0.5) * ROW;
+        let y = plot.area.y + (real(index) + 0.5) * ROW_HEIGHT;
         marks.extend(row(pair, moved, &plot, y));
     }
     let left_out = pair.pair_view.moved.len().saturating_sub(rows.len());
@@ -131,12 +131,12 @@ fn heading(pair: &Pair<'_>, among: &[String], frame: Rect) -> Vec<Mark> {
     let n = neph_analysis::numbers::count(usize::try_from(n).unwrap_or(usize::MAX));
     let y = frame.y + 13.0;
     let at = Point::new(frame.right(), y);
-    let aside = Text::new(at, Anchor::End, Style::NOTE, format!("{n} moves"));
-    let room = frame.width - aside.width() - 12.0;
+    let moves_text = Text::new(at, Anchor::End, Style::NOTE, format!("{n} moves"));
+    let room = frame.width - moves_text.width() - 12.0;
     let name = title(pair, among, Point::new(frame.x, y), (Style::TITLE, room));
     vec![
         Mark::Text(name),
-        Mark::Text(aside.coloured(Colour::FAINT_INK)),
+        Mark::Text(moves_text.coloured(Colour::FAINT_INK)),
     ]
 }
 
@@ -148,7 +148,7 @@ fn row(pair: &Pair<'_>, moved: &ClassMoves, plot: &Plot, y: f64) -> Vec<Mark> {
     let Some(share) = moved.moved else {
         return marks;
     };
-    let x = |share: f64| plot.px(share * 100.0);
+    let x = |share: f64| plot.x_px(share * 100.0);
     let line = |from: f64, to: f64, stroke| {
         Mark::line(Point::new(x(from), y), Point::new(x(to), y), stroke)
     };

@@ -2,13 +2,13 @@
 
 use neph_model::{FlowRoute, FlowTrace, Span};
 
-use super::inks::{self, DISTINGUISHED, FAINT};
+use super::inks::{self, FAINT, MAX_DISTINGUISHED};
 use super::labels::{Label, place_labels};
 use super::sankey::{Column, Layout, Node, NodeIdentity, Path, Ribbon, paths};
 use crate::axis::Style;
 use crate::figure::sheet::{Note, Sheet, page_name, page_title};
 use crate::figure::{Figure, flags};
-use crate::scene::{Anchor, Colour, Fill, Mark, Point, Rect, Stroke, Text, Weight, fit, width};
+use crate::scene::{Anchor, Colour, Fill, Mark, Point, Rect, Stroke, Text, Weight, fit};
 use neph_analysis::data::ExperimentData;
 use neph_analysis::numbers::{millis, percent};
 use neph_analysis::text::{plural, real};
@@ -17,10 +17,10 @@ use neph_analysis::{CampaignData, PlotSettings};
 const LEFT: f64 = 30.0;
 const RIGHT: f64 = 222.0;
 /// How high all flows together are.
-const HEIGHT: f64 = 170.0;
+const FLOWS_HEIGHT: f64 = 170.0;
 /// Between two routers of a hop: room for a name.
-const GAP: f64 = 17.0;
-const BAR: f64 = 7.0;
+const NODE_GAP: f64 = 17.0;
+const NODE_WIDTH: f64 = 7.0;
 
 /// A page for each trace of several flows.
 pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> {
@@ -44,8 +44,8 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
             let bases = bases.unwrap_or_default();
             let tolerance = fleet.map(|view| view.settings.detection.tolerance);
             let takes = |port, traced| latency(bases.get(&port).copied(), traced, tolerance);
-            let paths = paths(trace, DISTINGUISHED, &takes);
-            let layout = Layout::of(&paths, DISTINGUISHED);
+            let paths = paths(trace, MAX_DISTINGUISHED, &takes);
+            let layout = Layout::of(&paths, MAX_DISTINGUISHED);
             let title = page_title("Where paths split", page, total);
             let label = data.label(experiment.scenario);
             let to = trace.destination.ip();
@@ -54,7 +54,7 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
             let mut sheet = Sheet::new(title, &format!("{label}: {flows} to {to} over {ways}"));
             page_of(&mut sheet, &layout, &paths);
             let mut notes = vec![Note::plain(caption(&layout, paths.len()))];
-            notes.extend(lacking(trace).map(Note::plain));
+            notes.extend(missing_text(trace).map(Note::plain));
             notes.extend(flags::notes(data, [experiment.scenario], settings));
             sheet.finish("flow-paths", page_name("flow-paths", page, total), &notes)
         });
@@ -62,7 +62,7 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
 }
 
 /// What the drawing does not hold: flows without a path, and targets.
-fn lacking(trace: &FlowTrace) -> Option<String> {
+fn missing_text(trace: &FlowTrace) -> Option<String> {
     let routes = || trace.routes.iter();
     let unanswered = routes().filter(|route| route.is_unanswered()).count();
     let is_short = |route: &FlowRoute| !route.reached() && !route.is_unanswered();
@@ -88,10 +88,10 @@ fn caption(layout: &Layout, paths: usize) -> String {
     if nodes.any(|node| node.identity == NodeIdentity::Silent) {
         text.push_str(" A hop without an answer is a router that does not reply.");
     }
-    if paths > DISTINGUISHED {
+    if paths > MAX_DISTINGUISHED {
         text.push_str(&format!(
             " Grey: the {} paths with fewer flows.",
-            paths - DISTINGUISHED
+            paths - MAX_DISTINGUISHED
         ));
     }
     text
@@ -112,11 +112,11 @@ fn latency(base: Option<Span>, traced: Option<Span>, tolerance: Option<Span>) ->
 
 fn page_of(sheet: &mut Sheet, layout: &Layout, paths: &[Path]) {
     let max = layout.columns.iter().map(|column| column.nodes.len()).max();
-    let tall = HEIGHT + real(max.unwrap_or(1).saturating_sub(1)) * GAP;
+    let tall = FLOWS_HEIGHT + real(max.unwrap_or(1).saturating_sub(1)) * NODE_GAP;
     let frame = sheet.take(tall + 48.0);
     let drawing = Drawing {
         layout,
-        coloured_paths: paths.len().min(DISTINGUISHED),
+        coloured_paths: paths.len().min(MAX_DISTINGUISHED),
         area: Rect::new(
             frame.x + LEFT,
             frame.y + 20.0,
@@ -169,20 +169,20 @@ impl Drawing<'_> {
 
     /// Flows in pixels.
     fn high(&self, flows: usize) -> f64 {
-        real(flows) / real(self.layout.flows.max(1)) * HEIGHT
+        real(flows) / real(self.layout.flows.max(1)) * FLOWS_HEIGHT
     }
 
     fn node(&self, column: usize, node: usize) -> Rect {
         let nodes = &self.layout.columns[column].nodes;
         let flows = nodes.iter().map(|sibling| sibling.flows).sum();
-        let height = self.high(flows) + real(nodes.len() - 1) * GAP;
+        let height = self.high(flows) + real(nodes.len() - 1) * NODE_GAP;
         let top = self.area.y + (self.area.height - height) / 2.0;
         let this_node = &nodes[node];
-        let y = top + self.high(this_node.top) + real(node) * GAP;
+        let y = top + self.high(this_node.top) + real(node) * NODE_GAP;
         Rect::new(
-            self.x(column) - BAR / 2.0,
+            self.x(column) - NODE_WIDTH / 2.0,
             y,
-            BAR,
+            NODE_WIDTH,
             self.high(this_node.flows).max(1.0),
         )
     }
@@ -222,8 +222,8 @@ impl Drawing<'_> {
     fn names_fit(&self) -> bool {
         let room = self.x(1) - self.x(0) - 8.0;
         let nodes = self.layout.columns.iter().flat_map(|column| &column.nodes);
-        let mut long = nodes.map(|node| width(&name(node), Style::NOTE, Weight::Regular));
-        long.all(|long| long <= room)
+        let width = |node| crate::scene::text_width(&name(node), Style::NOTE, Weight::Regular);
+        nodes.map(width).all(|long| long <= room)
     }
 
     fn name(&self, column: usize, node: usize, has_names: bool) -> Mark {
@@ -260,7 +260,7 @@ impl Drawing<'_> {
     }
 
     fn labels(&self, paths: &[Path]) -> Vec<Mark> {
-        let coloured = paths.iter().enumerate().take(DISTINGUISHED);
+        let coloured = paths.iter().enumerate().take(MAX_DISTINGUISHED);
         let mut labels: Vec<Label> = coloured
             .filter_map(|(rank, path)| {
                 let mut ribbons = self.layout.ribbons.iter();
@@ -274,9 +274,9 @@ impl Drawing<'_> {
                 })
             })
             .collect();
-        let more = paths.len().saturating_sub(DISTINGUISHED);
+        let more = paths.len().saturating_sub(MAX_DISTINGUISHED);
         if more > 0 {
-            let other_flows: usize = paths[DISTINGUISHED..]
+            let other_flows: usize = paths[MAX_DISTINGUISHED..]
                 .iter()
                 .map(|path| path.ports.len())
                 .sum();
@@ -383,7 +383,7 @@ mod tests {
                 hash: PathHash::of(&[]),
                 end: *end,
             };
-            lacking(&FlowTrace {
+            missing_text(&FlowTrace {
                 destination: ([192, 0, 2, 9], 443).into(),
                 kind: TraceKind::Syn,
                 started: Wall::from_unix_nanos(0),

@@ -10,7 +10,7 @@ pub(super) const LEFT: f64 = 56.0;
 pub(super) fn percents(marks: &mut Vec<Mark>, plot: &Plot, title: &str) {
     let area = plot.area;
     for quarter in [0.0, 0.25, 0.5, 0.75, 1.0] {
-        let y = plot.py(quarter);
+        let y = plot.y_px(quarter);
         let (from, to) = (Point::new(area.x, y), Point::new(area.right(), y));
         marks.push(Mark::line(from, to, Stroke::solid(Colour::GRID, 1.0)));
         let at = Point::new(area.x - 6.0, y + 3.6);
@@ -20,5 +20,5 @@ pub(super) fn percents(marks: &mut Vec<Mark>, plot: &Plot, title: &str) {
     }
     let middle = Point::new(area.x - LEFT + 10.0, area.y + area.height / 2.0);
     let title = Text::new(middle, Anchor::Middle, Style::LABEL, title);
-    marks.push(Mark::Text(title.upright()));
+    marks.push(Mark::Text(title.vertical()));
 }

@@ -18,8 +18,8 @@ use neph_analysis::{CampaignData, PlotSettings};
 const HEIGHT: f64 = 220.0;
 
 /// The two directions with their words.
-type Way = (&'static str, for<'a> fn(&'a Pair<'a>) -> Option<&'a Curve>);
-const WAYS: [Way; 2] = [
+type DirectionCurve = (&'static str, for<'a> fn(&'a Pair<'a>) -> Option<&'a Curve>);
+const DIRECTION_CURVES: [DirectionCurve; 2] = [
     ("Forward path only", |pair| {
         pair.pair_view.persistence_forward.as_ref()
     }),
@@ -49,7 +49,7 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
         HEIGHT,
     );
     sheet.draw(curves(&course_lines, Shown::Lasting, area, x, soon));
-    let directed: Vec<(&str, Vec<CurveLine>)> = WAYS
+    let directed: Vec<(&str, Vec<CurveLine>)> = DIRECTION_CURVES
         .iter()
         .map(|(name, pick)| (*name, coloured(lines(&pairs, *pick), &course_lines)))
         .collect();
@@ -69,7 +69,7 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
         "changes of class",
     ));
     if has_directions {
-        text.push_str(DIRECTIONS);
+        text.push_str(DIRECTIONS_NOTE);
     }
     let mut notes = vec![Note::plain(text)];
     notes.extend(flags::notes(data, scenarios(&pairs), settings));
@@ -83,7 +83,7 @@ fn caption(soon: neph_model::Span) -> String {
     )
 }
 
-const DIRECTIONS: &str = " The lower panels count changes of one direction only, where the peer's timestamps show it; a change of both directions counts in neither. Each has its own time scale.";
+const DIRECTIONS_NOTE: &str = " The lower panels count changes of one direction only, where the peer's timestamps show it; a change of both directions counts in neither. Each has its own time scale.";
 
 /// The same pair has the same colour in every panel.
 fn coloured(mut lines: Vec<CurveLine>, reference_lines: &[CurveLine]) -> Vec<CurveLine> {
@@ -112,8 +112,8 @@ fn panel(name: &str, lines: &[CurveLine], frame: Rect, soon: neph_model::Span) -
     } else {
         format!("n {n}, none moved again")
     };
-    let aside = Text::new(at, Anchor::End, Style::NOTE, text);
-    let mut marks = vec![Mark::Text(title), Mark::Text(aside)];
+    let count_text = Text::new(at, Anchor::End, Style::NOTE, text);
+    let mut marks = vec![Mark::Text(title), Mark::Text(count_text)];
     if !lines.is_empty() {
         let area = Rect::new(
             frame.x + LEFT,

@@ -6,8 +6,8 @@ use crate::figure::sheet::Sheet;
 use crate::scene::{Anchor, Colour, Mark, Point, Rect, Text};
 use neph_analysis::numbers::count;
 
-const BLOCK: f64 = 42.0;
-const HEIGHT: f64 = 9.0;
+const BLOCK_WIDTH: f64 = 42.0;
+const BLOCK_HEIGHT: f64 = 9.0;
 
 /// A row of blocks, each with the least number of flows that it stands for.
 pub(super) fn scale_bar(sheet: &mut Sheet, counts: &CountScale) {
@@ -21,10 +21,10 @@ pub(super) fn scale_bar(sheet: &mut Sheet, counts: &CountScale) {
     let mut x = row.x + text.width() + 10.0;
     let mut marks = vec![Mark::Text(text)];
     for (class, from) in counts.from.iter().enumerate() {
-        let block = Rect::new(x, row.y + 4.0, BLOCK, HEIGHT);
+        let block = Rect::new(x, row.y + 4.0, BLOCK_WIDTH, BLOCK_HEIGHT);
         marks.push(Mark::filled(block, counts.colour(class)));
         marks.push(label(x, row.y, &number(*from)));
-        x += BLOCK;
+        x += BLOCK_WIDTH;
     }
     let last = counts.from.last().copied().unwrap_or(1);
     if last < counts.max {

@@ -30,7 +30,7 @@ pub(super) fn shares(pair: &Pair<'_>, clock: &Clock, area: Rect) -> Vec<Mark> {
         .iter()
         .map(|(from, _)| *from)
         .chain([until.min(pair.view.until)])
-        .map(|at| plot.px(clock.at(at)).clamp(area.x, area.right()))
+        .map(|at| plot.x_px(clock.at(at)).clamp(area.x, area.right()))
         .collect();
     let mut marks = Vec::new();
     let mut below = vec![0.0; bin_count];
@@ -43,7 +43,7 @@ pub(super) fn shares(pair: &Pair<'_>, clock: &Clock, area: Rect) -> Vec<Mark> {
             .collect();
         let edge = |heights: &[f64]| -> Vec<Point> {
             let steps = heights.iter().enumerate().flat_map(|(bin, height)| {
-                [ends[bin], ends[bin + 1]].map(|x| Point::new(x, plot.py(*height)))
+                [ends[bin], ends[bin + 1]].map(|x| Point::new(x, plot.y_px(*height)))
             });
             steps.collect()
         };
@@ -73,7 +73,7 @@ pub(super) fn shares(pair: &Pair<'_>, clock: &Clock, area: Rect) -> Vec<Mark> {
 
 fn axis(marks: &mut Vec<Mark>, plot: &Plot) {
     for (value, text) in [(0.0, "0 %"), (1.0, "100 %")] {
-        let at = Point::new(plot.area.x - 6.0, plot.py(value) + 3.4);
+        let at = Point::new(plot.area.x - 6.0, plot.y_px(value) + 3.4);
         let text = Text::new(at, Anchor::End, Style::TICK, text);
         marks.push(Mark::Text(text.coloured(Colour::FAINT_INK)));
     }

@@ -2,16 +2,16 @@
 
 use neph_flows::Spectrum;
 
-use super::cells::{Coarse, size, steps};
+use super::cells::{CoarseCells, size, steps};
 use super::clock::Clock;
 use super::inks::CountScale;
 use super::scale_bar::scale_bar;
-use super::standing_out::StandingOut;
+use super::standing_out::SelectedPairs;
 use super::titles::{labels, title};
 use crate::axis::{Plot, Scale, Style};
 use crate::figure::sheet::{Note, Sheet, page_name, page_title};
 use crate::figure::{Figure, flags};
-use crate::scene::{Anchor, Colour, Mark, Point, Rect, Text, Weight, width};
+use crate::scene::{Anchor, Colour, Mark, Point, Rect, Text, Weight, text_width};
 use neph_analysis::fleet::{Pair, counted, pairs};
 use neph_analysis::numbers::{millis, percent};
 use neph_analysis::text::plural;
@@ -23,11 +23,11 @@ const PER_PAGE: usize = 16;
 const MAX_PAIRS: usize = 48;
 const LEFT: f64 = 44.0;
 /// The height of a panel's title, and of its numbers if these have a line of their own.
-const TITLE: f64 = 20.0;
-const NUMBERS: f64 = 12.0;
+const TITLE_HEIGHT: f64 = 20.0;
+const NUMBERS_HEIGHT: f64 = 12.0;
 
 /// The size of a panel's name.
-const NAME: f64 = 10.5;
+const NAME_SIZE: f64 = 10.5;
 
 /// A pair's spectrum relative to its lowest base latency.
 struct Panel<'a> {
@@ -44,7 +44,7 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
     let mut pairs = pairs(data, settings);
     let subject = counted(data, &pairs);
     pairs.retain(|pair| panel(pair).is_some());
-    let selection = StandingOut::of(pairs, (PER_PAGE, MAX_PAIRS));
+    let selection = SelectedPairs::of(pairs, (PER_PAGE, MAX_PAIRS));
     let pairs = &selection.pairs;
     let panels: Vec<Panel<'_>> = pairs.iter().filter_map(panel).collect();
     if panels.len() < 2 {
@@ -122,7 +122,7 @@ fn grid(
         let columns = f64::from(columns);
         (inner - 18.0 * (columns - 1.0)) / columns - LEFT
     };
-    let plots: Vec<(Plot, Clock, Coarse)> = panels
+    let plots: Vec<(Plot, Clock, CoarseCells)> = panels
         .iter()
         .map(|panel| coarse(panel, common, settings, (wide, height)))
         .collect();
@@ -133,7 +133,11 @@ fn grid(
         .chunks(columns as usize)
         .zip(plots.chunks(columns as usize));
     let place_labels = panels.iter().all(|panel| fits(panel, wide + LEFT));
-    let title = if place_labels { TITLE } else { TITLE + NUMBERS };
+    let title = if place_labels {
+        TITLE_HEIGHT
+    } else {
+        TITLE_HEIGHT + NUMBERS_HEIGHT
+    };
     for (panels, plots) in rows {
         let frames = sheet.columns(columns, height + title + 4.0 + Style::BELOW);
         for ((panel, (plot, clock, coarse)), frame) in panels.iter().zip(plots).zip(frames) {
@@ -147,8 +151,8 @@ fn grid(
 
 /// Whether a panel's numbers are on the line of its name.
 fn fits(panel: &Panel<'_>, room: f64) -> bool {
-    let name = width(&panel.pair.label, NAME, Weight::SemiBold);
-    name + width(&numbers(panel), Style::NOTE, Weight::Regular) + 8.0 <= room
+    let name = text_width(&panel.pair.label, NAME_SIZE, Weight::SemiBold);
+    name + text_width(&numbers(panel), Style::NOTE, Weight::Regular) + 8.0 <= room
 }
 
 /// Its flows, the lowest base latency, and how far the highest lies above it.
@@ -166,7 +170,7 @@ fn heading(panel: &Panel<'_>, among: &[String], frame: Rect, place_labels: bool)
     let at = if place_labels {
         Point::new(frame.right(), top)
     } else {
-        Point::new(frame.x, top + NUMBERS)
+        Point::new(frame.x, top + NUMBERS_HEIGHT)
     };
     let anchor = if place_labels {
         Anchor::End
@@ -178,7 +182,7 @@ fn heading(panel: &Panel<'_>, among: &[String], frame: Rect, place_labels: bool)
         panel.pair,
         among,
         Point::new(frame.x, top),
-        (NAME, frame.width),
+        (NAME_SIZE, frame.width),
     );
     [numbers, name].map(Mark::Text)
 }
@@ -188,7 +192,7 @@ fn coarse(
     common: f64,
     settings: &PlotSettings,
     (wide, height): (f64, f64),
-) -> (Plot, Clock, Coarse) {
+) -> (Plot, Clock, CoarseCells) {
     let clock = Clock::of(panel.pair);
     let high = match settings.equalization {
         Equalization::Shared => common,
@@ -202,7 +206,7 @@ fn coarse(
     let spectrum = panel.spectrum;
     let step = clock.at(spectrum.from + spectrum.step) - clock.at(spectrum.from);
     let row = spectrum.row.millis_f64() / panel.lowest * 100.0;
-    let coarse = Coarse::of(spectrum, size(&plot, step, row));
+    let coarse = CoarseCells::of(spectrum, size(&plot, step, row));
     (plot, clock, coarse)
 }
 
@@ -210,18 +214,18 @@ fn draw_panel(
     panel: &Panel<'_>,
     plot: &Plot,
     clock: &Clock,
-    coarse: &Coarse,
+    coarse: &CoarseCells,
     counts: &CountScale,
 ) -> Vec<Mark> {
     let mut marks = Vec::new();
     plot.y_axis(&mut marks, "above lowest, %");
     plot.x_axis(&mut marks, &format!("time, {}", clock.name));
     let spectrum = panel.spectrum;
-    let x = |column: u32| plot.px(clock.at(spectrum.from + steps(column, spectrum.step)));
+    let x = |column: u32| plot.x_px(clock.at(spectrum.from + steps(column, spectrum.step)));
     let y = |row: u32| {
         let base = spectrum.lowest + steps(row, spectrum.row);
-        plot.py((base.millis_f64() / panel.lowest - 1.0) * 100.0)
+        plot.y_px((base.millis_f64() / panel.lowest - 1.0) * 100.0)
     };
-    marks.push(plot.clipped(coarse.marks(counts, &x, &y)));
+    marks.push(plot.clip(coarse.marks(counts, &x, &y)));
     marks
 }

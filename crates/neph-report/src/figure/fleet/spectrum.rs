@@ -2,13 +2,13 @@
 
 use neph_flows::Spectrum;
 
-use super::cells::{Coarse, size, steps};
+use super::cells::{CoarseCells, size, steps};
 use super::clock::{Clock, exact_text};
 use super::inks::{self, CONGESTION, CountScale};
 use super::labels::{LINE, Label, place_labels};
 use super::scale_bar::scale_bar;
 use super::shares::shares;
-use super::standing_out::StandingOut;
+use super::standing_out::SelectedPairs;
 use super::stretches::bars;
 use crate::axis::{Plot, Scale, Style};
 use crate::figure::sheet::{Note, Sheet, page_name, page_title};
@@ -23,9 +23,9 @@ const LEFT: f64 = 54.0;
 const RIGHT: f64 = 150.0;
 const HEIGHT: f64 = 270.0;
 /// Shares of the classes over time, below the spectrum.
-const SHARES: f64 = 54.0;
+const SHARES_HEIGHT: f64 = 54.0;
 /// Path changes over time, below these.
-const STRIP: f64 = 42.0;
+const STRIP_HEIGHT: f64 = 42.0;
 /// The most pages, and so pairs.
 const MAX_PAGES: usize = 16;
 
@@ -33,7 +33,7 @@ const MAX_PAGES: usize = 16;
 pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> {
     let mut pairs = pairs(data, settings);
     pairs.retain(|pair| pair.spectrum().is_some());
-    let selection = StandingOut::of(pairs, (1, MAX_PAGES));
+    let selection = SelectedPairs::of(pairs, (1, MAX_PAGES));
     let total = selection.pairs.len();
     let drawn = selection
         .pairs
@@ -63,7 +63,7 @@ fn subtitle_of(pair: &Pair<'_>) -> String {
     format!("{flows} flows, {classes}, {changes} path changes")
 }
 
-fn caption(pair: &Pair<'_>, shown: &StandingOut<'_>) -> String {
+fn caption(pair: &Pair<'_>, shown: &SelectedPairs<'_>) -> String {
     let bin = exact_text(pair.view.bin());
     let mut text = format!(
         "Each column is a time, each row a base latency (RTT without congestion). The colour is the number of flows. A horizontal band is a latency class, which is probably a path. Right of it: its base latency and its share of the time of all flows. Where one band fades while another darkens, flows moved. Below: the share of flows in each class, the lowest latency at the bottom; then path changes in each {bin}."
@@ -90,21 +90,21 @@ fn page_of(sheet: &mut Sheet, pair: &Pair<'_>, spectrum: &Spectrum) {
     };
     let step = clock.at(spectrum.from + spectrum.step) - clock.at(spectrum.from);
     let row = spectrum.row.millis_f64() * unit.per_milli();
-    let coarse = Coarse::of(spectrum, size(&sized, step, row));
+    let coarse = CoarseCells::of(spectrum, size(&sized, step, row));
     let counts = CountScale::up_to(coarse.max_flows());
     scale_bar(sheet, &counts);
-    let frame = sheet.take(HEIGHT + SHARES + STRIP + 34.0 + Style::BELOW);
+    let frame = sheet.take(HEIGHT + SHARES_HEIGHT + STRIP_HEIGHT + 34.0 + Style::BELOW);
     let area = Rect::new(frame.x + LEFT, frame.y + 10.0, width, HEIGHT);
     let plot = Plot { area, ..sized };
     let mut marks = Vec::new();
     plot.y_axis(&mut marks, &format!("base latency, {}", unit.name()));
     plot.base_line(&mut marks);
-    let x = |column: u32| plot.px(clock.at(spectrum.from + steps(column, spectrum.step)));
+    let x = |column: u32| plot.x_px(clock.at(spectrum.from + steps(column, spectrum.step)));
     let height = |row: u32| {
         let base = spectrum.lowest + steps(row, spectrum.row);
-        plot.py(base.millis_f64() * unit.per_milli())
+        plot.y_px(base.millis_f64() * unit.per_milli())
     };
-    marks.push(plot.clipped(coarse.marks(&counts, &x, &height)));
+    marks.push(plot.clip(coarse.marks(&counts, &x, &height)));
     marks.extend(congestion(pair, &plot, &clock));
     if !beyond.is_empty() {
         let at = Point::new(area.right() + 4.0, area.y - 2.0);
@@ -112,9 +112,9 @@ fn page_of(sheet: &mut Sheet, pair: &Pair<'_>, spectrum: &Spectrum) {
         marks.push(Mark::Text(text));
     }
     marks.extend(class_labels(pair, &plot, unit));
-    let band = Rect::new(area.x, area.bottom() + 12.0, width, SHARES);
+    let band = Rect::new(area.x, area.bottom() + 12.0, width, SHARES_HEIGHT);
     marks.extend(shares(pair, &clock, band));
-    let strip = Rect::new(area.x, band.bottom() + 12.0, width, STRIP);
+    let strip = Rect::new(area.x, band.bottom() + 12.0, width, STRIP_HEIGHT);
     changes(&mut marks, pair, &clock, strip);
     sheet.draw(marks);
 }
@@ -206,7 +206,7 @@ fn class_labels(pair: &Pair<'_>, plot: &Plot, unit: TimeUnit) -> Vec<Mark> {
         .take(room)
         .map(|(index, class)| Label {
             colour: inks::class(index),
-            y: plot.py(class.base.millis_f64() * unit.per_milli()),
+            y: plot.y_px(class.base.millis_f64() * unit.per_milli()),
             text: format!(
                 "{} · {}",
                 millis(class.base.millis_f64()),
@@ -247,7 +247,7 @@ fn changes(marks: &mut Vec<Mark>, pair: &Pair<'_>, clock: &Clock, strip: Rect) {
         .into_iter()
         .take(if max > 0 { 2 } else { 1 })
     {
-        let at = Point::new(strip.x - 6.0, plot.py(value) + 3.4);
+        let at = Point::new(strip.x - 6.0, plot.y_px(value) + 3.4);
         let text = neph_analysis::numbers::count(if value > 0.0 { max as usize } else { 0 });
         let text = Text::new(at, Anchor::End, Style::TICK, text);
         marks.push(Mark::Text(text.coloured(Colour::FAINT_INK)));
@@ -261,8 +261,8 @@ fn changes(marks: &mut Vec<Mark>, pair: &Pair<'_>, clock: &Clock, strip: Rect) {
             .filter_map(|bin| bin.changes)
             .max()
             .filter(|max| *max > 0)?;
-        let left = plot.px(clock.at(few[0].from));
-        let top = plot.py(f64::from(highest));
+        let left = plot.x_px(clock.at(few[0].from));
+        let top = plot.y_px(f64::from(highest));
         let long = (pixels * real(few.len())).min(strip.right() - left);
         Some(Rect::new(left, top, long.max(0.5), strip.bottom() - top))
     });

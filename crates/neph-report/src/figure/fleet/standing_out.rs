@@ -24,7 +24,7 @@ fn is_quiet(pair: &Pair<'_>) -> bool {
 
 /// The pairs of a figure that has a panel for each.
 #[derive(Clone, Debug)]
-pub(super) struct StandingOut<'a> {
+pub(super) struct SelectedPairs<'a> {
     /// Those to draw.
     pub(super) pairs: Vec<Pair<'a>>,
     /// Whether of each pair only one block is drawn.
@@ -37,7 +37,7 @@ pub(super) struct StandingOut<'a> {
     smaller: usize,
 }
 
-impl<'a> StandingOut<'a> {
+impl<'a> SelectedPairs<'a> {
     /// All of what fits a page. Of more, those in which something happens; of more than `most`, those with
     /// the largest effect, each in the block in which it is the largest.
     pub(super) fn of(pairs: Vec<Pair<'a>>, (page, limit): (usize, usize)) -> Self {

@@ -8,7 +8,7 @@ use crate::axis::Plot;
 use crate::scene::Rect;
 
 /// The least width in pixels: less is not seen.
-const WIDE: f64 = 1.5;
+const MIN_BAR_WIDTH: f64 = 1.5;
 
 /// Bars of a height for stretches in the order of time. One that begins in the pixel where the last
 /// one ends is part of it, so that there are never more bars than pixels.
@@ -18,11 +18,11 @@ pub(super) fn bars(
     clock: &Clock,
     (top, height): (f64, f64),
 ) -> Vec<Rect> {
-    let x = |at| plot.area.x + clock.scale.clamped(clock.at(at)) * plot.area.width;
+    let x = |at| plot.area.x + clock.scale.clamped_share(clock.at(at)) * plot.area.width;
     let mut ends: Vec<(f64, f64)> = Vec::new();
     for (from, until) in stretches {
         let left = x(from);
-        let right = x(until).max(left + WIDE);
+        let right = x(until).max(left + MIN_BAR_WIDTH);
         match ends.last_mut() {
             Some(last) if left.floor() <= last.1.floor() => last.1 = last.1.max(right),
             _ => ends.push((left, right)),

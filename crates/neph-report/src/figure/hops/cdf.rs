@@ -4,7 +4,7 @@ use neph_stats::{EcdfPoint, Sorted, ecdf};
 
 use super::names::{title, within};
 use super::{DIRECTIONS, Direction, HopsDelay, HopsDrawing, inks, is_unsure, millis};
-use crate::axis::{Limits, Plot, Scale, Spacing, Spread, Style, choose};
+use crate::axis::{Limits, Plot, Scale, Spacing, Spread, Style, choose_scale};
 use crate::figure::Figure;
 use crate::figure::boxes::in_unit;
 use crate::figure::sheet::{Note, Sheet};
@@ -12,13 +12,13 @@ use crate::scene::{Anchor, Colour, Fill, Mark, Point, Rect, Stroke, Text, fit, f
 use neph_analysis::numbers::{TimeUnit, count};
 
 /// More would not be seen in a panel.
-const POINTS: usize = 300;
+const MAX_POINTS: usize = 300;
 const HEIGHT: f64 = 190.0;
 const LEFT: f64 = 50.0;
 /// The names of the curves stand here.
-const RIGHT: f64 = 222.0;
+const NAMES_WIDTH: f64 = 222.0;
 /// A name and what it rests on.
-const ENTRY: f64 = 29.0;
+const ENTRY_HEIGHT: f64 = 29.0;
 /// The start of a logarithmic axis in milliseconds: the resolution of the clocks of captures.
 const MIN_MILLIS: f64 = 1e-4;
 
@@ -59,9 +59,9 @@ fn scale(spreads: &[Spread]) -> Option<Scale> {
         .iter()
         .map(|spread| raised_spread(*spread, MIN_MILLIS))
         .collect();
-    match choose(&raised_spreads, Limits::default())? {
+    match choose_scale(&raised_spreads, Limits::default())? {
         log if log.spacing == Spacing::Logarithmic => Some(log),
-        _ => choose(spreads, Limits::default()),
+        _ => choose_scale(spreads, Limits::default()),
     }
 }
 
@@ -109,7 +109,7 @@ struct Curve {
     segment: usize,
     name: String,
     /// Packets that came to it, the lost ones included.
-    came: usize,
+    entered: usize,
     lost: usize,
     /// The largest bound, in milliseconds.
     bound: f64,
@@ -140,7 +140,7 @@ impl Curve {
             }
         }
         let is_unsure = uncertain * 2 > middle.len();
-        let steps = |values: &mut Vec<f64>| ecdf(Sorted::sort(values).ok()?, lost, POINTS).ok();
+        let steps = |values: &mut Vec<f64>| ecdf(Sorted::sort(values).ok()?, lost, MAX_POINTS).ok();
         let ends = if max_bound > 0 {
             Some((steps(&mut short)?, steps(&mut long)?))
         } else {
@@ -149,7 +149,7 @@ impl Curve {
         Some(Self {
             segment: index,
             name: drawing.passage(direction, index),
-            came: middle.len() + lost,
+            entered: middle.len() + lost,
             lost,
             bound: millis(max_bound),
             steps: steps(&mut middle)?,
@@ -161,7 +161,7 @@ impl Curve {
 
     /// `n 12 345 · 3 lost · ± 8.0 µs`, of what is not known `only ± 17.34 ms`.
     fn counts_text(&self) -> String {
-        let mut text = format!("n {}", count(self.came));
+        let mut text = format!("n {}", count(self.entered));
         if self.lost > 0 {
             text.push_str(&format!(" · {} lost", count(self.lost)));
         }
@@ -175,19 +175,19 @@ impl Curve {
 
 /// A distribution as steps; as a slope from point to point where some of its steps are omitted.
 fn path(steps: &[EcdfPoint], plot: &Plot, unit: TimeUnit) -> Vec<Point> {
-    let is_thinned = steps.len() * 5 > POINTS * 4;
+    let is_thinned = steps.len() * 5 > MAX_POINTS * 4;
     let mut previous_share = 0.0;
     let mut path = Vec::with_capacity(steps.len() * 2 + 1);
     for (index, point) in steps.iter().enumerate() {
-        let x = plot.px(point.value * unit.per_milli());
+        let x = plot.x_px(point.value * unit.per_milli());
         if index == 0 || !is_thinned {
-            path.push(Point::new(x, plot.py(previous_share)));
+            path.push(Point::new(x, plot.y_px(previous_share)));
         }
-        path.push(Point::new(x, plot.py(point.share)));
+        path.push(Point::new(x, plot.y_px(point.share)));
         previous_share = point.share;
     }
     // What was lost never arrives: the line goes on to the right below the top.
-    path.push(Point::new(plot.area.right(), plot.py(previous_share)));
+    path.push(Point::new(plot.area.right(), plot.y_px(previous_share)));
     path
 }
 
@@ -234,7 +234,7 @@ impl<'a> Panel<'a> {
 
     #[expect(clippy::cast_precision_loss, reason = "seven curves at most")]
     fn height(&self) -> f64 {
-        HEIGHT.max(self.curves.len() as f64 * ENTRY)
+        HEIGHT.max(self.curves.len() as f64 * ENTRY_HEIGHT)
     }
 
     fn outside(&self, scale: Scale) -> OffAxisCounts {
@@ -266,7 +266,7 @@ impl<'a> Panel<'a> {
         let area = Rect::new(
             frame.x + LEFT,
             frame.y + 24.0,
-            frame.width - LEFT - RIGHT,
+            frame.width - LEFT - NAMES_WIDTH,
             self.height(),
         );
         let unit = TimeUnit::up_to(scale.high);
@@ -295,7 +295,7 @@ impl<'a> Panel<'a> {
             points: path(&curve.steps, &plot, unit),
             stroke: inks::line(curve.segment),
         });
-        marks.push(plot.clipped(bands.chain(lines).collect()));
+        marks.push(plot.clip(bands.chain(lines).collect()));
         marks.extend(self.entries(area));
         marks
     }
@@ -331,7 +331,7 @@ impl<'a> Panel<'a> {
     fn entries(&self, area: Rect) -> Vec<Mark> {
         const SAMPLE: f64 = 20.0;
         let left = area.right() + 14.0;
-        let room = RIGHT - 14.0 - SAMPLE - 6.0;
+        let room = NAMES_WIDTH - 14.0 - SAMPLE - 6.0;
         let mut marks = Vec::new();
         let names: Vec<String> = self.curves.iter().map(|curve| curve.name.clone()).collect();
         let mut y = area.y + 10.0;
@@ -367,7 +367,7 @@ impl<'a> Panel<'a> {
             let counts = fit(&curve.counts_text(), Style::NOTE, room);
             let counts = text(y + 12.5, Style::NOTE, counts).coloured(Colour::FAINT_INK);
             marks.push(Mark::Text(counts));
-            y += ENTRY;
+            y += ENTRY_HEIGHT;
         }
         marks
     }

@@ -18,7 +18,7 @@ const LEFT: f64 = 54.0;
 /// What was lost is counted here, if anything was.
 const RIGHT: f64 = 96.0;
 /// A row of losses above a panel.
-const ROW: f64 = 12.0;
+const ROW_HEIGHT: f64 = 12.0;
 /// The whole way.
 const WHOLE_PATH: Stroke = Stroke::solid(Colour::INK, 1.1);
 
@@ -170,7 +170,7 @@ impl Panel {
 
     #[expect(clippy::cast_precision_loss, reason = "seven rows at most")]
     fn above(&self) -> f64 {
-        ROW * self.losses().count() as f64 + 4.0
+        ROW_HEIGHT * self.losses().count() as f64 + 4.0
     }
 
     fn draw_panel(&self, frame: Rect, scale: Scale, is_last: bool) -> Vec<Mark> {
@@ -193,8 +193,8 @@ impl Panel {
         plot.x_axis(&mut marks, &title);
         let mut inside = self.stack(&plot, unit);
         inside.extend(self.line(&plot, unit));
-        marks.push(plot.clipped(inside));
-        marks.extend(self.rows(Rect::new(area.x, frame.y + 20.0, area.width, ROW)));
+        marks.push(plot.clip(inside));
+        marks.extend(self.rows(Rect::new(area.x, frame.y + 20.0, area.width, ROW_HEIGHT)));
         marks
     }
 
@@ -241,7 +241,7 @@ impl Panel {
     /// One area for each segment and run of steps.
     fn stack(&self, plot: &Plot, unit: TimeUnit) -> Vec<Mark> {
         let steps: Vec<Option<Vec<f64>>> = (0..self.clock.steps).map(|s| self.stacked(s)).collect();
-        let y = |value: f64| plot.py(value * unit.per_milli());
+        let y = |value: f64| plot.y_px(value * unit.per_milli());
         let mut marks = Vec::new();
         let indices: Vec<usize> = (0..steps.len()).collect();
         for run in indices.chunk_by(|a, b| steps[*a].is_some() == steps[*b].is_some()) {
@@ -291,7 +291,7 @@ impl Panel {
         let drawn = runs.filter_map(|run| {
             let mut points = Vec::new();
             for at in run {
-                let y = plot.py(self.totals_of_steps[*at]? * unit.per_milli());
+                let y = plot.y_px(self.totals_of_steps[*at]? * unit.per_milli());
                 step(&mut points, self.edges(plot.area, *at), y);
             }
             let stroke = WHOLE_PATH;
@@ -305,19 +305,19 @@ impl Panel {
         let mut marks = Vec::new();
         let mut y = first.y;
         for (segment, column) in self.losses() {
-            let base = y + ROW - 3.0;
-            let swatch = Rect::new(first.x - 14.0, y + 1.0, 8.0, ROW - 4.0);
+            let base = y + ROW_HEIGHT - 3.0;
+            let swatch = Rect::new(first.x - 14.0, y + 1.0, 8.0, ROW_HEIGHT - 4.0);
             marks.push(Mark::filled(swatch, inks::colour(segment)));
             let ends = (Point::new(first.x, base), Point::new(first.right(), base));
             marks.push(Mark::line(ends.0, ends.1, Stroke::solid(Colour::GRID, 1.0)));
             let fill = Fill::solid(Colour::ALARM);
-            let rects = self.bars(column, Rect::new(first.x, y, first.width, ROW - 3.0));
+            let rects = self.bars(column, Rect::new(first.x, y, first.width, ROW_HEIGHT - 3.0));
             marks.push(Mark::Cells { rects, fill });
             let at = Point::new(first.right() + 6.0, base);
             let text = fit(&text_of_column(column), Style::NOTE, RIGHT - 6.0);
             let text = Text::new(at, Anchor::Start, Style::NOTE, text).coloured(Colour::ALARM);
             marks.push(Mark::Text(text));
-            y += ROW;
+            y += ROW_HEIGHT;
         }
         marks
     }

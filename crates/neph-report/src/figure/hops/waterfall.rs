@@ -14,8 +14,8 @@ use neph_analysis::numbers::TimeUnit;
 use neph_analysis::text::plural;
 
 const PER_PAGE: usize = 50;
-const ROW: f64 = 13.0;
-const BAR: f64 = 8.0;
+const ROW_HEIGHT: f64 = 13.0;
+const BAR_HEIGHT: f64 = 8.0;
 /// Room for the time, the packet and its direction.
 const LEFT: f64 = 150.0;
 /// How long it took in all.
@@ -74,7 +74,7 @@ fn scale(shown: &[Row]) -> Option<Scale> {
 
 #[expect(clippy::cast_precision_loss, reason = "some fifty rows")]
 fn height(shown: &[Row]) -> f64 {
-    shown.len() as f64 * ROW
+    shown.len() as f64 * ROW_HEIGHT
 }
 
 /// What of all packets is shown.
@@ -201,11 +201,11 @@ impl Panel<'_> {
         );
         let mut y = area.y;
         for row in self.shown {
-            let strip = Rect::new(frame.x, y, frame.width, ROW);
-            let (bars, end) = self.bars(row, y + ROW / 2.0, &plot, unit);
+            let strip = Rect::new(frame.x, y, frame.width, ROW_HEIGHT);
+            let (bars, end) = self.bars(row, y + ROW_HEIGHT / 2.0, &plot, unit);
             marks.extend(self.row_texts(row, strip, (end, area.right())));
-            marks.push(plot.clipped(bars));
-            y += ROW;
+            marks.push(plot.clip(bars));
+            y += ROW_HEIGHT;
         }
         marks
     }
@@ -213,7 +213,7 @@ impl Panel<'_> {
     /// Time, packet, direction and duration; for a lost packet, where it was lost.
     fn row_texts(&self, row: &Row, strip: Rect, (end, right): (f64, f64)) -> Vec<Mark> {
         let text_at = |x: f64, anchor, text: String| {
-            let position = Point::new(x, strip.y + ROW - 3.2);
+            let position = Point::new(x, strip.y + ROW_HEIGHT - 3.2);
             Text::new(position, anchor, Style::NOTE, text)
         };
         let seconds = millis(row.since.saturating_sub(self.from)) / 1e3;
@@ -250,12 +250,13 @@ impl Panel<'_> {
 
     /// Its segments and how they end; and where they end.
     fn bars(&self, row: &Row, y: f64, plot: &Plot, unit: TimeUnit) -> (Vec<Mark>, f64) {
-        let x = |nanos: i64| plot.px(millis(nanos) * unit.per_milli());
+        let x = |nanos: i64| plot.x_px(millis(nanos) * unit.per_milli());
         let mut bars = Vec::new();
         let mut bar_end = 0_i64;
         for (segment, delay) in &row.segments {
             let until = bar_end.saturating_add((*delay).max(0));
-            let bar = Rect::new(x(bar_end), y - BAR / 2.0, x(until) - x(bar_end), BAR);
+            let width = x(until) - x(bar_end);
+            let bar = Rect::new(x(bar_end), y - BAR_HEIGHT / 2.0, width, BAR_HEIGHT);
             bars.push(Mark::filled(bar, inks::colour(*segment)));
             bar_end = until;
         }

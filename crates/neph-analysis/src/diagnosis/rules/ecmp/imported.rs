@@ -3,14 +3,14 @@
 
 use neph_model::Span;
 
-use crate::diagnosis::{Ordered, Run};
+use crate::diagnosis::{Run, SortedValues};
 use crate::text::real;
 
 /// Minimum share of replies with an acknowledgement, so that these count as the flow's round trips.
-const ACKNOWLEDGED: f64 = 0.5;
+const MIN_ACKNOWLEDGED_SHARE: f64 = 0.5;
 
 /// The round trips of the messages: those of TCP if a capture has them, else those of the application.
-pub(crate) fn round_trips(run: &Run<'_>) -> Ordered {
+pub(crate) fn round_trips(run: &Run<'_>) -> SortedValues {
     let exchanges = &run.flow.exchanges;
     let times_of = |time: fn(&crate::Exchange) -> Option<Span>| -> Vec<f64> {
         exchanges
@@ -19,15 +19,16 @@ pub(crate) fn round_trips(run: &Run<'_>) -> Ordered {
             .map(Span::millis_f64)
             .collect()
     };
-    let (acknowledged, served) = (
+    let (ack_times, service_times) = (
         times_of(|exchange| exchange.ack),
         times_of(|exchange| exchange.service),
     );
-    let has_acknowledgements = real(acknowledged.len()) >= ACKNOWLEDGED * real(served.len());
+    let has_acknowledgements =
+        real(ack_times.len()) >= MIN_ACKNOWLEDGED_SHARE * real(service_times.len());
     let times = if has_acknowledgements {
-        acknowledged
+        ack_times
     } else {
-        served
+        service_times
     };
     times.into_iter().collect()
 }

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 
 use neph_model::{Seq, Span, Stage, StageSet};
 
-use super::MIN_MS;
+use super::MIN_DELAY_MS;
 use crate::data::{Exchange, FlowData};
-use crate::diagnosis::Ordered;
+use crate::diagnosis::SortedValues;
 
 /// TCP delivers a held reply together with the one that it waited for: both are read within this time in
 /// milliseconds.
@@ -59,7 +59,8 @@ impl ClientActivity {
         let begun = flow.exchanges.iter();
         let begun =
             begun.filter_map(|exchange| Some((millis(exchange.intended), millis(exchange.begun?))));
-        let (late, in_time): (Vec<_>, Vec<_>) = begun.partition(|(due, at)| at - due >= MIN_MS);
+        let (late, in_time): (Vec<_>, Vec<_>) =
+            begun.partition(|(due, at)| at - due >= MIN_DELAY_MS);
         let reads = replies.iter().map(|reply| reply.read);
         let mut activity_times: Vec<f64> =
             in_time.into_iter().map(|(_, at)| at).chain(reads).collect();
@@ -77,10 +78,10 @@ impl ClientActivity {
     fn was_active(&self, from: f64, to: f64) -> bool {
         let first = self
             .activity_times
-            .partition_point(|at| *at < from + MIN_MS);
+            .partition_point(|at| *at < from + MIN_DELAY_MS);
         self.activity_times
             .get(first)
-            .is_some_and(|at| *at <= to - MIN_MS)
+            .is_some_and(|at| *at <= to - MIN_DELAY_MS)
     }
 
     fn missed_between(&self, from: f64, to: f64) -> bool {
@@ -105,12 +106,12 @@ pub(crate) fn held_by_tcp(flow: &FlowData) -> BTreeSet<Seq> {
         .collect();
     replies.sort_by_key(|reply| (reply.connection, reply.seq));
     let client = ClientActivity::of(flow, &replies);
-    let times: Ordered = replies
+    let times: SortedValues = replies
         .iter()
         .map(|reply| reply.read - reply.begun)
         .collect();
     let usual_time = times.median().unwrap_or(0.0);
-    let mut held = BTreeSet::new();
+    let mut held_replies = BTreeSet::new();
     let mut previous: Option<Reply> = None;
     // When the first of the replies that were read together would have arrived.
     let mut expected_at = 0.0;
@@ -122,19 +123,19 @@ pub(crate) fn held_by_tcp(flow: &FlowData) -> BTreeSet<Seq> {
             expected_at = reply.begun + usual_time;
         }
         previous = Some(reply);
-        let Some(arrived) = reply.arrived.filter(|at| reply.read - at >= MIN_MS) else {
+        let Some(arrived) = reply.arrived.filter(|at| reply.read - at >= MIN_DELAY_MS) else {
             continue;
         };
         let is_behind = predecessor.is_some_and(|previous| {
             let has_waited = previous.arrived.is_some_and(|at| at < arrived);
-            !has_waited || held.contains(&previous.seq)
+            !has_waited || held_replies.contains(&previous.seq)
         });
         let is_in_order = is_behind && !client.missed_between(expected_at.min(arrived), reply.read);
         if is_in_order || client.was_active(arrived, reply.read) {
-            held.insert(reply.seq);
+            held_replies.insert(reply.seq);
         }
     }
-    held
+    held_replies
 }
 
 #[cfg(test)]

@@ -1,16 +1,16 @@
 //! How far the client host moved a reported quantile, and whether that is a root cause.
 
-use super::MIN_MS;
+use super::MIN_DELAY_MS;
 use crate::numbers::{millis, percent};
 
-/// A shift of a quantile by less than [`MIN_MS`], or by less than this share, is not attributed to the
+/// A shift of a quantile by less than [`MIN_DELAY_MS`], or by less than this share, is not attributed to the
 /// client host.
 const MIN_SHARE: f64 = 0.05;
 /// Minimum ratio of delayed messages to messages beyond the quantile. Below it, the shift may be random: with
 /// losses, the last percent of the replies is soon a handful ...
-const ROBUST: f64 = 2.0;
+const MIN_DELAYED_RATIO: f64 = 2.0;
 /// ... but this share of the messages is always enough.
-const ALWAYS_ENOUGH: f64 = 0.5;
+const SUFFICIENT_DELAYED_SHARE: f64 = 0.5;
 
 /// A reported quantile of a scenario's response times, and its value without the delays of the client host.
 #[derive(Clone, Copy)]
@@ -31,7 +31,7 @@ impl QuantileShift {
 
     /// The smallest shift that counts, in milliseconds.
     fn min_shift(self) -> f64 {
-        MIN_MS.max(MIN_SHARE * self.without_delays)
+        MIN_DELAY_MS.max(MIN_SHARE * self.without_delays)
     }
 
     /// The shift as a ratio to the smallest one that counts.
@@ -45,7 +45,7 @@ impl QuantileShift {
 
     /// The share of the messages that must be delayed.
     fn min_delayed_share(self) -> f64 {
-        (ROBUST * (1.0 - self.p)).min(ALWAYS_ENOUGH)
+        (MIN_DELAYED_RATIO * (1.0 - self.p)).min(SUFFICIENT_DELAYED_SHARE)
     }
 
     /// The size; 0 if the quantile's own uncertainty is larger, or if the shift may be random.

@@ -7,9 +7,9 @@ use neph_model::ExperimentId;
 
 /// Experiments that were begun and not finished: they have a writer.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Recording(Arc<Mutex<BTreeSet<ExperimentId>>>);
+pub(super) struct ActiveExperiments(Arc<Mutex<BTreeSet<ExperimentId>>>);
 
-impl Recording {
+impl ActiveExperiments {
     /// Adds an experiment; false if it was already added.
     pub(super) fn add(&self, experiment: ExperimentId) -> bool {
         self.experiments().insert(experiment)

@@ -2,11 +2,11 @@
 
 use neph_stats::{Sorted, rough_quantile};
 
-/// Numbers in ascending order, of which quantiles are asked to compare them with a threshold.
+/// Numbers in ascending order. Rules compare their quantiles with a threshold.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Ordered(Vec<f64>);
+pub(crate) struct SortedValues(Vec<f64>);
 
-impl FromIterator<f64> for Ordered {
+impl FromIterator<f64> for SortedValues {
     fn from_iter<I: IntoIterator<Item = f64>>(values: I) -> Self {
         let mut values: Vec<f64> = values
             .into_iter()
@@ -17,7 +17,7 @@ impl FromIterator<f64> for Ordered {
     }
 }
 
-impl Ordered {
+impl SortedValues {
     pub(crate) const fn len(&self) -> usize {
         self.0.len()
     }
@@ -28,19 +28,19 @@ impl Ordered {
         self.0.last().copied()
     }
     pub(crate) fn median(&self) -> Option<f64> {
-        self.at(0.5)
+        self.quantile(0.5)
     }
     /// The value below which the share `p` of them lies.
-    pub(crate) fn at(&self, p: f64) -> Option<f64> {
+    pub(crate) fn quantile(&self, p: f64) -> Option<f64> {
         let sorted = Sorted::check(&self.0).ok()?;
         rough_quantile(sorted, p).ok()
     }
     /// From the 10th to the 90th percentile.
     pub(crate) fn spread(&self) -> Option<f64> {
-        Some(self.at(0.9)? - self.at(0.1)?)
+        Some(self.quantile(0.9)? - self.quantile(0.1)?)
     }
     /// How many lie above `limit`.
-    pub(crate) fn above(&self, limit: f64) -> usize {
+    pub(crate) fn count_above(&self, limit: f64) -> usize {
         self.0.len() - self.0.partition_point(|value| *value <= limit)
     }
 }

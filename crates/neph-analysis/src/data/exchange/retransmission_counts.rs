@@ -8,7 +8,7 @@ use super::Exchange;
 
 /// What a connection's counters say of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Resent {
+pub(crate) struct RetransmissionCounts {
     /// The segments that were retransmitted since the message before it on the same connection,
     /// without the spurious ones.
     pub(crate) segments: u32,
@@ -30,31 +30,31 @@ struct Counters {
 /// For each message, in their order. A DSACK comes after the retransmission that it answers, often
 /// with a later message: it is set against the latest retransmissions that are still open. One
 /// without a retransmission before it reports a packet that the network duplicated.
-pub(crate) fn count(exchanges: &[Exchange]) -> Vec<Resent> {
+pub(crate) fn count(exchanges: &[Exchange]) -> Vec<RetransmissionCounts> {
     let mut connections: BTreeMap<u32, Counters> = BTreeMap::new();
-    let mut counts: Vec<Resent> = Vec::with_capacity(exchanges.len());
+    let mut counts: Vec<RetransmissionCounts> = Vec::with_capacity(exchanges.len());
     for (index, exchange) in exchanges.iter().enumerate() {
         // What could not be sent was mostly on none.
         let is_sent = exchange.outcome != Outcome::Failed || exchange.retransmissions.is_some();
         let is_first = is_sent && !connections.contains_key(&exchange.connection);
-        let mut resent = Resent {
+        let mut message_counts = RetransmissionCounts {
             segments: 0,
             spurious: 0,
             is_first,
         };
         if !is_sent {
-            counts.push(resent);
+            counts.push(message_counts);
             continue;
         }
         let counters = connections.entry(exchange.connection).or_default();
         let segments = exchange.retransmissions.unwrap_or(0).max(counters.segments);
         let duplicates = exchange.dsack_duplicates.max(counters.duplicates);
-        resent.segments = segments - counters.segments;
-        counts.push(resent);
-        if resent.segments > 0 {
+        message_counts.segments = segments - counters.segments;
+        counts.push(message_counts);
+        if message_counts.segments > 0 {
             counters.open.push(index);
         }
-        cancel(
+        count_as_spurious(
             &mut counts,
             &mut counters.open,
             duplicates - counters.duplicates,
@@ -65,16 +65,20 @@ pub(crate) fn count(exchanges: &[Exchange]) -> Vec<Resent> {
 }
 
 /// Sets so many duplicates against the latest retransmissions.
-fn cancel(counts: &mut [Resent], open: &mut Vec<usize>, mut duplicates: u32) {
+fn count_as_spurious(
+    counts: &mut [RetransmissionCounts],
+    open: &mut Vec<usize>,
+    mut duplicates: u32,
+) {
     while duplicates > 0
         && let Some(index) = open.last()
     {
-        let resent = &mut counts[*index];
-        let spurious = resent.segments.min(duplicates);
-        resent.segments -= spurious;
-        resent.spurious += spurious;
+        let message_counts = &mut counts[*index];
+        let spurious = message_counts.segments.min(duplicates);
+        message_counts.segments -= spurious;
+        message_counts.spurious += spurious;
         duplicates -= spurious;
-        if resent.segments == 0 {
+        if message_counts.segments == 0 {
             open.pop();
         }
     }
@@ -92,7 +96,7 @@ mod tests {
     use crate::data::FlowData;
 
     /// Messages by connection, retransmissions and DSACKs so far.
-    fn counted(messages: &[(u32, u32, u32)]) -> Vec<Resent> {
+    fn counts_of(messages: &[(u32, u32, u32)]) -> Vec<RetransmissionCounts> {
         let mut flow = FlowData::new(Flow {
             index: FlowIndex(0),
             role: FlowRole::Main,
@@ -120,7 +124,8 @@ mod tests {
                     message
                 });
         flow.add(&messages.collect::<Vec<_>>());
-        flow.resent().map(|(_, resent)| resent).collect()
+        let message_counts = flow.retransmission_counts();
+        message_counts.map(|(_, counts)| counts).collect()
     }
 
     /// HTTP takes whichever connection is idle.
@@ -134,10 +139,10 @@ mod tests {
             (0, 1, 0),
             (1, 2, 0),
         ];
-        let counts = counted(&messages);
+        let counts = counts_of(&messages);
         let counts: Vec<(u32, bool)> = counts
             .iter()
-            .map(|resent| (resent.segments, resent.is_first))
+            .map(|message_counts| (message_counts.segments, message_counts.is_first))
             .collect();
         let (first, not) = (true, false);
         let expected = [
@@ -155,20 +160,20 @@ mod tests {
     fn spurious_retransmissions_are_counted_even_with_a_later_dsack() {
         // Two retransmissions with the second message, one with the fourth; the DSACK of one of the
         // two comes with the third, that of the last with its own message.
-        let counts = counted(&[(0, 0, 0), (0, 2, 0), (0, 2, 1), (0, 3, 2)]);
+        let counts = counts_of(&[(0, 0, 0), (0, 2, 0), (0, 2, 1), (0, 3, 2)]);
         let counts: Vec<(u32, u32)> = counts
             .iter()
-            .map(|resent| (resent.segments, resent.spurious))
+            .map(|message_counts| (message_counts.segments, message_counts.spurious))
             .collect();
         assert_eq!(counts, [(0, 0), (1, 1), (0, 0), (0, 1)]);
     }
 
     #[test]
     fn a_packet_that_the_network_duplicated_makes_no_later_loss_spurious() {
-        let counts = counted(&[(0, 0, 3), (0, 2, 3), (1, 0, 0), (1, 1, 0)]);
+        let counts = counts_of(&[(0, 0, 3), (0, 2, 3), (1, 0, 0), (1, 1, 0)]);
         let counts: Vec<(u32, u32)> = counts
             .iter()
-            .map(|resent| (resent.segments, resent.spurious))
+            .map(|message_counts| (message_counts.segments, message_counts.spurious))
             .collect();
         assert_eq!(counts, [(0, 0), (2, 0), (0, 0), (1, 0)]);
     }
