@@ -4,6 +4,7 @@
 //! Owns which messages are sent and repeated, and which answers are accepted. An agent may only
 //! report on its orders.
 
+mod cancellation;
 mod out;
 #[cfg(test)]
 mod tests;
@@ -41,6 +42,8 @@ pub(crate) struct Dispatcher {
     out: BTreeMap<OrderId, Out>,
     /// Agents that have connected since the last [`Self::send_due`]: their orders are due.
     greeted_agents: BTreeSet<AgentName>,
+    /// Agents that have disconnected and have sent nothing since.
+    away: BTreeSet<AgentName>,
     /// Time from a stored result until its confirmation is sent.
     confirm_after: Span,
     /// Time since the dispatcher's start, and wall-clock time, at the last [`Self::send_due`].
@@ -67,6 +70,7 @@ impl Dispatcher {
         Ok(Self {
             out: out.collect(),
             greeted_agents: BTreeSet::new(),
+            away: BTreeSet::new(),
             inbox,
             signer,
             confirm_after: CONFIRMATION_DELAY,
@@ -113,6 +117,7 @@ impl Dispatcher {
         self.inbox.add(id, &text)?;
         let out = Out {
             is_followed: true,
+            may_have_arrived: false,
             ..Out::new(sent, Stage::Sent)
         };
         self.out.insert(id, out);
@@ -126,26 +131,9 @@ impl Dispatcher {
         }
     }
 
-    /// Cancels an order.
-    pub(crate) fn cancel(&mut self, id: OrderId) {
-        if let Some(out) = self.out.get_mut(&id).filter(|out| !out.is_cancelled) {
-            out.is_cancelled = true;
-            out.send_now();
-        }
-    }
-
-    /// An agent that has not answered about a cancelled order in time.
-    pub(crate) fn overdue_agent(&self, now: Span) -> Option<&AgentName> {
-        let is_late = |out: &&Out| {
-            let is_open = !matches!(out.stage, Stage::Reported | Stage::Stored);
-            let cancelled = out.cancelled_at.filter(|_| is_open);
-            cancelled.is_some_and(|since| now - since > CANCEL_TIMEOUT)
-        };
-        self.out.values().find(is_late).map(|out| &out.agent)
-    }
-
-    /// Reports an agent that has disconnected during an order.
-    pub(crate) fn report_disconnected(&self, agent: &AgentName) {
+    /// Notes that an agent has disconnected, and reports it if it has an order.
+    pub(crate) fn mark_disconnected(&mut self, agent: &AgentName) {
+        self.away.insert(agent.clone());
         let is_running = |out: &Out| out.agent == *agent && matches!(out.stage, Stage::Running);
         if self.out.values().any(is_running) {
             tracing::warn!(
@@ -204,6 +192,7 @@ impl Dispatcher {
                 signer: &self.signer,
                 wall,
             };
+            out.may_have_arrived |= !self.away.contains(&out.agent);
             let (next_messages, repeat) = out.next(&context);
             out.due = now + repeat;
             for message in next_messages {
@@ -219,6 +208,7 @@ impl Dispatcher {
         agent: &AgentName,
         message: FromAgent,
     ) -> Result<Vec<(OrderId, Update)>, InboxError> {
+        self.away.remove(agent);
         match message {
             FromAgent::Hello(_) => {
                 self.greeted_agents.insert(agent.clone());

@@ -5,6 +5,7 @@
 
 mod adopt;
 mod campaign_reflectors;
+mod cancellation;
 mod order_parts;
 mod part_updates;
 mod sites;
@@ -222,15 +223,6 @@ impl<B: Bus> AgentsExecutor<B> {
         Ok(())
     }
 
-    /// Cancels all orders that run: when the executor ends, so do the reflectors, and an experiment
-    /// without its reflector would be stored as if the network had lost its messages.
-    fn cancel_running(&mut self) {
-        let tickets: Vec<Ticket> = self.running.keys().copied().collect();
-        for ticket in tickets {
-            self.cancel(ticket);
-        }
-    }
-
     /// Processes an update of a reflector or of an order.
     fn process_update(
         &mut self,
@@ -311,7 +303,7 @@ impl<B: Bus> Executor for AgentsExecutor<B> {
             let (agent, message) = match from_bus {
                 FromBus::Message(agent, message) => (agent, message),
                 FromBus::Gone(agent) => {
-                    self.dispatcher.report_disconnected(&agent);
+                    self.dispatcher.mark_disconnected(&agent);
                     self.reflectors.mark_away(&agent);
                     continue;
                 }
@@ -346,22 +338,7 @@ impl<B: Bus> Executor for AgentsExecutor<B> {
     }
 
     fn cancel(&mut self, ticket: Ticket) {
-        let mut pending = self.pending_orders.iter();
-        if let Some(index) = pending.position(|(known, _)| *known == ticket) {
-            self.pending_orders.remove(index);
-            let reason = "it was cancelled while it waited for a reflector";
-            let failure = OrderFailed::new("start the order", reason);
-            self.pending_updates
-                .push((ticket, Update::Done(Err(failure))));
-        }
-        let Some(running) = self.running.get(&ticket) else {
-            return;
-        };
-        for part in running.parts.iter().filter(|part| part.result.is_none()) {
-            if let Some(id) = part.id {
-                self.dispatcher.cancel(id);
-            }
-        }
+        self.cancel_order(ticket);
     }
 
     fn gives_journals(&self) -> bool {

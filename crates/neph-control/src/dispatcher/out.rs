@@ -82,6 +82,8 @@ pub(crate) struct Out {
     pub(super) repeat: Span,
     /// Submitted or adopted by this process.
     pub(super) is_followed: bool,
+    /// It was sent while its agent was not known to be away, so the agent may have it.
+    pub(super) may_have_arrived: bool,
     /// When it was first sent.
     pub(super) first_sent_at: Option<Span>,
     /// A warning about the missing answer was printed.
@@ -105,6 +107,7 @@ impl Out {
             due: Span::ZERO,
             repeat: REPEAT_DELAY,
             is_followed: false,
+            may_have_arrived: true,
             first_sent_at: None,
             is_missed: false,
             is_cancelled: false,

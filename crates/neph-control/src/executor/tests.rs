@@ -2,9 +2,9 @@
 
 pub(super) mod agent;
 mod campaign;
+mod cancelled;
 mod contract;
 mod fake;
-mod held;
 mod nats_server;
 mod over_nats;
 mod over_tls;

@@ -1,0 +1,38 @@
+//! Orders that are cancelled: at their agent, or here if the agent cannot have received them.
+
+use neph_model::{AgentName, OrderId, Span};
+
+use super::out::{Out, Stage};
+use super::{CANCEL_TIMEOUT, Dispatcher};
+use crate::InboxError;
+
+impl Dispatcher {
+    /// Cancels an order.
+    pub(crate) fn cancel(&mut self, id: OrderId) {
+        if let Some(out) = self.out.get_mut(&id).filter(|out| !out.is_cancelled) {
+            out.is_cancelled = true;
+            out.send_now();
+        }
+    }
+
+    /// Removes an order that its agent cannot have received; returns whether it was removed.
+    pub(crate) fn withdraw(&mut self, id: OrderId) -> Result<bool, InboxError> {
+        let is_unsent = |out: &Out| matches!(out.stage, Stage::Sent) && !out.may_have_arrived;
+        if !self.out.get(&id).is_some_and(is_unsent) {
+            return Ok(false);
+        }
+        self.inbox.remove(id)?;
+        self.out.remove(&id);
+        Ok(true)
+    }
+
+    /// An agent that has not answered about a cancelled order in time.
+    pub(crate) fn overdue_agent(&self, now: Span) -> Option<&AgentName> {
+        let is_late = |out: &&Out| {
+            let is_open = !matches!(out.stage, Stage::Reported | Stage::Stored);
+            let cancelled = out.cancelled_at.filter(|_| is_open);
+            cancelled.is_some_and(|since| now - since > CANCEL_TIMEOUT)
+        };
+        self.out.values().find(is_late).map(|out| &out.agent)
+    }
+}
