@@ -209,6 +209,12 @@ pub(crate) fn experiment_rows(
     experiments.iter().map(to_row).collect()
 }
 
+/// The median response time of an experiment.
+pub(crate) fn median_of(store: &dyn Store, experiment: &Experiment) -> Result<P50, Failure> {
+    let mut unread = MAX_READ;
+    Ok(FlowNumbers::of(store, experiment, &mut unread)?.p50)
+}
+
 /// The data of an experiment that a retention policy has removed.
 fn removed_data_text(
     store: &dyn Store,

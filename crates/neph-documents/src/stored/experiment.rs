@@ -14,6 +14,7 @@ use super::experiment_rows::{
     SeriesRow, TallyFacts, WarningRow,
 };
 use super::{ClassTransferRow, RoutesFacts, TracedFacts};
+use crate::p50::P50;
 use crate::sections::{Pairs, Sections};
 use crate::trace::PathRow;
 use crate::version::Version;
@@ -31,6 +32,8 @@ pub struct ExperimentParts<'s> {
     pub load: Option<String>,
     /// Its status.
     pub status: &'s str,
+    /// The median response time of its messages.
+    pub p50: P50,
     /// Its events.
     pub events: &'s [Event],
     /// Its samples, those of a series together.
@@ -123,7 +126,7 @@ impl ExperimentDocument {
         Self {
             schema: Version,
             experiment: properties_of(&parts),
-            tally: tally_facts(&experiment.tally),
+            tally: tally_facts(&experiment.tally, parts.p50),
             quantities: quantity_rows(experiment),
             limits: limit_sentences(experiment),
             reduced: parts.reduced,
@@ -207,7 +210,7 @@ fn properties_of(parts: &ExperimentParts<'_>) -> ExperimentFacts {
     }
 }
 
-const fn tally_facts(tally: &Tally) -> TallyFacts {
+const fn tally_facts(tally: &Tally, p50: P50) -> TallyFacts {
     TallyFacts {
         messages: tally.messages,
         replies: tally.replies,
@@ -217,6 +220,8 @@ const fn tally_facts(tally: &Tally) -> TallyFacts {
         duplicates: tally.duplicates,
         reordered: tally.reordered,
         late: tally.late,
+        response_p50_ns: p50.time(),
+        p50,
     }
 }
 

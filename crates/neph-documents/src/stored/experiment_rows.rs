@@ -5,6 +5,7 @@ use neph_model::{Quantity, Span, UtcOffset, Wall, Warning};
 use super::campaign::ended_text;
 use super::lists::{one_based, share};
 use crate::cell::OrDash;
+use crate::p50::P50;
 use crate::when;
 
 crate::rows! {
@@ -62,6 +63,12 @@ crate::rows! {
         reordered: u64 => left "reordered" by |row| row.with_share(row.reordered),
         /// Replies that arrived after their message was counted as lost.
         late: u64 => left "late replies" by |row| row.with_share(row.late),
+        /// Median response time, of a fleet median RTT; lost messages count as slower than all others. null
+        /// if they decide it, or with too few messages.
+        response_p50_ns: Option<Span> => left "p50" by |row| row.p50.to_string(),
+        ; shown
+        /// The median, or why there is none.
+        p50: P50,
     }
 }
 

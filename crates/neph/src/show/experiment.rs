@@ -41,6 +41,7 @@ pub(super) fn document(
         label,
         load,
         status: list::experiment_status(store, experiment)?,
+        p50: list::median_of(store, experiment)?,
         events: &store.events(experiment.id)?,
         samples: &store.samples(experiment.id)?,
         provenance: provenance.as_ref(),
