@@ -1,6 +1,6 @@
 //! Figures of one experiment while its messages pass by: the tally, lateness, round trips, alarms.
 //!
-//! Sits between the carrier and the store's recorder; keeps eight bytes a message, not the
+//! Sits between the carrier and the store's recorder; keeps 16 bytes a message, not the
 //! messages.
 
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -20,8 +20,8 @@ use crate::span_histogram::SpanHistogram;
 /// The p99 of the sender's lateness uses nearest rank: below this many values it is the largest
 /// value.
 const MIN_P99_VALUES: usize = 100;
-/// Progress shows four digits of a time: they must be those of the stored messages.
-const RESPONSE_PRECISION: Precision = Precision::one_part_in(16_384);
+/// Running figures have three exact digits; those of an ended experiment are exact.
+const RESPONSE_PRECISION: Precision = Precision::one_part_in(2_048);
 
 /// What has been seen so far of an experiment's main flow.
 #[derive(Debug)]
@@ -40,6 +40,8 @@ pub(crate) struct Meter {
     connections_lost: u32,
     /// Response times of replies.
     response: SpanHistogram,
+    /// The same times, nanoseconds; none of a fleet.
+    response_times: Vec<i64>,
     /// The peer is a reflector, so its receive timestamp is to be expected.
     is_reflector: bool,
     evaluator: AlarmEvaluator,
@@ -73,6 +75,7 @@ impl Meter {
             unstamped_replies: 0,
             connections_lost: 0,
             response: SpanHistogram::new(RESPONSE_PRECISION),
+            response_times: Vec::new(),
             is_reflector,
             evaluator: AlarmEvaluator::default(),
         }
@@ -111,7 +114,9 @@ impl Meter {
     fn record_reply(&mut self, message: &Message) {
         self.unstamped_replies += u64::from(lacks_timestamps(message, self.is_reflector));
         if let Some(ledger) = message.ledger() {
-            self.response.record(ledger.response_time());
+            let response_time = ledger.response_time();
+            self.response.record(response_time);
+            self.response_times.push(response_time.nanos());
         }
     }
 
@@ -200,20 +205,19 @@ impl Meter {
 
     /// Interpolated between two messages (type 7), as in a report. Messages without a reply count as
     /// slower than all others. `None` if one of those decides.
-    fn quantile(&self, percent: u64) -> Option<Span> {
+    fn quantile(&self, percent: u64, of_rank: impl Fn(u128) -> Option<Span>) -> Option<Span> {
         let total = self.response.len() + self.messages_without_time();
         // Of a hundred parts of the way from one message to the next.
         let position = total.checked_sub(1)? * percent;
         let (rank, share) = (position / 100 + 1, position % 100);
-        let low = self.response.of_rank(rank.into())?;
+        let low = of_rank(rank.into())?;
         if share == 0 {
             return Some(low);
         }
-        let width = self.response.of_rank(u128::from(rank) + 1)? - low;
+        let width = of_rank(u128::from(rank) + 1)? - low;
         let share = i64::try_from(share).unwrap_or(0);
-        Some(
-            low + Span::from_nanos(width.nanos() / 100 * share + width.nanos() % 100 * share / 100),
-        )
+        let (hundreds, rest) = (width.nanos() / 100, width.nanos() % 100);
+        Some(low + Span::from_nanos(hundreds * share + (rest * share + 50) / 100))
     }
 
     /// Messages without a time, which rank above every reply. A fleet's time is the network's, so what
@@ -225,14 +229,33 @@ impl Meter {
         }
     }
 
+    /// Figures of an experiment under way.
     pub(crate) fn figures(&self) -> RunningFigures {
+        self.figures_by(|rank| self.response.of_rank(rank))
+    }
+
+    /// Figures of an ended experiment: those of its stored messages, to the nanosecond. A fleet has too
+    /// many messages for that.
+    pub(crate) fn final_figures(&self) -> RunningFigures {
+        if self.fleet_lateness.is_some() {
+            return self.figures();
+        }
+        let mut times = self.response_times.clone();
+        times.sort_unstable();
+        self.figures_by(|rank| {
+            let index = usize::try_from(rank.checked_sub(1)?).ok()?;
+            times.get(index).copied().map(Span::from_nanos)
+        })
+    }
+
+    fn figures_by(&self, of_rank: impl Fn(u128) -> Option<Span>) -> RunningFigures {
         let count = self.response.len() + self.messages_without_time();
         let has_enough_messages = count >= Quantile::P99.needs;
         RunningFigures {
             tally: self.tally,
             min: self.response.shortest(),
-            median: self.quantile(50),
-            p99: self.quantile(99).filter(|_| has_enough_messages),
+            median: self.quantile(50, &of_rank),
+            p99: self.quantile(99, &of_rank).filter(|_| has_enough_messages),
             max: self.response.longest(),
         }
     }

@@ -21,6 +21,8 @@ pub enum FromBus {
     Message(AgentName, FromAgent),
     /// The agent disconnected; the last messages to it may be lost.
     Gone(AgentName),
+    /// The agent was revoked: nothing of it follows, and no message reaches it.
+    Revoked(AgentName),
     /// The controller rejects this campaign's operator. Nothing follows.
     Refused(String),
 }

@@ -6,7 +6,7 @@
 //! so that it can be stopped, resumed and watched as any other. Agents stay connected to the
 //! controller between campaigns. A frame is its length (four bytes, little-endian), the length of
 //! the agent's name (one byte), the name, and the bytes of the message. A frame without message
-//! bytes means that the agent disconnected.
+//! bytes means that the agent disconnected; one with the bytes `revoked`, that it was revoked.
 
 mod asking;
 mod frames;

@@ -63,6 +63,8 @@ pub struct AgentsExecutor<B: Bus> {
     unstored: BTreeMap<OrderId, BTreeSet<ExperimentId>>,
     pending_updates: Vec<(Ticket, Update)>,
     reflectors: CampaignReflectors,
+    /// That an agent was revoked, and what to do: the campaign cannot go on without it.
+    revocation: Option<String>,
     /// Orders that wait for reflectors.
     pending_orders: Vec<(Ticket, Order)>,
 }
@@ -89,6 +91,7 @@ impl<B: Bus> AgentsExecutor<B> {
             bus,
             reflectors: CampaignReflectors::new(sites.reflectors.clone()),
             pending_orders: Vec::new(),
+            revocation: None,
             sites,
             dispatcher,
             elapsed,
@@ -200,7 +203,7 @@ impl<B: Bus> AgentsExecutor<B> {
 
     /// Sends an order, or holds it until its reflectors are ready.
     fn send_or_hold(&mut self, ticket: Ticket, order: Order, now: Span) {
-        let is_refused = self.reflectors.refusal().is_some();
+        let is_refused = self.reflectors.refusal().is_some() || self.revocation.is_some();
         if !is_refused && self.reflectors.is_ready_for(&order, now) {
             self.send(ticket, order);
         } else {
@@ -307,6 +310,10 @@ impl<B: Bus> Executor for AgentsExecutor<B> {
                     self.reflectors.mark_away(&agent);
                     continue;
                 }
+                FromBus::Revoked(agent) => {
+                    updates.extend(self.end_orders_of(&agent)?);
+                    continue;
+                }
                 FromBus::Refused(reason) => return Err(ExecutorLost(reason)),
             };
             if let FromAgent::State {
@@ -321,7 +328,8 @@ impl<B: Bus> Executor for AgentsExecutor<B> {
             }
         }
         self.send_due()?;
-        if let Some(reason) = self.reflectors.refusal().map(str::to_owned) {
+        let refusal = self.reflectors.refusal().map(str::to_owned);
+        if let Some(reason) = self.revocation.clone().or(refusal) {
             self.cancel_running();
             if self.running.is_empty() && updates.is_empty() {
                 return Err(ExecutorLost(reason));

@@ -236,6 +236,12 @@ impl Hub {
         }
     }
 
+    /// The agent was revoked. Its connection ends, if it has one.
+    pub(crate) fn revoked(&self, agent: &AgentName) {
+        let inner = self.lock();
+        inner.pass_on(agent, FromBus::Revoked(agent.clone()));
+    }
+
     /// Time of the last message of disconnected agents.
     pub(crate) fn gone_agents(&self) -> BTreeMap<AgentName, Wall> {
         self.lock().gone.clone()

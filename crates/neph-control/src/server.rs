@@ -302,6 +302,9 @@ async fn serve_agent(mut socket: WebSocket, shared: ServerState, peer: Authentic
         }
     }
     shared.hub.gone(&name, connection_number);
+    if shared.registry.is_revoked(&peer.holder, &peer.certificate) {
+        shared.hub.revoked(&name);
+    }
 }
 
 /// Processes data of an agent; returns whether its connection continues.

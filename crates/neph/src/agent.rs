@@ -128,7 +128,7 @@ fn serve_all(
             None => break,
             Some(Ok(mut link)) => {
                 retry_delay = MIN_RETRY_DELAY;
-                output::say(&format!("neph agent: connected to {address}"));
+                tracing::info!("connected to {address}");
                 service.status(&format!("connected to {address}"));
                 // An agent waits for hours: release the code that only the start needed.
                 code.iter().for_each(Code::give_back);
@@ -211,7 +211,7 @@ fn dial(
 
 /// Reports why there is no connection.
 fn report_disconnected(service: &Service, reason: &str) {
-    output::say(&format!("neph agent: {reason}"));
+    tracing::info!("{reason}");
     service.status(&format!("without a controller: {reason}"));
 }
 

@@ -146,6 +146,17 @@ fn other_flows_are_not_counted() {
 }
 
 #[test]
+fn final_figures_are_exact_and_running_ones_are_not() {
+    let mut meter = Meter::new(true);
+    for (seq, nanos) in (0..).zip([76_549_001, 76_488_000, 76_609_000, 76_400_000]) {
+        meter.record_message(&reply(seq, Span::ZERO, Span::from_nanos(nanos)));
+    }
+    let exact = Span::from_nanos(76_518_501);
+    assert_eq!(meter.final_figures().median, Some(exact), "half rounds up");
+    assert_ne!(meter.figures().median, Some(exact));
+}
+
+#[test]
 fn quantiles_are_those_of_a_report() {
     let figures_of = |count: u64| {
         let mut meter = Meter::new(true);

@@ -241,7 +241,7 @@ impl Run<'_, '_> {
             .report(&CampaignEvent::ExperimentEnded {
                 experiment: &order.experiment,
                 scenario: &order.scenario,
-                figures: meter.figures(),
+                figures: meter.final_figures(),
                 progress: self.agenda.progress(),
             });
         Ok(())

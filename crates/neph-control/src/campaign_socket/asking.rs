@@ -12,7 +12,7 @@ use neph_agent::remote::{ToAgent, decode_from_agent, encode_to_agent};
 use neph_model::{AgentName, Span, Wall};
 use neph_sys::clock::{self, RawNanos};
 
-use super::frames::{read_block, read_frame, write_block, write_frame};
+use super::frames::{REVOKED_FRAME, read_block, read_frame, write_block, write_frame};
 use super::{
     ANSWER_TIMEOUT, CampaignSocketError, ControllerAgents, ControllerPlace, READY, REFUSED,
     SocketRequest, WRITE_TIMEOUT, socket_path,
@@ -229,6 +229,7 @@ fn read_all(mut reading: UnixStream, sender: &SyncSender<FromBus>) {
     while let Ok((agent, bytes)) = read_frame(&mut reading) {
         let event = match decode_from_agent(&bytes) {
             _ if bytes.is_empty() => FromBus::Gone(agent),
+            _ if bytes == REVOKED_FRAME => FromBus::Revoked(agent),
             Ok(message) => FromBus::Message(agent, message),
             Err(error) => return tracing::warn!("from the controller: {error}"),
         };

@@ -11,7 +11,7 @@ use neph_agent::remote::{SignError, Signer, ToAgent, decode_to_agent, encode_fro
 use neph_model::{AgentName, Span};
 use neph_sys::clock;
 
-use super::frames::{read_block, read_frame, write_block, write_frame};
+use super::frames::{REVOKED_FRAME, read_block, read_frame, write_block, write_frame};
 use super::{ANSWER_TIMEOUT, ControllerAgents, READY, REFUSED, SocketRequest, WRITE_TIMEOUT};
 use crate::dispatcher::latest_lease_end;
 use crate::hub::{Hub, HubBus};
@@ -218,6 +218,7 @@ fn sign_order(
 fn pass_on(stream: &mut UnixStream, event: FromBus) -> io::Result<()> {
     match event {
         FromBus::Gone(agent) => write_frame(stream, &agent, &[]),
+        FromBus::Revoked(agent) => write_frame(stream, &agent, REVOKED_FRAME),
         FromBus::Refused(reason) => Err(io::Error::other(reason)),
         FromBus::Message(agent, message) => match encode_from_agent(&message) {
             Ok(bytes) => write_frame(stream, &agent, &bytes),

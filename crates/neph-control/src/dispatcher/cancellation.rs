@@ -1,6 +1,6 @@
 //! Orders that are cancelled: at their agent, or here if the agent cannot have received them.
 
-use neph_model::{AgentName, OrderId, Span};
+use neph_model::{AgentName, OrderId, Span, Update};
 
 use super::out::{Out, Stage};
 use super::{CANCEL_TIMEOUT, Dispatcher};
@@ -24,6 +24,17 @@ impl Dispatcher {
         self.inbox.remove(id)?;
         self.out.remove(&id);
         Ok(true)
+    }
+
+    /// Ends all orders of an agent that was revoked: it has no results any more.
+    pub(crate) fn end_orders_of(&mut self, agent: &AgentName) -> Vec<(OrderId, Update)> {
+        let out = self.out.iter_mut();
+        let open = out.filter(|(_, out)| {
+            let is_over = matches!(out.stage, Stage::Reported | Stage::Stored);
+            out.agent == *agent && out.is_followed && !is_over
+        });
+        open.map(|(id, out)| (*id, out.mark_lost("it was revoked")))
+            .collect()
     }
 
     /// An agent that has not answered about a cancelled order in time.

@@ -1,6 +1,6 @@
 //! Orders that are cancelled: at their agents, or here if no agent can have received them.
 
-use neph_model::{OrderFailed, OrderId, Ticket, Update};
+use neph_model::{AgentName, OrderFailed, OrderId, Ticket, Update};
 
 use super::AgentsExecutor;
 use crate::{Bus, InboxError};
@@ -47,5 +47,20 @@ impl<B: Bus> AgentsExecutor<B> {
         }
         self.dispatcher.cancel(id);
         Ok(Vec::new())
+    }
+
+    /// Ends the orders of an agent that was revoked, and the campaign.
+    pub(super) fn end_orders_of(
+        &mut self,
+        agent: &AgentName,
+    ) -> Result<Vec<(Ticket, Update)>, InboxError> {
+        self.revocation = Some(format!(
+            "agent {agent} was revoked; enrol it again (neph control invite {agent})"
+        ));
+        let mut updates = Vec::new();
+        for (id, update) in self.dispatcher.end_orders_of(agent) {
+            updates.extend(self.process_update(id, update)?);
+        }
+        Ok(updates)
     }
 }

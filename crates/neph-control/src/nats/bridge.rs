@@ -197,6 +197,9 @@ impl Carrier {
             .collect();
         for agent in lost_agents {
             self.remove_agent(&agent);
+            if !self.registry.is_enrolled(&agent) {
+                self.hub.revoked(&agent);
+            }
         }
     }
 }

@@ -154,7 +154,7 @@ pub(super) fn unit(quantity: Quantity, high: f64) -> (&'static str, f64) {
     match quantity.properties().unit {
         QuantityUnit::BitsPerSecond => first(&[("Gbit/s", 1e9), ("Mbit/s", 1e6), ("kbit/s", 1e3)]),
         QuantityUnit::Nanoseconds => first(&[("s", 1e9), ("ms", 1e6), ("µs", 1e3)]),
-        QuantityUnit::PerSecond => ("1/s", 1.0),
+        QuantityUnit::PerSecond => first(&[("million/s", 1e6), ("1000/s", 1e3), ("1/s", 1.0)]),
         QuantityUnit::Percent => ("%", 1.0),
         QuantityUnit::Count | QuantityUnit::Score => ("", 1.0),
     }

@@ -1,23 +1,49 @@
 //! The end of a campaign that was cut off: what is printed, and the exit status.
 
 use neph_campaign::RunError;
-use neph_model::Stop;
+use neph_model::{CampaignId, CampaignStatus, Stop};
+use neph_store::Store;
 
+use super::status;
 use crate::exit::{Failure, Outcome};
 use crate::output;
+use crate::workspace::Workspace;
 
-/// Reports why a campaign was cut off, and how to continue it. After ctrl-C it counts as interrupted.
-pub(super) fn report_cut_off(
-    error: &RunError,
-    resume_command: Option<String>,
-    stop: &Stop,
-) -> Result<Outcome, Failure> {
-    let reason = reason_with_remedy(error, resume_command);
-    if stop.is_set() {
-        output::say(&format!("neph: {reason}"));
-        return Ok(Outcome::Interrupted);
+/// A campaign that was cut off; it has no id if it was cut off before its start.
+pub(super) struct CutOffCampaign<'s> {
+    pub(super) id: Option<CampaignId>,
+    pub(super) store: &'s dyn Store,
+    pub(super) workspace: &'s Workspace,
+    /// No status is printed.
+    pub(super) is_quiet: bool,
+    pub(super) resume_command: Option<String>,
+}
+
+impl CutOffCampaign<'_> {
+    /// Prints the status, and reports why it was cut off and how to continue it. After ctrl-C it counts as
+    /// interrupted.
+    pub(super) fn report(self, error: &RunError, stop: &Stop) -> Result<Outcome, Failure> {
+        self.print_status();
+        let reason = reason_with_remedy(error, self.resume_command);
+        if stop.is_set() {
+            output::say(&format!("neph: {reason}"));
+            return Ok(Outcome::Interrupted);
+        }
+        Err(Failure::refused(reason))
     }
-    Err(Failure::refused(reason))
+
+    /// Errors of the store have no effect: they may be the reason of the cut.
+    fn print_status(&self) {
+        let campaigns = self.store.campaigns().unwrap_or_default();
+        let campaign = campaigns
+            .into_iter()
+            .find(|campaign| Some(campaign.id) == self.id);
+        if let Some(mut campaign) = campaign {
+            // The store has it as running until it is resumed.
+            campaign.status = CampaignStatus::Interrupted;
+            let _ = status::print(self.store, &campaign, self.workspace, self.is_quiet);
+        }
+    }
 }
 
 /// Why a campaign was cut off, and how to continue it.

@@ -14,7 +14,7 @@ use neph_store::Store;
 
 use super::acknowledge::AcknowledgingObserver;
 use super::alarming::{self, AlarmReporter};
-use super::cut_off::report_cut_off;
+use super::cut_off::CutOffCampaign;
 use super::lab_ground::{Control, build_executor, check_lab_permission, reserve_agents};
 use super::real_clock::RealClock;
 use super::watch::Watch;
@@ -239,9 +239,15 @@ pub(crate) fn carry_out(
     second_interrupt.set(None);
     // The lab is removed before anything is reported.
     drop(executor);
-    let resume_command = watch.campaign().map(|id| settings.resume_command(id));
+    let cut_off_campaign = CutOffCampaign {
+        id: watch.campaign(),
+        store: store.as_ref(),
+        workspace,
+        is_quiet: settings.quiet,
+        resume_command: watch.campaign().map(|id| settings.resume_command(id)),
+    };
     let result = campaign_result.map_or_else(
-        |error| report_cut_off(&error, resume_command, &stop),
+        |error| cut_off_campaign.report(&error, &stop),
         |ended| conclude(plan_source, store.as_ref(), ended, settings, &stop),
     );
     // Last: a slow webhook must not delay the report.
@@ -265,7 +271,7 @@ fn conclude(
     stop: &Stop,
 ) -> Result<Outcome, Failure> {
     let EndedCampaign { campaign, progress } = ended;
-    let status_result = print_status(store, &campaign, settings);
+    let status_result = status::print(store, &campaign, &settings.workspace, settings.quiet);
     let report_result = write_report(plan_source, store, &campaign, settings);
     let resume_command = settings.resume_command(campaign.id);
     let outcome = if stop.is_set() {
@@ -315,18 +321,6 @@ fn check_open_file_limit(plan: &Plan) -> Result<(), Failure> {
     let groups = flow_sets::groups(plan, &scenarios);
     let grouped_scenarios = scenarios.iter().zip(groups);
     neph_agent::check_open_file_limit(grouped_scenarios, plan.timeout).map_err(Failure::usage)
-}
-
-/// Prints the status of a campaign, unless the output is quiet.
-fn print_status(
-    store: &dyn Store,
-    campaign: &Campaign,
-    settings: &Settings,
-) -> Result<(), Failure> {
-    if !settings.quiet {
-        output::say(&status::line(store, campaign, &settings.workspace)?);
-    }
-    Ok(())
 }
 
 fn write_report(

@@ -5,14 +5,24 @@ use neph_store::Store;
 use neph_text::counted::counted;
 
 use crate::exit::Failure;
+use crate::output;
 use crate::workspace::Workspace;
 
-/// The status of a campaign, and the number of experiments with warnings.
-pub(super) fn line(
+/// Prints the status of a campaign, unless the output is quiet.
+pub(super) fn print(
     store: &dyn Store,
     campaign: &Campaign,
     workspace: &Workspace,
-) -> Result<String, Failure> {
+    is_quiet: bool,
+) -> Result<(), Failure> {
+    if !is_quiet {
+        output::say(&line(store, campaign, workspace)?);
+    }
+    Ok(())
+}
+
+/// The status of a campaign, and the number of experiments with warnings.
+fn line(store: &dyn Store, campaign: &Campaign, workspace: &Workspace) -> Result<String, Failure> {
     let mut entries = store.experiments(campaign.id)?;
     let failed = entries
         .iter()

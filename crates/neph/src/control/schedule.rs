@@ -25,7 +25,7 @@ pub(super) struct Args {
     /// Time from the start of a run to the start of the next, at least 10s; the first run starts at once
     #[arg(long, value_name = "TIME", value_parser = value::positive_span, requires = "plan")]
     every: Option<Span>,
-    /// Start no run after this time: 2026-12-24T08:00:00Z, or a duration from now, such as 30d
+    /// Start no run at this time or later: 2026-12-24T08:00:00Z, or a duration from now, such as 30d
     /// [default: no end]
     #[arg(long, value_name = "WHEN", value_parser = parse_end, requires = "plan")]
     until: Option<ScheduleEnd>,

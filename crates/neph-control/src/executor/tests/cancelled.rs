@@ -82,3 +82,18 @@ fn a_cancelled_order_that_waited_for_a_reflector_is_not_sent() {
     cancel_unsent(&mut executor, ticket);
     assert_eq!(executor.dispatcher.open_orders().count(), orders_before);
 }
+
+#[test]
+fn a_revoked_agent_ends_the_campaign_with_its_orders() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut executor = executor(folder.path(), BTreeMap::new());
+    let ticket = executor.submit(Order::Experiments(vec![order("udp://127.0.0.1:8600")]));
+    assert_eq!(executor.poll(Span::ZERO), Ok(Vec::new()), "it was sent");
+    let updates = executor.end_orders_of(&agent()).expect("writable");
+    assert!(
+        matches!(&updates[..], [(of, Update::Done(Err(_)))] if *of == ticket),
+        "{updates:?}"
+    );
+    let lost = executor.poll(Span::ZERO).expect_err("it cannot go on");
+    assert!(lost.0.contains("agent a was revoked"), "{lost:?}");
+}
