@@ -4,6 +4,7 @@
 //! order.
 
 mod adopt;
+mod agent_reflector;
 mod campaign_reflectors;
 mod cancellation;
 mod order_parts;
@@ -24,7 +25,7 @@ use neph_sys::clock;
 use crate::dispatcher::Dispatcher;
 use crate::{Bus, FromBus, InboxError};
 pub(crate) use adopt::RESUMED_LATER;
-pub use campaign_reflectors::AgentReflector;
+pub use agent_reflector::AgentReflector;
 use campaign_reflectors::CampaignReflectors;
 use order_parts::{AgentPart, RunningOrder};
 pub use sites::Sites;

@@ -5,7 +5,8 @@
 
 use neph_stats::Verdict;
 
-use super::compare::{DecidedComparison, Decisions, certainty_text_of};
+use super::certainty::certainty_text_of;
+use super::compare::{DecidedComparison, Decisions};
 use super::levels::Level;
 use super::{Finding, FindingKind};
 

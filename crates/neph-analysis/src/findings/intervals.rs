@@ -3,9 +3,10 @@
 
 use neph_stats::Verdict;
 
+use super::certainty::certainty_text_of;
 use super::compare::{
-    Comparison, DecidedComparison, Decisions, Family, Medians, MinEffect, certainty_text_of,
-    compare, format_millis, infinity_reason, median,
+    Comparison, DecidedComparison, Decisions, Family, Medians, MinEffect, compare, format_millis,
+    infinity_reason, median,
 };
 use super::{Finding, FindingKind};
 use crate::data::Factor;

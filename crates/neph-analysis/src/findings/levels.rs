@@ -4,9 +4,10 @@
 use neph_model::Scenario;
 use neph_stats::Verdict;
 
+use super::certainty::certainty_text_of;
 use super::compare::{
-    Comparison, DecidedComparison, Decisions, Family, Medians, MinEffect, certainty_text_of,
-    compare, format_millis, infinity_reason,
+    Comparison, DecidedComparison, Decisions, Family, Medians, MinEffect, compare, format_millis,
+    infinity_reason,
 };
 use super::{Finding, FindingKind};
 use crate::circuits;

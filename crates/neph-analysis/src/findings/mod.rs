@@ -5,6 +5,7 @@
 mod alarms;
 mod beyond_ping;
 pub(crate) mod capacity;
+mod certainty;
 mod compare;
 mod crossover;
 mod dominant;

@@ -3,9 +3,8 @@
 use neph_model::{Scenario, Span};
 use neph_stats::Verdict;
 
-use super::compare::{
-    Comparison, DecidedComparison, Decisions, Family, certainty_text_of, compare,
-};
+use super::certainty::certainty_text_of;
+use super::compare::{Comparison, DecidedComparison, Decisions, Family, compare};
 use super::levels::{MATTERS, compared};
 use super::{Finding, FindingKind};
 use crate::data::Factor;

@@ -5,9 +5,8 @@ use std::collections::BTreeMap;
 use neph_model::{Better, Quantity};
 use neph_stats::{Claim, Level, PairedShift, Verdict, Wanted, median_of_levels};
 
-use super::compare::{
-    Certainty, ClaimIndex, Decisions, Family, UNKNOWN_AMOUNT, certainty_text, interval_text,
-};
+use super::certainty::{Certainty, certainty_text};
+use super::compare::{ClaimIndex, Decisions, Family, UNKNOWN_AMOUNT, interval_text};
 use super::levels::MIN_SHARE;
 use super::{Finding, FindingKind};
 use crate::text::{plural, real};

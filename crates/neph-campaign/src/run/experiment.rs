@@ -7,12 +7,12 @@ mod sets;
 use std::sync::{Arc, Mutex};
 
 use neph_model::{
-    EchoTo, Ending, Event, EventKind, Experiment, ExperimentOrder, ExperimentResult,
-    ExperimentStatus, FlowIndex, FlowTrace, Order, OrderFailed, OrderResult, Prepared, Progress,
-    Provenance, Quantities, Quantity, Recorder, Ticket, Update, Warning,
+    EchoTo, Event, EventKind, Experiment, ExperimentOrder, ExperimentResult, ExperimentStatus,
+    FlowIndex, FlowTrace, Order, OrderFailed, OrderResult, Prepared, Progress, Provenance,
+    Quantities, Quantity, Recorder, Ticket, Update, Warning,
 };
 
-pub(crate) use end::RunEnd;
+pub(crate) use end::{RunEnd, apply_executor_result};
 
 use super::recording::{ExperimentOutcome, Recording};
 use super::{Build, Run, RunError, address_of, map_store_error, reflector_of};
@@ -375,31 +375,4 @@ fn apply_prepared(prepared: Prepared, experiment: &mut Experiment) {
     experiment.started = prepared.started;
     experiment.flows = prepared.flows;
     experiment.fleet = prepared.fleet;
-}
-
-/// What the executor reports becomes part of the experiment.
-pub(crate) fn apply_executor_result(
-    result: ExperimentResult,
-    experiment: &mut Experiment,
-) -> RunEnd {
-    experiment.ended = Some(result.ended);
-    experiment.flows = result.flows;
-    experiment.quantities = result.quantities;
-    experiment.anchors = result.anchors;
-    experiment.warnings = result.warnings;
-    let (status, reason) = match result.ending {
-        Ending::Complete => (ExperimentStatus::Complete, None),
-        Ending::Interrupted => (
-            ExperimentStatus::Interrupted,
-            Some("stopped before its end".to_owned()),
-        ),
-        Ending::Failed(reason) => (ExperimentStatus::Failed, Some(reason)),
-    };
-    RunEnd {
-        status,
-        reason,
-        is_permanent: false,
-        host: result.host,
-        load: result.load,
-    }
 }

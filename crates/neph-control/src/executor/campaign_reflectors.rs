@@ -6,7 +6,9 @@
 use std::collections::BTreeMap;
 
 use neph_agent::remote::REFUSED;
-use neph_model::{AgentName, Order, OrderFailed, OrderId, ReflectorOrder, Span, Target, Update};
+use neph_model::{AgentName, Order, OrderFailed, OrderId, ReflectorOrder, Span, Update};
+
+use super::agent_reflector::{AgentReflector, LostReflector};
 
 /// How long an order waits for a reflector that it needs: its agent may be offline for long.
 const READY_TIMEOUT: Span = Span::from_secs(20);
@@ -15,52 +17,6 @@ const MIN_RETRY_DELAY: Span = Span::from_secs(1);
 const MAX_RETRY_DELAY: Span = Span::from_secs(60);
 /// A reflector that fails with at least this rest is reported.
 const REPORT_RETRY_DELAY: Span = Span::from_secs(4);
-
-/// A reflector at an agent.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AgentReflector {
-    /// Its order.
-    pub order: ReflectorOrder,
-    /// The host in targets that use it.
-    pub host: String,
-}
-
-impl AgentReflector {
-    /// Whether it is the server of a target.
-    pub(super) fn answers(&self, target: &Target) -> bool {
-        target.host() == self.host && target.port() == self.order.spec.address.port()
-    }
-}
-
-/// A reflector that does not run: it ended before the campaign, or has not started yet.
-#[derive(Debug)]
-pub(super) struct LostReflector {
-    pub(super) agent: AgentName,
-    pub(super) reflector: AgentReflector,
-    /// Why its last order ended; `None` if it was not ordered before.
-    failure: Option<OrderFailed>,
-}
-
-impl LostReflector {
-    fn of(agent: &AgentName, slot: &ReflectorSlot) -> Self {
-        Self {
-            agent: agent.clone(),
-            reflector: slot.reflector.clone(),
-            failure: slot.last_failure.clone(),
-        }
-    }
-
-    /// Why experiments that measure it fail.
-    pub(super) fn reason(&self) -> String {
-        let agent = &self.agent;
-        let failure = self.failure.as_ref();
-        let failure = failure.map(|failure| format!(": {failure}"));
-        format!(
-            "the reflector at agent {agent} did not run during all of the experiment{}",
-            failure.unwrap_or_default()
-        )
-    }
-}
 
 /// Result of an update of a reflector.
 #[derive(Debug, Default)]
@@ -104,6 +60,14 @@ impl ReflectorSlot {
             ReflectorState::Ordered(id) | ReflectorState::Ready(id) | ReflectorState::Away(id) => {
                 Some(id)
             }
+        }
+    }
+
+    fn lost(&self, agent: &AgentName) -> LostReflector {
+        LostReflector {
+            agent: agent.clone(),
+            reflector: self.reflector.clone(),
+            failure: self.last_failure.clone(),
         }
     }
 
@@ -226,7 +190,7 @@ impl CampaignReflectors {
                 }
                 // A reflector that was ready has a short rest; for another one the rest doubles.
                 slot.retry_delay = if slot.has_started() {
-                    effect.lost_reflector = (!self.is_over).then(|| LostReflector::of(agent, slot));
+                    effect.lost_reflector = (!self.is_over).then(|| slot.lost(agent));
                     MIN_RETRY_DELAY
                 } else {
                     slot.retry_delay.times(2).min(MAX_RETRY_DELAY)
@@ -276,7 +240,7 @@ impl CampaignReflectors {
     /// Reflectors that do not run now. Another server may answer at their address.
     pub(super) fn lost_reflectors(&self) -> impl Iterator<Item = LostReflector> + '_ {
         let missing = self.slots.iter().filter(|(_, slot)| !slot.has_started());
-        missing.map(|(agent, slot)| LostReflector::of(agent, slot))
+        missing.map(|(agent, slot)| slot.lost(agent))
     }
 
     /// Stops ordering reflectors; returns the orders to cancel.

@@ -7,7 +7,7 @@ use neph_model::{
     AgentName, Ending, ExperimentId, OrderFailed, OrderId, OrderResult, Prepared, Target, Update,
 };
 
-use super::campaign_reflectors::LostReflector;
+use super::agent_reflector::LostReflector;
 
 /// The part of one agent.
 #[derive(Debug)]

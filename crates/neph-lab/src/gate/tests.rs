@@ -35,9 +35,8 @@ const fn arrival(at: Moment, length: u32) -> Arrival {
 fn outcomes(gate: &mut Gate, packets: &[(Span, u32)]) -> Vec<(Moment, PacketOutcome)> {
     let mut outcomes: Vec<(Moment, Option<PacketOutcome>)> = Vec::new();
     let (mut at, mut decided) = (Moment(0), Vec::new());
-    for (gap, length) in packets {
-        at = at + *gap;
-        let length = *length;
+    for &(gap, length) in packets {
+        at = at + gap;
         outcomes.push((at, gate.admit(arrival(at, length))));
     }
     gate.advance(Moment::NEVER);

@@ -394,11 +394,7 @@ impl<'s> Filler<'s> {
             Self::OwnMessages(_) => {
                 "send fewer bytes or fewer messages: the link is full; a shorter queue would drop messages instead".to_owned()
             }
-            Self::Others(_)
-            | Self::OthersMostly(_)
-            | Self::UnmatchedPackets
-            | Self::Uncertain
-            | Self::Unknown => managed.to_owned(),
+            _ => managed.to_owned(),
         }
     }
 }

@@ -1,6 +1,8 @@
 //! The end of an experiment.
 
-use neph_model::{ExperimentStatus, HostFacts, Load, OrderFailed};
+use neph_model::{
+    Ending, Experiment, ExperimentResult, ExperimentStatus, HostFacts, Load, OrderFailed,
+};
 
 /// How an experiment ended, as the store keeps it.
 pub(crate) struct RunEnd {
@@ -28,5 +30,32 @@ impl RunEnd {
             is_permanent: failure.is_permanent,
             ..Self::failed(failure.to_string())
         }
+    }
+}
+
+/// What the executor reports becomes part of the experiment.
+pub(crate) fn apply_executor_result(
+    result: ExperimentResult,
+    experiment: &mut Experiment,
+) -> RunEnd {
+    experiment.ended = Some(result.ended);
+    experiment.flows = result.flows;
+    experiment.quantities = result.quantities;
+    experiment.anchors = result.anchors;
+    experiment.warnings = result.warnings;
+    let (status, reason) = match result.ending {
+        Ending::Complete => (ExperimentStatus::Complete, None),
+        Ending::Interrupted => (
+            ExperimentStatus::Interrupted,
+            Some("stopped before its end".to_owned()),
+        ),
+        Ending::Failed(reason) => (ExperimentStatus::Failed, Some(reason)),
+    };
+    RunEnd {
+        status,
+        reason,
+        is_permanent: false,
+        host: result.host,
+        load: result.load,
     }
 }
