@@ -8,7 +8,7 @@ use neph_model::AgentName;
 /// Maximum frame: a message, the name of its agent, and their lengths.
 const MAX_FRAME_BYTES: usize = LONGEST_FRAME + 64;
 
-/// Message bytes of a frame that says that the agent was revoked. No encoded message has them.
+/// Bytes of a frame about an agent that was revoked. No encoded message has them.
 pub(super) const REVOKED_FRAME: &[u8] = b"revoked";
 
 pub(super) fn write_frame(
