@@ -32,13 +32,20 @@ pub enum RegistryError {
     #[error("there is an {0} {1} already; {command} makes room for another", command = revoke_command(*.0, .1))]
     NameTaken(Role, AgentName),
     /// No such agent or operator.
-    #[error("there is no {0} {1}")]
+    #[error("there is no {0} {1}; {command} lists those that there are", command = list_command(*.0))]
     Nobody(Role, AgentName),
     /// The invitation was used, has expired or never existed.
     #[error(
         "the invitation is void: each is good for one use and one hour; neph control invite (for an operator: neph control invite --operator) makes a new one"
     )]
     Void,
+}
+
+const fn list_command(role: Role) -> &'static str {
+    match role {
+        Role::Agent => "neph agents",
+        Role::Operator => "neph control operators",
+    }
 }
 
 fn revoke_command(role: Role, name: &AgentName) -> String {

@@ -28,6 +28,9 @@ pub trait Store: Debug + Send {
         campaign: &Campaign,
         scenarios: &[Scenario],
     ) -> Result<(), StoreError>;
+    /// Removes a campaign without any data: no experiment, throughput check, traceroute or ping. Returns
+    /// whether it was removed.
+    fn remove_empty_campaign(&mut self, campaign: CampaignId) -> Result<bool, StoreError>;
     /// Sets the status of a campaign, and its end if it has one.
     fn set_campaign_status(
         &mut self,

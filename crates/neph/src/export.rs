@@ -53,8 +53,8 @@ pub(crate) struct Args {
     /// Format of the output file
     #[arg(long, value_enum)]
     format: FileFormat,
-    /// Output file, or '-' for standard output (not with parquet); for latency-tester a new folder, or
-    /// a file with --experiment
+    /// Output file, or '-' for standard output (not for parquet). latency-tester needs a new folder, or
+    /// with --experiment a file
     #[arg(long, short, value_name = "FILE")]
     output: PathBuf,
     #[command(flatten)]

@@ -187,13 +187,18 @@ pub(super) fn missing_text(
             " {remaining} {more_word}scenarios of the plan have nothing to show yet."
         )),
     }
-    let incomplete = data.left_out.iter().filter(|experiment| {
-        experiment.status != ExperimentStatus::Failed && settings.shows_block(experiment.block)
-    });
-    match incomplete.count() {
-        0 => {}
-        1 => text.push_str(" 1 incomplete experiment is left out."),
-        more => text.push_str(&format!(" {more} incomplete experiments are left out.")),
+    for (status, word) in [
+        (ExperimentStatus::Interrupted, "interrupted"),
+        (ExperimentStatus::Running, "running"),
+    ] {
+        let left_out = data.left_out.iter().filter(|experiment| {
+            experiment.status == status && settings.shows_block(experiment.block)
+        });
+        match left_out.count() {
+            0 => {}
+            1 => text.push_str(&format!(" 1 {word} experiment is left out.")),
+            more => text.push_str(&format!(" {more} {word} experiments are left out.")),
+        }
     }
     text
 }

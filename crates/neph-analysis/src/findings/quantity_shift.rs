@@ -180,8 +180,14 @@ impl QuantityShift {
             self.format_value(only.candidate),
             self.format_value(only.baseline),
         );
+        // A shift within blocks can contradict the medians over all blocks.
+        let (within, over) = if decision.interval.is_some() {
+            (" within blocks", " over all blocks")
+        } else {
+            ("", "")
+        };
         format!(
-            "The {title} of '{name}' is {size}{interval} {direction} that of '{baseline}' (medians {candidate_median} and {baseline_median})"
+            "The {title} of '{name}' is {size}{interval} {direction} that of '{baseline}'{within} (medians{over}: {candidate_median} and {baseline_median})"
         )
     }
 
@@ -270,7 +276,7 @@ mod tests {
         };
         let finding = shift.sentence("transfers", &family.decisions());
         let finding = finding.expect("a sentence");
-        let expected = "The RTT p50 of 'a' is 100 ns below that of 'b' (medians 4.2 us and 4.3 us); no verdict yet";
+        let expected = "The RTT p50 of 'a' is 100 ns below that of 'b' (medians: 4.2 us and 4.3 us); no verdict yet";
         assert!(finding.text.starts_with(expected), "{}", finding.text);
         assert!((finding.evidence["share_least"] + 100.0 / 4_300.0).abs() < 1e-9);
     }

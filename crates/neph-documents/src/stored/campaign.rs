@@ -3,9 +3,9 @@
 use std::net::IpAddr;
 
 use neph_model::{
-    BitRate, BlockOrder, ByteSize, Campaign, Experiment, Hop, Parameters, PingBetween, RouteLength,
-    Scenario, Span, Throughput, ThroughputSecond, Traceroute, UtcOffset, Wall, Warning,
-    reply_size_in_words,
+    BitRate, BlockOrder, ByteSize, Campaign, Experiment, ExperimentStatus, Hop, Parameters,
+    PingBetween, RouteLength, Scenario, Span, Throughput, ThroughputSecond, Traceroute, UtcOffset,
+    Wall, Warning, reply_size_in_words,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -292,8 +292,8 @@ fn scenario_rows(scenarios: &[Scenario]) -> Vec<ScenarioRow> {
     rows.collect()
 }
 
-/// Each kind of warning once, with the number of experiments and the remedy; by load if the plan
-/// generates one and the remedy depends on it.
+/// Each kind of warning once, with the number of complete experiments (of all, if none is complete) and
+/// the remedy; by load if the plan generates one and the remedy depends on it.
 fn warning_rows(experiments: &[Experiment], scenarios: &[Scenario]) -> Vec<WarningKindRow> {
     let load = |experiment: &Experiment| {
         let scenario = scenarios
@@ -301,8 +301,15 @@ fn warning_rows(experiments: &[Experiment], scenarios: &[Scenario]) -> Vec<Warni
             .find(|scenario| scenario.id == experiment.scenario);
         scenario.and_then(Scenario::stress)
     };
+    let is_complete = |experiment: &&Experiment| experiment.status == ExperimentStatus::Complete;
+    let has_complete = experiments
+        .iter()
+        .any(|experiment| is_complete(&experiment));
+    let counted = experiments
+        .iter()
+        .filter(|experiment| !has_complete || is_complete(experiment));
     let mut rows: Vec<WarningKindRow> = Vec::new();
-    for experiment in experiments {
+    for experiment in counted {
         let generated_load = experiment.load_made(load(experiment));
         for warning in &experiment.warnings {
             let warning: &Warning = warning;

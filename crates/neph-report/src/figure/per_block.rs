@@ -59,7 +59,7 @@ pub(crate) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> 
                 }
             }
             let mut notes = vec![Note::plain(format!(
-                "Box: first quartile, median and third quartile of the replies. Whiskers: {}. {} Values outside the axis are counted above the panel. Below each box: the block's number and when it started ({}).{}",
+                "Box: first quartile, median and third quartile of the replies. Whiskers: {}. {} Values outside the axis are counted above the panel. Below each box: the block's number and when the experiment started ({}).{}",
                 settings.whiskers_text(),
                 scales(settings),
                 settings.utc_offset,
@@ -170,7 +170,7 @@ fn draw_panel(
         middle,
         Anchor::Middle,
         Style::LABEL,
-        format!("block, started at ({})", times.zone()),
+        format!("block, experiment started at ({})", times.zone()),
     )));
     marks
 }

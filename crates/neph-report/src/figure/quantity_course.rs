@@ -68,8 +68,8 @@ pub(super) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> 
             }
         }
         let mut notes = vec![Note::plain(format!(
-            "Each panel has its own scale, which begins at zero. Below: the block's number and when it \
-             started ({}).",
+            "Each panel has its own scale, which begins at zero. Below: the block's number and when its \
+             first experiment in this figure started ({}).",
             settings.utc_offset
         ))];
         notes.extend(flags::notes(data, data.transfers(settings), settings));
@@ -250,7 +250,7 @@ fn times(plot: &Plot, blocks: &[(u32, Wall)], settings: &PlotSettings) -> Vec<Ma
         area.x + area.width / 2.0,
         area.bottom() + 28.0 + TIMES_HEIGHT,
     );
-    let zone = format!("block, started at ({})", times.zone());
+    let zone = format!("block, first experiment at ({})", times.zone());
     marks.push(Mark::Text(Text::new(
         middle,
         Anchor::Middle,

@@ -134,7 +134,7 @@ pub(crate) fn time_axis(
 /// How times of day on strips are to be read, for a caption.
 pub(crate) fn time_note(settings: &PlotSettings) -> String {
     format!(
-        " Blocks are labelled with their number and when they started ({}); axes of one block that took {} min or more show the time of day.",
+        " Each block is labelled with its number and when the experiment started ({}); axes of one block that took {} min or more show the time of day.",
         settings.utc_offset,
         MIN_CLOCK_AXIS_SECONDS / 60.0
     )

@@ -340,7 +340,7 @@ fn an_empty_campaign_is_no_panic() {
     let printed = sentences(&data);
     assert!(
         printed.starts_with("Measured campaign: Nothing was measured. 1 scenario of the plan")
-            && printed.contains("1 incomplete experiment is left out"),
+            && printed.contains("1 interrupted experiment is left out"),
         "{printed}"
     );
     assert!(!printed.contains("No warnings"), "{printed}");

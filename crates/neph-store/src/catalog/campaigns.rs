@@ -35,6 +35,30 @@ impl Catalog {
         })
     }
 
+    /// Removes a campaign without any data; returns whether it was removed.
+    pub(crate) fn remove_empty_campaign(
+        &mut self,
+        campaign: CampaignId,
+    ) -> Result<bool, StoreError> {
+        const TABLES_WITH_DATA: [&str; 4] =
+            ["experiments", "throughput", "traceroute", "pings_between"];
+        let mut is_removed = false;
+        self.change("remove an empty campaign", |transaction| {
+            let id = campaign.to_string();
+            for table in TABLES_WITH_DATA {
+                let query = format!("SELECT EXISTS (SELECT 1 FROM {table} WHERE campaign_id = ?1)");
+                if transaction.query_row(&query, [&id], |row| row.get(0))? {
+                    return Ok(());
+                }
+            }
+            transaction.execute("DELETE FROM scenarios WHERE campaign_id = ?1", [&id])?;
+            let count = transaction.execute("DELETE FROM campaigns WHERE id = ?1", [&id])?;
+            is_removed = count > 0;
+            Ok(())
+        })?;
+        Ok(is_removed)
+    }
+
     pub(crate) fn set_campaign_status(
         &mut self,
         campaign: CampaignId,

@@ -37,6 +37,28 @@ pub(super) fn campaigns_and_their_matrix_read_back_oldest_first(location: &Store
         .expect_err("it is there already");
 }
 
+pub(super) fn only_a_campaign_without_data_can_be_removed(location: &StoreLocation) {
+    let (mut store, experiment) = prepared(location);
+    let with_experiment = experiment.campaign;
+    let recorder = store.begin(&experiment);
+    drop(recorder.expect("begun"));
+    let (empty, with_check) = (campaign(), campaign());
+    for added in [&empty, &with_check] {
+        store.add_campaign(added, &[scenario(0)]).expect("added");
+    }
+    store
+        .add_throughput(with_check.id, &throughput(1))
+        .expect("added");
+    let mut is_removed = |campaign| store.remove_empty_campaign(campaign).expect("writable");
+    assert!(!is_removed(with_experiment));
+    assert!(!is_removed(with_check.id));
+    assert!(is_removed(empty.id));
+    assert!(!is_removed(empty.id), "it is gone");
+    let remaining = store.campaigns().expect("readable");
+    assert!(remaining.iter().all(|campaign| campaign.id != empty.id));
+    assert_eq!(remaining.len(), 2);
+}
+
 pub(super) fn a_campaigns_status_is_kept_and_an_unknown_campaign_refused(location: &StoreLocation) {
     let (mut store, experiment) = prepared(location);
     let ended = Some(Wall::from_unix_nanos(9));

@@ -63,6 +63,7 @@ macro_rules! claims {
 const CLAIMS: &[(&str, Claim)] = claims![
     campaigns::campaigns_and_their_matrix_read_back_oldest_first,
     campaigns::a_campaigns_status_is_kept_and_an_unknown_campaign_refused,
+    campaigns::only_a_campaign_without_data_can_be_removed,
     campaigns::checks_come_by_time,
     campaigns::pings_between_experiments_come_by_time,
     campaigns::writing_is_for_one_and_reading_for_all,

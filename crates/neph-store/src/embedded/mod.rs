@@ -130,6 +130,11 @@ impl Store for Embedded {
         self.catalog.add_campaign(campaign, scenarios)
     }
 
+    fn remove_empty_campaign(&mut self, campaign: CampaignId) -> Result<bool, StoreError> {
+        self.check_writable("remove an empty campaign")?;
+        self.catalog.remove_empty_campaign(campaign)
+    }
+
     fn set_campaign_status(
         &mut self,
         campaign: CampaignId,

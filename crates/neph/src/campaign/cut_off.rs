@@ -12,7 +12,9 @@ use crate::workspace::Workspace;
 /// A campaign that was cut off; it has no id if it was cut off before its start.
 pub(super) struct CutOffCampaign<'s> {
     pub(super) id: Option<CampaignId>,
-    pub(super) store: &'s dyn Store,
+    pub(super) store: &'s mut dyn Store,
+    /// It was started by this process, not resumed.
+    pub(super) is_new: bool,
     pub(super) workspace: &'s Workspace,
     /// No status is printed.
     pub(super) is_quiet: bool,
@@ -21,15 +23,25 @@ pub(super) struct CutOffCampaign<'s> {
 
 impl CutOffCampaign<'_> {
     /// Prints the status, and reports why it was cut off and how to continue it. After ctrl-C it counts as
-    /// interrupted.
-    pub(super) fn report(self, error: &RunError, stop: &Stop) -> Result<Outcome, Failure> {
-        self.print_status();
+    /// interrupted. A new campaign without any data is removed.
+    pub(super) fn report(mut self, error: &RunError, stop: &Stop) -> Result<Outcome, Failure> {
+        if self.remove_if_empty(error) {
+            self.resume_command = None;
+        } else {
+            self.print_status();
+        }
         let reason = reason_with_remedy(error, self.resume_command);
         if stop.is_set() {
             output::say(&format!("neph: {reason}"));
             return Ok(Outcome::Interrupted);
         }
         Err(Failure::refused(reason))
+    }
+
+    fn remove_if_empty(&mut self, error: &RunError) -> bool {
+        let is_lost = matches!(error, RunError::Executor(_));
+        let id = self.id.filter(|_| self.is_new && is_lost);
+        id.is_some_and(|id| matches!(self.store.remove_empty_campaign(id), Ok(true)))
     }
 
     /// Errors of the store have no effect: they may be the reason of the cut.

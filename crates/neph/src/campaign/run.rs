@@ -239,17 +239,20 @@ pub(crate) fn carry_out(
     second_interrupt.set(None);
     // The lab is removed before anything is reported.
     drop(executor);
-    let cut_off_campaign = CutOffCampaign {
-        id: watch.campaign(),
-        store: store.as_ref(),
-        workspace,
-        is_quiet: settings.quiet,
-        resume_command: watch.campaign().map(|id| settings.resume_command(id)),
+    let result = match campaign_result {
+        Ok(ended) => conclude(plan_source, store.as_ref(), ended, settings, &stop),
+        Err(error) => {
+            let cut_off_campaign = CutOffCampaign {
+                id: watch.campaign(),
+                store: store.as_mut(),
+                is_new: earlier_campaign.is_none(),
+                workspace,
+                is_quiet: settings.quiet,
+                resume_command: watch.campaign().map(|id| settings.resume_command(id)),
+            };
+            cut_off_campaign.report(&error, &stop)
+        }
     };
-    let result = campaign_result.map_or_else(
-        |error| cut_off_campaign.report(&error, &stop),
-        |ended| conclude(plan_source, store.as_ref(), ended, settings, &stop),
-    );
     // Last: a slow webhook must not delay the report.
     watch.finish();
     result
