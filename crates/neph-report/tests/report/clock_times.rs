@@ -58,7 +58,7 @@ fn blocks_of_a_day_carry_the_time_at_which_they_started() {
     }
     let actual = printed_text(&data, "per-block", "+02:00");
     assert!(
-        actual.contains(&"block, started at (UTC+02:00)".to_owned()),
+        actual.contains(&"block, experiment started at (UTC+02:00)".to_owned()),
         "{actual:#?}"
     );
 }
