@@ -42,6 +42,8 @@ const ROW_HEIGHT: f64 = 18.0;
 const HEADER_HEIGHT: f64 = 40.0;
 /// The names of circuits.
 const NAME_WIDTH: f64 = 84.0;
+/// Sides of the corner of a cell with warnings.
+const CORNER: f64 = 6.0;
 /// Twice as good or bad has the full colour.
 const FULL_COLOUR_DOUBLINGS: f64 = 1.0;
 
@@ -90,7 +92,8 @@ pub(super) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> 
         }
         let caption = format!(
             "A cell has the full colour if its median is at least twice, or at most half, of that over \
-             {first}. The verdicts are in the findings of the report; they use all blocks."
+             {first}. The verdicts are in the findings of the report; they use all blocks. A red corner: \
+             warnings."
         );
         let mut notes = vec![Note::plain(caption)];
         notes.extend(flags::notes(data, scenarios.iter().copied(), settings));
@@ -122,6 +125,18 @@ fn matrices(circuits: &Circuits) -> Vec<Matrix<'_>> {
 #[expect(clippy::cast_precision_loss, reason = "a few rows")]
 const fn count(rows: usize) -> f64 {
     rows as f64
+}
+
+/// The red corner of a cell with warnings: a flag would cover the number.
+fn flagged_corner(cell: Rect) -> Mark {
+    Mark::Area {
+        points: vec![
+            Point::new(cell.x, cell.y),
+            Point::new(cell.x + CORNER, cell.y),
+            Point::new(cell.x, cell.y + CORNER),
+        ],
+        fill: Fill::solid(Colour::ALARM),
+    }
 }
 
 fn draw_panel(matrix: &Matrix<'_>, networks: &[String], frame: Rect) -> Vec<Mark> {
@@ -171,7 +186,7 @@ fn draw_panel(matrix: &Matrix<'_>, networks: &[String], frame: Rect) -> Vec<Mark
             marks.push(Mark::Text(Text::new(at, Anchor::Middle, Style::NOTE, text)));
             let is_flagged = |course: &QuantityCourse| !course.flagged_blocks.is_empty();
             if course.as_ref().is_some_and(is_flagged) {
-                marks.push(flags::marker(Point::new(left + 4.0, base)));
+                marks.push(flagged_corner(cell));
             }
         }
     }

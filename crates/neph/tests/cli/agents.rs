@@ -316,7 +316,7 @@ fn invalid_agent_commands_are_refused() {
         ),
         (
             vec!["run", "p.toml", "--control", "c"],
-            "site 'x': agent a is not enrolled or was revoked",
+            "site 's': agent a is not enrolled or was revoked",
         ),
         (
             vec!["agents", "--control", "d"],
