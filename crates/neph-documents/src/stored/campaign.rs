@@ -292,8 +292,8 @@ fn scenario_rows(scenarios: &[Scenario]) -> Vec<ScenarioRow> {
     rows.collect()
 }
 
-/// Each kind of warning once, with the number of complete experiments (of all, if none is complete) and
-/// the remedy; by load if the plan generates one and the remedy depends on it.
+/// Each kind of warning once, with the number of experiments and the remedy; by load if the plan
+/// generates one and the remedy depends on it. Only complete experiments count, if there are any.
 fn warning_rows(experiments: &[Experiment], scenarios: &[Scenario]) -> Vec<WarningKindRow> {
     let load = |experiment: &Experiment| {
         let scenario = scenarios

@@ -10,8 +10,8 @@ use crate::exit::Failure;
 /// Alarm rules and their webhook.
 #[derive(Clone, Debug, Default, ClapArgs)]
 pub(super) struct AlarmArgs {
-    /// Raise an alarm if the delay from point a to point b is high, such as 'a - b > 2ms p99 for 30s'
-    /// (p99 above 2 ms for 30 s); 'segment > 2ms p99' applies to each segment; repeatable
+    /// Raise an alarm if the delay from one point to another is high, such as 'a - b > 2ms p99 for 30s'.
+    /// 'segment > 2ms p99' applies to each segment; repeatable
     #[arg(long, value_name = "RULE")]
     alarm: Vec<String>,
     /// Send the start and end of each --alarm to this URL, as JSON by HTTP POST
