@@ -12,6 +12,9 @@ use super::agent_reflector::{AgentReflector, LostReflector};
 
 /// How long an order waits for a reflector that it needs: its agent may be offline for long.
 const READY_TIMEOUT: Span = Span::from_secs(20);
+/// How long all orders wait at the start until each reflector has answered: a refusal ends the campaign,
+/// and then nothing should have begun.
+const FIRST_ANSWER_TIMEOUT: Span = Span::from_secs(2);
 /// Minimum time from the end of a reflector to its next order.
 const MIN_RETRY_DELAY: Span = Span::from_secs(1);
 const MAX_RETRY_DELAY: Span = Span::from_secs(60);
@@ -43,6 +46,8 @@ enum ReflectorState {
 struct ReflectorSlot {
     reflector: AgentReflector,
     state: ReflectorState,
+    /// Its agent has answered an order for it.
+    has_answered: bool,
     /// Why its last order ended.
     last_failure: Option<OrderFailed>,
     /// Time from its last end to the next order.
@@ -127,6 +132,7 @@ impl CampaignReflectors {
         let slot = |reflector| ReflectorSlot {
             reflector,
             state: ReflectorState::Due(Span::ZERO),
+            has_answered: false,
             last_failure: None,
             retry_delay: MIN_RETRY_DELAY,
             wait_start: None,
@@ -168,6 +174,7 @@ impl CampaignReflectors {
     ) -> Option<ReflectorUpdate> {
         let mut slots = self.slots.iter_mut();
         let (agent, slot) = slots.find(|(_, slot)| slot.order() == Some(id))?;
+        slot.has_answered = true;
         let mut effect = ReflectorUpdate::default();
         match update {
             Update::Progress(_) => slot.state = ReflectorState::Ready(id),
@@ -211,6 +218,10 @@ impl CampaignReflectors {
     /// Whether an order may be sent: the reflectors that it needs are ready, or the wait for them is
     /// over.
     pub(super) fn is_ready_for(&mut self, order: &Order, now: Span) -> bool {
+        let is_unanswered = self.slots.values().any(|slot| !slot.has_answered);
+        if is_unanswered && now < FIRST_ANSWER_TIMEOUT {
+            return false;
+        }
         let needed = self.slots.iter_mut();
         let needed = needed.filter(|(_, slot)| slot.is_needed_by(order));
         // Each wait begins with the first order that needs the reflector, so all are visited.
@@ -326,6 +337,16 @@ mod tests {
             .map(|lost| lost.reason())
             .collect();
         assert!(reasons[0].contains("port taken"), "{reasons:?}");
+    }
+
+    #[test]
+    fn at_the_start_all_orders_wait_for_the_first_answer_of_each_reflector() {
+        let mut reflectors = at_ports(&[("ams", 8600), ("lju", 8601)]);
+        start(&mut reflectors, "ams");
+        assert!(!reflectors.is_ready_for(&order_to(8600), Span::ZERO));
+        assert!(reflectors.is_ready_for(&order_to(8600), FIRST_ANSWER_TIMEOUT));
+        start(&mut reflectors, "lju");
+        assert!(reflectors.is_ready_for(&order_to(8600), Span::ZERO));
     }
 
     #[test]
