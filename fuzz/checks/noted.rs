@@ -49,6 +49,9 @@ impl Store for Noted {
         assert_eq!(ids.len(), scenarios.len(), "a scenario twice");
         Ok(())
     }
+    fn remove_empty_campaign(&mut self, _: CampaignId) -> Result<bool, StoreError> {
+        unreachable!("an import removes no campaign")
+    }
     fn set_campaign_status(
         &mut self,
         _: CampaignId,
