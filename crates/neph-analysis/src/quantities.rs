@@ -24,8 +24,8 @@ pub struct QuantityCourse {
     /// Its value in each block, in its unit; blocks count from 1. Without a number where messages without an
     /// answer decide.
     pub by_block: BTreeMap<u32, Level>,
-    /// The blocks whose experiment has a warning.
-    pub flagged_blocks: BTreeSet<u32>,
+    /// Whether any of its experiments has a warning.
+    pub is_flagged: bool,
 }
 
 /// A quantity over its experiments.
@@ -103,12 +103,11 @@ impl CampaignData {
         } else {
             OF_MESSAGES.into()
         };
-        let flags = self.flags(scenario, settings);
-        let flagged_blocks: BTreeSet<u32> = flags.into_iter().map(|(block, _)| block).collect();
+        let is_flagged = !self.flags(scenario, settings).is_empty();
         let courses = measured.into_iter().map(|quantity| QuantityCourse {
             quantity,
             by_block: self.by_block(scenario, settings, quantity),
-            flagged_blocks: flagged_blocks.clone(),
+            is_flagged,
         });
         courses
             .filter(|course| !course.by_block.is_empty())
@@ -208,7 +207,7 @@ mod tests {
             by_block: (1..=count)
                 .map(|block| (block, Level::At(f64::from(block))))
                 .collect(),
-            flagged_blocks: BTreeSet::new(),
+            is_flagged: false,
         };
         let five = course(5).summary().expect("values");
         assert_eq!((five.median, five.interval), (Level::At(3.0), None));
@@ -225,7 +224,7 @@ mod tests {
         let course = QuantityCourse {
             quantity: Quantity::ResponseP99,
             by_block: (1..).zip(levels).collect(),
-            flagged_blocks: BTreeSet::new(),
+            is_flagged: false,
         };
         let summary = course.summary().expect("experiments");
         let ends = (summary.min, summary.median, summary.max);

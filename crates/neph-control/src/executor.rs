@@ -64,8 +64,8 @@ pub struct AgentsExecutor<B: Bus> {
     unstored: BTreeMap<OrderId, BTreeSet<ExperimentId>>,
     pending_updates: Vec<(Ticket, Update)>,
     reflectors: CampaignReflectors,
-    /// That an agent was revoked, and what to do: the campaign cannot go on without it.
-    revocation: Option<String>,
+    /// Why the campaign cannot go on, and what to do.
+    end_reason: Option<String>,
     /// Orders that wait for reflectors.
     pending_orders: Vec<(Ticket, Order)>,
 }
@@ -92,7 +92,7 @@ impl<B: Bus> AgentsExecutor<B> {
             bus,
             reflectors: CampaignReflectors::new(sites.reflectors.clone()),
             pending_orders: Vec::new(),
-            revocation: None,
+            end_reason: None,
             sites,
             dispatcher,
             elapsed,
@@ -204,8 +204,7 @@ impl<B: Bus> AgentsExecutor<B> {
 
     /// Sends an order, or holds it until its reflectors are ready.
     fn send_or_hold(&mut self, ticket: Ticket, order: Order, now: Span) {
-        let is_refused = self.reflectors.refusal().is_some() || self.revocation.is_some();
-        if !is_refused && self.reflectors.is_ready_for(&order, now) {
+        if self.end_reason.is_none() && self.reflectors.is_ready_for(&order, now) {
             self.send(ticket, order);
         } else {
             self.pending_orders.push((ticket, order));
@@ -239,6 +238,9 @@ impl<B: Bus> AgentsExecutor<B> {
         {
             None => self.process_part_update(id, update),
             Some(effect) => {
+                if effect.refusal.is_some() {
+                    self.end_reason = effect.refusal;
+                }
                 if let Some(lost_reflector) = &effect.lost_reflector {
                     let running = self.running.values_mut();
                     running.for_each(|running| running.mark_lost_reflector(lost_reflector));
@@ -272,8 +274,10 @@ impl From<InboxError> for ExecutorLost {
 /// Waits until connected agents know what is stored.
 impl<B: Bus> Drop for AgentsExecutor<B> {
     fn drop(&mut self) {
-        // Else the next poll would send them: a refusal no longer holds them back.
+        // Else the next poll would send them.
         self.pending_orders.clear();
+        // It was reported; the end of the reflectors is still awaited.
+        self.end_reason = None;
         for id in self.reflectors.end() {
             self.dispatcher.cancel(id);
         }
@@ -329,8 +333,7 @@ impl<B: Bus> Executor for AgentsExecutor<B> {
             }
         }
         self.send_due()?;
-        let refusal = self.reflectors.refusal().map(str::to_owned);
-        if let Some(reason) = self.revocation.clone().or(refusal) {
+        if let Some(reason) = self.end_reason.clone() {
             self.cancel_running();
             if self.running.is_empty() && updates.is_empty() {
                 return Err(ExecutorLost(reason));

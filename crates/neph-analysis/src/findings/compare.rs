@@ -238,6 +238,12 @@ pub(crate) fn median(values: &mut [f64]) -> Option<f64> {
     neph_stats::median(sample, 0).ok()?.number()
 }
 
+/// The median of levels, infinite if messages without a reply decide it; `None` without levels.
+pub(crate) fn median_or_infinity(levels: impl Iterator<Item = Level>) -> Option<f64> {
+    let median = median_of_levels(levels).ok()?;
+    Some(median.number().unwrap_or(f64::INFINITY))
+}
+
 /// A scenario with the median of each block.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Medians {
@@ -322,9 +328,7 @@ pub(crate) fn compare(
         candidate: candidate.scenario,
         baseline: baseline.scenario,
     };
-    let baseline = median_of_levels(blocks.iter().map(|block| block.1)).ok()?;
-    // Infinite if messages without a reply decide it.
-    let baseline = baseline.number().unwrap_or(f64::INFINITY);
+    let baseline = median_or_infinity(blocks.iter().map(|block| block.1))?;
     let margin = margin.at_baseline(baseline);
     Some(Comparison {
         shift: shift.estimate(),

@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 
 use neph_model::{Better, Quantity};
-use neph_stats::{Claim, Level, PairedShift, Verdict, Wanted, median_of_levels};
+use neph_stats::{Claim, Level, PairedShift, Verdict, Wanted};
 
 use super::certainty::{Certainty, certainty_text};
-use super::compare::{ClaimIndex, Decisions, Family, UNKNOWN_AMOUNT, interval_text};
+use super::compare::{
+    ClaimIndex, Decisions, Family, UNKNOWN_AMOUNT, interval_text, median_or_infinity,
+};
 use super::levels::MIN_SHARE;
 use super::{Finding, FindingKind};
 use crate::text::{plural, real};
@@ -52,10 +54,8 @@ impl Pair {
             .filter_map(|(block, candidate)| Some((*candidate, *baseline_levels.get(block)?)));
         let level_pairs: Vec<(Level, Level)> = level_pairs.collect();
         let shift = PairedShift::of_blocks(&level_pairs).ok()?;
-        let candidate = median_of_levels(level_pairs.iter().map(|pair| pair.0)).ok()?;
-        let candidate = candidate.number().unwrap_or(f64::INFINITY);
-        let baseline = median_of_levels(level_pairs.iter().map(|pair| pair.1)).ok()?;
-        let baseline = baseline.number().unwrap_or(f64::INFINITY);
+        let candidate = median_or_infinity(level_pairs.iter().map(|pair| pair.0))?;
+        let baseline = median_or_infinity(level_pairs.iter().map(|pair| pair.1))?;
         let margin = if baseline.is_finite() {
             MIN_SHARE * baseline
         } else {

@@ -29,10 +29,7 @@ impl Dispatcher {
     /// Ends all orders of an agent that was revoked: it has no results any more.
     pub(crate) fn end_orders_of(&mut self, agent: &AgentName) -> Vec<(OrderId, Update)> {
         let out = self.out.iter_mut();
-        let open = out.filter(|(_, out)| {
-            let is_over = matches!(out.stage, Stage::Reported | Stage::Stored);
-            out.agent == *agent && out.is_followed && !is_over
-        });
+        let open = out.filter(|(_, out)| out.agent == *agent && out.is_followed && out.is_open());
         open.map(|(id, out)| (*id, out.mark_lost("it was revoked")))
             .collect()
     }
@@ -40,8 +37,7 @@ impl Dispatcher {
     /// An agent that has not answered about a cancelled order in time.
     pub(crate) fn overdue_agent(&self, now: Span) -> Option<&AgentName> {
         let is_late = |out: &&Out| {
-            let is_open = !matches!(out.stage, Stage::Reported | Stage::Stored);
-            let cancelled = out.cancelled_at.filter(|_| is_open);
+            let cancelled = out.cancelled_at.filter(|_| out.is_open());
             cancelled.is_some_and(|since| now - since > CANCEL_TIMEOUT)
         };
         self.out.values().find(is_late).map(|out| &out.agent)

@@ -118,6 +118,11 @@ impl Out {
         }
     }
 
+    /// Whether its result is still awaited.
+    pub(super) const fn is_open(&self) -> bool {
+        !matches!(self.stage, Stage::Reported | Stage::Stored)
+    }
+
     /// Makes its next message due now.
     pub(super) fn send_now(&mut self) {
         self.send_at(Span::ZERO);
@@ -235,8 +240,7 @@ impl Out {
     /// Reports once that the agent has not ended a cancelled order yet.
     pub(super) fn await_end(&mut self, now: Span) {
         let since = *self.cancelled_at.get_or_insert(now);
-        let is_open = !matches!(self.stage, Stage::Reported | Stage::Stored);
-        if is_open && now - since > CANCEL_WARNING_DELAY && !self.is_end_missed {
+        if self.is_open() && now - since > CANCEL_WARNING_DELAY && !self.is_end_missed {
             self.is_end_missed = true;
             tracing::warn!(
                 "agent {} has not ended its order yet; waiting for it at most {} s",

@@ -27,6 +27,8 @@ pub(super) struct ReflectorUpdate {
     /// Its order is over.
     pub(super) is_over: bool,
     pub(super) lost_reflector: Option<LostReflector>,
+    /// That its agent refuses it, and why.
+    pub(super) refusal: Option<String>,
 }
 
 /// The state of a reflector.
@@ -122,8 +124,6 @@ impl ReflectorSlot {
 #[derive(Debug, Default)]
 pub(super) struct CampaignReflectors {
     slots: BTreeMap<AgentName, ReflectorSlot>,
-    /// Reason of an agent that refuses its reflector.
-    refusal: Option<String>,
     is_over: bool,
 }
 
@@ -185,7 +185,7 @@ impl CampaignReflectors {
                 {
                     if why.operation == REFUSED {
                         let reason = &why.reason;
-                        self.refusal =
+                        effect.refusal =
                             Some(format!("agent {agent} refuses its reflector: {reason}"));
                     } else if slot.retry_delay >= REPORT_RETRY_DELAY {
                         // With a shorter rest, a reflector of the previous run may not have ended
@@ -208,11 +208,6 @@ impl CampaignReflectors {
             _ => {}
         }
         Some(effect)
-    }
-
-    /// Reason of an agent that refuses its reflector, if there is one.
-    pub(super) fn refusal(&self) -> Option<&str> {
-        self.refusal.as_deref()
     }
 
     /// Whether an order may be sent: the reflectors that it needs are ready, or the wait for them is
@@ -257,8 +252,6 @@ impl CampaignReflectors {
     /// Stops ordering reflectors; returns the orders to cancel.
     pub(super) fn end(&mut self) -> Vec<OrderId> {
         self.is_over = true;
-        // The refusal was reported; the end of the others is still awaited.
-        self.refusal = None;
         self.slots
             .values()
             .filter_map(ReflectorSlot::order)

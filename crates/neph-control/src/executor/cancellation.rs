@@ -54,7 +54,7 @@ impl<B: Bus> AgentsExecutor<B> {
         &mut self,
         agent: &AgentName,
     ) -> Result<Vec<(Ticket, Update)>, InboxError> {
-        self.revocation = Some(format!(
+        self.end_reason = Some(format!(
             "agent {agent} was revoked; enrol it again (neph control invite {agent})"
         ));
         let mut updates = Vec::new();

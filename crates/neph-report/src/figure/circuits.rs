@@ -4,7 +4,7 @@
 //! blue for better, orange for worse, white for the same.
 
 use neph_analysis::circuits::{self, CircuitRow, Circuits};
-use neph_analysis::{CampaignData, PlotSettings, QuantityCourse};
+use neph_analysis::{CampaignData, PlotSettings};
 use neph_model::{Better, Quantity};
 use neph_stats::Level;
 
@@ -184,8 +184,7 @@ fn draw_panel(matrix: &Matrix<'_>, networks: &[String], frame: Rect) -> Vec<Mark
             };
             let at = Point::new(left + column_width / 2.0, base);
             marks.push(Mark::Text(Text::new(at, Anchor::Middle, Style::NOTE, text)));
-            let is_flagged = |course: &QuantityCourse| !course.flagged_blocks.is_empty();
-            if course.as_ref().is_some_and(is_flagged) {
+            if course.as_ref().is_some_and(|course| course.is_flagged) {
                 marks.push(flagged_corner(cell));
             }
         }

@@ -115,7 +115,7 @@ fn panels(data: &CampaignData, settings: &PlotSettings) -> Vec<Panel> {
                 course.quantity.properties().title
             ),
             quantity: course.quantity,
-            is_flagged: !course.flagged_blocks.is_empty(),
+            is_flagged: course.is_flagged,
             lines: vec![line("", &course.by_block)],
         });
         return panels.collect();
@@ -130,11 +130,7 @@ fn panels(data: &CampaignData, settings: &PlotSettings) -> Vec<Panel> {
             row.quantity.properties().title
         ),
         quantity: row.quantity,
-        is_flagged: row
-            .cells
-            .iter()
-            .flatten()
-            .any(|course| !course.flagged_blocks.is_empty()),
+        is_flagged: row.cells.iter().flatten().any(|course| course.is_flagged),
         lines: row
             .cells
             .iter()
