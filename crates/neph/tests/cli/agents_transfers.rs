@@ -7,10 +7,10 @@ use serde_json::Value;
 use crate::agents::mesh;
 use crate::distant::{SITES, Sites};
 use crate::servers::free_port;
+use crate::undisturbed::undisturbed;
 
-/// What agents send each other is measured as what messages take: in the same rounds, by the same orders.
-#[test]
-fn sites_measure_the_throughput_between_them() {
+/// The experiments of a plan with messages and a paced transfer between two agents, as stored.
+fn measured() -> (Sites, Vec<Value>) {
     let sites = Sites::new(&["127.0.0.1"]);
     let ports: Vec<u16> = SITES.iter().map(|_| free_port()).collect();
     let plan = mesh(&ports, 100).replace("blocks = 3", "blocks = 1");
@@ -26,7 +26,14 @@ fn sites_measure_the_throughput_between_them() {
     fs::write(sites.folder.path("p.toml"), plan).expect("writable");
     let ended = sites.run(&["run", "p.toml"]).0.wait().expect("it ends");
     let experiments = sites.experiments();
-    assert!(ended.success(), "{experiments:?}");
+    assert!(ended.success(), "{ended}: {experiments:?}");
+    (sites, experiments)
+}
+
+/// Transfers are measured as messages are: in the same rounds, by the same orders.
+#[test]
+fn sites_measure_the_throughput_between_them() {
+    let (sites, experiments) = undisturbed(measured);
     let is_transfer = |entry: &&Value| {
         let label = entry["scenario"].as_str().unwrap_or_default();
         label.contains("udp throughput 5Mbit/s")
@@ -48,7 +55,7 @@ fn sites_measure_the_throughput_between_them() {
             .find(|row| row["quantity"] == "up_goodput_bit_s");
         let goodput = goodput.and_then(|row| row["value"].as_f64());
         let goodput = goodput.unwrap_or_else(|| panic!("{rows:?}"));
-        assert!((4.5e6..=5.5e6).contains(&goodput), "{goodput}");
+        assert!((4.5e6..=5.5e6).contains(&goodput), "{goodput}: {rows:?}");
         let series = shown["series"].as_array().expect("series");
         assert!(
             series

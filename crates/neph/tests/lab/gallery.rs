@@ -3,7 +3,7 @@
 
 #![expect(
     clippy::print_stdout,
-    reason = "a test tells what neph said and what it skipped"
+    reason = "a test prints neph's output and what it skips"
 )]
 
 use std::fs;
@@ -12,18 +12,19 @@ use std::path::{Path, PathBuf};
 use neph_sys::process;
 
 use crate::stage::privileged;
+use crate::undisturbed::undisturbed;
 
 fn shipped(entry: &str, file: &str) -> String {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../gallery");
     fs::read_to_string(root.join(entry).join(file)).expect("a shipped file")
 }
 
-/// Writes the entry's plan, shortened, over this topology.
-fn write(folder: &Path, control: bool, topology: &str) {
+/// Writes the entry's plan, shortened, and its topology.
+fn write(folder: &Path, is_control: bool, topology: &str) {
     let entry = folder.join("transfers");
     fs::create_dir_all(&entry).expect("a folder");
     let short = shipped("transfers", "plan.toml").replace("messages = 12", "messages = 3");
-    let (plan, lab) = if control {
+    let (plan, lab) = if is_control {
         ("control.toml", "control.lab.toml")
     } else {
         ("plan.toml", "lab.toml")
@@ -36,7 +37,7 @@ fn write(folder: &Path, control: bool, topology: &str) {
     fs::write(entry.join(lab), topology).expect("written");
 }
 
-/// Runs it; the exit status, and what was said.
+/// Runs a gallery command in a folder: its exit status and its output.
 fn neph(folder: &Path, arguments: &[&str]) -> (Option<i32>, String) {
     let output = process::command(env!("CARGO_BIN_EXE_neph"))
         .args(arguments)
@@ -49,32 +50,40 @@ fn neph(folder: &Path, arguments: &[&str]) -> (Option<i32>, String) {
     (output.status.code(), stdout)
 }
 
+/// Measures the entry or its control with the topology of a shipped file, on a calm machine.
+fn measured(is_control: bool, topology_file: &str) -> (Option<i32>, String) {
+    undisturbed(|| {
+        let folder = tempfile::tempdir().expect("a folder");
+        write(
+            folder.path(),
+            is_control,
+            &shipped("transfers", topology_file),
+        );
+        let control: &[&str] = if is_control { &["--control"] } else { &[] };
+        neph(
+            folder.path(),
+            &[&["gallery", "transfers"], control].concat(),
+        )
+    })
+}
+
 #[test]
 fn an_entry_is_right_with_its_cause_and_its_control_without() {
     if !privileged("the gallery's transfers") {
         return;
     }
-    let folder = tempfile::tempdir().expect("a folder");
-    let folder = folder.path();
-    let (with, without) = (
-        shipped("transfers", "lab.toml"),
-        shipped("transfers", "control.lab.toml"),
-    );
-    write(folder, false, &with);
-    let (status, stdout) = neph(folder, &["gallery", "transfers"]);
+    let (status, stdout) = measured(false, "lab.toml");
     assert_eq!(status, Some(0), "{stdout}");
     assert!(stdout.contains("neph reports: slow path is "), "{stdout}");
     assert!(stdout.contains("verdict: right"), "{stdout}");
-    write(folder, true, &without);
-    let (status, stdout) = neph(folder, &["gallery", "transfers", "--control"]);
+    let (status, stdout) = measured(true, "control.lab.toml");
     assert_eq!(status, Some(0), "{stdout}");
     assert!(
         stdout.contains("neph does not say, and must not"),
         "{stdout}"
     );
     // The cause on the wrong side.
-    write(folder, true, &with);
-    let (status, stdout) = neph(folder, &["gallery", "transfers", "--control"]);
+    let (status, stdout) = measured(true, "lab.toml");
     assert_eq!(status, Some(1), "{stdout}");
     assert!(
         stdout.contains("neph reports what it must not report here: slow path is "),
