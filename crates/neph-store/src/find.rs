@@ -75,19 +75,23 @@ pub fn campaign(store: &dyn Store, name: &str) -> Result<Campaign, FindError> {
     }
 }
 
-/// The experiment of `campaign` whose id is or begins with `name`.
+/// The experiment whose id is or begins with `id`, with its campaign: of the campaign called
+/// `campaign_name`, or of any campaign.
 ///
 /// # Errors
 /// None matches, several match the prefix, or the store cannot be read.
 pub fn experiment(
     store: &dyn Store,
-    campaign: &Campaign,
-    name: &str,
-) -> Result<Experiment, FindError> {
-    let experiments = store.experiments(campaign.id)?;
-    match find_by_prefix(experiments, name, |experiment| experiment.id.to_string())? {
+    campaign_name: Option<&str>,
+    id: &str,
+) -> Result<(Campaign, Experiment), FindError> {
+    let campaigns = match campaign_name {
+        Some(name) => vec![campaign(store, name)?],
+        None => store.campaigns()?,
+    };
+    match find_experiment(store, campaigns, id)? {
         Some(experiment) => Ok(experiment),
-        None => Err(unknown("experiment", name)),
+        None => Err(unknown("experiment", id)),
     }
 }
 
@@ -100,18 +104,27 @@ pub fn subject(store: &dyn Store, name: &str) -> Result<Subject, FindError> {
     if let Some(campaign) = find_campaign(campaigns.clone(), name)? {
         return Ok(Subject::Campaign(campaign));
     }
-    let mut campaign_experiments = Vec::new();
-    for campaign in campaigns {
-        for experiment in store.experiments(campaign.id)? {
-            campaign_experiments.push((campaign.clone(), experiment));
-        }
-    }
-    match find_by_prefix(campaign_experiments, name, |(_, experiment)| {
-        experiment.id.to_string()
-    })? {
+    match find_experiment(store, campaigns, name)? {
         Some(experiment) => Ok(Subject::Experiment(Box::new(experiment))),
         None => Err(unknown("campaign or experiment", name)),
     }
+}
+
+/// The experiment of these campaigns whose id begins with `prefix`.
+fn find_experiment(
+    store: &dyn Store,
+    campaigns: Vec<Campaign>,
+    prefix: &str,
+) -> Result<Option<(Campaign, Experiment)>, FindError> {
+    let mut candidates = Vec::new();
+    for campaign in campaigns {
+        for experiment in store.experiments(campaign.id)? {
+            candidates.push((campaign.clone(), experiment));
+        }
+    }
+    find_by_prefix(candidates, prefix, |(_, experiment)| {
+        experiment.id.to_string()
+    })
 }
 
 /// Length of the shortest prefixes that distinguish these ids, at least 8 characters.

@@ -46,8 +46,8 @@ enum FileFormat {
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct Args {
     /// Campaign (one run of a plan) to export: its id or the beginning of it, its name, or 'last'
-    #[arg(default_value = LAST)]
-    campaign: String,
+    /// [default: last; with --experiment: the campaign of that experiment]
+    campaign: Option<String>,
     #[command(flatten)]
     workspace: Workspace,
     /// Format of the output file
@@ -217,14 +217,16 @@ impl Args {
     }
 
     fn select(&self, store: &dyn Store) -> Result<Selection, Failure> {
-        let campaign = campaign(store, &self.campaign)?;
+        let name = self.campaign.as_deref();
         if let Some(id) = &self.experiment {
+            let (campaign, experiment) = experiment(store, name, id)?;
             return Ok(Selection {
-                experiments: vec![experiment(store, &campaign, id)?],
+                experiments: vec![experiment],
                 campaign,
                 omitted_count: 0,
             });
         }
+        let campaign = campaign(store, name.unwrap_or(LAST))?;
         let mut experiments = store.experiments(campaign.id)?;
         let total = experiments.len();
         experiments.retain(|experiment| {

@@ -10,8 +10,8 @@ use neph_documents::Format;
 use neph_documents::rows::{self, Row};
 use neph_documents::stored::{CampaignRow, ExperimentRow};
 use neph_model::{
-    Campaign, CampaignStatus, Experiment, ExperimentStatus, Scenario, ScenarioId, Span, Tally,
-    UtcOffset,
+    Campaign, CampaignStatus, Experiment, ExperimentStatus, Quantities, Scenario, ScenarioId, Span,
+    Tally, UtcOffset,
 };
 use neph_store::Store;
 use neph_text::Source;
@@ -204,6 +204,7 @@ pub(crate) fn experiment_rows(
             scenario_shown,
             p50: flow_numbers.p50,
             is_transfer: transfers.contains(&experiment.scenario),
+            transfer_result: experiment.quantities.as_ref().map(Quantities::in_a_line),
         })
     };
     experiments.iter().map(to_row).collect()

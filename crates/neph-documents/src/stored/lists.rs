@@ -72,7 +72,10 @@ crate::rows! {
         },
         /// Median response time; lost messages count as slower than all others. null if they decide
         /// it, or with too few messages.
-        response_p50_ns: Option<Span> => right "P50" by |row| row.p50.to_string(),
+        response_p50_ns: Option<Span> => right "P50 OR RESULT" by |row| match &row.transfer_result {
+            Some(result) => result.clone(),
+            None => row.p50.to_string(),
+        },
         /// Warnings, separated by semicolons.
         warnings: String => left "FLAGS",
         ; shown
@@ -86,6 +89,8 @@ crate::rows! {
         p50: P50,
         /// Whether it measures a transfer, which has no messages.
         is_transfer: bool,
+        /// The most important results of a complete transfer, in one line.
+        transfer_result: Option<String>,
     }
 }
 

@@ -1,6 +1,6 @@
 //! Provenance on the page: what is needed to doubt a result, or to repeat it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use maud::{Markup, html};
 use neph_analysis::clock_time::moment;
@@ -53,8 +53,8 @@ pub(super) fn section(data: &CampaignData, settings: &PlotSettings) -> Markup {
                 @if has_plan || data.is_imported() {
                     dt { "Order of scenarios" } dd { (order) }
                 }
-                dt { "Nephoscope" } dd { (comma_list(&versions)) }
-                @for (count, host) in hosts(&provenances) { (host_rows(host, count)) }
+                dt { "Nephoscope" } dd { (comma_list(versions)) }
+                @for group in host_groups(provenances.iter().map(|p| &p.host)) { (host_rows(&group)) }
             }
             details {
                 summary { "Experiments, one by one" }
@@ -76,24 +76,79 @@ pub(super) fn section(data: &CampaignData, settings: &PlotSettings) -> Markup {
     }
 }
 
-/// Different states of the host, with how many experiments each was found in.
-fn hosts<'a>(provenances: &[&'a Provenance]) -> Vec<(usize, &'a HostFacts)> {
-    let mut hosts: Vec<(usize, &HostFacts)> = Vec::new();
-    for provenance in provenances {
-        match hosts.iter_mut().find(|(_, host)| **host == provenance.host) {
-            Some((count, _)) => *count += 1,
-            None => hosts.push((1, &provenance.host)),
-        }
-    }
-    hosts
+/// The maximum number of clock states that the page lists for a host.
+const MAX_CLOCK_STATES: usize = 3;
+
+/// Experiments on hosts with the same properties.
+struct HostGroup<'a> {
+    host: &'a HostFacts,
+    experiments: usize,
+    /// The estimated error of a clock is different for almost every experiment.
+    clock_states: BTreeSet<&'a str>,
+    /// Each endpoint's flow has its own.
+    congestion_controls: BTreeSet<&'a str>,
 }
 
-fn host_rows(host: &HostFacts, experiments: usize) -> Markup {
-    let pairs = |map: &std::collections::BTreeMap<String, String>| {
-        let pairs: BTreeSet<String> = map.iter().map(|(k, v)| format!("{k} = {v}")).collect();
-        comma_list(&pairs)
-    };
-    let count = plural(experiments, "experiment");
+impl<'a> HostGroup<'a> {
+    fn of(host: &'a HostFacts) -> Self {
+        Self {
+            host,
+            experiments: 0,
+            clock_states: BTreeSet::new(),
+            congestion_controls: BTreeSet::new(),
+        }
+    }
+
+    /// Whether a host is equal in everything that is listed once for a group.
+    fn has(&self, host: &HostFacts) -> bool {
+        let comparable = HostFacts {
+            clock_sync: self.host.clock_sync.clone(),
+            congestion_control: self.host.congestion_control.clone(),
+            ..host.clone()
+        };
+        comparable == *self.host
+    }
+
+    fn add(&mut self, host: &'a HostFacts) {
+        self.experiments += 1;
+        self.clock_states.insert(or_unknown(&host.clock_sync));
+        self.congestion_controls
+            .extend(host.congestion_control.as_deref());
+    }
+
+    fn clock_states_text(&self) -> String {
+        let listed: Vec<&str> = self
+            .clock_states
+            .iter()
+            .copied()
+            .take(MAX_CLOCK_STATES)
+            .collect();
+        let text = listed.join("; ");
+        match self.clock_states.len().saturating_sub(MAX_CLOCK_STATES) {
+            0 => text,
+            others => format!("{text}; and {others} more"),
+        }
+    }
+}
+
+fn host_groups<'a>(hosts: impl IntoIterator<Item = &'a HostFacts>) -> Vec<HostGroup<'a>> {
+    let mut groups: Vec<HostGroup<'a>> = Vec::new();
+    for host in hosts {
+        let index = groups.iter().position(|group| group.has(host));
+        let index = index.unwrap_or_else(|| {
+            groups.push(HostGroup::of(host));
+            groups.len() - 1
+        });
+        groups[index].add(host);
+    }
+    groups
+}
+
+fn host_rows(group: &HostGroup<'_>) -> Markup {
+    let host = group.host;
+    let pairs =
+        |map: &BTreeMap<String, String>| comma_list(map.iter().map(|(k, v)| format!("{k} = {v}")));
+    let count = plural(group.experiments, "experiment");
     let machine = match host.cores {
         0 => host.host.clone(),
         cores => format!("{}, {}, {cores} cores", host.host, host.cpu),
@@ -101,8 +156,8 @@ fn host_rows(host: &HostFacts, experiments: usize) -> Markup {
     html! {
         dt { "Host" } dd { (machine) " (" (count) ")" }
         dt { "Kernel" } dd { (or_unknown(&host.kernel)) }
-        dt { "Clock" } dd { (or_unknown(&host.clock_source)) "; " (or_unknown(&host.clock_sync)) }
-        dt { "Congestion control" } dd { (host.congestion_control.as_deref().unwrap_or(UNKNOWN)) }
+        dt { "Clock" } dd { (or_unknown(&host.clock_source)) "; " (group.clock_states_text()) }
+        dt { "Congestion control" } dd { (comma_list(&group.congestion_controls)) }
         dt { "Offloads" } dd { (pairs(&host.offloads)) }
         dt { "Sysctls" } dd { (pairs(&host.sysctls)) }
     }
@@ -112,11 +167,9 @@ fn or_unknown(text: &str) -> &str {
     if text.is_empty() { UNKNOWN } else { text }
 }
 
-fn comma_list(items: &BTreeSet<String>) -> String {
-    if items.is_empty() {
-        return UNKNOWN.to_owned();
-    }
-    items.iter().cloned().collect::<Vec<_>>().join("; ")
+fn comma_list(items: impl IntoIterator<Item = impl ToString>) -> String {
+    let items: Vec<String> = items.into_iter().map(|item| item.to_string()).collect();
+    or_unknown(&items.join("; ")).to_owned()
 }
 
 /// Percent with so many digits. What was not measured is stored as no number.
@@ -172,5 +225,35 @@ fn row(data: &CampaignData, experiment_data: &ExperimentData, offset: UtcOffset)
             td { (lateness.map_or_else(|| UNKNOWN.to_owned(), |lateness| lateness.to_string())) }
             td.words { (warnings.join("; ")) }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn host(name: &str, clock_sync: &str, congestion_control: Option<&str>) -> HostFacts {
+        HostFacts {
+            host: name.to_owned(),
+            clock_sync: clock_sync.to_owned(),
+            congestion_control: congestion_control.map(str::to_owned),
+            ..HostFacts::default()
+        }
+    }
+
+    #[test]
+    fn experiments_of_a_host_are_one_group_whatever_its_clocks_error() {
+        let errors = ["error 5 us", "error 7 us", "error 6 us", "error 9 us"];
+        let mut hosts: Vec<HostFacts> = errors.map(|error| host("a", error, Some("cubic"))).into();
+        hosts.push(host("b", "error 5 us", None));
+        let groups = host_groups(&hosts);
+        assert_eq!(groups.len(), 2);
+        assert_eq!((groups[0].experiments, groups[1].experiments), (4, 1));
+        assert_eq!(
+            groups[0].clock_states_text(),
+            "error 5 us; error 6 us; error 7 us; and 1 more"
+        );
+        assert_eq!(comma_list(&groups[0].congestion_controls), "cubic");
+        assert_eq!(comma_list(&groups[1].congestion_controls), UNKNOWN);
     }
 }

@@ -332,7 +332,7 @@ fn one_experiment_can_be_exported_alone_and_imported_again() {
     let file = "out/1-metro.i100.x64.csv";
     let mut export = vec!["export", "--format", "latency-tester", "--output", file];
     export.extend(["--experiment", id]);
-    assert_eq!(folder.neph(export).status, 0);
+    assert_eq!(folder.neph(export.clone()).status, 0);
     let ran = folder.neph(["import", "out"]);
     assert_eq!(ran.status, 0, "{}", ran.err);
     let second = json(&folder.neph(["list", "last", "--format", "json"]).out);
@@ -341,6 +341,14 @@ fn one_experiment_can_be_exported_alone_and_imported_again() {
         second[0]["response_p50_ns"],
         experiments[0]["response_p50_ns"]
     );
+    // It belongs to an earlier campaign now, and its id still suffices.
+    export.extend(["--force"]);
+    let ran = folder.neph(export.clone());
+    assert_eq!(ran.status, 0, "{}", ran.err);
+    export.insert(1, "last");
+    let ran = folder.neph(export);
+    assert_eq!(ran.status, 2, "{}", ran.err);
+    assert!(ran.err.contains("there is no experiment"), "{}", ran.err);
 }
 
 #[test]
