@@ -1,6 +1,6 @@
 //! Latency inflation: how much longer the slowest path is than the fastest, over pairs.
-use super::inks;
-use super::percents::{LEFT, percents};
+use super::colours::curve_stroke;
+use super::percent_axis::{LEFT, percent_axis};
 use crate::axis::{Plot, Scale, Style};
 use crate::figure::legend::Swatch;
 use crate::figure::sheet::{Note, Sheet};
@@ -38,11 +38,11 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
         let entries = sets.iter().enumerate().map(|(index, set)| {
             let pairs = plural(set.pairs.len(), "pair");
             let text = format!("{}: {pairs}; {}", set.setting(), set.headline());
-            (Swatch::Line(inks::curve(index, sets.len())), text)
+            (Swatch::Line(curve_stroke(index, sets.len())), text)
         });
         sheet.legend(&entries.collect::<Vec<_>>());
     }
-    draw_on(&mut sheet, &sets);
+    draw_distributions(&mut sheet, &sets);
     let blocks = pooled.iter().map(|pair| pair.blocks).max().unwrap_or(0);
     let mut scenarios: Vec<usize> = all_pairs.iter().map(|pair| pair.scenario).collect();
     scenarios.dedup();
@@ -64,7 +64,7 @@ fn caption(sets: &[SettingInflation<'_>], blocks: usize) -> String {
     text
 }
 
-fn draw_on(sheet: &mut Sheet, sets: &[SettingInflation<'_>]) {
+fn draw_distributions(sheet: &mut Sheet, sets: &[SettingInflation<'_>]) {
     let most_pairs = sets.iter().map(|set| set.pairs.len()).max().unwrap_or(0);
     let has_names = sets.len() == 1 && most_pairs <= MAX_NAMED_PAIRS;
     let height = if has_names {
@@ -78,10 +78,12 @@ fn draw_on(sheet: &mut Sheet, sets: &[SettingInflation<'_>]) {
         (LEFT, 10.0)
     };
     let frame = sheet.take(height + 16.0 + Style::BELOW);
-    let compared = sets.iter().any(SettingInflation::has_tail);
-    let greatest = sets.iter().filter_map(|set| set.pairs.last());
-    let min = if compared { SOURCE_RESULT.0 } else { 0.5 };
-    let max = greatest.fold(min, |max, (inflation, _)| max.max(inflation * 100.0));
+    let shows_source = sets.iter().any(SettingInflation::has_tail);
+    let largest_by_setting = sets.iter().filter_map(|set| set.pairs.last());
+    let min_axis_end = if shows_source { SOURCE_RESULT.0 } else { 0.5 };
+    let max = largest_by_setting.fold(min_axis_end, |max, (inflation, _)| {
+        max.max(inflation * 100.0)
+    });
     let plot = Plot {
         area: Rect::new(
             frame.x + left,
@@ -97,21 +99,21 @@ fn draw_on(sheet: &mut Sheet, sets: &[SettingInflation<'_>]) {
     if has_names {
         marks.extend(names(&sets[0].pairs, &plot));
     } else {
-        percents(&mut marks, &plot, "share of pairs");
+        percent_axis(&mut marks, &plot, "share of pairs");
     }
     for (index, set) in sets.iter().enumerate() {
         let (width, radius) = if has_names { (1.0, 3.2) } else { (1.8, 1.8) };
         let stroke = Stroke {
             width,
-            ..inks::curve(index, sets.len())
+            ..curve_stroke(index, sets.len())
         };
         marks.extend(distribution(set, &plot, stroke, radius));
     }
-    if compared {
+    if shows_source {
         let is_below = sets
             .iter()
             .all(|set| set.above(SOURCE) * 20 <= set.pairs.len());
-        marks.extend(source(&plot, is_below));
+        marks.extend(source_cross(&plot, is_below));
     }
     sheet.draw(marks);
 }
@@ -137,11 +139,14 @@ fn distribution(set: &SettingInflation<'_>, plot: &Plot, stroke: Stroke, radius:
 }
 
 /// The pairs' names at the left, each at its dot's height, and the shares at the right.
-fn names(inflated: &[(f64, &Pair<'_>)], plot: &Plot) -> Vec<Mark> {
+fn names(inflated_pairs: &[(f64, &Pair<'_>)], plot: &Plot) -> Vec<Mark> {
     let mut marks = Vec::new();
-    let names: Vec<String> = inflated.iter().map(|(_, pair)| pair.name.clone()).collect();
-    for (index, (inflation, pair)) in inflated.iter().enumerate() {
-        let y = plot.y_px(real(index + 1) / real(inflated.len()));
+    let names: Vec<String> = inflated_pairs
+        .iter()
+        .map(|(_, pair)| pair.name.clone())
+        .collect();
+    for (index, (inflation, pair)) in inflated_pairs.iter().enumerate() {
+        let y = plot.y_px(real(index + 1) / real(inflated_pairs.len()));
         let grid = Stroke::solid(Colour::GRID, 1.0);
         let (from, to) = (Point::new(plot.area.x, y), Point::new(plot.area.right(), y));
         marks.push(Mark::line(from, to, grid));
@@ -153,9 +158,9 @@ fn names(inflated: &[(f64, &Pair<'_>)], plot: &Plot) -> Vec<Mark> {
         marks.push(Mark::Text(Text::new(at, Anchor::Start, Style::TICK, name)));
         marks.push(Mark::Text(number));
     }
-    for tenth in [0.0, 0.25, 0.5, 0.75, 1.0] {
-        let at = Point::new(plot.area.right() + 6.0, plot.y_px(tenth) + 3.6);
-        let text = format!("{:.0} %", tenth * 100.0);
+    for quarter in [0.0, 0.25, 0.5, 0.75, 1.0] {
+        let at = Point::new(plot.area.right() + 6.0, plot.y_px(quarter) + 3.6);
+        let text = format!("{:.0} %", quarter * 100.0);
         let text = Text::new(at, Anchor::Start, Style::TICK, text);
         marks.push(Mark::Text(text.coloured(Colour::FAINT_INK)));
     }
@@ -168,7 +173,7 @@ fn names(inflated: &[(f64, &Pair<'_>)], plot: &Plot) -> Vec<Mark> {
 
 /// A small cross where the source's pairs were, and its words where no curve passes: right below it where
 /// curves pass above it, else left above.
-fn source(plot: &Plot, is_below: bool) -> Vec<Mark> {
+fn source_cross(plot: &Plot, is_below: bool) -> Vec<Mark> {
     let (percent, share) = SOURCE_RESULT;
     let (x, y) = (plot.x_px(percent), plot.y_px(share));
     let faint = Stroke::solid(Colour::FAINT_INK, 1.2);
