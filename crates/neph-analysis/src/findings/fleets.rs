@@ -12,7 +12,7 @@ use crate::text::{plural, real};
 use crate::{CampaignData, PlotSettings};
 
 /// Maximum number of pairs with a sentence of their own, largest effect first.
-const REPORTED: usize = 10;
+const MAX_REPORTED: usize = 10;
 
 pub(crate) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Finding> {
     let pairs = pairs(data, settings);
@@ -20,11 +20,11 @@ pub(crate) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Find
     pooled.retain(|pair| pair.flows > 0);
     let mut findings: Vec<Finding> = SettingInflation::all(&pooled)
         .iter()
-        .map(inflated)
+        .map(inflation_finding)
         .collect();
     pooled.sort_by(|a, b| a.effect().larger_first(&b.effect()));
-    findings.extend(pooled.iter().take(REPORTED).map(pair_finding));
-    let remaining = pooled.get(REPORTED..).unwrap_or_default();
+    findings.extend(pooled.iter().take(MAX_REPORTED).map(pair_finding));
+    let remaining = pooled.get(MAX_REPORTED..).unwrap_or_default();
     if let Some(first) = remaining.first() {
         let max = remaining.iter().map(|pair| pair.changes).max().unwrap_or(0);
         let text = format!(
@@ -39,7 +39,7 @@ pub(crate) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Find
 }
 
 /// The share of pairs with more than an inflation, of those that were measured in the same way.
-fn inflated(set: &SettingInflation<'_>) -> Finding {
+fn inflation_finding(set: &SettingInflation<'_>) -> Finding {
     let setting_text = match set.setting() {
         "" => String::new(),
         setting => format!(", {setting}"),
@@ -60,12 +60,12 @@ fn inflated(set: &SettingInflation<'_>) -> Finding {
 
 fn pair_finding(pair: &PooledPair<'_>) -> Finding {
     let mut text = format!("{}: {}", pair.pair.name, plural(pair.flows, "flow"));
-    text.push_str(&classes(pair));
-    let counted = plural(pair.changes, "path change");
+    text.push_str(&classes_text(pair));
+    let changes_text = plural(pair.changes, "path change");
     text.push_str(&if pair.forgotten {
-        format!(". {counted} stored; older ones were discarded")
+        format!(". {changes_text} stored; older ones were discarded")
     } else {
-        format!(". {counted} in total")
+        format!(". {changes_text} in total")
     });
     if let Some(rate) = pair.changes_per_flow_hour {
         let digits = if rate < 9.95 { 2 } else { 1 };
@@ -92,15 +92,15 @@ fn pair_finding(pair: &PooledPair<'_>) -> Finding {
         ));
     }
     text.push('.');
-    text.push_str(&unfairness(pair));
-    text.push_str(&ports(pair));
+    text.push_str(&unfairness_text(pair));
+    text.push_str(&ports_text(pair));
     let finding = Finding::new(FindingKind::Notable, "flows", text);
-    evidence(finding.about(&pair.pair.endpoint_name()), pair)
+    with_evidence(finding.about(&pair.pair.endpoint_name()), pair)
 }
 
 /// ` in 4 latency classes from 70.01 ms to 78.01 ms: the slowest path takes 11 % longer than the
 /// fastest`.
-fn classes(pair: &PooledPair<'_>) -> String {
+fn classes_text(pair: &PooledPair<'_>) -> String {
     let (Some((lowest, highest)), Some(inflation)) = (pair.ends, pair.inflation) else {
         return if pair.mostly_lost {
             ", without classes: more than half of the messages were lost or late"
@@ -127,13 +127,13 @@ fn classes(pair: &PooledPair<'_>) -> String {
 }
 
 /// A smaller unfairness is not reported.
-const HARDLY_UNFAIR: f64 = 0.01;
+const MIN_UNFAIRNESS: f64 = 0.01;
 
 /// ` In bins of 20 s the slowest 5 % of the flows have 12 % more latency than the median flow,
 /// or more.`
-fn unfairness(pair: &PooledPair<'_>) -> String {
+fn unfairness_text(pair: &PooledPair<'_>) -> String {
     pair.unfairness
-        .filter(|share| *share >= HARDLY_UNFAIR)
+        .filter(|share| *share >= MIN_UNFAIRNESS)
         .map_or_else(String::new, |share| {
             format!(
                 " In bins of {} s the slowest 5 % of the flows have at least {} more latency than the median flow.",
@@ -144,7 +144,7 @@ fn unfairness(pair: &PooledPair<'_>) -> String {
 }
 
 /// ` Source ports advised at the end of the last block: 1030, 1041.`
-fn ports(pair: &PooledPair<'_>) -> String {
+fn ports_text(pair: &PooledPair<'_>) -> String {
     let when = match (pair.ports.as_slice(), pair.blocks) {
         ([], _) => return String::new(),
         (_, 1) => "at the end",
@@ -157,15 +157,15 @@ fn ports(pair: &PooledPair<'_>) -> String {
     )
 }
 
-fn evidence(finding: Finding, pair: &PooledPair<'_>) -> Finding {
+fn with_evidence(finding: Finding, pair: &PooledPair<'_>) -> Finding {
     let finding = finding
         .with("flows", real(pair.flows))
         .with("blocks", real(pair.blocks))
         .with("classes", real(pair.classes.1))
         .with("changes", real(pair.changes));
-    let several = pair.classes.1 > 1;
+    let has_several_classes = pair.classes.1 > 1;
     let optional_values = [
-        ("inflation", pair.inflation.filter(|_| several)),
+        ("inflation", pair.inflation.filter(|_| has_several_classes)),
         ("unfairness", pair.unfairness),
         ("changes_per_flow_hour", pair.changes_per_flow_hour),
         ("leave_share", pair.left_soon.map(|share| share.share)),
