@@ -4,7 +4,7 @@
 
 use super::{Finding, FindingKind};
 use crate::fleet::PooledPair;
-use crate::fleet::SOURCE;
+use crate::fleet::SOURCE_INFLATION;
 use crate::fleet::SettingInflation;
 use crate::fleet::pairs;
 use crate::numbers::{count, millis, percent};
@@ -53,7 +53,7 @@ fn inflation_finding(set: &SettingInflation<'_>) -> Finding {
         .with("pairs", real(set.pairs.len()))
         .with("inflation_level", set.level())
         .with("pairs_above_level", real(set.above(set.level())))
-        .with("pairs_above_32_percent", real(set.above(SOURCE)))
+        .with("pairs_above_32_percent", real(set.above(SOURCE_INFLATION)))
         .with("median_inflation", set.median())
         .with("largest_inflation", largest)
 }
@@ -62,7 +62,7 @@ fn pair_finding(pair: &PooledPair<'_>) -> Finding {
     let mut text = format!("{}: {}", pair.pair.name, plural(pair.flows, "flow"));
     text.push_str(&classes_text(pair));
     let changes_text = plural(pair.changes, "path change");
-    text.push_str(&if pair.forgotten {
+    text.push_str(&if pair.lacks_oldest_changes {
         format!(". {changes_text} stored; older ones were discarded")
     } else {
         format!(". {changes_text} in total")
@@ -70,15 +70,15 @@ fn pair_finding(pair: &PooledPair<'_>) -> Finding {
     if let Some(rate) = pair.changes_per_flow_hour {
         let digits = if rate < 9.95 { 2 } else { 1 };
         text.push_str(&format!(", {rate:.digits$} per flow and hour"));
-        if pair.unrated > 0 {
+        if pair.changes_without_rate > 0 {
             text.push_str(&format!(
                 " (without {} that were detected while a queue hid changes, or before a flow had a base latency)",
-                count(pair.unrated)
+                count(pair.changes_without_rate)
             ));
         }
-    } else if pair.mostly_lost {
+    } else if pair.is_mostly_lost {
         text.push_str("; no rate, because most messages were lost");
-    } else if let Some(reason) = pair.too_short {
+    } else if let Some(reason) = pair.too_short_text {
         text.push_str(&format!("; {reason} too short to detect all"));
     }
     if let Some(share) = pair.left_soon {
@@ -101,8 +101,8 @@ fn pair_finding(pair: &PooledPair<'_>) -> Finding {
 /// ` in 4 latency classes from 70.01 ms to 78.01 ms: the slowest path takes 11 % longer than the
 /// fastest`.
 fn classes_text(pair: &PooledPair<'_>) -> String {
-    let (Some((lowest, highest)), Some(inflation)) = (pair.ends, pair.inflation) else {
-        return if pair.mostly_lost {
+    let (Some((lowest, highest)), Some(inflation)) = (pair.base_range, pair.inflation) else {
+        return if pair.is_mostly_lost {
             ", without classes: more than half of the messages were lost or late"
         } else {
             "; no flow had a stable latency"

@@ -8,14 +8,14 @@ use crate::figure::{Figure, flags};
 use crate::scene::{Anchor, Colour, Fill, Mark, Point, Rect, Stroke, Text, fit_among};
 use neph_analysis::fleet::PooledPair;
 use neph_analysis::fleet::{Pair, pairs};
-use neph_analysis::fleet::{SOURCE, SettingInflation};
+use neph_analysis::fleet::{SOURCE_INFLATION, SettingInflation};
 use neph_analysis::text::{plural, real};
 use neph_analysis::{CampaignData, PlotSettings};
 
 /// Up to so many pairs are named at the axis.
 const MAX_NAMED_PAIRS: usize = 24;
 /// What the third source found, in percent, and the share of pairs with no more.
-const SOURCE_RESULT: (f64, f64) = (SOURCE * 100.0, 0.95);
+const SOURCE_RESULT: (f64, f64) = (SOURCE_INFLATION * 100.0, 0.95);
 /// What the pairs' names and numbers take at the left of the plot.
 const NAME_WIDTH: f64 = 190.0;
 /// One figure over all pairs; a single pair has no distribution.
@@ -112,7 +112,7 @@ fn draw_distributions(sheet: &mut Sheet, sets: &[SettingInflation<'_>]) {
     if shows_source {
         let is_below = sets
             .iter()
-            .all(|set| set.above(SOURCE) * 20 <= set.pairs.len());
+            .all(|set| set.above(SOURCE_INFLATION) * 20 <= set.pairs.len());
         marks.extend(source_cross(&plot, is_below));
     }
     sheet.draw(marks);

@@ -78,7 +78,7 @@ impl<'a> PairGroup<'a> {
             match existing {
                 Some(group) => group.blocks_by_pair[0].push(pair),
                 None => groups.push(Self {
-                    label: pair.short.clone(),
+                    label: pair.label_without_block.clone(),
                     blocks_by_pair: vec![vec![pair]],
                 }),
             }

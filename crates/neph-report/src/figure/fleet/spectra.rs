@@ -12,7 +12,7 @@ use crate::axis::{Plot, Scale, Style};
 use crate::figure::sheet::{Note, Sheet, page_name, page_title};
 use crate::figure::{Figure, flags};
 use crate::scene::{Anchor, Colour, Mark, Point, Rect, Text, Weight, text_width};
-use neph_analysis::fleet::{Pair, counted, pairs};
+use neph_analysis::fleet::{Pair, flows_and_pairs_text, pairs};
 use neph_analysis::numbers::{millis, percent};
 use neph_analysis::text::plural;
 use neph_analysis::{CampaignData, Equalization, PlotSettings};
@@ -42,7 +42,7 @@ struct Panel<'a> {
 /// Pages of small panels; nothing for a single pair, which has a page of its own.
 pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> {
     let mut pairs = pairs(data, settings);
-    let subject = counted(data, &pairs);
+    let subject = flows_and_pairs_text(data, &pairs);
     pairs.retain(|pair| panel(pair).is_some());
     let selection = SelectedPairs::of(pairs, (PER_PAGE, MAX_PAIRS));
     let pairs = &selection.pairs;
