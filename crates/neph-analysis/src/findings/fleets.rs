@@ -39,22 +39,28 @@ pub(crate) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Find
 }
 
 /// The share of pairs with more than an inflation, of those that were measured in the same way.
-fn inflation_finding(set: &SettingInflation<'_>) -> Finding {
-    let setting_text = match set.setting() {
+fn inflation_finding(setting_inflation: &SettingInflation<'_>) -> Finding {
+    let setting_text = match setting_inflation.setting() {
         "" => String::new(),
         setting => format!(", {setting}"),
     };
     let text = format!(
         "Latency inflation (slowest path over fastest, minus one){setting_text}: {}",
-        set.to_text()
+        setting_inflation.to_text()
     );
-    let largest = set.pairs.last().map_or(0.0, |pair| pair.0);
+    let largest = setting_inflation.pairs.last().map_or(0.0, |pair| pair.0);
     Finding::new(FindingKind::Notable, "flows", text)
-        .with("pairs", real(set.pairs.len()))
-        .with("inflation_level", set.level())
-        .with("pairs_above_level", real(set.above(set.level())))
-        .with("pairs_above_32_percent", real(set.above(SOURCE_INFLATION)))
-        .with("median_inflation", set.median())
+        .with("pairs", real(setting_inflation.pairs.len()))
+        .with("inflation_level", setting_inflation.level())
+        .with(
+            "pairs_above_level",
+            real(setting_inflation.above(setting_inflation.level())),
+        )
+        .with(
+            "pairs_above_32_percent",
+            real(setting_inflation.above(SOURCE_INFLATION)),
+        )
+        .with("median_inflation", setting_inflation.median())
         .with("largest_inflation", largest)
 }
 

@@ -23,25 +23,25 @@ pub struct SettingInflation<'a> {
 impl<'a> SettingInflation<'a> {
     /// One for each way of measuring with at least two pairs: two seasons of one pair are no distribution.
     pub fn all(pooled: &[PooledPair<'a>]) -> Vec<Self> {
-        let mut sets: Vec<Self> = Vec::new();
+        let mut inflations: Vec<Self> = Vec::new();
         for pooled_pair in pooled {
             let Some(inflation) = pooled_pair.inflation else {
                 continue;
             };
-            let existing = sets
+            let existing = inflations
                 .iter_mut()
-                .find(|set| set.setting() == pooled_pair.pair.setting);
+                .find(|setting_inflation| setting_inflation.setting() == pooled_pair.pair.setting);
             let pair = (inflation, pooled_pair.pair);
             match existing {
-                Some(set) => set.pairs.push(pair),
-                None => sets.push(Self { pairs: vec![pair] }),
+                Some(setting_inflation) => setting_inflation.pairs.push(pair),
+                None => inflations.push(Self { pairs: vec![pair] }),
             }
         }
-        sets.retain(|set| set.pairs.len() > 1);
-        for set in &mut sets {
-            set.pairs.sort_by(|a, b| a.0.total_cmp(&b.0));
+        inflations.retain(|setting_inflation| setting_inflation.pairs.len() > 1);
+        for setting_inflation in &mut inflations {
+            setting_inflation.pairs.sort_by(|a, b| a.0.total_cmp(&b.0));
         }
-        sets
+        inflations
     }
 
     /// How they were measured, such as `season low`; empty where the plan varies nothing but places.

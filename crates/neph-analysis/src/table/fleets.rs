@@ -26,7 +26,7 @@ struct FleetTable {
 }
 
 /// Every table of fleets, in the order of the report.
-const KINDS: [FleetTable; 7] = [
+const FLEET_TABLES: [FleetTable; 7] = [
     FleetTable {
         name: "flow-pairs",
         title: "Flows and path changes",
@@ -81,7 +81,10 @@ const KINDS: [FleetTable; 7] = [
 /// Every table of fleets; those without a row are left out by the caller.
 pub(crate) fn tables(data: &CampaignData, settings: &PlotSettings) -> Vec<Table> {
     let pairs = pairs(data, settings);
-    let mut tables: Vec<Table> = KINDS.iter().map(|kind| table(kind, &pairs)).collect();
+    let mut tables: Vec<Table> = FLEET_TABLES
+        .iter()
+        .map(|fleet_table| table(fleet_table, &pairs))
+        .collect();
     let mut scenarios: Vec<usize> = pairs.iter().map(|pair| pair.scenario).collect();
     scenarios.dedup();
     let forgotten = forgotten::sentence(data, scenarios, settings);
@@ -96,15 +99,17 @@ pub(crate) fn tables(data: &CampaignData, settings: &PlotSettings) -> Vec<Table>
     tables
 }
 
-fn table(kind: &FleetTable, pairs: &[Pair<'_>]) -> Table {
-    let columns = ["scenario", "block", "endpoint"].iter().chain(kind.columns);
+fn table(fleet_table: &FleetTable, pairs: &[Pair<'_>]) -> Table {
+    let columns = ["scenario", "block", "endpoint"]
+        .iter()
+        .chain(fleet_table.columns);
     let rows_of_pair = |pair: &Pair<'_>| {
         let pair_columns = [
             Cell::Text(pair.scenario_label.clone()),
             Cell::Integer(u64::from(pair.block)),
             Cell::Text(pair.endpoint_name()),
         ];
-        let rows = (kind.rows)(pair).into_iter();
+        let rows = (fleet_table.rows)(pair).into_iter();
         rows.map(|row| {
             pair_columns
                 .iter()
@@ -115,11 +120,11 @@ fn table(kind: &FleetTable, pairs: &[Pair<'_>]) -> Table {
         .collect::<Vec<_>>()
     };
     Table {
-        name: kind.name,
-        title: kind.title,
+        name: fleet_table.name,
+        title: fleet_table.title,
         columns: columns.map(|column| Column(column)).collect(),
         rows: pairs.iter().flat_map(rows_of_pair).collect(),
-        notes: vec![kind.note.to_owned()],
+        notes: vec![fleet_table.note.to_owned()],
     }
 }
 
