@@ -168,7 +168,7 @@ mod tests {
     fn every_entry_and_its_control_fit_their_labs_and_take_less_than_three_minutes() {
         for entry in entries() {
             for side in [Side::Finding, Side::Control] {
-                let [plan, lab] = entry.shipped(side);
+                let [plan, lab] = entry.plan_and_topology(side);
                 let description = format!("{}{}: {plan:?}", entry.name, side.suffix());
                 let plan = plan::read(&Source::new("plan.toml", plan.text)).expect(&description);
                 let name = format!("gallery {}{}", entry.name, side.suffix());

@@ -1,6 +1,6 @@
-//! Truth: what neph measures over emulated links, held against what the links recorded.
+//! Results of neph over emulated links, compared with what the links recorded.
 //!
-//! Needs root (network namespaces); says SKIP without.
+//! Needs root (network namespaces); prints SKIP without it.
 
 #[path = "lab/circuits.rs"]
 mod circuits;
@@ -28,8 +28,8 @@ mod network_stage;
 mod points;
 #[path = "lab/resumed.rs"]
 mod resumed;
-#[path = "lab/stage.rs"]
-mod stage;
+#[path = "lab/setup.rs"]
+mod setup;
 #[path = "lab/syn.rs"]
 mod syn;
 #[path = "lab/traced_flows.rs"]

@@ -25,12 +25,12 @@ pub(crate) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Find
     let mut rules: BTreeMap<&str, RuleOutcome<'_>> = BTreeMap::new();
     for scenario in data.measured(settings) {
         for experiment in data.experiments_of(scenario, settings) {
-            let mut in_experiment: BTreeMap<&str, (usize, Span)> = BTreeMap::new();
-            for event in raised(experiment) {
+            let mut first_by_rule: BTreeMap<&str, (usize, Span)> = BTreeMap::new();
+            for event in raised_alarms(experiment) {
                 let at = Span::from_nanos(event.at);
-                in_experiment.entry(rule(event)).or_insert((0, at)).0 += 1;
+                first_by_rule.entry(rule_text(event)).or_insert((0, at)).0 += 1;
             }
-            for (rule, (times, at)) in in_experiment {
+            for (rule, (times, at)) in first_by_rule {
                 let first = (experiment, at);
                 let outcome = rules.entry(rule).or_insert(RuleOutcome {
                     times: 0,
@@ -63,13 +63,13 @@ fn order_key(data: &ExperimentData, at: Span) -> (Wall, u32, u32, u32, Span) {
     )
 }
 
-fn raised(experiment: &ExperimentData) -> impl Iterator<Item = &Event> {
+fn raised_alarms(experiment: &ExperimentData) -> impl Iterator<Item = &Event> {
     let events = experiment.events.iter();
     events.filter(|event| event.kind == EventKind::AlarmRaised)
 }
 
-/// What stands before the numbers in an alarm's words.
-fn rule(event: &Event) -> &str {
+/// The rule in the text of an alarm: what precedes the numbers.
+fn rule_text(event: &Event) -> &str {
     let (rule, _) = event.text.split_once(';').unwrap_or((&event.text, ""));
     rule
 }

@@ -10,10 +10,10 @@ use crate::numbers::millis;
 use crate::text::{plural, real};
 use crate::{CampaignData, Diagnosis, PlotSettings};
 
-/// Minimum ratio of a round trip to an echo that distance does not explain.
-const FAR_BEYOND: f64 = 2.0;
+/// Minimum ratio of a round trip to an echo that is reported: distance does not explain it.
+const MIN_RATIO: f64 = 2.0;
 /// Smallest difference that is reported, in milliseconds.
-const WORTH_REPORTING: f64 = 1.0;
+const MIN_EXCESS_MS: f64 = 1.0;
 /// Topic that root causes may explain.
 const TRANSMISSION: &str = "transmission";
 
@@ -21,7 +21,7 @@ const TRANSMISSION: &str = "transmission";
 struct FarAboveEcho {
     scenario: usize,
     /// The stages that the time covers.
-    set: StageSet,
+    stages: StageSet,
     /// Median of the ledger entry with the network, in milliseconds.
     network: f64,
     /// The same with the wait for TCP's window, which fills behind the same bottleneck, if the network was
@@ -39,22 +39,22 @@ impl FarAboveEcho {
     }
 
     fn is_network(&self) -> bool {
-        is_network(self.set)
+        is_network(self.stages)
     }
 
     /// Whether the network stage, less the explained milliseconds, is still far above an echo. The wait for
     /// the window does not count: on a path without a queue it consists of round trips.
     fn is_far_without(&self, explained: f64) -> bool {
         let unexplained = self.network - explained;
-        unexplained > self.echo * FAR_BEYOND && unexplained - self.echo > WORTH_REPORTING
+        unexplained > self.echo * MIN_RATIO && unexplained - self.echo > MIN_EXCESS_MS
     }
 }
 
 /// Whether the stages contain no application: the network alone, or with the peer's send path, whose end only
 /// the next reply shows.
 fn is_network(set: StageSet) -> bool {
-    let alone = StageSet::only(Stage::Network);
-    set == alone || set == alone.with(Stage::PeerSend)
+    let network_only = StageSet::only(Stage::Network);
+    set == network_only || set == network_only.with(Stage::PeerSend)
 }
 
 /// One sentence about network stages that no root cause explains, one about network stages merged with
@@ -72,16 +72,22 @@ pub(crate) fn findings(
     comparisons.sort_by(|a, b| b.excess().total_cmp(&a.excess()));
     let (mut network, merged): (Vec<FarAboveEcho>, Vec<FarAboveEcho>) =
         comparisons.into_iter().partition(FarAboveEcho::is_network);
-    network.retain(|comparison| comparison.is_far_without(explained(causes, comparison.scenario)));
-    let transmission = first(data, &network, TRANSMISSION, transmission);
+    network
+        .retain(|comparison| comparison.is_far_without(explained_ms(causes, comparison.scenario)));
+    let transmission = worst_finding(data, &network, TRANSMISSION, transmission_text);
     transmission
         .into_iter()
-        .chain(first(data, &merged, "beyond_ping", undecided))
+        .chain(worst_finding(
+            data,
+            &merged,
+            "beyond_ping",
+            merged_stages_text,
+        ))
         .collect()
 }
 
 /// How many milliseconds of a scenario's messages root causes explain.
-fn explained(causes: &[Diagnosis], scenario: usize) -> f64 {
+fn explained_ms(causes: &[Diagnosis], scenario: usize) -> f64 {
     let causes = causes.iter();
     causes
         .filter_map(|cause| cause.explains(TRANSMISSION, scenario))
@@ -89,7 +95,7 @@ fn explained(causes: &[Diagnosis], scenario: usize) -> f64 {
 }
 
 /// The sentence of the first one, with the number of the others.
-fn first(
+fn worst_finding(
     data: &CampaignData,
     members: &[FarAboveEcho],
     topic: &'static str,
@@ -109,28 +115,28 @@ fn first(
     Some(finding)
 }
 
-fn transmission(data: &CampaignData, measured: &FarAboveEcho) -> String {
+fn transmission_text(data: &CampaignData, measured: &FarAboveEcho) -> String {
     let scenario = &data.scenarios[measured.scenario];
     format!(
         "{} of the median of {} ({}) are transmission and queueing of {} in '{}', not propagation: the fastest ICMP echo takes {}.",
         millis(measured.excess()),
         millis(measured.time),
-        measured.set.with(Stage::SendWindow),
+        measured.stages.with(Stage::SendWindow),
         scenario.request_size.exact(),
         scenario.label(),
         millis(measured.echo),
     )
 }
 
-fn undecided(data: &CampaignData, measured: &FarAboveEcho) -> String {
+fn merged_stages_text(data: &CampaignData, measured: &FarAboveEcho) -> String {
     format!(
         "In '{}' the median of the stages {} is {}, but the minimum ICMP RTT is {}: at least {} is not path latency. Timestamps between the stages are missing, so it is unknown whether {} added it.",
         data.scenarios[measured.scenario].label(),
-        measured.set,
+        measured.stages,
         millis(measured.time),
         millis(measured.echo),
         millis(measured.excess()),
-        suspects(measured.set),
+        suspects(measured.stages),
     )
 }
 
@@ -157,7 +163,7 @@ fn far_above_echo(
     settings: &PlotSettings,
     scenario: usize,
 ) -> Option<FarAboveEcho> {
-    let (set, network, time) = under_way(data.main_flows(scenario, settings))?;
+    let (stages, network, time) = median_network_times(data.main_flows(scenario, settings))?;
     let companions = data
         .experiments_of(scenario, settings)
         .filter_map(|experiment| experiment.companion());
@@ -171,7 +177,7 @@ fn far_above_echo(
         .millis_f64();
     let comparison = FarAboveEcho {
         scenario,
-        set,
+        stages,
         network,
         time,
         echo,
@@ -180,14 +186,14 @@ fn far_above_echo(
 }
 
 /// A message's entry that contains the network.
-struct UnderWay {
-    set: StageSet,
+struct NetworkTime {
+    stages: StageSet,
     network: Span,
     /// With the wait for TCP's window.
     time: Span,
 }
 
-impl UnderWay {
+impl NetworkTime {
     fn of(flow: &FlowData, exchange: &Exchange) -> Option<Self> {
         let mut entries = flow.ledger(exchange);
         let (set, network) = entries.find(|(set, _)| set.contains(Stage::Network))?;
@@ -198,26 +204,35 @@ impl UnderWay {
             .map(|(_, time)| time)
             .sum();
         let time = network + waited;
-        Some(Self { set, network, time })
+        Some(Self {
+            stages: set,
+            network,
+            time,
+        })
     }
 }
 
 /// The stages that cover the time under way, the median of their entries, and the same with the wait for the
 /// window. Uses the network's own entries if most messages have one, else all stages that some message merges
 /// with it.
-fn under_way<'a>(flows: impl Iterator<Item = &'a FlowData>) -> Option<(StageSet, f64, f64)> {
-    let mut entries: Vec<UnderWay> = flows
+fn median_network_times<'a>(
+    flows: impl Iterator<Item = &'a FlowData>,
+) -> Option<(StageSet, f64, f64)> {
+    let mut entries: Vec<NetworkTime> = flows
         .flat_map(|flow| flow.exchanges.iter().map(move |exchange| (flow, exchange)))
-        .filter_map(|(flow, exchange)| UnderWay::of(flow, exchange))
+        .filter_map(|(flow, exchange)| NetworkTime::of(flow, exchange))
         .collect();
-    let alone = entries.iter().filter(|entry| is_network(entry.set)).count();
-    let mostly_alone = 2 * alone > entries.len();
-    entries.retain(|entry| is_network(entry.set) == mostly_alone);
-    let set = entries
+    let network_only_count = entries
         .iter()
-        .flat_map(|entry| entry.set.iter())
+        .filter(|entry| is_network(entry.stages))
+        .count();
+    let is_mostly_network_only = 2 * network_only_count > entries.len();
+    entries.retain(|entry| is_network(entry.stages) == is_mostly_network_only);
+    let stages = entries
+        .iter()
+        .flat_map(|entry| entry.stages.iter())
         .fold(StageSet::EMPTY, StageSet::with);
-    let median_of = |time: fn(&UnderWay) -> Span| {
+    let median_of = |time: fn(&NetworkTime) -> Span| {
         let mut times: Vec<f64> = entries
             .iter()
             .map(|entry| time(entry).millis_f64())
@@ -225,7 +240,7 @@ fn under_way<'a>(flows: impl Iterator<Item = &'a FlowData>) -> Option<(StageSet,
         median(&mut times)
     };
     Some((
-        set,
+        stages,
         median_of(|entry| entry.network)?,
         median_of(|entry| entry.time)?,
     ))

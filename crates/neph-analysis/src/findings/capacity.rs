@@ -11,11 +11,11 @@ use crate::text::real;
 use crate::{CampaignData, PlotSettings};
 
 /// A check is too low if the messages achieved more by this factor: both include headers.
-const MORE: f64 = 1.1;
+const MIN_EXCEEDING_RATIO: f64 = 1.1;
 /// Without losses, a window of this many times the achieved rate is not used yet.
-const UNUSED: f64 = 2.0;
+const UNUSED_WINDOW_RATIO: f64 = 2.0;
 /// A full link without losses has a queue that increases the RTT by this factor.
-const QUEUED: f64 = 1.25;
+const QUEUE_RTT_RATIO: f64 = 1.25;
 
 #[expect(clippy::cast_precision_loss, reason = "a segment")]
 const SEGMENT_BITS: f64 = SEGMENT.bytes() as f64 * 8.0;
@@ -33,21 +33,22 @@ pub(crate) enum Capacity {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Traffic {
     /// Highest payload rate in an experiment, bits per second.
-    carried: f64,
+    max_rate: f64,
     /// The shortest round trip of all.
-    base: Option<Span>,
+    min_rtt: Option<Span>,
 }
 
 impl Capacity {
     /// By the checks that have a result; `None` without one.
     pub(crate) fn of(checks: &[&Throughput], traffic: Traffic) -> Option<Self> {
         let max = checks.iter().map(|check| goodput(check)).reduce(f64::max)?;
-        let filled = checks.iter().filter(|check| {
-            !ended_early(check, traffic) && MORE * goodput(check) >= traffic.carried
+        let filled_checks = checks.iter().filter(|check| {
+            !ended_early(check, traffic) && MIN_EXCEEDING_RATIO * goodput(check) >= traffic.max_rate
         });
-        let mut rates: Vec<f64> = filled.map(|check| goodput(check)).collect();
+        let mut rates: Vec<f64> = filled_checks.map(|check| goodput(check)).collect();
         let capacity = median(&mut rates).map(Self::Measured);
-        let capacity_or_bound = capacity.unwrap_or_else(|| Self::AtLeast(max.max(traffic.carried)));
+        let capacity_or_bound =
+            capacity.unwrap_or_else(|| Self::AtLeast(max.max(traffic.max_rate)));
         (max > 0.0).then_some(capacity_or_bound)
     }
 }
@@ -55,9 +56,9 @@ impl Capacity {
 impl Traffic {
     /// From these experiments, each with the payload of its requests in bytes.
     pub(crate) fn of<'a>(experiments: impl Iterator<Item = (u64, &'a ExperimentData)>) -> Self {
-        experiments.fold(Self::default(), |so_far, (bytes, experiment)| Self {
-            carried: so_far.carried.max(carried(bytes, experiment)),
-            base: so_far.base.into_iter().chain(shortest(experiment)).min(),
+        experiments.fold(Self::default(), |traffic, (bytes, experiment)| Self {
+            max_rate: traffic.max_rate.max(payload_rate(bytes, experiment)),
+            min_rtt: traffic.min_rtt.into_iter().chain(min_rtt(experiment)).min(),
         })
     }
 
@@ -69,12 +70,12 @@ impl Traffic {
         site: Option<&str>,
     ) -> Self {
         let shown = data.shown(settings).filter(|experiment| {
-            let ran_at = experiment
+            let experiment_site = experiment
                 .provenance
                 .as_ref()
-                .and_then(|ran| ran.site.as_deref());
+                .and_then(|provenance| provenance.site.as_deref());
             data.scenarios[experiment.scenario].endpoint == endpoint
-                && (site.is_none() || ran_at == site)
+                && (site.is_none() || experiment_site == site)
         });
         Self::of(shown.map(|experiment| {
             (
@@ -103,9 +104,9 @@ pub(crate) fn ended_early(check: &Throughput, traffic: Traffic) -> bool {
     }
     // With larger segments, more of the window is unused.
     let window = f64::from(last.cwnd_segments.unwrap_or(0)) * SEGMENT_BITS;
-    let is_growing = window / srtt.secs_f64() > UNUSED * goodput(check);
-    let has_no_queue = |base: Span| srtt.secs_f64() < QUEUED * base.secs_f64();
-    is_growing || traffic.base.is_some_and(has_no_queue)
+    let is_growing = window / srtt.secs_f64() > UNUSED_WINDOW_RATIO * goodput(check);
+    let has_no_queue = |min_rtt: Span| srtt.secs_f64() < QUEUE_RTT_RATIO * min_rtt.secs_f64();
+    is_growing || traffic.min_rtt.is_some_and(has_no_queue)
 }
 
 #[expect(clippy::cast_precision_loss, reason = "bits per second")]
@@ -113,9 +114,9 @@ fn goodput(check: &Throughput) -> f64 {
     check.goodput.bits_per_second() as f64
 }
 
-/// Rate from when the first request was due until the last reply.
+/// Payload rate from the scheduled time of the first request until the last reply.
 #[expect(clippy::cast_precision_loss, reason = "bytes of one message")]
-fn carried(bytes: u64, experiment: &ExperimentData) -> f64 {
+fn payload_rate(bytes: u64, experiment: &ExperimentData) -> f64 {
     let messages = experiment.main().map_or(&[][..], |flow| &flow.exchanges);
     let first = messages.iter().map(|message| message.intended).min();
     let ends = messages
@@ -128,8 +129,8 @@ fn carried(bytes: u64, experiment: &ExperimentData) -> f64 {
     real(ends.count()) * bytes as f64 * 8.0 / seconds
 }
 
-fn shortest(experiment: &ExperimentData) -> Option<Span> {
-    let site = experiment
+fn min_rtt(experiment: &ExperimentData) -> Option<Span> {
+    let exchanges = experiment
         .main()
         .into_iter()
         .flat_map(|flow| &flow.exchanges);
@@ -139,7 +140,8 @@ fn shortest(experiment: &ExperimentData) -> Option<Span> {
             .iter()
             .map(|exchange| flow.round_trip(exchange))
     });
-    site.map(|path| path.least_rtt)
+    exchanges
+        .map(|exchange| exchange.least_rtt)
         .chain(echoes)
         .flatten()
         .min()
@@ -175,8 +177,8 @@ mod tests {
     fn capacity_of(checks: &[(u64, u32, u32, i64)], carried_mbit: f64) -> Capacity {
         let checks: Vec<Throughput> = checks.iter().copied().map(check).collect();
         let traffic = Traffic {
-            carried: carried_mbit * 1e6,
-            base: Some(Span::from_millis(40)),
+            max_rate: carried_mbit * 1e6,
+            min_rtt: Some(Span::from_millis(40)),
         };
         Capacity::of(&checks.iter().collect::<Vec<_>>(), traffic).expect("there are checks")
     }

@@ -32,13 +32,13 @@ pub(crate) fn certainty_text(decided: &[Certainty]) -> String {
     let blocks = blocks.unwrap_or(0);
     let family = decided.first().map_or(1, |first| first.decision.family);
     let needed = blocks_needed(family);
-    let counted = crate::text::plural(blocks, "block");
+    let blocks_text = crate::text::plural(blocks, "block");
     if blocks < needed {
-        let why = match family {
+        let family_text = match family {
             0 | 1 => String::new(),
             n => format!(" for the {n} comparisons of this report"),
         };
-        return format!("no verdict yet: {counted} measured, {needed} needed{why}");
+        return format!("no verdict yet: {blocks_text} measured, {needed} needed{family_text}");
     }
     let is_decided = |certainty: &&Certainty| certainty.decision.verdict != Verdict::Inconclusive;
     let corrected = match family {
@@ -47,23 +47,25 @@ pub(crate) fn certainty_text(decided: &[Certainty]) -> String {
     };
     match (decided.iter().filter(is_decided).count(), decided) {
         (0, [certainty]) => format!(
-            "undecided over {counted}: the difference may be above or below {}, the smallest that matters{corrected}",
+            "undecided over {blocks_text}: the difference may be above or below {}, the smallest that matters{corrected}",
             certainty.margin
         ),
-        (0, _) => format!("undecided over {counted}{corrected}"),
+        (0, _) => format!("undecided over {blocks_text}{corrected}"),
         (1, [certainty]) => {
-            let what = match certainty.decision.verdict {
+            let subject = match certainty.decision.verdict {
                 Verdict::Equivalent => "the equivalence is significant",
                 _ => "significant",
             };
             format!(
-                "{what} over {counted} (p {:.3}{corrected})",
+                "{subject} over {blocks_text} (p {:.3}{corrected})",
                 certainty.decision.p
             )
         }
-        (certainties, all) if certainties == all.len() => {
-            format!("significant over {counted} in each{corrected}")
+        (decided_count, all) if decided_count == all.len() => {
+            format!("significant over {blocks_text} in each{corrected}")
         }
-        (certainties, all) => format!("significant in {certainties} of {}{corrected}", all.len()),
+        (decided_count, all) => {
+            format!("significant in {decided_count} of {}{corrected}", all.len())
+        }
     }
 }

@@ -101,8 +101,12 @@ impl Decisions {
     }
 
     /// Several comparisons with their judgements.
-    pub(crate) fn all(&self, list: impl IntoIterator<Item = Comparison>) -> Vec<DecidedComparison> {
-        list.into_iter()
+    pub(crate) fn all(
+        &self,
+        comparisons: impl IntoIterator<Item = Comparison>,
+    ) -> Vec<DecidedComparison> {
+        comparisons
+            .into_iter()
             .map(|comparison| self.of(comparison))
             .collect()
     }
@@ -282,8 +286,11 @@ impl Medians {
             .experiments_of(scenario, settings)
             .filter_map(|experiment| {
                 let latencies = Latencies::of_layer(layer.flow(experiment)?, layer);
-                let is_seen = !latencies.sorted().values().is_empty();
-                Some((experiment.block(), latencies.median().filter(|_| is_seen)?))
+                let has_values = !latencies.sorted().values().is_empty();
+                Some((
+                    experiment.block(),
+                    latencies.median().filter(|_| has_values)?,
+                ))
             });
         Self {
             scenario,
@@ -302,7 +309,7 @@ impl Medians {
     }
 
     /// The blocks that both have and in which at least one has a median; returns both values.
-    fn blocks_with(&self, other: &Self) -> Vec<(Level, Level)> {
+    fn paired_blocks(&self, other: &Self) -> Vec<(Level, Level)> {
         let pairs = self.by_block.iter();
         let pairs = pairs.filter_map(|(block, level)| Some((*level, *other.by_block.get(block)?)));
         pairs.filter(|block| distinguishes(*block)).collect()
@@ -310,7 +317,7 @@ impl Medians {
 
     /// The shift against another scenario; `None` without a block in which at least one has a median.
     pub(crate) fn shift_from(&self, other: &Self) -> Option<PairedShift> {
-        PairedShift::of_blocks(&self.blocks_with(other)).ok()
+        PairedShift::of_blocks(&self.paired_blocks(other)).ok()
     }
 }
 
@@ -322,7 +329,7 @@ pub(crate) fn compare(
     baseline: &Medians,
     margin: MinEffect,
 ) -> Option<Comparison> {
-    let blocks = candidate.blocks_with(baseline);
+    let blocks = candidate.paired_blocks(baseline);
     let shift = PairedShift::of_blocks(&blocks).ok()?;
     let subject = Subject {
         candidate: candidate.scenario,

@@ -1,7 +1,7 @@
-//! Endpoints of which now one is the faster one and now the other: depending on where one measures
-//! from, on the size, or on whatever else the plan varies.
+//! Endpoints that are faster than the baseline in some scenarios and slower in others, depending on the site,
+//! the size or another parameter of the plan.
 //!
-//! It rests on the comparisons with the baseline, and adds none to the family.
+//! Uses the comparisons with the baseline, and adds none to the family.
 
 use neph_stats::Verdict;
 
@@ -20,21 +20,24 @@ pub(crate) fn findings(levels: &[Level], decisions: &Decisions) -> Vec<Finding> 
 
 fn sentence(level: &Level, decisions: &Decisions) -> Option<Finding> {
     let decided = decisions.all(level.pairs.iter().map(|(_, compared)| *compared));
-    // Of several places the one where it matters most.
-    let largest = |wanted: Verdict| {
+    // Of several scenarios the one with the largest difference.
+    let largest_with = |wanted: Verdict| {
         let pairs = level.pairs.iter().zip(&decided);
         let fitting = pairs.filter(|(_, comparison)| comparison.verdict() == wanted);
         let size = |comparison: &DecidedComparison| comparison.comparison.shift.abs();
         let largest = fitting.max_by(|(_, a), (_, b)| size(a).total_cmp(&size(b)));
         largest.map(|((title, _), comparison)| (title, *comparison))
     };
-    let (slower, faster) = (largest(Verdict::Worse)?, largest(Verdict::Better)?);
+    let (slower, faster) = (
+        largest_with(Verdict::Worse)?,
+        largest_with(Verdict::Better)?,
+    );
     let (name, baseline) = (&level.name, &level.baseline);
     let text = format!(
         "Whether {name} or {baseline} is faster depends on the other parameters: {} ({}), and {} ({}); {}.",
         slower.1.to_text(name, baseline),
         slower.0,
-        // Turned, so that both sentences are about what is slower.
+        // Swapped, so that both parts name the slower one first.
         faster.1.swapped().to_text(baseline, name),
         faster.0,
         certainty_text_of(&decided),

@@ -4,7 +4,7 @@
 use neph_stats::{Claim, ConfidenceInterval, PairedShift, Verdict, blocks_needed, simultaneous};
 
 use super::compare::{ClaimIndex, Decisions, Family, Medians, format_millis};
-use super::levels::{Compared, compared_by};
+use super::levels::{LevelGroup, level_groups_with};
 use super::{Finding, FindingKind};
 use crate::data::Factor;
 use crate::numbers::millis;
@@ -13,7 +13,7 @@ use crate::text::{plural, real};
 use crate::{CampaignData, Layer, PlotSettings};
 
 /// Maximum number of names that are listed.
-const NAMED: usize = 4;
+const MAX_NAMED: usize = 4;
 
 /// Two endpoints of a group, compared with the margin.
 #[derive(Debug)]
@@ -30,7 +30,7 @@ impl Pair {
     }
 
     /// The largest possible difference, in milliseconds.
-    fn reach(&self, family: usize) -> f64 {
+    fn max_difference(&self, family: usize) -> f64 {
         let interval = self.interval(family);
         interval.map_or(f64::INFINITY, |bounds| {
             bounds.low.abs().max(bounds.high.abs())
@@ -54,7 +54,7 @@ pub(crate) fn prepare(
     family: &mut Family,
 ) -> Vec<EquivalenceCheck> {
     let check = |margin: &Margin| {
-        let groups = compared_by(data, settings, &Factor::Endpoint, |scenario| {
+        let groups = level_groups_with(data, settings, &Factor::Endpoint, |scenario| {
             // A plan may have several margins, each for some of its endpoints.
             if margin.is_about(&data.scenarios[scenario].endpoint) {
                 Medians::of_layer(data, settings, scenario, &margin.layer)
@@ -80,12 +80,12 @@ pub(crate) fn prepare(
 pub(crate) fn findings(checks: &[EquivalenceCheck], decisions: &Decisions) -> Vec<Finding> {
     checks
         .iter()
-        .filter_map(|checks| checks.sentence(decisions))
+        .filter_map(|check| check.sentence(decisions))
         .collect()
 }
 
 /// Every pair of endpoints that the margin covers.
-fn pairs(groups: Vec<Compared>, margin: &Margin) -> Vec<Pair> {
+fn pairs(groups: Vec<LevelGroup>, margin: &Margin) -> Vec<Pair> {
     let mut pairs = Vec::new();
     for group in groups {
         let levels: Vec<_> = group
@@ -115,34 +115,36 @@ impl EquivalenceCheck {
             claim_index,
         } = self;
         let Some(claim_index) = claim_index else {
-            return (margin.layer != Layer::Response).then(|| unseen(&margin.layer));
+            return (margin.layer != Layer::Response).then(|| not_evaluated(&margin.layer));
         };
         let decision = decisions.at(*claim_index);
         let family = decision.family;
-        let reach = |pair: &&Pair| pair.reach(family);
-        let widest = pairs.iter().max_by(|a, b| reach(a).total_cmp(&reach(b)))?;
-        let is_shown = decision.verdict == Verdict::Equivalent;
+        let max_difference = |pair: &&Pair| pair.max_difference(family);
+        let widest = pairs
+            .iter()
+            .max_by(|a, b| max_difference(a).total_cmp(&max_difference(b)))?;
+        let is_equivalent = decision.verdict == Verdict::Equivalent;
         let subject = subject_text(pairs);
         let width = millis(margin.width.millis_f64());
-        let text = if is_shown {
+        let text = if is_equivalent {
             format!(
                 "{subject} are equivalent: no median{} differs from another one's by {width} or more. {}.",
-                of_what(&margin.layer),
-                farthest(widest, family)
+                layer_text(&margin.layer),
+                farthest_text(widest, family)
             )
         } else {
             format!(
                 "{subject} are not shown to be equivalent within {width}{}. {}.",
-                of_what(&margin.layer),
-                farthest(widest, family)
+                layer_text(&margin.layer),
+                farthest_text(widest, family)
             )
         };
-        let topic = if is_shown {
+        let topic = if is_equivalent {
             "equivalence"
         } else {
             "no_equivalence"
         };
-        let within = |pair: &&Pair| reach(pair) < margin.width.millis_f64();
+        let is_within = |pair: &&Pair| max_difference(pair) < margin.width.millis_f64();
         let mut finding = Finding::new(FindingKind::Notable, topic, text);
         for name in names(pairs) {
             finding = finding.about(name);
@@ -152,10 +154,10 @@ impl EquivalenceCheck {
             .with("pairs", real(pairs.len()))
             .with(
                 "equivalent_pairs",
-                real(pairs.iter().filter(within).count()),
+                real(pairs.iter().filter(is_within).count()),
             )
             .with("shift_ms", widest.shift.estimate())
-            .with("reach_ms", widest.reach(family))
+            .with("reach_ms", widest.max_difference(family))
             .with("p", decision.p)
             .with("blocks", real(widest.shift.n()));
         Some(finding)
@@ -175,13 +177,13 @@ fn names(pairs: &[Pair]) -> Vec<&str> {
 
 fn subject_text(pairs: &[Pair]) -> String {
     match names(pairs).as_slice() {
-        few if few.len() <= NAMED => few.join(", "),
+        few if few.len() <= MAX_NAMED => few.join(", "),
         names => format!("The {}", plural(names.len(), "endpoint")),
     }
 }
 
 /// A comparison that the plan asks for and that has no data.
-fn unseen(layer: &Layer) -> Finding {
+fn not_evaluated(layer: &Layer) -> Finding {
     let text = format!(
         "Equivalence of the {} was not evaluated: no two endpoints have this layer in the same block. It needs kernel timestamps, some of which need root.",
         layer.name()
@@ -190,7 +192,7 @@ fn unseen(layer: &Layer) -> Finding {
 }
 
 /// The layer of the medians, if it is not the default one.
-fn of_what(layer: &Layer) -> String {
+fn layer_text(layer: &Layer) -> String {
     match layer {
         Layer::Response => String::new(),
         other => format!(" of the {}", other.name()),
@@ -198,10 +200,10 @@ fn of_what(layer: &Layer) -> String {
 }
 
 /// The pair with the largest possible difference.
-fn farthest(pair: &Pair, family: usize) -> String {
+fn farthest_text(pair: &Pair, family: usize) -> String {
     let [name, other] = &pair.names;
     let blocks = plural(pair.shift.n(), "block");
-    let how_far = match pair.interval(family) {
+    let difference_text = match pair.interval(family) {
         Some(interval) => format!(
             "differ by {} (95 % confidence interval {} to {}; {}; {blocks})",
             format_millis(pair.shift.estimate()),
@@ -216,5 +218,5 @@ fn farthest(pair: &Pair, family: usize) -> String {
             pair.group,
         ),
     };
-    format!("The largest possible difference is between {name} and {other}: they {how_far}")
+    format!("The largest possible difference is between {name} and {other}: they {difference_text}")
 }

@@ -32,12 +32,12 @@ pub fn comparisons(scenarios: &[Scenario], margins: usize) -> usize {
             _ => 0,
         }
     };
-    let of_circuits = circuits::are_named(scenarios);
+    let compares_circuits = circuits::are_named(scenarios);
     let factors = factors(&members).into_iter();
-    let varied = factors.filter(|factor| !(of_circuits && factor.is_place()));
-    let varied: usize = varied.map(|factor| comparisons_of(&factor)).sum();
-    let by_place = groups(scenarios, &shown, &Factor::Endpoint);
-    let by_place = by_place.iter().map(|group| {
+    let varied_factors = factors.filter(|factor| !(compares_circuits && factor.is_place()));
+    let level_comparisons: usize = varied_factors.map(|factor| comparisons_of(&factor)).sum();
+    let endpoint_groups = groups(scenarios, &shown, &Factor::Endpoint);
+    let pair_counts = endpoint_groups.iter().map(|group| {
         let names: Vec<&str> = group
             .members
             .iter()
@@ -45,11 +45,15 @@ pub fn comparisons(scenarios: &[Scenario], margins: usize) -> usize {
             .collect();
         position::pairs_among(scenarios, &names)
     });
-    let by_place: usize = by_place.sum();
+    let distance_pairs: usize = pair_counts.sum();
     let quantity_comparisons = networks::comparisons(scenarios)
         + transfers::comparisons(scenarios)
         + loads::comparisons(scenarios);
-    varied + by_place + margins + quantity_comparisons + fleet_levels::comparisons(scenarios)
+    level_comparisons
+        + distance_pairs
+        + margins
+        + quantity_comparisons
+        + fleet_levels::comparisons(scenarios)
 }
 
 /// How many blocks it takes at least until such a report can give a verdict: `None` where it compares

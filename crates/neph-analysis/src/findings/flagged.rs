@@ -48,7 +48,7 @@ pub(crate) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Find
         }
     }
     if kinds.is_empty() {
-        if !is_whole(data, settings) {
+        if !is_complete(data, settings) {
             return Vec::new();
         }
         let text = if data.is_imported() {
@@ -66,9 +66,8 @@ pub(crate) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Find
         .collect()
 }
 
-/// Whether there is something that nothing was flagged of: something was measured, and nothing
-/// failed.
-fn is_whole(data: &CampaignData, settings: &PlotSettings) -> bool {
+/// Whether something was measured and no experiment failed.
+fn is_complete(data: &CampaignData, settings: &PlotSettings) -> bool {
     !data.measured(settings).is_empty() && failed_experiments(data, settings).next().is_none()
 }
 
@@ -86,9 +85,9 @@ fn sentence(data: &CampaignData, flagged: &Flagged<'_>) -> Finding {
         _ => fact,
     };
     let label = data.scenarios[flagged.scenario].label();
-    // Some reasons ask.
-    let close = if reason.ends_with('?') { "" } else { "." };
-    let text = format!("{phrase} in '{label}'{reason}{close} Remedy: {advice}.");
+    // Some reasons are questions.
+    let full_stop = if reason.ends_with('?') { "" } else { "." };
+    let text = format!("{phrase} in '{label}'{reason}{full_stop} Remedy: {advice}.");
     Finding::new(FindingKind::Flagged, "warning", text)
         .with("experiments", real(flagged.experiments))
         .with("scenarios", real(flagged.scenarios.len()))

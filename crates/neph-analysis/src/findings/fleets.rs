@@ -4,7 +4,7 @@
 
 use super::{Finding, FindingKind};
 use crate::fleet::PooledPair;
-use crate::fleet::SOURCE;
+use crate::fleet::SOURCE_INFLATION;
 use crate::fleet::SettingInflation;
 use crate::fleet::pairs;
 use crate::numbers::{count, millis, percent};
@@ -12,7 +12,7 @@ use crate::text::{plural, real};
 use crate::{CampaignData, PlotSettings};
 
 /// Maximum number of pairs with a sentence of their own, largest effect first.
-const REPORTED: usize = 10;
+const MAX_REPORTED: usize = 10;
 
 pub(crate) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Finding> {
     let pairs = pairs(data, settings);
@@ -20,11 +20,11 @@ pub(crate) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Find
     pooled.retain(|pair| pair.flows > 0);
     let mut findings: Vec<Finding> = SettingInflation::all(&pooled)
         .iter()
-        .map(inflated)
+        .map(inflation_finding)
         .collect();
     pooled.sort_by(|a, b| a.effect().larger_first(&b.effect()));
-    findings.extend(pooled.iter().take(REPORTED).map(pair_finding));
-    let remaining = pooled.get(REPORTED..).unwrap_or_default();
+    findings.extend(pooled.iter().take(MAX_REPORTED).map(pair_finding));
+    let remaining = pooled.get(MAX_REPORTED..).unwrap_or_default();
     if let Some(first) = remaining.first() {
         let max = remaining.iter().map(|pair| pair.changes).max().unwrap_or(0);
         let text = format!(
@@ -39,46 +39,52 @@ pub(crate) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Find
 }
 
 /// The share of pairs with more than an inflation, of those that were measured in the same way.
-fn inflated(set: &SettingInflation<'_>) -> Finding {
-    let setting_text = match set.setting() {
+fn inflation_finding(setting_inflation: &SettingInflation<'_>) -> Finding {
+    let setting_text = match setting_inflation.setting() {
         "" => String::new(),
         setting => format!(", {setting}"),
     };
     let text = format!(
         "Latency inflation (slowest path over fastest, minus one){setting_text}: {}",
-        set.to_text()
+        setting_inflation.to_text()
     );
-    let largest = set.pairs.last().map_or(0.0, |pair| pair.0);
+    let largest = setting_inflation.pairs.last().map_or(0.0, |pair| pair.0);
     Finding::new(FindingKind::Notable, "flows", text)
-        .with("pairs", real(set.pairs.len()))
-        .with("inflation_level", set.level())
-        .with("pairs_above_level", real(set.above(set.level())))
-        .with("pairs_above_32_percent", real(set.above(SOURCE)))
-        .with("median_inflation", set.median())
+        .with("pairs", real(setting_inflation.pairs.len()))
+        .with("inflation_level", setting_inflation.level())
+        .with(
+            "pairs_above_level",
+            real(setting_inflation.above(setting_inflation.level())),
+        )
+        .with(
+            "pairs_above_32_percent",
+            real(setting_inflation.above(SOURCE_INFLATION)),
+        )
+        .with("median_inflation", setting_inflation.median())
         .with("largest_inflation", largest)
 }
 
 fn pair_finding(pair: &PooledPair<'_>) -> Finding {
     let mut text = format!("{}: {}", pair.pair.name, plural(pair.flows, "flow"));
-    text.push_str(&classes(pair));
-    let counted = plural(pair.changes, "path change");
-    text.push_str(&if pair.forgotten {
-        format!(". {counted} stored; older ones were discarded")
+    text.push_str(&classes_text(pair));
+    let changes_text = plural(pair.changes, "path change");
+    text.push_str(&if pair.lacks_oldest_changes {
+        format!(". {changes_text} stored; older ones were discarded")
     } else {
-        format!(". {counted} in total")
+        format!(". {changes_text} in total")
     });
     if let Some(rate) = pair.changes_per_flow_hour {
         let digits = if rate < 9.95 { 2 } else { 1 };
         text.push_str(&format!(", {rate:.digits$} per flow and hour"));
-        if pair.unrated > 0 {
+        if pair.changes_without_rate > 0 {
             text.push_str(&format!(
                 " (without {} that were detected while a queue hid changes, or before a flow had a base latency)",
-                count(pair.unrated)
+                count(pair.changes_without_rate)
             ));
         }
-    } else if pair.mostly_lost {
+    } else if pair.is_mostly_lost {
         text.push_str("; no rate, because most messages were lost");
-    } else if let Some(reason) = pair.too_short {
+    } else if let Some(reason) = pair.too_short_text {
         text.push_str(&format!("; {reason} too short to detect all"));
     }
     if let Some(share) = pair.left_soon {
@@ -92,17 +98,17 @@ fn pair_finding(pair: &PooledPair<'_>) -> Finding {
         ));
     }
     text.push('.');
-    text.push_str(&unfairness(pair));
-    text.push_str(&ports(pair));
+    text.push_str(&unfairness_text(pair));
+    text.push_str(&ports_text(pair));
     let finding = Finding::new(FindingKind::Notable, "flows", text);
-    evidence(finding.about(&pair.pair.endpoint_name()), pair)
+    with_evidence(finding.about(&pair.pair.endpoint_name()), pair)
 }
 
 /// ` in 4 latency classes from 70.01 ms to 78.01 ms: the slowest path takes 11 % longer than the
 /// fastest`.
-fn classes(pair: &PooledPair<'_>) -> String {
-    let (Some((lowest, highest)), Some(inflation)) = (pair.ends, pair.inflation) else {
-        return if pair.mostly_lost {
+fn classes_text(pair: &PooledPair<'_>) -> String {
+    let (Some((lowest, highest)), Some(inflation)) = (pair.base_range, pair.inflation) else {
+        return if pair.is_mostly_lost {
             ", without classes: more than half of the messages were lost or late"
         } else {
             "; no flow had a stable latency"
@@ -127,13 +133,13 @@ fn classes(pair: &PooledPair<'_>) -> String {
 }
 
 /// A smaller unfairness is not reported.
-const HARDLY_UNFAIR: f64 = 0.01;
+const MIN_UNFAIRNESS: f64 = 0.01;
 
 /// ` In bins of 20 s the slowest 5 % of the flows have 12 % more latency than the median flow,
 /// or more.`
-fn unfairness(pair: &PooledPair<'_>) -> String {
+fn unfairness_text(pair: &PooledPair<'_>) -> String {
     pair.unfairness
-        .filter(|share| *share >= HARDLY_UNFAIR)
+        .filter(|share| *share >= MIN_UNFAIRNESS)
         .map_or_else(String::new, |share| {
             format!(
                 " In bins of {} s the slowest 5 % of the flows have at least {} more latency than the median flow.",
@@ -144,7 +150,7 @@ fn unfairness(pair: &PooledPair<'_>) -> String {
 }
 
 /// ` Source ports advised at the end of the last block: 1030, 1041.`
-fn ports(pair: &PooledPair<'_>) -> String {
+fn ports_text(pair: &PooledPair<'_>) -> String {
     let when = match (pair.ports.as_slice(), pair.blocks) {
         ([], _) => return String::new(),
         (_, 1) => "at the end",
@@ -157,15 +163,15 @@ fn ports(pair: &PooledPair<'_>) -> String {
     )
 }
 
-fn evidence(finding: Finding, pair: &PooledPair<'_>) -> Finding {
+fn with_evidence(finding: Finding, pair: &PooledPair<'_>) -> Finding {
     let finding = finding
         .with("flows", real(pair.flows))
         .with("blocks", real(pair.blocks))
         .with("classes", real(pair.classes.1))
         .with("changes", real(pair.changes));
-    let several = pair.classes.1 > 1;
+    let has_several_classes = pair.classes.1 > 1;
     let optional_values = [
-        ("inflation", pair.inflation.filter(|_| several)),
+        ("inflation", pair.inflation.filter(|_| has_several_classes)),
         ("unfairness", pair.unfairness),
         ("changes_per_flow_hour", pair.changes_per_flow_hour),
         ("leave_share", pair.left_soon.map(|share| share.share)),

@@ -17,9 +17,9 @@ use crate::{CampaignData, Diagnosis, PlotSettings};
 /// The topic; a root cause may explain it.
 const INTERVAL: &str = "interval";
 /// Maximum number of sentences, strongest effects first; the others are counted.
-const REPORTED: usize = 3;
-/// The interval matters from 20 % of the shorter interval's median on.
-const MATTERS: MinEffect = MinEffect {
+const MAX_REPORTED: usize = 3;
+/// The smallest difference that matters: 20 % of the shorter interval's median.
+const MIN_EFFECT: MinEffect = MinEffect {
     share: 0.2,
     millis: 0.5,
 };
@@ -44,8 +44,9 @@ pub(crate) fn prepare(
         let [(baseline, _), .., (scenario, _)] = group.members.as_slice() else {
             continue;
         };
-        let [of, against] = [scenario, baseline].map(|index| Medians::of(data, settings, *index));
-        let compared = compare(family, &of, &against, MATTERS);
+        let [candidate_medians, baseline_medians] =
+            [scenario, baseline].map(|index| Medians::of(data, settings, *index));
+        let compared = compare(family, &candidate_medians, &baseline_medians, MIN_EFFECT);
         effects.extend(compared.map(|compared| Effect {
             group: group.title,
             scenario: *scenario,
@@ -73,7 +74,7 @@ pub(crate) fn findings(
     large.sort_by(|a, b| b.compared.shift.abs().total_cmp(&a.compared.shift.abs()));
     let mut findings: Vec<Finding> = large
         .iter()
-        .take(REPORTED)
+        .take(MAX_REPORTED)
         .map(|effect| {
             sentence(
                 data,
@@ -84,7 +85,7 @@ pub(crate) fn findings(
             )
         })
         .collect();
-    let unreported = large.len().saturating_sub(REPORTED);
+    let unreported = large.len().saturating_sub(MAX_REPORTED);
     if unreported > 0 {
         let text = format!(
             "The interval between messages also changes the median by 20 % or more in {}.",
@@ -97,8 +98,9 @@ pub(crate) fn findings(
 
 /// States that no difference was found, and how many comparisons prove that there is none.
 fn no_effect(small: &[DecidedComparison]) -> Option<Finding> {
-    let equal = |comparison: &&DecidedComparison| comparison.verdict() == Verdict::Equivalent;
-    let equal_count = small.iter().filter(equal).count();
+    let is_equivalent =
+        |comparison: &&DecidedComparison| comparison.verdict() == Verdict::Equivalent;
+    let equal_count = small.iter().filter(is_equivalent).count();
     let compared = plural(small.len(), "comparison");
     let text = match (equal_count, small.len()) {
         (_, 0) => return None,
@@ -126,10 +128,13 @@ fn sentence(
         &format!("a message every {long}"),
         &format!("one every {short}"),
     );
-    let windows =
-        window(data, settings, effect.scenario).zip(window(data, settings, effect.baseline));
+    let windows = median_window(data, settings, effect.scenario).zip(median_window(
+        data,
+        settings,
+        effect.baseline,
+    ));
     let reason = windows.map_or_else(String::new, |windows| {
-        cause(data, settings, causes, effect, windows).unwrap_or_default()
+        cause_text(data, settings, causes, effect, windows).unwrap_or_default()
     });
     let text = format!(
         "{}: {result_text} (whose median is {}); {}.{reason}{}",
@@ -153,7 +158,7 @@ fn sentence(
 }
 
 /// Why the longer interval is slower, if the windows show it.
-fn cause(
+fn cause_text(
     data: &CampaignData,
     settings: &PlotSettings,
     causes: &[Diagnosis],
@@ -163,33 +168,35 @@ fn cause(
     if idle * 2.0 > busy || effect.compared.shift <= 0.0 {
         return None;
     }
-    let every = |scenario: usize| data.scenarios[scenario].interval.exact();
+    let interval_text = |scenario: usize| data.scenarios[scenario].interval.exact();
     let windows = format!(
         " The median congestion window is {idle:.0} segments at {} and {busy:.0} at {}: ",
-        every(effect.scenario),
-        every(effect.baseline),
+        interval_text(effect.scenario),
+        interval_text(effect.baseline),
     );
     match Growth::of(data, settings, effect.scenario) {
         Growth::First => Some(format!(
             "{windows}TCP was still in the slow start of a new connection. Measure for longer."
         )),
         // A root cause covers a window that grows after a reset, but not the first growth.
-        Growth::Again if is_reported(causes, effect.scenario) => None,
-        Growth::Again if restarts(data, settings, effect.scenario) => Some(format!(
-            "{windows}TCP repeats slow start after an idle period, so {} need several round trips.",
-            data.scenarios[effect.scenario].request_size.exact()
-        )),
-        Growth::Again => None,
+        Growth::AfterReset if is_explained(causes, effect.scenario) => None,
+        Growth::AfterReset if resets_window_when_idle(data, settings, effect.scenario) => {
+            Some(format!(
+                "{windows}TCP repeats slow start after an idle period, so {} need several round trips.",
+                data.scenarios[effect.scenario].request_size.exact()
+            ))
+        }
+        Growth::AfterReset => None,
     }
 }
 
-fn is_reported(causes: &[Diagnosis], scenario: usize) -> bool {
+fn is_explained(causes: &[Diagnosis], scenario: usize) -> bool {
     let mut causes = causes.iter();
     causes.any(|cause| cause.explains(INTERVAL, scenario).is_some())
 }
 
 /// Whether the sending hosts reset the window while idle; unknown hosts count as the Linux default: yes.
-fn restarts(data: &CampaignData, settings: &PlotSettings, scenario: usize) -> bool {
+fn resets_window_when_idle(data: &CampaignData, settings: &PlotSettings, scenario: usize) -> bool {
     let setting = "net.ipv4.tcp_slow_start_after_idle";
     data.experiments_of(scenario, settings)
         .filter_map(|experiment| experiment.provenance.as_ref()?.host.sysctls.get(setting))
@@ -202,13 +209,13 @@ enum Growth {
     /// For most messages it was larger than ever before in the connection.
     First,
     /// It returned to an earlier size.
-    Again,
+    AfterReset,
 }
 
 impl Growth {
     /// Minimum ratio to every earlier window that shows first growth. After a reset the window ends slightly
     /// higher with each message, as the slow start threshold rises, but not by this factor.
-    const GROWN: f64 = 1.5;
+    const MIN_GROWTH: f64 = 1.5;
 
     fn of(data: &CampaignData, settings: &PlotSettings, scenario: usize) -> Self {
         let (mut grown, mut total) = (0, 0);
@@ -221,7 +228,7 @@ impl Growth {
                 let earlier = largest.filter(|(connection, _)| *connection == exchange.connection);
                 // The first window of a connection has no predecessor.
                 let earlier = earlier.map_or(0.0, |(_, window)| window);
-                grown += usize::from(window > earlier * Self::GROWN);
+                grown += usize::from(window > earlier * Self::MIN_GROWTH);
                 total += 1;
                 largest = Some((exchange.connection, earlier.max(window)));
             }
@@ -229,12 +236,12 @@ impl Growth {
         if 2 * grown > total {
             Self::First
         } else {
-            Self::Again
+            Self::AfterReset
         }
     }
 }
 
-fn window(data: &CampaignData, settings: &PlotSettings, scenario: usize) -> Option<f64> {
+fn median_window(data: &CampaignData, settings: &PlotSettings, scenario: usize) -> Option<f64> {
     let mut windows: Vec<f64> = data.windows(scenario, settings).map(f64::from).collect();
     median(&mut windows)
 }

@@ -19,8 +19,8 @@ use crate::{CampaignData, PlotSettings};
 /// The smallest difference of medians that matters, as a share of the baseline's.
 pub const MIN_SHARE: f64 = 0.05;
 
-/// Levels differ if by so much of the baseline, and by more than the waking of a thread.
-pub(crate) const MATTERS: MinEffect = MinEffect {
+/// The smallest difference of levels that matters. Waking up a thread takes up to 0.02 ms.
+pub(crate) const MIN_EFFECT: MinEffect = MinEffect {
     share: MIN_SHARE,
     millis: 0.02,
 };
@@ -29,15 +29,15 @@ pub(crate) const MATTERS: MinEffect = MinEffect {
 const ENDPOINT: &str = "endpoint";
 
 /// Scenarios that differ in their level of one factor only.
-pub(crate) struct Compared {
+pub(crate) struct LevelGroup {
     /// What they have in common.
     pub title: String,
     /// Each level with its medians, in the plan's order.
     pub(crate) levels: Vec<(String, Medians)>,
 }
 
-impl Compared {
-    pub(crate) fn of(&self, level: &str) -> Option<&Medians> {
+impl LevelGroup {
+    pub(crate) fn medians_of(&self, level: &str) -> Option<&Medians> {
         let mut levels = self.levels.iter();
         levels
             .find(|(name, _)| *name == level)
@@ -46,26 +46,26 @@ impl Compared {
 }
 
 /// The groups of scenarios that differ in their level of a factor only.
-pub(crate) fn compared(
+pub(crate) fn level_groups(
     data: &CampaignData,
     settings: &PlotSettings,
     factor: &Factor,
-) -> Vec<Compared> {
-    compared_by(data, settings, factor, |index| {
+) -> Vec<LevelGroup> {
+    level_groups_with(data, settings, factor, |index| {
         Medians::of(data, settings, index)
     })
 }
 
-/// As [`compared`], by other medians of each scenario.
-pub(crate) fn compared_by(
+/// As [`level_groups`], with other medians of each scenario.
+pub(crate) fn level_groups_with(
     data: &CampaignData,
     settings: &PlotSettings,
     factor: &Factor,
     medians: impl Fn(usize) -> Medians,
-) -> Vec<Compared> {
+) -> Vec<LevelGroup> {
     groups(&data.scenarios, &data.measured(settings), factor)
         .into_iter()
-        .map(|group| Compared {
+        .map(|group| LevelGroup {
             title: group.title,
             levels: group
                 .members
@@ -102,7 +102,7 @@ pub(crate) fn prepare(
         // Circuits are compared over networks, one by one.
         .filter(|factor| !(factor.is_place() && circuits::are_named(&data.scenarios)))
         .filter_map(|factor| Some((factor, topic(factor)?)))
-        .flat_map(|(factor, topic)| of_factor(data, settings, factor, topic, family))
+        .flat_map(|(factor, topic)| compare_levels(data, settings, factor, topic, family))
         .collect()
 }
 
@@ -117,7 +117,7 @@ pub(crate) const fn is_compared(factor: &Factor) -> bool {
     topic(factor).is_some()
 }
 
-/// Intervals have findings of their own; that a larger message takes longer is none.
+/// Intervals have their own findings; that a larger message takes longer is not reported.
 const fn topic(factor: &Factor) -> Option<&'static str> {
     match factor {
         Factor::Endpoint => Some(ENDPOINT),
@@ -126,14 +126,14 @@ const fn topic(factor: &Factor) -> Option<&'static str> {
     }
 }
 
-fn of_factor(
+fn compare_levels(
     data: &CampaignData,
     settings: &PlotSettings,
     factor: &Factor,
     topic: &'static str,
     family: &mut Family,
 ) -> Vec<Level> {
-    let groups = compared(data, settings, factor);
+    let groups = level_groups(data, settings, factor);
     let levels = baseline_first(data, &data.measured(settings), settings, factor);
     let Some((baseline, others)) = levels.split_first() else {
         return Vec::new();
@@ -142,9 +142,9 @@ fn of_factor(
     for name in others {
         let mut pairs = Vec::new();
         for group in &groups {
-            let both_medians = group.of(name).zip(group.of(baseline));
+            let both_medians = group.medians_of(name).zip(group.medians_of(baseline));
             let compared = both_medians.and_then(|(median, baseline_median)| {
-                compare(family, median, baseline_median, MATTERS)
+                compare(family, median, baseline_median, MIN_EFFECT)
             });
             pairs.extend(compared.map(|compared| (group.title.clone(), compared)));
         }
@@ -176,8 +176,8 @@ pub(crate) fn baseline_first(
         }
     }
     let baseline = settings.baseline.as_ref();
-    if let Some(at) = baseline.and_then(|name| levels.iter().position(|level| level == name)) {
-        levels[..=at].rotate_right(1);
+    if let Some(index) = baseline.and_then(|name| levels.iter().position(|level| level == name)) {
+        levels[..=index].rotate_right(1);
     }
     levels
 }
@@ -199,7 +199,7 @@ impl Level {
         let result_text = if let [only] = decided.as_slice() {
             format!("{} at the median", only.to_text(name, baseline))
         } else {
-            over_combinations(name, baseline, &decided, pairs)
+            combinations_text(name, baseline, &decided, pairs)
         };
         let text = format!(
             "{result_text}; {}.{}",
@@ -224,7 +224,7 @@ impl Level {
 /// `a is slower than b in 3 of 4 combinations, undecided in 1: its median is higher by 1.00 ms (x) to 2.00 ms
 /// (y)`; without a verdict `The median of a is higher than that of b by 1.00 ms (x) to 2.00 ms (y), over 4
 /// combinations`.
-fn over_combinations(
+fn combinations_text(
     name: &str,
     baseline: &str,
     decided: &[DecidedComparison],
@@ -245,20 +245,20 @@ fn over_combinations(
     .map(|(count, verdict_text)| format!("{verdict_text} in {count} of {combinations}"))
     .collect();
     if parts.is_empty() {
-        let range = range(pairs, &format!(" than that of {baseline}"));
+        let range = range_text(pairs, &format!(" than that of {baseline}"));
         return format!("The median of {name} is {range}, over {combinations}");
     }
     match count_of(Verdict::Inconclusive) {
         0 => {}
-        open => parts.push(format!("undecided in {open}")),
+        undecided => parts.push(format!("undecided in {undecided}")),
     }
     let parts = parts.join(", ");
-    format!("{name} is {parts}: its median is {}", range(pairs, ""))
+    format!("{name} is {parts}: its median is {}", range_text(pairs, ""))
 }
 
 /// `higher by 1.00 ms (x) to 2.00 ms (y)`: the smallest and the largest shift of pairs in ascending order, each
 /// with its combination. `than` follows the first word.
-fn range(pairs: &[(String, Comparison)], than: &str) -> String {
+fn range_text(pairs: &[(String, Comparison)], than: &str) -> String {
     let (Some(lowest), Some(highest)) = (pairs.first(), pairs.last()) else {
         return String::new();
     };
@@ -287,6 +287,6 @@ fn range(pairs: &[(String, Comparison)], than: &str) -> String {
 }
 
 fn count(decided: &[DecidedComparison], verdict: Verdict) -> usize {
-    let of_kind = |comparison: &&DecidedComparison| comparison.verdict() == verdict;
-    decided.iter().filter(of_kind).count()
+    let has_verdict = |comparison: &&DecidedComparison| comparison.verdict() == verdict;
+    decided.iter().filter(has_verdict).count()
 }

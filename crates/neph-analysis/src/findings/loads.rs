@@ -23,7 +23,7 @@ struct SharedLoad {
 }
 
 /// Every load of several scenarios, in the order of the plan.
-fn shared(scenarios: &[Scenario]) -> Vec<SharedLoad> {
+fn loads_of_several_scenarios(scenarios: &[Scenario]) -> Vec<SharedLoad> {
     let mut shared_loads: Vec<(String, Vec<usize>)> = Vec::new();
     for (index, scenario) in scenarios.iter().enumerate() {
         for (_, load) in traffic(scenario) {
@@ -33,11 +33,11 @@ fn shared(scenarios: &[Scenario]) -> Vec<SharedLoad> {
             }
         }
     }
-    let of_circuits = circuits::are_named(scenarios);
+    let compares_circuits = circuits::are_named(scenarios);
     let shared_loads = shared_loads.into_iter().map(|(load, indices)| {
         let members: Vec<&Scenario> = indices.iter().map(|index| &scenarios[*index]).collect();
         let mut factors = factors(&members);
-        factors.retain(|factor| is_compared(factor) && !(of_circuits && factor.is_place()));
+        factors.retain(|factor| is_compared(factor) && !(compares_circuits && factor.is_place()));
         SharedLoad {
             load,
             scenarios: indices,
@@ -65,7 +65,10 @@ pub(crate) fn comparisons(scenarios: &[Scenario]) -> usize {
         let compared_levels = groups.map(|group| group.members.len().saturating_sub(1));
         compared_levels.sum::<usize>()
     };
-    shared(scenarios).into_iter().map(comparisons_of).sum()
+    loads_of_several_scenarios(scenarios)
+        .into_iter()
+        .map(comparisons_of)
+        .sum()
 }
 
 /// Every level of each factor against the first, for each load that both have.
@@ -75,7 +78,7 @@ pub(crate) fn prepare(
     family: &mut Family,
 ) -> Vec<QuantityShift> {
     let mut shifts = Vec::new();
-    for shared_load in shared(&data.scenarios) {
+    for shared_load in loads_of_several_scenarios(&data.scenarios) {
         for factor in &shared_load.factors {
             let levels = baseline_first(data, &shared_load.scenarios, settings, factor);
             let Some((baseline, others)) = levels.split_first() else {
@@ -87,20 +90,20 @@ pub(crate) fn prepare(
                     let (index, _) = group
                         .members
                         .iter()
-                        .find(|(_, scenarios)| scenarios == level)?;
+                        .find(|(_, member_level)| member_level == level)?;
                     by_block(data, settings, &shared_load.load, *index)
                 };
                 let pairs = groups.iter().filter_map(|group| {
-                    let (scenarios, other) = (
+                    let (candidate, baseline) = (
                         goodput_by_block(group, name)?,
                         goodput_by_block(group, baseline)?,
                     );
                     let title = group.title.clone();
-                    Pair::of(title, Quantity::LoadGoodput, &scenarios, &other, family)
+                    Pair::of(title, Quantity::LoadGoodput, &candidate, &baseline, family)
                 });
                 shifts.push(QuantityShift {
                     quantity: Quantity::LoadGoodput,
-                    of: shared_load.load.clone(),
+                    measurement: shared_load.load.clone(),
                     name: name.clone(),
                     baseline: baseline.clone(),
                     pairs: pairs.collect(),
@@ -119,7 +122,7 @@ fn by_block(
     scenario: usize,
 ) -> Option<BTreeMap<u32, Level>> {
     let loads = traffic(&data.scenarios[scenario]);
-    let (number, _) = loads.into_iter().find(|(_, scenarios)| scenarios == load)?;
+    let (number, _) = loads.into_iter().find(|(_, candidate)| candidate == load)?;
     let series = SeriesName::Load(number, LoadEnd::Received);
     Some(data.load_by_block(scenario, settings, series))
 }

@@ -56,51 +56,55 @@ pub(crate) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Find
     let indices = data.measured(settings).into_iter();
     let outcomes: Vec<MessageOutcomes> = indices
         .map(|scenario| MessageOutcomes::of(data, settings, scenario))
-        .filter(|ends| ends.messages > 0)
+        .filter(|outcome| outcome.messages > 0)
         .collect();
     let not_sent_text = not_sent_text(data, &outcomes);
-    let text = [
-        errors(data, &outcomes),
-        lost(data, &outcomes),
+    let sentences = [
+        errors_text(data, &outcomes),
+        lost_text(data, &outcomes),
         not_sent_text,
     ]
     .into_iter()
     .flatten();
-    let text: Vec<String> = text.collect();
-    if text.is_empty() {
+    let sentences: Vec<String> = sentences.collect();
+    if sentences.is_empty() {
         return Vec::new();
     }
-    let affected = outcomes.iter().filter(|ends| ends.share() > 0.0).count();
+    let affected = outcomes
+        .iter()
+        .filter(|outcome| outcome.share() > 0.0)
+        .count();
     let worst = outcomes
         .iter()
         .map(MessageOutcomes::share)
         .fold(0.0, f64::max);
-    let failed = outcomes.iter().map(|ends| ends.failed).sum();
-    let finding = Finding::new(FindingKind::Notable, "loss", text.join(" "))
+    let failed = outcomes.iter().map(|outcome| outcome.failed).sum();
+    let finding = Finding::new(FindingKind::Notable, "loss", sentences.join(" "))
         .with("scenarios_with_loss", real(affected))
         .with("worst_share", worst)
         .with(
             "errors",
-            real(outcomes.iter().map(|ends| ends.errors).sum()),
+            real(outcomes.iter().map(|outcome| outcome.errors).sum()),
         )
         .with("not_sent", real(failed));
     vec![finding]
 }
 
 /// The sentence about messages that were sent; none if no message was.
-fn lost(data: &CampaignData, outcomes: &[MessageOutcomes]) -> Option<String> {
-    let with_sent: Vec<&MessageOutcomes> = outcomes.iter().filter(|ends| ends.sent > 0).collect();
-    let affected = with_sent.iter().filter(|ends| ends.lost > 0).count();
+fn lost_text(data: &CampaignData, outcomes: &[MessageOutcomes]) -> Option<String> {
+    let with_sent: Vec<&MessageOutcomes> =
+        outcomes.iter().filter(|outcome| outcome.sent > 0).collect();
+    let affected = with_sent.iter().filter(|outcome| outcome.lost > 0).count();
     let by_share = |a: &&&MessageOutcomes, b: &&&MessageOutcomes| {
         let order = a.share().total_cmp(&b.share());
         order.then(b.scenario.cmp(&a.scenario))
     };
     let worst = with_sent.iter().max_by(by_share)?;
     if affected == 0 {
-        let total = with_sent.iter().map(|ends| ends.sent).sum();
+        let total = with_sent.iter().map(|outcome| outcome.sent).sum();
         let limit = proportion(0, total).map_or(1.0, |share| share.interval().high);
         // Messages that could not be sent might have been lost too.
-        let subject = if outcomes.iter().any(|ends| ends.failed > 0) {
+        let subject = if outcomes.iter().any(|outcome| outcome.failed > 0) {
             "messages that were sent were lost"
         } else {
             "messages were lost"
@@ -115,7 +119,7 @@ fn lost(data: &CampaignData, outcomes: &[MessageOutcomes]) -> Option<String> {
         let (low, high) = (percent(interval.low), percent(interval.high));
         format!(", 95 % confidence interval {low} to {high}")
     });
-    let among = match with_sent.len() {
+    let scenarios_text = match with_sent.len() {
         1 => String::new(),
         total => format!(
             ", the scenario with the largest share; {affected} of {} had losses",
@@ -123,7 +127,7 @@ fn lost(data: &CampaignData, outcomes: &[MessageOutcomes]) -> Option<String> {
         ),
     };
     Some(format!(
-        "{} of {} ({}{interval}) were lost in '{}'{among}.",
+        "{} of {} ({}{interval}) were lost in '{}'{scenarios_text}.",
         worst.lost,
         plural(worst.sent, "message"),
         percent(worst.share()),
@@ -132,10 +136,10 @@ fn lost(data: &CampaignData, outcomes: &[MessageOutcomes]) -> Option<String> {
 }
 
 /// The sentence about messages that were answered, but not as expected; none if there are none.
-fn errors(data: &CampaignData, outcomes: &[MessageOutcomes]) -> Option<String> {
-    let errors: usize = outcomes.iter().map(|ends| ends.errors).sum();
-    let affected = outcomes.iter().filter(|ends| ends.errors > 0).count();
-    let worst = outcomes.iter().rev().max_by_key(|ends| ends.errors)?;
+fn errors_text(data: &CampaignData, outcomes: &[MessageOutcomes]) -> Option<String> {
+    let errors: usize = outcomes.iter().map(|outcome| outcome.errors).sum();
+    let affected = outcomes.iter().filter(|outcome| outcome.errors > 0).count();
+    let worst = outcomes.iter().rev().max_by_key(|outcome| outcome.errors)?;
     (errors > 0).then(|| {
         format!(
             "{} not answered as expected (an HTTP error, an incomplete reply), in {affected} of {}, most in '{}': {} of {}. Such messages count as slower than every reply.",
@@ -153,9 +157,9 @@ fn errors(data: &CampaignData, outcomes: &[MessageOutcomes]) -> Option<String> {
 
 /// The sentence about messages that could not be sent; none if all were.
 fn not_sent_text(data: &CampaignData, outcomes: &[MessageOutcomes]) -> Option<String> {
-    let failed: usize = outcomes.iter().map(|ends| ends.failed).sum();
-    let affected = outcomes.iter().filter(|ends| ends.failed > 0).count();
-    let worst = outcomes.iter().rev().max_by_key(|ends| ends.failed)?;
+    let failed: usize = outcomes.iter().map(|outcome| outcome.failed).sum();
+    let affected = outcomes.iter().filter(|outcome| outcome.failed > 0).count();
+    let worst = outcomes.iter().rev().max_by_key(|outcome| outcome.failed)?;
     (failed > 0).then(|| {
         format!(
             "{} could not be sent, in {affected} of {}, most in '{}': {} of {}. In response time, messages that were not sent count as slower than every reply.",

@@ -11,7 +11,7 @@ use crate::circuits::{self, Circuits};
 use crate::{CampaignData, PlotSettings};
 
 /// What is compared; the others are in the table.
-const COMPARED: [Quantity; 8] = [
+const COMPARED_QUANTITIES: [Quantity; 8] = [
     Quantity::MediaRate,
     Quantity::ResponseP50,
     Quantity::ResponseP99,
@@ -33,7 +33,10 @@ pub(crate) fn prepare(
         return Vec::new();
     };
     let mut kinds: Vec<(&str, Quantity)> = Vec::new();
-    for row in rows.iter().filter(|row| COMPARED.contains(&row.quantity)) {
+    for row in rows
+        .iter()
+        .filter(|row| COMPARED_QUANTITIES.contains(&row.quantity))
+    {
         let kind = (row.measurement.as_str(), row.quantity);
         if !kinds.contains(&kind) {
             kinds.push(kind);
@@ -46,14 +49,14 @@ pub(crate) fn prepare(
                 .iter()
                 .filter(|row| row.measurement == measurement && row.quantity == quantity);
             let pairs = cells.filter_map(|row| {
-                let course = row.cells.get(index + 1)?.as_ref()?;
-                let other = row.cells.first()?.as_ref()?;
-                let (by_block, other) = (&course.by_block, &other.by_block);
-                Pair::of(row.circuit.clone(), quantity, by_block, other, family)
+                let candidate = row.cells.get(index + 1)?.as_ref()?;
+                let baseline = row.cells.first()?.as_ref()?;
+                let (candidate, baseline) = (&candidate.by_block, &baseline.by_block);
+                Pair::of(row.circuit.clone(), quantity, candidate, baseline, family)
             });
             shifts.push(QuantityShift {
                 quantity,
-                of: measurement.to_owned(),
+                measurement: measurement.to_owned(),
                 name: name.clone(),
                 baseline: baseline.clone(),
                 pairs: pairs.collect(),
@@ -81,7 +84,7 @@ pub(crate) fn comparisons(scenarios: &[Scenario]) -> usize {
             continue;
         };
         let measurement = circuits::parameters_text(scenario);
-        quantities.insert(measurement.clone(), compared(scenario));
+        quantities.insert(measurement.clone(), compared_quantities(scenario));
         let circuit_networks = networks.entry((circuit, measurement)).or_default();
         circuit_networks.insert(network);
     }
@@ -93,7 +96,7 @@ pub(crate) fn comparisons(scenarios: &[Scenario]) -> usize {
 }
 
 /// How many quantities of a scenario are compared: two of messages, one for each direction of a transfer.
-pub(super) fn compared(scenario: &Scenario) -> usize {
+pub(super) fn compared_quantities(scenario: &Scenario) -> usize {
     match scenario.measure() {
         Measure::Throughput(test) if test.direction != TransferDirection::Both => 1,
         Measure::Throughput(_) | Measure::Messages => 2,

@@ -5,7 +5,7 @@ use neph_stats::Verdict;
 
 use super::certainty::certainty_text_of;
 use super::compare::{Comparison, DecidedComparison, Decisions, Family, compare};
-use super::levels::{MATTERS, compared};
+use super::levels::{MIN_EFFECT, level_groups};
 use super::{Finding, FindingKind};
 use crate::data::Factor;
 use crate::numbers::millis;
@@ -44,11 +44,13 @@ pub(crate) fn prepare(
 ) -> Vec<Pair> {
     let endpoints = endpoints_with_distance(&data.scenarios);
     let mut compared_pairs = Vec::new();
-    for group in compared(data, settings, &Factor::Endpoint) {
+    for group in level_groups(data, settings, &Factor::Endpoint) {
         for (near, far) in pairs(&endpoints) {
-            let medians = group.of(&near.name).zip(group.of(&far.name));
+            let medians = group
+                .medians_of(&near.name)
+                .zip(group.medians_of(&far.name));
             let compared = medians.and_then(|(near_median, far_median)| {
-                compare(family, near_median, far_median, MATTERS)
+                compare(family, near_median, far_median, MIN_EFFECT)
             });
             compared_pairs.extend(compared.map(|compared| Pair {
                 near: near.clone(),
@@ -108,9 +110,9 @@ fn pairs(
 /// The fastest round trip to an endpoint in milliseconds: of an echo alongside the messages if there is one,
 /// else of a message.
 fn min_round_trip(data: &CampaignData, settings: &PlotSettings, endpoint: &str) -> Option<f64> {
-    let at_endpoint = data.measured(settings).into_iter();
-    let at_endpoint = at_endpoint.filter(|index| data.scenarios[*index].endpoint == endpoint);
-    let experiments = at_endpoint.flat_map(|index| data.experiments_of(index, settings));
+    let scenarios = data.measured(settings).into_iter();
+    let scenarios = scenarios.filter(|index| data.scenarios[*index].endpoint == endpoint);
+    let experiments = scenarios.flat_map(|index| data.experiments_of(index, settings));
     let flows =
         experiments.filter_map(|experiment| experiment.companion().or_else(|| experiment.main()));
     let times = flows.flat_map(|flow| {

@@ -17,8 +17,8 @@ use crate::text::{plural, real};
 #[derive(Debug)]
 pub(crate) struct QuantityShift {
     pub(crate) quantity: Quantity,
-    /// What distinguishes the quantity from others: a measure; may be empty.
-    pub(crate) of: String,
+    /// What is measured, to distinguish equal quantities; may be empty.
+    pub(crate) measurement: String,
     pub(crate) name: String,
     pub(crate) baseline: String,
     pub(crate) pairs: Vec<Pair>,
@@ -61,7 +61,7 @@ impl Pair {
         } else {
             0.0
         };
-        let better_direction = match quantity.properties().better {
+        let wanted = match quantity.properties().better {
             Better::Higher => Wanted::Higher,
             Better::Lower => Wanted::Lower,
         };
@@ -75,7 +75,7 @@ impl Pair {
             claim_index: family.add(Claim::Shift {
                 shift,
                 margin,
-                wanted: better_direction,
+                wanted,
             }),
         })
     }
@@ -118,9 +118,9 @@ impl QuantityShift {
             .map(|pair| pair.certainty(self.quantity, decisions))
             .collect();
         let result_text = if let [only] = self.pairs.as_slice() {
-            self.of_one(only, decisions)
+            self.one_pair_text(only, decisions)
         } else {
-            self.of_several(smallest, largest, decisions)
+            self.several_pairs_text(smallest, largest, decisions)
         };
         let text = format!("{result_text}; {}.", certainty_text(&certainties));
         let finding = Finding::new(FindingKind::Notable, topic, text)
@@ -141,9 +141,9 @@ impl QuantityShift {
 
     fn title(&self) -> String {
         let title = self.quantity.properties().title;
-        match self.of.as_str() {
+        match self.measurement.as_str() {
             "" => title.to_owned(),
-            of => format!("{title} ({of})"),
+            measurement => format!("{title} ({measurement})"),
         }
     }
 
@@ -155,10 +155,10 @@ impl QuantityShift {
         }
     }
 
-    fn of_one(&self, only: &Pair, decisions: &Decisions) -> String {
+    fn one_pair_text(&self, only: &Pair, decisions: &Decisions) -> String {
         let Self { name, baseline, .. } = self;
         let decision = decisions.at(only.claim_index);
-        let end = |value: f64| {
+        let format_end = |value: f64| {
             let sign = if value < 0.0 { "−" } else { "" };
             if value.is_finite() {
                 format!("{sign}{}", self.format_value(value))
@@ -167,7 +167,7 @@ impl QuantityShift {
             }
         };
         let difference = only.difference(decisions);
-        let interval = interval_text(difference, decision.interval, end);
+        let interval = interval_text(difference, decision.interval, format_end);
         let (title, size) = (self.title(), self.format_value(difference));
         if decision.verdict == Verdict::Equivalent {
             let margin = self.format_value(only.margin);
@@ -192,11 +192,11 @@ impl QuantityShift {
     }
 
     /// From the smallest to the largest difference; how many are better, worse or equal.
-    fn of_several(&self, smallest: &Pair, largest: &Pair, decisions: &Decisions) -> String {
+    fn several_pairs_text(&self, smallest: &Pair, largest: &Pair, decisions: &Decisions) -> String {
         let verdict_of = |pair: &&Pair| decisions.at(pair.claim_index).verdict;
         let count = |verdict: Verdict| {
-            let of_kind = self.pairs.iter().filter(|pair| verdict_of(pair) == verdict);
-            of_kind.count()
+            let matching = self.pairs.iter().filter(|pair| verdict_of(pair) == verdict);
+            matching.count()
         };
         let verdicts = [
             (Verdict::Worse, "worse"),
@@ -269,7 +269,7 @@ mod tests {
         assert!(pair.shift < -4_300.0, "{}", pair.shift);
         let shift = QuantityShift {
             quantity,
-            of: String::new(),
+            measurement: String::new(),
             name: "a".to_owned(),
             baseline: "b".to_owned(),
             pairs: vec![pair],

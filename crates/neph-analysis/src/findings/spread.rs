@@ -29,19 +29,19 @@ pub fn spread(data: &CampaignData, settings: &PlotSettings) -> Option<f64> {
     }
     let mean =
         |values: &mut dyn Iterator<Item = f64>, count: usize| values.sum::<f64>() / real(count);
-    let of_block: Vec<f64> = rows
+    let block_means: Vec<f64> = rows
         .iter()
         .map(|row| mean(&mut row.iter().copied(), columns))
         .collect();
-    let of_column: Vec<f64> = (0..columns)
+    let scenario_means: Vec<f64> = (0..columns)
         .map(|column| mean(&mut rows.iter().map(|row| row[column]), blocks))
         .collect();
-    let overall = mean(&mut of_block.iter().copied(), blocks);
+    let overall = mean(&mut block_means.iter().copied(), blocks);
     let squares: f64 = rows
         .iter()
-        .zip(&of_block)
+        .zip(&block_means)
         .flat_map(|(row, block)| {
-            let columns = row.iter().zip(&of_column);
+            let columns = row.iter().zip(&scenario_means);
             columns.map(move |(value, column)| (value - block - column + overall).powi(2))
         })
         .sum();

@@ -9,8 +9,8 @@ use super::{Finding, FindingKind};
 use crate::numbers::percent;
 use crate::{CampaignData, PlotSettings};
 
-/// From this share of the measured throughput on, messages queue behind each other.
-const NEARLY_FULL: f64 = 0.8;
+/// From this share of the capacity on, the link is full: messages queue behind each other.
+const FULL_SHARE: f64 = 0.8;
 
 /// An endpoint and the site that measures it.
 type Pair<'a> = (&'a str, Option<&'a str>);
@@ -24,18 +24,20 @@ pub(crate) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Find
     }
     let mut loads: Vec<Load<'_>> = pairs
         .into_iter()
-        .filter_map(|(pair, scenarios)| load(data, settings, pair, &scenarios))
+        .filter_map(|(pair, scenarios)| highest_load(data, settings, pair, &scenarios))
         .collect();
     loads.sort_by(|a, b| b.share().total_cmp(&a.share()));
-    let shared = shared(data, settings);
-    let crowded: Vec<Finding> = loads.iter().filter_map(Load::crowds).collect();
-    if crowded.is_empty() {
+    let shared_links = shared_link_findings(data, settings);
+    let full_links: Vec<Finding> = loads.iter().filter_map(Load::full_link_finding).collect();
+    if full_links.is_empty() {
         // A lower limit of the capacity does not show the utilisation.
-        let existing = loads.iter().find(|load| load.is_known());
-        let max = existing.or_else(|| loads.first()).map(Load::asks_most);
-        return max.into_iter().chain(shared).collect();
+        let with_known_capacity = loads.iter().find(|load| load.is_capacity_known());
+        let max = with_known_capacity
+            .or_else(|| loads.first())
+            .map(Load::largest_share_finding);
+        return max.into_iter().chain(shared_links).collect();
     }
-    crowded.into_iter().chain(shared).collect()
+    full_links.into_iter().chain(shared_links).collect()
 }
 
 /// The scenario of a pair that needs the highest rate.
@@ -46,7 +48,7 @@ struct Load<'a> {
     capacity: Capacity,
 }
 
-fn load<'a>(
+fn highest_load<'a>(
     data: &CampaignData,
     settings: &PlotSettings,
     pair: Pair<'_>,
@@ -56,7 +58,7 @@ fn load<'a>(
     let capacity = Capacity::of(&checks(data, settings, pair), traffic)?;
     let loads = scenarios
         .iter()
-        .map(|scenario| (*scenario, needed(scenario)));
+        .map(|scenario| (*scenario, needed_rate(scenario)));
     let (scenario, needed) = loads.max_by(|(_, a), (_, b)| a.total_cmp(b))?;
     // A need above a lower limit of the capacity proves nothing.
     let is_reported = match capacity {
@@ -81,39 +83,39 @@ impl Load<'_> {
         self.needed / self.rate()
     }
 
-    const fn is_known(&self) -> bool {
+    const fn is_capacity_known(&self) -> bool {
         matches!(self.capacity, Capacity::Measured(_))
     }
 
-    fn crowds(&self) -> Option<Finding> {
-        let is_full = self.is_known() && self.share() > NEARLY_FULL;
+    fn full_link_finding(&self) -> Option<Finding> {
+        let is_full = self.is_capacity_known() && self.share() > FULL_SHARE;
         is_full.then(|| {
             self.finding(&format!(
                 "needs {}. Its messages wait for each other, so its latency is that of a full link.",
-                self.of_link()
+                self.link_text()
             ))
         })
     }
 
-    fn asks_most(&self) -> Finding {
+    fn largest_share_finding(&self) -> Finding {
         self.finding(&format!(
             "uses {}. No other scenario uses a larger share of its link.",
-            self.of_link()
+            self.link_text()
         ))
     }
 
     /// The need and the capacity, as text.
-    fn of_link(&self) -> String {
+    fn link_text(&self) -> String {
         let (needed, total, share) = (rate(self.needed), rate(self.rate()), percent(self.share()));
-        if self.is_known() {
+        if self.is_capacity_known() {
             format!("{share} of its link: {needed} of the {total} that the throughput checks found")
         } else {
             format!("at most {share} of its link: {needed} of at least {total}")
         }
     }
 
-    fn finding(&self, printed: &str) -> Finding {
-        let text = format!("'{}' {printed}", self.scenario.label());
+    fn finding(&self, predicate: &str) -> Finding {
+        let text = format!("'{}' {predicate}", self.scenario.label());
         Finding::new(FindingKind::Notable, "throughput", text)
             .with("needed_bit_s", self.needed)
             .with("goodput_bit_s", self.rate())
@@ -121,7 +123,7 @@ impl Load<'_> {
 }
 
 /// For each pair, the check with the lowest result, if it suggests that other traffic shared the link.
-fn shared(data: &CampaignData, settings: &PlotSettings) -> Vec<Finding> {
+fn shared_link_findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Finding> {
     let mut pairs: BTreeMap<Pair<'_>, Vec<&Throughput>> = BTreeMap::new();
     for check in data.shown_figures(settings) {
         let pair = (check.endpoint.as_str(), check.site.as_deref());
@@ -162,7 +164,7 @@ fn lowest_goodput(checks: &[&Throughput]) -> Option<Finding> {
 
 /// Request payload bits per second.
 #[expect(clippy::cast_precision_loss, reason = "bytes of one message")]
-fn needed(scenario: &Scenario) -> f64 {
+fn needed_rate(scenario: &Scenario) -> f64 {
     let seconds = scenario.interval.secs_f64().max(1e-9);
     scenario.request_size.bytes() as f64 * 8.0 / seconds
 }
@@ -181,10 +183,10 @@ fn checks<'a>(
     settings: &PlotSettings,
     (endpoint, site): Pair<'_>,
 ) -> Vec<&'a Throughput> {
-    let of_pair = data.shown_figures(settings).filter(|check| {
+    let pair_checks = data.shown_figures(settings).filter(|check| {
         check.endpoint == endpoint && (check.site.is_none() || check.site.as_deref() == site)
     });
-    of_pair.collect()
+    pair_checks.collect()
 }
 
 /// Rounds to three significant digits, as the model prints rates.

@@ -16,7 +16,7 @@ use crate::view::groups;
 use crate::{CampaignData, PlotSettings};
 
 /// The quantities that are compared.
-const COMPARED: [Quantity; 6] = [
+const COMPARED_QUANTITIES: [Quantity; 6] = [
     Quantity::MediaRate,
     Quantity::Transactions,
     Quantity::RttP50,
@@ -41,20 +41,23 @@ pub(crate) fn prepare(
     }
     let factors = compared_factors(&scenarios, circuits::are_named(&data.scenarios));
     let combinations =
-        factors.flat_map(|factor| COMPARED.map(|quantity| (factor.clone(), quantity)));
+        factors.flat_map(|factor| COMPARED_QUANTITIES.map(|quantity| (factor.clone(), quantity)));
     let combinations: Vec<(Factor, Quantity)> = combinations.collect();
     let shifts = combinations
         .iter()
-        .map(|(factor, quantity)| of_factor(data, settings, factor, *quantity, family));
+        .map(|(factor, quantity)| compare_levels(data, settings, factor, *quantity, family));
     shifts.flatten().collect()
 }
 
 /// The factors by which transfers are compared. Another kind of transfer is no level of a factor.
-fn compared_factors(scenarios: &[&Scenario], of_circuits: bool) -> impl Iterator<Item = Factor> {
+fn compared_factors(
+    scenarios: &[&Scenario],
+    compares_circuits: bool,
+) -> impl Iterator<Item = Factor> {
     let factors = factors(scenarios).into_iter();
     factors.filter(move |factor| match factor {
         Factor::Interval | Factor::Size | Factor::Parameter(ParameterName::Measure) => false,
-        factor => !(of_circuits && factor.is_place()),
+        factor => !(compares_circuits && factor.is_place()),
     })
 }
 
@@ -72,12 +75,15 @@ pub(crate) fn comparisons(scenarios: &[Scenario]) -> usize {
     let counts = groups.map(|group| {
         let compared_levels = group.members.len().saturating_sub(1);
         let first = group.members.first();
-        compared_levels * first.map_or(0, |(index, _)| networks::compared(&scenarios[*index]))
+        compared_levels
+            * first.map_or(0, |(index, _)| {
+                networks::compared_quantities(&scenarios[*index])
+            })
     });
     counts.sum()
 }
 
-fn of_factor(
+fn compare_levels(
     data: &CampaignData,
     settings: &PlotSettings,
     factor: &Factor,
@@ -93,7 +99,10 @@ fn of_factor(
     let shifts = others.iter().map(|name| {
         let pairs = groups.iter().filter_map(|group| {
             let level_by_block = |level: &str| {
-                let member = group.members.iter().find(|(_, own)| own == level);
+                let member = group
+                    .members
+                    .iter()
+                    .find(|(_, member_level)| member_level == level);
                 member.map(|(index, _)| data.by_block(*index, settings, quantity))
             };
             let (level, other) = (level_by_block(name)?, level_by_block(baseline)?);
@@ -101,7 +110,7 @@ fn of_factor(
         });
         QuantityShift {
             quantity,
-            of: String::new(),
+            measurement: String::new(),
             name: name.clone(),
             baseline: baseline.clone(),
             pairs: pairs.collect(),

@@ -7,5 +7,5 @@ mod setting_inflation;
 
 pub use effect::Effect;
 pub use pair::{Pair, pairs, scenarios};
-pub use pooled_pair::{PooledPair, counted};
-pub use setting_inflation::{SOURCE, SettingInflation};
+pub use pooled_pair::{PooledPair, flows_and_pairs_text};
+pub use setting_inflation::{SOURCE_INFLATION, SettingInflation};

@@ -15,7 +15,7 @@ pub struct Pair<'a> {
     /// A unique label: scenario, endpoint and block, as far as needed.
     pub label: String,
     /// The label without the block.
-    pub short: String,
+    pub label_without_block: String,
     /// The label without the block, for sentences: it always contains the endpoint.
     pub name: String,
     /// The levels of the plan's parameters other than endpoints and sites, such as the season.
@@ -51,9 +51,9 @@ impl<'a> Pair<'a> {
     }
     /// Transfers on the ports of the flows.
     pub(crate) fn transfers(&self) -> impl Iterator<Item = &'a ClassTransfer> {
-        let made = self.experiment.transfers.iter();
+        let transfers = self.experiment.transfers.iter();
         let endpoint = self.endpoint;
-        made.filter(move |transfer| transfer.endpoint == endpoint)
+        transfers.filter(move |transfer| transfer.endpoint == endpoint)
     }
     /// The path changes of the flows, by time.
     pub(crate) fn changes(&self) -> impl Iterator<Item = &'a PathChange> {
@@ -84,21 +84,21 @@ pub fn pairs<'a>(data: &'a CampaignData, settings: &'a PlotSettings) -> Vec<Pair
         .into_iter()
         .filter(|scenario| fleets(*scenario).next().is_some())
         .collect();
-    let plans: Vec<&Scenario> = scenarios
+    let fleet_scenarios: Vec<&Scenario> = scenarios
         .iter()
         .map(|index| &data.scenarios[*index])
         .collect();
-    let varied = factors(&plans);
-    let is_same = !varied.contains(&Factor::Endpoint);
+    let varied_factors = factors(&fleet_scenarios);
+    let has_one_endpoint = !varied_factors.contains(&Factor::Endpoint);
     let mut pairs = Vec::new();
     for scenario in &scenarios {
         let blocks = fleets(*scenario).count();
         let level = |factor: &Factor| factor.level(&data.scenarios[*scenario]);
-        let levels: Vec<String> = varied.iter().map(level).collect();
-        let other_factors = varied.iter().filter(|factor| !factor.is_place());
+        let levels: Vec<String> = varied_factors.iter().map(level).collect();
+        let other_factors = varied_factors.iter().filter(|factor| !factor.is_place());
         let setting = other_factors.map(level).collect::<Vec<_>>().join(" · ");
-        let blocks_of = fleets(*scenario).map(|(experiment, _)| experiment);
-        let times = ClockTimes::of(blocks_of, settings.utc_offset);
+        let experiments = fleets(*scenario).map(|(experiment, _)| experiment);
+        let times = ClockTimes::of(experiments, settings.utc_offset);
         for (experiment, view) in fleets(*scenario) {
             for (endpoint, pair_view) in view.pairs.iter().enumerate() {
                 let scenario_label = data.label(*scenario);
@@ -110,22 +110,22 @@ pub fn pairs<'a>(data: &'a CampaignData, settings: &'a PlotSettings) -> Vec<Pair
                     parts.push(pair_name(pair_view, view, endpoint));
                 }
                 let mut name = parts.join(" · ");
-                if scenarios.len() > 1 && view.pairs.len() == 1 && is_same {
+                if scenarios.len() > 1 && view.pairs.len() == 1 && has_one_endpoint {
                     name = format!("{} · {name}", pair_name(pair_view, view, endpoint));
                 }
-                let short = parts.join(" · ");
+                let label_without_block = parts.join(" · ");
                 if blocks > 1 {
-                    parts.push(block(experiment, times));
+                    parts.push(block_text(experiment, times));
                 }
                 pairs.push(Pair {
                     label: parts.join(" · "),
-                    short,
+                    label_without_block,
                     name,
                     setting: setting.clone(),
                     scenario: *scenario,
                     scenario_label,
                     block: experiment.block(),
-                    began: began(experiment, view, settings),
+                    began: began_text(experiment, view, settings),
                     view,
                     endpoint,
                     pair_view,
@@ -144,22 +144,22 @@ fn pair_name(pair_view: &PairView, view: &FleetView, endpoint: usize) -> String 
     let known_endpoint = view.fleet.endpoints.get(endpoint);
     known_endpoint.map_or_else(
         || format!("endpoint {}", endpoint + 1),
-        |named| named.name.clone(),
+        |endpoint| endpoint.name.clone(),
     )
 }
 
 /// `block 3, 14:05`.
-fn block(experiment: &ExperimentData, times: ClockTimes) -> String {
+fn block_text(experiment: &ExperimentData, times: ClockTimes) -> String {
     let started = times.at(experiment.experiment.started);
     format!("block {}, {started}", experiment.block())
 }
 
 /// `Nov 25 14:05:03 UTC`, with the date if the fleet ran past midnight.
-fn began(experiment: &ExperimentData, view: &FleetView, settings: &PlotSettings) -> String {
+fn began_text(experiment: &ExperimentData, view: &FleetView, settings: &PlotSettings) -> String {
     let wall = |at: Instant<Local>| experiment.experiment.started + Span::from_nanos(at.nanos());
     let (first, last) = (wall(view.from), wall(view.until));
-    let near = first + Span::from_nanos(1);
-    let times = ClockTimes::over([first, near, last], settings.utc_offset);
+    let after_first = first + Span::from_nanos(1);
+    let times = ClockTimes::over([first, after_first, last], settings.utc_offset);
     format!("{} {}", times.at(first), times.zone())
 }
 

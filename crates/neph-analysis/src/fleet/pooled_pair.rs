@@ -24,7 +24,7 @@ pub struct PooledPair<'a> {
     /// The smallest and the largest number of classes.
     pub classes: (usize, usize),
     /// The lowest and the highest class, over all blocks; `None` if no flow had a base latency.
-    pub ends: Option<(Span, Span)>,
+    pub base_range: Option<(Span, Span)>,
     /// Inflation: highest class over lowest, minus one; median over the blocks.
     pub inflation: Option<f64>,
     /// Unfairness: additional latency of the flows at p95 against the median flow, per bin of time, as a
@@ -37,13 +37,13 @@ pub struct PooledPair<'a> {
     pub changes_per_flow_hour: Option<f64>,
     /// Path changes outside of the observable time: a queue hid changes, or the first base latency of a flow
     /// was not known yet.
-    pub(crate) unrated: usize,
+    pub(crate) changes_without_rate: usize,
     /// What was too short to detect all path changes, as text.
-    pub(crate) too_short: Option<&'static str>,
-    /// Most messages were lost in some block, so that its paths are unknown.
-    pub(crate) mostly_lost: bool,
+    pub(crate) too_short_text: Option<&'static str>,
+    /// Whether most messages were lost in some block, so that its paths are unknown.
+    pub(crate) is_mostly_lost: bool,
     /// Whether `changes` lacks the oldest path changes because more occurred than are kept.
-    pub(crate) forgotten: bool,
+    pub(crate) lacks_oldest_changes: bool,
     /// Share of the sufficiently long observed stays in a class that ended soon.
     pub left_soon: Option<Share>,
     /// The limit for "soon".
@@ -71,7 +71,7 @@ impl<'a> PooledPair<'a> {
         for pair in pairs {
             let is_same_pair = |group: &&mut Vec<&Pair<'_>>| {
                 let first = group.first();
-                let key = |keyed: &Pair<'_>| (keyed.scenario, keyed.endpoint);
+                let key = |pair: &Pair<'_>| (pair.scenario, pair.endpoint);
                 first.is_some_and(|first| key(first) == key(pair))
             };
             match groups.iter_mut().find(is_same_pair) {
@@ -90,25 +90,26 @@ impl<'a> PooledPair<'a> {
         let views = || blocks.iter().map(|block| block.pair_view);
         let classes = || blocks.iter().map(|block| block.classes().len());
         let inflations = || views().filter_map(|view| view.inflation);
-        let ends = inflations().map(|inflation| (inflation.lowest, inflation.highest));
+        let ranges = inflations().map(|inflation| (inflation.lowest, inflation.highest));
         let mut ratios: Vec<f64> = inflations()
             .map(|inflation| inflation.ratio - 1.0)
             .collect();
-        let unfair = blocks.iter().filter_map(|block| unfairness(block));
-        let mut unfair: Vec<f64> = unfair.collect();
+        let unfairnesses = blocks.iter().filter_map(|block| unfairness(block));
+        let mut unfairnesses: Vec<f64> = unfairnesses.collect();
         let changes = to_usize(views().map(|view| view.changes).sum());
         Some(Self {
             pair,
             blocks: blocks.len(),
             flows: to_usize(views().map(|view| view.flows).max()?),
             classes: (classes().min()?, classes().max()?),
-            ends: ends.reduce(|extremes, range| (extremes.0.min(range.0), extremes.1.max(range.1))),
+            base_range: ranges
+                .reduce(|extremes, range| (extremes.0.min(range.0), extremes.1.max(range.1))),
             inflation: median(&mut ratios),
-            unfairness: median(&mut unfair),
+            unfairness: median(&mut unfairnesses),
             changes,
             changes_per_flow_hour: PairView::changes_per_flow_hour_of(views()),
-            unrated: to_usize(views().map(|view| view.hidden.changes).sum()),
-            too_short: blocks
+            changes_without_rate: to_usize(views().map(|view| view.hidden.changes).sum()),
+            too_short_text: blocks
                 .iter()
                 .find(|block| block.pair_view.too_short)
                 .map(|block| {
@@ -118,8 +119,8 @@ impl<'a> PooledPair<'a> {
                         "the measurement was"
                     }
                 }),
-            mostly_lost: views().any(|view| view.mostly_lost),
-            forgotten: views().any(|view| view.forgotten.is_some()),
+            is_mostly_lost: views().any(|view| view.mostly_lost),
+            lacks_oldest_changes: views().any(|view| view.forgotten.is_some()),
             left_soon: Share::pool(views().filter_map(|view| view.leave_share)),
             soon: pair.view.settings.soon,
             ports: blocks.last().map_or_else(Vec::new, |last| ports(last)),
@@ -160,7 +161,7 @@ fn identity_of(pair: &Pair<'_>, data: &CampaignData) -> PairIdentity {
 }
 
 /// `512 flows, 4 pairs`, for captions; with settings and blocks, if there are several.
-pub fn counted(data: &CampaignData, pairs: &[Pair<'_>]) -> String {
+pub fn flows_and_pairs_text(data: &CampaignData, pairs: &[Pair<'_>]) -> String {
     let pooled = PooledPair::all(pairs);
     let mut flows: BTreeMap<PairIdentity, usize> = BTreeMap::new();
     for pooled_pair in &pooled {

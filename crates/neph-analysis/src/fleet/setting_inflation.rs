@@ -8,11 +8,11 @@ use crate::numbers::percent;
 use crate::text::real;
 
 /// What the third source found: inflation above 32 % for 5 % of the 120 pairs of AWS.
-pub const SOURCE: f64 = 0.32;
+pub const SOURCE_INFLATION: f64 = 0.32;
 /// The share of pairs of the headline.
-const TAIL: f64 = 0.05;
+const TAIL_SHARE: f64 = 0.05;
 /// From so many pairs on, 5 % of them is one pair or more.
-const TAILED: usize = 20;
+const MIN_TAIL_PAIRS: usize = 20;
 
 /// Pairs that were measured in the same way, with their inflation (0.32 is 32 %), smallest first.
 #[derive(Clone, Debug)]
@@ -23,25 +23,25 @@ pub struct SettingInflation<'a> {
 impl<'a> SettingInflation<'a> {
     /// One for each way of measuring with at least two pairs: two seasons of one pair are no distribution.
     pub fn all(pooled: &[PooledPair<'a>]) -> Vec<Self> {
-        let mut sets: Vec<Self> = Vec::new();
+        let mut inflations: Vec<Self> = Vec::new();
         for pooled_pair in pooled {
             let Some(inflation) = pooled_pair.inflation else {
                 continue;
             };
-            let existing = sets
+            let existing = inflations
                 .iter_mut()
-                .find(|set| set.setting() == pooled_pair.pair.setting);
+                .find(|setting_inflation| setting_inflation.setting() == pooled_pair.pair.setting);
             let pair = (inflation, pooled_pair.pair);
             match existing {
-                Some(set) => set.pairs.push(pair),
-                None => sets.push(Self { pairs: vec![pair] }),
+                Some(setting_inflation) => setting_inflation.pairs.push(pair),
+                None => inflations.push(Self { pairs: vec![pair] }),
             }
         }
-        sets.retain(|set| set.pairs.len() > 1);
-        for set in &mut sets {
-            set.pairs.sort_by(|a, b| a.0.total_cmp(&b.0));
+        inflations.retain(|setting_inflation| setting_inflation.pairs.len() > 1);
+        for setting_inflation in &mut inflations {
+            setting_inflation.pairs.sort_by(|a, b| a.0.total_cmp(&b.0));
         }
-        sets
+        inflations
     }
 
     /// How they were measured, such as `season low`; empty where the plan varies nothing but places.
@@ -54,12 +54,12 @@ impl<'a> SettingInflation<'a> {
         real(index + 1) / real(self.pairs.len())
     }
 
-    /// Whether 5 % of the pairs say anything.
+    /// Whether 5 % of the pairs are one pair or more.
     pub fn has_tail(&self) -> bool {
-        self.pairs.len() >= TAILED
+        self.pairs.len() >= MIN_TAIL_PAIRS
     }
 
-    /// How many pairs have more.
+    /// Number of pairs with more than this inflation.
     pub fn above(&self, inflation: f64) -> usize {
         self.pairs.len() - self.pairs.partition_point(|(known, _)| *known <= inflation)
     }
@@ -68,11 +68,15 @@ impl<'a> SettingInflation<'a> {
     /// third source compares with.
     pub fn level(&self) -> f64 {
         if !self.has_tail() {
-            return SOURCE;
+            return SOURCE_INFLATION;
         }
         let pairs = self.pairs.len();
-        let within = |level: &&(f64, &Pair<'_>)| real(self.above(level.0)) <= TAIL * real(pairs);
-        self.pairs.iter().find(within).map_or(SOURCE, |pair| pair.0)
+        let is_within_tail =
+            |level: &&(f64, &Pair<'_>)| real(self.above(level.0)) <= TAIL_SHARE * real(pairs);
+        self.pairs
+            .iter()
+            .find(is_within_tail)
+            .map_or(SOURCE_INFLATION, |pair| pair.0)
     }
 
     /// `5.0 % of the pairs (6 of 120) have an inflation above 27 %`.
@@ -98,12 +102,12 @@ impl<'a> SettingInflation<'a> {
             percent(largest),
             pair.name
         );
-        let (above, total) = (self.above(SOURCE), self.pairs.len());
+        let (above, total) = (self.above(SOURCE_INFLATION), self.pairs.len());
         let interval = proportion(above, total).map(|share| share.interval());
         if let (true, Ok(interval)) = (self.has_tail(), interval) {
             text.push_str(&format!(
                 " Above {}: {} of the pairs (95 % confidence interval {} to {}); the third source found 5 % of the 120 pairs of AWS.",
-                percent(SOURCE),
+                percent(SOURCE_INFLATION),
                 percent(real(above) / real(total)),
                 percent(interval.low),
                 percent(interval.high)

@@ -8,7 +8,7 @@ use super::statement::Topic;
 
 /// A text file in an entry's folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Text {
+pub struct ShippedFile {
     /// The name of its file.
     pub file: &'static str,
     /// Its content.
@@ -16,19 +16,19 @@ pub struct Text {
 }
 
 /// The texts of an entry.
-pub(super) struct Source {
+pub(super) struct EntryTexts {
     pub(super) name: &'static str,
     pub(super) entry: &'static str,
     pub(super) plan: &'static str,
     pub(super) lab: &'static str,
-    pub(super) control: Text,
-    pub(super) seasons: &'static [Text],
+    pub(super) control: ShippedFile,
+    pub(super) seasons: &'static [ShippedFile],
 }
 
 /// The content of `entry.toml`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct AsWritten {
+struct EntryToml {
     finding: String,
     published: String,
     figure: String,
@@ -54,7 +54,7 @@ pub struct Entry {
     /// The topology.
     pub lab: &'static str,
     /// The topologies of the plan's seasons.
-    pub seasons: &'static [Text],
+    pub seasons: &'static [ShippedFile],
     /// The same without the cause.
     pub control: Control,
     /// The figure that shows it, by file name: the kind, and what it compares.
@@ -62,11 +62,11 @@ pub struct Entry {
     /// Results that neph must report, and must not report for the control.
     pub expected: Vec<Expectation>,
     /// Results that neph must report for the control: its network is as fast as built.
-    pub of_control: Vec<Expectation>,
+    pub expected_of_control: Vec<Expectation>,
     /// Rules of other causes in the entry's network and in its control: neph may report them.
-    pub also: Vec<String>,
+    pub other_causes: Vec<String>,
     /// Endpoints without any cause: neph must report none there.
-    pub innocent: Vec<String>,
+    pub endpoints_without_cause: Vec<String>,
 }
 
 /// How the control removes the cause.
@@ -111,8 +111,8 @@ pub struct EntryFile {
     pub text: String,
 }
 
-impl From<Text> for EntryFile {
-    fn from(text: Text) -> Self {
+impl From<ShippedFile> for EntryFile {
+    fn from(text: ShippedFile) -> Self {
         Self {
             file: text.file,
             text: text.text.to_owned(),
@@ -120,9 +120,9 @@ impl From<Text> for EntryFile {
     }
 }
 
-impl From<&Source> for Entry {
-    fn from(source: &Source) -> Self {
-        let entry: AsWritten = toml::from_str(source.entry).expect("a test reads every entry");
+impl From<&EntryTexts> for Entry {
+    fn from(source: &EntryTexts) -> Self {
+        let entry: EntryToml = toml::from_str(source.entry).expect("a test reads every entry");
         Self {
             name: source.name,
             finding: entry.finding,
@@ -137,26 +137,28 @@ impl From<&Source> for Entry {
             },
             figure: entry.figure,
             expected: entry.expected,
-            of_control: entry.of_control,
-            also: entry.also,
-            innocent: entry.innocent,
+            expected_of_control: entry.of_control,
+            other_causes: entry.also,
+            endpoints_without_cause: entry.innocent,
         }
     }
 }
 
 impl Entry {
     /// Whether the network of that side has the cause that `rule` detects.
-    pub fn has(&self, rule: &str, side: Side) -> bool {
+    pub fn has_cause(&self, rule: &str, side: Side) -> bool {
         let expected = self.expected.iter();
         let mut expected = expected.filter(|_| side == Side::Finding);
-        self.also.iter().any(|also| also == rule)
+        self.other_causes.iter().any(|cause| cause == rule)
             || expected
                 .any(|expectation| matches!(&expectation.topic, Topic::Cause(name) if name == rule))
     }
 
     /// Whether any subject of a root cause is an endpoint without a cause.
-    pub fn is_innocent(&self, about: &[String]) -> bool {
-        about.iter().any(|name| self.innocent.contains(name))
+    pub fn is_without_cause(&self, about: &[String]) -> bool {
+        about
+            .iter()
+            .any(|name| self.endpoints_without_cause.contains(name))
     }
 
     /// The topologies of the plan's seasons.
@@ -165,23 +167,23 @@ impl Entry {
     }
 
     /// The plan of a side, then its topology.
-    pub fn shipped(&self, side: Side) -> [EntryFile; 2] {
-        let shipped = |file, text: &str| EntryFile {
+    pub fn plan_and_topology(&self, side: Side) -> [EntryFile; 2] {
+        let entry_file = |file, text: &str| EntryFile {
             file,
             text: text.to_owned(),
         };
-        let lab = shipped(LAB_FILE, self.lab);
+        let lab = entry_file(LAB_FILE, self.lab);
         match (side, self.control) {
-            (Side::Finding, _) => [shipped(PLAN_FILE, self.plan), lab],
-            (Side::Control, Control::Plan(plan)) => [shipped(CONTROL_FILE, plan), lab],
+            (Side::Finding, _) => [entry_file(PLAN_FILE, self.plan), lab],
+            (Side::Control, Control::Plan(plan)) => [entry_file(CONTROL_FILE, plan), lab],
             (Side::Control, Control::Lab(topology)) => {
-                let name = |suffix: &str| format!("name = \"gallery {}{suffix}\"", self.name);
+                let name_line = |suffix: &str| format!("name = \"gallery {}{suffix}\"", self.name);
                 let plan = self
                     .plan
-                    .replacen(&name(""), &name(Side::Control.suffix()), 1)
+                    .replacen(&name_line(""), &name_line(Side::Control.suffix()), 1)
                     .replacen(LAB_FILE, CONTROL_LAB_FILE, 1);
-                let topology = shipped(CONTROL_LAB_FILE, topology);
-                [shipped(CONTROL_FILE, &plan), topology]
+                let topology = entry_file(CONTROL_LAB_FILE, topology);
+                [entry_file(CONTROL_FILE, &plan), topology]
             }
         }
     }
@@ -198,7 +200,10 @@ mod tests {
         for entry in entries() {
             let name = entry.name;
             assert!(!entry.expected.is_empty(), "{name} expects nothing");
-            assert!(!entry.of_control.is_empty(), "{name}: of its control");
+            assert!(
+                !entry.expected_of_control.is_empty(),
+                "{name}: of its control"
+            );
             let expected =
                 entry
                     .expected
@@ -207,7 +212,7 @@ mod tests {
                         Topic::Cause(rule) => Some(rule),
                         Topic::Finding(_) | Topic::Median => None,
                     });
-            for rule in expected.chain(&entry.also) {
+            for rule in expected.chain(&entry.other_causes) {
                 assert!(
                     RULES.iter().any(|known| known.name == rule),
                     "{name}: {rule}"
@@ -219,7 +224,7 @@ mod tests {
     #[test]
     fn a_control_over_another_network_is_the_same_plan_otherwise() {
         let entry = entry("uplink").expect("it is there");
-        let [plan, lab] = entry.shipped(Side::Control);
+        let [plan, lab] = entry.plan_and_topology(Side::Control);
         assert_eq!((plan.file, lab.file), (CONTROL_FILE, CONTROL_LAB_FILE));
         let without_control = plan.text.replace(", control\"", "\"");
         assert_eq!(

@@ -40,7 +40,7 @@ impl Number {
         statement.numbers.get(&self.name).copied()
     }
 
-    fn holds(&self, statement: &Statement) -> bool {
+    fn matches(&self, statement: &Statement) -> bool {
         let measured = self.measured(statement);
         measured.is_some_and(|value| (self.low..=self.high).contains(&value))
     }
@@ -48,11 +48,11 @@ impl Number {
 
 /// A sentence that an entry ends with.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(try_from = "AsWritten")]
+#[serde(try_from = "ExpectationToml")]
 pub struct Expectation {
     /// A finding's topic, or the rule that names a cause.
     pub topic: Topic,
-    /// What it speaks of: all of these, and maybe more.
+    /// Its subjects: all of these, and possibly more.
     pub about: Vec<String>,
     /// What makes it the sentence and not its contrary: that something is slower, by a verdict. A
     /// control must have no sentence that claims this.
@@ -64,7 +64,7 @@ pub struct Expectation {
 /// As an entry writes it: a number is `[least]` or `[least, most]`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct AsWritten {
+struct ExpectationToml {
     finding: Option<String>,
     cause: Option<String>,
     median_ms: Option<[f64; 2]>,
@@ -76,10 +76,10 @@ struct AsWritten {
     numbers: Numbers,
 }
 
-impl TryFrom<AsWritten> for Expectation {
+impl TryFrom<ExpectationToml> for Expectation {
     type Error = String;
 
-    fn try_from(written: AsWritten) -> Result<Self, String> {
+    fn try_from(written: ExpectationToml) -> Result<Self, String> {
         let topic = match (written.finding, written.cause, written.median_ms) {
             (Some(topic), None, None) => Topic::Finding(topic),
             (None, Some(rule), None) => Topic::Cause(rule),
@@ -104,13 +104,13 @@ struct Numbers(Vec<Number>);
 
 impl<'de> Deserialize<'de> for Numbers {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(Written)
+        deserializer.deserialize_map(NumbersVisitor)
     }
 }
 
-struct Written;
+struct NumbersVisitor;
 
-impl<'de> Visitor<'de> for Written {
+impl<'de> Visitor<'de> for NumbersVisitor {
     type Value = Numbers;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -132,26 +132,26 @@ impl<'de> Visitor<'de> for Written {
 
 /// A number as it was expected and as it was measured.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Compared {
+pub struct ComparedNumber {
     /// What was expected.
     pub number: Number,
     /// Absent where no sentence holds it.
     pub measured: Option<f64>,
     /// Whether it is as expected.
-    pub holds: bool,
+    pub is_as_expected: bool,
 }
 
-/// What became of an expectation.
+/// The result of an expectation.
 #[derive(Clone, Debug)]
 pub struct ExpectationResult<'s> {
     /// What was expected.
     pub expectation: &'s Expectation,
-    /// Whether the sentence is to be there.
-    pub is_wanted: bool,
+    /// Whether the sentence must be present.
+    pub is_expected: bool,
     /// The sentence that it was found in; none if neph wrote no such sentence.
     pub statement: Option<&'s Statement>,
     /// Each of its numbers.
-    pub numbers: Vec<Compared>,
+    pub numbers: Vec<ComparedNumber>,
     /// Whether all is as it should be.
     pub is_right: bool,
 }
@@ -159,45 +159,45 @@ pub struct ExpectationResult<'s> {
 impl Expectation {
     /// Whether a sentence is this one, whatever its numbers are.
     fn is_claimed_by(&self, statement: &Statement) -> bool {
-        let speaks_of = |name: &String| statement.about.contains(name);
+        let is_subject = |name: &String| statement.about.contains(name);
         statement.topic == self.topic
-            && self.about.iter().all(speaks_of)
-            && self.claim.iter().all(|number| number.holds(statement))
+            && self.about.iter().all(is_subject)
+            && self.claim.iter().all(|number| number.matches(statement))
     }
 
-    /// Looks for the sentence, and holds its numbers against what was calculated.
-    pub fn check<'s>(&'s self, everything: &'s [Statement]) -> ExpectationResult<'s> {
-        let right_numbers =
-            |statement: &&Statement| self.numbers.iter().filter(|n| n.holds(statement)).count();
-        let claimed = everything
+    /// Finds the sentence, and compares its numbers with the expected ones.
+    pub fn check<'s>(&'s self, statements: &'s [Statement]) -> ExpectationResult<'s> {
+        let matching_numbers =
+            |statement: &&Statement| self.numbers.iter().filter(|n| n.matches(statement)).count();
+        let claimed = statements
             .iter()
             .filter(|statement| self.is_claimed_by(statement));
-        let statement = claimed.max_by_key(right_numbers);
+        let statement = claimed.max_by_key(matching_numbers);
         let ranges = self.claim.iter().chain(&self.numbers);
-        let numbers: Vec<Compared> = ranges
-            .map(|number| Compared {
+        let numbers: Vec<ComparedNumber> = ranges
+            .map(|number| ComparedNumber {
                 number: number.clone(),
                 measured: statement.and_then(|statement| number.measured(statement)),
-                holds: statement.is_some_and(|statement| number.holds(statement)),
+                is_as_expected: statement.is_some_and(|statement| number.matches(statement)),
             })
             .collect();
         ExpectationResult {
             expectation: self,
-            is_wanted: true,
+            is_expected: true,
             statement,
-            is_right: statement.is_some() && numbers.iter().all(|number| number.holds),
+            is_right: statement.is_some() && numbers.iter().all(|number| number.is_as_expected),
             numbers,
         }
     }
 
-    /// Makes sure that the sentence is absent, as where its cause is.
-    pub fn check_absent<'s>(&'s self, everything: &'s [Statement]) -> ExpectationResult<'s> {
-        let statement = everything
+    /// Checks that the sentence is absent, as its cause is.
+    pub fn check_absent<'s>(&'s self, statements: &'s [Statement]) -> ExpectationResult<'s> {
+        let statement = statements
             .iter()
             .find(|statement| self.is_claimed_by(statement));
         ExpectationResult {
             expectation: self,
-            is_wanted: false,
+            is_expected: false,
             statement,
             numbers: Vec::new(),
             is_right: statement.is_none(),
@@ -209,7 +209,7 @@ impl Expectation {
 mod tests {
     use super::*;
 
-    fn slower() -> Expectation {
+    fn slower_expectation() -> Expectation {
         let text = "finding = \"endpoint\"\nabout = [\"REST\", \"persistent\"]\n\
                     claim = { slower = [1] }\nnumbers = { shift_ms = [7.5, 9.0] }\n";
         toml::from_str(text).expect("as entries write it")
@@ -229,16 +229,16 @@ mod tests {
     }
 
     #[test]
-    fn a_sentence_is_right_if_it_is_there_and_its_numbers_are_as_calculated() {
+    fn a_result_is_right_if_the_sentence_is_present_with_the_expected_numbers() {
         let subjects = ["REST", "persistent"];
         let right = [statement(subjects, 1.0, 8.1)];
-        assert!(slower().check(&right).is_right);
+        assert!(slower_expectation().check(&right).is_right);
         let too_much = [statement(subjects, 1.0, 12.0)];
-        let meant = slower();
-        let result = meant.check(&too_much);
+        let expectation = slower_expectation();
+        let result = expectation.check(&too_much);
         assert!(!result.is_right && result.statement.is_some());
         assert_eq!(
-            (result.numbers[1].measured, result.numbers[1].holds),
+            (result.numbers[1].measured, result.numbers[1].is_as_expected),
             (Some(12.0), false)
         );
         // About something else, or without the verdict, it is another sentence.
@@ -246,40 +246,44 @@ mod tests {
             statement(["REST, TLS 1.2", "persistent"], 1.0, 8.1),
             statement(subjects, 0.0, 8.1),
         ];
-        let result = meant.check(&other_statements);
+        let result = expectation.check(&other_statements);
         assert!(!result.is_right && result.statement.is_none());
         assert_eq!(result.numbers[0].measured, None);
     }
 
     #[test]
-    fn a_cause_is_no_finding_of_that_name() {
+    fn a_cause_does_not_match_a_finding_of_that_name() {
         let cause = Statement {
             topic: Topic::Cause("endpoint".to_owned()),
             ..statement(["REST", "persistent"], 1.0, 8.1)
         };
-        assert!(!slower().check(std::slice::from_ref(&cause)).is_right);
-        assert!(slower().check_absent(&[cause]).is_right);
+        assert!(
+            !slower_expectation()
+                .check(std::slice::from_ref(&cause))
+                .is_right
+        );
+        assert!(slower_expectation().check_absent(&[cause]).is_right);
     }
 
     #[test]
-    fn of_several_such_sentences_the_one_that_fits_best_is_meant() {
+    fn of_several_matching_sentences_the_best_one_is_checked() {
         let subjects = ["REST", "persistent"];
         let statements = [
             statement(subjects, 1.0, 30.0),
             statement(subjects, 1.0, 8.0),
         ];
-        assert!(slower().check(&statements).is_right);
+        assert!(slower_expectation().check(&statements).is_right);
     }
 
     #[test]
-    fn a_control_is_right_without_the_claim_whatever_its_numbers() {
+    fn a_control_is_right_without_the_claim_for_any_numbers() {
         let subjects = ["REST", "persistent"];
         let equal = [statement(subjects, 0.0, 8.1)];
-        assert!(slower().check_absent(&equal).is_right);
-        assert!(slower().check_absent(&[]).is_right);
+        assert!(slower_expectation().check_absent(&equal).is_right);
+        assert!(slower_expectation().check_absent(&[]).is_right);
         let claims = [statement(subjects, 1.0, 0.3)];
-        let meant = slower();
-        let result = meant.check_absent(&claims);
+        let expectation = slower_expectation();
+        let result = expectation.check_absent(&claims);
         assert!(!result.is_right && result.statement.is_some());
     }
 }

@@ -4,28 +4,28 @@
 //! results for a campaign. Runs nothing.
 
 mod entry;
+mod entry_result;
 mod expectation;
-mod shown;
 mod statement;
 
 use std::sync::LazyLock;
 
-pub use entry::{Control, Entry, EntryFile, Side, Text};
-pub use expectation::{Compared, Expectation, ExpectationResult, Number};
-pub use shown::EntryResult;
-pub use statement::{Statement, Topic, everything};
+pub use entry::{Control, Entry, EntryFile, ShippedFile, Side};
+pub use entry_result::EntryResult;
+pub use expectation::{ComparedNumber, Expectation, ExpectationResult, Number};
+pub use statement::{Statement, Topic, all_statements};
 
 /// The texts of an entry: its name, the file of its control (a plan `control.toml`, or a topology
 /// `control.lab.toml`), and the topologies of its plan's seasons.
 macro_rules! entries {
     ($($name:literal, $control:literal $(, $season:literal)*;)*) => {
-        [$(entry::Source {
+        [$(entry::EntryTexts {
             name: $name,
             entry: text!($name, "entry.toml"),
             plan: text!($name, "plan.toml"),
             lab: text!($name, "lab.toml"),
-            control: Text { file: $control, text: text!($name, $control) },
-            seasons: &[$(Text { file: $season, text: text!($name, $season) }),*],
+            control: ShippedFile { file: $control, text: text!($name, $control) },
+            seasons: &[$(ShippedFile { file: $season, text: text!($name, $season) }),*],
         }),*]
     };
 }
@@ -37,7 +37,7 @@ macro_rules! text {
 }
 
 /// Every entry, in the order of the sources.
-const SOURCES: [entry::Source; 22] = entries! {
+const SOURCES: [entry::EntryTexts; 22] = entries! {
     "ecmp", "control.lab.toml";
     "near-far", "control.lab.toml";
     "balancers", "control.lab.toml";

@@ -32,7 +32,7 @@ pub struct Statement {
 }
 
 /// All results for a campaign: findings, root causes, then the median of each scenario.
-pub fn everything(data: &CampaignData, settings: &PlotSettings) -> Vec<Statement> {
+pub fn all_statements(data: &CampaignData, settings: &PlotSettings) -> Vec<Statement> {
     let findings = findings(data, settings).into_iter().map(Statement::from);
     let causes = diagnose(data, settings).causes.into_iter();
     let causes = causes.map(|cause| Statement::of_cause(cause, &data.scenarios));

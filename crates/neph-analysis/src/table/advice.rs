@@ -61,7 +61,7 @@ fn rows_of_advice(evidence: &AdviceEvidence) -> Vec<Vec<Cell>> {
         rows.push(row("no port", "", &Numbers::default(), why));
     }
     let lossy = evidence.loss.filter(|loss| loss.is_more);
-    let lossy = lossy.map_or_else(String::new, |loss| {
+    let loss_note = lossy.map_or_else(String::new, |loss| {
         format!("the low path loses {:.1} %", loss.low.share * 100.0)
     });
     rows.extend(evidence.best_of.iter().map(|best| {
@@ -71,23 +71,23 @@ fn rows_of_advice(evidence: &AdviceEvidence) -> Vec<Vec<Cell>> {
             ..Numbers::default()
         };
         let subject = best.connections.to_string();
-        row("kept best", &subject, &numbers, &lossy)
+        row("kept best", &subject, &numbers, &loss_note)
     }));
-    rows.extend(evidence.horizons.iter().map(|tested| {
-        let share = tested.on_low;
+    rows.extend(evidence.horizons.iter().map(|horizon| {
+        let share = horizon.on_low;
         let numbers = Numbers {
             share: Some((share.share, Some((share.low, share.high)))),
-            best: tested
+            best: horizon
                 .p50
-                .map(|p50| (p50.advised, tested.p99.map(|p99| p99.advised))),
-            random: tested
+                .map(|p50| (p50.advised, horizon.p99.map(|p99| p99.advised))),
+            random: horizon
                 .p50
-                .map(|p50| (p50.random, tested.p99.map(|p99| p99.random))),
+                .map(|p50| (p50.random, horizon.p99.map(|p99| p99.random))),
         };
-        let subject = format!("{:.0} s later", tested.after.secs_f64());
+        let subject = format!("{:.0} s later", horizon.after.secs_f64());
         let note = format!(
             "{} times; expected at random {:.3}",
-            share.n, tested.random_on_lowest_class
+            share.n, horizon.random_on_lowest_class
         );
         row("tested", &subject, &numbers, &note)
     }));

@@ -22,9 +22,9 @@ pub(crate) fn table(data: &CampaignData, settings: &PlotSettings) -> Table {
     ];
     let circuits = circuits::of(data, settings);
     let rows = circuits.rows.iter().flat_map(|row| {
-        let (unit, per) = unit(row.quantity);
+        let (unit, per_unit) = unit(row.quantity);
         let cell = move |level: Level| match level {
-            Level::At(value) => Cell::Real(value / per),
+            Level::At(value) => Cell::Real(value / per_unit),
             Level::Censored => Cell::Censored("lost"),
         };
         let first = row.cells.first().and_then(Option::as_ref);

@@ -38,26 +38,26 @@ pub(crate) fn table(data: &CampaignData, settings: &PlotSettings) -> Table {
 
 fn row(flows: &[Directions], label: String) -> Option<Vec<Cell>> {
     let bound = flows.iter().map(|flow| flow.bound).max()?;
-    let pooled = |of: fn(&Directions) -> &[Span]| -> Vec<f64> {
-        let spans = flows.iter().flat_map(of);
+    let pooled = |delays_of: fn(&Directions) -> &[Span]| -> Vec<f64> {
+        let spans = flows.iter().flat_map(delays_of);
         spans.map(|span| span.millis_f64()).collect()
     };
     let mut forward = pooled(|flow| &flow.forward);
     let mut reverse = pooled(|flow| &flow.reverse);
-    let without: usize = flows.iter().map(|flow| flow.without).sum();
+    let without_delay: usize = flows.iter().map(|flow| flow.without).sum();
     let n = forward.len();
-    let [there_p50, there_p99] = quantiles(&mut forward);
-    let [back_p50, back_p99] = quantiles(&mut reverse);
+    let [forward_p50, forward_p99] = quantiles(&mut forward);
+    let [reverse_p50, reverse_p99] = quantiles(&mut reverse);
     Some(vec![
         Cell::Text(label),
         Cell::Integer(flows.len() as u64),
         Cell::Integer(n as u64),
-        there_p50,
-        there_p99,
-        back_p50,
-        back_p99,
+        forward_p50,
+        forward_p99,
+        reverse_p50,
+        reverse_p99,
         Cell::Real(bound.millis_f64()),
-        Cell::Integer(without as u64),
+        Cell::Integer(without_delay as u64),
     ])
 }
 

@@ -1,4 +1,4 @@
-//! What fleets say in numbers: latency classes, path changes, persistence, unfairness, loss.
+//! Fleets in numbers: latency classes, path changes, persistence, unfairness, loss.
 
 use neph_flows::{Curve, FleetView, FlowQuantile, OverBins};
 use neph_model::Span;
@@ -11,65 +11,65 @@ use crate::fleet::pairs;
 use crate::forgotten;
 use crate::{CampaignData, PlotSettings};
 
-/// What the names of these tables and of fleets' figures begin with; the tables' first column is the
+/// Prefix of the names of these tables and of the figures of fleets; the tables' first column is the
 /// scenario.
-pub const FLEETS: &str = "flow-";
+pub const FLEET_PREFIX: &str = "flow-";
 
 /// A table of fleets.
-struct Kind {
+struct FleetTable {
     name: &'static str,
     title: &'static str,
-    /// Its columns after those that say which pair.
+    /// Its columns after those that identify the pair.
     columns: &'static [&'static str],
     note: &'static str,
     rows: fn(&Pair<'_>) -> Vec<Vec<Cell>>,
 }
 
 /// Every table of fleets, in the order of the report.
-const KINDS: [Kind; 7] = [
-    Kind {
+const FLEET_TABLES: [FleetTable; 7] = [
+    FleetTable {
         name: "flow-pairs",
         title: "Flows and path changes",
         columns: &PAIRS,
         note: "Inflation: highest over lowest class, minus one. Unfairness: median over bins of the percentiles over flows; p95 needs 59 flows, p99 299. A flow that lost half of its messages in a bin, or more, counts as slower than all others in that bin. A percentile of such a flow is lost; most_lost_flows is the largest number in one bin. Changes per flow and hour exclude the time in which a shared queue hid them. dip_p: p-value of Hartigan's dip test for one group.",
-        rows: |pair| vec![of_pair(pair)],
+        rows: |pair| vec![pair_row(pair)],
     },
-    Kind {
+    FleetTable {
         name: "flow-classes",
         title: "Latency classes",
         columns: &CLASSES,
         note: "A class is flows with the same base latency, so probably a path. share: of all flows' time; moved: of all moves away from a class, with its 95 % confidence interval (Wilson). loss: of the messages of flows that were known to be in it.",
         rows: classes,
     },
-    Kind {
+    FleetTable {
         name: "flow-persistence",
         title: "Persistence",
         columns: &PERSISTENCE,
         note: "Kaplan-Meier with 95 % confidence intervals, in which what many flows did at once is one event; what had not ended with the measurement is censored. Empty medians: more than half lasted longer than was watched. Within: to the nearest interval between two messages of a flow.",
         rows: persistence,
     },
-    Kind {
+    FleetTable {
         name: "flow-loss",
         title: "Loss by direction",
         columns: &LOSS,
         note: "Lost: no reply within the timeout. Came late: the reply arrived after it, so no direction lost it (empty with several targets). Directions are known where the peer counts what it receives. Loss: share of sent messages, with its 95 % confidence interval (Wilson). Reordered: replies that arrived after the reply to a later request. By direction as in RFC 4737, where the peer's counter and timestamps show it.",
-        rows: |pair| vec![loss(pair)],
+        rows: |pair| vec![loss_row(pair)],
     },
-    Kind {
+    FleetTable {
         name: "flow-transfers",
         title: "Transfers on the classes' ports",
         columns: &transfers_and_traces::TRANSFERS,
         note: "Each port counts once, by the median of its transfers, connecting included; those that failed count as longer than all others. The interval holds the median of ports with 95 %; it takes 6 ports. ratio: to the first class.",
         rows: transfers_and_traces::transfers,
     },
-    Kind {
+    FleetTable {
         name: "flow-traced",
         title: "Path changes that were traced",
         columns: &transfers_and_traces::TRACED,
         note: "compared: the routes before and after the change are both known. other_routers: at some distance another router answered than before the change, which confirms it. same_routers: where routers answered both times they were the same; paths can part behind routers that do not answer.",
         rows: transfers_and_traces::traced,
     },
-    Kind {
+    FleetTable {
         name: "flow-advice",
         title: "Which source ports",
         columns: &advice::COLUMNS,
@@ -81,7 +81,10 @@ const KINDS: [Kind; 7] = [
 /// Every table of fleets; those without a row are left out by the caller.
 pub(crate) fn tables(data: &CampaignData, settings: &PlotSettings) -> Vec<Table> {
     let pairs = pairs(data, settings);
-    let mut tables: Vec<Table> = KINDS.iter().map(|kind| table(kind, &pairs)).collect();
+    let mut tables: Vec<Table> = FLEET_TABLES
+        .iter()
+        .map(|fleet_table| table(fleet_table, &pairs))
+        .collect();
     let mut scenarios: Vec<usize> = pairs.iter().map(|pair| pair.scenario).collect();
     scenarios.dedup();
     let forgotten = forgotten::sentence(data, scenarios, settings);
@@ -96,15 +99,17 @@ pub(crate) fn tables(data: &CampaignData, settings: &PlotSettings) -> Vec<Table>
     tables
 }
 
-fn table(kind: &Kind, pairs: &[Pair<'_>]) -> Table {
-    let columns = ["scenario", "block", "endpoint"].iter().chain(kind.columns);
-    let of_pair = |pair: &Pair<'_>| {
+fn table(fleet_table: &FleetTable, pairs: &[Pair<'_>]) -> Table {
+    let columns = ["scenario", "block", "endpoint"]
+        .iter()
+        .chain(fleet_table.columns);
+    let rows_of_pair = |pair: &Pair<'_>| {
         let pair_columns = [
             Cell::Text(pair.scenario_label.clone()),
             Cell::Integer(u64::from(pair.block)),
             Cell::Text(pair.endpoint_name()),
         ];
-        let rows = (kind.rows)(pair).into_iter();
+        let rows = (fleet_table.rows)(pair).into_iter();
         rows.map(|row| {
             pair_columns
                 .iter()
@@ -115,11 +120,11 @@ fn table(kind: &Kind, pairs: &[Pair<'_>]) -> Table {
         .collect::<Vec<_>>()
     };
     Table {
-        name: kind.name,
-        title: kind.title,
+        name: fleet_table.name,
+        title: fleet_table.title,
         columns: columns.map(|column| Column(column)).collect(),
-        rows: pairs.iter().flat_map(of_pair).collect(),
-        notes: vec![kind.note.to_owned()],
+        rows: pairs.iter().flat_map(rows_of_pair).collect(),
+        notes: vec![fleet_table.note.to_owned()],
     }
 }
 
@@ -139,11 +144,12 @@ const PAIRS: [&str; 13] = [
     "dip_p",
 ];
 
-fn of_pair(pair: &Pair<'_>) -> Vec<Cell> {
+fn pair_row(pair: &Pair<'_>) -> Vec<Cell> {
     let pair_view = pair.pair_view;
     let inflation = pair_view.inflation;
     let ms = |span: Span| span.millis_f64();
-    let quantile = |of: FlowQuantile| median_cell(OverBins::median(pair.latency_bins(), of), 1e-6);
+    let quantile_cell =
+        |quantile: FlowQuantile| median_cell(OverBins::median(pair.latency_bins(), quantile), 1e-6);
     let p99_to_p50 = OverBins::ratio(pair.latency_bins(), FlowQuantile::P99, FlowQuantile::P50);
     let most_lost = pair
         .latency_bins()
@@ -157,9 +163,9 @@ fn of_pair(pair: &Pair<'_>) -> Vec<Cell> {
         Cell::real(inflation.map(|range| ms(range.lowest))),
         Cell::real(inflation.map(|range| ms(range.highest))),
         Cell::real(inflation.map(|range| range.ratio - 1.0)),
-        quantile(FlowQuantile::P50),
-        quantile(FlowQuantile::P95),
-        quantile(FlowQuantile::P99),
+        quantile_cell(FlowQuantile::P50),
+        quantile_cell(FlowQuantile::P95),
+        quantile_cell(FlowQuantile::P99),
         median_cell(p99_to_p50, 1.0),
         Cell::Integer(most_lost.unwrap_or(0)),
         Cell::real(pair_view.bimodality.map(|test| test.dip)),
@@ -199,8 +205,8 @@ fn classes(pair: &Pair<'_>) -> Vec<Vec<Cell>> {
             .pair_view
             .moved
             .iter()
-            .find(|of_class| u64::from(of_class.class) + 1 == number);
-        let share = moved.and_then(|of_class| of_class.moved);
+            .find(|class_moves| u64::from(class_moves.class) + 1 == number);
+        let share = moved.and_then(|class_moves| class_moves.moved);
         vec![
             Cell::Integer(number),
             Cell::Real(class.base.millis_f64()),
@@ -215,7 +221,7 @@ fn classes(pair: &Pair<'_>) -> Vec<Vec<Cell>> {
             Cell::real(share.map(|share| share.high)),
             Cell::real(
                 moved
-                    .map(|of_class| of_class.per_flow_hour)
+                    .map(|class_moves| class_moves.per_flow_hour)
                     .filter(|rate| rate.is_finite()),
             ),
             Cell::real(class.loss().map(|loss| loss.share)),
@@ -244,11 +250,11 @@ fn persistence(pair: &Pair<'_>) -> Vec<Vec<Cell>> {
         ("reverse path only", &pair_view.persistence_reverse),
     ];
     let rows = curves.into_iter();
-    rows.filter_map(|(name, curve)| Some(lasted(name, curve.as_ref()?, pair.view)))
+    rows.filter_map(|(name, curve)| Some(persistence_row(name, curve.as_ref()?, pair.view)))
         .collect()
 }
 
-fn lasted(name: &str, curve: &Curve, view: &FleetView) -> Vec<Cell> {
+fn persistence_row(name: &str, curve: &Curve, view: &FleetView) -> Vec<Cell> {
     let at = curve.at(view.soon());
     vec![
         Cell::Text(name.to_owned()),
@@ -278,23 +284,23 @@ const LOSS: [&str; 13] = [
     "reordered_back",
 ];
 
-fn loss(pair: &Pair<'_>) -> Vec<Cell> {
-    // Of the whole time, flows that are forgotten included.
-    let sum = pair.pair_view.tally;
-    let share = sum.loss();
+fn loss_row(pair: &Pair<'_>) -> Vec<Cell> {
+    // Of the whole time, including flows that are no longer stored.
+    let tally = pair.pair_view.tally;
+    let share = tally.loss();
     vec![
-        Cell::Integer(sum.replies),
-        Cell::Integer(sum.lost),
+        Cell::Integer(tally.replies),
+        Cell::Integer(tally.lost),
         Cell::real(share.map(|share| share.share)),
         Cell::real(share.map(|share| share.low)),
         Cell::real(share.map(|share| share.high)),
         pair.pair_view.late.map_or(Cell::Absent, Cell::Integer),
-        Cell::Integer(sum.lost_forward),
-        Cell::Integer(sum.lost_reverse),
-        Cell::Integer(sum.failed),
-        Cell::Integer(sum.copies),
-        Cell::Integer(sum.reordered),
-        Cell::Integer(sum.reordered_forward),
-        Cell::Integer(sum.reordered_reverse),
+        Cell::Integer(tally.lost_forward),
+        Cell::Integer(tally.lost_reverse),
+        Cell::Integer(tally.failed),
+        Cell::Integer(tally.copies),
+        Cell::Integer(tally.reordered),
+        Cell::Integer(tally.reordered_forward),
+        Cell::Integer(tally.reordered_reverse),
     ]
 }

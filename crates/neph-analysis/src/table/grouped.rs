@@ -1,5 +1,5 @@
 //! The messages of a layer in groups that do not depend on each other: its experiments, or where there
-//! is one experiment alone, stretches of it.
+//! is one experiment alone, parts of it.
 //!
 //! Owns the groups; the intervals are `neph_stats`' ([`grouped_quantile`], [`grouped_share`]).
 
@@ -12,19 +12,19 @@ use crate::CampaignData;
 use crate::Layer;
 use crate::data::{Exchange, FlowData};
 
-/// Stretches of a single experiment: few, so that each is much longer than what its messages have in
+/// Parts of a single experiment: few, so that each is much longer than what its messages have in
 /// common with their neighbours, and enough to know how much they differ.
-const STRETCHES: usize = 10;
+const PARTS: usize = 10;
 
 /// Where intervals come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// From how much experiments differ.
     Experiments,
-    /// From how much stretches of the one experiment differ.
-    Stretches,
+    /// From how much parts of the one experiment differ.
+    Parts,
     /// There are none: experiments differ, and there are too few of them to know by how much.
-    Nothing,
+    TooFewExperiments,
 }
 
 impl Unit {
@@ -32,8 +32,8 @@ impl Unit {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Experiments => "experiments",
-            Self::Stretches => "stretches",
-            Self::Nothing => "none",
+            Self::Parts => "stretches",
+            Self::TooFewExperiments => "none",
         }
     }
 }
@@ -56,26 +56,26 @@ pub(crate) struct Grouped {
 
 impl Grouped {
     pub(crate) fn of(flows: &[&FlowData], layer: &Layer, data: &CampaignData) -> Self {
-        let members =
+        let members_of =
             |flow: &FlowData, exchanges: &[Exchange]| Members::of(flow, exchanges, layer, data);
         match flows {
             [flow] => {
-                let length = flow.exchanges.len().div_ceil(STRETCHES).max(1);
-                let stretches = flow.exchanges.chunks(length);
+                let length = flow.exchanges.len().div_ceil(PARTS).max(1);
+                let parts = flow.exchanges.chunks(length);
                 Self {
-                    unit: Unit::Stretches,
-                    groups: stretches.map(|some| members(flow, some)).collect(),
+                    unit: Unit::Parts,
+                    groups: parts.map(|part| members_of(flow, part)).collect(),
                 }
             }
             several => Self {
                 unit: if several.len() < GROUPS_NEEDED {
-                    Unit::Nothing
+                    Unit::TooFewExperiments
                 } else {
                     Unit::Experiments
                 },
                 groups: several
                     .iter()
-                    .map(|flow| members(flow, &flow.exchanges))
+                    .map(|flow| members_of(flow, &flow.exchanges))
                     .collect(),
             },
         }
@@ -117,18 +117,18 @@ impl Grouped {
 
 impl Members {
     fn of(flow: &FlowData, exchanges: &[Exchange], layer: &Layer, data: &CampaignData) -> Self {
-        let of_kind = |outcome: Outcome| {
-            let of_stretch = exchanges.iter();
-            of_stretch
+        let count_of = |outcome: Outcome| {
+            let matching = exchanges.iter();
+            matching
                 .filter(|exchange| exchange.outcome == outcome)
                 .count()
         };
         let mut values = layer.values_of(flow, exchanges);
         values.sort_unstable_by(f64::total_cmp);
         let (lost, errors, failed) = (
-            of_kind(Outcome::Lost),
-            of_kind(Outcome::Error),
-            of_kind(Outcome::Failed),
+            count_of(Outcome::Lost),
+            count_of(Outcome::Error),
+            count_of(Outcome::Failed),
         );
         let mut unanswered = 0;
         if layer.counts_loss(data) {

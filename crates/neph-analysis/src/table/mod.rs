@@ -17,7 +17,7 @@ mod transfers;
 mod transfers_and_traces;
 
 pub use cells::{Cell, Column, Table};
-pub use fleets::FLEETS;
+pub use fleets::FLEET_PREFIX;
 pub use grouped::Unit;
 pub use summary::{LossCell, QuantileCell, SummaryRow, summary};
 pub use summary::{QUANTILES, notes};

@@ -31,14 +31,14 @@ pub(crate) fn table(data: &CampaignData, settings: &PlotSettings) -> Table {
 }
 
 fn rows(route: &Traceroute) -> Vec<Vec<Cell>> {
-    let unsure = route.length().filter(|length| !length.is_sure());
-    let outcome = match (&route.failure, unsure) {
+    let uncertain_length = route.length().filter(|length| !length.is_sure());
+    let outcome = match (&route.failure, uncertain_length) {
         (Some(reason), _) => reason.clone(),
         (None, Some(length)) => format!("reached in at most {} hops", length.most),
         (None, None) if route.reached => "reached".to_owned(),
         (None, None) => "not reached".to_owned(),
     };
-    let start = || {
+    let route_cells = || {
         vec![
             Cell::Text(route.endpoint.clone()),
             route.site.clone().map_or(Cell::Absent, Cell::Text),
@@ -47,7 +47,7 @@ fn rows(route: &Traceroute) -> Vec<Vec<Cell>> {
         ]
     };
     if route.hops.is_empty() {
-        let mut row = start();
+        let mut row = route_cells();
         row.extend([
             Cell::Absent,
             Cell::Absent,
@@ -58,7 +58,7 @@ fn rows(route: &Traceroute) -> Vec<Vec<Cell>> {
         return vec![row];
     }
     let last = route.hops.len() - 1;
-    let ends = |hop: usize| {
+    let outcome_cell = |hop: usize| {
         if hop == last {
             Cell::Text(outcome.clone())
         } else {
@@ -67,9 +67,9 @@ fn rows(route: &Traceroute) -> Vec<Vec<Cell>> {
     };
     let hops = route.hops.iter().enumerate();
     hops.map(|(index, hop)| {
-        let mut row = start();
+        let mut row = route_cells();
         row.extend(times(hop));
-        row.push(ends(index));
+        row.push(outcome_cell(index));
         row
     })
     .collect()
@@ -78,11 +78,11 @@ fn rows(route: &Traceroute) -> Vec<Vec<Cell>> {
 fn times(hop: &Hop) -> [Cell; 4] {
     let addresses: Vec<String> = hop.addresses.iter().map(ToString::to_string).collect();
     let min_rtt = hop.round_trips.iter().min().copied().map(Span::millis_f64);
-    let greatest = hop.round_trips.iter().max().copied().map(Span::millis_f64);
+    let max_rtt = hop.round_trips.iter().max().copied().map(Span::millis_f64);
     [
         Cell::Integer(u64::from(hop.ttl)),
         Cell::Text(addresses.join(" ")),
         Cell::real(min_rtt),
-        Cell::real(greatest),
+        Cell::real(max_rtt),
     ]
 }

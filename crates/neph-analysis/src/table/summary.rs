@@ -98,15 +98,15 @@ pub fn summary(data: &CampaignData, settings: &PlotSettings) -> Vec<SummaryRow> 
         let mut layers = Layer::FIRST.to_vec();
         layers.extend(destinations(data.experiments_of(scenario, settings)));
         layers.extend(entries(data.main_flows(scenario, settings)));
-        let measured_rows = layers
+        let layer_rows = layers
             .into_iter()
-            .filter_map(|layer| measured(data, settings, scenario, layer));
-        rows.extend(measured_rows);
+            .filter_map(|layer| summary_row(data, settings, scenario, layer));
+        rows.extend(layer_rows);
     }
     rows
 }
 
-fn measured(
+fn summary_row(
     data: &CampaignData,
     settings: &PlotSettings,
     scenario: usize,
@@ -153,7 +153,7 @@ fn measured(
         mean: numbers.as_ref().map(|numbers| numbers.mean),
         sd: numbers.as_ref().and_then(|numbers| numbers.sd),
         quantiles: std::array::from_fn(|index| {
-            cell(sample, unanswered, QUANTILES[index], quantiles[index])
+            quantile_cell(sample, unanswered, QUANTILES[index], quantiles[index])
         }),
         unit: grouped.unit,
         effective: quantiles[MEDIAN].map(|quantile| quantile.effective),
@@ -161,7 +161,7 @@ fn measured(
     })
 }
 
-fn cell(
+fn quantile_cell(
     sample: Sorted<'_>,
     unanswered: usize,
     p: f64,
@@ -234,7 +234,7 @@ fn cells(row: &SummaryRow) -> Vec<Cell> {
     for quantile in &row.quantiles {
         cells.extend(match quantile {
             QuantileCell::Known { value, interval } => {
-                let bound_cell = |bound: Level| level(bound, row.unanswered());
+                let bound_cell = |bound: Level| level_cell(bound, row.unanswered());
                 let end = |bound: Option<Level>| bound.map_or(Cell::Absent, bound_cell);
                 let low = interval.map(|interval| interval.low);
                 let high = interval.and_then(|interval| interval.high);
@@ -252,7 +252,7 @@ fn cells(row: &SummaryRow) -> Vec<Cell> {
     cells
 }
 
-const fn level(level: Level, without: Unanswered) -> Cell {
+const fn level_cell(level: Level, without: Unanswered) -> Cell {
     match level {
         Level::At(value) => Cell::Real(value),
         Level::Censored => Cell::Censored(without.word()),

@@ -9,8 +9,8 @@ use crate::findings::capacity::{Traffic, ended_early};
 use crate::text::plural;
 use crate::{CampaignData, PlotSettings};
 
-/// Of checks so many are named, the others counted.
-const NAMED: usize = 3;
+/// Maximum number of checks that are named; the others are counted.
+const MAX_NAMED: usize = 3;
 
 pub(crate) fn table(data: &CampaignData, settings: &PlotSettings) -> Table {
     let columns = [
@@ -35,13 +35,13 @@ pub(crate) fn table(data: &CampaignData, settings: &PlotSettings) -> Table {
         notes: std::iter::once(
             "Payload that the receiver acknowledged, in millions of bits per second.".to_owned(),
         )
-        .chain(at_least(data, settings))
+        .chain(early_checks_note(data, settings))
         .collect(),
     }
 }
 
-/// Which checks say no more than what a link carries at least.
-fn at_least(data: &CampaignData, settings: &PlotSettings) -> Option<String> {
+/// Which checks ended early, so that their result is a lower limit of the capacity.
+fn early_checks_note(data: &CampaignData, settings: &PlotSettings) -> Option<String> {
     let mut pairs = BTreeMap::new();
     let early = data.shown_figures(settings).filter(|check| {
         let pair = (check.endpoint.as_str(), check.site.as_deref());
@@ -53,7 +53,7 @@ fn at_least(data: &CampaignData, settings: &PlotSettings) -> Option<String> {
     let early: Vec<String> = early
         .map(|check| format!("{} in block {}", check.endpoint, check.block + 1))
         .collect();
-    let more_checks = match early.len().saturating_sub(NAMED) {
+    let more_checks = match early.len().saturating_sub(MAX_NAMED) {
         0 => String::new(),
         more_checks => format!(" and {}", plural(more_checks, "more check")),
     };
@@ -61,7 +61,7 @@ fn at_least(data: &CampaignData, settings: &PlotSettings) -> Option<String> {
         format!(
             "At least what the link carries, as the check ended before it had filled it (no losses, \
              and a window that still grew or no queue): {}{more_checks}.",
-            early[..early.len().min(NAMED)].join("; ")
+            early[..early.len().min(MAX_NAMED)].join("; ")
         )
     })
 }

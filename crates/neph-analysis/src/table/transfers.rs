@@ -6,7 +6,7 @@ use neph_stats::Level;
 use super::cells::{Cell, Column, Table};
 use crate::{CampaignData, PlotSettings};
 
-/// A quantity's unit in tables, and what of its own unit makes one.
+/// A quantity's unit in tables, and its size in the quantity's own unit.
 pub(super) const fn unit(quantity: Quantity) -> (&'static str, f64) {
     match quantity.properties().unit {
         QuantityUnit::BitsPerSecond => ("Mbit/s", 1e6),
@@ -36,9 +36,9 @@ pub(crate) fn table(data: &CampaignData, settings: &PlotSettings) -> Table {
         let label = labels[*scenario].clone();
         courses.into_iter().filter_map(move |course| {
             let summary = course.summary()?;
-            let (unit, per) = unit(course.quantity);
+            let (unit, per_unit) = unit(course.quantity);
             let real = |level: Level| match level {
-                Level::At(value) => Cell::Real(value / per),
+                Level::At(value) => Cell::Real(value / per_unit),
                 Level::Censored => Cell::Censored("lost"),
             };
             let end = |level: Option<Level>| level.map_or(Cell::Absent, real);

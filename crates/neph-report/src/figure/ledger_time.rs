@@ -85,7 +85,7 @@ fn draw_panel(
     let strips: Vec<Vec<Bucket>> = segments.iter().map(|s| buckets(s, &sets)).collect();
     let mut totals: Vec<f64> = strips.iter().flatten().filter_map(Bucket::total).collect();
     totals.sort_unstable_by(f64::total_cmp);
-    let Some((scale, beyond)) = stack_scale(&totals) else {
+    let Some((scale, above_text)) = stack_scale(&totals) else {
         return Vec::new();
     };
     let unit = TimeUnit::up_to(scale.high);
@@ -99,7 +99,7 @@ fn draw_panel(
         settings,
         scenario,
         frame,
-        &TitleNotes::outside(beyond),
+        &TitleNotes::outside(above_text),
     );
     plot.y_axis(&mut marks, unit.name());
     let mut inside = Vec::new();
@@ -115,19 +115,19 @@ fn draw_panel(
     marks
 }
 
-/// From 0 to the highest step; to twice what 19 of 20 steps need if some rise far above it, which
-/// are then counted.
+/// From 0 to the highest step; to twice the 95th percentile if some steps are far above it, with their
+/// number as text.
 pub(super) fn stack_scale(totals: &[f64]) -> Option<(Scale, String)> {
     let spread = Spread::of(Sorted::check(totals).ok()?)?;
-    let usual = totals[(totals.len() - 1) * 19 / 20];
-    if spread.max <= usual * 2.5 {
+    let p95 = totals[(totals.len() - 1) * 19 / 20];
+    if spread.max <= p95 * 2.5 {
         return Some((Scale::linear(0.0, spread.max * 1.05), String::new()));
     }
-    let scale = Scale::linear(0.0, usual * 2.0);
+    let scale = Scale::linear(0.0, p95 * 2.0);
     let above = totals.len() - totals.partition_point(|total| *total <= scale.high);
     let steps = if above == 1 { "step" } else { "steps" };
-    let beyond = format!("{above} {steps} above, max {}", millis(spread.max));
-    Some((scale, beyond))
+    let above_text = format!("{above} {steps} above, max {}", millis(spread.max));
+    Some((scale, above_text))
 }
 
 /// Steps of at least four pixels and one message.
@@ -169,11 +169,11 @@ fn means(flow: &FlowData, chunk: &[Exchange], sets: &[StageSet]) -> Option<Vec<f
 
 /// One area for each entry, from the sum of those below it to the sum with it, in steps.
 fn stack(run: &[Bucket], sets: &[StageSet], plot: &Plot, unit: TimeUnit) -> Vec<Mark> {
-    let mut floor = vec![0.0; run.len()];
+    let mut lower = vec![0.0; run.len()];
     let mut marks = Vec::new();
     for (index, set) in sets.iter().enumerate() {
-        let mut ceiling = floor.clone();
-        for (bucket, top) in run.iter().zip(&mut ceiling) {
+        let mut upper = lower.clone();
+        for (bucket, top) in run.iter().zip(&mut upper) {
             *top += bucket
                 .means
                 .as_ref()
@@ -181,16 +181,16 @@ fn stack(run: &[Bucket], sets: &[StageSet], plot: &Plot, unit: TimeUnit) -> Vec<
         }
         let y = |value: f64| plot.y_px(value * unit.per_milli());
         let mut points = Vec::new();
-        for (bucket, top) in run.iter().zip(&ceiling) {
+        for (bucket, top) in run.iter().zip(&upper) {
             step(&mut points, (bucket.from, bucket.to), y(*top));
         }
         let mut lower_edge = Vec::new();
-        for (bucket, low) in run.iter().zip(&floor).rev() {
+        for (bucket, low) in run.iter().zip(&lower).rev() {
             step(&mut lower_edge, (bucket.to, bucket.from), y(*low));
         }
         points.append(&mut lower_edge);
         marks.extend(palette::entry_area(*set, points));
-        floor = ceiling;
+        lower = upper;
     }
     marks
 }

@@ -31,7 +31,7 @@ const LEFT: f64 = 52.0;
 const MAX_OFFSET: f64 = 0.16;
 
 /// What was measured over one network: each number of clients with the values of its experiments.
-type Values = BTreeMap<u16, Vec<f64>>;
+type ValuesByClients = BTreeMap<u16, Vec<f64>>;
 
 /// Nothing where streams were measured with one number of clients only.
 pub(super) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> {
@@ -48,9 +48,10 @@ pub(super) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> 
         return Vec::new();
     }
     let clients: Vec<u16> = clients.into_iter().collect();
-    let flagged = scenarios.iter().copied();
-    let flagged = flagged.filter(|(index, _)| flags::has_flag(data, *index, settings));
-    let flagged: BTreeSet<u16> = flagged.map(|(_, clients)| clients).collect();
+    let flagged_clients = scenarios.iter().copied();
+    let flagged_clients =
+        flagged_clients.filter(|(index, _)| flags::has_flag(data, *index, settings));
+    let flagged_clients: BTreeSet<u16> = flagged_clients.map(|(_, clients)| clients).collect();
     let mut names: Vec<String> = Vec::new();
     for (index, _) in &scenarios {
         let name = name(data, *index);
@@ -67,7 +68,7 @@ pub(super) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> 
     for row in SHOWN_QUANTITIES.chunks(2) {
         let columns = sheet.columns(2, HEIGHT + Style::BELOW + 30.0);
         for (quantity, frame) in row.iter().zip(columns) {
-            let mut lines = vec![Values::new(); names.len()];
+            let mut lines = vec![ValuesByClients::new(); names.len()];
             for (index, clients) in &scenarios {
                 let name = name(data, *index);
                 let line = names.iter().position(|known| *known == name).unwrap_or(0);
@@ -78,16 +79,16 @@ pub(super) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> 
             let panel = Panel {
                 quantity: *quantity,
                 clients: &clients,
-                flagged: &flagged,
+                flagged_clients: &flagged_clients,
                 lines: &lines,
             };
             sheet.draw(panel.draw_panel(frame));
         }
     }
-    let scales = "Each panel has its own scale, which begins at zero. The axis has the number of clients at each site.";
-    let mut notes = vec![Note::plain(scales.to_owned())];
-    let of_flags = scenarios.iter().map(|(index, _)| *index);
-    notes.extend(flags::notes(data, of_flags, settings));
+    let caption = "Each panel has its own scale, which begins at zero. The axis has the number of clients at each site.";
+    let mut notes = vec![Note::plain(caption.to_owned())];
+    let indices = scenarios.iter().map(|(index, _)| *index);
+    notes.extend(flags::notes(data, indices, settings));
     vec![sheet.finish(KIND, KIND.to_owned(), &notes)]
 }
 
@@ -103,26 +104,26 @@ struct Panel<'a> {
     /// The numbers of clients, from left to right.
     clients: &'a [u16],
     /// The numbers of clients with a warning in any experiment.
-    flagged: &'a BTreeSet<u16>,
+    flagged_clients: &'a BTreeSet<u16>,
     /// In the order of the legend.
-    lines: &'a [Values],
+    lines: &'a [ValuesByClients],
 }
 
 #[expect(
     clippy::cast_precision_loss,
     reason = "a few lines and numbers of clients"
 )]
-const fn count(few: usize) -> f64 {
-    few as f64
+const fn count(number: usize) -> f64 {
+    number as f64
 }
 
 impl Panel<'_> {
     fn draw_panel(&self, frame: Rect) -> Vec<Mark> {
         let values = self.lines.iter().flat_map(BTreeMap::values).flatten();
         let high = values.copied().fold(0.0, f64::max);
-        let (unit, per) = unit(self.quantity, high);
+        let (unit, per_unit) = unit(self.quantity, high);
         let area = Rect::new(frame.x + LEFT, frame.y + 22.0, frame.width - LEFT, HEIGHT);
-        let top = if high > 0.0 { high / per } else { 1.0 };
+        let top = if high > 0.0 { high / per_unit } else { 1.0 };
         let plot = Plot {
             area,
             x: Scale::linear(0.0, count(self.clients.len())),
@@ -135,14 +136,14 @@ impl Panel<'_> {
         plot.y_axis(&mut marks, unit);
         plot.base_line(&mut marks);
         for (line, values) in self.lines.iter().enumerate() {
-            marks.extend(self.line(&plot, line, values, per));
+            marks.extend(self.line(&plot, line, values, per_unit));
         }
         marks.extend(self.axis(&plot));
         marks
     }
 
     /// The dots of a line, and what joins their medians.
-    fn line(&self, plot: &Plot, line: usize, values: &Values, per: f64) -> Vec<Mark> {
+    fn line(&self, plot: &Plot, line: usize, values: &ValuesByClients, per_unit: f64) -> Vec<Mark> {
         let middle = (count(self.lines.len()) - 1.0) / 2.0;
         let x_offset = MAX_OFFSET * (count(line) - middle) / middle.max(1.0);
         let (mut marks, mut medians) = (Vec::new(), Vec::new());
@@ -152,14 +153,14 @@ impl Panel<'_> {
             };
             let x = plot.x_px(count(index) + 0.5 + x_offset);
             marks.extend(values.iter().map(|value| Mark::Disc {
-                centre: Point::new(x, plot.y_px(value / per)),
+                centre: Point::new(x, plot.y_px(value / per_unit)),
                 radius: 2.2,
                 fill: Fill::solid(palette::line_colour(line)),
             }));
             let mut values = values.clone();
             let sorted = neph_stats::Sorted::sort(&mut values).ok();
             let median = sorted.and_then(|sorted| neph_stats::median(sorted, 0).ok()?.number());
-            medians.extend(median.map(|median| Point::new(x, plot.y_px(median / per))));
+            medians.extend(median.map(|median| Point::new(x, plot.y_px(median / per_unit))));
         }
         if medians.len() > 1 {
             marks.push(Mark::Line {
@@ -180,7 +181,10 @@ impl Panel<'_> {
         let numbers = numbers.flat_map(|(index, clients)| {
             let x = plot.x_px(count(index) + 0.5);
             let foot = Point::new(x + 8.0, plot.area.bottom() + 14.0);
-            let flag = self.flagged.contains(clients).then(|| flags::marker(foot));
+            let flag = self
+                .flagged_clients
+                .contains(clients)
+                .then(|| flags::marker(foot));
             let number = label(x, 14.0, Style::TICK, clients.to_string());
             [Some(number), flag].into_iter().flatten()
         });

@@ -31,7 +31,7 @@ enum Side {
 }
 
 impl Side {
-    fn stamp(self, exchange: &Exchange) -> Option<i64> {
+    fn timestamp(self, exchange: &Exchange) -> Option<i64> {
         match self {
             Self::Send => exchange.begun.map(neph_model::Instant::nanos),
             Self::Server => exchange.peer_app_rx.map(neph_model::Instant::nanos),
@@ -121,14 +121,14 @@ fn panels(data: &CampaignData, settings: &PlotSettings, side: Side) -> Vec<Panel
     for panel in &mut panels {
         let spread = Sorted::check(&panel.values).ok().and_then(Spread::of);
         let scale = spread.and_then(|range| choose_scale(&[range], Limits::default()));
-        panel.scale = scale.map(at_least);
+        panel.scale = scale.map(with_min_range);
     }
     panels
 }
 
 /// The scale with room for [`MIN_RANGE`]: less than that is the clock's noise, and not to be blown up to
 /// the height of what matters.
-fn at_least(scale: Scale) -> Scale {
+fn with_min_range(scale: Scale) -> Scale {
     match scale.spacing {
         Spacing::Linear => Scale::linear(scale.low.min(-MIN_RANGE), scale.high.max(MIN_RANGE)),
         Spacing::Logarithmic => scale,
@@ -143,11 +143,11 @@ fn flow_skews(
     side: Side,
 ) -> Vec<(i64, f64)> {
     let interval = data.scenarios[scenario].interval.nanos();
-    let stamped: Vec<(&Exchange, SendTime)> = flow
+    let timestamped: Vec<(&Exchange, SendTime)> = flow
         .exchanges
         .iter()
         .filter_map(|exchange| {
-            let nanos = side.stamp(exchange)?;
+            let nanos = side.timestamp(exchange)?;
             Some((
                 exchange,
                 SendTime {
@@ -157,12 +157,15 @@ fn flow_skews(
             ))
         })
         .collect();
-    let send_times: Vec<SendTime> = stamped.iter().map(|(_, stamp)| *stamp).collect();
+    let send_times: Vec<SendTime> = timestamped
+        .iter()
+        .map(|(_, timestamp)| *timestamp)
+        .collect();
     let skews: Vec<Skew> = skews(&send_times, interval).unwrap_or_default();
     // Each skew belongs to the message that ends its gap.
     skews
         .iter()
-        .zip(stamped.iter().skip(1))
+        .zip(timestamped.iter().skip(1))
         .map(|(skew, (exchange, _))| {
             let value = neph_model::Span::from_nanos(skew.nanos).millis_f64();
             (exchange.intended.nanos(), value)

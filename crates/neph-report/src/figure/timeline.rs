@@ -93,8 +93,9 @@ impl Series {
 /// A page for every few scenarios.
 pub(crate) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> {
     let indices = data.determined_by_message(settings);
-    let groups: Vec<Vec<f64>> = indices.iter().map(|s| values(data, settings, *s)).collect();
-    let spreads = groups.iter().map(|values| {
+    let values_by_scenario: Vec<Vec<f64>> =
+        indices.iter().map(|s| values(data, settings, *s)).collect();
+    let spreads = values_by_scenario.iter().map(|values| {
         let spread = Sorted::check(values).ok().and_then(Spread::of);
         spread.into_iter().collect()
     });
@@ -108,7 +109,7 @@ pub(crate) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> 
     let panels: Vec<Panel<'_>> = indices
         .iter()
         .zip(scales)
-        .zip(&groups)
+        .zip(&values_by_scenario)
         .map(|((scenario, scale), values)| Panel {
             scenario: *scenario,
             scale,
@@ -136,14 +137,17 @@ pub(crate) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> 
 }
 
 fn caption(entries: &[(Swatch, String)], settings: &PlotSettings) -> String {
-    let acknowledged = Series::Acknowledgement.name(settings.basis);
-    let lines = if entries.iter().any(|(_, name)| *name == acknowledged) {
+    let acknowledgement_name = Series::Acknowledgement.name(settings.basis);
+    let overlap_text = if entries
+        .iter()
+        .any(|(_, name)| *name == acknowledgement_name)
+    {
         " Where the TCP acknowledgement lies on end to end, the wide line is seen at both sides of the narrow one."
     } else {
         ""
     };
     format!(
-        "{} It is logarithmic where the axis shows log. Gaps in a line are messages without the value.{lines} Values outside the axis are counted above the panel.{}",
+        "{} It is logarithmic where the axis shows log. Gaps in a line are messages without the value.{overlap_text} Values outside the axis are counted above the panel.{}",
         scales(settings),
         time_note(settings)
     )
@@ -210,13 +214,13 @@ fn legend(
             "retransmission (at the bottom)".to_owned(),
         ));
     }
-    if experiments().any(|e| !spurious(e).is_empty()) {
+    if experiments().any(|e| !spurious_retransmissions(e).is_empty()) {
         entries.push((
             Swatch::Tick(SPURIOUS),
             "spurious retransmission (no loss)".to_owned(),
         ));
     }
-    entries.extend(endings(experiments));
+    entries.extend(outcome_entries(experiments));
     if experiments().any(|e| e.reconnects().next().is_some()) {
         entries.push((Swatch::Line(RECONNECT), "reconnect".to_owned()));
     }
@@ -225,7 +229,7 @@ fn legend(
 }
 
 /// The marks of messages without a valid reply, as far as some ended so.
-fn endings<'a, I: Iterator<Item = &'a ExperimentData>>(
+fn outcome_entries<'a, I: Iterator<Item = &'a ExperimentData>>(
     experiments: impl Fn() -> I,
 ) -> impl Iterator<Item = (Swatch, String)> {
     type Count = fn(&FlowData) -> usize;
@@ -272,13 +276,13 @@ fn draw_panel(
         x: Scale::linear(0.0, 1.0),
         y: in_unit(scale, unit),
     };
-    let beyond = outside(panel.values, &scale);
+    let outside_text = outside(panel.values, &scale);
     let mut marks = panel_title(
         data,
         settings,
         panel.scenario,
         frame,
-        &TitleNotes::outside(beyond),
+        &TitleNotes::outside(outside_text),
     );
     let title = if frame.height > 130.0 {
         axis_title(settings, unit).replace(settings.basis.name(), "round trip")
@@ -315,7 +319,7 @@ fn incidents(segment: &Segment<'_>, area: Rect) -> Vec<Mark> {
     }
     let experiment = segment.experiment;
     for (moments, colour, height) in [
-        (spurious(experiment), SPURIOUS, 5.0),
+        (spurious_retransmissions(experiment), SPURIOUS, 5.0),
         (experiment.retransmissions(), RETRANSMISSION, 10.0),
     ] {
         for (at, _) in thinned(moments, segment) {
@@ -345,7 +349,7 @@ fn incidents(segment: &Segment<'_>, area: Rect) -> Vec<Mark> {
 }
 
 /// When the main flow retransmitted what the peer had received already.
-fn spurious(experiment: &ExperimentData) -> Vec<(Instant<Local>, u32)> {
+fn spurious_retransmissions(experiment: &ExperimentData) -> Vec<(Instant<Local>, u32)> {
     let main = experiment.main();
     main.map_or_else(Vec::new, FlowData::spurious_retransmissions)
 }
@@ -360,11 +364,11 @@ fn thinned(
         .into_iter()
         .filter(|(at, _)| {
             let x = segment.x_px(at.nanos());
-            let is_apart = x - last_x >= 1.0;
-            if is_apart {
+            let is_separate = x - last_x >= 1.0;
+            if is_separate {
                 last_x = x;
             }
-            is_apart
+            is_separate
         })
         .collect()
 }

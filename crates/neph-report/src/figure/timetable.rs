@@ -35,7 +35,7 @@ struct Bar {
     kind_index: usize,
     from: Wall,
     to: Wall,
-    is_failed: bool,
+    is_incomplete: bool,
 }
 
 /// Nothing of a campaign that is measured from one site.
@@ -58,12 +58,12 @@ pub(super) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> 
         let mut entries: Vec<(Swatch, String)> = legend
             .map(|(kind_index, name)| (Swatch::Area(bar_fill(kind_index)), (*name).to_owned()))
             .collect();
-        if blocks.values().flatten().any(|bar| bar.is_failed) {
+        if blocks.values().flatten().any(|bar| bar.is_incomplete) {
             entries.push((Swatch::Outline(INCOMPLETE_STROKE), "not complete".to_owned()));
         }
         sheet.legend(&entries);
         for (block, bars) in page_blocks {
-            let names = names(bars);
+            let names = row_names(bars);
             let height = 22.0 + ROW_HEIGHT * count(names.len()) + Style::BELOW + 20.0;
             let frame = sheet.take(height);
             sheet.draw(draw_panel(**block, bars, &names, frame));
@@ -113,7 +113,7 @@ fn blocks(data: &CampaignData, settings: &PlotSettings) -> BTreeMap<u32, Vec<Bar
     bars
 }
 
-fn bar(run: &Experiment, scenario: &Scenario) -> Option<Bar> {
+fn bar(experiment: &Experiment, scenario: &Scenario) -> Option<Bar> {
     let kind_index = match scenario.measure() {
         Measure::Messages => 0,
         Measure::Transactions(_) => 1,
@@ -123,24 +123,24 @@ fn bar(run: &Experiment, scenario: &Scenario) -> Option<Bar> {
     Some(Bar {
         rows: [scenario.site()?.to_owned(), scenario.endpoint.clone()],
         kind_index,
-        from: run.started,
-        to: run.ended?,
-        is_failed: run.status != neph_model::ExperimentStatus::Complete,
+        from: experiment.started,
+        to: experiment.ended?,
+        is_incomplete: experiment.status != neph_model::ExperimentStatus::Complete,
     })
 }
 
 /// The rows: sites first, then endpoints.
-fn names(bars: &[Bar]) -> Vec<String> {
+fn row_names(bars: &[Bar]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for row_kind in [0, 1] {
         let mut sorted_names: Vec<&String> = bars.iter().map(|bar| &bar.rows[row_kind]).collect();
         sorted_names.sort_unstable();
         sorted_names.dedup();
-        let new = sorted_names
+        let new_names = sorted_names
             .into_iter()
             .filter(|name| !names.contains(name));
-        let new: Vec<String> = new.cloned().collect();
-        names.extend(new);
+        let new_names: Vec<String> = new_names.cloned().collect();
+        names.extend(new_names);
     }
     names
 }
@@ -193,8 +193,8 @@ fn draw_panel(block: u32, bars: &[Bar], names: &[String], frame: Rect) -> Vec<Ma
             let rect = Rect::new(left, top, (right - left).max(1.0), ROW_HEIGHT - 4.0);
             marks.push(Mark::Rect {
                 rect,
-                fill: (!bar.is_failed).then(|| bar_fill(bar.kind_index)),
-                stroke: bar.is_failed.then_some(INCOMPLETE_STROKE),
+                fill: (!bar.is_incomplete).then(|| bar_fill(bar.kind_index)),
+                stroke: bar.is_incomplete.then_some(INCOMPLETE_STROKE),
             });
         }
     }

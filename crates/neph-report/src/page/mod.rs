@@ -12,7 +12,7 @@ use base64::engine::general_purpose::STANDARD;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use neph_analysis::clock_time::moment;
 use neph_analysis::findings::{Finding, FindingKind};
-use neph_analysis::table::{FLEETS, SummaryRow, Table};
+use neph_analysis::table::{FLEET_PREFIX, SummaryRow, Table};
 use neph_analysis::{CampaignData, Diagnoses, PlotSettings};
 use neph_model::UtcOffset;
 
@@ -73,7 +73,7 @@ pub(crate) fn page(contents: &Contents<'_>) -> String {
 fn kinds(diagnoses: &Diagnoses) -> Vec<&'static FigureKind> {
     let mut kinds: Vec<&FigureKind> = FIGURES.iter().collect();
     if diagnoses.fleets_only {
-        kinds.sort_by_key(|kind| !kind.name.starts_with(FLEETS));
+        kinds.sort_by_key(|kind| !kind.name.starts_with(FLEET_PREFIX));
     }
     kinds
 }

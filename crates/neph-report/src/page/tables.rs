@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use neph_analysis::Layer;
 use neph_analysis::numbers::{count, percent, signed};
-use neph_analysis::table::{Cell, FLEETS, QuantileCell, SummaryRow, Table, notes};
+use neph_analysis::table::{Cell, FLEET_PREFIX, QuantileCell, SummaryRow, Table, notes};
 use neph_model::Stage;
 use neph_stats::Level;
 
@@ -184,7 +184,7 @@ pub(super) fn fleet_section(tables: &[Table]) -> Markup {
 
 /// Whether a table belongs to the section of fleets.
 pub(super) fn is_of_fleets(table: &Table) -> bool {
-    table.name.starts_with(FLEETS)
+    table.name.starts_with(FLEET_PREFIX)
 }
 
 /// The rows of one scenario, without the column that names it.

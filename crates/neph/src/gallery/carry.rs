@@ -5,7 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::{io, iter};
 
-use neph_analysis::gallery::{Entry, EntryFile, EntryResult, Side, everything};
+use neph_analysis::gallery::{Entry, EntryFile, EntryResult, Side, all_statements};
 use neph_analysis::{Include, load};
 use neph_campaign::{Plan, plan};
 use neph_model::{Campaign, CampaignStatus};
@@ -78,8 +78,8 @@ impl Gallery {
     fn write_files(&self, entry: &Entry, side: Side) -> Result<(Source, Vec<Topology>), Failure> {
         let folder = self.folder.join(entry.name);
         let write_file =
-            |shipped: &EntryFile| write_unless_changed(&folder.join(shipped.file), &shipped.text);
-        let [plan, lab] = entry.shipped(side);
+            |file: &EntryFile| write_unless_changed(&folder.join(file.file), &file.text);
+        let [plan, lab] = entry.plan_and_topology(side);
         let topologies = iter::once(lab).chain(entry.season_topologies());
         let topologies = || -> io::Result<Vec<Topology>> {
             topologies
@@ -119,11 +119,11 @@ impl Gallery {
             return Ok(None);
         };
         let data = load(store.as_ref(), campaign, Include::Complete)?;
-        let statement = everything(&data, &report::stored_settings(campaign));
+        let statements = all_statements(&data, &report::stored_settings(campaign));
         Ok(Some(EntryResult {
             entry,
             side,
-            statement,
+            statements,
             is_disturbed: EntryResult::is_disturbed_in(&data),
             figure: self.figure(entry, campaign),
             seconds: seconds(campaign),

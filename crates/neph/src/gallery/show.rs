@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use neph_analysis::gallery::{
-    Compared, Entry, EntryResult, Expectation, ExpectationResult, Number, Topic, entries,
+    ComparedNumber, Entry, EntryResult, Expectation, ExpectationResult, Number, Topic, entries,
 };
 use neph_documents::gallery::EntryRow;
 use neph_documents::table::{Heading, Table};
@@ -52,7 +52,7 @@ pub(super) fn show_entry(entry_result: &EntryResult) -> Result<(), Failure> {
             out.write_all(table.text().as_bytes())?;
         }
     }
-    for statement in entry_result.misnamed() {
+    for statement in entry_result.wrong_causes() {
         writeln!(out, "  neph reports what is not there: {}", statement.text)?;
     }
     for statement in entry_result.disturbances() {
@@ -81,7 +81,7 @@ const fn verdict(is_right: bool) -> &'static str {
 /// The sentence, or that it is absent, and which is expected.
 fn statement_text(result: &ExpectationResult<'_>) -> String {
     let expected_text = expectation_name(result.expectation);
-    match (result.statement, result.is_wanted) {
+    match (result.statement, result.is_expected) {
         (Some(statement), true) => format!("neph reports: {}", statement.text),
         (None, true) => format!("neph does not say what it should: {expected_text}"),
         (Some(statement), false) => {
@@ -107,7 +107,7 @@ fn expectation_name(expectation: &Expectation) -> String {
     }
 }
 
-fn number_row(compared: &Compared) -> [String; 4] {
+fn number_row(compared: &ComparedNumber) -> [String; 4] {
     let Number { name, low, high } = &compared.number;
     let (low, high) = (*low, *high);
     let expected = if high.is_infinite() {
@@ -117,7 +117,7 @@ fn number_row(compared: &Compared) -> [String; 4] {
     } else {
         format!("{} to {}", format_rounded(low), format_rounded(high))
     };
-    let remark = if compared.holds {
+    let remark = if compared.is_as_expected {
         ""
     } else {
         "not as expected"
@@ -175,11 +175,11 @@ mod tests {
 
     #[test]
     fn results_are_shown_with_their_expected_values() {
-        let row_of = |number: Number, measured: Option<f64>, holds: bool| {
-            let compared = Compared {
+        let row_of = |number: Number, measured: Option<f64>, is_as_expected: bool| {
+            let compared = ComparedNumber {
                 number,
                 measured,
-                holds,
+                is_as_expected,
             };
             let cells = number_row(&compared);
             let texts: Vec<&str> = cells.iter().map(|cell| cell.trim()).collect();

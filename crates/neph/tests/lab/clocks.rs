@@ -18,14 +18,15 @@ use neph_sys::process;
 use serde_json::Value;
 
 use crate::points::Files;
-use crate::stage::{TwoSites, measure, neph, privileged, ran};
+use crate::setup::{TwoSites, is_privileged, measure, neph, run_successfully};
 
 const SECOND: i64 = 1_000_000_000;
-/// Far longer there than back, and with queues there.
-const UNEVEN: &str = "delay = \"2ms\"\na_to_b = { delay = \"10ms\", jitter = \"pareto 1ms\" }";
+/// The forward path is far longer, and has queues.
+const ASYMMETRIC_LINK: &str =
+    "delay = \"2ms\"\na_to_b = { delay = \"10ms\", jitter = \"pareto 1ms\" }";
 
 /// Short, so that the bound is too.
-const SHORT: &str = "delay = \"100us\"\na_to_b = { delay = \"300us\" }";
+const SHORT_LINK: &str = "delay = \"100us\"\na_to_b = { delay = \"300us\" }";
 
 fn number(value: &Value) -> i64 {
     value.as_i64().expect("a whole number")
@@ -35,23 +36,23 @@ fn real(value: &Value) -> f64 {
     value.as_f64().expect("a number")
 }
 
-/// What `neph clock` says with these arguments.
+/// What `neph clock` reports with these arguments.
 fn clock_document(arguments: &[&str]) -> Value {
-    let pair = ["--format", "json", "--method", "hulls,four-stamps"];
+    let format_arguments = ["--format", "json", "--method", "hulls,four-stamps"];
     let arguments: Vec<&str> = ["clock"]
         .iter()
         .chain(arguments)
-        .chain(&pair)
+        .chain(&format_arguments)
         .copied()
         .collect();
-    let output = ran(neph(Path::new("/nowhere"), &arguments));
+    let output = run_successfully(neph(Path::new("/nowhere"), &arguments));
     serde_json::from_slice(&output.stdout).expect("JSON")
 }
 
-/// Ends with its test, however that ends.
-struct Running(Child);
+/// A process that ends with its test.
+struct KilledOnDrop(Child);
 
-impl Drop for Running {
+impl Drop for KilledOnDrop {
     fn drop(&mut self) {
         // Whoever is gone already needs no signal.
         let _ = self.0.kill();
@@ -60,35 +61,36 @@ impl Drop for Running {
 }
 
 #[test]
-fn one_clock_has_no_offset_beyond_its_bound_on_an_uneven_link() {
-    if !privileged("one_clock_has_no_offset_beyond_its_bound_on_an_uneven_link") {
+fn one_clock_has_no_offset_beyond_its_bound_on_an_asymmetric_link() {
+    if !is_privileged("one_clock_has_no_offset_beyond_its_bound_on_an_asymmetric_link") {
         return;
     }
-    let lab = TwoSites::up("clock_uneven", UNEVEN);
+    let lab = TwoSites::up("clock_uneven", ASYMMETRIC_LINK);
     let reflector = lab.reflector(Span::ZERO);
     let site = lab.namespace("client");
     let document = clock_document(&["10.79.0.2", "--site", &site, "-c", "150", "-i", "20ms"]);
     drop(reflector);
-    let [forward, back] = lab.delays(80);
+    let [forward, reverse] = lab.delays(80);
     let summary = &document["summary"];
-    let minimum = |of: &[i64]| of.iter().copied().min().expect("packets");
-    let half = minimum(&forward).midpoint(minimum(&back));
+    let minimum = |delays: &[i64]| delays.iter().copied().min().expect("packets");
+    let half_min_rtt = minimum(&forward).midpoint(minimum(&reverse));
     for clock in ["wall", "monotonic"] {
         let (offset, bound) = (
             number(&summary[clock]["offset_ns"]),
             number(&summary[clock]["bound_ns"]),
         );
-        println!("{clock}: {offset} ± {bound} ns, half of the shortest round trip {half}");
+        println!("{clock}: {offset} ± {bound} ns, half of the shortest round trip {half_min_rtt}");
         assert!(offset.abs() <= bound, "{summary}");
         assert!(
-            bound >= half,
+            bound >= half_min_rtt,
             "no message proves more than the link's delays allow"
         );
     }
-    let mean = |of: &[i64]| of.iter().sum::<i64>() / i64::try_from(of.len()).expect("some");
+    let mean =
+        |delays: &[i64]| delays.iter().sum::<i64>() / i64::try_from(delays.len()).expect("some");
     let (formula, by_link) = (
         number(&summary["four_timestamps"]["wall_offset_ns"]),
-        (mean(&forward) - mean(&back)) / 2,
+        (mean(&forward) - mean(&reverse)) / 2,
     );
     println!("four stamps: {formula} ns; half of what the link's ways differ by: {by_link}");
     // Three seconds over a path of 12 ms hardly tell one.
@@ -102,7 +104,7 @@ fn one_clock_has_no_offset_beyond_its_bound_on_an_uneven_link() {
 
 #[test]
 fn a_raw_clock_shifted_by_a_time_namespace_has_that_offset() {
-    if !privileged("a_raw_clock_shifted_by_a_time_namespace_has_that_offset") {
+    if !is_privileged("a_raw_clock_shifted_by_a_time_namespace_has_that_offset") {
         return;
     }
     let child = process::command("unshare")
@@ -115,7 +117,7 @@ fn a_raw_clock_shifted_by_a_time_namespace_has_that_offset() {
         ])
         .stderr(Stdio::piped())
         .spawn();
-    let mut child = Running(child.expect("unshare runs"));
+    let mut child = KilledOnDrop(child.expect("unshare runs"));
     let mut printed = String::new();
     let stderr = child.0.stderr.take().expect("piped");
     BufReader::new(stderr)
@@ -130,9 +132,9 @@ fn a_raw_clock_shifted_by_a_time_namespace_has_that_offset() {
     };
     let summary = &clock_document(&[address, "-c", "50", "-i", "10ms"])["summary"];
     let (raw, wall) = (&summary["monotonic"], &summary["wall"]);
-    let off = number(&raw["offset_ns"]) - 12_345 * SECOND;
-    println!("raw clocks: {off} ns off 12345 s, ± {}", raw["bound_ns"]);
-    assert!(off.abs() <= number(&raw["bound_ns"]), "{summary}");
+    let error = number(&raw["offset_ns"]) - 12_345 * SECOND;
+    println!("raw clocks: {error} ns off 12345 s, ± {}", raw["bound_ns"]);
+    assert!(error.abs() <= number(&raw["bound_ns"]), "{summary}");
     assert!(
         number(&wall["offset_ns"]).abs() <= number(&wall["bound_ns"]),
         "{summary}"
@@ -141,7 +143,7 @@ fn a_raw_clock_shifted_by_a_time_namespace_has_that_offset() {
 
 /// tcpdump at a site's end of the link, writing until it is told to end.
 pub(crate) struct Capture {
-    child: Running,
+    child: KilledOnDrop,
     file: PathBuf,
 }
 
@@ -168,14 +170,14 @@ impl Capture {
             .spawn()
             .ok()?;
         let stderr = child.stderr.take().expect("piped");
-        let child = Running(child);
+        let child = KilledOnDrop(child);
         let mut lines = BufReader::new(stderr).lines().map_while(Result::ok);
         lines.find(|line| line.contains("listening on"))?;
         Some(Self { child, file })
     }
 
     /// At both ends; `None` where there is no tcpdump, which is said of the test.
-    pub(crate) fn both_directions(lab: &TwoSites, test: &str) -> Option<[Self; 2]> {
+    pub(crate) fn at_both_ends(lab: &TwoSites, test: &str) -> Option<[Self; 2]> {
         let captures = ["client", "server"].map(|site| Self::begin(lab, site));
         let [Some(first), Some(second)] = captures else {
             assert!(std::env::var("CI").as_deref() != Ok("true"), "tcpdump");
@@ -216,33 +218,38 @@ pub(crate) fn shifted(mut capture: Vec<u8>, offset: i64, ppm: i64) -> Vec<u8> {
         0xa1b2_3c4d_u32.to_le_bytes(),
         "pcap of nanoseconds"
     );
-    let field = |of: &[u8], at: usize| {
+    let field = |bytes: &[u8], position: usize| {
         i64::from(u32::from_le_bytes(
-            of[at..at + 4].try_into().expect("four bytes"),
+            bytes[position..position + 4]
+                .try_into()
+                .expect("four bytes"),
         ))
     };
-    let (mut at, mut first) = (24, None);
-    while at + 16 <= capture.len() {
-        let time = field(&capture, at) * SECOND + field(&capture, at + 4);
+    let (mut position, mut first) = (24, None);
+    while position + 16 <= capture.len() {
+        let time = field(&capture, position) * SECOND + field(&capture, position + 4);
         let since = time - *first.get_or_insert(time);
-        let shown = time + offset + since / 1_000_000 * ppm;
-        for (index, value) in [(at, shown / SECOND), (at + 4, shown % SECOND)] {
+        let shifted_time = time + offset + since / 1_000_000 * ppm;
+        for (index, value) in [
+            (position, shifted_time / SECOND),
+            (position + 4, shifted_time % SECOND),
+        ] {
             let value = u32::try_from(value).expect("32 bits");
             capture[index..index + 4].copy_from_slice(&value.to_le_bytes());
         }
-        at += 16 + usize::try_from(field(&capture, at + 8)).expect("a length");
+        position += 16 + usize::try_from(field(&capture, position + 8)).expect("a length");
     }
     capture
 }
 
 #[test]
 fn captures_at_both_ends_show_an_offset_and_drift_in_bounds() {
-    if !privileged("captures_at_both_ends") {
+    if !is_privileged("captures_at_both_ends") {
         return;
     }
-    let lab = TwoSites::up("clock_captures", SHORT);
+    let lab = TwoSites::up("clock_captures", SHORT_LINK);
     let reflector = lab.reflector(Span::ZERO);
-    let Some(captures) = Capture::both_directions(&lab, "captures_at_both_ends") else {
+    let Some(captures) = Capture::at_both_ends(&lab, "captures_at_both_ends") else {
         return;
     };
     for scheme in ["icmp", "udp", "tcp"] {
@@ -264,9 +271,9 @@ fn captures_at_both_ends_show_an_offset_and_drift_in_bounds() {
     // Since the second capture's first packet; the first one's is at most a second away.
     for row in rows {
         let truth = 3 * SECOND + number(&row["since_ns"]) / 1_000_000 * 40;
-        let off = number(&row["clocks"]["offset_ns"]) - truth;
+        let error = number(&row["clocks"]["offset_ns"]) - truth;
         let bound = number(&row["clocks"]["bound_ns"]) + 40_000;
-        assert!(off.abs() <= bound, "{off}: {row}");
+        assert!(error.abs() <= bound, "{error}: {row}");
     }
     let drift = &summary["drift"];
     println!("drift {} ± {} ppm", drift["ppm"], drift["bound_ppm"]);

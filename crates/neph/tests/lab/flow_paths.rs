@@ -14,7 +14,7 @@ use neph_store::{Access, SentWithin, Store, open};
 use neph_sys::process;
 use neph_text::Source;
 
-use crate::stage::{self, fixed_diamond, neph, privileged, ran};
+use crate::setup::{self, fixed_diamond, is_privileged, neph, run_successfully};
 
 const PLAN: &str = r#"
 version = 1
@@ -36,16 +36,16 @@ prober = "client"
 [[lab.reflector]]
 site = "server"
 "#;
-/// Each middle router's last byte, and how long the way there over it takes, in milliseconds: its
+/// The last byte of each middle router, and the delay of the forward path over it in milliseconds: its
 /// two links, and half a millisecond at each end.
-const WAYS: [(u8, i64); 4] = [(4, 3), (5, 5), (6, 7), (7, 10)];
+const PATHS: [(u8, i64); 4] = [(4, 3), (5, 5), (6, 7), (7, 10)];
 
-fn at(last: u8) -> IpAddr {
+fn address(last: u8) -> IpAddr {
     IpAddr::from([10, 87, 0, last])
 }
 
 /// The topology without its changes of routes, and the plan.
-fn written(folder: &Path) {
+fn write_plan_and_topology(folder: &Path) {
     fs::write(folder.join("diamond.toml"), fixed_diamond()).expect("written");
     fs::write(folder.join("p.toml"), PLAN).expect("written");
 }
@@ -53,11 +53,11 @@ fn written(folder: &Path) {
 fn run_in(folder: &Path, arguments: &[&str]) {
     let mut command = neph(&folder.join("kept"), arguments);
     command.current_dir(folder);
-    ran(command);
+    run_successfully(command);
 }
 
-/// What was kept: the store, its only experiment, and the only trace of that.
-fn kept_in(folder: &Path) -> (Box<dyn Store>, ExperimentId, FlowTrace) {
+/// The store, its only experiment, and the only trace of it.
+fn stored_results(folder: &Path) -> (Box<dyn Store>, ExperimentId, FlowTrace) {
     let store = open(&folder.join("kept").to_string_lossy(), Access::Read).expect("a workspace");
     let campaign = &store.campaigns().expect("campaigns")[0];
     let experiment = store.experiments(campaign.id).expect("one")[0].id;
@@ -88,32 +88,32 @@ fn round_trips(store: &dyn Store, experiment: ExperimentId) -> BTreeMap<u16, Spa
 
 #[test]
 fn the_report_of_a_traced_fleet_draws_all_four_paths_of_a_diamond() {
-    if !privileged("a plan's trace over a diamond") {
+    if !is_privileged("a plan's trace over a diamond") {
         return;
     }
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
-    written(folder);
+    write_plan_and_topology(folder);
     run_in(folder, &["run", "p.toml", "--no-report"]);
     run_in(folder, &["report", "--output", "report"]);
 
-    let (store, experiment, trace) = kept_in(folder);
+    let (store, experiment, trace) = stored_results(folder);
     let spans = round_trips(store.as_ref(), experiment);
-    held_to_the_truth(&trace, &spans);
+    assert_routes_match_the_topology(&trace, &spans);
     assert_eq!(spans.len(), 40);
 
-    let drawn = fs::read_to_string(folder.join("report/figures/flow-paths.svg"));
-    let drawn = drawn.expect("the figure");
-    for (router, _) in WAYS {
-        assert!(drawn.contains(&at(router).to_string()), "{router}");
+    let svg = fs::read_to_string(folder.join("report/figures/flow-paths.svg"));
+    let svg = svg.expect("the figure");
+    for (router, _) in PATHS {
+        assert!(svg.contains(&address(router).to_string()), "{router}");
     }
     assert!(
-        drawn.contains("32 traced flows to 10.87.0.2 over 4 paths"),
-        "{drawn}"
+        svg.contains("32 traced flows to 10.87.0.2 over 4 paths"),
+        "{svg}"
     );
 }
 
-fn held_to_the_truth(trace: &FlowTrace, spans: &BTreeMap<u16, Span>) {
+fn assert_routes_match_the_topology(trace: &FlowTrace, spans: &BTreeMap<u16, Span>) {
     assert_eq!(
         trace.routes.len(),
         32,
@@ -125,14 +125,14 @@ fn held_to_the_truth(trace: &FlowTrace, spans: &BTreeMap<u16, Span>) {
     } in &trace.routes
     {
         let addresses: Vec<Option<IpAddr>> = hops.iter().map(|hop| hop.address).collect();
-        let (router, forward) = WAYS
+        let (router, forward) = PATHS
             .into_iter()
-            .find(|(router, _)| addresses.get(1) == Some(&Some(at(*router))))
+            .find(|(router, _)| addresses.get(1) == Some(&Some(address(*router))))
             .expect("one of the four");
-        let expected_route = [at(3), at(router), at(8), at(2)].map(Some);
+        let expected_route = [address(3), address(router), address(8), address(2)].map(Some);
         assert_eq!(addresses, expected_route);
         *counts.entry(router).or_insert(0) += 1;
-        // The shortest way back takes 3 ms.
+        // The shortest reverse path takes 3 ms.
         let minimum = Span::from_millis(forward + 3);
         let measured = spans[source_port];
         assert!(
@@ -143,9 +143,8 @@ fn held_to_the_truth(trace: &FlowTrace, spans: &BTreeMap<u16, Span>) {
     assert_eq!(counts.len(), 4, "{counts:?}");
 }
 
-/// Measures the plan within a lab of the test's own, whose links write down who came by; the plan has
-/// no lab then.
-fn measured_on_record(folder: &Path) {
+/// Measures the plan without its lab, in a lab of the test whose links record the packets.
+fn measure_with_link_records(folder: &Path) {
     let text = fs::read_to_string(folder.join("diamond.toml")).expect("readable");
     let topology = Topology::parse(&Source::new("diamond", text)).expect("a good topology");
     let truth = Recording {
@@ -157,25 +156,25 @@ fn measured_on_record(folder: &Path) {
         truth: Some(truth),
         ..UpOptions::with_name(&name)
     };
-    let lab = stage::lab(&topology, &options);
+    let lab = setup::bring_up(&topology, &options);
     let server = lab.place("server").expect("the site is there");
     let reflector = Reflector::start_in(&ReflectorSpec::at(([0, 0, 0, 0], 8080).into()), &server);
     let (plan, _) = PLAN.split_once("[lab]").expect("its lab");
     fs::write(folder.join("p.toml"), plan).expect("written");
-    let mut inside = process::command("nsenter");
-    inside.arg(format!("--net=/run/netns/neph-{name}-client"));
-    inside.args([env!("CARGO_BIN_EXE_neph"), "run", "p.toml", "--no-report"]);
-    inside.current_dir(folder);
-    inside.env("NEPH_WORKSPACE", folder.join("kept"));
-    ran(inside);
+    let mut command = process::command("nsenter");
+    command.arg(format!("--net=/run/netns/neph-{name}-client"));
+    command.args([env!("CARGO_BIN_EXE_neph"), "run", "p.toml", "--no-report"]);
+    command.current_dir(folder);
+    command.env("NEPH_WORKSPACE", folder.join("kept"));
+    run_successfully(command);
     drop(reflector.expect("the reflector starts"));
     lab.down().expect("the lab goes down");
 }
 
-/// Which middle routers the requests of each source port came by, as the links to them wrote down.
-fn on_record(folder: &Path) -> BTreeMap<u16, BTreeSet<u8>> {
+/// The middle routers of the requests of each source port, as the links to them recorded.
+fn recorded_routers_by_port(folder: &Path) -> BTreeMap<u16, BTreeSet<u8>> {
     let mut by_port: BTreeMap<u16, BTreeSet<u8>> = BTreeMap::new();
-    for (number, (router, _)) in (1..).zip(WAYS) {
+    for (number, (router, _)) in (1..).zip(PATHS) {
         let record = folder.join(format!("r0-m{number}.truth"));
         let file = TruthFile::open(&record).expect("the link's record");
         for key in flows_of(file.map(|record| record.expect("a whole record"))).keys() {
@@ -188,23 +187,23 @@ fn on_record(folder: &Path) -> BTreeMap<u16, BTreeSet<u8>> {
 }
 
 #[test]
-fn each_traced_flow_came_by_the_routers_that_the_links_recorded() {
-    if !privileged("a plan's trace against the links' record") {
+fn each_traced_route_has_the_routers_that_the_links_recorded() {
+    if !is_privileged("a plan's trace against the links' record") {
         return;
     }
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
-    written(folder);
-    measured_on_record(folder);
-    let truth = on_record(folder);
+    write_plan_and_topology(folder);
+    measure_with_link_records(folder);
+    let truth = recorded_routers_by_port(folder);
     assert_eq!(truth.len(), 40, "as many as the plan has flows");
-    let (_, _, trace) = kept_in(folder);
+    let (_, _, trace) = stored_results(folder);
     assert_eq!(trace.routes.len(), 32);
     for route in &trace.routes {
         let middle = route.hops.get(1).and_then(|hop| hop.address);
         let recorded: Vec<_> = truth[&route.source_port]
             .iter()
-            .map(|last| at(*last))
+            .map(|last| address(*last))
             .collect();
         assert_eq!(recorded, Vec::from_iter(middle), "{}", route.source_port);
     }

@@ -1,5 +1,5 @@
-//! `neph flows` over a link with four paths and known reshuffles, held against what the link wrote
-//! down: path changes, classes, shares, inflation, unfairness.
+//! `neph flows` over a link with four paths and known reshuffles, compared with what the link
+//! recorded: path changes, classes, shares, inflation, unfairness.
 
 #![expect(
     clippy::print_stdout,
@@ -14,7 +14,7 @@ use neph_model::Span;
 use neph_sys::process;
 use serde_json::Value;
 
-use crate::stage::{PORT, TwoSites, privileged};
+use crate::setup::{PORT, TwoSites, is_privileged};
 
 const FLOWS: u64 = 192;
 const INTERVAL: i64 = 200_000_000;
@@ -22,13 +22,13 @@ const SECONDS: i64 = 50;
 /// How exactly a change is dated while the machine is in time; in the median it is one message. While the
 /// machine itself is late, nothing is reported of paths, and a change in that time is dated when it is
 /// over: a few are dated later than this.
-const DATED: i64 = 10 * INTERVAL;
+const DATING_TOLERANCE: i64 = 10 * INTERVAL;
 /// How long the link leaves flows on their paths: by then the next change is there.
-const RESHUFFLED: i64 = 12_000_000_000 - DATED;
+const MAX_DATING_DELAY: i64 = 12_000_000_000 - DATING_TOLERANCE;
 /// Messages that a path must have before and after a change for it to be expected.
-const LASTS: u64 = 4;
+const MIN_PATH_MESSAGES: u64 = 4;
 
-/// Four paths there and one way back: round trips in microseconds.
+/// Four forward paths and one reverse path: round trips in microseconds.
 const PATHS: [i64; 4] = [20_000, 22_000, 24_500, 28_000];
 const LINK: &str = "
 delay = \"10ms\"
@@ -53,7 +53,7 @@ every = \"12s\"
 reshuffle = true
 ";
 
-/// The whole way there of each source port, as the link had it.
+/// The forward packets of each source port, as the link recorded them.
 fn by_port(flows: &BTreeMap<FlowKey, FlowTruth>) -> BTreeMap<u16, &FlowTruth> {
     let keys = flows.iter().filter(|(key, _)| {
         key.direction == 0 && key.protocol == 17 && key.destination_port == PORT
@@ -68,10 +68,10 @@ struct LinkChange {
     at: i64,
     paths: (u8, u8),
     /// Whether it can be expected: the flow sent enough before and after.
-    lasts: bool,
+    is_expected: bool,
 }
 
-fn made(truth: &BTreeMap<u16, &FlowTruth>) -> Vec<LinkChange> {
+fn changes_made(truth: &BTreeMap<u16, &FlowTruth>) -> Vec<LinkChange> {
     let of_flow = |(port, flow): (&u16, &&FlowTruth)| {
         let changes: Vec<LinkChange> = flow
             .segments
@@ -80,7 +80,8 @@ fn made(truth: &BTreeMap<u16, &FlowTruth>) -> Vec<LinkChange> {
                 port: *port,
                 at: pair[1].from,
                 paths: (pair[0].path, pair[1].path),
-                lasts: pair[0].packets >= LASTS && pair[1].packets >= LASTS,
+                is_expected: pair[0].packets >= MIN_PATH_MESSAGES
+                    && pair[1].packets >= MIN_PATH_MESSAGES,
             })
             .collect();
         changes
@@ -95,11 +96,11 @@ fn is_near_path(nanos: &Value, path: u8) -> bool {
     (-400_000..400_000).contains(&(nanos.as_i64().expect("nanoseconds") - expected))
 }
 
-/// Whether it is this change, dated at most `late` nanoseconds after it and [`DATED`] before.
+/// Whether it is this change, dated at most `late` nanoseconds after it and [`DATING_TOLERANCE`] before.
 fn is_found(change: &Value, made: &LinkChange, late: i64) -> bool {
     let at = change["at_unix_ns"].as_i64().expect("a moment");
     change["source_port"] == made.port
-        && (made.at - DATED..=made.at + late).contains(&at)
+        && (made.at - DATING_TOLERANCE..=made.at + late).contains(&at)
         && is_near_path(&change["before_ns"], made.paths.0)
         && is_near_path(&change["after_ns"], made.paths.1)
 }
@@ -113,17 +114,21 @@ fn count_found(changes: &[Value], link_changes: &[&LinkChange], late: i64) -> us
 
 /// Whether the link made it at all: this flow was on that path by then, and on the one that is said to
 /// be the one before at some time before. What the machine itself adds may hide a change for longer than
-/// [`DATED`], or until the next one: few are, since nearly all must be reported exactly.
-fn is_of_the_link(change: &Value, made: &[LinkChange]) -> bool {
+/// [`DATING_TOLERANCE`], or until the next one: few are, since nearly all must be reported exactly.
+fn was_made_by_the_link(change: &Value, made: &[LinkChange]) -> bool {
     let at = change["at_unix_ns"].as_i64().expect("a moment");
     let of_flow = made
         .iter()
         .filter(|made| change["source_port"] == made.port);
-    let past: Vec<&LinkChange> = of_flow.filter(|made| made.at <= at + DATED).collect();
+    let past: Vec<&LinkChange> = of_flow
+        .filter(|made| made.at <= at + DATING_TOLERANCE)
+        .collect();
     past.iter()
         .rposition(|made| is_near_path(&change["after_ns"], made.paths.1))
         .is_some_and(|last| {
-            let is_over = past.get(last + 1).is_some_and(|next| next.at + DATED < at);
+            let is_over = past
+                .get(last + 1)
+                .is_some_and(|next| next.at + DATING_TOLERANCE < at);
             let mut before = past[..=last].iter();
             !is_over && before.any(|made| is_near_path(&change["before_ns"], made.paths.0))
         })
@@ -147,8 +152,8 @@ fn measure(lab: &TwoSites, workspace: &Path) -> Value {
 /// Measured once more where neph itself says that its sender was late, three times at most: of levels
 /// that are 2 ms apart it promises nothing then. Beside two builders that was so in 4 runs of 9, and
 /// changes were reported wrongly in 2 of these, in none of the others.
-fn measure_in_time() -> (tempfile::TempDir, Value, BTreeMap<FlowKey, FlowTruth>) {
-    let mut times = 1;
+fn measure_without_late_sender() -> (tempfile::TempDir, Value, BTreeMap<FlowKey, FlowTruth>) {
+    let mut attempts = 1;
     loop {
         let workspace = tempfile::tempdir().expect("a folder");
         let lab = TwoSites::up("flows", LINK);
@@ -162,10 +167,10 @@ fn measure_in_time() -> (tempfile::TempDir, Value, BTreeMap<FlowKey, FlowTruth>)
             .iter()
             .find(|warning| warning["warning"] == "sender_late")
         {
-            Some(late) if times < 3 => println!("measured once more: {late}"),
+            Some(late) if attempts < 3 => println!("measured once more: {late}"),
             _ => return (workspace, result, flows),
         }
-        times += 1;
+        attempts += 1;
     }
 }
 
@@ -185,18 +190,18 @@ fn detected(workspace: &Path, detector: &str) -> Vec<Value> {
 }
 
 #[test]
-fn changes_classes_and_unfairness_are_those_that_the_link_wrote_down() {
-    if !privileged("changes_classes_and_unfairness_are_those_of_the_link") {
+fn changes_classes_and_unfairness_match_the_record_of_the_link() {
+    if !is_privileged("changes_classes_and_unfairness_match_the_record_of_the_link") {
         return;
     }
-    let (workspace, document, flows) = measure_in_time();
+    let (workspace, document, flows) = measure_without_late_sender();
     let truth = by_port(&flows);
     assert_eq!(truth.len() as u64, FLOWS);
-    let made = made(&truth);
-    changes_are_the_links(&document, &made);
-    kept_messages_say_the_same(&document, workspace.path(), &made);
-    classes_are_the_links(&document["pairs"][0], &truth);
-    unfairness_is_the_links(&document["pairs"][0], &truth);
+    let made = changes_made(&truth);
+    assert_changes_match_the_link(&document, &made);
+    assert_stored_messages_give_the_same_changes(&document, workspace.path(), &made);
+    assert_classes_match_the_link(&document["pairs"][0], &truth);
+    assert_unfairness_matches_the_link(&document["pairs"][0], &truth);
     assert_eq!(
         document["pairs"][0]["advice"]["given"], true,
         "{}",
@@ -205,12 +210,12 @@ fn changes_classes_and_unfairness_are_those_that_the_link_wrote_down() {
 }
 
 /// Precision 1; at least 99 of 100 found before the link's next change, 95 of 100 dated exactly.
-fn changes_are_the_links(document: &Value, made: &[LinkChange]) {
+fn assert_changes_match_the_link(document: &Value, made: &[LinkChange]) {
     let changes = document["changes"].as_array().expect("changes");
     let mut forward = 0;
     let mut wrong = Vec::new();
     for change in changes {
-        if !is_of_the_link(change, made) {
+        if !was_made_by_the_link(change, made) {
             let port = &change["source_port"];
             let own_changes: Vec<String> = made
                 .iter()
@@ -227,12 +232,12 @@ fn changes_are_the_links(document: &Value, made: &[LinkChange]) {
         wrong.len(),
         wrong.join("\n")
     );
-    // A moment at which everything is late is one at which the direction is not to be told.
+    // While everything is late, the direction cannot be detected.
     let total = changes.len() as u64;
     assert!(forward * 100 >= total * 95, "{forward} of {total} there");
-    let link_changes: Vec<&LinkChange> = made.iter().filter(|made| made.lasts).collect();
-    let reported = count_found(changes, &link_changes, RESHUFFLED);
-    let dated = count_found(changes, &link_changes, DATED);
+    let link_changes: Vec<&LinkChange> = made.iter().filter(|made| made.is_expected).collect();
+    let reported = count_found(changes, &link_changes, MAX_DATING_DELAY);
+    let dated = count_found(changes, &link_changes, DATING_TOLERANCE);
     let total = link_changes.len();
     println!(
         "{} changes reported; of {total} asked for, {reported} found, {dated} dated exactly",
@@ -246,16 +251,20 @@ fn changes_are_the_links(document: &Value, made: &[LinkChange]) {
     );
 }
 
-/// The guard finds in the kept messages what it told live; the others find most of it.
-fn kept_messages_say_the_same(document: &Value, workspace: &Path, made: &[LinkChange]) {
+/// The guard finds in the stored messages what it reported live; the others find most of it.
+fn assert_stored_messages_give_the_same_changes(
+    document: &Value,
+    workspace: &Path,
+    made: &[LinkChange],
+) {
     let sorted = |changes: &[Value]| {
         let keys = ["source_port", "before_ns", "after_ns"];
-        let of = |change: &Value| keys.map(|key| change[key].as_i64().expect("a number"));
-        let mut entries: Vec<[i64; 3]> = changes.iter().map(of).collect();
+        let key_values = |change: &Value| keys.map(|key| change[key].as_i64().expect("a number"));
+        let mut entries: Vec<[i64; 3]> = changes.iter().map(key_values).collect();
         entries.sort_unstable();
         entries
     };
-    let link_changes = made.iter().filter(|made| made.lasts);
+    let link_changes = made.iter().filter(|made| made.is_expected);
     let link_changes: Vec<&LinkChange> = link_changes.collect();
     for detector in ["guard", "rule", "change-points"] {
         let changes = detected(workspace, detector);
@@ -263,7 +272,7 @@ fn kept_messages_say_the_same(document: &Value, workspace: &Path, made: &[LinkCh
             let live = document["changes"].as_array().expect("changes");
             assert_eq!(sorted(&changes), sorted(live));
         }
-        let hits = count_found(&changes, &link_changes, DATED);
+        let hits = count_found(&changes, &link_changes, DATING_TOLERANCE);
         println!(
             "{detector}: {} found, {hits} of {}",
             changes.len(),
@@ -274,7 +283,7 @@ fn kept_messages_say_the_same(document: &Value, workspace: &Path, made: &[LinkCh
 }
 
 /// As many classes as paths, each with its share of the flows' time.
-fn classes_are_the_links(pair: &Value, truth: &BTreeMap<u16, &FlowTruth>) {
+fn assert_classes_match_the_link(pair: &Value, truth: &BTreeMap<u16, &FlowTruth>) {
     let classes = pair["classes"].as_array().expect("classes");
     assert_eq!(classes.len(), PATHS.len(), "{classes:?}");
     let mut packets = [0_u64; PATHS.len()];
@@ -285,20 +294,23 @@ fn classes_are_the_links(pair: &Value, truth: &BTreeMap<u16, &FlowTruth>) {
     for ((path, packets), class) in (0..).zip(packets).zip(classes) {
         assert!(is_near_path(&class["base_ns"], path), "{class}");
         let share = real(packets) / real(total);
-        let printed = class["share_of_time"].as_f64().expect("a share");
-        println!("class {path}: {printed:.4} of time, the link {share:.4}");
+        let reported = class["share_of_time"].as_f64().expect("a share");
+        println!("class {path}: {reported:.4} of time, the link {share:.4}");
         assert!(
-            (printed - share).abs() < 0.01,
-            "{path}: {printed} and {share}"
+            (reported - share).abs() < 0.01,
+            "{path}: {reported} and {share}"
         );
     }
     let ratio = pair["inflation"]["ratio"].as_f64().expect("a ratio");
-    let really = 28.0 / 20.0;
-    assert!((ratio / really - 1.0).abs() < 0.01, "{ratio} and {really}");
+    let expected = 28.0 / 20.0;
+    assert!(
+        (ratio / expected - 1.0).abs() < 0.01,
+        "{ratio} and {expected}"
+    );
 }
 
 /// Quantiles over flows, bin by bin, of each flow's median round trip.
-fn unfairness_is_the_links(pair: &Value, truth: &BTreeMap<u16, &FlowTruth>) {
+fn assert_unfairness_matches_the_link(pair: &Value, truth: &BTreeMap<u16, &FlowTruth>) {
     let bins = pair["bins"].as_array().expect("bins");
     let width = pair["bin_ns"].as_i64().expect("a width");
     for bin in bins {
@@ -312,11 +324,11 @@ fn unfairness_is_the_links(pair: &Value, truth: &BTreeMap<u16, &FlowTruth>) {
         for (name, p) in [("p50_ns", 0.5), ("p95_ns", 0.95), ("p99_ns", 0.99)] {
             let sorted = neph_stats::Sorted::check(&medians).expect("sorted");
             let expected = neph_stats::rough_quantile(sorted, p).expect("flows");
-            let printed = bin["latency"][name].as_f64().expect("nanoseconds");
-            println!("bin {from} {name}: {printed:.0}, the link {expected:.0}");
+            let reported = bin["latency"][name].as_f64().expect("nanoseconds");
+            println!("bin {from} {name}: {reported:.0}, the link {expected:.0}");
             assert!(
-                (printed / expected - 1.0).abs() < 0.01,
-                "{name}: {printed} and {expected}"
+                (reported / expected - 1.0).abs() < 0.01,
+                "{name}: {reported} and {expected}"
             );
         }
     }
@@ -340,8 +352,8 @@ fn median_in(flow: &FlowTruth, (from, until): (i64, i64)) -> Option<f64> {
         round_trips.get(round_trips.len() / 2)?,
     );
     #[expect(clippy::cast_precision_loss, reason = "a test's statistics")]
-    let middle = low.midpoint(*high) as f64;
-    Some(middle)
+    let median = low.midpoint(*high) as f64;
+    Some(median)
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a share")]

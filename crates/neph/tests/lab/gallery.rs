@@ -11,19 +11,20 @@ use std::path::{Path, PathBuf};
 
 use neph_sys::process;
 
-use crate::stage::privileged;
+use crate::setup::is_privileged;
 use crate::undisturbed::undisturbed;
 
-fn shipped(entry: &str, file: &str) -> String {
+fn shipped_text(entry: &str, file: &str) -> String {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../gallery");
     fs::read_to_string(root.join(entry).join(file)).expect("a shipped file")
 }
 
 /// Writes the entry's plan, shortened, and its topology.
-fn write(folder: &Path, is_control: bool, topology: &str) {
+fn write_entry(folder: &Path, is_control: bool, topology: &str) {
     let entry = folder.join("transfers");
     fs::create_dir_all(&entry).expect("a folder");
-    let short = shipped("transfers", "plan.toml").replace("messages = 12", "messages = 3");
+    let short_plan =
+        shipped_text("transfers", "plan.toml").replace("messages = 12", "messages = 3");
     let (plan, lab) = if is_control {
         ("control.toml", "control.lab.toml")
     } else {
@@ -31,7 +32,7 @@ fn write(folder: &Path, is_control: bool, topology: &str) {
     };
     fs::write(
         entry.join(plan),
-        short.replace("\"lab.toml\"", &format!("\"{lab}\"")),
+        short_plan.replace("\"lab.toml\"", &format!("\"{lab}\"")),
     )
     .expect("written");
     fs::write(entry.join(lab), topology).expect("written");
@@ -54,10 +55,10 @@ fn neph(folder: &Path, arguments: &[&str]) -> (Option<i32>, String) {
 fn measured(is_control: bool, topology_file: &str) -> (Option<i32>, String) {
     undisturbed(|| {
         let folder = tempfile::tempdir().expect("a folder");
-        write(
+        write_entry(
             folder.path(),
             is_control,
-            &shipped("transfers", topology_file),
+            &shipped_text("transfers", topology_file),
         );
         let control: &[&str] = if is_control { &["--control"] } else { &[] };
         neph(
@@ -69,7 +70,7 @@ fn measured(is_control: bool, topology_file: &str) -> (Option<i32>, String) {
 
 #[test]
 fn an_entry_is_right_with_its_cause_and_its_control_without() {
-    if !privileged("the gallery's transfers") {
+    if !is_privileged("the gallery's transfers") {
         return;
     }
     let (status, stdout) = measured(false, "lab.toml");
@@ -121,29 +122,34 @@ fn advised_port(report: &Path) -> u16 {
 
 #[test]
 fn the_advised_source_port_uses_the_short_path() {
-    if !privileged("the gallery's ecmp") {
+    if !is_privileged("the gallery's ecmp") {
         return;
     }
     let folder = tempfile::tempdir().expect("a folder");
-    let (first, then) = (folder.path().join("first"), folder.path().join("then"));
-    let short = shipped("ecmp", "plan.toml").replace("duration = \"1s\"", "duration = \"500ms\"");
+    let (first, second) = (folder.path().join("first"), folder.path().join("then"));
+    let short_plan =
+        shipped_text("ecmp", "plan.toml").replace("duration = \"1s\"", "duration = \"500ms\"");
     fs::create_dir_all(first.join("ecmp")).expect("a folder");
-    fs::write(first.join("ecmp/plan.toml"), &short).expect("written");
+    fs::write(first.join("ecmp/plan.toml"), &short_plan).expect("written");
     let (status, stdout) = neph(&first, &["gallery", "ecmp"]);
     assert_eq!(status, Some(0), "{stdout}");
     // The advice followed: a new campaign over the same network, from that port.
     let port = advised_port(&report(&first));
-    let followed = short.replace("source_port = 40001", &format!("source_port = {port}"));
+    let followed = short_plan.replace("source_port = 40001", &format!("source_port = {port}"));
     let followed = followed.replace("blocks = 12", "blocks = 3");
     let plan = first.join("ecmp/followed.toml");
     fs::write(&plan, followed).expect("written");
     let output = process::command(env!("CARGO_BIN_EXE_neph"))
         .args(["run".as_ref(), plan.as_os_str()])
-        .args(["--quiet".as_ref(), "--workspace".as_ref(), then.as_os_str()])
+        .args([
+            "--quiet".as_ref(),
+            "--workspace".as_ref(),
+            second.as_os_str(),
+        ])
         .output()
         .expect("neph runs");
     assert!(output.status.success(), "{output:?}");
-    let summary = fs::read_to_string(report(&then).join("tables/summary.csv")).expect("a table");
+    let summary = fs::read_to_string(report(&second).join("tables/summary.csv")).expect("a table");
     let median = |endpoint: &str| -> f64 {
         let mut rows = summary.lines().filter(|row| row.starts_with(endpoint));
         let row = rows.find(|row| row.contains(",network round trip"));

@@ -11,15 +11,15 @@ use neph_lab::{Identity, Record, Verdict};
 use neph_model::Span;
 
 use crate::clocks::{Capture, shifted};
-use crate::points::{Files, frames, told_packets};
-use crate::stage::{TwoSites, measure, privileged};
+use crate::points::{Files, frames, reported_packets};
+use crate::setup::{TwoSites, is_privileged, measure};
 
 const SECOND: i64 = 1_000_000_000;
 const LINK: &str = "delay = \"2ms\"\nloss = \"2%\"";
 
 /// A packet as it was reported, or recorded.
 #[derive(Debug, Clone, Copy)]
-struct Crossed {
+struct Crossing {
     /// When it came to the first point it passed, nanoseconds since 1970.
     at: i64,
     /// What the link took; `None` if it was lost.
@@ -29,15 +29,15 @@ struct Crossed {
 
 /// Packets of one direction, by what they are and how many alike came before. Not by their order: what
 /// two processors send at the same time may be stamped in one order and come to the link in the other.
-type Crossings = HashMap<(Identity, usize), Crossed>;
+type Crossings = HashMap<(Identity, usize), Crossing>;
 
-fn numbered(mut crossed: Vec<(Identity, Crossed)>) -> Crossings {
-    crossed.sort_by_key(|(_, of)| of.at);
+fn number_identical_packets(mut crossed: Vec<(Identity, Crossing)>) -> Crossings {
+    crossed.sort_by_key(|(_, crossing)| crossing.at);
     let mut identical: HashMap<Identity, usize> = HashMap::new();
-    let numbered = crossed.into_iter().map(|(identity, of)| {
+    let numbered = crossed.into_iter().map(|(identity, crossing)| {
         let nth = identical.entry(identity).or_default();
         *nth += 1;
-        ((identity, *nth), of)
+        ((identity, *nth), crossing)
     });
     numbered.collect()
 }
@@ -45,45 +45,45 @@ fn numbered(mut crossed: Vec<(Identity, Crossed)>) -> Crossings {
 /// Two captures.
 type Points<'a> = [(&'a str, &'a [u8]); 2];
 
-/// What `neph hops` says of each packet there and back.
+/// What `neph hops` reports of each packet, forward and reverse.
 fn crossings_of(points: Points<'_>, more: &[&str]) -> [Crossings; 2] {
-    let passed = points.map(|(_, capture)| -> HashMap<i64, Identity> {
+    let identities = points.map(|(_, capture)| -> HashMap<i64, Identity> {
         let frames = frames(capture);
         let passed = frames.iter().map(|frame| (frame.at, frame.identity()));
         passed.collect()
     });
     let files = Files::of("hops-files", points);
     let mut crossed = [Vec::new(), Vec::new()];
-    for line in told_packets(files.paths.each_ref().map(String::as_str), more) {
+    for line in reported_packets(files.paths.each_ref().map(String::as_str), more) {
         let direction = usize::from(line["direction"] == "reverse");
         let segment = &line["segments"][0];
         let at = line["timestamps_unix_ns"][direction].as_i64();
-        let of = Crossed {
+        let crossing = Crossing {
             at: at.expect("it passed the point where it began"),
             delay: segment["ns"].as_i64(),
             bound: segment["bound_ns"].as_i64().unwrap_or(0),
         };
         let is_lost = line["lost_in"] == 0;
-        assert!(!is_lost || of.delay.is_none(), "{line}");
-        crossed[direction].push((passed[direction][&of.at], of, is_lost));
+        assert!(!is_lost || crossing.delay.is_none(), "{line}");
+        crossed[direction].push((identities[direction][&crossing.at], crossing, is_lost));
     }
     crossed.map(|direction| {
         let last = direction
             .iter()
-            .map(|(_, of, _)| of.at)
+            .map(|(_, crossing, _)| crossing.at)
             .max()
             .expect("packets");
-        for (_, of, is_lost) in &direction {
-            // Of the last ones nobody can say that they would not have come.
+        for (_, crossing, is_lost) in &direction {
+            // Whether the last ones are lost or only late is not known.
             assert!(
-                of.delay.is_some() || *is_lost || of.at + SECOND > last,
-                "{of:?}"
+                crossing.delay.is_some() || *is_lost || crossing.at + SECOND > last,
+                "{crossing:?}"
             );
         }
-        numbered(
+        number_identical_packets(
             direction
                 .into_iter()
-                .map(|(identity, of, _)| (identity, of))
+                .map(|(identity, crossing, _)| (identity, crossing))
                 .collect(),
         )
     })
@@ -106,18 +106,18 @@ fn recorded(lab: TwoSites) -> [Crossings; 2] {
             continue;
         }
         let is_delivered = verdict == Verdict::Delivered;
-        let of = Crossed {
+        let crossing = Crossing {
             at: passage.arrival,
             delay: is_delivered.then_some(left - passage.arrival),
             bound: 0,
         };
-        crossed[usize::from(passage.direction)].push((passage.identity, of));
+        crossed[usize::from(passage.direction)].push((passage.identity, crossing));
     }
-    crossed.map(numbered)
+    crossed.map(number_identical_packets)
 }
 
-/// The share of numbers that is at most so large, and the number in the middle.
-fn spread(mut numbers: Vec<i64>, limit: i64) -> (usize, usize, i64) {
+/// How many numbers are within the limit, how many there are, and their median.
+fn count_within(mut numbers: Vec<i64>, limit: i64) -> (usize, usize, i64) {
     numbers.sort_unstable();
     let within = numbers.partition_point(|number| *number <= limit);
     (within, numbers.len(), numbers[numbers.len() / 2])
@@ -125,12 +125,15 @@ fn spread(mut numbers: Vec<i64>, limit: i64) -> (usize, usize, i64) {
 
 #[test]
 fn delays_and_losses_of_all_packets_match_the_record_of_the_links() {
-    if !privileged("every_packet_takes_what_the_links_record_says") {
+    if !is_privileged("delays_and_losses_of_all_packets_match_the_record_of_the_links") {
         return;
     }
     let lab = TwoSites::up("hops_record", LINK);
     let reflector = lab.reflector(Span::ZERO);
-    let captures = Capture::both_directions(&lab, "every_packet_takes_what_the_links_record_says");
+    let captures = Capture::at_both_ends(
+        &lab,
+        "delays_and_losses_of_all_packets_match_the_record_of_the_links",
+    );
     let Some(captures) = captures else {
         return;
     };
@@ -145,12 +148,17 @@ fn delays_and_losses_of_all_packets_match_the_record_of_the_links() {
     let record = recorded(lab);
     for (direction, name) in ["forward", "reverse"].iter().enumerate() {
         let both_runs = [&one_clock[direction], &fitted[direction]];
-        hold(name, both_runs, &record[direction], until);
+        assert_matches_the_record(name, both_runs, &record[direction], until);
     }
 }
 
 /// One direction, by one clock and by fitted ones, against the record until a moment.
-fn hold(name: &str, both_runs: [&Crossings; 2], record: &Crossings, until: i64) {
+fn assert_matches_the_record(
+    name: &str,
+    both_runs: [&Crossings; 2],
+    record: &Crossings,
+    until: i64,
+) {
     for crossings in both_runs {
         let unmatched = crossings
             .iter()
@@ -159,8 +167,8 @@ fn hold(name: &str, both_runs: [&Crossings; 2], record: &Crossings, until: i64) 
         assert!(unmatched.is_empty(), "{name}: {unmatched:?}");
     }
     let (mut n, mut lost) = (0, 0);
-    let (mut beyond, mut by_clock) = (Vec::new(), Vec::new());
-    for (packet, record) in record.iter().filter(|(_, of)| of.at < until) {
+    let (mut excesses, mut clock_differences) = (Vec::new(), Vec::new());
+    for (packet, record) in record.iter().filter(|(_, crossing)| crossing.at < until) {
         let [crossed, fitted] = both_runs.map(|crossings| {
             let crossing = crossings.get(packet);
             crossing.unwrap_or_else(|| panic!("{name}: nothing is told of {record:?}"))
@@ -181,18 +189,18 @@ fn hold(name: &str, both_runs: [&Crossings; 2], record: &Crossings, until: i64) 
             delay >= truth,
             "captured outside of the link: {crossed:?} {record:?}"
         );
-        beyond.push(delay - truth);
-        by_clock.push((fit - delay).abs());
+        excesses.push(delay - truth);
+        clock_differences.push((fit - delay).abs());
         // Shifted by the time since the file's first packet: at most a step of 40 ns is lost.
         assert!(
             (fit - delay).abs() <= fitted.bound + 40,
             "{crossed:?} {fitted:?}"
         );
     }
-    let (within, _, median) = spread(beyond, 50_000);
+    let (within, _, median) = count_within(excesses, 50_000);
     println!(
         "{name}: {n} packets, {lost} lost; beyond the record {median} ns, {within} within 50 us"
     );
-    let (within, n, median) = spread(by_clock, 5_000);
+    let (within, n, median) = count_within(clock_differences, 5_000);
     println!("{name}: fitted against one clock {median} ns, {within} of {n} within 5 us");
 }

@@ -15,11 +15,11 @@ use neph_sys::process;
 use serde_json::Value;
 
 use crate::clocks::shifted;
-use crate::points::{Files, Frame, frames, recorded, told_packets};
-use crate::stage::{TwoSites, privileged};
+use crate::points::{Files, Frame, frames, record_captures, reported_packets};
+use crate::setup::{TwoSites, is_privileged};
 
 const SECOND: i64 = 1_000_000_000;
-/// What is sent each way: so many times so many bytes.
+/// What is sent in each direction: the number of chunks, and the bytes of a chunk.
 const CHUNKS: usize = 60;
 const CHUNK: usize = 60_000;
 
@@ -29,9 +29,9 @@ struct Hosts {
     spaces: [NetNs; 2],
 }
 
-fn ip(line: &str) {
-    let done = process::command("ip").args(line.split(' ')).status();
-    assert!(done.expect("the ip program").success(), "ip {line}");
+fn run_ip(line: &str) {
+    let status = process::command("ip").args(line.split(' ')).status();
+    assert!(status.expect("the ip program").success(), "ip {line}");
 }
 
 impl Hosts {
@@ -42,17 +42,17 @@ impl Hosts {
         for (at, site) in ["client", "server"].iter().enumerate() {
             let (host, router) = (&hosts.names[at], lab.namespace(site));
             let (net, other) = (11 + at, 12 - at);
-            ip(&format!(
+            run_ip(&format!(
                 "-n {host} link add hop0 type veth peer name host netns {router}"
             ));
-            ip(&format!("-n {host} address add 10.79.{net}.2/24 dev hop0"));
-            ip(&format!(
+            run_ip(&format!("-n {host} address add 10.79.{net}.2/24 dev hop0"));
+            run_ip(&format!(
                 "-n {router} address add 10.79.{net}.1/24 dev host"
             ));
-            ip(&format!("-n {host} link set hop0 up"));
-            ip(&format!("-n {router} link set host up"));
-            ip(&format!("-n {host} route add default via 10.79.{net}.1"));
-            ip(&format!(
+            run_ip(&format!("-n {host} link set hop0 up"));
+            run_ip(&format!("-n {router} link set host up"));
+            run_ip(&format!("-n {host} route add default via 10.79.{net}.1"));
+            run_ip(&format!(
                 "-n {router} route add 10.79.{other}.0/24 via 10.79.0.{} dev path onlink",
                 2 - at
             ));
@@ -65,16 +65,20 @@ impl Hosts {
         hosts
     }
 
-    fn inside<T: Send>(&self, at: usize, work: impl FnOnce() -> std::io::Result<T> + Send) -> T {
-        let done = with_namespace(&self.spaces[at], work);
-        done.expect("entered").expect("a socket")
+    fn in_namespace<T: Send>(
+        &self,
+        at: usize,
+        work: impl FnOnce() -> std::io::Result<T> + Send,
+    ) -> T {
+        let result = with_namespace(&self.spaces[at], work);
+        result.expect("entered").expect("a socket")
     }
 
     /// A connection from the first to the second, on which both send at once.
     fn transfer(&self) {
         let address = SocketAddr::from(([10, 79, 12, 2], 7_979));
-        let listener = self.inside(1, || TcpListener::bind(address));
-        let client = self.inside(0, || TcpStream::connect(address));
+        let listener = self.in_namespace(1, || TcpListener::bind(address));
+        let client = self.in_namespace(0, || TcpStream::connect(address));
         let (answering, _) = listener.accept().expect("it comes");
         let ends = [client, answering];
         thread::scope(|scope| {
@@ -110,37 +114,37 @@ impl Drop for Hosts {
 }
 
 /// Where bytes end: who sent them, and the number behind the last.
-type LineEnd = (u8, u32);
+type DataEnd = (u8, u32);
 
 /// When a frame passed that ended there, and how long it was; only of what passed once.
-fn ends(frames: &[Frame]) -> HashMap<LineEnd, (i64, u32)> {
-    let (mut ends, mut second) = (HashMap::new(), HashSet::new());
+fn passages_by_end(frames: &[Frame]) -> HashMap<DataEnd, (i64, u32)> {
+    let (mut passages, mut repeated) = (HashMap::new(), HashSet::new());
     for frame in frames {
         let Some((begin, end)) = frame.numbers() else {
             continue;
         };
         let key = (frame.ip[14], end);
         let length = end.wrapping_sub(begin);
-        if ends.insert(key, (frame.at, length)).is_some() {
-            second.insert(key);
+        if passages.insert(key, (frame.at, length)).is_some() {
+            repeated.insert(key);
         }
     }
-    ends.retain(|end, _| !second.contains(end));
-    ends
+    passages.retain(|end, _| !repeated.contains(end));
+    passages
 }
 
 /// Packets over TCP with data that are reported: both stamps, delay and bound, and whether it was joined.
 fn joined_packets(files: [&str; 2]) -> Vec<([i64; 2], i64, i64, bool)> {
-    let lines = told_packets(files, &[]).into_iter();
+    let lines = reported_packets(files, &[]).into_iter();
     let number = |value: &Value| value.as_i64().expect("a number");
     let mut packets = Vec::new();
     for line in lines.filter(|line| line["protocol"] == "tcp") {
         let segment = &line["segments"][0];
         if !segment.is_null() {
-            let marks = [0, 1].map(|point| number(&line["timestamps_unix_ns"][point]));
+            let timestamps = [0, 1].map(|point| number(&line["timestamps_unix_ns"][point]));
             let (delay, bound) = (number(&segment["ns"]), number(&segment["bound_ns"]));
             packets.push((
-                marks,
+                timestamps,
                 delay,
                 bound,
                 !line["first_to_last_part_ns"].is_null(),
@@ -152,40 +156,43 @@ fn joined_packets(files: [&str; 2]) -> Vec<([i64; 2], i64, i64, bool)> {
 
 #[test]
 fn large_packets_of_both_ends_take_as_long_as_their_last_byte_within_the_bound() {
-    if !privileged("large_packets_of_both_ends") {
+    if !is_privileged("large_packets_of_both_ends") {
         return;
     }
     let lab = TwoSites::up("hops_offload", "delay = \"2ms\"");
     let hosts = Hosts::behind(&lab);
     let interfaces = [0, 1].map(|at| format!("hop0@{}", hosts.names[at]));
-    let [near_end, far_end] = recorded(&interfaces, || hosts.transfer());
+    let [near_end, far_end] = record_captures(&interfaces, || hosts.transfer());
     drop(hosts);
     drop(lab);
     let moved = shifted(far_end.clone(), 3 * SECOND, 40);
     let files = Files::of("hops-offload", [("a", &near_end), ("b", &moved)]);
     let packets = joined_packets(files.paths.each_ref().map(String::as_str));
     drop(files);
-    let was: HashMap<i64, i64> = frames(&moved)
+    let original_times: HashMap<i64, i64> = frames(&moved)
         .iter()
         .zip(frames(&far_end))
         .map(|(moved, frame)| (moved.at, frame.at))
         .collect();
-    let (near_end, far_end) = (ends(&frames(&near_end)), ends(&frames(&far_end)));
+    let (near_end, far_end) = (
+        passages_by_end(&frames(&near_end)),
+        passages_by_end(&frames(&far_end)),
+    );
     // Bytes that end a packet at both points: by their stamps.
-    let nears = near_end.iter().filter_map(|(key, (at, length))| {
+    let common_ends = near_end.iter().filter_map(|(key, (at, length))| {
         let (other, cut) = far_end.get(key)?;
         Some(((*at, *other), length != cut))
     });
-    let pair: HashMap<(i64, i64), bool> = nears.collect();
-    let (mut right, mut joined, mut close) = (0, 0, 0);
-    for (marks, delay, bound, is_joined) in packets {
-        let stamps = (marks[0], was[&marks[1]]);
-        let off = delay - (stamps.1 - stamps.0).abs();
-        assert!(off.abs() <= bound + 40, "{off}, at most {bound}");
-        if let Some(is_cut) = pair.get(&stamps) {
-            right += 1;
+    let is_cut_by_times: HashMap<(i64, i64), bool> = common_ends.collect();
+    let (mut matched, mut joined, mut close) = (0, 0, 0);
+    for (timestamps, delay, bound, is_joined) in packets {
+        let stamps = (timestamps[0], original_times[&timestamps[1]]);
+        let error = delay - (stamps.1 - stamps.0).abs();
+        assert!(error.abs() <= bound + 40, "{error}, at most {bound}");
+        if let Some(is_cut) = is_cut_by_times.get(&stamps) {
+            matched += 1;
             joined += usize::from(is_joined);
-            close += usize::from(off.abs() <= 5_000);
+            close += usize::from(error.abs() <= 5_000);
             assert!(!is_cut || is_joined, "of another length behind the link");
         } else {
             assert!(
@@ -195,13 +202,13 @@ fn large_packets_of_both_ends_take_as_long_as_their_last_byte_within_the_bound()
         }
     }
     println!(
-        "{right} of {} packets with data, {joined} of them joined, {close} within 5 us",
-        pair.len()
+        "{matched} of {} packets with data, {joined} of them joined, {close} within 5 us",
+        is_cut_by_times.len()
     );
-    let cut = pair.values().filter(|is_cut| **is_cut).count();
+    let cut = is_cut_by_times.values().filter(|is_cut| **is_cut).count();
     assert!(cut > CHUNKS, "large ones were sent by both ends");
     assert!(
-        right * 100 >= pair.len() * 99,
-        "nearly all are told, but for what was sent again"
+        matched * 100 >= is_cut_by_times.len() * 99,
+        "nearly all are reported, except retransmissions"
     );
 }

@@ -40,12 +40,12 @@ grace = "50ms"
 command = ["sh", "-c", "trap '' TERM; setsid sh -c 'trap \"\" TERM; sleep 120' & sleep 120"]
 "#;
 
-struct Bench {
+struct KilledLab {
     folder: PathBuf,
     lab: String,
 }
 
-impl Bench {
+impl KilledLab {
     fn new(number: u64, with_groups: &str) -> Self {
         let lab = format!("z{}x{number}", std::process::id());
         let folder = std::env::temp_dir().join(format!("neph-lab-kill-{lab}"));
@@ -75,9 +75,9 @@ impl Bench {
     }
 
     /// Everything of the lab that can be found on this machine.
-    fn left(&self) -> BTreeSet<String> {
+    fn remains(&self) -> BTreeSet<String> {
         let prefix = format!("neph-{}-", self.lab);
-        let mut left = BTreeSet::new();
+        let mut remains = BTreeSet::new();
         let folders = [
             "/run/netns",
             "/sys/fs/cgroup",
@@ -87,11 +87,11 @@ impl Bench {
         for folder in folders {
             for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
                 let path = entry.path().display().to_string();
-                left.extend(path.contains(&prefix).then_some(path));
+                remains.extend(path.contains(&prefix).then_some(path));
             }
         }
         let lab_folder = Path::new("/run/neph").join(&self.lab);
-        left.extend(
+        remains.extend(
             lab_folder
                 .exists()
                 .then(|| lab_folder.display().to_string()),
@@ -100,10 +100,10 @@ impl Bench {
             let name = entry.file_name().to_string_lossy().into_owned();
             // The names that this topology gives to interfaces.
             let is_ours = name.starts_with("s1-") || name.starts_with("w0");
-            left.extend(is_ours.then_some(name));
+            remains.extend(is_ours.then_some(name));
         }
-        left.extend(self.processes().into_iter().map(|(_, line)| line));
-        left
+        remains.extend(self.processes().into_iter().map(|(_, line)| line));
+        remains
     }
 
     /// Those that carry the mark, with their command lines.
@@ -129,7 +129,7 @@ impl Bench {
     }
 }
 
-impl Drop for Bench {
+impl Drop for KilledLab {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.folder);
     }
@@ -150,60 +150,63 @@ fn share(chance: u64) -> f64 {
     f64::from(bits) / 65_536.0
 }
 
-/// Lets `child` go on for that long and kills it; whether it was still there.
+/// Kills `child` after this time; whether it was still running.
 fn kill_after(mut child: Child, moment: Duration) -> bool {
-    let met = !poll(Duration::from_millis(1), moment, || {
+    let is_hit = !poll(Duration::from_millis(1), moment, || {
         child.try_wait().expect("told").is_some()
     });
     child.kill().expect("SIGKILL can be sent");
     child.wait().expect("it ends");
-    met
+    is_hit
 }
 
 /// How long things take on this machine: moments are drawn from that, so that a kill meets them.
-struct Lengths {
+struct StepDurations {
     up: Duration,
     down: Duration,
 }
 
-impl Lengths {
+impl StepDurations {
     /// Of one lab that nobody kills.
-    fn measured(bench: &Bench) -> Self {
-        let length = |child: Child| {
+    fn measured(killed_lab: &KilledLab) -> Self {
+        let duration_of = |child: Child| {
             let (begun, mut child) = (Stopwatch::start(), child);
             assert!(child.wait().expect("it ends").success());
             begun.elapsed()
         };
         Self {
-            up: length(bench.up(&["--detach"])),
-            down: length(bench.neph(&["down", &bench.lab])),
+            up: duration_of(killed_lab.up(&["--detach"])),
+            down: duration_of(killed_lab.neph(&["down", &killed_lab.lab])),
         }
     }
 }
 
-/// Kills something of the lab; whether the kill met what it was for.
-fn strike(bench: &Bench, lengths: &Lengths, number: u64) -> bool {
+/// Kills a process of the lab; whether the kill hit the intended step.
+fn kill_during_step(killed_lab: &KilledLab, durations: &StepDurations, number: u64) -> bool {
     let chance = random(number);
-    let within = |millis: u64| Duration::from_millis((chance >> 8) % millis);
+    let random_time_below = |millis: u64| Duration::from_millis((chance >> 8) % millis);
     // The first one of its kind, which was measured, takes longer than those that follow.
-    let during = |length: Duration| length.mul_f64(share(chance) * 0.6);
+    let random_moment_of = |step: Duration| step.mul_f64(share(chance) * 0.6);
     match number % 4 {
-        0 => kill_after(bench.up(&[]), during(lengths.up)),
-        1 => kill_after(bench.up(&["--detach"]), during(lengths.up)),
+        0 => kill_after(killed_lab.up(&[]), random_moment_of(durations.up)),
+        1 => kill_after(killed_lab.up(&["--detach"]), random_moment_of(durations.up)),
         2 => {
-            bench.up(&["--detach"]).wait().expect("it comes up");
-            let args = ["run", "s1", "--lab", &bench.lab, "--", "sleep", "120"];
-            let ran = bench.neph(&args);
-            clock::nap(within(100));
-            let keeper = bench.keeper().expect("it is up").to_string();
+            killed_lab.up(&["--detach"]).wait().expect("it comes up");
+            let args = ["run", "s1", "--lab", &killed_lab.lab, "--", "sleep", "120"];
+            let run = killed_lab.neph(&args);
+            clock::nap(random_time_below(100));
+            let keeper = killed_lab.keeper().expect("it is up").to_string();
             let killed = process::command("sh")
                 .args(["-c", &format!("kill -9 {keeper}")])
                 .status();
-            kill_after(ran, within(100)) && killed.expect("a shell").success()
+            kill_after(run, random_time_below(100)) && killed.expect("a shell").success()
         }
         _ => {
-            bench.up(&["--detach"]).wait().expect("it comes up");
-            kill_after(bench.neph(&["down", &bench.lab]), during(lengths.down))
+            killed_lab.up(&["--detach"]).wait().expect("it comes up");
+            kill_after(
+                killed_lab.neph(&["down", &killed_lab.lab]),
+                random_moment_of(durations.down),
+            )
         }
     }
 }
@@ -232,24 +235,30 @@ fn one_down_leaves_nothing_of_a_lab_that_was_killed_at_any_moment() {
     let requested = std::env::var("NEPH_KILLS").ok();
     let kills = requested.and_then(|n| n.parse().ok()).unwrap_or(KILLS);
     let groups = groups();
-    let lengths = Lengths::measured(&Bench::new(kills, groups));
-    let mut met = [0; 4];
+    let durations = StepDurations::measured(&KilledLab::new(kills, groups));
+    let mut hits = [0; 4];
     for number in 0..kills {
-        let bench = Bench::new(number, groups);
+        let killed_lab = KilledLab::new(number, groups);
         let kind = usize::try_from(number % 4).expect("four kinds");
-        met[kind] += u32::from(strike(&bench, &lengths, number));
+        hits[kind] += u32::from(kill_during_step(&killed_lab, &durations, number));
         // A keeper whose starter was killed goes on by itself: wait until its journal is there.
         let is_kept = wait_until(Duration::from_secs(30), || {
-            bench.processes().is_empty() || bench.keeper().is_some()
+            killed_lab.processes().is_empty() || killed_lab.keeper().is_some()
         });
-        assert!(is_kept, "kill {number}: {:?}", bench.left());
-        let down = bench.neph(&["down", &bench.lab]).wait().expect("it ends");
-        let gone = !Path::new("/run/neph").join(&bench.lab).exists();
-        assert!(gone, "kill {number}: {down}: {:?}", bench.left());
+        assert!(is_kept, "kill {number}: {:?}", killed_lab.remains());
+        let down = killed_lab
+            .neph(&["down", &killed_lab.lab])
+            .wait()
+            .expect("it ends");
+        let is_down = !Path::new("/run/neph").join(&killed_lab.lab).exists();
+        assert!(is_down, "kill {number}: {down}: {:?}", killed_lab.remains());
         // A keeper whose lab was taken down by a killed down notices within 50 ms.
-        wait_until(Duration::from_secs(20), || bench.left().is_empty());
-        assert_eq!(bench.left(), BTreeSet::new(), "kill {number}");
+        wait_until(Duration::from_secs(20), || killed_lab.remains().is_empty());
+        assert_eq!(killed_lab.remains(), BTreeSet::new(), "kill {number}");
     }
-    println!("{kills} kills; of up, up --detach, run, down met while they ran: {met:?}");
-    assert!(met.iter().all(|times| *times > 0), "each was met: {met:?}");
+    println!("{kills} kills; of up, up --detach, run, down met while they ran: {hits:?}");
+    assert!(
+        hits.iter().all(|times| *times > 0),
+        "each was met: {hits:?}"
+    );
 }

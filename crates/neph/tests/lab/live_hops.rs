@@ -8,7 +8,7 @@ use neph_model::Span;
 use neph_sys::process;
 use serde_json::Value;
 
-use crate::stage::{TwoSites, measure, median, neph, privileged};
+use crate::setup::{TwoSites, is_privileged, measure, median, neph};
 use crate::undisturbed::undisturbed;
 
 /// Of the segment's row: packets of a protocol one way.
@@ -24,7 +24,7 @@ fn number(value: &Value) -> i64 {
     value.as_i64().expect("a whole number")
 }
 
-/// Records both ends while this passes, and gives what neph says.
+/// Records both ends while this passes, and returns what neph reports.
 fn hops_document(lab: &TwoSites, traffic: impl FnOnce()) -> Value {
     let points = [("near", "client"), ("far", "server")]
         .map(|(name, site)| format!("{name}=iface:path@{}", lab.namespace(site)));
@@ -53,17 +53,17 @@ fn hops_document(lab: &TwoSites, traffic: impl FnOnce()) -> Value {
     serde_json::from_slice(&output.stdout).expect("JSON")
 }
 
-fn ping(lab: &TwoSites, many: &str) {
-    let ran = process::command("nsenter")
+fn ping(lab: &TwoSites, count: &str) {
+    let output = process::command("nsenter")
         .arg(format!("--net=/run/netns/{}", lab.namespace("client")))
-        .args(["ping", "-q", "-c", many, "-i", "0.01", "10.79.0.2"])
+        .args(["ping", "-q", "-c", count, "-i", "0.01", "10.79.0.2"])
         .output();
-    ran.expect("ping runs");
+    output.expect("ping runs");
 }
 
 #[test]
 fn the_segment_between_two_live_points_is_the_link() {
-    if !privileged("the_segment_between_two_live_points") {
+    if !is_privileged("the_segment_between_two_live_points") {
         return;
     }
     let link = "delay = \"3ms\"\na_to_b = { delay = \"7ms\" }";
@@ -95,7 +95,7 @@ fn the_segment_between_two_live_points_is_the_link() {
 
 #[test]
 fn packets_lost_on_a_link_are_lost_in_its_segment() {
-    if !privileged("packets_lost_on_a_link_are_lost_in_its_segment") {
+    if !is_privileged("packets_lost_on_a_link_are_lost_in_its_segment") {
         return;
     }
     let lab = TwoSites::up("hops_lossy", "delay = \"1ms\"\na_to_b = { loss = \"10%\" }");
@@ -109,7 +109,7 @@ fn packets_lost_on_a_link_are_lost_in_its_segment() {
     let lost = 200 - recorded[0];
     assert!(lost > 0, "10 % of 200");
     // Whether the last ones were lost or only late is not known when the capture ends.
-    let unsure = lost - number(&forward["lost"]);
-    assert!((0..=2).contains(&unsure), "{forward:#}");
+    let undecided = lost - number(&forward["lost"]);
+    assert!((0..=2).contains(&undecided), "{forward:#}");
     assert_eq!(number(&row(&document, "reverse", "icmp")["lost"]), 0);
 }

@@ -1,5 +1,5 @@
-//! Captures at two points: recorded by `neph hops` itself, written as files for it, what it tells of their
-//! packets, and what they say to a reader that is not neph's: Ethernet frames and their stamps.
+//! Captures at two points: recorded by `neph hops` itself, written as files for it, what it reports of
+//! their packets, and their Ethernet frames and timestamps as another reader sees them.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -10,7 +10,7 @@ use neph_lab::Identity;
 use neph_sys::process;
 use serde_json::Value;
 
-use crate::stage::{neph, ran};
+use crate::setup::{neph, run_successfully};
 
 const SECOND: i64 = 1_000_000_000;
 const ETHERNET: usize = 14;
@@ -97,16 +97,16 @@ impl<const N: usize> Files<N> {
 
 impl<const N: usize> Drop for Files<N> {
     fn drop(&mut self) {
-        let gone = fs::remove_dir_all(&self.folder);
+        let removed = fs::remove_dir_all(&self.folder);
         if !std::thread::panicking() {
-            gone.expect("the folder is ours");
+            removed.expect("the folder is ours");
         }
     }
 }
 
-/// What `neph hops` tells of each packet that passed two points.
-pub(crate) fn told_packets(files: [&str; 2], more: &[&str]) -> Vec<Value> {
-    let some = [
+/// What `neph hops` reports of each packet that passed two points.
+pub(crate) fn reported_packets(files: [&str; 2], options: &[&str]) -> Vec<Value> {
+    let fixed = [
         "hops",
         files[0],
         files[1],
@@ -114,8 +114,8 @@ pub(crate) fn told_packets(files: [&str; 2], more: &[&str]) -> Vec<Value> {
         "ndjson",
         "--packets",
     ];
-    let arguments: Vec<&str> = some.iter().chain(more).copied().collect();
-    let output = ran(neph(Path::new("/nowhere"), &arguments));
+    let arguments: Vec<&str> = fixed.iter().chain(options).copied().collect();
+    let output = run_successfully(neph(Path::new("/nowhere"), &arguments));
     let text = String::from_utf8(output.stdout).expect("text");
     let lines = text.lines();
     let lines = lines.map(|line| -> Value { serde_json::from_str(line).expect("JSON") });
@@ -123,7 +123,7 @@ pub(crate) fn told_packets(files: [&str; 2], more: &[&str]) -> Vec<Value> {
 }
 
 /// Records both interfaces (`eth0@NAMESPACE`) while this passes; gives the captures.
-pub(crate) fn recorded(interfaces: &[String; 2], traffic: impl FnOnce()) -> [Vec<u8>; 2] {
+pub(crate) fn record_captures(interfaces: &[String; 2], traffic: impl FnOnce()) -> [Vec<u8>; 2] {
     let folder = std::env::temp_dir().join(format!(
         "neph-points-{}-{}",
         std::process::id(),

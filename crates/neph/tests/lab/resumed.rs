@@ -13,7 +13,7 @@ use neph_sys::deadline::poll;
 use neph_sys::process;
 use tempfile::TempDir;
 
-use crate::stage::privileged;
+use crate::setup::is_privileged;
 
 const BLOCKS: u32 = 2;
 const FLOWS: u64 = 8;
@@ -44,27 +44,27 @@ site = "server"
 "#;
 /// How long a season's link takes each way, milliseconds.
 const DELAYS: [(&str, i64); 2] = [("low", 5), ("high", 20)];
-/// Nobody waits longer for what must come.
-const LATEST: Duration = Duration::from_mins(2);
+/// The longest wait for an expected state.
+const TIMEOUT: Duration = Duration::from_mins(2);
 
 /// Where each complete experiment's flow and message are.
-type Places = BTreeSet<(String, String)>;
+type MessageKeys = BTreeSet<(String, String)>;
 
-struct Bench(TempDir);
+struct TestFolder(TempDir);
 
-impl Bench {
+impl TestFolder {
     fn new() -> Self {
-        let bench = Self(tempfile::tempdir().expect("a folder"));
+        let folder = Self(tempfile::tempdir().expect("a folder"));
         for (season, delay) in DELAYS {
             let text = format!(
                 "version = 1\n[[site]]\nname = \"client\"\naddress = \"10.86.7.1/24\"\n\
                  [[site]]\nname = \"server\"\naddress = \"10.86.7.2/24\"\n\
                  [[link]]\na = \"client\"\nb = \"server\"\ndelay = \"{delay}ms\"\n"
             );
-            fs::write(bench.path(&format!("{season}.toml")), text).expect("written");
+            fs::write(folder.path(&format!("{season}.toml")), text).expect("written");
         }
-        fs::write(bench.path("p.toml"), PLAN).expect("written");
-        bench
+        fs::write(folder.path("p.toml"), PLAN).expect("written");
+        folder
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -108,16 +108,16 @@ impl Bench {
 
     /// Waits until messages of an experiment of the season are safe.
     fn wait_for(&self, season: &str, child: &mut Child) {
-        let is_safe = poll(Duration::from_millis(20), LATEST, || {
-            let running = self
-                .experiments()
-                .into_iter()
-                .flatten()
-                .find(|(of, experiment)| {
-                    of == season
-                        && experiment.status == ExperimentStatus::Running
-                        && experiment.ended.is_none()
-                });
+        let is_safe = poll(Duration::from_millis(20), TIMEOUT, || {
+            let running =
+                self.experiments()
+                    .into_iter()
+                    .flatten()
+                    .find(|(experiment_season, experiment)| {
+                        experiment_season == season
+                            && experiment.status == ExperimentStatus::Running
+                            && experiment.ended.is_none()
+                    });
             let safe = fs::read_to_string(self.path("safe")).unwrap_or_default();
             if running.is_some_and(|(_, experiment)| safe.contains(&experiment.id.to_string())) {
                 return true;
@@ -135,7 +135,7 @@ fn stderr_text(output: &Output) -> String {
 }
 
 /// Namespaces and the folder of the lab of a process.
-fn left(pid: u32) -> Vec<String> {
+fn lab_remains(pid: u32) -> Vec<String> {
     let names = ["/run/netns", "/run/neph"].into_iter().flat_map(|folder| {
         let entries = fs::read_dir(folder).into_iter().flatten().flatten();
         entries.map(|entry| entry.file_name().to_string_lossy().into_owned())
@@ -148,54 +148,54 @@ fn left(pid: u32) -> Vec<String> {
 
 #[test]
 fn a_campaign_of_two_topologies_resumes_after_a_stop_and_a_kill() {
-    if !privileged("a campaign of two topologies") {
+    if !is_privileged("a campaign of two topologies") {
         return;
     }
-    let bench = Bench::new();
-    let mut stopped = bench.neph(&["run", "p.toml"]);
-    bench.wait_for("low", &mut stopped);
+    let folder = TestFolder::new();
+    let mut stopped = folder.neph(&["run", "p.toml"]);
+    folder.wait_for("low", &mut stopped);
     let pid = stopped.id();
-    assert!(!left(pid).is_empty(), "its lab is up");
+    assert!(!lab_remains(pid).is_empty(), "its lab is up");
     let mut kill = process::command("kill");
     let sent = kill.args(["-s", "INT", &pid.to_string()]).status();
     assert!(sent.expect("kill runs").success());
     let output = stopped.wait_with_output().expect("it ends");
     assert_eq!(output.status.code(), Some(130), "{}", stderr_text(&output));
-    assert_eq!(left(pid), [""; 0]);
+    assert_eq!(lab_remains(pid), [""; 0]);
 
-    let mut killed = bench.neph(&["resume"]);
-    bench.wait_for("high", &mut killed);
+    let mut killed = folder.neph(&["resume"]);
+    folder.wait_for("high", &mut killed);
     let pid = killed.id();
     killed.kill().expect("SIGKILL can be sent");
     killed.wait().expect("it ends");
-    assert!(!left(pid).is_empty(), "a kill leaves a lab");
+    assert!(!lab_remains(pid).is_empty(), "a kill leaves a lab");
 
-    let last = bench.neph(&["resume"]);
-    let of_last = last.id();
+    let last = folder.neph(&["resume"]);
+    let last_pid = last.id();
     let output = last.wait_with_output().expect("it ends");
     assert!(output.status.success(), "{}", stderr_text(&output));
-    assert_eq!(left(pid), [""; 0], "who goes on takes it down");
-    assert_eq!(left(of_last), [""; 0]);
-    is_whole(&bench);
+    assert_eq!(lab_remains(pid), [""; 0], "who goes on takes it down");
+    assert_eq!(lab_remains(last_pid), [""; 0]);
+    assert_campaign_is_complete(&folder);
 }
 
 /// Each scenario is complete once in each block and has every message once; the two that were cut
 /// off keep what was safe.
-fn is_whole(bench: &Bench) {
-    let store = bench.store().expect("a workspace");
+fn assert_campaign_is_complete(folder: &TestFolder) {
+    let store = folder.store().expect("a workspace");
     let status = store.campaigns().expect("campaigns")[0].status;
     assert_eq!(status, CampaignStatus::Complete);
-    let experiments = bench.experiments().expect("experiments");
+    let experiments = folder.experiments().expect("experiments");
     let mut complete = BTreeSet::new();
     let mut cut_off = Vec::new();
-    let mut stored = Places::new();
+    let mut stored = MessageKeys::new();
     let mut spans: BTreeMap<&str, BTreeSet<Span>> = BTreeMap::new();
     for (season, experiment) in &experiments {
-        let (places, span) = messages_of(store.as_ref(), experiment);
+        let (keys, span) = messages_of(store.as_ref(), experiment);
         spans.entry(season.as_str()).or_default().extend(span);
         match experiment.status {
             ExperimentStatus::Complete => {
-                assert_eq!(places.len() as u64, FLOWS * MESSAGES);
+                assert_eq!(keys.len() as u64, FLOWS * MESSAGES);
                 assert!(
                     complete.insert((season, experiment.block)),
                     "measured twice"
@@ -204,13 +204,13 @@ fn is_whole(bench: &Bench) {
             ExperimentStatus::Interrupted => cut_off.push((season.as_str(), experiment.block)),
             status => panic!("{season} in block {}: {status:?}", experiment.block),
         }
-        stored.extend(places);
+        stored.extend(keys);
     }
     assert_eq!(complete.len() as u64, 2 * u64::from(BLOCKS));
     assert_eq!(cut_off, [("low", 0), ("high", 0)]);
-    let safe = safe(bench);
-    let lost: Vec<_> = safe.difference(&stored).collect();
-    assert!(!safe.is_empty() && lost.is_empty(), "{lost:?}");
+    let acknowledged = acknowledged_messages(folder);
+    let lost: Vec<_> = acknowledged.difference(&stored).collect();
+    assert!(!acknowledged.is_empty() && lost.is_empty(), "{lost:?}");
     // Each season was measured in its own topology, after every change of them.
     let min_rtt = DELAYS.map(|(season, delay)| {
         let min_rtt = *spans[season].first().expect("a reply");
@@ -224,26 +224,26 @@ fn is_whole(bench: &Bench) {
 }
 
 /// Where the messages of an experiment are, each there once, and the least round trip.
-fn messages_of(store: &dyn Store, experiment: &Experiment) -> (Places, Option<Span>) {
-    let mut places = Places::new();
+fn messages_of(store: &dyn Store, experiment: &Experiment) -> (MessageKeys, Option<Span>) {
+    let mut keys = MessageKeys::new();
     let mut spans = Vec::new();
     let mut visit = |batch: &[neph_model::FleetMessage]| {
         for message in batch {
             let flow = format!("{}/{}", message.slot.0, message.source_port);
             let key = (experiment.id.to_string(), format!("{flow} {}", message.seq));
-            assert!(places.insert(key), "{message:?} is there twice");
+            assert!(keys.insert(key), "{message:?} is there twice");
             spans.extend(message.reply().map(FleetReply::network));
         }
         Ok(())
     };
     let visited = store.visit_fleet(experiment.id, SentWithin::ALL, &mut visit);
     visited.expect("its messages");
-    (places, spans.into_iter().min())
+    (keys, spans.into_iter().min())
 }
 
-/// What neph said is safe. A line that the kill tore is none, nor is what was written behind it.
-fn safe(bench: &Bench) -> Places {
-    let text = fs::read_to_string(bench.path("safe")).expect("what is safe");
+/// What neph acknowledged as safe. A line that the kill tore is none, nor is what was written behind it.
+fn acknowledged_messages(folder: &TestFolder) -> MessageKeys {
+    let text = fs::read_to_string(folder.path("safe")).expect("what is safe");
     let texts = text.lines().filter(|line| {
         let args: Vec<&str> = line.split(' ').collect();
         args.len() == 3 && args[0].parse::<ExperimentId>().is_ok()

@@ -1,4 +1,4 @@
-//! SYNs and small transfers over emulated links: what they say is what the link did.
+//! SYNs and small transfers over emulated links: their times match the delays of the link.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -9,11 +9,11 @@ use neph_probe::{
     DiscoveryOptions, FleetReport, FleetRun, FleetSpec, FlowSpec, Priority, SmallTransfer, Trust,
 };
 
-use crate::stage::{TwoSites, measure, median, privileged};
+use crate::setup::{TwoSites, is_privileged, measure, median};
 use crate::undisturbed::undisturbed;
 
 /// As for the network stage, once for each direction.
-const BOUND: i64 = 2 * 20_000;
+const MAX_ERROR: i64 = 2 * 20_000;
 /// Ports that are measured: all on one path once in 32,768.
 const PORTS: u32 = 16;
 
@@ -32,7 +32,7 @@ fn round_trips(spec: FlowSpec) -> Vec<i64> {
 
 #[test]
 fn the_rtt_of_a_syn_equals_the_delay_of_the_link() {
-    if !privileged("the_rtt_of_a_syn_equals_the_delay_of_the_link") {
+    if !is_privileged("the_rtt_of_a_syn_equals_the_delay_of_the_link") {
         return;
     }
     let (syn_rtt, own_rtt, link_delays) = undisturbed(|| {
@@ -41,7 +41,7 @@ fn the_rtt_of_a_syn_equals_the_delay_of_the_link() {
         // Shorter than the round trip too: each SYN then finds the target waiting for the one before.
         let mut syn_rtts = round_trips(lab.flow("syn", Span::from_millis(7), 60));
         syn_rtts.extend(round_trips(lab.flow("syn", Span::from_millis(50), 30)));
-        let own_rtts = round_trips(lab.flow_within("syn", Span::from_millis(20), 30));
+        let own_rtts = round_trips(lab.flow_without_link("syn", Span::from_millis(20), 30));
         drop(reflector);
         let link_delays = lab.delays(50).map(median);
         (median(syn_rtts), median(own_rtts), link_delays)
@@ -52,7 +52,7 @@ fn the_rtt_of_a_syn_equals_the_delay_of_the_link() {
         "link {link_delays:?}, SYN {syn_rtt}, difference {difference}; {own_rtt} without a link"
     );
     assert!(
-        difference.abs() - 2 * own_rtt <= BOUND + 2 * late,
+        difference.abs() - 2 * own_rtt <= MAX_ERROR + 2 * late,
         "{difference} ns of difference"
     );
 }
@@ -85,18 +85,18 @@ fn fleet_of_syns(lab: &TwoSites, address: SocketAddr) -> FleetSpec {
     }
 }
 
-/// The least round trip of each port.
-fn least_by_port(spec: FleetSpec) -> BTreeMap<u16, Span> {
+/// The smallest RTT of each port.
+fn min_rtt_by_port(spec: FleetSpec) -> BTreeMap<u16, Span> {
     let run = FleetRun::start(spec, Stop::new()).expect("a fleet that can be");
     let mut min_rtts = BTreeMap::new();
-    let mut see = |message: &FleetMessage| {
+    let mut add_message = |message: &FleetMessage| {
         let rtt = message.reply().expect("nothing is lost here").round_trip;
         let known = min_rtts.entry(message.source_port).or_insert(rtt);
         *known = rtt.min(*known);
     };
     for report in run.reports() {
         if let FleetReport::Messages(messages) = report {
-            messages.iter().for_each(&mut see);
+            messages.iter().for_each(&mut add_message);
         }
     }
     run.join().expect("it could begin");
@@ -105,7 +105,7 @@ fn least_by_port(spec: FleetSpec) -> BTreeMap<u16, Span> {
 
 #[test]
 fn a_transfer_takes_multiples_of_its_own_paths_round_trip() {
-    if !privileged("a_transfer_takes_multiples_of_its_own_paths_round_trip") {
+    if !is_privileged("a_transfer_takes_multiples_of_its_own_paths_round_trip") {
         return;
     }
     let link = "[[link.path]]\nname = \"short\"\ndelay = \"5ms\"\n\
@@ -113,19 +113,17 @@ fn a_transfer_takes_multiples_of_its_own_paths_round_trip() {
     let lab = TwoSites::up("transfer", link);
     let _reflector = lab.reflector(Span::ZERO);
     let flow = lab.flow("syn", Span::from_millis(100), 1);
-    let rtts = least_by_port(fleet_of_syns(&lab, flow.address));
-    // There and back a port's packets each take one of both paths.
-    let is_near = |rtt: &Span, millis: i64| (*rtt - Span::from_millis(millis)).abs().nanos();
+    let rtts = min_rtt_by_port(fleet_of_syns(&lab, flow.address));
+    // In each direction the packets of a port take one of both paths.
+    let distance = |rtt: &Span, millis: i64| (*rtt - Span::from_millis(millis)).abs().nanos();
     for rtt in rtts.values() {
-        let nearest = [10, 14, 18]
-            .map(|millis| is_near(rtt, millis))
-            .into_iter()
-            .min();
+        let distances = [10, 14, 18].map(|millis| distance(rtt, millis));
+        let nearest = distances.into_iter().min();
         assert!(nearest < Some(1_000_000), "{rtt}");
     }
     let classes = [10, 14, 18].map(|millis| {
-        let of_it = rtts.values().filter(|rtt| is_near(rtt, millis) < 1_000_000);
-        of_it.count()
+        let is_in_class = |rtt: &&Span| distance(rtt, millis) < 1_000_000;
+        rtts.values().filter(is_in_class).count()
     });
     println!("ports by round trip of 10, 14 and 18 ms: {classes:?}");
     assert!(classes.iter().filter(|count| **count > 0).count() > 1);
@@ -147,18 +145,21 @@ fn a_transfer_takes_multiples_of_its_own_paths_round_trip() {
         };
         let small = SmallTransfer::at(&target, flow.address, TRANSFER_SIZE, &options);
         let small = small.expect("a reflector");
-        let made = run_transfers(&spec, &|| small.exchange(), &Stop::new()).expect("a site");
+        let transfers = run_transfers(&spec, &|| small.exchange(), &Stop::new()).expect("a site");
         for (port, rtt) in &rtts {
-            let of_port: Vec<_> = made.iter().filter(|run| run.source_port == *port).collect();
-            assert_eq!(of_port.len(), 4);
-            let connect = of_port.iter().filter_map(|run| run.connect()).min();
-            let total = of_port.iter().filter_map(|run| run.total()).min();
-            let (connect, total) = (connect.expect("it did"), total.expect("it came"));
+            let port_transfers = transfers.iter();
+            let port_transfers = port_transfers.filter(|run| run.source_port == *port);
+            let port_transfers: Vec<_> = port_transfers.collect();
+            assert_eq!(port_transfers.len(), 4);
+            let connects = port_transfers.iter().filter_map(|run| run.connect());
+            let totals = port_transfers.iter().filter_map(|run| run.total());
+            let connect = connects.min().expect("it did");
+            let total = totals.min().expect("it came");
             println!("{scheme} port {port}: trip {rtt}, connect {connect}, whole {total}");
             // Beside the link, the program and both kernels take less than half a round trip.
-            let is_near = |took: Span, round_trips: i64| {
-                let alongside = took - rtt.times(round_trips);
-                alongside > Span::from_micros(-500) && alongside.times(2) < *rtt
+            let is_near = |duration: Span, round_trips: i64| {
+                let excess = duration - rtt.times(round_trips);
+                excess > Span::from_micros(-500) && excess.times(2) < *rtt
             };
             assert!(
                 is_near(connect, 1) && is_near(total, round_trips),

@@ -6,7 +6,7 @@ use neph_model::Span;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::stage::{PORT, TwoSites, neph, privileged, ran};
+use crate::setup::{PORT, TwoSites, is_privileged, neph, run_successfully};
 use crate::undisturbed::undisturbed;
 
 /// Round trips of 20 and 23.6 ms: the source's 18 % more.
@@ -33,14 +33,14 @@ fn measured(lab: &TwoSites, transfers: &str) -> (Value, TempDir) {
         .args(["--site", &lab.namespace("client"), "--save", "night"])
         .output()
         .expect("neph runs");
-    let stderr = serde_json::from_slice(&output.stdout)
+    let document = serde_json::from_slice(&output.stdout)
         .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&output.stderr)));
-    (stderr, workspace)
+    (document, workspace)
 }
 
 #[test]
 fn transfers_on_the_slow_paths_ports_take_18_percent_longer() {
-    if !privileged("transfers_on_the_slow_paths_ports_take_18_percent_longer") {
+    if !is_privileged("transfers_on_the_slow_paths_ports_take_18_percent_longer") {
         return;
     }
     let (document, workspace) = undisturbed(|| measured(&TwoSites::up("transfers", LINK), "20"));
@@ -57,14 +57,14 @@ fn transfers_on_the_slow_paths_ports_take_18_percent_longer() {
     }
     let ratio = slow["ratio"].as_f64().expect("a ratio");
     assert!((1.14..1.22).contains(&ratio), "{transfers}");
-    kept_transfers_say_the_same(transfers, workspace.path());
+    assert_stored_transfers_match(transfers, workspace.path());
 }
 
 /// The hash is drawn anew 10 s after the lab came up: the measurement is over by then, most transfers
 /// are not. Half of the flows are on the other path from there on.
 #[test]
 fn transfers_after_a_reshuffle_count_for_the_path_they_took() {
-    if !privileged("transfers_after_a_reshuffle_count_for_the_path_they_took") {
+    if !is_privileged("transfers_after_a_reshuffle_count_for_the_path_they_took") {
         return;
     }
     let link = format!("{LINK}[[link.schedule]]\nat = \"10s\"\nreshuffle = true\n");
@@ -87,7 +87,7 @@ fn transfers_after_a_reshuffle_count_for_the_path_they_took() {
         "-o",
         "-",
     ];
-    let rows = determined_by(workspace.path(), &rows);
+    let rows = stdout_of(workspace.path(), &rows);
     let is_wrong = |row: &Value| {
         let connect = row["connect_ns"].as_i64().unwrap_or(0);
         let expected = match connect {
@@ -104,15 +104,15 @@ fn transfers_after_a_reshuffle_count_for_the_path_they_took() {
     assert!(wrong.is_empty(), "{wrong:?}");
 }
 
-fn determined_by(workspace: &Path, arguments: &[&str]) -> String {
-    String::from_utf8(ran(neph(workspace, arguments)).stdout).expect("text")
+fn stdout_of(workspace: &Path, arguments: &[&str]) -> String {
+    String::from_utf8(run_successfully(neph(workspace, arguments)).stdout).expect("text")
 }
 
 /// In export, show and report.
-fn kept_transfers_say_the_same(document: &Value, workspace: &Path) {
+fn assert_stored_transfers_match(document: &Value, workspace: &Path) {
     let to_stdout = ["--format", "jsonl", "-o", "-"];
     let rows = ["export", "night", "--transfers"];
-    let rows = determined_by(workspace, &[&rows[..], &to_stdout].concat());
+    let rows = stdout_of(workspace, &[&rows[..], &to_stdout].concat());
     let rows: Vec<Value> = rows
         .lines()
         .map(|row| serde_json::from_str(row).expect("JSON"))
@@ -120,11 +120,11 @@ fn kept_transfers_say_the_same(document: &Value, workspace: &Path) {
     assert_eq!(rows.len(), 40);
     assert!(rows.iter().all(|row| row["bytes"] == 1024), "{rows:?}");
     let id = rows[0]["experiment_id"].as_str().expect("an id");
-    let shown = determined_by(workspace, &["show", id, "--format", "json"]);
+    let shown = stdout_of(workspace, &["show", id, "--format", "json"]);
     let shown: Value = serde_json::from_str(&shown).expect("JSON");
     let folder = workspace.join("report");
     let out = folder.display().to_string();
-    ran(neph(workspace, &["report", "night", "-o", &out]));
+    run_successfully(neph(workspace, &["report", "night", "-o", &out]));
     let table = std::fs::read_to_string(folder.join("tables/flow-transfers.json"));
     let table: Value = serde_json::from_str(&table.expect("the table")).expect("JSON");
     for (index, class) in (0..).zip(document.as_array().expect("classes")) {
@@ -134,7 +134,7 @@ fn kept_transfers_say_the_same(document: &Value, workspace: &Path) {
         }
         let millis = table["rows"][index]["median_ms"].as_f64();
         let nanos = class["median_ns"].as_f64().expect("a median");
-        let apart = millis.expect("a median") - nanos / 1e6;
-        assert!(apart.abs() < 1e-6, "{table}");
+        let difference = millis.expect("a median") - nanos / 1e6;
+        assert!(difference.abs() < 1e-6, "{table}");
     }
 }

@@ -68,7 +68,7 @@ pub(crate) fn prepare(
 /// Adds the judgement to each.
 pub(crate) fn decide(levels: &mut [LevelVersusFirst], decisions: &Decisions) {
     for compared in levels.iter_mut().flat_map(|level| &mut level.compared) {
-        compared.decision = compared.claim_index.map(|place| decisions.at(place));
+        compared.decision = compared.claim_index.map(|index| decisions.at(index));
     }
 }
 
@@ -89,8 +89,8 @@ pub(crate) fn comparisons(scenarios: &[Scenario]) -> usize {
 /// Unfairness needs many flows.
 fn measures_of(fleet: &Scenario) -> usize {
     let flows = fleet.flows().unwrap_or(1);
-    let takes = |measure: &&Measure| flows >= measure.needs();
-    Measure::ALL.iter().filter(takes).count()
+    let has_enough_flows = |measure: &&Measure| flows >= measure.needs();
+    Measure::ALL.iter().filter(has_enough_flows).count()
 }
 
 /// Fleets that differ in one factor only. Endpoints and sites are not compared: other networks have unrelated
@@ -118,9 +118,9 @@ fn comparisons_of_groups(
         let side = |(scenario, level): &'_ (usize, String), endpoint| {
             Side::of(level, fleets(data, settings, *scenario), endpoint)
         };
-        let firsts: Vec<Side<'_>> = (0..names.len()).map(|index| side(first, index)).collect();
+        let first_sides: Vec<Side<'_>> = (0..names.len()).map(|index| side(first, index)).collect();
         for other_member in others {
-            for ((endpoint, name), first) in names.iter().enumerate().zip(&firsts) {
+            for ((endpoint, name), first) in names.iter().enumerate().zip(&first_sides) {
                 // With a single endpoint, the title already contains it.
                 let title = match names.as_slice() {
                     [_] => group.title.clone(),
@@ -177,17 +177,19 @@ impl<'a> Side<'a> {
             let views = self.fleets.iter();
             views.filter_map(|(_, view)| view.pairs.get(self.endpoint))
         };
-        let time = |time_of: fn(&PairView) -> Span| pairs().map(time_of).sum::<Span>().secs_f64();
-        time(|pair| pair.hidden.time) / time(|pair| pair.watched).max(1e-9)
+        let seconds =
+            |time_of: fn(&PairView) -> Span| pairs().map(time_of).sum::<Span>().secs_f64();
+        seconds(|pair| pair.hidden.time) / seconds(|pair| pair.watched).max(1e-9)
     }
 
     /// Number of flows that unfairness needs, if no experiment has as many.
     fn too_few_flows(&self) -> Option<u32> {
-        let mut why = self.values.get(&Measure::Unfairness)?.values();
-        let Some(Err(NoValue::TooFewFlows { needs })) = why.next() else {
+        let mut values = self.values.get(&Measure::Unfairness)?.values();
+        let Some(Err(NoValue::TooFewFlows { needs })) = values.next() else {
             return None;
         };
-        why.all(|value| matches!(value, Err(NoValue::TooFewFlows { .. })))
+        values
+            .all(|value| matches!(value, Err(NoValue::TooFewFlows { .. })))
             .then_some(*needs)
     }
 }
@@ -289,8 +291,8 @@ fn compare(measure: Measure, samples: &Samples, family: &mut Family) -> Option<C
         Measure::Changes => SHARE_OF_CHANGES * first.number()?,
         Measure::Inflation | Measure::Unfairness => SHARE_OF_LATENCY,
     };
-    let (estimate, tested) = samples.shift().ok()?;
-    let claim = tested.map(|shift| Claim::Shift {
+    let (estimate, paired_shift) = samples.shift().ok()?;
+    let claim = paired_shift.map(|shift| Claim::Shift {
         shift,
         margin,
         wanted: Wanted::Lower,

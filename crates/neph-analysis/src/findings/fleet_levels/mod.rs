@@ -29,8 +29,9 @@ pub(crate) fn findings(comparisons: &[LevelVersusFirst]) -> Vec<Finding> {
 impl LevelVersusFirst {
     fn sentence(&self) -> Option<Finding> {
         let first = self.compared.first()?;
-        let part =
-            |compared: &Compared| format!("{}{}", compared.to_text(), compared.other_base(first));
+        let part = |compared: &Compared| {
+            format!("{}{}", compared.to_text(), compared.deviating_base(first))
+        };
         let parts: Vec<String> = self.compared.iter().map(part).collect();
         let mut text = format!(
             "{}: {} against {}: {}. {}.",
@@ -38,7 +39,7 @@ impl LevelVersusFirst {
             self.level,
             self.first,
             parts.join("; "),
-            first.evidence()
+            first.evidence_text()
         );
         for limit in &self.limits {
             text.push_str(&format!(" {limit}."));
@@ -121,18 +122,18 @@ impl Compared {
 
     /// States other experiments than those of the sentence, if the measure has others. For example, bins with
     /// too few flows have no unfairness.
-    fn other_base(&self, counted: &Self) -> String {
-        let (other, first) = self.n;
-        if (self.is_paired(), self.n) == (counted.is_paired(), counted.n) {
+    fn deviating_base(&self, first: &Self) -> String {
+        let (other_count, first_count) = self.n;
+        if (self.is_paired(), self.n) == (first.is_paired(), first.n) {
             return String::new();
         }
         if self.is_paired() {
-            return format!(" (only {})", plural(first, "block"));
+            return format!(" (only {})", plural(first_count, "block"));
         }
-        let experiments = plural(other, "experiment");
+        let experiments = plural(other_count, "experiment");
         format!(
             " ({experiments} against {}, of different blocks)",
-            count(first)
+            count(first_count)
         )
     }
 
@@ -141,8 +142,8 @@ impl Compared {
         self.decision.map_or(0, |decision| decision.family)
     }
 
-    /// The evidence of all of it.
-    fn evidence(&self) -> String {
+    /// The number of blocks or experiments that the comparison uses.
+    fn evidence_text(&self) -> String {
         let (other, first) = self.n;
         if !self.is_paired() {
             let experiments = |n: usize| plural(n, "experiment");
@@ -152,12 +153,12 @@ impl Compared {
                 count(first)
             );
         }
-        let counted = format!("An experiment of each in {}", plural(first, "block"));
+        let blocks_text = format!("An experiment of each in {}", plural(first, "block"));
         match blocks_needed(self.family_size()) {
             needed if first < needed => {
-                format!("{counted}: not significant ({needed} blocks needed)")
+                format!("{blocks_text}: not significant ({needed} blocks needed)")
             }
-            _ => counted,
+            _ => blocks_text,
         }
     }
 }

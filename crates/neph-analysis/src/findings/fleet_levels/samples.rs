@@ -1,4 +1,4 @@
-//! Which values of two levels are held against each other.
+//! Which values of two levels are compared.
 
 use std::collections::BTreeMap;
 
@@ -7,13 +7,12 @@ use neph_stats::{Level, PairedShift, StatsError, distinguishes, shift_of_levels}
 /// An experiment's value in each block.
 pub(crate) type ByBlock = BTreeMap<u32, Level>;
 
-/// The values of a measure that are held against each other: a level's and the first level's.
+/// The values of a measure that are compared: a level's and the first level's.
 pub(crate) enum Samples {
-    /// Block by block, where any block has both.
-    Blocks(Vec<(Level, Level)>),
-    /// Else all of one and all of the other. What lies between is the levels and the time: no test
-    /// can keep the two from each other.
-    Apart(Vec<Level>, Vec<Level>),
+    /// Block by block, if any block has both.
+    Paired(Vec<(Level, Level)>),
+    /// Else all values of both. No test can separate the effect of the level from that of the time.
+    Unpaired(Vec<Level>, Vec<Level>),
 }
 
 impl Samples {
@@ -23,17 +22,17 @@ impl Samples {
         let pairs: Vec<(Level, Level)> = pairs.collect();
         if pairs.is_empty() {
             let values = |levels: &ByBlock| levels.values().copied().collect();
-            Self::Apart(values(other), values(first))
+            Self::Unpaired(values(other), values(first))
         } else {
-            Self::Blocks(pairs)
+            Self::Paired(pairs)
         }
     }
 
-    /// Whether there is something to compare, and no number in it.
+    /// Whether there are values to compare, but lost flows decide all of them.
     pub(crate) fn are_all_lost(&self) -> bool {
         match self {
-            Self::Blocks(pairs) => !pairs.iter().any(|block| distinguishes(*block)),
-            Self::Apart(others, firsts) => {
+            Self::Paired(pairs) => !pairs.iter().any(|block| distinguishes(*block)),
+            Self::Unpaired(others, firsts) => {
                 let mut levels = others.iter().chain(firsts);
                 !others.is_empty()
                     && !firsts.is_empty()
@@ -42,26 +41,26 @@ impl Samples {
         }
     }
 
-    /// Those of which the test is made.
+    /// The values that the test uses.
     pub(crate) fn sides(&self) -> (Vec<Level>, Vec<Level>) {
         match self {
-            Self::Blocks(pairs) => {
+            Self::Paired(pairs) => {
                 let pairs = pairs.iter().copied();
                 pairs.filter(|block| distinguishes(*block)).unzip()
             }
-            Self::Apart(others, firsts) => (others.clone(), firsts.clone()),
+            Self::Unpaired(others, firsts) => (others.clone(), firsts.clone()),
         }
     }
 
-    /// How far the level lies above the first one, with what a test rests on where both were measured in
-    /// the same blocks.
+    /// How far the level lies above the first one; with the paired shift for a test if both were measured
+    /// in the same blocks.
     pub(crate) fn shift(&self) -> Result<(f64, Option<PairedShift>), StatsError> {
         match self {
-            Self::Blocks(pairs) => {
+            Self::Paired(pairs) => {
                 let shift = PairedShift::of_blocks(pairs)?;
                 Ok((shift.estimate(), Some(shift)))
             }
-            Self::Apart(others, firsts) => {
+            Self::Unpaired(others, firsts) => {
                 let test = shift_of_levels(others, firsts)?;
                 Ok((test.shift.estimate, None))
             }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use neph_flows::Spectrum;
 use neph_model::Span;
 
-use super::inks::CountScale;
+use super::colours::CountScale;
 use crate::axis::Plot;
 use crate::scene::{Fill, Mark, Rect};
 
@@ -25,9 +25,9 @@ pub(super) struct CoarseCells {
 impl CoarseCells {
     /// Joins what is smaller than a cell that can be seen. Within a column's time the mean number
     /// of flows counts, at least one; over latencies they add up.
-    pub(super) fn of(spectrum: &Spectrum, (column, row): (f64, f64)) -> Self {
-        let columns = to_u32(MIN_CELL_WIDTH / column);
-        let rows = to_u32(MIN_CELL_HEIGHT / row);
+    pub(super) fn of(spectrum: &Spectrum, (cell_width, cell_height): (f64, f64)) -> Self {
+        let columns = to_u32(MIN_CELL_WIDTH / cell_width);
+        let rows = to_u32(MIN_CELL_HEIGHT / cell_height);
         let mut sums: BTreeMap<(u32, u32), u64> = BTreeMap::new();
         for bin in &spectrum.bins {
             let cell = (bin.row / rows, bin.column / columns);
@@ -58,7 +58,7 @@ impl CoarseCells {
         y: &dyn Fn(u32) -> f64,
     ) -> Vec<Mark> {
         let mut rects_by_class: BTreeMap<usize, Vec<Rect>> = BTreeMap::new();
-        let mut open: Option<(usize, u32, u32, u32)> = None;
+        let mut open_run: Option<(usize, u32, u32, u32)> = None;
         let mut close = |run: Option<(usize, u32, u32, u32)>| {
             let Some((class, row, from, until)) = run else {
                 return;
@@ -70,7 +70,7 @@ impl CoarseCells {
         };
         for ((row, column), flows) in &self.cells {
             let class = counts.class(*flows);
-            open = match open {
+            open_run = match open_run {
                 Some((run_class, run_row, from, until))
                     if (run_class, run_row, until + 1) == (class, *row, *column) =>
                 {
@@ -82,7 +82,7 @@ impl CoarseCells {
                 }
             };
         }
-        close(open);
+        close(open_run);
         let cells = rects_by_class
             .into_iter()
             .map(|(class, rects)| Mark::Cells {
@@ -102,16 +102,15 @@ fn to_u32(number: f64) -> u32 {
     number.ceil().clamp(1.0, 1e9) as u32
 }
 
-/// The size of a spectrum's cells in pixels, on a plot whose axes count in `unit` seconds and in
-/// milliseconds (or any multiple that `height` knows).
-pub(super) fn size(plot: &Plot, step: f64, height: f64) -> (f64, f64) {
+/// The size of a spectrum's cells in pixels. `step` and `height` are in the units of the axes.
+pub(super) fn cell_size(plot: &Plot, step: f64, height: f64) -> (f64, f64) {
     let column = step / (plot.x.high - plot.x.low) * plot.area.width;
     let row = height / (plot.y.high - plot.y.low) * plot.area.height;
     (column.max(1e-6), row.max(1e-6))
 }
 
-/// A moment `count` spans after another value, in that span's milliseconds or seconds.
-pub(super) fn steps(count: u32, span: Span) -> Span {
+/// `count` times a span: from the first row or column to another one.
+pub(super) fn offset(count: u32, span: Span) -> Span {
     span.times(i64::from(count))
 }
 

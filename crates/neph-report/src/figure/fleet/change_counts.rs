@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use super::clock::exact_text;
-use super::courses::{Band, Course, Over};
-use super::inks::{MAX_DISTINGUISHED, curve as stroke, distinguished};
-use super::percents::{LEFT, percents};
+use super::colours::{MAX_DISTINGUISHED, curve_stroke, distinguished_stroke};
+use super::pair_groups::{Band, PairGroup, Pooling};
+use super::percent_axis::{LEFT, percent_axis};
 use crate::axis::{Plot, Scale, Style};
 use crate::figure::legend::Swatch;
 use crate::figure::sheet::{Note, Sheet};
@@ -22,23 +22,23 @@ const LOGARITHMIC_RATIO: f64 = 12.0;
 /// Where a logarithmic axis begins: bins without a change lie left of it.
 const LOGARITHMIC_START: f64 = 0.7;
 
-/// The distribution of one course.
+/// The distribution of one group of pairs.
 #[derive(Clone, Debug, PartialEq)]
-struct CourseLine {
+struct CountLine {
     label: String,
-    over: Over,
+    pooling: Pooling,
     /// For each number of path changes that occurs, the share of bins with no more.
     points: Vec<(u32, Band)>,
-    /// Over how many bins.
+    /// Number of bins.
     bins: usize,
     stroke: Stroke,
     /// Whether it has a colour of its own.
     has_own_colour: bool,
 }
 
-impl CourseLine {
-    fn of(course: &Course<'_>, stroke: Stroke) -> Option<Self> {
-        let of_block = |pair: &&Pair<'_>| -> Vec<u32> {
+impl CountLine {
+    fn of(group: &PairGroup<'_>, stroke: Stroke) -> Option<Self> {
+        let sorted_counts = |pair: &&Pair<'_>| -> Vec<u32> {
             let mut counts: Vec<u32> = pair
                 .latency_bins()
                 .iter()
@@ -47,38 +47,45 @@ impl CourseLine {
             counts.sort_unstable();
             counts
         };
-        let blocks = |blocks: &Vec<&Pair<'_>>| -> Vec<Vec<u32>> {
-            let block_counts = blocks.iter().map(of_block);
+        let counts_by_block = |blocks: &Vec<&Pair<'_>>| -> Vec<Vec<u32>> {
+            let block_counts = blocks.iter().map(sorted_counts);
             block_counts.filter(|counts| !counts.is_empty()).collect()
         };
-        let by_pair: Vec<Vec<Vec<u32>>> = course.pairs.iter().map(blocks).collect();
+        let by_pair: Vec<Vec<Vec<u32>>> =
+            group.blocks_by_pair.iter().map(counts_by_block).collect();
         let by_pair: Vec<Vec<Vec<u32>>> = by_pair
             .into_iter()
             .filter(|pair| !pair.is_empty())
             .collect();
-        let numbers: BTreeSet<u32> = by_pair.iter().flatten().flatten().copied().collect();
+        let occurring_counts: BTreeSet<u32> = by_pair.iter().flatten().flatten().copied().collect();
         let share = |counts: &[u32], max: u32| {
             real(counts.partition_point(|count| *count <= max)) / real(counts.len())
         };
         let band = |max: u32| {
-            let pair = |blocks: &Vec<Vec<u32>>| {
+            let pair_band = |blocks: &Vec<Vec<u32>>| {
                 Band::of(blocks.iter().map(|counts| share(counts, max)).collect())
             };
             match by_pair.as_slice() {
-                [only] => pair(only),
-                several => Band::of(several.iter().filter_map(pair).map(|b| b.median).collect()),
+                [only] => pair_band(only),
+                several => Band::of(
+                    several
+                        .iter()
+                        .filter_map(pair_band)
+                        .map(|b| b.median)
+                        .collect(),
+                ),
             }
         };
-        let over = match by_pair.as_slice() {
+        let pooling = match by_pair.as_slice() {
             [] => return None,
-            [only] if only.len() == 1 => Over::One,
-            [only] => Over::Blocks(only.len()),
-            several => Over::Pairs(several.len()),
+            [only] if only.len() == 1 => Pooling::OneExperiment,
+            [only] => Pooling::Blocks(only.len()),
+            several => Pooling::Pairs(several.len()),
         };
         Some(Self {
-            label: course.label.clone(),
-            over,
-            points: numbers
+            label: group.label.clone(),
+            pooling,
+            points: occurring_counts
                 .iter()
                 .filter_map(|n| Some((*n, band(*n)?)))
                 .collect(),
@@ -106,7 +113,7 @@ impl CourseLine {
             self.quantile(0.95),
             self.max_changes(),
             plural(self.bins, "bin"),
-            self.over.counted()
+            self.pooling.count_text()
         )
     }
 }
@@ -115,8 +122,8 @@ impl CourseLine {
 pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> {
     let pairs = pairs(data, settings);
     let lines = lines(&pairs);
-    let longest = pairs.iter().map(|pair| pair.view.bin()).max();
-    let Some(bin) = longest.filter(|_| lines.iter().any(|line| line.max_changes() > 0)) else {
+    let longest_bin = pairs.iter().map(|pair| pair.view.bin()).max();
+    let Some(bin) = longest_bin.filter(|_| lines.iter().any(|line| line.max_changes() > 0)) else {
         return Vec::new();
     };
     let bin = exact_text(bin);
@@ -141,12 +148,12 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
         &mut marks,
         &format!("path changes in {bin}, all flows of a pair"),
     );
-    percents(&mut marks, &plot, "share of bins");
+    percent_axis(&mut marks, &plot, "share of bins");
     let mut inside = Vec::new();
     if lines.iter().filter(|line| line.has_own_colour).count() <= MAX_DISTINGUISHED {
         let bands = lines
             .iter()
-            .filter(|line| line.has_own_colour && line.over != Over::One);
+            .filter(|line| line.has_own_colour && line.pooling != Pooling::OneExperiment);
         inside.extend(bands.map(|line| band(line, &plot)));
     }
     inside.extend(lines.iter().map(|line| Mark::Line {
@@ -164,12 +171,12 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
     )]
 }
 
-fn caption(lines: &[CourseLine], plot: &Plot, bin: &str) -> String {
+fn caption(lines: &[CountLine], plot: &Plot, bin: &str) -> String {
     let mut text = format!(
         "A line that begins high is a pair or season whose flows rarely move. A line to the right has {bin} in which many flows move at once, as with traffic engineering. Source 3 compares a low and a high season this way."
     );
     let coloured = lines.iter().filter(|line| line.has_own_colour);
-    text.push_str(Over::explanation(coloured.map(|line| line.over)));
+    text.push_str(Pooling::explanation(coloured.map(|line| line.pooling)));
     if lines.iter().any(|line| !line.has_own_colour) {
         text.push_str(" In colour: the pair with the most path changes, the one in the middle, and the one with the fewest.");
     }
@@ -180,17 +187,17 @@ fn caption(lines: &[CourseLine], plot: &Plot, bin: &str) -> String {
 }
 
 /// The lines, those without a colour of their own first.
-fn lines(pairs: &[Pair<'_>]) -> Vec<CourseLine> {
-    let courses = Course::all(pairs);
-    let is_crowded = courses.len() > MAX_DISTINGUISHED;
-    let numbered = courses.iter().enumerate();
-    let lines =
-        numbered.filter_map(|(index, course)| CourseLine::of(course, stroke(index, courses.len())));
-    let mut lines: Vec<CourseLine> = lines.collect();
-    if !is_crowded {
+fn lines(pairs: &[Pair<'_>]) -> Vec<CountLine> {
+    let groups = PairGroup::all(pairs);
+    let exceeds_colours = groups.len() > MAX_DISTINGUISHED;
+    let numbered = groups.iter().enumerate();
+    let lines = numbered
+        .filter_map(|(index, group)| CountLine::of(group, curve_stroke(index, groups.len())));
+    let mut lines: Vec<CountLine> = lines.collect();
+    if !exceeds_colours {
         return lines;
     }
-    let sum = |line: &CourseLine| {
+    let sum = |line: &CountLine| {
         line.points
             .iter()
             .map(|(n, band)| f64::from(*n) * (1.0 - band.median))
@@ -201,15 +208,15 @@ fn lines(pairs: &[Pair<'_>]) -> Vec<CourseLine> {
     for (index, line) in lines.iter_mut().enumerate() {
         let index_of_colour = [0, last.div_ceil(2), last]
             .iter()
-            .position(|chosen| *chosen == index);
+            .position(|coloured_index| *coloured_index == index);
         line.has_own_colour = index_of_colour.is_some();
-        line.stroke = index_of_colour.map_or(line.stroke, distinguished);
+        line.stroke = index_of_colour.map_or(line.stroke, distinguished_stroke);
     }
     lines.sort_by_key(|line| line.has_own_colour);
     lines
 }
 
-fn legend(lines: &[CourseLine]) -> Vec<(Swatch, String)> {
+fn legend(lines: &[CountLine]) -> Vec<(Swatch, String)> {
     let coloured = lines.iter().filter(|line| line.has_own_colour);
     let mut entries: Vec<(Swatch, String)> = coloured
         .map(|line| (Swatch::Line(line.stroke), line.legend()))
@@ -223,20 +230,20 @@ fn legend(lines: &[CourseLine]) -> Vec<(Swatch, String)> {
 }
 
 /// From 0; logarithmic where a few bins have many times what the others have.
-fn scale(lines: &[CourseLine]) -> Scale {
+fn scale(lines: &[CountLine]) -> Scale {
     let max = lines
         .iter()
-        .map(CourseLine::max_changes)
+        .map(CountLine::max_changes)
         .max()
         .unwrap_or(1)
         .max(1);
-    let usual = lines
+    let p95 = lines
         .iter()
         .map(|line| line.quantile(0.95))
         .max()
         .unwrap_or(1)
         .max(1);
-    if f64::from(max) > LOGARITHMIC_RATIO * f64::from(usual) {
+    if f64::from(max) > LOGARITHMIC_RATIO * f64::from(p95) {
         Scale::logarithmic(LOGARITHMIC_START, f64::from(max) * 1.1)
     } else {
         // Ticks are whole numbers.
@@ -245,20 +252,20 @@ fn scale(lines: &[CourseLine]) -> Scale {
 }
 
 /// From the left edge on: what bins without a change have is the height at which it begins.
-fn steps(points: &[(u32, Band)], plot: &Plot, of: impl Fn(&Band) -> f64) -> Vec<Point> {
+fn steps(points: &[(u32, Band)], plot: &Plot, height_of: impl Fn(&Band) -> f64) -> Vec<Point> {
     let mut y = plot.area.bottom();
     let mut path = Vec::new();
     for (number, band) in points {
         let x = plot.x_px(f64::from(*number)).max(plot.area.x);
         path.push(Point::new(x, y));
-        y = plot.y_px(of(band));
+        y = plot.y_px(height_of(band));
         path.push(Point::new(x, y));
     }
     path.push(Point::new(plot.area.right(), y));
     path
 }
 
-fn band(line: &CourseLine, plot: &Plot) -> Mark {
+fn band(line: &CountLine, plot: &Plot) -> Mark {
     let mut points = steps(&line.points, plot, |band| band.high);
     points.extend(steps(&line.points, plot, |band| band.low).into_iter().rev());
     let fill = Fill {

@@ -2,9 +2,10 @@
 
 use super::clock::exact_text;
 use super::curves::{
-    Shown, any_ended, chosen, draw as curves, legend, lines, scale, shades, without_line_text,
+    ShownShare, any_ended, band_text, colours_text, draw as draw_curves, legend, lines,
+    missing_lines_text, scale,
 };
-use super::percents::LEFT;
+use super::percent_axis::LEFT;
 use crate::axis::Style;
 use crate::figure::sheet::{Note, Sheet};
 use crate::figure::{Figure, flags};
@@ -27,16 +28,16 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
     let mut sheet = Sheet::new("Time between path changes".to_owned(), subtitle);
     sheet.legend(&legend(&lines, soon, "moved again"));
     let frame = sheet.take(HEIGHT + 24.0 + Style::BELOW);
-    let wide = frame.width - LEFT - 10.0;
-    let area = Rect::new(frame.x + LEFT, frame.y + 18.0, wide, HEIGHT);
+    let width = frame.width - LEFT - 10.0;
+    let area = Rect::new(frame.x + LEFT, frame.y + 18.0, width, HEIGHT);
     let x = scale(&lines, soon);
-    sheet.draw(curves(&lines, Shown::Ended, area, x, soon));
+    sheet.draw(draw_curves(&lines, ShownShare::Ended, area, x, soon));
     let text = format!(
         "A line that rises early is a pair whose flows move again soon; source 3 found 40 % within 10 s. n counts path changes. Flows that had not moved again at the end are censored (Kaplan-Meier), so a line may end below 100 %. Dashed vertical line: {}.{}{}{}",
         exact_text(soon),
-        shades(&lines),
-        chosen(&lines),
-        without_line_text(&pairs, &lines, "path changes")
+        band_text(&lines),
+        colours_text(&lines),
+        missing_lines_text(&pairs, &lines, "path changes")
     );
     let mut notes = vec![Note::plain(text)];
     notes.extend(flags::notes(data, scenarios(&pairs), settings));

@@ -8,11 +8,11 @@ use neph_model::{Instant, Local, Span};
 /// A fleet's time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Clock {
-    from: Instant<Local>,
+    zero: Instant<Local>,
     /// Seconds of the unit.
-    unit: f64,
-    /// Its name on screen.
-    pub(super) name: &'static str,
+    unit_seconds: f64,
+    /// The name of the unit on screen.
+    pub(super) unit_name: &'static str,
     /// The time that is shown, in the unit.
     pub(super) scale: Scale,
 }
@@ -29,33 +29,33 @@ impl Clock {
         first: Instant<Local>,
         last: Instant<Local>,
     ) -> Self {
-        let long = (last - first).secs_f64();
-        let (unit, name) = elapsed(long);
-        let at = |moment: Instant<Local>| (moment - zero).secs_f64() / unit;
+        let duration = (last - first).secs_f64();
+        let (unit_seconds, unit_name) = elapsed(duration);
+        let at = |moment: Instant<Local>| (moment - zero).secs_f64() / unit_seconds;
         // An axis that begins a moment after zero begins at zero.
-        let first = if (first - zero).secs_f64() < long * 0.05 {
+        let first = if (first - zero).secs_f64() < duration * 0.05 {
             zero
         } else {
             first
         };
         Self {
-            from: zero,
-            unit,
-            name,
+            zero,
+            unit_seconds,
+            unit_name,
             scale: Scale::linear(at(first), at(last)),
         }
     }
 
     /// A moment in the unit.
     pub(super) fn at(&self, moment: Instant<Local>) -> f64 {
-        (moment - self.from).secs_f64() / self.unit
+        (moment - self.zero).secs_f64() / self.unit_seconds
     }
 
     /// `time since the first message (14:05:03 UTC), min`.
     pub(super) fn title(&self, pair: &Pair<'_>) -> String {
         format!(
             "time since the first message ({}), {}",
-            pair.began, self.name
+            pair.began, self.unit_name
         )
     }
 }

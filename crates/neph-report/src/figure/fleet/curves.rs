@@ -4,9 +4,9 @@ use neph_flows::{Curve, CurvePoint};
 use neph_model::Span;
 
 use super::clock::exact_text;
-use super::courses::{Course, Over};
-use super::inks::{MAX_DISTINGUISHED, curve as stroke, distinguished};
-use super::percents::percents;
+use super::colours::{MAX_DISTINGUISHED, curve_stroke, distinguished_stroke};
+use super::pair_groups::{PairGroup, Pooling};
+use super::percent_axis::percent_axis;
 use crate::axis::{Plot, Scale, Style};
 use crate::figure::legend::Swatch;
 use crate::scene::{Anchor, Colour, Fill, Mark, Point, Rect, Stroke, Text};
@@ -19,10 +19,10 @@ pub(super) struct CurveLine {
     /// What it is called.
     pub(super) label: String,
     pub(super) curve: Curve,
-    /// What the curve and its band are over.
-    pub(super) over: Over,
+    /// What the curve and its band are pooled from.
+    pub(super) pooling: Pooling,
     /// The curve's value of `soon` is valid up to here: half an interval between messages later.
-    within: Span,
+    soon_end: Span,
     /// How it is drawn.
     pub(super) stroke: Stroke,
     /// Whether it has a colour of its own.
@@ -31,14 +31,14 @@ pub(super) struct CurveLine {
 
 /// What of a curve is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Shown {
+pub(super) enum ShownShare {
     /// The share that had ended.
     Ended,
     /// The share that lasted.
     Lasting,
 }
 
-impl Shown {
+impl ShownShare {
     /// What the vertical axis counts.
     fn title(self) -> &'static str {
         match self {
@@ -60,32 +60,32 @@ impl Shown {
 /// the one in the middle, and the last.
 pub(super) fn lines<'a>(
     pairs: &'a [Pair<'a>],
-    pick: fn(&'a Pair<'a>) -> Option<&'a Curve>,
+    curve_of: fn(&'a Pair<'a>) -> Option<&'a Curve>,
 ) -> Vec<CurveLine> {
-    let courses = Course::all(pairs);
-    let is_crowded = courses.len() > MAX_DISTINGUISHED;
-    let drawn = courses.iter().enumerate().filter_map(|(index, course)| {
-        let (curve, over) = course.curve(pick)?;
+    let groups = PairGroup::all(pairs);
+    let exceeds_colours = groups.len() > MAX_DISTINGUISHED;
+    let drawn = groups.iter().enumerate().filter_map(|(index, group)| {
+        let (curve, pooling) = group.curve(curve_of)?;
         Some(CurveLine {
-            label: course.label.clone(),
+            label: group.label.clone(),
             curve,
-            over,
-            within: course.pairs[0][0].view.soon(),
-            stroke: stroke(index, courses.len()),
-            has_own_colour: !is_crowded,
+            pooling,
+            soon_end: group.blocks_by_pair[0][0].view.soon(),
+            stroke: curve_stroke(index, groups.len()),
+            has_own_colour: !exceeds_colours,
         })
     });
     let mut lines: Vec<CurveLine> = drawn.collect();
-    if !is_crowded {
+    if !exceeds_colours {
         return lines;
     }
-    lines.sort_by(|a, b| area(&a.curve).total_cmp(&area(&b.curve)));
+    lines.sort_by(|a, b| log_time_area(&a.curve).total_cmp(&log_time_area(&b.curve)));
     if let Some(last) = lines.len().checked_sub(1) {
-        let mut chosen = vec![0, lines.len() / 2, last];
-        chosen.dedup();
-        for (colour_index, index) in chosen.into_iter().enumerate() {
+        let mut coloured_indices = vec![0, lines.len() / 2, last];
+        coloured_indices.dedup();
+        for (colour_index, index) in coloured_indices.into_iter().enumerate() {
             (lines[index].stroke, lines[index].has_own_colour) =
-                (distinguished(colour_index), true);
+                (distinguished_stroke(colour_index), true);
         }
     }
     // What has a colour lies above what has none.
@@ -94,13 +94,13 @@ pub(super) fn lines<'a>(
 }
 
 /// A sentence for the caption about pairs and seasons without a curve: they have too few of `events`.
-pub(super) fn without_line_text(pairs: &[Pair<'_>], lines: &[CurveLine], events: &str) -> String {
-    let courses = Course::all(pairs);
-    let is_missing = |course: &&Course<'_>| !lines.iter().any(|line| line.label == course.label);
-    let missing: Vec<&str> = courses
+pub(super) fn missing_lines_text(pairs: &[Pair<'_>], lines: &[CurveLine], events: &str) -> String {
+    let groups = PairGroup::all(pairs);
+    let is_missing = |group: &&PairGroup<'_>| !lines.iter().any(|line| line.label == group.label);
+    let missing: Vec<&str> = groups
         .iter()
         .filter(is_missing)
-        .map(|course| course.label.as_str())
+        .map(|group| group.label.as_str())
         .collect();
     match missing.as_slice() {
         [] => String::new(),
@@ -117,20 +117,20 @@ pub(super) fn any_ended(lines: &[CurveLine]) -> bool {
 }
 
 /// A sentence for the caption, where not every pair has a colour.
-pub(super) fn chosen(lines: &[CurveLine]) -> &'static str {
+pub(super) fn colours_text(lines: &[CurveLine]) -> &'static str {
     if lines.iter().all(|line| line.has_own_colour) {
         return "";
     }
     " In colour: the pairs with the shortest, the median and the longest time until a path change."
 }
 
-/// The logarithm of time that passes below a curve: sooner is smaller.
-fn area(curve: &Curve) -> f64 {
-    let pairs = curve.points.windows(2);
-    pairs
-        .map(|pair| {
-            let long = seconds(pair[1].at).ln() - seconds(pair[0].at).ln();
-            long * pair[0].surviving
+/// Area below a curve over the logarithm of time: the sooner it falls, the smaller.
+fn log_time_area(curve: &Curve) -> f64 {
+    let steps = curve.points.windows(2);
+    steps
+        .map(|step| {
+            let log_duration = seconds(step[1].at).ln() - seconds(step[0].at).ln();
+            log_duration * step[0].surviving
         })
         .sum::<f64>()
         + seconds(curve.points[0].at).ln()
@@ -140,20 +140,20 @@ fn seconds(span: Span) -> f64 {
     span.secs_f64().max(1e-3)
 }
 
-/// The pairs with what their curves say of `soon`; of many, how many are faint.
-pub(super) fn legend(lines: &[CurveLine], soon: Span, ended: &str) -> Vec<(Swatch, String)> {
+/// The coloured pairs with the value of their curves at `soon`; the number of faint pairs.
+pub(super) fn legend(lines: &[CurveLine], soon: Span, ended_verb: &str) -> Vec<(Swatch, String)> {
     let coloured = lines.iter().filter(|line| line.has_own_colour);
     let mut entries: Vec<(Swatch, String)> = coloured
         .map(|line| {
             let first = line.curve.points.first();
-            let within = line.within;
-            let missing_text = match first.filter(|first| first.at > within) {
-                Some(_) => format!("none {ended} within {}, ", exact_text(soon)),
+            let soon_end = line.soon_end;
+            let none_text = match first.filter(|first| first.at > soon_end) {
+                Some(_) => format!("none {ended_verb} within {}, ", exact_text(soon)),
                 None => String::new(),
             };
-            let share = line.curve.at(within).map_or(missing_text, |point| {
+            let share = line.curve.at(soon_end).map_or(none_text, |point| {
                 format!(
-                    "{} {ended} within {} ({} to {}), ",
+                    "{} {ended_verb} within {} ({} to {}), ",
                     percent(1.0 - point.surviving),
                     exact_text(soon),
                     percent(1.0 - point.high),
@@ -164,7 +164,7 @@ pub(super) fn legend(lines: &[CurveLine], soon: Span, ended: &str) -> Vec<(Swatc
                 neph_analysis::numbers::count(usize::try_from(line.curve.n).unwrap_or(usize::MAX));
             (
                 Swatch::Line(line.stroke),
-                format!("{}: {share}n {n}{}", line.label, line.over.counted()),
+                format!("{}: {share}n {n}{}", line.label, line.pooling.count_text()),
             )
         })
         .collect();
@@ -195,7 +195,7 @@ pub(super) fn scale(lines: &[CurveLine], soon: Span) -> Scale {
 /// The curves with their bands in an area, and `soon` marked.
 pub(super) fn draw(
     lines: &[CurveLine],
-    shown: Shown,
+    shown: ShownShare,
     area: Rect,
     x: Scale,
     soon: Span,
@@ -230,27 +230,27 @@ pub(super) fn draw(
 }
 
 /// Seconds below, percent at the left.
-fn axes(marks: &mut Vec<Mark>, plot: &Plot, shown: Shown) {
+fn axes(marks: &mut Vec<Mark>, plot: &Plot, shown: ShownShare) {
     plot.x_axis(marks, "time, s");
-    percents(marks, plot, shown.title());
+    percent_axis(marks, plot, shown.title());
 }
 
 fn steps(
     curve: &Curve,
     plot: &Plot,
     share: impl Fn(&CurvePoint) -> f64,
-    shown: Shown,
+    shown: ShownShare,
 ) -> Vec<Point> {
-    let mut before = match shown {
-        Shown::Ended => 0.0,
-        Shown::Lasting => 1.0,
+    let mut previous_share = match shown {
+        ShownShare::Ended => 0.0,
+        ShownShare::Lasting => 1.0,
     };
-    let mut path = vec![Point::new(plot.area.x, plot.y_px(before))];
+    let mut path = vec![Point::new(plot.area.x, plot.y_px(previous_share))];
     for point in &curve.points {
         let x = plot.x_px(seconds(point.at));
-        path.push(Point::new(x, plot.y_px(before)));
-        before = share(point);
-        path.push(Point::new(x, plot.y_px(before)));
+        path.push(Point::new(x, plot.y_px(previous_share)));
+        previous_share = share(point);
+        path.push(Point::new(x, plot.y_px(previous_share)));
     }
     path
 }
@@ -258,24 +258,24 @@ fn steps(
 /// An interval wider than this share has little information, and would fill the panel.
 const MAX_INTERVAL_WIDTH: f64 = 0.6;
 
-/// Whether a step's interval is worth its shade.
-fn is_shown(point: &CurvePoint) -> bool {
+/// Whether a step's interval is narrow enough to be shaded.
+fn has_narrow_interval(point: &CurvePoint) -> bool {
     point.high - point.low <= MAX_INTERVAL_WIDTH
 }
 
 /// Sentences for the caption about lines, brackets and shades.
-pub(super) fn shades(lines: &[CurveLine]) -> String {
-    let over = lines
+pub(super) fn band_text(lines: &[CurveLine]) -> String {
+    let poolings = lines
         .iter()
         .filter(|line| line.has_own_colour)
-        .map(|line| line.over);
-    let explanation = Over::explanation(over);
+        .map(|line| line.pooling);
+    let explanation = Pooling::explanation(poolings);
     if !explanation.is_empty() {
         return format!("{explanation} In brackets the same band.");
     }
     let mut coloured = lines.iter().filter(|line| line.has_own_colour);
     let brackets = " In brackets and shaded: 95 % confidence interval";
-    if coloured.any(|line| !line.curve.points.iter().all(is_shown)) {
+    if coloured.any(|line| !line.curve.points.iter().all(has_narrow_interval)) {
         format!("{brackets}; not shaded where it is wider than 60 points.")
     } else {
         format!("{brackets}.")
@@ -283,20 +283,22 @@ pub(super) fn shades(lines: &[CurveLine]) -> String {
 }
 
 /// The band: an area for each run of steps; of a 95 % confidence interval only where it is narrow enough.
-fn bands(line: &CurveLine, shown: Shown, plot: &Plot) -> Vec<Mark> {
+fn bands(line: &CurveLine, shown: ShownShare, plot: &Plot) -> Vec<Mark> {
     let points = &line.curve.points;
-    let ends = |point: &CurvePoint| match shown {
-        Shown::Ended => (1.0 - point.high, 1.0 - point.low),
-        Shown::Lasting => (point.low, point.high),
+    let limits = |point: &CurvePoint| match shown {
+        ShownShare::Ended => (1.0 - point.high, 1.0 - point.low),
+        ShownShare::Lasting => (point.low, point.high),
     };
     // A step lasts until the next one; nothing is known beyond the last.
     let steps: Vec<(&CurvePoint, &CurvePoint)> = points.iter().zip(points.iter().skip(1)).collect();
-    let is_shown = |point: &CurvePoint| line.over != Over::One || is_shown(point);
-    let runs = steps.chunk_by(|step, next| is_shown(step.0) == is_shown(next.0));
-    let runs = runs.filter(|run| is_shown(run[0].0));
-    let edge = |run: &[(&CurvePoint, &CurvePoint)], of: &dyn Fn(&CurvePoint) -> f64| {
+    let is_drawn =
+        |point: &CurvePoint| line.pooling != Pooling::OneExperiment || has_narrow_interval(point);
+    let runs = steps.chunk_by(|step, next| is_drawn(step.0) == is_drawn(next.0));
+    let runs = runs.filter(|run| is_drawn(run[0].0));
+    let edge = |run: &[(&CurvePoint, &CurvePoint)], height_of: &dyn Fn(&CurvePoint) -> f64| {
         let step = |(point, next): &(&CurvePoint, &CurvePoint)| {
-            [point.at, next.at].map(|at| Point::new(plot.x_px(seconds(at)), plot.y_px(of(point))))
+            [point.at, next.at]
+                .map(|at| Point::new(plot.x_px(seconds(at)), plot.y_px(height_of(point))))
         };
         run.iter().flat_map(step).collect::<Vec<Point>>()
     };
@@ -305,8 +307,8 @@ fn bands(line: &CurveLine, shown: Shown, plot: &Plot) -> Vec<Mark> {
         opacity: 0.15,
     };
     let area = |run: &[(&CurvePoint, &CurvePoint)]| {
-        let mut points = edge(run, &|point| ends(point).1);
-        points.extend(edge(run, &|point| ends(point).0).into_iter().rev());
+        let mut points = edge(run, &|point| limits(point).1);
+        points.extend(edge(run, &|point| limits(point).0).into_iter().rev());
         Mark::Area { points, fill }
     };
     runs.map(area).collect()

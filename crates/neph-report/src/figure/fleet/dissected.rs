@@ -4,7 +4,7 @@ use neph_flows::{Dissected, DissectedOutcome, DissectedSample, FlowHistory, Path
 use neph_model::{Instant, Local, Span};
 
 use super::clock::Clock;
-use super::inks::{BASE, CONGESTION, REORDERED, SAMPLE};
+use super::colours::{BASE, CONGESTION, REORDERED, SAMPLE};
 use crate::axis::{Limits, Plot, Scale, Spread, Style, choose_scale};
 use crate::figure::boxes::in_unit;
 use crate::figure::boxplot::outside;
@@ -61,7 +61,7 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
 }
 
 fn caption(flows: &[Flow<'_>], left_out: usize) -> String {
-    let shaded = if flows.iter().all(|flow| flow.congested().is_empty()) {
+    let shaded = if flows.iter().all(|flow| flow.congested_runs().is_empty()) {
         ""
     } else {
         " Shaded: three or more consecutive messages above it by more than the tolerance, attributed to a queue. A path that no other flow used and that was left within 30 s looks the same."
@@ -143,18 +143,18 @@ impl Flow<'_> {
     }
 
     fn base(&self, at: Instant<Local>) -> Option<Span> {
-        let frame = self.segments.partition_point(|segment| segment.from <= at);
-        frame.checked_sub(1).map(|frame| self.segments[frame].base)
+        let next = self.segments.partition_point(|segment| segment.from <= at);
+        next.checked_sub(1).map(|index| self.segments[index].base)
     }
 
     /// Whether it moved or met a queue.
     fn is_eventful(&self) -> bool {
-        !self.changes.is_empty() || !self.congested().is_empty()
+        !self.changes.is_empty() || !self.congested_runs().is_empty()
     }
 
-    /// Stretches of messages that lie above the base latency by more than the tolerance, three or
-    /// more in a row: the messages of each, and the base latency below.
-    fn congested(&self) -> Vec<Vec<(Instant<Local>, Span, Span)>> {
+    /// Runs of three or more consecutive messages above the base latency by more than the
+    /// tolerance: send time, RTT and base latency of each message.
+    fn congested_runs(&self) -> Vec<Vec<(Instant<Local>, Span, Span)>> {
         let tolerance = self.pair.view.settings.detection.tolerance;
         let mut runs = Vec::new();
         let mut run = Vec::new();
@@ -189,7 +189,7 @@ fn legend(flows: &[Flow<'_>]) -> Vec<(Swatch, String)> {
             "path change",
         ),
         (
-            any_flow(|flow| !flow.congested().is_empty()),
+            any_flow(|flow| !flow.congested_runs().is_empty()),
             Swatch::Area(Fill::translucent(CONGESTION)),
             "taken for congestion",
         ),
@@ -242,9 +242,9 @@ fn draw_panel(flow: &Flow<'_>, frame: Rect) -> Vec<Mark> {
     let x = |at: Instant<Local>| plot.x_px(clock.at(at));
     let y = |span: Span| plot.y_px(span.millis_f64() * unit.per_milli());
     let mut inside: Vec<Mark> = flow
-        .congested()
+        .congested_runs()
         .iter()
-        .map(|run| shade(run, &x, &y))
+        .map(|run| congestion_area(run, &x, &y))
         .collect();
     let radius = if samples.len() > 1500 { 1.0 } else { 1.5 };
     inside.extend(flow.replies().map(|(at, round_trip, _)| Mark::Disc {
@@ -252,14 +252,14 @@ fn draw_panel(flow: &Flow<'_>, frame: Rect) -> Vec<Mark> {
         radius,
         fill: Fill::solid(SAMPLE),
     }));
-    inside.extend(base(flow, ends, &x, &y));
+    inside.extend(base_line(flow, ends, &x, &y));
     let reordered = flow.replies().filter(|(_, _, reordered)| *reordered);
     inside.extend(reordered.map(|(at, round_trip, _)| Mark::Disc {
         centre: Point::new(x(at), y(round_trip)),
         radius: 2.8,
         fill: Fill::solid(REORDERED),
     }));
-    inside.extend(ticks(flow, &plot, &x));
+    inside.extend(loss_ticks(flow, &plot, &x));
     marks.push(plot.clip(inside));
     marks.extend(changes(flow, &plot, &x));
     marks
@@ -298,7 +298,7 @@ type ToX<'a> = dyn Fn(Instant<Local>) -> f64 + 'a;
 type ToY<'a> = dyn Fn(Span) -> f64 + 'a;
 
 /// From the base latency up to the messages.
-fn shade(run: &[(Instant<Local>, Span, Span)], x: &ToX<'_>, y: &ToY<'_>) -> Mark {
+fn congestion_area(run: &[(Instant<Local>, Span, Span)], x: &ToX<'_>, y: &ToY<'_>) -> Mark {
     let above = run.iter().map(|(at, rtt, _)| Point::new(x(*at), y(*rtt)));
     let below = run
         .iter()
@@ -311,7 +311,7 @@ fn shade(run: &[(Instant<Local>, Span, Span)], x: &ToX<'_>, y: &ToY<'_>) -> Mark
 }
 
 /// The base latency while messages are shown.
-fn base(
+fn base_line(
     flow: &Flow<'_>,
     (first, last): (Instant<Local>, Instant<Local>),
     x: &ToX<'_>,
@@ -329,7 +329,7 @@ fn base(
     })
 }
 
-fn ticks(flow: &Flow<'_>, plot: &Plot, x: &ToX<'_>) -> Vec<Mark> {
+fn loss_ticks(flow: &Flow<'_>, plot: &Plot, x: &ToX<'_>) -> Vec<Mark> {
     let (top, end) = (plot.area.y, plot.area.y + 7.0);
     let tick = |sample: &DissectedSample| {
         let colour = match sample.outcome {
@@ -347,7 +347,7 @@ fn ticks(flow: &Flow<'_>, plot: &Plot, x: &ToX<'_>) -> Vec<Mark> {
 /// A dashed line for each change with a head above the panel, and its size where there is room.
 fn changes(flow: &Flow<'_>, plot: &Plot, x: &ToX<'_>) -> Vec<Mark> {
     let mut marks = Vec::new();
-    let mut free = plot.area.x - 40.0;
+    let mut min_left = plot.area.x - 40.0;
     for change in &flow.changes {
         let at = x(change.at);
         let (top, bottom) = (plot.area.y, plot.area.bottom());
@@ -356,22 +356,22 @@ fn changes(flow: &Flow<'_>, plot: &Plot, x: &ToX<'_>) -> Vec<Mark> {
             Point::new(at, bottom),
             CHANGE,
         ));
-        marks.extend(head(at, top, change));
-        let moved = change.after - change.before;
-        let sign = if moved > Span::from_nanos(0) { "+" } else { "" };
-        let text = format!("{sign}{}", millis(moved.millis_f64()));
-        let half = text_width(&text, 9.0, Weight::Regular) / 2.0;
-        if at - half >= free && at + half <= plot.area.right() + 6.0 {
-            free = at + half + 5.0;
-            let frame = Point::new(at, top - 9.0);
-            marks.push(Mark::Text(Text::new(frame, Anchor::Middle, 9.0, text)));
+        marks.extend(change_marker(at, top, change));
+        let delta = change.after - change.before;
+        let sign = if delta > Span::from_nanos(0) { "+" } else { "" };
+        let text = format!("{sign}{}", millis(delta.millis_f64()));
+        let half_width = text_width(&text, 9.0, Weight::Regular) / 2.0;
+        if at - half_width >= min_left && at + half_width <= plot.area.right() + 6.0 {
+            min_left = at + half_width + 5.0;
+            let position = Point::new(at, top - 9.0);
+            marks.push(Mark::Text(Text::new(position, Anchor::Middle, 9.0, text)));
         }
     }
     marks
 }
 
 /// A triangle that points down at the change: filled where more than the latency speaks for it.
-fn head(at: f64, top: f64, change: &PathChange) -> Vec<Mark> {
+fn change_marker(at: f64, top: f64, change: &PathChange) -> Vec<Mark> {
     let evidence = change.evidence;
     let has_more_evidence = evidence.reordered || evidence.ttl || evidence.trace == Some(true);
     let points = vec![

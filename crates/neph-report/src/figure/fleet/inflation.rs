@@ -1,6 +1,6 @@
 //! Latency inflation: how much longer the slowest path is than the fastest, over pairs.
-use super::inks;
-use super::percents::{LEFT, percents};
+use super::colours::curve_stroke;
+use super::percent_axis::{LEFT, percent_axis};
 use crate::axis::{Plot, Scale, Style};
 use crate::figure::legend::Swatch;
 use crate::figure::sheet::{Note, Sheet};
@@ -8,52 +8,59 @@ use crate::figure::{Figure, flags};
 use crate::scene::{Anchor, Colour, Fill, Mark, Point, Rect, Stroke, Text, fit_among};
 use neph_analysis::fleet::PooledPair;
 use neph_analysis::fleet::{Pair, pairs};
-use neph_analysis::fleet::{SOURCE, SettingInflation};
+use neph_analysis::fleet::{SOURCE_INFLATION, SettingInflation};
 use neph_analysis::text::{plural, real};
 use neph_analysis::{CampaignData, PlotSettings};
 
 /// Up to so many pairs are named at the axis.
 const MAX_NAMED_PAIRS: usize = 24;
 /// What the third source found, in percent, and the share of pairs with no more.
-const SOURCE_RESULT: (f64, f64) = (SOURCE * 100.0, 0.95);
+const SOURCE_RESULT: (f64, f64) = (SOURCE_INFLATION * 100.0, 0.95);
 /// What the pairs' names and numbers take at the left of the plot.
 const NAME_WIDTH: f64 = 190.0;
 /// One figure over all pairs; a single pair has no distribution.
 pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> {
     let all_pairs = pairs(data, settings);
     let pooled = PooledPair::all(&all_pairs);
-    let sets = SettingInflation::all(&pooled);
-    let pairs_text = match sets.as_slice() {
+    let inflations = SettingInflation::all(&pooled);
+    let pairs_text = match inflations.as_slice() {
         [] => return Vec::new(),
-        [set] => plural(set.pairs.len(), "pair"),
+        [setting_inflation] => plural(setting_inflation.pairs.len(), "pair"),
         several => format!("Pairs measured in {} ways", several.len()),
     };
     let mut subtitle =
         format!("{pairs_text}: highest base latency of a class over the lowest, less one.");
-    if let [only] = sets.as_slice() {
+    if let [only] = inflations.as_slice() {
         subtitle.push_str(&format!(" {}.", only.headline()));
     }
     let mut sheet = Sheet::new("Latency inflation".to_owned(), &subtitle);
-    if sets.len() > 1 {
-        let entries = sets.iter().enumerate().map(|(index, set)| {
-            let pairs = plural(set.pairs.len(), "pair");
-            let text = format!("{}: {pairs}; {}", set.setting(), set.headline());
-            (Swatch::Line(inks::curve(index, sets.len())), text)
-        });
+    if inflations.len() > 1 {
+        let entries = inflations
+            .iter()
+            .enumerate()
+            .map(|(index, setting_inflation)| {
+                let pairs = plural(setting_inflation.pairs.len(), "pair");
+                let text = format!(
+                    "{}: {pairs}; {}",
+                    setting_inflation.setting(),
+                    setting_inflation.headline()
+                );
+                (Swatch::Line(curve_stroke(index, inflations.len())), text)
+            });
         sheet.legend(&entries.collect::<Vec<_>>());
     }
-    draw_on(&mut sheet, &sets);
+    draw_distributions(&mut sheet, &inflations);
     let blocks = pooled.iter().map(|pair| pair.blocks).max().unwrap_or(0);
     let mut scenarios: Vec<usize> = all_pairs.iter().map(|pair| pair.scenario).collect();
     scenarios.dedup();
-    let mut notes = vec![Note::plain(caption(&sets, blocks))];
+    let mut notes = vec![Note::plain(caption(&inflations, blocks))];
     notes.extend(flags::notes(data, scenarios, settings));
     vec![sheet.finish("flow-inflation", "flow-inflation".to_owned(), &notes)]
 }
 
-fn caption(sets: &[SettingInflation<'_>], blocks: usize) -> String {
+fn caption(inflations: &[SettingInflation<'_>], blocks: usize) -> String {
     let mut text = "Each dot is a pair; its height is the share of pairs with at most that inflation. At 20 %, a flow on the slowest path of the pair takes 20 % longer than one on the fastest, independent of load.".to_owned();
-    if sets.iter().any(SettingInflation::has_tail) {
+    if inflations.iter().any(SettingInflation::has_tail) {
         text.push_str(" The cross is what the third source found between the regions of AWS: more than 32 % for 5 % of 120 pairs.");
     }
     if blocks > 1 {
@@ -64,9 +71,13 @@ fn caption(sets: &[SettingInflation<'_>], blocks: usize) -> String {
     text
 }
 
-fn draw_on(sheet: &mut Sheet, sets: &[SettingInflation<'_>]) {
-    let most_pairs = sets.iter().map(|set| set.pairs.len()).max().unwrap_or(0);
-    let has_names = sets.len() == 1 && most_pairs <= MAX_NAMED_PAIRS;
+fn draw_distributions(sheet: &mut Sheet, inflations: &[SettingInflation<'_>]) {
+    let most_pairs = inflations
+        .iter()
+        .map(|setting_inflation| setting_inflation.pairs.len())
+        .max()
+        .unwrap_or(0);
+    let has_names = inflations.len() == 1 && most_pairs <= MAX_NAMED_PAIRS;
     let height = if has_names {
         (real(most_pairs) * 15.0).max(90.0)
     } else {
@@ -78,10 +89,14 @@ fn draw_on(sheet: &mut Sheet, sets: &[SettingInflation<'_>]) {
         (LEFT, 10.0)
     };
     let frame = sheet.take(height + 16.0 + Style::BELOW);
-    let compared = sets.iter().any(SettingInflation::has_tail);
-    let greatest = sets.iter().filter_map(|set| set.pairs.last());
-    let min = if compared { SOURCE_RESULT.0 } else { 0.5 };
-    let max = greatest.fold(min, |max, (inflation, _)| max.max(inflation * 100.0));
+    let shows_source = inflations.iter().any(SettingInflation::has_tail);
+    let largest_by_setting = inflations
+        .iter()
+        .filter_map(|setting_inflation| setting_inflation.pairs.last());
+    let min_axis_end = if shows_source { SOURCE_RESULT.0 } else { 0.5 };
+    let max = largest_by_setting.fold(min_axis_end, |max, (inflation, _)| {
+        max.max(inflation * 100.0)
+    });
     let plot = Plot {
         area: Rect::new(
             frame.x + left,
@@ -95,34 +110,39 @@ fn draw_on(sheet: &mut Sheet, sets: &[SettingInflation<'_>]) {
     let mut marks = Vec::new();
     plot.x_axis(&mut marks, "inflation, %");
     if has_names {
-        marks.extend(names(&sets[0].pairs, &plot));
+        marks.extend(names(&inflations[0].pairs, &plot));
     } else {
-        percents(&mut marks, &plot, "share of pairs");
+        percent_axis(&mut marks, &plot, "share of pairs");
     }
-    for (index, set) in sets.iter().enumerate() {
+    for (index, setting_inflation) in inflations.iter().enumerate() {
         let (width, radius) = if has_names { (1.0, 3.2) } else { (1.8, 1.8) };
         let stroke = Stroke {
             width,
-            ..inks::curve(index, sets.len())
+            ..curve_stroke(index, inflations.len())
         };
-        marks.extend(distribution(set, &plot, stroke, radius));
+        marks.extend(distribution(setting_inflation, &plot, stroke, radius));
     }
-    if compared {
-        let is_below = sets
-            .iter()
-            .all(|set| set.above(SOURCE) * 20 <= set.pairs.len());
-        marks.extend(source(&plot, is_below));
+    if shows_source {
+        let is_below = inflations.iter().all(|setting_inflation| {
+            setting_inflation.above(SOURCE_INFLATION) * 20 <= setting_inflation.pairs.len()
+        });
+        marks.extend(source_cross(&plot, is_below));
     }
     sheet.draw(marks);
 }
 
 /// Steps with a dot at each pair.
-fn distribution(set: &SettingInflation<'_>, plot: &Plot, stroke: Stroke, radius: f64) -> Vec<Mark> {
+fn distribution(
+    setting_inflation: &SettingInflation<'_>,
+    plot: &Plot,
+    stroke: Stroke,
+    radius: f64,
+) -> Vec<Mark> {
     let mut points = vec![Point::new(plot.area.x, plot.area.bottom())];
     let mut dots = Vec::new();
-    for (index, (inflation, _)) in set.pairs.iter().enumerate() {
+    for (index, (inflation, _)) in setting_inflation.pairs.iter().enumerate() {
         let (x, last) = (plot.x_px(inflation * 100.0), points[points.len() - 1].y);
-        let centre = Point::new(x, plot.y_px(set.share(index)));
+        let centre = Point::new(x, plot.y_px(setting_inflation.share(index)));
         points.extend([Point::new(x, last), centre]);
         dots.push(Mark::Disc {
             centre,
@@ -137,11 +157,14 @@ fn distribution(set: &SettingInflation<'_>, plot: &Plot, stroke: Stroke, radius:
 }
 
 /// The pairs' names at the left, each at its dot's height, and the shares at the right.
-fn names(inflated: &[(f64, &Pair<'_>)], plot: &Plot) -> Vec<Mark> {
+fn names(inflated_pairs: &[(f64, &Pair<'_>)], plot: &Plot) -> Vec<Mark> {
     let mut marks = Vec::new();
-    let names: Vec<String> = inflated.iter().map(|(_, pair)| pair.name.clone()).collect();
-    for (index, (inflation, pair)) in inflated.iter().enumerate() {
-        let y = plot.y_px(real(index + 1) / real(inflated.len()));
+    let names: Vec<String> = inflated_pairs
+        .iter()
+        .map(|(_, pair)| pair.name.clone())
+        .collect();
+    for (index, (inflation, pair)) in inflated_pairs.iter().enumerate() {
+        let y = plot.y_px(real(index + 1) / real(inflated_pairs.len()));
         let grid = Stroke::solid(Colour::GRID, 1.0);
         let (from, to) = (Point::new(plot.area.x, y), Point::new(plot.area.right(), y));
         marks.push(Mark::line(from, to, grid));
@@ -153,9 +176,9 @@ fn names(inflated: &[(f64, &Pair<'_>)], plot: &Plot) -> Vec<Mark> {
         marks.push(Mark::Text(Text::new(at, Anchor::Start, Style::TICK, name)));
         marks.push(Mark::Text(number));
     }
-    for tenth in [0.0, 0.25, 0.5, 0.75, 1.0] {
-        let at = Point::new(plot.area.right() + 6.0, plot.y_px(tenth) + 3.6);
-        let text = format!("{:.0} %", tenth * 100.0);
+    for quarter in [0.0, 0.25, 0.5, 0.75, 1.0] {
+        let at = Point::new(plot.area.right() + 6.0, plot.y_px(quarter) + 3.6);
+        let text = format!("{:.0} %", quarter * 100.0);
         let text = Text::new(at, Anchor::Start, Style::TICK, text);
         marks.push(Mark::Text(text.coloured(Colour::FAINT_INK)));
     }
@@ -168,7 +191,7 @@ fn names(inflated: &[(f64, &Pair<'_>)], plot: &Plot) -> Vec<Mark> {
 
 /// A small cross where the source's pairs were, and its words where no curve passes: right below it where
 /// curves pass above it, else left above.
-fn source(plot: &Plot, is_below: bool) -> Vec<Mark> {
+fn source_cross(plot: &Plot, is_below: bool) -> Vec<Mark> {
     let (percent, share) = SOURCE_RESULT;
     let (x, y) = (plot.x_px(percent), plot.y_px(share));
     let faint = Stroke::solid(Colour::FAINT_INK, 1.2);

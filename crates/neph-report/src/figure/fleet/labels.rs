@@ -13,7 +13,7 @@ pub(super) struct Label {
 }
 
 /// From one base line to the next.
-pub(super) const LINE: f64 = 12.5;
+pub(super) const LINE_HEIGHT: f64 = 12.5;
 
 /// Heights as near as can be to those wanted (ascending), at least `gap` apart, from `top` to
 /// `bottom`.
@@ -28,8 +28,8 @@ pub(super) fn spread_heights(preferred: &[f64], gap: f64, (top, bottom): (f64, f
     for y in preferred {
         let mut block = (centre_of(*y, 1), *y, 1);
         while let Some((centre, sum, count)) = blocks.pop() {
-            let near = gap * neph_analysis::text::real(count + block.2) / 2.0;
-            if block.0 - centre >= near {
+            let min_distance = gap * neph_analysis::text::real(count + block.2) / 2.0;
+            if block.0 - centre >= min_distance {
                 blocks.push((centre, sum, count));
                 break;
             }
@@ -51,7 +51,10 @@ pub(super) fn place_labels(labels: &mut [Label], x: f64, ends: (f64, f64)) -> Ve
     labels.sort_by(|a, b| a.y.total_cmp(&b.y));
     let preferred: Vec<f64> = labels.iter().map(|label| label.y).collect();
     let mut marks = Vec::new();
-    for (label, y) in labels.iter().zip(spread_heights(&preferred, LINE, ends)) {
+    for (label, y) in labels
+        .iter()
+        .zip(spread_heights(&preferred, LINE_HEIGHT, ends))
+    {
         let points = vec![
             Point::new(x + 2.0, label.y),
             Point::new(x + 6.0, label.y),

@@ -2,7 +2,7 @@
 
 use neph_model::{FlowRoute, FlowTrace, Span};
 
-use super::inks::{self, FAINT, MAX_DISTINGUISHED};
+use super::colours::{FAINT, MAX_DISTINGUISHED, class_colour};
 use super::labels::{Label, place_labels};
 use super::sankey::{Column, Layout, Node, NodeIdentity, Path, Ribbon, paths};
 use crate::axis::Style;
@@ -43,16 +43,17 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
             let bases = fleet.map(|view| view.latest_bases(trace.destination.ip()));
             let bases = bases.unwrap_or_default();
             let tolerance = fleet.map(|view| view.settings.detection.tolerance);
-            let takes = |port, traced| latency(bases.get(&port).copied(), traced, tolerance);
-            let paths = paths(trace, MAX_DISTINGUISHED, &takes);
+            let latency_of = |port, traced| latency(bases.get(&port).copied(), traced, tolerance);
+            let paths = paths(trace, MAX_DISTINGUISHED, &latency_of);
             let layout = Layout::of(&paths, MAX_DISTINGUISHED);
             let title = page_title("Where paths split", page, total);
             let label = data.label(experiment.scenario);
-            let to = trace.destination.ip();
+            let destination = trace.destination.ip();
             let flows = plural(layout.flows, "traced flow");
-            let ways = plural(paths.len(), "path");
-            let mut sheet = Sheet::new(title, &format!("{label}: {flows} to {to} over {ways}"));
-            page_of(&mut sheet, &layout, &paths);
+            let path_count = plural(paths.len(), "path");
+            let subtitle = format!("{label}: {flows} to {destination} over {path_count}");
+            let mut sheet = Sheet::new(title, &subtitle);
+            draw_paths(&mut sheet, &layout, &paths);
             let mut notes = vec![Note::plain(caption(&layout, paths.len()))];
             notes.extend(missing_text(trace).map(Note::plain));
             notes.extend(flags::notes(data, [experiment.scenario], settings));
@@ -110,10 +111,10 @@ fn latency(base: Option<Span>, traced: Option<Span>, tolerance: Option<Span>) ->
     Some(latest.millis_f64())
 }
 
-fn page_of(sheet: &mut Sheet, layout: &Layout, paths: &[Path]) {
+fn draw_paths(sheet: &mut Sheet, layout: &Layout, paths: &[Path]) {
     let max = layout.columns.iter().map(|column| column.nodes.len()).max();
-    let tall = FLOWS_HEIGHT + real(max.unwrap_or(1).saturating_sub(1)) * NODE_GAP;
-    let frame = sheet.take(tall + 48.0);
+    let height = FLOWS_HEIGHT + real(max.unwrap_or(1).saturating_sub(1)) * NODE_GAP;
+    let frame = sheet.take(height + 48.0);
     let drawing = Drawing {
         layout,
         coloured_paths: paths.len().min(MAX_DISTINGUISHED),
@@ -121,7 +122,7 @@ fn page_of(sheet: &mut Sheet, layout: &Layout, paths: &[Path]) {
             frame.x + LEFT,
             frame.y + 20.0,
             frame.width - LEFT - RIGHT,
-            tall,
+            height,
         ),
     };
     let mut marks: Vec<Mark> = layout
@@ -136,7 +137,7 @@ fn page_of(sheet: &mut Sheet, layout: &Layout, paths: &[Path]) {
             marks.push(Mark::filled(rect, Colour::INK));
             marks.push(drawing.name(index, node, has_names));
         }
-        marks.extend(drawing.hop(index));
+        marks.extend(drawing.hop_label(index));
     }
     marks.extend(drawing.labels(paths));
     sheet.draw(marks);
@@ -156,7 +157,7 @@ impl Drawing<'_> {
     /// The fastest path has the colour that the lowest class has in spectra.
     fn colour(&self, rank: usize) -> Colour {
         if rank < self.coloured_paths {
-            inks::class(self.coloured_paths - 1 - rank)
+            class_colour(self.coloured_paths - 1 - rank)
         } else {
             FAINT
         }
@@ -167,23 +168,23 @@ impl Drawing<'_> {
         self.area.x + real(column) / steps * self.area.width
     }
 
-    /// Flows in pixels.
-    fn high(&self, flows: usize) -> f64 {
+    /// Height of this many flows in pixels.
+    fn height_of(&self, flows: usize) -> f64 {
         real(flows) / real(self.layout.flows.max(1)) * FLOWS_HEIGHT
     }
 
     fn node(&self, column: usize, node: usize) -> Rect {
         let nodes = &self.layout.columns[column].nodes;
         let flows = nodes.iter().map(|sibling| sibling.flows).sum();
-        let height = self.high(flows) + real(nodes.len() - 1) * NODE_GAP;
+        let height = self.height_of(flows) + real(nodes.len() - 1) * NODE_GAP;
         let top = self.area.y + (self.area.height - height) / 2.0;
         let this_node = &nodes[node];
-        let y = top + self.high(this_node.top) + real(node) * NODE_GAP;
+        let y = top + self.height_of(this_node.top) + real(node) * NODE_GAP;
         Rect::new(
             self.x(column) - NODE_WIDTH / 2.0,
             y,
             NODE_WIDTH,
-            self.high(this_node.flows).max(1.0),
+            self.height_of(this_node.flows).max(1.0),
         )
     }
 
@@ -192,16 +193,16 @@ impl Drawing<'_> {
         let from = self.node(ribbon.column, ribbon.nodes.0);
         let to = self.node(ribbon.column + 1, ribbon.nodes.1);
         let ends = (
-            from.y + self.high(ribbon.within.0),
-            to.y + self.high(ribbon.within.1),
+            from.y + self.height_of(ribbon.within.0),
+            to.y + self.height_of(ribbon.within.1),
         );
-        let thick = self.high(ribbon.flows).max(0.8);
+        let thickness = self.height_of(ribbon.flows).max(0.8);
         let edge = |lower: f64| {
             (0..=16_u32).map(move |step| {
                 let share = f64::from(step) / 16.0;
-                let bent = share * share * (3.0 - 2.0 * share);
+                let eased = share * share * (3.0 - 2.0 * share);
                 let x = from.right() + share * (to.x - from.right());
-                Point::new(x, ends.0 + bent * (ends.1 - ends.0) + lower)
+                Point::new(x, ends.0 + eased * (ends.1 - ends.0) + lower)
             })
         };
         let mut points: Vec<Point> = edge(0.0).collect();
@@ -210,7 +211,7 @@ impl Drawing<'_> {
             points: points.clone(),
             stroke: Stroke::solid(Colour::WHITE, 0.8),
         };
-        points.extend(edge(thick).rev());
+        points.extend(edge(thickness).rev());
         let fill = Fill {
             colour: self.colour(ribbon.path),
             opacity: 0.75,
@@ -223,23 +224,23 @@ impl Drawing<'_> {
         let room = self.x(1) - self.x(0) - 8.0;
         let nodes = self.layout.columns.iter().flat_map(|column| &column.nodes);
         let width = |node| crate::scene::text_width(&name(node), Style::NOTE, Weight::Regular);
-        nodes.map(width).all(|long| long <= room)
+        nodes.map(width).all(|text_width| text_width <= room)
     }
 
     fn name(&self, column: usize, node: usize, has_names: bool) -> Mark {
         let rect = self.node(column, node);
         let this_node = &self.layout.columns[column].nodes[node];
-        let text = if has_names || this_node.identity == NodeIdentity::Here {
+        let text = if has_names || this_node.identity == NodeIdentity::Source {
             name(this_node)
         } else {
-            short(&self.layout.columns[column], node)
+            short_name(&self.layout.columns[column], node)
         };
         let at = Point::new(self.x(column), rect.y - 3.5);
         Mark::Text(Text::new(at, Anchor::Middle, Style::NOTE, text))
     }
 
     /// The distance below a column, and how many hops were left out before it.
-    fn hop(&self, column: usize) -> Vec<Mark> {
+    fn hop_label(&self, column: usize) -> Vec<Mark> {
         let this_column = &self.layout.columns[column];
         let faint = |x: f64, text: String| {
             let at = Point::new(x, self.area.bottom() + 20.0);
@@ -266,10 +267,10 @@ impl Drawing<'_> {
                 let mut ribbons = self.layout.ribbons.iter();
                 let last = ribbons.rfind(|ribbon| ribbon.path == rank)?;
                 let node = self.node(last.column + 1, last.nodes.1);
-                let y = node.y + self.high(last.within.1) + self.high(last.flows) / 2.0;
+                let y = node.y + self.height_of(last.within.1) + self.height_of(last.flows) / 2.0;
                 Some(Label {
                     y,
-                    text: reported_of(path, self.layout.flows),
+                    text: path_label(path, self.layout.flows),
                     colour: self.colour(rank),
                 })
             })
@@ -294,10 +295,9 @@ impl Drawing<'_> {
     }
 }
 
-fn reported_of(path: &Path, flows: usize) -> String {
+fn path_label(path: &Path, flows: usize) -> String {
     let mut parts = vec![percent(real(path.ports.len()) / real(flows.max(1)))];
-    // The routes of a fleet's flows end before the target on purpose: their replies show that it is
-    // reached, and in what time.
+    // Traces of a fleet end before the target on purpose: replies show that it is reached.
     match path.latency {
         Some(latency) => parts.push(millis(latency)),
         None if path.reached => {}
@@ -309,15 +309,15 @@ fn reported_of(path: &Path, flows: usize) -> String {
 
 fn name(node: &Node) -> String {
     match node.identity {
-        NodeIdentity::Here => "here".to_owned(),
+        NodeIdentity::Source => "here".to_owned(),
         NodeIdentity::Router(address) => address.to_string(),
         NodeIdentity::Silent => "no answer".to_owned(),
-        NodeIdentity::Rest => "others".to_owned(),
+        NodeIdentity::Others => "others".to_owned(),
     }
 }
 
 /// `5b`: the second router of hop 5.
-fn short(column: &Column, node: usize) -> String {
+fn short_name(column: &Column, node: usize) -> String {
     let letter = u8::try_from(node).map_or('z', |node| char::from(b'a' + node.min(25)));
     if column.nodes.len() == 1 {
         column.ttl.to_string()
@@ -336,7 +336,8 @@ fn draw_path_list(sheet: &mut Sheet, layout: &Layout) {
             let nodes = column.nodes.iter().enumerate();
             nodes.map(|(index, node)| {
                 let share = percent(real(node.flows) / real(layout.flows.max(1)));
-                (short(column, index), format!("{} · {share}", name(node)))
+                let key = short_name(column, index);
+                (key, format!("{} · {share}", name(node)))
             })
         })
         .collect();
@@ -360,7 +361,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_whose_flows_have_replies_is_reached_wherever_its_trace_ended() {
+    fn a_path_with_a_latency_is_never_reported_as_not_reached() {
         let path = |reached: bool, latency: Option<f64>| Path {
             hops: Vec::new(),
             hash: "ae6b58cccc96a3eb".to_owned(),
@@ -368,7 +369,7 @@ mod tests {
             reached,
             latency,
         };
-        let text_of = |reached, latency| reported_of(&path(reached, latency), 4);
+        let text_of = |reached, latency| path_label(&path(reached, latency), 4);
         assert_eq!(text_of(false, Some(13.1)), "25 % · 13.10 ms · ae6b58");
         assert_eq!(text_of(true, None), "25 % · ae6b58");
         assert_eq!(text_of(false, None), "25 % · not reached · ae6b58");

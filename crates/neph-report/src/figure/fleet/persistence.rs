@@ -4,10 +4,10 @@ use neph_flows::Curve;
 
 use super::clock::exact_text;
 use super::curves::{
-    CurveLine, Shown, any_ended, chosen, draw as curves, legend, lines, scale, shades,
-    without_line_text,
+    CurveLine, ShownShare, any_ended, band_text, colours_text, draw as draw_curves, legend, lines,
+    missing_lines_text, scale,
 };
-use super::percents::LEFT;
+use super::percent_axis::LEFT;
 use crate::axis::Style;
 use crate::figure::sheet::{Note, Sheet};
 use crate::figure::{Figure, flags};
@@ -31,16 +31,16 @@ const DIRECTION_CURVES: [DirectionCurve; 2] = [
 /// One figure over all pairs; the directions below, where any pair distinguishes them.
 pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> {
     let pairs = pairs(data, settings);
-    let course_lines = lines(&pairs, |pair| pair.pair_view.persistence.as_ref());
-    let Some(first) = pairs.first().filter(|_| any_ended(&course_lines)) else {
+    let all_lines = lines(&pairs, |pair| pair.pair_view.persistence.as_ref());
+    let Some(first) = pairs.first().filter(|_| any_ended(&all_lines)) else {
         return Vec::new();
     };
     let soon = first.view.settings.soon;
     let subtitle =
         "Share of flows that are still in a latency class, by the time since they came into it";
     let mut sheet = Sheet::new("Persistence of flows".to_owned(), subtitle);
-    sheet.legend(&legend(&course_lines, soon, "left"));
-    let x = scale(&course_lines, soon);
+    sheet.legend(&legend(&all_lines, soon, "left"));
+    let x = scale(&all_lines, soon);
     let frame = sheet.take(HEIGHT + 24.0 + Style::BELOW);
     let area = Rect::new(
         frame.x + LEFT,
@@ -48,26 +48,29 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
         frame.width - LEFT - 10.0,
         HEIGHT,
     );
-    sheet.draw(curves(&course_lines, Shown::Lasting, area, x, soon));
-    let directed: Vec<(&str, Vec<CurveLine>)> = DIRECTION_CURVES
+    sheet.draw(draw_curves(&all_lines, ShownShare::Lasting, area, x, soon));
+    let lines_by_direction: Vec<(&str, Vec<CurveLine>)> = DIRECTION_CURVES
         .iter()
-        .map(|(name, pick)| (*name, coloured(lines(&pairs, *pick), &course_lines)))
+        .map(|(name, curve_of)| {
+            (
+                *name,
+                with_same_colours(lines(&pairs, *curve_of), &all_lines),
+            )
+        })
         .collect();
-    let has_directions = directed.iter().any(|(_, lines)| !lines.is_empty());
+    let has_directions = lines_by_direction
+        .iter()
+        .any(|(_, lines)| !lines.is_empty());
     if has_directions {
         let frames = sheet.columns(2, 160.0 + 44.0 + Style::BELOW);
-        for ((name, lines), frame) in directed.iter().zip(frames) {
+        for ((name, lines), frame) in lines_by_direction.iter().zip(frames) {
             sheet.draw(panel(name, lines, frame, soon));
         }
     }
     let mut text = caption(soon);
-    text.push_str(&shades(&course_lines));
-    text.push_str(chosen(&course_lines));
-    text.push_str(&without_line_text(
-        &pairs,
-        &course_lines,
-        "changes of class",
-    ));
+    text.push_str(&band_text(&all_lines));
+    text.push_str(colours_text(&all_lines));
+    text.push_str(&missing_lines_text(&pairs, &all_lines, "changes of class"));
     if has_directions {
         text.push_str(DIRECTIONS_NOTE);
     }
@@ -86,13 +89,14 @@ fn caption(soon: neph_model::Span) -> String {
 const DIRECTIONS_NOTE: &str = " The lower panels count changes of one direction only, where the peer's timestamps show it; a change of both directions counts in neither. Each has its own time scale.";
 
 /// The same pair has the same colour in every panel.
-fn coloured(mut lines: Vec<CurveLine>, reference_lines: &[CurveLine]) -> Vec<CurveLine> {
+fn with_same_colours(mut lines: Vec<CurveLine>, reference_lines: &[CurveLine]) -> Vec<CurveLine> {
     for line in &mut lines {
-        let matching = reference_lines
+        let reference_line = reference_lines
             .iter()
-            .find(|matching| matching.label == line.label);
-        if let Some(matching) = matching {
-            (line.stroke, line.has_own_colour) = (matching.stroke, matching.has_own_colour);
+            .find(|reference_line| reference_line.label == line.label);
+        if let Some(reference_line) = reference_line {
+            (line.stroke, line.has_own_colour) =
+                (reference_line.stroke, reference_line.has_own_colour);
         }
     }
     lines.sort_by_key(|line| line.has_own_colour);
@@ -121,9 +125,9 @@ fn panel(name: &str, lines: &[CurveLine], frame: Rect, soon: neph_model::Span) -
             frame.width - LEFT - 8.0,
             160.0,
         );
-        marks.extend(curves(
+        marks.extend(draw_curves(
             lines,
-            Shown::Lasting,
+            ShownShare::Lasting,
             area,
             scale(lines, soon),
             soon,

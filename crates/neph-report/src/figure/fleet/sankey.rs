@@ -16,27 +16,27 @@ pub(super) struct Path {
     pub(super) hash: String,
     pub(super) ports: Vec<u16>,
     pub(super) reached: bool,
-    /// What a message over it takes at least, milliseconds, where it is known.
+    /// Median latency of its flows in milliseconds, if known.
     pub(super) latency: Option<f64>,
 }
 
-/// What a message of a port takes, milliseconds: asked with the least round trip that the trace saw.
+/// Latency of a source port in milliseconds. The second argument is the smallest RTT of its trace.
 pub(super) type Latency<'a> = dyn Fn(u16, Option<Span>) -> Option<f64> + 'a;
 
-/// The paths of a trace: the `coloured` ones of most flows, the slowest first, as in a spectrum, whose
+/// The paths of a trace: the `coloured_count` ones of most flows, the slowest first, as in a spectrum, whose
 /// slowest class is on top; then the others, most flows first. A path takes the median of what its flows
 /// take.
-pub(super) fn paths(trace: &FlowTrace, coloured: usize, latency: &Latency<'_>) -> Vec<Path> {
+pub(super) fn paths(trace: &FlowTrace, coloured_count: usize, latency: &Latency<'_>) -> Vec<Path> {
     let trace_round_trips: BTreeMap<u16, Span> =
-        trace.routes.iter().filter_map(end_to_end).collect();
+        trace.routes.iter().filter_map(port_and_min_rtt).collect();
     let path_of = |diamond: DiamondPath| {
         let ports = diamond.source_ports.iter();
         let mut latencies: Vec<f64> = ports
             .filter_map(|port| latency(*port, trace_round_trips.get(port).copied()))
             .collect();
-        let middle = Sorted::sort(&mut latencies).and_then(|sorted| median(sorted, 0));
+        let median_latency = Sorted::sort(&mut latencies).and_then(|sorted| median(sorted, 0));
         Path {
-            latency: middle.ok().and_then(Level::number),
+            latency: median_latency.ok().and_then(Level::number),
             hops: diamond.addresses,
             hash: diamond.hash.to_string(),
             ports: diamond.source_ports,
@@ -49,14 +49,15 @@ pub(super) fn paths(trace: &FlowTrace, coloured: usize, latency: &Latency<'_>) -
         .map(path_of)
         .collect();
     paths.sort_by(|a, b| (b.ports.len(), &a.hash).cmp(&(a.ports.len(), &b.hash)));
-    let coloured = coloured.min(paths.len());
+    let coloured_count = coloured_count.min(paths.len());
     let latency_or_infinity = |path: &Path| path.latency.unwrap_or(f64::INFINITY);
-    paths[..coloured].sort_by(|a, b| latency_or_infinity(b).total_cmp(&latency_or_infinity(a)));
+    paths[..coloured_count]
+        .sort_by(|a, b| latency_or_infinity(b).total_cmp(&latency_or_infinity(a)));
     paths
 }
 
-/// A port with the least round trip to the destination, where the trace got there.
-fn end_to_end(route: &FlowRoute) -> Option<(u16, Span)> {
+/// A source port with its smallest RTT to the destination, if the trace reached it.
+fn port_and_min_rtt(route: &FlowRoute) -> Option<(u16, Span)> {
     let last = route
         .hops
         .last()
@@ -67,12 +68,12 @@ fn end_to_end(route: &FlowRoute) -> Option<(u16, Span)> {
 /// A router at a hop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum NodeIdentity {
-    Here,
+    Source,
     Router(IpAddr),
     /// Routers that did not answer.
     Silent,
     /// Routers that too few flows take to be drawn one by one.
-    Rest,
+    Others,
 }
 
 /// A column of the drawing.
@@ -120,12 +121,12 @@ pub(super) struct Layout {
 const MAX_NODES: usize = 20;
 
 impl Layout {
-    /// Lays paths out; from the rank `coloured` on they share ribbons.
-    pub(super) fn of(paths: &[Path], coloured: usize) -> Self {
-        let drawn_distances = distances(paths);
+    /// Lays paths out; from the rank `coloured_count` on they share ribbons.
+    pub(super) fn of(paths: &[Path], coloured_count: usize) -> Self {
+        let drawn_distances = select_distances(paths);
         let nodes_by_column: Vec<Vec<NodeIdentity>> = drawn_distances
             .iter()
-            .map(|(ttl, _)| nodes_of(paths, *ttl))
+            .map(|(ttl, _)| drawn_nodes(paths, *ttl))
             .collect();
         let node_index = |path: &Path, column: usize| -> Option<usize> {
             let identity = identity_of(path, drawn_distances[column].0)?;
@@ -170,11 +171,11 @@ impl Layout {
                     (node_index(path, column - 1), node_index(path, column))
                 {
                     *flows_by_ribbon
-                        .entry((rank.min(coloured), from, to))
+                        .entry((rank.min(coloured_count), from, to))
                         .or_default() += path.ports.len();
                 }
             }
-            ribbons.extend(stacked(column - 1, &flows_by_ribbon));
+            ribbons.extend(stack_ribbons(column - 1, &flows_by_ribbon));
         }
         let flows = paths.iter().map(|path| path.ports.len()).sum();
         Self {
@@ -186,7 +187,10 @@ impl Layout {
 }
 
 /// Ribbons on top of each other in both of their nodes, in the order of their paths.
-fn stacked(column: usize, flows_by_ribbon: &BTreeMap<(usize, usize, usize), usize>) -> Vec<Ribbon> {
+fn stack_ribbons(
+    column: usize,
+    flows_by_ribbon: &BTreeMap<(usize, usize, usize), usize>,
+) -> Vec<Ribbon> {
     let mut filled_left: BTreeMap<usize, usize> = BTreeMap::new();
     let mut filled_right: BTreeMap<usize, usize> = BTreeMap::new();
     let ribbons = flows_by_ribbon.iter().map(|((path, from, to), flows)| {
@@ -210,7 +214,7 @@ fn stacked(column: usize, flows_by_ribbon: &BTreeMap<(usize, usize, usize), usiz
 
 fn identity_of(path: &Path, ttl: usize) -> Option<NodeIdentity> {
     if ttl == 0 {
-        return Some(NodeIdentity::Here);
+        return Some(NodeIdentity::Source);
     }
     let hop = path.hops.get(ttl - 1)?;
     Some(hop.map_or(NodeIdentity::Silent, NodeIdentity::Router))
@@ -218,7 +222,7 @@ fn identity_of(path: &Path, ttl: usize) -> Option<NodeIdentity> {
 
 /// Which distances are drawn, each with how many were left out before it: of several hops in a row
 /// that all flows share, the first and the last are enough.
-fn distances(paths: &[Path]) -> Vec<(usize, usize)> {
+fn select_distances(paths: &[Path]) -> Vec<(usize, usize)> {
     let last = paths.iter().map(|path| path.hops.len()).max().unwrap_or(0);
     let is_shared = |ttl: usize| {
         let first = paths.first().and_then(|path| identity_of(path, ttl));
@@ -240,32 +244,32 @@ fn distances(paths: &[Path]) -> Vec<(usize, usize)> {
 }
 
 /// The routers that are drawn at a distance, in the order of the mean rank of their paths.
-fn nodes_of(paths: &[Path], ttl: usize) -> Vec<NodeIdentity> {
+fn drawn_nodes(paths: &[Path], ttl: usize) -> Vec<NodeIdentity> {
     let mut flows_and_ranks: BTreeMap<NodeIdentity, (usize, f64)> = BTreeMap::new();
     for (rank, path) in paths.iter().enumerate() {
         if let Some(identity) = identity_of(path, ttl) {
             let flows = path.ports.len();
-            let (sum, ranks) = flows_and_ranks.entry(identity).or_default();
-            *sum += flows;
-            *ranks += neph_analysis::text::real(flows) * neph_analysis::text::real(rank);
+            let (flow_sum, rank_sum) = flows_and_ranks.entry(identity).or_default();
+            *flow_sum += flows;
+            *rank_sum += neph_analysis::text::real(flows) * neph_analysis::text::real(rank);
         }
     }
     let mut nodes: Vec<(NodeIdentity, usize, f64)> = flows_and_ranks
         .into_iter()
-        .map(|(identity, (flows, ranks))| {
-            (identity, flows, ranks / neph_analysis::text::real(flows))
+        .map(|(identity, (flows, rank_sum))| {
+            (identity, flows, rank_sum / neph_analysis::text::real(flows))
         })
         .collect();
-    let is_crowded = nodes.len() > MAX_NODES;
-    if is_crowded {
+    let exceeds_max = nodes.len() > MAX_NODES;
+    if exceeds_max {
         nodes.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(&b.0)));
         nodes.truncate(MAX_NODES - 1);
     }
     nodes.sort_by(|a, b| a.2.total_cmp(&b.2).then(a.0.cmp(&b.0)));
     let mut identities: Vec<NodeIdentity> =
         nodes.into_iter().map(|(identity, _, _)| identity).collect();
-    if is_crowded {
-        identities.push(NodeIdentity::Rest);
+    if exceeds_max {
+        identities.push(NodeIdentity::Others);
     }
     identities
 }
@@ -288,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lost_answer_makes_no_path_of_its_own() {
+    fn an_unanswered_hop_does_not_create_another_path() {
         let route = |source_port: u16, hops: &[u8]| {
             let addresses = path(hops, 0).hops;
             let hop = |(ttl, address): (u8, &Option<IpAddr>)| FlowHop {

@@ -1,6 +1,6 @@
 //! What the colours of a spectrum stand for.
 
-use super::inks::CountScale;
+use super::colours::CountScale;
 use crate::axis::Style;
 use crate::figure::sheet::Sheet;
 use crate::scene::{Anchor, Colour, Mark, Point, Rect, Text};

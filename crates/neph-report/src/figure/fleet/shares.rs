@@ -3,7 +3,7 @@
 use neph_flows::ShareBin;
 
 use super::clock::Clock;
-use super::inks;
+use super::colours::class_colour;
 use crate::axis::{Plot, Scale, Style};
 use crate::scene::{Anchor, Colour, Fill, Mark, Point, Rect, Stroke, Text};
 use neph_analysis::fleet::Pair;
@@ -57,7 +57,7 @@ pub(super) fn shares(pair: &Pair<'_>, clock: &Clock, area: Rect) -> Vec<Mark> {
         };
         points.extend(lower);
         let fill = Fill {
-            colour: inks::class(class),
+            colour: class_colour(class),
             opacity: 0.8,
         };
         marks.push(Mark::Area { points, fill });
@@ -82,9 +82,9 @@ fn axis(marks: &mut Vec<Mark>, plot: &Plot) {
 
 fn share(flows: &[u64], class: usize) -> f64 {
     let total: u64 = flows.iter().sum();
-    let share = flows.get(class).copied().unwrap_or(0);
+    let class_flows = flows.get(class).copied().unwrap_or(0);
     #[expect(clippy::cast_precision_loss, reason = "a share for the eye")]
-    let share = share as f64 / total.max(1) as f64;
+    let share = class_flows as f64 / total.max(1) as f64;
     share
 }
 
@@ -99,13 +99,17 @@ fn columns(
         reason = "a width in pixels"
     )]
     let bins_per_column = bins.len().div_ceil((width / 2.0) as usize).max(1);
-    let joined = bins.chunks(bins_per_column).map(|few| {
-        let classes = few.iter().map(|bin| bin.flows.len()).max().unwrap_or(0);
+    let joined = bins.chunks(bins_per_column).map(|column_bins| {
+        let classes = column_bins
+            .iter()
+            .map(|bin| bin.flows.len())
+            .max()
+            .unwrap_or(0);
         let sum = |class: usize| {
-            let flows = few.iter().filter_map(|bin| bin.flows.get(class));
+            let flows = column_bins.iter().filter_map(|bin| bin.flows.get(class));
             flows.map(|flows| u64::from(*flows)).sum()
         };
-        (few[0].from, (0..classes).map(sum).collect())
+        (column_bins[0].from, (0..classes).map(sum).collect())
     });
     joined.collect()
 }

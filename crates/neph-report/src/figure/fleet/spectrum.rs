@@ -2,14 +2,14 @@
 
 use neph_flows::Spectrum;
 
-use super::cells::{CoarseCells, size, steps};
+use super::cells::{CoarseCells, cell_size, offset};
 use super::clock::{Clock, exact_text};
-use super::inks::{self, CONGESTION, CountScale};
-use super::labels::{LINE, Label, place_labels};
+use super::colours::{CONGESTION, CountScale, class_colour};
+use super::labels::{LINE_HEIGHT, Label, place_labels};
+use super::periods::merged_bars;
 use super::scale_bar::scale_bar;
+use super::selected_pairs::SelectedPairs;
 use super::shares::shares;
-use super::standing_out::SelectedPairs;
-use super::stretches::bars;
 use crate::axis::{Plot, Scale, Style};
 use crate::figure::sheet::{Note, Sheet, page_name, page_title};
 use crate::figure::{Figure, flags};
@@ -35,7 +35,7 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
     pairs.retain(|pair| pair.spectrum().is_some());
     let selection = SelectedPairs::of(pairs, (1, MAX_PAGES));
     let total = selection.pairs.len();
-    let drawn = selection
+    let pages = selection
         .pairs
         .iter()
         .enumerate()
@@ -43,13 +43,13 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
             let spectrum = pair.spectrum()?;
             let title = page_title("Base latency of all flows over time", page, total);
             let mut sheet = Sheet::new(title, &format!("{}: {}", pair.label, subtitle_of(pair)));
-            page_of(&mut sheet, pair, spectrum);
+            draw_page(&mut sheet, pair, spectrum);
             let mut notes = vec![Note::plain(caption(pair, &selection))];
             notes.extend(flags::notes(data, [pair.scenario], settings));
             let name = page_name("flow-spectrum", page, total);
             Some(sheet.finish("flow-spectrum", name, &notes))
         });
-    drawn.collect()
+    pages.collect()
 }
 
 fn subtitle_of(pair: &Pair<'_>) -> String {
@@ -77,38 +77,41 @@ fn caption(pair: &Pair<'_>, shown: &SelectedPairs<'_>) -> String {
     text
 }
 
-fn page_of(sheet: &mut Sheet, pair: &Pair<'_>, spectrum: &Spectrum) {
+fn draw_page(sheet: &mut Sheet, pair: &Pair<'_>, spectrum: &Spectrum) {
     let clock = Clock::of(pair);
-    let (range, beyond) = range(spectrum);
+    let (range, outside_text) = row_range(spectrum);
     let unit = TimeUnit::up_to(range.high);
-    let y = Scale::linear(range.low * unit.per_milli(), range.high * unit.per_milli());
+    let y_scale = Scale::linear(range.low * unit.per_milli(), range.high * unit.per_milli());
     let width = sheet.inner().width - LEFT - RIGHT;
-    let sized = Plot {
+    let unplaced_plot = Plot {
         area: Rect::new(0.0, 0.0, width, HEIGHT),
         x: clock.scale,
-        y,
+        y: y_scale,
     };
     let step = clock.at(spectrum.from + spectrum.step) - clock.at(spectrum.from);
     let row = spectrum.row.millis_f64() * unit.per_milli();
-    let coarse = CoarseCells::of(spectrum, size(&sized, step, row));
+    let coarse = CoarseCells::of(spectrum, cell_size(&unplaced_plot, step, row));
     let counts = CountScale::up_to(coarse.max_flows());
     scale_bar(sheet, &counts);
     let frame = sheet.take(HEIGHT + SHARES_HEIGHT + STRIP_HEIGHT + 34.0 + Style::BELOW);
     let area = Rect::new(frame.x + LEFT, frame.y + 10.0, width, HEIGHT);
-    let plot = Plot { area, ..sized };
+    let plot = Plot {
+        area,
+        ..unplaced_plot
+    };
     let mut marks = Vec::new();
     plot.y_axis(&mut marks, &format!("base latency, {}", unit.name()));
     plot.base_line(&mut marks);
-    let x = |column: u32| plot.x_px(clock.at(spectrum.from + steps(column, spectrum.step)));
-    let height = |row: u32| {
-        let base = spectrum.lowest + steps(row, spectrum.row);
+    let x = |column: u32| plot.x_px(clock.at(spectrum.from + offset(column, spectrum.step)));
+    let y = |row: u32| {
+        let base = spectrum.lowest + offset(row, spectrum.row);
         plot.y_px(base.millis_f64() * unit.per_milli())
     };
-    marks.push(plot.clip(coarse.marks(&counts, &x, &height)));
+    marks.push(plot.clip(coarse.marks(&counts, &x, &y)));
     marks.extend(congestion(pair, &plot, &clock));
-    if !beyond.is_empty() {
+    if !outside_text.is_empty() {
         let at = Point::new(area.right() + 4.0, area.y - 2.0);
-        let text = Text::new(at, Anchor::Start, Style::NOTE, beyond).coloured(Colour::ALARM);
+        let text = Text::new(at, Anchor::Start, Style::NOTE, outside_text).coloured(Colour::ALARM);
         marks.push(Mark::Text(text));
     }
     marks.extend(class_labels(pair, &plot, unit));
@@ -119,9 +122,9 @@ fn page_of(sheet: &mut Sheet, pair: &Pair<'_>, spectrum: &Spectrum) {
     sheet.draw(marks);
 }
 
-/// The rows that hold all but the rarest of what was seen, in milliseconds, and what lies outside.
-/// One flow that once was far off must not crush the rest.
-fn range(spectrum: &Spectrum) -> (Scale, String) {
+/// The rows that contain all but the rarest values, in milliseconds, and what lies outside.
+/// One outlier must not compress the rest.
+fn row_range(spectrum: &Spectrum) -> (Scale, String) {
     let mut rows: Vec<(u32, u64)> = spectrum
         .bins
         .iter()
@@ -155,7 +158,7 @@ fn range(spectrum: &Spectrum) -> (Scale, String) {
         base(f64::from(top) + 1.0 + margin),
     );
     #[expect(clippy::cast_precision_loss, reason = "a share for the eye")]
-    let beyond = match outside {
+    let outside_text = match outside {
         0 => String::new(),
         flows_outside => format!(
             "{} outside, to {}",
@@ -166,13 +169,13 @@ fn range(spectrum: &Spectrum) -> (Scale, String) {
             }
         ),
     };
-    (scale, beyond)
+    (scale, outside_text)
 }
 
 /// A bar along the top where a queue that all flows shared hid the base latencies.
 fn congestion(pair: &Pair<'_>, plot: &Plot, clock: &Clock) -> Vec<Mark> {
     let queues = pair.pair_view.congested.iter().copied();
-    let rects = bars(queues, plot, clock, (plot.area.y - 5.0, 4.0));
+    let rects = merged_bars(queues, plot, clock, (plot.area.y - 5.0, 4.0));
     if rects.is_empty() {
         return Vec::new();
     }
@@ -195,17 +198,17 @@ fn class_labels(pair: &Pair<'_>, plot: &Plot, unit: TimeUnit) -> Vec<Mark> {
         clippy::cast_sign_loss,
         reason = "a height in pixels"
     )]
-    let room = (plot.area.height / LINE) as usize - 1;
+    let room = (plot.area.height / LINE_HEIGHT) as usize - 1;
     let mut classes: Vec<_> = pair.classes().iter().enumerate().collect();
-    let within = |base: f64| (0.0..=1.0).contains(&plot.y.share(base * unit.per_milli()));
-    classes.retain(|(_, class)| class.share > 0.0 && within(class.base.millis_f64()));
+    let is_on_axis = |base: f64| (0.0..=1.0).contains(&plot.y.share(base * unit.per_milli()));
+    classes.retain(|(_, class)| class.share > 0.0 && is_on_axis(class.base.millis_f64()));
     classes.sort_by(|(_, a), (_, b)| b.share.total_cmp(&a.share));
     let more = classes.len().saturating_sub(room);
     let mut labels: Vec<Label> = classes
         .into_iter()
         .take(room)
         .map(|(index, class)| Label {
-            colour: inks::class(index),
+            colour: class_colour(index),
             y: plot.y_px(class.base.millis_f64() * unit.per_milli()),
             text: format!(
                 "{} · {}",
@@ -227,15 +230,15 @@ fn class_labels(pair: &Pair<'_>, plot: &Plot, unit: TimeUnit) -> Vec<Mark> {
 /// Path changes over time as bars.
 fn changes(marks: &mut Vec<Mark>, pair: &Pair<'_>, clock: &Clock, strip: Rect) {
     let bins = pair.latency_bins();
-    let wide = clock.at(pair.view.from + pair.view.settings.bin) - clock.at(pair.view.from);
-    let pixels = wide / (clock.scale.high - clock.scale.low) * strip.width;
+    let bin_width = clock.at(pair.view.from + pair.view.settings.bin) - clock.at(pair.view.from);
+    let bin_pixels = bin_width / (clock.scale.high - clock.scale.low) * strip.width;
     // Bars that cannot be seen are joined, the greatest of them counts.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
         reason = "at least 1, at most the number of bins"
     )]
-    let bins_per_bar = (1.5 / pixels.max(1e-6)).ceil().clamp(1.0, 1e6) as usize;
+    let bins_per_bar = (1.5 / bin_pixels.max(1e-6)).ceil().clamp(1.0, 1e6) as usize;
     let max = bins.iter().filter_map(|bin| bin.changes).max().unwrap_or(0);
     let plot = Plot {
         area: strip,
@@ -255,16 +258,16 @@ fn changes(marks: &mut Vec<Mark>, pair: &Pair<'_>, clock: &Clock, strip: Rect) {
     let grid = Stroke::solid(Colour::GRID, 1.0);
     let top = Point::new(strip.x, strip.y);
     marks.push(Mark::line(top, Point::new(strip.right(), strip.y), grid));
-    let bars = bins.chunks(bins_per_bar).filter_map(|few| {
-        let highest = few
+    let bars = bins.chunks(bins_per_bar).filter_map(|bar_bins| {
+        let highest = bar_bins
             .iter()
             .filter_map(|bin| bin.changes)
             .max()
             .filter(|max| *max > 0)?;
-        let left = plot.x_px(clock.at(few[0].from));
+        let left = plot.x_px(clock.at(bar_bins[0].from));
         let top = plot.y_px(f64::from(highest));
-        let long = (pixels * real(few.len())).min(strip.right() - left);
-        Some(Rect::new(left, top, long.max(0.5), strip.bottom() - top))
+        let width = (bin_pixels * real(bar_bins.len())).min(strip.right() - left);
+        Some(Rect::new(left, top, width.max(0.5), strip.bottom() - top))
     });
     marks.push(Mark::Cells {
         rects: bars.collect(),

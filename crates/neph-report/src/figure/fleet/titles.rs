@@ -10,11 +10,11 @@ pub(super) fn labels(pairs: &[Pair<'_>]) -> Vec<String> {
 /// A pair's label as the title of its panel, shortened to fit and still different from the others.
 pub(super) fn title(
     pair: &Pair<'_>,
-    among: &[String],
+    labels: &[String],
     at: Point,
-    (size, room): (f64, f64),
+    (size, max_width): (f64, f64),
 ) -> Text {
     // Semibold is wider.
-    let text = fit_among(&pair.label, among, size, room / 1.06);
+    let text = fit_among(&pair.label, labels, size, max_width / 1.06);
     Text::new(at, Anchor::Start, size, text).semibold()
 }

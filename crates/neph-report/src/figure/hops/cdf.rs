@@ -2,8 +2,8 @@
 
 use neph_stats::{EcdfPoint, Sorted, ecdf};
 
-use super::names::{title, within};
-use super::{DIRECTIONS, Direction, HopsDelay, HopsDrawing, inks, is_unsure, millis};
+use super::names::{direction_title, plus_minus};
+use super::{DIRECTIONS, Direction, HopsDelay, HopsDrawing, colours, is_bound_larger, millis};
 use crate::axis::{Limits, Plot, Scale, Spacing, Spread, Style, choose_scale};
 use crate::figure::Figure;
 use crate::figure::boxes::in_unit;
@@ -36,7 +36,7 @@ pub(super) fn draw(drawing: &HopsDrawing<'_>) -> Vec<Figure> {
     let Some(scale) = scale(&spreads) else {
         return Vec::new();
     };
-    let subtitle = format!("{}; packets of all protocols", drawing.path());
+    let subtitle = format!("{}; packets of all protocols", drawing.path_text());
     let mut sheet = Sheet::new("Distribution of latency by segment".to_owned(), &subtitle);
     let last = panels.len();
     for (index, panel) in panels.iter().enumerate() {
@@ -53,7 +53,7 @@ pub(super) fn draw(drawing: &HopsDrawing<'_>) -> Vec<Figure> {
     vec![sheet.finish("hops-cdf", "hops-cdf".to_owned(), &notes)]
 }
 
-/// Of delays at or below nothing a logarithmic axis knows nothing: they count as its low end.
+/// On a logarithmic axis, delays of zero or less count as its low end.
 fn scale(spreads: &[Spread]) -> Option<Scale> {
     let raised_spreads: Vec<Spread> = spreads
         .iter()
@@ -86,17 +86,17 @@ fn caption(drawing: &HopsDrawing<'_>, panels: &[Panel<'_>], scale: Scale) -> Str
             " The shaded area shows where the line may be, given the error bound of each delay.",
         );
     }
-    if curves().any(|curve| curve.is_unsure) {
+    if curves().any(|curve| curve.is_mostly_uncertain) {
         text.push_str(" Shaded without a line: for most packets the bound is larger than the delay, so that the line may lie anywhere within.");
     }
-    let below = || panels.iter().map(|panel| panel.outside(scale));
-    if below().any(|outside| outside.below > outside.short) {
+    let off_axis_counts = || panels.iter().map(|panel| panel.off_axis_counts(scale));
+    if off_axis_counts().any(|counts| counts.below > counts.surely_positive) {
         text.push_str(" Values below are left of the axis: not above zero within the error bound");
-        if below().any(|outside| outside.short > 0) {
+        if off_axis_counts().any(|counts| counts.surely_positive > 0) {
             text.push_str(", or above that and shorter than where the axis begins");
         }
         text.push('.');
-    } else if below().any(|outside| outside.below > 0) {
+    } else if off_axis_counts().any(|counts| counts.below > 0) {
         text.push_str(" Values below are left of the axis.");
     }
     text + drawing.bound_text()
@@ -114,48 +114,55 @@ struct Curve {
     /// The largest bound, in milliseconds.
     bound: f64,
     /// For most packets the bound is larger than the delay: where the line lies is not known.
-    is_unsure: bool,
-    /// Of the delays; where these are not known, of the longest that they may be.
+    is_mostly_uncertain: bool,
+    /// Spread of the delays; for a mostly uncertain segment, of the longest possible delays.
     spread: Spread,
     steps: Steps,
     /// The same with every delay as short and as long as it may be; none where the bound is 0.
-    ends: Option<(Steps, Steps)>,
+    bound_steps: Option<(Steps, Steps)>,
 }
 
 impl Curve {
     fn of(drawing: &HopsDrawing<'_>, direction: Direction, index: usize) -> Option<Self> {
-        let (mut middle, mut short, mut long) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut delays, mut shortest, mut longest) = (Vec::new(), Vec::new(), Vec::new());
         let (mut lost, mut max_bound, mut uncertain) = (0, 0, 0);
-        for packet in drawing.of(direction) {
+        for packet in drawing.packets_in(direction) {
             match packet.segments[index] {
                 HopsDelay::Known { delay, bound } => {
-                    middle.push(millis(delay));
-                    short.push(millis(delay.saturating_sub(bound)));
-                    long.push(millis(delay.saturating_add(bound)));
+                    delays.push(millis(delay));
+                    shortest.push(millis(delay.saturating_sub(bound)));
+                    longest.push(millis(delay.saturating_add(bound)));
                     max_bound = max_bound.max(bound);
-                    uncertain += usize::from(is_unsure(delay, bound));
+                    uncertain += usize::from(is_bound_larger(delay, bound));
                 }
                 HopsDelay::Lost => lost += 1,
                 HopsDelay::Unknown => {}
             }
         }
-        let is_unsure = uncertain * 2 > middle.len();
+        let is_mostly_uncertain = uncertain * 2 > delays.len();
         let steps = |values: &mut Vec<f64>| ecdf(Sorted::sort(values).ok()?, lost, MAX_POINTS).ok();
-        let ends = if max_bound > 0 {
-            Some((steps(&mut short)?, steps(&mut long)?))
+        let bound_steps = if max_bound > 0 {
+            Some((steps(&mut shortest)?, steps(&mut longest)?))
         } else {
             None
         };
         Some(Self {
             segment: index,
-            name: drawing.passage(direction, index),
-            entered: middle.len() + lost,
+            name: drawing.passage_name(direction, index),
+            entered: delays.len() + lost,
             lost,
             bound: millis(max_bound),
-            steps: steps(&mut middle)?,
-            spread: Spread::of(Sorted::check(if is_unsure { &long } else { &middle }).ok()?)?,
-            is_unsure,
-            ends,
+            steps: steps(&mut delays)?,
+            spread: Spread::of(
+                Sorted::check(if is_mostly_uncertain {
+                    &longest
+                } else {
+                    &delays
+                })
+                .ok()?,
+            )?,
+            is_mostly_uncertain,
+            bound_steps,
         })
     }
 
@@ -166,15 +173,19 @@ impl Curve {
             text.push_str(&format!(" · {} lost", count(self.lost)));
         }
         if self.bound > 0.0 {
-            let prefix = if self.is_unsure { "only " } else { "" };
-            text.push_str(&format!(" · {prefix}{}", within(self.bound)));
+            let prefix = if self.is_mostly_uncertain {
+                "only "
+            } else {
+                ""
+            };
+            text.push_str(&format!(" · {prefix}{}", plus_minus(self.bound)));
         }
         text
     }
 }
 
 /// A distribution as steps; as a slope from point to point where some of its steps are omitted.
-fn path(steps: &[EcdfPoint], plot: &Plot, unit: TimeUnit) -> Vec<Point> {
+fn step_path(steps: &[EcdfPoint], plot: &Plot, unit: TimeUnit) -> Vec<Point> {
     let is_thinned = steps.len() * 5 > MAX_POINTS * 4;
     let mut previous_share = 0.0;
     let mut path = Vec::with_capacity(steps.len() * 2 + 1);
@@ -186,7 +197,7 @@ fn path(steps: &[EcdfPoint], plot: &Plot, unit: TimeUnit) -> Vec<Point> {
         path.push(Point::new(x, plot.y_px(point.share)));
         previous_share = point.share;
     }
-    // What was lost never arrives: the line goes on to the right below the top.
+    // Lost packets never arrive: the line ends below 100 %.
     path.push(Point::new(plot.area.right(), plot.y_px(previous_share)));
     path
 }
@@ -194,23 +205,23 @@ fn path(steps: &[EcdfPoint], plot: &Plot, unit: TimeUnit) -> Vec<Point> {
 /// Where a line may lie.
 fn band(segment: usize) -> Fill {
     Fill {
-        colour: inks::colour(segment),
+        colour: colours::segment_colour(segment),
         opacity: 0.18,
     }
 }
 
-/// What no axis shows.
+/// Values that the axis does not show.
 #[derive(Default)]
 struct OffAxisCounts {
     above: usize,
     below: usize,
-    /// Those of them that are surely more than nothing.
-    short: usize,
+    /// Those of `below` that are above zero in spite of the error bound.
+    surely_positive: usize,
     max: f64,
     min: f64,
 }
 
-/// One way.
+/// One direction.
 struct Panel<'a> {
     drawing: &'a HopsDrawing<'a>,
     direction: Direction,
@@ -220,7 +231,8 @@ struct Panel<'a> {
 
 impl<'a> Panel<'a> {
     fn of(drawing: &'a HopsDrawing<'a>, direction: Direction) -> Self {
-        let drawn = (0..drawing.count()).filter_map(|index| Curve::of(drawing, direction, index));
+        let drawn =
+            (0..drawing.segment_count()).filter_map(|index| Curve::of(drawing, direction, index));
         let mut curves: Vec<Curve> = drawn.collect();
         if direction == Direction::Reverse {
             curves.reverse();
@@ -237,9 +249,9 @@ impl<'a> Panel<'a> {
         HEIGHT.max(self.curves.len() as f64 * ENTRY_HEIGHT)
     }
 
-    fn outside(&self, scale: Scale) -> OffAxisCounts {
+    fn off_axis_counts(&self, scale: Scale) -> OffAxisCounts {
         let mut counts = OffAxisCounts::default();
-        for packet in self.drawing.of(self.direction) {
+        for packet in self.drawing.packets_in(self.direction) {
             for delay in packet.segments {
                 let HopsDelay::Known { delay, bound } = delay else {
                     continue;
@@ -250,7 +262,7 @@ impl<'a> Panel<'a> {
                     counts.max = counts.max.max(value);
                 } else if value < scale.low {
                     counts.below += 1;
-                    counts.short += usize::from(delay > bound);
+                    counts.surely_positive += usize::from(delay > bound);
                     counts.min = if counts.below == 1 {
                         value
                     } else {
@@ -284,19 +296,22 @@ impl<'a> Panel<'a> {
         };
         plot.x_axis(&mut marks, &title);
         let bands = self.curves.iter().filter_map(|curve| {
-            let (short, long) = curve.ends.as_ref()?;
-            let mut points = path(short, &plot, unit);
-            points.extend(path(long, &plot, unit).into_iter().rev());
+            let (shortest, longest) = curve.bound_steps.as_ref()?;
+            let mut points = step_path(shortest, &plot, unit);
+            points.extend(step_path(longest, &plot, unit).into_iter().rev());
             let fill = band(curve.segment);
             Some(Mark::Area { points, fill })
         });
-        let certain = self.curves.iter().filter(|curve| !curve.is_unsure);
+        let certain = self
+            .curves
+            .iter()
+            .filter(|curve| !curve.is_mostly_uncertain);
         let lines = certain.map(|curve| Mark::Line {
-            points: path(&curve.steps, &plot, unit),
-            stroke: inks::line(curve.segment),
+            points: step_path(&curve.steps, &plot, unit),
+            stroke: colours::segment_stroke(curve.segment),
         });
         marks.push(plot.clip(bands.chain(lines).collect()));
-        marks.extend(self.entries(area));
+        marks.extend(self.legend_entries(area));
         marks
     }
 
@@ -304,8 +319,14 @@ impl<'a> Panel<'a> {
     fn heading(&self, frame: Rect, right: f64, scale: Scale) -> Vec<Mark> {
         let y = frame.y + 12.0;
         let at = Point::new(frame.x, y);
-        let name = Text::new(at, Anchor::Start, Style::TITLE, title(self.direction)).semibold();
-        let counts = self.outside(scale);
+        let name = Text::new(
+            at,
+            Anchor::Start,
+            Style::TITLE,
+            direction_title(self.direction),
+        )
+        .semibold();
+        let counts = self.off_axis_counts(scale);
         let outside = [
             (counts.above, "above, max", counts.max),
             (counts.below, "below, min", counts.min),
@@ -328,24 +349,24 @@ impl<'a> Panel<'a> {
     }
 
     /// The curves' names at the right, with what they rest on.
-    fn entries(&self, area: Rect) -> Vec<Mark> {
-        const SAMPLE: f64 = 20.0;
+    fn legend_entries(&self, area: Rect) -> Vec<Mark> {
+        const SAMPLE_WIDTH: f64 = 20.0;
         let left = area.right() + 14.0;
-        let room = NAMES_WIDTH - 14.0 - SAMPLE - 6.0;
+        let room = NAMES_WIDTH - 14.0 - SAMPLE_WIDTH - 6.0;
         let mut marks = Vec::new();
         let names: Vec<String> = self.curves.iter().map(|curve| curve.name.clone()).collect();
         let mut y = area.y + 10.0;
         for curve in &self.curves {
             let stroke = Stroke {
                 width: 2.0,
-                ..inks::line(curve.segment)
+                ..colours::segment_stroke(curve.segment)
             };
             let ends = (
                 Point::new(left, y - 4.0),
-                Point::new(left + SAMPLE, y - 4.0),
+                Point::new(left + SAMPLE_WIDTH, y - 4.0),
             );
-            marks.push(if curve.is_unsure {
-                let sample = Rect::new(left, y - 9.0, SAMPLE, 10.0);
+            marks.push(if curve.is_mostly_uncertain {
+                let sample = Rect::new(left, y - 9.0, SAMPLE_WIDTH, 10.0);
                 Mark::Rect {
                     rect: sample,
                     fill: Some(band(curve.segment)),
@@ -356,7 +377,7 @@ impl<'a> Panel<'a> {
             });
             let text = |y: f64, size: f64, text: String| {
                 Text::new(
-                    Point::new(left + SAMPLE + 6.0, y),
+                    Point::new(left + SAMPLE_WIDTH + 6.0, y),
                     Anchor::Start,
                     size,
                     text,

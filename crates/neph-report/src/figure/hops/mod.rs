@@ -3,10 +3,10 @@
 
 mod captured;
 mod cdf;
-mod column;
-mod inks;
+mod colours;
 mod names;
 mod rows;
+mod segment_series;
 mod segments;
 mod waterfall;
 
@@ -104,13 +104,13 @@ impl<'a> HopsPacket<'a> {
     }
 
     /// The segment in which it was lost.
-    fn lost(&self) -> Option<usize> {
-        let lost = |delay: &HopsDelay| matches!(delay, HopsDelay::Lost);
-        self.segments.iter().position(lost)
+    fn lost_segment(&self) -> Option<usize> {
+        let is_lost = |delay: &HopsDelay| matches!(delay, HopsDelay::Lost);
+        self.segments.iter().position(is_lost)
     }
 
     /// The segments with their places, in the order in which it passed them.
-    fn passed(&self) -> impl Iterator<Item = (usize, HopsDelay)> + use<'a> {
+    fn segments_in_order(&self) -> impl Iterator<Item = (usize, HopsDelay)> + use<'a> {
         let (segments, direction) = (self.segments, self.direction);
         let last = segments.len();
         (0..last).map(move |step| {
@@ -134,24 +134,24 @@ impl<'a> HopsDrawing<'a> {
     }
 
     /// How many segments there are.
-    fn count(&self) -> usize {
+    fn segment_count(&self) -> usize {
         self.points.len().saturating_sub(1)
     }
 
-    /// The packets that went that way.
-    fn of(&self, direction: Direction) -> impl Iterator<Item = &'a HopsPacket<'a>> {
+    /// The packets of a direction.
+    fn packets_in(&self, direction: Direction) -> impl Iterator<Item = &'a HopsPacket<'a>> {
         self.packets
             .iter()
             .filter(move |packet| packet.direction == direction)
     }
 
     /// The largest bound of each segment, in milliseconds; 0 where no delay is known.
-    fn bounds(&self) -> Vec<f64> {
-        let mut max_bounds = vec![0; self.count()];
+    fn max_bounds(&self) -> Vec<f64> {
+        let mut max_bounds = vec![0; self.segment_count()];
         for packet in self.packets {
-            for (max_bounds, delay) in max_bounds.iter_mut().zip(packet.segments) {
+            for (max_bound, delay) in max_bounds.iter_mut().zip(packet.segments) {
                 if let HopsDelay::Known { bound, .. } = delay {
-                    *max_bounds = (*max_bounds).max(*bound);
+                    *max_bound = (*max_bound).max(*bound);
                 }
             }
         }
@@ -159,8 +159,8 @@ impl<'a> HopsDrawing<'a> {
     }
 }
 
-/// Whether a delay may as well be nothing, or twice as long.
-const fn is_unsure(delay: i64, bound: i64) -> bool {
+/// Whether the error bound is larger than the delay.
+const fn is_bound_larger(delay: i64, bound: i64) -> bool {
     delay.saturating_abs() < bound
 }
 

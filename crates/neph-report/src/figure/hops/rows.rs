@@ -10,7 +10,7 @@ const MAX_ROWS: usize = 100;
 /// Rows of lost packets: there may be so many of them that nothing else would be seen.
 const MAX_LOST_ROWS: usize = 20;
 
-/// How a packet's way ended.
+/// How a packet's path ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PacketEnd {
     /// Every point saw it.
@@ -47,8 +47,8 @@ impl Row {
             end,
             round_trip: packet.round_trip.filter(|_| end == PacketEnd::Arrived),
         };
-        for (segment, passed) in packet.passed() {
-            let HopsDelay::Known { delay, bound } = passed else {
+        for (segment, delay) in packet.segments_in_order() {
+            let HopsDelay::Known { delay, bound } = delay else {
                 break;
             };
             row.segments.push((segment, delay));
@@ -59,26 +59,26 @@ impl Row {
     }
 
     /// Where its segments end, in nanoseconds.
-    fn bar(&self) -> i64 {
+    fn bar_end(&self) -> i64 {
         let lengths = self.segments.iter().map(|(_, delay)| (*delay).max(0));
         lengths.fold(0, i64::saturating_add)
     }
 
     /// Where its bar ends, with the rest of its round trip.
     pub(super) fn bar_and_round_trip_end(&self) -> i64 {
-        self.bar().max(self.round_trip.unwrap_or(0))
+        self.bar_end().max(self.round_trip.unwrap_or(0))
     }
 
     /// Where all of it ends: the bar, and the line of its bounds where it has one.
     pub(super) fn extent(&self) -> i64 {
-        let bar = self.bar();
+        let bar_end = self.bar_end();
         let bounds_length = if self.end == PacketEnd::Arrived {
             self.bound
         } else {
             0
         };
         self.bar_and_round_trip_end()
-            .max(bar.saturating_add(bounds_length))
+            .max(bar_end.saturating_add(bounds_length))
     }
 }
 
@@ -88,18 +88,18 @@ pub(super) struct Rows {
     /// The slowest first, then the lost ones in the order of their time.
     pub(super) selected: Vec<Row>,
     /// When the first of all packets was seen.
-    pub(super) from: i64,
+    pub(super) start: i64,
     pub(super) arrived: usize,
     pub(super) lost: usize,
     /// Neither lost nor seen by every point.
-    pub(super) unseen: usize,
+    pub(super) partly_seen: usize,
 }
 
 impl Rows {
     pub(super) fn of(drawing: &HopsDrawing<'_>) -> Self {
         let packets = drawing.packets;
         let lost: Vec<usize> = (0..packets.len())
-            .filter(|index| packets[*index].lost().is_some())
+            .filter(|index| packets[*index].lost_segment().is_some())
             .collect();
         let arrived = packets
             .iter()
@@ -111,16 +111,16 @@ impl Rows {
         let mut selected = slowest(packets, MAX_ROWS - lost_rows);
         let mut lost_packets: Vec<Row> = (0..lost_rows)
             .map(|nth| &packets[lost[nth * lost.len() / lost_rows]])
-            .filter_map(|packet| Some(Row::of(packet, PacketEnd::Lost(packet.lost()?))))
+            .filter_map(|packet| Some(Row::of(packet, PacketEnd::Lost(packet.lost_segment()?))))
             .collect();
         lost_packets.sort_by_key(|row| row.since);
         selected.extend(lost_packets);
         Self {
             selected,
-            from: packets.iter().map(|packet| packet.since).min().unwrap_or(0),
+            start: packets.iter().map(|packet| packet.since).min().unwrap_or(0),
             arrived,
             lost: lost.len(),
-            unseen: packets.len() - arrived - lost.len(),
+            partly_seen: packets.len() - arrived - lost.len(),
         }
     }
 }
@@ -137,8 +137,8 @@ fn slowest(packets: &[HopsPacket<'_>], max: usize) -> Vec<Row> {
         }
     }
     let sorted = slowest_packets.into_sorted_vec();
-    let row = |Reverse((_, Reverse(index))): Reverse<(i64, Reverse<usize>)>| {
+    let row_of = |Reverse((_, Reverse(index))): Reverse<(i64, Reverse<usize>)>| {
         Row::of(&packets[index], PacketEnd::Arrived)
     };
-    sorted.into_iter().map(row).collect()
+    sorted.into_iter().map(row_of).collect()
 }

@@ -2,7 +2,7 @@
 
 use super::names::arrow;
 use super::rows::{PacketEnd, Row, Rows};
-use super::{HopsDrawing, inks, millis};
+use super::{HopsDrawing, colours, millis};
 use crate::axis::{Plot, Scale, Style};
 use crate::figure::Figure;
 use crate::figure::boxes::in_unit;
@@ -18,7 +18,7 @@ const ROW_HEIGHT: f64 = 13.0;
 const BAR_HEIGHT: f64 = 8.0;
 /// Room for the time, the packet and its direction.
 const LEFT: f64 = 150.0;
-/// How long it took in all.
+/// Room for the total delay.
 const RIGHT: f64 = 58.0;
 /// The rest of a round trip.
 const REMAINDER: Colour = Colour::AXIS;
@@ -42,7 +42,7 @@ pub(super) fn draw(drawing: &HopsDrawing<'_>) -> Vec<Figure> {
             let room = sheet.take(height(shown) + 16.0 + Style::BELOW);
             let panel = Panel {
                 drawing,
-                from: rows.from,
+                start: rows.start,
                 shown,
                 scale,
             };
@@ -77,9 +77,9 @@ fn height(shown: &[Row]) -> f64 {
     shown.len() as f64 * ROW_HEIGHT
 }
 
-/// What of all packets is shown.
+/// The path, and which packets are shown.
 fn subtitle(drawing: &HopsDrawing<'_>, rows: &Rows) -> String {
-    let mut text = format!("{}; ", drawing.path());
+    let mut text = format!("{}; ", drawing.path_text());
     let arrived = rows
         .selected
         .iter()
@@ -110,10 +110,10 @@ fn subtitle(drawing: &HopsDrawing<'_>, rows: &Rows) -> String {
 }
 
 fn legend(drawing: &HopsDrawing<'_>, shown: &[Row]) -> Vec<(Swatch, String)> {
-    let segments = (0..drawing.count()).map(|segment| {
+    let segments = (0..drawing.segment_count()).map(|segment| {
         (
-            Swatch::Solid(inks::colour(segment)),
-            drawing.segment(segment),
+            Swatch::Solid(colours::segment_colour(segment)),
+            drawing.segment_name(segment),
         )
     });
     let mut entries: Vec<(Swatch, String)> = segments.collect();
@@ -153,10 +153,10 @@ fn caption(drawing: &HopsDrawing<'_>, rows: &Rows, shown: &[Row], scale: Scale) 
     {
         text.push_str(" A delay below 0 (the error bound allows it) has no bar.");
     }
-    if rows.unseen > 0 {
-        let unseen = plural(rows.unseen, "packet");
+    if rows.partly_seen > 0 {
+        let partly_seen = plural(rows.partly_seen, "packet");
         text.push_str(&format!(
-            " {unseen} were not seen at every point and are excluded."
+            " {partly_seen} were not seen at every point and are excluded."
         ));
     }
     if shown.iter().any(|row| row.bound > 0) {
@@ -169,7 +169,7 @@ fn caption(drawing: &HopsDrawing<'_>, rows: &Rows, shown: &[Row], scale: Scale) 
 
 struct Panel<'a> {
     drawing: &'a HopsDrawing<'a>,
-    from: i64,
+    start: i64,
     shown: &'a [Row],
     scale: Scale,
 }
@@ -189,12 +189,12 @@ impl Panel<'_> {
             y: Scale::linear(0.0, 1.0),
         };
         let mut marks = Vec::new();
-        let head = |x: f64, anchor, text: &str| {
+        let column_title = |x: f64, anchor, text: &str| {
             let at = Point::new(x, frame.y + 10.0);
             Mark::Text(Text::new(at, anchor, Style::NOTE, text).coloured(Colour::FAINT_INK))
         };
-        marks.push(head(frame.x + 82.0, Anchor::End, "at"));
-        marks.push(head(frame.right(), Anchor::End, "in all"));
+        marks.push(column_title(frame.x + 82.0, Anchor::End, "at"));
+        marks.push(column_title(frame.right(), Anchor::End, "in all"));
         plot.x_axis(
             &mut marks,
             &format!("time since the packet's first point, {}", unit.name()),
@@ -216,7 +216,7 @@ impl Panel<'_> {
             let position = Point::new(x, strip.y + ROW_HEIGHT - 3.2);
             Text::new(position, anchor, Style::NOTE, text)
         };
-        let seconds = millis(row.since.saturating_sub(self.from)) / 1e3;
+        let seconds = millis(row.since.saturating_sub(self.start)) / 1e3;
         let mut texts = vec![
             text_at(strip.x + 82.0, Anchor::End, format!("{seconds:.6} s")),
             text_at(
@@ -237,8 +237,13 @@ impl Panel<'_> {
         };
         let room = right - end - 12.0;
         if room > 60.0 {
-            let lost = |segment| format!("lost, {}", self.drawing.passage(row.direction, segment));
-            let names: Vec<String> = (0..self.drawing.count()).map(lost).collect();
+            let lost_text = |segment| {
+                format!(
+                    "lost, {}",
+                    self.drawing.passage_name(row.direction, segment)
+                )
+            };
+            let names: Vec<String> = (0..self.drawing.segment_count()).map(lost_text).collect();
             let name = fit_among(&names[segment], &names, Style::NOTE, room);
             let text = text_at(end + 11.0, Anchor::Start, name);
             texts.push(text.coloured(Colour::ALARM));
@@ -257,7 +262,7 @@ impl Panel<'_> {
             let until = bar_end.saturating_add((*delay).max(0));
             let width = x(until) - x(bar_end);
             let bar = Rect::new(x(bar_end), y - BAR_HEIGHT / 2.0, width, BAR_HEIGHT);
-            bars.push(Mark::filled(bar, inks::colour(*segment)));
+            bars.push(Mark::filled(bar, colours::segment_colour(*segment)));
             bar_end = until;
         }
         if let Some(round_trip) = row.round_trip.filter(|total| *total > bar_end) {
@@ -275,7 +280,7 @@ impl Panel<'_> {
             PacketEnd::Arrived => {}
         }
         if millis(row.extent()) > self.scale.high {
-            bars.push(beyond(plot.area.right(), y));
+            bars.push(beyond_marker(plot.area.right(), y));
         }
         (bars, x(bar_end))
     }
@@ -289,7 +294,7 @@ fn whisker((low, high): (f64, f64), y: f64) -> Vec<Mark> {
 }
 
 /// A triangle at the right edge.
-fn beyond(right: f64, y: f64) -> Mark {
+fn beyond_marker(right: f64, y: f64) -> Mark {
     let points = vec![
         Point::new(right - 7.0, y - 4.5),
         Point::new(right, y),

@@ -10,17 +10,17 @@ use crate::scene::Rect;
 /// The least width in pixels: less is not seen.
 const MIN_BAR_WIDTH: f64 = 1.5;
 
-/// Bars of a height for stretches in the order of time. One that begins in the pixel where the last
+/// Bars of a height for periods in the order of time. One that begins in the pixel where the last
 /// one ends is part of it, so that there are never more bars than pixels.
-pub(super) fn bars(
-    stretches: impl IntoIterator<Item = (Instant<Local>, Instant<Local>)>,
+pub(super) fn merged_bars(
+    periods: impl IntoIterator<Item = (Instant<Local>, Instant<Local>)>,
     plot: &Plot,
     clock: &Clock,
     (top, height): (f64, f64),
 ) -> Vec<Rect> {
     let x = |at| plot.area.x + clock.scale.clamped_share(clock.at(at)) * plot.area.width;
     let mut ends: Vec<(f64, f64)> = Vec::new();
-    for (from, until) in stretches {
+    for (from, until) in periods {
         let left = x(from);
         let right = x(until).max(left + MIN_BAR_WIDTH);
         match ends.last_mut() {
@@ -44,17 +44,15 @@ mod tests {
     }
 
     /// A hundred seconds over a hundred pixels.
-    fn draw_bars(stretches: &[(i64, i64)]) -> Vec<(f64, f64)> {
+    fn draw_bars(periods: &[(i64, i64)]) -> Vec<(f64, f64)> {
         let plot = Plot {
             area: Rect::new(10.0, 0.0, 100.0, 50.0),
             x: Scale::linear(0.0, 100.0),
             y: Scale::linear(0.0, 1.0),
         };
         let clock = Clock::between(at(0), at(0), at(0) + Span::from_secs(100));
-        let stretches = stretches
-            .iter()
-            .map(|(from, until)| (at(*from), at(*until)));
-        let bars = bars(stretches, &plot, &clock, (4.0, 3.0));
+        let periods = periods.iter().map(|(from, until)| (at(*from), at(*until)));
+        let bars = merged_bars(periods, &plot, &clock, (4.0, 3.0));
         assert!(bars.iter().all(|bar| (bar.y, bar.height) == (4.0, 3.0)));
         bars.iter().map(|bar| (bar.x, bar.right())).collect()
     }
@@ -81,8 +79,9 @@ mod tests {
 
     #[test]
     fn there_are_never_more_bars_than_pixels() {
-        let apart: Vec<(i64, i64)> = (0..65_536).map(|i| (i * 3 / 2, i * 3 / 2 + 1)).collect();
-        assert_eq!(draw_bars(&apart).len(), 1);
+        let short_periods: Vec<(i64, i64)> =
+            (0..65_536).map(|i| (i * 3 / 2, i * 3 / 2 + 1)).collect();
+        assert_eq!(draw_bars(&short_periods).len(), 1);
         let wide: Vec<(i64, i64)> = (0..1000).map(|i| (i * 2_600, i * 2_600 + 1)).collect();
         assert!(draw_bars(&wide).len() <= 100);
     }

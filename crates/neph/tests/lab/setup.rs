@@ -1,4 +1,4 @@
-//! What the lab tests stand on: a two-site lab with its record, a reflector, a flow; the diamond of
+//! Helpers of the lab tests: a two-site lab with its record, a reflector, a flow; the diamond of
 //! routers; neph as its users run it.
 
 #![expect(
@@ -24,23 +24,23 @@ use tempfile::TempDir;
 /// Where the reflector listens.
 pub(crate) const PORT: u16 = 8080;
 
-/// Whether namespaces can be made; without root the test is skipped and says so.
-pub(crate) fn privileged(test: &str) -> bool {
-    let root = std::fs::metadata("/proc/self").is_ok_and(|me| {
+/// Whether namespaces can be made; without root the test is skipped and prints that.
+pub(crate) fn is_privileged(test: &str) -> bool {
+    let is_root = std::fs::metadata("/proc/self").is_ok_and(|metadata| {
         use std::os::unix::fs::MetadataExt;
-        me.uid() == 0
+        metadata.uid() == 0
     });
-    if !root {
+    if !is_root {
         assert!(
             std::env::var("CI").as_deref() != Ok("true"),
             "{test} needs root"
         );
         println!("SKIP {test}: network namespaces need root");
     }
-    root
+    is_root
 }
 
-/// The shipped diamond of four ways, without its changes of routes.
+/// The shipped diamond of four paths, without its changes of routes.
 pub(crate) fn fixed_diamond() -> &'static str {
     let shipped = include_str!("../../../neph-lab/topologies/diamond.toml");
     let halves = shipped.split_once("# The way there is drawn anew");
@@ -54,16 +54,16 @@ pub(crate) fn neph(workspace: &Path, arguments: &[&str]) -> Command {
     command
 }
 
-/// Runs it to its good end.
-pub(crate) fn ran(mut command: Command) -> Output {
+/// Runs a command that must succeed.
+pub(crate) fn run_successfully(mut command: Command) -> Output {
     let output = command.output().expect("neph runs");
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{stderr}");
     output
 }
 
-/// Brings a lab up that must come up. What a killed run of these tests left of it goes first.
-pub(crate) fn lab(topology: &Topology, options: &UpOptions) -> Lab {
+/// Brings up a lab. Removes what a killed run of these tests left of it before.
+pub(crate) fn bring_up(topology: &Topology, options: &UpOptions) -> Lab {
     Lab::down_if_owner_ended(&options.name).expect("what is left goes down");
     Lab::up(topology, options).expect("the lab comes up")
 }
@@ -92,7 +92,7 @@ impl TwoSites {
             }),
             ..UpOptions::with_name(name)
         };
-        let lab = lab(&topology, &options);
+        let lab = bring_up(&topology, &options);
         Self { lab, folder }
     }
 
@@ -100,11 +100,11 @@ impl TwoSites {
         self.lab.place(site).expect("the site is there")
     }
 
-    /// A reflector at the server, with TLS beside plain text.
-    pub(crate) fn reflector(&self, think: Span) -> Reflector {
+    /// A reflector at the server, with TLS as well as plain text.
+    pub(crate) fn reflector(&self, processing_time: Span) -> Reflector {
         let spec = ReflectorSpec {
             identity: Some(ReflectorIdentity::SelfSigned(vec!["10.79.0.2".to_owned()])),
-            reply_delay: think,
+            reply_delay: processing_time,
             ..ReflectorSpec::at(SocketAddr::from(([0, 0, 0, 0], PORT)))
         };
         Reflector::start_in(&spec, &self.placement("server")).expect("the reflector starts")
@@ -136,7 +136,7 @@ impl TwoSites {
 
     /// A flow from the server to itself: no link, only what the kernel's stamps and wake-ups take on
     /// this machine (5 us on a calm one, 20 us where another core is woken by the hypervisor).
-    pub(crate) fn flow_within(&self, scheme: &str, interval: Span, count: u64) -> FlowSpec {
+    pub(crate) fn flow_without_link(&self, scheme: &str, interval: Span, count: u64) -> FlowSpec {
         FlowSpec {
             site: Some(self.placement("server")),
             ..self.flow(scheme, interval, count)
@@ -162,7 +162,7 @@ impl TwoSites {
     }
 
     /// Takes the lab down and reads what its link did: each delivered packet's real delay in
-    /// nanoseconds, of packets at least `least` bytes long, by direction.
+    /// nanoseconds, of packets at least `minimum` bytes long, by direction.
     pub(crate) fn delays(self, minimum: u32) -> [Vec<i64>; 2] {
         let mut delays = [Vec::new(), Vec::new()];
         for record in self.records() {
@@ -219,7 +219,7 @@ pub(crate) fn median(mut values: Vec<i64>) -> i64 {
 
 #[test]
 fn two_sites_come_up_after_unrecorded_namesakes() {
-    if !privileged("two_sites_come_up_after_unrecorded_namesakes") {
+    if !is_privileged("two_sites_come_up_after_unrecorded_namesakes") {
         return;
     }
     for _ in 0..2 {

@@ -1,13 +1,13 @@
-//! Shares at the left of a plot, in percent, as everywhere in the figures of fleets.
+//! The vertical axis of shares in percent that the figures of fleets have.
 
 use crate::axis::{Plot, Style};
 use crate::scene::{Anchor, Colour, Mark, Point, Stroke, Text};
 
-/// What labels and title take at the left of a plot.
+/// Width of the labels and the title at the left of a plot.
 pub(super) const LEFT: f64 = 56.0;
 
 /// Grid lines and labels at each quarter of an axis from 0 to 1, and its title.
-pub(super) fn percents(marks: &mut Vec<Mark>, plot: &Plot, title: &str) {
+pub(super) fn percent_axis(marks: &mut Vec<Mark>, plot: &Plot, title: &str) {
     let area = plot.area;
     for quarter in [0.0, 0.25, 0.5, 0.75, 1.0] {
         let y = plot.y_px(quarter);

@@ -80,17 +80,17 @@ impl CountScale {
     }
 }
 
-/// The line of the n-th of `all` curves: coloured where they are few, faint where they are many.
-pub(super) fn curve(index: usize, count: usize) -> Stroke {
+/// The line of the n-th of `count` curves: coloured where they are few, faint where they are many.
+pub(super) fn curve_stroke(index: usize, count: usize) -> Stroke {
     if count <= MAX_DISTINGUISHED {
-        distinguished(index)
+        distinguished_stroke(index)
     } else {
         Stroke::solid(FAINT, 0.8)
     }
 }
 
 /// The line of the n-th distinguished curve: by colour, and in grey print by its dashes.
-pub(super) fn distinguished(index: usize) -> Stroke {
+pub(super) fn distinguished_stroke(index: usize) -> Stroke {
     let stroke = Stroke::solid(palette::line_colour(index), 1.8);
     match index % 3 {
         0 => stroke,
@@ -100,7 +100,7 @@ pub(super) fn distinguished(index: usize) -> Stroke {
 }
 
 /// The colour of the n-th class of a pair, or path of a diamond; grey beyond the distinct colours.
-pub(super) fn class(index: usize) -> Colour {
+pub(super) fn class_colour(index: usize) -> Colour {
     let own_colour = (index < MAX_DISTINGUISHED).then(|| palette::line_colour(index));
     match own_colour {
         // A class next to a queue must not look like one.
@@ -146,7 +146,7 @@ mod tests {
 
     #[test]
     fn no_class_looks_like_another_or_like_a_queue() {
-        let colours: Vec<Colour> = (0..MAX_DISTINGUISHED).map(class).collect();
+        let colours: Vec<Colour> = (0..MAX_DISTINGUISHED).map(class_colour).collect();
         for (index, colour) in colours.iter().enumerate() {
             assert!(!colours[index + 1..].contains(colour), "class {index}");
             assert_ne!(*colour, CONGESTION, "class {index}");
@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn curves_of_the_same_pattern_differ_in_grey_print() {
-        let curves: Vec<Stroke> = (0..MAX_DISTINGUISHED).map(distinguished).collect();
+        let curves: Vec<Stroke> = (0..MAX_DISTINGUISHED).map(distinguished_stroke).collect();
         for (index, curve) in curves.iter().enumerate() {
             for other in &curves[index + 1..] {
                 let difference = curve.colour.lightness() - other.colour.lightness();

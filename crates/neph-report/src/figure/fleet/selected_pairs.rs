@@ -1,4 +1,4 @@
-//! Which pairs stand out where there are more than a page or a sentence holds: those with the largest effect.
+//! Which pairs a figure shows if there are more than a page can hold: those with the largest effect.
 
 use neph_analysis::fleet::Effect;
 use neph_analysis::fleet::Pair;
@@ -14,9 +14,9 @@ fn effect(pair: &Pair<'_>) -> Effect {
     Effect::new(inflation, pair.pair_view.changes)
 }
 
-/// Whether nothing happens to its paths: one class at most, no path change, no lost flow. A queue is none of
-/// its paths.
-fn is_quiet(pair: &Pair<'_>) -> bool {
+/// Whether nothing happens to its paths: one class at most, no path change, no lost flow. A queue does not
+/// count.
+fn is_uneventful(pair: &Pair<'_>) -> bool {
     let view = pair.pair_view;
     let has_one_path = view.changes == 0 && pair.classes().len() <= 1;
     has_one_path && !view.mostly_lost && pair.latency_bins().iter().all(|bin| bin.lost == 0)
@@ -32,49 +32,49 @@ pub(super) struct SelectedPairs<'a> {
     /// What is counted: `pair`, or `experiment` where a pair has several.
     noun: &'static str,
     /// How many are left out because nothing happens in them.
-    quiet: usize,
+    uneventful: usize,
     /// How many more are left out.
-    smaller: usize,
+    smaller_effects: usize,
 }
 
 impl<'a> SelectedPairs<'a> {
-    /// All of what fits a page. Of more, those in which something happens; of more than `most`, those with
+    /// All of what fits a page. Of more, those in which something happens; of more than `limit`, those with
     /// the largest effect, each in the block in which it is the largest.
     pub(super) fn of(pairs: Vec<Pair<'a>>, (page, limit): (usize, usize)) -> Self {
-        let mut shown = Self {
+        let mut selection = Self {
             noun: noun(&pairs),
             pairs,
             is_one_block: false,
-            quiet: 0,
-            smaller: 0,
+            uneventful: 0,
+            smaller_effects: 0,
         };
-        if shown.pairs.len() <= page {
-            return shown;
+        if selection.pairs.len() <= page {
+            return selection;
         }
-        if shown.pairs.len() > limit {
-            let before = shown.pairs.len();
-            shown.pairs = largest_blocks(shown.pairs);
-            shown.is_one_block = shown.pairs.len() < before;
-            shown.noun = noun(&shown.pairs);
+        if selection.pairs.len() > limit {
+            let before = selection.pairs.len();
+            selection.pairs = largest_blocks(selection.pairs);
+            selection.is_one_block = selection.pairs.len() < before;
+            selection.noun = noun(&selection.pairs);
         }
-        let total = shown.pairs.len();
-        if shown.pairs.iter().all(is_quiet) {
-            shown.pairs.truncate(page);
-            shown.quiet = total - shown.pairs.len();
-            return shown;
+        let total = selection.pairs.len();
+        if selection.pairs.iter().all(is_uneventful) {
+            selection.pairs.truncate(page);
+            selection.uneventful = total - selection.pairs.len();
+            return selection;
         }
-        shown.pairs.retain(|pair| !is_quiet(pair));
-        shown.quiet = total - shown.pairs.len();
-        if shown.quiet > 0 || shown.pairs.len() > limit {
-            shown
+        selection.pairs.retain(|pair| !is_uneventful(pair));
+        selection.uneventful = total - selection.pairs.len();
+        if selection.uneventful > 0 || selection.pairs.len() > limit {
+            selection
                 .pairs
                 .sort_by(|a, b| effect(a).larger_first(&effect(b)));
         }
-        if shown.pairs.len() > limit {
-            shown.smaller = shown.pairs.len() - limit;
-            shown.pairs.truncate(limit);
+        if selection.pairs.len() > limit {
+            selection.smaller_effects = selection.pairs.len() - limit;
+            selection.pairs.truncate(limit);
         }
-        shown
+        selection
     }
 
     fn left_out(&self, count: usize) -> String {
@@ -91,20 +91,20 @@ impl<'a> SelectedPairs<'a> {
         if self.is_one_block {
             text.push_str(" Of each pair the block with its largest effect is drawn.");
         }
-        if self.smaller > 0 {
+        if self.smaller_effects > 0 {
             text.push_str(&format!(
                 " Drawn: the {} with the largest inflation, then the most path changes; {} with less.",
                 plural(self.pairs.len(), self.noun),
-                self.left_out(self.smaller)
+                self.left_out(self.smaller_effects)
             ));
         }
-        if self.quiet > 0 {
+        if self.uneventful > 0 {
             text.push_str(&format!(
                 " {} in which nothing happened: one latency class at most, no path change, no lost flow.",
-                capital(&self.left_out(self.quiet))
+                capital(&self.left_out(self.uneventful))
             ));
         }
-        if self.smaller + self.quiet > 0 {
+        if self.smaller_effects + self.uneventful > 0 {
             text.push_str(" The table flow-pairs has all.");
         }
         text

@@ -17,7 +17,7 @@ pub struct EntryResult {
     /// The entry itself or its control.
     pub side: Side,
     /// Everything that neph reported.
-    pub statement: Vec<Statement>,
+    pub statements: Vec<Statement>,
     /// Whether an experiment is flagged for its host: a late sender, CPU steal, a busy CPU, a clock step.
     pub is_disturbed: bool,
     /// The figure as an image; `None` if nothing was drawn.
@@ -32,25 +32,26 @@ impl EntryResult {
         let expected = self.entry.expected.iter();
         match self.side {
             Side::Finding => expected
-                .map(|expectation| expectation.check(&self.statement))
+                .map(|expectation| expectation.check(&self.statements))
                 .collect(),
             Side::Control => {
-                let absent = expected.map(|expectation| expectation.check_absent(&self.statement));
-                let present = self.entry.of_control.iter();
-                let present = present.map(|expectation| expectation.check(&self.statement));
+                let absent = expected.map(|expectation| expectation.check_absent(&self.statements));
+                let present = self.entry.expected_of_control.iter();
+                let present = present.map(|expectation| expectation.check(&self.statements));
                 absent.chain(present).collect()
             }
         }
     }
 
     /// Root causes that the entry's network does not have, or not at the reported place.
-    pub fn misnamed(&self) -> impl Iterator<Item = &Statement> {
-        self.statement
+    pub fn wrong_causes(&self) -> impl Iterator<Item = &Statement> {
+        self.statements
             .iter()
             .filter(|statement| match &statement.topic {
                 Topic::Cause(_) if self.is_disturbance(statement) => false,
                 Topic::Cause(rule) => {
-                    !self.entry.has(rule, self.side) || self.entry.is_innocent(&statement.about)
+                    !self.entry.has_cause(rule, self.side)
+                        || self.entry.is_without_cause(&statement.about)
                 }
                 Topic::Finding(_) | Topic::Median => false,
             })
@@ -58,7 +59,7 @@ impl EntryResult {
 
     /// Root causes of the client host, which belong to no entry.
     pub fn disturbances(&self) -> impl Iterator<Item = &Statement> {
-        self.statement
+        self.statements
             .iter()
             .filter(|statement| self.is_disturbance(statement))
     }
@@ -73,7 +74,7 @@ impl EntryResult {
 
     /// Whether neph reports everything expected and no other cause; for a control, none of it.
     pub fn is_right(&self) -> bool {
-        self.results().iter().all(|result| result.is_right) && self.misnamed().next().is_none()
+        self.results().iter().all(|result| result.is_right) && self.wrong_causes().next().is_none()
     }
 
     /// Whether an experiment is flagged for its host.

@@ -6,14 +6,14 @@ use crate::scene::{Colour, Fill, Stroke};
 /// Dark and light take turns. Eight points have seven segments.
 const ORDER: [usize; 7] = [0, 4, 2, 5, 1, 3, 6];
 
-/// Of the n-th segment.
-pub(super) fn colour(segment: usize) -> Colour {
+/// The colour of the n-th segment.
+pub(super) fn segment_colour(segment: usize) -> Colour {
     palette::line_colour(ORDER[segment % ORDER.len()])
 }
 
-/// Its line; dashes distinguish it in grey print.
-pub(super) fn line(segment: usize) -> Stroke {
-    let solid = Stroke::solid(colour(segment), 1.7);
+/// The line of the n-th segment; dashes distinguish it in grey print.
+pub(super) fn segment_stroke(segment: usize) -> Stroke {
+    let solid = Stroke::solid(segment_colour(segment), 1.7);
     match segment % 3 {
         0 => solid,
         1 => solid.dashed(7.0, 2.0),
@@ -21,10 +21,10 @@ pub(super) fn line(segment: usize) -> Stroke {
     }
 }
 
-/// An area whose bound is larger than itself.
-pub(super) fn pale(segment: usize) -> Fill {
+/// The area of a segment whose error bounds are larger than its delays.
+pub(super) fn pale_fill(segment: usize) -> Fill {
     Fill {
-        colour: colour(segment),
+        colour: segment_colour(segment),
         opacity: 0.35,
     }
 }
@@ -35,7 +35,7 @@ mod tests {
 
     #[test]
     fn segment_colours_are_unique_and_neighbours_differ_in_grey() {
-        let colours: Vec<Colour> = (0..ORDER.len()).map(colour).collect();
+        let colours: Vec<Colour> = (0..ORDER.len()).map(segment_colour).collect();
         for pair in colours.windows(2) {
             let difference = pair[0].lightness() - pair[1].lightness();
             assert!(difference.abs() > 0.12, "{pair:?}: {difference}");
