@@ -155,7 +155,7 @@ fuzz_target!(|bytes: &[u8]| {
     let (most, followed) = counted::most_of(|| {
         let mut hops = Hops::with_points(points);
         for (number, rule) in RULES.iter().enumerate().filter(|(number, _)| rules >> number & 1 == 1) {
-            hops.map(usize::from(rules >> 4) + number, rule.parse().expect("a rule"));
+            hops.add_nat_rule(usize::from(rules >> 4) + number, rule.parse().expect("a rule"));
         }
         for (point, stamps) in seen.iter().enumerate() {
             let passed = packets.iter().filter(|packet| packet.points >> point & 1 == 1);

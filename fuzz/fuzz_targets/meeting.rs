@@ -72,5 +72,5 @@ fuzz_target!(|bytes: &[u8]| {
     assert!(met.crossings.len() as u64 + met.one_way <= here);
     // Of a packet that was shown again here the second may be the only one there.
     let is_same = |one: &Crossing| one.first_at == one.second_at + 500_000;
-    assert!(met.first.repeats > 0 || met.crossings.iter().all(is_same));
+    assert!(met.first.capture_duplicates > 0 || met.crossings.iter().all(is_same));
 });

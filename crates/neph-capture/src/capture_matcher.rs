@@ -30,8 +30,8 @@ pub struct CaptureMatcher {
     first_packets: HashMap<u64, FirstPacket, RandomState>,
     pairs: HashMap<(IpAddr, IpAddr), u32>,
     matched_packets: Vec<MatchedPacket>,
-    first: Point,
-    second: Point,
+    first: CaptureCounts,
+    second: CaptureCounts,
     times: [SteadyClock; 2],
     /// Fragments of each capture.
     fragments: [Fragments; 2],
@@ -41,7 +41,7 @@ pub struct CaptureMatcher {
 
 /// Counts of one capture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Point {
+pub struct CaptureCounts {
     /// Packets with a time.
     pub packets: u64,
     /// Packets that were cut too short to be recognized.
@@ -49,16 +49,16 @@ pub struct Point {
     /// Resolution of its timestamps, in nanoseconds: 1, 1,000 or 1,000,000.
     pub resolution: i64,
     /// Duplicates in the capture, from a mirror or another interface. The first copy counts.
-    pub repeats: u64,
+    pub capture_duplicates: u64,
 }
 
-impl Default for Point {
+impl Default for CaptureCounts {
     fn default() -> Self {
         Self {
             packets: 0,
             cut: 0,
             resolution: 1_000_000,
-            repeats: 0,
+            capture_duplicates: 0,
         }
     }
 }
@@ -122,9 +122,9 @@ pub struct MatchedCaptures {
     /// In the order of the second capture.
     pub crossings: Vec<Crossing>,
     /// The first capture.
-    pub first: Point,
+    pub first: CaptureCounts,
     /// The second.
-    pub second: Point,
+    pub second: CaptureCounts,
     /// Packets with several equal ones in one capture: none of them is used.
     pub identical: u64,
     /// Of these, packets of the second capture that the first has too.
@@ -142,7 +142,7 @@ pub struct MatchedCaptures {
     pub(crate) steps_back: [Vec<StepBack>; 2],
 }
 
-impl Point {
+impl CaptureCounts {
     /// Counts a packet.
     pub(crate) const fn count(&mut self, at: i64) {
         self.packets += 1;
@@ -186,7 +186,7 @@ impl CaptureMatcher {
         let is_distinguishable = identity.is_distinguishable(packet);
         match self.match_in_first(at, identity, is_distinguishable) {
             PacketMatch::New => {}
-            PacketMatch::Duplicate => self.first.repeats += 1,
+            PacketMatch::Duplicate => self.first.capture_duplicates += 1,
             PacketMatch::Ambiguous => self.identical += 1,
         }
         if let Some(complete) = self.complete_packet(0, at, identity, packet) {
@@ -259,7 +259,7 @@ impl CaptureMatcher {
         let packet_match = self.match_in_second(at, identity, is_distinguishable);
         match packet_match {
             Some(PacketMatch::New) | None => {}
-            Some(PacketMatch::Duplicate) => self.second.repeats += 1,
+            Some(PacketMatch::Duplicate) => self.second.capture_duplicates += 1,
             Some(PacketMatch::Ambiguous) => {
                 self.identical += 1;
                 self.ambiguous_in_both += 1;

@@ -26,7 +26,7 @@ mod tcp;
 #[cfg(test)]
 mod test_packets;
 
-pub use capture_matcher::{CaptureMatcher, ClockSetBack, Crossing, MatchedCaptures, Point};
+pub use capture_matcher::{CaptureCounts, CaptureMatcher, ClockSetBack, Crossing, MatchedCaptures};
 pub use directions::Direction;
 pub use duplicates::DuplicateFilter;
 pub use exchange::{

@@ -8,7 +8,7 @@ use neph_text::counted::counted;
 use crate::clocks::active_time::ActiveTime;
 use crate::reading::ReadError;
 use crate::reading::snaplen::snaplen_remedy;
-use crate::{MatchedCaptures, Point};
+use crate::{CaptureCounts, MatchedCaptures};
 
 /// One limit of each kind is kept per this many nanoseconds. If that gives more than [`MAX_LIMITS`], the time
 /// in which packets passed is divided into that many parts.
@@ -43,8 +43,8 @@ pub fn retained_limits(captures: &MatchedCaptures, nature: ClockNature) -> Retai
 ///
 /// # Errors
 /// More than half of the packets of one point lack headers.
-pub fn refuse_truncated(points: [(&Path, &Point); 2]) -> Result<(), ReadError> {
-    let is_mostly_cut = |(_, point): &(&Path, &Point)| point.cut > point.packets / 2;
+pub fn refuse_truncated(points: [(&Path, &CaptureCounts); 2]) -> Result<(), ReadError> {
+    let is_mostly_cut = |(_, point): &(&Path, &CaptureCounts)| point.cut > point.packets / 2;
     points
         .into_iter()
         .find(is_mostly_cut)

@@ -28,7 +28,7 @@ pub fn capture_duplicates(names: &[String], followed: &Followed) -> Vec<(u64, St
             "of {name} stand there again (a mirror of both directions, or several interfaces): the first \
              of each counts"
         );
-        (followed.point(at).repeats, reason)
+        (followed.point(at).capture_duplicates, reason)
     });
     duplicates.collect()
 }

@@ -284,7 +284,7 @@ impl<T: AlarmListener> LiveEvaluator<T> {
     fn look(&mut self, window: &Window, sources: &mut [Source]) -> Result<(), String> {
         let mut hops = Hops::with_points(sources.len());
         for (index, mapping) in &self.mappings {
-            hops.map(*index, *mapping);
+            hops.add_nat_rule(*index, *mapping);
         }
         for (index, source) in sources.iter_mut().enumerate() {
             let mut duplicates = DuplicateFilter::default();

@@ -136,7 +136,7 @@ fn report_unused_packets(matched_captures: &MatchedCaptures) {
     let cut = truncated_message();
     let reasons = [
         (
-            matched_captures.first.repeats + matched_captures.second.repeats,
+            matched_captures.first.capture_duplicates + matched_captures.second.capture_duplicates,
             "left out because a capture shows them again (a mirror of both directions, or several interfaces): \
              the first of each counts",
         ),
