@@ -359,7 +359,7 @@ fn at_least(segment_delay: &SegmentDelay, bound: Span, began: i64) -> Delay {
     let bound = bound.nanos();
     Delay {
         since: segment_delay.entered_at.saturating_sub(began),
-        took: segment_delay.delay_nanos.saturating_sub(bound).max(0),
+        delay_nanos: segment_delay.delay_nanos.saturating_sub(bound).max(0),
         bound,
     }
 }

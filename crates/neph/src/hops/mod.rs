@@ -26,7 +26,7 @@ use crate::sink::Force;
 use crate::{format, interrupt, output};
 use final_alarms::Alarms;
 use neph_capture::clocks::nature;
-use neph_capture::path::clocks::{KnownClocks, clocks};
+use neph_capture::path::clocks::{KnownClocks, segment_clocks};
 use neph_capture::path::passages::Passages;
 use neph_capture::path::point::Point;
 use neph_capture::reading::packets::read_packets;
@@ -224,7 +224,7 @@ fn analyse(
         nature: nature(args.wander),
         one_clock,
     };
-    let (clocks, false_clocks) = clocks(points, &followed, &known_clocks, &say)
+    let (clocks, false_clocks) = segment_clocks(points, &followed, &known_clocks, &say)
         .map_err(|error| clock_failure(Failure::from(error), is_cut))?;
     let mut passages = Passages::of(names[..points.len()].to_vec(), followed, clocks);
     let (order, order_doubt) = order.unzip();
