@@ -149,7 +149,8 @@ impl Hops {
         self.rule_count += 1;
     }
 
-    /// Rules that changed no address so far, by their number, in the order of the calls of [`Self::add_nat_rule`].
+    /// Rules that changed no address so far, by their number, in the order of the calls of
+    /// [`Self::add_nat_rule`].
     pub fn unused_rules(&self) -> impl Iterator<Item = usize> + '_ {
         let rules = self.points.iter().flat_map(|point| &point.rules);
         rules

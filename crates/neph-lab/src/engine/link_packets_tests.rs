@@ -23,12 +23,12 @@ fn a_copy_that_finds_no_room_is_written_down_as_a_copy_and_its_packet_leaves() {
     });
     let direction = Direction::BToA;
     let first = link_packets
-        .waiting
-        .keep(&[7; 60], direction, passage)
+        .pending_packets
+        .store(&[7; 60], direction, passage)
         .expect("room");
     while link_packets
-        .waiting
-        .keep(&[0; 60], direction, passage)
+        .pending_packets
+        .store(&[0; 60], direction, passage)
         .is_some()
     {}
     link_packets.schedule_departure(
@@ -43,7 +43,7 @@ fn a_copy_that_finds_no_room_is_written_down_as_a_copy_and_its_packet_leaves() {
             },
         },
     );
-    assert_eq!(link_packets.waiting.next_due(), Some(Moment(9)));
+    assert_eq!(link_packets.pending_packets.next_due(), Some(Moment(9)));
     assert_eq!(counters.read(Direction::BToA).overflow, 1);
     drop(link_packets);
     writer.finish().expect("written");

@@ -116,7 +116,7 @@ impl RequestedLink<'_> {
 }
 
 fn record_decided(gate: &mut Gate, queued: &mut VecDeque<usize>, arrivals: &mut [Option<i64>]) {
-    while let Some(outcome) = gate.next_decided() {
+    while let Some(outcome) = gate.next_outcome() {
         if let Some(number) = queued.pop_front() {
             arrivals[number] = arrival(outcome);
         }
