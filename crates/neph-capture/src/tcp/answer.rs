@@ -171,8 +171,8 @@ impl Acknowledgement {
         }
     }
 
-    /// The kind of answer to `pending`, by its time, which also updates the shortest round trip of the path. `is_held` is the
-    /// result for the same segment before.
+    /// The kind of answer to `pending`, by its time, which also updates the shortest round trip of the
+    /// path. `is_held` is the result for the same segment before.
     fn answer(
         &self,
         pending: &PendingSegment,

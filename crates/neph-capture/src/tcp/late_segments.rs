@@ -155,7 +155,7 @@ impl LateSegments {
             .flatten()
             .zip(echo)
             .is_some_and(|(oldest, echo)| oldest.is_after(echo));
-        // Of several retransmissions the last is the duplicate_start: the first may have been needed.
+        // Of several retransmissions the last is the duplicate: the first may have been needed.
         let mut last_reported: Option<LateSegment> = None;
         for late in late_segments.iter_mut().rev() {
             let is_answered = evidence.covers(late) && (is_older || evidence.is_too_soon_for(late));

@@ -4,8 +4,8 @@
 
 use neph_model::Wall;
 
-/// Length of a interval in ticks of 2^30 ns, a little more than a second. The shortest round trip is that of the current
-/// interval and of the one before.
+/// Length of an interval in ticks of 2^30 ns, a little more than a second. The shortest round trip is that
+/// of the current interval and of the one before.
 const INTERVAL_TICKS: u32 = 10;
 /// Nanoseconds of a tick, as a power of two.
 const TICK_SHIFT: u32 = 30;
@@ -71,7 +71,7 @@ impl MinRtt {
         self.current = self.current.min(saturated_nanos(nanos));
     }
 
-    /// Adds a round trip that a timer may have delayed. If a interval has no others, the path itself takes so
+    /// Adds a round trip that a timer may have delayed. If an interval has no others, the path itself takes so
     /// long.
     pub(super) fn add_delayed(&mut self, at: Wall, nanos: i64) {
         self.update_interval(at);

@@ -141,7 +141,7 @@ impl PendingSegments {
         last.filter(|last| last.timestamp == echo && is_acknowledged(last))
     }
 
-    /// The last segment at the front for which `is_covered` contains_segment. All of these await this reply no more.
+    /// The last segment at the front for which `is_covered` holds. All of these await this reply no more.
     fn take_answered(
         &mut self,
         reply: AwaitedAnswer,

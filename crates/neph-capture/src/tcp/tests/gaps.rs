@@ -17,7 +17,7 @@ fn a_gap_filled_with_a_newer_tcp_timestamp_is_a_retransmission() {
     assert_eq!(events(1099), [gap, (Client, Event::OutOfOrder)]);
 }
 
-/// 4 ms to the server and back, 1 ms to the client and back; no time timestamps.
+/// 4 ms to the server and back, 1 ms to the client and back; no timestamps.
 fn connection_near_server() -> TestConnection {
     let mut test = TestConnection::default();
     test.add(0, Client, syn(99, None));
