@@ -121,7 +121,7 @@ fn check(followed: &Followed, seen: &[Vec<i64>]) {
     for segment in 0..followed.segments() {
         let met = followed.matched_captures(segment);
         let least = seen[segment].len().min(seen[segment + 1].len()) as u64;
-        assert!(met.crossings.len() as u64 + met.one_way <= least);
+        assert!(met.crossings.len() as u64 + met.one_direction <= least);
         let made: u64 = [Direction::Forward, Direction::Reverse].map(|way| followed.copies(segment, way, |_| true)).iter().sum();
         assert!(made <= seen.iter().map(Vec::len).sum::<usize>() as u64);
         drop((met.limits(), met.exchanges()));

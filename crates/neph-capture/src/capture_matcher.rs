@@ -130,14 +130,14 @@ pub struct MatchedCaptures {
     /// Of these, packets of the second capture that the first has too.
     pub ambiguous_in_both: u64,
     /// Packets of both captures between hosts of which only one was seen: their direction is not known.
-    pub one_way: u64,
+    pub one_direction: u64,
     /// Packets of both captures between hosts of which both were seen, but whose votes for the direction tie.
-    pub even: u64,
+    pub direction_ties: u64,
     /// Of `crossings`, packets without any delay in either direction. The order of the points is not known,
     /// so their `direction` is arbitrary.
-    pub timeless: u64,
+    pub without_delay: u64,
     /// Packets with the same timestamp in both captures.
-    pub same_stamp: u64,
+    pub same_timestamp: u64,
     /// Where the time of each capture steps back.
     pub(crate) steps_back: [Vec<StepBack>; 2],
 }
@@ -328,21 +328,21 @@ impl CaptureMatcher {
             directions.add(matched.pair, matched.is_upward, difference);
         }
         let [first, second] = self.times.each_ref().map(SteadyClock::steps_back);
-        let has_same_stamp = |matched: &&MatchedPacket| {
+        let has_equal_stamps = |matched: &&MatchedPacket| {
             let first_stamp = matched.first_at - added_at(first, matched.first_at);
             first_stamp == matched.second_at - added_at(second, matched.second_at)
         };
-        let same_stamp = self.matched_packets.iter().filter(has_same_stamp).count() as u64;
+        let same_timestamp = self.matched_packets.iter().filter(has_equal_stamps).count() as u64;
         let mut captures = MatchedCaptures {
             crossings: Vec::with_capacity(self.matched_packets.len()),
             first: self.first,
             second: self.second,
             identical: self.identical,
             ambiguous_in_both: self.ambiguous_in_both,
-            one_way: 0,
-            even: 0,
-            timeless: 0,
-            same_stamp,
+            one_direction: 0,
+            direction_ties: 0,
+            without_delay: 0,
+            same_timestamp,
             steps_back: self.times.map(|time| time.steps_back().to_vec()),
         };
         for matched in &self.matched_packets {
@@ -371,14 +371,14 @@ impl MatchedCaptures {
             known_direction.or_else(|| directions.arbitrary_direction(pair, is_upward))
         else {
             let excluded_count = if directions.is_compared(pair) {
-                &mut self.even
+                &mut self.direction_ties
             } else {
-                &mut self.one_way
+                &mut self.one_direction
             };
             *excluded_count += 1;
             return;
         };
-        self.timeless += u64::from(known_direction.is_none());
+        self.without_delay += u64::from(known_direction.is_none());
         self.crossings.push(Crossing {
             first_at: first,
             second_at: second,
@@ -390,9 +390,9 @@ impl MatchedCaptures {
     /// Whether one capture, or a part of it, was given twice: all common packets have equal timestamps.
     /// Timestamps of milliseconds do not show that: a short path takes less.
     pub fn is_one_capture(&self) -> bool {
-        let shared = self.crossings.len() as u64 + self.one_way + self.even;
+        let shared = self.crossings.len() as u64 + self.one_direction + self.direction_ties;
         let resolution = self.first.resolution.max(self.second.resolution);
-        self.same_stamp > 0 && self.same_stamp == shared && resolution < 1_000_000
+        self.same_timestamp > 0 && self.same_timestamp == shared && resolution < 1_000_000
     }
 }
 

@@ -192,7 +192,7 @@ fn identical_packets_are_skipped_and_counted() {
         captures.crossings.is_empty(),
         "one is left, and no other way"
     );
-    assert_eq!(captures.one_way, 1);
+    assert_eq!(captures.one_direction, 1);
 }
 
 #[test]

@@ -75,7 +75,7 @@ pub fn refuse_one_capture(
          {remedy}",
         first.display(),
         second.display(),
-        counted(captures.same_stamp, "packet")
+        counted(captures.same_timestamp, "packet")
     )))
 }
 
@@ -105,7 +105,7 @@ pub fn refuse_unmatched(
     captures: &MatchedCaptures,
 ) -> Result<(), ReadError> {
     let (name, other) = (first.display(), second.display());
-    if captures.crossings.is_empty() && captures.one_way + captures.even == 0 {
+    if captures.crossings.is_empty() && captures.one_direction + captures.direction_ties == 0 {
         refuse_truncated([(first, &captures.first), (second, &captures.second)])?;
         if captures.ambiguous_in_both > 0 {
             return Err(ReadError::wrong(format!(
@@ -119,11 +119,11 @@ pub fn refuse_unmatched(
         )));
     }
     refuse_one_capture((first, second), captures, "give the captures of both ends")?;
-    if captures.crossings.is_empty() && captures.even > 0 {
+    if captures.crossings.is_empty() && captures.direction_ties > 0 {
         return Err(ReadError::wrong(format!(
             "of {} in {name} and {other} as many say that the one point comes first as say it of the other; \
              capture at points with more between them",
-            counted(captures.even, "packet")
+            counted(captures.direction_ties, "packet")
         )));
     }
     if captures.crossings.is_empty() {

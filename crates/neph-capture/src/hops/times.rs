@@ -15,10 +15,10 @@ impl Followed {
             second: *self.point(segment + 1),
             identical: 0,
             ambiguous_in_both: 0,
-            one_way: 0,
-            even: 0,
-            timeless: 0,
-            same_stamp: 0,
+            one_direction: 0,
+            direction_ties: 0,
+            without_delay: 0,
+            same_timestamp: 0,
             steps_back: [segment, segment + 1]
                 .map(|point| self.points[point].steady_clock.steps_back().to_vec()),
         };
@@ -28,7 +28,7 @@ impl Followed {
                 self.stamp(segment, first_at),
                 self.stamp(segment + 1, second_at),
             );
-            captures.same_stamp += u64::from(stamps.0 == stamps.1);
+            captures.same_timestamp += u64::from(stamps.0 == stamps.1);
             let has_one_clock = self.one_clock[segment];
             if has_one_clock && self.is_set_back_in_flight(segment, (first_at, second_at)) {
                 continue;

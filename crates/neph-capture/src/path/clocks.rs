@@ -104,7 +104,7 @@ fn two_clocks_message(
         )
     });
     let remedy = "leave out --clock same, and give each its host (NAME@HOST=...)";
-    if captures.crossings.is_empty() && captures.one_way > 0 {
+    if captures.crossings.is_empty() && captures.one_direction > 0 {
         return Some(format!(
             "directions of packets are unknown by the one clock of {name} and {other}: if they have two clocks, {remedy}"
         ));
