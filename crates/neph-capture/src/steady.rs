@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_that_is_shown_again_has_its_time_of_before() {
+    fn a_duplicate_in_the_capture_has_the_time_of_the_first_copy() {
         let mut steady = SteadyClock::default();
         let first = steady.next(10 * SECOND);
         steady.next(20 * SECOND);

@@ -5,7 +5,7 @@ use crate::gate::{Shape, Treatment};
 use crate::truth::{TruthFile, TruthThread};
 
 #[test]
-fn a_copy_that_finds_no_room_is_written_down_as_a_copy_and_its_packet_leaves() {
+fn a_copy_without_room_is_recorded_as_a_copy_and_its_packet_departs() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("x.truth");
     let truth_thread = TruthThread::start().expect("a thread");

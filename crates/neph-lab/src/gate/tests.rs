@@ -380,7 +380,7 @@ proptest! {
     }
 
     #[test]
-    fn nothing_waits_longer_than_a_full_queue_takes(
+    fn no_packet_waits_longer_than_a_full_queue_takes(
         rate in 1_000_u64..1_000_000_000,
         queue in 1514_u64..1_000_000,
         packets in any_packets(),
