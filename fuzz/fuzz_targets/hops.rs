@@ -121,7 +121,7 @@ fn check(followed: &Followed, seen: &[Vec<i64>]) {
     for segment in 0..followed.segments() {
         let met = followed.matched_captures(segment);
         let least = seen[segment].len().min(seen[segment + 1].len()) as u64;
-        assert!(met.crossings.len() as u64 + met.one_way <= least);
+        assert!(met.crossings.len() as u64 + met.one_direction <= least);
         let made: u64 = [Direction::Forward, Direction::Reverse].map(|way| followed.copies(segment, way, |_| true)).iter().sum();
         assert!(made <= seen.iter().map(Vec::len).sum::<usize>() as u64);
         drop((met.limits(), met.exchanges()));
@@ -155,7 +155,7 @@ fuzz_target!(|bytes: &[u8]| {
     let (most, followed) = counted::most_of(|| {
         let mut hops = Hops::with_points(points);
         for (number, rule) in RULES.iter().enumerate().filter(|(number, _)| rules >> number & 1 == 1) {
-            hops.map(usize::from(rules >> 4) + number, rule.parse().expect("a rule"));
+            hops.add_nat_rule(usize::from(rules >> 4) + number, rule.parse().expect("a rule"));
         }
         for (point, stamps) in seen.iter().enumerate() {
             let passed = packets.iter().filter(|packet| packet.points >> point & 1 == 1);

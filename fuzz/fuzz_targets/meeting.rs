@@ -64,13 +64,13 @@ fuzz_target!(|bytes: &[u8]| {
     }
     let met = meeting.end();
     assert_eq!((met.first.packets, met.second.packets), (here, there));
-    assert!(met.crossings.len() as u64 + met.one_way <= there);
+    assert!(met.crossings.len() as u64 + met.one_direction <= there);
     if is_any_fragment {
         // A packet that was whole there too passed here with its last fragment.
         return;
     }
-    assert!(met.crossings.len() as u64 + met.one_way <= here);
+    assert!(met.crossings.len() as u64 + met.one_direction <= here);
     // Of a packet that was shown again here the second may be the only one there.
     let is_same = |one: &Crossing| one.first_at == one.second_at + 500_000;
-    assert!(met.first.repeats > 0 || met.crossings.iter().all(is_same));
+    assert!(met.first.capture_duplicates > 0 || met.crossings.iter().all(is_same));
 });

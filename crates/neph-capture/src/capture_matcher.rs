@@ -30,8 +30,8 @@ pub struct CaptureMatcher {
     first_packets: HashMap<u64, FirstPacket, RandomState>,
     pairs: HashMap<(IpAddr, IpAddr), u32>,
     matched_packets: Vec<MatchedPacket>,
-    first: Point,
-    second: Point,
+    first: CaptureCounts,
+    second: CaptureCounts,
     times: [SteadyClock; 2],
     /// Fragments of each capture.
     fragments: [Fragments; 2],
@@ -41,7 +41,7 @@ pub struct CaptureMatcher {
 
 /// Counts of one capture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Point {
+pub struct CaptureCounts {
     /// Packets with a time.
     pub packets: u64,
     /// Packets that were cut too short to be recognized.
@@ -49,16 +49,16 @@ pub struct Point {
     /// Resolution of its timestamps, in nanoseconds: 1, 1,000 or 1,000,000.
     pub resolution: i64,
     /// Duplicates in the capture, from a mirror or another interface. The first copy counts.
-    pub repeats: u64,
+    pub capture_duplicates: u64,
 }
 
-impl Default for Point {
+impl Default for CaptureCounts {
     fn default() -> Self {
         Self {
             packets: 0,
             cut: 0,
             resolution: 1_000_000,
-            repeats: 0,
+            capture_duplicates: 0,
         }
     }
 }
@@ -122,27 +122,27 @@ pub struct MatchedCaptures {
     /// In the order of the second capture.
     pub crossings: Vec<Crossing>,
     /// The first capture.
-    pub first: Point,
+    pub first: CaptureCounts,
     /// The second.
-    pub second: Point,
+    pub second: CaptureCounts,
     /// Packets with several equal ones in one capture: none of them is used.
     pub identical: u64,
     /// Of these, packets of the second capture that the first has too.
     pub ambiguous_in_both: u64,
     /// Packets of both captures between hosts of which only one was seen: their direction is not known.
-    pub one_way: u64,
+    pub one_direction: u64,
     /// Packets of both captures between hosts of which both were seen, but whose votes for the direction tie.
-    pub even: u64,
+    pub direction_ties: u64,
     /// Of `crossings`, packets without any delay in either direction. The order of the points is not known,
     /// so their `direction` is arbitrary.
-    pub timeless: u64,
+    pub without_delay: u64,
     /// Packets with the same timestamp in both captures.
-    pub same_stamp: u64,
+    pub same_timestamp: u64,
     /// Where the time of each capture steps back.
     pub(crate) steps_back: [Vec<StepBack>; 2],
 }
 
-impl Point {
+impl CaptureCounts {
     /// Counts a packet.
     pub(crate) const fn count(&mut self, at: i64) {
         self.packets += 1;
@@ -186,7 +186,7 @@ impl CaptureMatcher {
         let is_distinguishable = identity.is_distinguishable(packet);
         match self.match_in_first(at, identity, is_distinguishable) {
             PacketMatch::New => {}
-            PacketMatch::Duplicate => self.first.repeats += 1,
+            PacketMatch::Duplicate => self.first.capture_duplicates += 1,
             PacketMatch::Ambiguous => self.identical += 1,
         }
         if let Some(complete) = self.complete_packet(0, at, identity, packet) {
@@ -259,7 +259,7 @@ impl CaptureMatcher {
         let packet_match = self.match_in_second(at, identity, is_distinguishable);
         match packet_match {
             Some(PacketMatch::New) | None => {}
-            Some(PacketMatch::Duplicate) => self.second.repeats += 1,
+            Some(PacketMatch::Duplicate) => self.second.capture_duplicates += 1,
             Some(PacketMatch::Ambiguous) => {
                 self.identical += 1;
                 self.ambiguous_in_both += 1;
@@ -328,21 +328,21 @@ impl CaptureMatcher {
             directions.add(matched.pair, matched.is_upward, difference);
         }
         let [first, second] = self.times.each_ref().map(SteadyClock::steps_back);
-        let has_same_stamp = |matched: &&MatchedPacket| {
+        let has_equal_stamps = |matched: &&MatchedPacket| {
             let first_stamp = matched.first_at - added_at(first, matched.first_at);
             first_stamp == matched.second_at - added_at(second, matched.second_at)
         };
-        let same_stamp = self.matched_packets.iter().filter(has_same_stamp).count() as u64;
+        let same_timestamp = self.matched_packets.iter().filter(has_equal_stamps).count() as u64;
         let mut captures = MatchedCaptures {
             crossings: Vec::with_capacity(self.matched_packets.len()),
             first: self.first,
             second: self.second,
             identical: self.identical,
             ambiguous_in_both: self.ambiguous_in_both,
-            one_way: 0,
-            even: 0,
-            timeless: 0,
-            same_stamp,
+            one_direction: 0,
+            direction_ties: 0,
+            without_delay: 0,
+            same_timestamp,
             steps_back: self.times.map(|time| time.steps_back().to_vec()),
         };
         for matched in &self.matched_packets {
@@ -371,14 +371,14 @@ impl MatchedCaptures {
             known_direction.or_else(|| directions.arbitrary_direction(pair, is_upward))
         else {
             let excluded_count = if directions.is_compared(pair) {
-                &mut self.even
+                &mut self.direction_ties
             } else {
-                &mut self.one_way
+                &mut self.one_direction
             };
             *excluded_count += 1;
             return;
         };
-        self.timeless += u64::from(known_direction.is_none());
+        self.without_delay += u64::from(known_direction.is_none());
         self.crossings.push(Crossing {
             first_at: first,
             second_at: second,
@@ -390,9 +390,9 @@ impl MatchedCaptures {
     /// Whether one capture, or a part of it, was given twice: all common packets have equal timestamps.
     /// Timestamps of milliseconds do not show that: a short path takes less.
     pub fn is_one_capture(&self) -> bool {
-        let shared = self.crossings.len() as u64 + self.one_way + self.even;
+        let shared = self.crossings.len() as u64 + self.one_direction + self.direction_ties;
         let resolution = self.first.resolution.max(self.second.resolution);
-        self.same_stamp > 0 && self.same_stamp == shared && resolution < 1_000_000
+        self.same_timestamp > 0 && self.same_timestamp == shared && resolution < 1_000_000
     }
 }
 

@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn a_segment_that_is_sent_again_is_another_packet() {
+    fn a_retransmitted_segment_is_another_packet() {
         let first = identity_of(&ipv4(TCP, 5, 64, &tcp(1000, 1, b"data")));
         assert_ne!(
             identity_of(&ipv4(TCP, 6, 64, &tcp(1000, 1, b"data"))),

@@ -26,7 +26,7 @@ mod tcp;
 #[cfg(test)]
 mod test_packets;
 
-pub use capture_matcher::{CaptureMatcher, ClockSetBack, Crossing, MatchedCaptures, Point};
+pub use capture_matcher::{CaptureCounts, CaptureMatcher, ClockSetBack, Crossing, MatchedCaptures};
 pub use directions::Direction;
 pub use duplicates::DuplicateFilter;
 pub use exchange::{
@@ -45,4 +45,4 @@ pub use identity::Identity;
 pub use merged::read_merged;
 pub use sample::{Answer, Half, Method, Sample};
 pub use stream::{Ending, ReadSummary, read_capture};
-pub use tcp::{Connection, Event, Passing, Room, Segment, Side, Sink};
+pub use tcp::{CapturedSegment, Connection, Event, Segment, SegmentBudget, Side, Sink};

@@ -5,7 +5,7 @@
 //! the conversion. One capture does not show a clock that is set forward (see neph-stats, `clock_course`).
 
 /// Nanoseconds by which packets of several processors may be out of order in a capture.
-const DISORDER: i64 = 100_000_000;
+const MAX_DISORDER_NANOS: i64 = 100_000_000;
 /// Timestamps from 1970 to 2116. Others are no times and are not converted.
 const SUPPORTED_TIMES: std::ops::Range<i64> = 0..1 << 62;
 
@@ -33,11 +33,11 @@ impl SteadyClock {
         }
         let mut at = stamp.saturating_add(self.added());
         let latest = *self.latest.get_or_insert(at);
-        let resumes_at = latest.saturating_add(2 * DISORDER);
-        if latest.saturating_sub(at) > DISORDER && SUPPORTED_TIMES.contains(&resumes_at) {
+        let resumes_at = latest.saturating_add(2 * MAX_DISORDER_NANOS);
+        if latest.saturating_sub(at) > MAX_DISORDER_NANOS && SUPPORTED_TIMES.contains(&resumes_at) {
             at = resumes_at;
             self.steps_back.push(StepBack {
-                from: latest.saturating_add(DISORDER),
+                from: latest.saturating_add(MAX_DISORDER_NANOS),
                 added: at.saturating_sub(stamp),
             });
         }
@@ -68,7 +68,7 @@ impl SteadyClock {
         let at = stamp.saturating_add(self.added());
         let min = self
             .latest
-            .map_or(i64::MIN, |latest| latest.saturating_sub(DISORDER));
+            .map_or(i64::MIN, |latest| latest.saturating_sub(MAX_DISORDER_NANOS));
         (self.steps_back.is_empty() || at >= min).then_some(at)
     }
 
@@ -108,7 +108,7 @@ mod tests {
     const SECOND: i64 = 1_000_000_000;
 
     #[test]
-    fn time_goes_on_where_a_clock_was_set_back() {
+    fn steady_time_continues_where_a_clock_was_set_back() {
         let mut steady = SteadyClock::default();
         let stamps = [100, 101, 41, 42, 1, 2].map(|second| second * SECOND);
         let steady_times = stamps.map(|stamp| steady.next(stamp));
@@ -118,10 +118,10 @@ mod tests {
             [
                 -SECOND,
                 0,
-                2 * DISORDER,
-                SECOND + 2 * DISORDER,
-                SECOND + 4 * DISORDER,
-                2 * SECOND + 4 * DISORDER
+                2 * MAX_DISORDER_NANOS,
+                SECOND + 2 * MAX_DISORDER_NANOS,
+                SECOND + 4 * MAX_DISORDER_NANOS,
+                2 * SECOND + 4 * MAX_DISORDER_NANOS
             ]
         );
         let timestamps = steady_times.map(|at| at - added_at(steady.steps_back(), at));
@@ -132,18 +132,21 @@ mod tests {
     #[test]
     fn a_small_step_back_is_disorder_and_no_clock_step() {
         let mut steady = SteadyClock::default();
-        for stamp in [SECOND, SECOND - DISORDER, 2 * SECOND] {
+        for stamp in [SECOND, SECOND - MAX_DISORDER_NANOS, 2 * SECOND] {
             assert_eq!(steady.next(stamp), stamp);
         }
         assert!(steady.steps_back().is_empty());
     }
 
     #[test]
-    fn a_packet_that_is_shown_again_has_its_time_of_before() {
+    fn a_duplicate_in_the_capture_has_the_time_of_the_first_copy() {
         let mut steady = SteadyClock::default();
         let first = steady.next(10 * SECOND);
         steady.next(20 * SECOND);
-        assert_eq!(steady.correct(10 * SECOND, (first, DISORDER)), first);
+        assert_eq!(
+            steady.correct(10 * SECOND, (first, MAX_DISORDER_NANOS)),
+            first
+        );
         assert!(steady.steps_back().is_empty());
     }
 
@@ -154,7 +157,7 @@ mod tests {
         let mut steady_times = Vec::new();
         let stamps = [11, 12, 13, 1].map(|second| second * SECOND);
         for stamp in stamps {
-            identical = steady.correct(stamp, (identical, DISORDER));
+            identical = steady.correct(stamp, (identical, MAX_DISORDER_NANOS));
             steady_times.push(identical);
         }
         steady_times.push(steady.next(2 * SECOND));
@@ -179,7 +182,7 @@ mod tests {
                 let stamp = tenths * SECOND / 50;
                 let before = identical.filter(|_| *is_identical);
                 let at = match before {
-                    Some(before) => steady.correct(stamp, (before, DISORDER)),
+                    Some(before) => steady.correct(stamp, (before, MAX_DISORDER_NANOS)),
                     None => steady.next(stamp),
                 };
                 identical = if *is_identical { Some(at) } else { identical };
@@ -200,7 +203,7 @@ mod tests {
                 .iter()
                 .map(|tenths| {
                     let at = steady.next(tenths * SECOND / 50);
-                    assert!(at >= latest.saturating_sub(DISORDER));
+                    assert!(at >= latest.saturating_sub(MAX_DISORDER_NANOS));
                     latest = latest.max(at);
                     at
                 })

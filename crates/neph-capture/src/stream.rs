@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn a_length_that_lies_takes_no_memory() {
+    fn a_wrong_length_takes_no_memory() {
         let mut file = vec![
             0x0a, 0x0d, 0x0d, 0x0a, 0, 0, 0xff, 0, 0x4d, 0x3c, 0x2b, 0x1a,
         ];
@@ -246,7 +246,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_same_packets_come_however_the_stream_dribbles(
+        fn the_same_packets_are_read_in_pieces_of_any_size(
             packets in prop::collection::vec(0_u32..3000, 0..20),
             chunk_size in 1_usize..2000,
         ) {

@@ -6,17 +6,17 @@ use neph_text::Fault;
 
 use crate::topology::{Role, Site, Topology};
 
-/// So many sites are named as examples.
-const NAMED: usize = 3;
+/// Number of sites in a message, at most.
+const MAX_EXAMPLES: usize = 3;
 
-/// The mistake that no site has this address: no way leads out of a lab. None where one may, as what a
-/// service brings with it is not known.
+/// The mistake that no site has this address: a lab has no routes to other networks. `None` where a
+/// service may have it: its addresses are not known.
 #[must_use]
 pub fn no_site_has(ip: IpAddr, topology: &Topology) -> Option<Fault> {
     if ip.is_loopback() || !topology.services.is_empty() {
         return None;
     }
-    let known = |is_like: &dyn Fn(&IpAddr) -> bool| -> Vec<String> {
+    let example_addresses = |is_like: &dyn Fn(&IpAddr) -> bool| -> Vec<String> {
         let sites = topology.sites.iter().filter(|site| site.role == Role::Site);
         let sites_with_address = sites.filter_map(|site| {
             Some(format!(
@@ -25,18 +25,18 @@ pub fn no_site_has(ip: IpAddr, topology: &Topology) -> Option<Fault> {
                 site.name
             ))
         });
-        sites_with_address.take(NAMED).collect()
+        sites_with_address.take(MAX_EXAMPLES).collect()
     };
-    let identical = known(&|address| address.is_ipv4() == ip.is_ipv4());
-    let known = if identical.is_empty() {
-        known(&|_| true)
+    let same_version = example_addresses(&|address| address.is_ipv4() == ip.is_ipv4());
+    let examples = if same_version.is_empty() {
+        example_addresses(&|_| true)
     } else {
-        identical
+        same_version
     };
     let message = format!("no site of the lab has the address {ip}");
     Some(Fault::new(
         message,
-        format!("write for example {}", known.join(" or ")),
+        format!("write for example {}", examples.join(" or ")),
     ))
 }
 
@@ -47,13 +47,13 @@ pub fn site_at(topology: &Topology, address: IpAddr) -> Option<(usize, &Site)> {
     sites.find(|(_, site)| site.addresses().any(|site_address| site_address == address))
 }
 
-/// Whether a socket that listens at `at` gets what is sent to `to`; `[::]` gets IPv4 too.
+/// Whether a socket at `listening` receives what is sent to `destination`; `[::]` receives IPv4 too.
 #[must_use]
-pub fn accepts(at: SocketAddr, to: SocketAddr) -> bool {
-    let same_ip = match at.ip() {
-        IpAddr::V4(ip) if ip.is_unspecified() => to.is_ipv4(),
+pub fn accepts(listening: SocketAddr, destination: SocketAddr) -> bool {
+    let is_same_ip = match listening.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => destination.is_ipv4(),
         IpAddr::V6(ip) if ip.is_unspecified() => true,
-        ip => ip == to.ip(),
+        ip => ip == destination.ip(),
     };
-    same_ip && at.port() == to.port()
+    is_same_ip && listening.port() == destination.port()
 }

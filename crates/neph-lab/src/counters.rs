@@ -41,9 +41,9 @@ struct DirectionCounters {
     early: AtomicU64,
     ring_dropped: AtomicU64,
     late: AtomicU64,
-    worst: AtomicI64,
-    /// Like `worst`, since the last [`LinkCounters::take_worst`].
-    recent_worst: AtomicI64,
+    worst_lateness: AtomicI64,
+    /// Like `worst_lateness`, since the last [`LinkCounters::take_worst`].
+    recent_worst_lateness: AtomicI64,
 }
 
 /// The counters of one direction of a link at one moment.
@@ -101,29 +101,30 @@ impl LinkCounters {
     /// The current counters of `direction`.
     pub fn read(&self, direction: Direction) -> DirectionCount {
         let counters = &self.directions[direction.index()];
-        let of = |verdict: Verdict| counters.verdicts[verdict.index()].load(Ordering::Relaxed);
+        let verdict_count =
+            |verdict: Verdict| counters.verdicts[verdict.index()].load(Ordering::Relaxed);
         DirectionCount {
-            delivered: of(Verdict::Delivered),
+            delivered: verdict_count(Verdict::Delivered),
             copies: counters.copies.load(Ordering::Relaxed),
             corrupted: counters.corrupted.load(Ordering::Relaxed),
             early: counters.early.load(Ordering::Relaxed),
-            lost: of(Verdict::Lost),
-            lost_in_burst: of(Verdict::LostInBurst),
-            queue_full: of(Verdict::QueueFull),
-            codel: of(Verdict::CoDel),
-            over_mtu: of(Verdict::OverMtu),
-            too_long: of(Verdict::TooLong),
-            overflow: of(Verdict::Overflow),
-            refused: of(Verdict::Refused),
+            lost: verdict_count(Verdict::Lost),
+            lost_in_burst: verdict_count(Verdict::LostInBurst),
+            queue_full: verdict_count(Verdict::QueueFull),
+            codel: verdict_count(Verdict::CoDel),
+            over_mtu: verdict_count(Verdict::OverMtu),
+            too_long: verdict_count(Verdict::TooLong),
+            overflow: verdict_count(Verdict::Overflow),
+            refused: verdict_count(Verdict::Refused),
             ring_dropped: counters.ring_dropped.load(Ordering::Relaxed),
             late: counters.late.load(Ordering::Relaxed),
-            worst_lateness: Span::from_nanos(counters.worst.load(Ordering::Relaxed)),
+            worst_lateness: Span::from_nanos(counters.worst_lateness.load(Ordering::Relaxed)),
         }
     }
 
     /// The largest lateness of a packet since the last call.
     pub fn take_worst(&self, direction: Direction) -> Span {
-        let worst = &self.directions[direction.index()].recent_worst;
+        let worst = &self.directions[direction.index()].recent_worst_lateness;
         Span::from_nanos(worst.swap(0, Ordering::Relaxed))
     }
 
@@ -140,7 +141,7 @@ impl LinkCounters {
         self.records_missed.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn stand_on(&self, scheduling: SchedulingClass) {
+    pub(crate) fn set_scheduling(&self, scheduling: SchedulingClass) {
         self.real_time
             .store(scheduling.real_time, Ordering::Relaxed);
         self.locked.store(scheduling.locked, Ordering::Relaxed);
@@ -152,7 +153,7 @@ impl LinkCounters {
     }
 
     /// Counts a delivered packet with this handling.
-    pub(crate) fn deliver(&self, direction: Direction, handling: PacketHandling) {
+    pub(crate) fn record_delivery(&self, direction: Direction, handling: PacketHandling) {
         let counters = &self.directions[direction.index()];
         if handling.is_copy {
             counters.copies.fetch_add(1, Ordering::Relaxed);
@@ -168,12 +169,12 @@ impl LinkCounters {
     }
 
     /// Counts the lateness of a packet on a link with this `delay`.
-    pub(crate) fn left(&self, direction: Direction, lateness: Span, delay: Span) {
+    pub(crate) fn record_departure(&self, direction: Direction, lateness: Span, delay: Span) {
         let counters = &self.directions[direction.index()];
         if lateness > tolerance(delay) {
             counters.late.fetch_add(1, Ordering::Relaxed);
         }
-        for worst in [&counters.worst, &counters.recent_worst] {
+        for worst in [&counters.worst_lateness, &counters.recent_worst_lateness] {
             worst.fetch_max(lateness.nanos(), Ordering::Relaxed);
         }
     }

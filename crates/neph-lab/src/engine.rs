@@ -111,10 +111,10 @@ impl Engine {
     /// # Errors
     /// Waiting failed, or the truth file could not be completed.
     pub fn run(mut self, stop: &io::PipeReader) -> Result<EndReason, EngineError> {
-        self.take_scheduling();
+        self.request_scheduling();
         let mut busy_rounds = 0;
         let end_reason = loop {
-            if let Some(end_reason) = self.round(stop, &mut busy_rounds)? {
+            if let Some(end_reason) = self.run_round(stop, &mut busy_rounds)? {
                 break end_reason;
             }
         };
@@ -137,7 +137,7 @@ impl Engine {
         Ok(end_reason)
     }
 
-    fn take_scheduling(&self) {
+    fn request_scheduling(&self) {
         let real_time = self.config.resources.priority.is_some_and(|priority| {
             sched::use_fifo(priority)
                 .inspect_err(|error| {
@@ -151,16 +151,17 @@ impl Engine {
         }
         let locked = self.rings.iter().all(PacketRing::is_locked);
         self.counters
-            .stand_on(SchedulingClass { real_time, locked });
+            .set_scheduling(SchedulingClass { real_time, locked });
     }
 
-    fn round(
+    fn run_round(
         &mut self,
         stop: &io::PipeReader,
         busy_rounds: &mut u32,
     ) -> Result<Option<EndReason>, EngineError> {
         self.packets.apply_cue(self.config.cue.last());
-        let packets = self.send_due() + self.read(Direction::AToB) + self.read(Direction::BToA);
+        let packets =
+            self.send_due() + self.read_batch(Direction::AToB) + self.read_batch(Direction::BToA);
         let has_worked = packets > 0;
         self.needs_housekeeping |= has_worked;
         let since_housekeeping = Moment(clock::raw().0) - self.last_housekeeping;
@@ -175,7 +176,7 @@ impl Engine {
         let timeout = if has_worked {
             Some(Duration::ZERO)
         } else {
-            self.until_next()
+            self.sleep_timeout()
         };
         self.sleep(stop, timeout)
     }
@@ -193,7 +194,7 @@ impl Engine {
 
     /// Reads the packets of one direction, at most a batch, and advances its gate to the last known arrival.
     /// So a packet gets the state of its arrival time, even if it is read later. Returns their number.
-    fn read(&mut self, direction: Direction) -> usize {
+    fn read_batch(&mut self, direction: Direction) -> usize {
         let ring = &mut self.rings[direction.index()];
         let (mut pair, mut last) = (None, Moment::DISTANT_PAST);
         let read_start = Moment(clock::raw().0);
@@ -242,7 +243,7 @@ impl Engine {
 
     /// How long to sleep: until the next packet is due, less the lead, or until housekeeping; `None` without
     /// either.
-    fn until_next(&self) -> Option<Duration> {
+    fn sleep_timeout(&self) -> Option<Duration> {
         let lead = self.spin_budget.current_lead();
         let due = self.packets.next_due().map(|due| due + -lead);
         let housekeeping = self

@@ -57,7 +57,7 @@ pub(crate) use when::When;
 #[derive(Clone, Debug)]
 pub struct Gate {
     /// The shape while no change is active.
-    base: Shape,
+    base_shape: Shape,
     shape: Shape,
     timetable: Timetable,
     random: Random,
@@ -66,7 +66,7 @@ pub struct Gate {
     transmitter: Transmitter,
     paths: Vec<PathState>,
     /// Outcomes of packets that were in the queue, in the order of arrival.
-    decided: VecDeque<PacketOutcome>,
+    outcomes: VecDeque<PacketOutcome>,
     steps: VecDeque<ScheduleStep>,
 }
 
@@ -82,13 +82,13 @@ impl Gate {
         let paths = numbered.map(|(number, wire)| PathState::new(number, wire.clone()));
         Self {
             paths: paths.collect(),
-            base: shape.clone(),
+            base_shape: shape.clone(),
             shape,
             timetable: Timetable::new(changes, seed),
             random: Random::new(seed),
             path_seeds: [seed; 2],
             transmitter: Transmitter::new(),
-            decided: VecDeque::new(),
+            outcomes: VecDeque::new(),
             steps: VecDeque::new(),
         }
     }
@@ -103,15 +103,15 @@ impl Gate {
     /// The same gate without randomness, except for the choice of paths and the scheduled changes.
     #[must_use]
     pub(crate) fn without_randomness(mut self) -> Self {
-        let certain = |wire: &Wire| Wire {
+        let without_variation = |wire: &Wire| Wire {
             delay: wire.delay,
             ..Wire::default()
         };
-        self.base.wire = certain(&self.base.wire);
-        for path in &mut self.base.paths {
-            path.wire = certain(&path.wire);
+        self.base_shape.wire = without_variation(&self.base_shape.wire);
+        for path in &mut self.base_shape.paths {
+            path.wire = without_variation(&path.wire);
         }
-        self.set_shape(self.base.clone());
+        self.set_shape(self.base_shape.clone());
         self
     }
 
@@ -133,8 +133,8 @@ impl Gate {
 
     /// The delay of the path with this index, without jitter.
     pub(crate) fn delay(&self, path: u8) -> Span {
-        let way = self.paths.get(usize::from(path));
-        way.map_or(Span::ZERO, |path| path.wire.delay)
+        let path_state = self.paths.get(usize::from(path));
+        path_state.map_or(Span::ZERO, |state| state.wire.delay)
     }
 
     /// Whether it needs the flow of a packet.
@@ -148,10 +148,10 @@ impl Gate {
         self.timetable.restart(at);
         self.paths.iter_mut().for_each(PathState::rewind);
         self.path_seeds[1] = self.path_seeds[0];
-        self.set_shape(self.base.clone());
+        self.set_shape(self.base_shape.clone());
     }
 
-    /// Decides about a packet; `None` while it waits in the queue. Then [`Self::next_decided`] returns the
+    /// Decides about a packet; `None` while it waits in the queue. Then [`Self::next_outcome`] returns the
     /// decision.
     pub fn admit(&mut self, packet: Arrival) -> Option<PacketOutcome> {
         self.advance(packet.at);
@@ -189,8 +189,8 @@ impl Gate {
     }
 
     /// The outcome of the next packet that left the queue, in the order of arrival.
-    pub fn next_decided(&mut self) -> Option<PacketOutcome> {
-        self.decided.pop_front()
+    pub fn next_outcome(&mut self) -> Option<PacketOutcome> {
+        self.outcomes.pop_front()
     }
 
     /// The next change that was applied.
@@ -221,7 +221,7 @@ impl Gate {
             0 => self.path_seeds[0],
             times => choice::reshuffled(self.path_seeds[0], times),
         };
-        self.set_shape(self.timetable.shape(&self.base, at));
+        self.set_shape(self.timetable.shape(&self.base_shape, at));
     }
 
     fn set_shape(&mut self, shape: Shape) {
@@ -235,12 +235,12 @@ impl Gate {
     fn start_transmission(&mut self, start: Moment) {
         let dequeued = self.transmitter.take(start, self.shape.discipline);
         for _ in 0..dequeued.dropped {
-            self.decided
+            self.outcomes
                 .push_back(PacketOutcome::Dropped(DropCause::CoDel, None));
         }
         if let Some(packet) = dequeued.packet {
             let outcome = self.transmit(packet, start);
-            self.decided.push_back(outcome);
+            self.outcomes.push_back(outcome);
         }
     }
 

@@ -15,17 +15,17 @@ use crate::gate::Share;
 use crate::topology::Site;
 
 /// The shortest quota of a group per period, in microseconds (limit of the kernel).
-const MIN_QUOTA: u64 = 1_000;
+const MIN_QUOTA_MICROS: u64 = 1_000;
 /// The period of CPU time in microseconds; longer for small shares, whose quota would be too short. Short, so
 /// that processes do not wait long.
-const PERIOD: u64 = 10_000;
+const PERIOD_MICROS: u64 = 10_000;
 /// How long the kernel may take to notice that a group is empty.
-const EMPTYING: Duration = Duration::from_secs(2);
+const REMOVAL_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The mount of one controller's groups.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct CgroupMount {
-    mount: PathBuf,
+    path: PathBuf,
     is_unified: bool,
 }
 
@@ -41,8 +41,8 @@ pub(crate) struct CgroupMounts {
 pub(crate) struct Group {
     /// Its folder.
     pub(crate) folder: PathBuf,
-    /// What its controllers need in the parent folder, if anything.
-    enable: Option<&'static str>,
+    /// The controllers to enable in the parent folder, if any.
+    parent_controllers: Option<&'static str>,
     /// File and content.
     pub(crate) settings: Vec<(&'static str, String)>,
 }
@@ -71,16 +71,16 @@ impl GroupError {
 
 impl CgroupMounts {
     /// From the kernel.
-    pub(crate) fn here() -> Self {
+    pub(crate) fn of_host() -> Self {
         let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
-        let unified =
+        let read_controllers =
             |mount: &Path| fs::read_to_string(mount.join("cgroup.controllers")).unwrap_or_default();
-        Self::of(&mounts, unified)
+        Self::parse(&mounts, read_controllers)
     }
 
-    /// From the lines of /proc/self/mounts; `unified` returns the controllers of a version 2 mount.
-    fn of(mounts: &str, unified: impl Fn(&Path) -> String) -> Self {
-        let mut homes = Self::default();
+    /// From the lines of /proc/self/mounts; `read_controllers` returns the controllers of a version 2 mount.
+    fn parse(mounts: &str, read_controllers: impl Fn(&Path) -> String) -> Self {
+        let mut cgroup_mounts = Self::default();
         for line in mounts.lines() {
             let fields: Vec<&str> = line.split(' ').collect();
             let [_, mount, kind, options, ..] = fields[..] else {
@@ -89,36 +89,41 @@ impl CgroupMounts {
             let mount = PathBuf::from(mount);
             let (controllers, is_unified) = match kind {
                 "cgroup" => (options.replace(',', " "), false),
-                "cgroup2" => (unified(&mount), true),
+                "cgroup2" => (read_controllers(&mount), true),
                 _ => continue,
             };
-            let home = CgroupMount { mount, is_unified };
+            let cgroup_mount = CgroupMount {
+                path: mount,
+                is_unified,
+            };
             for controller in controllers.split_whitespace() {
                 match controller {
-                    "cpu" => homes.cpu = Some(home.clone()),
-                    "cpuset" => homes.cpuset = Some(home.clone()),
+                    "cpu" => cgroup_mounts.cpu = Some(cgroup_mount.clone()),
+                    "cpuset" => cgroup_mounts.cpuset = Some(cgroup_mount.clone()),
                     _ => {}
                 }
             }
         }
-        homes
+        cgroup_mounts
     }
 
     /// The groups that `site` needs; empty if it requests nothing.
-    pub(crate) fn groups_of(&self, name: &str, site: &Site) -> Result<Vec<Group>, GroupError> {
+    pub(crate) fn groups_for(&self, name: &str, site: &Site) -> Result<Vec<Group>, GroupError> {
         let mut groups: Vec<Group> = Vec::new();
-        let mut add = |home: &Option<CgroupMount>, key: &'static str, settings: Settings| {
-            let home = home.as_ref().ok_or_else(|| {
+        let mut add = |cgroup_mount: &Option<CgroupMount>,
+                       key: &'static str,
+                       build_settings: SettingsBuilder| {
+            let cgroup_mount = cgroup_mount.as_ref().ok_or_else(|| {
                 let why = "the kernel's controller for it is not mounted here";
                 GroupError::new(key, &site.name, why.to_owned())
             })?;
-            let settings = settings(home);
-            let folder = home.mount.join(name);
+            let settings = build_settings(cgroup_mount);
+            let folder = cgroup_mount.path.join(name);
             match groups.iter_mut().find(|group| group.folder == folder) {
                 Some(group) => group.settings.extend(settings),
                 None => groups.push(Group {
                     folder,
-                    enable: home.is_unified.then_some("+cpu +cpuset"),
+                    parent_controllers: cgroup_mount.is_unified.then_some("+cpu +cpuset"),
                     settings,
                 }),
             }
@@ -128,7 +133,7 @@ impl CgroupMounts {
             add(
                 &self.cpu,
                 "cpu_share",
-                Box::new(move |home| time(share, home)),
+                Box::new(move |cgroup_mount| cpu_time_settings(share, cgroup_mount)),
             )?;
         }
         if !site.cpus.is_empty() {
@@ -136,18 +141,18 @@ impl CgroupMounts {
             add(
                 &self.cpuset,
                 "cpus",
-                Box::new(move |home| cgroup_settings(&cpus.join(","), home)),
+                Box::new(move |cgroup_mount| cpuset_settings(&cpus.join(","), cgroup_mount)),
             )?;
         }
         Ok(groups)
     }
 
     /// The existing folders of groups called `name`.
-    pub(crate) fn existing(&self, name: &str) -> Vec<PathBuf> {
+    pub(crate) fn existing_folders(&self, name: &str) -> Vec<PathBuf> {
         let mut folders: Vec<PathBuf> = [&self.cpu, &self.cpuset]
             .into_iter()
             .flatten()
-            .map(|home| home.mount.join(name))
+            .map(|cgroup_mount| cgroup_mount.path.join(name))
             .filter(|folder| folder.exists())
             .collect();
         folders.dedup();
@@ -155,7 +160,7 @@ impl CgroupMounts {
     }
 }
 
-type Settings = Box<dyn Fn(&CgroupMount) -> Vec<(&'static str, String)>>;
+type SettingsBuilder = Box<dyn Fn(&CgroupMount) -> Vec<(&'static str, String)>>;
 
 #[expect(
     clippy::cast_possible_truncation,
@@ -163,11 +168,11 @@ type Settings = Box<dyn Fn(&CgroupMount) -> Vec<(&'static str, String)>>;
     reason = "microseconds far below 2^53, and positive"
 )]
 #[expect(clippy::cast_precision_loss, reason = "a thousand is exact")]
-fn time(share: Share, home: &CgroupMount) -> Vec<(&'static str, String)> {
+fn cpu_time_settings(share: Share, cgroup_mount: &CgroupMount) -> Vec<(&'static str, String)> {
     let fraction = share.fraction();
-    let period = PERIOD.max((MIN_QUOTA as f64 / fraction).ceil() as u64);
+    let period = PERIOD_MICROS.max((MIN_QUOTA_MICROS as f64 / fraction).ceil() as u64);
     let quota = (period as f64 * fraction).round() as u64;
-    if home.is_unified {
+    if cgroup_mount.is_unified {
         return vec![("cpu.max", format!("{quota} {period}"))];
     }
     vec![
@@ -176,30 +181,33 @@ fn time(share: Share, home: &CgroupMount) -> Vec<(&'static str, String)> {
     ]
 }
 
-fn cgroup_settings(cpus: &str, home: &CgroupMount) -> Vec<(&'static str, String)> {
+fn cpuset_settings(cpus: &str, cgroup_mount: &CgroupMount) -> Vec<(&'static str, String)> {
     let cpus = ("cpuset.cpus", cpus.to_owned());
-    if home.is_unified {
+    if cgroup_mount.is_unified {
         return vec![cpus];
     }
     // A group needs memory nodes before it can have processes: it gets all of them.
-    let memory = fs::read_to_string(home.mount.join("cpuset.mems")).unwrap_or_default();
+    let memory = fs::read_to_string(cgroup_mount.path.join("cpuset.mems")).unwrap_or_default();
     vec![cpus, ("cpuset.mems", memory.trim().to_owned())]
 }
 
 impl Group {
-    /// What is written first into which file of the parent folder, if anything.
-    pub(crate) fn enabling(&self) -> Option<(PathBuf, &'static str)> {
-        let above = self.folder.parent()?;
-        Some((above.join("cgroup.subtree_control"), self.enable?))
+    /// The file of the parent folder that is written first, and its content, if any.
+    pub(crate) fn parent_setting(&self) -> Option<(PathBuf, &'static str)> {
+        let parent = self.folder.parent()?;
+        Some((
+            parent.join("cgroup.subtree_control"),
+            self.parent_controllers?,
+        ))
     }
 
     /// Creates the group.
-    pub(crate) fn make(&self, site: &str) -> Result<(), GroupError> {
+    pub(crate) fn create(&self, site: &str) -> Result<(), GroupError> {
         let refused = |key: &'static str, file: &str, error: &io::Error| {
             let why = format!("write {}: {error}", self.folder.join(file).display());
             GroupError::new(key, site, why)
         };
-        if let Some((file, text)) = self.enabling() {
+        if let Some((file, text)) = self.parent_setting() {
             // Refused if another program manages the host's groups; reported when the file is missing.
             let _ = fs::write(file, text);
         }
@@ -207,7 +215,7 @@ impl Group {
         for (file, text) in &self.settings {
             if *file == "cpuset.cpus" {
                 let parent_cpus = self.folder.parent().map_or_else(String::new, cpus_of);
-                has_cpus(site, text, parent_cpus.trim())?;
+                check_cpus(site, text, parent_cpus.trim())?;
             }
             let key = if file.starts_with("cpuset") {
                 "cpus"
@@ -227,8 +235,8 @@ fn cpus_of(folder: &Path) -> String {
     effective.unwrap_or_default()
 }
 
-/// Checks that `own` contains all CPUs of `wanted`; if `own` is unknown, the kernel decides later.
-fn has_cpus(site: &str, wanted: &str, parent_cpus: &str) -> Result<(), GroupError> {
+/// Checks that `parent_cpus` contains all CPUs of `wanted`; if it is empty, the kernel decides later.
+fn check_cpus(site: &str, wanted: &str, parent_cpus: &str) -> Result<(), GroupError> {
     let number = |text: &str| text.parse::<u32>().ok();
     let ranges: Vec<(u32, u32)> = parent_cpus
         .split(',')
@@ -237,7 +245,7 @@ fn has_cpus(site: &str, wanted: &str, parent_cpus: &str) -> Result<(), GroupErro
             Some((number(first)?, number(last)?))
         })
         .collect();
-    let is_here = |cpu: u32| {
+    let is_available = |cpu: u32| {
         ranges
             .iter()
             .any(|(first, last)| (*first..=*last).contains(&cpu))
@@ -245,7 +253,7 @@ fn has_cpus(site: &str, wanted: &str, parent_cpus: &str) -> Result<(), GroupErro
     let missing = wanted
         .split(',')
         .filter_map(number)
-        .find(|cpu| !is_here(*cpu));
+        .find(|cpu| !is_available(*cpu));
     match missing {
         Some(cpu) if !ranges.is_empty() => Err(GroupError {
             key: "cpus",
@@ -279,7 +287,7 @@ pub(crate) fn remove(folder: &Path) -> io::Result<()> {
     if !folder.exists() {
         return Ok(());
     }
-    let deadline = Deadline::after(EMPTYING);
+    let deadline = Deadline::after(REMOVAL_TIMEOUT);
     loop {
         match fs::remove_dir(folder) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -298,10 +306,12 @@ fn move_up(folder: &Path) {
     } else {
         "cgroup.procs"
     };
-    let inside = fs::read_to_string(folder.join(file)).unwrap_or_default();
-    let Some(above) = folder.parent() else { return };
-    for number in inside.lines() {
-        let _ = fs::write(above.join(file), number);
+    let pids = fs::read_to_string(folder.join(file)).unwrap_or_default();
+    let Some(parent) = folder.parent() else {
+        return;
+    };
+    for number in pids.lines() {
+        let _ = fs::write(parent.join(file), number);
     }
 }
 

@@ -23,7 +23,7 @@ pub(crate) use undo::undo;
 
 /// Folder of the journals: lost at a reboot, like everything that labs acquire.
 const ROOT: &str = "/run/neph";
-const FILE: &str = "journal";
+const JOURNAL_FILE: &str = "journal";
 /// The group of interfaces to remove; any number but 0, the default group.
 const REMOVAL_GROUP: u32 = 1_853_189_232;
 
@@ -112,11 +112,11 @@ impl Journal {
             .append(true)
             .create_new(true)
             .mode(0o600)
-            .open(new_folder.0.join(FILE))?;
+            .open(new_folder.0.join(JOURNAL_FILE))?;
         file.lock()?;
         let journal = Self { file };
         let pid = std::process::id();
-        journal.line(&format!(
+        journal.write_line(&format!(
             "owner {pid} {}",
             process_start_ticks(pid).unwrap_or(0)
         ))?;
@@ -126,7 +126,7 @@ impl Journal {
 
     /// Lists what is about to be acquired.
     pub(crate) fn record(&self, acquired: &LabObject) -> io::Result<()> {
-        self.line(&match acquired {
+        self.write_line(&match acquired {
             LabObject::Namespace(name) => format!("namespace {name}"),
             LabObject::Link {
                 namespace,
@@ -137,21 +137,25 @@ impl Journal {
     }
 
     /// Records the topology of the lab, and whether its owner is a keeper.
-    pub(crate) fn describe(&self, fingerprint: &str, has_keeper: HasKeeper) -> io::Result<()> {
-        self.line(&format!("fingerprint {fingerprint}"))?;
+    pub(crate) fn record_description(
+        &self,
+        fingerprint: &str,
+        has_keeper: HasKeeper,
+    ) -> io::Result<()> {
+        self.write_line(&format!("fingerprint {fingerprint}"))?;
         match has_keeper {
-            HasKeeper::Yes => self.line("keeper"),
+            HasKeeper::Yes => self.write_line("keeper"),
             HasKeeper::No => Ok(()),
         }
     }
 
     /// Records that the lab is up.
-    pub(crate) fn complete(&self) -> io::Result<()> {
-        self.line("whole")
+    pub(crate) fn record_up(&self) -> io::Result<()> {
+        self.write_line("whole")
     }
 
     /// One write per line: after a crash it is complete or missing.
-    fn line(&self, text: &str) -> io::Result<()> {
+    fn write_line(&self, text: &str) -> io::Result<()> {
         (&self.file).write_all(format!("{text}\n").as_bytes())
     }
 }
@@ -176,7 +180,7 @@ pub(crate) fn entries() -> io::Result<Vec<OsString>> {
 
 /// The content of the journal of `lab`; empty if there is none.
 pub(crate) fn read_journal(lab: &str) -> io::Result<JournalContent> {
-    match fs::read(folder(lab).join(FILE)) {
+    match fs::read(folder(lab).join(JOURNAL_FILE)) {
         Ok(bytes) => Ok(parse(&String::from_utf8_lossy(&bytes))),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(JournalContent::default()),
         Err(error) => Err(error),
@@ -190,16 +194,16 @@ fn parse(text: &str) -> JournalContent {
         let fields: Vec<&str> = line.split(' ').collect();
         match fields[..] {
             ["owner", pid, since] => content.owner = pid.parse().ok().zip(since.parse().ok()),
-            ["namespace", name] if is_ours(name) => {
+            ["namespace", name] if is_lab_object_name(name) => {
                 content.acquired.push(LabObject::Namespace(name.into()));
             }
-            ["link", namespace, interface] if is_ours(namespace) => {
+            ["link", namespace, interface] if is_lab_object_name(namespace) => {
                 content.acquired.push(LabObject::Link {
                     namespace: namespace.into(),
                     interface: interface.into(),
                 });
             }
-            ["group", folder] if folder.rsplit('/').next().is_some_and(is_ours) => {
+            ["group", folder] if folder.rsplit('/').next().is_some_and(is_lab_object_name) => {
                 content.acquired.push(LabObject::Group(folder.into()));
             }
             ["fingerprint", number] => content.fingerprint = Some(number.to_owned()),
@@ -217,14 +221,14 @@ fn complete_line(line: &str) -> Option<&str> {
 }
 
 /// Whether the name is one of a lab's object. Nothing else is ever removed, whatever a journal contains.
-fn is_ours(name: &str) -> bool {
+fn is_lab_object_name(name: &str) -> bool {
     name.starts_with("neph-")
 }
 
 /// Whether `file` is still the journal of `lab`.
 fn is_current(file: &File, lab: &str) -> bool {
-    let named_inode =
-        fs::metadata(folder(lab).join(FILE)).map(|metadata| (metadata.dev(), metadata.ino()));
+    let named_inode = fs::metadata(folder(lab).join(JOURNAL_FILE))
+        .map(|metadata| (metadata.dev(), metadata.ino()));
     let own_inode = file
         .metadata()
         .map(|metadata| (metadata.dev(), metadata.ino()));
@@ -234,7 +238,7 @@ fn is_current(file: &File, lab: &str) -> bool {
 impl JournalIdentity {
     /// Of the current journal of `lab`; the writer calls this while its lock prevents removal.
     pub(crate) fn of(lab: &str) -> io::Result<Self> {
-        File::open(folder(lab).join(FILE)).map(Self)
+        File::open(folder(lab).join(JOURNAL_FILE)).map(Self)
     }
 
     /// Whether `lab` still has the same journal.

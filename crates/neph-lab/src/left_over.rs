@@ -11,13 +11,14 @@ pub fn own_lab_name(purpose: &str) -> String {
 /// taken down.
 pub fn clear_left_labs(purpose: &str) -> Vec<LabError> {
     let labs = Lab::list().unwrap_or_default().labs.into_iter();
-    let dead = labs.filter(|lab| is_dead(lab, purpose));
-    dead.filter_map(|lab| Lab::down_if_owner_ended(&lab.name).err())
+    let left_over = labs.filter(|lab| is_left_over(lab, purpose));
+    left_over
+        .filter_map(|lab| Lab::down_if_owner_ended(&lab.name).err())
         .collect()
 }
 
 /// A lab that a user gave such a name has another number than its process.
-fn is_dead(lab: &LabListing, purpose: &str) -> bool {
+fn is_left_over(lab: &LabListing, purpose: &str) -> bool {
     let number = lab.name.strip_prefix(purpose).unwrap_or_default();
     let number: Option<u32> = number.parse().ok();
     number.is_some() && !lab.is_owner_alive && (lab.owner.is_none() || lab.owner == number)

@@ -16,20 +16,20 @@ const FOLDER: &str = "/run/netns";
 /// # Errors
 /// There is none, or several: a sentence with what there is.
 pub fn namespace(text: &str) -> Result<String, String> {
-    let is_there = !text.contains('/') && Path::new(FOLDER).join(text).exists();
-    if is_there {
+    let exists = !text.contains('/') && Path::new(FOLDER).join(text).exists();
+    if exists {
         return Ok(text.to_owned());
     }
     let listed = Lab::list().unwrap_or_default();
     let is_hidden = |error: &LabError| matches!(error, LabError::NotPermitted { .. });
-    let is_all = !listed.others.iter().any(is_hidden);
+    let is_complete = !listed.others.iter().any(is_hidden);
     let labs = listed.labs.into_iter();
     let labs: Vec<_> = labs.map(|lab| (lab.name, lab.namespaces)).collect();
     let known_labs = KnownLabs {
         labs: &labs,
-        is_all,
+        is_complete,
     };
-    among(text, known_labs, &named_namespaces())
+    find_namespace(text, known_labs, &named_namespaces())
 }
 
 /// The namespaces that have a name; none where they cannot be listed.
@@ -44,16 +44,16 @@ fn named_namespaces() -> BTreeSet<String> {
 struct KnownLabs<'l> {
     labs: &'l [(String, Vec<String>)],
     /// Whether they are all that are up.
-    is_all: bool,
+    is_complete: bool,
 }
 
-/// The same among labs and all namespaces that have a name.
-fn among(
+/// The namespace that `text` names, among labs and all named namespaces.
+fn find_namespace(
     text: &str,
     known_labs: KnownLabs<'_>,
     named_namespaces: &BTreeSet<String>,
 ) -> Result<String, String> {
-    let KnownLabs { labs, is_all } = known_labs;
+    let KnownLabs { labs, is_complete } = known_labs;
     let named = labs.iter().flat_map(|(lab, namespaces)| {
         let prefix = format!("neph-{lab}-");
         namespaces.iter().filter_map(move |namespace| {
@@ -64,38 +64,46 @@ fn among(
         })
     });
     let candidates: Vec<(&str, String)> = named.collect();
-    let meant = candidates.iter().filter(|(_, site)| site == text);
-    let meant: Vec<&str> = meant.map(|(namespace, _)| *namespace).collect();
+    let matching = candidates.iter().filter(|(_, site)| site == text);
+    let matching: Vec<&str> = matching.map(|(namespace, _)| *namespace).collect();
     if let Some((lab, site)) = text.split_once('/') {
-        let whole = format!("neph-{lab}-{site}");
-        if let Some((namespace, _)) = candidates.iter().find(|(namespace, _)| *namespace == whole) {
+        let full_name = format!("neph-{lab}-{site}");
+        if let Some((namespace, _)) = candidates
+            .iter()
+            .find(|(namespace, _)| *namespace == full_name)
+        {
             return Err(format!("write it as {namespace}"));
         }
     }
-    match meant.as_slice() {
+    match matching.as_slice() {
         [namespace] => Ok((*namespace).to_owned()),
         [others @ .., last] => Err(format!(
             "several labs have this site: write {} or {last}",
             others.join(", ")
         )),
-        _ => Err(unknown(text, &candidates, is_all, named_namespaces)),
+        _ => Err(unknown_namespace_message(
+            text,
+            &candidates,
+            is_complete,
+            named_namespaces,
+        )),
     }
 }
 
-/// That there is none, and which there are: a lab's by its sites' names, which stand first.
-fn unknown(
+/// The message that no namespace matches, with the known names: sites of labs first.
+fn unknown_namespace_message(
     text: &str,
     sites: &[(&str, String)],
-    is_all: bool,
+    is_complete: bool,
     named_namespaces: &BTreeSet<String>,
 ) -> String {
-    let is_a_labs = |name: &&str| sites.iter().any(|(namespace, _)| namespace == name);
+    let belongs_to_lab = |name: &&str| sites.iter().any(|(namespace, _)| namespace == name);
     let others = named_namespaces.iter().map(String::as_str);
-    let others = others.filter(|name| !is_a_labs(name));
+    let others = others.filter(|name| !belongs_to_lab(name));
     // Labs have sites of the same names.
     let known: BTreeSet<&str> = sites.iter().map(|(_, site)| site.as_str()).collect();
     let known: Vec<&str> = known.into_iter().chain(others).collect();
-    let hint = match (sites, is_all) {
+    let hint = match (sites, is_complete) {
         (_, false) => "only root can see all labs that are up (use sudo)",
         ([], true) => "no lab is up (neph lab up FILE --detach)",
         _ => "no lab has this site",
@@ -104,12 +112,12 @@ fn unknown(
         return format!("this network namespace does not exist, and {hint}");
     }
     let remedy = did_you_mean(text, &known);
-    let several = if sites.is_empty() {
+    let several_labs_hint = if sites.is_empty() {
         ""
     } else {
         "; where several labs have it, neph-LAB-SITE"
     };
-    format!("this network namespace does not exist, and {hint}; {remedy}{several}")
+    format!("this network namespace does not exist, and {hint}; {remedy}{several_labs_hint}")
 }
 
 #[cfg(test)]
@@ -123,14 +131,17 @@ mod tests {
 
     /// All labs that are up.
     const fn all_labs(labs: &[(String, Vec<String>)]) -> KnownLabs<'_> {
-        KnownLabs { labs, is_all: true }
-    }
-
-    /// Those that a user without root may look at.
-    const fn some(labs: &[(String, Vec<String>)]) -> KnownLabs<'_> {
         KnownLabs {
             labs,
-            is_all: false,
+            is_complete: true,
+        }
+    }
+
+    /// The labs that a user without root can see.
+    const fn visible_labs(labs: &[(String, Vec<String>)]) -> KnownLabs<'_> {
+        KnownLabs {
+            labs,
+            is_complete: false,
         }
     }
 
@@ -143,24 +154,25 @@ mod tests {
         ];
         let none = BTreeSet::new();
         assert_eq!(
-            among("client", all_labs(&labs), &none),
+            find_namespace("client", all_labs(&labs), &none),
             Ok("neph-one-client".to_owned())
         );
-        let error = among("server", all_labs(&labs), &none).expect_err("two have it");
+        let error = find_namespace("server", all_labs(&labs), &none).expect_err("two have it");
         assert!(
             error.contains("neph-one-server, neph-two-server or neph-three-server"),
             "{error}"
         );
-        let error = among("clint", all_labs(&labs), &none).expect_err("none has it");
+        let error = find_namespace("clint", all_labs(&labs), &none).expect_err("none has it");
         assert!(error.contains("did you mean 'client'?"), "{error}");
-        let error = among("nosuch", all_labs(&labs), &none).expect_err("none has it");
+        let error = find_namespace("nosuch", all_labs(&labs), &none).expect_err("none has it");
         assert!(error.contains("known here: client, server"), "{error}");
         assert_eq!(error.matches("server").count(), 1, "{error}");
-        let error = among("two/server", all_labs(&labs), &none).expect_err("not so");
+        let error = find_namespace("two/server", all_labs(&labs), &none).expect_err("not so");
         assert_eq!(error, "write it as neph-two-server");
-        let error = among("client", all_labs(&[]), &none).expect_err("there is none");
+        let error = find_namespace("client", all_labs(&[]), &none).expect_err("there is none");
         assert!(error.contains("no lab is up"), "{error}");
-        let error = among("client", some(&[]), &none).expect_err("none may be looked at");
+        let error =
+            find_namespace("client", visible_labs(&[]), &none).expect_err("none may be looked at");
         assert!(error.ends_with("only root can see all labs that are up (use sudo)"));
     }
 
@@ -168,7 +180,7 @@ mod tests {
     fn network_namespaces_that_are_no_labs_are_offered_too() {
         let labs = [lab("one", &["client"])];
         let names_of = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
-        let result = among(
+        let result = find_namespace(
             "x",
             all_labs(&labs),
             &names_of(&["neph-one-client", "red", "blue"]),
@@ -178,13 +190,14 @@ mod tests {
             error.contains("known here: client, blue, red; where"),
             "{error}"
         );
-        let error = among("bleu", all_labs(&[]), &names_of(&["blue"])).expect_err("none has it");
+        let error =
+            find_namespace("bleu", all_labs(&[]), &names_of(&["blue"])).expect_err("none has it");
         let expected = "this network namespace does not exist, and no lab is up (neph lab up FILE \
                      --detach); did you mean 'blue'?";
         assert_eq!(error, expected);
         let many: Vec<String> = (0..100).map(|number| format!("pod-{number:02}")).collect();
-        let error =
-            among("x", all_labs(&[]), &many.into_iter().collect()).expect_err("none has it");
+        let error = find_namespace("x", all_labs(&[]), &many.into_iter().collect())
+            .expect_err("none has it");
         assert!(
             error.contains("pod-00, pod-01") && error.contains(" more"),
             "{error}"

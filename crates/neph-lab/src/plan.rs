@@ -38,7 +38,7 @@ pub(crate) struct Plan<'t> {
     pub(crate) kinds: Vec<&'static dyn LinkKind>,
     /// The lab's folder.
     pub(crate) folder: PathBuf,
-    /// What each overlay and box is built of.
+    /// What each overlay, balancer and guest is built of.
     built: Vec<Built>,
 }
 
@@ -86,9 +86,9 @@ impl<'t> Plan<'t> {
         }
         for (index, site) in self.topology.sites.iter().enumerate() {
             if site.is_switch() {
-                self.bridge(index, &mut operations);
+                self.add_bridge(index, &mut operations);
             } else {
-                self.connect(index, &mut operations);
+                self.add_site_interfaces(index, &mut operations);
             }
         }
         let built = self.built.iter();
@@ -96,7 +96,7 @@ impl<'t> Plan<'t> {
         operations
     }
 
-    /// All services: those of overlays and boxes first, then the topology's own.
+    /// All services: those of overlays and balancers first, then the topology's own.
     pub(crate) fn services(&self) -> impl Iterator<Item = &Service> {
         let built = self.built.iter().flat_map(|built| &built.services);
         built.chain(&self.topology.services)
@@ -108,11 +108,11 @@ impl<'t> Plan<'t> {
         built.flat_map(|built| built.programs.iter().copied())
     }
 
-    /// Programs that must run without any other file.
-    pub(crate) fn lone_programs(&self) -> impl Iterator<Item = &'static str> {
+    /// Programs that must need no libraries.
+    pub(crate) fn static_programs(&self) -> impl Iterator<Item = &'static str> {
         self.built
             .iter()
-            .flat_map(|built| built.lone.iter().copied())
+            .flat_map(|built| built.static_programs.iter().copied())
     }
 
     /// Control groups that services make for themselves.
@@ -138,9 +138,9 @@ impl<'t> Plan<'t> {
         std::iter::once(wire).chain(sites).collect()
     }
 
-    /// Joins the links of a switch. It is told where everybody is, so that nothing is flooded
-    /// over links that have better to do, and has no spanning tree: there are no rings.
-    fn bridge(&self, index: usize, operations: &mut Vec<Operation>) {
+    /// Joins the links of a switch. Static entries for all neighbours avoid flooding. Without rings
+    /// it needs no spanning tree.
+    fn add_bridge(&self, index: usize, operations: &mut Vec<Operation>) {
         let (topology, namespace) = (self.topology, &self.sites[index]);
         let make = "link add name bridge_ type bridge stp_state 0 mcast_snooping 0";
         operations.push(Operation::ip(namespace, make));
@@ -154,21 +154,24 @@ impl<'t> Plan<'t> {
         }
         for number in segment::links_of(topology, index) {
             let dev = &topology.links[number].name;
-            for behind in segment::behind(topology, index, number) {
-                let mac = mac(behind.link, behind.end);
+            for neighbour in segment::neighbours_over(topology, index, number) {
+                let mac = mac(neighbour.link, neighbour.end);
                 let line = format!("fdb add {mac} dev {dev} master static");
                 operations.push(Operation::bridge(namespace, line));
             }
         }
     }
 
-    fn connect(&self, index: usize, operations: &mut Vec<Operation>) {
+    fn add_site_interfaces(&self, index: usize, operations: &mut Vec<Operation>) {
         let (topology, namespace) = (self.topology, &self.sites[index]);
         let mut ip = |line: String| operations.push(Operation::ip(namespace, line));
         ip("link set dev lo up".to_owned());
         for address in topology.sites[index].addresses() {
             let nodad = if address.is_ipv6() { " nodad" } else { "" };
-            ip(format!("address add {} dev lo{nodad}", host(address)));
+            ip(format!(
+                "address add {} dev lo{nodad}",
+                host_prefix(address)
+            ));
         }
         for number in segment::links_of(topology, index) {
             let link = &topology.links[number];
@@ -179,7 +182,7 @@ impl<'t> Plan<'t> {
                 ip(format!("link set dev {dev} mtu {mtu}"));
             }
             ip(format!("link set dev {dev} up"));
-            for neighbour in segment::behind(topology, index, number) {
+            for neighbour in segment::neighbours_over(topology, index, number) {
                 if neighbour.site == index {
                     continue;
                 }
@@ -197,7 +200,7 @@ impl<'t> Plan<'t> {
     }
 }
 
-fn host(address: IpAddr) -> String {
+fn host_prefix(address: IpAddr) -> String {
     let bits = if address.is_ipv4() { 32 } else { 128 };
     format!("{address}/{bits}")
 }
@@ -216,21 +219,21 @@ pub(crate) fn settings(topology: &Topology, index: usize) -> Vec<(&str, String)>
         Role::Router => true,
         Role::Switch => false,
     };
-    let forward = if forwards { "1" } else { "0" };
-    let without_v6 = if site.v6.is_some() { "0" } else { "1" };
+    let forwarding_value = if forwards { "1" } else { "0" };
+    let disable_ipv6_value = if site.v6.is_some() { "0" } else { "1" };
     let fixed = [
         // A window remembered from an earlier run would spoil the next.
         ("net.ipv4.tcp_no_metrics_save", "1"),
         // Echo requests without root.
         ("net.ipv4.ping_group_range", "0 2147483647"),
-        ("net.ipv4.ip_forward", forward),
+        ("net.ipv4.ip_forward", forwarding_value),
         ("net.ipv4.conf.all.rp_filter", "0"),
         ("net.ipv4.conf.default.rp_filter", "0"),
         ("net.ipv4.conf.all.send_redirects", "0"),
         ("net.ipv4.conf.default.send_redirects", "0"),
-        ("net.ipv6.conf.all.disable_ipv6", without_v6),
-        ("net.ipv6.conf.default.disable_ipv6", without_v6),
-        ("net.ipv6.conf.all.forwarding", forward),
+        ("net.ipv6.conf.all.disable_ipv6", disable_ipv6_value),
+        ("net.ipv6.conf.default.disable_ipv6", disable_ipv6_value),
+        ("net.ipv6.conf.all.forwarding", forwarding_value),
         // No link-local addresses, no router solicitations: only what is measured is on a link.
         ("net.ipv6.conf.default.addr_gen_mode", "1"),
         ("net.ipv6.conf.default.accept_ra", "0"),
@@ -238,7 +241,7 @@ pub(crate) fn settings(topology: &Topology, index: usize) -> Vec<(&str, String)>
     let to_owned_pair = |(name, value): (&'static str, &str)| (name, value.to_owned());
     let mut settings: Vec<(&str, String)> = fixed.into_iter().map(to_owned_pair).collect();
     if topology.routing == Routing::Ecmp && forwards {
-        settings.extend(HASHING.map(to_owned_pair));
+        settings.extend(HASH_SETTINGS.map(to_owned_pair));
         settings.push((HASH_SEED, routes::hash_seed(index, 0).to_string()));
     }
     let sysctls = site.sysctls.iter();
@@ -246,10 +249,10 @@ pub(crate) fn settings(topology: &Topology, index: usize) -> Vec<(&str, String)>
     settings
 }
 
-/// What a kernel chooses among equal next hops by: addresses, protocol and ports of the packet.
+/// The fields by which a kernel chooses among equal next hops: addresses, protocol and ports of the packet.
 /// Policy 1 takes a hash along that a local socket of this machine has given the packet, which a
 /// router would not know.
-const HASHING: [(&str, &str); 4] = [
+const HASH_SETTINGS: [(&str, &str); 4] = [
     ("net.ipv4.fib_multipath_hash_policy", "3"),
     ("net.ipv4.fib_multipath_hash_fields", "0x37"),
     ("net.ipv6.fib_multipath_hash_policy", "3"),

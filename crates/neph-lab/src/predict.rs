@@ -67,7 +67,7 @@ impl Protocol {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Forecast {
     forward: PathDirection,
-    back: PathDirection,
+    reverse: PathDirection,
 }
 
 /// One direction of a path: consecutive links.
@@ -93,7 +93,7 @@ impl PathDirection {
     }
 
     /// Interval at the end of the path between two frames that entered together.
-    fn apart(&self, bytes: u32) -> Span {
+    fn frame_interval(&self, bytes: u32) -> Span {
         let times = self
             .rates
             .iter()
@@ -107,52 +107,52 @@ impl Forecast {
     pub fn between(topology: &Topology, from: usize, to: usize) -> Option<Self> {
         Some(Self {
             forward: path_direction(topology, from, to)?,
-            back: path_direction(topology, to, from)?,
+            reverse: path_direction(topology, to, from)?,
         })
     }
 
     /// The round trip of the smallest packets.
     pub fn echo(&self) -> Span {
-        self.forward.unloaded_delay(64) + self.back.unloaded_delay(64)
+        self.forward.unloaded_delay(64) + self.reverse.unloaded_delay(64)
     }
 
     /// Time from the first packet of `protocol` to a small reply to a request of `size`.
     pub fn predict(&self, protocol: &Protocol, size: ByteSize) -> Span {
         let opening = protocol.opening.iter();
-        let opened = opening.map(|[forward, back]| {
-            self.forward.unloaded_delay(*forward) + self.back.unloaded_delay(*back)
+        let opening_times = opening.map(|[forward, reverse]| {
+            self.forward.unloaded_delay(*forward) + self.reverse.unloaded_delay(*reverse)
         });
-        let opened = opened.fold(Span::ZERO, |sum, span| sum + span);
+        let opening_time = opening_times.fold(Span::ZERO, |sum, span| sum + span);
         let window = if protocol.is_new {
             count(INITIAL_WINDOW.segments())
         } else {
             usize::MAX
         };
-        opened + self.carry(size, window) + self.back.unloaded_delay(HEADERS + 1)
+        opening_time + self.transfer_time(size, window) + self.reverse.unloaded_delay(HEADERS + 1)
     }
 
     /// Time until the last byte of a message arrives. The window limits the segments in flight, and each
     /// acknowledged segment increases it by one (slow start, RFC 5681). Linux acknowledges every segment of a
     /// new connection at once.
-    fn carry(&self, size: ByteSize, window: usize) -> Span {
+    fn transfer_time(&self, size: ByteSize, window: usize) -> Span {
         let segments = count(size.segments());
         let mut acknowledged: Vec<Span> = Vec::new();
         let mut last: Option<Span> = None;
         for number in 0..segments {
-            let sent = match slow_start(number, window) {
-                Some(opener) => acknowledged[opener],
+            let sent = match allowing_segment(number, window) {
+                Some(allowing) => acknowledged[allowing],
                 None => Span::ZERO,
             };
-            let left = size
+            let payload = size
                 .bytes()
                 .saturating_sub(number as u64 * SEGMENT.bytes())
                 .min(SEGMENT.bytes());
-            let bytes = HEADERS + u32::try_from(left).expect("at most a segment");
-            let behind = last.map(|last| last + self.forward.apart(bytes));
-            let arrived =
-                (sent + self.forward.unloaded_delay(bytes)).max(behind.unwrap_or_default());
+            let bytes = HEADERS + u32::try_from(payload).expect("at most a segment");
+            let earliest_arrival = last.map(|last| last + self.forward.frame_interval(bytes));
+            let arrived = (sent + self.forward.unloaded_delay(bytes))
+                .max(earliest_arrival.unwrap_or_default());
             last = Some(arrived);
-            acknowledged.push(arrived + self.back.unloaded_delay(HEADERS));
+            acknowledged.push(arrived + self.reverse.unloaded_delay(HEADERS));
         }
         last.unwrap_or_default()
     }
@@ -160,7 +160,7 @@ impl Forecast {
 
 /// The segment whose acknowledgement allows segment `number`; `None` for those of the initial window. An
 /// acknowledgement allows two segments: it frees its own place and adds one.
-const fn slow_start(number: usize, window: usize) -> Option<usize> {
+const fn allowing_segment(number: usize, window: usize) -> Option<usize> {
     match number.checked_sub(window) {
         None => None,
         Some(beyond) => Some(beyond / 2),
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn every_link_on_the_way_counts_those_behind_switches_too() {
+    fn all_links_of_the_path_count_including_those_behind_switches() {
         let text = "version = 1\nsite = [{ name = \"a\" }, { name = \"b\" }]\n\
                     switch = [{ name = \"s\" }, { name = \"t\" }]\nlink = [\n\
                     { a = \"a\", b = \"s\", delay = \"10ms\" },\n\
@@ -244,10 +244,10 @@ mod tests {
     fn a_slow_link_adds_every_byte_in_its_direction_only() {
         let path = path("delay = \"6ms\"\na_to_b = { rate = \"3Mbit/s\" }");
         let reused = &PROTOCOLS[0];
-        let took = path.predict(reused, ByteSize(10_000));
+        let predicted = path.predict(reused, ByteSize(10_000));
         // Seven times rounded to the nanosecond.
-        let off = took - Span::from_millis(12) - Span::from_nanos(27_898_667);
-        assert!(off.abs() < Span::from_nanos(10), "{off}");
+        let error = predicted - Span::from_millis(12) - Span::from_nanos(27_898_667);
+        assert!(error.abs() < Span::from_nanos(10), "{error}");
         let echo = transmission_time(64, BitRate(3_000_000));
         assert_eq!(path.echo(), Span::from_millis(12) + echo);
     }

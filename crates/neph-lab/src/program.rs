@@ -26,7 +26,7 @@ pub enum ProgramError {
          it: install {package}",
         file.display()
     )]
-    NotLone {
+    NotStatic {
         /// The program.
         program: String,
         /// Its file.
@@ -112,17 +112,17 @@ fn package_of(program: &str) -> String {
 }
 
 /// Searches for `program` in PATH.
-pub(crate) fn must_have(program: &str) -> Result<(), ProgramError> {
+pub(crate) fn require_program(program: &str) -> Result<(), ProgramError> {
     find(program).map(|_| ())
 }
 
 /// Searches for `program`, which must not need libraries: there will be no other file.
-pub(crate) fn must_be_lone(program: &str) -> Result<(), ProgramError> {
+pub(crate) fn require_static(program: &str) -> Result<(), ProgramError> {
     let file = find(program)?;
     let failed = |source| not_run(program, source);
     let program_file = read_bytes(FileKind::Program, &file);
-    if wants_loader(&program_file.map_err(io::Error::other).map_err(failed)?) {
-        return Err(ProgramError::NotLone {
+    if needs_loader(&program_file.map_err(io::Error::other).map_err(failed)?) {
+        return Err(ProgramError::NotStatic {
             program: program.to_owned(),
             file,
             package: package_of(program),
@@ -142,13 +142,13 @@ pub(crate) fn find(program: &str) -> Result<PathBuf, ProgramError> {
 
 /// Whether a program needs a loader for its libraries: one of its program headers is `PT_INTERP` (elf(5); 64
 /// bits, little-endian, as on all supported hosts).
-fn wants_loader(program: &[u8]) -> bool {
+fn needs_loader(program: &[u8]) -> bool {
     const INTERPRETER: u32 = 3;
-    let half = |at: usize| {
+    let read_u16 = |at: usize| {
         let bytes = program.get(at..at + 2)?;
         Some(usize::from(u16::from_le_bytes(bytes.try_into().ok()?)))
     };
-    let kind = |at: usize| {
+    let read_u32 = |at: usize| {
         let bytes = program.get(at..at.checked_add(4)?)?;
         Some(u32::from_le_bytes(bytes.try_into().ok()?))
     };
@@ -156,11 +156,12 @@ fn wants_loader(program: &[u8]) -> bool {
         let bytes: [u8; 8] = bytes.try_into().ok()?;
         usize::try_from(u64::from_le_bytes(bytes)).ok()
     });
-    let (Some(first), Some(size), Some(count)) = (first, half(54), half(56)) else {
+    let (Some(first), Some(size), Some(count)) = (first, read_u16(54), read_u16(56)) else {
         return false;
     };
     program.starts_with(b"\x7fELF\x02\x01")
-        && (0..count).any(|number| kind(first.saturating_add(number * size)) == Some(INTERPRETER))
+        && (0..count)
+            .any(|number| read_u32(first.saturating_add(number * size)) == Some(INTERPRETER))
 }
 
 /// Runs `lines` through `ip -batch` inside the namespace; stops at the first error.
@@ -229,12 +230,12 @@ pub(crate) fn tc(namespace: &str, line: &str) -> Result<(), ProgramError> {
 pub(crate) fn complaint(line: &str, folder: &Path) -> Result<Option<String>, ProgramError> {
     let mut command = process::command("sh");
     command.args(["-c", line]).current_dir(folder);
-    let ran = command.stdin(Stdio::null()).output();
-    let ran = ran.map_err(|source| not_run("sh", source))?;
-    if ran.status.success() {
+    let output = command.stdin(Stdio::null()).output();
+    let output = output.map_err(|source| not_run("sh", source))?;
+    if output.status.success() {
         return Ok(None);
     }
-    let output = [ran.stdout, ran.stderr].concat();
+    let output = [output.stdout, output.stderr].concat();
     let output = String::from_utf8_lossy(&output);
     let last = output.lines().map(str::trim).rfind(|line| !line.is_empty());
     Ok(Some(
@@ -301,16 +302,16 @@ mod tests {
 
     #[test]
     fn a_program_with_libraries_is_distinguished_from_a_static_one() {
-        assert!(wants_loader(&program(&[6, 3, 1])));
-        assert!(!wants_loader(&program(&[1, 1])));
-        assert!(!wants_loader(b"#!/bin/sh\n"));
+        assert!(needs_loader(&program(&[6, 3, 1])));
+        assert!(!needs_loader(&program(&[1, 1])));
+        assert!(!needs_loader(b"#!/bin/sh\n"));
         let cut = program(&[6, 3, 1]);
-        assert!(!wants_loader(&cut[..60]));
+        assert!(!needs_loader(&cut[..60]));
     }
 
     #[test]
     fn a_missing_program_is_reported_with_its_package() {
-        let message = must_have("no-such-x").expect_err("none").to_string();
+        let message = require_program("no-such-x").expect_err("none").to_string();
         assert!(message.contains("'no-such-x' is missing: install what has it"));
         assert_eq!(package_of("busybox"), "the package busybox-static");
     }

@@ -14,7 +14,7 @@ use crate::topology::{Link, Routing, Topology};
 
 /// Cost of a hop in addition to its delay, so that of two paths without delay the one with fewer hops is
 /// used. About the time of forwarding here.
-const HOP: Span = Span::from_micros(10);
+const HOP_COST: Span = Span::from_micros(10);
 
 /// The first hop of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -38,7 +38,7 @@ pub(crate) fn first_hops(topology: &Topology, start: usize) -> Vec<Option<Hop>> 
         }
         hops[site] = first;
         for (index, link) in topology.links.iter().enumerate() {
-            let Some((neighbour, delay)) = step(link, site) else {
+            let Some((neighbour, delay)) = neighbour_over(link, site) else {
                 continue;
             };
             let first = match first {
@@ -53,7 +53,7 @@ pub(crate) fn first_hops(topology: &Topology, start: usize) -> Vec<Option<Hop>> 
                 },
                 Some(hop) => hop,
             };
-            open.push(Reverse((cost + delay + HOP, Some(first), neighbour)));
+            open.push(Reverse((cost + delay + HOP_COST, Some(first), neighbour)));
         }
     }
     match topology.routing {
@@ -82,10 +82,10 @@ fn equal_hops(topology: &Topology, start: usize) -> Vec<BTreeSet<Hop>> {
     let mut hops: Vec<BTreeSet<Hop>> = vec![BTreeSet::new(); topology.sites.len()];
     let mut done = vec![false; topology.sites.len()];
     done[start] = true;
-    let mut front = vec![start];
-    while !front.is_empty() {
+    let mut frontier = vec![start];
+    while !frontier.is_empty() {
         let mut next = BTreeSet::new();
-        for site in front {
+        for site in frontier {
             for (index, link) in topology.links.iter().enumerate() {
                 let Some((neighbour, _)) =
                     Topology::far_end(link, site).filter(|(neighbour, _)| !done[*neighbour])
@@ -110,8 +110,8 @@ fn equal_hops(topology: &Topology, start: usize) -> Vec<BTreeSet<Hop>> {
                 hops[neighbour].extend(next_hops.into_iter().chain(own_hop));
             }
         }
-        front = next.into_iter().collect();
-        for site in &front {
+        frontier = next.into_iter().collect();
+        for site in &frontier {
             done[*site] = true;
         }
     }
@@ -158,7 +158,7 @@ impl Topology {
 }
 
 /// The other end of `link` from `site`, and its delay.
-fn step(link: &Link, site: usize) -> Option<(usize, Span)> {
+fn neighbour_over(link: &Link, site: usize) -> Option<(usize, Span)> {
     let (neighbour, end) = Topology::far_end(link, site)?;
     let delay = match end {
         0 => link.b_to_a.least_delay(),
@@ -171,7 +171,7 @@ fn step(link: &Link, site: usize) -> Option<(usize, Span)> {
 fn prefer_direct(topology: &Topology, start: usize, hops: &mut [Option<Hop>]) {
     let mut direct: Vec<(Span, usize, usize)> = Vec::new();
     for (index, link) in topology.links.iter().enumerate() {
-        if let Some((neighbour, delay)) = step(link, start) {
+        if let Some((neighbour, delay)) = neighbour_over(link, start) {
             direct.push((delay, index, neighbour));
         }
     }
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_that_is_slower_than_the_way_round_is_unused_unless_neighbours_use_it() {
+    fn a_link_slower_than_the_indirect_path_is_unused_unless_neighbours_use_it() {
         let mut topology = triangle();
         assert!(topology.unused_links().is_empty(), "c to a is used");
         topology.links[2].b_to_a = topology.links[2].a_to_b.clone();

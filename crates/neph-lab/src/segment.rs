@@ -17,12 +17,12 @@ pub(crate) struct Neighbour {
 
 /// Every neighbour behind the link with index `link`, seen from `from`: the site at its other
 /// end, or all sites that the switch there leads to. In the order in which they are found.
-pub(crate) fn behind(topology: &Topology, from: usize, link: usize) -> Vec<Neighbour> {
+pub(crate) fn neighbours_over(topology: &Topology, from: usize, link: usize) -> Vec<Neighbour> {
     let mut neighbours = Vec::new();
     let mut open = vec![(from, link)];
-    let mut passed = vec![false; topology.links.len()];
+    let mut visited = vec![false; topology.links.len()];
     while let Some((from, link)) = open.pop() {
-        if std::mem::replace(&mut passed[link], true) {
+        if std::mem::replace(&mut visited[link], true) {
             continue;
         }
         let Some((site, end)) = Topology::far_end(&topology.links[link], from) else {
@@ -54,8 +54,8 @@ pub(crate) fn links_to(
         return None;
     }
     // Switches form no ring, so this ends.
-    let mut onwards = links_of(topology, neighbour).filter(|other| *other != link);
-    let rest = onwards.find_map(|other| links_to(topology, (neighbour, other), to))?;
+    let mut other_links = links_of(topology, neighbour).filter(|other| *other != link);
+    let rest = other_links.find_map(|other| links_to(topology, (neighbour, other), to))?;
     Some(std::iter::once((link, from)).chain(rest).collect())
 }
 
@@ -67,12 +67,12 @@ pub(crate) fn links_of(topology: &Topology, site: usize) -> impl Iterator<Item =
 }
 
 /// The first link that joins two switches which are joined already.
-pub(crate) fn ring(topology: &Topology) -> Option<usize> {
-    // Each switch points towards the one that stands for all it is joined with.
-    let mut towards: Vec<usize> = (0..topology.sites.len()).collect();
-    let root = |towards: &[usize], mut site: usize| {
-        while towards[site] != site {
-            site = towards[site];
+pub(crate) fn first_ring_link(topology: &Topology) -> Option<usize> {
+    // Union-find: each switch points to another one of its group, a root to itself.
+    let mut parents: Vec<usize> = (0..topology.sites.len()).collect();
+    let root = |parents: &[usize], mut site: usize| {
+        while parents[site] != site {
+            site = parents[site];
         }
         site
     };
@@ -80,11 +80,11 @@ pub(crate) fn ring(topology: &Topology) -> Option<usize> {
         if !topology.sites[link.a].is_switch() || !topology.sites[link.b].is_switch() {
             continue;
         }
-        let (a, b) = (root(&towards, link.a), root(&towards, link.b));
+        let (a, b) = (root(&parents, link.a), root(&parents, link.b));
         if a == b {
             return Some(index);
         }
-        towards[a] = b;
+        parents[a] = b;
     }
     None
 }

@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_goes_to_the_host_that_its_destination_lives_at() {
+    fn a_packet_goes_to_the_host_of_its_destination() {
         let peer = |subnet: [u8; 4], prefix_len, host| Peer {
             subnet: Prefix {
                 address: subnet.into(),

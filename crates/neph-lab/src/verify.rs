@@ -42,9 +42,9 @@ const Z99: f64 = 2.576;
 /// Maximum time from one end to the other that the kernel adds to the link's delay.
 const MAX_KERNEL_DELAY: Span = Span::from_millis(100);
 /// Additional time to wait for packets with a schedule, because its delays are not known in advance.
-const CHANGES: Span = Span::from_secs(3);
+const MAX_SCHEDULE_WAIT: Span = Span::from_secs(3);
 /// Priority of the sender: below that of a link.
-const PRIORITY: u8 = 40;
+const SENDER_PRIORITY: u8 = 40;
 
 /// Measures both directions of every link, one link after the other; see [`verify_link`].
 ///
@@ -84,19 +84,19 @@ pub fn verify_link(lab: &Lab, number: usize) -> Result<Vec<LinkCheck>, LabError>
 pub fn verify_until(lab: &Lab, number: usize, stop: &AtomicBool) -> Result<Verified, LabError> {
     let requested = &lab.topology().links[number];
     let first = measure_link(lab, requested, number, stop)?;
-    let wanted = [&requested.a_to_b, &requested.b_to_a];
-    let wanted = wanted
+    let shapes = [&requested.a_to_b, &requested.b_to_a];
+    let wanted_rates = shapes
         .iter()
         .filter(|shape| exchange::can_stream(shape))
         .count();
     let measured_rates = first.checks.iter().filter(|check| check.rate.is_some());
-    let fine = |check: &LinkCheck| check.is_ok() && !check.is_late();
-    if first.checks.iter().all(fine) && measured_rates.count() >= wanted {
+    let is_good = |check: &LinkCheck| check.is_ok() && !check.is_late();
+    if first.checks.iter().all(is_good) && measured_rates.count() >= wanted_rates {
         return Ok(first);
     }
     let second = measure_link(lab, requested, number, stop)?;
-    let is_whole = second.checks.len() == first.checks.len();
-    Ok(if is_whole { second } else { first })
+    let is_complete = second.checks.len() == first.checks.len();
+    Ok(if is_complete { second } else { first })
 }
 
 /// Measures both directions of the link with index `number` once and compares them with `requested` instead
@@ -152,14 +152,18 @@ fn measure_link(
             }),
             cue: 0,
         });
-        let Some(measured) = measure(Measured { lab, number, stop }, &mut ends, requested, turn)
-        else {
+        let Some(measured) = measure(
+            LinkMeasurement { lab, number, stop },
+            &mut ends,
+            requested,
+            turn,
+        ) else {
             break;
         };
-        let theirs = ports.iter().map(|ports| turn < ports.len());
-        let link_checks = measured.into_iter().zip(theirs);
-        let theirs = link_checks.filter_map(|(check, has)| has.then_some(check));
-        verified.checks.extend(theirs);
+        let has_flow = ports.iter().map(|ports| turn < ports.len());
+        let link_checks = measured.into_iter().zip(has_flow);
+        let checks = link_checks.filter_map(|(check, has_flow)| has_flow.then_some(check));
+        verified.checks.extend(checks);
     }
     let link = &lab.topology().links[number];
     let a = &lab.topology().sites[link.a].name;
@@ -169,7 +173,7 @@ fn measure_link(
 
 /// The link that is measured, until it is stopped.
 #[derive(Clone, Copy)]
-struct Measured<'a> {
+struct LinkMeasurement<'a> {
     lab: &'a Lab,
     number: usize,
     stop: &'a AtomicBool,
@@ -178,25 +182,25 @@ struct Measured<'a> {
 /// One exchange in both directions for one flow; streams with the first flows only, since paths share rate
 /// and queue. `None` if it was stopped: a partial measurement has no verdict.
 fn measure(
-    of: Measured<'_>,
+    link_measurement: LinkMeasurement<'_>,
     ends: &mut [End; 2],
     mut requested: [RequestedLink<'_>; 2],
     turn: usize,
 ) -> Option<[LinkCheck; 2]> {
-    let Measured { lab, number, stop } = of;
+    let LinkMeasurement { lab, number, stop } = link_measurement;
     let shapes = [requested[0].shape, requested[1].shape];
     let wires = [0, 1].map(|side| requested[side].wire().clone());
     let before = counts(lab, number);
     let scheduled = requested.iter().any(|requested| requested.scheduled);
     let patience = Patience {
-        span: patience(scheduled),
+        span: max_wait(scheduled),
         stop,
     };
     let mut cues = [0; 2];
-    let (small, large) = punctually(|| {
+    let (trickles, streams) = with_real_time_priority(|| {
         cues[0] = cue(lab);
-        let small = exchange::trickle(ends, shapes, [&wires[0], &wires[1]], patience);
-        let large = [0, 1].map(|side| {
+        let trickles = exchange::trickle(ends, shapes, [&wires[0], &wires[1]], patience);
+        let streams = [0, 1].map(|side| {
             let wanted = turn == 0 && shapes[side].rate.is_some();
             wanted.then(|| {
                 let cue = cue(lab);
@@ -206,7 +210,7 @@ fn measure(
                 )
             })
         });
-        (small, large)
+        (trickles, streams)
     });
     if patience.is_over() {
         return None;
@@ -218,12 +222,12 @@ fn measure(
         let requested = &mut requested[at];
         requested.cue = cues[0];
         let (delay, loss) = (
-            delay::check(&small[at], requested),
-            loss::check(&small[at], requested),
+            delay::check(&trickles[at], requested),
+            loss::check(&trickles[at], requested),
         );
         let path = requested.shape.paths.get(requested.path());
         let path = path.map(|path| path.name.clone());
-        let stream = large[at].as_ref().and_then(|(cue, stream)| {
+        let stream = streams[at].as_ref().and_then(|(cue, stream)| {
             requested.cue = *cue;
             stream.as_ref()
         });
@@ -254,16 +258,16 @@ fn cue(lab: &Lab) -> i64 {
 
 /// Runs `work` with real-time priority below that of the links, if permitted: a stream with pauses shows no
 /// rate.
-fn punctually<T>(work: impl FnOnce() -> T) -> T {
-    if let Err(error) = sched::use_fifo(PRIORITY) {
+fn with_real_time_priority<T>(work: impl FnOnce() -> T) -> T {
+    if let Err(error) = sched::use_fifo(SENDER_PRIORITY) {
         tracing::debug!("verify: {error}");
         return work();
     }
-    let done = work();
+    let result = work();
     if let Err(error) = sched::use_normal() {
         tracing::warn!("verify: {error}");
     }
-    done
+    result
 }
 
 /// The sending and the receiving site of this direction of a link.
@@ -282,11 +286,16 @@ fn counts(lab: &Lab, number: usize) -> Option<[DirectionCount; 2]> {
 }
 
 /// The maximum delay of a wire for one packet, with very high probability.
-fn longest(wire: &Wire) -> Span {
+fn max_delay(wire: &Wire) -> Span {
     wire.delay + wire.jitter.reach()
 }
 
 /// Additional time to wait for packets.
-fn patience(scheduled: bool) -> Span {
-    MAX_KERNEL_DELAY + if scheduled { CHANGES } else { Span::ZERO }
+fn max_wait(scheduled: bool) -> Span {
+    MAX_KERNEL_DELAY
+        + if scheduled {
+            MAX_SCHEDULE_WAIT
+        } else {
+            Span::ZERO
+        }
 }

@@ -130,7 +130,7 @@ fn find_experiment(
 /// Length of the shortest prefixes that distinguish these ids, at least 8 characters.
 pub fn short_length<I: ToString>(ids: impl IntoIterator<Item = I>) -> usize {
     let ids: BTreeSet<String> = ids.into_iter().map(|id| id.to_string()).collect();
-    length_among(&ids, &ids)
+    distinguishing_length(&ids, &ids)
 }
 
 /// Length of the shortest prefixes that identify each of these experiments in the whole workspace.
@@ -153,11 +153,11 @@ pub fn short_length_in(store: &dyn Store, experiments: &[Experiment]) -> Result<
         .iter()
         .map(|experiment| experiment.id.to_string())
         .collect();
-    Ok(length_among(&shown, &ids))
+    Ok(distinguishing_length(&shown, &ids))
 }
 
 /// Length of the shortest prefixes that distinguish each of `shown` from all others.
-fn length_among(shown: &BTreeSet<String>, ids: &BTreeSet<String>) -> usize {
+fn distinguishing_length(shown: &BTreeSet<String>, ids: &BTreeSet<String>) -> usize {
     let neighbours = ids.iter().zip(ids.iter().skip(1));
     neighbours
         .filter(|(id, next_id)| shown.contains(*id) || shown.contains(*next_id))
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn a_campaign_is_found_by_last_name_id_and_beginning() {
+    fn a_campaign_is_found_by_last_name_id_and_prefix() {
         let campaigns = vec![
             campaign_named("a"),
             campaign_named("b"),
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn an_ambiguous_beginning_and_an_empty_workspace_are_mistakes() {
+    fn an_ambiguous_prefix_and_an_empty_workspace_are_errors() {
         let campaigns = vec![campaign_named("x"), campaign_named("y")];
         let start = campaigns[0].id.to_string()[..4].to_owned();
         let Err(error) = find_campaign(campaigns, &start) else {

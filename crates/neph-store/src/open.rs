@@ -83,9 +83,9 @@ mod tests {
         let writer = format!("(process {})", std::process::id());
         assert!(error.contains(&writer), "{error}");
         let reader = open(&path, Access::Read).expect("reading needs no lock");
-        assert!(reader.is_being_written().expect("told"));
+        assert!(reader.is_being_written().expect("known"));
         drop(first);
-        assert!(!reader.is_being_written().expect("told"));
+        assert!(!reader.is_being_written().expect("known"));
         open(&path, Access::Write).expect("free again");
     }
 }

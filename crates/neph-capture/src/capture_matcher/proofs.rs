@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use neph_stats::{ClockCut, FourTimestamps, OffsetLimit};
 
-use super::{Crossing, MatchedCaptures, Point};
+use super::{CaptureCounts, Crossing, MatchedCaptures};
 use crate::directions::Direction;
 use crate::steady::{StepBack, added_at, steps_back_before};
 
@@ -25,7 +25,7 @@ impl MatchedCaptures {
     /// Limits that packets give for the second clock minus the first one, in steady time. First those from
     /// above, then those from below, each ascending in time, at any resolution of the timestamps.
     pub fn limits(&self) -> (Vec<OffsetLimit>, Vec<OffsetLimit>) {
-        let rounding_error = |point: &Point| {
+        let rounding_error = |point: &CaptureCounts| {
             if point.resolution > 1 {
                 point.resolution
             } else {

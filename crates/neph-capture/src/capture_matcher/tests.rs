@@ -192,7 +192,7 @@ fn identical_packets_are_skipped_and_counted() {
         captures.crossings.is_empty(),
         "one is left, and no other way"
     );
-    assert_eq!(captures.one_way, 1);
+    assert_eq!(captures.one_direction, 1);
 }
 
 #[test]
@@ -242,7 +242,13 @@ fn the_first_copy_of_a_mirrored_packet_counts_in_either_capture() {
             [0, 1].map(|index| (first(first_capture, index), first(second_capture, index)));
         assert_eq!((stamps, captures.identical), (first_packets.to_vec(), 0));
         let repeats = [first_capture, second_capture].map(|packets| packets.len() as u64 - 2);
-        assert_eq!([captures.first.repeats, captures.second.repeats], repeats);
+        assert_eq!(
+            [
+                captures.first.capture_duplicates,
+                captures.second.capture_duplicates
+            ],
+            repeats
+        );
         assert!(captures.set_back().is_empty());
     }
 }

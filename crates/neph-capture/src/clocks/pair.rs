@@ -8,7 +8,7 @@ use neph_text::counted::counted;
 use crate::clocks::active_time::ActiveTime;
 use crate::reading::ReadError;
 use crate::reading::snaplen::snaplen_remedy;
-use crate::{MatchedCaptures, Point};
+use crate::{CaptureCounts, MatchedCaptures};
 
 /// One limit of each kind is kept per this many nanoseconds. If that gives more than [`MAX_LIMITS`], the time
 /// in which packets passed is divided into that many parts.
@@ -43,8 +43,8 @@ pub fn retained_limits(captures: &MatchedCaptures, nature: ClockNature) -> Retai
 ///
 /// # Errors
 /// More than half of the packets of one point lack headers.
-pub fn refuse_truncated(points: [(&Path, &Point); 2]) -> Result<(), ReadError> {
-    let is_mostly_cut = |(_, point): &(&Path, &Point)| point.cut > point.packets / 2;
+pub fn refuse_truncated(points: [(&Path, &CaptureCounts); 2]) -> Result<(), ReadError> {
+    let is_mostly_cut = |(_, point): &(&Path, &CaptureCounts)| point.cut > point.packets / 2;
     points
         .into_iter()
         .find(is_mostly_cut)
@@ -75,7 +75,7 @@ pub fn refuse_one_capture(
          {remedy}",
         first.display(),
         second.display(),
-        counted(captures.same_stamp, "packet")
+        counted(captures.same_timestamp, "packet")
     )))
 }
 
@@ -105,7 +105,7 @@ pub fn refuse_unmatched(
     captures: &MatchedCaptures,
 ) -> Result<(), ReadError> {
     let (name, other) = (first.display(), second.display());
-    if captures.crossings.is_empty() && captures.one_way + captures.even == 0 {
+    if captures.crossings.is_empty() && captures.one_direction + captures.direction_ties == 0 {
         refuse_truncated([(first, &captures.first), (second, &captures.second)])?;
         if captures.ambiguous_in_both > 0 {
             return Err(ReadError::wrong(format!(
@@ -119,11 +119,11 @@ pub fn refuse_unmatched(
         )));
     }
     refuse_one_capture((first, second), captures, "give the captures of both ends")?;
-    if captures.crossings.is_empty() && captures.even > 0 {
+    if captures.crossings.is_empty() && captures.direction_ties > 0 {
         return Err(ReadError::wrong(format!(
             "of {} in {name} and {other} as many say that the one point comes first as say it of the other; \
              capture at points with more between them",
-            counted(captures.even, "packet")
+            counted(captures.direction_ties, "packet")
         )));
     }
     if captures.crossings.is_empty() {

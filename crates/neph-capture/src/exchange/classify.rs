@@ -9,12 +9,12 @@ use super::quic::QuicPorts;
 use super::{ExchangeEvent, ExchangeKey, ExchangeProtocol, MessageId};
 use crate::tcp::Side;
 
-const DNS: u16 = 53;
+const DNS_PORT: u16 = 53;
 /// Types of ICMP and `ICMPv6`. They differ, so the IP version need not be checked.
-const ECHO: [u8; 2] = [8, 128];
-const ECHO_REPLY: [u8; 2] = [0, 129];
+const ECHO_REQUEST_TYPES: [u8; 2] = [8, 128];
+const ECHO_REPLY_TYPES: [u8; 2] = [0, 129];
 /// Bytes of a DNS message before its question.
-const DNS_HEADER: usize = 12;
+const DNS_HEADER_BYTES: usize = 12;
 
 /// Client and server, without VLAN and tunnel.
 type Parties = (ExchangeProtocol, SocketAddr, SocketAddr);
@@ -25,43 +25,45 @@ pub(super) fn classify(
     quic: &mut QuicPorts,
     is_known: impl Fn(&ExchangeKey) -> bool,
 ) -> Option<(ExchangeKey, ExchangeEvent)> {
-    let key = |(protocol, client, server): Parties| ExchangeKey {
+    let exchange_key = |(protocol, client, server): Parties| ExchangeKey {
         protocol,
         client,
         server,
         vlan: packet.vlan,
         tunnel: packet.tunnel,
     };
-    let ends = (packet.ip.source, packet.ip.destination);
+    let addresses = (packet.ip.source, packet.ip.destination);
     let (parties, event) = match &packet.transport {
-        Transport::Icmp(message) => echo(ends, message)?,
-        Transport::Udp { header, .. } if header.source == DNS || header.destination == DNS => {
-            dns(ends, header)?
+        Transport::Icmp(message) => classify_echo(addresses, message)?,
+        Transport::Udp { header, .. }
+            if header.source == DNS_PORT || header.destination == DNS_PORT =>
+        {
+            classify_dns(addresses, header)?
         }
         Transport::Udp { header, .. } => {
             let (from, to) = (
-                SocketAddr::new(ends.0, header.source),
-                SocketAddr::new(ends.1, header.destination),
+                SocketAddr::new(addresses.0, header.source),
+                SocketAddr::new(addresses.1, header.destination),
             );
             let is_known =
-                |client, server| is_known(&key((ExchangeProtocol::Quic, client, server)));
+                |client, server| is_known(&exchange_key((ExchangeProtocol::Quic, client, server)));
             let side = quic.sender((from, to), header.payload, is_known)?;
             let (client, server) = match side {
                 Side::Client => (from, to),
                 Side::Server => (to, from),
             };
-            let first = *header.payload.first()?;
+            let first_byte = *header.payload.first()?;
             (
                 (ExchangeProtocol::Quic, client, server),
-                ExchangeEvent::SpinBit(side, first),
+                ExchangeEvent::SpinBit(side, first_byte),
             )
         }
         _ => return None,
     };
-    Some((key(parties), event))
+    Some((exchange_key(parties), event))
 }
 
-fn echo(
+fn classify_echo(
     (source, destination): (IpAddr, IpAddr),
     message: &[u8],
 ) -> Option<(Parties, ExchangeEvent)> {
@@ -73,17 +75,24 @@ fn echo(
         content: digest(content),
     };
     let parties = |client: IpAddr, server: IpAddr| {
-        let end = |address| SocketAddr::new(address, 0);
-        (ExchangeProtocol::Ping, end(client), end(server))
+        let without_port = |address| SocketAddr::new(address, 0);
+        (
+            ExchangeProtocol::Ping,
+            without_port(client),
+            without_port(server),
+        )
     };
-    match (ECHO.contains(kind), ECHO_REPLY.contains(kind)) {
+    match (
+        ECHO_REQUEST_TYPES.contains(kind),
+        ECHO_REPLY_TYPES.contains(kind),
+    ) {
         (true, _) => Some((parties(source, destination), ExchangeEvent::Request(id))),
         (_, true) => Some((parties(destination, source), ExchangeEvent::Answer(id))),
         _ => None,
     }
 }
 
-fn dns(
+fn classify_dns(
     (source, destination): (IpAddr, IpAddr),
     header: &UdpHeader<'_>,
 ) -> Option<(Parties, ExchangeEvent)> {
@@ -95,15 +104,18 @@ fn dns(
         content: question_id(header.payload),
     };
     let parties = |client: IpAddr, server: IpAddr| {
-        let (client, server) = (SocketAddr::new(client, 0), SocketAddr::new(server, DNS));
+        let (client, server) = (
+            SocketAddr::new(client, 0),
+            SocketAddr::new(server, DNS_PORT),
+        );
         (ExchangeProtocol::Dns, client, server)
     };
     match (flags & 0x80 != 0, header.destination, header.source) {
-        (false, DNS, port) => Some((
+        (false, DNS_PORT, port) => Some((
             parties(source, destination),
             ExchangeEvent::Request(message_id(port)),
         )),
-        (true, port, DNS) => Some((
+        (true, port, DNS_PORT) => Some((
             parties(destination, source),
             ExchangeEvent::Answer(message_id(port)),
         )),
@@ -114,7 +126,7 @@ fn dns(
 /// Digest of the first question of a DNS message, which answers repeat. 0 without a question, or where it is
 /// cut off.
 fn question_id(message: &[u8]) -> u32 {
-    let Some((header, questions)) = message.split_at_checked(DNS_HEADER) else {
+    let Some((header, questions)) = message.split_at_checked(DNS_HEADER_BYTES) else {
         return 0;
     };
     if header[4..6] == [0, 0] {

@@ -1,4 +1,4 @@
-//! Counts of questions and answers, and their round trips.
+//! Counts of requests and answers, and their round trips.
 
 use neph_model::Span;
 use neph_stats::Sketches;
@@ -6,7 +6,7 @@ use neph_stats::Sketches;
 use crate::flow::Quantiles;
 use crate::sample::Half;
 
-/// Questions, answers and round trips of one pair or of several.
+/// Requests, answers and round trips of one pair or of several.
 #[derive(Debug, Clone, Default)]
 pub struct ExchangeCounts {
     pub(super) packets: u64,
@@ -14,9 +14,9 @@ pub struct ExchangeCounts {
     pub(super) answered: u64,
     /// Requests without a known outcome, because too many were waiting.
     pub(super) requests_not_tracked: u64,
-    /// Answers without a question in this capture.
+    /// Answers without a request in this capture.
     pub(super) responses_without_request: u64,
-    /// Answers with an earlier timestamp than their questions.
+    /// Answers with an earlier timestamp than their requests.
     pub(super) negative_round_trips: u64,
     /// Round trips per half. Those of the client's half exist for QUIC only.
     round_trips: Sketches,
@@ -40,7 +40,7 @@ impl ExchangeCounts {
     }
 
     /// Removes round trips that are not trusted.
-    pub(super) fn without_trips(self) -> Self {
+    pub(super) fn without_round_trips(self) -> Self {
         Self {
             round_trips: Sketches::default(),
             ..self
@@ -68,13 +68,13 @@ impl ExchangeCounts {
         self.requests_not_tracked
     }
 
-    /// Answers without a waiting question: it passed another point, passed before the capture, or was
+    /// Answers without a waiting request: it passed another point, passed before the capture, or was
     /// answered already.
     pub const fn responses_without_request(&self) -> u64 {
         self.responses_without_request
     }
 
-    /// Answers with an earlier timestamp than their question: they have no round trip. 0 for QUIC.
+    /// Answers with an earlier timestamp than their request: they have no round trip. 0 for QUIC.
     pub const fn negative_round_trips(&self) -> u64 {
         self.negative_round_trips
     }

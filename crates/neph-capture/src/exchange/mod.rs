@@ -1,15 +1,15 @@
-//! Questions and answers outside of TCP: ICMP echo, DNS over UDP, and QUIC's spin bit.
+//! Requests and answers outside of TCP: ICMP echo, DNS over UDP, and QUIC's spin bit.
 //!
-//! Owns the assignment of answers to questions. A pair is a client and a server, with any client port; for
-//! QUIC it is one connection. Does not own duplicates in the capture, nor the content of questions.
+//! Owns the assignment of answers to requests. A pair is a client and a server, with any client port; for
+//! QUIC it is one connection. Does not own duplicates in the capture, nor the content of requests.
 
 mod classify;
 mod counts;
 mod mirror;
 mod pair;
+mod pending_requests;
 mod quic;
-mod spin;
-mod waiting;
+mod spin_bit;
 
 #[cfg(test)]
 mod tests;
@@ -27,10 +27,10 @@ use crate::tcp::Side;
 use classify::classify;
 pub use counts::ExchangeCounts;
 pub use pair::HostPair;
+use pending_requests::MessageId;
 use quic::QuicPorts;
-use waiting::MessageId;
 
-/// The kind of a question.
+/// The kind of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ExchangeProtocol {
     /// ICMP echo, as sent by ping.
@@ -54,7 +54,7 @@ pub struct ExchangeRoundTrip {
     pub at: Wall,
     /// The part of the path: between the capture point and the end behind it.
     pub half: Half,
-    /// From the question to the answer.
+    /// From the request to the answer.
     pub round_trip: Span,
 }
 
@@ -106,17 +106,17 @@ pub struct Exchanges {
     idle_timeout: Span,
     indices: HashMap<ExchangeKey, u32, RandomState>,
     /// Pairs in VLANs or tunnels, by client and server without these.
-    tagged: HashMap<ExchangeKey, Vec<u32>, RandomState>,
+    tagged_indices: HashMap<ExchangeKey, Vec<u32>, RandomState>,
     /// Answers that may belong to several others.
-    ambiguous: u64,
+    ambiguous_answers: u64,
     pairs: Vec<Option<HostPair>>,
-    free: Vec<u32>,
+    free_indices: Vec<u32>,
     recency: Recency,
     now: i64,
     evicted: u64,
     quic: QuicPorts,
-    /// Counts of pairs that ended in the current period, by question; `None` if periods are not used.
-    ended: Option<Box<[ExchangeCounts; ExchangeProtocol::ALL.len()]>>,
+    /// Counts of pairs that ended in the current period, by protocol; `None` if periods are not used.
+    ended_counts: Option<Box<[ExchangeCounts; ExchangeProtocol::ALL.len()]>>,
 }
 
 impl Exchanges {
@@ -127,15 +127,15 @@ impl Exchanges {
             max_pairs: max_pairs.max(1),
             idle_timeout,
             indices: HashMap::default(),
-            tagged: HashMap::default(),
-            ambiguous: 0,
+            tagged_indices: HashMap::default(),
+            ambiguous_answers: 0,
             pairs: Vec::new(),
-            free: Vec::new(),
+            free_indices: Vec::new(),
             recency: Recency::default(),
             now: i64::MIN,
             evicted: 0,
             quic: QuicPorts::default(),
-            ended: None,
+            ended_counts: None,
         }
     }
 
@@ -213,17 +213,17 @@ impl Exchanges {
         }
     }
 
-    /// Ends a period. Passes on each pair with a packet since the last look, in no order. Returns the counts
-    /// of all pairs by question, including those that ended meanwhile. Periods count from the first look on.
+    /// Ends a period. Passes on each pair with a packet in this period, in no order. Returns the counts
+    /// of all pairs by protocol, including those that ended meanwhile. The first call begins the first period.
     pub fn end_period(
         &mut self,
         mut report: impl FnMut(&HostPair, &ExchangeCounts),
     ) -> [ExchangeCounts; ExchangeProtocol::ALL.len()] {
-        let mut totals = std::mem::take(&mut **self.ended.get_or_insert_default());
+        let mut totals = std::mem::take(&mut **self.ended_counts.get_or_insert_default());
         for pair in self.pairs.iter_mut().flatten() {
-            if let Some(recent) = pair.take_recent() {
-                totals[pair.key().protocol as usize].merge(&recent);
-                report(pair, &recent);
+            if let Some(period_counts) = pair.take_period_counts() {
+                totals[pair.key().protocol as usize].merge(&period_counts);
+                report(pair, &period_counts);
             }
         }
         totals
@@ -249,7 +249,7 @@ impl Exchanges {
             self.evicted += 1;
             self.remove(index, listener);
         }
-        let index = self.free.pop().unwrap_or_else(|| {
+        let index = self.free_indices.pop().unwrap_or_else(|| {
             self.pairs.push(None);
             u32::try_from(self.pairs.len() - 1).expect("as many as `max_pairs` allows")
         });
@@ -265,9 +265,9 @@ impl Exchanges {
         if let Some(pair) = self.pairs[index as usize].take() {
             self.indices.remove(pair.key());
             self.untag(&pair, index);
-            self.free.push(index);
-            if let Some(ended) = &mut self.ended {
-                ended[pair.key().protocol as usize].merge(&pair.recent_counts());
+            self.free_indices.push(index);
+            if let Some(ended_counts) = &mut self.ended_counts {
+                ended_counts[pair.key().protocol as usize].merge(&pair.current_period_counts());
             }
             listener.ended(&pair);
         }

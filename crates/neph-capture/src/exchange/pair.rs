@@ -1,10 +1,10 @@
-//! One pair: its questions that await an answer, and its counts.
+//! One pair: its requests that await an answer, and its counts.
 
 use neph_model::{Span, Wall};
 
 use super::counts::ExchangeCounts;
-use super::spin::Spin;
-use super::waiting::{AnswerMatch, MessageId, QuestionKind, Questions};
+use super::pending_requests::{AnswerMatch, MessageId, PendingRequests, RequestKind};
+use super::spin_bit::SpinBit;
 use super::{ExchangeEvent, ExchangeKey, ExchangeProtocol, ExchangeRoundTrip};
 use crate::sample::Half;
 use crate::tcp::Side;
@@ -27,14 +27,14 @@ pub struct HostPair {
     pub(super) other: Option<Box<ExchangeKey>>,
     began: Wall,
     last: Wall,
-    /// Counts since the last look, or since the beginning without looks.
-    recent: ExchangeCounts,
-    /// Counts up to the last look.
-    before: Option<Box<ExchangeCounts>>,
-    requests: Questions,
-    spin: Spin,
+    /// Counts of the current period, or of the whole exchange without periods.
+    period_counts: ExchangeCounts,
+    /// Counts of all earlier periods.
+    earlier_counts: Option<Box<ExchangeCounts>>,
+    pending_requests: PendingRequests,
+    spin_bit: SpinBit,
     /// Round trips by the spin bit, until it is trusted.
-    untrusted: Vec<ExchangeRoundTrip>,
+    untrusted_round_trips: Vec<ExchangeRoundTrip>,
     /// Whether packets of the client, and of the server, were captured.
     has_packets: [bool; 2],
 }
@@ -46,11 +46,11 @@ impl HostPair {
             other: None,
             began: at,
             last: at,
-            recent: ExchangeCounts::default(),
-            before: None,
-            requests: Questions::default(),
-            spin: Spin::default(),
-            untrusted: Vec::new(),
+            period_counts: ExchangeCounts::default(),
+            earlier_counts: None,
+            pending_requests: PendingRequests::default(),
+            spin_bit: SpinBit::default(),
+            untrusted_round_trips: Vec::new(),
             has_packets: [false; 2],
         }
     }
@@ -63,7 +63,7 @@ impl HostPair {
         report: &mut impl FnMut(&ExchangeKey, ExchangeRoundTrip),
     ) {
         self.last = self.last.max(at);
-        self.recent.packets += 1;
+        self.period_counts.packets += 1;
         let round_trip = match event {
             ExchangeEvent::Request(id) => {
                 self.has_packets[Side::Client as usize] = true;
@@ -73,9 +73,9 @@ impl HostPair {
                 self.has_packets[Side::Server as usize] = true;
                 self.add_answer(at, id).map(|answer| (Half::Server, answer))
             }
-            ExchangeEvent::SpinBit(side, first) => {
+            ExchangeEvent::SpinBit(side, first_byte) => {
                 self.has_packets[side as usize] = true;
-                let round_trip = self.spin.add_datagram(at, side, first);
+                let round_trip = self.spin_bit.add_datagram(at, side, first_byte);
                 round_trip.map(|span| (side.half(), (span, 1)))
             }
         };
@@ -84,19 +84,19 @@ impl HostPair {
         else {
             return;
         };
-        self.recent.add_round_trip(half, round_trip, weight);
+        self.period_counts.add_round_trip(half, round_trip, weight);
         let exchange_round_trip = ExchangeRoundTrip {
             at,
             half,
             round_trip,
         };
         if self.is_trusted() {
-            for earlier in self.untrusted.drain(..) {
+            for earlier in self.untrusted_round_trips.drain(..) {
                 report(&self.key, earlier);
             }
             report(&self.key, exchange_round_trip);
-        } else if self.untrusted.len() < MAX_UNTRUSTED {
-            self.untrusted.push(exchange_round_trip);
+        } else if self.untrusted_round_trips.len() < MAX_UNTRUSTED {
+            self.untrusted_round_trips.push(exchange_round_trip);
         }
     }
 
@@ -105,52 +105,54 @@ impl HostPair {
             ExchangeProtocol::Ping => PING_RETRY,
             ExchangeProtocol::Dns | ExchangeProtocol::Quic => DNS_RETRY,
         };
-        self.recent.requests +=
-            u64::from(self.requests.add_question(at, id, retry_time) == QuestionKind::New);
-        self.recent.requests_not_tracked += self.requests.take_untracked();
+        self.period_counts.requests +=
+            u64::from(self.pending_requests.add_request(at, id, retry_time) == RequestKind::New);
+        self.period_counts.requests_not_tracked += self.pending_requests.take_untracked();
     }
 
     /// The round trip of an answer, and its weight.
     fn add_answer(&mut self, at: Wall, id: MessageId) -> Option<(Span, u64)> {
-        let (requested_at, weight) = match self.requests.match_answer(id) {
-            AnswerMatch::Question(requested_at, weight) => (requested_at, weight),
+        let (requested_at, weight) = match self.pending_requests.match_answer(id) {
+            AnswerMatch::Request(requested_at, weight) => (requested_at, weight),
             AnswerMatch::NotFollowed => return None,
-            AnswerMatch::NoQuestion => {
-                self.recent.responses_without_request += 1;
+            AnswerMatch::NoRequest => {
+                self.period_counts.responses_without_request += 1;
                 return None;
             }
         };
-        self.recent.answered += 1;
+        self.period_counts.answered += 1;
         let nanos = at.unix_nanos().saturating_sub(requested_at?.unix_nanos());
-        self.recent.negative_round_trips += u64::from(nanos < 0);
+        self.period_counts.negative_round_trips += u64::from(nanos < 0);
         (nanos >= 0).then_some((Span::from_nanos(nanos), weight))
     }
 
-    /// Counts since the last look. `None` without packets.
-    pub(super) fn take_recent(&mut self) -> Option<ExchangeCounts> {
-        if self.recent.packets == 0 {
+    /// Counts of the current period, which ends. `None` without packets.
+    pub(super) fn take_period_counts(&mut self) -> Option<ExchangeCounts> {
+        if self.period_counts.packets == 0 {
             return None;
         }
-        let recent = std::mem::take(&mut self.recent);
-        self.before.get_or_insert_default().merge(&recent);
-        Some(self.trusted_counts(recent))
+        let period_counts = std::mem::take(&mut self.period_counts);
+        self.earlier_counts
+            .get_or_insert_default()
+            .merge(&period_counts);
+        Some(self.trusted_counts(period_counts))
     }
 
-    /// Counts since the last look, at the end of the pair.
-    pub(super) fn recent_counts(&self) -> ExchangeCounts {
-        self.trusted_counts(self.recent.clone())
+    /// Counts of the current period, at the end of the pair.
+    pub(super) fn current_period_counts(&self) -> ExchangeCounts {
+        self.trusted_counts(self.period_counts.clone())
     }
 
     fn trusted_counts(&self, counts: ExchangeCounts) -> ExchangeCounts {
         if self.is_trusted() {
             counts
         } else {
-            counts.without_trips()
+            counts.without_round_trips()
         }
     }
 
     fn is_trusted(&self) -> bool {
-        self.key.protocol != ExchangeProtocol::Quic || self.spin.is_spinning()
+        self.key.protocol != ExchangeProtocol::Quic || self.spin_bit.is_spinning()
     }
 
     /// Whether packets of one direction only were captured: then there is no round trip.
@@ -162,7 +164,7 @@ impl HostPair {
     pub(super) fn is_mirrored_by(&self, event: ExchangeEvent) -> bool {
         let (side, is_fitting) = match event {
             ExchangeEvent::Request(_) => return false,
-            ExchangeEvent::Answer(id) => (Side::Server, self.requests.awaits(id)),
+            ExchangeEvent::Answer(id) => (Side::Server, self.pending_requests.awaits(id)),
             ExchangeEvent::SpinBit(side, _) => (side, true),
         };
         self.other.is_none() && is_fitting && !self.has_packets[side as usize]
@@ -190,9 +192,9 @@ impl HostPair {
 
     /// All counts.
     pub fn counts(&self) -> ExchangeCounts {
-        let mut total = self.recent.clone();
-        if let Some(before) = &self.before {
-            total.merge(before);
+        let mut total = self.period_counts.clone();
+        if let Some(earlier_counts) = &self.earlier_counts {
+            total.merge(earlier_counts);
         }
         self.trusted_counts(total)
     }

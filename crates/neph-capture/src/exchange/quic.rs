@@ -15,8 +15,8 @@ const HTTPS: u16 = 443;
 /// Ports below this are those of system services.
 const FIRST_USER_PORT: u16 = 1_024;
 /// The form bit and the fixed bit. A long header has both, a short one only the latter.
-const LONG: u8 = 0x80;
-const FIXED: u8 = 0x40;
+const LONG_HEADER_BIT: u8 = 0x80;
+const FIXED_BIT: u8 = 0x40;
 /// Longest connection ID of these versions, in bytes.
 const MAX_ID_LENGTH: u8 = 20;
 /// Ports at which handshakes were seen, at most.
@@ -60,8 +60,8 @@ impl QuicPorts {
         if self.known_ports.contains(&from.port()) {
             return Some(Side::Server);
         }
-        let is_handshake = has_version(payload);
-        let may_be_quic = first & FIXED != 0 && !self.learned_ports.is_empty();
+        let is_handshake = has_known_long_header(payload);
+        let may_be_quic = first & FIXED_BIT != 0 && !self.learned_ports.is_empty();
         if !is_handshake && !may_be_quic {
             return None;
         }
@@ -96,14 +96,14 @@ impl QuicPorts {
 
 /// Whether a datagram begins with a long header of a known QUIC version: 1 (RFC 9000), 2 (RFC 9369) or a
 /// draft.
-fn has_version(payload: &[u8]) -> bool {
+fn has_known_long_header(payload: &[u8]) -> bool {
     let [first, a, b, c, d, length, rest @ ..] = payload else {
         return false;
     };
     let version = u32::from_be_bytes([*a, *b, *c, *d]);
     let is_known = matches!(version, 1 | 0x6b33_43cf | 0xff00_0001..=0xff00_00ff);
     let second_id_length = rest.get(usize::from(*length));
-    first & (LONG | FIXED) == LONG | FIXED
+    first & (LONG_HEADER_BIT | FIXED_BIT) == LONG_HEADER_BIT | FIXED_BIT
         && is_known
         && *length <= MAX_ID_LENGTH
         && second_id_length.is_none_or(|length| *length <= MAX_ID_LENGTH)

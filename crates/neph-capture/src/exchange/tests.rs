@@ -70,25 +70,25 @@ impl TestExchanges {
     }
 
     /// The only pair.
-    fn end(mut self) -> RecordedExchanges {
+    fn end(mut self) -> RecordedPair {
         let mut exchanges = Vec::new();
         self.exchanges
-            .end(|pair| exchanges.push(RecordedExchanges::of(pair)));
+            .end(|pair| exchanges.push(RecordedPair::of(pair)));
         assert_eq!(exchanges.len(), 1);
         exchanges.remove(0)
     }
 }
 
 #[derive(Debug)]
-struct RecordedExchanges {
+struct RecordedPair {
     key: ExchangeKey,
     requests: (u64, u64),
     round_trips: Option<(u64, i64, i64)>,
-    clients: Option<i64>,
+    client_rtt_ms: Option<i64>,
     deviation: Option<(Span, Span)>,
 }
 
-impl RecordedExchanges {
+impl RecordedPair {
     fn of(pair: &HostPair) -> Self {
         let ms = |span: Span| span.nanos() / 1_000_000;
         let total = pair.counts();
@@ -98,7 +98,7 @@ impl RecordedExchanges {
             requests: (total.requests(), total.answered()),
             round_trips: round_trips
                 .map(|quantiles| (quantiles.n, ms(quantiles.least), ms(quantiles.most))),
-            clients: total
+            client_rtt_ms: total
                 .round_trips(Half::Client)
                 .map(|quantiles| ms(quantiles.p50)),
             deviation: round_trips
@@ -143,7 +143,7 @@ fn an_echo_is_matched_by_its_number_and_counts_once() {
     assert_eq!(deviation, expected);
 }
 
-/// Of a look: packets, questions, answers and round trips of each pair, and of all pings.
+/// Of a period: packets, requests, answers and round trips of each pair, and of all pings.
 fn end_period(exchanges: &mut Exchanges) -> (Vec<[u64; 4]>, [u64; 4]) {
     let counts_of = |counts: &ExchangeCounts| {
         let answer_count = counts
@@ -157,7 +157,7 @@ fn end_period(exchanges: &mut Exchanges) -> (Vec<[u64; 4]>, [u64; 4]) {
         ]
     };
     let mut pairs = Vec::new();
-    let totals = exchanges.end_period(|_, recent| pairs.push(counts_of(recent)));
+    let totals = exchanges.end_period(|_, period_counts| pairs.push(counts_of(period_counts)));
     (pairs, counts_of(&totals[ExchangeProtocol::Ping as usize]))
 }
 
@@ -188,7 +188,7 @@ fn a_period_counts_its_own_packets_and_the_pair_counts_all() {
 }
 
 #[test]
-fn a_pair_that_ends_within_a_period_is_in_that_of_all() {
+fn a_pair_that_ends_within_a_period_counts_in_its_totals() {
     let mut test = TestExchanges::new(9);
     end_period(&mut test.exchanges);
     test.add(0, &echo(true, 1));
@@ -200,7 +200,7 @@ fn a_pair_that_ends_within_a_period_is_in_that_of_all() {
 }
 
 #[test]
-fn a_dns_reply_is_matched_by_its_number_and_the_askers_port() {
+fn a_dns_reply_is_matched_by_its_id_and_the_client_port() {
     let mut test = TestExchanges::new(9);
     assert!(test.add(0, &udp(true, 53, &[0xab, 0xcd, 1, 0])));
     test.add(5, &udp(false, 53, &[0xab, 0xce, 0x81, 0]));
@@ -215,7 +215,7 @@ fn a_dns_reply_is_matched_by_its_number_and_the_askers_port() {
 }
 
 #[test]
-fn answers_without_a_question_are_counted_and_other_ports_are_of_no_pair() {
+fn answers_without_a_request_are_counted_and_other_ports_ignored() {
     let mut test = TestExchanges::new(9);
     for number in 0..3 {
         assert!(test.add(0, &echo(false, number)));
@@ -263,16 +263,16 @@ fn the_spin_bit_shows_the_rtt_of_both_halves() {
     assert_eq!(exchange.key.client.port(), 4000);
     // The first change has none before it, and gives no round trip.
     assert_eq!(exchange.round_trips, Some((19, 30, 30)));
-    assert_eq!(exchange.clients, Some(10));
+    assert_eq!(exchange.client_rtt_ms, Some(10));
 }
 
 #[test]
-fn too_few_turns_are_not_believed() {
+fn too_few_spin_bit_changes_give_no_rtt() {
     assert_eq!(exchanges_with_spin_bit(3).end().round_trips, None);
 }
 
 #[test]
-fn a_period_has_round_trips_of_quic_once_the_spin_is_believed() {
+fn a_period_has_quic_rtts_once_the_spin_bit_is_trusted() {
     let round_trips_of = |mut test: TestExchanges| {
         let totals = test.exchanges.end_period(|_, _| {});
         let quic = &totals[ExchangeProtocol::Quic as usize];
@@ -287,12 +287,12 @@ fn a_period_has_round_trips_of_quic_once_the_spin_is_believed() {
 
 /// Round trips as they are found.
 #[derive(Default)]
-struct Received(Vec<(ExchangeProtocol, Half, i64)>);
+struct RecordedRoundTrips(Vec<(ExchangeProtocol, Half, i64)>);
 
-impl ExchangeListener for Received {
-    fn round_trip(&mut self, of: &ExchangeKey, round_trip: ExchangeRoundTrip) {
+impl ExchangeListener for RecordedRoundTrips {
+    fn round_trip(&mut self, key: &ExchangeKey, round_trip: ExchangeRoundTrip) {
         let nanos = round_trip.round_trip.nanos();
-        self.0.push((of.protocol, round_trip.half, nanos));
+        self.0.push((key.protocol, round_trip.half, nanos));
     }
 
     fn ended(&mut self, _: &HostPair) {}
@@ -301,7 +301,7 @@ impl ExchangeListener for Received {
 #[test]
 fn a_round_trip_is_reported_immediately() {
     let mut exchanges = Exchanges::new(9, Span::from_secs(300));
-    let mut received = Received::default();
+    let mut received = RecordedRoundTrips::default();
     for (at, packet) in [
         (5, echo(true, 1)),
         (12, echo(false, 1)),
@@ -316,7 +316,7 @@ fn a_round_trip_is_reported_immediately() {
 #[test]
 fn earlier_round_trips_are_reported_once_the_spin_bit_is_accepted() {
     let mut exchanges = Exchanges::new(9, Span::from_secs(300));
-    let mut received = Received::default();
+    let mut received = RecordedRoundTrips::default();
     for turn in 0..20_u8 {
         let bit = (turn & 1) << 5 | 0x40;
         for (at, by_client) in [(0, true), (30, false)] {
@@ -339,18 +339,18 @@ fn earlier_round_trips_are_reported_once_the_spin_bit_is_accepted() {
 
 proptest! {
     #[test]
-    fn random_bits_are_no_spin(bits in prop::collection::vec(any::<(bool, bool)>(), 200..400)) {
+    fn random_bits_give_no_rtt(bits in prop::collection::vec(any::<(bool, bool)>(), 200..400)) {
         let mut test = TestExchanges::new(9);
         for (at, (by_client, bit)) in (0..).zip(bits) {
             let first = if bit { 0x60 } else { 0x40 };
             test.add(at, &udp(by_client, 443, &[first]));
         }
         let exchange = test.end();
-        prop_assert_eq!((exchange.round_trips, exchange.clients), (None, None));
+        prop_assert_eq!((exchange.round_trips, exchange.client_rtt_ms), (None, None));
     }
 
     #[test]
-    fn no_more_pairs_than_allowed_and_the_silent_one_ends_first(
+    fn beyond_the_limit_the_longest_idle_pair_is_evicted(
         ports in prop::collection::vec(1_u16..9, 1..60),
     ) {
         let mut exchanges = Exchanges::new(3, Span::from_secs(300));

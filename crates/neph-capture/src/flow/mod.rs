@@ -23,7 +23,7 @@ use neph_wire::dissect::Tunnel;
 
 use crate::prefetch::prefetch;
 use crate::sample::{Half, Sample};
-use crate::tcp::{Connection, Event, Passing, Room, Segment, Side, Sink};
+use crate::tcp::{CapturedSegment, Connection, Event, Segment, SegmentBudget, Side, Sink};
 use key::{Key, KeyEnd};
 pub use limits::Limits;
 pub use other_packets::OtherPackets;
@@ -143,15 +143,15 @@ impl Flow {
     }
 
     /// Whether `segment` begins another flow with the same addresses and ports.
-    fn is_followed_by(&self, sender: KeyEnd, segment: &Segment) -> bool {
+    fn is_replaced_by(&self, sender: KeyEnd, segment: &Segment) -> bool {
         self.connection
-            .is_followed_by(self.name.side(sender), segment)
+            .is_replaced_by(self.name.side(sender), segment)
     }
 
     fn add_segment(
         &mut self,
         flow_segment: &FlowSegment,
-        room: Room,
+        budget: SegmentBudget,
         listener: &mut impl Listener,
     ) {
         let side = self.name.side(flow_segment.sender);
@@ -164,12 +164,12 @@ impl Flow {
             round_trips: &mut self.round_trips,
             listener,
         };
-        let passing = Passing {
+        let captured = CapturedSegment {
             at: flow_segment.at,
             side,
             segment: &flow_segment.segment,
         };
-        self.connection.add_segment(passing, room, &mut counting);
+        self.connection.add_segment(captured, budget, &mut counting);
         if payload > 0 {
             let in_flight = self.connection.in_flight(side);
             let sent = &mut self.sent[side as usize];

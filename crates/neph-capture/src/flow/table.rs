@@ -21,7 +21,7 @@ use super::recency::Recency;
 use super::tally::RoundTripSketches;
 use super::{Flow, FlowName, FlowSegment, PeriodCounts};
 use crate::sample::Sample;
-use crate::tcp::{Event, Room, Segment, Side};
+use crate::tcp::{Event, Segment, SegmentBudget, Side};
 use mirror::Tagged;
 
 /// Batches from arrival to report.
@@ -133,7 +133,7 @@ impl Table {
             at,
             sender,
             bytes: u32::from(segment.total_len),
-            segment: Segment::plain(segment),
+            segment: Segment::from_plain(segment),
         };
         self.process_arrived(listener);
     }
@@ -219,13 +219,15 @@ impl Table {
         self.end_idle_flows(listener);
         let index = self.find_or_insert(arrival, listener);
         self.recency.touch(index, self.now);
-        let room = match self.pending_bytes {
-            pending_bytes if pending_bytes < self.limits.max_pending_bytes / 2 => Room::Ample,
-            pending_bytes if pending_bytes < self.limits.max_pending_bytes => Room::Tight,
-            _ => Room::Scarce,
+        let budget = match self.pending_bytes {
+            pending_bytes if pending_bytes < self.limits.max_pending_bytes / 2 => {
+                SegmentBudget::Ample
+            }
+            pending_bytes if pending_bytes < self.limits.max_pending_bytes => SegmentBudget::Tight,
+            _ => SegmentBudget::Scarce,
         };
         let flow = &mut self.flows[index as usize];
-        flow.add_segment(&arrival.flow_segment, room, listener);
+        flow.add_segment(&arrival.flow_segment, budget, listener);
         self.pending_bytes -= flow.awaiting_bytes as usize;
         flow.count_awaiting();
         self.pending_bytes += flow.awaiting_bytes as usize;
@@ -316,7 +318,7 @@ impl Table {
         if let Some(index) = found_index {
             let (sender, segment) = (arrival.flow_segment.sender, &arrival.flow_segment.segment);
             let flow = self.flow(index);
-            if !flow.is_some_and(|flow| flow.is_followed_by(sender, segment)) {
+            if !flow.is_some_and(|flow| flow.is_replaced_by(sender, segment)) {
                 return index;
             }
             self.remove(index, listener);

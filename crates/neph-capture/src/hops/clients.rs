@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet};
 use foldhash::fast::RandomState;
 
 use super::followed::Followed;
-use super::packet::{FiveTuple, Kind, NONE};
+use super::packet::{FiveTuple, NO_NUMBER, PacketKind};
 use crate::directions::Direction;
 
 /// A capture that runs this long before a flow's first packet has not missed it, in nanoseconds.
@@ -40,9 +40,9 @@ impl Followed {
         let mut exchanges: HashMap<u32, Exchange, RandomState> = HashMap::default();
         let last = self.segments();
         for (end, point) in [0, last].into_iter().enumerate() {
-            for number in self.order(point) {
+            for number in self.packets_in_order(point) {
                 let packet = self.packets.get(number);
-                if packet.kind != Kind::Other {
+                if packet.kind != PacketKind::Other {
                     continue;
                 }
                 let (Some(direction), Some(at)) = (
@@ -52,7 +52,7 @@ impl Followed {
                     continue;
                 };
                 let forward_flow = self.forward_flow(packet, direction);
-                if forward_flow != NONE {
+                if forward_flow != NO_NUMBER {
                     exchanges
                         .entry(forward_flow)
                         .or_default()

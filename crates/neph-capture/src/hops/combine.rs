@@ -3,9 +3,9 @@
 //! Owns the order: equal packets, pieces and duplicates are handled before directions are estimated.
 
 use super::followed::{Copies, Followed};
-use super::joined::join;
 use super::packet::PacketHandling;
-use super::{Hops, copies, order, repeats};
+use super::split_segments::join_split_packets;
+use super::{Hops, capture_duplicates, copies, order};
 use crate::directions::Directions;
 
 impl Hops {
@@ -13,7 +13,7 @@ impl Hops {
     pub fn end(mut self, one_clock: &[bool]) -> Followed {
         let points = self.points.len();
         let mut unequal_chains = Vec::new();
-        for chain in self.identical() {
+        for chain in self.group_identical() {
             if !copies::have_equal_counts(&self.packets, &chain, points) {
                 self.exclude(&chain);
                 unequal_chains.push(chain);
@@ -33,7 +33,7 @@ impl Hops {
                 followed.copies.push(Copies {
                     segment,
                     direction,
-                    protocol: followed.flow(*first).0.protocol,
+                    protocol: followed.flow_and_pair(*first).0.protocol,
                     count,
                 });
             }
@@ -47,7 +47,7 @@ impl Hops {
     /// Ends a window of captures that continue before and after it; `one_clock` as in [`Self::end`]. Equal
     /// packets are excluded: even the same number at each point may be different packets.
     pub fn end_of_window(mut self, one_clock: &[bool]) -> Followed {
-        for chain in self.identical() {
+        for chain in self.group_identical() {
             self.exclude(&chain);
         }
         let mut followed = self.into_followed(one_clock);
@@ -57,7 +57,7 @@ impl Hops {
     }
 
     /// Groups of equal packets in order, without duplicates in the capture.
-    fn identical(&mut self) -> Vec<Vec<u32>> {
+    fn group_identical(&mut self) -> Vec<Vec<u32>> {
         let identical = std::mem::take(&mut self.identical);
         let first_of = |hash: u64| {
             identical
@@ -74,7 +74,12 @@ impl Hops {
         drop(identical);
         // Independent of the order of the map.
         firsts.sort_unstable();
-        repeats::remove_duplicates(&mut self.packets, &self.flows, &mut self.points, &firsts);
+        capture_duplicates::remove_duplicates(
+            &mut self.packets,
+            &self.flows,
+            &mut self.points,
+            &firsts,
+        );
         let is_followed =
             |number: &u32| self.packets.get(*number).handling == PacketHandling::Followed;
         let chains = firsts.iter();
@@ -102,7 +107,7 @@ impl Hops {
         let mut followed = Followed {
             spreads,
             reverse_flows: self.flows.reverse_flows(),
-            directions: Directions::with_pairs(self.flows.pairs()),
+            directions: Directions::with_pairs(self.flows.pair_count()),
             crossing_pairs: Vec::new(),
             crossing_kinds: Vec::new(),
             crossing_flows: Vec::new(),
@@ -114,7 +119,7 @@ impl Hops {
             flows: self.flows,
             points: self.points,
         };
-        followed.vote();
+        followed.vote_on_directions();
         followed
     }
 }

@@ -10,7 +10,7 @@ use crate::directions::Direction;
 /// Whether all points that saw any saw the same number, and that number.
 pub(super) fn have_equal_counts(packets: &Packets, chain: &[u32], points: usize) -> bool {
     let mut counts = (0..points)
-        .map(|point| count(packets, chain, point))
+        .map(|point| count_at_point(packets, chain, point))
         .filter(|count| *count > 0);
     let first = counts.next();
     counts.all(|count| Some(count) == first)
@@ -25,7 +25,7 @@ pub(super) fn mark_duplicates(
     direction: Option<Direction>,
 ) -> Option<(usize, u64)> {
     let mut counts: Vec<(usize, usize)> = (0..points)
-        .map(|point| (point, count(packets, chain, point)))
+        .map(|point| (point, count_at_point(packets, chain, point)))
         .filter(|(_, count)| *count > 0)
         .collect();
     if direction == Some(Direction::Reverse) {
@@ -54,7 +54,7 @@ pub(super) fn mark_duplicates(
     Some((segment, copy_count.saturating_sub(1) as u64))
 }
 
-fn count(packets: &Packets, chain: &[u32], point: usize) -> usize {
+fn count_at_point(packets: &Packets, chain: &[u32], point: usize) -> usize {
     let times = chain.iter().map(|packet| packets.passed_at(*packet, point));
     times.flatten().count()
 }

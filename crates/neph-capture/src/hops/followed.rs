@@ -8,7 +8,7 @@ use super::packet::{FiveTuple, Flows, Packet, PacketHandling, Packets};
 use super::packet_of_piece::Spreads;
 use super::translated_flows::TranslatedFlows;
 use super::{CapturePoint, Hops};
-use crate::capture_matcher::Point;
+use crate::capture_matcher::CaptureCounts;
 use crate::directions::{Direction, Directions};
 
 /// Packets of all captures.
@@ -56,7 +56,7 @@ pub struct Passage {
     /// Its direction. `None` if packets of only one of its hosts were seen, or if no packet between them
     /// shows the order of the points.
     pub direction: Option<Direction>,
-    passed_at: [Option<i64>; Hops::POINTS],
+    passed_at: [Option<i64>; Hops::MAX_POINTS],
     out_of_order: u8,
 }
 
@@ -80,25 +80,25 @@ impl Followed {
     }
 
     /// Counts of the capture of a point.
-    pub fn point(&self, point: usize) -> &Point {
-        &self.points[point].point
+    pub fn point(&self, point: usize) -> &CaptureCounts {
+        &self.points[point].counts
     }
 
     /// The first and the last timestamp of a point's packets.
     pub fn packet_extent(&self, point: usize) -> Option<(Wall, Wall)> {
-        walls(self.points[point].packet_extent)
+        wall_times(self.points[point].packet_extent)
     }
 
     /// Begin and end of the capture of a point, as far as known, by its clock.
     pub fn capture_extent(&self, point: usize) -> Option<(Wall, Wall)> {
-        walls(self.points[point].capture_extent)
+        wall_times(self.points[point].capture_extent)
     }
 
     /// Whether a point shows packets, and of every host pair only one direction.
     pub fn is_one_direction(&self, point: usize) -> bool {
-        let mut received = vec![[false; 2]; self.flows.pairs()];
+        let mut received = vec![[false; 2]; self.flows.pair_count()];
         for number in &self.points[point].order {
-            let (pair, is_upward) = self.between(*number);
+            let (pair, is_upward) = self.pair_and_direction(*number);
             received[pair][usize::from(is_upward)] = true;
         }
         !self.points[point].order.is_empty() && !received.contains(&[true; 2])
@@ -168,13 +168,13 @@ impl Followed {
 
     /// Whether packets of both directions between its hosts passed two points with two clocks.
     pub fn is_compared(&self, passage: &Passage) -> bool {
-        let (_, pair) = self.flow(passage.number);
+        let (_, pair) = self.flow_and_pair(passage.number);
         self.directions.is_compared(pair)
     }
 
     /// Whether these differ between all points by their clocks alone.
     pub fn has_no_delay(&self, passage: &Passage) -> bool {
-        let (_, pair) = self.flow(passage.number);
+        let (_, pair) = self.flow_and_pair(passage.number);
         self.directions.has_no_delay(pair)
     }
 
@@ -194,7 +194,7 @@ impl Followed {
 
     /// One packet.
     pub fn passage(&self, number: u32) -> Passage {
-        let mut passed_at = [None; Hops::POINTS];
+        let mut passed_at = [None; Hops::MAX_POINTS];
         for (point, at) in passed_at.iter_mut().take(self.points.len()).enumerate() {
             *at = self.packets.passed_at(number, point);
         }
@@ -208,21 +208,21 @@ impl Followed {
     }
 
     pub(super) fn direction(&self, number: u32) -> Option<Direction> {
-        let (flow, pair) = self.flow(number);
+        let (flow, pair) = self.flow_and_pair(number);
         self.directions.direction(pair, flow.is_upward())
     }
 
     /// Followed packets of a point in the order of passage. A packet in parts counts at its last part.
-    pub(super) fn order(&self, point: usize) -> impl Iterator<Item = u32> + '_ {
+    pub(super) fn packets_in_order(&self, point: usize) -> impl Iterator<Item = u32> + '_ {
         let order = self.points[point].order.iter().copied();
         order.filter(|number| self.packets.get(*number).handling == PacketHandling::Followed)
     }
 
-    pub(super) fn flow(&self, number: u32) -> (FiveTuple, u32) {
+    pub(super) fn flow_and_pair(&self, number: u32) -> (FiveTuple, u32) {
         self.flows.by_number[self.packets.get(number).flow as usize]
     }
 
-    /// The number of the forward flow of a packet that goes in this direction; `NONE` if there is none.
+    /// The number of the forward flow of a packet that goes in this direction; `NO_NUMBER` if there is none.
     pub(super) fn forward_flow(&self, packet: &Packet, direction: Direction) -> u32 {
         match direction {
             Direction::Forward => packet.flow,
@@ -231,13 +231,13 @@ impl Followed {
     }
 
     /// Number of host pairs.
-    pub(super) fn pairs(&self) -> usize {
-        self.flows.pairs()
+    pub(super) fn pair_count(&self) -> usize {
+        self.flows.pair_count()
     }
 
     /// The host pair of a packet, and whether it goes from the lower address to the higher.
-    pub(super) fn between(&self, number: u32) -> (usize, bool) {
-        let (flow, pair) = self.flow(number);
+    pub(super) fn pair_and_direction(&self, number: u32) -> (usize, bool) {
+        let (flow, pair) = self.flow_and_pair(number);
         (pair as usize, flow.is_upward())
     }
 
@@ -255,18 +255,18 @@ impl Followed {
         first: usize,
         second: usize,
     ) -> impl Iterator<Item = (u32, i64, i64)> + '_ {
-        self.order(second).filter_map(move |number| {
+        self.packets_in_order(second).filter_map(move |number| {
             let first_at = self.packets.passed_at(number, first)?;
             let second_at = self.packets.passed_at(number, second)?;
             Some((number, first_at, second_at))
         })
     }
 
-    pub(super) fn vote(&mut self) {
-        let mut directions = Directions::with_pairs(self.flows.pairs());
+    pub(super) fn vote_on_directions(&mut self) {
+        let mut directions = Directions::with_pairs(self.flows.pair_count());
         for segment in 0..self.segments() {
             for (number, first_at, second_at) in self.segment_times(segment) {
-                let (flow, pair) = self.flow(number);
+                let (flow, pair) = self.flow_and_pair(number);
                 let difference = second_at.saturating_sub(first_at);
                 if self.one_clock[segment] {
                     let (first_time, second_time) = (
@@ -287,10 +287,10 @@ impl Followed {
     /// Records which host pairs passed both points of a segment. The first of duplicates counts too.
     pub(super) fn record_crossings(&mut self) {
         for segment in 0..self.segments() {
-            let mut pairs = vec![false; self.flows.pairs()];
+            let mut pairs = vec![false; self.flows.pair_count()];
             let mut flows = vec![false; self.flows.by_number.len()];
             for (number, ..) in self.segment_times(segment) {
-                pairs[self.flow(number).1 as usize] = true;
+                pairs[self.flow_and_pair(number).1 as usize] = true;
                 flows[self.packets.get(number).flow as usize] = true;
             }
             self.crossing_pairs.push(pairs);
@@ -301,6 +301,6 @@ impl Followed {
     }
 }
 
-fn walls(times: Option<(i64, i64)>) -> Option<(Wall, Wall)> {
+fn wall_times(times: Option<(i64, i64)>) -> Option<(Wall, Wall)> {
     times.map(|(from, until)| (Wall::from_unix_nanos(from), Wall::from_unix_nanos(until)))
 }

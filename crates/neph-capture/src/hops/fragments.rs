@@ -64,7 +64,7 @@ impl Fragmented {
 
 /// Joins fragments: the first of each group represents the packet from then on. Returns how long each took to
 /// pass each point, and the packet of each fragment.
-pub(super) fn join(
+pub(super) fn join_fragments(
     packets: &mut Packets,
     groups: &[Vec<Piece>],
     points: usize,
@@ -81,7 +81,7 @@ pub(super) fn join(
             .map(|point| passage_times(packets, group, point))
             .collect();
         for (point, times) in times_by_point.iter().enumerate() {
-            packets.set(whole, point, times.map(|(_, to)| to));
+            packets.set_passed_at(whole, point, times.map(|(_, to)| to));
         }
         for piece in &group[1..] {
             packets.by_number[piece.number as usize].handling = PacketHandling::Part;

@@ -9,7 +9,7 @@ use foldhash::fast::RandomState;
 
 use super::clients::request_direction_by_ports;
 use super::followed::Followed;
-use super::packet::{Kind, NONE};
+use super::packet::{NO_NUMBER, PacketKind};
 use crate::directions::Direction;
 
 /// All but one of this many packets are of flows that the far end started, at least.
@@ -40,25 +40,25 @@ impl Followed {
         // For each forward TCP flow: the sender of the SYN, and the number of packets.
         let mut connections: HashMap<u32, (Option<Direction>, u64), RandomState> =
             HashMap::default();
-        for number in self.order(self.segments()) {
+        for number in self.packets_in_order(self.segments()) {
             let packet = self.packets.get(number);
             let Some(direction) = self.direction(number) else {
                 continue;
             };
             let forward_flow = self.forward_flow(packet, direction);
             match packet.kind {
-                Kind::Echo => packets_by_initiator.count(direction, 1),
-                Kind::Reply | Kind::Piece => {}
-                _ if forward_flow == NONE => {}
-                Kind::Other if flows_with_far_client.contains(&forward_flow) => {
+                PacketKind::EchoRequest => packets_by_initiator.count(direction, 1),
+                PacketKind::EchoReply | PacketKind::LaterFragment => {}
+                _ if forward_flow == NO_NUMBER => {}
+                PacketKind::Other if flows_with_far_client.contains(&forward_flow) => {
                     packets_by_initiator.count(Direction::Reverse, 1);
                 }
-                Kind::Other => packets_by_initiator.count(Direction::Forward, 1),
-                Kind::Segment | Kind::Acknowledging => {
+                PacketKind::Other => packets_by_initiator.count(Direction::Forward, 1),
+                PacketKind::Segment | PacketKind::Acknowledging => {
                     let (start, packets) = connections.entry(forward_flow).or_default();
                     *packets += 1;
                     // A SYN takes a number; a reset without one does not.
-                    if packet.kind == Kind::Segment && packet.length > 0 {
+                    if packet.kind == PacketKind::Segment && packet.length > 0 {
                         *start = Some(direction);
                     }
                 }

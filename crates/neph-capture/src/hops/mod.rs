@@ -7,21 +7,21 @@
 //! Memory: per packet 28 bytes, 8 for each point and 4 for each timestamp, and 24 to 48 until all captures
 //! are read; per flow 160 bytes.
 
+mod capture_duplicates;
 mod clients;
 mod combine;
 mod copies;
-mod datagrams;
 mod followed;
 mod fragments;
 mod initiators;
-mod joined;
 mod mapping;
 mod order;
 mod packet;
 mod packet_of_piece;
 mod point_order;
-mod repeats;
 mod round_trip_pairs;
+mod split_datagrams;
+mod split_segments;
 #[cfg(test)]
 mod tests;
 mod times;
@@ -45,11 +45,11 @@ pub use unmatched::UnmatchedPackets;
 
 use fragments::Fragmented;
 
-use crate::capture_matcher::{MAX_DUPLICATE_NANOS, Point};
+use crate::capture_matcher::{CaptureCounts, MAX_DUPLICATE_NANOS};
 use crate::fragments::{FragmentPassage, Piece, is_fragment};
 use crate::identity::Identity;
 use crate::steady::SteadyClock;
-use packet::{Flows, NONE, Packet, Packets};
+use packet::{Flows, NO_NUMBER, Packet, Packets};
 
 /// Reads captures one after the other, in the order of the path.
 #[derive(Debug)]
@@ -63,15 +63,15 @@ pub struct Hops {
     /// Fragments at all points, once all captures are read.
     fragmented: Vec<Vec<Piece>>,
     /// Number of rules of all points.
-    rules: usize,
+    rule_count: usize,
 }
 
 /// A capture point.
 #[derive(Debug, Default)]
 struct CapturePoint {
-    point: Point,
-    time: SteadyClock,
-    rules: Vec<Rule>,
+    counts: CaptureCounts,
+    steady_clock: SteadyClock,
+    rules: Vec<NatRule>,
     /// First and last packet, in steady time.
     packet_extent: Option<(i64, i64)>,
     /// Begin and end of its capture as far as known, with or without packets, in steady time.
@@ -82,18 +82,18 @@ struct CapturePoint {
 
 /// A NAT rule.
 #[derive(Debug)]
-struct Rule {
+struct NatRule {
     mapping: Mapping,
     /// Its number among all rules, in the order of input.
     number: usize,
-    has_changed: bool,
+    has_changed_address: bool,
 }
 
 impl CapturePoint {
     /// Records the time of a packet in its capture.
     fn extend_to(&mut self, at: i64) {
-        self.packet_extent = Some(extended(self.packet_extent, at));
-        self.capture_extent = Some(extended(self.capture_extent, at));
+        self.packet_extent = Some(extend_range(self.packet_extent, at));
+        self.capture_extent = Some(extend_range(self.capture_extent, at));
     }
 
     /// An address of this point as the other points show it.
@@ -101,7 +101,7 @@ impl CapturePoint {
         for rule in &mut self.rules {
             let translated = rule.mapping.apply(address);
             if translated != address {
-                rule.has_changed = true;
+                rule.has_changed_address = true;
                 return translated;
             }
         }
@@ -120,11 +120,11 @@ struct IdenticalPackets {
 
 impl Hops {
     /// Most points that are followed.
-    pub const POINTS: usize = 8;
+    pub const MAX_POINTS: usize = 8;
 
-    /// For this number of capture points, at most [`Self::POINTS`].
+    /// For this number of capture points, at most [`Self::MAX_POINTS`].
     pub fn with_points(points: usize) -> Self {
-        let points = points.min(Self::POINTS);
+        let points = points.min(Self::MAX_POINTS);
         Self {
             hasher: RandomState::default(),
             identical: HashMap::default(),
@@ -133,27 +133,28 @@ impl Hops {
             points: (0..points).map(|_| CapturePoint::default()).collect(),
             fragments: Fragmented::default(),
             fragmented: Vec::new(),
-            rules: 0,
+            rule_count: 0,
         }
     }
 
     /// Adds a NAT rule for this point.
-    pub fn map(&mut self, point: usize, mapping: Mapping) {
+    pub fn add_nat_rule(&mut self, point: usize, mapping: Mapping) {
         if let Some(point_state) = self.points.get_mut(point) {
-            point_state.rules.push(Rule {
+            point_state.rules.push(NatRule {
                 mapping,
-                number: self.rules,
-                has_changed: false,
+                number: self.rule_count,
+                has_changed_address: false,
             });
         }
-        self.rules += 1;
+        self.rule_count += 1;
     }
 
-    /// Rules that changed no address so far, by their number, in the order of the calls of [`Self::map`].
+    /// Rules that changed no address so far, by their number, in the order of the calls of
+    /// [`Self::add_nat_rule`].
     pub fn unused_rules(&self) -> impl Iterator<Item = usize> + '_ {
         let rules = self.points.iter().flat_map(|point| &point.rules);
         rules
-            .filter(|rule| !rule.has_changed)
+            .filter(|rule| !rule.has_changed_address)
             .map(|rule| rule.number)
     }
 
@@ -171,7 +172,7 @@ impl Hops {
         let Some(point_state) = self.points.get_mut(point) else {
             return;
         };
-        point_state.point.count(at);
+        point_state.counts.count(at);
         identity.source = point_state.translate(identity.source);
         identity.destination = point_state.translate(identity.destination);
         let (number, previous) = self.find_or_add(point, identity, packet);
@@ -179,13 +180,13 @@ impl Hops {
         let previous = previous.and_then(|previous| self.packets.passed_at(previous, point));
         let at = match previous {
             Some(previous) => point_state
-                .time
+                .steady_clock
                 .correct(at, (previous, MAX_DUPLICATE_NANOS)),
-            None => point_state.time.next(at),
+            None => point_state.steady_clock.next(at),
         };
         point_state.extend_to(at);
         if let Some(number) = number {
-            self.packets.set(number, point, Some(at));
+            self.packets.set_passed_at(number, point, Some(at));
             point_state.order.push(number);
             if is_fragment(packet) {
                 let passing = FragmentPassage {
@@ -203,8 +204,8 @@ impl Hops {
     /// Counts a packet of a point of which too few bytes were captured.
     pub fn count_cut_packet(&mut self, point: usize, at: i64) {
         if let Some(point_state) = self.points.get_mut(point) {
-            point_state.point.cut_short(at);
-            let at = point_state.time.next(at);
+            point_state.counts.cut_short(at);
+            let at = point_state.steady_clock.next(at);
             point_state.extend_to(at);
         }
     }
@@ -213,9 +214,9 @@ impl Hops {
     /// or its recorder reports so.
     pub fn record_running(&mut self, point: usize, at: i64) {
         if let Some(point_state) = self.points.get_mut(point)
-            && let Some(at) = point_state.time.convert(at)
+            && let Some(at) = point_state.steady_clock.convert(at)
         {
-            point_state.capture_extent = Some(extended(point_state.capture_extent, at));
+            point_state.capture_extent = Some(extend_range(point_state.capture_extent, at));
         }
     }
 
@@ -232,13 +233,15 @@ impl Hops {
         let mut previous = None;
         if let Some(identical) = self.identical.get_mut(&key) {
             previous = (identical.point == point_number).then_some(identical.last);
-            let next = previous.map_or(identical.first, |previous| self.packets.get(previous).next);
-            if next != NONE {
+            let next = previous.map_or(identical.first, |previous| {
+                self.packets.get(previous).next_equal
+            });
+            if next != NO_NUMBER {
                 (identical.last, identical.point) = (next, point_number);
                 return (Some(next), previous);
             }
         }
-        let flow = self.flows.number(FiveTuple {
+        let flow = self.flows.number_or_insert(FiveTuple {
             protocol: identity.protocol,
             source: identity.source,
             destination: identity.destination,
@@ -254,7 +257,7 @@ impl Hops {
             point: point_number,
         });
         if identical.last != number {
-            self.packets.by_number[identical.last as usize].next = number;
+            self.packets.by_number[identical.last as usize].next_equal = number;
             (identical.last, identical.point) = (number, point_number);
         }
         (Some(number), previous)
@@ -262,7 +265,7 @@ impl Hops {
 }
 
 /// The range from the first to the last of these moments and this one.
-fn extended(times: Option<(i64, i64)>, at: i64) -> (i64, i64) {
+fn extend_range(times: Option<(i64, i64)>, at: i64) -> (i64, i64) {
     let (from, until) = times.unwrap_or((at, at));
     (from.min(at), until.max(at))
 }

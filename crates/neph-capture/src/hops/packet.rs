@@ -13,7 +13,7 @@ use neph_wire::ip::{ICMP, TcpHeader, tcp_timestamps};
 use crate::identity::COUNTED_PAYLOAD_BYTES;
 
 /// No further packet, or none at all.
-pub(super) const NONE: u32 = u32::MAX;
+pub(super) const NO_NUMBER: u32 = u32::MAX;
 /// Replaces the timestamp where a packet did not pass.
 const NOT_PASSED: i64 = i64::MIN;
 
@@ -45,17 +45,17 @@ impl FiveTuple {
 
 /// How a packet relates to others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Kind {
+pub(super) enum PacketKind {
     /// An echo request, with its number in `seq`.
-    Echo,
+    EchoRequest,
     /// An echo reply, with its number in `seq`.
-    Reply,
+    EchoReply,
     /// A segment that acknowledges `ack`.
     Acknowledging,
     /// A segment without acknowledgement.
     Segment,
     /// A fragment other than the first: its datagram is not known.
-    Piece,
+    LaterFragment,
     /// A datagram, or anything else.
     Other,
 }
@@ -79,15 +79,15 @@ pub(super) struct Packet {
     /// Number of its flow.
     pub(super) flow: u32,
     /// The next packet that equals it.
-    pub(super) next: u32,
+    pub(super) next_equal: u32,
     /// Equal in all parts of a segment that was split; for a datagram a digest of its beginning.
-    pub(super) train: u32,
+    pub(super) split_key: u32,
     /// Number of the first byte; for a datagram its IP identification.
     pub(super) seq: u32,
     pub(super) ack: u32,
     /// Sequence numbers of a segment: its bytes, SYN and FIN; for a datagram its bytes. 0 for others.
     pub(super) length: u32,
-    pub(super) kind: Kind,
+    pub(super) kind: PacketKind,
     pub(super) has_data: bool,
     /// Its sender numbered it, in IP or above: no equal packet follows soon.
     pub(super) is_distinguishable: bool,
@@ -102,12 +102,12 @@ impl Packet {
     ) -> Self {
         let mut packet = Self {
             flow,
-            next: NONE,
-            train: 0,
+            next_equal: NO_NUMBER,
+            split_key: 0,
             seq: 0,
             ack: 0,
             length: 0,
-            kind: Kind::Other,
+            kind: PacketKind::Other,
             has_data: false,
             is_distinguishable: matches!(dissected.transport, Transport::Tcp { .. }),
             handling: PacketHandling::Followed,
@@ -117,20 +117,21 @@ impl Packet {
                 header,
                 payload_len,
             } => {
-                let has = |flag| header.flags & flag != 0;
+                let has_flag = |flag| header.flags & flag != 0;
                 (packet.seq, packet.ack) = (header.seq, header.ack);
-                packet.kind = if has(TcpHeader::ACK) {
-                    Kind::Acknowledging
+                packet.kind = if has_flag(TcpHeader::ACK) {
+                    PacketKind::Acknowledging
                 } else {
-                    Kind::Segment
+                    PacketKind::Segment
                 };
                 packet.has_data = *payload_len > 0;
-                let flag_numbers = u32::from(has(TcpHeader::SYN)) + u32::from(has(TcpHeader::FIN));
+                let flag_numbers =
+                    u32::from(has_flag(TcpHeader::SYN)) + u32::from(has_flag(TcpHeader::FIN));
                 packet.length = payload_len.saturating_add(flag_numbers);
                 if packet.has_data {
                     let stamps = tcp_timestamps(header.options);
                     // Offload that splits or merges segments does not change these.
-                    packet.train = half_of_hash(hasher.hash_one((header.ack, stamps)));
+                    packet.split_key = half_of_hash(hasher.hash_one((header.ack, stamps)));
                 }
             }
             Transport::Udp {
@@ -140,21 +141,21 @@ impl Packet {
                 packet.length = *payload_len;
                 packet.seq = dissected.ip.identification.map_or(0, u32::from);
                 let beginning = &header.payload[..header.payload.len().min(COUNTED_PAYLOAD_BYTES)];
-                packet.train = half_of_hash(hasher.hash_one(beginning));
+                packet.split_key = half_of_hash(hasher.hash_one(beginning));
             }
             Transport::Icmp(message) => {
                 let number = message.get(4..8).and_then(|number| number.try_into().ok());
                 let is_ipv4 = dissected.ip.protocol == ICMP;
                 packet.kind = match message.first() {
-                    Some(8) if is_ipv4 => Kind::Echo,
-                    Some(0) if is_ipv4 => Kind::Reply,
-                    Some(128) if !is_ipv4 => Kind::Echo,
-                    Some(129) if !is_ipv4 => Kind::Reply,
-                    _ => Kind::Other,
+                    Some(8) if is_ipv4 => PacketKind::EchoRequest,
+                    Some(0) if is_ipv4 => PacketKind::EchoReply,
+                    Some(128) if !is_ipv4 => PacketKind::EchoRequest,
+                    Some(129) if !is_ipv4 => PacketKind::EchoReply,
+                    _ => PacketKind::Other,
                 };
                 packet.seq = number.map_or(0, u32::from_be_bytes);
             }
-            Transport::Fragment => packet.kind = Kind::Piece,
+            Transport::Fragment => packet.kind = PacketKind::LaterFragment,
             Transport::Other => {}
         }
         packet
@@ -188,7 +189,7 @@ impl Packets {
     pub(super) fn push(&mut self, packet: Packet) -> Option<u32> {
         let index = u32::try_from(self.by_number.len())
             .ok()
-            .filter(|at| *at < NONE)?;
+            .filter(|at| *at < NO_NUMBER)?;
         self.by_number.push(packet);
         self.times
             .extend(std::iter::repeat_n(NOT_PASSED, self.points));
@@ -204,7 +205,7 @@ impl Packets {
         (at != NOT_PASSED).then_some(at)
     }
 
-    pub(super) fn set(&mut self, packet: u32, point: usize, at: Option<i64>) {
+    pub(super) fn set_passed_at(&mut self, packet: u32, point: usize, at: Option<i64>) {
         // No real timestamp lies 292 years before 1970.
         self.times[packet as usize * self.points + point] = at.unwrap_or(NOT_PASSED);
     }
@@ -212,7 +213,7 @@ impl Packets {
     /// The packets that equal this one, beginning with itself.
     pub(super) fn chain(&self, first: u32) -> impl Iterator<Item = u32> + '_ {
         std::iter::successors(Some(first), |at| {
-            Some(self.get(*at).next).filter(|next| *next != NONE)
+            Some(self.get(*at).next_equal).filter(|next| *next != NO_NUMBER)
         })
     }
 }
@@ -227,20 +228,20 @@ pub(super) struct Flows {
 }
 
 impl Flows {
-    pub(super) fn number(&mut self, flow: FiveTuple) -> u32 {
-        let next = u32::try_from(self.by_number.len()).unwrap_or(NONE);
+    pub(super) fn number_or_insert(&mut self, flow: FiveTuple) -> u32 {
+        let next = u32::try_from(self.by_number.len()).unwrap_or(NO_NUMBER);
         let number = *self.numbers.entry(flow).or_insert(next);
         if number == next {
             let (a, b) = (flow.source.ip(), flow.destination.ip());
             let ends = if a < b { (a, b) } else { (b, a) };
-            let pair = u32::try_from(self.pairs.len()).unwrap_or(NONE);
+            let pair = u32::try_from(self.pairs.len()).unwrap_or(NO_NUMBER);
             let pair = *self.pairs.entry(ends).or_insert(pair);
             self.by_number.push((flow, pair));
         }
         number
     }
 
-    pub(super) fn pairs(&self) -> usize {
+    pub(super) fn pair_count(&self) -> usize {
         self.pairs.len()
     }
 
@@ -264,7 +265,7 @@ impl Flows {
         let number = |flow: &FiveTuple| self.numbers.get(&flow.reversed()).copied();
         let flows = self.by_number.iter();
         flows
-            .map(|(flow, _)| number(flow).unwrap_or(NONE))
+            .map(|(flow, _)| number(flow).unwrap_or(NO_NUMBER))
             .collect()
     }
 }

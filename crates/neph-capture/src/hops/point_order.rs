@@ -26,7 +26,7 @@ impl Followed {
                 .map(|votes| votes[pair].count())
                 .sum::<i64>()
         };
-        let pair = (0..self.pairs()).max_by_key(|pair| vote_count(*pair))?;
+        let pair = (0..self.pair_count()).max_by_key(|pair| vote_count(*pair))?;
         let has_majority = |sign| {
             segment_votes
                 .iter()
@@ -51,13 +51,13 @@ impl Followed {
 
     /// Votes of the packets for the order of two points, per host pair.
     fn votes(&self, first: usize, second: usize, one_clock: &[bool]) -> Vec<Votes> {
-        let mut votes = vec![Votes::default(); self.pairs()];
+        let mut votes = vec![Votes::default(); self.pair_count()];
         // Per direction: when the latest packet passed the first point, and its difference of timestamps.
-        let mut latest = vec![[None; 2]; self.pairs()];
+        let mut latest = vec![[None; 2]; self.pair_count()];
         let segment_clocks = one_clock.get(first..second);
         let has_one_clock = segment_clocks.is_some_and(|clocks| !clocks.contains(&false));
         for (number, first_at, second_at) in self.times_at_both(first, second).take(MAX_PACKETS) {
-            let (pair, is_upward) = self.between(number);
+            let (pair, is_upward) = self.pair_and_direction(number);
             let (votes, latest) = (&mut votes[pair], &mut latest[pair]);
             let difference = second_at.saturating_sub(first_at);
             let excess = if has_one_clock {
@@ -65,10 +65,10 @@ impl Followed {
             } else {
                 let other_latest = latest[usize::from(!is_upward)];
                 latest[usize::from(is_upward)] = Some((first_at, difference));
-                let recent_vote = other_latest.filter(|(at, _): &(i64, i64)| {
+                let recent_latest = other_latest.filter(|(at, _): &(i64, i64)| {
                     first_at.abs_diff(*at) <= MAX_GAP_NANOS.unsigned_abs()
                 });
-                let Some((_, other_difference)) = recent_vote else {
+                let Some((_, other_difference)) = recent_latest else {
                     continue;
                 };
                 difference.saturating_sub(other_difference)

@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use foldhash::fast::RandomState;
 
 use super::followed::Followed;
-use super::packet::{Kind, NONE};
+use super::packet::{NO_NUMBER, PacketKind};
 use crate::directions::Direction;
 use crate::sequence::Serial;
 
@@ -34,20 +34,23 @@ impl Followed {
         let mut awaited = AwaitedAnswers::default();
         let flows_with_far_client = self.flows_with_far_client();
         let mut highest_ends: HashMap<u32, Serial, RandomState> = HashMap::default();
-        for number in self.order(self.segments()) {
+        for number in self.packets_in_order(self.segments()) {
             let packet = self.packets.get(number);
-            if packet.kind == Kind::Piece || flows_with_far_client.contains(&packet.flow) {
+            if packet.kind == PacketKind::LaterFragment
+                || flows_with_far_client.contains(&packet.flow)
+            {
                 continue;
             }
             let echo_number = match packet.kind {
-                Kind::Echo | Kind::Reply => packet.seq,
-                _ => NONE,
+                PacketKind::EchoRequest | PacketKind::EchoReply => packet.seq,
+                _ => NO_NUMBER,
             };
             match self.direction(number) {
                 Some(Direction::Forward) => {
                     let end = Serial(packet.seq).plus(packet.length);
-                    let is_segment = matches!(packet.kind, Kind::Acknowledging | Kind::Segment);
-                    if packet.kind == Kind::Reply || is_segment && packet.length == 0 {
+                    let is_segment =
+                        matches!(packet.kind, PacketKind::Acknowledging | PacketKind::Segment);
+                    if packet.kind == PacketKind::EchoReply || is_segment && packet.length == 0 {
                         continue;
                     }
                     let request_key = (packet.flow, echo_number);
@@ -69,9 +72,10 @@ impl Followed {
                         continue;
                     };
                     let is_answer = match end {
-                        None => packet.kind != Kind::Echo,
+                        None => packet.kind != PacketKind::EchoRequest,
                         Some(end) => {
-                            packet.kind == Kind::Acknowledging && Serial(packet.ack).since(end) >= 0
+                            packet.kind == PacketKind::Acknowledging
+                                && Serial(packet.ack).since(end) >= 0
                         }
                     };
                     if is_answer {

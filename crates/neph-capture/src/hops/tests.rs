@@ -40,7 +40,7 @@ fn read(points: &[&[(i64, Vec<u8>)]]) -> Hops {
     hops
 }
 
-/// What another point saw of these packets: each so much later, or earlier.
+/// These packets at another point: each is shifted in time.
 fn shifted(packets: &[(i64, Vec<u8>)], shifts: &[i64]) -> Vec<(i64, Vec<u8>)> {
     let packets = packets.iter().zip(shifts);
     packets
@@ -115,7 +115,7 @@ fn identical_packets_are_not_paired_within_a_window() {
 }
 
 #[test]
-fn of_copies_the_first_that_came_is_the_packet() {
+fn the_first_of_network_duplicates_counts_as_the_packet() {
     let other = || datagram(1, 1, 2);
     let first = [(0, datagram(0, 1, 2)), (1, other())];
     let second = [(5, datagram(0, 1, 2)), (6, other()), (9, datagram(0, 1, 2))];
@@ -165,7 +165,7 @@ fn a_capture_spans_all_its_packets_and_its_extent_the_followed_ones() {
 }
 
 #[test]
-fn a_segment_in_pieces_has_passed_when_its_last_byte_has_and_is_lost_with_one_of_them() {
+fn a_split_segment_passes_with_its_last_byte_and_is_lost_with_one_piece() {
     let other = || datagram(9, 1, 2);
     let unfragmented = [(0, segment(1, u32::MAX - 500, 3_000)), (1, other())];
     let cuts =
@@ -235,34 +235,34 @@ fn a_translated_flow_is_matched_by_its_numbers_and_not_by_chance_matches() {
     }
 }
 
-/// A datagram from host 1 to host 2 with this number, of so many bytes that begin with this one.
-fn message_bytes(number: u16, begins: u8, bytes: u16) -> Vec<u8> {
+/// A datagram from host 1 to host 2 with this number, of this payload length and first byte.
+fn datagram_with(number: u16, first_byte: u8, bytes: u16) -> Vec<u8> {
     let mut packet = datagram(number, 1, 2);
     packet[2..4].copy_from_slice(&(28 + bytes).to_be_bytes());
     packet[24..26].copy_from_slice(&(8 + bytes).to_be_bytes());
     packet.resize(usize::from(28 + bytes), 7);
-    packet[28] = begins;
+    packet[28] = first_byte;
     packet
 }
 
 #[test]
-fn a_datagram_in_pieces_has_passed_when_its_last_byte_has() {
+fn a_split_datagram_passes_with_its_last_byte() {
     let other = || datagram(9, 1, 2);
     // Two of them begin with number 0, as those of a socket without a peer do.
     let unfragmented = [
-        (0, message_bytes(0, 1, 2_500)),
-        (1, message_bytes(0, 2, 2_400)),
-        (2, message_bytes(u16::MAX, 5, 1_800)),
+        (0, datagram_with(0, 1, 2_500)),
+        (1, datagram_with(0, 2, 2_400)),
+        (2, datagram_with(u16::MAX, 5, 1_800)),
         (3, other()),
     ];
     let pieces = [
-        (10, message_bytes(0, 1, 1_000)),
-        (12, message_bytes(1, 3, 1_000)),
-        (15, message_bytes(2, 4, 500)),
-        (16, message_bytes(0, 2, 1_200)),
-        (17, message_bytes(1, 3, 1_200)),
-        (18, message_bytes(u16::MAX, 5, 1_000)),
-        (19, message_bytes(0, 6, 800)),
+        (10, datagram_with(0, 1, 1_000)),
+        (12, datagram_with(1, 3, 1_000)),
+        (15, datagram_with(2, 4, 500)),
+        (16, datagram_with(0, 2, 1_200)),
+        (17, datagram_with(1, 3, 1_200)),
+        (18, datagram_with(u16::MAX, 5, 1_000)),
+        (19, datagram_with(0, 6, 800)),
         (20, other()),
     ];
     let followed = follow(&[&unfragmented, &pieces]);
@@ -283,11 +283,11 @@ fn a_datagram_in_pieces_has_passed_when_its_last_byte_has() {
 }
 
 #[test]
-fn a_datagram_of_which_a_piece_is_missing_did_not_come() {
-    let unfragmented = [(0, message_bytes(0, 1, 2_500)), (3, datagram(9, 1, 2))];
+fn a_split_datagram_with_a_missing_piece_does_not_arrive() {
+    let unfragmented = [(0, datagram_with(0, 1, 2_500)), (3, datagram(9, 1, 2))];
     let incomplete = [
-        (10, message_bytes(0, 1, 1_000)),
-        (15, message_bytes(2, 4, 500)),
+        (10, datagram_with(0, 1, 1_000)),
+        (15, datagram_with(2, 4, 500)),
         (20, datagram(9, 1, 2)),
     ];
     let followed = follow(&[&unfragmented, &incomplete]);
@@ -297,10 +297,10 @@ fn a_datagram_of_which_a_piece_is_missing_did_not_come() {
 }
 
 #[test]
-fn a_datagram_that_others_are_like_is_no_piece_of_one() {
+fn a_datagram_with_identical_others_is_no_piece() {
     // Found by fuzzing: its timestamp was reported twice, for a piece and for the whole.
-    let whole = message_bytes(1, 1, 1_200);
-    let (first, last) = (message_bytes(1, 1, 1_000), message_bytes(2, 9, 200));
+    let whole = datagram_with(1, 1, 1_200);
+    let (first, last) = (datagram_with(1, 1, 1_000), datagram_with(2, 9, 200));
     let followed = follow(&[
         &[(10, first.clone()), (11, last.clone())],
         &[(20, whole)],
@@ -317,7 +317,7 @@ fn a_datagram_that_others_are_like_is_no_piece_of_one() {
 }
 
 #[test]
-fn bytes_that_were_sent_again_are_no_pieces() {
+fn retransmitted_bytes_are_no_pieces() {
     let first = [(0, segment(1, 100, 1_000)), (30, segment(2, 100, 1_000))];
     let second = [(40, segment(2, 100, 1_000))];
     let followed = follow(&[&first, &second]);

@@ -15,20 +15,20 @@ impl Followed {
             second: *self.point(segment + 1),
             identical: 0,
             ambiguous_in_both: 0,
-            one_way: 0,
-            even: 0,
-            timeless: 0,
-            same_stamp: 0,
+            one_direction: 0,
+            direction_ties: 0,
+            without_delay: 0,
+            same_timestamp: 0,
             steps_back: [segment, segment + 1]
-                .map(|point| self.points[point].time.steps_back().to_vec()),
+                .map(|point| self.points[point].steady_clock.steps_back().to_vec()),
         };
         for (number, first_at, second_at) in self.segment_times(segment) {
-            let (flow, pair) = self.flow(number);
+            let (flow, pair) = self.flow_and_pair(number);
             let stamps = (
                 self.stamp(segment, first_at),
                 self.stamp(segment + 1, second_at),
             );
-            captures.same_stamp += u64::from(stamps.0 == stamps.1);
+            captures.same_timestamp += u64::from(stamps.0 == stamps.1);
             let has_one_clock = self.one_clock[segment];
             if has_one_clock && self.is_set_back_in_flight(segment, (first_at, second_at)) {
                 continue;
@@ -45,14 +45,14 @@ impl Followed {
 
     /// The timestamp in the capture of a point for a steady time.
     pub fn stamp(&self, point: usize, at: i64) -> i64 {
-        at.saturating_sub(added_at(self.points[point].time.steps_back(), at))
+        at.saturating_sub(added_at(self.points[point].steady_clock.steps_back(), at))
     }
 
     /// Converts a steady time of one point to that of another one with the same clock. `None` where its
     /// timestamp occurs at several moments and the right one is not known.
     pub fn convert_time(&self, from: usize, at: i64, to: usize) -> Option<i64> {
         let [from_steps_back, to_steps_back] =
-            [from, to].map(|point| self.points[point].time.steps_back());
+            [from, to].map(|point| self.points[point].steady_clock.steps_back());
         let added = match (from_steps_back.len(), to_steps_back.len()) {
             (_, 0) => 0,
             (first_count, second_count) if first_count == second_count => {
@@ -67,14 +67,15 @@ impl Followed {
 
     /// Whether the clock of a point was set back between two of its steady times.
     pub fn is_set_back(&self, point: usize, (a, b): (i64, i64)) -> bool {
-        let steps_back = self.points[point].time.steps_back();
+        let steps_back = self.points[point].steady_clock.steps_back();
         steps_back_before(steps_back, a) != steps_back_before(steps_back, b)
     }
 
     /// Whether the one clock of a segment's points was set back while a packet was in it, by its steady
     /// times.
     pub fn is_set_back_in_flight(&self, segment: usize, (first_at, second_at): (i64, i64)) -> bool {
-        let steps_back = [segment, segment + 1].map(|point| self.points[point].time.steps_back());
+        let steps_back =
+            [segment, segment + 1].map(|point| self.points[point].steady_clock.steps_back());
         let [first_count, second_count] = [(steps_back[0], first_at), (steps_back[1], second_at)]
             .map(|(steps_back, at)| steps_back_before(steps_back, at));
         steps_back[0].len() == steps_back[1].len() && first_count != second_count

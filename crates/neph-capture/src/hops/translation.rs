@@ -9,14 +9,14 @@ use foldhash::fast::RandomState;
 use neph_wire::ip::TCP;
 
 use super::followed::{Followed, Passage};
-use super::packet::{FiveTuple, Kind, PacketHandling};
+use super::packet::{FiveTuple, PacketHandling, PacketKind};
 use super::translated_flows::{TranslatedAddress, TranslatedFlows};
 
 /// Packets of the first point that are remembered, at most.
 const MAX_PACKETS: usize = 1_000_000;
 
 /// Fields that a NAT does not change, even if it changes ports.
-type Numbers = (u8, Kind, [u32; 4]);
+type Numbers = (u8, PacketKind, [u32; 4]);
 
 impl Followed {
     /// Whether no packet of its flow passed both points of a segment, but the other point shows the flow with
@@ -41,21 +41,22 @@ impl Followed {
             packets: recognized.values().sum(),
             ..TranslatedFlows::default()
         };
-        let mut names: BTreeMap<(TranslatedAddress, TranslatedAddress), u64> = BTreeMap::new();
+        let mut packet_counts: BTreeMap<(TranslatedAddress, TranslatedAddress), u64> =
+            BTreeMap::new();
         for ((first_flow, second_flow), count) in recognized {
             translated.flows[first_flow as usize] = true;
             translated.flows[second_flow as usize] = true;
             let [first_flow, second_flow] =
                 [first_flow, second_flow].map(|flow| self.flows.by_number[flow as usize].0);
-            for name_pair in translated_ends(first_flow, second_flow) {
-                *names.entry(name_pair).or_default() += count;
+            for address_pair in translated_ends(first_flow, second_flow) {
+                *packet_counts.entry(address_pair).or_default() += count;
             }
         }
-        let name = names.into_iter().max_by_key(|(_, count)| *count);
-        translated.most_frequent_translation = name.map(|(name, _)| name);
-        if let Some((first_name, second_name)) = translated.most_frequent_translation {
-            translated.is_address_shared =
-                [first_name, second_name].map(|name| self.is_address_shared(name, segment));
+        let most_frequent = packet_counts.into_iter().max_by_key(|(_, count)| *count);
+        translated.most_frequent_translation = most_frequent.map(|(address_pair, _)| address_pair);
+        if let Some((first_address, second_address)) = translated.most_frequent_translation {
+            translated.is_address_shared = [first_address, second_address]
+                .map(|address| self.is_address_shared(address, segment));
         }
         translated
     }
@@ -63,7 +64,7 @@ impl Followed {
     /// Number of recognized packets, by the numbers of their flows at the first point and at the second.
     fn count_recognized(&self, segment: usize) -> BTreeMap<(u32, u32), u64> {
         let numbered_packets = |point| {
-            let order = self.order(point);
+            let order = self.packets_in_order(point);
             order.filter_map(move |number| {
                 let flow = self.packets.get(number).flow;
                 let is_unmatched = !self.crossing_flows[segment][flow as usize];
@@ -99,21 +100,22 @@ impl Followed {
     }
 
     fn is_address_shared(&self, (ip, port): TranslatedAddress, segment: usize) -> bool {
-        let has_name =
+        let has_address =
             |end: SocketAddr| end.ip() == ip && port.is_none_or(|port| port == end.port());
         let flows = self
             .flows
             .by_number
             .iter()
             .zip(&self.crossing_flows[segment]);
-        let mut passing = flows.filter(|(_, passes)| **passes);
-        passing.any(|((flow, _), _)| has_name(flow.source) || has_name(flow.destination))
+        let mut crossing_flows = flows.filter(|(_, passes)| **passes);
+        crossing_flows
+            .any(|((flow, _), _)| has_address(flow.source) || has_address(flow.destination))
     }
 
     /// `None` for packets without a number: others may equal them.
     fn packet_numbers(&self, number: u32) -> Option<Numbers> {
         let packet = self.packets.get(number);
-        let numbers = [packet.seq, packet.ack, packet.length, packet.train];
+        let numbers = [packet.seq, packet.ack, packet.length, packet.split_key];
         let protocol = self.flows.by_number[packet.flow as usize].0.protocol;
         let is_followed = packet.handling == PacketHandling::Followed;
         (packet.is_distinguishable && is_followed && numbers != [0; 4]).then_some((
@@ -124,22 +126,22 @@ impl Followed {
     }
 }
 
-/// The ends with different names.
+/// The ends with different addresses or ports.
 fn translated_ends(
-    before: FiveTuple,
-    now: FiveTuple,
+    first_flow: FiveTuple,
+    second_flow: FiveTuple,
 ) -> impl Iterator<Item = (TranslatedAddress, TranslatedAddress)> {
     let ends = [
-        (before.source, now.source),
-        (before.destination, now.destination),
+        (first_flow.source, second_flow.source),
+        (first_flow.destination, second_flow.destination),
     ];
     ends.into_iter()
-        .filter(|(before, now)| before != now)
-        .map(|(before, now)| {
-            let name = |end: SocketAddr| {
-                let is_port_translated = before.port() != now.port();
+        .filter(|(first_end, second_end)| first_end != second_end)
+        .map(|(first_end, second_end)| {
+            let address = |end: SocketAddr| {
+                let is_port_translated = first_end.port() != second_end.port();
                 (end.ip(), is_port_translated.then_some(end.port()))
             };
-            (name(before), name(now))
+            (address(first_end), address(second_end))
         })
 }

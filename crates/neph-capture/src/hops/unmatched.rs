@@ -29,9 +29,11 @@ impl Followed {
     /// Counts of a segment.
     pub fn unmatched(&self, segment: usize) -> UnmatchedPackets {
         let count_at = |point| {
-            let order = self.order(point);
+            let order = self.packets_in_order(point);
             order
-                .filter(move |number| !self.crossing_pairs[segment][self.between(*number).0])
+                .filter(move |number| {
+                    !self.crossing_pairs[segment][self.pair_and_direction(*number).0]
+                })
                 .count() as u64
         };
         let translated = self.translated_flows.get(segment);

@@ -98,7 +98,7 @@ fn capture() -> impl Strategy<Value = Vec<u8>> {
 }
 
 #[test]
-fn at_one_time_the_earlier_capture_comes_first_and_interfaces_stay_apart() {
+fn with_equal_times_the_earlier_capture_comes_first_and_interfaces_stay_separate() {
     let (packets, summary) = merged([
         &pcap(1, &[(5, 10), (6, 20)]),
         &pcap(101, &[(5, 30), (7, 40)]),

@@ -21,10 +21,10 @@ impl Subject {
     /// Whether a segment and direction are included.
     pub fn includes(self, segment: usize, direction: Direction) -> bool {
         self.segment
-            .is_none_or(|own_segment| own_segment == segment)
+            .is_none_or(|rule_segment| rule_segment == segment)
             && self
                 .direction
-                .is_none_or(|own_direction| own_direction == direction)
+                .is_none_or(|rule_direction| rule_direction == direction)
     }
 }
 
@@ -38,7 +38,7 @@ pub struct Delay {
     /// When its packet entered the segment, in nanoseconds since the beginning.
     pub since: i64,
     /// In nanoseconds.
-    pub took: i64,
+    pub delay_nanos: i64,
     /// Its error bound.
     pub bound: i64,
 }
@@ -117,10 +117,9 @@ impl Rules {
     }
 
     /// Whether any rule is about this segment.
-    pub fn cover_segment(&self, segment: usize) -> bool {
+    pub fn has_rule_for(&self, segment: usize) -> bool {
         let mut subjects = self.0.iter().map(|rule| rule.subject.segment);
-        subjects
-            .any(|subject_segment| subject_segment.is_none_or(|own_segment| own_segment == segment))
+        subjects.any(|rule_segment| rule_segment.is_none_or(|rule_segment| rule_segment == segment))
     }
 
     /// The alarms that these packets raised and ended.
@@ -171,9 +170,12 @@ impl RuleState {
 
     /// Adds a delay, in the order of time. Returns the resulting change; everything began at `began`.
     pub fn count(&mut self, delay: Delay, began: i64) -> Option<SegmentChange> {
-        let (since, took) = (Span::from_nanos(delay.since), Span::from_nanos(delay.took));
+        let (since, delay_span) = (
+            Span::from_nanos(delay.since),
+            Span::from_nanos(delay.delay_nanos),
+        );
         self.bound = self.bound.max(delay.bound);
-        let change = self.alarm.record(since, Some(took));
+        let change = self.alarm.record(since, Some(delay_span));
         change.map(|change| self.segment_change(change, began))
     }
 
@@ -234,7 +236,7 @@ fn delays(passages: &Passages, segment: usize, direction: Direction) -> Vec<Dela
             let one_way = row.delays[segment]?;
             Some(Delay {
                 since: passages.entered(&row.passage, direction, segment)?.nanos(),
-                took: one_way.delay.nanos(),
+                delay_nanos: one_way.delay.nanos(),
                 bound: one_way.bound.nanos(),
             })
         })

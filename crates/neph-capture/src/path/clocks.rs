@@ -18,9 +18,9 @@ use neph_stats::ClockNature;
 use neph_text::counted::counted;
 
 /// Timestamps of one kernel's processors differ by less than this, in nanoseconds.
-const ONE_CLOCK: i64 = 100_000;
+const ONE_CLOCK_TOLERANCE_NANOS: i64 = 100_000;
 /// Remedy where one capture is given twice.
-const ANOTHER_POINT: &str =
+const SAME_CAPTURE_REMEDY: &str =
     "give captures of two points, or --clock same where one kernel stamped both";
 
 /// What is known of the clocks before any packet.
@@ -37,7 +37,7 @@ pub struct KnownClocks<'a> {
 ///
 /// # Errors
 /// No packet passed any segment, or a clock cannot be compared.
-pub fn clocks(
+pub fn segment_clocks(
     points: &[Point],
     followed: &Followed,
     known: &KnownClocks<'_>,
@@ -47,7 +47,7 @@ pub fn clocks(
     let names: Vec<String> = points.iter().map(|point| point.name.clone()).collect();
     let has_any_common_packets =
         (0..one_clock.len()).any(|segment| followed.has_common_packets(segment));
-    let (mut clocks, mut warnings) = (Vec::new(), unmatched::hints(&names, followed));
+    let (mut clocks, mut warnings) = (Vec::new(), unmatched::messages(&names, followed));
     for message in one_direction_messages(points, followed) {
         print_message(&message);
     }
@@ -72,7 +72,7 @@ pub fn clocks(
         } else if !followed.has_common_packets(segment) {
             Offsets::Unknown
         } else {
-            refuse_one_capture(paths, &captures, ANOTHER_POINT)?;
+            refuse_one_capture(paths, &captures, SAME_CAPTURE_REMEDY)?;
             let readings = ReadOffsets::between(&points[segment].clock, &points[segment + 1].clock);
             Offsets::fitted(&captures, readings, nature).map_err(ReadError::failed)?
         });
@@ -97,14 +97,14 @@ fn two_clocks_message(
         })
     };
     let [forward, reverse] = [Direction::Forward, Direction::Reverse].map(|direction| {
-        let impossible = nanos_early(direction).filter(|nanos| *nanos > ONE_CLOCK);
+        let impossible = nanos_early(direction).filter(|nanos| *nanos > ONE_CLOCK_TOLERANCE_NANOS);
         (
             impossible.count(),
             nanos_early(direction).max().unwrap_or(i64::MIN),
         )
     });
     let remedy = "leave out --clock same, and give each its host (NAME@HOST=...)";
-    if captures.crossings.is_empty() && captures.one_way > 0 {
+    if captures.crossings.is_empty() && captures.one_direction > 0 {
         return Some(format!(
             "directions of packets are unknown by the one clock of {name} and {other}: if they have two clocks, {remedy}"
         ));
@@ -179,14 +179,14 @@ fn no_common_packets_message(
     if let Err(ReadError::Wrong(cut)) = cut {
         return cut;
     }
-    let is_behind = unmatched::is_shorter_behind(&names, segment);
-    let side = unmatched::side(&names, segment, is_behind);
+    let is_behind = unmatched::is_side_behind_shorter(&names, segment);
+    let side = unmatched::points_on_side(&names, segment, is_behind);
     let observers = match side {
         [side] => format!("{side} sees"),
         sides => format!("{} see", sides.join(" and ")),
     };
     format!(
         "no packet of {name} is in {other}; capture the same traffic at both, at the same time. With NAT between them give its rule ({}, where {observers} OUTER what the others call INNER)",
-        unmatched::rules(side, "OUTER", "INNER")
+        unmatched::nat_rules(side, "OUTER", "INNER")
     )
 }

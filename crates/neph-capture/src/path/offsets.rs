@@ -20,7 +20,7 @@ use crate::clocks::steady_time_conversion::SteadyTimeConversion;
 const MAX_FITS: i64 = 2_000;
 const SECOND_NANOS: i64 = 1_000_000_000;
 /// Largest rounding error of an offset between two fits, in nanoseconds.
-const ROUNDED: i64 = 3;
+const MAX_ROUNDING_NANOS: i64 = 3;
 
 /// The later point's clock minus the earlier one's.
 #[derive(Debug)]
@@ -28,27 +28,27 @@ pub enum Offsets {
     /// Both points read the same clock.
     Same,
     /// Fitted to packets.
-    Fitted(Box<Fitted>),
+    Fitted(Box<FittedOffsets>),
     /// Packets of one direction only, or none, passed both points.
     Unknown,
 }
 
 /// Fits at moments of the earlier point's clock, ascending.
 #[derive(Debug)]
-pub struct Fitted {
+pub struct FittedOffsets {
     fits: Vec<ClockFit>,
     /// The largest step that may hide between each fit and the next, in nanoseconds. `None` where it may have
     /// any size, or where it makes little difference.
-    hidden: Vec<Option<i64>>,
+    hidden_steps: Vec<Option<i64>>,
     /// Intervals in which a clock was set, in steady time; they do not overlap.
-    set: Vec<ClockCut>,
+    set_intervals: Vec<ClockCut>,
     /// Steps of the clocks themselves.
     pub steps: Vec<ClockStep>,
     conversion: SteadyTimeConversion,
     /// Drift from end to end since the last step, if that is long.
     drift: Option<Drift>,
     /// Readings of both clocks.
-    read: ReadOffsets,
+    readings: ReadOffsets,
     pub nature: ClockNature,
 }
 
@@ -93,10 +93,10 @@ impl Offsets {
         Ok(if fits.is_empty() {
             Self::Unknown
         } else {
-            Self::Fitted(Box::new(Fitted {
-                hidden: hidden(&course, &fits, nature),
+            Self::Fitted(Box::new(FittedOffsets {
+                hidden_steps: find_hidden_steps(&course, &fits, nature),
                 fits,
-                set: merge_intervals(&steps, cuts),
+                set_intervals: merge_intervals(&steps, cuts),
                 steps: steps
                     .iter()
                     .filter_map(|step| conversion.convert_step(*step))
@@ -104,7 +104,7 @@ impl Offsets {
                 conversion,
                 drift: drift.flatten(),
                 // Readings are of the real clocks, not in steady time.
-                read: if captures.set_back().is_empty() {
+                readings: if captures.set_back().is_empty() {
                     readings
                 } else {
                     ReadOffsets::default()
@@ -161,7 +161,7 @@ impl Offsets {
         };
         let fits = fitted.fits.iter().map(|fit| {
             let narrowed = fitted
-                .read
+                .readings
                 .narrowed(fit.at, clock_offset(fit.offset, fit.bound));
             ClockFit {
                 offset: narrowed.value().nanos(),
@@ -174,7 +174,7 @@ impl Offsets {
     }
 }
 
-impl Fitted {
+impl FittedOffsets {
     /// The drift as `neph clock` reports it for long captures, else at the moment of a fit. `None` where it
     /// is not known.
     pub fn drift(&self, fit: &ClockFit) -> Option<Drift> {
@@ -183,35 +183,39 @@ impl Fitted {
     }
 
     fn at(&self, first_at: i64) -> Option<ClockOffset> {
-        let fitted_offset = self.proved(first_at)?;
-        Some(self.read.narrowed(first_at, fitted_offset))
+        let fitted_offset = self.from_fits(first_at)?;
+        Some(self.readings.narrowed(first_at, fitted_offset))
     }
 
     /// The offset from packets.
-    fn proved(&self, first_at: i64) -> Option<ClockOffset> {
+    fn from_fits(&self, first_at: i64) -> Option<ClockOffset> {
         let next = self.fits.partition_point(|fit| fit.at <= first_at);
         let previous = next.checked_sub(1).and_then(|index| self.fits.get(index));
         match (previous, self.fits.get(next)) {
             (Some(previous), _) if previous.at == first_at => {
                 Some(clock_offset(previous.offset, previous.bound))
             }
-            (Some(_), Some(_)) => self.between(next - 1, first_at),
-            (Some(end), None) | (None, Some(end)) => self.beyond(end, first_at),
+            (Some(_), Some(_)) => self.interpolate(next - 1, first_at),
+            (Some(end), None) | (None, Some(end)) => self.extrapolate(end, first_at),
             (None, None) => None,
         }
     }
 
     fn is_set_between(&self, a: i64, b: i64) -> bool {
         let (from, until) = (a.min(b), a.max(b));
-        let next = self.set.partition_point(|set| set.from <= from);
-        self.set.get(next).is_some_and(|set| set.until < until)
+        let next = self
+            .set_intervals
+            .partition_point(|interval| interval.from <= from);
+        self.set_intervals
+            .get(next)
+            .is_some_and(|interval| interval.until < until)
     }
 
     /// The offset on the line from one fit to the next. Without a step, its error is at most the larger of
     /// both bounds plus the wander to the nearer fit. A hidden step adds its size. If that is unlimited, the
     /// offset follows one fit until the step and the other one after it. The bound then covers both, with the
     /// errors of their rates.
-    fn between(&self, index: usize, first_at: i64) -> Option<ClockOffset> {
+    fn interpolate(&self, index: usize, first_at: i64) -> Option<ClockOffset> {
         let (before, after) = (self.fits.get(index)?, self.fits.get(index + 1)?);
         if self.is_set_between(before.at, after.at) {
             return None;
@@ -229,7 +233,7 @@ impl Fitted {
                 share(jump.saturating_abs(), distance_to_fit).saturating_add(rate_error);
             fit.bound.saturating_add(added_bound)
         };
-        let bound = match self.hidden.get(index).copied().flatten() {
+        let bound = match self.hidden_steps.get(index).copied().flatten() {
             Some(step) => {
                 let wander_error = scaled(self.nature.wander, elapsed.min(distance - elapsed));
                 let bound = before.bound.max(after.bound).saturating_add(step);
@@ -239,12 +243,12 @@ impl Fitted {
         };
         Some(clock_offset(
             before.offset.saturating_add(share(change, elapsed)),
-            bound.saturating_add(ROUNDED),
+            bound.saturating_add(MAX_ROUNDING_NANOS),
         ))
     }
 
     /// The offset before the first fit or after the last: along its line.
-    fn beyond(&self, end: &ClockFit, first_at: i64) -> Option<ClockOffset> {
+    fn extrapolate(&self, end: &ClockFit, first_at: i64) -> Option<ClockOffset> {
         if self.is_set_between(end.at, first_at) {
             return None;
         }
@@ -262,7 +266,11 @@ impl Fitted {
 
 /// For each fit and the next: the largest hidden step. Only where the error of the rate over that time widens
 /// the bound by more than an eighth.
-fn hidden(course: &ClockCourse<'_>, fits: &[ClockFit], nature: ClockNature) -> Vec<Option<i64>> {
+fn find_hidden_steps(
+    course: &ClockCourse<'_>,
+    fits: &[ClockFit],
+    nature: ClockNature,
+) -> Vec<Option<i64>> {
     let pairs = fits.windows(2).map(|pair| {
         let has_large_rate_error = |fit: &ClockFit| {
             let rate_error = scaled(fit.rate_bound + nature.wander, pair[1].at - pair[0].at);

@@ -28,7 +28,7 @@ pub struct Passages {
     /// When the first point saw its first packet, by its clock.
     pub began: i64,
     /// The longest delays of each segment, forward and reverse, in nanoseconds.
-    longest: Vec<[i64; 2]>,
+    longest_delays: Vec<[i64; 2]>,
 }
 
 /// Where a packet's path ended.
@@ -49,7 +49,7 @@ pub enum UnknownLossReason {
     NeverPassed,
     /// Packets of its hosts passed this point, the next one, but none of its protocol and direction: the
     /// capture may have excluded them.
-    NotOfKind(usize),
+    KindNotSeen(usize),
     /// No packet of its flow passed the next point, which shows it with other addresses or ports.
     AddressTranslated,
     /// The next point's capture had not begun.
@@ -109,7 +109,7 @@ impl Passages {
         let began = began.map_or(0, |(from, _)| from.unix_nanos());
         let mut passages = Self {
             names,
-            longest: vec![[0; 2]; followed.segments()],
+            longest_delays: vec![[0; 2]; followed.segments()],
             followed,
             clocks,
             round_trip_pairs,
@@ -118,7 +118,7 @@ impl Passages {
             round_trips,
             began,
         };
-        passages.longest = passages.longest_delays();
+        passages.longest_delays = passages.longest_delays();
         passages
     }
 
@@ -134,13 +134,13 @@ impl Passages {
 
     fn row(&self, passage: Passage, direction: Direction) -> Row {
         Row {
-            since: self.since(&passage, direction),
+            since: self.first_passed_after(&passage, direction),
             delays: (0..self.followed.segments())
                 .map(|segment| self.delay(&passage, direction, segment))
                 .collect(),
             round_trip: (self.round_trips.get(&passage.number))
                 .map(|nanos| Span::from_nanos(*nanos)),
-            end: self.end(&passage, direction),
+            end: self.path_end(&passage, direction),
             passage,
             direction,
         }
@@ -148,7 +148,7 @@ impl Passages {
 
     /// Its delay in a segment.
     pub fn delay(&self, passage: &Passage, direction: Direction, segment: usize) -> Option<OneWay> {
-        let (first_time, second_time) = self.times(passage, segment)?;
+        let (first_time, second_time) = self.comparable_times(passage, segment)?;
         let offset = self.clocks[segment].around(first_time, second_time)?;
         let one_way = match direction {
             Direction::Forward => offset.forward(
@@ -162,13 +162,13 @@ impl Passages {
         };
         Some(OneWay {
             delay: one_way.delay,
-            bound: one_way.bound + self.coarseness(segment),
+            bound: one_way.bound + self.rounding_error(segment),
         })
     }
 
     /// When it passed both points of a segment, in times that its clocks compare. `None` where their one
     /// clock was set back in between.
-    fn times(&self, passage: &Passage, segment: usize) -> Option<(i64, i64)> {
+    fn comparable_times(&self, passage: &Passage, segment: usize) -> Option<(i64, i64)> {
         let (first_at, second_at) = (passage.passed_at(segment)?, passage.passed_at(segment + 1)?);
         if !matches!(self.clocks[segment], Offsets::Same) {
             return Some((first_at, second_at));
@@ -181,13 +181,13 @@ impl Passages {
     }
 
     /// Rounding error of timestamps in micro- or milliseconds.
-    fn coarseness(&self, segment: usize) -> Span {
+    fn rounding_error(&self, segment: usize) -> Span {
         let resolution = |point| self.followed.point(point).resolution;
         let coarser = resolution(segment).max(resolution(segment + 1));
         Span::from_nanos(if coarser > 1 { coarser } else { 0 })
     }
 
-    fn since(&self, passage: &Passage, direction: Direction) -> Option<Span> {
+    fn first_passed_after(&self, passage: &Passage, direction: Direction) -> Option<Span> {
         let mut points = 0..=self.followed.segments();
         let observed = |point: &usize| passage.passed_at(*point).is_some();
         let first = match direction {
@@ -229,7 +229,7 @@ impl Passages {
         Some(Span::from_nanos(at.saturating_sub(self.began)))
     }
 
-    fn end(&self, passage: &Passage, direction: Direction) -> PathEnd {
+    fn path_end(&self, passage: &Passage, direction: Direction) -> PathEnd {
         let last = self.followed.segments();
         let has_passed = |point: &usize| passage.passed_at(*point).is_some();
         // The last point it passed, the next one, and the segment between.
@@ -265,7 +265,7 @@ impl Passages {
             return PathEnd::Unknown(UnknownLossReason::AddressTranslated);
         }
         if !self.followed.has_flow_kind_crossed(passage, segment) {
-            return PathEnd::Unknown(UnknownLossReason::NotOfKind(next));
+            return PathEnd::Unknown(UnknownLossReason::KindNotSeen(next));
         }
         match arrival {
             Some(_) => PathEnd::Lost(segment),
@@ -295,7 +295,7 @@ impl Passages {
         let (from, until) = self.followed.capture_extent(next)?;
         let bound = offset.bound().nanos();
         let expected = passed_at.saturating_add(sign * offset.value().nanos());
-        let longest = self.longest[segment][direction as usize];
+        let longest = self.longest_delays[segment][direction as usize];
         let latest = expected.saturating_add(bound).saturating_add(longest);
         Some(if expected.saturating_sub(bound) < from.unix_nanos() {
             ExpectedArrival::Before
@@ -334,7 +334,7 @@ pub fn segment_names(names: &[String]) -> Vec<String> {
 pub const PROTOCOLS: [&str; 4] = ["icmp", "tcp", "udp", "other"];
 
 /// Index into [`PROTOCOLS`] for a protocol number in IP.
-pub const fn protocol(number: u8) -> usize {
+pub const fn protocol_index(number: u8) -> usize {
     match number {
         ip::ICMP | ip::ICMPV6 => 0,
         ip::TCP => 1,

@@ -30,21 +30,21 @@ impl Point {
     /// # Errors
     /// A name, a host or a file is empty.
     pub fn parse(text: &str) -> Result<Self, ReadError> {
-        let empty = || {
+        let refused = || {
             ReadError::wrong(format!(
                 "'{text}' is no point of capture; write NAME=FILE.pcap, NAME@HOST=FILE.pcap or FILE.pcap"
             ))
         };
         let (name, path) = match text.split_once('=') {
             Some((name, path)) => (name.to_owned(), path),
-            None => (stem(text), text),
+            None => (name_from_path(text), text),
         };
         let (name, host) = match name.split_once('@') {
             Some((name, host)) if text.contains('=') => (name.to_owned(), Some(host.to_owned())),
             _ => (name, None),
         };
         if name.is_empty() || path.is_empty() || host.as_deref() == Some("") {
-            return Err(empty());
+            return Err(refused());
         }
         Ok(Self {
             name,
@@ -63,13 +63,13 @@ impl Point {
 }
 
 /// File names without folders and without the extensions of captures.
-fn stem(path: &str) -> String {
+fn name_from_path(path: &str) -> String {
     let stems = parts(Path::new(path));
-    let stems = stems.iter().map(|part| stem_of(&part.to_string_lossy()));
+    let stems = stems.iter().map(|part| file_stem(&part.to_string_lossy()));
     stems.collect::<Vec<_>>().join("+")
 }
 
-fn stem_of(path: &str) -> String {
+fn file_stem(path: &str) -> String {
     let name = Path::new(path).file_name().unwrap_or_default();
     let mut name = name.to_string_lossy().into_owned();
     for ending in [".gz", ".zst", ".pcap", ".pcapng", ".cap"] {
@@ -89,8 +89,8 @@ pub fn parse_all(texts: &[String]) -> Result<Vec<Point>, ReadError> {
         .iter()
         .map(|text| Point::parse(text))
         .collect::<Result<_, _>>()?;
-    for (at, point) in points.iter().enumerate() {
-        if points[..at].iter().any(|other| other.name == point.name) {
+    for (index, point) in points.iter().enumerate() {
+        if points[..index].iter().any(|other| other.name == point.name) {
             return Err(ReadError::wrong(format!(
                 "two points are called {}; write NAME=FILE for each",
                 point.name

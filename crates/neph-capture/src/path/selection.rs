@@ -31,12 +31,12 @@ pub struct Selection<T> {
     offered: u64,
     /// Packets with this hash or a larger one were excluded.
     hash_limit: u64,
-    recent: Recent,
+    recent: RecentPackets,
 }
 
 /// A packet's data for the selection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Choice {
+pub struct SelectionKey {
     hash: u64,
     identity: Identity,
     /// No equal packet follows soon.
@@ -45,12 +45,12 @@ pub struct Choice {
 
 /// Recent packets that others may equal.
 #[derive(Debug, Default)]
-struct Recent {
+struct RecentPackets {
     current: HashSet<Identity, RandomState>,
     previous: HashSet<Identity, RandomState>,
 }
 
-impl Recent {
+impl RecentPackets {
     /// Whether an equal packet was seen before; adds this one.
     fn is_repeat(&mut self, identity: Identity) -> bool {
         let is_new = self.current.insert(identity);
@@ -71,17 +71,17 @@ impl<T> Selection<T> {
             sampled: 0,
             offered: 0,
             hash_limit: u64::MAX,
-            recent: Recent::default(),
+            recent: RecentPackets::default(),
         }
     }
 
     /// Offers a packet; `make` creates the kept value. Only the first of identical packets can be kept.
     /// Samples of two points begin at different moments, so they would keep different ones.
-    pub fn offer(&mut self, choice: Choice, make: impl FnOnce() -> T) {
-        if !choice.is_distinguishable && self.recent.is_repeat(choice.identity) {
+    pub fn offer(&mut self, key: SelectionKey, make: impl FnOnce() -> T) {
+        if !key.is_distinguishable && self.recent.is_repeat(key.identity) {
             return;
         }
-        self.keep(choice.hash, make);
+        self.keep(key.hash, make);
     }
 
     fn keep(&mut self, hash: u64, make: impl FnOnce() -> T) {
@@ -114,20 +114,20 @@ impl<T> Selection<T> {
     }
 }
 
-impl Choice {
-    /// The selection data of a packet. `None` if too few bytes were captured. Packets that may have been one,
+impl SelectionKey {
+    /// The selection key of a packet. `None` if too few bytes were captured. Packets that may have been one,
     /// as fragments or by segmentation offload, are selected together.
     pub fn of(packet: &Dissected<'_>) -> Option<Self> {
         let identity = Identity::of(packet)?;
         let protocol = Digest::default().with(&[identity.protocol]);
-        let choice_of = |digest| Self {
+        let key_with_digest = |digest| Self {
             hash: spread(digest),
             identity,
             is_distinguishable: true,
         };
         if is_fragment(packet) {
             let number = identity.number.unwrap_or_default();
-            return Some(choice_of(protocol.with(&number.to_be_bytes())));
+            return Some(key_with_digest(protocol.with(&number.to_be_bytes())));
         }
         if let Transport::Tcp {
             header,
@@ -138,19 +138,19 @@ impl Choice {
             // Offload that splits and merges segments does not change these.
             let common = [header.ack, own_timestamp, echoed];
             let with = |digest: Digest, timestamp: &u32| digest.with(&timestamp.to_be_bytes());
-            return Some(choice_of(common.iter().fold(protocol, with)));
+            return Some(key_with_digest(common.iter().fold(protocol, with)));
         }
         let number = identity.number.map_or(0, |number| u32::from(number) + 1);
         let digest = protocol.with(&number.to_be_bytes());
         Some(Self {
             is_distinguishable: identity.is_distinguishable(packet),
-            ..choice_of(digest.with(&identity.content.to_be_bytes()))
+            ..key_with_digest(digest.with(&identity.content.to_be_bytes()))
         })
     }
 }
 
 /// Number of bytes, from the start of `bytes`, that identify a packet.
-pub fn needed(bytes: &[u8], packet: &Dissected<'_>) -> usize {
+pub fn identifying_length(bytes: &[u8], packet: &Dissected<'_>) -> usize {
     let before = packet.ip.payload.as_ptr().addr() - bytes.as_ptr().addr();
     let header = match packet.transport {
         Transport::Tcp { header, .. } => header.header_len,
@@ -207,18 +207,18 @@ mod tests {
         packet
     }
 
-    fn choice(packet: &[u8]) -> Choice {
+    fn selection_key(packet: &[u8]) -> SelectionKey {
         let length = u32::try_from(packet.len()).expect("short");
         let packet = dissect(Link::Ip, packet, length).expect("a packet");
-        Choice::of(&packet).expect("whole headers")
+        SelectionKey::of(&packet).expect("whole headers")
     }
 
     fn hash(packet: &[u8]) -> u64 {
-        choice(packet).hash
+        selection_key(packet).hash
     }
 
     #[test]
-    fn hops_and_translators_leave_the_hash_alone() {
+    fn hops_and_nat_do_not_change_the_hash() {
         let before = hash(&datagram([1, 2], 64, 5, b"question"));
         assert_eq!(hash(&datagram([9, 2], 61, 5, b"question")), before);
         assert_ne!(hash(&datagram([1, 2], 64, 6, b"question")), before);
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_of_a_large_segment_are_chosen_with_it() {
+    fn pieces_of_a_large_segment_are_selected_with_it() {
         let large = hash(&segment(1_000, 77, 4_000));
         for seq in [1_000, 2_448, 3_896] {
             assert_eq!(hash(&segment(seq, 77, 1_104)), large);
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn fragments_of_a_datagram_are_chosen_together() {
+    fn fragments_of_a_datagram_are_selected_together() {
         let mut first = datagram([1, 2], 64, 5, &[1; 40]);
         first[6] = 0x20;
         let mut last = datagram([1, 2], 64, 5, &[2; 40]);
@@ -253,10 +253,10 @@ mod tests {
         ] {
             let length = u32::try_from(packet.len()).expect("short");
             let full = dissect(Link::Ip, &packet, length).expect("a packet");
-            let cut = &packet[..needed(&packet, &full)];
+            let cut = &packet[..identifying_length(&packet, &full)];
             assert!(cut.len() <= 96);
             let cut = dissect(Link::Ip, cut, length).expect("a packet");
-            assert_eq!(Choice::of(&cut), Choice::of(&full));
+            assert_eq!(SelectionKey::of(&cut), SelectionKey::of(&full));
         }
     }
 
@@ -290,18 +290,18 @@ mod tests {
 
         /// The second point has other traffic too, in any amount.
         #[test]
-        fn two_points_of_one_path_choose_the_same_packets(
+        fn two_points_of_one_path_select_the_same_packets(
             numbers in prop::collection::hash_set(any::<u16>(), 200..300),
             others in 0_usize..1_000,
         ) {
             let (mut near, mut far) = (Selection::of(32), Selection::of(32));
             for number in &numbers {
-                near.offer(choice(&datagram([1, 2], 64, *number, b"a")), || *number);
-                far.offer(choice(&datagram([7, 2], 60, *number, b"a")), || *number);
+                near.offer(selection_key(&datagram([1, 2], 64, *number, b"a")), || *number);
+                far.offer(selection_key(&datagram([7, 2], 60, *number, b"a")), || *number);
             }
             for other in 0..others {
                 let payload = other.to_be_bytes();
-                far.offer(choice(&datagram([3, 4], 64, 1, &payload)), || 0);
+                far.offer(selection_key(&datagram([3, 4], 64, 1, &payload)), || 0);
             }
             let near = near.take();
             // All packets of the path in the far sample are in the near one too.
@@ -324,7 +324,7 @@ mod tests {
                         selected.extend(selection.take());
                     }
                     let packet = datagram([1, 2], 64, 0, &[*payload]);
-                    selection.offer(choice(&packet), || (*payload, index));
+                    selection.offer(selection_key(&packet), || (*payload, index));
                 }
                 selected.extend(selection.take());
                 selected

@@ -6,7 +6,7 @@ use crate::Direction;
 use neph_model::OneWay;
 use neph_stats::{Sorted, quantile};
 
-use super::passages::{PROTOCOLS, Passages, PathEnd, protocol};
+use super::passages::{PROTOCOLS, Passages, PathEnd, protocol_index};
 
 /// One segment, one direction, one protocol.
 #[derive(Debug, Clone, Copy, Default)]
@@ -96,7 +96,7 @@ pub fn delays(passages: &Passages) -> Vec<Delays> {
     let mut values = vec![Vec::new(); per_segment.len()];
     for row in passages.rows() {
         let direction = row.direction;
-        let protocol = protocol(row.passage.flow.protocol);
+        let protocol = protocol_index(row.passage.flow.protocol);
         for (segment, delay) in row.delays.iter().enumerate() {
             let index = index_of(segment, direction, protocol);
             let delays = &mut per_segment[index];
@@ -112,15 +112,15 @@ pub fn delays(passages: &Passages) -> Vec<Delays> {
         }
     }
     for (index, (delays, mut values)) in per_segment.iter_mut().zip(values).enumerate() {
-        let protocol_index = index % PROTOCOLS.len();
-        (delays.segment, delays.protocol) = (index / PROTOCOLS.len() / 2, protocol_index);
+        let protocol = index % PROTOCOLS.len();
+        (delays.segment, delays.protocol) = (index / PROTOCOLS.len() / 2, protocol);
         delays.is_reverse = index / PROTOCOLS.len() % 2 == 1;
         let direction = if delays.is_reverse {
             Direction::Reverse
         } else {
             Direction::Forward
         };
-        let has_protocol = |number| protocol(number) == protocol_index;
+        let has_protocol = |number| protocol_index(number) == protocol;
         delays.copies = passages
             .followed
             .copies(delays.segment, direction, has_protocol);
@@ -170,7 +170,7 @@ pub fn round_trips(passages: &Passages) -> Vec<RoundTrips> {
             .iter()
             .map(|(forward_at, reverse_at)| i128::from(*reverse_at) - i128::from(*forward_at))
             .collect();
-        let round_trips = &mut by_protocol[protocol(forward.flow.protocol)];
+        let round_trips = &mut by_protocol[protocol_index(forward.flow.protocol)];
         round_trips.n += 1;
         round_trips.total += round_trip_by_point[0];
         for (point, part) in round_trips.parts.iter_mut().enumerate() {

@@ -12,11 +12,11 @@ use crate::reading::conversations::CAPTURE_ONCE_REMEDY;
 use neph_text::counted::counted;
 
 /// For each segment that some packets passed, messages about the others.
-pub fn hints(names: &[String], followed: &Followed) -> Vec<String> {
+pub fn messages(names: &[String], followed: &Followed) -> Vec<String> {
     let crossed_segments =
         (0..followed.segments()).filter(|segment| followed.has_common_packets(*segment));
     crossed_segments
-        .filter_map(|segment| hint(names, segment, &followed.unmatched(segment)))
+        .filter_map(|segment| unmatched_message(names, segment, &followed.unmatched(segment)))
         .collect()
 }
 
@@ -28,7 +28,7 @@ pub fn capture_duplicates(names: &[String], followed: &Followed) -> Vec<(u64, St
             "of {name} stand there again (a mirror of both directions, or several interfaces): the first \
              of each counts"
         );
-        (followed.point(at).repeats, reason)
+        (followed.point(at).capture_duplicates, reason)
     });
     duplicates.collect()
 }
@@ -41,7 +41,7 @@ pub fn translation_rules(names: &[String], segment: usize, followed: &Followed) 
         .map_or_else(String::new, |pair| {
             format!(
                 "; {} there with other {}, as by {}",
-                is_or_are(unmatched.translated),
+                count_with_verb(unmatched.translated),
                 changed_fields(pair),
                 rules_for(names, segment, &unmatched, pair)
             )
@@ -55,30 +55,34 @@ pub fn identical(names: &[String], segment: usize, followed: &Followed) -> Optio
     (identical > 0).then(|| {
         format!(
             "of {name} {} in {other}, but several times in one of them, so they cannot be matched; capture {CAPTURE_ONCE_REMEDY}",
-            is_or_are(identical)
+            count_with_verb(identical)
         )
     })
 }
 
-fn is_or_are(packets: u64) -> String {
+fn count_with_verb(packets: u64) -> String {
     let verb = if packets == 1 { "is" } else { "are" };
     format!("{} {verb}", counted(packets, "packet"))
 }
 
-fn hint(names: &[String], segment: usize, unmatched: &UnmatchedPackets) -> Option<String> {
+fn unmatched_message(
+    names: &[String],
+    segment: usize,
+    unmatched: &UnmatchedPackets,
+) -> Option<String> {
     let (name, other) = (&names[segment], &names[segment + 1]);
     let UnmatchedPackets { first, second, .. } = *unmatched;
     if let Some(pair) = unmatched.most_frequent_translation {
         return Some(format!(
             "of {name} {} in {other} with other {}, and are excluded: with NAT between them give its rule ({})",
-            is_or_are(unmatched.translated),
+            count_with_verb(unmatched.translated),
             changed_fields(pair),
             rules_for(names, segment, unmatched, pair)
         ));
     }
-    let is_most =
+    let are_mostly_unmatched =
         first.min(second) > unmatched.matched && first.max(second) / 2 <= first.min(second);
-    is_most.then(|| {
+    are_mostly_unmatched.then(|| {
         format!(
             "the hosts of {} of {name} are not in {other}, and the hosts of {} of {other} are not in {name}. With NAT between them give its rule (--nat \
              '{name}:OUTER=INNER', if {name} sees OUTER what the others call INNER)",
@@ -104,18 +108,18 @@ fn address_text((address, port): TranslatedAddress) -> String {
 
 /// Whether fewer points are after a segment than before it. A rule is for one point, and all points on one
 /// side of the NAT need it.
-pub const fn is_shorter_behind<T>(names: &[T], segment: usize) -> bool {
+pub const fn is_side_behind_shorter<T>(names: &[T], segment: usize) -> bool {
     (segment + 1) * 2 > names.len()
 }
 
 /// The points on one side of a segment.
-pub fn side<T>(names: &[T], segment: usize, is_behind: bool) -> &[T] {
+pub fn points_on_side<T>(names: &[T], segment: usize, is_behind: bool) -> &[T] {
     let (before, behind) = names.split_at(segment + 1);
     if is_behind { behind } else { before }
 }
 
 /// A rule for each of these points.
-pub fn rules<T: Display>(side: &[T], outer: &str, inner: &str) -> String {
+pub fn nat_rules<T: Display>(side: &[T], outer: &str, inner: &str) -> String {
     let rules: Vec<String> = side
         .iter()
         .map(|point| format!("--nat '{point}:{outer}={inner}'"))
@@ -133,7 +137,7 @@ fn rules_for(
     let is_behind = match unmatched.is_address_shared {
         [true, false] => true,
         [false, true] => false,
-        _ => is_shorter_behind(names, segment),
+        _ => is_side_behind_shorter(names, segment),
     };
     let (first_address, second_address) = (address_text(pair.0), address_text(pair.1));
     let (outer, inner) = if is_behind {
@@ -141,5 +145,5 @@ fn rules_for(
     } else {
         (first_address, second_address)
     };
-    rules(side(names, segment, is_behind), &outer, &inner)
+    nat_rules(points_on_side(names, segment, is_behind), &outer, &inner)
 }

@@ -17,8 +17,8 @@ const LENGTH_NANOS: i64 = 2 * SECOND;
 /// The windows of a recording, one after the other.
 #[derive(Debug)]
 pub struct Windows {
-    waiting: WindowDelays,
-    next: Range<i64>,
+    delays: WindowDelays,
+    next_range: Range<i64>,
 }
 
 /// What a window waits for, in nanoseconds.
@@ -59,25 +59,25 @@ pub struct SegmentDelay {
 
 impl Windows {
     /// Starts windows for a recording that begins about `now`.
-    pub const fn begin(now: i64, waiting: WindowDelays) -> Self {
+    pub const fn begin(now: i64, delays: WindowDelays) -> Self {
         Self {
-            waiting,
-            next: i64::MIN..now.saturating_add(LENGTH_NANOS),
+            delays,
+            next_range: i64::MIN..now.saturating_add(LENGTH_NANOS),
         }
     }
 
     /// The next window, if all of its packets are in the captures at `now`.
     pub fn next(&mut self, now: i64) -> Option<Window> {
-        let Range { start, end } = self.next;
+        let Range { start, end } = self.next_range;
         let WindowDelays {
             longest_nanos,
             readable_after_nanos,
-        } = self.waiting;
+        } = self.delays;
         let until = end.saturating_add(longest_nanos);
         if now < until.saturating_add(readable_after_nanos) {
             return None;
         }
-        self.next = end..end.saturating_add(LENGTH_NANOS);
+        self.next_range = end..end.saturating_add(LENGTH_NANOS);
         Some(Window {
             evaluated_range: start..end,
             read_range: start.saturating_sub(longest_nanos)..until,
@@ -136,7 +136,7 @@ mod tests {
     use super::*;
 
     const MILLI: i64 = 1_000_000;
-    const SETTLED: i64 = WindowDelays::READABLE_LOCALLY_NANOS;
+    const READABLE_AFTER: i64 = WindowDelays::READABLE_LOCALLY_NANOS;
 
     /// A packet at a point: when it passed, its number, and whether it goes forward.
     type PointPacket = (i64, u16, bool);
@@ -153,10 +153,10 @@ mod tests {
     }
 
     /// A delay: segment, direction, time of entry and delay in milliseconds.
-    type Delayed = (usize, Direction, i64, i64);
+    type TestDelay = (usize, Direction, i64, i64);
 
     /// The delays that a window reports.
-    fn segment_delays(window: &Window, points: &[&PointPackets]) -> Vec<Delayed> {
+    fn segment_delays(window: &Window, points: &[&PointPackets]) -> Vec<TestDelay> {
         let mut hops = Hops::with_points(points.len());
         for (point, packets) in points.iter().enumerate() {
             for (at, number, is_forward) in *packets {
@@ -179,16 +179,16 @@ mod tests {
     fn windows_until(until: i64) -> Vec<Window> {
         let waiting = WindowDelays {
             longest_nanos: SECOND,
-            readable_after_nanos: SETTLED,
+            readable_after_nanos: READABLE_AFTER,
         };
         let mut windows = Windows::begin(10 * SECOND, waiting);
         std::iter::from_fn(|| windows.next(until)).collect()
     }
 
     #[test]
-    fn a_window_is_there_once_its_last_packets_may_have_come() {
-        assert!(windows_until(13 * SECOND + SETTLED - 1).is_empty());
-        let windows = windows_until(15 * SECOND + SETTLED);
+    fn a_window_is_complete_once_its_last_packets_can_be_read() {
+        assert!(windows_until(13 * SECOND + READABLE_AFTER - 1).is_empty());
+        let windows = windows_until(15 * SECOND + READABLE_AFTER);
         let ranges: Vec<_> = windows
             .iter()
             .map(|window| window.evaluated_range.clone())
@@ -205,7 +205,7 @@ mod tests {
         let middle = [(11_600, 1, true), (12_050, 2, true), (12_200, 3, true)];
         let far = [(11_700, 1, true), (12_900, 2, true), (12_300, 3, true)];
         let points: [&PointPackets; 3] = [&near, &middle, &far];
-        let windows = windows_until(15 * SECOND + SETTLED);
+        let windows = windows_until(15 * SECOND + READABLE_AFTER);
         let first = segment_delays(&windows[0], &points);
         assert_eq!(
             first,
@@ -228,7 +228,7 @@ mod tests {
 
     #[test]
     fn reverse_packets_enter_at_the_later_point() {
-        let window = &windows_until(13 * SECOND + SETTLED)[0];
+        let window = &windows_until(13 * SECOND + READABLE_AFTER)[0];
         let near_packets = [(11_000, 1, true), (12_050, 2, false)];
         let far_packets = [(11_004, 1, true), (11_990, 2, false)];
         assert_eq!(
@@ -242,7 +242,7 @@ mod tests {
 
     #[test]
     fn delays_above_the_waiting_time_are_left_out() {
-        let windows = windows_until(15 * SECOND + SETTLED);
+        let windows = windows_until(15 * SECOND + READABLE_AFTER);
         let near_packets = [(11_000, 1, true), (11_900, 2, true)];
         let far_packets = [(11_004, 1, true), (13_100, 2, true)];
         for (window, expected_count) in windows.iter().zip([1, 0]) {
@@ -281,7 +281,7 @@ mod tests {
     }
 
     /// The packets that each point sees, in the order of time, and the delays that [`segment_delays`] must report.
-    fn replay(packets: &[TestPacket]) -> (Vec<Vec<PointPacket>>, Vec<Delayed>) {
+    fn replay(packets: &[TestPacket]) -> (Vec<Vec<PointPacket>>, Vec<TestDelay>) {
         let (mut points, mut delays) = (vec![Vec::new(); 3], Vec::new());
         for (number, packet) in (0..).zip(packets) {
             let [first, second] = packet.delay_millis;
@@ -327,7 +327,7 @@ mod tests {
             prop_assert!(windowed.is_sorted_by_key(|(_, _, entered_millis, delay_millis)| (*entered_millis, *delay_millis)));
             windowed.sort_unstable();
             expected.sort_unstable();
-            let is_waited_for = |(.., delay_millis): &Delayed| *delay_millis <= SECOND / MILLI;
+            let is_waited_for = |(.., delay_millis): &TestDelay| *delay_millis <= SECOND / MILLI;
             let awaited_delays = |delays: &[_]| delays.iter().copied().filter(is_waited_for).collect::<Vec<_>>();
             prop_assert_eq!(awaited_delays(&windowed), awaited_delays(&expected));
             // Each matches one of the expected ones.

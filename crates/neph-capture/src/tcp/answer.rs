@@ -2,11 +2,11 @@
 
 use neph_model::{Span, Wall};
 
-use super::awaiting::Awaiting;
-use super::half::{Sender, Turn};
-use super::late::SpuriousEvidence;
+use super::late_segments::SpuriousEvidence;
 use super::numbers::{CoarseTime, Number};
-use super::{Event, Passing, Segment, Side, Sink};
+use super::pending_segment::PendingSegment;
+use super::sender::{RequestState, Sender};
+use super::{CapturedSegment, Event, Segment, Side, Sink};
 use crate::sample::{Answer, Method, Sample};
 use crate::sequence::Serial;
 
@@ -15,29 +15,29 @@ const DEFAULT_MSS: u32 = 536;
 
 /// Samples from a segment's acknowledgement and echo, and the retransmissions that it shows to be spurious.
 pub(super) fn report_answers(
-    passing: Passing<'_>,
+    captured: CapturedSegment<'_>,
     ack: Serial,
     sender: &Sender,
     receiver: &mut Sender,
     sink: &mut impl Sink,
 ) {
-    let Passing { at, side, segment } = passing;
+    let CapturedSegment { at, side, segment } = captured;
     let acked = receiver.number(Number::Acked);
     // Each segment of a long answer acknowledges the same request.
-    if receiver.waiting.has_any() {
-        let acknowledgement = Acknowledgement::new(at, segment, ack, sender.received_at, receiver);
-        report(side, segment, &acknowledgement, receiver, sink);
+    if receiver.pending_segments.has_any() {
+        let acknowledgement =
+            Acknowledgement::new(at, segment, ack, sender.last_segment_at, receiver);
+        report_samples(side, segment, &acknowledgement, receiver, sink);
     }
-    if receiver.late.has_any() {
+    if receiver.late_segments.has_any() {
         let evidence = SpuriousEvidence {
             at,
             segment,
             ack,
-            acked,
-            floor: receiver.floor.get(),
+            previous_ack: acked,
+            min_rtt: receiver.min_rtt.get(),
         };
-        let late = &mut receiver.late;
-        late.evaluate(&evidence, |event| {
+        receiver.late_segments.evaluate(&evidence, |event| {
             sink.found_spurious(at, side.other(), event);
         });
     }
@@ -50,7 +50,7 @@ pub(super) fn report_answers(
 }
 
 /// Reports the samples of a segment.
-fn report(
+fn report_samples(
     side: Side,
     segment: &Segment,
     acknowledgement: &Acknowledgement,
@@ -59,19 +59,19 @@ fn report(
 ) {
     let (at, ack) = (acknowledgement.at, acknowledgement.ack);
     let acked = receiver.number(Number::Acked);
-    let matched = receiver.waiting.take_acknowledged(ack);
-    let matched = matched.filter(|awaiting| !receiver.late.has_delayed(awaiting, acked));
+    let matched = receiver.pending_segments.take_acknowledged(ack);
+    let matched = matched.filter(|pending| !receiver.late_segments.has_delayed(pending, acked));
     let echoed = segment
-        .stamps
-        .and_then(|(_, echo)| receiver.waiting.take_echoed(ack, echo));
+        .timestamps
+        .and_then(|(_, echo)| receiver.pending_segments.take_echoed(ack, echo));
     let mut is_negative = false;
     let mut is_held = None;
-    let mut sample = |method, awaiting: Option<Awaiting>| {
-        let awaiting = awaiting?;
-        let nanos = elapsed(awaiting.at, at);
+    let mut sample = |method, pending: Option<PendingSegment>| {
+        let pending = pending?;
+        let nanos = elapsed(pending.at, at);
         is_negative |= nanos.is_none();
         let nanos = nanos?;
-        let answer = acknowledgement.answer(&awaiting, nanos, &mut is_held, receiver);
+        let answer = acknowledgement.answer(&pending, nanos, &mut is_held, receiver);
         Some(Sample {
             at,
             round_trip: Span::from_nanos(nanos),
@@ -79,8 +79,8 @@ fn report(
             half: side.half(),
             method,
             answer,
-            in_flight: awaiting.in_flight(),
-            weight: receiver.waiting.weight(&awaiting),
+            in_flight: pending.in_flight(),
+            weight: receiver.pending_segments.weight(&pending),
         })
     };
     let matched = sample(Method::Acknowledgement, matched);
@@ -89,7 +89,7 @@ fn report(
     if is_negative {
         sink.negative_round_trip();
     }
-    receiver.waiting.forget_answered(ack);
+    receiver.pending_segments.forget_answered(ack);
 }
 
 /// Nanoseconds. `None` where the capturing clock was set back in between, or packets are out of order.
@@ -101,24 +101,24 @@ fn elapsed(from: Wall, to: Wall) -> Option<i64> {
 /// Follows requests and responses. The last segment of a request and the first data of its response give a
 /// round trip that includes the server processing time, even if the host acknowledges first. `event` is
 /// that of `segment`, if any.
-pub(super) fn follow_turns(
-    passing: Passing<'_>,
+pub(super) fn follow_requests(
+    captured: CapturedSegment<'_>,
     event: Option<Event>,
     sender: &mut Sender,
     receiver: &mut Sender,
     sink: &mut impl Sink,
 ) {
-    let Passing { at, side, segment } = passing;
+    let CapturedSegment { at, side, segment } = captured;
     if segment.length == 0 || matches!(event, Some(Event::KeepAlive | Event::WindowProbe)) {
         return;
     }
-    let previous_turn = std::mem::take(&mut receiver.turn);
+    let previous_state = std::mem::take(&mut receiver.request_state);
     let is_complete_answer =
-        previous_turn == Turn::Requested && segment.ack == receiver.number(Number::Next);
+        previous_state == RequestState::Requested && segment.ack == receiver.number(Number::Next);
     if event.is_none()
         && is_complete_answer
         && let Some(nanos) = receiver
-            .next_at
+            .highest_sent_at
             .wall()
             .and_then(|last_sent_at| elapsed(last_sent_at, at))
     {
@@ -132,9 +132,9 @@ pub(super) fn follow_turns(
             weight: 1,
         });
     }
-    sender.turn = match (event, sender.turn) {
-        (None, Turn::Silent | Turn::Requested) => Turn::Requested,
-        _ => Turn::Unclear,
+    sender.request_state = match (event, sender.request_state) {
+        (None, RequestState::Silent | RequestState::Requested) => RequestState::Requested,
+        _ => RequestState::Unclear,
     };
 }
 
@@ -147,7 +147,7 @@ struct Acknowledgement {
     /// segment).
     is_forced: bool,
     /// When its sender had sent anything before it.
-    received_at: CoarseTime,
+    previous_segment_at: CoarseTime,
 }
 
 impl Acknowledgement {
@@ -155,7 +155,7 @@ impl Acknowledgement {
         at: Wall,
         segment: &Segment,
         ack: Serial,
-        received_at: CoarseTime,
+        previous_segment_at: CoarseTime,
         receiver: &Sender,
     ) -> Self {
         let new_bytes = receiver
@@ -167,15 +167,15 @@ impl Acknowledgement {
             ack,
             has_data: segment.length > 0,
             is_forced: u32::try_from(new_bytes).is_ok_and(|new_bytes| new_bytes > largest),
-            received_at,
+            previous_segment_at,
         }
     }
 
-    /// The kind of answer to `awaiting`, by its time, which also updates the floor of the path. `is_held` is the
-    /// result for the same segment before.
+    /// The kind of answer to `pending`, by its time, which also updates the shortest round trip of the
+    /// path. `is_held` is the result for the same segment before.
     fn answer(
         &self,
-        awaiting: &Awaiting,
+        pending: &PendingSegment,
         nanos: i64,
         is_held: &mut Option<bool>,
         receiver: &mut Sender,
@@ -183,16 +183,16 @@ impl Acknowledgement {
         if self.has_data {
             return Answer::WithData;
         }
-        let floor = &mut receiver.floor;
-        let is_immediate = awaiting.is_syn() || self.is_forced;
-        let silence_nanos = self.received_at.until(self.at);
-        let mut is_delayed = || floor.is_delayed(self.at, nanos, silence_nanos);
+        let min_rtt = &mut receiver.min_rtt;
+        let is_immediate = pending.is_syn() || self.is_forced;
+        let silence_nanos = self.previous_segment_at.until(self.at);
+        let mut is_delayed = || min_rtt.is_delayed(self.at, nanos, silence_nanos);
         if !is_immediate && *is_held.get_or_insert_with(&mut is_delayed) {
-            floor.add_delayed(self.at, nanos);
+            min_rtt.add_delayed(self.at, nanos);
             return Answer::Delayed;
         }
-        floor.add_path_round_trip(self.at, nanos);
-        if awaiting.is_syn() {
+        min_rtt.add_path_round_trip(self.at, nanos);
+        if pending.is_syn() {
             Answer::Handshake
         } else {
             Answer::Bare

@@ -4,18 +4,18 @@
 //! connections. Reads no clock: each segment comes with the time at which it passed.
 
 mod answer;
-mod awaiting;
+mod classify;
 mod event;
-mod floor;
-mod half;
-mod late;
+mod late_segments;
+mod min_rtt;
 mod mirror;
 mod numbers;
-mod order;
-mod room;
+mod pending_segment;
+mod pending_segments;
 mod segment;
+mod segment_budget;
+mod sender;
 mod thinning;
-mod waiting;
 
 #[cfg(test)]
 mod tests;
@@ -25,10 +25,10 @@ use neph_model::Wall;
 use crate::sample::{Half, Sample};
 use crate::sequence::Serial;
 pub use event::Event;
-use half::Sender;
 use numbers::{CoarseTime, Number};
-pub use room::Room;
 pub use segment::Segment;
+pub use segment_budget::SegmentBudget;
+use sender::Sender;
 
 /// Most bytes by which a segment may be reordered before its SYN.
 const MAX_SYN_REORDERING: i32 = 100_000;
@@ -84,7 +84,7 @@ pub trait Sink {
 
 /// A segment that passes: its time and sender.
 #[derive(Debug, Clone, Copy)]
-pub struct Passing<'a> {
+pub struct CapturedSegment<'a> {
     /// When it was captured.
     pub at: Wall,
     /// Its sender.
@@ -102,9 +102,14 @@ pub struct Connection {
 
 impl Connection {
     /// Adds a segment.
-    pub fn add_segment(&mut self, passing: Passing<'_>, room: Room, sink: &mut impl Sink) {
-        let Passing { at, side, segment } = passing;
-        if self.is_followed_by(side, segment) {
+    pub fn add_segment(
+        &mut self,
+        captured: CapturedSegment<'_>,
+        budget: SegmentBudget,
+        sink: &mut impl Sink,
+    ) {
+        let CapturedSegment { at, side, segment } = captured;
+        if self.is_replaced_by(side, segment) {
             *self = Self::default();
         }
         let (sender, receiver) = match side {
@@ -121,18 +126,18 @@ impl Connection {
             return;
         }
         if let Some(ack) = segment.ack {
-            answer::report_answers(passing, ack, sender, receiver, sink);
+            answer::report_answers(captured, ack, sender, receiver, sink);
         }
         let event_by_number =
-            order::classify_segment(at, side, segment, (&mut *sender, &mut *receiver), sink);
-        answer::follow_turns(passing, event_by_number, sender, receiver, sink);
-        sender.received_at = CoarseTime::at(at);
+            classify::classify_segment(at, side, segment, (&mut *sender, &mut *receiver), sink);
+        answer::follow_requests(captured, event_by_number, sender, receiver, sink);
+        sender.last_segment_at = CoarseTime::at(at);
         if segment.is_fin() || segment.is_reset() {
             sender.numbers.end();
         }
         // The receiver drops the byte of a probe; it is sent with others once the window is open.
         if event_by_number != Some(Event::WindowProbe) {
-            let untracked = sender.remember(at, segment, event_by_number, room);
+            let untracked = sender.remember(at, segment, event_by_number, budget);
             if untracked > 0 {
                 sink.segments_not_tracked(side, untracked as u64);
             }
@@ -143,7 +148,7 @@ impl Connection {
     /// before, or with another initial number. The same for a SYN-ACK, if only packets of servers are
     /// captured.
     #[inline]
-    pub(crate) fn is_followed_by(&self, side: Side, segment: &Segment) -> bool {
+    pub(crate) fn is_replaced_by(&self, side: Side, segment: &Segment) -> bool {
         segment.is_syn() && self.is_reopened_by(side, segment)
     }
 
@@ -152,16 +157,16 @@ impl Connection {
             Side::Client => (&self.client, &self.server),
             Side::Server => (&self.server, &self.client),
         };
-        let is_other = || match sender.number(Number::First) {
+        let has_other_number = || match sender.number(Number::First) {
             Some(first) => first != segment.seq,
             // Begun before the capture: a late SYN has the number before that of its data.
             None => sender
                 .number(Number::Next)
                 .is_some_and(|next| !(0..=MAX_SYN_REORDERING).contains(&next.since(segment.seq))),
         };
-        let opens = segment.is_syn_without_ack() || segment.is_syn_ack() && other.is_silent();
+        let may_open = segment.is_syn_without_ack() || segment.is_syn_ack() && other.is_silent();
         let is_ended = || sender.numbers.is_ended() || other.numbers.is_ended();
-        opens && (is_ended() || is_other())
+        may_open && (is_ended() || has_other_number())
     }
 
     /// Prefetches both sides: see the table of flows.
@@ -174,8 +179,8 @@ impl Connection {
     /// Prefetches the memory that their fields point to.
     #[inline]
     pub(crate) fn prefetch_far(&self) {
-        self.client.waiting.prefetch_far();
-        self.server.waiting.prefetch_far();
+        self.client.pending_segments.prefetch_far();
+        self.server.pending_segments.prefetch_far();
     }
 
     /// Memory that it points to, in bytes.

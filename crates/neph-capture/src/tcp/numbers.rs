@@ -17,7 +17,7 @@ pub(super) enum Number {
     /// The number that it acknowledged last.
     LatestAck,
     /// Its latest timestamp option.
-    NewestStamp,
+    NewestTimestamp,
     /// The number after the highest that it had sent when the other side reported a gap.
     GapReported,
 }

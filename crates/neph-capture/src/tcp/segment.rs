@@ -19,28 +19,28 @@ pub struct Segment {
     pub(super) flags: u8,
     pub(super) window: u16,
     /// Value and echo of the timestamp option.
-    pub(super) stamps: Option<(Serial, Serial)>,
+    pub(super) timestamps: Option<(Serial, Serial)>,
     /// The largest segment that its sender accepts; on SYNs.
     pub(super) max_segment_size: Option<NonZeroU16>,
     /// The first of the bytes that its sender received twice (D-SACK, RFC 2883), and their number, mostly 0.
     /// Small fields, because each packet's segment is moved.
-    pub(super) duplicate: Serial,
-    pub(super) duplicates: u16,
+    pub(super) duplicate_start: Serial,
+    pub(super) duplicate_bytes: u16,
 }
 
 impl Segment {
     /// Whether it reports that some of the bytes `from` up to `to` arrived twice.
     pub(super) fn reports(&self, from: Serial, to: Serial) -> bool {
-        let last = self.duplicate.plus(self.duplicates.into());
-        self.duplicates > 0 && last.is_after(from) && to.is_after(self.duplicate)
+        let last = self.duplicate_start.plus(self.duplicate_bytes.into());
+        self.duplicate_bytes > 0 && last.is_after(from) && to.is_after(self.duplicate_start)
     }
 
     /// The same segment, with a report of this many duplicate bytes.
     #[cfg(test)]
     pub(super) const fn reporting(self, from: u32, length: u16) -> Self {
         Self {
-            duplicate: Serial(from),
-            duplicates: length,
+            duplicate_start: Serial(from),
+            duplicate_bytes: length,
             ..self
         }
     }
@@ -54,10 +54,10 @@ impl Segment {
             length,
             flags: TcpHeader::ACK,
             window: 500,
-            stamps: None,
+            timestamps: None,
             max_segment_size: None,
-            duplicate: Serial(0),
-            duplicates: 0,
+            duplicate_start: Serial(0),
+            duplicate_bytes: 0,
         }
     }
 
@@ -73,28 +73,28 @@ impl Segment {
             length: payload_len,
             flags: header.flags,
             window: header.window,
-            stamps: options.timestamps.map(serials),
+            timestamps: options.timestamps.map(serials),
             max_segment_size: options.largest_segment.and_then(NonZeroU16::new),
-            duplicate: Serial(from),
-            duplicates: u16::try_from(to.wrapping_sub(from)).unwrap_or(u16::MAX),
+            duplicate_start: Serial(from),
+            duplicate_bytes: u16::try_from(to.wrapping_sub(from)).unwrap_or(u16::MAX),
         }
     }
 
     /// From the fast parser.
     #[inline]
-    pub(crate) fn plain(read: &Plain) -> Self {
+    pub(crate) fn from_plain(plain: &Plain) -> Self {
         Self {
-            seq: Serial(read.seq),
-            ack: (read.flags & TcpHeader::ACK != 0).then_some(Serial(read.ack)),
-            length: read.payload_len,
-            flags: read.flags,
-            window: read.window,
-            stamps: read
+            seq: Serial(plain.seq),
+            ack: (plain.flags & TcpHeader::ACK != 0).then_some(Serial(plain.ack)),
+            length: plain.payload_len,
+            flags: plain.flags,
+            window: plain.window,
+            timestamps: plain
                 .stamps
                 .map(|(value, echo)| (Serial(value), Serial(echo))),
             max_segment_size: None,
-            duplicate: Serial(0),
-            duplicates: 0,
+            duplicate_start: Serial(0),
+            duplicate_bytes: 0,
         }
     }
 

@@ -63,9 +63,9 @@ impl TestConnection {
     fn add(&mut self, at_ms: i64, side: Side, segment: Segment) {
         let at = Wall::from_unix_nanos(1_700_000_000_000_000_000 + at_ms * 1_000_000);
         let segment = &segment;
-        let passing = Passing { at, side, segment };
+        let captured = CapturedSegment { at, side, segment };
         self.connection
-            .add_segment(passing, Room::Ample, &mut self.recorded);
+            .add_segment(captured, SegmentBudget::Ample, &mut self.recorded);
     }
 }
 
@@ -75,8 +75,11 @@ pub(super) const fn data(seq: u32, length: u32, ack: u32) -> Segment {
 }
 
 fn stamped(segment: Segment, value: u32, echo: u32) -> Segment {
-    let stamps = Some((Serial(value), Serial(echo)));
-    Segment { stamps, ..segment }
+    let timestamps = Some((Serial(value), Serial(echo)));
+    Segment {
+        timestamps,
+        ..segment
+    }
 }
 
 fn syn(seq: u32, ack: Option<u32>) -> Segment {
@@ -126,7 +129,7 @@ fn answers_with_data_are_distinguished_from_bare_acknowledgements() {
 }
 
 #[test]
-fn a_response_holds_the_thinking_that_an_acknowledgement_went_ahead_of() {
+fn a_response_includes_server_processing_after_an_early_acknowledgement() {
     let mut test = opened();
     test.recorded.samples.clear();
     // Two segments are the request. The server's host acknowledges, and 60 ms later it answers.
@@ -145,7 +148,7 @@ fn a_response_holds_the_thinking_that_an_acknowledgement_went_ahead_of() {
 }
 
 #[test]
-fn a_request_that_was_sent_again_in_part_has_no_response() {
+fn a_partly_retransmitted_request_has_no_response_sample() {
     let mut test = opened();
     test.recorded.samples.clear();
     test.add(100, Client, data(100, 10, 500));
@@ -170,7 +173,7 @@ fn a_request_that_was_sent_again_in_part_has_no_response() {
 }
 
 #[test]
-fn an_acknowledgement_that_was_held_back_is_delayed_unless_two_segments_forced_it() {
+fn a_late_acknowledgement_is_delayed_unless_two_segments_force_it() {
     let mut test = opened();
     test.recorded.samples.clear();
     test.add(100, Client, data(100, 10, 500));
@@ -197,7 +200,7 @@ fn only_the_earliest_echo_of_acknowledged_data_counts() {
 }
 
 #[test]
-fn a_time_stamp_that_a_bare_acknowledgement_used_first_gives_no_sample() {
+fn a_timestamp_that_a_bare_acknowledgement_used_first_gives_no_sample() {
     let mut test = opened();
     test.recorded.samples.clear();
     test.add(100, Client, stamped(data(100, 0, 500), 1100, 5000));
@@ -219,7 +222,7 @@ fn a_retransmission_has_an_rtt_sample_only_by_its_timestamp() {
 }
 
 #[test]
-fn a_segment_that_was_overtaken_is_out_of_order_by_its_older_stamp() {
+fn a_reordered_segment_is_out_of_order_by_its_older_timestamp() {
     let mut test = opened();
     test.add(100, Client, stamped(data(110, 10, 500), 1101, 5000));
     test.add(105, Client, stamped(data(100, 10, 500), 1100, 5000));
@@ -272,7 +275,7 @@ fn zero_windows_window_probes_and_keep_alives_are_reported() {
 }
 
 #[test]
-fn the_same_ports_again_are_another_connection() {
+fn a_new_syn_on_the_same_ports_begins_another_connection() {
     let mut test = opened();
     test.recorded.samples.clear();
     test.add(9_000, Client, syn(7_000_000, None));
@@ -283,7 +286,7 @@ fn the_same_ports_again_are_another_connection() {
 }
 
 proptest! {
-    /// Numbers and stamps may wrap around anywhere.
+    /// Numbers and timestamps may wrap around anywhere.
     #[test]
     fn each_request_has_one_sample_wherever_the_numbers_begin(
         first in any::<u32>(),

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use neph_model::Wall;
 
 use super::Segment;
-use super::awaiting::Awaiting;
+use super::pending_segment::PendingSegment;
 use crate::sampling::is_sampled;
 use crate::sequence::Serial;
 
@@ -28,7 +28,7 @@ pub(super) struct Gap {
     /// When the first segment after it passed.
     pub(super) at: Wall,
     /// The timestamp option of that segment.
-    pub(super) value: Serial,
+    pub(super) timestamp: Serial,
 }
 
 /// Thinning of one side.
@@ -37,7 +37,7 @@ pub(super) struct Thinning {
     /// One in `2^shift` is followed.
     shift: u8,
     /// Segments up to this end were selected with this shift, when the window was larger.
-    before: Option<(Serial, u8)>,
+    larger_window: Option<(Serial, u8)>,
     /// In order.
     gaps: VecDeque<Gap>,
 }
@@ -47,22 +47,22 @@ impl Thinning {
     /// acknowledgement, in order.
     pub(super) fn begin<'a>(
         acked: Option<Serial>,
-        segments: impl Iterator<Item = &'a Awaiting>,
+        segments: impl Iterator<Item = &'a PendingSegment>,
     ) -> Self {
         let mut thinning = Self::default();
         let mut next = acked;
-        for awaiting in segments {
-            let from = next.unwrap_or(awaiting.seq);
-            if awaiting.seq.is_after(from) {
-                thinning.remember(Gap {
+        for pending in segments {
+            let from = next.unwrap_or(pending.seq);
+            if pending.seq.is_after(from) {
+                thinning.add_gap(Gap {
                     from,
-                    to: awaiting.seq,
-                    at: awaiting.at,
-                    value: awaiting.value,
+                    to: pending.seq,
+                    at: pending.at,
+                    timestamp: pending.timestamp,
                 });
             }
-            let is_further = next.is_none_or(|next| awaiting.end.is_after(next));
-            next = if is_further { Some(awaiting.end) } else { next };
+            let is_further = next.is_none_or(|next| pending.end.is_after(next));
+            next = if is_further { Some(pending.end) } else { next };
         }
         thinning
     }
@@ -73,15 +73,15 @@ impl Thinning {
     }
 
     /// Whether a segment is followed.
-    pub(super) fn follows(&self, awaiting: &Awaiting) -> bool {
+    pub(super) fn follows(&self, pending: &PendingSegment) -> bool {
         is_sampled(
-            (awaiting.end.0, awaiting.value.0),
-            self.shift_of(awaiting.end),
+            (pending.end.0, pending.timestamp.0),
+            self.shift_of(pending.end),
         )
     }
 
     fn shift_of(&self, end: Serial) -> u8 {
-        match self.before {
+        match self.larger_window {
             Some((until, shift)) if !end.is_after(until) => shift.max(self.shift),
             _ => self.shift,
         }
@@ -89,28 +89,30 @@ impl Thinning {
 
     /// Halves the share that is followed. False if it cannot fall further: who knows the hash can send
     /// segments that are always followed.
-    pub(super) fn raise(&mut self) -> bool {
-        let is_raised = self.shift < MAX_SHIFT;
-        self.shift += u8::from(is_raised);
-        is_raised
+    pub(super) fn halve_share(&mut self) -> bool {
+        let can_halve = self.shift < MAX_SHIFT;
+        self.shift += u8::from(can_halve);
+        can_halve
     }
 
     /// Doubles the share of segments after `next`. Not while segments of an earlier, smaller share are in
     /// flight.
-    pub(super) fn lower(&mut self, next: Serial) {
-        if self.before.is_none() && self.shift > 0 {
-            self.before = Some((next, self.shift));
+    pub(super) fn double_share(&mut self, next: Serial) {
+        if self.larger_window.is_none() && self.shift > 0 {
+            self.larger_window = Some((next, self.shift));
             self.shift -= 1;
         }
     }
 
     /// All up to `acked` has arrived. Returns whether all is followed again.
-    pub(super) fn acknowledged(&mut self, acked: Serial) -> bool {
-        self.before = self.before.filter(|(until, _)| until.is_after(acked));
+    pub(super) fn record_acknowledged(&mut self, acked: Serial) -> bool {
+        self.larger_window = self
+            .larger_window
+            .filter(|(until, _)| until.is_after(acked));
         while self.gaps.front().is_some_and(|gap| !gap.to.is_after(acked)) {
             self.gaps.pop_front();
         }
-        self.shift == 0 && self.before.is_none()
+        self.shift == 0 && self.larger_window.is_none()
     }
 
     /// Whether a segment lies so far before `next` that its numbers repeat.
@@ -119,7 +121,7 @@ impl Thinning {
     }
 
     /// Remembers a gap.
-    pub(super) fn remember(&mut self, gap: Gap) {
+    pub(super) fn add_gap(&mut self, gap: Gap) {
         let is_past = |old: &Gap| Self::is_long_past(old.to, gap.to);
         while self.gaps.front().is_some_and(is_past) {
             self.gaps.pop_front();
@@ -135,13 +137,14 @@ impl Thinning {
     }
 
     /// The gap that contains a whole segment: none of it passed here before.
-    pub(super) fn gap_of(&self, segment: &Segment) -> Option<&Gap> {
-        let holds = |gap: &&Gap| !gap.from.is_after(segment.seq) && !segment.end().is_after(gap.to);
-        self.gaps.iter().find(holds)
+    pub(super) fn gap_containing(&self, segment: &Segment) -> Option<&Gap> {
+        let contains_segment =
+            |gap: &&Gap| !gap.from.is_after(segment.seq) && !segment.end().is_after(gap.to);
+        self.gaps.iter().find(contains_segment)
     }
 
-    /// Removes the numbers of a passing segment from gaps.
-    pub(super) fn fill(&mut self, segment: &Segment) {
+    /// Removes the numbers of a captured segment from gaps.
+    pub(super) fn fill_gaps(&mut self, segment: &Segment) {
         let (from, to) = (segment.seq, segment.end());
         let is_overlapping = |gap: &Gap| to.is_after(gap.from) && gap.to.is_after(from);
         if !self.gaps.iter().any(is_overlapping) {
@@ -167,11 +170,11 @@ impl Thinning {
 
 #[cfg(test)]
 mod tests {
-    use super::super::awaiting::Awaited;
     use super::super::numbers::Numbers;
-    use super::super::room::Room;
+    use super::super::pending_segment::Awaited;
+    use super::super::pending_segments::PendingSegments;
+    use super::super::segment_budget::SegmentBudget;
     use super::super::tests::data;
-    use super::super::waiting::Waiting;
     use super::*;
 
     fn gap(from: u32, to: u32) -> Gap {
@@ -179,7 +182,7 @@ mod tests {
             from: Serial(from),
             to: Serial(to),
             at: Wall::from_unix_nanos(i64::from(from)),
-            value: Serial(0),
+            timestamp: Serial(0),
         }
     }
 
@@ -191,55 +194,55 @@ mod tests {
     #[test]
     fn filling_part_of_a_gap_leaves_the_rest() {
         let mut thinning = Thinning::default();
-        thinning.remember(gap(100, 200));
-        thinning.remember(gap(300, 400));
-        assert!(thinning.gap_of(&data(130, 20, 0)).is_some());
-        thinning.fill(&data(130, 20, 0));
+        thinning.add_gap(gap(100, 200));
+        thinning.add_gap(gap(300, 400));
+        assert!(thinning.gap_containing(&data(130, 20, 0)).is_some());
+        thinning.fill_gaps(&data(130, 20, 0));
         assert_eq!(ranges(&thinning), [(100, 130), (150, 200), (300, 400)]);
-        assert!(thinning.gap_of(&data(130, 20, 0)).is_none());
-        thinning.fill(&data(190, 150, 0));
+        assert!(thinning.gap_containing(&data(130, 20, 0)).is_none());
+        thinning.fill_gaps(&data(190, 150, 0));
         assert_eq!(ranges(&thinning), [(100, 130), (150, 190), (340, 400)]);
-        thinning.fill(&data(100, 300, 0));
+        thinning.fill_gaps(&data(100, 300, 0));
         assert_eq!(ranges(&thinning), []);
     }
 
     #[test]
-    fn segments_that_are_made_to_be_followed_always_are_bounded_too() {
-        let mut waiting = Waiting::default();
+    fn segments_chosen_to_be_always_followed_are_limited_too() {
+        let mut pending_segments = PendingSegments::default();
         let mut untracked = 0;
         for end in (1..=2_000_u32).map(|n| 2 * n) {
             let mut segment = data(end - 2, 2, 0);
-            segment.stamps = Some((Serial(end << 16), Serial(0)));
+            segment.timestamps = Some((Serial(end << 16), Serial(0)));
             let awaited = Awaited {
                 acknowledgement: true,
                 echo: false,
             };
-            let awaiting = Awaiting::of(Wall::from_unix_nanos(0), &segment, 0, awaited);
-            untracked += waiting.push(awaiting, &Numbers::default(), Room::Scarce);
+            let pending = PendingSegment::of(Wall::from_unix_nanos(0), &segment, 0, awaited);
+            untracked += pending_segments.push(pending, &Numbers::default(), SegmentBudget::Scarce);
         }
-        assert_eq!(untracked, 2_000 - Room::Scarce.most());
+        assert_eq!(untracked, 2_000 - SegmentBudget::Scarce.max_segments());
     }
 
     #[test]
     fn gaps_are_bounded_and_the_oldest_become_one() {
         let mut thinning = Thinning::default();
         for number in 0..100 {
-            thinning.remember(gap(number * 20, number * 20 + 10));
+            thinning.add_gap(gap(number * 20, number * 20 + 10));
         }
         assert_eq!(thinning.gaps.len(), MAX_GAPS);
         assert_eq!(ranges(&thinning)[0], (0, 36 * 20 + 10));
     }
 
     #[test]
-    fn of_segments_of_any_size_one_in_so_many_is_followed_also_of_each_second() {
+    fn the_followed_share_does_not_depend_on_segment_size_or_step() {
         for size in [1, 100, 536, 1_448, 2_896, 65_160] {
             for step in [1, 2, 4] {
                 let mut thinning = Thinning::default();
-                (0..4).for_each(|_| assert!(thinning.raise()));
+                (0..4).for_each(|_| assert!(thinning.halve_share()));
                 let ends = (1..=16_000_u32).map(|n| n.wrapping_mul(size * step));
                 let followed = ends.filter(|end| {
                     let segment = data(end.wrapping_sub(size), size, 0);
-                    thinning.follows(&Awaiting::of(
+                    thinning.follows(&PendingSegment::of(
                         Wall::from_unix_nanos(0),
                         &segment,
                         0,
@@ -259,15 +262,15 @@ mod tests {
     #[test]
     fn samples_chosen_at_a_larger_window_keep_their_weight() {
         let mut thinning = Thinning::default();
-        thinning.raise();
-        thinning.raise();
-        thinning.lower(Serial(1_000));
-        thinning.lower(Serial(2_000));
+        thinning.halve_share();
+        thinning.halve_share();
+        thinning.double_share(Serial(1_000));
+        thinning.double_share(Serial(2_000));
         assert_eq!(thinning.weight(Serial(1_000)), 4);
         assert_eq!(thinning.weight(Serial(1_001)), 2);
-        assert!(!thinning.acknowledged(Serial(1_000)));
-        thinning.lower(Serial(2_000));
+        assert!(!thinning.record_acknowledged(Serial(1_000)));
+        thinning.double_share(Serial(2_000));
         assert_eq!(thinning.weight(Serial(2_001)), 1);
-        assert!(thinning.acknowledged(Serial(2_000)));
+        assert!(thinning.record_acknowledged(Serial(2_000)));
     }
 }

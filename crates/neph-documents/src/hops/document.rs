@@ -122,7 +122,7 @@ impl SummaryDocument {
                 name: name.clone(),
                 packets: point.packets,
                 truncated: point.cut,
-                capture_duplicates: point.repeats,
+                capture_duplicates: point.capture_duplicates,
                 resolution_ns: point.resolution,
             }
         });

@@ -11,7 +11,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use neph_capture::path::offsets::Offsets;
-use neph_capture::path::passages::{PROTOCOLS, Passages, PathEnd, UnknownLossReason, protocol};
+use neph_capture::path::passages::{
+    PROTOCOLS, Passages, PathEnd, UnknownLossReason, protocol_index,
+};
 
 /// Sender and receiver.
 type Hosts = (IpAddr, IpAddr);
@@ -91,9 +93,13 @@ impl UnknownLoss {
             match doubt {
                 UnknownLossReason::NeverPassed => unknown.never_passed += 1,
                 UnknownLossReason::AddressTranslated => unknown.address_translated += 1,
-                UnknownLossReason::NotOfKind(point) => {
+                UnknownLossReason::KindNotSeen(point) => {
                     unknown.never_passed += 1;
-                    let key = (point, row.direction, protocol(row.passage.flow.protocol));
+                    let key = (
+                        point,
+                        row.direction,
+                        protocol_index(row.passage.flow.protocol),
+                    );
                     let (packets, host_pairs) = missing_by_kind.entry(key).or_default();
                     *packets += 1;
                     host_pairs.insert(hosts(&row.passage));
@@ -113,7 +119,7 @@ impl UnknownLoss {
                 packets,
                 has_others: passages.followed.passages().any(|passage| {
                     passage.direction == Some(direction)
-                        && protocol(passage.flow.protocol) == kind
+                        && protocol_index(passage.flow.protocol) == kind
                         && passage.passed_at(point).is_some()
                         && !host_pairs.contains(&hosts(&passage))
                 }),

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use neph_capture::FiveTuple;
-use neph_capture::path::passages::{PROTOCOLS, Passages, PathEnd, Row, protocol};
+use neph_capture::path::passages::{PROTOCOLS, Passages, PathEnd, Row, protocol_index};
 use neph_model::{OneWay, Span};
 use neph_wire::ip;
 use schemars::JsonSchema;
@@ -67,7 +67,7 @@ impl PacketDocument {
         Self {
             since_ns: row.since,
             direction: row.direction.name(),
-            protocol: PROTOCOLS[protocol(passage.flow.protocol)],
+            protocol: PROTOCOLS[protocol_index(passage.flow.protocol)],
             source: address_text(&passage.flow, passage.flow.source),
             destination: address_text(&passage.flow, passage.flow.destination),
             timestamps_unix_ns: points().map(timestamp_at).collect(),

@@ -13,17 +13,17 @@ use super::flip::flip_bit;
 use crate::counters::LinkCounters;
 use crate::direction::Direction;
 use crate::gate::{Arrival, Departure, Gate, Moment, PacketOutcome, flow};
+use crate::packet_queue::{PacketQueue, Slot};
 use crate::truth::{Identity, PacketHandling, PacketPassage, Record, Recorder, Verdict};
-use crate::waiting::{PacketQueue, Slot};
 
 /// The packets of one link.
 #[derive(Debug)]
 pub(super) struct LinkPackets {
     gates: [Gate; 2],
-    waiting: PacketQueue,
+    pending_packets: PacketQueue,
     /// The storage of the packets in each gate's queue, in its order; `None` for a packet that found no
     /// memory.
-    queued: [VecDeque<Option<Slot>>; 2],
+    gate_queues: [VecDeque<Option<Slot>>; 2],
     counters: Arc<LinkCounters>,
     recorder: Option<Recorder>,
     /// The last cue that was applied.
@@ -38,8 +38,8 @@ impl LinkPackets {
     ) -> Self {
         Self {
             gates,
-            waiting: PacketQueue::new(),
-            queued: Default::default(),
+            pending_packets: PacketQueue::new(),
+            gate_queues: Default::default(),
             counters,
             recorder,
             cue: None,
@@ -63,7 +63,11 @@ impl LinkPackets {
     /// The next time at which a packet is due or a gate must advance.
     pub(super) fn next_due(&self) -> Option<Moment> {
         let turns = self.gates.iter().filter_map(Gate::next_turn);
-        self.waiting.next_due().into_iter().chain(turns).min()
+        self.pending_packets
+            .next_due()
+            .into_iter()
+            .chain(turns)
+            .min()
     }
 
     /// Adds a frame that arrived at `at`.
@@ -95,7 +99,9 @@ impl LinkPackets {
             self.drop_packet(direction, passage, cause.into(), handling_on_path(path));
             return;
         }
-        let slot = self.waiting.keep(frame.bytes(), direction, passage);
+        let slot = self
+            .pending_packets
+            .store(frame.bytes(), direction, passage);
         if slot.is_none() {
             self.drop_packet(direction, passage, Verdict::Overflow, no_handling);
         }
@@ -103,7 +109,7 @@ impl LinkPackets {
             (Some(PacketOutcome::Leaves(departure)), Some(slot)) => {
                 self.schedule_departure(slot, departure);
             }
-            (None, slot) => self.queued[direction.index()].push_back(slot),
+            (None, slot) => self.gate_queues[direction.index()].push_back(slot),
             _ => {}
         }
     }
@@ -127,8 +133,8 @@ impl LinkPackets {
                 at: step.at.0 + clock::pair().offset(),
             });
         }
-        while let Some(outcome) = self.gates[direction.index()].next_decided() {
-            let packet = self.queued[direction.index()].pop_front();
+        while let Some(outcome) = self.gates[direction.index()].next_outcome() {
+            let packet = self.gate_queues[direction.index()].pop_front();
             // A packet without memory was counted on its arrival.
             let Some(slot) = packet.flatten() else {
                 continue;
@@ -136,8 +142,8 @@ impl LinkPackets {
             match outcome {
                 PacketOutcome::Leaves(departure) => self.schedule_departure(slot, departure),
                 PacketOutcome::Dropped(cause, path) => {
-                    let passage = self.waiting.packet(slot).passage;
-                    self.waiting.forget(slot);
+                    let passage = self.pending_packets.packet(slot).passage;
+                    self.pending_packets.release(slot);
                     self.drop_packet(direction, passage, cause.into(), handling_on_path(path));
                 }
             }
@@ -150,7 +156,7 @@ impl LinkPackets {
             path,
             treatment,
         } = departure;
-        let packet = self.waiting.packet(slot);
+        let packet = self.pending_packets.packet(slot);
         packet.handling = PacketHandling {
             path: Some(path),
             flipped: treatment
@@ -164,12 +170,12 @@ impl LinkPackets {
             is_copy: true,
             ..packet.handling
         };
-        self.waiting.leave(slot, due);
+        self.pending_packets.schedule(slot, due);
         if !treatment.is_duplicated {
             return;
         }
-        match self.waiting.keep_copy(slot) {
-            Some(copy) => self.waiting.leave(copy, due),
+        match self.pending_packets.store_copy(slot) {
+            Some(copy) => self.pending_packets.schedule(copy, due),
             None => self.drop_packet(direction, passage, Verdict::Overflow, handling),
         }
     }
@@ -177,23 +183,23 @@ impl LinkPackets {
     /// Sends the next packet if it is due by `now`, through the ring on the other side. Returns whether it
     /// was.
     pub(super) fn send_next(&mut self, now: Moment, rings: &[PacketRing; 2]) -> bool {
-        if self.waiting.next_due().is_none_or(|due| due > now) {
+        if self.pending_packets.next_due().is_none_or(|due| due > now) {
             return false;
         }
-        let Some((due, packet)) = self.waiting.take() else {
+        let Some((due, packet)) = self.pending_packets.take_next() else {
             return false;
         };
         let direction = packet.direction;
         let sent = rings[1 - direction.index()].send(packet.frame());
         let verdict = if sent.is_ok() {
-            self.counters.deliver(direction, packet.handling);
+            self.counters.record_delivery(direction, packet.handling);
             Verdict::Delivered
         } else {
             self.counters.count(direction, Verdict::Refused);
             Verdict::Refused
         };
         let delay = self.gates[direction.index()].delay(packet.handling.path.unwrap_or(0));
-        self.counters.left(direction, now - due, delay);
+        self.counters.record_departure(direction, now - due, delay);
         if let (Some(passage), Some(recorder)) = (packet.passage, &self.recorder) {
             let offset = clock::pair().offset();
             let record = Record::Packet {

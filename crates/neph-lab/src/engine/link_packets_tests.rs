@@ -5,7 +5,7 @@ use crate::gate::{Shape, Treatment};
 use crate::truth::{TruthFile, TruthThread};
 
 #[test]
-fn a_copy_that_finds_no_room_is_written_down_as_a_copy_and_its_packet_leaves() {
+fn a_copy_without_room_is_recorded_as_a_copy_and_its_packet_departs() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("x.truth");
     let truth_thread = TruthThread::start().expect("a thread");
@@ -23,12 +23,12 @@ fn a_copy_that_finds_no_room_is_written_down_as_a_copy_and_its_packet_leaves() {
     });
     let direction = Direction::BToA;
     let first = link_packets
-        .waiting
-        .keep(&[7; 60], direction, passage)
+        .pending_packets
+        .store(&[7; 60], direction, passage)
         .expect("room");
     while link_packets
-        .waiting
-        .keep(&[0; 60], direction, passage)
+        .pending_packets
+        .store(&[0; 60], direction, passage)
         .is_some()
     {}
     link_packets.schedule_departure(
@@ -43,7 +43,7 @@ fn a_copy_that_finds_no_room_is_written_down_as_a_copy_and_its_packet_leaves() {
             },
         },
     );
-    assert_eq!(link_packets.waiting.next_due(), Some(Moment(9)));
+    assert_eq!(link_packets.pending_packets.next_due(), Some(Moment(9)));
     assert_eq!(counters.read(Direction::BToA).overflow, 1);
     drop(link_packets);
     writer.finish().expect("written");

@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trace_gives_its_entries_in_order_and_again() {
+    fn a_trace_returns_its_entries_in_order_and_repeats_them() {
         let delays = vec![Span::from_millis(1), Span::from_millis(5), Span::ZERO];
         let jitter = Jitter::Trace(Arc::new(Trace::new(delays.clone()).expect("three")));
         let (mut random, mut entries_used) = (Random::new(5), 0);

@@ -205,7 +205,7 @@ fn a_changed_rate_applies_to_packets_still_in_the_queue() {
     assert!(outcomes[0].is_some() && outcomes[1..].iter().all(Option::is_none));
     assert_eq!(gate.next_turn(), Some(at(1)));
     gate.advance(at(100));
-    let due: Vec<i64> = std::iter::from_fn(|| gate.next_decided())
+    let due: Vec<i64> = std::iter::from_fn(|| gate.next_outcome())
         .map(|outcome| match outcome {
             PacketOutcome::Leaves(departure) => departure.due.0 / 1_000_000,
             PacketOutcome::Dropped(..) => -1,

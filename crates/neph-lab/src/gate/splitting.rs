@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn each_way_gives_each_path_its_share() {
+    fn each_splitting_method_gives_each_path_its_share() {
         for splitting in [Splitting::Ranges, Splitting::Modulo, Splitting::Rendezvous] {
             for weights in [&[1, 1][..], &[3, 1], &[1, 2, 5], &[0, 1], &[400, 0, 600]] {
                 let total: u32 = weights.iter().sum();

@@ -40,7 +40,7 @@ fn outcomes(gate: &mut Gate, packets: &[(Span, u32)]) -> Vec<(Moment, PacketOutc
         outcomes.push((at, gate.admit(arrival(at, length))));
     }
     gate.advance(Moment::NEVER);
-    decided.extend(std::iter::from_fn(|| gate.next_decided()));
+    decided.extend(std::iter::from_fn(|| gate.next_outcome()));
     let mut decided = decided.into_iter();
     let rows = outcomes.into_iter();
     rows.map(|(at, outcome)| (at, outcome.or_else(|| decided.next()).expect("decided")))
@@ -238,7 +238,7 @@ fn a_gate_is_woken_before_its_queued_packets_are_due() {
     let turn = gate.next_turn().expect("one stands in the queue");
     assert_eq!(turn, Moment(6_000_000));
     gate.advance(turn);
-    let outcome = gate.next_decided();
+    let outcome = gate.next_outcome();
     let Some(PacketOutcome::Leaves(departure)) = outcome else {
         panic!("{outcome:?}");
     };
@@ -265,7 +265,7 @@ fn codel_keeps_a_standing_queue_shorter_than_drop_tail() {
             let outcome = gate.admit(arrival(at, 1_514));
             queue.extend(outcome.is_none().then_some(at));
             let mut outcomes: Vec<(Moment, PacketOutcome)> =
-                std::iter::from_fn(|| gate.next_decided())
+                std::iter::from_fn(|| gate.next_outcome())
                     .filter_map(|outcome| queue.pop_front().map(|came| (came, outcome)))
                     .collect();
             outcomes.extend(outcome.map(|outcome| (at, outcome)));
@@ -371,7 +371,7 @@ proptest! {
         }
         eager.advance(Moment::NEVER);
         for number in standing {
-            eagerly.push((number, eager.next_decided().expect("all are decided")));
+            eagerly.push((number, eager.next_outcome().expect("all are decided")));
         }
         eagerly.sort_by_key(|(number, _)| *number);
         for ((_, once), (_, often)) in asked_once.into_iter().zip(eagerly) {
@@ -380,7 +380,7 @@ proptest! {
     }
 
     #[test]
-    fn nothing_waits_longer_than_a_full_queue_takes(
+    fn no_packet_waits_longer_than_a_full_queue_takes(
         rate in 1_000_u64..1_000_000_000,
         queue in 1514_u64..1_000_000,
         packets in any_packets(),

@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_happens_before_the_cue_and_everything_again_after_the_next() {
+    fn schedules_start_at_the_cue_and_restart_at_the_next() {
         let mut timetable = Timetable::new(vec![(4, change(2, 0, Some(5), None))], 1);
         assert_eq!(timetable.next(), None);
         for cue in [Moment(7), Moment(100_000_000_000)] {
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn day_and_night_alternate_and_reshuffles_come_in_between() {
+    fn periodic_changes_alternate_and_reshuffles_occur_between_them() {
         let night = change(2, 10, Some(25), Some(30));
         let mut timetable = Timetable::new(vec![(0, night), (1, change(0, 20, None, Some(20)))], 1);
         timetable.restart(Moment(0));

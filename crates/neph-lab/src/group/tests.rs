@@ -16,8 +16,8 @@ fn site(features: &str) -> Site {
 
 #[test]
 fn version_one_has_a_mount_for_each_controller() {
-    let homes = CgroupMounts::of(V1, |_| "hugetlb".to_owned());
-    let groups = homes.groups_of("neph-x-a", &site("cpu_share = \"50%\", cpus = [0, 2]"));
+    let mounts = CgroupMounts::parse(V1, |_| "hugetlb".to_owned());
+    let groups = mounts.groups_for("neph-x-a", &site("cpu_share = \"50%\", cpus = [0, 2]"));
     let groups = groups.expect("both are mounted");
     let folders: Vec<_> = groups
         .iter()
@@ -40,8 +40,8 @@ fn version_one_has_a_mount_for_each_controller() {
 
 #[test]
 fn version_two_has_one_group_for_both_and_a_small_share_a_longer_period() {
-    let homes = CgroupMounts::of(V2, |_| "cpuset cpu io memory".to_owned());
-    let groups = homes.groups_of("neph-x-a", &site("cpu_share = \"2%\", cpus = [1]"));
+    let mounts = CgroupMounts::parse(V2, |_| "cpuset cpu io memory".to_owned());
+    let groups = mounts.groups_for("neph-x-a", &site("cpu_share = \"2%\", cpus = [1]"));
     let groups = groups.expect("both are there");
     assert_eq!(groups.len(), 1);
     let cpus = ("cpuset.cpus", "1".to_owned());
@@ -53,9 +53,9 @@ fn version_two_has_one_group_for_both_and_a_small_share_a_longer_period() {
 
 #[test]
 fn a_missing_cgroup_controller_is_an_error_only_if_requested() {
-    let homes = CgroupMounts::of("", |_| String::new());
-    let error = homes
-        .groups_of("x", &site("cpu_share = \"50%\""))
+    let mounts = CgroupMounts::parse("", |_| String::new());
+    let error = mounts
+        .groups_for("x", &site("cpu_share = \"50%\""))
         .expect_err("nowhere");
     let message = error.to_string();
     assert!(
@@ -63,17 +63,19 @@ fn a_missing_cgroup_controller_is_an_error_only_if_requested() {
         "{message}"
     );
     assert_eq!(
-        homes.groups_of("x", &site("labels = {}")).expect("nothing"),
+        mounts
+            .groups_for("x", &site("labels = {}"))
+            .expect("nothing"),
         []
     );
 }
 
 #[test]
 fn a_missing_cpu_is_reported_with_the_existing_ones() {
-    assert!(has_cpus("s", "0,1", "0-1").is_ok());
-    assert!(has_cpus("s", "4,6", "0-1,4,6-7").is_ok());
-    assert!(has_cpus("s", "99", "").is_ok(), "the kernel tells");
-    let message = has_cpus("s", "1,99", "0-1").expect_err("99").to_string();
+    assert!(check_cpus("s", "0,1", "0-1").is_ok());
+    assert!(check_cpus("s", "4,6", "0-1,4,6-7").is_ok());
+    assert!(check_cpus("s", "99", "").is_ok(), "the kernel decides");
+    let message = check_cpus("s", "1,99", "0-1").expect_err("99").to_string();
     let expected =
         "cpus of site 's': there is no CPU 99 here; write CPUs of 0-1, or leave cpus out";
     assert_eq!(message, expected);

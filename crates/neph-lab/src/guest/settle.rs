@@ -84,10 +84,10 @@ pub(crate) fn settle(
 /// Why this host cannot run it, if it cannot.
 fn hindrance(trial: &Trial, folder: Option<&Path>) -> Result<Option<String>, LabError> {
     let programs = trial.programs.iter().copied();
-    let lone = trial.lone.iter().copied();
+    let static_programs = trial.static_programs.iter().copied();
     let mut checks = programs
-        .map(program::must_have)
-        .chain(lone.map(program::must_be_lone));
+        .map(program::require_program)
+        .chain(static_programs.map(program::require_static));
     if let Some(missing) = checks.find_map(Result::err) {
         return Ok(Some(missing.to_string()));
     }
@@ -117,7 +117,7 @@ mod tests {
     fn why(programs: &[&'static str], line: &str, folder: Option<&Path>) -> Option<String> {
         let trial = Trial {
             programs: programs.to_vec(),
-            lone: Vec::new(),
+            static_programs: Vec::new(),
             line: line.to_owned(),
             instead: Err("nothing"),
         };

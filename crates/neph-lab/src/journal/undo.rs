@@ -10,9 +10,9 @@ use neph_sys::netns::{self, NetNs};
 
 use super::new_lab_folder::remove_abandoned_folders;
 use super::{
-    FILE, JournalContent, LabObject, REMOVAL_GROUP, UndoTarget, folder, is_current, parse,
+    JOURNAL_FILE, JournalContent, LabObject, REMOVAL_GROUP, UndoTarget, folder, is_current, parse,
 };
-use crate::{group, program, sweep};
+use crate::{end_processes, group, program};
 
 /// Undoes all that `lab` acquired, in reverse order, and removes its journal. No lab is no error. Continues
 /// after errors; then the journal stays, and the first error is returned.
@@ -22,7 +22,7 @@ pub(crate) fn undo(lab: &str, target: UndoTarget<'_>) -> Result<(), UndoError> {
         source,
     };
     remove_abandoned_folders().map_err(failed)?;
-    let file = match File::open(folder(lab).join(FILE)) {
+    let file = match File::open(folder(lab).join(JOURNAL_FILE)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             return match target {
                 UndoTarget::SameJournal(_) => Ok(()),
@@ -98,7 +98,7 @@ fn remove(acquired: &LabObject) -> Result<(), UndoError> {
 
 /// Removes a folder without a journal: a crash between the last two files of a lab.
 fn forget_remains(lab: &str) -> io::Result<()> {
-    remove_folder(&folder(lab), |path| !path.join(FILE).exists())
+    remove_folder(&folder(lab), |path| !path.join(JOURNAL_FILE).exists())
 }
 
 /// Removes the folder of a lab, if `is_target` accepts it. Another lab may take the name once the folder is
@@ -147,7 +147,7 @@ fn end_processes(lab: &str, acquired: &[LabObject]) -> Result<(), UndoError> {
         _ => None,
     });
     let namespaces: Vec<&str> = namespaces.collect();
-    sweep::namespaces(&namespaces).map_err(|source| UndoError::Processes {
+    end_processes::in_namespaces(&namespaces).map_err(|source| UndoError::Processes {
         lab: lab.to_owned(),
         source,
     })
@@ -238,15 +238,16 @@ mod tests {
                 for number in 0..2_000 {
                     let new_folder = root.path().join(format!(".{number}"));
                     fs::create_dir(&new_folder).expect("a folder");
-                    fs::write(new_folder.join(FILE), "owner 1 2\n").expect("a journal");
+                    fs::write(new_folder.join(JOURNAL_FILE), "owner 1 2\n").expect("a journal");
                     fs::write(new_folder.join("link.truth"), "").expect("a file");
                     fs::rename(&new_folder, &name).expect("the name is free");
-                    File::open(name.join(FILE)).expect("nobody takes a lab's journal");
+                    File::open(name.join(JOURNAL_FILE)).expect("nobody takes a lab's journal");
                     remove_folder(&name, |_| true).expect("removed");
                 }
             });
             while !coming.is_finished() {
-                remove_folder(&name, |path| !path.join(FILE).exists()).expect("removed or not");
+                remove_folder(&name, |path| !path.join(JOURNAL_FILE).exists())
+                    .expect("removed or not");
             }
         });
         assert!(!name.exists());

@@ -239,7 +239,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_setting_that_is_not_there_is_left_out() {
+    fn a_missing_setting_has_the_remedy_to_leave_it_out() {
         let of = |kind: io::ErrorKind| remedy_of_setting(&kind.into());
         assert!(of(io::ErrorKind::NotFound).contains("leave it out, or load the module"));
         assert!(of(io::ErrorKind::InvalidInput).contains("a value that it takes"));

@@ -14,6 +14,6 @@ pub(super) fn of(lab: &str, site: &str) -> Result<Placement, LabError> {
         lab: lab.to_owned(),
         site: site.to_owned(),
     })?;
-    let groups = CgroupMounts::here().existing(&name);
+    let groups = CgroupMounts::of_host().existing_folders(&name);
     Ok(Placement::with_name(name).within(groups))
 }

@@ -101,7 +101,7 @@ fn begin_failed(options: &UpOptions, source: io::Error) -> LabError {
 }
 
 fn build(lab: &mut Lab, journal: &Journal, options: &UpOptions) -> Result<(), LabError> {
-    let described = journal.describe(&lab.topology.fingerprint(), options.keeper);
+    let described = journal.record_description(&lab.topology.fingerprint(), options.keeper);
     described.map_err(|source| LabError::Journal {
         lab: lab.name.clone(),
         source,
@@ -110,8 +110,9 @@ fn build(lab: &mut Lab, journal: &Journal, options: &UpOptions) -> Result<(), La
     let (topology, fallback_guests) = guest::settle(&lab.topology, Some(&folder))?;
     (lab.topology, lab.fallback_guests) = (topology.clone(), fallback_guests);
     let plan = plan_of(&topology, &lab.name);
-    plan.programs().try_for_each(program::must_have)?;
-    plan.lone_programs().try_for_each(program::must_be_lone)?;
+    plan.programs().try_for_each(program::require_program)?;
+    plan.static_programs()
+        .try_for_each(program::require_static)?;
     let wire = make_namespace(&lab.name, WIRE, journal)?;
     settings::apply(&wire, &plan::WIRE_SETTINGS)?;
     for (index, site) in topology.sites.iter().enumerate() {
@@ -154,7 +155,7 @@ fn build(lab: &mut Lab, journal: &Journal, options: &UpOptions) -> Result<(), La
     lab.waker = Some(Waker::start(lab, options.keeper)?);
     lab.cue();
     lab.status_server = Some(StatusServer::start(lab)?);
-    journal.complete().map_err(|source| LabError::Journal {
+    journal.record_up().map_err(|source| LabError::Journal {
         lab: lab.name.clone(),
         source,
     })
@@ -178,11 +179,11 @@ pub(super) fn steps(topology: &Topology, options: &UpOptions) -> Result<Vec<Step
     let topology = &runnable_topology.unwrap_or_else(|_| topology.clone());
     let plan = plan_of(topology, &options.name);
     let record = options.truth.as_ref().map(|truth| truth.folder.as_path());
-    let cgroup_mounts = CgroupMounts::here();
+    let cgroup_mounts = CgroupMounts::of_host();
     let mut steps = guest::trial_steps(topology, &plan.wire);
     steps.extend(plan.wire_steps());
     for (index, site) in topology.sites.iter().enumerate() {
-        let groups = cgroup_mounts.groups_of(&plan.sites[index], site)?;
+        let groups = cgroup_mounts.groups_for(&plan.sites[index], site)?;
         steps.extend(plan.site_steps(index, &groups));
     }
     steps.extend(plan.operations().iter().map(Operation::step));
@@ -200,9 +201,9 @@ fn make_groups(
     lab: &Lab,
     journal: &Journal,
 ) -> Result<(), LabError> {
-    for group in CgroupMounts::here().groups_of(namespace.name(), site)? {
+    for group in CgroupMounts::of_host().groups_for(namespace.name(), site)? {
         note(journal, &lab.name, &LabObject::Group(group.folder.clone()))?;
-        group.make(&site.name)?;
+        group.create(&site.name)?;
     }
     Ok(())
 }

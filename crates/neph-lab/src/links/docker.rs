@@ -74,7 +74,7 @@ impl PodNetwork for Swarm {
             )],
             programs: vec!["dockerd", "docker", "unshare", "nsenter"],
             // The only content of its container.
-            lone: vec!["busybox"],
+            static_programs: vec!["busybox"],
             groups: vec![group(context)],
             ..Built::default()
         }

@@ -28,7 +28,7 @@ const STOP_TIMEOUT: Span = Span::ZERO;
 /// Memory of a guest's kernel and programs in addition to the image, MiB.
 const KERNEL: u32 = 64;
 /// Programs that must run without other files.
-const LONE: [&str; 1] = ["busybox"];
+const STATIC_PROGRAMS: [&str; 1] = ["busybox"];
 /// Shell command that ends the trial if taps cannot be created.
 const TAPS: &str =
     "(: <>/dev/net/tun) 2>/dev/null || { echo 'there is no /dev/net/tun for taps'; exit 1; }";
@@ -130,7 +130,7 @@ impl<M: Machine> Build for Guests<M> {
             operations,
             services: services.collect(),
             programs: self.programs(),
-            lone: LONE.to_vec(),
+            static_programs: STATIC_PROGRAMS.to_vec(),
             ..Built::default()
         }
     }
@@ -147,7 +147,7 @@ impl<M: Machine> Build for Guests<M> {
         };
         Some(Trial {
             programs: self.programs(),
-            lone: LONE.to_vec(),
+            static_programs: STATIC_PROGRAMS.to_vec(),
             line: format!("{TAPS}; {}", self.machine.trial(self.all_mebibytes())),
             instead,
         })

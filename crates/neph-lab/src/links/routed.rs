@@ -115,7 +115,7 @@ fn configuration(pods: Pods<'_>, speaker: usize) -> String {
 fn neighbours(pods: Pods<'_>, speaker: usize) -> Vec<(usize, Ipv4Addr)> {
     let topology = pods.context.topology;
     let links = segment::links_of(topology, speaker);
-    let behind = links.flat_map(|link| segment::behind(topology, speaker, link));
+    let behind = links.flat_map(|link| segment::neighbours_over(topology, speaker, link));
     let mut sites: Vec<usize> = behind.map(|neighbour| neighbour.site).collect();
     sites.retain(|site| *site != speaker);
     sites.sort_unstable();

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use super::host;
+use super::host_prefix;
 use crate::gate::mix_bits;
 use crate::route::{self, Hop};
 use crate::topology::{Site, Topology};
@@ -111,7 +111,7 @@ fn route_over(topology: &Topology, index: usize, hops: &[Hop], address: IpAddr) 
     let steps: Vec<(usize, String)> = steps.collect();
     let links = steps.iter().map(|(link, _)| *link);
     (!steps.is_empty()).then(|| Route {
-        to: host(address),
+        to: host_prefix(address),
         mtu: links
             .filter_map(|link| smaller_mtu(topology, index, link))
             .min(),

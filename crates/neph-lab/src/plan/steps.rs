@@ -28,7 +28,7 @@ impl Plan<'_> {
         );
         for group in groups {
             let folder = group.folder.display();
-            if let Some((file, text)) = group.enabling() {
+            if let Some((file, text)) = group.parent_setting() {
                 let line = format!("echo '{text}' > {}", file.display());
                 steps.push(Step::new(namespace, line));
             }

@@ -54,7 +54,7 @@ pub(crate) struct Trial {
     /// Programs that must exist.
     pub(crate) programs: Vec<&'static str>,
     /// Programs that must run without other files.
-    pub(crate) lone: Vec<&'static str>,
+    pub(crate) static_programs: Vec<&'static str>,
     /// A shell line that exits with status 0 if it can be built; else its last line is the reason. It may
     /// create files in its working directory.
     pub(crate) line: String,
@@ -72,7 +72,7 @@ pub(crate) struct Built {
     /// Programs that its services run in addition to the one that each names.
     pub(crate) programs: Vec<&'static str>,
     /// Programs that must run without other files, such as libraries.
-    pub(crate) lone: Vec<&'static str>,
+    pub(crate) static_programs: Vec<&'static str>,
     /// Control groups that its services create, by their name below every mount: they are removed with the
     /// lab.
     pub(crate) groups: Vec<String>,

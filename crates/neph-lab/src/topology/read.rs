@@ -103,7 +103,7 @@ fn read_topology(mut fields: Fields<'_>) -> Option<Topology> {
 
 /// Bridges have no spanning tree here: a ring would send a broadcast round for ever.
 fn check_no_rings(topology: &Topology, span: &Range<usize>, problems: &Problems<'_>) {
-    if let Some(link) = segment::ring(topology) {
+    if let Some(link) = segment::first_ring_link(topology) {
         let message = format!(
             "link '{}' closes a ring of switches",
             topology.links[link].name

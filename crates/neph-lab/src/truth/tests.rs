@@ -115,7 +115,7 @@ fn one_writer_keeps_the_records_of_links_separate() {
 
 /// Requests and replies take turns: counting to an even number would record one direction only.
 #[test]
-fn of_packets_that_take_turns_both_directions_are_recorded_and_each_link_records_the_same() {
+fn alternating_packets_are_recorded_in_both_directions_and_equally_by_each_link() {
     let folder = tempfile::tempdir().expect("a folder");
     let truth_thread = TruthThread::start().expect("a thread");
     let links = [0, 1].map(|link| {

@@ -142,13 +142,13 @@ mod tests {
     use super::*;
     use crate::gate::{Jitter, Shape};
 
-    /// Packets every 10 ms that took `took`.
-    fn observe(took: impl IntoIterator<Item = i64>) -> Vec<PacketTimes> {
-        let sighting = |(number, took): (i64, i64)| PacketTimes {
+    /// Packets every 10 ms with these delays.
+    fn observe(delays: impl IntoIterator<Item = i64>) -> Vec<PacketTimes> {
+        let packet_times = |(number, delay): (i64, i64)| PacketTimes {
             departure: Some(number * 10_000_000),
-            arrival: Some(number * 10_000_000 + took),
+            arrival: Some(number * 10_000_000 + delay),
         };
-        (0..).zip(took).map(sighting).collect()
+        (0..).zip(delays).map(packet_times).collect()
     }
 
     fn five_millis(jitter: Jitter) -> Shape {

@@ -9,32 +9,32 @@ use neph_model::Span;
 use neph_sys::clock::{self, RawNanos, Spin};
 
 use super::end::{End, PROBE_BYTES};
-use super::longest;
+use super::max_delay;
 use crate::gate::{ETHERNET, FULL_FRAME, Shape, Wire, transmission_time};
 
 /// Duration of a trickle without and with jitter: a distribution needs more packets.
 const TRICKLE: Span = Span::from_millis(600);
-const JITTERY: Span = Span::from_secs(2);
+const JITTER_TRICKLE: Span = Span::from_secs(2);
 /// Maximum interval of a trickle.
-const SPARSE: Span = Span::from_millis(10);
+const MAX_TRICKLE_INTERVAL: Span = Span::from_millis(10);
 /// Duration of a stream after its queue is full, and minimum number of frames.
-const STREAM: Span = Span::from_millis(150);
-const FEWEST: i64 = 60;
+const STREAM_DURATION: Span = Span::from_millis(150);
+const MIN_FRAMES: i64 = 60;
 /// Minimum number of frames with loss: each random loss changes the rate by its share.
-const FEWEST_LOST: i64 = 1_000;
+const MIN_FRAMES_WITH_LOSS: i64 = 1_000;
 /// Ratio of a stream's rate to that of its link: 13 to 10.
-const FASTER: (i64, i64) = (13, 10);
+const STREAM_RATE_RATIO: (i64, i64) = (13, 10);
 /// Number of packets that a sender here can send in about a second.
 const MAX_PACKETS: i64 = 150_000;
 /// A queue that drains longer than this is not filled.
-const DRAIN: Span = Span::from_millis(2_500);
+const MAX_DRAIN_TIME: Span = Span::from_millis(2_500);
 /// Maximum duration of a stream; if the minimum number of frames takes longer, there is no rate.
 const MAX_STREAM_DURATION: Span = Span::from_secs(3);
-const FEWEST_REPORTED: i64 = 20;
-/// Interval of checking whether to stop.
-const NAP: Span = Span::from_millis(50);
-/// Number of frames between two reads of arrivals.
-const LOOK: i64 = 16;
+const MIN_REPORTED_FRAMES: i64 = 20;
+/// Interval of checks whether to stop.
+const STOP_CHECK: Span = Span::from_millis(50);
+/// Number of frames between two reads of arrivals, at most.
+const MAX_FRAMES_BETWEEN_READS: i64 = 16;
 
 /// Additional time to wait for packets beyond the link's delay, and the early stop.
 #[derive(Clone, Copy, Debug)]
@@ -53,8 +53,8 @@ impl Patience<'_> {
     fn sleep_until(self, moment: i64) {
         while !self.is_over() {
             let now = clock::raw().0;
-            clock::sleep_until(RawNanos(moment.min(now + NAP.nanos())), Spin::NONE);
-            if moment <= now + NAP.nanos() {
+            clock::sleep_until(RawNanos(moment.min(now + STOP_CHECK.nanos())), Spin::NONE);
+            if moment <= now + STOP_CHECK.nanos() {
                 return;
             }
         }
@@ -81,7 +81,7 @@ impl PacketTimes {
 /// The result of a stream.
 #[derive(Debug)]
 pub(super) struct Stream {
-    pub(super) sightings: Vec<PacketTimes>,
+    pub(super) packet_times: Vec<PacketTimes>,
     /// Bytes of each frame.
     pub(super) bytes: u32,
     /// Whether all packets that found room arrived in time.
@@ -113,10 +113,10 @@ pub(super) fn trickle(
         }
         read_observed(ends, &mut observed);
     }
-    let longest = wires.map(longest).into_iter().max().unwrap_or_default();
+    let longest_delay = wires.map(max_delay).into_iter().max().unwrap_or_default();
     // On a slow link the transmission of the last packet exceeds all other waits.
     let transmission = slowest(shapes).unwrap_or_default().times(2);
-    let deadline = clock::raw().0 + (longest + transmission + patience.span).nanos();
+    let deadline = clock::raw().0 + (longest_delay + transmission + patience.span).nanos();
     while clock::raw().0 < deadline && !have_all_arrived(&observed) && !patience.is_over() {
         clock::sleep_until(RawNanos(clock::raw().0 + 1_000_000), Spin::NONE);
         read_observed(ends, &mut observed);
@@ -128,7 +128,7 @@ pub(super) fn trickle(
 fn small_packets(shapes: [&Shape; 2], wires: [&Wire; 2]) -> (Span, usize) {
     let gap = gap(shapes, wires);
     let has_jitter = wires.iter().any(|wire| wire.jitter.reach() > Span::ZERO);
-    let duration = if has_jitter { JITTERY } else { TRICKLE };
+    let duration = if has_jitter { JITTER_TRICKLE } else { TRICKLE };
     let count = usize::try_from(duration.nanos() / gap.nanos()).expect("positive");
     (gap, count.max(4))
 }
@@ -136,8 +136,8 @@ fn small_packets(shapes: [&Shape; 2], wires: [&Wire; 2]) -> (Span, usize) {
 /// Duration of a trickle, including its last packet's arrival.
 pub(super) fn trickle_duration(shapes: [&Shape; 2], wires: [&Wire; 2]) -> Span {
     let (gap, count) = small_packets(shapes, wires);
-    let longest = wires.map(longest).into_iter().max().unwrap_or_default();
-    gap.times(i64::try_from(count).unwrap_or(i64::MAX)) + longest
+    let longest_delay = wires.map(max_delay).into_iter().max().unwrap_or_default();
+    gap.times(i64::try_from(count).unwrap_or(i64::MAX)) + longest_delay
 }
 
 /// Transmission time of a small packet in the slower direction.
@@ -153,7 +153,7 @@ fn gap(shapes: [&Shape; 2], wires: [&Wire; 2]) -> Span {
     let transmitted = slowest(shapes).map(|sent| sent.times(4));
     let jitter_gaps = wires
         .iter()
-        .map(|wire| wire.jitter.reach().times(2).min(SPARSE));
+        .map(|wire| wire.jitter.reach().times(2).min(MAX_TRICKLE_INTERVAL));
     let longest = transmitted.into_iter().chain(jitter_gaps).max();
     longest.unwrap_or_default().max(min)
 }
@@ -180,24 +180,29 @@ impl Frames {
             (mtu + ETHERNET).clamp(PROBE_BYTES, FULL_FRAME)
         });
         let frame = transmission_time(bytes, rate);
-        let gap = (frame.nanos() * FASTER.1 / FASTER.0).max(1);
-        if frame.times(FEWEST_REPORTED) > MAX_STREAM_DURATION {
+        let gap = (frame.nanos() * STREAM_RATE_RATIO.1 / STREAM_RATE_RATIO.0).max(1);
+        if frame.times(MIN_REPORTED_FRAMES) > MAX_STREAM_DURATION {
             return None;
         }
         let room =
             i64::try_from(shape.queue.bytes_of(bytes).0 / u64::from(bytes)).unwrap_or(MAX_PACKETS);
         // Fills the queue at once, then keeps it full. A queue that would not drain in time is not filled:
         // its content would delay the next measurement.
-        let burst = if frame.times(room) > DRAIN {
+        let burst = if frame.times(room) > MAX_DRAIN_TIME {
             0
         } else {
             (room * 11 / 10).min(MAX_PACKETS / 2)
         };
         let has_loss = shape.wires().any(|wire| wire.loss.fraction() > 0.0);
-        let fewest = if has_loss { FEWEST_LOST } else { FEWEST };
-        let lasting = (STREAM.nanos() / gap).max(fewest.min(MAX_STREAM_DURATION.nanos() / gap));
+        let min_frames = if has_loss {
+            MIN_FRAMES_WITH_LOSS
+        } else {
+            MIN_FRAMES
+        };
+        let steady_count =
+            (STREAM_DURATION.nanos() / gap).max(min_frames.min(MAX_STREAM_DURATION.nanos() / gap));
         // A queue that a fast link drains meanwhile is filled by later frames.
-        let count = burst + lasting.min(MAX_PACKETS - burst);
+        let count = burst + steady_count.min(MAX_PACKETS - burst);
         Some(Self {
             bytes,
             frame,
@@ -222,8 +227,8 @@ pub(super) fn stream_duration(shape: &Shape, wire: &Wire, patience: Span) -> Spa
             .frame
             .times(frames.count)
             .max(Span::from_nanos(sending));
-        let silence = frames.frame.times(4) + longest(wire) + patience;
-        transmission + longest(wire) + silence.min(longest(wire) + DRAIN)
+        let silence = frames.frame.times(4) + max_delay(wire) + patience;
+        transmission + max_delay(wire) + silence.min(max_delay(wire) + MAX_DRAIN_TIME)
     })
 }
 
@@ -249,7 +254,7 @@ pub(super) fn stream(
     while next_number < count && !patience.is_over() {
         let now = clock::raw().0;
         let due = (burst + (now - start) / gap).min(count);
-        let until = due.min(next_number + LOOK);
+        let until = due.min(next_number + MAX_FRAMES_BETWEEN_READS);
         for number in next_number..until {
             let number = u32::try_from(number).expect("at most MAX_PACKETS");
             send(&ends[side], &mut observed[side], (number, bytes));
@@ -262,7 +267,7 @@ pub(super) fn stream(
     }
     let drained = drain(ends, &mut observed, wire, frame, patience);
     Some(Stream {
-        sightings: std::mem::take(&mut observed[side]),
+        packet_times: std::mem::take(&mut observed[side]),
         bytes,
         drained,
     })
@@ -276,8 +281,8 @@ fn drain(
     frame: Span,
     patience: Patience<'_>,
 ) -> bool {
-    let silence = (frame.times(4) + longest(wire) + patience.span).nanos();
-    let deadline = clock::raw().0 + (longest(wire) + DRAIN).nanos();
+    let silence = (frame.times(4) + max_delay(wire) + patience.span).nanos();
+    let deadline = clock::raw().0 + (max_delay(wire) + MAX_DRAIN_TIME).nanos();
     let mut last_arrival = clock::raw().0;
     while clock::raw().0 < deadline
         && clock::raw().0 - last_arrival < silence
@@ -294,10 +299,10 @@ fn drain(
 /// Sends a packet and stores its departure, if its end provides it.
 fn send(end: &End, observed: &mut [PacketTimes], (number, bytes): (u32, u32)) {
     let departure = end.send(number, bytes);
-    if let Some(sighting) = observed.get_mut(number as usize)
+    if let Some(times) = observed.get_mut(number as usize)
         && departure.is_some()
     {
-        sighting.departure = departure;
+        times.departure = departure;
     }
 }
 
@@ -308,13 +313,13 @@ fn read_observed(ends: &mut [End; 2], observed: &mut [Vec<PacketTimes>; 2]) -> b
         while let Some(packet) = end.next_observed() {
             has_new = true;
             let from = if packet.is_own { side } else { 1 - side };
-            let Some(sighting) = observed[from].get_mut(packet.number as usize) else {
+            let Some(times) = observed[from].get_mut(packet.number as usize) else {
                 continue;
             };
             let time = if packet.is_own {
-                &mut sighting.departure
+                &mut times.departure
             } else {
-                &mut sighting.arrival
+                &mut times.arrival
             };
             *time = Some(packet.stamp);
         }
@@ -326,7 +331,7 @@ fn have_all_arrived(observed: &[Vec<PacketTimes>; 2]) -> bool {
     observed
         .iter()
         .flatten()
-        .all(|sighting| sighting.arrival.is_some())
+        .all(|times| times.arrival.is_some())
 }
 
 #[cfg(test)]
@@ -357,7 +362,7 @@ mod tests {
         let frames = Frames::of(&slow).expect("frames");
         let undrained =
             frames.frame.times(frames.count) - Span::from_nanos(frames.gap * frames.count);
-        assert!(undrained < DRAIN, "{undrained}");
+        assert!(undrained < MAX_DRAIN_TIME, "{undrained}");
     }
 
     #[test]
@@ -373,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn a_nap_ends_when_it_is_stopped() {
+    fn waiting_ends_when_it_is_stopped() {
         let stop = AtomicBool::new(false);
         let patience = Patience {
             span: Span::ZERO,

@@ -3,7 +3,7 @@
 use neph_model::Span;
 
 use super::exchange::{stream_duration, trickle_duration};
-use super::patience;
+use super::max_wait;
 use crate::gate::{Shape, Wire};
 use crate::topology::Link;
 
@@ -12,7 +12,7 @@ use crate::topology::Link;
 /// twice.
 pub fn verification_takes(link: &Link) -> Span {
     let shapes = [&link.a_to_b, &link.b_to_a];
-    let waits = patience(!link.schedule.is_empty());
+    let waits = max_wait(!link.schedule.is_empty());
     let turns = shapes.map(|shape| shape.paths.len()).into_iter().max();
     let turns = turns.unwrap_or_default().max(1);
     let trickles = (0..turns).map(|turn| {

@@ -23,16 +23,10 @@ pub struct LossCheck {
 /// Checks the packets that did not arrive.
 pub(super) fn check(packets: &[PacketTimes], course: &RequestedLink<'_>) -> LossCheck {
     let count = |predicate: fn(&PacketTimes) -> bool| {
-        u32::try_from(
-            packets
-                .iter()
-                .filter(|sighting| predicate(sighting))
-                .count(),
-        )
-        .unwrap_or(u32::MAX)
+        u32::try_from(packets.iter().filter(|times| predicate(times)).count()).unwrap_or(u32::MAX)
     };
-    let sent = count(|sighting| sighting.departure.is_some());
-    let lost = count(|sighting| sighting.departure.is_some() && sighting.arrival.is_none());
+    let sent = count(|times| times.departure.is_some());
+    let lost = count(|times| times.departure.is_some() && times.arrival.is_none());
     let share = f64::from(lost) / f64::from(sent.max(1));
     let departures: Vec<i64> = packets
         .iter()

@@ -8,7 +8,7 @@ use super::{Check, DELAY_TOLERANCE, Z99, loss};
 use crate::gate::{Discipline, transmission_time};
 
 /// Minimum number of frames for a rate.
-const FEWEST: usize = 20;
+const MIN_ARRIVALS: usize = 20;
 /// Minimum utilisation of the link by a stream that shows its rate.
 const BUSY: f64 = 0.995;
 /// Tolerance of a rate.
@@ -53,7 +53,7 @@ fn check(
         .filter_map(|(_, arrival)| *arrival)
         .collect();
     let arrivals: Vec<i64> = stream
-        .sightings
+        .packet_times
         .iter()
         .filter_map(|packet_times| packet_times.arrival)
         .collect();
@@ -86,7 +86,7 @@ fn check(
 fn rate_of(arrivals: &[i64], bytes: u32) -> Option<f64> {
     let (first, last) = (arrivals.iter().min()?, arrivals.iter().max()?);
     let bits = (arrivals.len() - 1) as f64 * f64::from(bytes) * 8.0;
-    (arrivals.len() >= FEWEST && last > first).then(|| bits * 1e9 / (last - first) as f64)
+    (arrivals.len() >= MIN_ARRIVALS && last > first).then(|| bits * 1e9 / (last - first) as f64)
 }
 
 /// Checks the queue by the waits of those frames that should have found it almost full. Each wait covers the
@@ -110,11 +110,11 @@ fn check_queue(
         Some((expected_wait, packet_times.delay()?))
     });
     let waits: Vec<(i64, Span)> = waits.collect();
-    let longest = waits
+    let longest_wait = waits
         .iter()
         .map(|(expected_wait, _)| *expected_wait)
         .max()?;
-    let almost_longest = longest - transmission_time(stream.bytes, rate).times(2).nanos();
+    let almost_longest = longest_wait - transmission_time(stream.bytes, rate).times(2).nanos();
     let full_queue_waits = waits
         .iter()
         .filter(|(expected_wait, _)| *expected_wait >= almost_longest);
@@ -140,7 +140,7 @@ fn check_queue(
 /// The frames that were sent, in order, with their expected arrivals.
 fn expected(stream: &Stream, course: &RequestedLink<'_>) -> Vec<Expected> {
     let sent_packets = stream
-        .sightings
+        .packet_times
         .iter()
         .filter(|packet_times| packet_times.departure.is_some());
     let sent_packets: Vec<PacketTimes> = sent_packets.copied().collect();
@@ -172,15 +172,16 @@ mod tests {
     fn stream_through(rate: u64) -> Stream {
         let departures: Vec<i64> = (0..200).map(|number| number * 600_000).collect();
         let arrivals = requested(&shape(rate)).replay(&departures, 1_000, 0);
-        let sightings = departures
-            .iter()
-            .zip(arrivals)
-            .map(|(departure, arrival)| PacketTimes {
-                departure: Some(*departure),
-                arrival,
-            });
+        let packet_times =
+            departures
+                .iter()
+                .zip(arrivals)
+                .map(|(departure, arrival)| PacketTimes {
+                    departure: Some(*departure),
+                    arrival,
+                });
         Stream {
-            sightings: sightings.collect(),
+            packet_times: packet_times.collect(),
             bytes: 1_000,
             drained: true,
         }
@@ -207,7 +208,7 @@ mod tests {
     fn a_link_that_lets_no_full_frame_through_has_no_rate_and_is_not_ok() {
         let mut stream = stream_through(8_000_000);
         stream
-            .sightings
+            .packet_times
             .iter_mut()
             .for_each(|packet_times| packet_times.arrival = None);
         let rate = checks(&stream, &requested(&shape(8_000_000)))

@@ -116,7 +116,7 @@ impl RequestedLink<'_> {
 }
 
 fn record_decided(gate: &mut Gate, queued: &mut VecDeque<usize>, arrivals: &mut [Option<i64>]) {
-    while let Some(outcome) = gate.next_decided() {
+    while let Some(outcome) = gate.next_outcome() {
         if let Some(number) = queued.pop_front() {
             arrivals[number] = arrival(outcome);
         }
@@ -150,7 +150,7 @@ mod tests {
     use crate::gate::{QueueLimit, Share};
 
     #[test]
-    fn packets_that_wait_for_each_other_come_one_after_the_other_and_the_last_find_no_room() {
+    fn queued_packets_depart_one_after_the_other_and_a_full_queue_drops_the_last() {
         let mut shape = Shape {
             rate: Some(BitRate(8_000_000)),
             queue: QueueLimit::Bytes(ByteSize(3_000)),

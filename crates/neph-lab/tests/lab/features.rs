@@ -66,8 +66,8 @@ fn send_numbers(lab: &Lab, numbers: std::ops::Range<u32>) -> Vec<u32> {
 }
 
 #[test]
-fn a_flipped_bit_makes_a_datagram_vanish_and_tcp_send_again() {
-    let Some(_turn) = turn("a_flipped_bit_makes_a_datagram_vanish_and_tcp_send_again") else {
+fn a_flipped_bit_loses_a_datagram_and_makes_tcp_retransmit() {
+    let Some(_turn) = turn("a_flipped_bit_loses_a_datagram_and_makes_tcp_retransmit") else {
         return;
     };
     let folder = tempfile::tempdir().expect("a folder");
@@ -142,8 +142,8 @@ fn transfer(lab: &Lab, bytes: usize) {
 }
 
 #[test]
-fn a_duplicate_arrives_right_behind_and_a_reordered_packet_before_its_turn() {
-    let test = "a_duplicate_arrives_right_behind_and_a_reordered_packet_before_its_turn";
+fn a_duplicate_arrives_right_after_and_a_reordered_packet_before_earlier_ones() {
+    let test = "a_duplicate_arrives_right_after_and_a_reordered_packet_before_earlier_ones";
     let Some(_turn) = turn(test) else { return };
     let lab = up(&pair("delay = \"5ms\"\nduplicate = \"100%\""), &name('u'));
     let arrived = send_numbers(&lab, 0..50);

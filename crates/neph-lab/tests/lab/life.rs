@@ -69,8 +69,8 @@ fn taking_down_a_running_lab_ends_its_engines() {
 }
 
 #[test]
-fn a_lab_that_was_replaced_by_another_of_its_name_leaves_that_one_alone() {
-    let test = "a_lab_that_was_replaced_by_another_of_its_name_leaves_that_one_alone";
+fn a_replaced_lab_does_not_remove_the_new_lab_of_its_name() {
+    let test = "a_replaced_lab_does_not_remove_the_new_lab_of_its_name";
     let Some(_turn) = turn(test) else {
         return;
     };

@@ -284,7 +284,7 @@ impl<T: AlarmListener> LiveEvaluator<T> {
     fn look(&mut self, window: &Window, sources: &mut [Source]) -> Result<(), String> {
         let mut hops = Hops::with_points(sources.len());
         for (index, mapping) in &self.mappings {
-            hops.map(*index, *mapping);
+            hops.add_nat_rule(*index, *mapping);
         }
         for (index, source) in sources.iter_mut().enumerate() {
             let mut duplicates = DuplicateFilter::default();
@@ -359,7 +359,7 @@ fn at_least(segment_delay: &SegmentDelay, bound: Span, began: i64) -> Delay {
     let bound = bound.nanos();
     Delay {
         since: segment_delay.entered_at.saturating_sub(began),
-        took: segment_delay.delay_nanos.saturating_sub(bound).max(0),
+        delay_nanos: segment_delay.delay_nanos.saturating_sub(bound).max(0),
         bound,
     }
 }

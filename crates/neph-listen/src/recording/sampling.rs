@@ -7,7 +7,7 @@ use std::io;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-use neph_capture::path::selection::{Choice, Selection, needed};
+use neph_capture::path::selection::{Selection, SelectionKey, identifying_length};
 use neph_model::Span;
 use neph_wire::capture::{pcap_header, pcap_record};
 use neph_wire::dissect::dissect;
@@ -51,13 +51,13 @@ impl Sampling {
         self.tail
             .read(&(i64::MIN..i64::MAX), i64::MAX, |at, record| {
                 if let Some(packet) = dissect(record.link, record.bytes, record.length)
-                    && let Some(choice) = Choice::of(&packet)
+                    && let Some(key) = SelectionKey::of(&packet)
                 {
                     link = Some(record.link);
-                    let bytes = &record.bytes[..needed(record.bytes, &packet)];
+                    let bytes = &record.bytes[..identifying_length(record.bytes, &packet)];
                     let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
                     snaplen = snaplen.max(length);
-                    selection.offer(choice, || {
+                    selection.offer(key, || {
                         [&pcap_record(at, length, record.length), bytes].concat()
                     });
                 }

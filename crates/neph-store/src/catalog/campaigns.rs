@@ -93,7 +93,7 @@ impl Catalog {
 
     /// All campaigns, oldest first.
     pub(crate) fn campaigns(&self) -> Result<Vec<Campaign>, StoreError> {
-        self.look("read the campaigns", |connection| {
+        self.query("read the campaigns", |connection| {
             connection
                 .prepare("SELECT * FROM campaigns ORDER BY started_unix_ns, id")?
                 .query_map([], campaign)?

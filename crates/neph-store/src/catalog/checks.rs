@@ -4,7 +4,7 @@ use neph_model::{BitRate, CampaignId, Throughput, Traceroute, Wall};
 use rusqlite::{Result, Row, named_params};
 
 use super::Catalog;
-use super::row::{get_json, get_parsed, get_wide, json, wide};
+use super::row::{get_json, get_parsed, get_u64, json, u64_bits};
 use crate::StoreError;
 
 impl Catalog {
@@ -23,7 +23,7 @@ impl Catalog {
                     ":endpoint": check.endpoint,
                     ":tool": check.tool,
                     ":started": check.started.unix_nanos(),
-                    ":goodput": wide(check.goodput.bits_per_second()),
+                    ":goodput": u64_bits(check.goodput.bits_per_second()),
                     ":failure": check.failure,
                     ":seconds": json(&check.seconds),
                     ":site": check.site,
@@ -60,7 +60,7 @@ impl Catalog {
 
     /// A campaign's throughput checks, by time.
     pub(crate) fn throughputs(&self, campaign: CampaignId) -> Result<Vec<Throughput>, StoreError> {
-        self.look("read the throughput checks", |connection| {
+        self.query("read the throughput checks", |connection| {
             connection
                 .prepare(
                     "SELECT * FROM throughput WHERE campaign_id = ?1 ORDER BY started_unix_ns, id",
@@ -72,7 +72,7 @@ impl Catalog {
 
     /// A campaign's traceroutes, by time.
     pub(crate) fn traceroutes(&self, campaign: CampaignId) -> Result<Vec<Traceroute>, StoreError> {
-        self.look("read the traceroutes", |connection| {
+        self.query("read the traceroutes", |connection| {
             connection
                 .prepare(
                     "SELECT * FROM traceroute WHERE campaign_id = ?1 ORDER BY started_unix_ns, id",
@@ -91,7 +91,7 @@ fn throughput(row: &Row<'_>) -> Result<Throughput> {
         tool: row.get("tool")?,
         started: Wall::from_unix_nanos(row.get("started_unix_ns")?),
         seconds: get_json(row, "seconds_json")?,
-        goodput: BitRate(get_wide(row, "goodput_bits_per_s")?),
+        goodput: BitRate(get_u64(row, "goodput_bits_per_s")?),
         failure: row.get("failure")?,
     })
 }

@@ -6,7 +6,7 @@ use neph_model::{
 };
 use rusqlite::{Connection, OptionalExtension, Result, Row, named_params};
 
-use super::row::{get_json, get_json_if_any, get_named, get_parsed, get_wide, json, wide};
+use super::row::{get_json, get_json_if_any, get_named, get_parsed, get_u64, json, u64_bits};
 use super::{Catalog, EndedExperiment, flow_traces, provenance, series};
 use crate::StoreError;
 
@@ -37,7 +37,7 @@ impl Catalog {
 
     /// A campaign's experiments, by block, position and attempt.
     pub(crate) fn experiments(&self, campaign: CampaignId) -> Result<Vec<Experiment>, StoreError> {
-        self.look("read the experiments", |connection| {
+        self.query("read the experiments", |connection| {
             connection
                 .prepare(
                     "SELECT * FROM experiments WHERE campaign_id = ?1
@@ -50,7 +50,7 @@ impl Catalog {
 
     /// Experiments with status running, also those that a crash interrupted.
     pub(crate) fn running_experiments(&self) -> Result<Vec<Experiment>, StoreError> {
-        self.look("read the running experiments", |connection| {
+        self.query("read the running experiments", |connection| {
             connection
                 .prepare("SELECT * FROM experiments WHERE status = 'running' ORDER BY id")?
                 .query_map([], |row| experiment(connection, row))?
@@ -63,7 +63,7 @@ impl Catalog {
         &self,
         experiment: ExperimentId,
     ) -> Result<Option<ExperimentStatus>, StoreError> {
-        self.look("read the experiment's status", |connection| {
+        self.query("read the experiment's status", |connection| {
             connection
                 .prepare_cached("SELECT status FROM experiments WHERE id = ?1")?
                 .query_row([experiment.to_string()], |row| {
@@ -119,14 +119,14 @@ fn update(connection: &Connection, experiment: &Experiment) -> Result<()> {
             ":reason": experiment.reason,
             ":started": experiment.started.unix_nanos(),
             ":ended": experiment.ended.map(Wall::unix_nanos),
-            ":messages": wide(tally.messages),
-            ":replies": wide(tally.replies),
-            ":errors": wide(tally.errors),
-            ":lost": wide(tally.lost),
-            ":failed": wide(tally.failed),
-            ":duplicates": wide(tally.duplicates),
-            ":reordered": wide(tally.reordered),
-            ":late": wide(tally.late),
+            ":messages": u64_bits(tally.messages),
+            ":replies": u64_bits(tally.replies),
+            ":errors": u64_bits(tally.errors),
+            ":lost": u64_bits(tally.lost),
+            ":failed": u64_bits(tally.failed),
+            ":duplicates": u64_bits(tally.duplicates),
+            ":reordered": u64_bits(tally.reordered),
+            ":late": u64_bits(tally.late),
             ":response_p50": experiment.response_p50.map(Span::nanos),
             ":warnings": json(&experiment.warnings),
             ":anchors": json(&experiment.anchors),
@@ -201,14 +201,14 @@ fn quantities(row: &Row<'_>) -> Result<Option<Quantities>> {
 
 fn tally(row: &Row<'_>) -> Result<Tally> {
     Ok(Tally {
-        messages: get_wide(row, "messages")?,
-        replies: get_wide(row, "replies")?,
-        errors: get_wide(row, "errors")?,
-        lost: get_wide(row, "lost")?,
-        failed: get_wide(row, "failed")?,
-        duplicates: get_wide(row, "duplicates")?,
-        reordered: get_wide(row, "reordered")?,
-        late: get_wide(row, "late")?,
+        messages: get_u64(row, "messages")?,
+        replies: get_u64(row, "replies")?,
+        errors: get_u64(row, "errors")?,
+        lost: get_u64(row, "lost")?,
+        failed: get_u64(row, "failed")?,
+        duplicates: get_u64(row, "duplicates")?,
+        reordered: get_u64(row, "reordered")?,
+        late: get_u64(row, "late")?,
     })
 }
 

@@ -23,7 +23,7 @@ impl Catalog {
         &self,
         experiment: ExperimentId,
     ) -> Result<Vec<FlowTrace>, StoreError> {
-        self.look("read the routes of flows", |connection| {
+        self.query("read the routes of flows", |connection| {
             connection
                 .prepare(
                     "SELECT * FROM flow_trace WHERE experiment_id = ?1

@@ -23,7 +23,7 @@ pub(super) const MIGRATIONS: &[&str] = &[
 ];
 
 /// The first version with reductions and minutes.
-pub(super) const WITH_REDUCTIONS: u32 = 10;
+pub(super) const FIRST_VERSION_WITH_REDUCTIONS: u32 = 10;
 
 const fn newest_version(steps: &[&str]) -> u32 {
     #[expect(clippy::cast_possible_truncation, reason = "a handful of steps")]

@@ -32,13 +32,13 @@ impl Catalog {
                     ":experiment": experiment.to_string(),
                     ":flow": minute.flow.0,
                     ":minute": minute.minute,
-                    ":messages": stored(tally.messages),
-                    ":replies": stored(tally.replies),
-                    ":errors": stored(tally.errors),
-                    ":lost": stored(tally.lost),
-                    ":failed": stored(tally.failed),
-                    ":duplicates": stored(tally.duplicates),
-                    ":reordered": stored(tally.reordered),
+                    ":messages": sql_count(tally.messages),
+                    ":replies": sql_count(tally.replies),
+                    ":errors": sql_count(tally.errors),
+                    ":lost": sql_count(tally.lost),
+                    ":failed": sql_count(tally.failed),
+                    ":duplicates": sql_count(tally.duplicates),
+                    ":reordered": sql_count(tally.reordered),
                     ":times": minute.times,
                 })?;
             }
@@ -74,7 +74,7 @@ impl Catalog {
         if !self.has_reductions {
             return Ok(None);
         }
-        self.look("read the reduction of an experiment", |connection| {
+        self.query("read the reduction of an experiment", |connection| {
             connection
                 .query_row(
                     "SELECT * FROM reductions WHERE experiment_id = ?1",
@@ -93,7 +93,7 @@ impl Catalog {
 
     /// All experiments whose messages were reduced.
     pub(crate) fn reduced(&self) -> Result<BTreeSet<ExperimentId>, StoreError> {
-        self.look("read the reduced experiments", |connection| {
+        self.query("read the reduced experiments", |connection| {
             let mut statement = connection.prepare("SELECT experiment_id FROM reductions")?;
             let ids = statement
                 .query_map([], |row| super::row::get_parsed(row, "experiment_id", "id"))?;
@@ -106,7 +106,7 @@ impl Catalog {
         if !self.has_reductions {
             return Ok(Vec::new());
         }
-        self.look("read the minutes of an experiment", |connection| {
+        self.query("read the minutes of an experiment", |connection| {
             connection
                 .prepare("SELECT * FROM minutes WHERE experiment_id = ?1 ORDER BY flow, minute")?
                 .query_map([experiment.to_string()], minute)?
@@ -116,7 +116,7 @@ impl Catalog {
 }
 
 /// Counts are far below the limit of `i64`.
-fn stored(count: u64) -> i64 {
+fn sql_count(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
 

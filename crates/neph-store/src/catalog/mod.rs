@@ -38,7 +38,7 @@ pub(crate) struct Catalog {
     connection: Connection,
     /// Locked by the handles of this process during a transaction. A waiter on this mutex continues
     /// at once; a waiter on SQLite's lock sleeps for up to 100 ms.
-    turn: Arc<Mutex<()>>,
+    transaction_mutex: Arc<Mutex<()>>,
     path: PathBuf,
     /// False for an older catalog, which is read without migration.
     has_reductions: bool,
@@ -66,7 +66,7 @@ impl Catalog {
             .map_err(failed("open the catalog", path))?;
         let mut catalog = Self {
             connection,
-            turn: Arc::default(),
+            transaction_mutex: Arc::default(),
             path: path.to_owned(),
             has_reductions: true,
         };
@@ -78,7 +78,7 @@ impl Catalog {
             Access::Read => {
                 let schema_version =
                     migrate::check(&catalog.connection, path, migrate::MIGRATIONS)?;
-                catalog.has_reductions = schema_version >= migrate::WITH_REDUCTIONS;
+                catalog.has_reductions = schema_version >= migrate::FIRST_VERSION_WITH_REDUCTIONS;
             }
             Access::Write => {
                 // FULL: an experiment's end must be on disk before its journal is removed.
@@ -97,7 +97,7 @@ impl Catalog {
     /// The same catalog through a separate connection.
     pub(crate) fn handle(&self, access: Access) -> Result<Self, StoreError> {
         let mut catalog = Self::open(&self.path, access)?;
-        catalog.turn = Arc::clone(&self.turn);
+        catalog.transaction_mutex = Arc::clone(&self.transaction_mutex);
         Ok(catalog)
     }
 
@@ -108,7 +108,10 @@ impl Catalog {
         change: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<()>,
     ) -> Result<(), StoreError> {
         let path = &self.path;
-        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let _guard = self
+            .transaction_mutex
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         let transaction = self
             .connection
             .transaction_with_behavior(TransactionBehavior::Immediate)
@@ -118,12 +121,12 @@ impl Catalog {
             .map_err(failed(operation, path))
     }
 
-    fn look<T>(
+    fn query<T>(
         &self,
         operation: &'static str,
-        look: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+        query: impl FnOnce(&Connection) -> rusqlite::Result<T>,
     ) -> Result<T, StoreError> {
-        look(&self.connection).map_err(failed(operation, &self.path))
+        query(&self.connection).map_err(failed(operation, &self.path))
     }
 }
 

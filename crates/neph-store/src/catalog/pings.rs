@@ -38,7 +38,7 @@ impl Catalog {
         &self,
         campaign: CampaignId,
     ) -> Result<Vec<PingBetween>, StoreError> {
-        self.look("read the pings between experiments", |connection| {
+        self.query("read the pings between experiments", |connection| {
             connection
                 .prepare(
                     "SELECT * FROM pings_between WHERE campaign_id = ?1 ORDER BY sent_unix_ns, id",

@@ -13,7 +13,7 @@ impl Catalog {
         &self,
         experiment: ExperimentId,
     ) -> Result<Option<Provenance>, StoreError> {
-        self.look("read the provenance", |connection| {
+        self.query("read the provenance", |connection| {
             connection
                 .query_row(
                     "SELECT * FROM provenance WHERE experiment_id = ?1",

@@ -24,11 +24,11 @@ fn invalid_value(column: &str, noun: &'static str, value: impl Display) -> Error
 }
 
 /// An unsigned 64-bit value, stored bit for bit. No count reaches the sign bit.
-pub(super) const fn wide(value: u64) -> i64 {
+pub(super) const fn u64_bits(value: u64) -> i64 {
     value.cast_signed()
 }
 
-pub(super) fn get_wide(row: &Row<'_>, column: &str) -> Result<u64> {
+pub(super) fn get_u64(row: &Row<'_>, column: &str) -> Result<u64> {
     row.get::<_, i64>(column).map(i64::cast_unsigned)
 }
 

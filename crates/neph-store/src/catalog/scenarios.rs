@@ -4,13 +4,13 @@ use neph_model::{ByteSize, CampaignId, ProbeKind, Scenario, Span, Targets};
 use rusqlite::{Connection, Result, Row, named_params};
 
 use super::Catalog;
-use super::row::{get_json, get_named, get_parsed, get_wide, json, wide};
+use super::row::{get_json, get_named, get_parsed, get_u64, json, u64_bits};
 use crate::StoreError;
 
 impl Catalog {
     /// A campaign's scenarios, by index.
     pub(crate) fn scenarios(&self, campaign: CampaignId) -> Result<Vec<Scenario>, StoreError> {
-        self.look("read the scenarios", |connection| {
+        self.query("read the scenarios", |connection| {
             connection
                 .prepare("SELECT * FROM scenarios WHERE campaign_id = ?1 ORDER BY scenario_index")?
                 .query_map([campaign.to_string()], scenario)?
@@ -36,9 +36,9 @@ pub(super) fn insert(
             ":target": scenario.target.to_string(),
             ":probe": scenario.probe().name(),
             ":interval_ns": scenario.interval.nanos(),
-            ":request_bytes": wide(scenario.request_size.bytes()),
-            ":response_bytes": wide(scenario.response_size.bytes()),
-            ":messages": wide(scenario.messages),
+            ":request_bytes": u64_bits(scenario.request_size.bytes()),
+            ":response_bytes": u64_bits(scenario.response_size.bytes()),
+            ":messages": u64_bits(scenario.messages),
             ":parameters": json(&scenario.parameters),
             ":varied": json(&scenario.varied),
         },
@@ -56,9 +56,9 @@ fn scenario(row: &Row<'_>) -> Result<Scenario> {
             get_named(row, "probe", ProbeKind::from_name)?,
         ),
         interval: Span::from_nanos(row.get("interval_ns")?),
-        request_size: ByteSize(get_wide(row, "request_bytes")?),
-        response_size: ByteSize(get_wide(row, "response_bytes")?),
-        messages: get_wide(row, "messages")?,
+        request_size: ByteSize(get_u64(row, "request_bytes")?),
+        response_size: ByteSize(get_u64(row, "response_bytes")?),
+        messages: get_u64(row, "messages")?,
         parameters: get_json(row, "parameters_json")?,
         varied: get_json(row, "varied_json")?,
     })

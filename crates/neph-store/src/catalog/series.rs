@@ -10,7 +10,7 @@ use crate::StoreError;
 impl Catalog {
     /// An experiment's events, by time.
     pub(crate) fn events(&self, experiment: ExperimentId) -> Result<Vec<Event>, StoreError> {
-        self.look("read the events", |connection| {
+        self.query("read the events", |connection| {
             connection
                 .prepare("SELECT * FROM events WHERE experiment_id = ?1 ORDER BY at_ns, rowid")?
                 .query_map([experiment.to_string()], |row| {
@@ -27,7 +27,7 @@ impl Catalog {
 
     /// An experiment's samples, by series and time.
     pub(crate) fn samples(&self, experiment: ExperimentId) -> Result<Vec<Sample>, StoreError> {
-        let mut samples: Vec<Sample> = self.look("read the samples", |connection| {
+        let mut samples: Vec<Sample> = self.query("read the samples", |connection| {
             connection
                 .prepare("SELECT * FROM samples WHERE experiment_id = ?1 ORDER BY at_ns, rowid")?
                 .query_map([experiment.to_string()], |row| {

@@ -67,7 +67,7 @@ fn migrations_run_in_order_and_once_and_only_for_a_writer() {
 }
 
 #[test]
-fn a_step_that_fails_leaves_the_version_before() {
+fn a_failing_migration_keeps_the_previous_version() {
     let (_folder, path) = database_path();
     let mut connection = Connection::open(&path).expect("a new file");
     let working_steps = ["CREATE TABLE one (a INTEGER) STRICT"];
@@ -116,7 +116,7 @@ fn a_campaign_of_version_1_survives_the_migration_to_2() {
 
 /// docs/schema.md lists every table and column of the catalog below its table's heading.
 #[test]
-fn the_page_describes_every_column() {
+fn the_docs_describe_every_catalog_column() {
     let (_folder, path) = database_path();
     let catalog = Catalog::open(&path, Access::Write).expect("a new catalog");
     let page = include_str!("../../../../docs/schema.md");

@@ -56,7 +56,7 @@ impl Catalog {
     ) -> Result<(), StoreError> {
         // A refusal of the visitor is not an SQLite error.
         let mut refused = Ok(());
-        self.look("read the routes of flows", |connection| {
+        self.query("read the routes of flows", |connection| {
             let mut select = connection.prepare(
                 "SELECT * FROM traced_route WHERE experiment_id = ?1 ORDER BY at_ns, id",
             )?;

@@ -6,7 +6,7 @@ use neph_model::{
 use rusqlite::{Result, Row, named_params};
 
 use super::Catalog;
-use super::row::{get_index, get_wide, index, wide};
+use super::row::{get_index, get_u64, index, u64_bits};
 use crate::StoreError;
 
 impl Catalog {
@@ -31,7 +31,7 @@ impl Catalog {
                     ":port": flow_transfer.source_port,
                     ":pass": flow_transfer.pass,
                     ":at": flow_transfer.begun.nanos(),
-                    ":bytes": wide(transfer.size.0),
+                    ":bytes": u64_bits(transfer.size.0),
                     ":connect": flow_transfer.connect().map(Span::nanos),
                     ":whole": flow_transfer.total().map(Span::nanos),
                     ":failure": flow_transfer.failure(),
@@ -46,7 +46,7 @@ impl Catalog {
         &self,
         experiment: ExperimentId,
     ) -> Result<Vec<ClassTransfer>, StoreError> {
-        self.look("read the transfers", |connection| {
+        self.query("read the transfers", |connection| {
             connection
                 .prepare("SELECT * FROM transfer WHERE experiment_id = ?1 ORDER BY at_ns, id")?
                 .query_map([experiment.to_string()], transfer)?
@@ -62,7 +62,7 @@ fn transfer(row: &Row<'_>) -> Result<ClassTransfer> {
     Ok(ClassTransfer {
         endpoint: get_index(row, "endpoint")?,
         class: get_index(row, "class")?,
-        size: ByteSize(get_wide(row, "bytes")?),
+        size: ByteSize(get_u64(row, "bytes")?),
         transfer: SourcePortTransfer {
             source_port: row.get("source_port")?,
             pass: row.get("pass")?,

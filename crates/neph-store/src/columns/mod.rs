@@ -16,7 +16,7 @@ pub(crate) use leading_columns::{
 };
 pub(crate) use reader::ColumnsReader;
 pub(crate) use table::{Cell, Cells, Column, Row, optional, required};
-pub(crate) use writer::{ColumnsWriter, FileFacts};
+pub(crate) use writer::{ColumnsWriter, FileMetadata};
 
 /// Version of the message columns; increases when a column changes its meaning or is removed.
 pub const SCHEMA_VERSION: u32 = 1;

@@ -102,11 +102,11 @@ fn read_column<R: Row>(
             let cells = Values::read(reader, column, rows.len())?;
             cells.put(rows, put);
         }
-        (Cells::Wide(_, put), ColumnReader::Int64ColumnReader(reader)) => {
+        (Cells::Unsigned64(_, put), ColumnReader::Int64ColumnReader(reader)) => {
             let cells = Values::read(reader, column, rows.len())?;
             cells.put(rows, |row, value| put(row, value.cast_unsigned()));
         }
-        (Cells::Narrow(_, put), ColumnReader::Int32ColumnReader(reader)) => {
+        (Cells::Unsigned32(_, put), ColumnReader::Int32ColumnReader(reader)) => {
             let cells = Values::read(reader, column, rows.len())?;
             cells.put(rows, |row, value| put(row, value.cast_unsigned()));
         }

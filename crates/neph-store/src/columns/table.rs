@@ -7,7 +7,7 @@ use neph_model::{Answer, FlowIndex, Instant, Marks, Message, Outcome, Seq, TcpSt
 /// A type that is stored as rows of a table.
 pub(crate) trait Row: Copy + 'static {
     /// Name of a row in the file's schema.
-    const NOUN: &'static str;
+    const ROW_NAME: &'static str;
     /// Its columns, in file order. A reader sets the values in this order.
     const COLUMNS: &'static [Column<Self>];
     /// An empty row, which a reader fills.
@@ -31,9 +31,9 @@ pub(crate) enum Cells<R: 'static = Message> {
     /// Nanoseconds.
     Nanos(fn(&R) -> Option<i64>, fn(&mut R, i64)),
     /// Unsigned 64 bits.
-    Wide(fn(&R) -> Option<u64>, fn(&mut R, u64)),
+    Unsigned64(fn(&R) -> Option<u64>, fn(&mut R, u64)),
     /// Unsigned, up to 32 bits.
-    Narrow(fn(&R) -> Option<u32>, fn(&mut R, u32)),
+    Unsigned32(fn(&R) -> Option<u32>, fn(&mut R, u32)),
     /// A boolean.
     Flag(fn(&R) -> bool, fn(&mut R, bool)),
     /// A word of a fixed set.
@@ -55,7 +55,7 @@ pub(crate) enum Cell {
 
 impl<R> Column<R> {
     /// Sets the name that the column has in older files.
-    pub(crate) const fn named_before(mut self, name: &'static str) -> Self {
+    pub(crate) const fn with_old_name(mut self, name: &'static str) -> Self {
         self.old_name = Some(name);
         self
     }
@@ -69,8 +69,8 @@ impl<R> Column<R> {
     pub(crate) fn cell(&self, row: &R) -> Cell {
         match self.cells {
             Cells::Nanos(get, _) => get(row).map_or(Cell::Absent, Cell::Signed),
-            Cells::Wide(get, _) => get(row).map_or(Cell::Absent, Cell::Unsigned),
-            Cells::Narrow(get, _) => {
+            Cells::Unsigned64(get, _) => get(row).map_or(Cell::Absent, Cell::Unsigned),
+            Cells::Unsigned32(get, _) => {
                 get(row).map_or(Cell::Absent, |value| Cell::Unsigned(u64::from(value)))
             }
             Cells::Flag(get, _) => Cell::Flag(get(row)),
@@ -131,7 +131,7 @@ macro_rules! tcp {
     ($name:literal, $state:ident, $field:ident) => {
         optional(
             $name,
-            Cells::Narrow(
+            Cells::Unsigned32(
                 |message| message.$state.map(|state| state.$field),
                 |message, value| {
                     message.$state.get_or_insert_with(TcpState::default).$field = value;
@@ -145,7 +145,7 @@ macro_rules! tcp_delivery_rate {
     ($name:literal, $state:ident) => {
         optional(
             $name,
-            Cells::Wide(
+            Cells::Unsigned64(
                 |message| message.$state.map(|state| state.delivery_rate),
                 |message, value| {
                     message
@@ -159,7 +159,7 @@ macro_rules! tcp_delivery_rate {
 }
 
 impl Row for Message {
-    const NOUN: &'static str = "message";
+    const ROW_NAME: &'static str = "message";
     const COLUMNS: &'static [Column] = COLUMNS;
 
     fn blank() -> Self {
@@ -172,11 +172,11 @@ impl Row for Message {
 const COLUMNS: &[Column] = &[
     required(
         "flow",
-        Cells::Narrow(|m| Some(m.flow.0), |m, value| m.flow = FlowIndex(value)),
+        Cells::Unsigned32(|m| Some(m.flow.0), |m, value| m.flow = FlowIndex(value)),
     ),
     required(
         "seq",
-        Cells::Wide(|m| Some(m.seq.0), |m, value| m.seq = Seq(value)),
+        Cells::Unsigned64(|m| Some(m.seq.0), |m, value| m.seq = Seq(value)),
     ),
     required(
         "outcome",
@@ -211,11 +211,11 @@ const COLUMNS: &[Column] = &[
     ),
     required(
         "connection",
-        Cells::Narrow(|m| Some(m.connection), |m, value| m.connection = value),
+        Cells::Unsigned32(|m| Some(m.connection), |m, value| m.connection = value),
     ),
     required(
         "duplicates",
-        Cells::Narrow(
+        Cells::Unsigned32(
             |m| Some(u32::from(m.duplicates)),
             |m, value| m.duplicates = u16::try_from(value).unwrap_or(u16::MAX),
         ),

@@ -10,8 +10,8 @@ use crate::samples_for_tests::experiment;
 fn round_trip(messages: &[Message]) -> Vec<Message> {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("x.parquet");
-    let facts = FileFacts::of(&experiment(), None);
-    let mut writer = ColumnsWriter::create(&path, facts).expect("a new file");
+    let metadata = FileMetadata::of(&experiment(), None);
+    let mut writer = ColumnsWriter::create(&path, metadata).expect("a new file");
     for message in messages {
         writer.push(message).expect("written");
     }
@@ -41,7 +41,7 @@ fn more_than_one_row_group_reads_back() {
 }
 
 #[test]
-fn every_column_has_a_name_of_its_own_that_the_page_describes() {
+fn every_column_has_a_unique_name_that_the_docs_describe() {
     let page = include_str!("../../../../docs/schema.md");
     let leading = LEADING_COLUMNS.iter().map(|column| column.name);
     let names: BTreeSet<_> = leading

@@ -25,12 +25,12 @@ use neph_text::WholeFile;
 
 /// Key-value metadata of a Parquet file.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct FileFacts(Vec<(String, String)>);
+pub(crate) struct FileMetadata(Vec<(String, String)>);
 
-impl FileFacts {
+impl FileMetadata {
     /// Metadata of a file of one experiment.
     pub(crate) fn of(experiment: &Experiment, scenario: Option<&Scenario>) -> Self {
-        let mut facts = vec![
+        let mut metadata = vec![
             ("experiment_id", experiment.id.to_string()),
             ("campaign_id", experiment.campaign.to_string()),
             ("scenario_id", experiment.scenario.to_string()),
@@ -43,10 +43,10 @@ impl FileFacts {
         if let Some(scenario) = scenario {
             let scenario_json =
                 serde_json::to_string(scenario).expect("a scenario is plain values");
-            facts.push(("scenario_label", scenario.label()));
-            facts.push(("scenario", scenario_json));
+            metadata.push(("scenario_label", scenario.label()));
+            metadata.push(("scenario", scenario_json));
         }
-        Self::with_version(facts)
+        Self::with_version(metadata)
     }
 
     /// Metadata of a file of several experiments; its leading columns identify them.
@@ -54,17 +54,17 @@ impl FileFacts {
         Self::with_version(Vec::new())
     }
 
-    fn with_version(mut facts: Vec<(&str, String)>) -> Self {
-        facts.push(("schema_version", SCHEMA_VERSION.to_string()));
+    fn with_version(mut metadata: Vec<(&str, String)>) -> Self {
+        metadata.push(("schema_version", SCHEMA_VERSION.to_string()));
         Self(
-            facts
+            metadata
                 .into_iter()
                 .map(|(key, value)| (format!("nephoscope.{key}"), value))
                 .collect(),
         )
     }
 
-    fn into_metadata(self) -> Vec<KeyValue> {
+    fn into_key_values(self) -> Vec<KeyValue> {
         self.0
             .into_iter()
             .map(|(key, value)| KeyValue::new(key, value))
@@ -84,26 +84,29 @@ pub(crate) struct ColumnsWriter<R = Message> {
 
 impl<R: Row> ColumnsWriter<R> {
     /// Creates a file of one experiment; overwrites an existing one.
-    pub(crate) fn create(path: &Path, facts: FileFacts) -> Result<Self, StoreError> {
+    pub(crate) fn create(path: &Path, metadata: FileMetadata) -> Result<Self, StoreError> {
         let file = File::create(path).map_err(StoreError::file("make", path))?;
-        Self::with_schema(file, path, facts, schema::<R>(&[]))
+        Self::with_schema(file, path, metadata, schema::<R>(&[]))
     }
 
     /// Creates an export file in which each row names its experiment. Call [`Self::begin`] before
     /// the messages of each experiment.
-    pub(crate) fn create_leading(out: &WholeFile, facts: FileFacts) -> Result<Self, StoreError> {
+    pub(crate) fn create_leading(
+        out: &WholeFile,
+        metadata: FileMetadata,
+    ) -> Result<Self, StoreError> {
         let path = out.temporary();
         let file = out.file().map_err(StoreError::file("make", path))?;
-        Self::with_schema(file, path, facts, schema::<R>(LEADING_COLUMNS))
+        Self::with_schema(file, path, metadata, schema::<R>(LEADING_COLUMNS))
     }
 
     fn with_schema(
         file: File,
         path: &Path,
-        facts: FileFacts,
+        metadata: FileMetadata,
         schema: Type,
     ) -> Result<Self, StoreError> {
-        let properties = Arc::new(properties::<R>(facts));
+        let properties = Arc::new(properties::<R>(metadata));
         let file = SerializedFileWriter::new(file, Arc::new(schema), properties)
             .map_err(StoreError::columns("begin", path))?;
         Ok(Self {
@@ -131,9 +134,9 @@ impl<R: Row> ColumnsWriter<R> {
     }
 
     /// Adds metadata that was not known when the file was created.
-    pub(crate) fn add_fact(&mut self, key: &str, value: String) {
-        let fact = KeyValue::new(format!("nephoscope.{key}"), value);
-        self.file.append_key_value_metadata(fact);
+    pub(crate) fn add_metadata(&mut self, key: &str, value: String) {
+        let entry = KeyValue::new(format!("nephoscope.{key}"), value);
+        self.file.append_key_value_metadata(entry);
     }
 
     /// Completes and syncs the file; returns its number of rows.
@@ -201,11 +204,11 @@ fn write_column<R: Row>(
 ) -> Result<(), ParquetError> {
     match column.cells {
         Cells::Nanos(get, _) => write_optional::<Int64Type, R>(group, column, rows.iter().map(get)),
-        Cells::Wide(get, _) => {
+        Cells::Unsigned64(get, _) => {
             let values = rows.iter().map(|row| get(row).map(u64::cast_signed));
             write_optional::<Int64Type, R>(group, column, values)
         }
-        Cells::Narrow(get, _) => {
+        Cells::Unsigned32(get, _) => {
             let values = rows.iter().map(|row| get(row).map(u32::cast_signed));
             write_optional::<Int32Type, R>(group, column, values)
         }
@@ -267,24 +270,24 @@ fn schema<R: Row>(leading: &[LeadingColumn]) -> Type {
         } else {
             Repetition::OPTIONAL
         };
-        field(column.name, repetition, column_typing(column))
+        field(column.name, repetition, type_of_column(column))
     });
     let fields = leading.chain(columns).map(Arc::new).collect();
-    Type::group_type_builder(R::NOUN)
+    Type::group_type_builder(R::ROW_NAME)
         .with_fields(fields)
         .build()
         .expect("a group of valid columns is valid")
 }
 
-type Typing = (Physical, Option<LogicalType>, ConvertedType);
+type ColumnType = (Physical, Option<LogicalType>, ConvertedType);
 
-const TEXT: Typing = (
+const TEXT: ColumnType = (
     Physical::BYTE_ARRAY,
     Some(LogicalType::String),
     ConvertedType::UTF8,
 );
 
-fn field(name: &str, repetition: Repetition, (physical, logical, converted): Typing) -> Type {
+fn field(name: &str, repetition: Repetition, (physical, logical, converted): ColumnType) -> Type {
     Type::primitive_type_builder(name, physical)
         .with_repetition(repetition)
         .with_logical_type(logical)
@@ -293,11 +296,11 @@ fn field(name: &str, repetition: Repetition, (physical, logical, converted): Typ
         .expect("the table's types are valid")
 }
 
-fn column_typing<R>(column: &Column<R>) -> Typing {
+fn type_of_column<R>(column: &Column<R>) -> ColumnType {
     match column.cells {
         Cells::Nanos(..) => (Physical::INT64, None, ConvertedType::NONE),
-        Cells::Wide(..) => (Physical::INT64, unsigned(64), ConvertedType::UINT_64),
-        Cells::Narrow(..) => (Physical::INT32, unsigned(32), ConvertedType::UINT_32),
+        Cells::Unsigned64(..) => (Physical::INT64, unsigned(64), ConvertedType::UINT_64),
+        Cells::Unsigned32(..) => (Physical::INT32, unsigned(32), ConvertedType::UINT_32),
         Cells::Flag(..) => (Physical::BOOLEAN, None, ConvertedType::NONE),
         Cells::Word(..) => TEXT,
     }
@@ -314,13 +317,13 @@ const COUNTERS: &[&str] = &["seq", "slot", "source_port", "peer_count"];
 /// Measured with `benches/ingest.rs`, 2 M messages with every timestamp, whole ingest. Snappy: 32.6
 /// bytes/message at 1.15-1.40 M messages/s. zstd: 29.9 at 0.63-0.71 M. Snappy without delta
 /// encoding of times: 106.4 at 0.99 M.
-fn properties<R: Row>(facts: FileFacts) -> WriterProperties {
+fn properties<R: Row>(metadata: FileMetadata) -> WriterProperties {
     let created_by = concat!("nephoscope ", env!("CARGO_PKG_VERSION")).to_owned();
     let mut builder = WriterProperties::builder()
         .set_compression(Compression::SNAPPY)
         .set_created_by(created_by)
         .set_max_row_group_row_count(Some(ROW_GROUP_ROWS))
-        .set_key_value_metadata(Some(facts.into_metadata()));
+        .set_key_value_metadata(Some(metadata.into_key_values()));
     for column in R::COLUMNS {
         let path = ColumnPath::from(column.name);
         if matches!(column.cells, Cells::Nanos(..)) || COUNTERS.contains(&column.name) {

@@ -10,23 +10,23 @@ use crate::{Access, StoreError};
 
 pub(super) fn campaigns_and_their_matrix_read_back_oldest_first(location: &StoreLocation) {
     let mut store = location.open(Access::Write);
-    let mut young = campaign();
-    young.started = Wall::from_unix_nanos(2_000);
+    let mut younger_campaign = campaign();
+    younger_campaign.started = Wall::from_unix_nanos(2_000);
     let mut older_campaign = campaign();
     older_campaign.started = Wall::from_unix_nanos(1_000);
     older_campaign.ended = Some(Wall::from_unix_nanos(1_500));
     // Both campaigns have the same scenario.
     store
-        .add_campaign(&young, &[scenario(1), scenario(0)])
+        .add_campaign(&younger_campaign, &[scenario(1), scenario(0)])
         .expect("added");
     store
         .add_campaign(&older_campaign, &[scenario(0)])
         .expect("added");
     assert_eq!(
         store.campaigns().expect("readable"),
-        [older_campaign.clone(), young.clone()]
+        [older_campaign.clone(), younger_campaign.clone()]
     );
-    let matrix = store.scenarios(young.id).expect("readable");
+    let matrix = store.scenarios(younger_campaign.id).expect("readable");
     assert_eq!(matrix, [scenario(0), scenario(1)]);
     assert_eq!(
         store.scenarios(older_campaign.id).expect("readable"),
@@ -73,7 +73,7 @@ pub(super) fn a_campaigns_status_is_kept_and_an_unknown_campaign_refused(locatio
         .expect_err("there is no such campaign");
 }
 
-pub(super) fn checks_come_by_time(location: &StoreLocation) {
+pub(super) fn checks_are_returned_by_time(location: &StoreLocation) {
     let (mut store, experiment) = prepared(location);
     let campaign = experiment.campaign;
     for at in [20, 10] {
@@ -89,7 +89,7 @@ pub(super) fn checks_come_by_time(location: &StoreLocation) {
     assert_eq!(routes, [route(10), route(20)]);
 }
 
-pub(super) fn pings_between_experiments_come_by_time(location: &StoreLocation) {
+pub(super) fn pings_between_experiments_are_returned_by_time(location: &StoreLocation) {
     let (mut store, experiment) = prepared(location);
     let campaign = experiment.campaign;
     let ping = |at: i64, round_trip: Option<i64>| PingBetween {
@@ -111,7 +111,7 @@ pub(super) fn pings_between_experiments_come_by_time(location: &StoreLocation) {
     assert_eq!(pings, [early, late]);
 }
 
-pub(super) fn writing_is_for_one_and_reading_for_all(location: &StoreLocation) {
+pub(super) fn one_process_writes_and_all_can_read(location: &StoreLocation) {
     let (store, experiment) = prepared(location);
     let error = location.try_open(Access::Write).expect_err("taken");
     assert!(matches!(error, StoreError::Locked { .. }), "{error}");

@@ -130,7 +130,7 @@ pub(super) fn an_experiment_without_its_writer_becomes_an_interrupted_one(
     assert_eq!(store.recover().expect("nothing left"), []);
 }
 
-pub(super) fn experiments_come_by_block_position_and_attempt(location: &StoreLocation) {
+pub(super) fn experiments_are_returned_by_block_position_and_attempt(location: &StoreLocation) {
     let (mut store, first) = prepared(location);
     let mut expected = Vec::new();
     for (block, position, attempt) in [(1, 0, 0), (0, 1, 0), (0, 0, 1), (0, 0, 0)] {

@@ -32,13 +32,13 @@ pub(super) const KILLS: [Kills; 2] = [
 ];
 
 /// Messages of an experiment; then it is finished and the next one begins.
-const MESSAGES: u64 = 40;
+const MESSAGES_PER_EXPERIMENT: u64 = 40;
 /// Messages per recorder call.
 const BATCH: u64 = 4;
 /// Lines that a writer prints until its third experiment has ended.
-const LINES: usize = 33;
-const STORE: &str = "NEPH_STORE_TEST_CHILD";
-const WRITERS: &str = "NEPH_STORE_TEST_WRITERS";
+const LINES_PER_WRITER: usize = 33;
+const STORE_VARIABLE: &str = "NEPH_STORE_TEST_CHILD";
+const WRITERS_VARIABLE: &str = "NEPH_STORE_TEST_WRITERS";
 
 /// The messages of a batch; they differ between writers.
 fn message_batch(writer: u32, batch: u64) -> Vec<Message> {
@@ -60,7 +60,10 @@ fn fleet_batch(writer: u32, batch: u64) -> Vec<FleetMessage> {
 }
 
 pub(super) fn record_until_killed() {
-    let (Ok(url), Ok(writers)) = (std::env::var(STORE), std::env::var(WRITERS)) else {
+    let (Ok(url), Ok(writers)) = (
+        std::env::var(STORE_VARIABLE),
+        std::env::var(WRITERS_VARIABLE),
+    ) else {
         return;
     };
     let mut store = open(&url, Access::Write).expect("a free store");
@@ -83,7 +86,7 @@ pub(super) fn record_until_killed() {
 fn record_one(store: &mut dyn Store, campaign: CampaignId, writer: u32) {
     let mut experiment = experiment(campaign);
     let mut recorder = store.begin(&experiment).expect("begun");
-    for batch in 0..MESSAGES / BATCH {
+    for batch in 0..MESSAGES_PER_EXPERIMENT / BATCH {
         let messages = message_batch(writer, batch);
         recorder.messages(&messages).expect("recorded");
         recorder
@@ -96,7 +99,7 @@ fn record_one(store: &mut dyn Store, campaign: CampaignId, writer: u32) {
     store
         .finish(recorder, &experiment, &provenance(experiment.id))
         .expect("finished");
-    acknowledge("finished", experiment.id, MESSAGES, writer);
+    acknowledge("finished", experiment.id, MESSAGES_PER_EXPERIMENT, writer);
 }
 
 /// Prints a line to the parent, after the output of the test harness.
@@ -138,8 +141,8 @@ fn record_and_kill(
 ) -> BTreeMap<ExperimentId, Acknowledged> {
     let mut child = Command::new(std::env::current_exe().expect("this test"))
         .args(["--exact", child, "--ignored", "--nocapture"])
-        .env(STORE, &location.url)
-        .env(WRITERS, writers.to_string())
+        .env(STORE_VARIABLE, &location.url)
+        .env(WRITERS_VARIABLE, writers.to_string())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()
@@ -167,7 +170,7 @@ fn record_and_kill(
 
 pub(super) fn every_acknowledged_message_survives(subject: Subject, kills: Kills) {
     let location = (subject.fresh)();
-    let lines = LINES * usize::try_from(kills.writers).expect("few");
+    let lines = LINES_PER_WRITER * usize::try_from(kills.writers).expect("few");
     let mut most_running = 0;
     for kill in 0..kills.times {
         // From the first record to the end of each writer's third experiment.
@@ -226,7 +229,7 @@ fn assert_acknowledged_stored(
         (safe..=safe + BATCH).contains(&count),
         "{count} found, {safe} acknowledged"
     );
-    let batches = 0..MESSAGES / BATCH;
+    let batches = 0..MESSAGES_PER_EXPERIMENT / BATCH;
     let recorded: Vec<Message> = batches
         .clone()
         .flat_map(|batch_number| message_batch(writer, batch_number))

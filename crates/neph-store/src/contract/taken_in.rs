@@ -21,8 +21,8 @@ use crate::{Access, IntakeResult, Journalled, SentWithin, Store, StoreError, ope
 
 /// Messages of the main flow.
 const MESSAGES: u64 = 12;
-const STORE: &str = "NEPH_STORE_TEST_TAKES_IN";
-const FOLDER: &str = "NEPH_STORE_TEST_JOURNALS";
+const STORE_VARIABLE: &str = "NEPH_STORE_TEST_TAKES_IN";
+const FOLDER_VARIABLE: &str = "NEPH_STORE_TEST_JOURNALS";
 /// Delay of each further kill of four, in yields of this thread: some milliseconds.
 const KILL_DELAY_YIELDS: usize = 5_000;
 /// Number of kills of a process that takes in journals. Each kill comes later in its work.
@@ -178,7 +178,7 @@ pub(super) fn one_of_four_writers_takes_a_journal_in(location: &StoreLocation) {
     assert_stored_completely(store.as_ref(), &ended);
 }
 
-pub(super) fn a_journal_that_was_cut_off_is_taken_in_when_it_is_whole(location: &StoreLocation) {
+pub(super) fn a_truncated_journal_is_taken_in_once_it_is_complete(location: &StoreLocation) {
     let folder = Folder::new();
     let (mut store, experiment) = prepared(location);
     let ended = write_journals(folder.path(), &experiment);
@@ -280,7 +280,10 @@ pub(super) fn an_experiment_recorded_here_is_not_taken_in(location: &StoreLocati
 
 /// Runs in the process that is killed: repeatedly journals an experiment and takes it in.
 pub(super) fn take_in_until_killed() {
-    let (Ok(url), Ok(folder)) = (std::env::var(STORE), std::env::var(FOLDER)) else {
+    let (Ok(url), Ok(folder)) = (
+        std::env::var(STORE_VARIABLE),
+        std::env::var(FOLDER_VARIABLE),
+    ) else {
         return;
     };
     let mut store = open(&url, Access::Write).expect("a free store");
@@ -315,8 +318,8 @@ fn take_in_and_kill(
 ) -> Vec<Experiment> {
     let mut child = Command::new(std::env::current_exe().expect("this test"))
         .args(["--exact", child, "--ignored", "--nocapture"])
-        .env(STORE, &location.url)
-        .env(FOLDER, folder)
+        .env(STORE_VARIABLE, &location.url)
+        .env(FOLDER_VARIABLE, folder)
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()

@@ -48,7 +48,7 @@ fn record(
 
 pub(super) fn four_writers_record_one_campaign_at_the_same_time(location: &StoreLocation) {
     let (store, first) = prepared(location);
-    let together = Barrier::new(4);
+    let barrier = Barrier::new(4);
     let work = |mut handle: Box<dyn Store>, writer: u32| {
         let mut ids = Vec::new();
         for number in 0..EXPERIMENTS {
@@ -56,7 +56,7 @@ pub(super) fn four_writers_record_one_campaign_at_the_same_time(location: &Store
             (own_experiment.block, own_experiment.position) = (writer, number);
             // All four experiments run before one of them ends.
             let recorder = handle.begin(&own_experiment).expect("begun");
-            together.wait();
+            barrier.wait();
             let messages = messages_of(writer, number);
             record(handle.as_mut(), recorder, &own_experiment, &messages);
             ids.push(own_experiment.id);

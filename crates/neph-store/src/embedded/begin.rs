@@ -6,7 +6,7 @@ use neph_model::{Experiment, ExperimentId, ExperimentStatus, Recorder};
 use super::recorder::{EmbeddedRecorder, Fleet};
 use super::{Embedded, Step};
 use crate::StoreError;
-use crate::columns::FileFacts;
+use crate::columns::FileMetadata;
 use crate::workspace::remove_if_exists;
 
 impl Embedded {
@@ -26,10 +26,10 @@ impl Embedded {
             journal: writer,
             fleet: Fleet::NotYet(
                 self.workspace.fleet_folders(experiment.id),
-                FileFacts::of(experiment, scenario.as_ref()),
+                FileMetadata::of(experiment, scenario.as_ref()),
             ),
         };
-        self.gate.passed(Step::JournalMade)?;
+        self.gate.passed(Step::JournalCreated)?;
         let mut running = experiment.clone();
         running.status = ExperimentStatus::Running;
         running.ended = None;

@@ -10,7 +10,7 @@ use neph_model::{Experiment, ExperimentId, ExperimentStatus, Provenance, Recorde
 use super::{Embedded, Step};
 use crate::StoreError;
 use crate::catalog::EndedExperiment;
-use crate::columns::{ColumnsWriter, FileFacts};
+use crate::columns::{ColumnsWriter, FileMetadata};
 use crate::fleet;
 use crate::workspace::{Workspace, remove_if_exists, sync_folder};
 
@@ -79,10 +79,10 @@ impl Embedded {
     ) -> Result<(), StoreError> {
         let scenario = self.scenario_of(experiment)?;
         let partial = self.workspace.partial_messages_path(experiment.id);
-        let facts = FileFacts::of(experiment, scenario.as_ref());
+        let metadata = FileMetadata::of(experiment, scenario.as_ref());
         let fleet = self.workspace.fleet_folders(experiment.id);
-        fleet::close_all(&fleet, &facts, &mut |step| self.gate.passed(step.into()))?;
-        write_columns(&partial, facts, contents)?;
+        fleet::close_all(&fleet, &metadata, &mut |step| self.gate.passed(step.into()))?;
+        write_columns(&partial, metadata, contents)?;
         self.gate.passed(Step::ColumnsWritten)?;
 
         name_columns(&self.workspace, experiment.id)?;
@@ -125,10 +125,10 @@ pub(super) fn name_columns(
 
 pub(super) fn write_columns(
     path: &Path,
-    facts: FileFacts,
+    metadata: FileMetadata,
     contents: &Contents,
 ) -> Result<(), StoreError> {
-    let mut writer = ColumnsWriter::create(path, facts)?;
+    let mut writer = ColumnsWriter::create(path, metadata)?;
     contents.each_message(|message| writer.push(&message))?;
     writer.finish()?;
     Ok(())

@@ -3,7 +3,7 @@
 use neph_journal::JournalWriter;
 use neph_model::{Event, ExperimentId, FleetMessage, Message, RecordError, Recorder, Sample};
 
-use crate::columns::FileFacts;
+use crate::columns::FileMetadata;
 use crate::fleet::{FleetFolders, FleetRecorder};
 
 /// The recorder of one experiment.
@@ -16,7 +16,7 @@ pub(super) struct EmbeddedRecorder {
 /// The folders of a fleet are created with its first messages.
 #[derive(Debug)]
 pub(super) enum Fleet {
-    NotYet(FleetFolders, FileFacts),
+    NotYet(FleetFolders, FileMetadata),
     Recording(FleetRecorder),
 }
 
@@ -33,9 +33,9 @@ impl Recorder for EmbeddedRecorder {
         if messages.is_empty() {
             return Ok(());
         }
-        if let Fleet::NotYet(fleet_folders, facts) = &self.fleet {
+        if let Fleet::NotYet(fleet_folders, metadata) = &self.fleet {
             self.fleet =
-                Fleet::Recording(FleetRecorder::new(fleet_folders.clone(), facts.clone())?);
+                Fleet::Recording(FleetRecorder::new(fleet_folders.clone(), metadata.clone())?);
         }
         match &mut self.fleet {
             Fleet::Recording(recorder) => Ok(recorder.append(messages)?),

@@ -13,7 +13,7 @@ use super::Embedded;
 use super::record_summary::RecordSummary;
 use crate::StoreError;
 use crate::catalog::EndedExperiment;
-use crate::columns::{ColumnsReader, FileFacts};
+use crate::columns::{ColumnsReader, FileMetadata};
 use crate::fleet;
 use crate::workspace::remove_if_exists;
 
@@ -54,8 +54,8 @@ impl Embedded {
                 .with_fleet(fleet)
                 .complete(&mut experiment);
             let fleet_folders = self.workspace.fleet_folders(id);
-            let facts = FileFacts::of(&experiment, self.scenario_of(&experiment)?.as_ref());
-            fleet::close_all(&fleet_folders, &facts, &mut |step| {
+            let metadata = FileMetadata::of(&experiment, self.scenario_of(&experiment)?.as_ref());
+            fleet::close_all(&fleet_folders, &metadata, &mut |step| {
                 self.gate.passed(step.into())
             })?;
             self.catalog.end_experiment(&EndedExperiment {

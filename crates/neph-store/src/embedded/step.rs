@@ -11,7 +11,7 @@ use crate::fleet::SegmentStep;
 pub(super) enum Step {
     /// Begin: the journal exists, the catalog does not know the experiment. Recovery removes the
     /// journal, which is empty: nothing was acknowledged yet.
-    JournalMade,
+    JournalCreated,
     /// Begin: the catalog has the status running.
     ExperimentAdded,
     /// End: a segment of the fleet is in a file with a temporary name. Recovery writes it once
@@ -52,7 +52,7 @@ impl From<SegmentStep> for Step {
 #[cfg(test)]
 impl Step {
     pub(super) const ALL: [Self; 9] = [
-        Self::JournalMade,
+        Self::JournalCreated,
         Self::ExperimentAdded,
         Self::SegmentWritten,
         Self::SegmentNamed,

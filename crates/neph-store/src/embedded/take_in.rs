@@ -13,7 +13,7 @@ use super::record_summary::RecordSummary;
 use super::{Embedded, Step};
 use crate::StoreError;
 use crate::catalog::EndedExperiment;
-use crate::columns::FileFacts;
+use crate::columns::FileMetadata;
 use crate::fleet::{self, FleetFolders};
 use crate::store::{IntakeResult, Journalled};
 
@@ -56,20 +56,20 @@ impl Embedded {
             path: path.clone(),
         })?;
         let scenario = self.scenario_of(journalled.experiment)?;
-        let facts = FileFacts::of(journalled.experiment, scenario.as_ref());
+        let metadata = FileMetadata::of(journalled.experiment, scenario.as_ref());
         let fleet_folders = FleetFolders {
             experiment: id,
             segments: self.workspace.fleet_folders(id).segments,
             journals: fleet_folder(journalled.folder, id),
         };
-        let counts = fleet::copy_all(&fleet_folders, &facts, &mut |step| {
+        let counts = fleet::copy_all(&fleet_folders, &metadata, &mut |step| {
             self.gate.passed(step.into())
         })?;
         let summary = RecordSummary::in_journal(&contents)?.with_fleet(counts);
         let experiment = as_stored(journalled.experiment, &summary)?;
 
         let partial = self.workspace.partial_messages_path(id);
-        write_columns(&partial, facts, &contents)?;
+        write_columns(&partial, metadata, &contents)?;
         self.gate.passed(Step::ColumnsWritten)?;
         name_columns(&self.workspace, id)?;
         self.gate.passed(Step::ColumnsNamed)?;

@@ -311,7 +311,7 @@ fn without_journal_and_columns_an_experiment_is_interrupted_with_no_messages() {
 }
 
 #[test]
-fn a_journal_with_records_that_the_catalog_does_not_know_is_left_alone() {
+fn recovery_keeps_a_journal_with_records_of_an_unknown_experiment() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let mut store = open(folder.path());
     let id = ExperimentId::new();

@@ -4,7 +4,7 @@ use neph_model::{Experiment, Message};
 
 use super::matrices::Matrices;
 use super::rows::StoredRow;
-use crate::columns::{ColumnsWriter, FileFacts};
+use crate::columns::{ColumnsWriter, FileMetadata};
 use crate::{Store, StoreError};
 use neph_text::WholeFile;
 
@@ -31,8 +31,8 @@ pub(super) fn write<R: StoredRow>(
 ) -> Result<u64, StoreError> {
     let matrices = Matrices::from_store(store, experiments)?;
     let metadata = match experiments {
-        [experiment] => FileFacts::of(experiment, matrices.context_of(experiment).scenario),
-        _ => FileFacts::of_several(),
+        [experiment] => FileMetadata::of(experiment, matrices.context_of(experiment).scenario),
+        _ => FileMetadata::of_several(),
     };
     let mut writer = ColumnsWriter::<R>::create_leading(out, metadata)?;
     for experiment in experiments {

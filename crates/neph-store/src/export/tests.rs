@@ -91,7 +91,7 @@ pub(super) fn two_fleets(
 }
 
 #[test]
-fn in_each_csv_row_the_stages_add_up_and_merged_ones_have_a_column_of_their_own() {
+fn csv_stages_add_up_in_each_row_and_merged_stages_have_a_column() {
     let (_folder, store, experiments) = two_experiments();
     let mut out = Vec::new();
     let rows = export_csv(store.as_ref(), &experiments, &mut out).expect("written");
@@ -153,7 +153,7 @@ fn json_lines_contain_stages_and_omit_absent_values() {
 }
 
 #[test]
-fn the_latency_testers_columns_are_its_own() {
+fn a_latency_tester_export_has_its_header_and_columns() {
     let (_folder, store, experiments) = two_experiments();
     let mut out = Vec::new();
     export_latency_tester_csv(store.as_ref(), &experiments[0], &mut out).expect("written");
@@ -171,7 +171,7 @@ fn write_parquet(store: &dyn Store, experiments: &[Experiment], path: &Path) -> 
 }
 
 #[test]
-fn the_messages_of_one_and_of_several_experiments_come_out_of_a_parquet_file() {
+fn a_parquet_export_contains_one_or_several_experiments() {
     let (folder, store, experiments) = two_experiments();
     let path = folder.path().join("out.parquet");
     let read_rows = |path: &Path| {

@@ -53,11 +53,11 @@ impl Counts {
     }
 
     /// From the metadata of a file; `None` if a value is missing.
-    pub(super) fn from_properties(facts: &[KeyValue]) -> Option<Self> {
+    pub(super) fn from_properties(metadata: &[KeyValue]) -> Option<Self> {
         let property = |name: &str| {
             let key = format!("nephoscope.{name}");
-            let fact = facts.iter().find(|fact| fact.key == key)?;
-            fact.value.as_deref()
+            let entry = metadata.iter().find(|entry| entry.key == key)?;
+            entry.value.as_deref()
         };
         let count = |name: &str| property(name)?.parse().ok();
         Some(Self {

@@ -35,17 +35,17 @@ impl FleetFolders {
 
     pub(super) fn create(&self) -> Result<(), StoreError> {
         let journals = &self.journals;
-        self.make_segments()?;
+        self.create_segments_folder()?;
         fs::create_dir_all(journals).map_err(StoreError::file("make the folder", journals))
     }
 
-    pub(super) fn make_segments(&self) -> Result<(), StoreError> {
+    pub(super) fn create_segments_folder(&self) -> Result<(), StoreError> {
         let folder = &self.segments;
         fs::create_dir_all(folder).map_err(StoreError::file("make the folder", folder))
     }
 
     /// The numbers of the segments with a journal, in order.
-    pub(super) fn journalled(&self) -> Result<Vec<u32>, StoreError> {
+    pub(super) fn journalled_segments(&self) -> Result<Vec<u32>, StoreError> {
         Ok(segment_numbers(&self.journals, "journal")?)
     }
 

@@ -10,26 +10,29 @@ use neph_model::FleetMessage;
 
 use super::{FleetFolders, close};
 use crate::StoreError;
-use crate::columns::FileFacts;
+use crate::columns::FileMetadata;
 
 /// The only writer of one experiment's fleet. `drop` waits until full segments are closed; the
 /// journal of the open segment stays.
 #[derive(Debug)]
 pub(crate) struct FleetRecorder {
     fleet_folders: FleetFolders,
-    facts: FileFacts,
+    metadata: FileMetadata,
     writer: FleetWriter,
     closer: Option<SegmentCloser>,
 }
 
 impl FleetRecorder {
     /// For an experiment without records.
-    pub(crate) fn new(fleet_folders: FleetFolders, facts: FileFacts) -> Result<Self, StoreError> {
+    pub(crate) fn new(
+        fleet_folders: FleetFolders,
+        metadata: FileMetadata,
+    ) -> Result<Self, StoreError> {
         fleet_folders.create()?;
         Ok(Self {
             writer: FleetWriter::new(&fleet_folders.journals, fleet_folders.experiment),
             fleet_folders,
-            facts,
+            metadata,
             closer: None,
         })
     }
@@ -48,7 +51,7 @@ impl FleetRecorder {
         if self.closer.is_none() {
             self.closer = Some(SegmentCloser::start(
                 self.fleet_folders.clone(),
-                self.facts.clone(),
+                self.metadata.clone(),
             )?);
         }
         if let Some(SegmentCloser {
@@ -74,7 +77,7 @@ struct SegmentCloser {
 }
 
 impl SegmentCloser {
-    fn start(fleet_folders: FleetFolders, facts: FileFacts) -> Result<Self, StoreError> {
+    fn start(fleet_folders: FleetFolders, metadata: FileMetadata) -> Result<Self, StoreError> {
         let (full_segments, segment_numbers) = channel();
         let failure = Arc::new(Mutex::new(None));
         let thread_failure = Arc::clone(&failure);
@@ -82,7 +85,7 @@ impl SegmentCloser {
         let thread = Builder::new()
             .name("neph-segments".to_owned())
             .spawn(move || {
-                close_segments(&fleet_folders, &facts, &segment_numbers, &thread_failure);
+                close_segments(&fleet_folders, &metadata, &segment_numbers, &thread_failure);
             })
             .map_err(StoreError::file("start a thread that writes", &folder))?;
         Ok(Self {
@@ -111,12 +114,12 @@ impl Drop for SegmentCloser {
 
 fn close_segments(
     fleet_folders: &FleetFolders,
-    facts: &FileFacts,
+    metadata: &FileMetadata,
     segment_numbers: &Receiver<u32>,
     failure: &Mutex<Option<StoreError>>,
 ) {
     for number in segment_numbers {
-        if let Err(error) = close(fleet_folders, number, facts, &mut |_| Ok(())) {
+        if let Err(error) = close(fleet_folders, number, metadata, &mut |_| Ok(())) {
             *failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
             return;
         }

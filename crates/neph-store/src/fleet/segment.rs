@@ -8,7 +8,7 @@ use neph_model::FleetMessage;
 
 use super::{Counts, FleetFolders};
 use crate::StoreError;
-use crate::columns::{ColumnsWriter, FileFacts};
+use crate::columns::{ColumnsWriter, FileMetadata};
 use crate::workspace::{remove_if_exists, sync_folder};
 
 /// A completed step. A kill after any of them loses nothing.
@@ -30,10 +30,10 @@ pub(crate) type StepCallback<'a> = dyn FnMut(SegmentStep) -> Result<(), StoreErr
 pub(crate) fn close(
     fleet_folders: &FleetFolders,
     number: u32,
-    facts: &FileFacts,
+    metadata: &FileMetadata,
     on_step: &mut StepCallback<'_>,
 ) -> Result<(), StoreError> {
-    if copy(fleet_folders, number, facts, on_step)?.is_none() {
+    if copy(fleet_folders, number, metadata, on_step)?.is_none() {
         return Ok(());
     }
     remove_if_exists(&fleet_folders.journal(number))?;
@@ -45,7 +45,7 @@ pub(crate) fn close(
 fn copy(
     fleet_folders: &FleetFolders,
     number: u32,
-    facts: &FileFacts,
+    metadata: &FileMetadata,
     on_step: &mut StepCallback<'_>,
 ) -> Result<Option<Counts>, StoreError> {
     let Some(mut reader) =
@@ -59,7 +59,7 @@ fn copy(
         return Ok(Some(Counts::default()));
     }
     let partial = fleet_folders.partial(number);
-    let counts = write(&mut reader, &mut batch, &partial, facts)?;
+    let counts = write(&mut reader, &mut batch, &partial, metadata)?;
     on_step(SegmentStep::Written)?;
     fs::rename(&partial, fleet_folders.segment(number))
         .map_err(StoreError::file("give a name to", &partial))?;
@@ -72,16 +72,16 @@ fn copy(
 /// counts.
 pub(crate) fn copy_all(
     fleet_folders: &FleetFolders,
-    facts: &FileFacts,
+    metadata: &FileMetadata,
     on_step: &mut StepCallback<'_>,
 ) -> Result<Counts, StoreError> {
     let mut totals = Counts::default();
-    let numbers = fleet_folders.journalled()?;
+    let numbers = fleet_folders.journalled_segments()?;
     if !numbers.is_empty() {
-        fleet_folders.make_segments()?;
+        fleet_folders.create_segments_folder()?;
     }
     for number in numbers {
-        let counts = copy(fleet_folders, number, facts, on_step)?;
+        let counts = copy(fleet_folders, number, metadata, on_step)?;
         totals.add(&counts.unwrap_or_default());
     }
     Ok(totals)
@@ -91,9 +91,9 @@ fn write(
     reader: &mut SegmentReader,
     batch: &mut Vec<FleetMessage>,
     path: &Path,
-    facts: &FileFacts,
+    metadata: &FileMetadata,
 ) -> Result<Counts, StoreError> {
-    let mut writer = ColumnsWriter::<FleetMessage>::create(path, facts.clone())?;
+    let mut writer = ColumnsWriter::<FleetMessage>::create(path, metadata.clone())?;
     let mut counts = Counts::default();
     loop {
         for message in batch.iter() {
@@ -105,7 +105,7 @@ fn write(
         }
     }
     for (key, value) in counts.properties() {
-        writer.add_fact(key, value);
+        writer.add_metadata(key, value);
     }
     writer.finish()?;
     Ok(counts)
@@ -114,11 +114,11 @@ fn write(
 /// Closes every segment that still has a journal, in order.
 pub(crate) fn close_all(
     fleet_folders: &FleetFolders,
-    facts: &FileFacts,
+    metadata: &FileMetadata,
     on_step: &mut StepCallback<'_>,
 ) -> Result<(), StoreError> {
-    for number in fleet_folders.journalled()? {
-        close(fleet_folders, number, facts, on_step)?;
+    for number in fleet_folders.journalled_segments()? {
+        close(fleet_folders, number, metadata, on_step)?;
     }
     fleet_folders.remove_journals()
 }

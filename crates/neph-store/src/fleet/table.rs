@@ -16,7 +16,7 @@ const NO_REPLY_YET: FleetReply = FleetReply {
 };
 
 impl Row for FleetMessage {
-    const NOUN: &'static str = "fleet_message";
+    const ROW_NAME: &'static str = "fleet_message";
     const COLUMNS: &'static [Column<Self>] = COLUMNS;
 
     fn blank() -> Self {
@@ -105,17 +105,17 @@ const COLUMNS: &[Column<FleetMessage>] = &[
         "slot",
         Cells::<FleetMessage>::Narrow(|m| Some(m.slot.0), |m, value| m.slot = Slot(value)),
     )
-    .named_before("lane"),
+    .with_old_name("lane"),
     required(
         "source_port",
-        Cells::Narrow(
+        Cells::Unsigned32(
             |m| Some(u32::from(m.source_port)),
             |m, value| m.source_port = u16::try_from(value).unwrap_or(u16::MAX),
         ),
     ),
     required(
         "seq",
-        Cells::Narrow(|m| Some(m.seq), |m, value| m.seq = value),
+        Cells::Unsigned32(|m| Some(m.seq), |m, value| m.seq = value),
     ),
     required(
         "sent_ns",
@@ -165,28 +165,28 @@ const COLUMNS: &[Column<FleetMessage>] = &[
     ),
     optional(
         "peer_count",
-        Cells::Narrow(
+        Cells::Unsigned32(
             |m| peer_report(m)?.count,
             |m, value| change_peer_report(m, |peer| peer.count = Some(value)),
         ),
     ),
     optional(
         "peer_ttl",
-        Cells::Narrow(
+        Cells::Unsigned32(
             |m| peer_report(m)?.ttl.map(u32::from),
             |m, value| change_peer_report(m, |peer| peer.ttl = Some(saturate_to_u8(value))),
         ),
     ),
     optional(
         "ttl",
-        Cells::Narrow(
+        Cells::Unsigned32(
             |m| m.reply()?.ttl.map(u32::from),
             |m, value| change_reply(m, |reply| reply.ttl = Some(saturate_to_u8(value))),
         ),
     ),
     optional(
         "copies",
-        Cells::Narrow(
+        Cells::Unsigned32(
             |m| Some(u32::from(m.reply()?.copies)),
             |m, value| change_reply(m, |reply| reply.copies = saturate_to_u8(value)),
         ),

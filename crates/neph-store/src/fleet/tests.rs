@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::SentWithin;
-use crate::columns::{FileFacts, LEADING_COLUMNS, Row};
+use crate::columns::{FileMetadata, LEADING_COLUMNS, Row};
 use crate::samples_for_tests::experiment;
 
 fn fleet_folders() -> (tempfile::TempDir, FleetFolders) {
@@ -22,12 +22,12 @@ fn fleet_folders() -> (tempfile::TempDir, FleetFolders) {
     (folder, fleet_folders)
 }
 
-fn facts() -> FileFacts {
-    FileFacts::of(&experiment(), None)
+fn metadata() -> FileMetadata {
+    FileMetadata::of(&experiment(), None)
 }
 
 fn recorder(fleet_folders: &FleetFolders) -> FleetRecorder {
-    FleetRecorder::new(fleet_folders.clone(), facts()).expect("a recorder")
+    FleetRecorder::new(fleet_folders.clone(), metadata()).expect("a recorder")
 }
 
 fn visited_messages(fleet_folders: &FleetFolders, range: SentWithin) -> Vec<FleetMessage> {
@@ -41,7 +41,7 @@ fn visited_messages(fleet_folders: &FleetFolders, range: SentWithin) -> Vec<Flee
 }
 
 fn close_segments(fleet_folders: &FleetFolders) {
-    close_all(fleet_folders, &facts(), &mut |_| Ok(())).expect("closed");
+    close_all(fleet_folders, &metadata(), &mut |_| Ok(())).expect("closed");
 }
 
 proptest! {
@@ -87,7 +87,7 @@ fn a_segment_closes_after_ten_minutes_while_recording_goes_on() {
     for number in 1..=4 {
         assert!(fleet_folders.segment(number).exists(), "{number}");
     }
-    assert_eq!(fleet_folders.journalled().expect("listed"), [5]);
+    assert_eq!(fleet_folders.journalled_segments().expect("listed"), [5]);
     close_segments(&fleet_folders);
     assert_eq!(visited_messages(&fleet_folders, SentWithin::ALL), messages);
 }
@@ -162,7 +162,7 @@ fn a_segment_that_cannot_be_closed_keeps_its_journal() {
 }
 
 #[test]
-fn every_column_has_a_name_of_its_own_that_the_page_describes() {
+fn every_column_has_a_unique_name_that_the_docs_describe() {
     let page = include_str!("../../../../docs/schema.md");
     let columns = <FleetMessage as Row>::COLUMNS;
     let leading = LEADING_COLUMNS.iter().map(|column| column.name);

@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_we_write_is_read_back() {
+    fn a_written_file_name_is_read_back() {
         for (endpoint, interval, stem) in [
             ("a-b.i1.x2", Span::from_millis(250), "3-a-b.i1.x2.i250.x64"),
             (

@@ -90,7 +90,7 @@ pub(super) fn scenario_of(file: &RawFile, settings: &ImportedSettings) -> Scenar
         |endpoint| endpoint.name.clone(),
     );
     Scenario {
-        id: identity(file, &endpoint, request_size),
+        id: scenario_id(file, &endpoint, request_size),
         index: 0,
         target: Targets::read(
             &known_endpoint.map_or_else(|| endpoint.clone(), ImportedEndpoint::target),
@@ -125,7 +125,7 @@ fn parameters(
     parameters
 }
 
-fn identity(file: &RawFile, endpoint: &str, request_size: Option<ByteSize>) -> ScenarioId {
+fn scenario_id(file: &RawFile, endpoint: &str, request_size: Option<ByteSize>) -> ScenarioId {
     // A file name without an interval is a scenario by its name alone.
     let interval = file.name.interval.map(Span::nanos);
     let bytes = request_size.map_or(0, ByteSize::bytes);

@@ -99,7 +99,7 @@ fn a_folder_becomes_a_campaign() {
 }
 
 #[test]
-fn the_raw_columns_come_out_as_they_went_in() {
+fn raw_columns_are_exported_as_they_were_imported() {
     let imported = whole_folder();
     let campaign = imported.report.campaign.expect("imported");
     let experiments = imported.store.experiments(campaign).expect("readable");

@@ -136,7 +136,7 @@ fn report_unused_packets(matched_captures: &MatchedCaptures) {
     let cut = truncated_message();
     let reasons = [
         (
-            matched_captures.first.repeats + matched_captures.second.repeats,
+            matched_captures.first.capture_duplicates + matched_captures.second.capture_duplicates,
             "left out because a capture shows them again (a mirror of both directions, or several interfaces): \
              the first of each counts",
         ),
@@ -145,15 +145,15 @@ fn report_unused_packets(matched_captures: &MatchedCaptures) {
             "excluded because one capture has several identical packets",
         ),
         (
-            matched_captures.one_way,
+            matched_captures.one_direction,
             "excluded because only one direction was captured; capture both directions",
         ),
         (
-            matched_captures.even,
+            matched_captures.direction_ties,
             "excluded because their hosts' packets are split evenly between the two directions",
         ),
         (
-            matched_captures.timeless,
+            matched_captures.without_delay,
             "of both directions show only the clock offset between the captures: it is reported, but the order of the points is unknown",
         ),
         (

@@ -100,7 +100,7 @@ mod tests {
                 let is_slow = (10_000_000_000..20_000_000_000).contains(&since);
                 Delay {
                     since,
-                    took: if is_slow { 8_000_000 } else { 1_000_000 },
+                    delay_nanos: if is_slow { 8_000_000 } else { 1_000_000 },
                     bound: index,
                 }
             })

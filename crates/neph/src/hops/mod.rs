@@ -26,7 +26,7 @@ use crate::sink::Force;
 use crate::{format, interrupt, output};
 use final_alarms::Alarms;
 use neph_capture::clocks::nature;
-use neph_capture::path::clocks::{KnownClocks, clocks};
+use neph_capture::path::clocks::{KnownClocks, segment_clocks};
 use neph_capture::path::passages::Passages;
 use neph_capture::path::point::Point;
 use neph_capture::reading::packets::read_packets;
@@ -54,7 +54,7 @@ NAME=agent:AGENT/eth0 with --control; neph captures at all live points at the sa
 )]
 pub(crate) struct Args {
     /// 2 to 8 capture files or live capture points, in the order of the path from client to server
-    #[arg(required = true, num_args = 2..=Hops::POINTS, value_name = "POINT")]
+    #[arg(required = true, num_args = 2..=Hops::MAX_POINTS, value_name = "POINT")]
     points: Vec<String>,
     /// Output format
     #[arg(long, default_value = "text", value_parser = format::one_of(format::ALL))]
@@ -211,7 +211,7 @@ fn analyse(
         .collect();
     let mut hops = Hops::with_points(points.len());
     for (index, mapping) in parse_nat_rules(args, &names)? {
-        hops.map(index, mapping);
+        hops.add_nat_rule(index, mapping);
     }
     let points = &points[..read_captures(&mut hops, points, stop)?];
     let is_cut = stop.is_set();
@@ -224,7 +224,7 @@ fn analyse(
         nature: nature(args.wander),
         one_clock,
     };
-    let (clocks, false_clocks) = clocks(points, &followed, &known_clocks, &say)
+    let (clocks, false_clocks) = segment_clocks(points, &followed, &known_clocks, &say)
         .map_err(|error| clock_failure(Failure::from(error), is_cut))?;
     let mut passages = Passages::of(names[..points.len()].to_vec(), followed, clocks);
     let (order, order_doubt) = order.unzip();

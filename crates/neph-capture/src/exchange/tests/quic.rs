@@ -32,12 +32,12 @@ fn a_handshake_shows_quic_at_any_port() {
         let exchange = test.end();
         assert_eq!(exchange.key.server.port(), 4_433);
         assert_eq!(exchange.round_trips, Some((19, 30, 30)));
-        assert_eq!(exchange.clients, Some(10));
+        assert_eq!(exchange.client_rtt_ms, Some(10));
     }
 }
 
 #[test]
-fn without_a_handshake_it_is_quic_at_a_port_that_was_named_alone() {
+fn without_a_handshake_only_given_ports_are_quic() {
     let mut test = TestExchanges::new(9);
     assert!(!test.add(0, &datagram(true, &[0x40])));
     // Neither a version that there is nor a long header.

@@ -1,4 +1,4 @@
-//! Questions that are asked again, or are too many to be followed.
+//! Requests that are asked again, or are too many to be followed.
 
 use super::*;
 
@@ -69,7 +69,7 @@ fn a_repeated_query_counts_once_while_it_is_pending() {
 }
 
 #[test]
-fn of_many_that_wait_some_stand_for_all_and_are_not_the_fast_ones() {
+fn a_sample_of_many_pending_requests_represents_slow_answers_too() {
     let mut test = TestExchanges::new(9);
     let ping_numbered = |by_client: bool, number: u16| {
         let kind = if by_client { 8 } else { 0 };

@@ -16,7 +16,7 @@ fn times(packets: Vec<Vec<u8>>, from: i64, is_reversed: bool) -> Vec<(i64, Vec<u
 }
 
 #[test]
-fn a_packet_that_is_fragmented_on_the_way_has_passed_when_its_last_byte_has() {
+fn a_packet_fragmented_on_the_path_passes_with_its_last_byte() {
     for (is_ipv6, protocol) in [
         (false, ICMP),
         (false, UDP),
@@ -49,7 +49,7 @@ fn a_packet_that_is_fragmented_on_the_way_has_passed_when_its_last_byte_has() {
 }
 
 #[test]
-fn a_packet_of_which_a_fragment_is_missing_did_not_come() {
+fn a_packet_with_a_missing_fragment_does_not_arrive() {
     let other = || datagram(99, 1, 2);
     let body = body(ICMP, 3, 3_000);
     let unfragmented = vec![
@@ -66,7 +66,7 @@ fn a_packet_of_which_a_fragment_is_missing_did_not_come() {
 }
 
 #[test]
-fn a_packet_in_the_same_fragments_everywhere_stays_these() {
+fn a_packet_with_the_same_fragments_at_all_points_stays_in_fragments() {
     let body = body(UDP, 3, 3_000);
     let first = times(packets(false, UDP, 5, &body, 1_400), 10, false);
     let second = times(packets(false, UDP, 5, &body, 1_400), 50, true);

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_reply_belongs_to_the_request_before_it_and_of_two_requests_to_the_later() {
+fn a_reply_belongs_to_the_latest_request_before_it() {
     let packets = [
         (0, datagram(0, 1, 2)),
         (10, datagram(1, 1, 2)),
@@ -22,7 +22,7 @@ fn a_reply_belongs_to_the_request_before_it_and_of_two_requests_to_the_later() {
 }
 
 #[test]
-fn fragments_behind_the_first_are_no_requests_and_no_replies() {
+fn fragments_after_the_first_are_neither_requests_nor_replies() {
     // A request and a reply of two packets each, and a request of somebody else between the replies.
     let later_fragment = |number: u16, from: u8, to: u8| {
         let mut packet = datagram(number, from, to);
@@ -48,7 +48,7 @@ fn fragments_behind_the_first_are_no_requests_and_no_replies() {
 }
 
 #[test]
-fn requests_that_are_under_way_together_have_their_own_replies() {
+fn requests_in_flight_together_have_their_own_replies() {
     let datagrams = [(0, 1, 2), (1, 1, 2), (2, 2, 1), (3, 2, 1)];
     let packets_in = |order: [usize; 4], at: [i64; 4]| -> Vec<(i64, Vec<u8>)> {
         let packets = order.map(|index| {

@@ -5,15 +5,15 @@ use super::*;
 
 const MILLI: i64 = 1_000_000;
 
-fn fitted(fits: Vec<ClockFit>, hidden: Vec<Option<i64>>) -> Fitted {
-    Fitted {
+fn fitted(fits: Vec<ClockFit>, hidden: Vec<Option<i64>>) -> FittedOffsets {
+    FittedOffsets {
         fits,
-        hidden,
-        set: Vec::new(),
+        hidden_steps: hidden,
+        set_intervals: Vec::new(),
         steps: Vec::new(),
         conversion: SteadyTimeConversion::default(),
         drift: None,
-        read: ReadOffsets::default(),
+        readings: ReadOffsets::default(),
         nature: ClockNature::default(),
     }
 }
@@ -98,7 +98,7 @@ fn widest(by: i64, queued: [bool; 2]) -> i64 {
     assert_eq!(course.steps(), [], "{by} {queued:?}");
     let moments = (0..16).map(|index| index * 43 * SECOND_NANOS);
     let fits: Vec<ClockFit> = moments.filter_map(|at| course.likeliest_at(at)).collect();
-    let hidden = hidden(&course, &fits, nature);
+    let hidden = find_hidden_steps(&course, &fits, nature);
     let fitted = fitted(fits, hidden);
     let mut widest = 0;
     for at in (0..640 * 4).map(|quarter| quarter * SECOND_NANOS / 4) {

@@ -17,8 +17,8 @@ fn a_gap_filled_with_a_newer_tcp_timestamp_is_a_retransmission() {
     assert_eq!(events(1099), [gap, (Client, Event::OutOfOrder)]);
 }
 
-/// 4 ms to the server and back, 1 ms to the client and back; no time stamps.
-fn near_scene() -> TestConnection {
+/// 4 ms to the server and back, 1 ms to the client and back; no timestamps.
+fn connection_near_server() -> TestConnection {
     let mut test = TestConnection::default();
     test.add(0, Client, syn(99, None));
     test.add(4, Server, syn(499, Some(100)));
@@ -27,8 +27,8 @@ fn near_scene() -> TestConnection {
 }
 
 /// Of four segments the second and the third do not pass, and the server reports that.
-fn told_of_two_missing() -> TestConnection {
-    let mut test = near_scene();
+fn with_two_reported_missing() -> TestConnection {
+    let mut test = connection_near_server();
     test.add(20, Client, data(100, 10, 500));
     test.add(20, Client, data(130, 10, 500));
     for _ in 0..2 {
@@ -39,7 +39,7 @@ fn told_of_two_missing() -> TestConnection {
     test
 }
 
-const TOLD_OF_TWO_MISSING: [(Side, Event); 3] = [
+const EVENTS_OF_TWO_MISSING: [(Side, Event); 3] = [
     (Client, Event::Gap),
     (Server, RepeatedAcknowledgement),
     (Client, Event::Retransmission),
@@ -47,8 +47,8 @@ const TOLD_OF_TWO_MISSING: [(Side, Event); 3] = [
 
 #[test]
 fn a_reported_gap_stays_reported_after_its_first_hole_is_filled() {
-    let mut test = near_scene();
-    // Three segments do not pass. All come again as soon as a word of them is there.
+    let mut test = connection_near_server();
+    // Three segments do not pass. All are retransmitted as soon as they are reported.
     test.add(20, Client, data(100, 10, 500));
     test.add(20, Client, data(140, 10, 500));
     test.add(24, Server, data(500, 0, 110));
@@ -57,26 +57,29 @@ fn a_reported_gap_stays_reported_after_its_first_hole_is_filled() {
     test.add(29, Server, data(500, 0, 120));
     test.add(30, Client, data(120, 10, 500));
     test.add(30, Client, data(130, 10, 500));
-    let repeats = (Client, Event::Retransmission);
+    let retransmission = (Client, Event::Retransmission);
     let begin = [(Client, Event::Gap), (Server, RepeatedAcknowledgement)];
-    assert_eq!(test.recorded.events, [&begin[..], &[repeats; 3]].concat());
+    assert_eq!(
+        test.recorded.events,
+        [&begin[..], &[retransmission; 3]].concat()
+    );
 }
 
 #[test]
 fn segments_in_reverse_order_after_a_reported_gap_are_out_of_order() {
-    let mut test = told_of_two_missing();
+    let mut test = with_two_reported_missing();
     // These have not been reported yet.
     test.add(30, Client, data(150, 10, 500));
     test.add(40, Client, data(140, 10, 500));
     let out_of_order = [(Client, Event::Gap), (Client, Event::OutOfOrder)];
-    let expected = [&TOLD_OF_TWO_MISSING[..], &out_of_order].concat();
+    let expected = [&EVENTS_OF_TWO_MISSING[..], &out_of_order].concat();
     assert_eq!(test.recorded.events, expected);
 }
 
 #[test]
 fn gap_state_is_dropped_when_sequence_numbers_wrap() {
     const HALF: u32 = 1 << 30;
-    let mut test = told_of_two_missing();
+    let mut test = with_two_reported_missing();
     test.add(30, Client, data(120, 10, 500));
     test.add(34, Server, data(500, 0, 140));
     test.recorded.events.clear();

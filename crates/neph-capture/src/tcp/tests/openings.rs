@@ -14,7 +14,7 @@ fn ended_by(flags: u8) -> TestConnection {
 }
 
 #[test]
-fn a_syn_behind_a_reset_or_a_fin_opens_another_connection_whatever_its_number() {
+fn a_syn_after_a_reset_or_fin_opens_another_connection_with_any_number() {
     for flags in [TcpHeader::RST, TcpHeader::RST | ACK, TcpHeader::FIN | ACK] {
         let mut test = ended_by(flags);
         test.add(1_000, Client, syn(99, None));
@@ -34,7 +34,7 @@ fn a_syn_behind_a_reset_or_a_fin_opens_another_connection_whatever_its_number() 
 }
 
 #[test]
-fn of_a_server_alone_each_syn_ack_behind_an_end_opens_a_connection() {
+fn with_only_server_packets_each_syn_ack_after_an_end_opens_a_connection() {
     let mut test = TestConnection::default();
     for round in 0..3 {
         let at = i64::from(round) * 1_000;

@@ -68,7 +68,7 @@ fn codel_never_drops_below_its_target_delay() {
 }
 
 #[test]
-fn a_queue_that_stands_again_soon_is_dropped_from_at_the_rate_that_helped() {
+fn a_queue_that_builds_up_soon_after_is_dropped_from_at_the_earlier_rate() {
     let mut controller = Controller::default();
     let first = drops(&mut controller, 0..1_000, 50);
     let count = i32::try_from(first.len()).expect("few");

@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_log_keeps_the_latest_output_within_its_bound() {
+    fn a_log_keeps_the_latest_output_within_its_limit() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("web.log");
         let (mut output, mut writer) = Output::kept_in(&path).expect("a log");

@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_program_that_does_not_answer_is_waited_for_as_long_as_anybody_wants_the_lab() {
+    fn an_unready_program_is_waited_for_until_the_lab_is_stopped() {
         let stop = AtomicBool::new(false);
         let deadline = Deadline::after(Duration::from_secs(50));
         let patience = Patience {

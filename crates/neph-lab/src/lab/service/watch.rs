@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn closed_output_is_waited_for_no_longer() {
+    fn closed_output_ends_the_wait() {
         let folder = tempfile::tempdir().expect("a folder");
         let (output, writer) = Output::kept_in(&folder.path().join("x.log")).expect("a log");
         drop(writer);

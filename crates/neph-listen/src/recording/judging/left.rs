@@ -41,7 +41,7 @@ pub(super) fn divide(points: &[Point], rules: &Rules) -> (LiveStandings, FinalEv
             (true, true) => Some(&mut left.sampled),
             (true, false) => None,
         };
-        if let Some(printed) = printed.filter(|_| rules.cover_segment(segment)) {
+        if let Some(printed) = printed.filter(|_| rules.has_rule_for(segment)) {
             printed.push(name.clone());
         }
         segments.push(is_live(segment).then_some(name));

@@ -1,6 +1,6 @@
 //! Packets as neph-capture followed them, as packets of the figures.
 
-use neph_capture::path::passages::{PROTOCOLS, Passages, PathEnd, Row, protocol};
+use neph_capture::path::passages::{PROTOCOLS, Passages, PathEnd, Row, protocol_index};
 use neph_model::Span;
 
 use super::{HopsDelay, HopsDrawing, HopsPacket, HopsProtocol, hops};
@@ -25,7 +25,7 @@ pub fn passages(passages: &Passages) -> Vec<Figure> {
         packets.push(HopsPacket {
             since: since.nanos(),
             direction: row.direction,
-            protocol: KINDS[protocol(row.passage.flow.protocol)],
+            protocol: KINDS[protocol_index(row.passage.flow.protocol)],
             segments: &[],
             round_trip: row.round_trip.map(Span::nanos),
         });

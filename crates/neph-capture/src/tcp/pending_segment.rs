@@ -8,41 +8,41 @@ use super::Segment;
 use crate::sequence::Serial;
 
 /// No segment.
-pub(super) const NONE: Awaiting = Awaiting {
+pub(super) const NO_SEGMENT: PendingSegment = PendingSegment {
     at: Wall::from_unix_nanos(0),
     seq: Serial(0),
     end: Serial(0),
-    value: Serial(0),
-    load: Load(0),
+    timestamp: Serial(0),
+    in_flight_and_flags: InFlightAndFlags(0),
 };
 
 /// A segment that awaits something.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Awaiting {
+pub(super) struct PendingSegment {
     pub(super) at: Wall,
     pub(super) seq: Serial,
     pub(super) end: Serial,
     /// Its timestamp option.
-    pub(super) value: Serial,
-    load: Load,
+    pub(super) timestamp: Serial,
+    in_flight_and_flags: InFlightAndFlags,
 }
 
 /// Bytes in flight with a segment, including its own, its kind and what it awaits.
 #[derive(Debug, Clone, Copy)]
-struct Load(u32);
+struct InFlightAndFlags(u32);
 
-impl Load {
+impl InFlightAndFlags {
     const SYN: u32 = 1 << 31;
-    const RETRY: u32 = 1 << 30;
+    const RETRANSMITTED: u32 = 1 << 30;
     /// More bytes than any window has in flight.
-    const BYTES: u32 = Reply::ECHO.0 - 1;
+    const BYTES: u32 = AwaitedAnswer::ECHO.0 - 1;
 }
 
 /// Kinds of answers.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Reply(u32);
+pub(super) struct AwaitedAnswer(u32);
 
-impl Reply {
+impl AwaitedAnswer {
     pub(super) const ACKNOWLEDGEMENT: Self = Self(1 << 29);
     pub(super) const ECHO: Self = Self(1 << 28);
     pub(super) const ANY: Self = Self(Self::ACKNOWLEDGEMENT.0 | Self::ECHO.0);
@@ -55,34 +55,34 @@ pub(super) struct Awaited {
     pub(super) echo: bool,
 }
 
-impl Awaiting {
+impl PendingSegment {
     /// For a segment that passed at `at`.
     #[inline]
     pub(super) fn of(at: Wall, segment: &Segment, in_flight: u32, awaited: Awaited) -> Self {
         let bit = |is: bool, bit: u32| if is { bit } else { 0 };
-        let bits = bit(segment.is_syn(), Load::SYN)
-            | bit(awaited.acknowledgement, Reply::ACKNOWLEDGEMENT.0)
-            | bit(awaited.echo, Reply::ECHO.0);
+        let bits = bit(segment.is_syn(), InFlightAndFlags::SYN)
+            | bit(awaited.acknowledgement, AwaitedAnswer::ACKNOWLEDGEMENT.0)
+            | bit(awaited.echo, AwaitedAnswer::ECHO.0);
         Self {
             at,
             seq: segment.seq,
             end: segment.end(),
-            value: segment.stamps.map_or(Serial(0), |(value, _)| value),
-            load: Load(in_flight.min(Load::BYTES) | bits),
+            timestamp: segment.timestamps.map_or(Serial(0), |(value, _)| value),
+            in_flight_and_flags: InFlightAndFlags(in_flight.min(InFlightAndFlags::BYTES) | bits),
         }
     }
 
     pub(super) const fn in_flight(&self) -> u32 {
-        self.load.0 & Load::BYTES
+        self.in_flight_and_flags.0 & InFlightAndFlags::BYTES
     }
 
     pub(super) const fn is_syn(&self) -> bool {
-        self.load.0 & Load::SYN != 0
+        self.in_flight_and_flags.0 & InFlightAndFlags::SYN != 0
     }
 
     /// Whether the segment was retransmitted: its acknowledgement may be of either transmission.
-    pub(super) const fn is_repeated(&self) -> bool {
-        self.load.0 & Load::RETRY != 0
+    pub(super) const fn is_retransmitted(&self) -> bool {
+        self.in_flight_and_flags.0 & InFlightAndFlags::RETRANSMITTED != 0
     }
 
     /// Whether `ack` acknowledges exactly this segment. For a SYN with data it may be the SYN alone (RFC
@@ -93,30 +93,30 @@ impl Awaiting {
     }
 
     #[inline]
-    pub(super) const fn awaits(&self, answer: Reply) -> bool {
-        self.load.0 & answer.0 != 0
+    pub(super) const fn awaits(&self, answer: AwaitedAnswer) -> bool {
+        self.in_flight_and_flags.0 & answer.0 != 0
     }
 
     /// Removes an answer that it awaits.
     #[inline]
-    pub(super) const fn remove(&mut self, answer: Reply) {
-        self.load.0 &= !answer.0;
+    pub(super) const fn remove(&mut self, answer: AwaitedAnswer) {
+        self.in_flight_and_flags.0 &= !answer.0;
     }
 
     /// The same segment, without that answer.
-    pub(super) const fn without(mut self, answer: Reply) -> Self {
+    pub(super) const fn without(mut self, answer: AwaitedAnswer) -> Self {
         self.remove(answer);
         self
     }
 
     /// Some of it was retransmitted.
     pub(super) const fn mark_retransmitted(&mut self) {
-        self.load.0 |= Load::RETRY;
+        self.in_flight_and_flags.0 |= InFlightAndFlags::RETRANSMITTED;
     }
 
     /// Whether it awaits the acknowledgement of some of `segment`.
     pub(super) fn overlaps(&self, segment: &Segment) -> bool {
-        self.awaits(Reply::ACKNOWLEDGEMENT)
+        self.awaits(AwaitedAnswer::ACKNOWLEDGEMENT)
             && self.end.is_after(segment.seq)
             && segment.end().is_after(self.seq)
     }

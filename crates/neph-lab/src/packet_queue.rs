@@ -51,7 +51,7 @@ pub(crate) struct PacketQueue {
     /// Due time, then order of arrival (so that equal ones depart in order), then slot.
     heap: BinaryHeap<Reverse<(Moment, u64, Slot)>>,
     slots: Vec<Packet>,
-    free: Vec<Slot>,
+    free_slots: Vec<Slot>,
     arrived: u64,
 }
 
@@ -59,20 +59,20 @@ impl PacketQueue {
     pub(crate) fn new() -> Self {
         Self {
             heap: BinaryHeap::with_capacity(MAX_SLOTS),
-            slots: (0..FIRST_SLOTS).map(|_| empty()).collect(),
-            free: (0..FIRST_SLOTS).map(Slot).collect(),
+            slots: (0..FIRST_SLOTS).map(|_| empty_packet()).collect(),
+            free_slots: (0..FIRST_SLOTS).map(Slot).collect(),
             arrived: 0,
         }
     }
 
     /// Stores a copy of `frame`, without a due time yet; `None` if there is no room.
-    pub(crate) fn keep(
+    pub(crate) fn store(
         &mut self,
         frame: &[u8],
         direction: Direction,
         passage: Option<PacketPassage>,
     ) -> Option<Slot> {
-        let slot = self.free.pop().or_else(|| self.grow())?;
+        let slot = self.free_slots.pop().or_else(|| self.grow())?;
         let packet = self.packet(slot);
         packet.direction = direction;
         packet.passage = passage;
@@ -83,8 +83,8 @@ impl PacketQueue {
     }
 
     /// Stores a copy of the packet in `slot`; `None` if there is no room.
-    pub(crate) fn keep_copy(&mut self, slot: Slot) -> Option<Slot> {
-        let copy = self.free.pop().or_else(|| self.grow())?;
+    pub(crate) fn store_copy(&mut self, slot: Slot) -> Option<Slot> {
+        let copy = self.free_slots.pop().or_else(|| self.grow())?;
         // Two slots of one list: the bytes are copied out and in.
         let bytes = *self.packet(slot).bytes;
         let original = self.packet(slot);
@@ -108,14 +108,14 @@ impl PacketQueue {
     }
 
     /// Sets the departure of the packet in `slot` to `due`.
-    pub(crate) fn leave(&mut self, slot: Slot, due: Moment) {
+    pub(crate) fn schedule(&mut self, slot: Slot, due: Moment) {
         self.arrived += 1;
         self.heap.push(Reverse((due, self.arrived, slot)));
     }
 
     /// Drops the packet in `slot`.
-    pub(crate) fn forget(&mut self, slot: Slot) {
-        self.free.push(slot);
+    pub(crate) fn release(&mut self, slot: Slot) {
+        self.free_slots.push(slot);
     }
 
     /// When the next packet is due.
@@ -123,21 +123,21 @@ impl PacketQueue {
         self.heap.peek().map(|Reverse((due, _, _))| *due)
     }
 
-    /// Removes the next packet; its bytes stay readable until the next [`Self::keep`].
-    pub(crate) fn take(&mut self) -> Option<(Moment, &Packet)> {
+    /// Removes the next packet; its bytes stay readable until the next [`Self::store`].
+    pub(crate) fn take_next(&mut self) -> Option<(Moment, &Packet)> {
         let Reverse((due, _, slot)) = self.heap.pop()?;
-        self.free.push(slot);
+        self.free_slots.push(slot);
         Some((due, &self.slots[slot.0]))
     }
 
     fn grow(&mut self) -> Option<Slot> {
         let slot = self.slots.len();
-        (slot < MAX_SLOTS).then(|| self.slots.push(empty()))?;
+        (slot < MAX_SLOTS).then(|| self.slots.push(empty_packet()))?;
         Some(Slot(slot))
     }
 }
 
-fn empty() -> Packet {
+fn empty_packet() -> Packet {
     // Touched here, so that no page fault delays the first packet in it.
     let bytes = Box::new([1; LONGEST_FRAME]);
     Packet {
@@ -153,45 +153,46 @@ fn empty() -> Packet {
 mod tests {
     use super::*;
 
-    const WAY: Direction = Direction::AToB;
+    const DIRECTION: Direction = Direction::AToB;
 
     #[test]
-    fn packets_come_out_when_due_and_equals_in_order() {
-        let mut waiting = PacketQueue::new();
+    fn packets_leave_when_due_and_equal_times_in_order() {
+        let mut queue = PacketQueue::new();
         for (due, byte) in [(30, 1), (10, 2), (30, 3), (20, 4)] {
-            let slot = waiting.keep(&[byte; 60], WAY, None).expect("room");
-            waiting.leave(slot, Moment(due));
+            let slot = queue.store(&[byte; 60], DIRECTION, None).expect("room");
+            queue.schedule(slot, Moment(due));
         }
-        assert_eq!(waiting.next_due(), Some(Moment(10)));
+        assert_eq!(queue.next_due(), Some(Moment(10)));
         let order: Vec<u8> =
-            std::iter::from_fn(|| waiting.take().map(|(_, p)| p.frame()[0])).collect();
+            std::iter::from_fn(|| queue.take_next().map(|(_, p)| p.frame()[0])).collect();
         assert_eq!(order, [2, 4, 1, 3]);
-        assert_eq!(waiting.next_due(), None);
+        assert_eq!(queue.next_due(), None);
     }
 
     #[test]
     fn a_full_store_refuses_packets_and_freed_slots_are_reused() {
-        let mut waiting = PacketQueue::new();
-        let slots: Vec<Slot> = std::iter::from_fn(|| waiting.keep(&[0; 60], WAY, None)).collect();
+        let mut queue = PacketQueue::new();
+        let slots: Vec<Slot> =
+            std::iter::from_fn(|| queue.store(&[0; 60], DIRECTION, None)).collect();
         assert_eq!(slots.len(), 65_536);
-        assert_eq!(waiting.keep_copy(slots[0]), None);
-        waiting.leave(slots[0], Moment(0));
-        assert!(waiting.take().is_some());
-        assert!(waiting.keep(&[0; 60], WAY, None).is_some());
-        waiting.forget(slots[1]);
-        assert!(waiting.keep(&[0; 60], WAY, None).is_some());
+        assert_eq!(queue.store_copy(slots[0]), None);
+        queue.schedule(slots[0], Moment(0));
+        assert!(queue.take_next().is_some());
+        assert!(queue.store(&[0; 60], DIRECTION, None).is_some());
+        queue.release(slots[1]);
+        assert!(queue.store(&[0; 60], DIRECTION, None).is_some());
     }
 
     #[test]
-    fn a_copy_has_the_bytes_that_the_packet_has_by_then() {
-        let mut waiting = PacketQueue::new();
-        let slot = waiting.keep(&[7; 60], WAY, None).expect("room");
-        waiting.packet(slot).frame_mut()[59] = 8;
-        let copy = waiting.keep_copy(slot).expect("room");
-        let frame = waiting.packet(slot).frame().to_vec();
-        let copy = waiting.packet(copy);
+    fn a_copy_has_the_current_bytes_of_the_packet() {
+        let mut queue = PacketQueue::new();
+        let slot = queue.store(&[7; 60], DIRECTION, None).expect("room");
+        queue.packet(slot).frame_mut()[59] = 8;
+        let copy = queue.store_copy(slot).expect("room");
+        let frame = queue.packet(slot).frame().to_vec();
+        let copy = queue.packet(copy);
         assert_eq!(copy.frame(), frame);
         assert!(copy.handling.is_copy);
-        assert!(!waiting.packet(slot).handling.is_copy);
+        assert!(!queue.packet(slot).handling.is_copy);
     }
 }

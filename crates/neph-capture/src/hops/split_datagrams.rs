@@ -30,7 +30,7 @@ pub(super) fn find_groups(
             && flows.by_number[packet.flow as usize].0.protocol == UDP
             && is_missing(number);
         if is_candidate {
-            let group_key = (packet.flow, packet.seq, packet.train);
+            let group_key = (packet.flow, packet.seq, packet.split_key);
             beginnings.entry(group_key).or_default().push(number);
         }
     }

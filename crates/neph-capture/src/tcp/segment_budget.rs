@@ -2,7 +2,7 @@
 
 /// How much one side may remember of what awaits an answer. Of larger windows a part is followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Room {
+pub enum SegmentBudget {
     /// 4,096 segments: 96 KB.
     Ample,
     /// 256 of them.
@@ -11,8 +11,8 @@ pub enum Room {
     Scarce,
 }
 
-impl Room {
-    pub(super) const fn most(self) -> usize {
+impl SegmentBudget {
+    pub(super) const fn max_segments(self) -> usize {
         match self {
             Self::Ample => 4_096,
             Self::Tight => 256,

@@ -4,7 +4,7 @@ use super::super::{Followed, Hops};
 use crate::directions::Direction;
 use crate::test_packets::datagram;
 
-/// What a point shows, by its time.
+/// Packets of a point, by time.
 type PointPackets = Vec<(i64, Vec<u8>)>;
 
 /// Ten packets that pass three points, one each us, 100 ns from point to point, in alternating directions.
@@ -24,11 +24,11 @@ fn points_without_duplicates() -> [PointPackets; 3] {
     })
 }
 
-/// One of so many stands there again, 30 ns later.
+/// One in `every` packets is a duplicate 30 ns later.
 fn mirrored(packets: &PointPackets, every: usize) -> PointPackets {
-    let repeats = packets.iter().step_by(every);
-    let repeats = repeats.map(|(at, bytes)| (at + 30, bytes.clone()));
-    let mut all_packets: PointPackets = packets.iter().cloned().chain(repeats).collect();
+    let duplicates = packets.iter().step_by(every);
+    let duplicates = duplicates.map(|(at, bytes)| (at + 30, bytes.clone()));
+    let mut all_packets: PointPackets = packets.iter().cloned().chain(duplicates).collect();
     all_packets.sort();
     all_packets
 }
@@ -52,8 +52,8 @@ fn passage_times(followed: &Followed) -> Vec<[Option<i64>; 3]> {
         .collect()
 }
 
-fn repeats(followed: &Followed) -> [u64; 3] {
-    [0, 1, 2].map(|point| followed.point(point).repeats)
+fn capture_duplicates(followed: &Followed) -> [u64; 3] {
+    [0, 1, 2].map(|point| followed.point(point).capture_duplicates)
 }
 
 #[test]
@@ -65,8 +65,8 @@ fn a_duplicate_in_one_capture_is_counted_as_one_passage() {
         points[point] = mirrored(&points[point], 1);
         let followed = follow(&points);
         assert_eq!(passage_times(&followed), truth, "point {point}");
-        assert_eq!(repeats(&followed).iter().sum::<u64>(), 10);
-        assert_eq!(repeats(&followed)[point], 10);
+        assert_eq!(capture_duplicates(&followed).iter().sum::<u64>(), 10);
+        assert_eq!(capture_duplicates(&followed)[point], 10);
         let copies = |segment| {
             let directions = [Direction::Forward, Direction::Reverse];
             directions.map(|direction| followed.copies(segment, direction, |_| true))
@@ -87,13 +87,13 @@ fn a_capture_concatenated_twice_has_the_same_passages() {
 }
 
 #[test]
-fn some_that_one_point_alone_shows_twice_passed_once() {
+fn packets_duplicated_at_one_point_only_passed_once() {
     let truth = passage_times(&follow(&points_without_duplicates()));
     let mut points = points_without_duplicates();
     points[1] = mirrored(&points[1], 5);
     let followed = follow(&points);
     assert_eq!(
-        (passage_times(&followed), repeats(&followed)),
+        (passage_times(&followed), capture_duplicates(&followed)),
         (truth, [0, 2, 0])
     );
 }
@@ -103,7 +103,7 @@ fn packets_duplicated_at_all_points_are_counted_once() {
     let truth = passage_times(&follow(&points_without_duplicates()));
     let followed = follow(&points_without_duplicates().map(|packets| mirrored(&packets, 1)));
     assert_eq!(
-        (passage_times(&followed), repeats(&followed)),
+        (passage_times(&followed), capture_duplicates(&followed)),
         (truth, [10; 3])
     );
     assert_eq!(followed.identical(), 0);
@@ -122,7 +122,7 @@ fn copies_made_by_the_network_are_not_duplicates_in_a_capture() {
         points[point] = packets;
     }
     let followed = follow(&points);
-    assert_eq!(repeats(&followed), [0; 3]);
+    assert_eq!(capture_duplicates(&followed), [0; 3]);
     assert_eq!(followed.copies(0, Direction::Forward, |_| true), 5);
     assert_eq!(
         passage_times(&followed),

@@ -10,34 +10,34 @@ use neph_model::{Span, Wall};
 use crate::tcp::Side;
 
 /// The form, the fixed bit and the spin bit of a short header (RFC 9000, 17.3.1).
-const LONG: u8 = 0x80;
-const FIXED: u8 = 0x40;
-const SPIN: u8 = 0x20;
+const LONG_HEADER_BIT: u8 = 0x80;
+const FIXED_BIT: u8 = 0x40;
+const SPIN_BIT: u8 = 0x20;
 /// Changes before the bit is trusted, and the share of them that may not alternate: one in so many.
 const MIN_CHANGES: u64 = 8;
 const UNORDERED_DIVISOR: u64 = 8;
 
 /// The spin bit of one connection.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Spin {
+pub(super) struct SpinBit {
     /// The last bit that each side sent.
-    last: [Option<bool>; 2],
+    last_bits: [Option<bool>; 2],
     /// The side of the last change and its time; no time if that change did not alternate.
     last_change: Option<(Side, Option<Wall>)>,
     changes: u64,
     unordered_changes: u64,
 }
 
-impl Spin {
-    /// Adds a datagram of `side` that begins with the byte `first`. Returns the round trip between the
+impl SpinBit {
+    /// Adds a datagram of `side` that begins with the byte `first_byte`. Returns the round trip between the
     /// capture point and `side`, if both sides changed the bit in turn.
-    pub(super) fn add_datagram(&mut self, at: Wall, side: Side, first: u8) -> Option<Span> {
-        if first & (LONG | FIXED) != FIXED {
+    pub(super) fn add_datagram(&mut self, at: Wall, side: Side, first_byte: u8) -> Option<Span> {
+        if first_byte & (LONG_HEADER_BIT | FIXED_BIT) != FIXED_BIT {
             return None;
         }
-        let spin = first & SPIN != 0;
-        let previous_bit = self.last[side as usize].replace(spin)?;
-        if previous_bit == spin {
+        let bit = first_byte & SPIN_BIT != 0;
+        let previous_bit = self.last_bits[side as usize].replace(bit)?;
+        if previous_bit == bit {
             return None;
         }
         self.changes += 1;

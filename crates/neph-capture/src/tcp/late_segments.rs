@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 use neph_model::{Span, Wall};
 
-use super::awaiting::Awaiting;
+use super::pending_segment::PendingSegment;
 use super::{Event, Segment};
 use crate::sequence::Serial;
 
@@ -23,7 +23,7 @@ struct LateSegment {
     end: Serial,
     at: Wall,
     /// Its timestamp option.
-    value: Option<Serial>,
+    timestamp: Option<Serial>,
     /// Whether some of it had passed before.
     is_repeated: bool,
     /// How a retransmission was counted, while it may turn out to be spurious.
@@ -49,15 +49,17 @@ pub(super) struct SpuriousEvidence<'a> {
     pub(super) segment: &'a Segment,
     pub(super) ack: Serial,
     /// The acknowledgement before.
-    pub(super) acked: Option<Serial>,
+    pub(super) previous_ack: Option<Serial>,
     /// The shortest round trip to the acknowledging side, in nanoseconds.
-    pub(super) floor: Option<i64>,
+    pub(super) min_rtt: Option<i64>,
 }
 
 impl SpuriousEvidence<'_> {
     /// Whether it is the first that acknowledges all of `late`.
     fn covers(&self, late: &LateSegment) -> bool {
-        let is_first = self.acked.is_none_or(|acked| late.end.is_after(acked));
+        let is_first = self
+            .previous_ack
+            .is_none_or(|acked| late.end.is_after(acked));
         is_first && !late.end.is_after(self.ack)
     }
 
@@ -70,7 +72,7 @@ impl SpuriousEvidence<'_> {
     /// be shorter than any before.
     fn is_too_soon_for(&self, late: &LateSegment) -> bool {
         let nanos = self.at.unix_nanos().saturating_sub(late.at.unix_nanos());
-        let minimum = self.floor.map(|floor| floor / 4 * 3);
+        let minimum = self.min_rtt.map(|min_rtt| min_rtt / 4 * 3);
         minimum.is_some_and(|minimum| (0..minimum).contains(&nanos))
     }
 }
@@ -84,15 +86,15 @@ impl LateSegments {
         is_repeated: bool,
         counted_as: Option<Event>,
     ) {
-        let repeats = [Event::Retransmission, Event::FastRetransmission];
+        let retransmissions = [Event::Retransmission, Event::FastRetransmission];
         let late_segments = self.0.get_or_insert_default();
         late_segments.push_back(LateSegment {
             seq: segment.seq,
             end: segment.end(),
             at,
-            value: segment.stamps.map(|(value, _)| value),
+            timestamp: segment.timestamps.map(|(value, _)| value),
             is_repeated,
-            counted_as: counted_as.filter(|event| repeats.contains(event)),
+            counted_as: counted_as.filter(|event| retransmissions.contains(event)),
         });
         if late_segments.len() > MAX_SEGMENTS {
             join_oldest(late_segments);
@@ -117,13 +119,13 @@ impl LateSegments {
         self.0.is_some()
     }
 
-    /// Whether the acknowledgement of `awaiting`, the last one acknowledged after `acked`, had to wait for a
+    /// Whether the acknowledgement of `pending`, the last one acknowledged after `acked`, had to wait for a
     /// late or repeated segment.
-    pub(super) fn has_delayed(&self, awaiting: &Awaiting, acked: Option<Serial>) -> bool {
+    pub(super) fn has_delayed(&self, pending: &PendingSegment, acked: Option<Serial>) -> bool {
         let is_awaited = |late: &LateSegment| {
             acked.is_none_or(|acked| late.end.is_after(acked))
-                && awaiting.seq.is_after(late.seq)
-                && (late.is_repeated || late.at > awaiting.at)
+                && pending.seq.is_after(late.seq)
+                && (late.is_repeated || late.at > pending.at)
         };
         self.0
             .iter()
@@ -144,11 +146,11 @@ impl LateSegments {
         let covered = late_segments
             .iter()
             .filter(|late| late.counted_as.is_some() && evidence.covers(late));
-        let oldest = covered.map(|late| late.value).reduce(|first, next| {
+        let oldest = covered.map(|late| late.timestamp).reduce(|first, next| {
             let (first, next) = (first?, next?);
             Some(if first.is_after(next) { next } else { first })
         });
-        let echo = evidence.segment.stamps.map(|(_, echo)| echo);
+        let echo = evidence.segment.timestamps.map(|(_, echo)| echo);
         let is_older = oldest
             .flatten()
             .zip(echo)
@@ -166,14 +168,14 @@ impl LateSegments {
                 on_spurious(event);
             }
         }
-        let is_over = |late: &LateSegment| {
+        let is_expired = |late: &LateSegment| {
             let nanos = evidence
                 .at
                 .unix_nanos()
                 .saturating_sub(late.at.unix_nanos());
             !late.end.is_after(evidence.ack) && nanos > MAX_AGE.nanos()
         };
-        while late_segments.front().is_some_and(is_over) {
+        while late_segments.front().is_some_and(is_expired) {
             late_segments.pop_front();
         }
         if late_segments.is_empty() {

@@ -7,11 +7,11 @@
 use std::collections::BTreeMap;
 
 use super::CapturePoint;
-use super::packet::{Flows, NONE, PacketHandling, Packets};
+use super::packet::{Flows, NO_NUMBER, PacketHandling, Packets};
 use crate::capture_matcher::MAX_DUPLICATE_NANOS;
 
 /// Packets of one point, host pair and direction: how many numbered ones it shows, and how many of these
-/// again.
+/// are duplicates.
 type DuplicateCounts = BTreeMap<(usize, u32, bool), (u64, u64)>;
 
 /// Removes duplicates in the capture from chains of equal packets; `firsts` has the first of each chain.
@@ -45,8 +45,9 @@ pub(super) fn remove_duplicates(
     for first in firsts {
         let chain: Vec<u32> = packets.chain(*first).skip(1).collect();
         for number in chain {
-            let is_seen = (0..points.len()).any(|point| packets.passed_at(number, point).is_some());
-            if !is_seen {
+            let has_times =
+                (0..points.len()).any(|point| packets.passed_at(number, point).is_some());
+            if !has_times {
                 packets.by_number[number as usize].handling = PacketHandling::Copy;
             }
         }
@@ -61,7 +62,7 @@ pub(super) fn remove_duplicates(
 struct RemovedPackets {
     /// New number of each timestamp by its old number; absent if it was removed.
     new_numbers: BTreeMap<u32, u32>,
-    repeats: u64,
+    duplicates: u64,
 }
 
 impl RemovedPackets {
@@ -69,36 +70,36 @@ impl RemovedPackets {
     fn keep_first(&mut self, packets: &mut Packets, first: u32, point: usize) {
         let chain: Vec<u32> = packets.chain(first).collect();
         let times = times_at_point(packets, &chain, point);
-        if is_repeated(&times).all(|is_duplicate| !is_duplicate) {
+        if duplicate_flags(&times).all(|is_duplicate| !is_duplicate) {
             return;
         }
-        let is_duplicate: Vec<bool> = is_repeated(&times).collect();
+        let is_duplicate: Vec<bool> = duplicate_flags(&times).collect();
         for (_, number) in &times {
-            packets.set(*number, point, None);
-            self.new_numbers.insert(*number, NONE);
+            packets.set_passed_at(*number, point, None);
+            self.new_numbers.insert(*number, NO_NUMBER);
         }
         let first_times = times
             .iter()
             .zip(is_duplicate)
             .filter(|(_, is_duplicate)| !is_duplicate);
-        let mut first_count = 0;
+        let mut kept_count = 0;
         for ((at, old_number), _) in first_times {
-            packets.set(chain[first_count], point, Some(*at));
-            self.new_numbers.insert(*old_number, chain[first_count]);
-            first_count += 1;
+            packets.set_passed_at(chain[kept_count], point, Some(*at));
+            self.new_numbers.insert(*old_number, chain[kept_count]);
+            kept_count += 1;
         }
-        self.repeats += (times.len() - first_count) as u64;
+        self.duplicates += (times.len() - kept_count) as u64;
     }
 
     fn apply_to(self, point_state: &mut CapturePoint) {
-        point_state.point.repeats += self.repeats;
+        point_state.counts.capture_duplicates += self.duplicates;
         if self.new_numbers.is_empty() {
             return;
         }
         for number in &mut point_state.order {
             *number = self.new_numbers.get(number).copied().unwrap_or(*number);
         }
-        point_state.order.retain(|number| *number != NONE);
+        point_state.order.retain(|number| *number != NO_NUMBER);
     }
 }
 
@@ -112,15 +113,15 @@ fn times_at_point(packets: &Packets, chain: &[u32], point: usize) -> Vec<(i64, u
 }
 
 /// For each of these timestamps, whether it is a duplicate of the one before.
-fn is_repeated(times: &[(i64, u32)]) -> impl Iterator<Item = bool> + '_ {
+fn duplicate_flags(times: &[(i64, u32)]) -> impl Iterator<Item = bool> + '_ {
     let mut first_at = None;
     times.iter().map(move |(at, _)| {
-        let is_repeated =
+        let is_duplicate =
             first_at.is_some_and(|first_at: i64| at.saturating_sub(first_at) < MAX_DUPLICATE_NANOS);
-        if !is_repeated {
+        if !is_duplicate {
             first_at = Some(*at);
         }
-        is_repeated
+        is_duplicate
     })
 }
 
@@ -140,7 +141,9 @@ fn capture_duplicates(
         let (pair, is_upward) = pair_of(packets, *first);
         for point in 0..points {
             let times = times_at_point(packets, &chain, point);
-            let duplicates = is_repeated(&times).filter(|duplicates| *duplicates).count() as u64;
+            let duplicates = duplicate_flags(&times)
+                .filter(|is_duplicate| *is_duplicate)
+                .count() as u64;
             if duplicates > 0 {
                 duplicate_counts
                     .entry((point, pair, is_upward))
@@ -184,7 +187,7 @@ fn count_packets(
 fn is_mirrored(duplicate_counts: &DuplicateCounts, point: usize, pair: u32) -> bool {
     [false, true].iter().all(|is_upward| {
         let counts = duplicate_counts.get(&(point, pair, *is_upward));
-        counts.is_some_and(|(total, repeats)| repeats * 2 > total - repeats)
+        counts.is_some_and(|(total, duplicates)| duplicates * 2 > total - duplicates)
     })
 }
 
@@ -195,8 +198,8 @@ fn remove_single_point_duplicates(
     removed: &mut [RemovedPackets],
     firsts: &[u32],
 ) {
-    let mut single_repeats: BTreeMap<usize, Vec<u32>> = BTreeMap::new();
-    let mut shared_repeats = vec![0_usize; removed.len()];
+    let mut single_point_chains: BTreeMap<usize, Vec<u32>> = BTreeMap::new();
+    let mut shared_chain_counts = vec![0_usize; removed.len()];
     for first in firsts
         .iter()
         .filter(|first| packets.get(**first).is_distinguishable)
@@ -211,7 +214,7 @@ fn remove_single_point_duplicates(
                 .enumerate()
                 .filter(|(_, times)| !times.is_empty())
         };
-        let repeating_points: Vec<usize> = points_with_packets()
+        let points_with_duplicates: Vec<usize> = points_with_packets()
             .filter(|(_, times)| times.len() > 1)
             .map(|(point, _)| point)
             .collect();
@@ -219,22 +222,22 @@ fn remove_single_point_duplicates(
             points_with_packets().any(|(other, _)| other < point)
                 && points_with_packets().any(|(other, _)| other > point)
         };
-        match repeating_points[..] {
+        match points_with_duplicates[..] {
             [point]
                 if is_inner(point)
-                    && is_repeated(&times_by_point[point])
+                    && duplicate_flags(&times_by_point[point])
                         .skip(1)
-                        .all(|repeats| repeats) =>
+                        .all(|is_duplicate| is_duplicate) =>
             {
-                single_repeats.entry(point).or_default().push(*first);
+                single_point_chains.entry(point).or_default().push(*first);
             }
-            _ => repeating_points
+            _ => points_with_duplicates
                 .iter()
-                .for_each(|point| shared_repeats[*point] += 1),
+                .for_each(|point| shared_chain_counts[*point] += 1),
         }
     }
-    for (point, firsts) in single_repeats {
-        if firsts.len() > shared_repeats[point] {
+    for (point, firsts) in single_point_chains {
+        if firsts.len() > shared_chain_counts[point] {
             for first in firsts {
                 removed[point].keep_first(packets, first, point);
             }

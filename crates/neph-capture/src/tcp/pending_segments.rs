@@ -9,9 +9,9 @@ use std::collections::VecDeque;
 use neph_model::Wall;
 
 use super::Segment;
-use super::awaiting::{Awaiting, NONE, Reply};
 use super::numbers::{Number, Numbers};
-use super::room::Room;
+use super::pending_segment::{AwaitedAnswer, NO_SEGMENT, PendingSegment};
+use super::segment_budget::SegmentBudget;
 use super::thinning::{Gap, Thinning};
 use crate::prefetch::prefetch;
 use crate::sequence::Serial;
@@ -28,9 +28,9 @@ const LARGE_CAPACITY: usize = 512;
 /// Segments of one side. Those that await an acknowledgement are in the order of their numbers, those that
 /// await an echo in the order of their timestamps.
 #[derive(Debug)]
-pub(super) enum Waiting {
+pub(super) enum PendingSegments {
     /// In the connection. Entries that await nothing are empty.
-    Inline([Awaiting; INLINE_SEGMENTS]),
+    Inline([PendingSegment; INLINE_SEGMENTS]),
     /// On the heap, as there are more.
     Heap(HeapSegments),
 }
@@ -38,39 +38,39 @@ pub(super) enum Waiting {
 /// More segments than fit into the connection.
 #[derive(Debug)]
 pub(super) struct HeapSegments {
-    segments: VecDeque<Awaiting>,
+    segments: VecDeque<PendingSegment>,
     /// Set where not all are followed.
     thinning: Option<Box<Thinning>>,
 }
 
-impl Default for Waiting {
+impl Default for PendingSegments {
     fn default() -> Self {
-        Self::Inline([NONE; INLINE_SEGMENTS])
+        Self::Inline([NO_SEGMENT; INLINE_SEGMENTS])
     }
 }
 
-impl Waiting {
+impl PendingSegments {
     /// Both parts of them, in order.
-    fn slices(&self) -> (&[Awaiting], &[Awaiting]) {
+    fn slices(&self) -> (&[PendingSegment], &[PendingSegment]) {
         match self {
             Self::Inline(inline) => (inline, &[]),
             Self::Heap(heap) => heap.segments.as_slices(),
         }
     }
 
-    fn slices_mut(&mut self) -> (&mut [Awaiting], &mut [Awaiting]) {
+    fn slices_mut(&mut self) -> (&mut [PendingSegment], &mut [PendingSegment]) {
         match self {
             Self::Inline(inline) => (inline, &mut []),
             Self::Heap(heap) => heap.segments.as_mut_slices(),
         }
     }
 
-    fn segments(&self) -> impl DoubleEndedIterator<Item = &Awaiting> {
+    fn segments(&self) -> impl DoubleEndedIterator<Item = &PendingSegment> {
         let (front, back) = self.slices();
         front.iter().chain(back)
     }
 
-    fn segments_mut(&mut self) -> impl Iterator<Item = &mut Awaiting> {
+    fn segments_mut(&mut self) -> impl Iterator<Item = &mut PendingSegment> {
         let (front, back) = self.slices_mut();
         front.iter_mut().chain(back)
     }
@@ -85,38 +85,42 @@ impl Waiting {
     /// Whether some may await an answer, or are still remembered although they do not.
     pub(super) fn has_any(&self) -> bool {
         match self {
-            Self::Inline([first, second]) => first.awaits(Reply::ANY) || second.awaits(Reply::ANY),
+            Self::Inline([first, second]) => {
+                first.awaits(AwaitedAnswer::ANY) || second.awaits(AwaitedAnswer::ANY)
+            }
             Self::Heap(_) => true,
         }
     }
 
     /// The segment whose last byte `ack` acknowledges, unless it was retransmitted.
-    pub(super) fn take_acknowledged(&mut self, ack: Serial) -> Option<Awaiting> {
-        let last = self.take_answered(Reply::ACKNOWLEDGEMENT, |awaiting| {
-            !awaiting.end.is_after(ack) || awaiting.is_acknowledged_by(ack)
+    pub(super) fn take_acknowledged(&mut self, ack: Serial) -> Option<PendingSegment> {
+        let last = self.take_answered(AwaitedAnswer::ACKNOWLEDGEMENT, |pending| {
+            !pending.end.is_after(ack) || pending.is_acknowledged_by(ack)
         });
-        last.filter(|last| last.is_acknowledged_by(ack) && !last.is_repeated())
+        last.filter(|last| last.is_acknowledged_by(ack) && !last.is_retransmitted())
     }
 
-    /// Number of segments that `awaiting` represents, including itself.
-    pub(super) fn weight(&self, awaiting: &Awaiting) -> u32 {
+    /// Number of segments that `pending` represents, including itself.
+    pub(super) fn weight(&self, pending: &PendingSegment) -> u32 {
         self.thinning()
-            .map_or(1, |thinning| thinning.weight(awaiting.end))
+            .map_or(1, |thinning| thinning.weight(pending.end))
     }
 
     /// Among segments after `segment` that await their acknowledgement: the oldest timestamp option, and when
     /// the first one passed.
-    pub(super) fn first_after(&self, segment: &Segment) -> Option<(Serial, Wall)> {
+    pub(super) fn first_pending_after(&self, segment: &Segment) -> Option<(Serial, Wall)> {
         if let Some(thinning) = self.thinning() {
-            return thinning.gap_of(segment).map(|gap| (gap.value, gap.at));
+            return thinning
+                .gap_containing(segment)
+                .map(|gap| (gap.timestamp, gap.at));
         }
         let end = segment.end();
-        let is_beyond = |awaiting: &&Awaiting| {
-            awaiting.awaits(Reply::ACKNOWLEDGEMENT) && !end.is_after(awaiting.seq)
+        let is_beyond = |pending: &&PendingSegment| {
+            pending.awaits(AwaitedAnswer::ACKNOWLEDGEMENT) && !end.is_after(pending.seq)
         };
         let beyond = self.segments().filter(is_beyond);
         beyond
-            .map(|awaiting| (awaiting.value, awaiting.at))
+            .map(|pending| (pending.timestamp, pending.at))
             .reduce(|first, other| {
                 let is_older = first.0.is_after(other.0);
                 (
@@ -128,29 +132,28 @@ impl Waiting {
 
     /// The first segment that carried the timestamp `echo`, at its first echo. That must acknowledge the
     /// segment, otherwise it answers another one.
-    pub(super) fn take_echoed(&mut self, ack: Serial, echo: Serial) -> Option<Awaiting> {
-        let last = self.take_answered(Reply::ECHO, |awaiting| !awaiting.value.is_after(echo));
+    pub(super) fn take_echoed(&mut self, ack: Serial, echo: Serial) -> Option<PendingSegment> {
+        let last = self.take_answered(AwaitedAnswer::ECHO, |pending| {
+            !pending.timestamp.is_after(echo)
+        });
         let is_acknowledged =
-            |last: &Awaiting| !last.end.is_after(ack) || last.is_acknowledged_by(ack);
-        last.filter(|last| last.value == echo && is_acknowledged(last))
+            |last: &PendingSegment| !last.end.is_after(ack) || last.is_acknowledged_by(ack);
+        last.filter(|last| last.timestamp == echo && is_acknowledged(last))
     }
 
     /// The last segment at the front for which `is_covered` holds. All of these await this reply no more.
     fn take_answered(
         &mut self,
-        reply: Reply,
-        mut is_covered: impl FnMut(&Awaiting) -> bool,
-    ) -> Option<Awaiting> {
-        let mut answered: Option<&Awaiting> = None;
-        for awaiting in self
-            .segments_mut()
-            .filter(|awaiting| awaiting.awaits(reply))
-        {
-            if !is_covered(awaiting) {
+        reply: AwaitedAnswer,
+        mut is_covered: impl FnMut(&PendingSegment) -> bool,
+    ) -> Option<PendingSegment> {
+        let mut answered: Option<&PendingSegment> = None;
+        for pending in self.segments_mut().filter(|pending| pending.awaits(reply)) {
+            if !is_covered(pending) {
                 return answered.copied();
             }
-            awaiting.remove(reply);
-            answered = Some(&*awaiting);
+            pending.remove(reply);
+            answered = Some(&*pending);
         }
         answered.copied()
     }
@@ -160,7 +163,7 @@ impl Waiting {
     pub(super) fn forget_answered(&mut self, acked: Serial) {
         match self {
             Self::Inline(inline) => {
-                if !inline[0].awaits(Reply::ANY) && inline[1].awaits(Reply::ANY) {
+                if !inline[0].awaits(AwaitedAnswer::ANY) && inline[1].awaits(AwaitedAnswer::ANY) {
                     inline.swap(0, 1);
                 }
             }
@@ -173,10 +176,10 @@ impl Waiting {
     }
 
     /// Whether some of `segment` awaits its acknowledgement.
-    pub(super) fn has_passed(&self, segment: &Segment) -> bool {
+    pub(super) fn has_passed_before(&self, segment: &Segment) -> bool {
         match self.thinning() {
-            Some(thinning) => thinning.gap_of(segment).is_none(),
-            None => self.segments().any(|awaiting| awaiting.overlaps(segment)),
+            Some(thinning) => thinning.gap_containing(segment).is_none(),
+            None => self.segments().any(|pending| pending.overlaps(segment)),
         }
     }
 
@@ -188,90 +191,104 @@ impl Waiting {
             return;
         };
         if segment.seq.is_after(next) {
-            thinning.remember(Gap {
+            thinning.add_gap(Gap {
                 from: next,
                 to: segment.seq,
                 at,
-                value: segment.stamps.map_or(Serial(0), |(value, _)| value),
+                timestamp: segment.timestamps.map_or(Serial(0), |(value, _)| value),
             });
         } else {
-            thinning.fill(segment);
+            thinning.fill_gaps(segment);
         }
     }
 
     /// Parts of `segment` that await their acknowledgement have no sample any more. Data after the highest
     /// number (a longer retransmission) awaits none.
     pub(super) fn mark_retransmitted(&mut self, segment: &Segment) {
-        for awaiting in self
+        for pending in self
             .segments_mut()
-            .filter(|awaiting| awaiting.overlaps(segment))
+            .filter(|pending| pending.overlaps(segment))
         {
-            awaiting.mark_retransmitted();
+            pending.mark_retransmitted();
         }
     }
 
     /// Remembers a segment; `numbers` are from before it. Returns how many segments are therefore not followed,
     /// possibly including itself.
     #[inline]
-    pub(super) fn push(&mut self, awaiting: Awaiting, numbers: &Numbers, room: Room) -> usize {
-        if !awaiting.awaits(Reply::ANY) {
+    pub(super) fn push(
+        &mut self,
+        pending: PendingSegment,
+        numbers: &Numbers,
+        budget: SegmentBudget,
+    ) -> usize {
+        if !pending.awaits(AwaitedAnswer::ANY) {
             return 0;
         }
         if let Self::Heap(heap) = self
-            && !heap.follows(&awaiting, numbers, room)
+            && !heap.follows(&pending, numbers, budget)
         {
             return 1;
         }
-        if awaiting.awaits(Reply::ACKNOWLEDGEMENT) && self.reaches_behind(awaiting.end) {
-            self.insert(awaiting);
+        if pending.awaits(AwaitedAnswer::ACKNOWLEDGEMENT) && self.reaches_beyond(pending.end) {
+            self.insert(pending);
         } else {
-            self.append(awaiting);
+            self.append(pending);
         }
         match self {
-            Self::Heap(heap) if heap.segments.len() > room.most() => heap.thin_out(numbers, room),
+            Self::Heap(heap) if heap.segments.len() > budget.max_segments() => {
+                heap.thin_out(numbers, budget)
+            }
             _ => 0,
         }
     }
 
     /// Inserts a reordered segment: for its acknowledgement in order, for its echo as the last.
     #[cold]
-    fn insert(&mut self, awaiting: Awaiting) {
-        let segments = self.spill();
-        let is_later = |other: &&Awaiting| {
-            !other.awaits(Reply::ACKNOWLEDGEMENT) || other.end.is_after(awaiting.end)
+    fn insert(&mut self, pending: PendingSegment) {
+        let segments = self.move_to_heap();
+        let is_later = |other: &&PendingSegment| {
+            !other.awaits(AwaitedAnswer::ACKNOWLEDGEMENT) || other.end.is_after(pending.end)
         };
         let later_count = segments.iter().rev().take_while(is_later).count();
-        segments.insert(segments.len() - later_count, awaiting.without(Reply::ECHO));
-        if awaiting.awaits(Reply::ECHO) {
-            segments.push_back(awaiting.without(Reply::ACKNOWLEDGEMENT));
+        segments.insert(
+            segments.len() - later_count,
+            pending.without(AwaitedAnswer::ECHO),
+        );
+        if pending.awaits(AwaitedAnswer::ECHO) {
+            segments.push_back(pending.without(AwaitedAnswer::ACKNOWLEDGEMENT));
         }
     }
 
     /// Whether segments that await their acknowledgement go further than `end`.
-    fn reaches_behind(&self, end: Serial) -> bool {
-        let mut last_first = self.segments().rev();
-        let last = last_first.find(|awaiting| awaiting.awaits(Reply::ACKNOWLEDGEMENT));
+    fn reaches_beyond(&self, end: Serial) -> bool {
+        let mut newest_first = self.segments().rev();
+        let last = newest_first.find(|pending| pending.awaits(AwaitedAnswer::ACKNOWLEDGEMENT));
         last.is_some_and(|last| last.end.is_after(end))
     }
 
     #[inline]
-    fn append(&mut self, awaiting: Awaiting) {
+    fn append(&mut self, pending: PendingSegment) {
         if let Self::Inline(inline) = self
-            && let Some(free) = inline
+            && let Some(free_entry) = inline
                 .iter_mut()
-                .find(|awaiting| !awaiting.awaits(Reply::ANY))
+                .find(|pending| !pending.awaits(AwaitedAnswer::ANY))
         {
-            *free = awaiting;
+            *free_entry = pending;
             return;
         }
-        self.spill().push_back(awaiting);
+        self.move_to_heap().push_back(pending);
     }
 
     /// Moves all segments to the heap.
-    fn spill(&mut self) -> &mut VecDeque<Awaiting> {
+    fn move_to_heap(&mut self) -> &mut VecDeque<PendingSegment> {
         if let Self::Inline(inline) = self {
             let mut segments = VecDeque::with_capacity(INITIAL_HEAP_SEGMENTS);
-            segments.extend(inline.iter().filter(|awaiting| awaiting.awaits(Reply::ANY)));
+            segments.extend(
+                inline
+                    .iter()
+                    .filter(|pending| pending.awaits(AwaitedAnswer::ANY)),
+            );
             *self = Self::Heap(HeapSegments {
                 segments,
                 thinning: None,
@@ -301,7 +318,7 @@ impl Waiting {
                     .thinning
                     .as_ref()
                     .map_or(0, |thinning| thinning.heap_bytes());
-                heap.segments.capacity() * size_of::<Awaiting>() + thinning
+                heap.segments.capacity() * size_of::<PendingSegment>() + thinning
             }
         }
     }
@@ -311,11 +328,11 @@ impl HeapSegments {
     /// Forgets segments that await nothing any more. All up to `acked` has arrived. Returns whether none is
     /// left.
     fn forget_answered(&mut self, acked: Serial) -> bool {
-        if (self.thinning.as_mut()).is_some_and(|thinning| thinning.acknowledged(acked)) {
+        if (self.thinning.as_mut()).is_some_and(|thinning| thinning.record_acknowledged(acked)) {
             self.thinning = None;
         }
-        let is_over = |awaiting: &Awaiting| !awaiting.awaits(Reply::ANY);
-        while self.segments.front().is_some_and(is_over) {
+        let awaits_nothing = |pending: &PendingSegment| !pending.awaits(AwaitedAnswer::ANY);
+        while self.segments.front().is_some_and(awaits_nothing) {
             self.segments.pop_front();
         }
         if self.segments.is_empty() {
@@ -329,43 +346,48 @@ impl HeapSegments {
     }
 
     /// Whether a new segment is followed.
-    fn follows(&mut self, awaiting: &Awaiting, numbers: &Numbers, room: Room) -> bool {
+    fn follows(
+        &mut self,
+        pending: &PendingSegment,
+        numbers: &Numbers,
+        budget: SegmentBudget,
+    ) -> bool {
         let Some(thinning) = &mut self.thinning else {
             return true;
         };
-        let has_room = self.segments.len() < room.most() / 4;
+        let has_room = self.segments.len() < budget.max_segments() / 4;
         if let Some(next) = numbers.get(Number::Next).filter(|_| has_room) {
-            thinning.lower(next);
+            thinning.double_share(next);
         }
-        let is_past = |old: &Awaiting| Thinning::is_long_past(old.end, awaiting.end);
+        let is_past = |old: &PendingSegment| Thinning::is_long_past(old.end, pending.end);
         while self.segments.front().is_some_and(is_past) {
             self.segments.pop_front();
         }
-        thinning.follows(awaiting)
+        thinning.follows(pending)
     }
 
     /// Halves the followed share until there is room. Returns how many are no longer followed.
     #[cold]
-    fn thin_out(&mut self, numbers: &Numbers, room: Room) -> usize {
-        let (before, segments) = (self.segments.len(), &mut self.segments);
-        let begin = || {
+    fn thin_out(&mut self, numbers: &Numbers, budget: SegmentBudget) -> usize {
+        let (segment_count_before, segments) = (self.segments.len(), &mut self.segments);
+        let begin_thinning = || {
             let acked = numbers
                 .get(Number::Acked)
                 .or_else(|| numbers.get(Number::First));
             let unacknowledged = segments
                 .iter()
-                .filter(|awaiting| awaiting.awaits(Reply::ACKNOWLEDGEMENT));
+                .filter(|pending| pending.awaits(AwaitedAnswer::ACKNOWLEDGEMENT));
             Box::new(Thinning::begin(acked, unacknowledged))
         };
-        let thinning = self.thinning.get_or_insert_with(begin);
-        while self.segments.len() > room.most() {
-            if thinning.raise() {
-                self.segments.retain(|awaiting| thinning.follows(awaiting));
+        let thinning = self.thinning.get_or_insert_with(begin_thinning);
+        while self.segments.len() > budget.max_segments() {
+            if thinning.halve_share() {
+                self.segments.retain(|pending| thinning.follows(pending));
             } else {
-                self.segments.truncate(room.most());
+                self.segments.truncate(budget.max_segments());
             }
         }
         self.segments.shrink_to(self.segments.len() * 2);
-        before - self.segments.len()
+        segment_count_before - self.segments.len()
     }
 }

@@ -24,7 +24,7 @@ const KILL_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Ends every process whose network namespace is one of these, but never the calling one: asked
 /// first, killed after half a second.
-pub(crate) fn namespaces(names: &[&str]) -> io::Result<()> {
+pub(crate) fn in_namespaces(names: &[&str]) -> io::Result<()> {
     let wanted: BTreeSet<(u64, u64)> = names
         .iter()
         .filter_map(|name| identity(&Path::new(netns::FOLDER).join(name)))
@@ -32,8 +32,8 @@ pub(crate) fn namespaces(names: &[&str]) -> io::Result<()> {
     if wanted.is_empty() {
         return Ok(());
     }
-    until_gone(&wanted, Request::End, EXIT_TIMEOUT)?;
-    if until_gone(&wanted, Request::Kill, KILL_TIMEOUT)? {
+    request_until_gone(&wanted, Request::End, EXIT_TIMEOUT)?;
+    if request_until_gone(&wanted, Request::Kill, KILL_TIMEOUT)? {
         return Ok(());
     }
     Err(io::Error::other(
@@ -41,8 +41,8 @@ pub(crate) fn namespaces(names: &[&str]) -> io::Result<()> {
     ))
 }
 
-/// Asks all of them, newcomers too, until there is none or the time is over.
-fn until_gone(
+/// Asks all of them, including new ones, until there is none or the time is over.
+fn request_until_gone(
     wanted: &BTreeSet<(u64, u64)>,
     request: Request,
     patience: Duration,
@@ -50,13 +50,13 @@ fn until_gone(
     let deadline = Deadline::after(patience);
     let mut requested = BTreeSet::new();
     loop {
-        let inside = inside(wanted)?;
-        if inside.is_empty() {
+        let pids = processes_inside(wanted)?;
+        if pids.is_empty() {
             return Ok(true);
         }
-        for pid in inside {
+        for pid in pids {
             if requested.insert(pid) {
-                ask(pid, wanted, request)?;
+                send_request(pid, wanted, request)?;
             }
         }
         if deadline.has_passed() {
@@ -68,7 +68,7 @@ fn until_gone(
 
 /// Asks the process if it is inside. Between a look at /proc and a signal it may end and its number
 /// become another's: it is looked at again when a descriptor holds on to it.
-fn ask(pid: u32, wanted: &BTreeSet<(u64, u64)>, request: Request) -> io::Result<()> {
+fn send_request(pid: u32, wanted: &BTreeSet<(u64, u64)>, request: Request) -> io::Result<()> {
     match process::descriptor(pid) {
         Ok(descriptor) if is_inside(pid, wanted) => {
             process::ask_through(descriptor.as_fd(), request)
@@ -91,7 +91,7 @@ fn is_inside(pid: u32, wanted: &BTreeSet<(u64, u64)>) -> bool {
 }
 
 /// The processes inside, apart from the calling one and from those that have ended.
-fn inside(wanted: &BTreeSet<(u64, u64)>) -> io::Result<Vec<u32>> {
+fn processes_inside(wanted: &BTreeSet<(u64, u64)>) -> io::Result<Vec<u32>> {
     let own = std::process::id();
     let mut pids = Vec::new();
     for entry in fs::read_dir("/proc")?.flatten() {
@@ -119,10 +119,15 @@ mod tests {
     fn processes_outside_the_namespaces_receive_no_signal() {
         let mut child = process::command("sleep").arg("60").spawn().expect("sleep");
         let nowhere = BTreeSet::from([(0, 0)]);
-        ask(child.id(), &nowhere, Request::Kill).expect("nothing to do");
-        assert_eq!(child.try_wait().expect("ours"), None, "it was left alone");
+        send_request(child.id(), &nowhere, Request::Kill).expect("nothing to do");
+        assert_eq!(
+            child.try_wait().expect("ours"),
+            None,
+            "it received no signal"
+        );
         let identity_here = identity(Path::new("/proc/self/ns/net")).expect("we have one");
-        ask(child.id(), &BTreeSet::from([identity_here]), Request::Kill).expect("our own child");
+        send_request(child.id(), &BTreeSet::from([identity_here]), Request::Kill)
+            .expect("our own child");
         assert!(!child.wait().expect("it ended").success());
     }
 }

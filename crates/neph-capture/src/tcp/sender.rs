@@ -4,12 +4,12 @@ use std::cmp::Ordering;
 
 use neph_model::Wall;
 
-use super::awaiting::{Awaited, Awaiting};
-use super::floor::RttFloor;
-use super::late::LateSegments;
+use super::late_segments::LateSegments;
+use super::min_rtt::MinRtt;
 use super::numbers::{CoarseTime, Nanos, Number, Numbers};
-use super::waiting::Waiting;
-use super::{Event, Room, Segment};
+use super::pending_segment::{Awaited, PendingSegment};
+use super::pending_segments::PendingSegments;
+use super::{Event, Segment, SegmentBudget};
 use crate::prefetch::prefetch;
 use crate::sequence::Serial;
 
@@ -18,26 +18,26 @@ use crate::sequence::Serial;
 pub(super) struct Sender {
     pub(super) numbers: Numbers,
     /// When the highest number was sent.
-    pub(super) next_at: Nanos,
+    pub(super) highest_sent_at: Nanos,
     /// The largest segment that the other side accepts.
     pub(super) max_segment_size: u16,
-    pub(super) waiting: Waiting,
+    pub(super) pending_segments: PendingSegments,
     /// Its segments that passed later than their numbers show.
-    pub(super) late: LateSegments,
+    pub(super) late_segments: LateSegments,
     /// Round trips to the other side.
-    pub(super) floor: RttFloor,
+    pub(super) min_rtt: MinRtt,
     /// When its last segment passed.
-    pub(super) received_at: CoarseTime,
+    pub(super) last_segment_at: CoarseTime,
     /// The window of its last acknowledgement, and how often it repeated that acknowledgement.
     pub(super) window: Option<u16>,
-    pub(super) repeated: u32,
-    pub(super) repeated_at: Nanos,
-    pub(super) turn: Turn,
+    pub(super) duplicate_acks: u32,
+    pub(super) last_duplicate_ack_at: Nanos,
+    pub(super) request_state: RequestState,
 }
 
 /// Whether a side has sent a request that the other has not answered with data yet.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) enum Turn {
+pub(super) enum RequestState {
     #[default]
     Silent,
     /// All segments of its request passed here once and in order.
@@ -64,8 +64,8 @@ impl Sender {
     /// Prefetches each cache line of it, by one field in each, as the compiler lays them out.
     #[inline]
     pub(super) fn prefetch(&self) {
-        prefetch(&self.waiting);
-        prefetch(&self.next_at);
+        prefetch(&self.pending_segments);
+        prefetch(&self.highest_sent_at);
         prefetch(&self.numbers);
     }
 
@@ -107,7 +107,7 @@ impl Sender {
 
     /// Whether `segment` may lie in a gap that the other side reported. Gaps are filled one by one: an
     /// acknowledgement that fills the first does not cancel the report of the next.
-    pub(super) fn is_reported(&self, segment: &Segment) -> bool {
+    pub(super) fn is_in_reported_gap(&self, segment: &Segment) -> bool {
         self.number(Number::GapReported)
             .is_some_and(|gap_end| gap_end.is_after(segment.seq))
     }
@@ -120,8 +120,8 @@ impl Sender {
         &self,
         segment: &Segment,
     ) -> (Option<Ordering>, Option<Wall>) {
-        let later_segments = self.waiting.first_after(segment);
-        let timestamps = segment.stamps.zip(self.number(Number::NewestStamp));
+        let later_segments = self.pending_segments.first_pending_after(segment);
+        let timestamps = segment.timestamps.zip(self.number(Number::NewestTimestamp));
         let order = timestamps.map(|((serial, _), newest)| {
             let oldest = later_segments.map_or(newest, |(oldest, _)| oldest);
             if serial.is_after(oldest) {
@@ -131,14 +131,14 @@ impl Sender {
             }
         });
         let passed_at = later_segments.map(|(_, at)| at);
-        (order, passed_at.or_else(|| self.next_at.wall()))
+        (order, passed_at.or_else(|| self.highest_sent_at.wall()))
     }
 
     /// Whether some of `segment` passed here before.
     pub(super) fn passed_before(&self, segment: &Segment) -> bool {
         self.number(Number::Acked)
             .is_some_and(|acked| acked.is_after(segment.seq))
-            || self.waiting.has_passed(segment)
+            || self.pending_segments.has_passed_before(segment)
     }
 
     /// Remembers a segment after its evaluation; `event` is its event, if any. Returns how many segments are
@@ -148,23 +148,23 @@ impl Sender {
         at: Wall,
         segment: &Segment,
         event: Option<Event>,
-        room: Room,
+        budget: SegmentBudget,
     ) -> usize {
-        let is_newest = self.is_newest_stamp(segment);
+        let is_newest = self.has_newest_timestamp(segment);
         let mut untracked = 0;
         if segment.sequence_length() > 0 && !segment.is_reset() {
             let is_new = self.is_new(segment);
             let is_first = is_new || !self.passed_before(segment);
             if !is_first {
-                self.waiting.mark_retransmitted(segment);
+                self.pending_segments.mark_retransmitted(segment);
             }
             let is_acknowledged = |acked: Serial| !segment.end().is_after(acked);
             if !is_new && self.number(Number::Acked).is_some_and(is_acknowledged) {
-                self.late.add_repetition(segment);
+                self.late_segments.add_repetition(segment);
             } else if !is_new {
-                self.late.push(at, segment, !is_first, event);
+                self.late_segments.push(at, segment, !is_first, event);
             }
-            self.waiting
+            self.pending_segments
                 .record_passage(at, segment, self.number(Number::Next));
             // A timestamp that a bare acknowledgement used first is excluded: its echo may answer what
             // followed up to a tick later.
@@ -173,11 +173,11 @@ impl Sender {
                 echo: is_newest,
             };
             let in_flight = self.in_flight(segment.end());
-            let awaiting = Awaiting::of(at, segment, in_flight, awaited);
-            untracked = self.waiting.push(awaiting, &self.numbers, room);
+            let pending = PendingSegment::of(at, segment, in_flight, awaited);
+            untracked = self.pending_segments.push(pending, &self.numbers, budget);
         }
-        if let Some((value, _)) = segment.stamps.filter(|_| is_newest) {
-            self.numbers.set(Number::NewestStamp, value);
+        if let Some((value, _)) = segment.timestamps.filter(|_| is_newest) {
+            self.numbers.set(Number::NewestTimestamp, value);
         }
         if segment.is_syn() {
             self.numbers.set(Number::First, segment.seq);
@@ -187,20 +187,20 @@ impl Sender {
             .is_none_or(|next| segment.end().is_after(next))
         {
             self.numbers.set(Number::Next, segment.end());
-            self.next_at = Nanos::at(at);
+            self.highest_sent_at = Nanos::at(at);
         }
         untracked
     }
 
     /// Memory that it points to, in bytes.
     pub(super) fn heap_bytes(&self) -> usize {
-        self.waiting.heap_bytes() + self.late.heap_bytes()
+        self.pending_segments.heap_bytes() + self.late_segments.heap_bytes()
     }
 
     /// Whether no segment with this timestamp or a later one was sent before.
-    fn is_newest_stamp(&self, segment: &Segment) -> bool {
-        segment.stamps.is_some_and(|(value, _)| {
-            self.number(Number::NewestStamp)
+    fn has_newest_timestamp(&self, segment: &Segment) -> bool {
+        segment.timestamps.is_some_and(|(value, _)| {
+            self.number(Number::NewestTimestamp)
                 .is_none_or(|newest| value.is_after(newest))
         })
     }

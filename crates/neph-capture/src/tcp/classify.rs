@@ -9,8 +9,8 @@ use std::cmp::Ordering;
 use neph_model::Wall;
 
 use super::event::Event;
-use super::half::{Sender, Turn};
 use super::numbers::{Nanos, Number};
+use super::sender::{RequestState, Sender};
 use super::{Segment, Side, Sink};
 
 /// A retransmission within this many nanoseconds of the third duplicate acknowledgement was requested by it.
@@ -43,19 +43,19 @@ pub(super) fn classify_segment(
     if let Some(ack) = segment.ack.filter(|_| acks_unseen_data) {
         report(Event::AcknowledgedUnseen);
         receiver.numbers.set(Number::Next, ack);
-        receiver.turn = Turn::Unclear;
+        receiver.request_state = RequestState::Unclear;
     }
     let event = classify_by_number(at, segment, sender, receiver);
     if let Some(event) = event {
         report(event);
     }
     if is_duplicate_acknowledgement(segment, sender, receiver) {
-        sender.repeated += 1;
-        sender.repeated_at = Nanos::at(at);
+        sender.duplicate_acks += 1;
+        sender.last_duplicate_ack_at = Nanos::at(at);
         receiver.record_gap_report();
         report(Event::RepeatedAcknowledgement);
     } else if segment.ack != sender.number(Number::LatestAck) {
-        sender.repeated = 0;
+        sender.duplicate_acks = 0;
         receiver.forget_filled_gaps();
     }
     if let Some(ack) = segment.ack {
@@ -99,13 +99,14 @@ fn classify_earlier_data(at: Wall, segment: &Segment, sender: &Sender, receiver:
     {
         return Event::SpuriousRetransmission;
     }
-    let nanos = |since: Wall| at.unix_nanos().saturating_sub(since.unix_nanos());
-    let is_requested = receiver.repeated >= 2 && sender.number(Number::Acked) == Some(segment.seq);
+    let elapsed_since = |since: Wall| at.unix_nanos().saturating_sub(since.unix_nanos());
+    let is_requested =
+        receiver.duplicate_acks >= 2 && sender.number(Number::Acked) == Some(segment.seq);
     let is_fast = is_requested
         && receiver
-            .repeated_at
+            .last_duplicate_ack_at
             .wall()
-            .is_some_and(|last| nanos(last) < MAX_FAST_DELAY_NANOS);
+            .is_some_and(|last| elapsed_since(last) < MAX_FAST_DELAY_NANOS);
     let event = if is_fast {
         Event::FastRetransmission
     } else {
@@ -116,14 +117,14 @@ fn classify_earlier_data(at: Wall, segment: &Segment, sender: &Sender, receiver:
     }
     // A retransmission carries a new timestamp. A reordered segment carries an older one, or the same if the
     // clock has not ticked in between.
-    let (order, passed) = sender.compare_with_later_segments(segment);
+    let (order, next_passed_at) = sender.compare_with_later_segments(segment);
     match order {
         Some(Ordering::Less) => return Event::OutOfOrder,
         Some(Ordering::Greater) => return event,
         Some(Ordering::Equal) | None => {}
     }
-    let since_next = passed.map_or(i64::MAX, nanos);
-    let is_soon = since_next < min_retransmission_delay(segment, sender, receiver);
+    let nanos_since_next = next_passed_at.map_or(i64::MAX, elapsed_since);
+    let is_soon = nanos_since_next < min_retransmission_delay(segment, sender, receiver);
     if !is_requested && is_soon && sender.number(Number::Next) != Some(segment.end()) {
         return Event::OutOfOrder;
     }
@@ -134,12 +135,12 @@ fn classify_earlier_data(at: Wall, segment: &Segment, sender: &Sender, receiver:
 /// ends (3/4 of it, as it may be shorter than any before). Without a report of the receiver, a timer must
 /// end.
 fn min_retransmission_delay(segment: &Segment, sender: &Sender, receiver: &Sender) -> i64 {
-    let round_trips = sender.floor.get().zip(receiver.floor.get());
+    let round_trips = sender.min_rtt.get().zip(receiver.min_rtt.get());
     let limit = round_trips.map_or(MAX_REORDERING_NANOS, |(forward, reverse)| {
         forward.saturating_add(reverse) / 4 * 3
     });
     let is_reported =
-        sender.is_reported(segment) || sender.number(Number::Acked) == Some(segment.seq);
+        sender.is_in_reported_gap(segment) || sender.number(Number::Acked) == Some(segment.seq);
     if is_reported {
         limit
     } else {
@@ -157,11 +158,11 @@ fn is_duplicate_acknowledgement(segment: &Segment, sender: &Sender, receiver: &S
         && segment.ack.is_some()
         && segment.ack == sender.number(Number::LatestAck)
         && segment.ack == receiver.number(Number::Acked)
-        && is_awaited(receiver)
+        && has_unacknowledged_data(receiver)
 }
 
 /// Something is in flight that the acknowledgement may be for.
-fn is_awaited(receiver: &Sender) -> bool {
+fn has_unacknowledged_data(receiver: &Sender) -> bool {
     let ends = receiver
         .number(Number::Next)
         .zip(receiver.number(Number::Acked));

@@ -11,24 +11,25 @@ use foldhash::fast::RandomState;
 use super::fragments;
 use super::packet::{Flows, PacketHandling, Packets};
 use super::packet_of_piece::{PacketOfPiece, Spreads};
-use super::{CapturePoint, datagrams};
+use super::{CapturePoint, split_datagrams};
 use crate::fragments::Piece;
 use crate::sequence::Serial;
 
 /// Finds the pieces, and replaces them by the whole.
-pub(super) fn join(
+pub(super) fn join_split_packets(
     packets: &mut Packets,
     flows: &Flows,
     points: &mut [CapturePoint],
     fragments: &[Vec<Piece>],
 ) -> Spreads {
-    let (mut spreads, mut packet_of_piece) = fragments::join(packets, fragments, points.len());
+    let (mut spreads, mut packet_of_piece) =
+        fragments::join_fragments(packets, fragments, points.len());
     let mut pieces = find_candidates(packets, points.len());
     pieces.sort_unstable();
-    let trains = pieces.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1));
-    let mut groups = datagrams::find_groups(packets, flows, points);
-    for train in trains.filter(|train| train.len() > 1) {
-        let numbers: Vec<u32> = train.iter().map(|(_, _, number)| *number).collect();
+    let candidates_by_key = pieces.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1));
+    let mut groups = split_datagrams::find_groups(packets, flows, points);
+    for candidates in candidates_by_key.filter(|candidates| candidates.len() > 1) {
+        let numbers: Vec<u32> = candidates.iter().map(|(_, _, number)| *number).collect();
         groups.extend(group_overlapping(packets, numbers));
     }
     for group in groups {
@@ -47,7 +48,7 @@ pub(super) fn join(
     spreads
 }
 
-/// Data that did not pass each point unchanged: by flow and train.
+/// Data that did not pass each point unchanged: by flow and split key.
 fn find_candidates(packets: &Packets, points: usize) -> Vec<(u32, u32, u32)> {
     let is_missing =
         |number: u32| (0..points).any(|point| packets.passed_at(number, point).is_none());
@@ -56,7 +57,7 @@ fn find_candidates(packets: &Packets, points: usize) -> Vec<(u32, u32, u32)> {
         .filter(|(number, packet)| {
             packet.has_data && packet.handling == PacketHandling::Followed && is_missing(*number)
         })
-        .map(|(number, packet)| (packet.flow, packet.train, number))
+        .map(|(number, packet)| (packet.flow, packet.split_key, number))
         .collect()
 }
 
@@ -109,7 +110,7 @@ fn join_pieces(packets: &mut Packets, group: &[u32], points: usize) -> Option<Ve
         times_by_point.push(times.filter(|_| bytes == length));
     }
     for (point, times) in times_by_point.iter().enumerate() {
-        packets.set(group[0], point, times.map(|(_, to)| to));
+        packets.set_passed_at(group[0], point, times.map(|(_, to)| to));
     }
     for piece in &group[1..] {
         packets.by_number[*piece as usize].handling = PacketHandling::Part;
