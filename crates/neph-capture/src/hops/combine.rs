@@ -98,7 +98,7 @@ impl Hops {
         let segments = self.points.len().saturating_sub(1);
         let has_one_clock = |segment: usize| one_clock.get(segment).copied().unwrap_or(false);
         order::sort_by_timestamp(&self.packets, &mut self.points);
-        let spreads = join(
+        let spreads = join_split_packets(
             &mut self.packets,
             &self.flows,
             &mut self.points,

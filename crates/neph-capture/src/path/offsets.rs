@@ -183,12 +183,12 @@ impl FittedOffsets {
     }
 
     fn at(&self, first_at: i64) -> Option<ClockOffset> {
-        let fitted_offset = self.from_fits(first_at)?;
-        Some(self.readings.narrowed(first_at, fitted_offset))
+        let offset = self.fitted_offset(first_at)?;
+        Some(self.readings.narrowed(first_at, offset))
     }
 
     /// The offset from packets.
-    fn from_fits(&self, first_at: i64) -> Option<ClockOffset> {
+    fn fitted_offset(&self, first_at: i64) -> Option<ClockOffset> {
         let next = self.fits.partition_point(|fit| fit.at <= first_at);
         let previous = next.checked_sub(1).and_then(|index| self.fits.get(index));
         match (previous, self.fits.get(next)) {

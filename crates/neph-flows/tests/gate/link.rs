@@ -184,7 +184,7 @@ impl Way {
             flow,
         });
         while self.gate.next_step().is_some() {}
-        while let Some(fate) = self.gate.next_decided() {
+        while let Some(fate) = self.gate.next_outcome() {
             let came = self.standing.pop_front().expect("it stood there");
             if let Some(message) = came {
                 see(decided(message, fate));

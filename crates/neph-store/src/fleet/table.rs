@@ -103,7 +103,7 @@ fn saturate_to_u8(value: u32) -> u8 {
 const COLUMNS: &[Column<FleetMessage>] = &[
     required(
         "slot",
-        Cells::<FleetMessage>::Narrow(|m| Some(m.slot.0), |m, value| m.slot = Slot(value)),
+        Cells::<FleetMessage>::Unsigned32(|m| Some(m.slot.0), |m, value| m.slot = Slot(value)),
     )
     .with_old_name("lane"),
     required(
