@@ -93,7 +93,7 @@ impl LocalExecutor {
     fn find_lost_order(&self) -> Option<ExecutorLost> {
         let mut running = self.running.iter();
         let (ticket, _) = running.find(|(_, running)| running.thread.is_finished())?;
-        Some(ExecutorLost(format!("{ticket} broke off")))
+        Some(ExecutorLost::new(format!("{ticket} broke off")))
     }
 
     fn reap_ended(&mut self, ticket: Ticket, update: &Update) {

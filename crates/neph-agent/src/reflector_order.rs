@@ -1,6 +1,8 @@
 //! A reflector as an order of its own: it answers until its time is over or it is stopped.
 
+use std::error::Error;
 use std::time::Duration;
+use std::{io, iter};
 
 use crate::failure::failed;
 use crate::order_context::OrderContext;
@@ -16,7 +18,7 @@ const TICKS_PER_REPORT: u32 = 10;
 pub(crate) fn answer(order: &ReflectorOrder, context: &OrderContext) -> Result<(), OrderFailed> {
     let operation = || format!("answer probes at {}", order.spec.address);
     let reflector = Reflecting::start(&order.spec, None, context.permit());
-    let reflector = reflector.map_err(|reason| failed(operation(), reason))?;
+    let reflector = reflector.map_err(|error| failed(operation(), with_remedy(&error)))?;
     let start = neph_probe::now();
     let mut ticks = 0;
     loop {
@@ -32,6 +34,17 @@ pub(crate) fn answer(order: &ReflectorOrder, context: &OrderContext) -> Result<(
     }
     drop(reflector);
     Ok(())
+}
+
+/// The error, with what to do if a port is in use.
+fn with_remedy(error: &(dyn Error + 'static)) -> String {
+    let causes = iter::successors(Some(error), |error| (*error).source());
+    let mut io_errors = causes.filter_map(|cause| cause.downcast_ref::<io::Error>());
+    if io_errors.any(|error| error.kind() == io::ErrorKind::AddrInUse) {
+        format!("{error}; end the process that uses this port, or write another port in the plan")
+    } else {
+        error.to_string()
+    }
 }
 
 #[cfg(test)]
@@ -82,16 +95,15 @@ mod tests {
     }
 
     #[test]
-    fn an_order_for_a_port_in_use_fails_with_its_address() {
+    fn an_order_for_a_port_in_use_fails_with_its_address_and_a_remedy() {
         let occupied = TcpListener::bind("127.0.0.1:0").expect("a port");
         let mut executor = LocalExecutor::new();
         executor.submit(order(occupied.local_addr().expect("bound")));
         let Update::Done(Err(reason)) = next_update(&mut executor) else {
             panic!("it cannot listen")
         };
-        assert!(
-            reason.to_string().starts_with("answer probes at 127.0.0.1"),
-            "{reason}"
-        );
+        let text = reason.to_string();
+        assert!(text.starts_with("answer probes at 127.0.0.1"), "{text}");
+        assert!(text.ends_with("write another port in the plan"), "{text}");
     }
 }

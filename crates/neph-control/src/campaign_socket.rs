@@ -50,7 +50,7 @@ pub enum ControllerPlace {
 #[derive(Debug, thiserror::Error)]
 pub enum CampaignSocketError {
     /// No controller listens at this path.
-    #[error("no controller runs with the folder {path} ({source}); start one with neph control serve", path = .path.display())]
+    #[error("no controller runs with the folder {path} ({source}); start one with neph control serve --control {path}", path = .path.display())]
     None {
         /// Its folder.
         path: PathBuf,

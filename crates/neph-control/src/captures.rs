@@ -9,11 +9,11 @@ use neph_agent::policy::{self, LARGEST_CAPTURE};
 use neph_agent::remote::{REFUSED, Signer};
 use neph_listen::recording::{AgentCapture, Agents, AgentsCourse};
 use neph_model::{
-    AgentName, CaptureOrder, Executor, Order, OrderFailed, OrderResult, Span, Ticket, Update,
+    AgentName, CaptureOrder, Executor, ExecutorLost, Order, OrderFailed, OrderResult, Span, Ticket,
+    Update,
 };
 use neph_sys::clock::{self, RawNanos};
 
-use crate::executor::RESUMED_LATER;
 use crate::{AgentsExecutor, Bus, InboxError, Sites};
 
 /// How long to wait for updates before checking whether all is over.
@@ -150,11 +150,9 @@ impl<B: Bus> Agents for AgentCaptures<B> {
             }
             let updates = match self.executor.poll(POLL_TIMEOUT) {
                 Ok(updates) => updates,
-                Err(reason) => {
-                    // A capture is never continued.
-                    let reason = reason.0.strip_suffix(RESUMED_LATER).unwrap_or(&reason.0);
+                Err(ExecutorLost { reason, .. }) => {
                     for capture_run in open_captures.values() {
-                        course.ended(capture_run.index, Err(reason.to_owned()));
+                        course.ended(capture_run.index, Err(reason.clone()));
                     }
                     break;
                 }

@@ -138,7 +138,7 @@ impl Dispatcher {
         if self.out.values().any(is_running) {
             tracing::warn!(
                 "agent {agent} has disconnected during an order. When it is back, neph collects the result and \
-                 starts its reflector again; experiments that need this reflector wait. If it was revoked, it needs a new invitation (neph control invite {agent}) and an empty folder"
+                 starts its reflector again; experiments that need this reflector wait. If it was revoked, it needs a new invitation (neph control invite {agent} --control FOLDER) and an empty folder"
             );
         }
     }

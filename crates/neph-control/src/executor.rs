@@ -24,7 +24,6 @@ use neph_sys::clock;
 
 use crate::dispatcher::Dispatcher;
 use crate::{Bus, FromBus, InboxError};
-pub(crate) use adopt::RESUMED_LATER;
 pub use agent_reflector::AgentReflector;
 use campaign_reflectors::CampaignReflectors;
 use order_parts::{AgentPart, RunningOrder};
@@ -267,7 +266,7 @@ impl<B: Bus> AgentsExecutor<B> {
 
 impl From<InboxError> for ExecutorLost {
     fn from(error: InboxError) -> Self {
-        Self(error.to_string())
+        Self::new(error.to_string())
     }
 }
 
@@ -319,7 +318,7 @@ impl<B: Bus> Executor for AgentsExecutor<B> {
                     updates.extend(self.end_orders_of(&agent)?);
                     continue;
                 }
-                FromBus::Refused(reason) => return Err(ExecutorLost(reason)),
+                FromBus::Refused(reason) => return Err(ExecutorLost::new(reason)),
             };
             if let FromAgent::State {
                 id,
@@ -336,15 +335,16 @@ impl<B: Bus> Executor for AgentsExecutor<B> {
         if let Some(reason) = self.end_reason.clone() {
             self.cancel_running();
             if self.running.is_empty() && updates.is_empty() {
-                return Err(ExecutorLost(reason));
+                return Err(ExecutorLost::new(reason));
             }
         }
         // Reports come first.
         let silent_agent = self.dispatcher.overdue_agent((self.elapsed.0)());
         match silent_agent.filter(|_| updates.is_empty()) {
-            Some(agent) => Err(ExecutorLost(format!(
-                "agent {agent} does not answer{RESUMED_LATER}"
-            ))),
+            Some(agent) => Err(ExecutorLost {
+                reason: format!("agent {agent} does not answer"),
+                has_open_orders: true,
+            }),
             None => Ok(updates),
         }
     }

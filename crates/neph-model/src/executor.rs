@@ -100,8 +100,25 @@ pub enum Update {
 /// The executor ended, and everything that it had not reported is lost. Earlier reports remain
 /// valid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("experiments cannot go on: {0}")]
-pub struct ExecutorLost(pub String);
+#[error("experiments cannot go on: {reason}{later}", later = if *.has_open_orders { RESULTS_LATER } else { "" })]
+pub struct ExecutorLost {
+    /// Why it ended.
+    pub reason: String,
+    /// Whether orders may still be carried out: a new executor can fetch their results.
+    pub has_open_orders: bool,
+}
+
+const RESULTS_LATER: &str = "; its results are fetched when the campaign continues";
+
+impl ExecutorLost {
+    /// An executor that ended without open orders.
+    pub fn new(reason: impl Into<String>) -> Self {
+        Self {
+            reason: reason.into(),
+            has_open_orders: false,
+        }
+    }
+}
 
 /// Carries out orders, several at the same time.
 ///

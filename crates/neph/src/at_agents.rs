@@ -7,6 +7,7 @@ use neph_control::{AgentCaptures, CampaignSocket, ControllerPlace, LONGEST_CAPTU
 use neph_listen::recording::{Agents, Point};
 use neph_model::{AgentName, Span};
 
+use crate::control::ControllerCommands;
 use crate::exit::Failure;
 
 /// Captures in progress, in the controller's folder. Only one command may have this file at a time.
@@ -47,10 +48,8 @@ pub(crate) fn connect_agents(
     let enrolled_agents = registry.agents().map_err(Failure::refused)?;
     let is_known = |agent: &&AgentName| enrolled_agents.iter().any(|(name, _)| name == *agent);
     if let Some(unknown) = agents.iter().find(|agent| !is_known(agent)) {
-        return Err(Failure::usage(crate::control::not_enrolled(
-            unknown,
-            &crate::control::list_command(folder),
-        )));
+        let commands = ControllerCommands::in_folder(folder);
+        return Err(Failure::usage(commands.not_enrolled(unknown)));
     }
     let controller_place = ControllerPlace::Folder(folder.to_owned());
     let socket =

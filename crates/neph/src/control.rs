@@ -4,6 +4,7 @@
 
 mod agents;
 mod campaigns;
+mod hints;
 mod interference;
 mod invite;
 mod schedule;
@@ -32,6 +33,7 @@ use crate::tidy::RetentionArgs;
 use crate::{format, interrupt, output, value};
 pub(crate) use agents::{Args as AgentsArgs, run as agents};
 use campaigns::StoredCampaigns;
+pub(crate) use hints::ControllerCommands;
 use workspace_tidier::WorkspaceTidier;
 
 /// Interval of checks for ctrl-C.
@@ -196,11 +198,11 @@ fn serve(args: &ServeArgs) -> Result<Outcome, Failure> {
     let metrics = args.metrics.bind("neph control")?;
     let controller =
         Controller::start(folder, args.listen, nats_servers).map_err(Failure::refused)?;
+    let folder_text = folder.display();
     output::say(&format!(
-        "neph control: listening at {}, folder {}; neph control invite NAME makes an invitation, \
-         ctrl-C ends it",
+        "neph control: listening at {}, folder {folder_text}; neph control invite NAME --control \
+         {folder_text} makes an invitation, ctrl-C ends it",
         controller.address(),
-        folder.display()
     ));
     let exporter = metrics.begin(ControlMetrics(controller.monitor().clone()))?;
     let status = format!("listens at {}", controller.address());
@@ -296,19 +298,6 @@ fn list_operators(args: &OperatorsArgs) -> Result<Outcome, Failure> {
     rows::write(&rows, args.format, &mut out)?;
     out.flush()?;
     Ok(Outcome::Done)
-}
-
-/// The command that lists the agents of the controller in `folder`.
-pub(crate) fn list_command(folder: &Path) -> String {
-    format!("neph agents --control {}", folder.display())
-}
-
-/// Why an agent cannot be used, and what to do; `listing` is the command that lists the agents.
-pub(crate) fn not_enrolled(agent: &AgentName, listing: &str) -> String {
-    format!(
-        "agent {agent} is not enrolled or was revoked; {listing} lists enrolled agents, neph control invite \
-         {agent} enrols it"
-    )
 }
 
 /// Checks that the folder contains a controller.

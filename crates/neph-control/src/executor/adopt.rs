@@ -8,9 +8,6 @@ use super::AgentsExecutor;
 use super::order_parts::{AgentPart, RunningOrder};
 use crate::Bus;
 
-/// End of a message about an agent that does not answer, if the campaign can be resumed.
-pub(crate) const RESUMED_LATER: &str = "; its results are fetched when the campaign continues";
-
 impl<B: Bus> AgentsExecutor<B> {
     pub(super) fn adopt_orders(
         &mut self,

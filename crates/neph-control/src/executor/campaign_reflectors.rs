@@ -112,8 +112,10 @@ impl ReflectorSlot {
         let is_over = now - wait_start > READY_TIMEOUT;
         if is_over && !self.is_wait_reported {
             self.is_wait_reported = true;
+            let cause = self.last_failure.as_ref();
+            let cause = cause.map_or_else(String::new, |failure| format!(" ({failure})"));
             tracing::warn!(
-                "agent {agent} has not started its reflector after {READY_TIMEOUT}: experiments to this site fail until it has"
+                "agent {agent} has not started its reflector after {READY_TIMEOUT}{cause}: experiments to this site fail until it has"
             );
         }
         is_over

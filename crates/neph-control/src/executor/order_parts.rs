@@ -112,10 +112,8 @@ impl RunningOrder {
         let mut result = self.merge_results()?;
         if let Ok(OrderResult::Experiments(results)) = &mut result {
             for (index, reason) in &self.without_reflector {
-                if let Some(Ok(result)) = results.get_mut(*index)
-                    && result.ending == Ending::Complete
-                {
-                    result.ending = Ending::Failed(reason.clone());
+                if let Some(Ok(result)) = results.get_mut(*index) {
+                    result.ending = ending_without_reflector(&result.ending, reason);
                 }
             }
         }
@@ -144,5 +142,30 @@ impl RunningOrder {
         Some(Ok(OrderResult::Experiments(
             joined_results.into_values().collect(),
         )))
+    }
+}
+
+/// The ending of an experiment whose reflector did not run. That a message has no reply is only the effect.
+fn ending_without_reflector(ending: &Ending, reason: &str) -> Ending {
+    match ending {
+        Ending::Complete => Ending::Failed(reason.to_owned()),
+        Ending::Failed(effect) => Ending::Failed(format!("{reason} ({effect})")),
+        Ending::Interrupted => Ending::Interrupted,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_experiment_without_its_reflector_fails_with_the_cause_and_the_effect() {
+        let reason = "the reflector at agent ams did not run: port taken";
+        let failed = ending_without_reflector(&Ending::Failed("no reply".to_owned()), reason);
+        assert_eq!(failed, Ending::Failed(format!("{reason} (no reply)")));
+        let complete = ending_without_reflector(&Ending::Complete, reason);
+        assert_eq!(complete, Ending::Failed(reason.to_owned()));
+        let interrupted = ending_without_reflector(&Ending::Interrupted, reason);
+        assert_eq!(interrupted, Ending::Interrupted);
     }
 }

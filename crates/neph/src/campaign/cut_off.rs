@@ -23,7 +23,7 @@ pub(super) struct CutOffCampaign<'s> {
 
 impl CutOffCampaign<'_> {
     /// Prints the status, and reports why it was cut off and how to continue it. After ctrl-C it counts as
-    /// interrupted. A new campaign without any data is removed.
+    /// interrupted. A new campaign without any data is removed, unless an agent may still measure for it.
     pub(super) fn report(mut self, error: &RunError, stop: &Stop) -> Result<Outcome, Failure> {
         if self.remove_if_empty(error) {
             self.resume_command = None;
@@ -39,8 +39,8 @@ impl CutOffCampaign<'_> {
     }
 
     fn remove_if_empty(&mut self, error: &RunError) -> bool {
-        let is_lost = matches!(error, RunError::Executor(_));
-        let id = self.id.filter(|_| self.is_new && is_lost);
+        let is_final = matches!(error, RunError::Executor(lost) if !lost.has_open_orders);
+        let id = self.id.filter(|_| self.is_new && is_final);
         id.is_some_and(|id| matches!(self.store.remove_empty_campaign(id), Ok(true)))
     }
 
@@ -75,8 +75,8 @@ fn reason_with_remedy(error: &RunError, resume_command: Option<String>) -> Strin
 mod tests {
     use std::io;
 
-    use neph_model::CampaignId;
-    use neph_store::StoreError;
+    use neph_model::{Campaign, CampaignId, ExecutorLost};
+    use neph_store::{Access, StoreError, open};
 
     use super::*;
 
@@ -88,6 +88,30 @@ mod tests {
                 source,
             },
         }
+    }
+
+    #[test]
+    fn an_empty_campaign_stays_while_an_agent_may_measure_for_it() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let location = folder.path().join("w").display().to_string();
+        let mut store = open(&location, Access::Write).expect("a store");
+        let campaign = Campaign::begun("p", neph_model::Wall::from_unix_nanos(0));
+        store.add_campaign(&campaign, &[]).expect("writable");
+        let mut cut_off = CutOffCampaign {
+            id: Some(campaign.id),
+            store: store.as_mut(),
+            is_new: true,
+            workspace: &Workspace { location },
+            is_quiet: true,
+            resume_command: None,
+        };
+        let open = ExecutorLost {
+            reason: "agent a does not answer".to_owned(),
+            has_open_orders: true,
+        };
+        assert!(!cut_off.remove_if_empty(&RunError::Executor(open)));
+        let refused = ExecutorLost::new("agent a refuses its reflector");
+        assert!(cut_off.remove_if_empty(&RunError::Executor(refused)));
     }
 
     #[test]

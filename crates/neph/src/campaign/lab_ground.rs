@@ -18,7 +18,7 @@ use neph_lab::Lab;
 use neph_model::{AgentName, Executor, ReflectorOrder, Span, Stop};
 
 use super::PlanSource;
-use crate::control;
+use crate::control::{self, ControllerCommands};
 use crate::exit::Failure;
 use crate::lab;
 use crate::operator::{self, OperatorArgs, OperatorController};
@@ -48,7 +48,7 @@ pub(super) fn reserve_agents(
 ) -> Result<Option<ReservedAgents>, Failure> {
     if !plan.agents.is_empty() {
         let controller = find_controller(control)?;
-        check_enrolled(plan, &controller.enrolled, &controller.listing)?;
+        check_enrolled(plan, &controller.enrolled, &controller.commands)?;
         let agents = plan.agents.iter().map(|site| site.agent.value.clone());
         let socket = CampaignSocket::connect(controller.controller_place, agents.collect());
         return Ok(Some(ReservedAgents {
@@ -128,8 +128,7 @@ struct UsableController {
     id: String,
     signer: Signer,
     enrolled: Vec<AgentName>,
-    /// The list of its agents.
-    listing: String,
+    commands: ControllerCommands,
 }
 
 impl UsableController {
@@ -140,7 +139,7 @@ impl UsableController {
             id: registry.id(),
             signer: registry.signer().map_err(Failure::refused)?,
             enrolled: enrolled_agents(&registry)?,
-            listing: control::list_command(folder),
+            commands: ControllerCommands::in_folder(folder),
         })
     }
 
@@ -156,7 +155,7 @@ impl UsableController {
                 .into_iter()
                 .map(|(name, _)| name)
                 .collect(),
-            listing: format!("neph agents {}", args.option_text()),
+            commands: ControllerCommands::of_operator(&args.option_text()),
         })
     }
 }
@@ -215,18 +214,22 @@ pub(crate) fn check_agents(plan: &Plan, registry: &Registry, folder: &Path) -> R
     check_enrolled(
         plan,
         &enrolled_agents(registry)?,
-        &control::list_command(folder),
+        &ControllerCommands::in_folder(folder),
     )
 }
 
-fn check_enrolled(plan: &Plan, enrolled: &[AgentName], listing: &str) -> Result<(), Failure> {
+fn check_enrolled(
+    plan: &Plan,
+    enrolled: &[AgentName],
+    commands: &ControllerCommands,
+) -> Result<(), Failure> {
     for site in &plan.agents {
         let agent = &site.agent.value;
         if !enrolled.contains(agent) {
             return Err(Failure::usage(format!(
                 "site '{}': {}",
                 site.name.value,
-                control::not_enrolled(agent, listing)
+                commands.not_enrolled(agent)
             )));
         }
     }

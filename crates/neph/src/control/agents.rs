@@ -15,6 +15,7 @@ use neph_documents::rows;
 use neph_documents::version::Version;
 use neph_model::{AgentName, Wall};
 
+use super::hints::{ControllerCommands, no_controller};
 use super::{CONTROL_FOLDER, ControlFolder, has_controller, open_registry, write_document};
 use crate::exit::{Failure, Outcome};
 use crate::operator::{self, OperatorArgs};
@@ -61,9 +62,6 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         Some(Command::Show(args)) => show(args),
     }
 }
-
-const NO_CONTROLLER: &str =
-    "neph agents: no controller runs in this folder; neph control serve starts it";
 
 /// A controller and its list of agents.
 struct KnownController {
@@ -136,7 +134,10 @@ fn list(args: &Args) -> Result<Outcome, Failure> {
     rows::write(&rows, args.format, &mut out)?;
     out.flush()?;
     if controller_place.is_none() {
-        output::say(NO_CONTROLLER);
+        output::say(&format!(
+            "neph agents: {}",
+            no_controller(&args.folder.folder)
+        ));
     }
     Ok(Outcome::Done)
 }
@@ -171,7 +172,7 @@ fn build_row(
 fn command_of_list(args: &ShowArgs) -> String {
     match args.operator.address() {
         Some(_) => format!("neph agents {}", args.operator.option_text()),
-        None => super::list_command(&args.folder.folder),
+        None => ControllerCommands::in_folder(&args.folder.folder).list,
     }
 }
 
@@ -198,7 +199,10 @@ fn show(args: &ShowArgs) -> Result<Outcome, Failure> {
     let document = build_document(agent, enrolled, details);
     write_document(&document, AgentDocument::text, args.format)?;
     if controller_place.is_none() {
-        output::say(NO_CONTROLLER);
+        output::say(&format!(
+            "neph agents: {}",
+            no_controller(&args.folder.folder)
+        ));
     }
     Ok(Outcome::Done)
 }

@@ -272,7 +272,7 @@ impl Executor for FakeExecutor {
     /// First what is prepared, then all the rest.
     fn poll(&mut self, _: Span) -> Result<Vec<(Ticket, Update)>, ExecutorLost> {
         if self.is_killed {
-            return Err(ExecutorLost("killed".to_owned()));
+            return Err(ExecutorLost::new("killed"));
         }
         let Some(order) = self.last_order.take() else {
             self.idle_polls += 1;

@@ -62,7 +62,7 @@ impl<E: Executor> Executor for KilledExecutor<E> {
         self.polls = self
             .polls
             .checked_sub(1)
-            .ok_or_else(|| ExecutorLost("killed".to_owned()))?;
+            .ok_or_else(|| ExecutorLost::new("killed"))?;
         self.inner.poll(patience)
     }
 

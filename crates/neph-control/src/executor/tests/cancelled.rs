@@ -95,5 +95,5 @@ fn a_revoked_agent_ends_the_campaign_with_its_orders() {
         "{updates:?}"
     );
     let lost = executor.poll(Span::ZERO).expect_err("it cannot go on");
-    assert!(lost.0.contains("agent a was revoked"), "{lost:?}");
+    assert!(lost.reason.contains("agent a was revoked"), "{lost:?}");
 }

@@ -1,0 +1,76 @@
+//! Commands that an error about an agent or a controller names, with the options of that controller.
+
+use std::path::Path;
+
+use neph_model::AgentName;
+
+/// The commands for one controller.
+pub(crate) struct ControllerCommands {
+    /// Lists its agents.
+    pub(crate) list: String,
+    /// What follows `neph control invite AGENT`.
+    invite_options: String,
+}
+
+impl ControllerCommands {
+    /// For a controller on this host.
+    pub(crate) fn in_folder(folder: &Path) -> Self {
+        let options = format!("--control {}", folder.display());
+        Self {
+            list: format!("neph agents {options}"),
+            invite_options: options,
+        }
+    }
+
+    /// For a controller on another host; `options` are those of this operator.
+    pub(crate) fn of_operator(options: &str) -> Self {
+        Self {
+            list: format!("neph agents {options}"),
+            invite_options: "--control FOLDER on the controller's host".to_owned(),
+        }
+    }
+
+    /// Why an agent cannot be used, and what to do.
+    pub(crate) fn not_enrolled(&self, agent: &AgentName) -> String {
+        let Self {
+            list,
+            invite_options,
+        } = self;
+        format!(
+            "agent {agent} is not enrolled or was revoked; {list} lists enrolled agents, neph control invite \
+             {agent} {invite_options} enrols it"
+        )
+    }
+}
+
+/// That no controller runs in this folder, and how to start it.
+pub(super) fn no_controller(folder: &Path) -> String {
+    let folder = folder.display();
+    format!(
+        "no controller runs in folder {folder}; neph control serve --control {folder} starts it"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_name_the_controller_that_the_user_named() {
+        let agent: AgentName = "cdg".parse().expect("a name");
+        let text = ControllerCommands::in_folder(Path::new("ctl")).not_enrolled(&agent);
+        let expected = "agent cdg is not enrolled or was revoked; neph agents --control ctl lists enrolled \
+                        agents, neph control invite cdg --control ctl enrols it";
+        assert_eq!(text, expected);
+        let commands = ControllerCommands::of_operator("--controller wss://c:7443");
+        let text = commands.not_enrolled(&agent);
+        assert!(
+            text.contains("neph agents --controller wss://c:7443 lists"),
+            "{text}"
+        );
+        assert!(
+            text.contains("on the controller's host enrols it"),
+            "{text}"
+        );
+    }
+}
