@@ -1,6 +1,7 @@
 //! A report as files: `index.html`, `figures/`, `tables/`, `findings.json` and
 //! `diagnosis.json`.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
@@ -24,7 +25,7 @@ const PAGE_FILE: &str = "index.html";
 const MAX_HEAD_BYTES: u64 = 1 << 16;
 
 /// Writes everything into `folder`, and creates it if it does not exist. Files of an earlier report
-/// are replaced, [others' never](check_folder). Returns the files, the page first. `diagnoses` is the
+/// are replaced or removed, [others' never](check_folder). Returns the files, the page first. `diagnoses` is the
 /// result of [`diagnose`](neph_analysis::diagnose) for the same data.
 ///
 /// # Errors
@@ -41,8 +42,6 @@ pub fn write_report(
     let figures = draw(data, settings);
     let rows = summary(data, settings);
     let tables = tables_with(data, settings, &statements.fleets);
-    let figures_folder = create_folder(folder.join("figures"))?;
-    let tables_folder = create_folder(folder.join("tables"))?;
     let html = page(&Contents {
         data,
         settings,
@@ -52,6 +51,9 @@ pub fn write_report(
         summary: &rows,
         tables: &tables,
     });
+    let figures_folder = create_folder(folder.join("figures"))?;
+    let tables_folder = create_folder(folder.join("tables"))?;
+    remove_stale_files(folder, &html)?;
     let mut written = vec![write_text(folder.join(PAGE_FILE), &html)?];
     written.extend(write_figures(&figures, &figures_folder, Existing::Replace)?);
     for table in &tables {
@@ -107,6 +109,42 @@ pub fn check_folder(folder: &Path, existing: Existing) -> Result<(), ReportError
         }
     }
     Ok(())
+}
+
+/// Removes the figures and tables that the earlier page in `folder` links to and `new_page` does not.
+/// No page links to a file of the user. The earlier page is the only record of these files, so they
+/// go before it is replaced.
+fn remove_stale_files(folder: &Path, new_page: &str) -> Result<(), ReportError> {
+    // Without an earlier page there is no earlier report.
+    let Ok(earlier_page) = fs::read(folder.join(PAGE_FILE)) else {
+        return Ok(());
+    };
+    let earlier_page = String::from_utf8_lossy(&earlier_page);
+    let new_files = linked_files(new_page);
+    for file in linked_files(&earlier_page).difference(&new_files) {
+        let path = folder.join(file);
+        match fs::remove_file(&path) {
+            Ok(()) => {}
+            // The user has removed or replaced it.
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::IsADirectory) => {
+            }
+            Err(source) => return Err(ReportError::File { path, source }),
+        }
+    }
+    Ok(())
+}
+
+/// The files in `figures/` and `tables/` that a page links to.
+fn linked_files(page: &str) -> BTreeSet<&str> {
+    let links = page.split("href=\"").skip(1);
+    let links = links.filter_map(|rest| Some(rest.split_once('"')?.0));
+    let is_report_file = |link: &&str| {
+        let folder_and_name = link.split_once('/');
+        folder_and_name.is_some_and(|(folder, name)| {
+            matches!(folder, "figures" | "tables") && !name.contains('/') && name != ".."
+        })
+    };
+    links.filter(is_report_file).collect()
 }
 
 /// Whether the file is a report's page: its title names neph, near the beginning.

@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Confidence, Run};
+use crate::text::real;
 
 /// Maximum number of experiments and of messages that are named as examples.
 const EXAMPLES: usize = 6;
@@ -18,7 +19,7 @@ pub struct Evidence {
     pub name: String,
     /// The value.
     pub value: f64,
-    /// The unit: `ms`, `segments`, `Mbit/s`, `messages`; empty for a share.
+    /// The unit: `ms`, `segments`, `messages`, `%`; empty for a share (0 to 1), a percentile or a port.
     pub unit: &'static str,
 }
 
@@ -76,6 +77,17 @@ impl RuleResult {
         let name = name.to_owned();
         self.evidence.push(Evidence { name, value, unit });
         self
+    }
+    /// Adds a count, and its share of a total in percent.
+    pub(crate) fn with_share(
+        self,
+        name: &str,
+        (count, total): (usize, usize),
+        unit: &'static str,
+    ) -> Self {
+        let percent = 100.0 * real(count) / real(total.max(1));
+        self.with(name, real(count), unit)
+            .with(&format!("share of {name}"), percent, "%")
     }
     /// Marks it as observed in all messages of these experiments.
     pub(crate) fn observed_in<'a>(mut self, runs: impl IntoIterator<Item = &'a Run<'a>>) -> Self {

@@ -1,6 +1,6 @@
 //! What was measured.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use neph_flows::FlowTally;
 use neph_model::{ExperimentStatus, Scenario};
@@ -135,7 +135,8 @@ pub(crate) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Find
 }
 
 /// `15 scenarios (3 endpoints, 3 intervals, 2 request sizes; not all combinations are planned)`;
-/// without the second part if all are there, or few.
+/// without the second part if all are there, or few. Sizes that the endpoints determine are no
+/// combinations.
 fn scenarios_text(scenarios: &[&Scenario]) -> String {
     let levels = |factor: &Factor| {
         let levels: BTreeSet<String> = scenarios.iter().map(|s| factor.level(s)).collect();
@@ -148,8 +149,10 @@ fn scenarios_text(scenarios: &[&Scenario]) -> String {
     let mut parts = vec![
         part(&Factor::Endpoint, "endpoint"),
         part(&Factor::Interval, "interval"),
-        part(&Factor::Size, "request size"),
     ];
+    if !is_size_determined_by_endpoint(scenarios) {
+        parts.push(part(&Factor::Size, "request size"));
+    }
     for factor in factors(scenarios) {
         if let Factor::Parameter(name) = &factor {
             let (levels, values) = part(&factor, "value");
@@ -168,6 +171,18 @@ fn scenarios_text(scenarios: &[&Scenario]) -> String {
         plural(scenarios.len(), "scenario"),
         parts.join(", ")
     )
+}
+
+/// Whether sizes differ between endpoints only, for example because each protocol has its own
+/// default.
+fn is_size_determined_by_endpoint(scenarios: &[&Scenario]) -> bool {
+    let mut sizes: BTreeMap<&str, BTreeSet<u64>> = BTreeMap::new();
+    for scenario in scenarios {
+        let sizes_of_endpoint = sizes.entry(&scenario.endpoint).or_default();
+        sizes_of_endpoint.insert(scenario.request_size.bytes());
+    }
+    let all: BTreeSet<u64> = sizes.values().flatten().copied().collect();
+    all.len() > 1 && sizes.values().all(|sizes| sizes.len() == 1)
 }
 
 /// What the plan has and the report does not; experiments that failed have a sentence of their own.
@@ -201,4 +216,48 @@ pub(super) fn missing_text(
         }
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use neph_model::{ByteSize, Parameters, ProbeKind, ScenarioId, Span, Targets};
+
+    use super::*;
+
+    fn scenario(endpoint: &str, size: u64) -> Scenario {
+        Scenario {
+            id: ScenarioId(size),
+            index: 0,
+            endpoint: endpoint.to_owned(),
+            target: Targets::read("ws://192.0.2.1:8080/", ProbeKind::Ws),
+            interval: Span::from_millis(25),
+            request_size: ByteSize(size),
+            response_size: ByteSize(64),
+            messages: 10,
+            parameters: Parameters::default(),
+            varied: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn sizes_that_endpoints_determine_are_not_listed() {
+        for (sizes, expected) in [
+            (
+                [("a", 64), ("b", 104), ("c", 64)],
+                "3 scenarios (3 endpoints, 1 interval)",
+            ),
+            (
+                [("a", 64), ("b", 64), ("c", 64)],
+                "3 scenarios (3 endpoints, 1 interval, 1 request size)",
+            ),
+            (
+                [("a", 64), ("a", 1472), ("b", 64)],
+                "3 scenarios (2 endpoints, 1 interval, 2 request sizes; not all combinations are planned)",
+            ),
+        ] {
+            let scenarios = sizes.map(|(endpoint, size)| scenario(endpoint, size));
+            let scenarios: Vec<&Scenario> = scenarios.iter().collect();
+            assert_eq!(scenarios_text(&scenarios), expected);
+        }
+    }
 }

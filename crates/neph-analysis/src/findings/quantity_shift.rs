@@ -36,8 +36,30 @@ pub(crate) struct Pair {
     /// Median over blocks; infinite if it is unknown.
     baseline: f64,
     blocks: usize,
+    /// What the medians are over.
+    median_blocks: MedianBlocks,
     margin: f64,
     claim_index: ClaimIndex,
+}
+
+/// The blocks of the medians of a pair.
+#[derive(Clone, Copy, Debug)]
+enum MedianBlocks {
+    /// Every block of both scenarios.
+    All,
+    /// The blocks of both; at least one scenario has more.
+    Common(usize),
+}
+
+impl MedianBlocks {
+    /// ` over all blocks`, ` of the 2 blocks with both`.
+    fn to_text(self) -> String {
+        match self {
+            Self::All => " over all blocks".to_owned(),
+            Self::Common(1) => " of the block with both".to_owned(),
+            Self::Common(count) => format!(" of the {} with both", plural(count, "block")),
+        }
+    }
 }
 
 impl Pair {
@@ -53,6 +75,12 @@ impl Pair {
         let level_pairs = level_pairs
             .filter_map(|(block, candidate)| Some((*candidate, *baseline_levels.get(block)?)));
         let level_pairs: Vec<(Level, Level)> = level_pairs.collect();
+        let common = level_pairs.len();
+        let median_blocks = if candidate.len() > common || baseline_levels.len() > common {
+            MedianBlocks::Common(common)
+        } else {
+            MedianBlocks::All
+        };
         let shift = PairedShift::of_blocks(&level_pairs).ok()?;
         let candidate = median_or_infinity(level_pairs.iter().map(|pair| pair.0))?;
         let baseline = median_or_infinity(level_pairs.iter().map(|pair| pair.1))?;
@@ -71,6 +99,7 @@ impl Pair {
             candidate,
             baseline,
             blocks: shift.n(),
+            median_blocks,
             margin,
             claim_index: family.add(Claim::Shift {
                 shift,
@@ -89,6 +118,12 @@ impl Pair {
         } else {
             self.candidate - self.baseline
         }
+    }
+
+    /// Whether the medians differ in the other direction than the pairs of blocks.
+    fn is_opposite_to_medians(&self, decisions: &Decisions) -> bool {
+        let median_difference = self.candidate - self.baseline;
+        median_difference.is_finite() && median_difference * self.difference(decisions) < 0.0
     }
 
     /// The difference as a share of the baseline, if there is one.
@@ -176,18 +211,25 @@ impl QuantityShift {
             );
         }
         let direction = below_or_above(difference);
-        let (candidate_median, baseline_median) = (
+        let medians = format!(
+            "{} and {}",
             self.format_value(only.candidate),
-            self.format_value(only.baseline),
+            self.format_value(only.baseline)
         );
-        // A shift within blocks can contradict the medians over all blocks.
-        let (within, over) = if decision.interval.is_some() {
-            (" within blocks", " over all blocks")
-        } else {
-            ("", "")
+        let blocks = only.median_blocks.to_text();
+        if only.is_opposite_to_medians(decisions) {
+            return format!(
+                "Within the same block, the {title} of '{name}' is {size}{interval} {direction} that of '{baseline}' (the medians{blocks} show the opposite: {medians})"
+            );
+        }
+        // Without an interval, the difference is that of the medians.
+        let (within, blocks) = match (decision.interval.is_some(), only.median_blocks) {
+            (true, _) => (" within blocks", blocks),
+            (false, MedianBlocks::Common(_)) => ("", blocks),
+            (false, MedianBlocks::All) => ("", String::new()),
         };
         format!(
-            "The {title} of '{name}' is {size}{interval} {direction} that of '{baseline}'{within} (medians{over}: {candidate_median} and {baseline_median})"
+            "The {title} of '{name}' is {size}{interval} {direction} that of '{baseline}'{within} (medians{blocks}: {medians})"
         )
     }
 
@@ -253,8 +295,27 @@ fn below_or_above(shift: f64) -> &'static str {
 mod tests {
     use super::*;
 
-    fn levels(values: [f64; 5]) -> BTreeMap<u32, Level> {
+    fn levels<const N: usize>(values: [f64; N]) -> BTreeMap<u32, Level> {
         (1..).zip(values.map(Level::At)).collect()
+    }
+
+    /// The finding of 'a' against 'b'.
+    fn finding(
+        quantity: Quantity,
+        candidate: &BTreeMap<u32, Level>,
+        baseline: &BTreeMap<u32, Level>,
+    ) -> Finding {
+        let mut family = Family::default();
+        let pair = Pair::of(String::new(), quantity, candidate, baseline, &mut family);
+        let shift = QuantityShift {
+            quantity,
+            measurement: String::new(),
+            name: "a".to_owned(),
+            baseline: "b".to_owned(),
+            pairs: pair.into_iter().collect(),
+        };
+        let finding = shift.sentence("transfers", &family.decisions());
+        finding.expect("a sentence")
     }
 
     #[test]
@@ -267,17 +328,45 @@ mod tests {
         let pair = Pair::of(String::new(), quantity, &candidate, &baseline, &mut family);
         let pair = pair.expect("five blocks");
         assert!(pair.shift < -4_300.0, "{}", pair.shift);
-        let shift = QuantityShift {
-            quantity,
-            measurement: String::new(),
-            name: "a".to_owned(),
-            baseline: "b".to_owned(),
-            pairs: vec![pair],
-        };
-        let finding = shift.sentence("transfers", &family.decisions());
-        let finding = finding.expect("a sentence");
+        let finding = finding(quantity, &candidate, &baseline);
         let expected = "The RTT p50 of 'a' is 100 ns below that of 'b' (medians: 4.2 us and 4.3 us); no verdict yet";
         assert!(finding.text.starts_with(expected), "{}", finding.text);
         assert!((finding.evidence["share_least"] + 100.0 / 4_300.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn medians_of_common_blocks_are_named_as_such() {
+        let longer = levels([4_100.0, 4_300.0, 9_000.0]);
+        for (shorter, expected) in [
+            (
+                levels([4_200.0, 4_600.0]),
+                "is 200 ns below that of 'b' (medians of the 2 blocks with both: 4.2 us and 4.4 us);",
+            ),
+            (
+                levels([4_200.0]),
+                "is 100 ns below that of 'b' (medians of the block with both: 4.1 us and 4.2 us);",
+            ),
+        ] {
+            let finding = finding(Quantity::RttP50, &longer, &shorter);
+            assert!(finding.text.contains(expected), "{}", finding.text);
+        }
+    }
+
+    #[test]
+    fn medians_that_contradict_the_pairs_of_blocks_are_named_as_opposite() {
+        // In six of seven blocks the candidate is lower, yet its median is higher.
+        let candidate = levels([1e3, 2e3, 3e3, 4_900.0, 5e3, 6e3, 7e3]);
+        let baseline = levels([2e3, 3e3, 4e3, 4_800.0, 6e3, 7e3, 8e3]);
+        let opposite = finding(Quantity::RttP50, &candidate, &baseline).text;
+        let begin =
+            "Within the same block, the RTT p50 of 'a' is 1.0 us (95 % confidence interval ";
+        let end = ") below that of 'b' (the medians over all blocks show the opposite: 4.9 us and 4.8 us);";
+        assert!(opposite.starts_with(begin), "{opposite}");
+        assert!(opposite.contains(end), "{opposite}");
+        let mut longer = candidate;
+        longer.insert(8, Level::At(1.0));
+        let opposite = finding(Quantity::RttP50, &longer, &baseline).text;
+        let medians = "(the medians of the 7 blocks with both show the opposite: ";
+        assert!(opposite.contains(medians), "{opposite}");
     }
 }

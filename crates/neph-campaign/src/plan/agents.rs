@@ -153,11 +153,17 @@ pub(super) fn check(
             Fault::new(message, "remove one of them"),
         );
     }
+    // Two sites with one name are a fault of their own.
+    let mut known_names: Vec<&str> = Vec::new();
+    for site in sites {
+        if !known_names.contains(&site.name.value.as_str()) {
+            known_names.push(&site.name.value);
+        }
+    }
     for name in site_names {
         if !sites.iter().any(|site| site.name.value == name.value) {
-            let known: Vec<&str> = sites.iter().map(|site| site.name.value.as_str()).collect();
             let message = format!("there is no site '{}'", name.value);
-            let remedy = format!("write one of {}, or add a [[site]]", known.join(", "));
+            let remedy = format!("write one of {}, or add a [[site]]", known_names.join(", "));
             problems.add(name.span.clone(), Fault::new(message, remedy));
         }
     }
@@ -240,6 +246,20 @@ mod tests {
             let text = format!("{:?}", problems.expect_err("one port for two servers"));
             let part = format!("sites 'ams' and 'lju' have one address and both use its {ports}");
             assert!(text.contains(&part), "{text}");
+        }
+    }
+
+    #[test]
+    fn two_sites_with_one_name_are_refused_and_suggested_once() {
+        let plan = MESH.replace("[[site]]\nname = \"lju\"", "[[site]]\nname = \"ams\"");
+        let problems = parse(&Source::new("p.toml", plan)).expect_err("two sites 'ams'");
+        let text = format!("{problems:?}");
+        for part in [
+            "there are two sites 'ams'",
+            "there is no site 'lju'",
+            "write one of ams, mil, or add a [[site]]",
+        ] {
+            assert!(text.contains(part), "{part}: {text}");
         }
     }
 

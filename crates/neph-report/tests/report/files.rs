@@ -119,3 +119,33 @@ fn a_report_is_written_over_a_report_and_over_nothing_else() {
     fs::write(folder.path().join("notes"), "beside the report").unwrap();
     into(folder.path()).unwrap();
 }
+
+#[test]
+fn a_report_removes_files_that_only_the_earlier_report_had() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let data = synthetic::one_experiment();
+    report(&data, folder.path()).unwrap();
+    // As an earlier report with one more figure and one more table leaves it.
+    let page = fs::read_to_string(path("index.html")).unwrap();
+    let stale = ["figures/timetable.svg", "tables/earlier.csv"];
+    let links = stale
+        .map(|file| format!("<a href=\"{file}\">x</a>"))
+        .concat();
+    let outside = "<a href=\"figures/../notes\">x</a></body>";
+    let earlier_page = page.replace("</body>", &format!("{links}{outside}"));
+    assert_ne!(earlier_page, page);
+    fs::write(path("index.html"), earlier_page).unwrap();
+    let own_files = ["notes", "figures/mine.svg", "tables/mine.csv"];
+    for file in stale.iter().chain(&own_files) {
+        fs::write(path(file), "x").unwrap();
+    }
+    let written = report(&data, folder.path()).unwrap();
+    for file in stale {
+        assert!(!path(file).exists(), "{file} is stale");
+    }
+    for file in own_files {
+        assert!(path(file).exists(), "{file} is the user's");
+    }
+    assert!(written.iter().all(|file| file.exists()));
+}

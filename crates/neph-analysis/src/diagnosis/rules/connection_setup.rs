@@ -163,7 +163,11 @@ fn diagnose_group(runs: &[&Run<'_>]) -> Option<RuleResult> {
         .with("connect", cost.connect, "ms")
         .with("TLS and other handshakes", cost.handshake, "ms")
         .with("service time", cost.service, "ms")
-        .with("messages that open a connection", cost.share, "")
+        .with(
+            "share of messages that open a connection",
+            100.0 * cost.share,
+            "%",
+        )
         .observed_in(runs.iter().copied());
     if let Some(rounds) = cost.rounds() {
         result = result.with("TLS and other handshakes", rounds, "round trips");

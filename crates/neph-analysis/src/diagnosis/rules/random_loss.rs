@@ -316,7 +316,7 @@ fn diagnose_group(
     );
     let mut result = RuleResult::new(cause, remedy(attribution), confidence)
         .with_added_latency(losses.added_latency_ms())
-        .with("lost or retransmitted", losses.share(), "")
+        .with("share lost or retransmitted", 100.0 * losses.share(), "%")
         .with("losses evaluated", real(losses.evaluated), "losses")
         .with("losses with a queue", real(losses.with_queue), "losses")
         .with("added by a loss", losses.added_latency_ms(), "ms");
@@ -377,7 +377,7 @@ fn diagnose_reordering(name: &str, runs: &[&Run<'_>]) -> Option<RuleResult> {
     );
     let remedy = "balance per flow (5-tuple hash), not per packet, and look for devices that process packets of a flow in parallel";
     let result = RuleResult::new(cause, remedy.to_owned(), confidence.confidence())
-        .with("replies reordered", share, "")
+        .with_share("replies reordered", (reordered, replies), "replies")
         .observed_in(runs.iter().copied());
     Some(result)
 }

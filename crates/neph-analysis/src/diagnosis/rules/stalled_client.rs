@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use crate::diagnosis::{
     Confidence, Level, Need, Rule, RuleInput, RuleResult, Run, SortedValues, Stall,
 };
-use crate::numbers::{millis, percent};
+use crate::numbers::percent;
 use crate::text::{plural, real};
 
-use super::stalled_peer::times;
+use super::stalled_peer::stalls_text;
 
 pub(crate) const RULE: Rule = Rule {
     name: "stalled-client",
@@ -66,10 +66,8 @@ fn diagnose_group(site: &str, runs: &[&Run<'_>]) -> Option<RuleResult> {
         .collect::<SortedValues>()
         .median();
     let cause = format!(
-        "{host}: neph stalled {}, for {} at the median and up to {}: it neither sent nor read. {} of {} ({}) were sent or read late, or were not sent. The client host is the cause, not the network{}.",
-        times(stalls.len()),
-        millis(median),
-        millis(longest),
+        "{host}: neph stalled {}: it neither sent nor read. {} of {} ({}) were sent or read late, or were not sent. The client host is the cause, not the network{}.",
+        stalls_text(stalls.len(), median, longest),
         delayed,
         plural(messages, "message"),
         percent(share),
@@ -84,7 +82,11 @@ fn diagnose_group(site: &str, runs: &[&Run<'_>]) -> Option<RuleResult> {
         .with("stalls", real(stalls.len()), "stalls")
         .with("median length", median, "ms")
         .with("longest", longest, "ms")
-        .with("messages delayed or not sent", share, "")
+        .with_share(
+            "messages delayed or not sent",
+            (delayed, messages),
+            "messages",
+        )
         .with("CPU stolen", stolen.unwrap_or(0.0), "%");
     for run in hit {
         let waited: Vec<_> = run.stalls.waited_for_client.iter().copied().collect();

@@ -176,16 +176,14 @@ fn diagnose_group(
         return None;
     }
     let (lengths, slope) = (stalled.lengths(), stalled.slope()?);
-    let median = lengths.median()?;
+    let (median, longest) = (lengths.median()?, lengths.max()?);
     let wait = waits(stalled.stalls.iter().copied()).median()?;
     let doing = attribute_effect(input, run);
     let cause = format!(
-        "{}: {} stalled {}, for {} at the median and up to {}, and delayed {} of {} ({}). No reply arrived during a stall, then all of them within {}. The delay jumps and then falls by {:.2} ms per millisecond; with a queue it would rise gradually. {}{}",
+        "{}: {} stalled {}, and delayed {} of {} ({}). No reply arrived during a stall, then all of them within {}. The delay jumps and then falls by {:.2} ms per millisecond; with a queue it would rise gradually. {}{}",
         input.name(pair),
         stalled.stalled_part().subject(),
-        times(stalled.stalls.len()),
-        millis(median),
-        millis(lengths.max()?),
+        stalls_text(stalled.stalls.len(), median, longest),
         stalled.waited,
         plural(stalled.messages, "message"),
         percent(stalled.share()),
@@ -202,8 +200,12 @@ fn diagnose_group(
     .with_added_latency(wait)
     .with("stalls", real(stalled.stalls.len()), "stalls")
     .with("median length", median, "ms")
-    .with("longest", lengths.max()?, "ms")
-    .with("messages delayed", stalled.share(), "")
+    .with("longest", longest, "ms")
+    .with_share(
+        "messages delayed",
+        (stalled.waited, stalled.messages),
+        "messages",
+    )
     .with("delay at the median", wait, "ms")
     .with("slope of the delay", slope, "ms/ms")
     .with(
@@ -218,11 +220,15 @@ fn diagnose_group(
     Some(result)
 }
 
-/// `once`, `10 times`.
-pub(crate) fn times(count: usize) -> String {
+/// `once, for 84.82 ms`, `10 times, for 50.00 ms at the median and up to 52.00 ms`.
+pub(crate) fn stalls_text(count: usize, median: f64, longest: f64) -> String {
     match count {
-        1 => "once".to_owned(),
-        count => format!("{count} times"),
+        1 => format!("once, for {}", millis(longest)),
+        count => format!(
+            "{count} times, for {} at the median and up to {}",
+            millis(median),
+            millis(longest)
+        ),
     }
 }
 
@@ -272,4 +278,18 @@ fn remedy(stalled_part: StalledPart, doing: LoadAttribution<'_>) -> String {
     let of_load =
         "reduce the number of neighbours, pin them to other cores, or use dedicated cores";
     doing.remedy(usual_remedy, of_load)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_stall_has_one_length() {
+        assert_eq!(stalls_text(1, 84.82, 84.82), "once, for 84.82 ms");
+        assert_eq!(
+            stalls_text(3, 50.0, 52.0),
+            "3 times, for 50.00 ms at the median and up to 52.00 ms"
+        );
+    }
 }

@@ -352,7 +352,7 @@ fn note_delays(host: &str, scenarios: &[SiteScenario<'_>]) -> Option<RuleResult>
     let (scenario, largest) = shifts.max_by(|(_, a), (_, b)| a.size().total_cmp(&b.size()))?;
     let share = real(delayed) / real(messages.max(1));
     let text = format!(
-        "{host} delayed {delayed} of {} ({}) by 1 ms or more. Without all delays of this host, {} ({}). {}",
+        "{host} delayed {delayed} of {} ({}) by 1 ms or more. Without all delays of this host, also those below 1 ms, {} ({}). {}",
         plural(messages, "message"),
         percent(share),
         largest.to_conditional(),

@@ -5,7 +5,7 @@ use neph_model::{BitRate, Outcome, ProbeKind, Span, Throughput, ThroughputSecond
 use super::world::World;
 use super::{causes, number, only_cause, rules_of};
 use crate::PlotSettings;
-use crate::diagnosis::{Diagnoses, diagnose};
+use crate::diagnosis::{Diagnoses, Diagnosis, diagnose};
 
 fn diagnoses_of(world: &World) -> Diagnoses {
     diagnose(&world.campaign(), &PlotSettings::default())
@@ -32,7 +32,12 @@ fn a_machine_that_delays_a_few_messages_is_noted_and_one_that_moves_a_quantile_i
             "{}",
             note.text
         );
-        assert!(note.text.contains("p90 would be 20."), "{}", note.text);
+        assert!(
+            note.text
+                .contains("also those below 1 ms, p90 would be 20."),
+            "{}",
+            note.text
+        );
         let is_reported = note
             .text
             .contains("no root cause, because the difference is below");
@@ -214,7 +219,15 @@ fn one_rule_reports_two_causes_at_the_same_place() {
             echo.outcome = Outcome::Lost;
         }
     }
-    assert_eq!(causes(&data, "icmp-differs").len(), 2);
+    let diagnoses = causes(&data, "icmp-differs");
+    assert_eq!(diagnoses.len(), 2);
+    let has_loss = |diagnosis: &&Diagnosis| diagnosis.cause.contains("echoes are lost");
+    let loss = diagnoses.iter().find(has_loss).unwrap();
+    let percent = number(loss, "share of echoes lost");
+    assert!((25.0..45.0).contains(&percent), "{loss:#?}");
+    let sent = number(loss, "echoes sent");
+    let lost = number(loss, "echoes lost");
+    assert!((100.0 * lost / sent - percent).abs() < 1e-6, "{loss:#?}");
     let lossy = World {
         loss: 0.01,
         probe: ProbeKind::Udp,
@@ -227,5 +240,10 @@ fn one_rule_reports_two_causes_at_the_same_place() {
             datagram.reordered = true;
         }
     }
-    assert_eq!(causes(&data, "random-loss").len(), 2);
+    let diagnoses = causes(&data, "random-loss");
+    assert_eq!(diagnoses.len(), 2);
+    let has_order = |diagnosis: &&Diagnosis| diagnosis.cause.contains("reorders packets");
+    let reordered = diagnoses.iter().find(has_order).unwrap();
+    let percent = number(reordered, "share of replies reordered");
+    assert!((2.5..5.0).contains(&percent), "{reordered:#?}");
 }

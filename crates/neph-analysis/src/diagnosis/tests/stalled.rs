@@ -69,6 +69,11 @@ fn a_peer_that_stands_still_is_named_with_its_stalls() {
             );
             let length = number(&diagnosis, "median length");
             assert!((length - 900.0).abs() < 25.0, "{diagnosis:#?}");
+            let delayed = number(&diagnosis, "messages delayed");
+            let text = format!(", and delayed {delayed:.0} of ");
+            assert!(diagnosis.cause.contains(&text), "{diagnosis:#?}");
+            let percent = number(&diagnosis, "share of messages delayed");
+            assert!((1.0..=100.0).contains(&percent), "{diagnosis:#?}");
             let slope = number(&diagnosis, "slope of the delay");
             assert!((slope + 1.0).abs() < 0.03, "{diagnosis:#?}");
             assert_eq!(diagnosis.confidence.level, level, "{diagnosis:#?}");
@@ -104,6 +109,11 @@ fn a_client_that_stands_still_is_named_whether_it_sends_late_or_not_at_all() {
             );
             let length = number(&diagnosis, "median length");
             assert!((length - 900.0).abs() < 25.0, "{diagnosis:#?}");
+            let delayed = number(&diagnosis, "messages delayed or not sent");
+            let text = format!("it neither sent nor read. {delayed:.0} of ");
+            assert!(diagnosis.cause.contains(&text), "{diagnosis:#?}");
+            let percent = number(&diagnosis, "share of messages delayed or not sent");
+            assert!((1.0..=100.0).contains(&percent), "{diagnosis:#?}");
         }
     }
 }
