@@ -226,8 +226,11 @@ fn one_rule_reports_two_causes_at_the_same_place() {
     let percent = number(loss, "share of echoes lost");
     assert!((25.0..45.0).contains(&percent), "{loss:#?}");
     let sent = number(loss, "echoes sent");
-    let lost = number(loss, "echoes lost");
-    assert!((100.0 * lost / sent - percent).abs() < 1e-6, "{loss:#?}");
+    let lost_echoes = number(loss, "echoes lost");
+    assert!(
+        (100.0 * lost_echoes / sent - percent).abs() < 1e-6,
+        "{loss:#?}"
+    );
     let lossy = World {
         loss: 0.01,
         probe: ProbeKind::Udp,
