@@ -16,7 +16,7 @@ const TICKS_PER_REPORT: u32 = 10;
 
 /// Answers until the end. The first progress is reported when it listens.
 pub(crate) fn answer(order: &ReflectorOrder, context: &OrderContext) -> Result<(), OrderFailed> {
-    let operation = || format!("answer probes at {}", order.spec.address);
+    let operation = || format!("start the reflector at {}", order.spec.address);
     let reflector = Reflecting::start(&order.spec, None, context.permit());
     let reflector = reflector.map_err(|error| failed(operation(), with_remedy(&error)))?;
     let start = neph_probe::now();
@@ -103,7 +103,10 @@ mod tests {
             panic!("it cannot listen")
         };
         let text = reason.to_string();
-        assert!(text.starts_with("answer probes at 127.0.0.1"), "{text}");
+        assert!(
+            text.starts_with("start the reflector at 127.0.0.1"),
+            "{text}"
+        );
         assert!(text.ends_with("write another port in the plan"), "{text}");
     }
 }

@@ -6,8 +6,8 @@ mod stored;
 use std::sync::{Arc, Mutex};
 
 use neph_model::{
-    Anchor, Campaign, Experiment, ExperimentResult, Fleet, Instant, Local, Provenance, Records,
-    Scenario, TracedRoute,
+    Anchor, Campaign, Experiment, ExperimentResult, Fleet, Instant, Local, Measure, Provenance,
+    Records, Scenario, TracedRoute,
 };
 use neph_store::Store;
 
@@ -15,7 +15,7 @@ use crate::expand::identity;
 use crate::meter::{Meter, MeteredRecorder, lock};
 use crate::plan::Limits;
 use crate::run::experiment::{
-    apply_executor_result, apply_meter_results, provenance as provenance_of,
+    Judgement, apply_executor_result, apply_meter_results, provenance as provenance_of,
 };
 use crate::run::{Build, RunError, map_store_error};
 pub use stored::StoredFleet;
@@ -119,7 +119,11 @@ impl FleetKeeper {
         let mut meter = lock(&self.meter);
         meter.set_late_replies(result.late.unwrap_or(0));
         let run_end = apply_executor_result(result, &mut experiment);
-        apply_meter_results(&mut experiment, &run_end, &meter, &Limits::default());
+        let judgement = Judgement {
+            measure: &Measure::Messages,
+            limits: &Limits::default(),
+        };
+        apply_meter_results(&mut experiment, &run_end, &meter, judgement);
         let provenance = Provenance {
             site: self.storage.site,
             ..provenance_of(&experiment, "", &self.storage.build, run_end, &meter)

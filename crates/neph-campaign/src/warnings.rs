@@ -2,7 +2,7 @@
 //!
 //! The thresholds and where they come from are with [`Limits`].
 
-use neph_model::{Answer, Load, Warning};
+use neph_model::{Answer, Load, Measure, Warning};
 
 use crate::meter::Meter;
 use crate::plan::Limits;
@@ -65,4 +65,13 @@ fn local_send_warning(meter: &Meter) -> Option<Warning> {
         of: meter.tally().messages,
         fault,
     })
+}
+
+/// Whether what is measured causes the warning itself: a throughput test may use all CPU time, and its
+/// limit names that.
+pub(crate) const fn is_expected(warning: &Warning, measure: &Measure) -> bool {
+    matches!(
+        (warning, measure),
+        (Warning::CpuSaturated { .. }, Measure::Throughput(_))
+    )
 }

@@ -4,6 +4,8 @@
 //! invitation. Commands and the running controller use it concurrently, so each step creates or
 //! removes one file.
 
+mod error;
+
 use std::fs;
 use std::io::ErrorKind;
 use std::os::unix::fs::DirBuilderExt;
@@ -17,43 +19,9 @@ use neph_text::DiskError;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+pub use error::RegistryError;
+
 use crate::authority::{Authority, AuthorityError};
-
-/// Errors of the registry.
-#[derive(Debug, thiserror::Error)]
-pub enum RegistryError {
-    /// A disk operation failed.
-    #[error(transparent)]
-    Disk(#[from] DiskError),
-    /// An error of keys and certificates.
-    #[error(transparent)]
-    Authority(#[from] AuthorityError),
-    /// The name is in use.
-    #[error("there is an {0} {1} already; {command} makes room for another", command = revoke_command(*.0, .1))]
-    NameTaken(Role, AgentName),
-    /// No such agent or operator.
-    #[error("there is no {0} {1}; {command} lists those that there are", command = list_command(*.0))]
-    Nobody(Role, AgentName),
-    /// The invitation was used, has expired or never existed.
-    #[error(
-        "the invitation is void: each is good for one use and one hour; neph control invite (for an operator: neph control invite --operator) makes a new one"
-    )]
-    Void,
-}
-
-const fn list_command(role: Role) -> &'static str {
-    match role {
-        Role::Agent => "neph agents",
-        Role::Operator => "neph control operators",
-    }
-}
-
-fn revoke_command(role: Role, name: &AgentName) -> String {
-    match role {
-        Role::Agent => format!("neph control revoke {name}"),
-        Role::Operator => format!("neph control revoke --operator {name}"),
-    }
-}
 
 /// An open invitation; the secret is not stored.
 #[derive(Serialize, Deserialize)]
@@ -209,7 +177,7 @@ impl Registry {
         let is_taken = self.path_of(&holder).exists();
         let Holder { role, name } = holder;
         if is_taken {
-            return Err(RegistryError::NameTaken(role, name));
+            return Err(self.name_taken(role, name));
         }
         let secret = BASE64_URL_SAFE_NO_PAD.encode(random);
         let open = OpenInvitation {
@@ -247,7 +215,7 @@ impl Registry {
         let OpenInvitation { name, role, .. } = open;
         let holder = Holder { role, name };
         if self.path_of(&holder).exists() {
-            return Err(RegistryError::NameTaken(role, holder.name));
+            return Err(self.name_taken(role, holder.name));
         }
         let key = BASE64_STANDARD.decode(&requested.public_key);
         let key = key.map_err(|error| AuthorityError::Invalid(error.to_string()))?;
@@ -331,6 +299,11 @@ impl Registry {
         self.list_enrolled(Role::Operator)
     }
 
+    fn name_taken(&self, role: Role, name: AgentName) -> RegistryError {
+        let folder = self.folder.clone();
+        RegistryError::NameTaken { role, name, folder }
+    }
+
     fn list_enrolled(&self, role: Role) -> Result<Vec<(AgentName, EnrolledAgent)>, RegistryError> {
         let folder = self.folder.join(role_folders(role).0);
         let mut agents = Vec::new();
@@ -372,7 +345,11 @@ impl Registry {
             let _ = fs::remove_file(self.certificate_path(holder.role, &enrolled.fingerprint));
         }
         fs::remove_file(&path).map_err(|error| match error.kind() {
-            ErrorKind::NotFound => RegistryError::Nobody(holder.role, holder.name),
+            ErrorKind::NotFound => RegistryError::Nobody {
+                role: holder.role,
+                name: holder.name,
+                folder: self.folder.clone(),
+            },
             _ => DiskError::of("remove", &path)(error).into(),
         })
     }

@@ -55,11 +55,21 @@ const WEBSOCKET_BUFFER_BYTES: usize = 4 << 10;
 /// Maximum size of an enrolment message in bytes.
 const MAX_ENROLMENT_BYTES: usize = 4096;
 
+/// What to do if the port is in use.
+fn listen_remedy(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::AddrInUse => {
+            "; end the process that uses this port, or choose another port with --listen"
+        }
+        _ => "",
+    }
+}
+
 /// Why the server could not be started.
 #[derive(Debug, thiserror::Error)]
 pub enum ServerError {
     /// The address cannot be used.
-    #[error("cannot listen at {0}: {1}")]
+    #[error("cannot listen at {0}: {1}{remedy}", remedy = listen_remedy(.1))]
     Listen(SocketAddr, io::Error),
     /// The thread or its runtime cannot be started.
     #[error("cannot start the controller's thread: {0}")]
@@ -212,6 +222,7 @@ async fn serve_connection(
     shared: ServerState,
 ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
     stream.set_nodelay(true)?;
+    let address = stream.peer_addr()?;
     let stream = timeout(HANDSHAKE_TIMEOUT, acceptor.accept(stream)).await??;
     let chain = stream.get_ref().1.peer_certificates();
     let certificate: Option<Arc<[u8]>> = chain
@@ -233,7 +244,8 @@ async fn serve_connection(
         .route(&operator_path(), get(operator))
         .route("/health", get(health))
         .layer(Extension(shared))
-        .layer(Extension(peer));
+        .layer(Extension(peer))
+        .layer(Extension(address));
     let mut builder = hyper::server::conn::http1::Builder::new();
     let timer = hyper_util::rt::TokioTimer::new();
     // An unauthenticated peer gets little memory.
@@ -346,14 +358,18 @@ async fn send(socket: &mut WebSocket, message: Message) -> bool {
     matches!(sent, Ok(Ok(())))
 }
 
-async fn enrol(Extension(shared): Extension<ServerState>, upgrade: WebSocketUpgrade) -> Response {
+async fn enrol(
+    Extension(shared): Extension<ServerState>,
+    Extension(address): Extension<SocketAddr>,
+    upgrade: WebSocketUpgrade,
+) -> Response {
     upgrade
         .max_message_size(MAX_ENROLMENT_BYTES)
         .max_frame_size(MAX_ENROLMENT_BYTES)
-        .on_upgrade(move |socket| enrol_peer(socket, shared))
+        .on_upgrade(move |socket| enrol_peer(socket, shared, address))
 }
 
-async fn enrol_peer(mut socket: WebSocket, shared: ServerState) {
+async fn enrol_peer(mut socket: WebSocket, shared: ServerState, address: SocketAddr) {
     let Ok(Some(Ok(Message::Text(text)))) = timeout(HANDSHAKE_TIMEOUT, socket.recv()).await else {
         return;
     };
@@ -363,11 +379,11 @@ async fn enrol_peer(mut socket: WebSocket, shared: ServerState) {
     };
     let answer = match enrolled {
         Ok((Holder { role, name }, certificate)) => {
-            tracing::info!("{role} {name} is enrolled");
+            tracing::info!("{role} {name} at {address} is enrolled");
             Enrolled::Certificate(certificate)
         }
         Err(error) => {
-            tracing::info!("an enrolment is refused: {error}");
+            tracing::info!("an enrolment by {address} is refused: {error}");
             Enrolled::Refused(error.to_string())
         }
     };

@@ -43,12 +43,12 @@ pub struct Budgets {
 pub enum Forbidden {
     /// It is in no network that is allowed.
     #[error(
-        "{0} is in no network of targets.allow in the agent's agent.toml; add a network, and restart the agent"
+        "{0} is in no network of targets.allow in the agent's policy file; add a network, and restart the agent"
     )]
     Outside(IpAddr),
     /// It is in one that is denied.
     #[error(
-        "{address} is in {network}, a network of targets.deny in the agent's agent.toml; remove the network, and restart the agent"
+        "{address} is in {network}, a network of targets.deny in the agent's policy file; remove the network, and restart the agent"
     )]
     Denied {
         /// The address.
@@ -61,7 +61,7 @@ pub enum Forbidden {
     Many(IpAddr),
     /// The port is not allowed.
     #[error(
-        "port {0} is not in targets.ports of the agent's agent.toml; add the port, and restart the agent"
+        "port {0} is not in targets.ports of the agent's policy file; add the port, and restart the agent"
     )]
     Port(u16),
 }

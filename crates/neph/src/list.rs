@@ -71,7 +71,14 @@ fn campaign_rows(store: &dyn Store, args: &Args) -> Result<Vec<CampaignRow>, Fai
     let to_row = |campaign: Campaign| {
         let scenarios = store.scenarios(campaign.id)?.len();
         let experiments = store.experiments(campaign.id)?;
-        let is_failed = |experiment: &&Experiment| experiment.status == ExperimentStatus::Failed;
+        let mut incomplete = BTreeMap::new();
+        for experiment in &experiments {
+            if experiment.status != ExperimentStatus::Complete {
+                *incomplete
+                    .entry(experiment_status(store, experiment)?)
+                    .or_default() += 1;
+            }
+        }
         let (status, next_command) = campaign_status(store, &campaign, &args.workspace)?;
         Ok(CampaignRow {
             id: campaign.id.to_string(),
@@ -81,7 +88,7 @@ fn campaign_rows(store: &dyn Store, args: &Args) -> Result<Vec<CampaignRow>, Fai
             scenarios: scenarios as u64,
             blocks: campaign.blocks,
             experiments: experiments.len() as u64,
-            failed: experiments.iter().filter(is_failed).count() as u64,
+            incomplete,
             id_length,
             offset: args.zone.offset,
             way_on: next_command,

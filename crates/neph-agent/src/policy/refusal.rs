@@ -28,13 +28,13 @@ pub enum Refusal {
     Replay,
     /// The policy does not allow its kind of work.
     #[error(
-        "this agent's policy does not allow '{0}'; add it to kinds in its agent.toml, and restart the agent"
+        "this agent's policy does not allow '{0}'; add it to kinds in its policy file, and restart the agent"
     )]
     Kind(&'static str),
     /// The plan also sends ICMP echoes, and their kind is not allowed.
     #[error(
         "this agent's policy does not allow 'icmp', which the ICMP echoes of the plan need. Add it to kinds in its \
-         agent.toml and restart the agent, or set enabled = false in [companion] of the plan"
+         policy file and restart the agent, or set enabled = false in [companion] of the plan"
     )]
     Echoes,
     /// More messages or bytes a second than are allowed.
@@ -74,7 +74,7 @@ pub enum Refusal {
     /// It lasts too long.
     #[error(
         "it can last {requested}, and this agent's policy allows {most}; shorten it, or raise longest in its \
-         agent.toml, and restart the agent"
+         policy file, and restart the agent"
     )]
     Length {
         /// The longest that it lasts.
@@ -90,7 +90,7 @@ pub enum Refusal {
     File(String),
     /// It listens.
     #[error(
-        "it listens at port {0}, which this agent's policy does not allow. Add it to listen in its agent.toml and restart \
+        "it listens at port {0}, which this agent's policy does not allow. Add it to listen in its policy file and restart \
          the agent; or change the port in the plan, and start the plan with neph run"
     )]
     Port(u16),
@@ -102,7 +102,7 @@ pub enum Refusal {
 fn rate_text(most: &str, key: Option<&str>) -> String {
     match key {
         Some(key) => format!(
-            "and {key} of this agent's policy allows {most}; request less, or raise it in its agent.toml, \
+            "and {key} of this agent's policy allows {most}; request less, or raise it in its policy file, \
              and restart the agent"
         ),
         None => format!("and an agent allows {most}; request less"),

@@ -4,7 +4,7 @@
 //! agent.
 
 use std::fmt;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::net::{TcpStream, ToSocketAddrs};
 use std::path::Path;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use neph_model::Span;
 use rustls::pki_types::ServerName;
-use rustls::{ClientConfig, ClientConnection, StreamOwned};
+use rustls::{CertificateError, ClientConfig, ClientConnection, StreamOwned};
 use tungstenite::http::StatusCode;
 use tungstenite::protocol::WebSocketConfig;
 use tungstenite::{HandshakeError, Message, WebSocket};
@@ -45,9 +45,14 @@ pub enum EnrolError {
     NoPort(ControllerAddress),
     /// It knows no agent with this certificate: it was revoked, or the controller is another one.
     #[error(
-        "the controller has revoked this agent; to enrol it, save its agent.toml, remove its folder and get a new invitation"
+        "the controller has revoked this agent; to enrol it, end it, save its policy file, remove its folder and get a new invitation"
     )]
     Revoked,
+    /// Its certificate is of another authority than that of the invitation or of this agent.
+    #[error(
+        "the controller is another one than that of the invitation; make an invitation in the folder of this controller (neph control invite NAME --control FOLDER)"
+    )]
+    OtherController,
     /// Keys or files.
     #[error(transparent)]
     Identity(#[from] IdentityError),
@@ -78,6 +83,17 @@ fn link_lost_by(operation: &str, error: &tungstenite::Error) -> LinkLost {
         ),
         error => LinkLost::new(format!("{operation}: {error}")),
     }
+}
+
+fn is_of_other_authority(error: &io::Error) -> bool {
+    let cause = error.get_ref();
+    let cause = cause.and_then(|cause| cause.downcast_ref::<rustls::Error>());
+    matches!(
+        cause,
+        Some(rustls::Error::InvalidCertificate(
+            CertificateError::BadSignature | CertificateError::UnknownIssuer
+        ))
+    )
 }
 
 fn dial(
@@ -122,6 +138,11 @@ fn handshake(stream: TcpStream, path: &str, tls: &Arc<ClientConfig>) -> Result<S
             if response.status() == StatusCode::UNAUTHORIZED =>
         {
             Err(EnrolError::Revoked)
+        }
+        Err(HandshakeError::Failure(tungstenite::Error::Io(error)))
+            if is_of_other_authority(&error) =>
+        {
+            Err(EnrolError::OtherController)
         }
         Err(error) => Err(failed(&error).into()),
     }

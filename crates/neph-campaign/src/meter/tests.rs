@@ -1,8 +1,8 @@
-use neph_model::{Instant, Load, Marks, Seq, Warning};
+use neph_model::{Instant, Load, Marks, Measure, Seq, Warning};
 
 use super::*;
 use crate::plan::Limits;
-use crate::warnings::warnings;
+use crate::warnings::{is_expected, warnings};
 
 fn at(span: Span) -> Instant<neph_model::Local> {
     Instant::from_nanos(span.nanos())
@@ -89,6 +89,18 @@ fn a_busy_host_is_reported() {
         Warning::CpuSaturated { percent: 97.0 },
     ];
     assert_eq!(warnings(&meter, &load, &Limits::default()), expected);
+}
+
+#[test]
+fn throughput_tests_may_use_all_cpu_time() {
+    let busy = Warning::CpuSaturated { percent: 97.0 };
+    let throughput: Measure = "tcp throughput".parse().expect("a measurement");
+    assert!(is_expected(&busy, &throughput));
+    assert!(!is_expected(&busy, &Measure::Messages));
+    assert!(!is_expected(
+        &Warning::CpuStolen { percent: 8.0 },
+        &throughput
+    ));
 }
 
 #[test]

@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex};
 
 use neph_model::{
     EchoTo, Event, EventKind, Experiment, ExperimentOrder, ExperimentResult, ExperimentStatus,
-    FlowIndex, FlowTrace, Order, OrderFailed, OrderResult, Prepared, Progress, Provenance,
-    Quantities, Quantity, Recorder, Ticket, Update, Warning,
+    FlowIndex, FlowTrace, Measure, Order, OrderFailed, OrderResult, Prepared, Progress, Provenance,
+    Recorder, Ticket, Update, Warning,
 };
 
 pub(crate) use end::{RunEnd, apply_executor_result};
@@ -22,7 +22,7 @@ use crate::meter::{Meter, lock};
 use crate::observer::{CampaignEvent, Observer};
 use crate::pairs::site_of;
 use crate::plan::Limits;
-use crate::warnings::warnings;
+use crate::warnings::{is_expected, warnings};
 
 /// An experiment that is in the store as running.
 struct ActiveRun {
@@ -209,7 +209,11 @@ impl Run<'_, '_> {
         report_alarms(self.participants.observer, &order, &meter);
         let end = end.unwrap_or_else(|| RunEnd::failed("it was not carried out".to_owned()));
         let meter = lock(&meter);
-        apply_meter_results(&mut order.experiment, &end, &meter, &self.plan.limits);
+        let judgement = Judgement {
+            measure: &order.scenario.measure(),
+            limits: &self.plan.limits,
+        };
+        apply_meter_results(&mut order.experiment, &end, &meter, judgement);
         let is_permanent = end.is_permanent;
         order.experiment.warnings.extend(address_warning);
         let ended = &mut order.experiment.ended;
@@ -313,12 +317,20 @@ fn report_alarms(observer: &mut dyn Observer, order: &ExperimentOrder, meter: &M
     }
 }
 
+/// By what an experiment is judged.
+#[derive(Clone, Copy)]
+pub(crate) struct Judgement<'a> {
+    /// What it measures.
+    pub(crate) measure: &'a Measure,
+    pub(crate) limits: &'a Limits,
+}
+
 /// Fills in what the meter saw, and decides whether it counts as complete.
 pub(crate) fn apply_meter_results(
     experiment: &mut Experiment,
     end: &RunEnd,
     meter: &Meter,
-    limits: &Limits,
+    judgement: Judgement<'_>,
 ) {
     experiment.tally = meter.tally();
     if experiment.fleet.is_some() {
@@ -327,26 +339,17 @@ pub(crate) fn apply_meter_results(
     experiment.status = end.status;
     experiment.reason.clone_from(&end.reason);
     let tally = experiment.tally;
-    let is_transfer = experiment.quantities.is_some();
+    let Judgement { measure, limits } = judgement;
+    let is_transfer = measure.is_transfer();
     if end.status == ExperimentStatus::Complete && tally.messages == tally.failed && !is_transfer {
         experiment.status = ExperimentStatus::Failed;
         experiment.reason = Some("no message could be sent".to_owned());
     }
     let meter_warnings = warnings(meter, &end.load, limits);
-    // A throughput test is to be as fast as the CPU lets it; its limit names that.
-    let has_goodput = |quantities: &Quantities| {
-        let goodput = [Quantity::UpGoodput, Quantity::DownGoodput];
-        goodput
-            .iter()
-            .any(|quantity| quantities.values.contains_key(quantity))
-    };
-    let is_throughput = experiment.quantities.as_ref().is_some_and(has_goodput);
-    let is_expected =
-        |warning: &Warning| is_throughput && matches!(warning, Warning::CpuSaturated { .. });
-    let meter_warnings = meter_warnings
+    let unexpected = meter_warnings
         .into_iter()
-        .filter(|warning| !is_expected(warning));
-    experiment.warnings.extend(meter_warnings);
+        .filter(|warning| !is_expected(warning, measure));
+    experiment.warnings.extend(unexpected);
 }
 
 /// Where an experiment came from, of this host as it is.

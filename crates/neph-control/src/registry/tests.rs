@@ -44,7 +44,7 @@ fn an_invitation_is_valid_for_one_agent_and_one_hour() {
     let taken = registry
         .invite(name.clone(), now(2), [3; 32])
         .expect_err("it is there");
-    assert!(matches!(taken, RegistryError::NameTaken(..)), "{taken}");
+    assert!(matches!(taken, RegistryError::NameTaken { .. }), "{taken}");
     registry.revoke(&name).expect("it was there");
     assert_eq!(registry.agents().expect("readable"), []);
     registry

@@ -28,6 +28,8 @@ pub struct ExperimentParts<'s> {
     pub experiment: &'s Experiment,
     /// The label of its scenario.
     pub label: String,
+    /// Whether its scenario measures a transfer, which has no messages.
+    pub is_transfer: bool,
     /// The load that its scenario generates.
     pub load: Option<String>,
     /// Its status.
@@ -70,6 +72,9 @@ pub struct ExperimentDocument {
     pub experiment: ExperimentFacts,
     /// Outcomes of its messages.
     pub tally: TallyFacts,
+    /// Whether it measures a transfer, which has no messages.
+    #[serde(skip)]
+    pub is_transfer: bool,
     /// Results of a transfer; empty if it measured messages.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub quantities: Vec<QuantityRow>,
@@ -127,6 +132,7 @@ impl ExperimentDocument {
             schema: Version,
             experiment: properties_of(&parts),
             tally: tally_facts(&experiment.tally, parts.p50),
+            is_transfer: parts.is_transfer,
             quantities: quantity_rows(experiment),
             limits: limit_sentences(experiment),
             reduced: parts.reduced,
@@ -149,7 +155,7 @@ impl ExperimentDocument {
     pub fn text(&self) -> String {
         let mut sections = Sections::default();
         sections.pairs("Experiment", &Pairs::of(&self.experiment));
-        if self.quantities.is_empty() {
+        if !self.is_transfer {
             sections.pairs("Messages", &Pairs::of(&self.tally));
         }
         sections.table("Transfer", &self.quantities);

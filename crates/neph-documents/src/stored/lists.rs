@@ -1,5 +1,7 @@
 //! The rows of `neph list`.
 
+use std::collections::BTreeMap;
+
 use neph_model::{ExperimentId, Span, UtcOffset, Wall};
 
 use super::id_prefix;
@@ -27,13 +29,10 @@ crate::rows! {
         /// Number of planned blocks.
         blocks: u32 => right "BLOCKS",
         /// Number of experiments that began.
-        experiments: u64 => right "EXPERIMENTS" by |row| match row.failed {
-            0 => row.experiments.to_string(),
-            failed => format!("{} ({failed} failed)", row.experiments),
-        },
+        experiments: u64 => right "EXPERIMENTS" by |row| experiments_text(row),
         ; shown
-        /// Number of failed experiments.
-        failed: u64,
+        /// Number of experiments that are not complete, by status.
+        incomplete: BTreeMap<&'static str, u64>,
         /// Number of characters of the id that are shown.
         id_length: usize,
         /// Time zone in which times are shown.
@@ -41,6 +40,19 @@ crate::rows! {
         /// Command that resumes an interrupted campaign.
         way_on: Option<String>,
     }
+}
+
+/// The number of complete experiments, and of the others by status.
+fn experiments_text(row: &CampaignRow) -> String {
+    let complete = row.experiments - row.incomplete.values().sum::<u64>();
+    if row.incomplete.is_empty() {
+        return complete.to_string();
+    }
+    let others = row.incomplete.iter();
+    let others: Vec<String> = others
+        .map(|(status, count)| format!("{count} {status}"))
+        .collect();
+    format!("{complete} (and {})", others.join(", "))
 }
 
 crate::rows! {
@@ -121,5 +133,33 @@ crate::rows! {
         /// `messages to minutes`: a histogram for each minute replaces its messages. `minutes
         /// removed`: the histograms are removed, its counts remain.
         action: &'static str => left "ACTION",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn complete_experiments_are_counted_apart_from_others() {
+        let row = |incomplete: &[(&'static str, u64)]| CampaignRow {
+            id: "x".to_owned(),
+            name: "p".to_owned(),
+            started_unix_ns: Wall::from_unix_nanos(0),
+            status: "complete".to_owned(),
+            scenarios: 1,
+            blocks: 1,
+            experiments: 13,
+            incomplete: incomplete.iter().copied().collect(),
+            id_length: 8,
+            offset: UtcOffset::default(),
+            way_on: None,
+        };
+        assert_eq!(experiments_text(&row(&[])), "13");
+        let others = row(&[("interrupted", 1), ("failed", 2)]);
+        assert_eq!(
+            experiments_text(&others),
+            "10 (and 2 failed, 1 interrupted)"
+        );
     }
 }

@@ -66,7 +66,7 @@ pub enum MediaError {
         lacks: &'static str,
     },
     /// The server closed the connection.
-    #[error("{peer} closed the RTSP connection where the answer to {awaited} was due")]
+    #[error("{peer} closed the RTSP connection before the answer to {awaited}")]
     Closed {
         /// The server.
         peer: SocketAddr,

@@ -49,7 +49,7 @@ pub enum ThroughputError {
         source: LineError,
     },
     /// The peer sent another message than the awaited one.
-    #[error("{peer} sent another message where {awaited} was due")]
+    #[error("{peer} sent another message in place of {awaited}")]
     Unexpected {
         /// The peer.
         peer: SocketAddr,
@@ -57,7 +57,7 @@ pub enum ThroughputError {
         awaited: &'static str,
     },
     /// The peer closed the connection.
-    #[error("{peer} closed the connection where {awaited} was due")]
+    #[error("{peer} closed the connection before {awaited}")]
     Closed {
         /// The peer.
         peer: SocketAddr,
@@ -65,7 +65,7 @@ pub enum ThroughputError {
         awaited: &'static str,
     },
     /// The peer sent nothing in time.
-    #[error("{peer} sent nothing where {awaited} was due{}", remedy(awaited))]
+    #[error("{peer} did not send {awaited} in time{}", remedy(awaited))]
     Silent {
         /// The peer.
         peer: SocketAddr,

@@ -131,7 +131,7 @@ fn policy_limit(totals: &Totals) -> Option<Limit> {
         .max_by(|(_, usage), (_, other)| usage.policy.total_cmp(&other.policy))?;
     (usage.policy >= MIN_WAIT_SHARE).then(|| {
         let evidence = format!(
-            "budget.rate in the agent.toml of the {end} held it back {} of the time",
+            "budget.rate in the policy file of the {end} held it back {} of the time",
             percent(usage.policy)
         );
         limit(LimitKind::Policy, &evidence)

@@ -80,12 +80,12 @@ fn cases_of_a_policy() -> Vec<Case> {
                 tcp.rwnd_limited = 0.9;
             }),
             LimitKind::Policy,
-            "budget.rate in the agent.toml of the receiver held it back 91 % of the time",
+            "budget.rate in the policy file of the receiver held it back 91 % of the time",
         ),
         (
             udp(|totals, _| totals.sender.policy = 0.8),
             LimitKind::Policy,
-            "agent.toml of the sender held it back 80 %",
+            "policy file of the sender held it back 80 %",
         ),
         (
             tcp(|totals, _| totals.sender.policy = 0.05),

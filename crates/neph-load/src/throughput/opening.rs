@@ -21,8 +21,8 @@ const REPLY_TIMEOUT: Span = Span::from_secs(10);
 /// Interval of repeated hellos, which may be lost.
 const HELLO_INTERVAL: Span = Span::from_millis(100);
 
-const AWAITED_GRANT: &str = "whether the test is granted";
-const AWAITED_START: &str = "the start";
+const AWAITED_GRANT: &str = "the permission for the test";
+const AWAITED_START: &str = "the start message";
 
 /// A test that the server has started.
 #[derive(Debug)]

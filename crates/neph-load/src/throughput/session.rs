@@ -21,7 +21,7 @@ use crate::transfer::now;
 const MESSAGE_TIMEOUT: Span = Span::from_secs(10);
 /// Time beyond a test's duration: opening streams, data in flight, last messages.
 const END_MARGIN: Span = Span::from_secs(30);
-const AWAITED_REQUEST: &str = "what is asked for";
+const AWAITED_REQUEST: &str = "the request";
 const AWAITED_END: &str = "the end of the test";
 
 /// Serves the request of a connection.

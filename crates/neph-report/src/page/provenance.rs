@@ -204,6 +204,9 @@ fn row(data: &CampaignData, experiment_data: &ExperimentData, offset: UtcOffset)
         .iter()
         .map(ToString::to_string)
         .collect();
+    let is_transfer = data.scenarios[experiment_data.scenario]
+        .measure()
+        .is_transfer();
     let provenance = experiment_data.provenance.as_ref();
     let load = provenance.map(|provenance| provenance.load);
     let lateness = provenance.and_then(|provenance| provenance.lateness_p99);
@@ -212,8 +215,10 @@ fn row(data: &CampaignData, experiment_data: &ExperimentData, offset: UtcOffset)
             td.words.label { (data.label(experiment_data.scenario)) }
             td { (experiment_data.block()) }
             td { (moment(experiment.started, offset)) }
-            td { (experiment.tally.messages) }
-            @if data.is_imported() {
+            td {
+                @if is_transfer { (UNKNOWN) } @else { (experiment.tally.messages) }
+            }
+            @if data.is_imported() || is_transfer {
                 td { (UNKNOWN) } td { (UNKNOWN) } td { (UNKNOWN) }
             } @else {
                 td { (experiment.tally.lost) }

@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 
 use clap::Args as ClapArgs;
 use neph_agent::remote::Role;
-use neph_control::{INVITATION_LIFETIME, Registry, last_address};
+use neph_control::{INVITATION_LIFETIME, last_address};
 use neph_sys::random;
 
-use super::{DEFAULT_PORT, NameArgs, now};
+use super::{DEFAULT_PORT, NameArgs, now, open_registry};
 use crate::exit::{Failure, Outcome};
 use crate::output;
 
@@ -26,15 +26,15 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
-    // Created before the invitation, whose validity starts at once.
-    let output = &args.output;
-    let secret = output.as_deref().map(SecretFile::create).transpose()?;
     let NameArgs {
         name,
         operator,
         folder,
     } = &args.name_args;
-    let registry = Registry::open(&folder.folder).map_err(Failure::refused)?;
+    let registry = open_registry(&folder.folder)?;
+    // Created before the invitation, whose validity starts at once.
+    let output = &args.output;
+    let secret = output.as_deref().map(SecretFile::create).transpose()?;
     let random_bytes = random::bytes().map_err(Failure::refused)?;
     let (invitation, role, command) = if *operator {
         let invitation = registry.invite_operator(name.clone(), now(), random_bytes);

@@ -27,6 +27,9 @@ pub(super) fn document(
     let scenario = list::scenarios_by_id(scenarios).remove(&experiment.scenario);
     let load = scenario.as_ref().and_then(Scenario::stress);
     let load = load.map(str::to_owned);
+    let is_transfer = scenario
+        .as_ref()
+        .is_some_and(|scenario| scenario.measure().is_transfer());
     let label = scenario.map_or_else(
         || experiment.scenario.to_string(),
         |scenario| scenario.label(),
@@ -39,6 +42,7 @@ pub(super) fn document(
         campaign,
         experiment,
         label,
+        is_transfer,
         load,
         status: list::experiment_status(store, experiment)?,
         p50: list::median_of(store, experiment)?,

@@ -27,6 +27,19 @@ fn a_missing_workspace_is_reported_and_not_created() {
 }
 
 #[test]
+fn an_invitation_needs_an_existing_controller() {
+    let folder = TestFolder::empty();
+    for operator in [&[][..], &["--operator"]] {
+        let invite = ["control", "invite", "carl", "--output", "carl.invitation"];
+        let ran = folder.neph(invite.iter().chain(operator).copied());
+        assert_eq!(ran.status, 2, "{}", ran.err);
+        let expected = ".neph-control is the folder of no controller";
+        assert!(ran.err.contains(expected), "{}", ran.err);
+    }
+    assert_eq!(folder.files(), [""; 0]);
+}
+
+#[test]
 fn a_missing_campaign_is_reported_with_how_to_list_campaigns() {
     let folder = TestFolder::measured();
     let export = ["export", "nonesuch", "--format", "csv", "--output", "x.csv"];

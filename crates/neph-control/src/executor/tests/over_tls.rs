@@ -102,7 +102,8 @@ fn only_an_agent_that_is_enrolled_here_is_let_in_and_a_revoked_one_is_cut_off() 
     let other = enrol(&other_address, &foreign, &folder.path().join("other")).expect("enrolled");
     // Neither trusts the other's authority.
     WebSocketLink::connect(&address, &other).expect_err("another controller's agent");
-    WebSocketLink::connect(&other_address, &mine).expect_err("another controller");
+    let error = WebSocketLink::connect(&other_address, &mine).expect_err("another controller");
+    assert!(matches!(error, EnrolError::OtherController), "{error}");
     drop(other_controller);
 
     let agent = running(address, mine, folder.path().join("ams"));
