@@ -126,8 +126,6 @@ fn an_operator_is_no_agent_and_an_agent_no_operator() {
         .revoke_operator(&name)
         .expect_err("it is gone")
         .to_string();
-    assert_eq!(
-        nobody,
-        "there is no operator anna; neph control operators lists those that there are"
-    );
+    let start = "there is no operator anna; neph control operators --control /";
+    assert!(nobody.starts_with(start), "{nobody}");
 }

@@ -133,7 +133,7 @@ pub(super) fn select_lab(name: Option<&str>) -> Result<LabListing, Failure> {
         (Some(_), None) => {
             let names = names.join(", ");
             Err(Failure::Usage(format!(
-                "there is more than one lab: say which with --lab ({names})"
+                "there are several labs ({names}): name one of them; neph lab run and neph lab shell take it as --lab NAME"
             )))
         }
         (Some(_), Some(name)) => Err(unknown_lab_failure(name, &names)),
