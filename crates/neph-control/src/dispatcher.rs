@@ -264,6 +264,10 @@ impl Dispatcher {
                         out.mark_lost("the agent reports it as under way after its lease"),
                     )]);
                 }
+                if out.is_cancelled && matches!(out.stage, Stage::Sent) {
+                    // Until now the order itself was sent, not its cancellation.
+                    out.send_now();
+                }
                 out.stage = Stage::Running;
                 let count = prepared.as_ref().map(Vec::len);
                 if count.is_some_and(|count| !has_experiments(&out.order, count)) {

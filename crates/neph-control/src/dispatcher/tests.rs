@@ -109,3 +109,27 @@ fn an_order_without_an_answer_is_repeated_ever_less_often_and_at_once_to_a_new_c
         .collect();
     assert_eq!(sent, [60, 62]);
 }
+
+#[test]
+fn an_order_cancelled_before_its_answer_is_cancelled_as_soon_as_it_runs() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut dispatcher = Dispatcher::open(folder.path(), Signer::without_key()).expect("a folder");
+    let agent: AgentName = "ams".parse().expect("a name");
+    let id = dispatcher
+        .submit(agent.clone(), capture())
+        .expect("it is kept");
+    let (now, wall) = (
+        Span::from_secs(1),
+        Wall::from_unix_nanos(1_000_000_000_000_000_000),
+    );
+    due(&mut dispatcher, Span::ZERO, wall).expect("sent");
+    dispatcher.cancel(id);
+    due(&mut dispatcher, now, wall).expect("sent again");
+    let state = OrderState::Running { prepared: None };
+    dispatcher
+        .process_message(&agent, FromAgent::State { id, state })
+        .expect("it runs");
+    let messages = due(&mut dispatcher, now, wall).expect("cancelled");
+    let is_cancel = |message: &ToAgent| matches!(message, ToAgent::Cancel { .. });
+    assert!(messages.iter().any(is_cancel), "{messages:?}");
+}

@@ -301,8 +301,15 @@ fn a_plan_whose_sites_cannot_be_is_refused_with_the_place() {
 fn invalid_agent_commands_are_refused() {
     let folder = TestFolder::empty();
     fs::write(folder.path("p.toml"), plan(ONE, "")).expect("writable");
-    let invite = ["control", "invite", "b", "--control", "c"];
-    assert_eq!(folder.neph(invite).status, 0);
+    let serve = [
+        "control",
+        "serve",
+        "--control",
+        "c",
+        "--listen",
+        "127.0.0.1:0",
+    ];
+    drop(Program::start(&folder, &serve, "listening at"));
     fs::write(folder.path("q.toml"), plan("", "")).expect("writable");
     for (arguments, part) in [
         (vec!["run", "p.toml"], "add --control FOLDER"),

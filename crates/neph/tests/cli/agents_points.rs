@@ -326,7 +326,7 @@ fn a_policy_without_capture_refuses_with_its_reason_and_counts_it() {
     let shut = far.replace("agent:far", "agent:shut");
     let ran = world.neph(&["hops", &near, &shut, "--control", "control", "-w", "5s"]);
     assert_eq!(ran.status, 1, "{}", ran.err);
-    let why = "agent shut refuses: this agent's policy does not allow 'capture'; add it to kinds in its agent.toml";
+    let why = "agent shut refuses: this agent's policy does not allow 'capture'; add it to kinds in its policy file";
     assert!(ran.err.contains(why), "{}", ran.err);
     eventually("it is counted", SOON, || {
         let listed = world.neph(&["agents", "--control", "control", "--format", "json"]);
