@@ -5,6 +5,8 @@
 mod agents;
 #[path = "cli/agents_clocks.rs"]
 mod agents_clocks;
+#[path = "cli/agents_mistakes.rs"]
+mod agents_mistakes;
 #[path = "cli/agents_points.rs"]
 mod agents_points;
 #[path = "cli/agents_refused.rs"]
