@@ -65,15 +65,7 @@ fn make_controller(folder: &TestFolder, name: &str) {
 fn invalid_agent_commands_are_refused() {
     let folder = TestFolder::empty();
     fs::write(folder.path("p.toml"), plan(ONE, "")).expect("writable");
-    let serve = [
-        "control",
-        "serve",
-        "--control",
-        "c",
-        "--listen",
-        "127.0.0.1:0",
-    ];
-    drop(Program::start(&folder, &serve, "listening at"));
+    make_controller(&folder, "c");
     fs::write(folder.path("q.toml"), plan("", "")).expect("writable");
     for (arguments, part) in [
         (vec!["run", "p.toml"], "add --control FOLDER"),
