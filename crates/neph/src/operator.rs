@@ -138,6 +138,7 @@ fn enrolment_failure(address: &ControllerAddress, error: &EnrolError) -> Failure
             "cannot reach the controller at {address}: {}; is it running, and is this its address?",
             reason.why
         )),
+        EnrolError::OtherController => Failure::usage(error),
         other => Failure::refused(other),
     }
 }

@@ -31,6 +31,17 @@ fn captured() -> OrderState {
     }))
 }
 
+/// A dispatcher in a folder, with a capture submitted to an agent.
+fn with_capture() -> (tempfile::TempDir, Dispatcher, AgentName, OrderId) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut dispatcher = Dispatcher::open(folder.path(), Signer::without_key()).expect("a folder");
+    let agent: AgentName = "ams".parse().expect("a name");
+    let id = dispatcher
+        .submit(agent.clone(), capture())
+        .expect("it is kept");
+    (folder, dispatcher, agent, id)
+}
+
 /// Messages that are due.
 fn due(dispatcher: &mut Dispatcher, now: Span, wall: Wall) -> Result<Vec<ToAgent>, InboxError> {
     let mut messages = Vec::new();
@@ -40,12 +51,7 @@ fn due(dispatcher: &mut Dispatcher, now: Span, wall: Wall) -> Result<Vec<ToAgent
 
 #[test]
 fn a_cancelled_order_may_fetch_for_long_but_not_stay_silent() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let mut dispatcher = Dispatcher::open(folder.path(), Signer::without_key()).expect("a folder");
-    let agent: AgentName = "ams".parse().expect("a name");
-    let id = dispatcher
-        .submit(agent.clone(), capture())
-        .expect("it is kept");
+    let (_folder, mut dispatcher, agent, id) = with_capture();
     let wall = Wall::from_unix_nanos(1_000_000_000_000_000_000);
     let at = Span::from_secs;
     let state = |state| FromAgent::State { id, state };
@@ -81,12 +87,7 @@ fn a_cancelled_order_may_fetch_for_long_but_not_stay_silent() {
 
 #[test]
 fn an_order_without_an_answer_is_repeated_ever_less_often_and_at_once_to_a_new_connection() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let mut dispatcher = Dispatcher::open(folder.path(), Signer::without_key()).expect("a folder");
-    let agent: AgentName = "ams".parse().expect("a name");
-    dispatcher
-        .submit(agent.clone(), capture())
-        .expect("it is kept");
+    let (_folder, mut dispatcher, agent, _) = with_capture();
     let wall = Wall::from_unix_nanos(1_000_000_000_000_000_000);
     let is_sent = |dispatcher: &mut Dispatcher, second: &i64| {
         let messages = due(dispatcher, Span::from_secs(*second), wall);
@@ -112,12 +113,7 @@ fn an_order_without_an_answer_is_repeated_ever_less_often_and_at_once_to_a_new_c
 
 #[test]
 fn an_order_cancelled_before_its_answer_is_cancelled_as_soon_as_it_runs() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let mut dispatcher = Dispatcher::open(folder.path(), Signer::without_key()).expect("a folder");
-    let agent: AgentName = "ams".parse().expect("a name");
-    let id = dispatcher
-        .submit(agent.clone(), capture())
-        .expect("it is kept");
+    let (_folder, mut dispatcher, agent, id) = with_capture();
     let (now, wall) = (
         Span::from_secs(1),
         Wall::from_unix_nanos(1_000_000_000_000_000_000),

@@ -241,7 +241,7 @@ mod tests {
                     fs::write(new_folder.join(JOURNAL_FILE), "owner 1 2\n").expect("a journal");
                     fs::write(new_folder.join("link.truth"), "").expect("a file");
                     fs::rename(&new_folder, &name).expect("the name is free");
-                    File::open(name.join(JOURNAL_FILE)).expect("nobody takes a lab's journal");
+                    File::open(name.join(JOURNAL_FILE)).expect("the lab's journal stays");
                     remove_folder(&name, |_| true).expect("removed");
                 }
             });
