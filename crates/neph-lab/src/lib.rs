@@ -35,10 +35,10 @@ pub use cue::Cue;
 pub use direction::Direction;
 pub use engine::{EndReason, Engine, EngineConfig, EngineError, EngineResources, TruthConfig};
 pub use gate::{
-    Arrival, Change, ChangeAction, CoDel, Departure, Discipline, DropCause, Engineering, Flow,
-    Gate, GilbertElliott, Jitter, Loss, Moment, PacketOutcome, PartialShape, PartialWire, Path,
-    QueueLimit, ReservedProtocol, ScheduleStep, Shape, Share, Splitting, Trace, Treatment, Turn,
-    Wire, transmission_time,
+    Arrival, Change, ChangeAction, CoDel, Departure, Discipline, DropCause, Flow, Gate,
+    GilbertElliott, Jitter, Loss, Moment, PacketOutcome, PartialShape, PartialWire, Path,
+    QueueLimit, ReservedProtocol, ScheduleEvent, ScheduleStep, Shape, Share, Splitting, Trace,
+    TrafficEngineering, Treatment, Wire, transmission_time,
 };
 pub use group::GroupError;
 pub use guest::{Console, ConsoleError, FallbackGuests, Guest, Kernel};

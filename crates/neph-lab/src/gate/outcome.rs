@@ -17,7 +17,7 @@ pub struct Arrival {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PacketOutcome {
     /// It departs.
-    Leaves(Departure),
+    Forwarded(Departure),
     /// It is dropped; with its path, if it had one by then.
     Dropped(DropCause, Option<u8>),
 }

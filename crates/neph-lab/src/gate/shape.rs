@@ -46,7 +46,7 @@ impl Shape {
     }
 
     /// The delay of the fastest path, which represents the nearest route.
-    pub(crate) fn least_delay(&self) -> Span {
+    pub(crate) fn min_delay(&self) -> Span {
         let used = self.paths.iter().filter(|path| path.weight > 0);
         let used = used.map(|path| path.wire.delay).min();
         let span = self.wires().map(|wire| wire.delay).min();

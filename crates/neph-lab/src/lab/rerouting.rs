@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 use super::LabError;
 use super::worker::Worker;
 use crate::cue::Cue;
-use crate::gate::{Moment, Turn};
+use crate::gate::{Moment, ScheduleEvent};
 use crate::plan::Plan;
 use crate::truth::{Record, Recorder, TruthThread, TruthWriter};
 use routers::{RouterState, Routers};
@@ -236,7 +236,7 @@ impl RouteChanger {
         refused
     }
 
-    fn report(&self, turns: &[(usize, Turn)], cue: Moment, refused: &[usize]) {
+    fn report(&self, turns: &[(usize, ScheduleEvent)], cue: Moment, refused: &[usize]) {
         let (now, offset) = (clock::raw().0, clock::pair().offset());
         for (number, turn) in turns {
             let counters = &self.handles[*number].counters;
@@ -245,7 +245,7 @@ impl RouteChanger {
                 continue;
             }
             let count = match turn {
-                Turn::Ends => &counters.ended,
+                ScheduleEvent::Ends => &counters.ended,
                 _ => &counters.times,
             };
             count.fetch_add(1, Ordering::Relaxed);

@@ -18,7 +18,7 @@ use neph_sys::{clock, tcp};
 
 use super::LabError;
 use crate::cue::Cue;
-use crate::gate::{Moment, When};
+use crate::gate::{Moment, Recurrence};
 use crate::topology::Traffic;
 
 /// Longest sleep of a thread: it notices a new cue after this.
@@ -60,7 +60,7 @@ impl TrafficHandle {
 #[derive(Debug)]
 struct Window {
     cue: Arc<Cue>,
-    when: When,
+    when: Recurrence,
     stopped: AtomicBool,
 }
 
@@ -75,7 +75,7 @@ enum Phase {
     Off,
 }
 
-fn phase_at(now: Moment, cue: Option<Moment>, when: When) -> Phase {
+fn phase_at(now: Moment, cue: Option<Moment>, when: Recurrence) -> Phase {
     let Some(cue) = cue else { return Phase::Off };
     let since = now - cue;
     let on_since = when.last_begin(since).filter(|_| when.is_active_at(since));
@@ -110,7 +110,7 @@ impl RunningTraffic {
         };
         let window = Arc::new(Window {
             cue,
-            when: When {
+            when: Recurrence {
                 at: traffic.at,
                 until: Some(traffic.until),
                 every: traffic.every,
@@ -310,7 +310,7 @@ mod tests {
 
     #[test]
     fn a_transfer_is_on_in_its_time_after_each_cue() {
-        let window = When {
+        let window = Recurrence {
             at: Span::from_secs(15),
             until: Some(Span::from_secs(40)),
             every: None,
@@ -329,7 +329,7 @@ mod tests {
             "another cue, another transfer"
         );
         let every = Some(Span::from_secs(60));
-        let window = When { every, ..window };
+        let window = Recurrence { every, ..window };
         let left = Phase::Before(Span::from_secs(25));
         assert_eq!(phase_at(second(150), cue, window), left);
         assert_eq!(phase_at(second(180), cue, window), Phase::On(second(175)));

@@ -127,7 +127,9 @@ pub(super) fn trickle(
 /// Interval and number of the packets of a trickle.
 fn small_packets(shapes: [&Shape; 2], wires: [&Wire; 2]) -> (Span, usize) {
     let gap = gap(shapes, wires);
-    let has_jitter = wires.iter().any(|wire| wire.jitter.reach() > Span::ZERO);
+    let has_jitter = wires
+        .iter()
+        .any(|wire| wire.jitter.max_deviation() > Span::ZERO);
     let duration = if has_jitter { JITTER_TRICKLE } else { TRICKLE };
     let count = usize::try_from(duration.nanos() / gap.nanos()).expect("positive");
     (gap, count.max(4))
@@ -151,9 +153,12 @@ fn gap(shapes: [&Shape; 2], wires: [&Wire; 2]) -> Span {
     let min = Span::from_micros(if has_loss { 250 } else { 1_000 });
     // A delayed packet must have departed before the next one arrives.
     let transmitted = slowest(shapes).map(|sent| sent.times(4));
-    let jitter_gaps = wires
-        .iter()
-        .map(|wire| wire.jitter.reach().times(2).min(MAX_TRICKLE_INTERVAL));
+    let jitter_gaps = wires.iter().map(|wire| {
+        wire.jitter
+            .max_deviation()
+            .times(2)
+            .min(MAX_TRICKLE_INTERVAL)
+    });
     let longest = transmitted.into_iter().chain(jitter_gaps).max();
     longest.unwrap_or_default().max(min)
 }

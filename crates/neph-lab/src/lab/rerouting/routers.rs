@@ -3,7 +3,7 @@
 use neph_model::Span;
 use neph_sys::netns::NetNs;
 
-use crate::gate::Turn;
+use crate::gate::ScheduleEvent;
 use crate::lab::LabError;
 use crate::plan::HASH_SEED;
 use crate::plan::routes::{self, Route, Weights};
@@ -72,12 +72,12 @@ impl Routers {
     pub(super) fn state_at(&self, site: usize, time: Span) -> RouterState {
         let mut state = RouterState::default();
         for reroute in self.reroutes.iter().filter(|reroute| reroute.site == site) {
-            let when = reroute.when();
+            let recurrence = reroute.recurrence();
             match reroute.action {
                 RerouteAction::Reshuffle => {
-                    state.reshuffles += u64::try_from(when.begin_count(time)).unwrap_or(0);
+                    state.reshuffles += u64::try_from(recurrence.begin_count(time)).unwrap_or(0);
                 }
-                RerouteAction::Weight { link, weight } if when.is_active_at(time) => {
+                RerouteAction::Weight { link, weight } if recurrence.is_active_at(time) => {
                     state.weights.insert(link, weight);
                 }
                 RerouteAction::Weight { .. } => {}
@@ -87,17 +87,17 @@ impl Routers {
     }
 
     /// The changes after `before`, up to `until` after the cue: entries and their turns.
-    pub(super) fn turns(&self, before: Span, until: Span) -> Vec<(usize, Turn)> {
+    pub(super) fn turns(&self, before: Span, until: Span) -> Vec<(usize, ScheduleEvent)> {
         let mut turns = Vec::new();
         for (number, reroute) in self.reroutes.iter().enumerate() {
-            let when = reroute.when();
-            let began = when.begin_count(until) - when.begin_count(before);
-            let ended = when.end_count(until) - when.end_count(before);
+            let recurrence = reroute.recurrence();
+            let began = recurrence.begin_count(until) - recurrence.begin_count(before);
+            let ended = recurrence.end_count(until) - recurrence.end_count(before);
             let turn = match reroute.action {
-                RerouteAction::Reshuffle => Turn::Reshuffles,
-                RerouteAction::Weight { .. } => Turn::Begins,
+                RerouteAction::Reshuffle => ScheduleEvent::Reshuffles,
+                RerouteAction::Weight { .. } => ScheduleEvent::Begins,
             };
-            for (turn, times) in [(Turn::Ends, ended), (turn, began)] {
+            for (turn, times) in [(ScheduleEvent::Ends, ended), (turn, began)] {
                 turns.extend((0..times).map(|_| (number, turn)));
             }
         }
@@ -108,7 +108,7 @@ impl Routers {
     pub(super) fn next_after(&self, time: Span) -> Option<Span> {
         let reroutes = self.reroutes.iter();
         reroutes
-            .filter_map(|reroute| reroute.when().next_after(time))
+            .filter_map(|reroute| reroute.recurrence().next_after(time))
             .min()
     }
 }
@@ -174,10 +174,10 @@ mod tests {
         );
         let turns = routers.turns(secs(4), secs(15));
         let both = [
-            (0, Turn::Reshuffles),
-            (0, Turn::Reshuffles),
-            (1, Turn::Ends),
-            (1, Turn::Begins),
+            (0, ScheduleEvent::Reshuffles),
+            (0, ScheduleEvent::Reshuffles),
+            (1, ScheduleEvent::Ends),
+            (1, ScheduleEvent::Begins),
         ];
         assert_eq!(turns, both);
         assert_eq!(routers.next_after(secs(10)), Some(secs(12)));
