@@ -95,7 +95,7 @@ impl End {
         };
         let sink = UdpSocket::bind(SocketAddr::new(IpAddr::V4(address), 0)).map_err(|source| {
             LabError::Thread {
-                what: link.to_owned(),
+                task: link.to_owned(),
                 source,
             }
         })?;

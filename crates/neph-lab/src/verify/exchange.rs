@@ -127,9 +127,8 @@ pub(super) fn trickle(
 /// Interval and number of the packets of a trickle.
 fn small_packets(shapes: [&Shape; 2], wires: [&Wire; 2]) -> (Span, usize) {
     let gap = gap(shapes, wires);
-    let has_jitter = wires
-        .iter()
-        .any(|wire| wire.jitter.max_deviation() > Span::ZERO);
+    let mut deviations = wires.iter().map(|wire| wire.jitter.max_deviation());
+    let has_jitter = deviations.any(|deviation| deviation > Span::ZERO);
     let duration = if has_jitter { JITTER_TRICKLE } else { TRICKLE };
     let count = usize::try_from(duration.nanos() / gap.nanos()).expect("positive");
     (gap, count.max(4))
@@ -153,12 +152,8 @@ fn gap(shapes: [&Shape; 2], wires: [&Wire; 2]) -> Span {
     let min = Span::from_micros(if has_loss { 250 } else { 1_000 });
     // A delayed packet must have departed before the next one arrives.
     let transmitted = slowest(shapes).map(|sent| sent.times(4));
-    let jitter_gaps = wires.iter().map(|wire| {
-        wire.jitter
-            .max_deviation()
-            .times(2)
-            .min(MAX_TRICKLE_INTERVAL)
-    });
+    let deviations = wires.iter().map(|wire| wire.jitter.max_deviation());
+    let jitter_gaps = deviations.map(|span| span.times(2).min(MAX_TRICKLE_INTERVAL));
     let longest = transmitted.into_iter().chain(jitter_gaps).max();
     longest.unwrap_or_default().max(min)
 }
