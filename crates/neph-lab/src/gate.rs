@@ -34,7 +34,7 @@ pub use change::{Change, ChangeAction, ScheduleEvent};
 pub use codel::CoDel;
 pub(crate) use flow::flow_of_frame;
 pub use flow::{Flow, ReservedProtocol};
-pub(crate) use frame::{ETHERNET, FULL_FRAME};
+pub(crate) use frame::{ETHERNET_HEADER_BYTES, FULL_FRAME_BYTES};
 pub use jitter::{Jitter, Trace};
 pub(crate) use link_gates::gates_of_link;
 pub use loss::{GilbertElliott, Loss};
@@ -143,7 +143,7 @@ impl Gate {
     }
 
     /// Restarts the schedule and the traces at `at`, with the initial choice of paths.
-    pub fn cue(&mut self, at: Moment) {
+    pub fn apply_cue(&mut self, at: Moment) {
         self.advance(at);
         self.timetable.restart(at);
         self.paths.iter_mut().for_each(PathState::rewind);
@@ -156,7 +156,7 @@ impl Gate {
     pub fn admit(&mut self, packet: Arrival) -> Option<PacketOutcome> {
         self.advance(packet.at);
         let mtu = self.shape.mtu;
-        if mtu.is_some_and(|mtu| packet.length > mtu + ETHERNET) {
+        if mtu.is_some_and(|mtu| packet.length > mtu + ETHERNET_HEADER_BYTES) {
             return Some(PacketOutcome::Dropped(DropCause::OverMtu, None));
         }
         if !self.transmitter.is_busy(packet.at) {

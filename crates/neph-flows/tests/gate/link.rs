@@ -148,7 +148,7 @@ impl Way {
                 u64::MAX
             };
         let mut gate = Gate::with_schedule(shape.clone(), changes, salt);
-        gate.cue(Moment(0));
+        gate.apply_cue(Moment(0));
         Self {
             gate,
             standing: VecDeque::new(),

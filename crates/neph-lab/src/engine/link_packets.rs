@@ -9,7 +9,7 @@ use std::sync::Arc;
 use neph_sys::clock;
 use neph_sys::ring::{Frame, PacketRing};
 
-use super::flip::flip_bit;
+use super::bit_error::flip_bit;
 use crate::counters::LinkCounters;
 use crate::direction::Direction;
 use crate::gate::{Arrival, Departure, Gate, Moment, PacketOutcome, flow_of_frame};
@@ -55,7 +55,7 @@ impl LinkPackets {
         let wall = at.0 + clock::pair().offset();
         self.write_record(Record::Cue { at: wall });
         for direction in Direction::BOTH {
-            self.gates[direction.index()].cue(at);
+            self.gates[direction.index()].apply_cue(at);
             self.apply_decisions(direction);
         }
     }
@@ -81,19 +81,19 @@ impl LinkPackets {
                 identity,
             })
         });
-        let no_handling = PacketHandling::default();
+        let default_handling = PacketHandling::default();
         if frame.is_cut() {
-            self.drop_packet(direction, passage, Verdict::TooLong, no_handling);
+            self.drop_packet(direction, passage, Verdict::TooLong, default_handling);
             return;
         }
         let length = frame.wire_length();
-        let gates = &mut self.gates[direction.index()];
-        let flow = if gates.has_paths() {
+        let gate = &mut self.gates[direction.index()];
+        let flow = if gate.has_paths() {
             flow_of_frame(frame.bytes())
         } else {
             None
         };
-        let outcome = gates.admit(Arrival { at, length, flow });
+        let outcome = gate.admit(Arrival { at, length, flow });
         self.apply_decisions(direction);
         if let Some(PacketOutcome::Dropped(cause, path)) = outcome {
             self.drop_packet(direction, passage, cause.into(), handling_on_path(path));
@@ -103,7 +103,7 @@ impl LinkPackets {
             .pending_packets
             .store(frame.bytes(), direction, passage);
         if slot.is_none() {
-            self.drop_packet(direction, passage, Verdict::Overflow, no_handling);
+            self.drop_packet(direction, passage, Verdict::Overflow, default_handling);
         }
         match (outcome, slot) {
             (Some(PacketOutcome::Forwarded(departure)), Some(slot)) => {
@@ -224,7 +224,7 @@ impl LinkPackets {
     }
 
     /// Counts packets that the kernel dropped before they could be read.
-    pub(super) fn ring_dropped(&self, direction: Direction, packets: u32) {
+    pub(super) fn count_ring_drops(&self, direction: Direction, packets: u32) {
         self.counters.ring_dropped(direction, packets);
     }
 

@@ -7,7 +7,7 @@
 use neph_model::Span;
 
 use super::fifo::Fifo;
-use super::frame::FULL_FRAME;
+use super::frame::FULL_FRAME_BYTES;
 use super::{Arrival, Moment};
 
 /// The parameters of CoDel.
@@ -92,7 +92,7 @@ impl CoDelState {
             return (None, false);
         };
         let sojourn = now - packet.at;
-        if sojourn < parameters.target || queue.bytes() <= u64::from(FULL_FRAME) {
+        if sojourn < parameters.target || queue.bytes() <= u64::from(FULL_FRAME_BYTES) {
             self.first_above_time = None;
             return (Some(packet), false);
         }

@@ -4,7 +4,7 @@
 //! and identifier. Other IP packets: addresses and protocol. Fragments belong to the last group, because only
 //! the first has ports. IPv6 extension headers are not followed.
 
-use super::frame::ETHERNET;
+use super::frame::ETHERNET_HEADER_BYTES;
 
 pub(super) const TCP: u8 = 6;
 const UDP: u8 = 17;
@@ -33,7 +33,7 @@ pub enum ReservedProtocol {
 
 /// The flow of an Ethernet frame; `None` if it is not IP.
 pub(crate) fn flow_of_frame(frame: &[u8]) -> Option<Flow> {
-    let (ethernet, packet) = frame.split_at_checked(ETHERNET as usize)?;
+    let (ethernet, packet) = frame.split_at_checked(ETHERNET_HEADER_BYTES as usize)?;
     match [ethernet[12], ethernet[13]] {
         [0x08, 0x00] => {
             let header_length = usize::from(packet.first()? & 0x0f) * 4;

@@ -94,7 +94,7 @@ fn a_scheduled_reshuffle_moves_flows_and_a_cue_restores_their_paths() {
         ..change(10, ChangeAction::Reshuffle)
     };
     let mut gate = Gate::with_schedule(paths(&[(1, 8), (1, 16)]), vec![(0, shuffle)], 3);
-    gate.cue(moment(0));
+    gate.apply_cue(moment(0));
     let paths_at = |gate: &mut Gate, millis| -> Vec<u8> {
         (0..400)
             .map(|flow| admit_packet(gate, millis, flow).1)
@@ -115,7 +115,7 @@ fn a_scheduled_reshuffle_moves_flows_and_a_cue_restores_their_paths() {
             .count();
         assert!((150..250).contains(&moved), "half of them: {moved}");
     }
-    gate.cue(moment(1_000));
+    gate.apply_cue(moment(1_000));
     assert_eq!(paths_at(&mut gate, 1_000), paths_at_0);
     assert_eq!(paths_at(&mut gate, 1_010), paths_at_10);
 }
@@ -142,7 +142,7 @@ fn a_packet_in_flight_keeps_its_delay_and_can_be_reordered() {
         ],
         3,
     );
-    gate.cue(moment(0));
+    gate.apply_cue(moment(0));
     assert_eq!(admit_packet(&mut gate, 49, 1), (100, 0));
     assert_eq!(
         admit_packet(&mut gate, 50, 1),
@@ -157,7 +157,7 @@ fn a_shorter_delay_of_one_path_does_not_reorder() {
     let mut shape = Shape::default();
     shape.wire.delay = Span::from_millis(100);
     let mut gate = Gate::with_schedule(shape, vec![(0, shorter)], 3);
-    gate.cue(moment(0));
+    gate.apply_cue(moment(0));
     assert_eq!(admit_packet(&mut gate, 49, 1).0, 100);
     assert_eq!(
         admit_packet(&mut gate, 50, 1).0,
@@ -176,7 +176,7 @@ fn an_override_of_a_link_applies_to_every_path() {
         (1, change(20, ChangeAction::Override(lossy))),
     ];
     let mut gate = Gate::with_schedule(paths(&[(1, 8), (1, 16)]), changes, 3);
-    gate.cue(moment(0));
+    gate.apply_cue(moment(0));
     for flow in 0..20 {
         assert_eq!(admit_packet(&mut gate, 10, flow).0, 30);
     }
@@ -211,7 +211,7 @@ fn a_changed_rate_applies_to_packets_in_the_queue() {
         vec![(0, change(2, ChangeAction::Override(slower)))],
         3,
     );
-    gate.cue(moment(0));
+    gate.apply_cue(moment(0));
     let packet = Arrival {
         at: moment(0),
         length: 1_000,
@@ -239,7 +239,7 @@ fn an_idle_gate_schedules_its_next_change() {
         3,
     );
     assert_eq!(gate.next_deadline(), None, "before the cue");
-    gate.cue(moment(100));
+    gate.apply_cue(moment(100));
     assert_eq!(gate.next_deadline(), Some(moment(105)));
     gate.advance(moment(105));
     let step = gate.next_step().expect("it came about");

@@ -10,7 +10,7 @@ use neph_sys::clock::{self, RawNanos, Spin};
 
 use super::end::{End, PROBE_BYTES};
 use super::max_delay;
-use crate::gate::{ETHERNET, FULL_FRAME, Shape, Wire, transmission_time};
+use crate::gate::{ETHERNET_HEADER_BYTES, FULL_FRAME_BYTES, Shape, Wire, transmission_time};
 
 /// Duration of a trickle without and with jitter: a distribution needs more packets.
 const TRICKLE: Span = Span::from_millis(600);
@@ -176,8 +176,8 @@ impl Frames {
     /// `None` without a requested rate, or if the minimum number of frames exceeds the duration of a stream.
     fn of(shape: &Shape) -> Option<Self> {
         let rate = shape.rate?;
-        let bytes = shape.mtu.map_or(FULL_FRAME, |mtu| {
-            (mtu + ETHERNET).clamp(PROBE_BYTES, FULL_FRAME)
+        let bytes = shape.mtu.map_or(FULL_FRAME_BYTES, |mtu| {
+            (mtu + ETHERNET_HEADER_BYTES).clamp(PROBE_BYTES, FULL_FRAME_BYTES)
         });
         let frame = transmission_time(bytes, rate);
         let gap = (frame.nanos() * STREAM_RATE_RATIO.1 / STREAM_RATE_RATIO.0).max(1);

@@ -51,7 +51,7 @@ impl RequestedLink<'_> {
     }
 
     fn pass_through(&self, mut gate: Gate, departures: &[i64], bytes: u32) -> Vec<Option<i64>> {
-        gate.cue(Moment(self.cue));
+        gate.apply_cue(Moment(self.cue));
         let mut arrivals = vec![None; departures.len()];
         let mut queued = VecDeque::new();
         for (number, at) in departures.iter().enumerate() {
