@@ -194,7 +194,7 @@ fn parse(text: &str) -> JournalContent {
         let fields: Vec<&str> = line.split(' ').collect();
         match fields[..] {
             ["owner", pid, start_ticks] => {
-                content.owner = pid.parse().ok().zip(start_ticks.parse().ok())
+                content.owner = pid.parse().ok().zip(start_ticks.parse().ok());
             }
             ["namespace", name] if is_lab_object_name(name) => {
                 content.objects.push(LabObject::Namespace(name.into()));

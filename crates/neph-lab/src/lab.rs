@@ -150,7 +150,7 @@ impl Lab {
     /// # Errors
     /// There is no such site, or another process took the lab down.
     pub fn namespace(&self, site: &str) -> Result<NetNs, LabError> {
-        self.site(site)?;
+        self.site_index(site)?;
         Ok(NetNs::open(&namespace_name(&self.name, site))?)
     }
 
@@ -159,7 +159,7 @@ impl Lab {
     /// # Errors
     /// As [`Lab::namespace`].
     pub fn placement(&self, site: &str) -> Result<Placement, LabError> {
-        self.site(site)?;
+        self.site_index(site)?;
         site_placement::find(&self.name, site)
     }
 
@@ -196,7 +196,9 @@ impl Lab {
     /// # Errors
     /// There is no such site.
     pub fn addresses(&self, site: &str) -> Result<Vec<IpAddr>, LabError> {
-        Ok(self.topology.sites[self.site(site)?].addresses().collect())
+        Ok(self.topology.sites[self.site_index(site)?]
+            .addresses()
+            .collect())
     }
 
     /// The live counters of the link with this index in the topology; `None` for a link of kind netem.
@@ -308,7 +310,7 @@ impl Lab {
         list::list_one(name)
     }
 
-    fn site(&self, site: &str) -> Result<usize, LabError> {
+    fn site_index(&self, site: &str) -> Result<usize, LabError> {
         self.topology
             .site_index(site)
             .ok_or_else(|| LabError::NoSite {

@@ -95,7 +95,7 @@ impl Change {
                 }
             }
             ChangeAction::Rebalance(traffic_engineering) => {
-                traffic_engineering.apply(seed, begin, shape)
+                traffic_engineering.apply(seed, begin, shape);
             }
         }
     }

@@ -100,13 +100,17 @@ fn a_scheduled_reshuffle_moves_flows_and_a_cue_restores_their_paths() {
             .map(|flow| admit_packet(gate, millis, flow).1)
             .collect()
     };
-    let [paths_at_0, paths_at_9, paths_at_10, paths_at_25] =
-        [0, 9, 10, 25].map(|ms| paths_at(&mut gate, ms));
-    assert_eq!(paths_at_0, paths_at_9);
+    let [
+        initial_paths,
+        unchanged_paths,
+        reshuffled_once,
+        reshuffled_twice,
+    ] = [0, 9, 10, 25].map(|ms| paths_at(&mut gate, ms));
+    assert_eq!(initial_paths, unchanged_paths);
     for (paths_before, paths_after) in [
-        (&paths_at_0, &paths_at_10),
-        (&paths_at_10, &paths_at_25),
-        (&paths_at_0, &paths_at_25),
+        (&initial_paths, &reshuffled_once),
+        (&reshuffled_once, &reshuffled_twice),
+        (&initial_paths, &reshuffled_twice),
     ] {
         let moved = paths_before
             .iter()
@@ -116,8 +120,8 @@ fn a_scheduled_reshuffle_moves_flows_and_a_cue_restores_their_paths() {
         assert!((150..250).contains(&moved), "half of them: {moved}");
     }
     gate.apply_cue(moment(1_000));
-    assert_eq!(paths_at(&mut gate, 1_000), paths_at_0);
-    assert_eq!(paths_at(&mut gate, 1_010), paths_at_10);
+    assert_eq!(paths_at(&mut gate, 1_000), initial_paths);
+    assert_eq!(paths_at(&mut gate, 1_010), reshuffled_once);
 }
 
 #[test]

@@ -184,7 +184,7 @@ impl RouteChanger {
         loop {
             self.apply_cue(cue.last());
             let timeout = self
-                .step()
+                .apply_due()
                 .map_or(POLL_INTERVAL, |left| left.min(POLL_INTERVAL));
             let mut awaited = [Awaited::readable(stop.as_fd())];
             if ppoll::wait(&mut awaited, Some(timeout)).is_err() || awaited[0].is_gone() {

@@ -73,7 +73,7 @@ impl ServiceHandle {
 }
 
 impl RunningService {
-    /// Starts `service` at `place`, which is at `site`, and waits until it is ready; `folder` is that of the
+    /// Starts `service` at `placement`, which is at `site`, and waits until it is ready; `folder` is that of the
     /// lab. Stops waiting when `stop_requested` is set.
     pub(super) fn start(
         service: &Service,
@@ -84,10 +84,10 @@ impl RunningService {
     ) -> Result<Self, LabError> {
         let failed = |source| start_error(service, source);
         let (log, output, writer) = open_log(service, folder)?;
-        let (stopped, stop) = io::pipe().map_err(failed)?;
+        let (stop_reader, stop) = io::pipe().map_err(failed)?;
         let state = Arc::new(Mutex::new(ServiceState::Up));
         let (report, receiver) = std::sync::mpsc::channel();
-        let (spawned_service, observed) = (service.clone(), Arc::clone(&state));
+        let (spawned_service, thread_state) = (service.clone(), Arc::clone(&state));
         let work = move || {
             let spawned = spawn(&spawned_service, &placement, writer);
             match spawned {
@@ -95,7 +95,13 @@ impl RunningService {
                 Ok(child) => {
                     // There is no receiver only if the starter has ended, and its pipe with it.
                     let _ = report.send(Ok(placement));
-                    watch::watch(child, &stopped, spawned_service.grace, output, &observed);
+                    watch::watch(
+                        child,
+                        &stop_reader,
+                        spawned_service.grace,
+                        output,
+                        &thread_state,
+                    );
                 }
             }
         };

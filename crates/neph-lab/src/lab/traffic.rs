@@ -324,28 +324,37 @@ mod tests {
 
     #[test]
     fn a_transfer_is_on_in_its_time_after_each_cue() {
-        let schedule = Recurrence {
+        let recurrence = Recurrence {
             at: Span::from_secs(15),
             until: Some(Span::from_secs(40)),
             every: None,
         };
         let second = |n: i64| Moment(n * 1_000_000_000);
         let cue = Some(second(100));
-        assert_eq!(phase_at(second(5), None, schedule), Phase::Off);
-        let before = phase_at(second(114), cue, schedule);
-        assert_eq!(before, Phase::Before(Span::from_secs(1)));
-        assert_eq!(phase_at(second(115), cue, schedule), Phase::On(second(115)));
-        assert_eq!(phase_at(second(140), cue, schedule), Phase::Off);
-        let repeated = phase_at(second(140), Some(second(120)), schedule);
+        assert_eq!(phase_at(second(5), None, recurrence), Phase::Off);
+        let before_start = phase_at(second(114), cue, recurrence);
+        assert_eq!(before_start, Phase::Before(Span::from_secs(1)));
         assert_eq!(
-            repeated,
+            phase_at(second(115), cue, recurrence),
+            Phase::On(second(115))
+        );
+        assert_eq!(phase_at(second(140), cue, recurrence), Phase::Off);
+        let after_second_cue = phase_at(second(140), Some(second(120)), recurrence);
+        assert_eq!(
+            after_second_cue,
             Phase::On(second(135)),
             "another cue, another transfer"
         );
         let every = Some(Span::from_secs(60));
-        let schedule = Recurrence { every, ..schedule };
-        let left = Phase::Before(Span::from_secs(25));
-        assert_eq!(phase_at(second(150), cue, schedule), left);
-        assert_eq!(phase_at(second(180), cue, schedule), Phase::On(second(175)));
+        let recurrence = Recurrence {
+            every,
+            ..recurrence
+        };
+        let remaining = Phase::Before(Span::from_secs(25));
+        assert_eq!(phase_at(second(150), cue, recurrence), remaining);
+        assert_eq!(
+            phase_at(second(180), cue, recurrence),
+            Phase::On(second(175))
+        );
     }
 }
