@@ -2,8 +2,8 @@ use super::*;
 
 const MILLI: i64 = 1_000_000;
 
-/// Asks at each of these milliseconds for a packet that stood `standing` of them, from a queue
-/// that holds ten full frames more; the milliseconds at which one was dropped.
+/// Dequeues a packet at each of these milliseconds, after it waited `waited_ms`, from a queue with ten more
+/// full frames. Returns the milliseconds with drops, and the number of drops.
 fn drops(
     codel: &mut CoDelState,
     polls_ms: std::ops::Range<i64>,
@@ -29,8 +29,8 @@ fn drops(
     drops
 }
 
-/// The milliseconds at which a queue is asked that drops at `first`, then after each 100 ms over
-/// the square root of `count`, `count` + 1 and so on: the trajectory of RFC 8289, section 4.
+/// The drops of a queue that drops at `first_ms`, then after each 100 ms divided by the square root of
+/// `count`, `count` + 1 and so on: the trajectory of RFC 8289, section 4.
 #[expect(clippy::cast_possible_truncation, reason = "milliseconds")]
 fn expected_drops(first_ms: i64, mut count: i32, until_ms: i64) -> Vec<(i64, u32)> {
     let mut drops = vec![(first_ms, 1)];
@@ -82,7 +82,7 @@ fn a_queue_that_returns_soon_is_dropped_from_at_the_earlier_rate() {
 }
 
 #[test]
-fn the_last_full_frame_of_a_queue_is_sent_however_long_it_stood() {
+fn the_last_full_frame_of_a_queue_is_never_dropped() {
     let mut codel = CoDelState::default();
     drops(&mut codel, 0..1_000, 50);
     let mut queue = Fifo::default();
@@ -106,8 +106,8 @@ fn the_last_full_frame_of_a_queue_is_sent_however_long_it_stood() {
 fn several_packets_are_dropped_at_once_after_a_long_pause() {
     let mut codel = CoDelState::default();
     drops(&mut codel, 0..2_000, 50);
-    // Nobody asked for 200 ms, in which some thirty drops were due: one after the other, until
-    // only one full frame stands behind the one that is sent.
+    // No packet was dequeued for 200 ms, in which about thirty drops were due. They happen now, until only
+    // one full frame is behind the packet that is sent.
     let dropped_at = drops(&mut codel, 2_200..2_201, 50);
     assert_eq!(dropped_at, [(2_200, 9)]);
 }
