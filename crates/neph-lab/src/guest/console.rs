@@ -69,13 +69,13 @@ pub(crate) fn has_console(lab: &str, site: &str) -> bool {
 pub struct Console {
     site: String,
     input: File,
-    out: File,
+    output: File,
 }
 
 impl Console {
     /// Opens the console of `site` in the lab with this `folder`; waits until it is free.
     pub(crate) fn open(folder: &Path, site: &str) -> Result<Self, ConsoleError> {
-        let [input, out] = console_pipes(folder, site);
+        let [input, output] = console_pipes(folder, site);
         let failed = |source: io::Error| {
             let site = site.to_owned();
             if fifo::is_unread(&source) || source.kind() == io::ErrorKind::NotFound {
@@ -86,10 +86,14 @@ impl Console {
         };
         let input = fifo::writer(&input).map_err(failed)?;
         // The guest has both ends open, so this does not block.
-        let out = File::open(out).map_err(failed)?;
-        out.lock().map_err(failed)?;
+        let output = File::open(output).map_err(failed)?;
+        output.lock().map_err(failed)?;
         let site = site.to_owned();
-        Ok(Self { site, input, out })
+        Ok(Self {
+            site,
+            input,
+            output,
+        })
     }
 
     /// Runs a shell line in the guest, writes its output and errors to `reported`, and returns its status.
@@ -159,7 +163,7 @@ impl Console {
     fn read_more(&mut self, received: &mut Vec<u8>, timeout: Option<Duration>) -> io::Result<()> {
         let (mut wake_interval, mut waited) = (MIN_WAKE_INTERVAL, Duration::ZERO);
         loop {
-            let mut awaited = [Awaited::readable(self.out.as_fd())];
+            let mut awaited = [Awaited::readable(self.output.as_fd())];
             ppoll::wait_through(&mut awaited, Some(wake_interval))?;
             if awaited[0].has_something() {
                 break;
@@ -176,7 +180,7 @@ impl Console {
             }
         }
         let mut chunk = vec![0; CHUNK];
-        let length = self.out.read(&mut chunk)?;
+        let length = self.output.read(&mut chunk)?;
         if length == 0 {
             return Err(io::Error::new(
                 io::ErrorKind::UnexpectedEof,
